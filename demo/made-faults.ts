@@ -16,6 +16,8 @@ interface FaultLedgerDeps {
 /** The faults of a run and their states. */
 export interface FaultLedger {
   stateOf(name: Name): DemoFault['state'];
+  /** Why a fault could not be made or repaired the last time; `null` unless that failed. */
+  errorOf(name: Name): string | null;
   /** Begins to make a fault. Does nothing unless it is whole. */
   make(name: Name, fault: InjectedFault): void;
   /** Begins to repair a fault, once it is made. Does nothing unless it is broken. */
@@ -27,12 +29,15 @@ export interface FaultLedger {
 /** Creates the record of the faults of a run. */
 export function createFaultLedger({ onChange, onError }: FaultLedgerDeps): FaultLedger {
   const states = new Map<Name, DemoFault['state']>();
+  const errors = new Map<Name, string>();
   /** The making of each fault, which its repair waits for. */
   const making = new Map<Name, Promise<void>>();
   const stateOf = (name: Name) => states.get(name) ?? 'whole';
 
-  function set(name: Name, state: DemoFault['state']): void {
+  function set(name: Name, state: DemoFault['state'], error?: string): void {
     states.set(name, state);
+    if (error === undefined) errors.delete(name);
+    else errors.set(name, error);
     onChange();
   }
 
@@ -41,7 +46,7 @@ export function createFaultLedger({ onChange, onError }: FaultLedgerDeps): Fault
       await fault.break();
       onChange(); // the command may name what was broken
     } catch (error) {
-      set(name, 'whole');
+      set(name, 'whole', `Break failed: ${errorMessage(error)}`);
       onError(`${name} failed: ${errorMessage(error)}`);
       return;
     }
@@ -61,13 +66,14 @@ export function createFaultLedger({ onChange, onError }: FaultLedgerDeps): Fault
       await fault.repair();
       set(name, 'whole');
     } catch (error) {
-      set(name, 'broken');
+      set(name, 'broken', `Repair failed: ${errorMessage(error)}`);
       onError(`The repair of ${name} failed: ${errorMessage(error)}`);
     }
   }
 
   return {
     stateOf,
+    errorOf: (name) => errors.get(name) ?? null,
     make: (name, fault) => {
       if (stateOf(name) !== 'whole') return;
       set(name, 'broken');

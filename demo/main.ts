@@ -7,12 +7,13 @@ import { type Engine, parsePort, startEngine } from '../localstack/engine.ts';
 import { howToStop, leaveRunning } from '../localstack/left-running.ts';
 import { stepPrinter } from '../localstack/step-printer.ts';
 import { DEFAULT_PORT, localEnvironment } from '../localstack/workspace.ts';
-import { openDemoPage } from './page.ts';
+import { openDemoPage, RUN_MAX_MS } from './page.ts';
 import { printReceipt, type Receipt } from './receipt.ts';
 import { runDemo } from './run.ts';
 
 interface DemoOptions {
-  readonly orders: number;
+  /** @default 200, with `ui` orders until the run is ended */
+  readonly orders?: number;
   /** @default 10, with `ui` 1 */
   readonly rate?: number;
   readonly port: number;
@@ -23,10 +24,12 @@ interface DemoOptions {
   readonly open: boolean;
 }
 
+const ORDERS = 200;
+
 /** Orders per second. */
 const RATE = 10;
 
-/** The same with the page: 200 orders leave three minutes to look, and to break something. */
+/** The same with the page. */
 const RATE_WITH_PAGE = 1;
 
 const steps = stepPrinter(process.stderr);
@@ -58,13 +61,16 @@ async function demo(options: DemoOptions): Promise<void> {
 /** Places the orders, and prints the receipt. @returns the number of problems */
 async function runOnly(engine: Engine, options: DemoOptions): Promise<number> {
   const outputs = await deploy(engine);
-  const { orders, rate = RATE } = options;
+  const { orders = ORDERS, rate = RATE } = options;
   const receipt = await runDemo({ outputs, endpoint: engine.endpoint, orders, rate, steps });
   report(receipt, options);
   return receipt.problems.length;
 }
 
-/** The same while the page is open, which stays after the receipt until Ctrl-C. */
+/**
+ * The same on the page, which stays until Ctrl-C: its first tab starts a run, and a button each one after it. All runs use one
+ * deployment.
+ */
 async function runWithPage(engine: Engine, options: DemoOptions): Promise<number> {
   const stop = new AbortController();
   // The second Ctrl-C ends the process. The engine ends with it.
@@ -73,17 +79,23 @@ async function runWithPage(engine: Engine, options: DemoOptions): Promise<number
   const { signal } = stop;
   const { orders, rate = RATE_WITH_PAGE, open: opens } = options;
   const { ui, panel } = await openDemoPage({ engine, outputs, orders, opens, steps, signal });
+  let problems = 0;
+  void ui.opened.then(panel.startRun);
   try {
-    const receipt = await runDemo({
-      ...{ outputs, endpoint: engine.endpoint, orders, rate, steps, signal },
-      onPlaced: panel.placed,
-      faults: panel.faults,
-    });
-    report(receipt, options);
-    panel.end(printReceipt(receipt).split('\n'));
-    steps.say('The page stays open. Ctrl-C ends it and the demo.');
-    await ui.ended;
-    return receipt.problems.length;
+    for (;;) {
+      const ends = await Promise.race([panel.nextRun(), ui.ended]);
+      if (typeof ends === 'string') return problems;
+      const receipt = await runDemo({
+        ...{ outputs, endpoint: engine.endpoint, orders, rate, steps, ends, signal },
+        onPlaced: panel.placed,
+        onSettling: panel.settling,
+        faults: panel.faults,
+      });
+      problems += receipt.problems.length;
+      report(receipt, options);
+      panel.finish(printReceipt(receipt).split('\n'));
+      steps.say('The page stays open and can start another run. Ctrl-C ends it and the demo.');
+    }
   } catch (error) {
     if (!signal.aborted) throw error;
     steps.say('Stopped before the run was over, so there is no receipt.');
@@ -131,7 +143,11 @@ async function main(): Promise<void> {
       'Places orders through the API of a local AWS, repeats requests and messages, and prints a receipt read back from ' +
         'the tables and queues. Exits with 1 if anything was lost or doubled.',
     )
-    .option('--orders <number>', 'number of orders', positive('--orders', 100_000), 200)
+    .option(
+      '--orders <number>',
+      `number of orders (default: ${ORDERS}, with --ui until you end the run or ${RUN_MAX_MS / 60_000} minutes have passed)`,
+      positive('--orders', 100_000),
+    )
     .option(
       '--rate <number>',
       `orders per second (default: ${RATE}, with --ui ${RATE_WITH_PAGE})`,

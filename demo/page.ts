@@ -15,6 +15,9 @@ const BY_HAND_MS = 10 * 60_000;
 /** The page stays open for this long without use. */
 const IDLE_MS = 4 * 3_600_000;
 
+/** A run without a number of orders places them for at most this long: 900 orders, which the receipt can still read back. */
+export const RUN_MAX_MS = 15 * 60_000;
+
 /** The page of a demo. */
 export interface DemoPage {
   readonly ui: RunningUi;
@@ -25,7 +28,8 @@ export interface DemoPage {
 interface DemoPageOptions {
   readonly engine: Engine;
   readonly outputs: Outputs;
-  readonly orders: number;
+  /** The number of orders of a run. @default orders for {@link RUN_MAX_MS} */
+  readonly orders: number | undefined;
   /** Opens a browser; otherwise the path of the file that opens the page is printed. */
   readonly opens: boolean;
   readonly steps: Pick<StepPrinter, 'say'>;
@@ -41,7 +45,7 @@ export async function openDemoPage(options: DemoPageOptions): Promise<DemoPage> 
   const { endpoint } = engine;
   const session = await openSession(quietIo(signal), { endpoint, json: true });
   const faults = engine.startedHere ? await createFaults({ session, outputs, endpoint, signal }) : undefined;
-  const panel = createPanel({ orders, faults, onError: steps.say });
+  const panel = createPanel({ orders, maxMs: RUN_MAX_MS, faults, onError: steps.say });
   const ui = await startUi({
     session,
     run: runMailroom,
@@ -53,6 +57,7 @@ export async function openDemoPage(options: DemoPageOptions): Promise<DemoPage> 
   });
   const show = (file: string) => showPage(file, { opens, steps });
   steps.say(`The page is at ${ui.url} and stays until Ctrl-C. Enter opens another tab.`);
+  steps.say('The first order is placed when the page is open.');
   await show(ui.redirectFile);
   if (process.stdin.isTTY) openAnotherOnEnter(ui, show);
   return { ui, panel };

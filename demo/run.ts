@@ -12,20 +12,28 @@ const SOLD_OUT_EVERY = 10;
 /** The interval at which the tables are read during the run. */
 const READ_EVERY_MS = 1_000;
 
+/** The pause after a reading, as a multiple of its time: a reading of many orders must not slow the engine down. */
+const PAUSE_PER_READING = 3;
+
 /** A deployed order system, and the orders to place on it. */
 export interface DemoRun {
   readonly outputs: Outputs;
   readonly endpoint: string;
-  readonly orders: number;
+  /** @default orders until `ends` */
+  readonly orders?: number | undefined;
   /** Orders per second. */
   readonly rate: number;
   readonly steps: Pick<StepPrinter, 'say' | 'step' | 'detail'>;
   /** Sends the requests. @default unsigned requests to `endpoint` */
   readonly call?: OrdersCall | undefined;
+  /** Ends the placing of orders when it is aborted; the run then settles. @default never */
+  readonly ends?: AbortSignal | undefined;
   /** Stops the run when it is aborted. @default never */
   readonly signal?: AbortSignal | undefined;
   /** Called after each order that was placed. */
   readonly onPlaced?: (() => void) | undefined;
+  /** Called when no more orders are placed. */
+  readonly onSettling?: (() => void) | undefined;
   /** The faults that were made during the run, which it waits for: see {@link runEnd}. @default none */
   readonly faults?: (() => MadeFaults) | undefined;
 }
@@ -47,7 +55,8 @@ interface Settled {
  * ```
  */
 export async function runDemo(run: DemoRun): Promise<Receipt> {
-  const { outputs, endpoint, orders, rate, steps, call, signal, onPlaced } = run;
+  const { outputs, endpoint, orders = Number.POSITIVE_INFINITY, rate, steps, call } = run;
+  const { ends, signal, onPlaced, onSettling } = run;
   const runId = `demo-${Date.now().toString(36)}`;
   const reader = createReader(outputs);
   const shop = createShop({ outputs, endpoint, runId, call });
@@ -55,13 +64,14 @@ export async function runDemo(run: DemoRun): Promise<Receipt> {
   const deadLettersBefore = await reader.deadLetters();
 
   steps.say(`Every ${SOLD_OUT_EVERY}th order is for sold-out goods; some requests and messages repeat.`);
-  steps.step(`Placing ${orders} orders, ${rate} per second`);
+  const many = Number.isFinite(orders) ? `${orders} orders` : 'orders until the run is ended';
+  steps.step(`Placing ${many}, ${rate} per second`);
   const placing: Placing = { placed: 0, over: false, refused: false };
   const placement = shop
     .placeOrders(orders, {
       ratePerSecond: rate,
       soldOutEvery: SOLD_OUT_EVERY,
-      signal,
+      ...{ ends, signal },
       onPlaced: () => {
         placing.placed += 1;
         onPlaced?.();
@@ -69,6 +79,7 @@ export async function runDemo(run: DemoRun): Promise<Receipt> {
     })
     .finally(() => {
       placing.over = true;
+      onSettling?.();
       steps.step('Waiting until the queues are empty');
     });
   placement.catch(() => {
@@ -79,7 +90,7 @@ export async function runDemo(run: DemoRun): Promise<Receipt> {
     return { readings: seen, resent: await shop.resendSome(seen.events) };
   });
   const repeats = await placement;
-  return receiptOf(readings, { orders, repeats, resent, deadLettersBefore });
+  return receiptOf(readings, { orders: placing.placed, repeats, resent, deadLettersBefore });
 }
 
 /** The state of placing the orders. */
@@ -91,21 +102,23 @@ interface Placing {
 
 /** Reads until nothing is left to do, until an order is refused, or until the run is stuck. */
 async function untilSettled(
-  { orders, steps, signal, faults = () => 'none' }: DemoRun,
+  { steps, signal, faults = () => 'none' }: DemoRun,
   placing: Placing,
   deadLettersBefore: number,
   look: () => Promise<Settled>,
 ): Promise<Settled> {
   const resent: Resent[] = [];
   const onlyDuplicates = duplicateWait({ steps });
-  let [lastSeen, movedAt] = ['', Date.now()];
+  let [lastSeen, movedAt, readMs] = ['', Date.now(), 0];
   for (;;) {
-    await pause(READ_EVERY_MS);
+    await pause(Math.max(READ_EVERY_MS, PAUSE_PER_READING * readMs));
     signal?.throwIfAborted();
     const overBefore = placing.over;
+    const readAt = Date.now();
     const { readings, resent: more } = await look();
+    readMs = Date.now() - readAt;
     resent.push(...more);
-    const progress = progressOf(readings, orders);
+    const progress = progressOf(readings, placing.placed);
     if (!placing.over) steps.detail(`${placing.placed} placed`);
     else if (!overBefore || !onlyDuplicates(progress, readings.queued))
       steps.detail(activity(progress, readings.queued));

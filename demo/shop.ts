@@ -44,7 +44,9 @@ interface OrderPlacement {
   /** One in this many orders, starting with the first, is for sold-out goods. @default none */
   readonly soldOutEvery?: number | undefined;
   readonly onPlaced?: (() => void) | undefined;
-  /** Stops placing orders when it is aborted. @default never */
+  /** Places no further order once it is aborted. @default never */
+  readonly ends?: AbortSignal | undefined;
+  /** Also gives up the orders that are not answered yet. @default never */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -64,7 +66,11 @@ export interface Resent {
 export interface Shop {
   /** Stocks the run's goods. */
   stockUp(): Promise<void>;
-  /** Places the orders, some of them twice at the same time. Resolves when every one is answered. */
+  /**
+   * Places the orders, some of them twice at the same time. Resolves when every one is answered.
+   *
+   * @param count - `Infinity` for orders until `ends`
+   */
   placeOrders(count: number, placement: OrderPlacement): Promise<Repeat[]>;
   /** Sends messages of some events again, at most once per event and run. */
   resendSome(events: readonly WrittenEvent[]): Promise<Resent[]>;
@@ -125,13 +131,11 @@ export function createShop(deps: ShopDeps): Shop {
       }
     },
 
-    placeOrders: async (count, { ratePerSecond, soldOutEvery, onPlaced, signal }) => {
+    placeOrders: async (count, { ratePerSecond, soldOutEvery, onPlaced, ends, signal }) => {
       const repeats: Repeat[] = [];
-      const startedAt = Date.now();
       await pMap(
-        Array.from({ length: count }, (_, n) => n),
+        paced(count, ratePerSecond, ends),
         async (n) => {
-          await pause(startedAt + (n / ratePerSecond) * 1_000 - Date.now());
           const isSoldOut = soldOutEvery !== undefined && n % soldOutEvery === 0;
           const sku = isSoldOut ? SOLD_OUT : `sku-${n % SKUS}`;
           const answers = await Promise.all(
@@ -171,6 +175,16 @@ export function createShop(deps: ShopDeps): Shop {
       return sent.flat();
     },
   };
+}
+
+/** The numbers from 0, each when it is due, until `ends` is aborted. */
+async function* paced(count: number, perSecond: number, ends?: AbortSignal): AsyncGenerator<number> {
+  const startedAt = Date.now();
+  for (let n = 0; n < count; n += 1) {
+    await pause(startedAt + (n / perSecond) * 1_000 - Date.now());
+    if (ends?.aborted) return;
+    yield n;
+  }
 }
 
 /** A number derived from an event id, always the same one. */

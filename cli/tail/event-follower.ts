@@ -27,6 +27,8 @@ type TailedState = 'waiting' | 'working' | Exclude<InboxState['is'], 'absent' | 
 
 /** An event that is followed. */
 export interface FollowedEvent extends TailedEvent {
+  readonly aggregateType: string | null;
+  readonly aggregateId: string | null;
   readonly correlationId: string | null;
 }
 
@@ -127,11 +129,12 @@ async function readOutbox(
 function expectedOf(directory: Directory, eventId: string, item: Item | undefined): Expected {
   const at = eventIdTime(eventId);
   const row = readable(readOutboxRow(item));
-  if (row === undefined)
-    return { eventId, at, type: null, source: null, status: 'UNREADABLE', correlationId: null, names: [] };
+  if (row === undefined) {
+    const nothing = { type: null, source: null, aggregateType: null, aggregateId: null, correlationId: null };
+    return { eventId, at, ...nothing, status: 'UNREADABLE', names: [] };
+  }
   const { type, source, status } = row;
   const envelope = jsonObject(row.envelope);
-  const { correlationId } = envelope ?? {};
   const names = consumersOf(directory, { source, type, data: () => envelope?.data }).map(nameOf);
   return {
     eventId,
@@ -139,9 +142,16 @@ function expectedOf(directory: Directory, eventId: string, item: Item | undefine
     type,
     source,
     status,
-    correlationId: typeof correlationId === 'string' ? correlationId : null,
+    aggregateType: textOf(envelope?.aggregateType),
+    aggregateId: textOf(envelope?.aggregateId),
+    correlationId: textOf(envelope?.correlationId),
     names,
   };
+}
+
+/** A field of an envelope, which another program may have written. */
+function textOf(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
 }
 
 async function readMessages(

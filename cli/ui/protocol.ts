@@ -1,5 +1,5 @@
 import type { statusJson } from '../status/status-text.ts';
-import type { TailedEvent } from '../tail/event-follower.ts';
+import type { FollowedEvent } from '../tail/event-follower.ts';
 
 /**
  * The documents between `mailroom ui` and its page, and nothing else: types only, because both sides import this file. Times are
@@ -14,7 +14,7 @@ import type { TailedEvent } from '../tail/event-follower.ts';
  * | `POST /api/plans` {@link PlanRequest} | {@link Plan} |
  * | `POST /api/plans/<id>/apply` {@link ApplyRequest} | {@link Run} |
  * | `POST /api/runs/<id>/stop` | {@link Run} |
- * | `GET /api/demo`, `POST /api/demo/faults/<name>/{break,repair}` | {@link DemoState}; only while `npm run demo -- --ui` runs |
+ * | `GET /api/demo`, `POST /api/demo/faults/<name>/{break,repair}`, `POST /api/demo/{end,start}` | {@link DemoState}; only while `npm run demo -- --ui` runs |
  *
  * A refused request has status 4xx and an {@link Refusal}.
  */
@@ -81,6 +81,8 @@ export interface Flow {
   readonly queues: Readonly<Record<string, QueueNow | null>>;
   /** The newest events, newest first: at most 50, each with the state of its message at each consumer. */
   readonly events: readonly FlowEvent[];
+  /** They were searched for back to here; `null` before the first reading. */
+  readonly eventsSince: number | null;
   /** True if events were left out, because more than 100 were committed per second. */
   readonly isSample: boolean;
   /** The cost of this page since it was opened. */
@@ -96,9 +98,7 @@ export interface QueueNow {
   readonly trend: 'falling' | 'level' | 'rising';
 }
 
-export interface FlowEvent extends TailedEvent {
-  readonly correlationId: string | null;
-}
+export type FlowEvent = FollowedEvent;
 
 export interface Cost {
   readonly since: number;
@@ -211,14 +211,18 @@ export interface Run {
   readonly notes: readonly string[];
 }
 
-/** The faults that the demo can make on its own engine, and the receipt of its run. */
+/** The run of the demo, the faults that it can make on its own engine, and the receipt. */
 export interface DemoState {
   readonly faults: readonly DemoFault[];
+  /** `waiting` for the first tab; `settling` from the last order to the receipt. */
+  readonly phase: 'waiting' | 'ordering' | 'settling' | 'over';
   readonly placed: number;
-  readonly orders: number;
+  /** The number of orders after which the run ends; `null` if it ends at `endsAt`. */
+  readonly orders: number | null;
+  /** When the run stops placing orders unless it is ended before; `null` if it ends after `orders`, or has not begun. */
+  readonly endsAt: number | null;
   /** The lines of the receipt once the run is over. */
   readonly receipt: readonly string[] | null;
-  readonly isOver: boolean;
 }
 
 export interface DemoFault {
@@ -226,6 +230,8 @@ export interface DemoFault {
   /** Its effect, e.g. `The bank answers every charge with 503`. */
   readonly text: string;
   readonly state: 'whole' | 'broken' | 'repairing';
+  /** Why it could not be made or repaired the last time; `null` unless that failed. */
+  readonly error: string | null;
   /** The command that repairs it, which `repair` runs; empty while the fault is being made and the command is not known. */
   readonly repair: string;
 }

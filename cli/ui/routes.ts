@@ -98,6 +98,14 @@ function addDemo(app: Hono, { demo, live }: RouteDeps): void {
       return c.json(demo.state());
     });
   }
+  app.post('/api/demo/end', (c) => {
+    demo.endRun();
+    return c.json(demo.state());
+  });
+  app.post('/api/demo/start', (c) => {
+    demo.startRun();
+    return c.json(demo.state());
+  });
 }
 
 async function infoOf({ session, demo, ...deps }: RouteDeps): Promise<MailroomInfo> {

@@ -58,6 +58,8 @@ export interface RunningUi {
   readonly url: string;
   /** The path of a file that opens the page in a browser, once. */
   readonly redirectFile: string;
+  /** Resolves when the first tab shows the page. */
+  readonly opened: Promise<void>;
   /** Settled when the server has stopped: `idle` if it was not used. */
   readonly ended: Promise<'idle' | 'stopped'>;
   /** Writes another file with a new token, for another tab. @returns its path */
@@ -90,6 +92,10 @@ export async function startUi(deps: UiDeps): Promise<RunningUi> {
     isBusy: () => runningOf(plans).length > 0,
   });
   let origin = '';
+  let open = (): void => {};
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
   const app = createRoutes({
     ...deps,
     live,
@@ -100,7 +106,10 @@ export async function startUi(deps: UiDeps): Promise<RunningUi> {
     page,
     guards: guards({ origin: () => origin, accepts: keys.accepts, allowsChanges, onUse: idle.seen }),
     read: createReadings({ ...deps, signal }),
-    onStream: idle.begin,
+    onStream: () => {
+      open();
+      return idle.begin();
+    },
   });
   const server = createAdaptorServer({ fetch: app.fetch, overrideGlobalObjects: false }) as Server;
   origin = await listen(server, deps.port ?? 0);
@@ -115,6 +124,7 @@ export async function startUi(deps: UiDeps): Promise<RunningUi> {
   return {
     url: `${origin}/`,
     redirectFile: await redirects.add(),
+    opened,
     ended,
     newRedirect: redirects.add,
     stop: async () => {

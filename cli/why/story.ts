@@ -38,6 +38,7 @@ type StoryWord =
   | 'rejected'
   | 'dead-letter'
   | 'not-arrived'
+  | 'redriven'
   | 'unreadable';
 
 /** A line of the outbox's or of one consumer's story. */
@@ -119,6 +120,8 @@ function messageStory(message: TracedMessage): OwnLine[] {
     const held = `${queue.waiting} waiting and ${queue.inFlight} in flight`;
     lines.push(tell('not-arrived', null, `not claimed; its queue has ${held}`));
   }
+  if (row !== undefined && wasRedriven(row))
+    lines.push(tell('redriven', null, 'rejected, then redriven; only later attempts are stored'));
   if (row?.claimedAt !== undefined)
     lines.push(tell('claimed', row.claimedAt, `${attemptText(row.attempts, consumer.maxAttempts)} started`));
   if (row !== undefined)
@@ -129,6 +132,12 @@ function messageStory(message: TracedMessage): OwnLine[] {
     lines.push(tell('dead-letter', null, text));
   }
   return lines;
+}
+
+/** True if a message was rejected before its present state: its attempts begin again at 1 then. */
+function wasRedriven({ rejectedIds, status, resolvedBy }: InboxRow): boolean {
+  const isStillRejected = status === 'REJECTED' || status === 'DISCARDED' || resolvedBy !== undefined;
+  return (rejectedIds?.size ?? 0) > (isStillRejected ? 1 : 0);
 }
 
 function statusStory({ consumer, failedAt }: TracedMessage, row: InboxRow): OwnLine[] {

@@ -35,6 +35,7 @@ describe.skipIf(browser === undefined)('npm run demo -- --ui', () => {
   });
 
   test('shows orders as they flow, a consumer that fails, its repair and a redrive by clicking, and a receipt without problems', async () => {
+    expect(demo.output()).not.toContain('Placing');
     opened = await openPage(browser as Browser, demo.redirectFile);
     const { page } = opened;
     await shows(page.getByRole('region', { name: 'Newest events' }), 'OrderPlaced');
@@ -54,6 +55,21 @@ describe.skipIf(browser === undefined)('npm run demo -- --ui', () => {
     expect(await receipt.innerText()).toContain('Nothing lost, nothing doubled.');
     expect(await receipt.innerText()).toMatch(new RegExp(`orders placed +${ORDERS}\\b`));
     expect(demo.output()).toContain('Nothing lost, nothing doubled.');
+  });
+
+  test('places the orders of another run on the same deployment until that is ended', async () => {
+    const { page } = opened;
+    const deployed = () => demo.output().match(/Deploying/g)?.length;
+    const deployments = deployed();
+    await page.getByRole('button', { name: 'New run' }).click();
+    await shows(page.locator('#demo-orders'), /^[1-9]\d* of/);
+    await page.getByRole('button', { name: 'End the run' }).click();
+    const receipt = page.locator('.receipt');
+    await receipt.waitFor();
+    expect(await receipt.innerText()).toContain('Nothing lost, nothing doubled.');
+    const [, placed] = /orders placed +(\d+)/.exec(await receipt.innerText()) ?? [];
+    expect(Number(placed)).toBeLessThan(ORDERS);
+    expect(deployed()).toBe(deployments);
     await opened.close();
   });
 

@@ -10,9 +10,6 @@ import { breakPart, headline, repairPart } from './support/screens.ts';
 
 const browser = await launchBrowser();
 
-/** One a second: enough for every fault to have events to affect. */
-const ORDERS = 180;
-
 describe.skipIf(browser === undefined)('npm run demo -- --ui', () => {
   let demo: DemoProcess | undefined;
   let port = 0;
@@ -26,7 +23,7 @@ describe.skipIf(browser === undefined)('npm run demo -- --ui', () => {
   test('loses and doubles nothing after a rule was off, a queue purged and a worker killed, each repaired by clicking', async () => {
     if (browser === undefined) return;
     port = await freePort();
-    demo = await startDemo(port, ORDERS);
+    demo = await startDemo(port);
     const { output } = demo;
     onTestFailed(() => console.error(output()));
     const { page, close } = await openPage(browser, demo.redirectFile);
@@ -35,10 +32,10 @@ describe.skipIf(browser === undefined)('npm run demo -- --ui', () => {
     // SQS redelivers the killed worker's message after its visibility timeout, which the repair waits for.
     await Promise.all([repairPart(page, 'worker-killed'), repairRuleAndQueue(page)]);
 
+    await page.getByRole('button', { name: 'End the run' }).click();
     const receipt = page.locator('.receipt');
     await receipt.waitFor();
     expect(await receipt.innerText()).toContain('Nothing lost, nothing doubled.');
-    expect(await receipt.innerText()).toMatch(new RegExp(`orders placed +${ORDERS}\\b`));
     await close();
     expect(await demo.stop()).toBe(0);
   });

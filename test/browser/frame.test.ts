@@ -137,14 +137,38 @@ describe.skipIf(browser === undefined)('the frame of the page', () => {
     expect(await command.locator('code').textContent()).toBe(line);
   });
 
+  test('an id is shown by its end, and selecting it copies all of it', async () => {
+    const { page, send } = await opened();
+    await send({ events: [MOVED] });
+    const newest = page.getByRole('region', { name: 'Newest events' });
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    const shown = newest.locator(`.story > .id > .short-id[title="${MOVED.eventId}"]`);
+    expect((await shown.boundingBox())?.width).toBeLessThan(100);
+    await shown.dblclick();
+    await page.keyboard.press('ControlOrMeta+C');
+    const copied = () => page.evaluate('navigator.clipboard.readText()');
+    await expect.poll(copied, { timeout: DEADLINE_MS }).toBe(MOVED.eventId);
+    const aggregate = newest.getByRole('link', { name: MOVED.aggregateId ?? '' });
+    expect((await aggregate.boundingBox())?.width).toBeLessThan(100);
+    expect(await aggregate.getAttribute('href')).toBe(`#/event/${MOVED.aggregateId}`);
+  });
+
+  test('an empty list says how far back it was searched', async () => {
+    const { page, send } = await opened();
+    await send({});
+    await shows(page.getByRole('region', { name: 'Newest events' }), 'Reading');
+    await send({ at: 6 * 3_600_000, eventsSince: 0 });
+    await shows(page, 'No events in the last 6 h. New events appear here.');
+  });
+
   test('new events move along the edges, and not with reduced motion', async () => {
     const first = await opened({ reducedMotion: 'no-preference' });
     const still = await openPage(browser as Browser, await first.ui.newRedirect());
     onTestFinished(() => still.page.context().close());
     for (const page of [first.page, still.page]) await countDots(page);
     await expect.poll(() => first.listeners.size, { timeout: DEADLINE_MS }).toBe(2);
-    await first.send({ events: [] });
-    for (const page of [first.page, still.page]) await shows(page, 'No events yet');
+    await first.send({ events: [], eventsSince: 0 });
+    for (const page of [first.page, still.page]) await shows(page, 'No events in the last');
     await first.send({ events: [MOVED] });
     for (const page of [first.page, still.page]) await shows(page, 'OrderPlaced');
     await expect.poll(() => first.page.evaluate('dots'), { timeout: DEADLINE_MS }).toBeGreaterThan(1);
@@ -183,6 +207,8 @@ const MOVED: FlowEvent = {
   source: 'orders',
   status: 'PUBLISHED',
   consumers: {},
+  aggregateType: 'Order',
+  aggregateId: '6b3f1c52-8c1e-4a55-9d0c-20b18d1c03ff',
   correlationId: null,
 };
 
@@ -194,6 +220,7 @@ const FLOW: Flow = {
   processedPerS: {},
   queues: {},
   events: [],
+  eventsSince: null,
   isSample: false,
   cost: { since: 0, calls: {}, readUnits: 0, usd: 0, usdPerHour: 0 },
   unread: [],

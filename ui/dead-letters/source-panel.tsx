@@ -6,6 +6,7 @@ import { count, many } from '../frame/format.ts';
 import { useMailroom } from '../frame/mailroom.ts';
 import { Notice } from '../frame/notice.tsx';
 import { routeTo } from '../frame/route.ts';
+import { ShortId } from '../frame/short-id.tsx';
 import { State } from '../frame/state.tsx';
 import { Stored } from '../frame/stored.tsx';
 import { type Column, Table } from '../frame/table.tsx';
@@ -208,7 +209,7 @@ function Example({ source, id }: { readonly source: string; readonly id: string 
       title={escaped(id)}
       aria-label={`Dead letter ${escaped(id)}`}
     >
-      <Stored text={id} clip={9} />
+      <ShortId id={id} />
     </a>
   );
 }

@@ -86,26 +86,32 @@ function outboxBars(lines: readonly ReportLine[], now: number): Bar[] {
   return [{ kind: 'waiting', from, to, text: 'in the outbox' }];
 }
 
-/** A row stores its last attempt only, so what was before it is shown as waiting. */
+/**
+ * A row stores its last attempt only, so what was before it is shown as waiting. Before a redrive it was rejected for an unknown part
+ * of that time, so nothing is shown.
+ */
 function messageBars(lines: readonly ReportLine[], published: number | null, now: number): Bar[] {
   const claimed = lines.find(({ what }) => what === 'claimed')?.at ?? null;
   const end = lines.find(({ what, at }) => ENDS.has(what) && at !== null)?.at ?? null;
   const waitsTo = claimed ?? end ?? now;
+  const isRedriven = lines.some(({ what }) => what === 'redriven');
   const isLeft = lines.some(({ what }) => what === 'unfinished');
   return [
-    ...(published === null
+    ...(published === null || isRedriven
       ? []
       : [bar('waiting', published, waitsTo, claimed === null ? 'not claimed' : 'before its last attempt')]),
     ...(claimed === null || isLeft ? [] : [bar('working', claimed, end ?? now, 'last attempt')]),
-    ...effectBars(lines, end),
+    ...effectBars(lines, claimed, end),
   ];
 }
 
-function effectBars(lines: readonly ReportLine[], end: number | null): Bar[] {
+/** An effect without a result has no bar if an earlier attempt started it: the end of that attempt is unknown. */
+function effectBars(lines: readonly ReportLine[], claimed: number | null, end: number | null): Bar[] {
   return lines.flatMap((line, index) => {
     if (line.what !== 'effect-started' || line.at === null) return [];
     const next = lines[index + 1];
-    const to = next?.what === 'effect-completed' ? next.at : end;
+    const lastEnd = line.at < (claimed ?? line.at) ? null : end;
+    const to = next?.what === 'effect-completed' ? next.at : lastEnd;
     return to === null || to === undefined ? [] : [bar('effect', line.at, to, line.text)];
   });
 }

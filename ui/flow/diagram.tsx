@@ -22,7 +22,7 @@ export function Diagram({ flow }: { readonly flow: Flow }) {
   const edges = edgesOf(consumers, cutEdges(consumers, troubles));
   return (
     <div class="diagram" ref={ground}>
-      <Edges ground={ground} edges={edges} events={flow.events} />
+      <Edges ground={ground} edges={edges} events={flow.events} now={flow.at} />
       <OutboxCard flow={flow} troubles={troublesAt(troubles, 'table')} />
       {status === null ? (
         <Part node="relay" title="Relay" />

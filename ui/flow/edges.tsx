@@ -32,6 +32,8 @@ interface EdgesProps {
   readonly ground: RefObject<HTMLDivElement | null>;
   readonly edges: readonly Edge[];
   readonly events: readonly FlowEvent[] | undefined;
+  /** The time of the reading, epoch milliseconds. */
+  readonly now: number;
 }
 
 /** The shapes of the edges by their names. */
@@ -43,7 +45,7 @@ interface EdgeShape {
 }
 
 /** The edges of the diagram, drawn where its parts are: to the right in a wide window, down in a narrow one. */
-export function Edges({ ground, edges, events }: EdgesProps) {
+export function Edges({ ground, edges, events, now }: EdgesProps) {
   const [drawing, setDrawing] = useState<Drawing>({});
   const svg = useRef<SVGSVGElement>(null);
   useLayoutEffect(() => {
@@ -58,7 +60,7 @@ export function Edges({ ground, edges, events }: EdgesProps) {
     observer.observe(element);
     return () => observer.disconnect();
   });
-  useMovingDots(svg, events);
+  useMovingDots(svg, events, now);
   return (
     <svg ref={svg} class="edges" aria-hidden="true">
       {edges.map(({ name, isCut }) => {

@@ -11,6 +11,8 @@ export interface Move {
 /** The most dots that move at the same time: more cannot be followed, and cost the browser. */
 export const MOVES_MAX = 40;
 
+const MINUTE_MS = 60_000;
+
 /** The edge from the bus to a consumer. */
 export function deliveryTo(consumer: string): string {
   return `deliver:${consumer}`;
@@ -20,14 +22,18 @@ export function deliveryTo(consumer: string): string {
  * The moves between two readings of the newest events: those of new events, and of events that came further.
  *
  * @param before - absent for the first reading, from which nothing moves
+ * @param now - an event of an earlier minute that is found only now does not move
  */
 export function movesBetween(
   before: readonly FlowEvent[] | undefined,
   after: readonly FlowEvent[],
+  now: number,
 ): readonly Move[] {
   if (before === undefined) return [];
   const known = new Map(before.map((event) => [event.eventId, event]));
+  const isEarlier = ({ eventId, at }: FlowEvent) => !known.has(eventId) && at < now - MINUTE_MS;
   const moves = after.flatMap((event) => {
+    if (isEarlier(event)) return [];
     const passed = new Set(edgesPassed(known.get(event.eventId)));
     const edges = edgesPassed(event).filter((edge) => !passed.has(edge));
     // All consumers receive an event at once.

@@ -1,10 +1,11 @@
 import { useId, useState } from 'preact/hooks';
 import { escaped } from '../../cli/frame/escaped.ts';
-import type { FlowEvent } from '../../cli/ui/protocol.ts';
+import { duration } from '../../cli/frame/times.ts';
+import type { Flow, FlowEvent } from '../../cli/ui/protocol.ts';
 import { EventLink } from '../frame/event-link.tsx';
-import { shortId } from '../frame/format.ts';
 import { Icon } from '../frame/icon.tsx';
 import { routeTo } from '../frame/route.ts';
+import { ShortId } from '../frame/short-id.tsx';
 import { State } from '../frame/state.tsx';
 import { stateOf } from '../frame/state-name.ts';
 import { Stored } from '../frame/stored.tsx';
@@ -17,14 +18,9 @@ const TYPE_CHARACTERS = 48;
 /** The stories that are shown at first. */
 const STORIES_SHOWN = 12;
 
-interface NewestProps {
-  readonly events: readonly FlowEvent[];
-  /** Events were left out. */
-  readonly isSample: boolean;
-}
-
 /** The newest events by correlation id: a story is a line that opens into its events. */
-export function Newest({ events, isSample }: NewestProps) {
+export function Newest({ flow }: { readonly flow: Flow }) {
+  const { at, events, eventsSince, isSample } = flow;
   const [isWhole, setWhole] = useState(false);
   const stories = storiesOf(events);
   const shown = isWhole ? stories : stories.slice(0, STORIES_SHOWN);
@@ -37,7 +33,11 @@ export function Newest({ events, isSample }: NewestProps) {
         </p>
       </div>
       {stories.length === 0 ? (
-        <p class="empty">No events yet. New events appear here.</p>
+        <p class="empty">
+          {eventsSince === null
+            ? 'Reading'
+            : `No events in the last ${duration(at - eventsSince)}. New events appear here.`}
+        </p>
       ) : (
         <ol class="stories">
           {shown.map((story) => (
@@ -58,6 +58,7 @@ export function Newest({ events, isSample }: NewestProps) {
 
 function StoryLine({ story: { id, events, at } }: { readonly story: Story }) {
   const [isOpen, setOpen] = useState(false);
+  const [first] = events;
   const details = useId();
   return (
     <li>
@@ -67,7 +68,7 @@ function StoryLine({ story: { id, events, at } }: { readonly story: Story }) {
           class="quiet twisty"
           aria-expanded={isOpen}
           aria-controls={details}
-          aria-label={`Events of ${escaped(shortId(id))} at each consumer`}
+          aria-label={`Events of ${escaped(id)} at each consumer`}
           onClick={() => setOpen(!isOpen)}
         >
           <Icon name={isOpen ? 'down' : 'right'} />
@@ -75,9 +76,10 @@ function StoryLine({ story: { id, events, at } }: { readonly story: Story }) {
         <span class="story-age">
           <Ago at={at} />
         </span>
-        <span class="id" title={escaped(id)}>
-          <Stored text={shortId(id)} />
+        <span class="id">
+          <ShortId id={id} />
         </span>
+        <Aggregate event={first} />
         <span class="story-events">
           {events.map((event, index) => (
             <StoryEvent key={event.eventId} event={event} isFirst={index === 0} />
@@ -88,6 +90,21 @@ function StoryLine({ story: { id, events, at } }: { readonly story: Story }) {
         {isOpen && events.map((event) => <EventStates key={event.eventId} event={event} />)}
       </ul>
     </li>
+  );
+}
+
+/** The aggregate of an event, e.g. `Order …8d1c03ff`, with a link to its events. */
+function Aggregate({ event }: { readonly event: FlowEvent | undefined }) {
+  const { aggregateType = null, aggregateId = null } = event ?? {};
+  return (
+    <span class="aggregate">
+      {aggregateType !== null && <Stored text={aggregateType} clip={TYPE_CHARACTERS} />}
+      {aggregateId !== null && (
+        <a class="id" href={routeTo('event', aggregateId)}>
+          <ShortId id={aggregateId} />
+        </a>
+      )}
+    </span>
   );
 }
 
@@ -111,6 +128,7 @@ function EventStates({ event }: { readonly event: FlowEvent }) {
     <li>
       <EventLink id={eventId} />
       <Stored text={type ?? 'unreadable'} clip={TYPE_CHARACTERS} />
+      <Aggregate event={event} />
       <Ago at={at} />
       <span class="event-states">
         <State is={stateOf(outbox)}>{outbox}</State>

@@ -16,21 +16,23 @@ const SVG = 'http://www.w3.org/2000/svg';
  * hidden tab, and screen readers skip it.
  *
  * @param svg - holds a `path` with `data-edge` for each edge
+ * @param now - the time of the reading
  */
 export function useMovingDots(
   svg: RefObject<SVGSVGElement | null>,
   events: readonly FlowEvent[] | undefined,
+  now: number,
 ): void {
   const before = useRef<readonly FlowEvent[] | undefined>(undefined);
   useEffect(() => {
-    const moves = events === undefined ? [] : movesBetween(before.current, events);
+    const moves = events === undefined ? [] : movesBetween(before.current, events, now);
     before.current = events;
     const ground = svg.current;
     if (ground === null || document.hidden || matchMedia('(prefers-reduced-motion: reduce)').matches) return;
     const ids = [...new Set(moves.map(({ eventId }) => eventId))];
     const apartMs = SPREAD_MS / Math.max(ids.length, 1);
     for (const move of moves) runDot(ground, move, ids.indexOf(move.eventId) * apartMs + move.step * EDGE_MS);
-  }, [events, svg]);
+  }, [events, svg, now]);
 }
 
 function runDot(svg: SVGSVGElement, { edge }: Move, delayMs: number): void {

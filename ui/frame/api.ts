@@ -44,6 +44,7 @@ export interface Api {
   stop(runId: string): Promise<Run>;
   demo(): Promise<DemoState>;
   fault(name: DemoFault['name'], change: 'break' | 'repair'): Promise<DemoState>;
+  demoRun(change: 'end' | 'start'): Promise<DemoState>;
   /** Receives the live stream until it ends or the signal aborts. */
   live(receive: (message: LiveMessage) => void, signal: AbortSignal): Promise<void>;
 }
@@ -77,6 +78,7 @@ export function createApi(key: string): Api {
     stop: (runId) => post(`/api/runs/${part(runId)}/stop`),
     demo: () => get('/api/demo'),
     fault: (name, change) => post(`/api/demo/faults/${part(name)}/${change}`),
+    demoRun: (change) => post(`/api/demo/${change}`),
     live: (receive, signal) => readLive(key, receive, signal),
   };
 }

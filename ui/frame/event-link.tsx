@@ -1,13 +1,13 @@
 import { escaped } from '../../cli/frame/escaped.ts';
-import { shortId } from './format.ts';
 import { routeTo } from './route.ts';
+import { ShortId } from './short-id.tsx';
 import { Stored } from './stored.tsx';
 
-/** A link to the Event screen of an id. @param isWhole - the whole id instead of its first 8 characters */
+/** A link to the Event screen of an id. @param isWhole - the whole id instead of its end */
 export function EventLink({ id, isWhole = false }: { readonly id: string; readonly isWhole?: boolean }) {
   return (
     <a class="id" href={routeTo('event', id)} title={escaped(id)} aria-label={`Event ${escaped(id)}`}>
-      <Stored text={isWhole ? id : shortId(id)} />
+      {isWhole ? <Stored text={id} /> : <ShortId id={id} />}
     </a>
   );
 }

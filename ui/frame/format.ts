@@ -32,7 +32,9 @@ export function preciseTime(ms: number): string {
   return isTime(ms) ? new Date(ms).toISOString().slice(11, 23) : '?';
 }
 
-/** The first characters of an id, for a list. */
-export function shortId(id: string): string {
-  return id.length > 13 ? `${id.slice(0, 8)}…` : id;
+/** A long id as the part that a list hides and its end. An event id begins with its time, so the beginnings of neighbours are equal. */
+export function idParts(id: string): readonly [start: string, end: string] {
+  const characters = [...id];
+  if (characters.length <= 13) return ['', id];
+  return [characters.slice(0, -8).join(''), characters.slice(-8).join('')];
 }

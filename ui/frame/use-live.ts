@@ -2,6 +2,7 @@ import { useCallback, useEffect, useState } from 'preact/hooks';
 import type { LiveMessage } from '../../cli/ui/protocol.ts';
 import { type Api, RefusedError } from './api.ts';
 import type { OpenMailroom } from './mailroom.ts';
+import { withRun } from './runs.ts';
 
 /** The part of {@link OpenMailroom} that the live stream brings. */
 export type ShownLive = Pick<OpenMailroom, 'connection' | 'flow' | 'runs' | 'demo' | 'skewMs'>;
@@ -69,10 +70,8 @@ function received(before: ShownLive, message: LiveMessage): ShownLive {
   switch (message.kind) {
     case 'flow':
       return { ...before, flow: message.flow, skewMs: message.flow.at - Date.now() };
-    case 'run': {
-      const others = before.runs.filter(({ id }) => id !== message.run.id);
-      return { ...before, runs: [message.run, ...others].sort((a, b) => b.startedAt - a.startedAt) };
-    }
+    case 'run':
+      return { ...before, runs: withRun(before.runs, message.run) };
     case 'demo':
       return { ...before, demo: message.demo };
   }

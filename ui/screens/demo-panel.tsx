@@ -1,12 +1,13 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { DemoFault } from '../../cli/ui/protocol.ts';
-import type { RefusedError } from '../frame/api.ts';
+import type { DemoFault, DemoState } from '../../cli/ui/protocol.ts';
+import type { Api, RefusedError } from '../frame/api.ts';
 import { Button } from '../frame/button.tsx';
 import { Command } from '../frame/command.tsx';
-import { count } from '../frame/format.ts';
-import { useMailroom } from '../frame/mailroom.ts';
-import { Refused } from '../frame/notice.tsx';
+import { many, roughly } from '../frame/format.ts';
+import { useMailroom, useNow } from '../frame/mailroom.ts';
+import { Notice, Refused } from '../frame/notice.tsx';
 import { State } from '../frame/state.tsx';
+import { Stored } from '../frame/stored.tsx';
 import { refused } from '../frame/use-reading.ts';
 
 /** The demo: the orders that are placed, the faults to make and repair, and the receipt. Only while the demo runs the page. */
@@ -25,31 +26,75 @@ export function DemoPanel() {
     <section class="panel stack demo" aria-labelledby="demo-title">
       <div class="row spread">
         <h2 id="demo-title">Break it</h2>
-        {demo !== null && (
-          <p class="row">
-            <span id="demo-orders">
-              {count(demo.placed)} of {count(demo.orders)} orders placed
-            </span>
-            <progress aria-labelledby="demo-orders" max={demo.orders} value={demo.placed} />
-          </p>
-        )}
+        {demo !== null && <Run demo={demo} onError={setError} />}
       </div>
       {error !== null && <Refused error={error} />}
       {demo !== null && (
         <ul class="faults">
           {demo.faults.map((fault) => (
-            <Fault key={fault.name} fault={fault} isOver={demo.isOver} onError={setError} />
+            <Fault key={fault.name} fault={fault} isOrdering={demo.phase === 'ordering'} onError={setError} />
           ))}
         </ul>
       )}
-      {demo?.isOver && (
+      {demo?.phase === 'settling' && (
         <p class="quiet-text">
-          The run is over. For another one, run <code>npm run demo -- --ui</code> again.
+          The receipt follows once every message is processed, every fault is repaired and no dead letter is
+          left.
+        </p>
+      )}
+      {demo?.phase === 'over' && !info.allowsChanges && (
+        <p class="quiet-text">
+          For another run, run <code>npm run demo -- --ui</code> again.
         </p>
       )}
       {demo?.receipt && <Receipt lines={demo.receipt} />}
     </section>
   );
+}
+
+interface RunProps {
+  readonly demo: DemoState;
+  readonly onError: (error: RefusedError | null) => void;
+}
+
+/** The orders of the run, and the button that ends it or starts another one. */
+function Run({ demo: { phase, placed, orders, endsAt }, onError }: RunProps) {
+  const { info } = useMailroom();
+  const now = useNow();
+  const { isSending, send } = useDemoRequest(onError);
+  const change = phase === 'over' ? 'start' : 'end';
+  const isTimed = phase === 'ordering' && endsAt !== null;
+  return (
+    <p class="row">
+      <span id="demo-orders">
+        {orders === null ? `${many(placed, 'order')} placed` : `${placed} of ${many(orders, 'order')} placed`}
+        {isTimed && `, more for ${roughly(endsAt - now)}`}
+      </span>
+      {orders !== null && <progress aria-labelledby="demo-orders" max={orders} value={placed} />}
+      {info.allowsChanges && (
+        <Button
+          isDisabled={isSending || phase === 'waiting' || phase === 'settling'}
+          onClick={() => send((api) => api.demoRun(change))}
+        >
+          {phase === 'over' ? 'New run' : 'End the run'}
+        </Button>
+      )}
+    </p>
+  );
+}
+
+/** Sends a request that changes the demo. The live stream brings the new state, in order with later ones. */
+function useDemoRequest(onError: RunProps['onError']) {
+  const { api } = useMailroom();
+  const [isSending, setSending] = useState(false);
+  const send = (request: (to: Api) => Promise<DemoState>) => {
+    setSending(true);
+    onError(null);
+    request(api)
+      .catch((failure) => onError(refused(failure)))
+      .finally(() => setSending(false));
+  };
+  return { isSending, send };
 }
 
 const NAMES: Readonly<Record<DemoFault['name'], string>> = {
@@ -61,26 +106,14 @@ const NAMES: Readonly<Record<DemoFault['name'], string>> = {
 
 interface FaultProps {
   readonly fault: DemoFault;
-  /** No orders are placed any more, so a fault would affect nothing. */
-  readonly isOver: boolean;
+  /** Without new orders, a fault would affect nothing. */
+  readonly isOrdering: boolean;
   readonly onError: (error: RefusedError | null) => void;
 }
 
-function Fault({ fault: { name, text, state, repair }, isOver, onError }: FaultProps) {
-  const { api, keep } = useMailroom();
-  const [isSending, setSending] = useState(false);
+function Fault({ fault: { name, text, state, error, repair }, isOrdering, onError }: FaultProps) {
+  const { isSending, send } = useDemoRequest(onError);
   const isWhole = state === 'whole';
-  const change = (kind: 'break' | 'repair') => {
-    setSending(true);
-    onError(null);
-    api
-      .fault(name, kind)
-      .then(
-        (demo) => keep({ demo }),
-        (failure) => onError(refused(failure)),
-      )
-      .finally(() => setSending(false));
-  };
   return (
     <li class="fault" data-fault={name}>
       <div class="row spread">
@@ -88,6 +121,11 @@ function Fault({ fault: { name, text, state, repair }, isOver, onError }: FaultP
         <FaultState state={state} />
       </div>
       <p>{text}</p>
+      {error !== null && (
+        <div role="alert">
+          <Notice is="broken" title={<Stored text={error} />} />
+        </div>
+      )}
       {!isWhole && repair !== '' && (
         <>
           <p class="quiet-text">Repair runs:</p>
@@ -97,8 +135,8 @@ function Fault({ fault: { name, text, state, repair }, isOver, onError }: FaultP
       <p>
         <Button
           class={isWhole ? 'danger' : 'primary'}
-          isDisabled={isSending || (isWhole ? isOver : state === 'repairing')}
-          onClick={() => change(isWhole ? 'break' : 'repair')}
+          isDisabled={isSending || (isWhole ? !isOrdering : state === 'repairing')}
+          onClick={() => send((api) => api.fault(name, isWhole ? 'break' : 'repair'))}
         >
           {isWhole ? 'Break' : 'Repair'}
           <span class="unseen"> it: {NAMES[name]}</span>

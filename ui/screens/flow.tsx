@@ -43,7 +43,7 @@ export function FlowScreen() {
         </h2>
         <Diagram flow={flow} />
       </section>
-      <Newest events={flow.events} isSample={flow.isSample} />
+      <Newest flow={flow} />
     </>
   );
 }

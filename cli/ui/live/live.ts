@@ -1,13 +1,14 @@
+import type { Clock } from '../../../lambdas/runtime/clock.ts';
 import type { Session } from '../../frame/session.ts';
 import { createStatusReader } from '../../status/status-reader.ts';
 import { statusJson } from '../../status/status-text.ts';
 import type { Flow, LiveMessage, QueueNow } from '../protocol.ts';
 import { type CostMeter, clientsOf, createCostMeter } from './cost-meter.ts';
-import { createEventFeed } from './event-feed.ts';
+import { createEventFeed, type EventFeed } from './event-feed.ts';
 import { createPollLoop } from './poll-loop.ts';
 import { createQueueTrend } from './queue-trends.ts';
 import { createSubscribers } from './subscribers.ts';
-import { createUnreadParts } from './unread-parts.ts';
+import { createUnreadParts, type UnreadParts } from './unread-parts.ts';
 
 /** The live state of a Mailroom: one poller for all tabs. */
 export interface Live {
@@ -72,12 +73,6 @@ export function createLive({
   };
   const subscribers = createSubscribers(() => ({ kind: 'flow', flow: flow() }));
 
-  async function readEvents(): Promise<void> {
-    const { feed } = state;
-    await unread.read('new events', EVERY_MS.events, () => feed.readNew(clock.now()));
-    await unread.read('states of messages', EVERY_MS.events, () => feed.readStates(clock.now()));
-  }
-
   async function readQueues(): Promise<void> {
     const { queues, trends } = state;
     const readings = session.directory.consumers.map(({ name, queue }) =>
@@ -103,7 +98,7 @@ export function createLive({
   }
 
   const loops = [
-    { everyMs: EVERY_MS.events, read: readEvents },
+    { everyMs: EVERY_MS.events, read: () => readEvents(state.feed, unread, clock) },
     { everyMs: EVERY_MS.queues, read: readQueues },
     { everyMs: EVERY_MS.status, read: readStatus },
   ].map(({ everyMs, read }) =>
@@ -141,18 +136,29 @@ export function createLive({
   };
 }
 
+/** Reads the new events, then the states of the newest; earlier ones follow as long as there are too few. */
+async function readEvents(feed: EventFeed, unread: UnreadParts, clock: Clock): Promise<void> {
+  const everyMs = EVERY_MS.events;
+  const readStates = () => unread.read('states of messages', everyMs, () => feed.readStates(clock.now()));
+  await unread.read('new events', everyMs, () => feed.readNew(clock.now()));
+  await readStates();
+  await unread.read('earlier events', everyMs, async () => {
+    if (await feed.readEarlier()) await readStates();
+  });
+}
+
 /** The results of the readings. */
 interface LiveState {
-  readonly feed: ReturnType<typeof createEventFeed>;
+  readonly feed: EventFeed;
   readonly queues: Map<string, QueueNow | null>;
   readonly trends: ReadonlyMap<string, ReturnType<typeof createQueueTrend>>;
   status: Flow['status'];
   statusAt: number | null;
 }
 
-function emptyState({ directory, table }: Session): LiveState {
+function emptyState({ directory, table, clock }: Session): LiveState {
   return {
-    feed: createEventFeed({ directory, table }),
+    feed: createEventFeed({ directory, table, clock }),
     queues: new Map(),
     trends: new Map(directory.consumers.map(({ name }) => [name, createQueueTrend()])),
     status: null,

@@ -16,11 +16,13 @@ export interface DemoProcess {
 /**
  * Starts the demo with its page on an engine of its own.
  *
+ * @param orders - of a run. @default orders until the run is ended
  * @throws with everything that it printed if it ends before the page is there
  */
-export async function startDemo(port: number, orders: number): Promise<DemoProcess> {
-  const args = ['--import', 'tsx', 'demo/main.ts', '--ui', '--no-open'];
-  const child = spawn(process.execPath, [...args, '--orders', String(orders), '--port', String(port)], {
+export async function startDemo(port: number, orders?: number): Promise<DemoProcess> {
+  const args = ['--import', 'tsx', 'demo/main.ts', '--ui', '--no-open', '--port', String(port)];
+  const ofRun = orders === undefined ? [] : ['--orders', String(orders)];
+  const child = spawn(process.execPath, [...args, ...ofRun], {
     cwd: projectRoot,
     env: withoutAws(process.env),
     stdio: ['ignore', 'pipe', 'pipe'],

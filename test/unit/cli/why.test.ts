@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { messagesText } from '../../../cli/messages/listed-message.ts';
 import { messagesOf } from '../../../cli/messages.ts';
 import { eventReports, traceText } from '../../../cli/why/trace-text.ts';
-import { transactional } from '../../../lambdas/runtime/consume/handler.ts';
+import { leased, transactional } from '../../../lambdas/runtime/consume/handler.ts';
+import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
 import { resolveMessage } from '../../../lambdas/runtime/operations/message-operations.ts';
 import { discardDead, requeueDead } from '../../../lambdas/runtime/store/outbox-decisions.ts';
 import { inboxKey } from '../../../lambdas/runtime/store/rows.ts';
@@ -82,6 +83,26 @@ describe('why, of what operators did', () => {
     const { verdict, trace } = await why(mailroom, eventId);
     expect(verdict.state).toBe('processed');
     expect(unwrapped(traceText(trace))).toContain('set PROCESSED without running, by ada: charged by phone');
+  });
+
+  test('a redriven message: what came before its last attempts was a rejection, not a wait', async () => {
+    let isOpen = false;
+    const bank = leased(ThingHappened, async () => {
+      if (!isOpen) throw new PoisonMessage('the bank is closed');
+    });
+    const mailroom = mailroomInMemory([bank]);
+    const eventId = await commit(mailroom);
+    await mailroom.publish();
+    await mailroom.drain();
+    expect((await why(mailroom, eventId)).story).not.toContain('worker redriven');
+    isOpen = true;
+    const [deadLetter] = mailroom.queue.deadLetters();
+    mailroom.queue.send(deadLetter?.body ?? '');
+    await mailroom.drain();
+    const { verdict, story, trace } = await why(mailroom, eventId);
+    expect(verdict.state).toBe('processed');
+    expect(story.slice(2)).toEqual(['worker redriven', 'worker claimed', 'worker processed']);
+    expect(unwrapped(traceText(trace))).toContain('rejected, then redriven; only later attempts are stored');
   });
 
   test('it waits for a relay: nothing claims that one is at work on it, and after the stream relay’s time the status is next', async () => {

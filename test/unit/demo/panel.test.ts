@@ -16,8 +16,8 @@ function later() {
   return { promise, resolve, reject };
 }
 
-/** A panel of faults that are made and repaired when the test says so. */
-function aPanel() {
+/** A panel of faults that are made and repaired when the test says so, in a run. */
+function aPanel(options: { readonly orders?: number; readonly maxMs?: number } = { orders: 3 }) {
   const calls: string[] = [];
   const gate = later();
   const made = later();
@@ -38,10 +38,14 @@ function aPanel() {
     InjectedFault
   >;
   const errors: string[] = [];
-  const panel = createPanel({ orders: 3, faults, onError: (message) => errors.push(message) });
+  const onError = (message: string) => void errors.push(message);
+  const panel = createPanel({ orders: options.orders, maxMs: options.maxMs ?? 60_000, faults, onError });
   const stateOf = (name: DemoFault['name']) =>
     panel.state().faults.find((fault) => fault.name === name)?.state;
-  return { panel, calls, errors, gate, made, stateOf };
+  const errorOf = (name: DemoFault['name']) =>
+    panel.state().faults.find((fault) => fault.name === name)?.error;
+  panel.startRun();
+  return { panel, calls, errors, gate, made, stateOf, errorOf };
 }
 
 test('a fault is broken at once, repairing while its command runs, then whole', async () => {
@@ -68,13 +72,26 @@ test('a fault that is made is not made twice, and one that is whole is not repai
   expect(calls).toEqual(['break bank-down']);
 });
 
-test('a repair that fails leaves the fault broken, and its error is reported', async () => {
-  const { panel, errors, gate, made, stateOf } = aPanel();
+test('a fault that cannot be made works, and the page shows its error until the next try', async () => {
+  const { panel, errors, made, stateOf, errorOf } = aPanel();
+  made.reject(new Error('the bank did not charge'));
+  await panel.break('worker-killed');
+  await vi.waitFor(() => expect(stateOf('worker-killed')).toBe('whole'));
+  expect(errorOf('worker-killed')).toBe('Break failed: the bank did not charge');
+  expect(errorOf('bank-down')).toBeNull();
+  expect(errors).toEqual(['worker-killed failed: the bank did not charge']);
+  await panel.break('worker-killed');
+  expect(errorOf('worker-killed')).toBeNull();
+});
+
+test('a repair that fails leaves the fault broken, and its error is reported and shown', async () => {
+  const { panel, errors, gate, made, stateOf, errorOf } = aPanel();
   made.resolve();
   gate.reject(new Error('the engine is gone'));
   await panel.break('queue-purged');
   await panel.repair('queue-purged');
   await vi.waitFor(() => expect(stateOf('queue-purged')).toBe('broken'));
+  expect(errorOf('queue-purged')).toBe('Repair failed: the engine is gone');
   expect(errors).toEqual(['The repair of queue-purged failed: the engine is gone']);
 });
 
@@ -83,26 +100,71 @@ test('the page shows the placed orders and the receipt, and is called after each
   const seen: number[] = [];
   const forget = panel.onChange(() => seen.push(panel.state().placed));
   panel.placed();
-  panel.end(['Nothing lost, nothing doubled.']);
+  panel.settling();
+  panel.finish(['Nothing lost, nothing doubled.']);
   forget();
   panel.placed();
-  expect(seen).toEqual([1, 1]);
+  expect(seen).toEqual([1, 1, 1]);
   expect(panel.state()).toMatchObject({
     orders: 3,
-    isOver: true,
+    endsAt: null,
+    phase: 'over',
     receipt: ['Nothing lost, nothing doubled.'],
   });
 });
 
-test('no fault is made once the run is over', async () => {
+test('no fault is made once no more orders are placed', async () => {
   const { panel, calls } = aPanel();
-  panel.end([]);
+  panel.settling();
+  await expect(panel.break('bank-down')).rejects.toMatchObject({ code: 'DEMO_OVER' });
+  panel.finish([]);
   await expect(panel.break('bank-down')).rejects.toMatchObject({ code: 'DEMO_OVER' });
   expect(calls).toEqual([]);
 });
 
+test('no order is due before a run is started', () => {
+  const panel = createPanel({ orders: 3, maxMs: 0, faults: undefined, onError: () => {} });
+  expect(panel.state()).toMatchObject({ phase: 'waiting', placed: 0 });
+});
+
+test('a run without a number of orders ends when it is told to, or after its longest time', async () => {
+  const { panel } = aPanel({ maxMs: 60_000 });
+  expect(panel.state()).toMatchObject({ phase: 'ordering', orders: null, endsAt: expect.any(Number) });
+  const ends = await panel.nextRun();
+  expect(ends.aborted).toBe(false);
+  panel.endRun();
+  expect(ends.aborted).toBe(true);
+
+  const timed = await aPanel({ maxMs: 1 }).panel.nextRun();
+  await vi.waitFor(() => expect(timed.aborted).toBe(true));
+});
+
+test('a new run starts only after the one before, with no fault and no order', async () => {
+  const { panel, gate, made, stateOf } = aPanel();
+  const first = await panel.nextRun();
+  panel.placed();
+  made.resolve();
+  gate.resolve();
+  await panel.break('rule-off');
+  await panel.repair('rule-off');
+  await vi.waitFor(() => expect(stateOf('rule-off')).toBe('whole'));
+  panel.startRun();
+  expect(panel.state().placed).toBe(1);
+  panel.endRun();
+  panel.settling();
+  panel.startRun();
+  expect(panel.state().phase).toBe('settling');
+  panel.finish([]);
+  const next = panel.nextRun();
+  panel.startRun();
+  expect(panel.state()).toMatchObject({ phase: 'ordering', placed: 0, receipt: null });
+  expect(panel.faults()).toBe('none');
+  const second = await next;
+  expect([first.aborted, second.aborted]).toEqual([true, false]);
+});
+
 test('an engine that the demo did not start has no faults to make', async () => {
-  const panel = createPanel({ orders: 3, faults: undefined, onError: () => {} });
+  const panel = createPanel({ orders: 3, maxMs: 0, faults: undefined, onError: () => {} });
   expect(panel.state().faults).toEqual([]);
   await expect(panel.break('bank-down')).rejects.toMatchObject({ code: 'NOT_THIS_ENGINE' });
 });

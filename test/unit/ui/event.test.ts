@@ -42,6 +42,18 @@ describe('the waterfall of an event', () => {
     expect(barsOf('payments')).toEqual(['waiting 1300-1400', 'working 1400-2000', 'effect 1500-1900']);
   });
 
+  test('a redriven message has no bar before its last attempt: it was rejected for an unknown part of that time', () => {
+    const redriven = [
+      line(1_300, 'published'),
+      line(1_500, 'effect-started', 'mail'),
+      line(null, 'redriven', 'mail'),
+      line(9_000, 'claimed', 'mail'),
+      line(9_500, 'processed', 'mail'),
+    ];
+    const [, mail] = lanesOf({ story: redriven, consumers: { mail: 'PROCESSED' } }, NOW);
+    expect(mail?.bars.map(({ kind, from, to }) => `${kind} ${from}-${to}`)).toEqual(['working 9000-9500']);
+  });
+
   test('an effect without a result lasts to the end of its attempt', () => {
     expect(barsOf('mail')).toEqual(['waiting 1300-1450', 'working 1450-3000', 'effect 1460-3000']);
   });

@@ -13,6 +13,8 @@ function flowEvent(eventId: string, rest: Partial<FlowEvent> = {}): FlowEvent {
     source: 'orders',
     status: 'PUBLISHED',
     consumers: {},
+    aggregateType: 'Order',
+    aggregateId: 'order-1',
     correlationId: null,
     ...rest,
   };
@@ -55,7 +57,7 @@ describe('the moves of events along the edges', () => {
   const waiting = { ...pending, status: 'PUBLISHED' };
   const claimed = flowEvent('e', { consumers: { mail: 'processed', stock: 'working' } });
   const edges = (before: readonly FlowEvent[] | undefined, after: readonly FlowEvent[]) =>
-    movesBetween(before, after).map(({ edge, step }) => `${step} ${edge}`);
+    movesBetween(before, after, 2_000).map(({ edge, step }) => `${step} ${edge}`);
 
   test('nothing moves at the first reading, nor between two that are the same', () => {
     expect(edges(undefined, [claimed])).toEqual([]);
@@ -69,9 +71,15 @@ describe('the moves of events along the edges', () => {
     expect(edges([], [claimed])).toEqual(['0 commit', '1 publish', '2 deliver:mail', '2 deliver:stock']);
   });
 
+  test('an event from before the last minute does not move when it is found, and does when it comes further', () => {
+    const moves = (before: readonly FlowEvent[]) => movesBetween(before, [waiting], 61_001).length;
+    expect(moves([])).toBe(0);
+    expect(moves([pending])).toBe(1);
+  });
+
   test('at most 40 dots move', () => {
     const many = Array.from({ length: 50 }, (_, index) => flowEvent(`e${index}`));
-    expect(movesBetween([], many)).toHaveLength(MOVES_MAX);
+    expect(movesBetween([], many, 2_000)).toHaveLength(MOVES_MAX);
   });
 });
 

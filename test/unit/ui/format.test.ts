@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { rate, roughly, shortId, usd } from '../../../ui/frame/format.ts';
+import { idParts, rate, roughly, usd } from '../../../ui/frame/format.ts';
 
 test('an age has one unit and is at least a second', () => {
   expect([-20, 10, 3_400, 125_000].map(roughly)).toEqual(['1 s', '1 s', '3 s', '2 min']);
@@ -10,7 +10,11 @@ test('small rates and amounts keep their digits', () => {
   expect([0, 0.0004, 0.0042, 1.5].map(usd)).toEqual(['$0.000', '< $0.001', '$0.004', '$1.50']);
 });
 
-test('a long id is cut to its first 8 characters', () => {
-  expect(shortId('01a1fe32-7358-7e75-8b69-4ee374467501')).toBe('01a1fe32…');
-  expect(shortId('evt_1')).toBe('evt_1');
+test('a long id ends in its last 8 characters, and loses none', () => {
+  expect(idParts('01a1fe32-7358-7e75-8b69-4ee374467501')).toEqual([
+    '01a1fe32-7358-7e75-8b69-4ee3',
+    '74467501',
+  ]);
+  expect(idParts('evt_1')).toEqual(['', 'evt_1']);
+  expect(idParts(`an order ${'😀'.repeat(9)}`)).toEqual(['an order 😀', '😀'.repeat(8)]);
 });

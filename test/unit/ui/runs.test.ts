@@ -1,13 +1,30 @@
 import { describe, expect, test } from 'vitest';
 import { REDRIVE_VERDICTS } from '../../../cli/dead-letters/redrive-plan.ts';
 import { type Redriven, redriveInSteps } from '../../../cli/dead-letters/redrive-steps.ts';
+import type { Run } from '../../../cli/ui/protocol.ts';
 import { manualClock } from '../../../testing/index.ts';
+import { withRun } from '../../../ui/frame/runs.ts';
 import { nextOf, outcomeCounts, outcomeWords, resultsOf } from '../../../ui/plans/outcomes.ts';
 import { NO_PROGRESS, progressed, type RunProgress } from '../../../ui/plans/progress.ts';
 import { VERDICTS } from '../../../ui/plans/verdicts.ts';
 
 test('a plan shows every verdict of the command, in its order', () => {
   expect(Object.keys(VERDICTS).sort()).toEqual([...REDRIVE_VERDICTS].sort());
+});
+
+describe('the runs that the page shows', () => {
+  const run = (id: string, startedAt: number, state: Run['state'] = 'running') =>
+    ({ id, startedAt, state }) as Run;
+  const shown = (...states: readonly Run[]) =>
+    states.reduce<readonly Run[]>(withRun, []).map(({ id, state }) => `${id} ${state}`);
+
+  test('are the latest state of each, the newest first', () => {
+    expect(shown(run('a', 1), run('b', 2), run('a', 1, 'done'))).toEqual(['b running', 'a done']);
+  });
+
+  test('stay over when a response that was sent earlier arrives later', () => {
+    expect(shown(run('a', 1), run('a', 1, 'stopped'), run('a', 1))).toEqual(['a stopped']);
+  });
 });
 
 describe('the progress of a run', () => {

@@ -183,7 +183,7 @@ describe('the poller', () => {
 });
 
 describe('the flow', () => {
-  test('shows an event from its commit to its effect, with its correlation id', async () => {
+  test('shows an event from its commit to its effect, with its aggregate and its correlation id', async () => {
     const { open, clock, outbox, happened, publish, drain } = liveRig();
     const tab = open();
     const [event] = await outbox.commit({ events: [happened(1)] });
@@ -195,6 +195,8 @@ describe('the flow', () => {
       source: 'things',
       status: 'PENDING',
       consumers: { worker: 'waiting' },
+      aggregateType: 'Thing',
+      aggregateId: event?.aggregateId,
       correlationId: event?.correlationId,
     };
     expect(tab.flow().events).toEqual([shown]);
@@ -219,6 +221,49 @@ describe('the flow', () => {
     const tab = open();
     await clock.advance(0);
     expect(tab.flow().events.map(({ eventId }) => eventId)).toEqual(ids.slice(-50).reverse());
+  });
+
+  test('shows the newest 50 events of the last 6 hours if the last minute had fewer, each once', async () => {
+    const { open, clock, outbox, happened, publish, drain, toMidMinute } = liveRig();
+    const ids: string[] = [];
+    const commit = async (count: number) => {
+      for (let n = 0; n < count; n += 1) {
+        const [event] = await outbox.commit({ events: [happened(n)] });
+        ids.push(event?.eventId ?? '');
+        await clock.advance(100);
+      }
+    };
+    await commit(40);
+    await publish();
+    await drain();
+    await clock.advance(4 * 3_600_000);
+    await commit(20);
+    await toMidMinute();
+    // The feed begins in the middle of the minute of this one.
+    await commit(1);
+    await clock.advance(58_000);
+    const tab = open();
+    await clock.advance(0);
+    const { events, eventsSince, at } = tab.flow();
+    expect(events.map(({ eventId }) => eventId)).toEqual(ids.slice(-50).reverse());
+    expect(events.at(-1)).toMatchObject({ status: 'PUBLISHED', consumers: { worker: 'processed' } });
+    expect(at - (eventsSince ?? 0)).toBeGreaterThan(4 * 3_600_000);
+    expect(tab.flow().committedPerS.reduce((sum, rate) => sum + rate, 0)).toBe(0.5);
+  });
+
+  test('says how far back it searched if there is no event, and shows no older one', async () => {
+    const { open, clock, outbox, happened } = liveRig();
+    await outbox.commit({ events: [happened(1)] });
+    await clock.advance(6 * 3_600_000 + 120_000);
+    const tab = open();
+    expect(tab.flow().eventsSince).toBeNull();
+    await clock.advance(0);
+    const { events, eventsSince, at } = tab.flow();
+    expect(events).toEqual([]);
+    expect(at - (eventsSince ?? 0)).toBeGreaterThanOrEqual(6 * 3_600_000);
+    await outbox.commit({ events: [happened(2)] });
+    await clock.advance(2_000);
+    expect(tab.flow()).toMatchObject({ events: [{ status: 'PENDING' }], eventsSince });
   });
 
   test('counts the events committed and the messages processed per second', async () => {
@@ -409,7 +454,14 @@ describe('announcements', () => {
 
   test('of the demo are kept for a new tab, too', () => {
     const { open, live } = liveRig();
-    const demo = { faults: [], placed: 3, orders: 10, receipt: null, isOver: false };
+    const demo = {
+      faults: [],
+      phase: 'ordering',
+      placed: 3,
+      orders: 10,
+      endsAt: null,
+      receipt: null,
+    } as const;
     live.announce({ kind: 'demo', demo });
     expect(open().messages.at(-1)).toEqual({ kind: 'demo', demo });
   });

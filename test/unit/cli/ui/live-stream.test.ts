@@ -53,6 +53,18 @@ test('a tab receives the live messages while it is open, and is forgotten once i
   await expect.poll(() => rig.listeners.size, GENEROUS).toBe(0);
 });
 
+test('the page is opened by its first tab, and not by its file or its key', async () => {
+  const rig = await runningUi();
+  let isOpened = false;
+  void rig.ui.opened.then(() => {
+    isOpened = true;
+  });
+  expect((await rig.get('/api/mailroom')).status).toBe(200);
+  expect(isOpened).toBe(false);
+  await opened(rig);
+  await rig.ui.opened;
+});
+
 test('a slow tab receives the last of the messages that replace each other, and each run', async () => {
   const rig = await runningUi();
   const tab = await opened(rig);
@@ -114,12 +126,13 @@ function panel(): DemoPanel & { readonly done: string[] } {
   return {
     done,
     state: () => ({
-      faults: [{ name: 'rule-off', text: 'The rule is off', state, repair: 'aws events enable-rule' }],
-      placed: 1,
-      orders: 2,
-      receipt: null,
-      isOver: false,
+      faults: [
+        { name: 'rule-off', text: 'The rule is off', state, error: null, repair: 'aws events enable-rule' },
+      ],
+      ...{ phase: 'ordering', placed: 1, orders: 2, endsAt: null, receipt: null },
     }),
+    endRun: () => void done.push('end'),
+    startRun: () => void done.push('start'),
     break: (name) => change(name, 'broken'),
     repair: (name) => change(name, 'whole'),
     onChange: (listener) => {
@@ -139,8 +152,18 @@ test('the faults of the demo are made and repaired; each tab sees it, and everyt
   await expect.poll(() => tab.messages.at(-1), GENEROUS).toMatchObject({ kind: 'demo', demo: broken });
   await rig.change('/api/demo/faults/rule-off/repair');
   expect((await rig.change('/api/demo/faults/bank-down/break')).status).toBe(404);
-  expect(demo.done).toEqual(['rule-off broken', 'rule-off whole']);
+  expect((await rig.change('/api/demo/end')).json()).toMatchObject({ phase: 'ordering' });
+  expect((await rig.change('/api/demo/start')).status).toBe(200);
+  expect(demo.done).toEqual(['rule-off broken', 'rule-off whole', 'end', 'start']);
   expect(rig.calls).toEqual([['refresh'], ['refresh']]);
+});
+
+test('a read-only page neither ends nor starts a run of the demo', async () => {
+  const demo = panel();
+  const { change } = await runningUi({ demo });
+  for (const act of ['end', 'start'])
+    expect((await change(`/api/demo/${act}`)).json()).toMatchObject({ code: 'READ_ONLY' });
+  expect(demo.done).toEqual([]);
 });
 
 test('without the demo there is no panel', async () => {
