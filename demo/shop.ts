@@ -46,7 +46,7 @@ interface OrderPlacement {
   readonly onPlaced?: (() => void) | undefined;
   /** Places no further order once it is aborted. @default never */
   readonly ends?: AbortSignal | undefined;
-  /** Also stops retrying the orders that are not answered yet. @default never */
+  /** Also stops waiting for the orders that are not answered yet. @default never */
   readonly signal?: AbortSignal | undefined;
 }
 
