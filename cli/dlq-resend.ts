@@ -4,7 +4,7 @@ import { errorMessage, MailroomError } from '../lambdas/runtime/errors.ts';
 import type { Redriven } from './dead-letters/redrive-steps.ts';
 import { resend } from './dead-letters/resend.ts';
 import { consumerSource, newData, planResend, type ResendPlan } from './dead-letters/resend-plan.ts';
-import { resendJson, resendText } from './dead-letters/resend-report.ts';
+import { outcomeOf, resendJson, resendText } from './dead-letters/resend-report.ts';
 import { findToResend } from './dead-letters/resend-search.ts';
 import { deadLetterSource } from './dead-letters/sources.ts';
 import { durationArgument, onceArgument } from './frame/arguments.ts';
@@ -82,8 +82,9 @@ async function finish(
     resendText(session, seen, options),
   );
   if (redriven !== undefined && session.signal.aborted) return EXIT.stopped;
-  const isDone = judged.verdict === 'handled' || (redriven?.done.length ?? 0) > 0;
-  return isDone || (reason === undefined && judged.verdict === 'runs') ? EXIT.ok : EXIT.attention;
+  return outcomeOf(report) === 'processed' || (reason === undefined && judged.verdict === 'runs')
+    ? EXIT.ok
+    : EXIT.attention;
 }
 
 /** @throws `BAD_ARGUMENT` if the file cannot be read */

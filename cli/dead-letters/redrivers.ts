@@ -64,7 +64,8 @@ function progressOf(before: DeadLetter['row'], standing: MessageStanding): Redri
   const known = readable(before);
   if (now.fence === known?.fence) return WAITING; // every claim and rejection has its own fence
   const sameCause = isSameCause(known?.fingerprint, now.fingerprint);
-  const failedAgain = now.status === 'REJECTED' || (now.status === 'FAILED' && sameCause);
+  // An attempt that had to wait, such as for an effect of the last one, is not counted and keeps the fingerprint of the rejection.
+  const failedAgain = now.status === 'REJECTED' || (now.status === 'FAILED' && sameCause && now.attempts > 0);
   return failedAgain ? { state: 'back', fingerprint: now.fingerprint ?? 'unknown', sameCause } : WAITING;
 }
 

@@ -1,3 +1,4 @@
+import { readable } from '../../lambdas/runtime/store/stored-rows.ts';
 import { applyWords, type ChangeOptions } from '../frame/change.ts';
 import { clipped, table } from '../frame/output.ts';
 import { placeText } from '../frame/place.ts';
@@ -6,6 +7,7 @@ import type { Session } from '../frame/session.ts';
 import { type ShellText, shell } from '../frame/shell.ts';
 import type { DataChange } from './data-changes.ts';
 import type { Redriven } from './redrive-steps.ts';
+import { NEVER_RAN } from './resend.ts';
 import type { ResendPlan } from './resend-plan.ts';
 
 /** A resend, planned or applied. */
@@ -27,8 +29,7 @@ export interface ResendShown extends Pick<ChangeOptions, 'reason'> {
 
 type Lines = Pick<Session, 'commandLine'>;
 
-/** The result for the new event. */
-type ResendOutcome = 'processed' | 'failed-again' | 'waiting' | 'untried' | 'kept' | 'changed';
+type ResendOutcome = 'processed' | 'superseded' | 'failed-again' | 'waiting' | 'untried' | 'kept' | 'changed';
 
 /** The document of `--json`. Values of the data are in it only with `--payload`. */
 export function resendJson(session: Lines, report: ResendReport, { payload = false }: ResendShown) {
@@ -61,12 +62,18 @@ export function resendJson(session: Lines, report: ResendReport, { payload = fal
   };
 }
 
-function outcomeOf({ plan, isChanged, redriven }: ResendReport): ResendOutcome {
+/** The result for the new event. `superseded`: another operator discarded or replaced it before it ran. */
+export function outcomeOf({ plan, isChanged, redriven }: ResendReport): ResendOutcome {
   if (isChanged) return 'changed';
-  if (redriven === undefined) return plan.judged.verdict === 'handled' ? 'processed' : 'kept';
+  if (redriven === undefined) return plan.judged.verdict === 'handled' ? endOf(plan) : 'kept';
   if (redriven.done.length > 0) return 'processed';
-  if (redriven.back.length > 0) return 'failed-again';
+  if (redriven.back.length > 0)
+    return redriven.back[0]?.fingerprint === NEVER_RAN ? 'superseded' : 'failed-again';
   return redriven.waiting.length > 0 ? 'waiting' : 'untried';
+}
+
+function endOf({ judged: { row } }: ResendPlan): ResendOutcome {
+  return readable(row)?.status === 'DISCARDED' ? 'superseded' : 'processed';
 }
 
 /** The command that comes after a resend. */
@@ -75,13 +82,15 @@ function nextCommand(report: ResendReport): ShellText | undefined {
   const outcome = outcomeOf(report);
   if (outcome === 'processed')
     return deadLetter.isGone === true ? undefined : shell`dlq discard ${source.name} ${deadLetter.id}`;
-  if (outcome === 'waiting' || outcome === 'failed-again') return shell`why ${judged.eventId}`;
+  if (outcome === 'waiting' || outcome === 'failed-again' || outcome === 'superseded')
+    return shell`why ${judged.eventId}`;
   return undefined;
 }
 
 /** The words for each outcome. */
 const OUTCOMES: Readonly<Record<ResendOutcome, string>> = {
   processed: 'The new event is processed.',
+  superseded: `${NEVER_RAN}. For details:`,
   'failed-again': 'The new event was sent, and failed. For details:',
   waiting: 'The new event was sent and is not processed yet. For details:',
   untried: 'Stopped before it was sent. Repeat the command.',

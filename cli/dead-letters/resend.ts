@@ -8,17 +8,21 @@ import {
   type OperationDeps,
   recordOperation,
 } from '../../lambdas/runtime/store/operation-record.ts';
+import { readable } from '../../lambdas/runtime/store/stored-rows.ts';
 import type { Session } from '../frame/session.ts';
 import { readInbox } from '../reading/message-reader.ts';
 import { RESEND, replacedBy, replacementOf, resendSubject } from '../reading/resent-event.ts';
 import type { DeadLetter } from './dead-letters.ts';
-import { type Redriven, redriveInSteps } from './redrive-steps.ts';
+import { type Redriven, type RedriveProgress, redriveInSteps } from './redrive-steps.ts';
 import { queueRedriver } from './redrivers.ts';
 import type { ResendPlan } from './resend-plan.ts';
 import { cannot, effectsOf, effectsText } from './resend-refusals.ts';
 
 /** Waits for this long until the consumer has processed the event, by default. */
 const WAIT_MS = 60_000;
+
+/** The end of a new event that another operator discarded or replaced before it ran. */
+export const NEVER_RAN = 'The new event was discarded or replaced before it ran';
 
 /** An event that is sent in place of another one. */
 export interface Replacement {
@@ -65,10 +69,18 @@ export async function resend(
       note,
     );
   };
+  const look = async (deadLetter: DeadLetter): Promise<RedriveProgress> => {
+    const progress = await redriver.look(deadLetter);
+    if (progress.state !== 'done') return progress;
+    const row = readable(await readInbox(session.table, consumer.name, judged.eventId, true));
+    return row?.status === 'PROCESSED'
+      ? progress
+      : { state: 'back', fingerprint: NEVER_RAN, sameCause: false };
+  };
   return redriveInSteps(
     { clock, signal, progress: output.progress },
     [judged],
-    { resend: send, look: redriver.look },
+    { resend: send, look },
     { ratePerS: 1, waitMs },
   );
 }

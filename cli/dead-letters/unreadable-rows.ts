@@ -29,12 +29,11 @@ export async function settleUnreadable(
       readable(await readInbox(deps.table, name, unreadId, true))?.status !== 'REJECTED'
     )
       return;
-    const discarded = `Redriven as ${eventId}: ${reason}`;
     await discardMessage(deps, {
       consumer: name,
       eventId: unreadId,
       by,
-      reason: discarded,
+      reason: `Read as ${eventId}: ${reason}`,
     });
   });
 }

@@ -114,31 +114,6 @@ describe('the status of the order system', () => {
     });
   });
 
-  test('names a consumer that an operator has paused, whose messages wait until the resume', async () => {
-    const name = 'notifications';
-    const pause = await mailroom('pause', name, '--apply', '--reason', 'the mail server moves');
-    onTestFinished(async () => {
-      await mailroom('resume', name, '--apply', '--reason', 'the test is over');
-    });
-    expect(pause.code, pause.out + pause.err).toBe(0);
-    const { envelope } = await paperOrder();
-    await send(name, [asDelivered('orders', envelope)]);
-
-    expect(await problems()).toMatchObject([{ part: name, problem: 'paused' }]);
-    const status = await mailroom('status');
-    expect(unwrapped(status.out)).toMatch(/notifications has been paused since .*: the mail server moves/);
-    expect(unwrapped((await mailroom('doctor')).out)).toContain('1 consumer paused');
-    expect(await message(name, envelope.eventId)).toBeUndefined();
-
-    const plan = await runPrinted(printedCommand(status, 'resume'));
-    const resume = await runPrinted(printedCommand(plan, 'resume', '--apply'), 'the mail server is back');
-    expect(resume.code, resume.out).toBe(0);
-    expect(await problems()).toEqual([]);
-    await eventually(async () => {
-      expect(await message(name, envelope.eventId)).toBeDefined();
-    });
-  });
-
   test('names the stream relay and the sweep if both are off, and the commands after which 500 pending events are published', async () => {
     const { mailroom: entry } = await deployed();
     const { sweepRule: Name = '', streamFunction } = entry;

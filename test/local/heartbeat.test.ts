@@ -88,3 +88,34 @@ test('a scheduled heartbeat passes the whole path, and a consumer that receives 
 
   expect(await acknowledged()).not.toBe(eventId);
 });
+
+test('a paused consumer receives nothing until it is resumed, and every command names the pause instead of a fault', async () => {
+  const at = (...argv: string[]) => mailroomAt(engine.endpoint, ...argv);
+  const before = await acknowledged();
+  const pause = await at('pause', 'shipping', '--apply', '--reason', 'the warehouse moves');
+  expect(pause.code, pause.out + pause.err).toBe(0);
+  const { json, out } = await at('status', '--json');
+  expect(json().wiring.problems, out).toMatchObject([{ part: 'shipping', problem: 'paused' }]);
+  expect(unwrapped((await at('status')).out)).toMatch(
+    /shipping has been paused since .*: the warehouse moves/,
+  );
+  expect(unwrapped((await at('doctor')).out)).toContain('1 consumer paused');
+
+  const waiting = await eventually(async () => {
+    const { heartbeat } = (await at('status', '--json')).json();
+    expect(heartbeat.eventId).not.toBe(before);
+    expect(heartbeat.acknowledged).toBe(1);
+    return String(heartbeat.eventId);
+  });
+  const why = await at('why', waiting);
+  expect(unwrapped(why.out)).toMatch(/shipping has been paused since .*: the warehouse moves/);
+  expect(why.out).toContain('npx cdk-mailroom resume shipping');
+
+  const resume = await at('resume', 'shipping', '--apply', '--reason', 'the warehouse has moved');
+  expect(resume.code, resume.out + resume.err).toBe(0);
+  expect((await at('status', '--json')).json().wiring.problems).toEqual([]);
+  await eventually(async () => {
+    const { events } = (await at('why', waiting, '--json')).json();
+    expect(events).toMatchObject([{ consumers: { payments: 'PROCESSED', shipping: 'PROCESSED' } }]);
+  });
+});

@@ -204,6 +204,36 @@ export const resendMutants: readonly Mutant[] = [
       to: 'mintEventId(Date.now(),',
     },
   ]),
+  ...resendMutantsOf('discard', [
+    {
+      rule: 'a discard leaves the event in place of another one once that was received',
+      from: 'unlessReceived: replacement !== undefined',
+      to: 'unlessReceived: false',
+    },
+    {
+      rule: 'a discard reports a DEAD event of a newer version as unreadable',
+      from: "row !== undefined && isUnreadable(row) ? 'unreadable' : 'handled'",
+      to: "row === undefined ? 'unreadable' : 'handled'",
+    },
+  ]),
+  ...resendMutantsOf('resend', [
+    {
+      rule: 'a resend is done only if the new event itself was processed',
+      from: "row?.status === 'PROCESSED' ? progress :",
+      to: 'row !== undefined ? progress :',
+    },
+  ]),
+  ...resendMutantsOf(
+    'redrivers',
+    [
+      {
+        rule: 'an attempt that was not counted is not the same failure again',
+        from: "now.status === 'FAILED' && sameCause && now.attempts > 0",
+        to: "now.status === 'FAILED' && sameCause",
+      },
+    ],
+    REDRIVE_KILLERS,
+  ),
 ];
 
 /** The mutants of one file. @param file - its name in `cli/dead-letters/` */

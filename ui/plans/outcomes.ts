@@ -18,6 +18,11 @@ const OUTCOMES: Readonly<Record<string, OutcomeWords>> = {
     label: 'failed again',
     todo: 'The redrive stopped here. Fix the cause, then plan again.',
   },
+  superseded: {
+    is: 'look',
+    label: 'superseded',
+    todo: 'Another operator discarded or replaced it before it ran. Open the event for details.',
+  },
   waiting: {
     is: 'look',
     label: 'waiting',

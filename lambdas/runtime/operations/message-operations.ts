@@ -28,14 +28,16 @@ export interface Resolution extends MessageNote {
    * DynamoDB cannot be undone. @default false
    */
   readonly force?: boolean | undefined;
+  /** Changes nothing if the consumer has a row of the message. @default false */
+  readonly unlessReceived?: boolean | undefined;
 }
 
 /**
  * The result of an operator's decision. `leased`: a worker may hold the message until `until`; `unreadable`: it is unknown whether
- * a worker holds it. In both cases nothing was changed.
+ * a worker holds it; `received`: the message has a row, and only one without a row was to be decided. Nothing was changed.
  */
 export type Decision =
-  | { readonly status: 'resolved' | 'processed' | 'discarded' }
+  | { readonly status: 'resolved' | 'processed' | 'discarded' | 'received' }
   | { readonly status: 'leased'; readonly until: number }
   | { readonly status: 'unreadable'; readonly problem: string };
 
@@ -94,7 +96,7 @@ const LEASE_MAX_MS = 15 * 60_000;
  */
 async function decide(
   deps: OperationDeps,
-  { force = false, ...resolution }: Resolution,
+  { force = false, unlessReceived = false, ...resolution }: Resolution,
   status: FinalDecision['status'],
 ): Promise<Decision> {
   const { table, clock = systemClock, random = systemRandomBytes } = deps;
@@ -105,6 +107,7 @@ async function decide(
   if (force && (await decideMessage(inbox, decision, NOT_FINAL))) return decided;
   for (let looks = 0; looks < LOOKS; looks += 1) {
     const row = readInboxRow(await table.get(inboxKey(consumer, eventId), { consistent: true }));
+    if (unlessReceived && row !== undefined) return { status: 'received' };
     const state = inboxState(row, await judgedAt(deps, readable(row)), CLOCK_SKEW_MS);
     if (state.is === 'unreadable') return { status: 'unreadable', problem: state.problem };
     if (state.is === 'leased') return { status: 'leased', until: state.until };

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { resentEventId } from '../../../cli/dead-letters/resent-id.ts';
 import { replacementOf } from '../../../cli/reading/resent-event.ts';
-import { eventIdTime, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
-import { inboxKey } from '../../../lambdas/runtime/store/rows.ts';
+import { discardMessage } from '../../../lambdas/runtime/operations/message-operations.ts';
+import { eventIdShard, eventIdTime, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
+import { deadKey, inboxKey, SCHEMA } from '../../../lambdas/runtime/store/rows.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { APPLY, rejected, source } from './support/rejected-event.ts';
 import { runInMemory } from './support/run-in-memory.ts';
@@ -299,4 +300,84 @@ describe('a discard after an interrupted resend', () => {
     expect(document.deadLetters).toMatchObject([{ outcome: 'unsent' }]);
     expect(await letters()).toEqual([letterId]);
   });
+});
+
+describe('a discard while a resend completes', () => {
+  test('leaves the new event, which failed and has its own dead letter, and deletes only the dead letter of the old one', async () => {
+    const rig = await rejected();
+    const { session, table, letterId, command, rowOf, letters, resend, eventId } = rig;
+    await rig.unsent(() => resend({ n: -5 }, ...APPLY));
+    const newEventId = resentEventId('worker', eventId, { n: -5 });
+    const { write } = table;
+    let isFirst = true;
+    Object.assign(session.table, {
+      write: async (action: Parameters<typeof write>[0]) => {
+        if (isFirst) {
+          isFirst = false;
+          expect((await resend({ n: -5 }, ...APPLY)).document).toMatchObject({ outcome: 'failed-again' });
+        }
+        return write(action);
+      },
+    });
+    const { document } = await command('', 'dlq', 'discard', source, letterId, ...APPLY);
+    expect(document.deadLetters).toMatchObject([{ outcome: 'handled' }]);
+    expect(await rowOf(newEventId)).toMatchObject({ status: 'REJECTED' });
+    const left = await letters();
+    expect(left).toHaveLength(1);
+    expect(left).not.toContain(letterId);
+    await command('', 'dlq', 'redrive', source, ...APPLY);
+    expect(await letters()).toHaveLength(1);
+  });
+});
+
+describe('a resend whose new event never ran', () => {
+  test('is reported as superseded if an operator had discarded it, whose command died before it deleted the dead letter', async () => {
+    const { command, letters, letterId, queues, ran, resend, unsent } = await rejected();
+    await unsent(() => resend({ n: 5 }, ...APPLY));
+    const { remove } = queues;
+    Object.assign(queues, { remove: () => Promise.reject(new Error('The command died')) });
+    await command('', 'dlq', 'discard', source, '--all', ...APPLY);
+    Object.assign(queues, { remove });
+    expect(await letters()).toEqual([letterId]);
+    expect(await resend({ n: 5 }, ...APPLY)).toMatchObject({
+      exitCode: 1,
+      document: { outcome: 'superseded' },
+    });
+    expect(ran).toEqual([]);
+  });
+
+  test('is reported as superseded if an operator discards it before it is received', async () => {
+    const { eventId, queues, ran, resend, session } = await rejected();
+    const newEventId = resentEventId('worker', eventId, { n: 5 });
+    const { send } = queues;
+    Object.assign(queues, {
+      send: async (url: string, body: string) => {
+        const decision = { consumer: 'worker', eventId: newEventId, by: 'grace', reason: 'not needed' };
+        await discardMessage(session, decision);
+        return send(url, body);
+      },
+    });
+    expect(await resend({ n: 5 }, ...APPLY)).toMatchObject({
+      exitCode: 1,
+      document: { outcome: 'superseded' },
+    });
+    expect(ran).toEqual([]);
+  });
+});
+
+test('a discard leaves a DEAD event whose row a newer version has written, and reports it as unreadable', async () => {
+  const { memory, eventId, command, clock } = await rejected();
+  const row = {
+    ...memory.item(outboxKeyOf(eventId)),
+    schema: SCHEMA + 1,
+    status: 'DEAD',
+    deadAt: clock.now(),
+  };
+  await memory.write({ Put: { Item: { ...row, ...outboxKeyOf(eventId) } } });
+  const pointer = { schema: 1, deadAt: clock.now(), type: 't', lastError: 'e', fingerprint: 'f' };
+  await memory.write({ Put: { Item: { ...deadKey(eventIdShard(eventId), eventId), ...pointer } } });
+  const { exitCode, document } = await command('', 'dlq', 'discard', 'dead', '--all', ...APPLY);
+  expect(exitCode).toBe(1);
+  expect(document.deadLetters).toMatchObject([{ outcome: 'unreadable' }]);
+  expect(memory.item(outboxKeyOf(eventId))).toMatchObject({ status: 'DEAD' });
 });

@@ -139,7 +139,12 @@ describe('a redrive', () => {
 
   test.each([
     ['is rejected again', { status: 'REJECTED', fingerprint: SPENT }, SPENT, true],
-    ['fails its first attempt with the same cause', { status: 'FAILED', fingerprint: CAUSE }, CAUSE, true],
+    [
+      'fails its first attempt with the same cause',
+      { status: 'FAILED', fingerprint: CAUSE, attempts: 1 },
+      CAUSE,
+      true,
+    ],
     [
       'is rejected for another reason',
       { status: 'REJECTED', fingerprint: 'payments INVALID_PAYLOAD: data' },
@@ -166,12 +171,20 @@ describe('a redrive', () => {
       nth > 1
         ? PROCESSED
         : [
-            { status: 'FAILED', fingerprint: 'payments TimeoutError: slow' },
+            { status: 'FAILED', fingerprint: 'payments TimeoutError: slow', attempts: 1 },
             { status: 'PROCESSED', afterMs: 30_000 },
           ],
     );
     expect((await redrive()).done).toEqual(deadLetters);
     expect((sentAt[1] ?? 0) - (sentAt[0] ?? 0)).toBeGreaterThanOrEqual(30_000);
+  });
+
+  test('keeps waiting after an attempt that is not counted, because it waited for an effect of the last one', async () => {
+    const { redrive, deadLetters } = scene(1, () => [
+      { status: 'FAILED', fingerprint: CAUSE, attempts: 0 },
+      { status: 'PROCESSED', afterMs: 30_000 },
+    ]);
+    expect((await redrive()).done).toEqual(deadLetters);
   });
 
   test('stops when nothing was processed for as long as it may wait', async () => {

@@ -44,7 +44,7 @@ describe('the row of a message that could not be read', () => {
     expect(document.deadLetters).toMatchObject([{ eventId, outcome }]);
     expect(await rowOf(id)).toMatchObject({
       status: 'DISCARDED',
-      discardedReason: `Redriven as ${eventId}: the price was wrong`,
+      discardedReason: `Read as ${eventId}: the price was wrong`,
       expiresAt: expect.any(Number),
     });
     expect(pointer()).toBeUndefined();
@@ -92,5 +92,14 @@ describe('of a rejected message whose row or pointer TTL has deleted', () => {
     await clock.advance(1);
     const resolved = await command('', 'message', 'resolve', 'worker', id, ...APPLY);
     expect(resolved.document).toMatchObject({ status: 'resolved' });
+  });
+
+  test('is discarded with its pointer when its dead letter is discarded', async () => {
+    const { command, id, rowOf, pointer, letters } = await readAgain();
+    const { exitCode } = await command('', 'dlq', 'discard', source, '--all', ...APPLY);
+    expect(exitCode).toBe(0);
+    expect(await letters()).toEqual([]);
+    expect(await rowOf(id)).toMatchObject({ status: 'DISCARDED' });
+    expect(pointer()).toBeUndefined();
   });
 });
