@@ -7,6 +7,7 @@ MiniStack answers any `Host`, any `Origin` and any user of the machine. Everyone
 runs code as the developer. The guard below refuses requests that a web page or another user can send.
 """
 
+import json
 import os
 import re
 import shutil
@@ -34,6 +35,8 @@ if "--with-parent" in sys.argv:
 sys.argv = sys.argv[:1]
 
 import ministack.app as ministack  # noqa: E402
+from ministack.services import dynamodb  # noqa: E402
+from ministack.services.cloudformation import provisioners  # noqa: E402
 
 # Hosts that are served without further proof: no page and no DNS server can point them elsewhere. By the name of a function URL or
 # of an API (MiniStack's ids), MiniStack calls that function or API and no service.
@@ -78,9 +81,9 @@ def refusal(scope: dict) -> "str | None":
         return "The local AWS serves this machine only: the Host header must name it, e.g. 127.0.0.1 or localhost."
     if not signed and not OWN_HOST.fullmatch(hosts[0]):
         return "The local AWS serves this Host only with an Authorization header: use 127.0.0.1, or sign the request."
-    # The query protocol: a link or an image can carry such a request.
-    if not signed and "Action" in parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True):
-        return "The local AWS serves an Action in the query only with an Authorization header: sign the request."
+    # The query protocol: a link or an image can carry such a request, and a page that the engine serves could sign one.
+    if (sites or not signed) and "Action" in parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True):
+        return "The local AWS serves an Action in the query only with an Authorization header, and not to a browser: sign the request."
     if not is_own_user(scope["client"], scope["server"]):
         return f"The local AWS serves only the user who started it (uid {os.getuid()}) and root."
     return None
@@ -135,6 +138,42 @@ async def guarded(scope, receive, send):
         await send({"type": "http.response.start", "status": 403, "headers": headers})
         await send({"type": "http.response.body", "body": f"{why}\n".encode()})
 
+
+def with_table_settings(provision, properties_at: int):
+    """MiniStack's CloudFormation creates tables without the TTL and the policy of the template, so this adds them."""
+
+    def provision_table(*args, **named):
+        name, attributes = provision(*args, **named)
+        apply_table_settings(name, args[properties_at])
+        return name, attributes
+
+    return provision_table
+
+
+def apply_table_settings(name: str, properties: dict) -> None:
+    """Sets the TTL and the policy of a table as its template has them; none if the template has none."""
+    arn = dynamodb._tables[name]["TableArn"]
+    dynamodb._ttl_settings.pop(name, None)
+    dynamodb._resource_policies.pop(arn, None)
+    ttl = properties.get("TimeToLiveSpecification") or {}
+    if str(ttl.get("Enabled")).lower() == "true":
+        check(dynamodb._update_ttl({"TableName": name, "TimeToLiveSpecification": {**ttl, "Enabled": True}}))
+    # A global table has a policy for each replica. The engine has one region.
+    holder = (properties.get("Replicas") or [properties])[0]
+    policy = (holder.get("ResourcePolicy") or {}).get("PolicyDocument")
+    if policy:
+        check(dynamodb._put_resource_policy({"ResourceArn": arn, "Policy": json.dumps(policy)}))
+
+
+def check(answer: tuple) -> None:
+    if answer[0] >= 400:
+        raise ValueError(answer[2].decode())
+
+
+for kind in ("AWS::DynamoDB::Table", "AWS::DynamoDB::GlobalTable"):
+    handlers = provisioners._RESOURCE_HANDLERS[kind]
+    handlers["create"] = with_table_settings(handlers["create"], 1)  # logical id, properties, stack
+    handlers["update"] = with_table_settings(handlers["update"], 2)  # physical id, old properties, new properties, stack
 
 ministack.app = guarded
 ministack.main()
