@@ -115,6 +115,15 @@ describe('the local engine refuses', () => {
     },
   );
 
+  test('a signed Action in the query of a page that the engine serves', async () => {
+    const page = {
+      host: `127.0.0.1:${port}`,
+      'sec-fetch-site': 'same-origin',
+      authorization: signature('sts'),
+    };
+    expect((await send(page, 'GET', '/?Action=GetCallerIdentity')).status).toBe(403);
+  });
+
   test('a web socket of a page', async () => {
     const upgrade = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13' };
     const key = { 'sec-websocket-key': Buffer.from('0123456789abcdef').toString('base64') };
