@@ -54,7 +54,8 @@ export async function nextSteps(
   by: 'script' | 'command',
 ): Promise<string> {
   const port = engine.port === DEFAULT_PORT ? '' : ` --port ${engine.port}`;
-  const start = by === 'command' ? `npx cdk-mailroom local${port}` : `npm run --silent local -- --empty${port}`;
+  const start =
+    by === 'command' ? `npx cdk-mailroom local${port}` : `npm run --silent local -- --empty${port}`;
   return [
     '',
     `A local AWS runs at ${engine.endpoint}. To point this shell at it: eval "$(${start})"`,

@@ -31,7 +31,10 @@ export async function stopLeftRunning(port: number): Promise<boolean> {
 }
 
 /** The commands that stop an engine. The port of another one than the default follows. */
-const STOP = { script: ['npm run local:stop', ' -- '], command: ['npx cdk-mailroom local stop', ' '] } as const;
+const STOP = {
+  script: ['npm run local:stop', ' -- '],
+  command: ['npx cdk-mailroom local stop', ' '],
+} as const;
 
 /**
  * Describes what happens to an engine that keeps running, and how to stop it. Names a command only if it would stop it.

@@ -96,7 +96,11 @@ describe.skipIf(browser === undefined)('the frame of the page', () => {
 
   test('a copied command is announced outside of its button', async () => {
     const { page, send } = await opened();
-    const finding = { state: 'broken', what: 'the bus is gone', commands: ['npx cdk-mailroom doctor'] } as const;
+    const finding = {
+      state: 'broken',
+      what: 'the bus is gone',
+      commands: ['npx cdk-mailroom doctor'],
+    } as const;
     await send({ status: statusOf('broken', [finding]) });
     await page.getByRole('button', { name: 'Copy the command npx cdk-mailroom doctor' }).click();
     await shows(page.locator('.command > [role="status"]'), /^(Copied|Not copied: select the text)$/);

@@ -85,7 +85,10 @@ describe('the scheduled audit', () => {
       { since: Duration.minutes(34) },
       /since is 34 minutes, but must be at least 35 minutes, twice every plus the 5 minutes/,
     ],
-    [{ since: Duration.hours(25) }, /since is .*, but must be from 1 minute to 1 day\. .*npx cdk-mailroom audit/],
+    [
+      { since: Duration.hours(25) },
+      /since is .*, but must be from 1 minute to 1 day\. .*npx cdk-mailroom audit/,
+    ],
   ])('refuses %j', (options, message) => {
     expect(() => audited(options)).toThrow(message);
   });

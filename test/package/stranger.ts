@@ -105,7 +105,9 @@ export async function useApp(folder: string, { manifest }: Tarball): Promise<voi
     expect(staticImports(code).filter((name) => !isBuiltin(name))).toEqual([]);
   }
   expect(await step(folder, 'npx', ['--no', '--', 'cdk-mailroom', '--version'])).toContain(manifest.version);
-  expect(await step(folder, 'npx', ['--no', '--', 'cdk-mailroom', '--help'])).toContain('Usage: npx cdk-mailroom');
+  expect(await step(folder, 'npx', ['--no', '--', 'cdk-mailroom', '--help'])).toContain(
+    'Usage: npx cdk-mailroom',
+  );
 }
 
 /** Runs the app's tests with Vitest. */
