@@ -16,7 +16,7 @@ interface DemoOptions {
   readonly orders?: number;
   /** @default 10, with `ui` 1 */
   readonly rate?: number;
-  readonly port: number;
+  readonly port?: number;
   readonly json: boolean;
   readonly keep: boolean;
   readonly ui: boolean;
@@ -155,9 +155,8 @@ async function main(): Promise<void> {
     )
     .option(
       '--port <number>',
-      'port of the local AWS (or MAILROOM_PORT)',
+      `port of the local AWS (default: MAILROOM_PORT, else AWS_ENDPOINT_URL, else ${DEFAULT_PORT})`,
       portArgument,
-      parsePort(process.env.MAILROOM_PORT ?? String(DEFAULT_PORT)),
     )
     .option('--json', 'print the receipt as JSON on the last line', false)
     .option('--keep', 'leave the local AWS running', false)

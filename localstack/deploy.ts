@@ -3,7 +3,6 @@ import { MailroomError } from '../lambdas/runtime/errors.ts';
 import { type Outputs, readOutputs, runCdk } from './cdk-process.ts';
 import { type DeployProgress, deployProgress } from './deploy-progress.ts';
 import { identify, lastLines } from './health.ts';
-import { applyTableSettings } from './table-settings.ts';
 import {
   LOCAL_ACCOUNT,
   LOCAL_REGION,
@@ -58,7 +57,6 @@ export async function deployLocal(options: DeployOptions): Promise<Outputs> {
       ],
       onLine: deployProgress({ onProgress, onDetail }),
     });
-    if ((await identify(endpoint)) === 'ministack') await applyTableSettings(endpoint, assembly);
   } finally {
     await rm(assembly, { recursive: true, force: true });
   }

@@ -3,16 +3,20 @@
 The second argument is a mark by which `npm run local:stop` knows this process from another one that may have got
 its number since.
 
-MiniStack answers any `Host` and any `Origin`, and lets every page read the answer. Whoever can reach it can run code as the
-developer: by a function. So it is wrapped, and what a web page could send is refused.
+MiniStack answers any `Host`, any `Origin` and any user of the machine. Everyone who reaches it can create a function, which
+runs code as the developer. The guard below refuses requests that a web page or another user can send.
 """
 
+import json
 import os
 import re
 import shutil
 import signal
+import socket
+import struct
 import sys
 import threading
+from urllib.parse import parse_qs
 
 
 def end_with_parent() -> None:
@@ -31,12 +35,23 @@ if "--with-parent" in sys.argv:
 sys.argv = sys.argv[:1]
 
 import ministack.app as ministack  # noqa: E402
+from ministack.services import dynamodb  # noqa: E402
+from ministack.services.cloudformation import provisioners  # noqa: E402
 
-# The names of this machine; S3 and other services put labels in front of them. LocalStack's name resolves to 127.0.0.1. A
-# function URL is found by its AWS name, which is nobody's to point here: https://docs.aws.amazon.com/lambda (function URLs).
-LOOPBACK_HOST = re.compile(
-    rb"(?:\[::1\]|(?:[a-z0-9_-]+\.)*(?:127\.0\.0\.1|localhost|localhost\.localstack\.cloud)"
-    rb"|[a-z0-9]+\.lambda-url\.[a-z0-9-]+\.on\.aws)(?::\d{1,5})?",
+# Hosts that are served without further proof: no page and no DNS server can point them elsewhere. By the name of a function URL or
+# of an API (MiniStack's ids), MiniStack calls that function or API and no service.
+OWN_HOST = re.compile(
+    rb"(?:127\.0\.0\.1|\[::1\]|localhost|[0-9a-f]{8}\.execute-api\.127\.0\.0\.1"
+    rb"|(?:[a-z0-9]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.lambda-url\.[a-z0-9-]+\.(?:on\.aws|localhost|127\.0\.0\.1)"
+    rb")(?::\d{1,5})?",
+    re.IGNORECASE,
+)
+
+# Hosts that are served with an `Authorization` header: a page of another site can send one only with an Origin. S3 puts the bucket
+# before the name. LocalStack's name resolves to 127.0.0.1 in public DNS, and browsers send no `Sec-Fetch-Site` to it, because it is
+# not a trustworthy origin. A signature in the query does not count: a page can write any.
+SIGNED_HOST = re.compile(
+    rb"(?:[a-z0-9_-]+\.)*(?:127\.0\.0\.1|localhost|localhost\.localstack\.cloud)(?::\d{1,5})?",
     re.IGNORECASE,
 )
 
@@ -45,16 +60,67 @@ OWN_FETCHES = {b"none", b"same-origin"}
 
 
 def refusal(scope: dict) -> "str | None":
-    """Why a request is not served: it comes from a web page, or by a name that is not this machine's (DNS rebinding)."""
-    headers = [(name.lower(), value) for name, value in scope["headers"]]
-    if any(name == b"origin" for name, _ in headers):
+    """Why a request is refused: a web page or another user may have sent it, or its host is not this machine (DNS rebinding)."""
+    headers = {}
+    for name, value in scope["headers"]:
+        headers.setdefault(name.lower(), []).append(value)
+    sites = headers.get(b"sec-fetch-site", [])
+    agents = headers.get(b"user-agent", [])
+    hosts = headers.get(b"host", [])
+    signed = b"authorization" in headers
+    if b"origin" in headers:
         return "The local AWS does not serve web pages: this request has an Origin header."
-    if any(name == b"sec-fetch-site" and value not in OWN_FETCHES for name, value in headers):
+    if any(site not in OWN_FETCHES for site in sites):
         return "The local AWS does not serve web pages: a page of another site caused this request."
-    hosts = [value for name, value in headers if name == b"host"]
-    if len(hosts) != 1 or not LOOPBACK_HOST.fullmatch(hosts[0]):
+    if not sites and (b"referer" in headers or any(b"mozilla/" in agent.lower() for agent in agents)):
+        return (
+            "The local AWS does not serve web pages: this request has the Referer or the User-Agent of a browser, but not its "
+            "Sec-Fetch-Site. Use a current browser, and the name 127.0.0.1 or localhost."
+        )
+    if len(hosts) != 1 or not (OWN_HOST.fullmatch(hosts[0]) or SIGNED_HOST.fullmatch(hosts[0])):
         return "The local AWS serves this machine only: the Host header must name it, e.g. 127.0.0.1 or localhost."
+    if not signed and not OWN_HOST.fullmatch(hosts[0]):
+        return "The local AWS serves this Host only with an Authorization header: use 127.0.0.1, or sign the request."
+    # The query protocol: a link or an image can carry such a request, and a page that the engine serves could sign one.
+    if (sites or not signed) and "Action" in parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True):
+        return "The local AWS serves an Action in the query only with an Authorization header, and not to a browser: sign the request."
+    if not is_own_user(scope["client"], scope["server"]):
+        return f"The local AWS serves only the user who started it (uid {os.getuid()}) and root."
     return None
+
+
+# sock_diag(7)
+SOCK_DIAG, SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST, ANY = 4, 20, 1, 0xFFFFFFFF
+
+
+def owner(client: tuple, server: tuple) -> "int | None":
+    """The uid that owns the client's end of a connection over IPv4; None if it has been closed. As the kernel of Linux has it."""
+    ends = struct.pack("!HH16s16s", client[1], server[1], socket.inet_aton(client[0]), socket.inet_aton(server[0]))
+    wanted = struct.pack("=BBBBI", socket.AF_INET, socket.IPPROTO_TCP, 0, 0, ANY) + ends + struct.pack("=III", 0, ANY, ANY)
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, SOCK_DIAG) as kernel:
+        kernel.send(struct.pack("=IHHII", 16 + len(wanted), SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST, 0, 0) + wanted)
+        answer = kernel.recv(4096)
+    if struct.unpack_from("=H", answer, 4)[0] != SOCK_DIAG_BY_FAMILY:
+        return None
+    uid, inode = struct.unpack_from("=II", answer, 16 + 64)
+    return uid if inode else None  # a closed socket has no inode, and 0 as its uid
+
+
+def knows_owners() -> bool:
+    """True if this kernel names the owner of a connection: Linux, unless it was built without `inet_diag`."""
+    try:
+        with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as client:
+            return owner(client.getsockname(), server.getsockname()) == os.getuid()
+    except (AttributeError, OSError):
+        return False
+
+
+KNOWS_OWNERS = knows_owners()
+
+
+def is_own_user(client: tuple, server: tuple) -> bool:
+    """True for the user who started the engine, and for root, which can act as that user anyway."""
+    return not KNOWS_OWNERS or owner(client, server) in (os.getuid(), 0)
 
 
 engine = ministack.app
@@ -72,6 +138,42 @@ async def guarded(scope, receive, send):
         await send({"type": "http.response.start", "status": 403, "headers": headers})
         await send({"type": "http.response.body", "body": f"{why}\n".encode()})
 
+
+def with_table_settings(provision, properties_at: int):
+    """MiniStack's CloudFormation creates tables without the TTL and the policy of the template, so this adds them."""
+
+    def provision_table(*args, **named):
+        name, attributes = provision(*args, **named)
+        apply_table_settings(name, args[properties_at])
+        return name, attributes
+
+    return provision_table
+
+
+def apply_table_settings(name: str, properties: dict) -> None:
+    """Sets the TTL and the policy of a table as its template has them; none if the template has none."""
+    arn = dynamodb._tables[name]["TableArn"]
+    dynamodb._ttl_settings.pop(name, None)
+    dynamodb._resource_policies.pop(arn, None)
+    ttl = properties.get("TimeToLiveSpecification") or {}
+    if str(ttl.get("Enabled")).lower() == "true":
+        check(dynamodb._update_ttl({"TableName": name, "TimeToLiveSpecification": {**ttl, "Enabled": True}}))
+    # A global table has a policy for each replica. The engine has one region.
+    holder = (properties.get("Replicas") or [properties])[0]
+    policy = (holder.get("ResourcePolicy") or {}).get("PolicyDocument")
+    if policy:
+        check(dynamodb._put_resource_policy({"ResourceArn": arn, "Policy": json.dumps(policy)}))
+
+
+def check(answer: tuple) -> None:
+    if answer[0] >= 400:
+        raise ValueError(answer[2].decode())
+
+
+for kind in ("AWS::DynamoDB::Table", "AWS::DynamoDB::GlobalTable"):
+    handlers = provisioners._RESOURCE_HANDLERS[kind]
+    handlers["create"] = with_table_settings(handlers["create"], 1)  # logical id, properties, stack
+    handlers["update"] = with_table_settings(handlers["update"], 2)  # physical id, old properties, new properties, stack
 
 ministack.app = guarded
 ministack.main()

@@ -24,7 +24,7 @@ export interface Engine {
 
 /** Options of {@link startEngine}. */
 export interface EngineOptions {
-  /** The port to use. @default `MAILROOM_PORT`, else 4566 */
+  /** The port to use, whatever the environment names. @default `MAILROOM_PORT`, else that of `AWS_ENDPOINT_URL`, else 4566 */
   readonly port?: number | undefined;
   /** Keeps the engine running when this process ends. @default false */
   readonly detached?: boolean;
@@ -42,8 +42,8 @@ export interface EngineOptions {
 const RECOGNISE_MS = 3_000;
 
 /**
- * Finds or starts a local AWS: the one at `AWS_ENDPOINT_URL`, or an engine already running on the port, or MiniStack (needs
- * Python 3.10 or later), or LocalStack Community (needs Docker).
+ * Finds or starts a local AWS: an engine already running on the port, or MiniStack (needs Python 3.10 or later), or LocalStack
+ * Community (needs Docker). Without a port, from the caller or in `MAILROOM_PORT`, it takes the engine at `AWS_ENDPOINT_URL`.
  *
  * An engine started by this call ends with this process, however it ends, unless `detached` is set.
  *
@@ -66,10 +66,12 @@ const RECOGNISE_MS = 3_000;
  */
 export async function startEngine(options: EngineOptions = {}): Promise<Engine> {
   const env = options.env ?? process.env;
+  const chosen = options.port ?? (env.MAILROOM_PORT === undefined ? undefined : parsePort(env.MAILROOM_PORT));
   const given = env.AWS_ENDPOINT_URL;
-  if (given) return await externalEngine(given, options);
+  // The variable may be that of a shell with another app's engine: a port that was chosen for Mailroom wins.
+  if (given && chosen === undefined) return await externalEngine(given, options);
 
-  const port = options.port ?? parsePort(env.MAILROOM_PORT ?? String(DEFAULT_PORT));
+  const port = chosen ?? DEFAULT_PORT;
   const endpoint = `http://127.0.0.1:${port}`;
   const running = await runningEngine(endpoint, port, options);
   if (running) return running;

@@ -13,8 +13,8 @@ import { DEFAULT_PORT } from './workspace.ts';
 const steps = stepPrinter(process.stderr);
 
 /** `npm run local`: starts an engine in the background, deploys every stack and prints how to use them. */
-async function start(port: number, empty: boolean): Promise<void> {
-  if (empty) return await startEmpty(port);
+async function start(port: number | undefined, empty: boolean): Promise<void> {
+  if (empty) return await startEmpty(port ?? defaultPort());
   const engine = await startEngine({ port, detached: true, onProgress: steps.step });
   if (engine.startedHere) await leaveRunning(engine);
   const outputs = await deployLocal({
@@ -57,6 +57,10 @@ async function printUsage(engine: Engine, outputs: Outputs): Promise<void> {
   console.log(`\n${await howToStop(engine)}`);
 }
 
+function defaultPort(): number {
+  return parsePort(process.env.MAILROOM_PORT ?? String(DEFAULT_PORT));
+}
+
 function portArgument(text: string): number {
   try {
     return parsePort(text);
@@ -68,26 +72,25 @@ function portArgument(text: string): number {
 /** The command line of `npm run local` and `npm run local:stop`. */
 async function main(argv: readonly string[]): Promise<void> {
   const program = new Command('local').description('Runs a local AWS with the order system deployed to it.');
-  const port = parsePort(process.env.MAILROOM_PORT ?? String(DEFAULT_PORT));
-  const portFlag = [
-    '--port <number>',
-    'port of the local AWS (or MAILROOM_PORT)',
-    portArgument,
-    port,
-  ] as const;
+  const flag = (fallbacks: string) =>
+    [
+      '--port <number>',
+      `port of the local AWS (default: ${fallbacks}, else ${DEFAULT_PORT})`,
+      portArgument,
+    ] as const;
   program
     .command('start')
     .description(
       'start an engine in the background if none is running, deploy all stacks and print their outputs',
     )
     .option('--empty', 'deploy nothing: an engine for your own app', false)
-    .option(...portFlag)
-    .action(async (options: { port: number; empty: boolean }) => await start(options.port, options.empty));
+    .option(...flag('MAILROOM_PORT, else AWS_ENDPOINT_URL'))
+    .action(async (options: { port?: number; empty: boolean }) => await start(options.port, options.empty));
   program
     .command('stop')
     .description('stop the engine that start has started')
-    .option(...portFlag)
-    .action(async (options: { port: number }) => await stop(options.port));
+    .option(...flag('MAILROOM_PORT'))
+    .action(async (options: { port?: number }) => await stop(options.port ?? defaultPort()));
   await program.parseAsync(argv, { from: 'user' });
 }
 

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { MailroomError } from '../lambdas/runtime/errors.ts';
@@ -106,8 +106,8 @@ function engineEnvironment(port: number, mark: string, tempDir: string): Record<
     ...Object.fromEntries(INHERITED.map((name) => [name, process.env[name]])),
     PATH: `${dirname(process.execPath)}:/usr/local/bin:/usr/bin:/bin`,
     PYTHONUTF8: '1',
-    // Keeps it from finding the profiles in ~/.aws, or anything else in the home folder.
-    HOME: tempDir,
+    // Keeps it and the functions from finding the profiles in ~/.aws, or anything else in the home folder.
+    HOME: join(tempDir, 'home'),
     BIND_HOST: '127.0.0.1',
     GATEWAY_PORT: String(port),
     // The host of the queue URLs it returns; `localhost` may mean ::1, where it does not listen.
@@ -132,12 +132,13 @@ function engineEnvironment(port: number, mark: string, tempDir: string): Record<
 }
 
 /**
- * Creates the folder for unpacked code. It is outside the project: inside, functions would find the project's modules and its
+ * Creates the folder for unpacked code, with an empty home folder in it. It is outside the project: inside, functions would find the project's modules and its
  * `"type": "module"`, which AWS does not have.
  */
 function makeTempDir(port: number): string {
   const dir = mkdtempSync(join(tmpdir(), `mailroom-${port}-`));
   writeFileSync(join(dir, 'package.json'), '{ "type": "commonjs" }');
+  mkdirSync(join(dir, 'home'));
   return dir;
 }
 

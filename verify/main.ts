@@ -55,7 +55,9 @@ async function verifyCommand(options: VerifyOptions): Promise<void> {
 
 /** The engine at `AWS_ENDPOINT_URL`, or a new one that ends with this process. */
 async function localEngine(): Promise<Engine> {
-  return await startEngine({ port: await freePort(), onProgress: steps.step });
+  const { AWS_ENDPOINT_URL } = process.env;
+  const where = AWS_ENDPOINT_URL ? { env: { AWS_ENDPOINT_URL } } : { port: await freePort() };
+  return await startEngine({ ...where, onProgress: steps.step });
 }
 
 async function run(plan: VerifyPlan, yes: boolean): Promise<VerifyReceipt> {

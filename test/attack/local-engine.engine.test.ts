@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { request } from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { crc32 } from 'node:zlib';
 import { DynamoDBClient, ListTablesCommand } from '@aws-sdk/client-dynamodb';
 import {
   CreateFunctionCommand,
@@ -13,6 +11,7 @@ import {
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type Engine, startEngine } from '../../localstack/engine.ts';
 import { freePort } from '../../localstack/free-port.ts';
+import { OLD_BROWSER, PRESIGNED, sendTo, signature, zipOf } from './engine-requests.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
 
@@ -28,6 +27,9 @@ const DEVELOPERS = {
   DATABASE_URL: 'postgres://developer-secret',
 };
 
+/** Ids of function URLs have this form. */
+const URL_ID = '0123456789abcdef0123456789abcdef';
+
 let engine: Engine;
 let port: number;
 
@@ -41,17 +43,8 @@ beforeAll(async () => {
 
 afterAll(() => engine?.stop());
 
-/** A request as a browser, an SDK or an attacker sends it. */
-async function send(headers: Record<string, string>, method = 'POST', path = '/') {
-  return await new Promise<{ status: number; headers: object; body: string }>((resolve, reject) => {
-    const sent = request({ host: '127.0.0.1', port, method, path, agent: false, headers }, (response) => {
-      const { statusCode = 0 } = response;
-      text(response).then((body) => resolve({ status: statusCode, headers: response.headers, body }), reject);
-    });
-    sent.on('error', reject);
-    sent.end(method === 'POST' ? '{}' : undefined);
-  });
-}
+const send = async (headers: Record<string, string>, method = 'POST', path = '/') =>
+  await sendTo(port, headers, method, path);
 
 const listTables = {
   'x-amz-target': 'DynamoDB_20120810.ListTables',
@@ -71,7 +64,17 @@ describe('the local engine refuses', () => {
     ['a Host that begins with its address', { host: '127.0.0.1.evil.example' }],
     ['a Host with a user', { host: 'localhost@evil.example' }],
     ['a Host of all addresses', { host: '0.0.0.0' }],
-    ['a Host that looks like a function URL', { host: 'abc.lambda-url.us-east-1.on.aws.evil.example' }],
+    ['a Host that looks like a function URL', { host: `${URL_ID}.lambda-url.us-east-1.on.aws.evil.example` }],
+    ['a Host that has no id of a function', { host: 'abc.lambda-url.us-east-1.on.aws' }],
+    ["LocalStack's name, which browsers do not trust", { host: 'localhost.localstack.cloud' }],
+    ['a bucket at an untrusted name', { host: 'bucket.s3.localhost.localstack.cloud' }],
+    ['a bucket without a signature', { host: 'bucket.localhost' }],
+    ['a Referer alone, as browsers send to an untrusted name', { referer: 'https://evil.example/' }],
+    ["a browser's User-Agent alone, as older browsers send", { 'user-agent': OLD_BROWSER }],
+    [
+      'a signed request of a browser that does not say where it comes from',
+      { 'user-agent': OLD_BROWSER, authorization: signature('sts'), host: 'localhost.localstack.cloud' },
+    ],
   ])('%s', async (_what, headers) => {
     for (const [method, path] of [
       ['POST', '/'],
@@ -99,6 +102,28 @@ describe('the local engine refuses', () => {
     },
   );
 
+  test.each(['127.0.0.1', 'localhost', 'localhost.localstack.cloud', 'bucket.s3.localhost.localstack.cloud'])(
+    'an unsigned Action in the query at %s',
+    async (host) => {
+      for (const query of [
+        'Action=CreateStack&StackName=evil',
+        'StackName=evil&%41ction=CreateStack',
+        `Action=CreateStack&${PRESIGNED}`,
+      ])
+        for (const method of ['GET', 'HEAD', 'POST'])
+          expect((await send({ host: `${host}:${port}` }, method, `/?${query}`)).status).toBe(403);
+    },
+  );
+
+  test('a signed Action in the query of a page that the engine serves', async () => {
+    const page = {
+      host: `127.0.0.1:${port}`,
+      'sec-fetch-site': 'same-origin',
+      authorization: signature('sts'),
+    };
+    expect((await send(page, 'GET', '/?Action=GetCallerIdentity')).status).toBe(403);
+  });
+
   test('a web socket of a page', async () => {
     const upgrade = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13' };
     const key = { 'sec-websocket-key': Buffer.from('0123456789abcdef').toString('base64') };
@@ -114,12 +139,42 @@ describe('the local engine refuses', () => {
 
 describe('the local engine serves', () => {
   test.each([
-    ...['127.0.0.1', 'localhost', '[::1]', 'LOCALHOST', 'api.localhost', 'bucket.s3.localhost'],
-    ...['localhost.localstack.cloud', 'bucket.s3.localhost.localstack.cloud', 'bucket.127.0.0.1'],
-    'abc123.lambda-url.us-east-1.on.aws',
+    ...['127.0.0.1', 'localhost', '[::1]', 'LOCALHOST', '0a1b2c3d.execute-api.127.0.0.1'],
+    ...['on.aws', 'localhost', '127.0.0.1'].map((end) => `${URL_ID}.lambda-url.us-east-1.${end}`),
+    '0a1b2c3d-0000-4000-8000-0123456789ab.lambda-url.us-east-1.on.aws',
   ])('the Host %s', async (host) => {
     for (const name of [host, `${host}:${port}`])
       expect((await send({ host: name, ...listTables }, 'GET', '/_ministack/health')).status).toBe(200);
+  });
+
+  test.each([
+    'localhost.localstack.cloud',
+    'bucket.s3.localhost.localstack.cloud',
+    'bucket.127.0.0.1',
+    'b.localhost',
+  ])('a signed request to the Host %s', async (host) => {
+    const signed = { authorization: signature('sts'), host: `${host}:${port}` };
+    expect((await send(signed, 'GET', '/_ministack/health')).status).toBe(200);
+  });
+
+  test.each(['none', 'same-origin'])('a browser that says it is on this machine: %s', async (site) => {
+    const browser = { host: `127.0.0.1:${port}`, 'user-agent': OLD_BROWSER, 'sec-fetch-site': site };
+    expect((await send(browser, 'GET', '/_ministack/health')).status).toBe(200);
+  });
+
+  test('a signed Action in the query', async () => {
+    const signed = { host: `127.0.0.1:${port}`, authorization: signature('sts') };
+    const { status, body } = await send(signed, 'GET', '/?Action=GetCallerIdentity&Version=2011-06-15');
+    expect(status).toBe(200);
+    expect(body).toContain('000000000000');
+  });
+
+  test('a presigned URL of S3, whose signature S3 checks', async () => {
+    const bucket = `/bucket-${randomUUID()}`;
+    const headers = { authorization: signature('s3') };
+    expect((await fetch(`${engine.endpoint}${bucket}`, { method: 'PUT', headers })).status).toBe(200);
+    const { body } = await send({ host: `127.0.0.1:${port}` }, 'GET', `${bucket}/key?${PRESIGNED}`);
+    expect(body).toContain('<Code>SignatureDoesNotMatch</Code>');
   });
 
   test('an SDK, by address and by name', async () => {
@@ -135,7 +190,8 @@ const settings = { region: 'us-east-1', credentials: { accessKeyId: 'test', secr
 test('a function sees nothing of the environment in which the engine was started', async () => {
   const client = new LambdaClient({ endpoint: engine.endpoint, ...settings });
   const FunctionName = `environment-${randomUUID()}`;
-  const code = 'exports.handler = async () => ({ env: process.env, title: process.title });';
+  const code =
+    "exports.handler = async () => ({ env: process.env, title: process.title, home: require('fs').readdirSync(process.env.HOME) });";
   await client.send(
     new CreateFunctionCommand({
       FunctionName,
@@ -149,7 +205,8 @@ test('a function sees nothing of the environment in which the engine was started
   await waitUntilFunctionActiveV2({ client, maxWaitTime: 60 }, { FunctionName });
   const { Payload } = await client.send(new InvokeCommand({ FunctionName }));
   const said = Buffer.from(Payload ?? []).toString('utf8');
-  const { env } = JSON.parse(said) as { env: Record<string, string> };
+  const { env, home } = JSON.parse(said) as { env: Record<string, string>; home: string[] };
+  expect(home).toEqual([]);
   expect(env).toMatchObject({
     TABLE_NAME: 'own',
     AWS_ENDPOINT_URL: engine.endpoint,
@@ -162,24 +219,3 @@ test('a function sees nothing of the environment in which the engine was started
   const engines = ['IOT_MTLS_ENABLED', 'SFTP_ENABLED', 'PERSIST_STATE', 'LOG_LEVEL', 'LC_CTYPE'];
   expect(Object.keys(env).filter((name) => !known.test(name) && !engines.includes(name))).toEqual([]);
 });
-
-/** A zip file with one file in it, stored as it is (APPNOTE.TXT 4.3). */
-function zipOf(name: string, content: string): Uint8Array {
-  const [path, data] = [Buffer.from(name), Buffer.from(content)];
-  const head = Buffer.alloc(26);
-  head.writeUInt16LE(20, 0);
-  head.writeUInt32LE(crc32(data), 10);
-  head.writeUInt32LE(data.length, 14);
-  head.writeUInt32LE(data.length, 18);
-  head.writeUInt16LE(path.length, 22);
-  const local = Buffer.concat([Buffer.from('PK\u0003\u0004'), head, path, data]);
-  const tail = Buffer.alloc(14);
-  tail.writeUInt32LE(0o644 * 0x10000, 6);
-  const entry = Buffer.concat([Buffer.from('PK\u0001\u0002\u0014\u0000'), head, tail, path]);
-  const end = Buffer.alloc(18);
-  end.writeUInt16LE(1, 4);
-  end.writeUInt16LE(1, 6);
-  end.writeUInt32LE(entry.length, 8);
-  end.writeUInt32LE(local.length, 12);
-  return Buffer.concat([local, entry, Buffer.from('PK\u0005\u0006'), end]);
-}

@@ -152,7 +152,7 @@ export const resendMutants: readonly Mutant[] = [
   ...resendMutantsOf('discard', [
     {
       rule: 'a discard discards the replacement that was not received',
-      from: 'eventId: unsentReplacement(deadLetter) ?? inboxId(deadLetter),',
+      from: 'eventId: replacement ?? inboxId(deadLetter),',
       to: 'eventId: inboxId(deadLetter),',
     },
     {

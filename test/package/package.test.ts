@@ -262,7 +262,7 @@ describe("a user's app, made by cdk init with the files of docs/getting-started.
     },
   );
 
-  test('runs on the empty engine that mailroom local starts, and why 42 finds its order beside another Mailroom', async () => {
+  test('runs on the empty engine that mailroom local starts, the doctor misses only alarms, and why 42 finds its order beside another Mailroom', async () => {
     const app = join(folder, 'local', 'shop');
     await makeApp(app, 'ESM');
     await linkIn(app, tarball);
@@ -274,6 +274,12 @@ describe("a user's app, made by cdk init with the files of docs/getting-started.
     try {
       expect(engine.startedHere).toBe(true);
       await deployTo(app, engine);
+      // It ends with 1: the app of the guide has no alarms.
+      const doctor = async () => await mailroom(['doctor'], engine.environment).catch(String);
+      await vi.waitFor(
+        async () => expect(await doctor()).toMatch(/\n1 problem in .*\n.*no alarm watches ShopStack/),
+        { timeout: 300_000, interval: 1_000 },
+      );
       await addMailroom(engine, 'OtherStack');
       await invoke(engine, 'ShopStack-Orders', { orderId: '42', totalCents: 4200 });
       await vi.waitFor(

@@ -23,7 +23,9 @@ let engine: Engine | undefined;
  */
 export async function setup(project: TestProject): Promise<void> {
   const say = (line: string): void => console.error(`[local] ${line}`);
-  engine = await startEngine({ port: await freePort(), onProgress: say });
+  const { AWS_ENDPOINT_URL } = process.env;
+  const where = AWS_ENDPOINT_URL ? { env: { AWS_ENDPOINT_URL } } : { port: await freePort() };
+  engine = await startEngine({ ...where, onProgress: say });
   try {
     // The workers inherit it: an SDK client made without settings reaches this engine.
     Object.assign(process.env, localEnvironment(engine.endpoint));

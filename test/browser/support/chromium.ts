@@ -12,11 +12,12 @@ const NO_BROWSER =
 /**
  * Launches the Chrome at `CHROME_PATH`, else the Chromium of the npm package on Linux x64, else the Chrome of this machine.
  *
+ * @param more - further arguments of the browser
  * @returns `undefined` if there is none; on CI that is an error
  */
-export async function launchBrowser(): Promise<Browser | undefined> {
+export async function launchBrowser(more: readonly string[] = []): Promise<Browser | undefined> {
   try {
-    return await chromium.launch(await launchOptions());
+    return await chromium.launch(await launchOptions(more));
   } catch (error) {
     if (process.env.CI || process.env.CHROME_PATH || isPackaged()) throw error;
     console.warn(NO_BROWSER);
@@ -28,8 +29,8 @@ function isPackaged(): boolean {
   return process.platform === 'linux' && process.arch === 'x64';
 }
 
-async function launchOptions(): Promise<LaunchOptions> {
-  const args = ['--disable-gpu', '--font-render-hinting=none'];
+async function launchOptions(more: readonly string[]): Promise<LaunchOptions> {
+  const args = ['--disable-gpu', '--font-render-hinting=none', ...more];
   const { CHROME_PATH } = process.env;
   if (CHROME_PATH) return { executablePath: CHROME_PATH, args };
   if (!isPackaged()) return { channel: 'chrome', args };
