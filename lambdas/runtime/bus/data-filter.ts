@@ -75,7 +75,7 @@ interface Work {
 
 /** A field of a filter: with tests, or with fields of its own. */
 type FilterField = { readonly name: string } & (
-  | { readonly tests: readonly Test[]; readonly isAbsent: boolean; readonly takesAbsence: boolean }
+  | { readonly tests: readonly ValueTest[]; readonly isAbsent: boolean; readonly takesAbsence: boolean }
   | { readonly fields: readonly FilterField[] }
 );
 
@@ -142,16 +142,16 @@ function isAbsence(test: unknown): boolean {
   return typeof test === 'object' && test !== null && 'exists' in test && test.exists === false;
 }
 
-type Test = (value: Scalar) => boolean;
+type ValueTest = (value: Scalar) => boolean;
 
-function testOf(test: unknown): Test {
+function testOf(test: unknown): ValueTest {
   if (typeof test !== 'object' || test === null) return (value) => test === value;
   const [[name, operand] = ['', undefined]] = Object.entries(test);
   return OPERATORS.get(name)?.(operand) ?? (() => false);
 }
 
 /** Each operator reads its operand once, however many values it tests. */
-const OPERATORS: ReadonlyMap<string, (operand: unknown) => Test> = new Map([
+const OPERATORS: ReadonlyMap<string, (operand: unknown) => ValueTest> = new Map([
   ['prefix', ofTexts((operand) => (text) => text.startsWith(operand))],
   ['suffix', ofTexts((operand) => (text) => text.endsWith(operand))],
   ['equals-ignore-case', ofTexts((operand) => (text) => isSameIgnoringCase(operand, text))],
@@ -161,7 +161,7 @@ const OPERATORS: ReadonlyMap<string, (operand: unknown) => Test> = new Map([
   ['anything-but', isOther],
 ]);
 
-function ofTexts(testFor: (operand: string) => (text: string) => boolean): (operand: unknown) => Test {
+function ofTexts(testFor: (operand: string) => (text: string) => boolean): (operand: unknown) => ValueTest {
   return (operand) => {
     if (typeof operand !== 'string') return () => false;
     const test = testFor(operand);
@@ -211,7 +211,7 @@ function literalsOf(wildcard: string): string[] {
   return literals;
 }
 
-function isInRange(comparisons: unknown): Test {
+function isInRange(comparisons: unknown): ValueTest {
   if (!Array.isArray(comparisons)) return () => false;
   return (value) =>
     typeof value === 'number' &&
@@ -228,7 +228,7 @@ function compares(operator: unknown, value: number, bound: unknown): boolean {
   return operator === '>=' && value >= bound;
 }
 
-function isOther(excluded: unknown): Test {
+function isOther(excluded: unknown): ValueTest {
   const operands =
     typeof excluded !== 'object' || excluded === null || Array.isArray(excluded)
       ? [excluded].flat()
