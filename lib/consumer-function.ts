@@ -100,7 +100,7 @@ function follow(
 
 function environmentOf(
   queue: Queue,
-  { mailroom, name, service, movedFrom }: InboxConsumerProps,
+  { mailroom, name, service, movedFrom, queue: existing }: InboxConsumerProps,
   settings: ConsumerSettings,
   published: readonly EventRef[],
 ): Record<string, string> {
@@ -115,5 +115,6 @@ function environmentOf(
     retryLongestMs: settings.retry.longest.toMilliseconds(),
     inboxRetentionDays: settings.inboxRetention.toDays(),
     inboxSince: inboxSince(movedFrom),
+    existingQueue: existing === undefined ? undefined : true,
   });
 }

@@ -158,7 +158,7 @@ export class MailroomTable extends TableV2 {
     if (keys.length > 0) this.grantRows(grantee, DOMAIN, keys);
   }
 
-  /** Lets a function publish: claim and mark outbox rows, and keep the pointers to DEAD ones. It can neither add nor delete an event. */
+  /** Lets a function publish: claim and mark outbox rows, and keep the pointers to DEAD ones. It cannot delete one, but an update also adds a row. */
   grantRelay(grantee: IGrantable): void {
     this.grantRows(grantee, ['UpdateItem', 'PartiQLUpdate'], [OUTBOX_KEYS]);
     this.grantRows(grantee, ['PutItem', 'DeleteItem'], [DEAD_KEYS]);

@@ -43,6 +43,15 @@ export function integer(env: string, min: number, max: number): Field<number> {
   };
 }
 
+/** A yes or no. */
+export function flag(env: string): Field<boolean> {
+  return {
+    env,
+    parse: (value) => ({ true: true, false: false })[value],
+    expected: 'true or false',
+  };
+}
+
 /** A JSON list of names, because an event type may contain any character that could serve as a separator. */
 export function names(env: string): Field<readonly string[]> {
   return {

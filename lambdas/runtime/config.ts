@@ -4,6 +4,7 @@ import {
   type Environment,
   encode,
   type Fields,
+  flag,
   integer,
   names,
   text,
@@ -98,6 +99,8 @@ export interface ConsumerConfig extends ProducerConfig {
    * @default the consumer has no earlier name
    */
   readonly inboxSince?: number | undefined;
+  /** True if the queue has senders other than the rules of Mailroom, which send no heartbeat to it. @default false */
+  readonly existingQueue?: boolean | undefined;
 }
 
 /** Settings of the scheduled audit. */
@@ -152,6 +155,7 @@ const consumerFields: Fields<ConsumerConfig> = {
   retryLongestMs: integer('MAILROOM_RETRY_LONGEST_MS', 0, DELAY_MAX_MS),
   inboxRetentionDays: integer('MAILROOM_INBOX_RETENTION_DAYS', 1, INBOX_RETENTION_MAX_DAYS),
   inboxSince: { ...integer('MAILROOM_INBOX_SINCE', 0, Number.MAX_SAFE_INTEGER), optional: true },
+  existingQueue: { ...flag('MAILROOM_EXISTING_QUEUE'), optional: true },
 };
 
 const auditFields: Fields<AuditConfig> = {

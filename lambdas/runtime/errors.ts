@@ -223,6 +223,16 @@ export function errorCode(error: unknown): string {
   }
 }
 
+/** Returns the name of an error's class. Unlike its `name` and `code`, data cannot have set it. */
+export function errorClass(error: unknown): string {
+  try {
+    const { name } = Object.getPrototypeOf(error).constructor;
+    return CODE.test(name) ? name : 'UNKNOWN';
+  } catch {
+    return 'UNKNOWN'; // not an object
+  }
+}
+
 /** Returns the message of any thrown value. @param charsMax - longer messages are cut here @default 1,000 */
 export function errorMessage(error: unknown, charsMax = 1_000): string {
   try {

@@ -68,13 +68,29 @@ function nameOf(key: PropertyKey, declared: ReadonlySet<string>): string {
 /** The property in which each validator stores the kind of an issue. With other validators, such a property may hold anything. */
 const KIND_MEMBERS: Readonly<Record<string, string>> = { zod: 'code', valibot: 'type', arktype: 'code' };
 
+/** The codes of zod's issues, of its versions 3 and 4. A refinement can make an issue of any other code, even from data. */
+const ZOD_CODES: ReadonlySet<unknown> = new Set(
+  (
+    'custom invalid_arguments invalid_date invalid_element invalid_enum_value invalid_format invalid_intersection_types invalid_key ' +
+    'invalid_literal invalid_return_type invalid_string invalid_type invalid_union invalid_union_discriminator invalid_value not_finite ' +
+    'not_multiple_of too_big too_small unrecognized_keys'
+  ).split(' '),
+);
+
+/** The types that zod's `invalid_type` expects. */
+const ZOD_TYPES: ReadonlySet<unknown> = new Set(
+  (
+    'array bigint boolean date file float function int integer map nan never nonoptional null number object promise record set string ' +
+    'symbol tuple undefined void'
+  ).split(' '),
+);
+
 function kindOf(issue: Issue, vendor: string): string {
   const members = issue as unknown as Readonly<Record<string, unknown>>;
   const kind = word(members[KIND_MEMBERS[vendor] ?? '']);
-  if (kind === undefined) return 'not valid';
-  // In zod's invalid_type, this is a type name; elsewhere it is text from the schema.
-  const expected = vendor === 'zod' && kind === 'invalid_type' ? word(members.expected) : undefined;
-  return expected === undefined ? kind : `${kind} (expected ${expected})`;
+  if (kind === undefined || (vendor === 'zod' && !ZOD_CODES.has(kind))) return 'not valid';
+  const { expected } = members;
+  return kind === 'invalid_type' && ZOD_TYPES.has(expected) ? `${kind} (expected ${expected})` : kind;
 }
 
 /** Accepts a name that comes from a validator, not from data: letters and underscores only. */

@@ -3,7 +3,7 @@ import { type Telemetry, withExtras } from './telemetry.ts';
 
 /**
  * Redacts the text of an error before it is stored and logged. It receives the full message of whatever a handler threw and the
- * error itself, and is called again for each cause. It must not throw: if it does, the text is not stored.
+ * error itself, and is called again for its name, its code and each cause: a name or code that it changes is left out. It must not throw: if it does, the text is not stored.
  *
  * @example
  * ```ts
@@ -43,21 +43,28 @@ function withoutText(extra: unknown, redact: Redact): object {
 
 /** Copies an error or any other thrown value: its name and code, the calls of its stack, and redacted texts. */
 export function redactedError(error: unknown, redact: Redact, depth = 0): Error {
-  const { name, stack, cause } = membersOf(error);
-  const message = redactedText(error, redact);
+  const { name: given, stack, cause } = membersOf(error);
+  const name = redactedCode(given, error, redact) ?? 'Error';
+  const message = redactedText(errorMessage(error, Number.POSITIVE_INFINITY), error, redact);
   const inner =
     cause instanceof Error && depth < CAUSES_MAX ? redactedError(cause, redact, depth + 1) : undefined;
   const copy: Error & { code?: string } = new Error(message, inner && { cause: inner });
   copy.name = name;
   copy.stack = `${name}: ${message}${callsOf(stack, errorMessage(error, Number.POSITIVE_INFINITY))}`;
   const code = errorCode(error);
-  if (code !== name && code !== 'UNKNOWN') copy.code = code;
+  if (code !== given && code !== 'UNKNOWN') copy.code = redactedCode(code, error, redact);
   return copy;
 }
 
-function redactedText(error: unknown, redact: Redact): string {
+/** A name or code is usually a constant, which redaction leaves as it is. What it changes to other text is left out. */
+function redactedCode(code: string, error: unknown, redact: Redact): string | undefined {
+  const text = redactedText(code, error, redact);
+  return text === code ? code : undefined;
+}
+
+function redactedText(shown: string, error: unknown, redact: Redact): string {
   try {
-    const text: unknown = redact(errorMessage(error, Number.POSITIVE_INFINITY), error);
+    const text: unknown = redact(shown, error);
     return typeof text === 'string' ? text : NOT_REDACTED;
   } catch {
     return NOT_REDACTED;
@@ -73,11 +80,17 @@ function membersOf(error: unknown): { name: string; stack: string; cause?: unkno
   }
 }
 
-/** Returns the calls of a stack: the part after the message, because the message may contain lines that look like calls. */
+/**
+ * Returns the calls of a stack: the part after the message, because the message may contain lines that look like calls. An error
+ * whose message was changed has a stack with the old one, so no part of it is returned.
+ */
 function callsOf(stack: string, message: string): string {
-  const at = stack.indexOf(message);
-  const lines = at < 0 ? [] : stack.slice(at + message.length).split('\n');
-  return lines
+  const [head = ''] = /^[\w$]+(?: \[\w+\])?/.exec(stack) ?? [];
+  const start = message === '' ? head : `${head}: ${message}`;
+  if (!stack.startsWith(`${start}\n    at `)) return '';
+  return stack
+    .slice(start.length)
+    .split('\n')
     .filter((line) => line.startsWith('    at '))
     .map((line) => `\n${line}`)
     .join('');

@@ -48,7 +48,7 @@ export class OperationsStack extends Stack {
 
   /**
    * CloudWatch may not use the key that AWS manages for SNS: its alarms would fail silently. The topics' policies limit which
-   * alarms may publish.
+   * alarms may publish, and the key's policy limits CloudWatch to the alarms of this account and region.
    */
   private alarmKey(stage: Stage): Key {
     const key = new Key(this, 'Key', {
@@ -62,6 +62,12 @@ export class OperationsStack extends Stack {
         principals: [new ServicePrincipal('cloudwatch.amazonaws.com')],
         actions: ['kms:Decrypt', 'kms:GenerateDataKey*'],
         resources: ['*'],
+        conditions: {
+          StringEquals: { 'aws:SourceAccount': this.account },
+          ArnLike: {
+            'aws:SourceArn': `arn:${this.partition}:cloudwatch:${this.region}:${this.account}:alarm:*`,
+          },
+        },
       }),
     );
     return key;

@@ -7,9 +7,9 @@ const ACCOUNT = '111122223333';
 const QUEUE = `https://sqs.eu-west-1.amazonaws.com/${ACCOUNT}/payments`;
 
 /** Parameter Store, as far as a page of parameters goes. */
-const store = (consumer: object): SSMClient => {
+const store = (consumer: object, mailroom: object = {}): SSMClient => {
   const parameters = {
-    '/mailroom/events/mailroom': { table: 'events', failureQueue: QUEUE },
+    '/mailroom/events/mailroom': { table: 'events', failureQueue: QUEUE, ...mailroom },
     '/mailroom/events/consumers/payments': consumer,
   };
   const Parameters = Object.entries(parameters).map(([Name, value]) => ({
@@ -58,6 +58,92 @@ describe('a directory entry that was changed by an attacker', () => {
     await expect(readDirectory(store({ ...queues, queue }), 'events')).rejects.toThrow(
       /is not a queue of the account/,
     );
+  });
+
+  const arnOf = (service: string, account: string, part: string, region = 'eu-west-1') =>
+    `arn:aws:${service}:${region}:${account}:${part}`;
+  const foreignFunction = arnOf('lambda', '999988887777', 'function:collector');
+
+  it.each([
+    ['a function of another account', { function: foreignFunction }, 'function', 'function'],
+    ['a function by the ARN of its alias', { function: `${foreignFunction}:live` }, 'function', 'function'],
+    ['a function without the ARN', { function: '999988887777:function:collector' }, 'function', 'function'],
+    [
+      'a function of another region',
+      { function: arnOf('lambda', ACCOUNT, 'function:payments', 'us-east-1') },
+      'function',
+      'function',
+    ],
+    [
+      'an alias that completes an ARN',
+      { function: '999988887777', alias: 'function:collector' },
+      'alias',
+      'function',
+    ],
+    [
+      'an alias that ends an ARN',
+      { function: '999988887777:function', alias: 'collector' },
+      'alias',
+      'function',
+    ],
+    ['a function that is a list', { function: [foreignFunction] }, 'function', 'function'],
+    ['a rule of another account', { rule: arnOf('events', '999988887777', 'rule/bus/r') }, 'rule', 'rule'],
+    [
+      'a bus of another account',
+      { foreignRule: { name: 'r', bus: arnOf('events', '999988887777', 'event-bus/b') } },
+      'foreignRule.bus',
+      'bus',
+    ],
+    [
+      'a rule of foreign events in another region',
+      { foreignRule: { name: arnOf('events', ACCOUNT, 'rule/b/r', 'us-east-1'), bus: 'b' } },
+      'foreignRule.name',
+      'rule',
+    ],
+    [
+      'a stack of another account',
+      { stack: arnOf('cloudformation', '999988887777', 'stack/s/1') },
+      'stack',
+      'stack',
+    ],
+  ])('cannot name %s', async (_what, members, path, kind) => {
+    await expect(readDirectory(store({ ...queues, ...members }), 'events')).rejects.toThrow(
+      new RegExp(
+        `^The parameter /mailroom/events/consumers/payments names .* as its ${path}, which is not a ${kind} of the account ${ACCOUNT} in eu-west-1`,
+      ),
+    );
+  });
+
+  it.each([
+    ['table', { table: arnOf('dynamodb', '999988887777', 'table/events') }],
+    ['bus', { bus: arnOf('events', '999988887777', 'event-bus/events') }],
+    ['streamFunction', { streamFunction: foreignFunction }],
+    ['sweepFunction', { sweepFunction: foreignFunction }],
+    ['sweepRule', { sweepRule: arnOf('events', '999988887777', 'rule/r') }],
+    ['heartbeat.function', { heartbeat: { function: foreignFunction } }],
+    ['heartbeat.rule', { heartbeat: { rule: arnOf('events', '999988887777', 'rule/r') } }],
+    ['failureQueue', { failureQueue: 'https://sqs.eu-west-1.amazonaws.com/999988887777/q' }],
+  ])('of the Mailroom cannot name a part of another account as its %s', async (path, members) => {
+    await expect(readDirectory(store(queues, members), 'events')).rejects.toThrow(
+      new RegExp(`^The parameter /mailroom/events/mailroom names .* as its ${path}, which is not a `),
+    );
+  });
+
+  it.each([
+    { function: 'payments' },
+    { function: 'payments', alias: 'live' },
+    { function: 'payments:live' },
+    { function: 'payments:$LATEST' },
+    { function: `${ACCOUNT}:function:payments` },
+    { function: arnOf('lambda', ACCOUNT, 'function:payments') },
+    { function: arnOf('lambda', ACCOUNT, 'function:payments'), alias: 'live' },
+    { function: arnOf('lambda', ACCOUNT, 'function:payments:live') },
+    { function: `arn:aws-us-gov:lambda:eu-west-1:${ACCOUNT}:function:payments` },
+    { foreignRule: { name: 'rule', bus: 'aws.partner/example.com/1' } },
+    { foreignRule: { name: 'rule', bus: arnOf('events', ACCOUNT, 'event-bus/shop') } },
+  ])('is read with parts of its own account and region: %j', async (members) => {
+    const { consumers } = await readDirectory(store({ ...queues, ...members }), 'events');
+    expect(consumers).toEqual([expect.objectContaining(members)]);
   });
 
   it('is read as long as its queues are of its own account', async () => {

@@ -44,3 +44,15 @@ test('the bank, which is not part of the Mailroom, may not use its key', async (
   for (const via of [undefined, 'dynamodb', 'sqs'])
     expect((await allowed('kms:Decrypt', via)).filter((name) => name.startsWith('Bank/'))).toEqual([]);
 });
+
+test('CloudWatch may use the key of the notifications for alarms of this account and region only', () => {
+  const policies = parts.filter(({ type, stack }) => type === 'AWS::KMS::Key' && stack === 'Operations');
+  const statements = policies.flatMap(({ properties }) => properties.KeyPolicy.Statement);
+  const ofServices = statements.filter((statement) => statement.Principal.Service !== undefined);
+  expect(ofServices.map(({ Principal }) => Principal.Service)).toEqual(['cloudwatch.amazonaws.com']);
+  for (const { Condition } of ofServices)
+    expect(Condition).toEqual({
+      StringEquals: { 'aws:SourceAccount': expect.stringMatching(/^\d{12}$/) },
+      ArnLike: { 'aws:SourceArn': expect.stringMatching(/^arn:aws:cloudwatch:[\w-]+:\d{12}:alarm:\*$/) },
+    });
+});

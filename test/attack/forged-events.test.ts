@@ -1,9 +1,11 @@
 import { describe, expect, test, vi } from 'vitest';
 import { createConsumer } from '../../lambdas/runtime/consume/consumer.ts';
 import { leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
+import { HEARTBEAT } from '../../lambdas/runtime/heartbeat-event.ts';
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { createSweepPass } from '../../lambdas/runtime/relay/relay-sweep.ts';
 import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
+import { mintEventId } from '../../lambdas/runtime/store/event-id.ts';
 import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
 import { lambdaContext } from '../../testing/index.ts';
 import { consumerConfig, relayConfig, rig, runThrough, ThingHappened } from '../support/runtime-rig.ts';
@@ -157,3 +159,53 @@ test('an event of another service never runs a handler, even if type and payload
     lastError: expect.stringContaining('"inventory"'),
   });
 });
+
+/** Delivers a forged message to a consumer, and returns the inbox row that it leaves. */
+async function forged(
+  { source, type }: { readonly source: string; readonly type: string },
+  envelope: object,
+  config: Partial<typeof consumerConfig> = {},
+) {
+  const parts = rig();
+  const handle = vi.fn();
+  const consume = createConsumer({
+    ...parts,
+    config: { ...consumerConfig, ...config },
+    handlers: [leased(ThingHappened, handle)],
+  });
+  const detail = {
+    eventId: mintEventId(parts.clock.now(), 1),
+    type,
+    version: 2,
+    aggregateType: 'Thing',
+    aggregateId: 'thing-1',
+    occurredAt: parts.clock.now(),
+    correlationId: 'chain',
+    data: { n: 1 },
+    ...envelope,
+  };
+  parts.queue.send({ source, 'detail-type': type, detail });
+  await runThrough(parts.clock, parts.queue.deliver(consume, 10, lambdaContext(parts)));
+  return { row: parts.memory.items().find(({ status }) => status !== undefined), handle };
+}
+
+test('a heartbeat that a sender of an existing queue forges is rejected', async () => {
+  const { row } = await forged(HEARTBEAT, { version: 1 }, { existingQueue: true });
+  expect(row).toMatchObject({ status: 'REJECTED', reason: 'UNKNOWN_EVENT_TYPE' });
+  expect((await forged(HEARTBEAT, { version: 1 })).row).toMatchObject({ status: 'PROCESSED' });
+});
+
+test.each([[-5], [0], [1.5], ['3'], [null], [Number.MAX_SAFE_INTEGER + 1]])(
+  'an event whose hops are %j does not restart the count of its chain: its message is rejected',
+  async (hops) => {
+    const { row, handle } = await forged(ThingHappened, { hops });
+    expect(row).toMatchObject({
+      status: 'REJECTED',
+      reason: 'UNREADABLE_MESSAGE',
+      lastError: expect.stringContaining('hops'),
+    });
+    expect(handle).not.toHaveBeenCalled();
+    const valid = await forged(ThingHappened, { hops: 3 });
+    expect(valid.handle).toHaveBeenCalledOnce();
+  },
+);

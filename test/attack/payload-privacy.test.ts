@@ -235,6 +235,37 @@ test.each([
   expect(rows).toContain(`data.lines.1.price: ${kind}`);
 });
 
+test.each([
+  ['the code', { code: 'adalovelace' }],
+  ['the type that it expected', { code: 'invalid_type', expected: 'adalovelace' }],
+])('an issue that a refinement of zod made is not shown with %s from data', async (_what, issue) => {
+  const schema = z.looseObject({}).superRefine((_data, context) => {
+    context.addIssue({ message: 'no', input: undefined, ...issue } as never);
+  });
+  const { rows, output, commands } = await consume(
+    leased(definitionOf(schema), async () => {}),
+    {},
+  );
+  expectNoSecret(rows + output + commands);
+  expect(rows).toContain('INVALID_PAYLOAD');
+});
+
+test.each(['name', 'code'])(
+  'an error that a schema throws is not shown with a %s from data',
+  async (member) => {
+    const validate = () => {
+      throw Object.assign(new RangeError('no'), { [member]: 'adalovelace' });
+    };
+    const schema: StandardSchemaV1 = { '~standard': { version: 1, vendor: 'by-hand', validate } };
+    const { rows, output, commands } = await consume(
+      leased(definitionOf(schema), async () => {}),
+      {},
+    );
+    expectNoSecret(rows + output + commands);
+    expect(rows).toContain('RangeError');
+  },
+);
+
 test('an error thrown by a schema or an upcast is not shown', async () => {
   const parse = () => JSON.parse(`{"card": "${CARD}" adalovelace}`) as never;
   const throws: StandardSchemaV1 = { '~standard': { version: 1, vendor: 'by-hand', validate: parse } };
@@ -261,6 +292,12 @@ describe('what a handler throws', () => {
   const redact: Redact = (text) => SECRETS.reduce((left, secret) => left.replaceAll(secret, '#'), text);
   const secret = `no charge for ${SECRETS.join(' ')}`;
   const long = `${'.'.repeat(990)}${CARD}`;
+  /** An error whose message was changed after its stack had been made. */
+  const changed = (message: string) => {
+    const error = new Error(`failed\n    at ${CARD} (file:1:1)`);
+    expect(error.stack).toContain(CARD);
+    return Object.assign(error, { message });
+  };
   const THROWN: readonly (readonly [string, () => unknown])[] = [
     ['an error', () => new Error(secret)],
     [
@@ -272,6 +309,10 @@ describe('what a handler throws', () => {
     ['a delay with a cause', () => new RetryLater(1_000, new Error(secret))],
     ['a text', () => secret],
     ['an object', () => ({ message: secret, code: 'BAD' })],
+    ['a name', () => Object.assign(new Error('failed'), { name: 'adalovelace' })],
+    ['a code', () => Object.assign(new Error('failed'), { code: 'adalovelace' })],
+    ['lines of a stack whose message was emptied', () => changed('')],
+    ['lines of a stack whose message was shortened', () => changed('fail')],
     ['lines that look like a stack', () => new Error(`failed\n    at ${CARD} (file:1:1)`)],
   ];
 

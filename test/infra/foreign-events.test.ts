@@ -259,6 +259,9 @@ describe('an existing queue', () => {
       FunctionResponseTypes: ['ReportBatchItemFailures'],
     });
     expect(rulesOf(template)).toEqual([]);
+    template.hasResourceProperties('AWS::Lambda::Function', {
+      Environment: { Variables: Match.objectLike({ MAILROOM_EXISTING_QUEUE: 'true' }) },
+    });
     expect(
       Object.keys(template.findResources('AWS::SQS::Queue')).filter((id) => id.startsWith('Thumbnails')),
     ).toEqual([]);

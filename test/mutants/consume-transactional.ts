@@ -40,6 +40,12 @@ export const consumeTransactionalMutants: readonly Mutant[] = [
   ),
   ...mutantsOf('consume/message.ts', unit('consumer-poison', 'check-messages'), [
     {
+      rule: 'hops below 1 do not restart the count of a chain',
+      from: '|| Number(hops) < 1',
+      to: '',
+      killers: ['test/attack/forged-events.test.ts'],
+    },
+    {
       rule: 'a version that the consumer does not know is not handled',
       from: 'version > definition.version',
       to: 'false',

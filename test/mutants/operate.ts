@@ -134,6 +134,17 @@ export const operateMutants: readonly Mutant[] = [
       to: 'if (await allowMessage({ table, clock, random, consumer }, note)) return; const row = readInboxRow(await table.get(inboxKey(consumer, eventId)));',
     },
   ]),
+  ...mutantsOf(
+    'operations/directory-parts.ts',
+    ['test/attack/directory.test.ts'],
+    [
+      {
+        rule: 'an alias does not complete the ARN of another account',
+        from: "if (path === 'alias' && entry.alias !== undefined) return `${entry.function}:${entry.alias}`;",
+        to: '',
+      },
+    ],
+  ),
   ...mutantsOf('operations/subscriptions.ts', unit('audit'), [
     {
       rule: 'a consumer must see the events of its sources only',

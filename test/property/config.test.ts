@@ -53,6 +53,7 @@ const consumer = {
   retryLongestMs: whole(0, 39_600_000),
   inboxRetentionDays: whole(1, 3_650),
   inboxSince: fc.option(whole(0, Number.MAX_SAFE_INTEGER), { nil: undefined }),
+  existingQueue: fc.option(fc.boolean(), { nil: undefined }),
 };
 
 const kinds = [
@@ -111,7 +112,7 @@ it.each(kinds)('a $kind reads back the settings that its construct wrote', ({ co
 });
 
 /** Variables that may be missing, but not be empty. */
-const OPTIONAL = ['MAILROOM_INBOX_SINCE'];
+const OPTIONAL = ['MAILROOM_INBOX_SINCE', 'MAILROOM_EXISTING_QUEUE'];
 
 it.each(kinds)(
   'a $kind without any one of its variables is refused by its name',

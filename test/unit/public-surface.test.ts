@@ -53,7 +53,7 @@ test('names that others rely on are those that were reviewed', async () => {
       timeoutMs: 1_000,
       publishedRetentionDays: 7,
     }),
-    consumer: encodeConsumerConfig({ ...consumerConfig, publishes: [], inboxSince: 0 }),
+    consumer: encodeConsumerConfig({ ...consumerConfig, publishes: [], inboxSince: 0, existingQueue: true }),
     relay: encodeRelayConfig({ ...relayConfig, sources: [] }),
     audit: encodeAuditConfig({ tableName: 'Mailroom', sinceMs: 60_000, everyMs: 60_000 }),
     heartbeat: encodeHeartbeatConfig({ ...consumerConfig, publishes: [], everyMs: 300_000 }),

@@ -37,6 +37,12 @@ export interface Subscription extends EventRef {
 export const NUMERIC_MAX = 5e9;
 
 /**
+ * The most steps that one filter takes on one payload. An event of 1 MB has at most 500,000 values, and each takes one step to
+ * find and one for each test of its field.
+ */
+export const FILTER_WORK_MAX = 4_000_000;
+
+/**
  * Returns true if EventBridge delivers a payload to a rule with this filter, by the EventBridge user guide ("Comparison operators
  * for use in event patterns") and aws/event-ruler, which EventBridge runs:
  *
@@ -45,7 +51,8 @@ export const NUMERIC_MAX = 5e9;
  *   and a missing field are not.
  * - `anything-but` matches a value that differs in type, but no missing field.
  *
- * An operator that a newer version wrote matches nothing, so that an audit expects no event because of it.
+ * An operator that a newer version wrote matches nothing, so that an audit expects no event because of it. For the same reason, a
+ * payload that needs more than {@link FILTER_WORK_MAX} steps does not match.
  *
  * @param data - as parsed JSON
  *
@@ -55,21 +62,54 @@ export const NUMERIC_MAX = 5e9;
  * ```
  */
 export function matchesFilter(filter: DataFilter, data: unknown): boolean {
-  const objects = objectsIn([data]);
-  return holds(filter, objects, objects);
+  const work = { left: FILTER_WORK_MAX };
+  const objects = objectsIn(flat([data]));
+  const fields = fieldsAt(filter, objects, work);
+  return holds(fields, objects, work) && work.left >= 0;
 }
 
-/** @param candidates - of which one must match; @param all - the objects at the same path, in which `exists` looks */
-function holds(filter: DataFilter, candidates: readonly JsonFields[], all: readonly JsonFields[]): boolean {
+/** The steps that remain: one per object looked into, value found and value tested. */
+interface Work {
+  left: number;
+}
+
+/** A field of a filter: with tests, or with fields of its own. */
+type FilterField = { readonly name: string } & (
+  | { readonly tests: readonly ValueTest[]; readonly isAbsent: boolean; readonly takesAbsence: boolean }
+  | { readonly fields: readonly FilterField[] }
+);
+
+/**
+ * Finds which fields have a value anywhere in the payload, because `exists: false` looks into every element of a list. It reads
+ * each value once: doing so for each element would take quadratic time.
+ *
+ * @param all - the objects at the path of this filter
+ */
+function fieldsAt(filter: DataFilter, all: readonly JsonFields[], work: Work): FilterField[] {
+  if (work.left < 0) return [];
+  return Object.entries(filter).map(([name, condition]) => {
+    work.left -= all.length;
+    const values = work.left < 0 ? [] : flat(all.map((fields) => fieldOf(fields, name)));
+    work.left -= values.length;
+    if (!isTests(condition)) return { name, fields: fieldsAt(condition, objectsIn(values), work) };
+    const isAbsent = scalarsIn(values).length === 0;
+    return { name, tests: condition.map(testOf), isAbsent, takesAbsence: condition.some(isAbsence) };
+  });
+}
+
+/** @param candidates - of which one must match */
+function holds(fields: readonly FilterField[], candidates: readonly JsonFields[], work: Work): boolean {
   // Without an object, fields are tested against nothing: `exists: false` holds.
   return (candidates.length > 0 ? candidates : [{}]).some((candidate) =>
-    Object.entries(filter).every(([name, condition]) => {
-      const values = [fieldOf(candidate, name)];
-      const everywhere = all.map((fields) => fieldOf(fields, name));
-      if (!isTests(condition)) return holds(condition, objectsIn(values), objectsIn(everywhere));
-      if (scalarsIn(everywhere).length === 0) return condition.some(isAbsence);
+    fields.every((field) => {
+      work.left -= 1;
+      if (work.left < 0) return false;
+      const values = flat([fieldOf(candidate, field.name)]);
+      if ('fields' in field) return holds(field.fields, objectsIn(values), work);
+      if (field.isAbsent) return field.takesAbsence;
       const scalars = scalarsIn(values);
-      return condition.some((test) => scalars.some((value) => passes(test, value)));
+      work.left -= field.tests.length * scalars.length;
+      return work.left >= 0 && field.tests.some((test) => scalars.some((value) => test(value)));
     }),
   );
 }
@@ -81,11 +121,11 @@ function fieldOf(fields: JsonFields, name: string): unknown {
 }
 
 function objectsIn(values: readonly unknown[]): JsonFields[] {
-  return flat(values).filter((value) => typeof value === 'object' && value !== null) as JsonFields[];
+  return values.filter((value) => typeof value === 'object' && value !== null) as JsonFields[];
 }
 
 function scalarsIn(values: readonly unknown[]): Scalar[] {
-  return flat(values).filter((value) => value === null || SCALARS.has(typeof value)) as Scalar[];
+  return values.filter((value) => value === null || SCALARS.has(typeof value)) as Scalar[];
 }
 
 const SCALARS: ReadonlySet<string> = new Set(['string', 'number', 'boolean']);
@@ -102,52 +142,63 @@ function isAbsence(test: unknown): boolean {
   return typeof test === 'object' && test !== null && 'exists' in test && test.exists === false;
 }
 
-function passes(test: unknown, value: Scalar): boolean {
-  if (typeof test !== 'object' || test === null) return test === value;
+type ValueTest = (value: Scalar) => boolean;
+
+function testOf(test: unknown): ValueTest {
+  if (typeof test !== 'object' || test === null) return (value) => test === value;
   const [[name, operand] = ['', undefined]] = Object.entries(test);
-  return OPERATORS.get(name)?.(operand, value) ?? false;
+  return OPERATORS.get(name)?.(operand) ?? (() => false);
 }
 
-const OPERATORS: ReadonlyMap<string, (operand: unknown, value: Scalar) => boolean> = new Map([
-  ['prefix', ofTexts((operand, text) => text.startsWith(operand))],
-  ['suffix', ofTexts((operand, text) => text.endsWith(operand))],
-  ['equals-ignore-case', ofTexts((operand, text) => ignoringCase(operand).test(text))],
+/** Each operator reads its operand once, however many values it tests. */
+const OPERATORS: ReadonlyMap<string, (operand: unknown) => ValueTest> = new Map([
+  ['prefix', ofTexts((operand) => (text) => text.startsWith(operand))],
+  ['suffix', ofTexts((operand) => (text) => text.endsWith(operand))],
+  ['equals-ignore-case', ofTexts((operand) => (text) => isSameIgnoringCase(operand, text))],
   ['wildcard', ofTexts(isLike)],
   ['numeric', isInRange],
-  ['exists', (operand) => operand === true],
+  ['exists', (operand) => () => operand === true],
   ['anything-but', isOther],
 ]);
 
-function ofTexts(test: (operand: string, text: string) => boolean): typeof passes {
-  return (operand, value) => typeof operand === 'string' && typeof value === 'string' && test(operand, value);
+function ofTexts(testFor: (operand: string) => (text: string) => boolean): (operand: unknown) => ValueTest {
+  return (operand) => {
+    if (typeof operand !== 'string') return () => false;
+    const test = testFor(operand);
+    return (value) => typeof value === 'string' && test(value);
+  };
 }
 
-/** EventBridge accepts the lower or the upper case of each character of the operand, and not of the value: `ß` matches `SS`. */
-function ignoringCase(operand: string): RegExp {
-  const either = [...operand].map(
-    (char) => `(?:${quoted(char.toLowerCase())}|${quoted(char.toUpperCase())})`,
-  );
-  return new RegExp(`^${either.join('')}$`, 'u');
-}
-
-function quoted(text: string): string {
-  return text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
+/**
+ * EventBridge accepts the lower or the upper case of each character of the operand, and not of the value: `ß` matches `SS`. Neither
+ * case of a character begins with the other, so the first that fits is the one.
+ */
+function isSameIgnoringCase(operand: string, text: string): boolean {
+  let at = 0;
+  for (const char of operand) {
+    const found = [char.toLowerCase(), char.toUpperCase()].find((either) => text.startsWith(either, at));
+    if (found === undefined) return false;
+    at += found.length;
+  }
+  return at === text.length;
 }
 
 /** Looks for the texts between the asterisks one after the other, so that its time grows only linearly with the text. */
-function isLike(operand: string, text: string): boolean {
+function isLike(operand: string): (text: string) => boolean {
   const [first = '', ...between] = literalsOf(operand);
   const last = between.pop();
-  if (last === undefined) return text === first;
-  const end = text.length - last.length;
-  if (end < first.length || !text.startsWith(first) || !text.endsWith(last)) return false;
-  let at = first.length;
-  for (const literal of between) {
-    const found = text.indexOf(literal, at);
-    if (found === -1) return false;
-    at = found + literal.length;
-  }
-  return at <= end;
+  if (last === undefined) return (text) => text === first;
+  return (text) => {
+    const end = text.length - last.length;
+    if (end < first.length || !text.startsWith(first) || !text.endsWith(last)) return false;
+    let at = first.length;
+    for (const literal of between) {
+      const found = text.indexOf(literal, at);
+      if (found === -1) return false;
+      at = found + literal.length;
+    }
+    return at <= end;
+  };
 }
 
 /** The texts between the asterisks. A backslash takes an asterisk or a backslash literally. */
@@ -160,9 +211,12 @@ function literalsOf(wildcard: string): string[] {
   return literals;
 }
 
-function isInRange(comparisons: unknown, value: Scalar): boolean {
-  if (!Array.isArray(comparisons) || typeof value !== 'number' || Math.abs(value) > NUMERIC_MAX) return false;
-  return comparisons.every((bound, i) => i % 2 === 0 || compares(comparisons[i - 1], value, bound));
+function isInRange(comparisons: unknown): ValueTest {
+  if (!Array.isArray(comparisons)) return () => false;
+  return (value) =>
+    typeof value === 'number' &&
+    Math.abs(value) <= NUMERIC_MAX &&
+    comparisons.every((bound, i) => i % 2 === 0 || compares(comparisons[i - 1], value, bound));
 }
 
 function compares(operator: unknown, value: number, bound: unknown): boolean {
@@ -174,10 +228,13 @@ function compares(operator: unknown, value: number, bound: unknown): boolean {
   return operator === '>=' && value >= bound;
 }
 
-function isOther(excluded: unknown, value: Scalar): boolean {
-  if (typeof excluded !== 'object' || excluded === null || Array.isArray(excluded))
-    return ![excluded].flat().includes(value);
-  return Object.entries(excluded).every(([name, operands]) =>
-    [operands].flat().every((operand) => !passes({ [name]: operand }, value)),
-  );
+function isOther(excluded: unknown): ValueTest {
+  const operands =
+    typeof excluded !== 'object' || excluded === null || Array.isArray(excluded)
+      ? [excluded].flat()
+      : Object.entries(excluded).flatMap(([name, each]) =>
+          [each].flat().map((operand) => ({ [name]: operand })),
+        );
+  const tests = operands.map(testOf);
+  return (value) => !tests.some((test) => test(value));
 }

@@ -4,6 +4,7 @@ import type { ConsumerConfig } from '../config.ts';
 import { MailroomError } from '../errors.ts';
 import type { EventRef } from '../event.ts';
 import { isForeign } from '../handled-event.ts';
+import { HEARTBEAT } from '../heartbeat-event.ts';
 import { processSpan } from '../message-spans.ts';
 import { type Redact, redactingTelemetry } from '../redaction.ts';
 import { safeTelemetry } from '../safe-telemetry.ts';
@@ -20,6 +21,7 @@ import { claimAndRun } from './claimed-run.ts';
 import { type ConsumerContext, envelopeOf, type Received, receivedOf } from './consumer-context.ts';
 import { type Delivery, deliversHeartbeat, hasMessageId, readDelivery } from './delivery.ts';
 import type { Handler } from './handler.ts';
+import { acknowledgeHeartbeat } from './heartbeat.ts';
 import { type Handlers, handlerOf, refText } from './message.ts';
 import {
   failUnclaimed,
@@ -105,7 +107,7 @@ export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
   const outbox = createOutbox({ config, table, clock, random, telemetry, tracer: deps.tracer });
   const ctx = { config, table, queue, clock, random, telemetry, tracer, inbox, outbox };
   const list = handlerList(deps.handlers);
-  const handlers = handlersByEvent(list);
+  const handlers = handlersByEvent(list, config);
   const foreign = list.map(({ definition }) => definition).filter(isForeign);
 
   return handling(
@@ -226,8 +228,9 @@ async function hide({ queue, telemetry, delivery }: Received, { afterMs }: Shown
   }
 }
 
-function handlersByEvent(handlers: readonly Handler[]): Handlers {
-  const byEvent = new Map<string, Handler>();
+function handlersByEvent(handlers: readonly Handler[], { existingQueue }: ConsumerConfig): Handlers {
+  // No rule sends heartbeats to an existing queue, but others may: they would be recorded as processed.
+  const byEvent = new Map<string, Handler>(existingQueue ? [] : [[refText(HEARTBEAT), acknowledgeHeartbeat]]);
   for (const [i, handler] of handlers.entries()) {
     const type: unknown = handler?.definition?.type; // untyped code may pass anything
     if (typeof type !== 'string') {

@@ -1,5 +1,5 @@
 import type { SQSRecord } from 'aws-lambda';
-import { errorCode, errorMessage, isMailroomError } from '../errors.ts';
+import { errorClass, errorMessage, isMailroomError } from '../errors.ts';
 import {
   type AnyEventDefinition,
   type Envelope,
@@ -9,12 +9,11 @@ import {
 } from '../event.ts';
 import type { ForeignEvent, ForeignSubscription } from '../foreign-event.ts';
 import { type HandledDefinition, type HandledEvent, isForeign } from '../handled-event.ts';
-import { isHeartbeat } from '../heartbeat-event.ts';
+import { HEARTBEAT } from '../heartbeat-event.ts';
 import { parseJson, TOO_DEEP } from '../json-depth.ts';
 import { isEventId } from '../store/event-id.ts';
 import { readForeign } from './foreign-message.ts';
 import type { Handler } from './handler.ts';
-import { acknowledgeHeartbeat } from './heartbeat.ts';
 import { poison } from './poison.ts';
 
 /** The maximum number of characters of a name from a message that an error quotes. */
@@ -78,10 +77,8 @@ function parseBody(body: unknown): unknown {
 
 function envelopeProblem(detail: unknown): string | undefined {
   if (typeof detail !== 'object' || detail === null) return 'detail is not an object';
-  const { eventId, type, version, aggregateType, aggregateId, occurredAt, correlationId } = detail as Record<
-    string,
-    unknown
-  >;
+  const { eventId, type, version, aggregateType, aggregateId, occurredAt, correlationId, hops } =
+    detail as Record<string, unknown>;
   if (!isEventId(eventId)) return 'eventId is not a UUIDv7 in lowercase';
   const texts = { type, aggregateType, aggregateId, correlationId };
   for (const [name, value] of Object.entries(texts)) {
@@ -89,6 +86,9 @@ function envelopeProblem(detail: unknown): string | undefined {
   }
   if (!Number.isSafeInteger(version) || Number(version) < 1) return 'version is not a whole number from 1';
   if (!Number.isSafeInteger(occurredAt)) return 'occurredAt is not a time in epoch milliseconds';
+  // A lower number would restart the count of an endless loop.
+  if (hops !== undefined && (!Number.isSafeInteger(hops) || Number(hops) < 1))
+    return 'hops is not a whole number from 1';
   return 'data' in detail ? undefined : 'data is missing';
 }
 
@@ -116,10 +116,11 @@ export function handlerOf(handlers: Handlers, consumer: string, { bus, envelope 
         'Mailroom writes the same type in both: identify the sender before you redrive the message.',
     );
   }
-  if (isHeartbeat(bus)) return acknowledgeHeartbeat;
   const handler = handlers.get(refText(bus));
   if (handler !== undefined) return handler;
-  const owners = [...handlers.values()].map((one) => one.definition).filter((one) => one.type === type);
+  const owners = [...handlers.values()]
+    .map((one) => one.definition)
+    .filter((one) => one.type === type && one !== HEARTBEAT);
   if (owners.length === 0) {
     throw poison(
       'UNKNOWN_EVENT_TYPE',
@@ -204,5 +205,5 @@ function upcast(definition: AnyEventDefinition, envelope: Envelope): unknown {
 
 /** The message of an error that the definition's own code threw for a payload; a parser's message may quote the payload. */
 function thrownText({ exposeIssues }: HandledDefinition, error: unknown): string {
-  return exposeIssues ? errorMessage(error) : errorCode(error);
+  return exposeIssues ? errorMessage(error) : errorClass(error);
 }

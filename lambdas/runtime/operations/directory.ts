@@ -1,6 +1,7 @@
 import type { Subscription } from '../bus/data-filter.ts';
 import { MailroomError } from '../errors.ts';
 import type { ForeignIdentity } from '../foreign-event.ts';
+import { refusePartsElsewhere } from './directory-parts.ts';
 
 /**
  * The directory: the locations of a deployed Mailroom's parts. Each construct writes its own entry into SSM Parameter Store,
@@ -140,8 +141,8 @@ export function inboxNamePath(table: string, queueName: string, index: number): 
 export interface DirectoryParameter {
   readonly name: string;
   readonly value: string;
-  /** The account of the parameter, in which the queues of an entry must be, too. @default not checked */
-  readonly account?: string | undefined;
+  /** Its ARN. What its entry names must be in the same account and region. @default not checked */
+  readonly arn?: string | undefined;
   /** The time of its last change, epoch milliseconds. */
   readonly changedAt?: number | undefined;
 }
@@ -173,10 +174,10 @@ export function readDirectories(parameters: readonly DirectoryParameter[]): Dire
     }));
 }
 
-function entry<E>({ name, value, account }: DirectoryParameter, required: keyof E & string): E {
+function entry<E>({ name, value, arn }: DirectoryParameter, required: keyof E & string): E {
   try {
     const parsed = JSON.parse(value) as Record<string, unknown>;
-    if (account !== undefined) refuseQueuesElsewhere(name, parsed, account);
+    if (arn !== undefined) refusePartsElsewhere(name, parsed, arn);
     if (typeof parsed[required] === 'string') return parsed as E;
   } catch (error) {
     if (error instanceof MailroomError) throw error;
@@ -186,40 +187,6 @@ function entry<E>({ name, value, account }: DirectoryParameter, required: keyof 
     'BAD_DIRECTORY',
     `The parameter ${name} does not have the form that Mailroom writes. It was changed by hand: see "To deploy a stack again" in docs/operating.md.`,
   );
-}
-
-/** The properties of an entry that are queue URLs. */
-const QUEUES = ['queue', 'deadLetterQueue', 'undeliveredQueue', 'failureQueue'];
-
-/** Hosts of a local engine, which also names queues `/queue/<region>/<account>/<name>` (LocalStack, SQS_ENDPOINT_STRATEGY=path). */
-const LOCAL_HOST = String.raw`(?:[a-z0-9-]+\.)*(?:localhost(?:\.localstack\.cloud)?|127\.0\.0\.1)(?::\d{1,5})?`;
-
-/** The URLs of an account's queues: of AWS, and of a local engine. */
-function queueUrlOf(account: string): RegExp {
-  return new RegExp(
-    String.raw`^https?://(?:[^/?#]+|${LOCAL_HOST}/queue/[a-z]{2}(?:-[a-z]+)+-\d)/${account}/[\w-]{1,80}(?:\.fifo)?$`,
-  );
-}
-
-/**
- * A repair sends payloads to the queues of the directory, and a writer of parameters must not be able to redirect them to another
- * account. The host of a URL is never used: every SQS client uses the endpoint of its own region.
- */
-function refuseQueuesElsewhere(
-  name: string,
-  entry: Readonly<Record<string, unknown>>,
-  account: string,
-): void {
-  const own = queueUrlOf(account);
-  for (const member of QUEUES) {
-    const url = entry[member];
-    if (url === undefined || own.test(String(url))) continue;
-    throw new MailroomError(
-      'BAD_DIRECTORY',
-      `The parameter ${name} names ${JSON.stringify(url)} as its ${member}, which is not a queue of the account ${account}. It was changed by ` +
-        'hand: see "To deploy a stack again" in docs/operating.md. Nothing was sent.',
-    );
-  }
 }
 
 /** The name by which a function is invoked and its mappings are listed: e.g. `payments:live` with an alias. */

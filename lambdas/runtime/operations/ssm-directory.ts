@@ -64,10 +64,8 @@ async function parametersUnder(client: SSMClient, path: string): Promise<Directo
   const found: DirectoryParameter[] = [];
   for await (const page of paginateGetParametersByPath({ client }, { Path: path, Recursive: true })) {
     for (const { Name, Value, ARN, LastModifiedDate } of page.Parameters ?? []) {
-      // arn:aws:ssm:<region>:<account>:parameter/…
-      const account = ARN?.split(':')[4];
       if (Name !== undefined && Value !== undefined)
-        found.push({ name: Name, value: Value, account, changedAt: LastModifiedDate?.getTime() });
+        found.push({ name: Name, value: Value, arn: ARN, changedAt: LastModifiedDate?.getTime() });
     }
   }
   return found;

@@ -18,7 +18,7 @@ export interface SweepReport {
   readonly oldestPendingMs: number;
   /** The time since the least recently served row's lease ended, milliseconds; 0 if every row is leased. */
   readonly oldestLeaseMs: number;
-  /** The number of DEAD events in all shards; absent if they could not be counted. */
+  /** The number of DEAD events in all shards, or a smaller number if counting did not finish; absent if none was counted. */
   readonly dead?: number | undefined;
   /** True if the pass finished: every step ran and succeeded, and the bus accepted what was sent to it. */
   readonly complete: boolean;
@@ -53,7 +53,7 @@ export async function sweepPass(
   tally.endsBy = endsBy;
   const settled = await sweepUnsettled(context, pointers, tally);
 
-  const dead = await countDead(context, shards, tally);
+  const { dead, counted } = await countDead(context, shards, tally);
   const left = [...tally.left.values()];
   const since = (times: readonly (number | undefined)[]) =>
     Math.max(0, clock.now() - Math.min(...times.map((time) => time ?? Number.POSITIVE_INFINITY)));
@@ -64,7 +64,7 @@ export async function sweepPass(
     oldestPendingMs: since(left.map(({ oldest }) => oldest)),
     oldestLeaseMs: since(left.map(({ leaseUntil }) => leaseUntil)),
     dead,
-    complete: swept && settled && tally.failures === 0,
+    complete: swept && settled && counted && tally.failures === 0,
   };
   telemetry.gauge('PendingEvents', report.pending);
   telemetry.gauge('UndeclaredEvents', report.undeclared);
@@ -108,16 +108,31 @@ async function sweepAges(
   return whole;
 }
 
-/** Counts the DEAD events; `undefined` if they cannot be read. */
+/** The count of the DEAD events ends this long before the invocation, so that the metrics of the pass are still sent, milliseconds. */
+const AFTER_COUNT_MS = 5_000;
+
+/**
+ * Counts the DEAD events, whose number has no bound: when time runs out, the number so far counts.
+ *
+ * @returns `dead`, `undefined` if none was counted, and true if all were
+ */
 async function countDead(
-  { table, telemetry }: SweepContext,
+  { table, clock, telemetry }: SweepContext,
   shards: number,
   tally: Tally,
-): Promise<number | undefined> {
+): Promise<{ readonly dead: number | undefined; readonly counted: boolean }> {
   let dead = 0;
-  const counted = await attemptStep(telemetry, tally, 'count the DEAD events', async () => {
-    for (let shard = 0; shard < shards; shard += 1)
-      for await (const { items } of pagesOf(table, { pk: deadKey(shard, '').PK })) dead += items.length;
+  let inTime = true;
+  const read = await attemptStep(telemetry, tally, 'count the DEAD events', async () => {
+    for (let shard = 0; shard < shards && inTime; shard += 1)
+      for await (const { items, cursor } of pagesOf(table, { pk: deadKey(shard, '').PK })) {
+        dead += items.length;
+        inTime =
+          (cursor === undefined && shard === shards - 1) || clock.now() < tally.endsBy - AFTER_COUNT_MS;
+        if (!inTime) break;
+      }
   });
-  return counted ? dead : undefined;
+  if (!inTime) telemetry.log.warn('Time ran out before all DEAD events were counted', { dead });
+  const counted = read && inTime;
+  return { dead: counted || dead > 0 ? dead : undefined, counted };
 }
