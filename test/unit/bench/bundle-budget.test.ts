@@ -23,11 +23,11 @@ const BYTES_MAX: Readonly<Record<string, number>> = {
   'relay-sweep-traced': 450_000,
   audit: 456_000,
   bank: 245_000,
-  heartbeat: 374_000,
-  inventory: 385_000,
-  notifications: 385_000,
+  heartbeat: 378_000,
+  inventory: 389_000,
+  notifications: 389_000,
   'orders-api': 361_000,
-  'orders-status': 385_000,
+  'orders-status': 389_000,
   payments: 478_000,
 };
 
