@@ -6,7 +6,7 @@ import { discardDead } from '../../lambdas/runtime/store/outbox-decisions.ts';
 import { isUnreadable, readOutboxRow } from '../../lambdas/runtime/store/stored-rows.ts';
 import { type DeadLetter, inboxId } from './dead-letters.ts';
 import type { DeadLetterSource } from './sources.ts';
-import { readStanding, unsentReplacement } from './standing.ts';
+import { isHandled, readStanding, unsentReplacement } from './standing.ts';
 import { settleUnreadable } from './unreadable-rows.ts';
 
 /** Dependencies of {@link discard}. */
@@ -74,7 +74,8 @@ async function decide(
   // A resend may have come first: then its event is the one that would be lost.
   const standing = await readStanding(deps.table, consumer.name, inboxId(deadLetter));
   if (unsentReplacement(standing) !== undefined) return 'unsent';
-  return status === 'processed' || status === 'received' ? 'handled' : 'discarded';
+  if (status === 'received') return isHandled(standing) ? 'handled' : 'unreadable';
+  return status === 'processed' ? 'handled' : 'discarded';
 }
 
 /** True for the result of a dead letter that stays in its source. */

@@ -330,6 +330,25 @@ describe('a discard while a resend completes', () => {
   });
 });
 
+test('a discard leaves the dead letter of an event whose replacement a newer version has received meanwhile', async () => {
+  const { session, table, newEventId, letterId, letters, command, memory } = await interrupted();
+  const { write } = table;
+  const newer = { schema: SCHEMA + 1, status: 'FAILED', fence: 'newer', attempts: 1 };
+  let isFirst = true;
+  Object.assign(session.table, {
+    write: async (action: Parameters<typeof write>[0]) => {
+      if (isFirst) await write({ Put: { Item: { ...inboxKey('worker', newEventId), ...newer } } });
+      isFirst = false;
+      return write(action);
+    },
+  });
+  const { exitCode, document } = await command('', 'dlq', 'discard', source, letterId, ...APPLY);
+  expect(exitCode).toBe(1);
+  expect(document.deadLetters).toMatchObject([{ outcome: 'unreadable' }]);
+  expect(await letters()).toEqual([letterId]);
+  expect(memory.item(inboxKey('worker', newEventId))).toMatchObject(newer);
+});
+
 describe('a resend whose new event never ran', () => {
   test('is reported as superseded if an operator had discarded it, whose command died before it deleted the dead letter', async () => {
     const { command, letters, letterId, queues, ran, resend, unsent } = await rejected();
