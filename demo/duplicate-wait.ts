@@ -1,8 +1,8 @@
 import type { StepPrinter } from '../localstack/step-printer.ts';
 import type { Progress } from './receipt.ts';
 
-/** The lease of the example's consumers, which is the default of `InboxConsumer.lease`. */
-const LEASE_MS = 30_000;
+/** The lease of the consumers in the local stage of the order system, milliseconds. */
+export const LEASE_MS = 6_000;
 
 /** Options of {@link duplicateWait}. */
 interface DuplicateWait {

@@ -6,11 +6,10 @@ export interface DeployProgress {
   readonly onDetail?: ((text: string) => void) | undefined;
 }
 
-/** Reports a `cdk deploy` as two steps, and returns the reader of the CDK's output lines. */
+/** Reports what the CDK builds and deploys, and returns the reader of its output lines. */
 export function deployProgress({ onProgress, onDetail }: DeployProgress): (line: string) => void {
   let deploying = false;
   let functions = 0;
-  onProgress?.('Building the functions and stacks');
   return (line) => {
     const bundled = /^Bundling asset (\S+?)(?:\/Function)?\/Code\/Stage\.\.\./.exec(line)?.[1];
     if (bundled) {

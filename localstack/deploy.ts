@@ -1,30 +1,21 @@
-import { rm } from 'node:fs/promises';
-import { MailroomError } from '../lambdas/runtime/errors.ts';
-import { type Outputs, readOutputs, runCdk } from './cdk-process.ts';
-import { type DeployProgress, deployProgress } from './deploy-progress.ts';
-import { identify, lastLines } from './health.ts';
-import {
-  LOCAL_ACCOUNT,
-  LOCAL_REGION,
-  localEnvironment,
-  localFile,
-  projectRoot,
-  withoutAws,
-} from './workspace.ts';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { type AssemblyOptions, assemblyOf } from './assembly.ts';
+import { type Outputs, readOutputs } from './cdk-process.ts';
+import { deployProgress } from './deploy-progress.ts';
+import { localCdk } from './local-cdk.ts';
+import { LOCAL_ACCOUNT, LOCAL_REGION, localFile } from './workspace.ts';
 
 /** Options of {@link deployLocal}. */
-export interface DeployOptions extends DeployProgress {
+export interface DeployOptions extends AssemblyOptions {
   /** The engine's endpoint. */
   readonly endpoint: string;
-  /** The folder of the CDK app, which contains its `cdk.json`. @default the project */
-  readonly appDir?: string;
+  /** The regions of its stacks. @default the region of the local stage */
+  readonly regions?: readonly string[];
 }
 
 /** The number of stacks deployed concurrently. */
 const CONCURRENCY = 4;
-
-/** The number of lines of CDK output that an error shows. */
-const ERROR_LINES = 30;
 
 /**
  * Deploys every stack of the app, in its local stage, to a local engine with the project's own CDK. Deploying again updates the
@@ -39,42 +30,41 @@ const ERROR_LINES = 30;
  * ```
  */
 export async function deployLocal(options: DeployOptions): Promise<Outputs> {
-  const { endpoint, appDir = projectRoot, onProgress, onDetail } = options;
-  const { port } = new URL(endpoint);
-  await bootstrapLocal(options);
-  const outputsFile = localFile(`outputs-${port}.json`);
-  // One folder per engine, because the CDK locks it while it deploys.
-  const assembly = localFile(`cdk-${port}`);
-  await rm(outputsFile, { force: true });
+  const { endpoint, appDir, regions = [LOCAL_REGION], ...progress } = options;
+  const [assembly] = await Promise.all([
+    assemblyOf({ appDir, ...progress }),
+    bootstrapLocal({ endpoint, regions }),
+  ]);
+  const outputsFile = join(await mkdtemp(localFile('deploy-')), 'outputs.json');
   try {
-    await cdk({
+    await localCdk({
       endpoint,
-      cwd: appDir,
+      cwd: localFile('.'),
       args: [
-        ...['deploy', '--all', '--context', 'stage=local', '--output', assembly],
-        ...['--require-approval', 'never', '--method', 'direct', '--concurrency', String(CONCURRENCY)],
-        ...['--progress', 'events', '--outputs-file', outputsFile],
+        ...['deploy', '--all', '--app', assembly, '--require-approval', 'never', '--method', 'direct'],
+        ...['--concurrency', String(CONCURRENCY), '--progress', 'events', '--outputs-file', outputsFile],
       ],
-      onLine: deployProgress({ onProgress, onDetail }),
+      onLine: deployProgress(progress),
     });
+    return await readOutputs(outputsFile);
   } finally {
-    await rm(assembly, { recursive: true, force: true });
+    await rm(dirname(outputsFile), { recursive: true, force: true });
   }
-  return await readOutputs(outputsFile);
 }
 
 /** Prepares a local engine for the CDK, unless that was done before. */
 export async function bootstrapLocal({
   endpoint,
-  onProgress,
-}: Pick<DeployOptions, 'endpoint' | 'onProgress'>): Promise<void> {
-  if (await isBootstrapped(endpoint)) return;
-  onProgress?.('Bootstrapping the account for the CDK');
+  regions = [LOCAL_REGION],
+}: Pick<DeployOptions, 'endpoint' | 'regions'>): Promise<void> {
+  const bootstrapped = await Promise.all(regions.map((region) => isBootstrapped(endpoint, region)));
+  const missing = regions.filter((_, n) => !bootstrapped[n]);
+  if (missing.length === 0) return;
   // Not in the app's folder, where the CDK would synthesize the app just to bootstrap an account.
-  await cdk({
+  await localCdk({
     endpoint,
     cwd: localFile('.'),
-    args: ['bootstrap', `aws://${LOCAL_ACCOUNT}/${LOCAL_REGION}`],
+    args: ['bootstrap', ...missing.map((region) => `aws://${LOCAL_ACCOUNT}/${region}`)],
   });
 }
 
@@ -82,8 +72,8 @@ export async function bootstrapLocal({
  * Detects the CDK's own stack by its version parameter. The engines do not check signatures, so a header with a dummy signature
  * is enough.
  */
-async function isBootstrapped(endpoint: string): Promise<boolean> {
-  const scope = `19700101/${LOCAL_REGION}/ssm/aws4_request`;
+async function isBootstrapped(endpoint: string, region: string): Promise<boolean> {
+  const scope = `19700101/${region}/ssm/aws4_request`;
   const response = await fetch(endpoint, {
     method: 'POST',
     headers: {
@@ -95,49 +85,4 @@ async function isBootstrapped(endpoint: string): Promise<boolean> {
   });
   await response.arrayBuffer();
   return response.ok;
-}
-
-interface CdkCall {
-  readonly endpoint: string;
-  readonly cwd: string;
-  readonly args: readonly string[];
-  readonly onLine?: (line: string) => void;
-}
-
-async function cdk(call: CdkCall): Promise<void> {
-  const { endpoint, cwd, args, onLine } = call;
-  const { code, lines } = await runCdk({ cwd, args, onLine, env: cdkEnvironment(endpoint) });
-  if (code !== 0) throw await deployFailed(endpoint, args[0] ?? '', lines);
-}
-
-/** The environment of a CDK that can reach nothing but a local engine. */
-export function cdkEnvironment(endpoint: string): Record<string, string> {
-  return {
-    ...withoutAws(process.env),
-    ...localEnvironment(endpoint),
-    // No configuration file of the user may redirect this to a real account.
-    AWS_CONFIG_FILE: '/dev/null',
-    AWS_SHARED_CREDENTIALS_FILE: '/dev/null',
-    AWS_EC2_METADATA_DISABLED: 'true',
-    CDK_DEFAULT_ACCOUNT: LOCAL_ACCOUNT,
-    CDK_DEFAULT_REGION: LOCAL_REGION,
-    CDK_DISABLE_CLI_TELEMETRY: 'true',
-    CDK_DISABLE_VERSION_CHECK: 'true',
-    NODE_NO_WARNINGS: '1',
-  };
-}
-
-async function deployFailed(
-  endpoint: string,
-  what: string,
-  lines: readonly string[],
-): Promise<MailroomError> {
-  const advice =
-    (await identify(endpoint)) !== 'nothing'
-      ? 'Correct the cause and run the same command again. To start over with a new engine, run `npm run local:stop` first.'
-      : `The engine at ${endpoint} has stopped answering. Its log, .local/engine-<port>.log, contains the reason.`;
-  return new MailroomError(
-    'DEPLOY_FAILED',
-    `cdk ${what} failed on ${endpoint}. The last lines of its output:\n${lastLines(lines.join('\n'), ERROR_LINES)}\n${advice}`,
-  );
 }

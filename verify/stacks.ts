@@ -3,9 +3,10 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { MailroomError } from '../lambdas/runtime/errors.ts';
 import { type CdkRun, type Outputs, readOutputs, runCdk } from '../localstack/cdk-process.ts';
-import { bootstrapLocal, cdkEnvironment } from '../localstack/deploy.ts';
+import { bootstrapLocal } from '../localstack/deploy.ts';
 import { type DeployProgress, deployProgress } from '../localstack/deploy-progress.ts';
 import { lastLines } from '../localstack/health.ts';
+import { cdkEnvironment } from '../localstack/local-cdk.ts';
 import { localFile, projectRoot } from '../localstack/workspace.ts';
 import type { VerifyTarget } from './target.ts';
 
@@ -60,6 +61,7 @@ export function stacksOf(target: VerifyTarget, name: string, progress: DeployPro
   return {
     deploy: async (signal) => {
       if (target.endpoint !== undefined) await bootstrapLocal({ endpoint: target.endpoint, ...progress });
+      progress.onProgress?.('Building the functions and stacks');
       try {
         const { code, lines } = await run({
           args: [

@@ -25,9 +25,7 @@ export class InventoryStack extends Stack {
       publishes: [StockReserved, StockRejected, StockReleased],
       entry: lambdaEntry('example/inventory/handler'),
       domainKeys: ['STOCK#*', 'RESERVATION#*'],
-      maxConcurrency: stage.maxConcurrency,
-      retry: stage.retry,
-      outageTolerance: stage.outageTolerance,
+      ...stage.consumers,
       removalPolicy: stage.removalPolicy,
     });
     consumerOutputs(this, 'Inventory', inventory);

@@ -18,9 +18,7 @@ export class NotificationsStack extends Stack {
       events: [PaymentCaptured, OrderCancelled],
       entry: lambdaEntry('example/notifications/handler'),
       domainKeys: ['NOTIFICATION#*'],
-      maxConcurrency: stage.maxConcurrency,
-      retry: stage.retry,
-      outageTolerance: stage.outageTolerance,
+      ...stage.consumers,
       removalPolicy: stage.removalPolicy,
     });
     consumerOutputs(this, 'Notifications', notifications);

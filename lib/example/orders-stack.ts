@@ -57,9 +57,7 @@ export class OrdersStack extends Stack {
       publishes: [OrderCancelled],
       entry: lambdaEntry('example/orders/status.handler'),
       domainKeys: ['ORDER#*'],
-      maxConcurrency: stage.maxConcurrency,
-      retry: stage.retry,
-      outageTolerance: stage.outageTolerance,
+      ...stage.consumers,
       removalPolicy: stage.removalPolicy,
     });
 

@@ -30,9 +30,7 @@ export class PaymentsStack extends Stack {
       domainKeys: ['PAYMENT#*'],
       environment: { BANK_FUNCTION_NAME: bank.functionName },
       slo: { latency: Duration.seconds(30), critical: true },
-      maxConcurrency: stage.maxConcurrency,
-      retry: stage.retry,
-      outageTolerance: stage.outageTolerance,
+      ...stage.consumers,
       removalPolicy: stage.removalPolicy,
     });
     payments.function.addToRolePolicy(

@@ -1,7 +1,7 @@
 import { Duration, type Environment, RemovalPolicy, type StackProps } from 'aws-cdk-lib';
 import { FunctionUrlAuthType } from 'aws-cdk-lib/aws-lambda';
 import { MailroomError } from '../../lambdas/runtime/errors.ts';
-import type { RetryOptions } from '../inbox-consumer-props.ts';
+import type { InboxConsumerProps } from '../inbox-consumer-props.ts';
 
 /** The settings in which the stages of the order system differ. */
 export interface Stage {
@@ -21,12 +21,8 @@ export interface Stage {
   readonly archive?: Duration;
   /** Sends heartbeats. A local demo shows the events of orders only. */
   readonly heartbeat: boolean;
-  /** The maximum number of concurrent invocations of one consumer. Absent: the library's default. */
-  readonly maxConcurrency?: number;
-  /** The retry schedule of every consumer. Absent: the library's default. */
-  readonly retry?: RetryOptions;
-  /** The longest outage that a message survives. Absent: the library's default. */
-  readonly outageTolerance?: Duration;
+  /** Settings of every consumer. Those absent have the library's defaults. */
+  readonly consumers?: Pick<InboxConsumerProps, 'lease' | 'maxConcurrency' | 'outageTolerance' | 'retry'>;
   /** Encrypts the data with a customer managed key, and records the functions with X-Ray. */
   readonly audited: boolean;
   /** Creates composite alarms. MiniStack has neither these nor metric math. */
@@ -68,11 +64,15 @@ export function readStage(name: string | undefined, env: EnvironmentVariables): 
         ordersAuth: FunctionUrlAuthType.NONE,
         sweepEvery: Duration.seconds(5),
         heartbeat: false,
-        // Each concurrent invocation is a separate process on a laptop.
-        maxConcurrency: 2,
-        // Rejecting a message must not take half an hour on a laptop, nor the receives of a long outage.
-        retry: { attempts: 5, longest: Duration.seconds(8) },
-        outageTolerance: Duration.minutes(5),
+        consumers: {
+          // A duplicate waits for the rest of a lease; a demo's duplicates come back soon.
+          lease: Duration.seconds(6),
+          // Each concurrent invocation is a separate process on a laptop.
+          maxConcurrency: 2,
+          // Rejecting a message must not take half an hour on a laptop, nor the receives of a long outage.
+          retry: { attempts: 5, longest: Duration.seconds(8) },
+          outageTolerance: Duration.minutes(5),
+        },
         audited: false,
         compositeAlarms: false,
       };

@@ -27,13 +27,13 @@ test('the wait for the last duplicates is explained, with a countdown', () => {
   expect(look(false, 4, 0)).toBe(false);
   expect(printed).toEqual([]);
   expect(look(true, 3, 1_000)).toBe(true);
-  expect(look(true, 3, 11_500)).toBe(true);
-  expect(look(true, 1, 31_500)).toBe(true);
+  expect(look(true, 3, 3_500)).toBe(true);
+  expect(look(true, 1, 7_500)).toBe(true);
   expect(printed).toEqual([
-    expect.stringMatching(/^All 9 messages are processed\. A duplicate .* within 30 s\.$/),
+    expect.stringMatching(/^All 9 messages are processed\. A duplicate .* within 6 s\.$/),
     'Waiting for the last duplicates',
-    '3 left, at most 30 s more',
-    '3 left, at most 20 s more',
+    '3 left, at most 6 s more',
+    '3 left, at most 4 s more',
     '1 left, due now',
   ]);
 });
@@ -53,5 +53,5 @@ test('on a terminal of 80 columns, the countdown is not cut off', () => {
     3,
   );
   steps.end();
-  expect(text).toContain('3 left, at most 30 s more');
+  expect(text).toContain('3 left, at most 6 s more');
 });

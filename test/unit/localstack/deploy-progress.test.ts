@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { deployProgress } from '../../../localstack/deploy-progress.ts';
 
-test('the output of the CDK becomes two steps with details', () => {
+test('the output of the CDK becomes a step with details', () => {
   const steps: string[] = [];
   const details: string[] = [];
   const onLine = deployProgress({
@@ -18,7 +18,7 @@ test('the output of the CDK becomes two steps with details', () => {
     ' ✅  Bank (mailroom-local-bank)',
   ];
   for (const line of output) onLine(line);
-  expect(steps).toEqual(['Building the functions and stacks', 'Deploying the stacks']);
+  expect(steps).toEqual(['Deploying the stacks']);
   expect(details).toEqual([
     'function 1: Orders/Api',
     'function 2: Payments',

@@ -1,0 +1,79 @@
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { basename, join, relative } from 'node:path';
+import { type DeployProgress, deployProgress } from './deploy-progress.ts';
+import { localCdk } from './local-cdk.ts';
+import { localFile, projectRoot } from './workspace.ts';
+
+/** Options of {@link assemblyOf}. */
+export interface AssemblyOptions extends DeployProgress {
+  /** The folder of the CDK app, which contains its `cdk.json`. @default the project */
+  readonly appDir?: string | undefined;
+}
+
+/** The sources of every app in the project, beside its own folder. The lock file stands for the packages. */
+const SOURCES = ['bench', 'bin', 'cdk.json', 'lambdas', 'lib', 'package-lock.json', 'tsconfig.json'];
+
+/**
+ * Returns an app's assembly for the local stage, for `cdk deploy --app`. An app is synthesized again only if its sources have
+ * changed: building its functions and templates takes ten times as long as deploying them.
+ *
+ * @returns the folder of the assembly
+ * @throws `DEPLOY_FAILED` with the last lines of the CDK's output and the remedy
+ *
+ * @example
+ * ```ts
+ * const assembly = await assemblyOf({ onProgress: console.error });
+ * ```
+ */
+export async function assemblyOf({
+  appDir = projectRoot,
+  ...progress
+}: AssemblyOptions = {}): Promise<string> {
+  const own = appDir === projectRoot ? [] : [relative(projectRoot, appDir)];
+  const prefix = `assembly-${basename(appDir)}-`;
+  const assembly = localFile(`${prefix}${await digestOf([...SOURCES, ...own])}`);
+  if (existsSync(assembly)) return assembly;
+  progress.onProgress?.('Building the functions and stacks');
+  const written = await mkdtemp(localFile('synth-'));
+  try {
+    await localCdk({
+      cwd: appDir,
+      args: ['synth', '--quiet', '--all', '--context', 'stage=local', '--output', written],
+      onLine: deployProgress(progress),
+    });
+    await removeOlder(prefix);
+    // Complete under its name, or not there at all: several processes may build it at once.
+    await rename(written, assembly);
+  } catch (error) {
+    if (!existsSync(assembly)) throw error;
+  } finally {
+    await rm(written, { recursive: true, force: true });
+  }
+  return assembly;
+}
+
+async function removeOlder(prefix: string): Promise<void> {
+  const names = await readdir(localFile('.'));
+  const older = names.filter((name) => name.startsWith(prefix));
+  await Promise.all(older.map((name) => rm(localFile(name), { recursive: true, force: true })));
+}
+
+/** A digest of every file below some folders of the project, and of their names. */
+async function digestOf(sources: readonly string[]): Promise<string> {
+  const hash = createHash('sha256');
+  const files = await Promise.all(sources.map(filesOf));
+  for (const file of files.flat()) hash.update(`${file}\0`).update(await readFile(join(projectRoot, file)));
+  return hash.digest('hex').slice(0, 16);
+}
+
+async function filesOf(source: string): Promise<string[]> {
+  const path = join(projectRoot, source);
+  if (!(await stat(path)).isDirectory()) return [source];
+  const entries = await readdir(path, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(projectRoot, join(entry.parentPath, entry.name)))
+    .sort();
+}
