@@ -1,11 +1,26 @@
 import { defineConfig } from 'vitest/config';
 
-const localTests = ['test/local/**/*.test.ts', 'test/**/*.engine.test.ts', 'test/browser/**/*.test.ts'];
-const explorerTests = ['test/explorer/**/*.test.ts'];
+/** Run by `npm run test:nightly` beside the whole explorer: see vitest.nightly.config.ts. */
+const nightlyTests = ['test/**/*.nightly.test.ts'];
+
+/** The tests that `npm test` runs beside `fast`: on the order system, on its templates, and in every order of calls. */
+const coreTests = [
+  'test/local/core/**/*.test.ts',
+  'test/attack/forged-source.engine.test.ts',
+  'test/contract/{queue,table}.engine.test.ts',
+];
+const templateTests = ['test/infra/{access,inbox-consumer,nag,snapshot,stages}.test.ts'];
+const explorerTests = ['test/explorer/**/!(holes).test.ts'];
+
+/** The tests that `npm run test:all` adds. */
+const quietTests = ['test/local/quiet/**/*.test.ts', 'test/**/!(forged-source|queue|table).engine.test.ts'];
+const brokenTests = ['test/local/broken/**/*.test.ts'];
+const featuresTests = ['test/local/features/**/*.test.ts'];
+const browserTests = ['test/browser/**/*.test.ts'];
 const packageTests = ['test/package/**/*.test.ts'];
-const templateTests = [
-  'test/examples/!(*.nightly).test.ts',
-  'test/infra/**/!(workflow).test.ts',
+const constructTests = [
+  'test/examples/**/*.test.ts',
+  'test/infra/**/!(access|inbox-consumer|nag|snapshot|stages|workflow).test.ts',
   'test/attack/**/*.template.test.ts',
   'test/chaos/timings.test.ts',
   'test/docs/documented-tests.test.ts',
@@ -20,9 +35,7 @@ const toolTests = [
   'test/types/compiler-messages.test.ts',
 ];
 const benchTests = ['test/unit/bench/**/*.test.ts', 'test/contract/table.wire.test.ts'];
-
-/** What `npm run test:nightly` runs beside the explorer: see vitest.nightly.config.ts. */
-const nightlyTests = ['test/**/*.nightly.test.ts'];
+const holeTests = ['test/explorer/holes.test.ts'];
 
 /** Minutes for what takes seconds: a timeout finds a test that hangs, and must never judge the speed of a machine. */
 const HANGS_MS = 300_000;
@@ -41,78 +54,122 @@ const inProcess = {
   maxWorkers: '100%',
 };
 
+/** Longer than what a test waits for with `eventually`, several times in a row. */
+const onEngine = { testTimeout: HANGS_MS, hookTimeout: HANGS_MS, globalSetup: ['test/support/engine.ts'] };
+
+/** A process for each test file. */
+const isolated = { maxWorkers: '100%', env: inProcess.env, testTimeout: HANGS_MS, hookTimeout: HANGS_MS };
+
 export default defineConfig({
   test: {
+    exclude: nightlyTests,
     projects: [
       {
         // Needs nothing but Node. `npm run check` runs these and no others.
+        extends: true,
         test: {
           ...inProcess,
           name: 'fast',
-          sequence: { groupOrder: 0 },
           include: ['test/**/*.test.ts'],
           exclude: [
-            ...localTests,
-            ...explorerTests,
-            ...packageTests,
+            ...nightlyTests,
+            ...coreTests,
             ...templateTests,
+            ...explorerTests,
+            ...quietTests,
+            ...brokenTests,
+            ...featuresTests,
+            ...browserTests,
+            ...packageTests,
+            ...constructTests,
             ...toolTests,
             ...benchTests,
-            ...nightlyTests,
+            ...holeTests,
           ],
         },
       },
       {
-        // What loads the CDK: templates, roles, alarms, and the stacks and tests that the documentation shows.
-        test: { ...inProcess, name: 'templates', sequence: { groupOrder: 0 }, include: templateTests },
+        // The templates that a deployment must not change by accident.
+        extends: true,
+        test: { ...inProcess, name: 'templates', include: templateTests },
+      },
+      {
+        // Every order of calls, every crash.
+        extends: true,
+        test: { ...isolated, name: 'explorer', include: explorerTests },
+      },
+      {
+        // The main promises, on the order system on a local AWS. They wait more than they work.
+        extends: true,
+        test: { ...onEngine, name: 'core', include: coreTests, maxWorkers: 3, sequence: { groupOrder: 1 } },
+      },
+      {
+        // The rest of what loads the CDK: every construct and its settings, and the stacks that the documentation shows.
+        extends: true,
+        test: { ...inProcess, name: 'constructs', include: constructTests },
       },
       {
         // What the project is worked on with: these start programs, or load those of the recipes.
-        test: { ...inProcess, name: 'tools', sequence: { groupOrder: 0 }, include: toolTests },
+        extends: true,
+        test: { ...inProcess, name: 'tools', include: toolTests },
       },
       {
         // What an event costs, counted and simulated; and the metered AWS that counts.
-        test: { ...inProcess, name: 'bench', sequence: { groupOrder: 0 }, include: benchTests },
+        extends: true,
+        test: { ...inProcess, name: 'bench', include: benchTests },
       },
       {
-        // Every order of calls, every crash: needs nothing but Node, and a minute.
-        test: {
-          name: 'explorer',
-          sequence: { groupOrder: 1 },
-          include: explorerTests,
-          exclude: nightlyTests,
-          // Bounded by what is walked, not by the clock.
-          testTimeout: 6 * HANGS_MS,
-          maxWorkers: '100%',
-          env: inProcess.env,
-        },
+        // Without one rule of the protocol, the explorer finds what breaks.
+        extends: true,
+        test: { ...isolated, name: 'holes', include: holeTests },
       },
       {
         // Packs what is published, and uses it as a stranger would: from its tarball, in an app of its own.
+        extends: true,
+        test: { ...isolated, name: 'package', include: packageTests },
+      },
+      {
+        // Everything else on an order system that all of them share, and that no test breaks.
+        extends: true,
         test: {
-          name: 'package',
-          sequence: { groupOrder: 2 },
-          include: packageTests,
-          exclude: nightlyTests,
-          maxWorkers: '100%',
-          testTimeout: 3 * HANGS_MS,
-          hookTimeout: 3 * HANGS_MS,
-          env: inProcess.env,
+          ...onEngine,
+          name: 'quiet',
+          include: quietTests,
+          maxWorkers: 2,
+          sequence: { groupOrder: 1 },
         },
       },
       {
-        // Runs against a local AWS, started and deployed to once for all of them.
+        // Each test breaks a part of an order system: one after another.
+        extends: true,
         test: {
-          name: 'local',
-          sequence: { groupOrder: 3 },
-          include: localTests,
-          exclude: nightlyTests,
-          globalSetup: ['test/support/engine.ts'],
-          // Longer than what it waits for with `eventually`, several times in a row.
-          testTimeout: 4 * HANGS_MS,
-          hookTimeout: 4 * HANGS_MS,
-          // They wait more than they work.
-          maxWorkers: 3,
+          ...onEngine,
+          name: 'broken',
+          include: brokenTests,
+          maxWorkers: 1,
+          sequence: { groupOrder: 2 },
+        },
+      },
+      {
+        // What the order system does not use, in one app.
+        extends: true,
+        test: {
+          ...onEngine,
+          name: 'features',
+          include: featuresTests,
+          maxWorkers: 1,
+          sequence: { groupOrder: 2 },
+        },
+      },
+      {
+        // The page, in a browser, on an order system of its own.
+        extends: true,
+        test: {
+          ...onEngine,
+          name: 'browser',
+          include: browserTests,
+          maxWorkers: 1,
+          sequence: { groupOrder: 2 },
         },
       },
     ],

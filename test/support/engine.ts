@@ -1,46 +1,52 @@
-import { rename, rm } from 'node:fs/promises';
+import { rename } from 'node:fs/promises';
 import type { TestProject } from 'vitest/node';
+import { assemblyOf } from '../../localstack/assembly.ts';
 import type { Outputs } from '../../localstack/cdk-process.ts';
 import { deployLocal } from '../../localstack/deploy.ts';
 import { type Engine, startEngine } from '../../localstack/engine.ts';
 import { freePort } from '../../localstack/free-port.ts';
-import { localEnvironment, localFile } from '../../localstack/workspace.ts';
+import { localEnvironment, localFile, projectRoot } from '../../localstack/workspace.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Where the local AWS of this test run answers. */
+    /** The endpoint of the local AWS of this project's tests. */
     endpoint: string;
-    /** The outputs of all stacks, by name. */
+    /** The outputs of all stacks there, by name. */
     outputs: Outputs;
   }
 }
 
+/** The folder of the CDK app of a project's system, if it is not the order system. */
+const APPS: Readonly<Record<string, string>> = { features: `${projectRoot}/test/local/features` };
+
 let engine: Engine | undefined;
+let name: string;
 
 /**
- * Before the local tests: starts an engine of their own on a free port (or takes the one that `AWS_ENDPOINT_URL`
- * names), deploys the app to it, and tells the tests where it is. What fails here fails the run.
+ * Before the tests of a project: starts a local AWS for them on a free port (or takes the one at `AWS_ENDPOINT_URL`), and deploys
+ * their system to it. An error here fails the run.
  */
 export async function setup(project: TestProject): Promise<void> {
-  const say = (line: string): void => console.error(`[local] ${line}`);
+  name = project.name;
+  const say = (line: string): void => console.error(`[${name}] ${line}`);
   const { AWS_ENDPOINT_URL } = process.env;
-  const where = AWS_ENDPOINT_URL ? { env: { AWS_ENDPOINT_URL } } : { port: await freePort() };
-  engine = await startEngine({ ...where, onProgress: say });
+  const where = AWS_ENDPOINT_URL ? { env: { AWS_ENDPOINT_URL } } : { env: {}, port: await freePort() };
+  const options = { appDir: APPS[name] ?? projectRoot, onProgress: say };
+  const [started] = await Promise.all([startEngine({ ...where, onProgress: say }), assemblyOf(options)]);
+  engine = started;
   try {
-    // The workers inherit it: an SDK client made without settings reaches this engine.
-    Object.assign(process.env, localEnvironment(engine.endpoint));
     project.provide('endpoint', engine.endpoint);
-    project.provide('outputs', await deployLocal({ endpoint: engine.endpoint, onProgress: say }));
+    project.provide('outputs', await deployLocal({ ...options, endpoint: engine.endpoint }));
+    // The workers inherit it: an SDK client made without settings reaches this engine.
+    project.config.env = { ...project.config.env, ...localEnvironment(engine.endpoint) };
   } catch (error) {
     await engine.stop();
     throw error;
   }
 }
 
-/** After the local tests: ends the engine, if it was started for them, and keeps its log under one name. */
+/** After the tests: stops the engine if it was started for them, and keeps its log under the project's name. */
 export async function teardown(): Promise<void> {
   await engine?.stop();
-  if (!engine?.logFile) return;
-  await rename(engine.logFile, localFile('engine-of-tests.log'));
-  await rm(localFile(`outputs-${engine.port}.json`), { force: true });
+  if (engine?.logFile) await rename(engine.logFile, localFile(`engine-of-${name}.log`));
 }

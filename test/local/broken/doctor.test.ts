@@ -1,0 +1,217 @@
+import {
+  CloudWatchClient,
+  DescribeAlarmsCommand,
+  DisableAlarmActionsCommand,
+  EnableAlarmActionsCommand,
+} from '@aws-sdk/client-cloudwatch';
+import {
+  DeleteResourcePolicyCommand,
+  DescribeTableCommand,
+  DynamoDBClient,
+  GetResourcePolicyCommand,
+  PutResourcePolicyCommand,
+  UpdateContinuousBackupsCommand,
+  UpdateTableCommand,
+  UpdateTimeToLiveCommand,
+} from '@aws-sdk/client-dynamodb';
+import { EventBridgeClient, ListTargetsByRuleCommand, PutTargetsCommand } from '@aws-sdk/client-eventbridge';
+import {
+  LambdaClient,
+  ListEventSourceMappingsCommand,
+  UpdateEventSourceMappingCommand,
+} from '@aws-sdk/client-lambda';
+import { GetQueueAttributesCommand, SetQueueAttributesCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { SSMClient } from '@aws-sdk/client-ssm';
+import { expect, inject, onTestFinished, test } from 'vitest';
+import { required } from '../../../demo/readings.ts';
+import { ruleName } from '../../../lambdas/runtime/operations/audit/audit-drift.ts';
+import { readDirectory } from '../../../lambdas/runtime/operations/ssm-directory.ts';
+import { awsLines, runAwsLine } from '../support/aws-line.ts';
+import { eventually } from '../support/eventually.ts';
+import { mailroom } from '../support/mailroom.ts';
+import { turnAt } from '../support/turn.ts';
+
+const settings = {
+  endpoint: inject('endpoint'),
+  region: 'us-east-1',
+  credentials: { accessKeyId: 'test', secretAccessKey: 'test' },
+};
+const dynamo = new DynamoDBClient(settings);
+const sqs = new SQSClient({ ...settings, useQueueUrlAsEndpoint: false });
+const lambda = new LambdaClient(settings);
+const bridge = new EventBridgeClient(settings);
+const cloudwatch = new CloudWatchClient(settings);
+const TableName = required(inject('outputs'), 'TableName');
+
+/** Traces of other tests: a sweep that was disabled a moment ago, and alarms that their dead letters make fire. */
+const OF_OTHERS = /^(sweep-silent|alarm-firing)$/;
+
+interface Found {
+  readonly part: string;
+  readonly problem: string;
+}
+
+async function found(): Promise<string[]> {
+  const { json } = await mailroom('doctor', '--json');
+  expect(json().notChecked).toEqual([]);
+  const problems: Found[] = json().problems;
+  return problems
+    .filter(({ problem }) => !OF_OTHERS.test(problem))
+    .map(({ part, problem }) => `${part}: ${problem}`);
+}
+
+/** A fault, and how the test undoes it whatever becomes of it. */
+interface Fault {
+  readonly finding: string;
+  plant(): Promise<unknown>;
+  undo(): Promise<unknown>;
+  /** The printed command is `cdk deploy`: on an engine whose deployments repair no drift, the test undoes the fault. */
+  readonly byDeploy?: boolean;
+}
+
+/** Faults that harm no other test while they last. */
+async function faults(): Promise<Fault[]> {
+  const { mailroom: entry, consumers } = await readDirectory(new SSMClient(settings), TableName);
+  const consumer = consumers.find(({ name }) => name === 'notifications');
+  if (consumer === undefined) throw new Error('There is no consumer notifications');
+  const { Table } = await dynamo.send(new DescribeTableCommand({ TableName }));
+  const ResourceArn = Table?.TableArn ?? '';
+  const { Policy = '' } = await dynamo.send(new GetResourcePolicyCommand({ ResourceArn }));
+  const expiry = (Enabled: boolean) => () =>
+    dynamo.send(
+      new UpdateTimeToLiveCommand({
+        TableName,
+        TimeToLiveSpecification: { Enabled, AttributeName: 'expiresAt' },
+      }),
+    );
+  const recovery = (PointInTimeRecoveryEnabled: boolean) =>
+    dynamo.send(
+      new UpdateContinuousBackupsCommand({
+        TableName,
+        PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled },
+      }),
+    );
+  const protection = (DeletionProtectionEnabled: boolean) =>
+    dynamo.send(new UpdateTableCommand({ TableName, DeletionProtectionEnabled }));
+
+  const { EventSourceMappings: [mapping = {}] = [] } = await lambda.send(
+    new ListEventSourceMappingsCommand({ FunctionName: entry.streamFunction }),
+  );
+  const { UUID, FunctionResponseTypes, DestinationConfig } = mapping;
+  const remap = (change: object) => () =>
+    lambda.send(new UpdateEventSourceMappingCommand({ UUID, ...change }));
+
+  const named = { EventBusName: entry.bus, Rule: ruleName(consumer) };
+  const { Targets = [] } = await bridge.send(new ListTargetsByRuleCommand(named));
+  const retarget = (targets: typeof Targets) => () =>
+    bridge.send(new PutTargetsCommand({ ...named, Targets: targets }));
+
+  const { Attributes = {} } = await sqs.send(
+    new GetQueueAttributesCommand({ QueueUrl: consumer.undeliveredQueue, AttributeNames: ['Policy'] }),
+  );
+  const attribute = (QueueUrl: string, name: string, value: string) => () =>
+    sqs.send(new SetQueueAttributesCommand({ QueueUrl, Attributes: { [name]: value } }));
+  const { queue, undeliveredQueue = '', deadLetterQueue } = consumer;
+
+  const { MetricAlarms = [] } = await cloudwatch.send(new DescribeAlarmsCommand({ MaxRecords: 2 }));
+  const AlarmNames = MetricAlarms.map(({ AlarmName = '' }) => AlarmName);
+
+  return [
+    { finding: 'table: ttl-off', plant: expiry(false), undo: expiry(true) },
+    {
+      finding: 'table: table-policy',
+      plant: () => dynamo.send(new DeleteResourcePolicyCommand({ ResourceArn })),
+      undo: () => dynamo.send(new PutResourcePolicyCommand({ ResourceArn, Policy })),
+      byDeploy: true,
+    },
+    {
+      // A local table has neither; one without the other was changed by hand.
+      finding: 'table: recovery-off',
+      plant: () => protection(true),
+      undo: async () => Promise.all([protection(false), recovery(false)]),
+    },
+    {
+      finding: 'stream relay: no-item-failures',
+      plant: remap({ FunctionResponseTypes: [] }),
+      undo: remap({ FunctionResponseTypes }),
+    },
+    {
+      finding: 'stream relay: no-bisect',
+      plant: remap({ BisectBatchOnFunctionError: false }),
+      undo: remap({ BisectBatchOnFunctionError: true }),
+    },
+    {
+      finding: 'stream relay: no-failure-destination',
+      plant: remap({ DestinationConfig: { OnFailure: {} } }),
+      undo: remap({ DestinationConfig }),
+    },
+    {
+      finding: 'stream relay: retention',
+      plant: attribute(entry.failureQueue, 'MessageRetentionPeriod', '86400'),
+      undo: attribute(entry.failureQueue, 'MessageRetentionPeriod', '1209600'),
+    },
+    {
+      finding: 'alarms: alarm-actions-disabled',
+      plant: () => cloudwatch.send(new DisableAlarmActionsCommand({ AlarmNames })),
+      undo: () => cloudwatch.send(new EnableAlarmActionsCommand({ AlarmNames })),
+    },
+    {
+      finding: 'notifications: retention',
+      plant: attribute(deadLetterQueue, 'MessageRetentionPeriod', '172800'),
+      undo: attribute(deadLetterQueue, 'MessageRetentionPeriod', '1209600'),
+    },
+    {
+      finding: 'notifications: message-size',
+      plant: attribute(undeliveredQueue, 'MaximumMessageSize', '262144'),
+      undo: attribute(undeliveredQueue, 'MaximumMessageSize', '1048576'),
+    },
+    {
+      finding: 'notifications: queue-policy',
+      plant: attribute(undeliveredQueue, 'Policy', ''),
+      undo: attribute(undeliveredQueue, 'Policy', Attributes.Policy ?? ''),
+      byDeploy: true,
+    },
+    {
+      finding: 'notifications: visibility',
+      plant: attribute(queue, 'VisibilityTimeout', '240'),
+      undo: attribute(queue, 'VisibilityTimeout', '180'),
+    },
+    {
+      finding: 'notifications: no-dead-letter-queue',
+      plant: retarget(Targets.map(({ Id, Arn }) => ({ Id, Arn }))),
+      undo: retarget(Targets),
+    },
+  ];
+}
+
+test('the doctor finds nothing in a healthy system, each planted fault, and nothing once its commands have run', async () => {
+  onTestFinished(await turnAt('wiring'));
+  await eventually(async () => {
+    expect(await found()).toEqual([]);
+  });
+  const planted = await faults();
+  onTestFinished(async () => {
+    for (const { undo } of planted) await undo();
+  });
+  for (const { plant } of planted) await plant();
+
+  expect((await found()).sort()).toEqual(planted.flatMap(findingsOf).sort());
+  const { out, code } = await mailroom('doctor');
+  expect(code).toBe(1);
+  const lines = awsLines(out);
+  expect(lines.length).toBeGreaterThanOrEqual(10);
+  for (const line of lines) await runAwsLine(line);
+
+  const left = planted.filter(({ byDeploy }) => byDeploy);
+  expect((await found()).sort()).toEqual(left.flatMap(findingsOf).sort());
+  const { out: rest } = await mailroom('doctor');
+  expect(rest).toContain('npx cdk deploy mailroom-local --revert-drift');
+  expect(rest).toContain('npx cdk deploy mailroom-local-notifications --revert-drift');
+  for (const { undo } of left) await undo();
+  expect(await found()).toEqual([]);
+});
+
+/** A queue without a policy neither lets the rule send nor denies others. */
+function findingsOf({ finding }: Fault): string[] {
+  return finding === 'notifications: queue-policy' ? [finding, finding] : [finding];
+}

@@ -1,0 +1,105 @@
+import { fileURLToPath } from 'node:url';
+import { App, CfnOutput, Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import { Alias, Runtime } from 'aws-cdk-lib/aws-lambda';
+import { NodejsFunction } from 'aws-cdk-lib/aws-lambda-nodejs';
+import { Topic } from 'aws-cdk-lib/aws-sns';
+import { SqsSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
+import { Queue } from 'aws-cdk-lib/aws-sqs';
+import { OrderPlaced, StockReserved } from '../../../lambdas/example/events.ts';
+import { InboxConsumer, Mailroom, ServiceFunction } from '../../../lib/index.ts';
+import { LOCAL_ACCOUNT, LOCAL_REGION } from '../../../localstack/workspace.ts';
+import { Charged, ObjectCreated } from './foreign-events.ts';
+
+const removalPolicy = RemovalPolicy.DESTROY;
+const entry = (name: string) => fileURLToPath(new URL(`${name}.handler.ts`, import.meta.url));
+
+// What the order system does not use: an existing function, producers that publish at once, heartbeats and foreign events.
+const app = new App();
+const env = { account: LOCAL_ACCOUNT, region: LOCAL_REGION };
+const stack = new Stack(app, 'Mailroom', { env, stackName: 'features' });
+
+// A function as an app already has it, with an alias. It publishes, and consumes what it publishes.
+const orders = new NodejsFunction(stack, 'Orders', {
+  entry: entry('orders'),
+  runtime: Runtime.NODEJS_24_X,
+  timeout: Duration.seconds(30),
+  bundling: { externalModules: [] },
+});
+const live = new Alias(stack, 'Live', { aliasName: 'live', version: orders.currentVersion });
+const mailroom = new Mailroom(stack, 'Mailroom', {
+  removalPolicy,
+  sources: [OrderPlaced.source, StockReserved.source],
+  // So seldom that the tests alone send them.
+  heartbeat: { every: Duration.hours(1) },
+});
+mailroom.addProducer(orders, { service: 'orders', publishes: [OrderPlaced] });
+new InboxConsumer(stack, 'Reservations', {
+  mailroom,
+  name: 'reservations',
+  service: 'orders',
+  events: [OrderPlaced],
+  function: live,
+  domainKeys: ['RESERVATION#*'],
+  removalPolicy,
+});
+
+// A consumer that receives heartbeats and nothing else.
+new InboxConsumer(stack, 'Shipping', {
+  mailroom,
+  name: 'shipping',
+  service: 'shipping',
+  events: [StockReserved],
+  entry: entry('shipping'),
+  removalPolicy,
+});
+
+// Two producers that publish at once: one that reaches the bus, and one whose bus refuses the connection.
+const producers = new Stack(app, 'Producers', { env, stackName: 'features-producers' });
+for (const [id, environment] of [
+  ['Api', {}],
+  ['CutOff', { AWS_ENDPOINT_URL_EVENTBRIDGE: 'http://127.0.0.1:9' }],
+] as const) {
+  const producer = new ServiceFunction(producers, id, {
+    entry: entry('place'),
+    service: 'orders',
+    environment,
+    logRemovalPolicy: removalPolicy,
+  });
+  const publishAtOnce = { timeout: Duration.seconds(5) };
+  mailroom.addProducer(producer, { service: 'orders', publishes: [OrderPlaced], publishAtOnce });
+  new CfnOutput(producers, `${id}Function`, { value: producer.functionName });
+}
+
+// A consumer of the default bus, and one of an existing queue, to which a topic also sends.
+new InboxConsumer(stack, 'Thumbnails', {
+  mailroom,
+  name: 'thumbnails',
+  service: 'photos',
+  events: [ObjectCreated],
+  entry: entry('thumbnails'),
+  domainKeys: ['RUNS#*'],
+  removalPolicy,
+});
+const retentionPeriod = Duration.days(14);
+const webhooks = new Queue(stack, 'Webhooks', {
+  retentionPeriod,
+  visibilityTimeout: Duration.seconds(30),
+  deadLetterQueue: { queue: new Queue(stack, 'WebhooksDead', { retentionPeriod }), maxReceiveCount: 16 },
+});
+const topic = new Topic(stack, 'Topic');
+topic.addSubscription(new SqsSubscription(webhooks));
+new InboxConsumer(stack, 'Charges', {
+  mailroom,
+  name: 'charges',
+  service: 'payments',
+  events: [Charged],
+  queue: webhooks,
+  retry: { attempts: 1 },
+  outageTolerance: Duration.seconds(0),
+  entry: entry('charges'),
+  domainKeys: ['RUNS#*'],
+  removalPolicy,
+});
+new CfnOutput(stack, 'TableName', { value: mailroom.table.tableName });
+new CfnOutput(stack, 'QueueUrl', { value: webhooks.queueUrl });
+new CfnOutput(stack, 'TopicArn', { value: topic.topicArn });

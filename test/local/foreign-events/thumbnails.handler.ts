@@ -1,8 +1,0 @@
-import { lambdaConsumer, leased } from '../../../lambdas/runtime/index.ts';
-import { ObjectCreated } from './events.ts';
-import { runOf } from './run.ts';
-
-/** Counts the runs of each object's event. */
-export const handler = lambdaConsumer([
-  leased(ObjectCreated, (event, ctx) => ctx.commit({ writes: [runOf(event)] })),
-]);

@@ -1,0 +1,84 @@
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { ensureEnvironment, environmentDir, findPython } from '../../../localstack/python-environment.ts';
+
+const cleanups: (() => Promise<unknown>)[] = [];
+
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+async function requirementsOf(content: string): Promise<string> {
+  const dir = await mkdtemp(join(tmpdir(), 'mailroom-requirements-'));
+  const file = join(dir, 'requirements.txt');
+  await writeFile(file, content);
+  const environment = await environmentDir(file);
+  cleanups.push(async () => {
+    await rm(dir, { recursive: true, force: true });
+    await rm(environment, { recursive: true, force: true });
+  });
+  return file;
+}
+
+async function python(): Promise<string> {
+  const found = await findPython();
+  if (!found) throw new Error('These tests need Python 3.10 or later.');
+  return found;
+}
+
+describe("the engine's Python environment", () => {
+  it('is a different one for different requirements', async () => {
+    const one = await environmentDir(await requirementsOf('# one\n'));
+    const two = await environmentDir(await requirementsOf('# two\n'));
+    expect(one).not.toBe(two);
+    expect(await environmentDir(await requirementsOf('# one\n'))).toBe(one);
+  });
+
+  it('is made once, by two that start at the same time and by those that come later', async () => {
+    const requirements = await requirementsOf(`# made once, ${Date.now()}\n`);
+    const steps: string[] = [];
+    const options = {
+      python: await python(),
+      requirements,
+      proof: 'json',
+      onProgress: (line: string) => steps.push(line),
+    };
+    const [one, two] = await Promise.all([ensureEnvironment(options), ensureEnvironment(options)]);
+    expect(one).toBe(two);
+    expect(existsSync(one)).toBe(true);
+    steps.length = 0;
+    expect(await ensureEnvironment(options)).toBe(one);
+    expect(steps).toEqual([]);
+  });
+
+  it('is recreated when it is broken, and removes the remains of an interrupted installation', async () => {
+    const requirements = await requirementsOf(`# broken, ${Date.now()}\n`);
+    const dir = await environmentDir(requirements);
+    // No process has this number: Linux and macOS stay far below it.
+    const leftover = `${dir}.building-99999999-abc123`;
+    await mkdir(join(dir, 'bin'), { recursive: true });
+    await writeFile(join(dir, 'bin', 'python'), 'not a python');
+    await mkdir(leftover);
+    const interpreter = await ensureEnvironment({ python: await python(), requirements, proof: 'json' });
+    expect(await findPython([interpreter])).toBe(interpreter);
+    expect(existsSync(leftover)).toBe(false);
+  });
+
+  it('reports the failure, and leaves nothing behind that looks complete', async () => {
+    const requirements = await requirementsOf('no-such-package==1.0 --hash=sha256:00\n');
+    const failing = ensureEnvironment({ python: await python(), requirements });
+    await expect(failing).rejects.toMatchObject({
+      code: 'PYTHON_ENVIRONMENT',
+      message: expect.stringContaining('run the same command again'),
+    });
+    expect(existsSync(await environmentDir(requirements))).toBe(false);
+  });
+
+  it('is created with an installed Python that is recent enough', async () => {
+    expect(await findPython(['no-such-python'])).toBeUndefined();
+    expect(await findPython(['no-such-python', await python()])).toBe(await python());
+  });
+});
