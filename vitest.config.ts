@@ -5,6 +5,7 @@ const nightlyTests = ['test/**/*.nightly.test.ts'];
 
 /** The tests that `npm test` runs beside `fast`: on the order system, on its templates, and in every order of calls. */
 const coreTests = [
+  'test/browser/look.test.ts',
   'test/local/core/**/*.test.ts',
   'test/attack/forged-source.engine.test.ts',
   'test/contract/{queue,table}.engine.test.ts',
@@ -16,7 +17,7 @@ const explorerTests = ['test/explorer/**/!(holes).test.ts'];
 const quietTests = ['test/local/quiet/**/*.test.ts', 'test/**/!(forged-source|queue|table).engine.test.ts'];
 const brokenTests = ['test/local/broken/**/*.test.ts'];
 const featuresTests = ['test/local/features/**/*.test.ts'];
-const browserTests = ['test/browser/**/*.test.ts'];
+const browserTests = ['test/browser/**/!(look).test.ts'];
 const packageTests = ['test/package/**/*.test.ts'];
 const constructTests = [
   'test/examples/**/*.test.ts',
@@ -54,8 +55,13 @@ const inProcess = {
   maxWorkers: '100%',
 };
 
-/** Longer than what a test waits for with `eventually`, several times in a row. */
-const onEngine = { testTimeout: HANGS_MS, hookTimeout: HANGS_MS, globalSetup: ['test/support/engine.ts'] };
+/** Each wait has a deadline of its own (`eventually`); `expect.poll` looks at a page. */
+const onEngine = {
+  testTimeout: HANGS_MS,
+  hookTimeout: HANGS_MS,
+  globalSetup: ['test/support/engine.ts'],
+  expect: { poll: { timeout: 10_000 } },
+};
 
 /** A process for each test file. */
 const isolated = { maxWorkers: '100%', env: inProcess.env, testTimeout: HANGS_MS, hookTimeout: HANGS_MS };

@@ -9,7 +9,7 @@ import { delivered, die, paymentCaptured, rejectedPayment } from '../local/suppo
 import { eventually } from '../local/support/eventually.ts';
 import { emails, message } from '../local/support/order-system.ts';
 import { launchBrowser } from './support/chromium.ts';
-import { DEADLINE_MS, type OpenedPage, shows } from './support/opened-page.ts';
+import { type OpenedPage, shows } from './support/opened-page.ts';
 import { applyPlan, readPanel } from './support/screens.ts';
 import { serveUi } from './support/ui-server.ts';
 
@@ -129,7 +129,7 @@ async function planRedrive(page: Page, cause: string, count: number): Promise<vo
         if (planned !== count) await close(page, dialog);
         return planned;
       },
-      { timeout: DEADLINE_MS, interval: 1_000 },
+      { interval: 1_000 },
     )
     .toBe(count);
 }
@@ -146,7 +146,7 @@ async function readPayload(page: Page, field: Locator): Promise<void> {
         await read.waitFor();
         return await field.isVisible();
       },
-      { timeout: DEADLINE_MS, interval: 1_000 },
+      { interval: 1_000 },
     )
     .toBe(true);
 }
@@ -162,7 +162,7 @@ async function untilPlanned(page: Page, dialog: Locator, plan: () => Promise<voi
         if (!isPlanned) await close(page, dialog);
         return isPlanned;
       },
-      { timeout: DEADLINE_MS, interval: 1_000 },
+      { interval: 1_000 },
     )
     .toBe(true);
 }

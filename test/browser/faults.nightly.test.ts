@@ -1,11 +1,9 @@
-import { rm } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { afterAll, describe, expect, onTestFailed, test } from 'vitest';
 import { freePort } from '../../localstack/free-port.ts';
-import { localFile } from '../../localstack/workspace.ts';
 import { launchBrowser } from './support/chromium.ts';
 import { type DemoProcess, startDemo } from './support/demo-process.ts';
-import { openPage, shows } from './support/opened-page.ts';
+import { DEMO_MS, openPage, shows } from './support/opened-page.ts';
 import { breakPart, headline, repairPart } from './support/screens.ts';
 
 const browser = await launchBrowser();
@@ -17,7 +15,6 @@ describe.skipIf(browser === undefined)('npm run demo -- --ui', () => {
   afterAll(async () => {
     await demo?.stop();
     await browser?.close();
-    await rm(localFile(`outputs-${port}.json`), { force: true });
   });
 
   test('loses and doubles nothing after a rule was off, a queue purged and a worker killed, each repaired by clicking', async () => {
@@ -26,7 +23,7 @@ describe.skipIf(browser === undefined)('npm run demo -- --ui', () => {
     demo = await startDemo(port);
     const { output } = demo;
     onTestFailed(() => console.error(output()));
-    const { page, close } = await openPage(browser, demo.redirectFile);
+    const { page, close } = await openPage(browser, demo.redirectFile, {}, DEMO_MS);
 
     await breakPart(page, 'worker-killed');
     // SQS redelivers the killed worker's message after its visibility timeout, which the repair waits for.

@@ -4,7 +4,7 @@ import { readPageFiles } from '../../cli/ui/page-files.ts';
 import type { Flow, FlowEvent, StatusDocument } from '../../cli/ui/protocol.ts';
 import { runningUi } from '../unit/cli/support/running-ui.ts';
 import { launchBrowser } from './support/chromium.ts';
-import { DEADLINE_MS, openPage, shows } from './support/opened-page.ts';
+import { openPage, shows } from './support/opened-page.ts';
 
 const browser = await launchBrowser();
 
@@ -30,12 +30,12 @@ describe.skipIf(browser === undefined)('the frame of the page', () => {
 
   test('a hidden tab closes its stream, and a visible one opens it again', async () => {
     const { page, listeners } = await opened();
-    await expect.poll(() => listeners.size, { timeout: DEADLINE_MS }).toBe(1);
+    await expect.poll(() => listeners.size).toBe(1);
     await setHidden(page, true);
-    await expect.poll(() => listeners.size, { timeout: DEADLINE_MS }).toBe(0);
+    await expect.poll(() => listeners.size).toBe(0);
     await shows(page, 'Paused');
     await setHidden(page, false);
-    await expect.poll(() => listeners.size, { timeout: DEADLINE_MS }).toBe(1);
+    await expect.poll(() => listeners.size).toBe(1);
   });
 
   test('the keys: / finds an event, ? lists the keys, Escape closes the list, a digit opens a screen', async () => {
@@ -90,7 +90,7 @@ describe.skipIf(browser === undefined)('the frame of the page', () => {
     `);
     await page.getByRole('button', { name: 'Read again' }).focus();
     await page.keyboard.press('Enter');
-    await expect.poll(() => page.evaluate('said'), { timeout: DEADLINE_MS }).toEqual(['Reading', 'Done']);
+    await expect.poll(() => page.evaluate('said')).toEqual(['Reading', 'Done']);
     expect(await page.evaluate('document.activeElement.textContent')).toBe('Read again');
   });
 
@@ -121,10 +121,10 @@ describe.skipIf(browser === undefined)('the frame of the page', () => {
     const { page, send } = await opened();
     const finding = { state: 'broken', what: 'the bus is gone', commands: [] } as const;
     await send({ status: statusOf('broken', [finding]) });
-    await expect.poll(() => page.title(), { timeout: DEADLINE_MS }).toMatch(/^1 broken · Flow · /);
+    await expect.poll(() => page.title()).toMatch(/^1 broken · Flow · /);
     await shows(page.getByRole('status'), '1 broken');
     await send({ status: statusOf('ok', []) });
-    await expect.poll(() => page.title(), { timeout: DEADLINE_MS }).toMatch(/^All is well · /);
+    await expect.poll(() => page.title()).toMatch(/^All is well · /);
   });
 
   test('a command with many ids takes a few lines, and is copied whole', async () => {
@@ -147,7 +147,7 @@ describe.skipIf(browser === undefined)('the frame of the page', () => {
     await shown.dblclick();
     await page.keyboard.press('ControlOrMeta+C');
     const copied = () => page.evaluate('navigator.clipboard.readText()');
-    await expect.poll(copied, { timeout: DEADLINE_MS }).toBe(MOVED.eventId);
+    await expect.poll(copied).toBe(MOVED.eventId);
     const aggregate = newest.getByRole('link', { name: MOVED.aggregateId ?? '' });
     expect((await aggregate.boundingBox())?.width).toBeLessThan(100);
     expect(await aggregate.getAttribute('href')).toBe(`#/event/${MOVED.aggregateId}`);
@@ -166,12 +166,12 @@ describe.skipIf(browser === undefined)('the frame of the page', () => {
     const still = await openPage(browser as Browser, await first.ui.newRedirect());
     onTestFinished(() => still.page.context().close());
     for (const page of [first.page, still.page]) await countDots(page);
-    await expect.poll(() => first.listeners.size, { timeout: DEADLINE_MS }).toBe(2);
+    await expect.poll(() => first.listeners.size).toBe(2);
     await first.send({ events: [], eventsSince: 0 });
     for (const page of [first.page, still.page]) await shows(page, 'No events in the last');
     await first.send({ events: [MOVED] });
     for (const page of [first.page, still.page]) await shows(page, 'OrderPlaced');
-    await expect.poll(() => first.page.evaluate('dots'), { timeout: DEADLINE_MS }).toBeGreaterThan(1);
+    await expect.poll(() => first.page.evaluate('dots')).toBeGreaterThan(1);
     expect(await still.page.evaluate('dots')).toBe(0);
   });
 });
@@ -232,7 +232,7 @@ async function opened(options: { readonly reducedMotion?: 'no-preference' } = {}
   const { page } = await openPage(browser as Browser, running.ui.redirectFile, options);
   onTestFinished(() => page.context().close());
   const send = async (part: Partial<Flow>) => {
-    await expect.poll(() => running.listeners.size, { timeout: DEADLINE_MS }).toBeGreaterThan(0);
+    await expect.poll(() => running.listeners.size).toBeGreaterThan(0);
     for (const listener of running.listeners) listener({ kind: 'flow', flow: { ...FLOW, ...part } });
   };
   return { ...running, page, send };

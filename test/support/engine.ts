@@ -1,11 +1,15 @@
+import '../../localstack/quiet-sdk.ts';
 import { rename } from 'node:fs/promises';
+import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
+import { SSMClient } from '@aws-sdk/client-ssm';
 import type { TestProject } from 'vitest/node';
+import { readDirectory } from '../../lambdas/runtime/operations/ssm-directory.ts';
 import { assemblyOf } from '../../localstack/assembly.ts';
 import type { Outputs } from '../../localstack/cdk-process.ts';
 import { deployLocal } from '../../localstack/deploy.ts';
 import { type Engine, startEngine } from '../../localstack/engine.ts';
 import { freePort } from '../../localstack/free-port.ts';
-import { localEnvironment, localFile, projectRoot } from '../../localstack/workspace.ts';
+import { LOCAL_REGION, localEnvironment, localFile, projectRoot } from '../../localstack/workspace.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -36,13 +40,27 @@ export async function setup(project: TestProject): Promise<void> {
   engine = started;
   try {
     project.provide('endpoint', engine.endpoint);
-    project.provide('outputs', await deployLocal({ ...options, endpoint: engine.endpoint }));
+    const outputs = await deployLocal({ ...options, endpoint: engine.endpoint });
+    project.provide('outputs', outputs);
+    await startSweep(engine.endpoint, outputs);
     // The workers inherit it: an SDK client made without settings reaches this engine.
     project.config.env = { ...project.config.env, ...localEnvironment(engine.endpoint) };
   } catch (error) {
     await engine.stop();
     throw error;
   }
+}
+
+/** Starts the sweep now: its rule runs it for the first time a minute after the deployment. */
+async function startSweep(endpoint: string, { TableName = '' }: Outputs): Promise<void> {
+  const settings = {
+    endpoint,
+    region: LOCAL_REGION,
+    credentials: { accessKeyId: 'test', secretAccessKey: 'test' },
+  };
+  const { mailroom } = await readDirectory(new SSMClient(settings), TableName);
+  const run = { FunctionName: mailroom.sweepFunction, InvocationType: 'Event', Payload: '{}' } as const;
+  await new LambdaClient(settings).send(new InvokeCommand(run));
 }
 
 /** After the tests: stops the engine if it was started for them, and keeps its log under the project's name. */

@@ -5,11 +5,17 @@ import type { AxeResults } from 'axe-core';
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { expect } from 'vitest';
 
-/** The longest that a page is waited for: it finds a page that hangs, however busy the machine is. */
-export const DEADLINE_MS = 300_000;
+/** The longest that a page may take to show what it has: it finds a page that hangs, also on a busy machine. */
+const PAGE_MS = 10_000;
+
+/** The longest that a page may take to show what a local AWS does: it retries a message for half a minute. */
+export const ENGINE_MS = 60_000;
 
 /** The viewport of a desktop. */
 const DESKTOP = { width: 1280, height: 900 };
+
+/** The longest step of a run of the demo: a killed worker's message comes back after the visibility timeout of 3 minutes. */
+export const DEMO_MS = 300_000;
 
 /** A tab with the page in it. */
 export interface OpenedPage {
@@ -26,14 +32,16 @@ export interface OpenedPage {
  * Opens the page by its redirect file, as a browser on this machine does.
  *
  * @param options - e.g. the colour scheme, or a phone's viewport
+ * @param deadlineMs - for everything that is waited for @default 10 s
  */
 export async function openPage(
   browser: Browser,
   redirectFile: string,
   options: BrowserContextOptions = {},
+  deadlineMs = PAGE_MS,
 ): Promise<OpenedPage> {
   const context = await browser.newContext({ viewport: DESKTOP, reducedMotion: 'reduce', ...options });
-  context.setDefaultTimeout(DEADLINE_MS);
+  context.setDefaultTimeout(deadlineMs);
   await context.addInitScript(await readFile(createRequire(import.meta.url).resolve('axe-core'), 'utf8'));
   const page = await context.newPage();
   const problems: string[] = [];

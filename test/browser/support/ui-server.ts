@@ -4,7 +4,7 @@ import { runMailroom } from '../../../cli/program.ts';
 import type { RunMailroom } from '../../../cli/ui/run-command.ts';
 import { startUi } from '../../../cli/ui/server.ts';
 import { capturedIo } from '../../support/captured-io.ts';
-import { type OpenedPage, openPage } from './opened-page.ts';
+import { ENGINE_MS, type OpenedPage, openPage } from './opened-page.ts';
 
 /** A server of the page, as `mailroom ui` starts it. */
 export interface UiServer {
@@ -25,7 +25,7 @@ export async function serveUi(endpoint: string, options: UiServerOptions): Promi
   const session = await openSession(capturedIo().io, { endpoint, json: true });
   const ui = await startUi({ session, run: runMailroom, ...options });
   return {
-    open: async (browser, options) => openPage(browser, await ui.newRedirect(), options),
+    open: async (browser, options) => openPage(browser, await ui.newRedirect(), options, ENGINE_MS),
     stop: ui.stop,
   };
 }
