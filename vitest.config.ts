@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Run by `npm run test:nightly` beside the whole explorer: see vitest.nightly.config.ts. */
 const nightlyTests = ['test/**/*.nightly.test.ts'];
@@ -66,9 +67,22 @@ const onEngine = {
 /** A process for each test file. */
 const isolated = { maxWorkers: '100%', env: inProcess.env, testTimeout: HANGS_MS, hookTimeout: HANGS_MS };
 
+/** Projects whose tests change a system that the following ones use. */
+const IN_ORDER: readonly (string | undefined)[] = ['broken', 'browser', 'features'];
+
+/** Runs the files of those by name, so that their system is in the same state before each file, whenever they run. */
+class ByName extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const isOrdered = ({ project }: TestSpecification) => IN_ORDER.includes(project.name);
+    const byName = files.filter(isOrdered).toSorted((a, b) => (a.moduleId < b.moduleId ? -1 : 1));
+    return [...(await super.sort(files.filter((file) => !isOrdered(file)))), ...byName];
+  }
+}
+
 export default defineConfig({
   test: {
     exclude: nightlyTests,
+    sequence: { sequencer: ByName },
     projects: [
       {
         // Needs nothing but Node. `npm run check` runs these and no others.

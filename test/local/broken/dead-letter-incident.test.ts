@@ -1,4 +1,4 @@
-import { beforeEach, expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { asDelivered } from '../../../demo/delivered-message.ts';
 import { reservationKey } from '../../../lambdas/example/inventory/reservation.ts';
 import { mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
@@ -11,15 +11,9 @@ import { get, message, partition, put } from '../support/order-system.ts';
 import { type PaperOrder, paperOrder } from '../support/paper-order.ts';
 import { printedCommand, runPrinted } from '../support/printed-command.ts';
 import { deadLetters, send } from '../support/queues.ts';
-import { turnAt } from '../support/turn.ts';
 
 const CONSUMER = 'inventory';
 const SOURCE = `consumer:${CONSUMER}`;
-
-// The printed commands are for all dead letters of inventory.
-beforeEach(async () => {
-  onTestFinished(await turnAt('dead-letters-of-inventory'));
-});
 
 /** An order that inventory rejected when its attempts were spent: the row that it writes then, and the dead letter. */
 async function exhausted(lastError: string): Promise<PaperOrder> {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { byId, directory, queues, seeing } from '../support/dead-letters.ts';
@@ -7,7 +7,6 @@ import { mailroom } from '../support/mailroom.ts';
 import { get } from '../support/order-system.ts';
 import { printedCommand, runPrinted } from '../support/printed-command.ts';
 import { deadEvent, forgottenEvent } from '../support/stuck-events.ts';
-import { turnAt } from '../support/turn.ts';
 
 vi.setConfig({ maxConcurrency: 10 });
 
@@ -118,7 +117,6 @@ describe.concurrent('dead letters of the stream', () => {
 });
 
 it('DEAD events, one of them too large: the status and a list show what helps, and its commands repair all', async () => {
-  onTestFinished(await turnAt('dead-events'));
   const requeueable = await Promise.all([deadEvent(), deadEvent(), deadEvent()]);
   const large = await deadEvent('Total size of the entries in the request is over the limit.');
   const why = await mailroom('why', large.eventId);

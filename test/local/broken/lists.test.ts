@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { DeleteCommand } from '@aws-sdk/lib-dynamodb';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { asDelivered } from '../../../demo/delivered-message.ts';
 import { eventIdShard, mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import { deadKey, operationKey, rejectedKey } from '../../../lambdas/runtime/store/rows.ts';
@@ -11,7 +11,6 @@ import { mailroom } from '../support/mailroom.ts';
 import { documents, put, tableName } from '../support/order-system.ts';
 import { paperOrder } from '../support/paper-order.ts';
 import { send, takeDeadLetter } from '../support/queues.ts';
-import { turnAt } from '../support/turn.ts';
 
 vi.setConfig({ maxConcurrency: 10 });
 
@@ -108,7 +107,6 @@ it('messages list shows the newest rejections first, whatever the age of their e
 });
 
 it('dlq list shows the DEAD events and groups them by cause', async () => {
-  onTestFinished(await turnAt('dead-events'));
   const eventId = mintEventId(Date.now(), 8);
   const fingerprint = `relay ${randomUUID()}: refused`;
   const cause = { lastError: 'the bus does not want it', fingerprint };

@@ -8,7 +8,7 @@ import {
   UpdateEventSourceMappingCommand,
 } from '@aws-sdk/client-lambda';
 import { SSMClient } from '@aws-sdk/client-ssm';
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { z } from 'zod/mini';
 import { asDelivered } from '../../../demo/delivered-message.ts';
 import { required } from '../../../demo/readings.ts';
@@ -29,7 +29,6 @@ import { printedCommand, runPrinted } from '../support/printed-command.ts';
 import { send } from '../support/queues.ts';
 import { smallFunction } from '../support/small-function.ts';
 import { SMALL_SOURCE, type SmallConsumer, smallMailroom } from '../support/small-mailroom.ts';
-import { turnAt } from '../support/turn.ts';
 
 const endpoint = inject('endpoint');
 const settings = {
@@ -56,10 +55,6 @@ async function problems(...where: string[]): Promise<{ part: string; problem: st
 describe('the status of the order system', () => {
   const lambda = new LambdaClient(settings);
   const deployed = () => readDirectory(new SSMClient(settings), required(inject('outputs'), 'TableName'));
-
-  beforeEach(async () => {
-    onTestFinished(await turnAt('wiring'));
-  });
 
   /** Commits events that no consumer receives. */
   async function commitNoted(count: number): Promise<readonly Envelope[]> {

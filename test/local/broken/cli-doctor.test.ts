@@ -29,7 +29,6 @@ import { readDirectory } from '../../../lambdas/runtime/operations/ssm-directory
 import { awsLines, runAwsLine } from '../support/aws-line.ts';
 import { eventually } from '../support/eventually.ts';
 import { mailroom } from '../support/mailroom.ts';
-import { turnAt } from '../support/turn.ts';
 
 const settings = {
   endpoint: inject('endpoint'),
@@ -43,9 +42,6 @@ const bridge = new EventBridgeClient(settings);
 const cloudwatch = new CloudWatchClient(settings);
 const TableName = required(inject('outputs'), 'TableName');
 
-/** Traces of other tests: a sweep that was disabled a moment ago, and alarms that their dead letters make fire. */
-const OF_OTHERS = /^(sweep-silent|alarm-firing)$/;
-
 interface Found {
   readonly part: string;
   readonly problem: string;
@@ -55,9 +51,7 @@ async function found(): Promise<string[]> {
   const { json } = await mailroom('doctor', '--json');
   expect(json().notChecked).toEqual([]);
   const problems: Found[] = json().problems;
-  return problems
-    .filter(({ problem }) => !OF_OTHERS.test(problem))
-    .map(({ part, problem }) => `${part}: ${problem}`);
+  return problems.map(({ part, problem }) => `${part}: ${problem}`);
 }
 
 /** A fault, and how the test undoes it whatever becomes of it. */
@@ -69,7 +63,7 @@ interface Fault {
   readonly byDeploy?: boolean;
 }
 
-/** Faults that harm no other test while they last. */
+/** Every fault that a test can plant and the doctor can find. */
 async function faults(): Promise<Fault[]> {
   const { mailroom: entry, consumers } = await readDirectory(new SSMClient(settings), TableName);
   const consumer = consumers.find(({ name }) => name === 'notifications');
@@ -185,7 +179,6 @@ async function faults(): Promise<Fault[]> {
 }
 
 test('the doctor finds nothing in a healthy system, each planted fault, and nothing once its commands have run', async () => {
-  onTestFinished(await turnAt('wiring'));
   await eventually(async () => {
     expect(await found()).toEqual([]);
   });
