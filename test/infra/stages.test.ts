@@ -1,6 +1,7 @@
 import { Stack } from 'aws-cdk-lib';
 import type { Template } from 'aws-cdk-lib/assertions';
 import { describe, expect, test } from 'vitest';
+import { LEASE_MS } from '../../demo/duplicate-wait.ts';
 import { readStage } from '../../lib/example/stage.ts';
 import { type Resource, resources, STACKS, synthStage, synthStageAnew } from './synth.ts';
 
@@ -36,6 +37,12 @@ describe('choosing a stage', () => {
     expect(readStage('prod', env).env).toEqual({ account: '111122223333', region: 'eu-west-1' });
     expect(readStage('local', env).env).toEqual({ account: '000000000000', region: 'us-east-1' });
   });
+});
+
+test('the consumers of the local stage have the lease that the demo names', () => {
+  const { templates } = synthStage('local');
+  const leases = functionsOf(Object.values(templates)).flatMap((fn) => fn.MAILROOM_LEASE_MS ?? []);
+  expect(leases).toEqual(Array.from({ length: 4 }, () => String(LEASE_MS)));
 });
 
 describe.each(REAL_STAGES)('the stage %s', (name) => {

@@ -3,15 +3,12 @@ import { isBuiltin } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { freePort } from '../../localstack/free-port.ts';
-import { identify } from '../../localstack/health.ts';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { BUILT_FUNCTIONS } from '../../pack/functions.ts';
 import { linksOf } from '../docs/links.ts';
 import { compileProducer, ENTRIES, evaluate, makeBareApp } from './bare-app.ts';
 import { reachedPackages, smallBundle } from './bundles.ts';
 import { packageOf, specifiersOf } from './imports.ts';
-import { addMailroom, cacheWithEngine, deployTo, invoke, type StartedEngine } from './local-engine.ts';
 import { step } from './step.ts';
 import { linkIn, makeApp } from './stranger.ts';
 import { pack, packageFolder, type Tarball } from './tarball.ts';
@@ -247,52 +244,13 @@ describe('an app that only produces', () => {
   );
 });
 
-describe("a user's app, made by cdk init with the files of docs/getting-started.md", () => {
-  // Bundled and tested too, with what npm installs: stranger.nightly.test.ts.
-  test.each(['ESM', 'CommonJS'] as const)(
-    'compiles and lists its stack as %s, and has the command',
-    async (modules) => {
-      const app = join(folder, modules, 'shop');
-      await makeApp(app, modules);
-      await linkIn(app, tarball);
-      expect(await step(app, 'npx', ['--no', '--', 'cdk', 'list'])).toContain('ShopStack'); // runs tsc first
-      expect(await step(app, 'npx', ['--no', '--', 'cdk-mailroom', '--help'])).toContain(
-        'Usage: npx cdk-mailroom',
-      );
-    },
+// Run on a local AWS, bundled, and as CommonJS: the nightly tests.
+test("a user's app, made by cdk init with the files of docs/getting-started.md, compiles and lists its stack, and has the command", async () => {
+  const app = join(folder, 'ESM', 'shop');
+  await makeApp(app, 'ESM');
+  await linkIn(app, tarball);
+  expect(await step(app, 'npx', ['--no', '--', 'cdk', 'list'])).toContain('ShopStack'); // runs tsc first
+  expect(await step(app, 'npx', ['--no', '--', 'cdk-mailroom', '--help'])).toContain(
+    'Usage: npx cdk-mailroom',
   );
-
-  test('runs on the empty engine that mailroom local starts, the doctor misses only alarms, and why 42 finds its order beside another Mailroom', async () => {
-    const app = join(folder, 'local', 'shop');
-    await makeApp(app, 'ESM');
-    await linkIn(app, tarball);
-    const cache = await cacheWithEngine(join(folder, 'cache'));
-    const port = String(await freePort());
-    const mailroom = async (args: string[], variables: Readonly<Record<string, string>> = cache) =>
-      await step(app, 'npx', ['--no', '--', 'cdk-mailroom', ...args], variables);
-    const engine = JSON.parse(await mailroom(['local', '--port', port, '--json'])) as StartedEngine;
-    try {
-      expect(engine.startedHere).toBe(true);
-      await deployTo(app, engine);
-      // It ends with 1: the app of the guide has no alarms.
-      const doctor = async () => await mailroom(['doctor'], engine.environment).catch(String);
-      await vi.waitFor(
-        async () => expect(await doctor()).toMatch(/\n1 problem in .*\n.*no alarm watches ShopStack/),
-        { timeout: 300_000, interval: 1_000 },
-      );
-      await addMailroom(engine, 'OtherStack');
-      await invoke(engine, 'ShopStack-Orders', { orderId: '42', totalCents: 4200 });
-      await vi.waitFor(
-        async () =>
-          expect(await mailroom(['why', '42'], engine.environment)).toMatch(/^processed +OrderPlaced/),
-        { timeout: 300_000, interval: 1_000 },
-      );
-    } finally {
-      expect(JSON.parse(await mailroom(['local', 'stop', '--port', port, '--json']))).toMatchObject({
-        stopped: true,
-      });
-    }
-    expect(await identify(engine.endpoint)).toBe('nothing');
-    expect(await mailroom(['local', 'stop', '--port', port])).toBe('');
-  });
 });
