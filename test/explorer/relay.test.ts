@@ -1,14 +1,4 @@
-import { describe, expect, it } from 'vitest';
-import { exploreScenario, timelineText } from '../../testing/explorer/exploration.ts';
 import { relayScenarios } from './relay-scenarios.ts';
-import { ONE_FAULT } from './rounds.ts';
+import { walkTests } from './walk-tests.ts';
 
-describe('the relay, with two actors and one fault, loses nothing:', () => {
-  it.for(relayScenarios(ONE_FAULT))('$name', async (scenario) => {
-    const { violations, crashPoints } = await exploreScenario(scenario, {
-      deviationsMax: ONE_FAULT.deviations,
-    });
-    expect(violations.map(({ what, timeline }) => `${what}\n${timelineText(timeline)}`)).toEqual([]);
-    expect(crashPoints.size).toBeGreaterThan(0);
-  });
-});
+walkTests('the relay loses nothing', relayScenarios);

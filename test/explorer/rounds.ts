@@ -24,20 +24,13 @@ export function deviations(daily: number, nightly?: number): number | undefined 
   return process.env.EXPLORE_NIGHTLY === undefined ? daily : nightly;
 }
 
-/** What `npm test` walks: two actors, and anything that can go wrong, once; nightly with one other choice before or after it. */
-export const ONE_FAULT: Round = {
-  actors: 2,
-  budget: { faults: 1, stalls: 0 },
-  deviations: deviations(1, 2),
-};
-
-/** What `npm test` walks: two actors, while time passes once during a call: a lease runs out, or a function is stopped. */
-export const ONE_STALL: Round = { actors: 2, budget: { faults: 0, stalls: 1 }, deviations: 2 };
-
-/** As {@link ONE_FAULT} and {@link ONE_STALL}, for scenarios whose schedules are long: batches and outages. */
-export const LONG_ROUNDS: readonly Round[] = [
-  { ...ONE_FAULT, deviations: 1 },
-  { ...ONE_STALL, deviations: 1 },
+/**
+ * What the tests walk: two actors, and anything that can go wrong, once; and two actors, while time passes once during a call, so
+ * that a lease runs out or a function is stopped. Nightly with one other choice before or after it.
+ */
+export const TEST_ROUNDS: readonly Round[] = [
+  { actors: 2, budget: { faults: 1, stalls: 0 }, deviations: deviations(1, 2) },
+  { actors: 2, budget: { faults: 0, stalls: 1 }, deviations: deviations(1, 2) },
 ];
 
 /**
