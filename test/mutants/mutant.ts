@@ -21,31 +21,27 @@ export interface Mutant {
   readonly equivalent?: string | undefined;
 }
 
-/** A {@link Mutant} of a file that several mutants share. */
-type MutantOfFile = Omit<Mutant, 'file' | 'killers'> & Partial<Pick<Mutant, 'killers'>>;
+/** The rule, its text and the replacement; last, for an equivalent mutant, the reason why no test can tell it from the original. */
+type Row = readonly [rule: string, from: string, to: string, equivalent?: string];
 
-const UNIT_TESTS = readdirSync(join(ROOT, 'test/unit/runtime'), { recursive: true, encoding: 'utf8' });
-
-/** The paths of unit tests of the runtime, by their names alone, which are unique. */
-export function unit(...names: readonly string[]): string[] {
-  return names.map((name) => {
-    const found = UNIT_TESTS.find((path) => basename(path) === `${name}.test.ts`);
-    return `test/unit/runtime/${found ?? `${name}.test.ts`}`;
-  });
-}
+/** The folders of the tests that kill mutants. */
+const TESTS = ['test/unit/runtime', 'test/unit/cli', 'test/unit/stored-shape', 'test/attack'].flatMap(
+  (folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((path) => `${folder}/${path}`),
+);
 
 /**
  * The mutants of one file.
  *
- * @param file - below `lambdas/runtime/`
- * @param killers - for each mutant that names none
+ * @param file - below `lambdas/runtime/`, or from the root of the repository
+ * @param tests - the names of the tests that kill them, without `.test.ts`, separated by spaces; the most likely first
  */
-export function mutantsOf(
-  file: string,
-  killers: readonly string[],
-  mutants: readonly MutantOfFile[],
-): Mutant[] {
-  return mutants.map((mutant) => ({ killers, ...mutant, file: `lambdas/runtime/${file}` }));
+export function mutantsOf(file: string, tests: string, rows: readonly Row[]): Mutant[] {
+  const killers = tests
+    .split(' ')
+    .map((name) => TESTS.find((path) => basename(path) === `${name}.test.ts`) ?? name);
+  const path = file.startsWith('cli/') ? file : `lambdas/runtime/${file}`;
+  return rows.map(([rule, from, to, equivalent]) => ({ rule, file: path, from, to, killers, equivalent }));
 }
 
 /**
