@@ -13,7 +13,7 @@ export interface TrialWorkers {
   end(): void;
 }
 
-/** The time limit of a trial, milliseconds. A trial takes seconds; one that reaches the limit hangs. */
+/** See {@link Trial.maxMs}. */
 const TRIAL_MAX_MS = 120_000;
 
 /** Starts processes on demand. @param most - the number of trials at a time */
@@ -57,7 +57,7 @@ function outcomeOf(worker: ChildProcess, trial: Trial): Promise<TrialOutcome> {
       worker.kill('SIGKILL');
       worker.disconnect();
       settle({ kind: 'timed out' });
-    }, TRIAL_MAX_MS);
+    }, trial.maxMs ?? TRIAL_MAX_MS);
     worker.on('message', settle);
     worker.on('exit', exited);
     worker.send(trial);

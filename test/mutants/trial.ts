@@ -10,6 +10,8 @@ export interface Trial {
   readonly tests: readonly string[];
   /** Stop at the first test that fails. */
   readonly bail: boolean;
+  /** The time limit, milliseconds. A trial takes seconds; one that reaches the limit hangs. @default 2 minutes */
+  readonly maxMs?: number;
 }
 
 /** The result of a trial: the tests that failed, or the reason why no test could run. */

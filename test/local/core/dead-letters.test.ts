@@ -22,7 +22,7 @@ const PATIENTLY = ['--wait', '15m'];
 const APPLY = ['--apply', '--reason', 'a test of dead letters'];
 
 describe.concurrent('dead letters of a consumer', () => {
-  it('are listed with event, cause and when they are permanently deleted, and stay', async () => {
+  it('dlq list shows event, cause and expiry of each dead letter, and removes none', async () => {
     const envelope = await paymentCaptured();
     const unreadable = await die('consumer:notifications', 'no JSON');
     const readable = await die('consumer:notifications', delivered(envelope));
@@ -56,7 +56,7 @@ describe.concurrent('dead letters of a consumer', () => {
     );
   });
 
-  it('are judged first: a plan changes nothing, and --apply redrives only those that would run', async () => {
+  it('a redrive plans first and changes nothing; --apply redrives only messages that would run', async () => {
     const [runs, handled, invalid] = await Promise.all([
       paymentCaptured(),
       paymentCaptured(),
@@ -116,7 +116,7 @@ describe.concurrent('dead letters of a consumer', () => {
     });
   });
 
-  it('that cannot be read are discarded alone: the event whose id stands in them runs when it comes', async () => {
+  it('a discard of an unreadable dead letter does not discard the event whose id it contains', async () => {
     const envelope = await paymentCaptured();
     const damaged = await die('consumer:notifications', delivered({ ...envelope, correlationId: '' }));
     const argv = [damaged, '--json', '--reason', 'a duplicate that was edited wrongly', '--apply'];
@@ -130,7 +130,7 @@ describe.concurrent('dead letters of a consumer', () => {
     expect(await emails(envelope.aggregateId)).toHaveLength(1);
   });
 
-  it('go one by one, ten, and the rest, and all are processed', async () => {
+  it('a redrive moves one, then ten, then the rest, and all are processed', async () => {
     const envelopes = await Promise.all(Array.from({ length: 13 }, () => paymentCaptured()));
     const ids: string[] = [];
     for (const envelope of envelopes) ids.push(await die('consumer:notifications', delivered(envelope)));
@@ -141,7 +141,7 @@ describe.concurrent('dead letters of a consumer', () => {
     for (const { aggregateId } of envelopes) expect(await emails(aggregateId)).toHaveLength(1);
   });
 
-  it('that fail again with the same cause stop the redrive; when it is fixed, they run', async () => {
+  it('a redrive stops when messages fail again with the same cause, and completes when it is fixed', async () => {
     const { order } = await paperOrder();
     const { orderId } = order;
     await documents.send(new DeleteCommand({ TableName: tableName, Key: { ...orderKey(orderId) } }));
@@ -180,7 +180,7 @@ describe.concurrent('dead letters of a consumer', () => {
     }
   });
 
-  it('that are too old run only after they are allowed to', async () => {
+  it('a message that is too old runs only after an operator allows it', async () => {
     const envelope = { ...(await paymentCaptured()), eventId: mintEventId(Date.now() - 36 * 86_400_000, 8) };
     const { eventId } = envelope;
     const [deadLetter = ''] = await send('notifications', [delivered(envelope)]);
@@ -207,7 +207,7 @@ describe.concurrent('dead letters of a consumer', () => {
     expect((await mailroom(...allow)).err).toContain('NOT_TOO_OLD');
   });
 
-  it('are not discarded while a worker holds their message', async () => {
+  it('a dead letter is not discarded while a worker holds its message', async () => {
     const { envelope } = await paperOrder();
     const leaseUntil = Date.now() + HELD_MS;
     await put({
@@ -253,7 +253,7 @@ describe.concurrent('dead letters of a consumer', () => {
 });
 
 describe.concurrent('dead letters of a rule', () => {
-  it('go to the consumer that never got them', async () => {
+  it("a redrive sends a rule's dead letter to the consumer that never received it", async () => {
     const envelope = await paymentCaptured();
     const deadLetter = await die('rule:notifications', delivered(envelope));
     const redrive = ['dlq', 'redrive', 'rule:notifications', ...PATIENTLY, ...APPLY, deadLetter];
@@ -263,7 +263,7 @@ describe.concurrent('dead letters of a rule', () => {
     expect(await emails(envelope.aggregateId)).toHaveLength(1);
   });
 
-  it('are discarded for good: the event is not run when it comes all the same', async () => {
+  it('a discarded event does not run when it is delivered later', async () => {
     const envelope = await paymentCaptured();
     const deadLetter = await die('rule:notifications', delivered(envelope));
     const argv = ['dlq', 'discard', 'rule:notifications', deadLetter, '--json'];

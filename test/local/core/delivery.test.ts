@@ -58,7 +58,7 @@ async function putPastTheStream(row: StoredOutboxRow): Promise<void> {
 
 // An event that EventBridge refuses ends DEAD. That is a unit test: MiniStack 1.5.33 takes every entry.
 describe.concurrent('an event that is committed', () => {
-  it('beside a hundred others, of which the stream misses some, is published, and nothing else is', async () => {
+  it('the relay publishes each of a hundred events once, also those that the stream missed, and no other event', async () => {
     const run = randomUUID();
     const listener = await listenTo(ParcelWeighed);
     try {
@@ -99,7 +99,7 @@ describe.concurrent('an event that is committed', () => {
     }
   });
 
-  it('and that the stream has missed is found by the sweep, and reaches its consumers', async () => {
+  it('the sweep publishes an event that the stream missed', async () => {
     const { order, row } = await paperOrder();
     await putPastTheStream(row);
 
@@ -113,7 +113,7 @@ describe.concurrent('an event that is committed', () => {
     expect(await charges(order.orderId)).toHaveLength(1);
   });
 
-  it('and that is published a second time, because its mark was lost, is absorbed', async () => {
+  it('consumers absorb an event that is published twice because its mark was lost', async () => {
     const { order, row, envelope, sku } = await paperOrder();
     await Promise.all(
       (['payments', 'inventory'] as const).map((consumer) =>
@@ -163,7 +163,7 @@ describe.concurrent('a message that is delivered five times at once', () => {
   it.each([
     ['while the bank answers at once', undefined],
     ['while the bank takes a second and a half', 'slow-1500'],
-  ])('%s charges once, and takes the stock once', async (_, customerId) => {
+  ])('payments charges once and inventory takes the stock once, %s', async (_, customerId) => {
     const order = await paperOrder(customerId);
     // Each by a call of its own, so that the functions get some of them together and others side by side.
     const ids = await Promise.all(
@@ -180,7 +180,7 @@ describe.concurrent('a message that is delivered five times at once', () => {
     await expectDoneOnce(order);
   });
 
-  it('about events that follow from it sends one e-mail, and moves the order on once', async () => {
+  it('five copies of a later event send one e-mail and change the order once', async () => {
     const order = await paperOrder();
     await Promise.all([send('payments', copies(order, 1)), send('inventory', copies(order, 1))]);
     const { events } = await settled(order.order.orderId);
@@ -197,7 +197,7 @@ describe.concurrent('a message that is delivered five times at once', () => {
 });
 
 describe.concurrent('a message whose worker died', () => {
-  it('is left alone while its lease lasts, and then processed once', async () => {
+  it('a message is not run while its lease lasts, and is then processed once', async () => {
     const order = await paperOrder();
     const { eventId } = order.envelope;
     const claimedAt = Date.now();
@@ -228,7 +228,7 @@ describe.concurrent('a message whose worker died', () => {
 
   // The first receive must find the lease held, and the next one take over. An engine that is too slow for that hands the
   // message out after the lease, where its attempts count from 1 again: then it is tried with a longer lease.
-  it('as often as it may be tried is rejected, and not tried again', async () => {
+  it('a consumer rejects a message whose attempts are exhausted', async () => {
     let rejected = false;
     for (let leaseMs = 15_000; !rejected && leaseMs <= LEASE_MAX_MS; leaseMs *= 4) {
       const order = await paperOrder();

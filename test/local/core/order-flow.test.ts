@@ -86,7 +86,7 @@ describe.concurrent('an order placed through the API', () => {
       expect(stored).toMatchObject({ status: 'COMPLETED', result: expect.any(String) });
   });
 
-  it('is the first cause of everything that follows', async () => {
+  it("every event of an order has the order's correlation id", async () => {
     const { orderId } = await placeOrder();
     const { events } = await settled(orderId);
 
@@ -167,7 +167,7 @@ describe.concurrent('an order placed through the API', () => {
     });
   });
 
-  it('that is charged late, and refused stock meanwhile, is refunded by a key of its own', async () => {
+  it('an order that is charged after its stock was refused is refunded under a key of its own', async () => {
     const { orderId } = await placeOrder({ customerId: 'slow-1500', inStock: 2 });
     await settled(orderId);
 

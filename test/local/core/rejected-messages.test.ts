@@ -67,7 +67,7 @@ function poisonsFrom(order: PaperOrder): Poison[] {
 }
 
 describe.concurrent.each(['payments', 'inventory'] as const)('what %s cannot read', (consumer) => {
-  it('is rejected with its reason and ends in the dead-letter queue; its neighbours are processed', async () => {
+  it('an unreadable message is rejected with its reason and becomes a dead letter; its neighbors are processed', async () => {
     const [before, between, after] = await Promise.all([paperOrder(), paperOrder(), paperOrder()]);
     const neighbours = [before, between, after];
     const poisons = poisonsFrom(before);
@@ -115,7 +115,7 @@ describe.concurrent.each(['payments', 'inventory'] as const)('what %s cannot rea
 });
 
 describe.concurrent('a message that was rejected', () => {
-  it('and is redriven unchanged is rejected again, under both of its ids', async () => {
+  it('a message that is redriven unchanged is rejected again, under both of its ids', async () => {
     const order = await paperOrder();
     const poison = changed(order, { version: 2 }, 'UNKNOWN_EVENT_VERSION', 'version 2');
     const eventId = poison.eventId('');
@@ -132,7 +132,7 @@ describe.concurrent('a message that was rejected', () => {
     expect(await charges(order.order.orderId)).toEqual([]);
   });
 
-  it('because its attempts were spent is processed when it is redriven after the bank has recovered', async () => {
+  it('a message whose attempts are exhausted is processed when it is redriven after the bank has recovered', async () => {
     const { order, envelope } = await paperOrder('fail-5');
     const { orderId } = order;
     const { eventId } = envelope;
@@ -167,7 +167,7 @@ describe.concurrent('a message that was rejected', () => {
     expect(await shownOrder(orderId)).toMatchObject({ status: 'confirmed' });
   });
 
-  it('by a transactional handler is processed when it is redriven after its cause is gone', async () => {
+  it('a message rejected by a transactional handler is processed when it is redriven after the cause is fixed', async () => {
     const { order } = await paperOrder();
     const { orderId, customerId } = order;
     await documents.send(new DeleteCommand({ TableName: tableName, Key: { ...orderKey(orderId) } }));

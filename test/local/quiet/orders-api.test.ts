@@ -45,7 +45,7 @@ describe.concurrent('a request to place an order', () => {
     expect(await shownOrder(order.orderId)).toMatchObject(wish);
   });
 
-  it('that is sent again is answered with the same bytes, whatever has become of the order', async () => {
+  it('a repeated request gets the same bytes, whatever has happened to the order', async () => {
     const [wish, key] = [await wishFor(), randomUUID()];
     const first = await post(wish, key);
     expect(await post(wish, key)).toEqual(first);
@@ -56,7 +56,7 @@ describe.concurrent('a request to place an order', () => {
     expect(await charges(orderId)).toHaveLength(1);
   });
 
-  it('that is sent five times at once places one order', async () => {
+  it('a request that is sent five times at once places one order', async () => {
     const [wish, key] = [await wishFor(3), randomUUID()];
     const answers = await Promise.all(Array.from({ length: 5 }, () => post(wish, key)));
 
@@ -82,7 +82,7 @@ describe.concurrent('a request to place an order', () => {
     expect(row?.expiresAt).toBeLessThanOrEqual(Math.ceil(answeredAt / 1_000) + 86_400);
   });
 
-  it('with another content under the same key is refused, and changes nothing', async () => {
+  it('a request with other content under the same key is refused and changes nothing', async () => {
     const [wish, key] = [await wishFor(), randomUUID()];
     const first = await post(wish, key);
     const other = await post({ ...wish, customerId: 'somebody-else' }, key);
@@ -96,7 +96,7 @@ describe.concurrent('a request to place an order', () => {
     expect(await post(wish, key)).toEqual(first);
   });
 
-  it('with another content is refused also when only the order remembers the key', async () => {
+  it('a request with other content is refused even if only the order remembers the key', async () => {
     const [wish, key] = [await wishFor(), randomUUID()];
     expect((await post(wish, key)).status).toBe(201);
     await forget(key);
@@ -182,14 +182,14 @@ describe.concurrent('a malformed order', () => {
     expect(await get({ PK: `ORDER#${orderIdOf(key)}`, SK: 'ORDER' })).toBeUndefined();
   });
 
-  it('that is not JSON is refused', async () => {
+  it('a request that is not JSON is refused', async () => {
     const headers = { 'idempotency-key': randomUUID() };
     const answer = await request('POST', 'orders', { headers, body: '{"customerId":' });
     expect(answer.status).toBe(400);
     expect(JSON.parse(answer.text)).toMatchObject({ error: { code: 'NOT_JSON', field: 'body' } });
   });
 
-  it('of more than 64 KB is refused', async () => {
+  it('a request of more than 64 KB is refused', async () => {
     const answer = await post({ ...good, note: 'x'.repeat(66_000) });
     expect(answer.status).toBe(413);
     expect(JSON.parse(answer.text)).toMatchObject({ error: { code: 'BODY_TOO_LARGE' } });
@@ -203,7 +203,7 @@ describe.concurrent('a malformed order', () => {
 });
 
 describe.concurrent('an Idempotency-Key', () => {
-  it('that is missing is asked for', async () => {
+  it('a request without an Idempotency-Key is told to send one', async () => {
     const answer = await request('POST', 'orders', { body: JSON.stringify(good) });
     expect(answer.status).toBe(400);
     expect(JSON.parse(answer.text)).toMatchObject({

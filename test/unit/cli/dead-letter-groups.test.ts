@@ -157,7 +157,7 @@ describe('the remedies of a plan', () => {
 });
 
 describe('a list', () => {
-  test('of more than ten is grouped with the verdicts of a redrive, and plans one', () => {
+  test('a list of more than ten dead letters is grouped with the verdicts of a redrive, and plans one', () => {
     const judged = forty();
     const list = { source, total: 40, deadLetters: judged, grouped: true };
     const text = listText(session, [{ ...list, judged }], NOW);
@@ -172,7 +172,7 @@ describe('a list', () => {
     );
   });
 
-  test('of DEAD events says how old they are, because they do not expire', () => {
+  test('a list of DEAD events shows their age, because they do not expire', () => {
     const deadLetters = letters(12, 'runs', BANK, { expiresAt: undefined });
     const dead = { source: { name: 'dead', kind: 'dead' } as const, total: 12, deadLetters, grouped: true };
     expect(unwrapped(listText(session, [dead], NOW))).toMatch(/count oldest example 12 (1 d|23 h)/);

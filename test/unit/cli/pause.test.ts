@@ -77,7 +77,7 @@ describe('mailroom pause', () => {
     ]);
   });
 
-  test('of a paused consumer changes nothing and says who has paused it', async () => {
+  test('a pause of a paused consumer changes nothing and names who paused it', async () => {
     const { run, json } = mailroom();
     await run('pause', worker.name, ...APPLY);
     const again = await run('pause', worker.name, '--apply', '--reason', 'me too');
@@ -87,7 +87,7 @@ describe('mailroom pause', () => {
     expect((await json('log')).document.operations).toHaveLength(1);
   });
 
-  test('of a consumer whose mapping was disabled by hand records the pause', async () => {
+  test('a pause of a consumer whose mapping was disabled by hand records the pause', async () => {
     const { json, deployed } = mailroom();
     await deployed.enableMapping(`${worker.name}-mapping`, false);
     expect((await json('status')).document.wiring.problems).toMatchObject([{ problem: 'mapping-disabled' }]);
@@ -95,7 +95,7 @@ describe('mailroom pause', () => {
     expect((await json('status')).document.wiring.problems).toMatchObject([{ problem: 'paused' }]);
   });
 
-  test('that Lambda does not finish exits with 1 and names the command that shows it', async () => {
+  test('a pause that Lambda does not finish exits with 1 and names the command that shows it', async () => {
     const { run } = mailroom({ settles: false });
     const { code, out } = await run('pause', worker.name, ...APPLY);
     expect(code).toBe(1);

@@ -141,7 +141,7 @@ describe('a dead letter', () => {
     expect(judged).toMatchObject([{ verdict: 'too-old' }, { verdict: 'runs' }]);
   });
 
-  test('that today’s code cannot read still fails, with the reason; one that is handled is not checked', async () => {
+  test('a message that the deployed code cannot read still fails, with the reason; a handled one is not checked', async () => {
     const { judged, asked } = await judge([
       deadLetter({ status: 'PROCESSED' }, { body: 'invalid' }),
       deadLetter({ status: 'REJECTED', reason: 'EVENT_TOO_OLD' }, { body: 'invalid' }),
@@ -172,7 +172,7 @@ describe('a dead letter of the stream', () => {
   });
 
   test.each(['no JSON', '5', '{}', batch('soon', at), batch(at, '2026-06-01T09:00:00Z')])(
-    'that says %s means none',
+    'a stream dead letter that says %s means no event',
     (body) => expect(withBody(body)).toBeUndefined(),
   );
 });

@@ -123,7 +123,7 @@ describe('a redrive', () => {
     [30, ['Step 1 of 3: 1 of 1 redriven', 'Step 2 of 3: 7 of 10 redriven', 'Step 3 of 3: 19 of 19 redriven']],
     [11, ['Step 2 of 2: 10 of 10 redriven']],
     [1, ['Step 1 of 1: 1 of 1 redriven']],
-  ])('of %d reports its progress by step', async (count, lines) => {
+  ])('a redrive of %d messages reports its progress by step', async (count, lines) => {
     const { redrive, said } = scene(count, () => PROCESSED);
     await redrive();
     expect(said).toEqual(expect.arrayContaining(lines));
@@ -226,7 +226,7 @@ describe('a redrive', () => {
     expect(calls).toHaveLength(2);
   });
 
-  test('of nothing does nothing', async () => {
+  test('a redrive of no messages does nothing', async () => {
     expect(await scene(0, () => []).redrive()).toEqual({ done: [], back: [], waiting: [], untried: [] });
   });
 });

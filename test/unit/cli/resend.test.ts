@@ -105,7 +105,7 @@ describe('a resend', () => {
     await rm(folder, { recursive: true });
   });
 
-  test('that is repeated sends nothing that runs again', async () => {
+  test('a repeated resend sends nothing that runs again', async () => {
     const { resend, ran, sent } = await rejected();
     const data = { n: 5 };
     await resend(data, ...APPLY);
@@ -115,7 +115,7 @@ describe('a resend', () => {
     expect(sent).toHaveLength(1);
   });
 
-  test('that was cut off between the discard and the send is completed by the same resend', async () => {
+  test('a resend that was interrupted between the discard and the send is completed by repeating it', async () => {
     const rig = await rejected();
     const send = rig.queues.send;
     Object.assign(rig.queues, { send: () => Promise.reject(new Error('The command died')) });
@@ -193,7 +193,7 @@ describe('a resend', () => {
     expect(rig.ran).toEqual([5]);
   });
 
-  test('and another one with other data at the same time: one of them is sent', async () => {
+  test('one of two concurrent resends with different data is sent', async () => {
     const { session, letterId, until, ran, sent } = await rejected();
     const resends = [5, 6].map((n) => {
       const argv = ['dlq', 'resend', source, letterId, '--data', '-', ...APPLY];
@@ -224,7 +224,7 @@ describe('a resend', () => {
     expect(own.document.events).toMatchObject([{ eventId: newEventId, causationId: eventId, status: null }]);
   });
 
-  test('that was recorded and never sent is missing for why, with what to do', async () => {
+  test('why reports a resend that was recorded but never sent as missing, and names the remedy', async () => {
     const rig = await rejected();
     Object.assign(rig.queues, { send: () => Promise.reject(new Error('The command died')) });
     await rig.resend({ n: 5 }, ...APPLY);
@@ -242,7 +242,7 @@ describe('a resend', () => {
     );
   });
 
-  test('that came second is unknown to why: its event was never sent, and never will be', async () => {
+  test('why does not know the event of a resend that came second: it is never sent', async () => {
     const rig = await rejected();
     const send = rig.queues.send;
     Object.assign(rig.queues, { send: () => Promise.reject(new Error('The command died')) });
@@ -261,7 +261,7 @@ describe('a resend', () => {
     expect(verdicts.sort()).toEqual(['NO_SUCH_EVENT', 'missing']);
   });
 
-  test('of data that the deployed code refuses sends nothing, and says why', async () => {
+  test('a resend of data that the deployed code refuses sends nothing and says why', async () => {
     const { resend, sent, eventId, rowOf } = await rejected();
     const { exitCode, document } = await resend({ n: 'five' }, ...APPLY);
     expect(exitCode).toBe(1);

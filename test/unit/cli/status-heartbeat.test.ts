@@ -165,7 +165,7 @@ describe('the heartbeat in status', () => {
     expect(report.text).toContain('not yet acknowledged by worker');
   });
 
-  test('that is not sent is to look at, with the command that shows the error of its function', async () => {
+  test("a heartbeat that is not sent is reported with the command that shows its function's error", async () => {
     const { publish, clock, status } = beating();
     await clock.advance(2 * EVERY_MS);
     await publish();

@@ -93,7 +93,7 @@ describe('a consumer whose every attempt fails', () => {
 });
 
 describe('messages that wait', () => {
-  test('for two minutes while none is in flight show a stalled consumer', async () => {
+  test('messages that wait for two minutes with none in flight show a stalled consumer', async () => {
     const mailroom = mailroomWithBank();
     await commit(mailroom, 3);
     await mailroom.publish();
@@ -112,7 +112,7 @@ describe('messages that wait', () => {
     expect((await status(mailroom, 2)).looks).toEqual([]);
   });
 
-  test('for fifteen minutes show a consumer that is behind', async () => {
+  test('messages that wait for fifteen minutes show a consumer that is behind', async () => {
     const mailroom = mailroomWithBank();
     await commit(mailroom, 3);
     await mailroom.publish();
@@ -123,7 +123,7 @@ describe('messages that wait', () => {
     expect(unwrapped(statusText(report, lines))).toContain('worker is behind');
   });
 
-  test('behind a mapping that is disabled are explained by it', async () => {
+  test('messages behind a disabled mapping are explained by the mapping', async () => {
     const mailroom = mailroomWithBank();
     await commit(mailroom, 3);
     await mailroom.publish();

@@ -160,7 +160,7 @@ describe('the status', () => {
     expect(statusText(report, lines)).toContain('mailroom dlq list dead --by cause');
   });
 
-  test('counts a failed message as long as its row says FAILED, whatever the hint says; nobody is needed for it', async () => {
+  test('the status counts a failed message as long as its row says FAILED, and asks no operator to act', async () => {
     let broken = true;
     const mailroom = mailroomInMemory([
       leased(ThingHappened, async () => {

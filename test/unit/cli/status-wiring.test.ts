@@ -264,7 +264,7 @@ describe('the foreign events of a consumer', () => {
     expect(unwrapped(text)).toContain('aws events enable-rule --name foreign-rule --event-bus-name default');
   });
 
-  test('of an existing queue need no rule', async () => {
+  test('foreign events of an existing queue need no rule', async () => {
     const deployed = wiringInMemory(directory);
     const { report, text } = await statusOf(deployed.wiring, existing);
     expect(report.wiring.problems).toEqual([]);

@@ -4,7 +4,7 @@ import { manualClock } from '../../../testing/index.ts';
 import { runThrough } from '../../support/runtime-rig.ts';
 
 describe('work with a deadline', () => {
-  test('that ends in time returns its result, and leaves no timer behind', async () => {
+  test('work that ends in time returns its result and leaves no timer', async () => {
     const clock = manualClock();
     const timeIsUp = vi.fn();
     const work = clock.sleep(100).then(() => 'done');
@@ -14,13 +14,13 @@ describe('work with a deadline', () => {
     expect(clock.sleeping()).toBe(0);
   });
 
-  test('that fails in time throws its error', async () => {
+  test('work that fails in time throws its error', async () => {
     const clock = manualClock();
     const work = Promise.reject(new Error('broken'));
     await expect(withDeadline(clock, 200, work, () => 'late')).rejects.toThrow('broken');
   });
 
-  test('that is late returns, or throws, the result of its deadline', async () => {
+  test('work that is late returns, or throws, the result of its deadline', async () => {
     const clock = manualClock();
     const never = new Promise<never>(() => {});
     await expect(
@@ -35,14 +35,14 @@ describe('work with a deadline', () => {
     await expect(runThrough(clock, refused)).rejects.toThrow('late');
   });
 
-  test('that ends while its deadline is still being dealt with wins', async () => {
+  test('work that ends while its deadline is handled wins', async () => {
     const clock = manualClock();
     const work = clock.sleep(300).then(() => 'done');
     const timeIsUp = () => clock.sleep(500).then(() => 'late');
     await expect(runThrough(clock, withDeadline(clock, 200, work, timeIsUp))).resolves.toBe('done');
   });
 
-  test('that has passed already still lets finished work win', async () => {
+  test('a deadline in the past lets finished work win', async () => {
     const clock = manualClock();
     await expect(withDeadline(clock, -1, Promise.resolve('done'), () => 'late')).resolves.toBe('done');
   });

@@ -452,7 +452,7 @@ describe('announcements', () => {
     ]);
   });
 
-  test('of the demo are kept for a new tab, too', () => {
+  test('announcements of the demo are kept for a new tab', () => {
     const { open, live } = liveRig();
     const demo = {
       faults: [],

@@ -43,13 +43,13 @@ describe('a request without the key', () => {
     },
   );
 
-  test('and with the one-time token in its place is refused', async () => {
+  test('a request with the one-time token instead of the key is refused', async () => {
     const { send, ui } = await runningUi();
     const headers = { Authorization: `Bearer ${await tokenIn(ui.redirectFile)}` };
     expect((await send('/api/mailroom', { headers })).status).toBe(401);
   });
 
-  test('and with the key in a cookie or in the address is refused', async () => {
+  test('a request with the key in a cookie or in the address is refused', async () => {
     const { send, withKey } = await runningUi();
     const [, key = ''] = (await withKey()).Authorization.split(' ');
     expect((await send(`/api/mailroom?key=${key}`, { headers: { Cookie: `key=${key}` } })).status).toBe(401);
@@ -71,7 +71,7 @@ describe('a request of another page', () => {
     },
   );
 
-  test('that hides its origin cannot change anything', async () => {
+  test('a request that hides its origin cannot change anything', async () => {
     const { send, withKey, calls } = await runningUi({ allowsChanges: true });
     const headers = { ...(await withKey()), 'Content-Type': 'application/json' };
     const response = await send('/api/plans', { method: 'POST', headers, body: '{}' });
@@ -96,7 +96,7 @@ describe('a request of another page', () => {
 
 describe('a change', () => {
   test.each(['text/plain', 'application/x-www-form-urlencoded', 'application/jsonp', ''])(
-    'of the type %j, which a form of any page can send, is refused',
+    'a change of the type %j, which a form of any page can send, is refused',
     async (type) => {
       const { change, calls } = await runningUi({ allowsChanges: true });
       const response = await change('/api/plans', {}, { 'Content-Type': type });
@@ -105,7 +105,7 @@ describe('a change', () => {
     },
   );
 
-  test('of more than a megabyte is refused, also if it does not say its length', async () => {
+  test('a change of more than a megabyte is refused, even without a length', async () => {
     const { change, calls } = await runningUi({ allowsChanges: true });
     const large = { text: 'x'.repeat(BODY_MAX_BYTES) };
     for (const [name, value] of [
@@ -155,7 +155,7 @@ describe('a change', () => {
     expect(calls).toEqual([]);
   });
 
-  test('of the page itself is made', async () => {
+  test('a change of the page itself is made', async () => {
     const { change, calls } = await runningUi({ allowsChanges: true });
     const made = await change('/api/plans', { kind: 'repair', since: '1h' });
     expect(made.json<{ id: string }>().id).toBe('plan-1');

@@ -11,7 +11,7 @@ function watched(isBusy = () => false) {
   return { onIdle, watch: createIdleWatch(30 * MINUTE_MS, { onIdle, isBusy }) };
 }
 
-test('a server that nobody uses is idle after 30 minutes', () => {
+test('an unused server is idle after 30 minutes', () => {
   const { onIdle } = watched();
   vi.advanceTimersByTime(30 * MINUTE_MS - 1);
   expect(onIdle).not.toHaveBeenCalled();

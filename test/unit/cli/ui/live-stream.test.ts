@@ -81,7 +81,7 @@ test('a slow tab receives the last of the messages that replace each other, and 
   expect(tab.messages.filter(({ kind }) => kind === 'run')).toHaveLength(2);
 });
 
-test('the stream ends when the server stops, and nobody listens any more', async () => {
+test('the stream ends with its listeners when the server stops', async () => {
   const rig = await runningUi();
   const tab = await opened(rig);
   await expect.poll(() => rig.listeners.size, GENEROUS).toBe(1);

@@ -26,7 +26,7 @@ async function threeOfTwoCauses() {
 }
 
 describe('a plan of the page', () => {
-  test('of one cause lists exactly its dead letters, and the command that does the same', async () => {
+  test('a plan of one cause lists exactly its dead letters, and the command that does the same', async () => {
     const { plans, bank } = await threeOfTwoCauses();
     const plan = await plans.make({
       kind: 'redrive',
@@ -43,7 +43,7 @@ describe('a plan of the page', () => {
     );
   });
 
-  test('of a cause selects no dead letter whose longer cause contains it', async () => {
+  test('a plan of a cause selects no dead letter whose longer cause contains it', async () => {
     const rig = plansRig();
     const [short] = await rig.dead('no such thing', 1);
     await rig.dead('no such thing, twice', 2);
@@ -56,7 +56,7 @@ describe('a plan of the page', () => {
     expect(deadLetters.map(({ id }) => id)).toEqual([short]);
   });
 
-  test('of a cause that no dead letter has plans nothing, also where longer causes contain it', async () => {
+  test('a plan of a cause that no dead letter has plans nothing, even if longer causes contain it', async () => {
     const rig = plansRig();
     await rig.dead('no such thing, twice', 1);
     const cause = 'worker POISON_MESSAGE: no such thing';
@@ -144,7 +144,7 @@ describe('a plan of the page', () => {
     expect(() => plans.apply(id, { reason, confirmation: '3' })).toThrowError(refusal('NO_SUCH_PLAN'));
   });
 
-  test('of a discard wants the name of the stack, and discards nothing else', async () => {
+  test('a plan of a discard asks for the name of the stack, and discards nothing else', async () => {
     const { plans, bank, other, end, queues } = await threeOfTwoCauses();
     const plan = await plans.make({ kind: 'discard', source, ids: bank });
     expect(plan).toMatchObject({ count: 3, confirmation: 'mailroom-dev' });
@@ -169,7 +169,7 @@ describe('a plan of the page', () => {
     await expect(plans.make(request)).rejects.toThrowError(refusal('BAD_ARGUMENT'));
   });
 
-  test('of a resend wants the name of the consumer, and sends the new event once', async () => {
+  test('a plan of a resend asks for the name of the consumer, and sends the new event once', async () => {
     const { plans, bank, ran, end, sent } = await threeOfTwoCauses();
     const [id = ''] = bank;
     const request = { kind: 'resend', source, id, data: { n: 7 } };
@@ -204,7 +204,7 @@ describe('a plan of the page', () => {
     );
   });
 
-  test('that changes nothing cannot be applied', async () => {
+  test('a plan that changes nothing cannot be applied', async () => {
     const rig = plansRig();
     const plan = await rig.plans.make({ kind: 'redrive', source });
     expect(plan.count).toBe(0);
@@ -222,7 +222,7 @@ describe('a plan of the page', () => {
     expect(over).toMatchObject({ state: 'done', exitCode: 0, progress: '1000 of 1000 discarded' });
   });
 
-  test('of a read-only page is refused', async () => {
+  test('a change of a read-only page is refused', async () => {
     const { plans } = plansRig({ allowsChanges: false });
     await expect(plans.make({ kind: 'redrive', source })).rejects.toThrowError(refusal('READ_ONLY'));
     expect(() => plans.apply('any', { reason, confirmation: '1' })).toThrowError(refusal('READ_ONLY'));

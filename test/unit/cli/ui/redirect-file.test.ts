@@ -68,7 +68,7 @@ test('each further tab has a token and a key of its own', async () => {
     expect((await send('/api/mailroom', { headers: own })).status).toBe(200);
 });
 
-test('a redirect file that nobody opens ends after its time, and its token with it', async () => {
+test('an unopened redirect file expires, and its token with it', async () => {
   const keys = createKeyExchange();
   const made: string[] = [];
   const newToken = (onUsed?: () => void) => {

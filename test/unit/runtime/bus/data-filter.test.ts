@@ -18,7 +18,7 @@ describe('laws of a filter', () => {
   const text = fc.constantFrom('x', 'xy', 'y');
   const excludable = fc.oneof(text, fc.integer({ min: -3, max: 3 }));
 
-  test('of two tests of a field, one suffices', () => {
+  test('a field matches if one of its two tests does', () => {
     fc.assert(
       fc.property(data, scalar, text, (payload, value, prefix) => {
         const either = matchesFilter({ a: [value, { prefix }] }, payload);
@@ -29,7 +29,7 @@ describe('laws of a filter', () => {
     );
   });
 
-  test('of two fields, both must match', () => {
+  test('an event matches if both of its two fields do', () => {
     fc.assert(
       fc.property(data, scalar, scalar, (payload, a, b) => {
         const both = matchesFilter({ a: [a], b: [b] }, payload);

@@ -57,7 +57,7 @@ async function turn(batch: readonly Received[]) {
 }
 
 describe('in a batch', () => {
-  test('of one, or of messages that were never received before, all run, and no call is made', async () => {
+  test('all messages of a batch run without a further call if it has one message, or none was received before', async () => {
     await expect(turn([{ name: 'a', receives: 4, suspect: true }])).resolves.toEqual({
       asked: 0,
       now: ['a'],
@@ -116,7 +116,7 @@ describe('in a batch', () => {
     ).resolves.toMatchObject({ now: ['suspect'] });
   });
 
-  test('of messages that must all run alone, the one that was received most often runs, at an even receive too', async () => {
+  test('one message of a batch in which all must run alone runs: the one received most often, also at an even receive', async () => {
     await expect(
       turn([
         { name: 'a', receives: 3, suspect: true },

@@ -113,7 +113,7 @@ describe('a leased handler', () => {
     );
   });
 
-  test('that commits twice at once has one commit; the other throws', async () => {
+  test('a handler that commits twice at once has one commit; the other throws', async () => {
     const parts = rig();
     const other = { Put: { Item: { PK: 'OTHER', SK: 'OTHER' } } };
     const ends: string[] = [];
@@ -164,7 +164,7 @@ describe('a leased handler', () => {
     expect(parts.memory.item({ PK: 'OTHER', SK: 'OTHER' })).toBeUndefined();
   });
 
-  test('that does not await its commit, or its effect, is waited for', async () => {
+  test("a handler's unawaited commit or effect is waited for", async () => {
     const parts = rig();
     const event = send(parts);
     const { deliver } = consumer(parts, [
@@ -203,7 +203,7 @@ describe('a leased handler', () => {
     expect(parts.rows()).toHaveLength(1);
   });
 
-  test('that swallows a commit without an answer is not treated as done', async () => {
+  test('a handler that swallows the error of an unanswered commit is not done', async () => {
     const parts = rig();
     const table = {
       ...parts.memory,
@@ -219,7 +219,7 @@ describe('a leased handler', () => {
     expect(parts.memory.item({ PK: 'THING#1', SK: 'THING' })).toBeDefined();
   });
 
-  test('that begins a commit after it has returned gets an error', async () => {
+  test('a commit that begins after its handler has returned throws', async () => {
     const parts = rig();
     const codes: string[] = [];
     const event = send(parts);
@@ -238,7 +238,7 @@ describe('a leased handler', () => {
     );
   });
 
-  test('that reports its work as already done after a commit without an answer is not believed', async () => {
+  test('a handler that throws AlreadyProcessed after an unanswered commit is not done', async () => {
     const parts = rig();
     const table = {
       ...parts.memory,

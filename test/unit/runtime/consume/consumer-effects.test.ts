@@ -29,7 +29,7 @@ describe('a side effect', () => {
     expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED', expiresAt: expect.any(Number) });
   });
 
-  test('of a name that has succeeded in this run is refused, and one that failed may be tried again', async () => {
+  test('an effect name that has succeeded in this run is refused, and one that failed may be tried again', async () => {
     const parts = rig();
     const event = send(parts);
     const charged: number[] = [];
@@ -48,7 +48,7 @@ describe('a side effect', () => {
     });
   });
 
-  test('that fails is released and run again under the same key', async () => {
+  test('a failed effect is released and runs again under the same key', async () => {
     const parts = rig();
     const keys: string[] = [];
     const event = send(parts);
@@ -69,7 +69,7 @@ describe('a side effect', () => {
     expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
   });
 
-  test('that may still run elsewhere gives the attempt back and waits, whatever the handler makes of it', async () => {
+  test('an effect that may still run elsewhere returns the attempt and waits, whatever the handler does with the error', async () => {
     const parts = rig();
     const event = send(parts);
     const endsBy = parts.clock.now() + 20_000;
@@ -163,7 +163,7 @@ describe('a side effect', () => {
     });
   });
 
-  test('that meets a transaction on its row is started and finished all the same', async () => {
+  test('an effect starts and completes in spite of a transaction on its row', async () => {
     const parts = rig();
     const event = send(parts);
     const ran = vi.fn(async () => 'ok');
@@ -196,7 +196,7 @@ describe('a side effect', () => {
   });
 
   test.each([null, 7, {}, { mail: null }])(
-    'that is not requested leaves a message alone whose effects are %j',
+    'an effect that is not requested does not change a message whose effects are %j',
     async (effects) => {
       const parts = rig();
       const event = send(parts);
@@ -287,7 +287,7 @@ describe('a side effect', () => {
     [' a', 'BAD_EFFECT_NAME'],
     ['a ', 'BAD_EFFECT_NAME'],
     ['größe', 'BAD_EFFECT_NAME'],
-  ])('of the name "%s" has the outcome %s', async (name, outcome) => {
+  ])('an effect of the name "%s" has the outcome %s', async (name, outcome) => {
     const parts = rig();
     send(parts);
     const outcomes: string[] = [];

@@ -49,7 +49,7 @@ describe('the end of a claim', () => {
     expect(inboxRow(parts, event)).toMatchObject({ status: 'FAILED', attempts: 1, lastError: 'of its own' });
   });
 
-  test('that the table refuses for good is not written again', async () => {
+  test('the end of a claim that the table refuses permanently is not written again', async () => {
     const parts = rig();
     send(parts);
     const write = vi.fn().mockRejectedValue(named('ValidationException'));

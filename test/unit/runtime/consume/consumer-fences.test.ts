@@ -38,7 +38,7 @@ describe('a lease', () => {
     expect(fences.size).toBe(3);
   });
 
-  test('that another worker takes over first is not taken over again', async () => {
+  test('a lease that another worker has taken over is not taken over again', async () => {
     const handle = vi.fn();
     const parts = rig();
     const event = send(parts);
@@ -132,7 +132,7 @@ describe('a message', () => {
     expect(inboxRow(parts, event)).toMatchObject({ attempts: 2 });
   });
 
-  test('that cannot be read is rejected even if an expired lease is left on its row', async () => {
+  test('an unreadable message is rejected even if its row has an expired lease', async () => {
     const parts = rig();
     const event = send(parts, { type: 'Unheard' });
     const row = { schema: 1, status: 'PROCESSING', fence: 'dead', attempts: 1, leaseUntil: 1, endsBy: 1 };
@@ -143,7 +143,7 @@ describe('a message', () => {
     expect(parts.queue.deadLetters()).toHaveLength(1);
   });
 
-  test('that cannot be read is rejected under every SQS message id that it arrives with', async () => {
+  test('an unreadable message is rejected under every SQS message id that it arrives with', async () => {
     const parts = rig();
     const event = send(parts, { type: 'Unheard' });
     const { drain } = consumer(parts, [leased(ThingHappened, async () => {})]);
@@ -155,7 +155,7 @@ describe('a message', () => {
     expect(parts.queue.deadLetters()).toHaveLength(1);
   });
 
-  test('that was rejected is readmitted by one redrive only', async () => {
+  test('a rejected message is readmitted by one redrive only', async () => {
     const parts = rig();
     const handle = vi.fn(async () => {
       throw new PoisonMessage('not like this');
@@ -173,7 +173,7 @@ describe('a message', () => {
     expect(inboxRow(parts, event)).toMatchObject(held);
   });
 
-  test('that was rejected does not run under its old id after its redrive has failed', async () => {
+  test('a rejected message does not run under its old id after its redrive has failed', async () => {
     const parts = rig();
     const ran: string[] = [];
     const event = envelope(parts);

@@ -55,7 +55,7 @@ describe.each([
     expect(parts.telemetry.counted('MessagesDuplicate')).toBe(1);
   });
 
-  test('that throws PoisonMessage is rejected; fixed and redriven, it is processed', async () => {
+  test('a foreign event whose handler throws PoisonMessage is rejected, and processed once fixed and redriven', async () => {
     const parts = rig();
     let fixed = false;
     const handle = vi.fn(async () => {

@@ -172,7 +172,7 @@ describe('a leased handler', () => {
     expect(parts.queue.messages()).toEqual([]);
   });
 
-  test('that lost its lease gets an error, and can write nothing', async () => {
+  test('a handler that lost its lease gets an error and can write nothing', async () => {
     const parts = rig();
     const event = send(parts);
     const steal = () => {
@@ -200,7 +200,7 @@ describe('a leased handler', () => {
     expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSING', fence: 'other' });
   });
 
-  test('that is still running when the function’s time is up keeps its lease; the message waits for the end', async () => {
+  test("a handler that still runs when its function's time is up keeps its lease, and the message waits for the end", async () => {
     const parts = rig();
     const event = send(parts);
     const { deliver } = consumer(parts, [leased(ThingHappened, () => parts.clock.sleep(1_000_000))]);
@@ -291,7 +291,7 @@ describe('a message that another worker holds', () => {
     expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
   });
 
-  test('that is received for the first time is run, whatever was counted under other messages', async () => {
+  test('a message that is received for the first time runs, whatever was counted under other messages', async () => {
     const parts = rig();
     const attempts: number[] = [];
     const event = send(parts);
@@ -305,7 +305,7 @@ describe('a message that another worker holds', () => {
     expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED', attempts: 1 });
   });
 
-  test('and whose transactional handler throws in its first run has its attempts all the same', async () => {
+  test('a message whose transactional handler throws in its first run keeps all of its attempts', async () => {
     const parts = rig();
     const attempts: number[] = [];
     const event = send(parts);

@@ -10,7 +10,7 @@ import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { body, CONSUMER, consumer, envelope, inboxRow, pointer, send } from './consumer-rig.ts';
 
 describe('a leased handler', () => {
-  test('that throws PoisonMessage is rejected at once; fixed and redriven it is processed, and the pointer goes', async () => {
+  test('a message whose handler throws PoisonMessage is rejected at once, and once fixed and redriven it is processed without a pointer', async () => {
     const parts = rig();
     let fixed = false;
     const handle = vi.fn(async (_event: unknown, ctx: { attempt: number }) => {

@@ -6,7 +6,7 @@ import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { consumer, inboxRow, pointer, send } from './consumer-rig.ts';
 
 describe('a leased handler', () => {
-  test('that throws is tried again after a backoff, with one attempt more', async () => {
+  test('a message whose handler throws is retried after a backoff, with one attempt more', async () => {
     const parts = rig();
     const attempts: number[] = [];
     const { drain, deliver } = consumer(parts, [
@@ -29,7 +29,7 @@ describe('a leased handler', () => {
     expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
   });
 
-  test('that always throws is rejected when its attempts are spent, and goes to the DLQ by SQS’s own route', async () => {
+  test('a message whose attempts are exhausted is rejected, and SQS moves it to the dead-letter queue', async () => {
     const parts = rig();
     const handle = vi.fn(async () => {
       throw new Error('never');
@@ -50,7 +50,7 @@ describe('a leased handler', () => {
   test.each([
     [1, 'Rejected after 1 attempt. Error: never'],
     [2, 'Rejected after 2 attempts. Error: never'],
-  ])('that throws is rejected with the number of its attempts: %i', async (maxAttempts, lastError) => {
+  ])('a message is rejected with the number of its attempts: %i', async (maxAttempts, lastError) => {
     const parts = rig();
     const fail = leased(ThingHappened, async () => {
       throw new Error('never');
@@ -60,7 +60,7 @@ describe('a leased handler', () => {
     expect(inboxRow(parts, event)?.lastError).toBe(lastError);
   });
 
-  test('that throws AlreadyProcessed is processed; a downstream 409 or 422 is a failure like others', async () => {
+  test('a message whose handler throws AlreadyProcessed is processed; a downstream 409 or 422 is a failure', async () => {
     const parts = rig();
     const one = send(parts, { data: { n: 1 } });
     const two = send(parts, { data: { n: 2 } });
@@ -76,7 +76,7 @@ describe('a leased handler', () => {
   });
 
   test.each([[null], [undefined], ['a text'], [{ message: 7 }]])(
-    'that throws %j fails alone',
+    'a message whose handler throws %j fails alone',
     async (thrown) => {
       for (const kind of [leased, transactional]) {
         const parts = rig();

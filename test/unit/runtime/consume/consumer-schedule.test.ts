@@ -86,7 +86,7 @@ describe('a delay', () => {
     expect(retryDelayMs(1, { retryFirstMs: 60_000, retryLongestMs: 10_000 }, 0)).toBe(10_000);
   });
 
-  test('of zero stays zero after the most attempts', () => {
+  test('a delay of zero stays zero after the most attempts', () => {
     expect(retryDelayMs(1_000, { retryFirstMs: 0, retryLongestMs: 900_000 }, 1)).toBe(0);
   });
 

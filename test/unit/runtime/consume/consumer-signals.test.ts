@@ -45,7 +45,7 @@ const failsUntil = (attempt: number) =>
 const happened = (n: number) => ThingHappened.create({ aggregateId: 'thing-2', data: { n } });
 
 describe('the events that a consumer writes are counted as committed', () => {
-  test('by a leased handler, once, after its commit', async () => {
+  test('a leased handler counts its events as committed once, after its commit', async () => {
     const { deliver, telemetry } = rig(
       leased(ThingHappened, async (_event, ctx) => {
         await ctx.commit({ events: [happened(1), happened(2)] });
@@ -56,7 +56,7 @@ describe('the events that a consumer writes are counted as committed', () => {
     expect(telemetry.counted('EventsCommitted')).toBe(2);
   });
 
-  test('by a transactional handler, once, however often it is delivered', async () => {
+  test('a transactional handler counts its events as committed once, however often it is delivered', async () => {
     const { deliver, telemetry, queue } = rig(
       transactional(ThingHappened, async () => ({ events: [happened(1)] })),
     );

@@ -34,7 +34,7 @@ describe('an effect', () => {
     expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED', attempts: 1 });
   });
 
-  test('that cannot be stored is given up before its function ends, and counts no attempt', async () => {
+  test('storing an effect ends before its function does, and counts no attempt', async () => {
     const parts = rig();
     const event = send(parts);
     let tries = 0;
@@ -54,7 +54,7 @@ describe('an effect', () => {
     expect(storedEffect(parts, event)).toMatchObject({ status: 'IN_PROGRESS' });
   });
 
-  test('that an earlier attempt completed is refused a second time in the same run, as in the first attempt', async () => {
+  test('an effect that an earlier attempt completed is refused a second time in the same run', async () => {
     const parts = rig();
     const event = send(parts);
     await leaveEffect(parts, event, { status: 'COMPLETED', result: '"charged"' });
@@ -68,7 +68,7 @@ describe('an effect', () => {
     expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
   });
 
-  test('that the claim finds completed costs no write', async () => {
+  test('an effect that the claim finds completed costs no write', async () => {
     const parts = rig();
     const event = send(parts);
     await leaveEffect(parts, event, { status: 'COMPLETED', result: '"charged"' });
@@ -83,7 +83,7 @@ describe('an effect', () => {
     expect(written.filter((update) => update.includes('effects.'))).toEqual([]);
   });
 
-  test('that was completed after the claim does not run, and returns its stored result', async () => {
+  test('an effect that was completed after the claim does not run, and returns its stored result', async () => {
     const parts = rig();
     const event = send(parts);
     const charge = vi.fn(async () => 'charged again');
@@ -96,7 +96,7 @@ describe('an effect', () => {
     expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED', result: '"charged"' });
   });
 
-  test('that returned nothing returns undefined on a retry, too', async () => {
+  test('an effect that returned nothing returns undefined on a retry', async () => {
     const parts = rig();
     send(parts);
     const results: unknown[] = [];
@@ -161,7 +161,7 @@ describe('an effect', () => {
     expect(storedEffect(parts, event)).toEqual(theirs);
   });
 
-  test('that ends after TTL has deleted the row of its message does not bring the row back', async () => {
+  test("an effect that ends after TTL has deleted its message's row does not create the row again", async () => {
     const parts = rig();
     const event = send(parts);
     const codes: unknown[] = [];

@@ -39,7 +39,7 @@ describe('a message', () => {
     expect(visibleAt[0]).toBeLessThan(endsBy + 3_000);
   });
 
-  test('that was rejected becomes visible again at once until it is a dead letter', async () => {
+  test('a rejected message becomes visible again at once until it is a dead letter', async () => {
     const parts = rig();
     const handler = leased(ThingHappened, async () => {
       throw new PoisonMessage('not like this');
@@ -72,7 +72,7 @@ describe('a message', () => {
 describe('when the time of its function is up, a handler', () => {
   const START_TO_STOP_MS = 29_000; // of 30 s, the last of which is for the response
 
-  test('that commits without an answer and still runs keeps its lease until its function is stopped', async () => {
+  test('a handler with an unanswered commit keeps its lease until its function is stopped', async () => {
     const parts = rig();
     const event = send(parts);
     const transact = () =>
@@ -116,7 +116,7 @@ describe('when the time of its function is up, a handler', () => {
     expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSING', outOfTime: true });
   });
 
-  test('and that goes on has no time left, and may neither start an effect nor commit', async () => {
+  test('a handler that continues has no time left and can neither start an effect nor commit', async () => {
     const parts = rig();
     send(parts);
     const charge = vi.fn();
@@ -136,7 +136,7 @@ describe('when the time of its function is up, a handler', () => {
   test.each([
     ['is awaited by its handler, which judges it', async (call: Promise<unknown>) => call.catch(() => {}), 0],
     ['is not awaited, and is logged', async () => {}, 1],
-  ])('and a call fails later that %s', async (_what, look, logged) => {
+  ])('a handler continues while a later call fails that %s', async (_what, look, logged) => {
     const parts = rig();
     send(parts);
     const transact = async () => {

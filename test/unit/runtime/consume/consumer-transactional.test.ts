@@ -31,7 +31,7 @@ describe('a transactional handler', () => {
     expect(JSON.parse(parts.rows()[0]?.envelope ?? '')).toMatchObject({ causationId: event.eventId });
   });
 
-  test('that is delivered twice at once writes once', async () => {
+  test('a message that is delivered twice at once is written once', async () => {
     const parts = rig();
     const count = {
       Update: {
@@ -69,20 +69,23 @@ describe('a transactional handler', () => {
   test.each([
     ['nothing', undefined, 'returned undefined'],
     ['a list of writes', [domainRow], 'returned a list'],
-  ])('that returns %s fails with an error that names the allowed results', async (_what, returned, part) => {
-    const parts = rig();
-    const { deliver } = consumer(parts, [transactional(ThingHappened, async () => returned as never)]);
-    const event = send(parts);
-    await deliver();
-    await parts.clock.advance(3_000);
-    await deliver();
-    expect(inboxRow(parts, event)).toMatchObject({
-      status: 'FAILED',
-      lastError: expect.stringMatching(`${part}; it must return { writes, events }, or {}`),
-    });
-  });
+  ])(
+    'a handler that returns %s fails with an error that names the allowed results',
+    async (_what, returned, part) => {
+      const parts = rig();
+      const { deliver } = consumer(parts, [transactional(ThingHappened, async () => returned as never)]);
+      const event = send(parts);
+      await deliver();
+      await parts.clock.advance(3_000);
+      await deliver();
+      expect(inboxRow(parts, event)).toMatchObject({
+        status: 'FAILED',
+        lastError: expect.stringMatching(`${part}; it must return { writes, events }, or {}`),
+      });
+    },
+  );
 
-  test('that fails writes no row at its first receive; then it is claimed, and its attempts are counted', async () => {
+  test('a message that fails has no row at its first receive; later it is claimed and its attempts are counted', async () => {
     const parts = rig();
     const handle = vi.fn(async () => {
       throw new Error('table is gone');
@@ -121,7 +124,7 @@ describe('a transactional handler', () => {
     expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
   });
 
-  test('that kills its process does not take its batch along', async () => {
+  test('a handler that kills its process affects no other message of its batch', async () => {
     const parts = rig({ maxReceiveCount: 40 });
     const killer = send(parts, { aggregateId: 'killer' });
     const siblings = Array.from({ length: 9 }, (_, n) => send(parts, { aggregateId: `sibling-${n}` }));
@@ -138,7 +141,7 @@ describe('a transactional handler', () => {
     expect(parts.queue.deadLetters()).toHaveLength(1);
   });
 
-  test('that fills its transaction is processed also after a redrive, which takes one action more', async () => {
+  test('a handler that fills its transaction is processed after a redrive, which needs one action more', async () => {
     const parts = rig();
     let fixed = false;
     const writes = Array.from({ length: 98 }, (_, n) => ({ Put: { Item: { PK: `W#${n}`, SK: 'W' } } }));
@@ -188,7 +191,7 @@ describe('a transactional handler', () => {
     expect(parts.memory.item({ PK: 'THING#1', SK: 'THING' })).toBeDefined();
   });
 
-  test('that returns nothing fails with a clear error', async () => {
+  test('a handler that returns nothing fails with a clear error', async () => {
     const parts = rig();
     send(parts);
     await consumer(parts, [transactional(ThingHappened, (async () => undefined) as never)]).deliver();

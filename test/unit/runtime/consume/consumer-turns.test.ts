@@ -67,7 +67,7 @@ describe('after a process died once', () => {
 });
 
 describe('a message that ran out of time', () => {
-  test('because its neighbours used it up runs at once the next time, then alone, and is processed', async () => {
+  test('a message whose neighbors used up the time runs first the next time, then alone, and is processed', async () => {
     const parts = rig({ maxReceiveCount: MAX_RECEIVE_COUNT });
     // One processor for all of a batch: ten handlers of 5 s of work need 50 s, and the function has 30.
     let running = 0;
@@ -134,7 +134,7 @@ describe('a message that ran out of time', () => {
     expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
   });
 
-  test('and whose handler obeys its signal is counted by the same rule: not unless it ran alone', async () => {
+  test('a message whose handler obeys its signal is counted only if it ran alone', async () => {
     const parts = rig({ maxReceiveCount: MAX_RECEIVE_COUNT });
     const attempts: number[] = [];
     const event = send(parts);
@@ -159,7 +159,7 @@ describe('a message that ran out of time', () => {
 });
 
 describe('a message that kills its process', () => {
-  test('runs alone from its third claim on: only then it counts, and it takes nobody along', async () => {
+  test('a message that kills its process runs alone from its third claim on, is counted only then, and affects no other message', async () => {
     const parts = rig({ maxReceiveCount: MAX_RECEIVE_COUNT });
     const killer = send(parts, { aggregateId: 'killer' });
     const others: ReturnType<typeof send>[] = [];

@@ -145,7 +145,7 @@ describe('the id', () => {
     expect(read(bridged(charge, { id: 'evt_1' }), charge)).toMatchObject({ foreignId: 'evt_1' });
   });
 
-  test.each([7, '', null])('of EventBridge is a text that is not empty, not %j', (id) => {
+  test.each([7, '', null])('the id of EventBridge is a text that is not empty, not %j', (id) => {
     expect(() => read(bridged(plain, {}, { id }), plain)).toThrowError(
       expect.objectContaining({ code: 'BAD_FOREIGN_ID' }),
     );
@@ -240,7 +240,7 @@ describe('the time', () => {
     );
   });
 
-  test('of its field takes precedence over that of EventBridge', () => {
+  test('the time of its field takes precedence over that of EventBridge', () => {
     expect(read(bridged(timed, { id: 1, at: 0 }), timed)).toMatchObject({ occurredAt: 0 });
   });
 

@@ -146,16 +146,19 @@ describe('a message that may not be claimed', () => {
     ['has an unknown status', { status: 'unreadable' }, 1, 60, 'UNREADABLE_ROW', 'TableFailures'],
     ['is held by another worker', leased, 1, 11, 'LEASED', 'MessagesLeased'],
     ['is still held by another worker', leased, 2, 61, 'LEASED', 'MessagesLeased'],
-  ])('because it %s becomes visible again: %j', async (_why, refusal, receives, after, expected, metric) => {
-    const { received, telemetry } = receive(receives);
-    const outcome = await refused(received, refusal);
-    expect(seconds(outcome)).toBe(after);
-    expect(code(outcome)).toBe(expected);
-    for (const one of ['TableFailures', 'MessagesLeased', 'MessagesDuplicate'] as const)
-      expect(telemetry.counted(one)).toBe(one === metric ? 1 : 0);
-  });
+  ])(
+    'a message that may not be claimed because it %s becomes visible again: %j',
+    async (_why, refusal, receives, after, expected, metric) => {
+      const { received, telemetry } = receive(receives);
+      const outcome = await refused(received, refusal);
+      expect(seconds(outcome)).toBe(after);
+      expect(code(outcome)).toBe(expected);
+      for (const one of ['TableFailures', 'MessagesLeased', 'MessagesDuplicate'] as const)
+        expect(telemetry.counted(one)).toBe(one === metric ? 1 : 0);
+    },
+  );
 
-  test('because it was processed is done, and counts as a duplicate', async () => {
+  test('a processed message is done and counts as a duplicate', async () => {
     const { received, telemetry, span } = receive();
     await expect(refused(received, { status: 'processed', result: undefined })).resolves.toEqual({
       kind: 'done',
@@ -201,7 +204,7 @@ describe('poison without a claim', () => {
     expect(hint).toBeUndefined();
   });
 
-  test('that was processed meanwhile is a duplicate', async () => {
+  test('an unreadable message that was processed meanwhile is a duplicate', async () => {
     const { outcome, telemetry } = await failed(2, { schema: 1, status: 'PROCESSED', fence: 'theirs' });
     expect(outcome).toEqual({ kind: 'done' });
     expect(telemetry.counted('MessagesRejected')).toBe(0);

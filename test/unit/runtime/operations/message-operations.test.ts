@@ -199,7 +199,7 @@ describe('to resolve a message', () => {
     ],
     ['a newer schema', { status: 'FAILED', schema: 2 }, 'its "schema" is 2', 'unreadable'],
   ])(
-    'of a row with %s changes nothing; only by force, and never a newer row',
+    'resolving a row with %s changes nothing without force, and never a newer row',
     async (_what, change, problem, forced) => {
       const { put, row, resolve, discard } = await message(async () => {});
       await put(change as object);
@@ -242,7 +242,7 @@ describe('to resolve a message', () => {
     expect(parts.row()).not.toHaveProperty('resolvedBy');
   });
 
-  test('by force takes it from the worker that holds it, which can then write nothing', async () => {
+  test('resolving by force takes the message from its worker, which can then write nothing', async () => {
     let verdict: unknown;
     const parts: Awaited<ReturnType<typeof message>> = await message(async () => {
       verdict = await parts.resolve(true);
@@ -294,7 +294,7 @@ describe('to discard a message', () => {
     expect(parts.row()).not.toHaveProperty('discardedBy');
   });
 
-  test('and then to resolve it leaves it discarded', async () => {
+  test('resolving a discarded message leaves it discarded', async () => {
     const { discard, resolve, row } = await message(async () => {});
     expect(await discard()).toEqual({ status: 'discarded' });
     expect(await resolve(true)).toEqual({ status: 'discarded' });

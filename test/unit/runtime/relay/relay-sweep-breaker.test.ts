@@ -40,7 +40,7 @@ async function commitBanned(parts: Parts): Promise<void> {
   for (const n of [1, 2, 3, 4]) await commitTo(parts, 1, `banned-${n}`, 30);
 }
 
-test('of a service without permission only one group is claimed, and its unsent rows are released at once', async () => {
+test('the sweep claims one group of a service without permission, and releases its unsent rows at once', async () => {
   const parts = rigWithBanned();
   await commitTo(parts, 0, 'banned', 250);
   await parts.clock.advance(2 * MINUTE_MS);

@@ -86,30 +86,33 @@ test('a service that may no longer publish does not delay the others', async () 
   expect(parts.rows().filter((row) => row.source === 'banned' && row.status !== 'PENDING')).toEqual([]);
 });
 
-test.each([1, 10])('nor on a bus that takes its time, with %i times as much in front', async (times) => {
-  const parts = rig({
-    bus: {
-      failEntry: (entry) =>
-        entry.source === 'banned' ? { code: 'NotAuthorizedForSourceException', message: 'no' } : undefined,
-    },
-  });
-  const bus = {
-    ...parts.bus,
-    put: async (...args: Parameters<typeof parts.bus.put>) => {
-      await parts.clock.sleep(50);
-      return parts.bus.put(...args);
-    },
-  };
-  for (let n = 0; n < 4 * times; n += 1) {
-    await parts.outbox.commit({
-      events: Array.from({ length: 50 }, (_, i) => parts.happenedOf('banned', i)),
+test.each([1, 10])(
+  'the sweep delays no neighbor on a slow bus, with %i times as much in front',
+  async (times) => {
+    const parts = rig({
+      bus: {
+        failEntry: (entry) =>
+          entry.source === 'banned' ? { code: 'NotAuthorizedForSourceException', message: 'no' } : undefined,
+      },
     });
-  }
-  await parts.clock.advance(MINUTE_MS);
-  await parts.outbox.commit({ events: [1, 2, 3, 4, 5].map(parts.happened) });
-  await parts.clock.advance(2 * MINUTE_MS);
-  await expect(sweeper({ ...parts, bus }).pass()).resolves.toMatchObject({ published: 5, complete: true });
-});
+    const bus = {
+      ...parts.bus,
+      put: async (...args: Parameters<typeof parts.bus.put>) => {
+        await parts.clock.sleep(50);
+        return parts.bus.put(...args);
+      },
+    };
+    for (let n = 0; n < 4 * times; n += 1) {
+      await parts.outbox.commit({
+        events: Array.from({ length: 50 }, (_, i) => parts.happenedOf('banned', i)),
+      });
+    }
+    await parts.clock.advance(MINUTE_MS);
+    await parts.outbox.commit({ events: [1, 2, 3, 4, 5].map(parts.happened) });
+    await parts.clock.advance(2 * MINUTE_MS);
+    await expect(sweeper({ ...parts, bus }).pass()).resolves.toMatchObject({ published: 5, complete: true });
+  },
+);
 
 test('one event with which every call fails does not block its neighbours permanently', async () => {
   const parts = rig({

@@ -118,7 +118,7 @@ test('a copy of a row in another partition is reported and not published', async
   expect(parts.publishedIds()).toHaveLength(1);
 });
 
-test('the report says for how long a row has been nobody’s: not while it is held, nor once it was served', async () => {
+test('the report says for how long a row has been without an owner: not while it is held, nor once it was served', async () => {
   let tableDown = false;
   let busDown = true;
   const parts = rig({

@@ -78,7 +78,7 @@ describe.each(CLIENTS)('a transaction through a client with %s', (_settings, set
     ['a time-out', TIMEOUT, { name: 'TimeoutError' }],
     ['a lost connection', RESET, { code: 'ECONNRESET' }],
   ])(
-    'that commits behind %s and is refused when it is sent again is not reported as cancelled',
+    'a transaction that commits behind %s and is refused when it is sent again is not reported as cancelled',
     async (_failure, answer, error) => {
       const { withRetry, requests } = transacting(settings, [answer, REFUSED]);
       await expect(withRetry()).rejects.toMatchObject(error);
@@ -87,7 +87,7 @@ describe.each(CLIENTS)('a transaction through a client with %s', (_settings, set
     },
   );
 
-  it('that was only refused is reported as cancelled', async () => {
+  it('a transaction that was only refused is reported as cancelled', async () => {
     const { withRetry, requests } = transacting(settings, [REFUSED]);
     await expect(withRetry()).rejects.toMatchObject({ code: 'TRANSACTION_CANCELLED' });
     expect(requests).toHaveLength(1);

@@ -53,18 +53,21 @@ describe('a claim of a message that must run alone', () => {
   test.each([
     ['failed', { ...FAILED, unfinished: 2 }],
     ['was left', { ...DEAD, unfinished: 1 }],
-  ])('and that %s is refused in company, and changes nothing', async (_what, row) => {
-    const { claim, row: stored } = await inboxWith(row);
-    const before = stored();
-    await expect(claim(AGAIN)).resolves.toEqual({ status: 'suspect' });
-    expect(stored()).toEqual(before);
-  });
+  ])(
+    'a message that must run alone and %s is refused beside others, and changes nothing',
+    async (_what, row) => {
+      const { claim, row: stored } = await inboxWith(row);
+      const before = stored();
+      await expect(claim(AGAIN)).resolves.toEqual({ status: 'suspect' });
+      expect(stored()).toEqual(before);
+    },
+  );
 
   test.each([
     ['failed', { ...FAILED, unfinished: 2 }, { attempt: 4, unfinished: 2 }],
     ['was left', { ...DEAD, unfinished: 1 }, { attempt: 3, unfinished: 2 }],
     ['was left alone', { ...DEAD, unfinished: 2 }, { attempt: 4, unfinished: 3 }],
-  ])('and that %s is granted when it does', async (_what, row, claimed) => {
+  ])('a message that must run alone and %s is granted when it does', async (_what, row, claimed) => {
     const { claim } = await inboxWith(row);
     await expect(claim(ALONE)).resolves.toMatchObject({ status: 'claimed', claim: claimed });
   });
@@ -72,10 +75,13 @@ describe('a claim of a message that must run alone', () => {
   test.each([
     ['failed', { ...FAILED, unfinished: 2 }, { attempt: 1, unfinished: 0 }],
     ['was left', { ...DEAD, unfinished: 4 }, { attempt: 1, unfinished: 1 }],
-  ])('and that %s is granted at its first receive, and counted anew', async (_what, row, claimed) => {
-    const { claim } = await inboxWith(row);
-    await expect(claim(FIRST)).resolves.toMatchObject({ status: 'claimed', claim: claimed });
-  });
+  ])(
+    'a message that must run alone and %s is granted at its first receive, and counted from zero',
+    async (_what, row, claimed) => {
+      const { claim } = await inboxWith(row);
+      await expect(claim(FIRST)).resolves.toMatchObject({ status: 'claimed', claim: claimed });
+    },
+  );
 
   test.each([
     ['failed', { ...FAILED, unfinished: 1 }, { attempt: 4, unfinished: 1 }],
@@ -136,19 +142,22 @@ describe('a takeover', () => {
       { ...DEAD, fence: 'another' },
       'leased',
     ],
-  ])('of a message that was %s in the meantime is refused', async (_what, before, meanwhile, status) => {
-    let tries = 0;
-    const { claim, put, row } = await inboxWith(before, (table) => ({
-      ...table,
-      write: async (wanted) => {
-        if (wanted.Update?.UpdateExpression?.includes('claimedAt')) tries += 1;
-        if (tries === 2) await put(meanwhile);
-        return table.write(wanted);
-      },
-    }));
-    await expect(claim(AGAIN)).resolves.toMatchObject({ status });
-    expect(row()).toMatchObject(meanwhile);
-  });
+  ])(
+    'a takeover of a message that was %s in the meantime is refused',
+    async (_what, before, meanwhile, status) => {
+      let tries = 0;
+      const { claim, put, row } = await inboxWith(before, (table) => ({
+        ...table,
+        write: async (wanted) => {
+          if (wanted.Update?.UpdateExpression?.includes('claimedAt')) tries += 1;
+          if (tries === 2) await put(meanwhile);
+          return table.write(wanted);
+        },
+      }));
+      await expect(claim(AGAIN)).resolves.toMatchObject({ status });
+      expect(row()).toMatchObject(meanwhile);
+    },
+  );
 
   test('whose answer was lost is recognised', async () => {
     const { claim } = await inboxWith(DEAD, (table) => ({

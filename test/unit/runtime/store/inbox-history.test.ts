@@ -235,7 +235,7 @@ describe('at the end of its retention, a repeat', () => {
   };
   const applied = ({ memory }: Parts) => memory.item(addOne.Update.Key)?.n;
 
-  test('that is received in time finds its row after a slow handler', async () => {
+  test('a repeat that is received in time finds its row after a slow handler', async () => {
     const parts = rig();
     const functionMs = 5 * 60_000;
     let workMs = 0;
@@ -362,7 +362,7 @@ describe('the history of an inbox', () => {
     expect(fresh.handle).toHaveBeenCalledTimes(1);
   });
 
-  test('that cannot be read lets no message run, and the next one reads it', async () => {
+  test('a history that cannot be read lets no message run, and the next message reads it', async () => {
     const parts = rig();
     const event = envelope(parts);
     let down = true;

@@ -71,7 +71,7 @@ describe('a claim that ends', () => {
     [2, 4],
     [5, 4],
   ])(
-    'because its time was up, after %i without a result, is one more, and counts only if it had to run alone',
+    'a claim that ran out of time after %i without a result is one more, and counts only if it had to run alone',
     async (unfinished, attempts) => {
       const { inbox, claim, row } = await claimed(unfinished);
       await cutOffMessage(inbox, claim, new Error('the time is up'), 7);

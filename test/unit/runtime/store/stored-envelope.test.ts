@@ -45,13 +45,16 @@ describe('an envelope', () => {
     expect(envelopeJson({ ...stored })).toEqual({ json });
   });
 
-  test.each([0, 800, 900, 2_000, 50_000])('of %i more bytes is read as it was written', (bytes) => {
-    const json = JSON.stringify({ text: 'ä€😀'.repeat(bytes / 9), noise: noise(bytes + 10) });
-    const stored = storedEnvelope(json, row);
-    expect(envelopeJson({ ...stored })).toEqual({ json });
-    const inImage = JSON.parse(JSON.stringify({ ...stored, envelope: base64(stored.envelope) }));
-    expect(envelopeJson(inImage)).toEqual({ json });
-  });
+  test.each([0, 800, 900, 2_000, 50_000])(
+    'an envelope of %i more bytes is read as it was written',
+    (bytes) => {
+      const json = JSON.stringify({ text: 'ä€😀'.repeat(bytes / 9), noise: noise(bytes + 10) });
+      const stored = storedEnvelope(json, row);
+      expect(envelopeJson({ ...stored })).toEqual({ json });
+      const inImage = JSON.parse(JSON.stringify({ ...stored, envelope: base64(stored.envelope) }));
+      expect(envelopeJson(inImage)).toEqual({ json });
+    },
+  );
 });
 
 describe('a row whose envelope cannot be read', () => {

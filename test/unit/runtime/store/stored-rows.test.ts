@@ -48,7 +48,7 @@ describe('a stored row', () => {
     [{ status: 'REJECTED', lastError: null }, 'its "lastError" is not a string'],
     [{ status: 'REJECTED', rejectedIds: ['a'] }, 'its "rejectedIds" is not a set of strings'],
     [{ status: 'PROCESSING', outOfTime: 'yes' }, 'its "outOfTime" is not true or false'],
-  ])('of an inbox that is %j cannot be read, and the reason is named', (row, problem) => {
+  ])('an inbox row that is %j cannot be read, and the reason is named', (row, problem) => {
     expect(readInboxRow({ ...key, ...row })).toEqual({ ...key, unreadable: problem });
   });
 
@@ -65,11 +65,11 @@ describe('a stored row', () => {
       expect.stringMatching(/^its "envelope" cannot be inflated/),
     ],
     [{ envelope: deflateRawSync('{}') }, expect.stringContaining('its "envelope" is not')],
-  ])('of an outbox that is %j cannot be read, and the reason is named', (row, problem) => {
+  ])('an outbox row that is %j cannot be read, and the reason is named', (row, problem) => {
     expect(readOutboxRow({ ...pending, ...row })).toMatchObject({ unreadable: problem });
   });
 
-  test('of an outbox is read with its envelope as text, however that is stored', () => {
+  test('an outbox row is read with its envelope as text, however that is stored', () => {
     const envelope = JSON.stringify({ note: 'ä😀'.repeat(9) });
     const compressed = { ...pending, envelope: deflateRawSync(envelope), encoding: 'deflate-raw' };
     expect(readOutboxRow(compressed)).toEqual({ ...pending, envelope });
@@ -91,7 +91,7 @@ describe('a stored row', () => {
     expect(row).not.toHaveProperty('unreadable');
   });
 
-  test('that does not exist is not one that cannot be read', () => {
+  test('a missing row is not an unreadable one', () => {
     expect(readInboxRow(undefined)).toBeUndefined();
     expect(isUnreadable(undefined)).toBe(false);
   });
@@ -156,7 +156,7 @@ describe('an inbox row means', () => {
     [false, { status: 'PROCESSING', claimedAt: NOW }],
     [true, { status: 'PROCESSING' }],
     [false, { status: 'PROCESSED' }],
-  ])('that its message is overdue, %s: %j', (overdue, stored) => {
+  ])('a message is overdue, %s: %j', (overdue, stored) => {
     const row = readable(readInboxRow({ ...key, ...stored }));
     expect(row && isOverdue(row, NOW)).toBe(overdue);
   });

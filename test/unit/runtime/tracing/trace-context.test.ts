@@ -26,7 +26,7 @@ describe('a traceparent', () => {
     ['is cut', traceparent.slice(0, -1)],
     ['goes on', `${traceparent}-extra`],
     ['ends with a line break', `${traceparent}\n`],
-  ])('that %s is dropped', (_, value) => {
+  ])('a traceparent that %s is dropped', (_, value) => {
     expect(traceContextOf({ traceparent: value, tracestate: 'a=1' })).toBeUndefined();
   });
 });
@@ -50,7 +50,7 @@ describe('a tracestate', () => {
     ['has control characters', 'a=1\u0007'],
     ['has line breaks between its members', 'a=1,\r\nb=2'],
     ['has 33 members', Array.from({ length: 33 }, (_, i) => `k${i}=1`).join(',')],
-  ])('that %s is dropped, and its traceparent kept', (_, value) => {
+  ])('a tracestate that %s is dropped, and its traceparent kept', (_, value) => {
     expect(traceContextOf({ traceparent, tracestate: value })).toEqual({ traceparent });
   });
 });

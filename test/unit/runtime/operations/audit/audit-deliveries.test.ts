@@ -102,7 +102,7 @@ describe('the deliveries of a consumer', () => {
     });
   });
 
-  test('of an event that may still arrive count only where it has missed an SLO', async () => {
+  test('deliveries that may still arrive count only where they have missed an SLO', async () => {
     const rig = watched();
     await rig.event(TWO_HOURS);
     await rig.event(SLO.latencyMs);
@@ -134,7 +134,7 @@ describe('the deliveries of a consumer', () => {
     });
   });
 
-  test('of an event that is not published count as missed where there is an SLO, unless it was discarded', async () => {
+  test('deliveries of an unpublished event count as missed where there is an SLO, unless it was discarded', async () => {
     const rig = watched();
     for (const status of ['PENDING', 'DEAD', 'DISCARDED'] as const) await rig.event(TWO_HOURS, { status });
     await rig.event(SLO.latencyMs, { status: 'PENDING' });
@@ -173,7 +173,7 @@ describe('the error budget of a consumer', () => {
     [1_000, 99.9, 1],
     [99, 99, 0],
     [7_000, 99.7, 21],
-  ])('of %i events at %d %% allows %i to miss it', (published, percentile, allowed) => {
+  ])('an error budget of %i events at %d %% allows %i to miss it', (published, percentile, allowed) => {
     const directory = {
       ...watched().directory,
       consumers: [consumerEntry('payments', { slo: { ...SLO, percentile } })],

@@ -6,7 +6,7 @@ import { auditRig, consumerEntry, MINUTE_MS, SHARDS } from './audit-rig.ts';
 const LONG_AGO = 20 * MINUTE_MS;
 
 describe('the audit accounts for every published event at every consumer', () => {
-  test('by what its inbox row says', async () => {
+  test('the audit accounts for an event by what its inbox row says', async () => {
     const rig = auditRig([consumerEntry('payments')]);
     for (const status of ['PROCESSED', 'PROCESSING', 'FAILED', 'REJECTED', 'DISCARDED'] as const) {
       const { eventId } = await rig.event(LONG_AGO);
@@ -30,7 +30,7 @@ describe('the audit accounts for every published event at every consumer', () =>
     });
   });
 
-  test('and expects nothing of events that were not published, or that a consumer need not see', async () => {
+  test('the audit expects no delivery of events that were not published, or that a consumer does not subscribe to', async () => {
     const rig = auditRig();
     await rig.event(LONG_AGO, { status: 'PENDING' });
     await rig.event(LONG_AGO, { status: 'DEAD' });
@@ -49,7 +49,7 @@ describe('the audit accounts for every published event at every consumer', () =>
     expect(report.consumers).toMatchObject({ payments: { expected: 0 }, inventory: { expected: 0 } });
   });
 
-  test('and of a filtered event only where the filter matches, also before it is published', async () => {
+  test('the audit expects a filtered event only where the filter matches, also before it is published', async () => {
     const filter = { country: ['CH'] };
     const events = [{ source: 'orders', type: 'OrderPlaced', filter }];
     const slo = { latencyMs: 1_000, percentile: 99 };
