@@ -10,7 +10,7 @@ import { reachedFiles } from './reached-files.ts';
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const DIST = join(ROOT, 'dist');
 const CJS = join(DIST, 'cjs');
-/** Where tsc writes the declarations, before they are copied. */
+/** The folder to which tsc writes the declarations, before they are copied. */
 const TYPES = join(DIST, 'types');
 
 /** The entries of package.json's `exports`, by their paths in `dist` without an extension. */

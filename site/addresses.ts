@@ -44,7 +44,7 @@ export const REWRITES: Readonly<Record<string, string>> = {
   'docs/:path*': ':path*',
 };
 
-/** Where links lead that leave the site. */
+/** The target of links that leave the site. */
 export interface Repository {
   /** Such as `https://github.com/cdk-mailroom/cdk-mailroom`. */
   readonly url: string;

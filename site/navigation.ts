@@ -62,7 +62,7 @@ export const NAV: DefaultTheme.NavItem[] = [
   { text: 'Decisions', link: '/adr/' },
 ];
 
-/** What the home page shows above the README. */
+/** The part of the home page above the README. */
 export const HOME = {
   layout: 'home',
   hero: {

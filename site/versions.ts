@@ -2,7 +2,7 @@
 export interface SiteVersion {
   /** `0.1.0`, or `next`. */
   readonly version: string;
-  /** Where it is on the server, with `/` at both ends. */
+  /** Its path on the server, with `/` at both ends. */
   readonly base: string;
 }
 

@@ -1,7 +1,7 @@
 /** Hours in the month that AWS's monthly prices are divided by. */
 const HOURS_A_MONTH = 730;
 
-/** What is paid for by the hour: the number of things, and each one's price a month in USD (us-east-1, list prices without free tiers). */
+/** Resources that are paid for by the hour: their number, and each one's price a month in USD (us-east-1, list prices without free tiers). */
 export const BY_THE_HOUR: Readonly<
   Record<'keys' | 'alarms' | 'compositeAlarms' | 'dashboards' | 'metrics', HourlyPrice>
 > = {

@@ -10,7 +10,7 @@ export interface VerifyResult {
   readonly check: string;
   readonly outcome: VerifyOutcome;
   readonly seconds: number;
-  /** What was seen, or why it failed or cannot be shown. */
+  /** The observation, or the reason why it failed or cannot be shown. */
   readonly detail: string;
 }
 
@@ -95,7 +95,7 @@ export function printVerifyReceipt(receipt: VerifyReceipt, target: VerifyTarget)
   ].join('\n');
 }
 
-/** How to destroy what is left of a run. */
+/** The text that says how to destroy the remains of a run. */
 export function leftText(target: VerifyTarget, name: string): string {
   if (target.ends) return 'Not everything was destroyed. The rest ends with the local engine.';
   return `Not everything was destroyed. To try again:\n  ${destroyCommand(target, name)}`;

@@ -4,7 +4,7 @@ import { MailroomError } from '../lambdas/runtime/errors.ts';
 /** Letters and digits that are not mistaken for one another. */
 const LETTERS = 'abcdefghjkmnpqrstuvwxyz23456789';
 
-/** The number of random letters: 31^8 names, so no run meets the stacks of another one. */
+/** The number of random characters: 31^8 names, so no run meets the stacks of another one. */
 const RANDOM_LETTERS = 8;
 
 /** The only names that are ever deployed or destroyed. */

@@ -18,7 +18,7 @@ export const ENTRIES = {
 export interface ApiReport {
   /** Every exported declaration, as its users see it. */
   readonly text: string;
-  /** What is wrong with the surface, such as a type that can be met but not named. */
+  /** The problems of the surface, such as a type that can be met but not named. */
   readonly problems: readonly string[];
 }
 

@@ -3,11 +3,11 @@ import { escaped, type Words, wordsOf } from './tsdoc.ts';
 
 /** An entry of the package. */
 export interface Entry {
-  /** What is imported: `cdk-mailroom/runtime`. */
+  /** The import specifier, e.g. `cdk-mailroom/runtime`. */
   readonly specifier: string;
   /** The page's file, without `.md`. */
   readonly page: string;
-  /** What it is for: a sentence. */
+  /** Its purpose, a sentence. */
   readonly purpose: string;
   readonly declarations: readonly ApiDeclaration[];
 }

@@ -3,7 +3,7 @@
 export const ACTS = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}]/u;
 
 /** What {@link hostile} would have a terminal show as lines of the command's own. */
-export const FORGED = 'every event is processed by everybody';
+export const FORGED = 'every event is processed by all';
 
 /**
  * A text that attacks the terminal of whoever reads it: it sets the title and the clipboard (OSC), moves the cursor, colours,

@@ -9,7 +9,7 @@ import { ACTS, FORGED, hostile } from './hostile-text.ts';
 
 vi.setConfig({ testTimeout: 300_000 });
 
-/** Where nobody else looks. */
+/** A region of its own. */
 const REGION = 'ap-south-1';
 const MINUTE_MS = 60_000;
 

@@ -13,7 +13,7 @@ export interface DeadLetter {
   /** SQS's id: it is the same as in the queue that SQS moved it from. */
   readonly messageId: string;
   readonly eventId: string;
-  /** The queue that SQS moved it from, its ARN; empty when somebody sent it here. */
+  /** The queue that SQS moved it from, its ARN; empty if it was sent here directly. */
   readonly movedFrom: string;
 }
 

@@ -67,7 +67,7 @@ export interface FaultProxyDeps {
 }
 
 /**
- * A connection to the engine that was idle for so long is not used again. The engine closes idle ones after 75 s, and
+ * A connection to the engine that was idle for this long is not used again. The engine closes idle ones after 75 s, and
  * a call that goes out in that moment is reset.
  */
 const IDLE_MAX_MS = 30_000;

@@ -72,7 +72,7 @@ export function answerWhen(mayCome: () => boolean): Act {
   };
 }
 
-/** Keeps the call back like that, and lets the engine do it then: also when its caller has given up. */
+/** Keeps the call back like that, and lets the engine do it then: also when its caller has discarded. */
 export function forwardWhen(mayCome: () => boolean): Act {
   return async (_call, forward) => {
     await waitFor(mayCome);

@@ -8,17 +8,17 @@ import type { OrderSystem } from './order-system.ts';
 export interface NaiveConsumers {
   /** It looks whether it knows the event, charges, and remembers it; with several copies at once. */
   lookThenCharge(copies: number): Promise<Charged>;
-  /** The same, one copy after the other; in between somebody deletes what it remembers. */
+  /** The same, one copy after the other; in between its memory is deleted. */
   lookThenChargeForgotten(): Promise<Charged>;
-  /** It remembers the event first and charges then; it is ended in between, and the event comes again. */
+  /** It remembers the event first and charges then; it is ended in between, and the event is redelivered. */
   rememberThenCharge(): Promise<Charged>;
-  /** It charges first and remembers then; it is ended in between, and the event comes again. */
+  /** It charges first and remembers then; it is ended in between, and the event is redelivered. */
   chargeThenRemember(): Promise<Charged>;
-  /** It charges one message after the other, and a bad one at the end fails the batch, which comes again and again. */
+  /** It charges one message after the other, and a bad one at the end fails the batch, which is redelivered and again. */
   chargeWholeBatch(goodMessages: number, receives: number): Promise<Charged>;
   /** It reads the stock, subtracts its piece, and writes the rest; for many orders at once. */
   readThenTake(orders: number): Promise<{ readonly taken: number }>;
-  /** It has a lease that nothing keeps up, and completes without a condition; the event comes again when that passed. */
+  /** It has a lease that nothing keeps up, and completes without a condition; the event is redelivered when that passed. */
   leaseThenCharge(): Promise<Charged & { readonly completed: number }>;
 }
 
@@ -139,7 +139,7 @@ export function createNaiveConsumers(deps: {
     },
   };
 
-  /** Takes the lease when nobody holds one. @returns whether it did */
+  /** Takes a free lease. @returns whether it did */
   async function lease(Key: { readonly PK: string; readonly SK: string }): Promise<boolean> {
     const now = Date.now();
     try {

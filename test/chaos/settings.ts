@@ -6,5 +6,5 @@ export interface Settings {
   readonly seed: number;
 }
 
-/** What a run is told when nobody says otherwise. */
+/** The default settings of a run. */
 export const DEFAULT_SETTINGS: Settings = { spikeOrders: 2_000, seed: 1 };

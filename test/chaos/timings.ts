@@ -19,7 +19,7 @@ export const RELAY_TIMINGS = {
   sweepTimeoutS: 60,
 } as const;
 
-/** The same for the four consumers: a message whose worker was killed comes again within a minute. */
+/** The same for the four consumers: a message whose worker was killed is redelivered within a minute. */
 export const CONSUMER_TIMINGS = {
   timeoutS: 60,
   /** Renewed every third of it. */

@@ -58,7 +58,7 @@ const OPENING = retired(
  *
  * @param path - only for the answer
  * @example
- * usesInPage('docs/a.md', 'It is mended.'); // [{ path: 'docs/a.md', line: 1, word: 'mended', instead: 'fix, fixed', … }]
+ * usesInPage('docs/a.md', 'It is fixed.'); // [{ path: 'docs/a.md', line: 1, word: 'fixed', instead: 'fix, fixed', … }]
  */
 export function usesInPage(path: string, markdown: string): RetiredUse[] {
   const code: RetiredUse[] = [];
@@ -92,18 +92,19 @@ export function usesInCode(
     if (!kinds.includes(kind)) return [];
     if (kind === 'string' && !/\S\s+\S/.test(text)) return [];
     const prose = kind === 'string' ? text : text.replaceAll(/`[^`\n]+`|\{@link [^}]*\}/g, blank);
-    return usesIn(path, prose, linesBefore + line, kind === 'doc' ? [...WORDS, OPENING] : WORDS);
+    // Doc comments of tests are no reference.
+    const isReference = kind === 'doc' && !path.startsWith('test/');
+    return usesIn(path, prose, linesBefore + line, isReference ? [...WORDS, OPENING] : WORDS);
   });
 }
 
 /**
- * The retired words in the pages and TypeScript files of the repository that `includes` accepts. Records of decisions are pages of
- * their time and are left out.
+ * The retired words in the pages and TypeScript files of the repository that `includes` accepts.
  *
  * @param includes - is called with each path from the repository's folder
  */
 export function usesInRepository(includes: (path: string) => boolean): RetiredUse[] {
-  const pages = readPages().filter(({ path }) => !path.startsWith('docs/adr/') && includes(path));
+  const pages = readPages().filter(({ path }) => includes(path));
   const sources = CODE_FOLDERS.flatMap((folder) =>
     readdirSync(ROOT + folder, { recursive: true, encoding: 'utf8' }).map((file) => folder + file),
   ).filter((path) => /\.tsx?$/.test(path) && includes(path));
@@ -113,7 +114,20 @@ export function usesInRepository(includes: (path: string) => boolean): RetiredUs
   ];
 }
 
-const CODE_FOLDERS = ['cli/', 'demo/', 'lambdas/', 'lib/', 'site/', 'testing/', 'ui/'];
+const CODE_FOLDERS = [
+  'bench/',
+  'cli/',
+  'demo/',
+  'lambdas/',
+  'lib/',
+  'localstack/',
+  'pack/',
+  'site/',
+  'test/',
+  'testing/',
+  'ui/',
+  'verify/',
+];
 
 function retired({ source }: RegExp, instead: string): RetiredWord {
   return { pattern: new RegExp(source.replaceAll(' ', '\\s+'), 'gi'), instead };

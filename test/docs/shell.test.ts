@@ -18,10 +18,10 @@ test('a line that ends with a backslash goes on in the next', () => {
 
 test('what is quoted is one word, and what the reader puts in is filled', () => {
   const [[, , , , place, , reason] = []] = commandsOf(
-    "npx cdk-mailroom dlq redrive consumer:<name> --reason 'it is mended'",
+    "npx cdk-mailroom dlq redrive consumer:<name> --reason 'it is fixed'",
   );
   expect(place).toMatch(/^consumer:[0-9a-f-]{36}$/);
-  expect(reason).toBe('it is mended');
+  expect(reason).toBe('it is fixed');
   expect(commandsOf('npx cdk-mailroom why <order or event id>')[0]?.[3]).toMatch(/^[0-9a-f-]{36}$/);
 });
 

@@ -47,7 +47,7 @@ export const commitOnly = leased(ThingHappened, async (_event, ctx) => {
   await ctx.commit(ADD_ONE);
 });
 
-/** What it makes of a commit that nobody knows of must not decide about the message. */
+/** What it makes of a commit without an answer must not decide about the message. */
 export const commitAndSwallow = leased(ThingHappened, async (_event, ctx) => {
   await ctx.commit(ADD_ONE).catch((error: Error) => {
     if (error.name !== 'TimeoutError') throw error;

@@ -35,7 +35,7 @@ export interface InboxTamper
 /** The longest that a queue takes to come to rest, in receives. */
 const REST_RECEIVES = 60;
 
-/** What a mended consumer does, and what it did before. */
+/** What a fixed consumer does, and what it did before. */
 interface Release {
   mended: boolean;
 }
@@ -46,7 +46,7 @@ interface Setting {
   readonly world?: Partial<ConsumerWorldOptions>;
   /** How many invocations each worker makes. @default 1 */
   readonly invocations?: number;
-  /** Whether an operator mends the handler and redrives. @default it is right from the beginning */
+  /** Whether an operator fixes the handler and redrives. @default it is right from the beginning */
   readonly mends?: boolean;
   /** What else acts. @param desk - what the operator's command is made of */
   readonly operator?: (world: ConsumerWorld, operator: Actor, desk: OperationDeps) => Promise<void>;
@@ -217,7 +217,7 @@ function scenarioOf(setting: Setting, { budget, actors }: Bounds, tamper: InboxT
       }
       const operator = scheduler.actor('operator');
       const mend = () =>
-        operator.step('mends the handler and redrives', () => {
+        operator.step('fixes the handler and redrives', () => {
           release.mended = true;
           world.queue.redrive();
         });

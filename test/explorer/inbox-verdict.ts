@@ -14,7 +14,7 @@ export function verdict(world: ConsumerWorld, applied: readonly number[]): strin
   );
 }
 
-/** What an operator has settled was not run, and what nobody has settled was. */
+/** What an operator has settled was not run, and everything else was. */
 function decidedOrApplied(
   world: ConsumerWorld,
   times: number,
@@ -24,7 +24,7 @@ function decidedOrApplied(
   const decided = row?.resolvedBy !== undefined || row?.discardedBy !== undefined;
   if (decided && times > 0) return 'An operator settled the message, and its effect was applied';
   return !decided && times === 0 && applied.includes(1)
-    ? 'Nobody settled the message, and it was not run'
+    ? 'The message was neither settled nor run'
     : undefined;
 }
 

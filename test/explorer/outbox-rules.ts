@@ -13,7 +13,7 @@ export interface OutboxRules {
   state(): unknown;
   /** @param now - the true time, epoch milliseconds. @returns what rule the change broke */
   changed(change: Change, actor: string, role: Role, now: number): string | undefined;
-  /** Whether a publish that starts now may be somebody else's business too. @returns what rule it broke */
+  /** Whether a publish that starts now may overlap with another publisher's. @returns what rule it broke */
   publishes(
     eventId: string,
     row: OutboxRow | undefined,
@@ -23,7 +23,7 @@ export interface OutboxRules {
   ): string | undefined;
 }
 
-/** Who holds a row that nobody has claimed yet. */
+/** The holder of a row that is not claimed yet. */
 const BORN = 'born';
 
 /** Makes the rules of one schedule. */

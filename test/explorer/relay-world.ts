@@ -70,7 +70,7 @@ interface SeededEvent {
 export interface RelayWorldOptions {
   readonly events: readonly SeededEvent[];
   readonly config?: Partial<RelayConfig>;
-  /** Codes with which the bus may refuse or fail an entry. @default a throttle, and one that nobody knows */
+  /** Codes with which the bus may refuse or fail an entry. @default a throttle, and an unknown one */
   readonly entryCodes?: readonly string[];
   /** Whether the bus may refuse an event for what it is, so that it may end DEAD. @default false */
   readonly mayDie?: boolean;
@@ -365,12 +365,12 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
       }
       if (rows().some(({ source }) => !isDeclared(source)))
         return unsettled() ? undefined : 'The minute of an event with an undeclared source is forgotten';
-      return unsettled() ? 'A minute stays unsettled for ever' : undefined;
+      return unsettled() ? 'A minute stays unsettled permanently' : undefined;
     },
   };
 }
 
-/** Whether nobody has changed a row since it was written. */
+/** True if a row has not changed since it was written. */
 function isAsBorn({ status, attempts, leaseUntil, SK }: OutboxRow): boolean {
   const bornLeaseUntil = eventIdTime(SK.slice('EVENT#'.length)) + consumerConfig.bornLeaseMs;
   return status === 'PENDING' && attempts === 0 && leaseUntil === bornLeaseUntil;

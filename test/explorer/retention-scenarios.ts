@@ -15,7 +15,7 @@ const RETENTION_DAYS = 35;
 /** How long the handler of the repeat works: it starts before the end of the retention, and ends after it. */
 const WORK_MS = 20_000;
 
-/** A message is processed, and comes again when its row is about to expire; from then on, TTL deletes what has expired. */
+/** A message is processed, and is redelivered when its row is about to expire; from then on, TTL deletes what has expired. */
 const SETTINGS: readonly ConsumerSetting[] = [
   {
     name: 'a repeat just before the end of the retention',
@@ -59,7 +59,7 @@ const SETTINGS: readonly ConsumerSetting[] = [
   },
 ];
 
-/** The message comes again, to a second worker. @param when.afterEndMs - measured from the end of the retention */
+/** The message is redelivered, to a second worker. @param when.afterEndMs - measured from the end of the retention */
 function repeat(when: { readonly afterEndMs: number; readonly skewMs?: number }): ConsumerSetting['acts'] {
   return async (world: ConsumerWorld, scheduler: Scheduler) => {
     const [message] = world.queue.messages();

@@ -78,7 +78,7 @@ describe('the sweep may look after dead letters', () => {
   });
 });
 
-test('the stream path may not: it has no use for it', () => {
+test('the stream relay may not: it has no use for it', () => {
   const { templates } = synthStage('prod');
   const statements = rawStatements(templates.Mailroom, 'AWS::IAM::ManagedPolicy', /^MailroomRelayStreamRole/);
   const actions = statements.flatMap(({ Action }) => Action);

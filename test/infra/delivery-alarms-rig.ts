@@ -98,7 +98,7 @@ export function metric(namespace: string, name: string, statistic = 'Sum', perio
   return { Namespace: namespace, MetricName: name, Statistic: statistic, Period: period };
 }
 
-/** What watches the letters in a queue. */
+/** The alarms of the dead letters in a queue. */
 export function letters() {
   return metric('AWS/SQS', 'ApproximateNumberOfMessagesVisible', 'Maximum');
 }

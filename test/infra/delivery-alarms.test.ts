@@ -50,7 +50,7 @@ describe('the alarms of the order system', () => {
       { ...over(0), ...metric('Mailroom', 'DeadEvents', 'Maximum', HOUR), ...times(8) },
     ],
     [
-      'letters are dead for eight hours on end',
+      'dead letters wait for eight hours',
       'DeadLettersForLong',
       { ...over(0), ...metric('Mailroom', 'DeadLetters', 'Maximum', HOUR), ...times(8) },
     ],
@@ -65,7 +65,7 @@ describe('the alarms of the order system', () => {
       { ...over(0), ...metric('Mailroom', 'DeadEvents', 'Maximum', MINUTE) },
     ],
     [
-      'an event waits whose source nobody declares, and a pass that says nothing changes nothing',
+      'an event of an undeclared source waits, and a pass that says nothing changes nothing',
       'UndeclaredEvents',
       {
         ...over(0),
@@ -73,7 +73,7 @@ describe('the alarms of the order system', () => {
         TreatMissingData: 'ignore',
       },
     ],
-    ['the stream gave up', 'StreamFailures', { ...over(0), ...letters() }],
+    ['the stream stopped retrying', 'StreamFailures', { ...over(0), ...letters() }],
     [
       'the sweep rescues events for 15 minutes',
       'Rescued',
@@ -155,7 +155,7 @@ describe('the alarms of the order system', () => {
       'paymentsEffectsInDoubt',
       { ...over(0), ...metric('Mailroom', 'EffectsInDoubt') },
     ],
-    ['a consumer stands still for 15 minutes', 'paymentsStandsStill', { ...over(0), ...times(3) }],
+    ['a consumer stalls for 15 minutes', 'paymentsStandsStill', { ...over(0), ...times(3) }],
     [
       'a promise is broken over five minutes',
       'paymentsSlowNow',

@@ -100,7 +100,7 @@ describe('the grants of the example', () => {
     },
   );
 
-  test('the stream path marks outbox rows and keeps the pointers to DEAD ones, and reads nothing', () => {
+  test('the stream relay marks outbox rows and keeps the pointers to DEAD ones, and reads nothing', () => {
     const statements = statementsOf(templates.Mailroom, 'MailroomRelayStreamRole');
     expect(keysFor(statements, 'dynamodb:PartiQLUpdate')).toEqual(['OUTBOX#*']);
     expect(keysFor(statements, 'dynamodb:UpdateItem')).toEqual(['OUTBOX#*']);
@@ -175,7 +175,7 @@ describe('domain keys', () => {
     expect(() => table.grantDomain(role, [''])).toThrow('"" is empty. A domain key is a partition key');
   });
 
-  test('may be exact or open-ended, and may begin with the same letter', () => {
+  test('may be exact or open-ended, and may begin with the same character', () => {
     const { table, role } = tableStack();
     expect(() => table.grantDomain(role, ['ORDER#*', 'SETTINGS', 'I', 'DEAL#*', 'FAILURE#*'])).not.toThrow();
     expect(Annotations.fromStack(table.stack).findWarning('*', Match.anyValue())).toEqual([]);

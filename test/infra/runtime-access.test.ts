@@ -81,7 +81,7 @@ describe("the runtime's calls match the permissions of its role:", () => {
     expect(await forbidden('Orders/ApiRole', recorded)).toEqual([]);
   });
 
-  test('the stream path: fresh and late records, refused events, one that is DEAD when it is marked', async () => {
+  test('the stream relay: fresh and late records, refused events, one that is DEAD when it is marked', async () => {
     const bus = { onPublish: (): Refusal | undefined => undefined };
     const made = setUp({ bus: { failEntry: () => bus.onPublish() } });
     const { recorded, clock, telemetry, table, memory, outbox, happened } = made;

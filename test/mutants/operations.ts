@@ -85,7 +85,7 @@ export const operationsMutants: readonly Mutant[] = [
     ['the dead letters of the dead-letter queue are looked at', 'of deadLettersTo(consumer)', "of deadLettersTo(consumer).filter(({ kind }) => kind === 'rule')"],
     ['the dead letters of the undelivered queue are looked at', 'of deadLettersTo(consumer)', "of deadLettersTo(consumer).filter(({ kind }) => kind === 'consumer')"],
     ['dead letters that were not received make the look incomplete', 'complete &&= deadLetters.length >= total;', ''],
-    ['messages that somebody has received are in the queue', 'return waiting + inFlight;', 'return waiting;'],
+    ['messages in flight are in the queue', 'return waiting + inFlight;', 'return waiting;'],
     ['an event that there was no time to judge is not missing', 'if (!goesOn()) {', 'if (false) {'],
   ]),
   ...mutantsOf('operations/dead-letters.ts', 'audit-verdict dead-letters', [
@@ -109,7 +109,7 @@ export const operationsMutants: readonly Mutant[] = [
   ]),
   ...mutantsOf('operations/sqs-queues.ts', 'sqs-queues', [
     ['a receive that brings nothing does not show that the queue is empty', 'empty < EMPTY_RECEIVES', 'empty < 1'],
-    ['a letter that is received twice is one', "found.set(message.MessageId ?? '', queueMessageOf(message))", "found.set(message.ReceiptHandle ?? '', queueMessageOf(message))"],
+    ['a dead letter that is received twice is one', "found.set(message.MessageId ?? '', queueMessageOf(message))", "found.set(message.ReceiptHandle ?? '', queueMessageOf(message))"],
     ['hidden and delayed messages are in the queue', "number('ApproximateNumberOfMessagesNotVisible') + number('ApproximateNumberOfMessagesDelayed')", '0'],
   ]),
 ];

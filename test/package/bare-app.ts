@@ -36,7 +36,7 @@ export async function makeBareApp({ file, manifest }: Tarball, packages: readonl
 /**
  * Evaluates code in a Node.js process of an app.
  *
- * @param code - an expression, which may be a promise of a value that JSON can represent
+ * @param code - an expression, which may return a Promise for a value that JSON can represent
  * @param flags - options of Node.js
  */
 export async function evaluate(app: string, code: string, ...flags: readonly string[]): Promise<unknown> {

@@ -16,7 +16,7 @@ import { pack, packageFolder, type Tarball } from './tarball.ts';
 /** The peers that every app has. */
 const REQUIRED_PEERS = ['@aws-sdk/client-dynamodb', '@aws-sdk/util-dynamodb'];
 
-/** The package, packed once: what it holds, what is bundled of it, and an app of somebody who uses it. */
+/** The package, packed once: what it holds, what is bundled of it, and a user's app. */
 let tarball: Tarball;
 let folder = '';
 

@@ -9,7 +9,7 @@ const REGISTRY =
 const NOT_THEIRS = /^(?:npm_|VITEST|NODE_ENV$|NODE_OPTIONS$|AWS_|CDK_|FORCE_COLOR$)/i;
 
 /**
- * Runs one command as somebody in a shell would, and waits for its end.
+ * Runs one command as a user in a shell would, and waits for its end.
  *
  * @param variables - set for the command
  * @returns what it printed to its standard output

@@ -113,7 +113,7 @@ function system({ kind, producer, relay, consumer, bus: moods, seed }: Setting) 
     item: memory.item,
     rows: () => memory.items().filter(({ PK }) => String(PK).startsWith('OUTBOX#')) as unknown as OutboxRow[],
     left: () => queue.messages().length,
-    /** Places orders; nobody looks at what came of a commit. */
+    /** Places orders; the result of a commit is not read. */
     place: async (count: number) => {
       for (let order = 0; order < count; order += 1) {
         const events = [Ordered.create({ aggregateId: String(order), data: { order } })];

@@ -26,7 +26,7 @@ interface Setting {
   readonly declines: boolean;
   /** How many of its requests the bank answers with no decision. */
   readonly failures: number;
-  /** Which of the messages that wait comes next, and which that was processed comes again: one number for each delivery. */
+  /** Which of the messages that wait comes next, and which that was processed is redelivered: one number for each delivery. */
   readonly draws: readonly number[];
 }
 

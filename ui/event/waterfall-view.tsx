@@ -194,7 +194,7 @@ function anchorOf(part: number): 'start' | 'middle' | 'end' {
   return part > 0.9 ? 'end' : 'middle';
 }
 
-/** Where a time is, from 0 to 1; what is scheduled is at the end. */
+/** The position of a time, from 0 to 1; a scheduled time is at the end. */
 function place(at: number, { from, to }: Scale): number {
   return Math.min(1, Math.max(0, (at - from) / (to - from)));
 }

@@ -25,7 +25,7 @@ export function Metric({ name, children, is }: MetricProps) {
 interface CountMetricProps {
   readonly name: string;
   readonly value: number;
-  /** What a count above 0 means. */
+  /** The meaning of a count above 0. */
   readonly above: 'broken' | 'look';
   /** It is a lower bound, because reading stopped at a limit. */
   readonly isAtLeast?: boolean;

@@ -1,7 +1,7 @@
-/** A place on the page: `#/event/01a1fba6?since=6h`. */
+/** An address on the page: `#/event/01a1fba6?since=6h`. */
 export interface Route {
   readonly screen: string;
-  /** What the screen shows, e.g. an event id; empty for a screen without one. */
+  /** The subject of the screen, e.g. an event id; empty for a screen without one. */
   readonly argument: string;
   readonly query: Readonly<Record<string, string>>;
 }

@@ -15,7 +15,7 @@ export function isShortcut({ ctrlKey, metaKey, altKey, target }: KeyboardEvent):
 const TEXTLESS_TYPES = /^(button|checkbox|color|file|hidden|image|radio|range|reset|submit)$/;
 
 /**
- * True for a visible field of text, or a list, which typed letters search. A field in a dialog keeps the focus until the frame
+ * True for a visible field of text, or a list, which typed text searches. A field in a dialog keeps the focus until the frame
  * after the dialog is closed.
  */
 function takesText(element: HTMLElement): boolean {

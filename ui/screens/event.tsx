@@ -16,14 +16,14 @@ import { Stored } from '../frame/stored.tsx';
 import { Ago } from '../frame/times.tsx';
 import { useReading } from '../frame/use-reading.ts';
 
-/** Where an event is, what is wrong and what to do: the command `why`. */
+/** The state of an event, its problem and the remedy: the command `why`. */
 export function EventScreen({ route: { argument: id, query } }: { readonly route: Route }) {
   return id === '' ? <NoEvent /> : <WhyScreen key={id} id={id} since={query.since} />;
 }
 
 interface WhyProps {
   readonly id: string;
-  /** How far back to search. */
+  /** The age of the oldest event to search. */
   readonly since: string | undefined;
 }
 
@@ -105,7 +105,7 @@ function Found({ document, reading, isReading, onPayload }: FoundProps) {
   );
 }
 
-/** How much further back the search can go. */
+/** Longer ranges of the search. */
 const RANGES = ['6h', '24h', '7d'];
 
 interface NotFoundProps {

@@ -6,7 +6,7 @@ import { Notice } from '../frame/notice.tsx';
 import { Stored } from '../frame/stored.tsx';
 import { DemoPanel } from './demo-panel.tsx';
 
-/** What moves, what waits and what is stuck. */
+/** Everything that moves, waits or is stuck. */
 export function FlowScreen() {
   const { flow, connection } = useMailroom();
   if (flow === null) {

@@ -19,7 +19,7 @@ export interface Attempts {
   readonly denied: readonly Attempt[];
 }
 
-/** What the attempts name. */
+/** The parts that the attempts name. */
 export type Attempted = Pick<DeployedSystem, 'directory' | 'outputs' | 'consumer' | 'read'>;
 
 /** A row that no event has. */

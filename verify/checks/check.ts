@@ -1,7 +1,7 @@
 import type { DeployedSystem } from '../deployed-system.ts';
 import type { VerifyResult } from '../receipt.ts';
 
-/** What a check found. A failed check throws instead. */
+/** The finding of a check. A failed check throws instead. */
 export interface VerifyFinding extends Pick<VerifyResult, 'detail'> {
   readonly outcome: 'passed' | 'not-shown';
 }

@@ -27,7 +27,7 @@ export const PROBES: readonly Probe[] = [
   { role: 'a role with every right', output: 'ProbeIntruder', attempts: intruderAttempts },
 ];
 
-/** What IAM and the policies of table, bus and queues deny; no local engine enforces them. */
+/** Calls that IAM and the policies of table, bus and queues deny; no local engine enforces them. */
 export const denialChecks: readonly VerifyCheck[] = PROBES.map(({ role, output, attempts }) => ({
   name: `IAM: ${role} is denied what it may not do`,
   run: async (system) => {

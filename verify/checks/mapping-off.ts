@@ -38,7 +38,7 @@ export const mappingCheck: VerifyCheck = {
   },
 };
 
-/** The mapping of notifications, whose handler nobody waits for. */
+/** The mapping of notifications, whose handler no other check waits for. */
 async function mappingOf({ lambda, consumer, until }: DeployedSystem) {
   const { EventSourceMappings: [mapping] = [] } = await lambda.send(
     new ListEventSourceMappingsCommand({ FunctionName: consumer('notifications').function }),

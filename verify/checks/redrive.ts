@@ -26,7 +26,7 @@ async function deadOrder(system: DeployedSystem): Promise<{ orderId: string; eve
   });
 }
 
-/** Sends a dead letter back with the command, as soon as it is in the queue and nobody else looks at it. */
+/** Sends a dead letter back with the command, as soon as it is in the queue and no other receiver hides it. */
 async function redrive({ mailroom, until }: DeployedSystem, eventId: string): Promise<void> {
   const argv = ['dlq', 'redrive', SOURCE, eventId, '--apply', '--reason', 'the bank has recovered'];
   await until(`mailroom ${argv.join(' ')} exits with 0`, async () => {

@@ -73,7 +73,7 @@ export const badEventInBatch: Scenario = {
       `without Mailroom (mark the whole call when it succeeded): ${naive.done} marked, ${naive.lost} lost unseen`,
     );
 
-    stage.step('What EventBridge did not like is mended, and the operator requeues the event');
+    stage.step('What EventBridge did not like is fixed, and the operator requeues the event');
     refusal.remove();
     const table = dynamoTable({ client: new DynamoDBClient({}), tableName: stage.system.tableName });
     stage.check(await requeueDead({ table }, eventId), 'it was DEAD, and is PENDING again');

@@ -23,7 +23,7 @@ export const manualFix: Scenario = {
     const denied = await deniesDelete(stage);
     stage.check(denied, "the deployed table's own policy denies to delete rows of INBOX#*");
 
-    stage.step("Somebody deletes both inbox rows by hand, and with them the charges' stored results");
+    stage.step("An operator deletes both inbox rows by hand, and with them the charges' stored results");
     for (const { envelope } of placed) await deleteRow(stage, inboxKey('payments', envelope.eventId));
     const left = (await stage.read()).inbox.payments.size;
     stage.check(left === 0, 'they are gone: this engine enforces no policies. AWS would have refused it');
@@ -59,7 +59,7 @@ export const manualFix: Scenario = {
     const naive = await stage.naive.lookThenChargeForgotten();
     stage.note(
       `without Mailroom (look whether it is known, charge, remember it): when what it remembers was deleted and the ` +
-        `event came again, ${naive.charges} charges`,
+        `event was redelivered, ${naive.charges} charges`,
     );
     return countOrders(readings, ORDERS);
   },

@@ -19,10 +19,10 @@ const UNKNOWN_VERSION = 99;
 /** How often the batch comes to the naive consumer: SQS would hand it out eight times. */
 const NAIVE_RECEIVES = 3;
 
-/** A batch holds a message that fails until its cause is mended elsewhere, and one that nothing will mend. */
+/** A batch holds a message that fails until its cause is fixed elsewhere, and one that nothing will fix. */
 export const poison: Scenario = {
   name: 'poison',
-  title: 'a batch holds a message that fails until its cause is mended, and one that nobody can read',
+  title: 'a batch holds a message that fails until its cause is fixed, and one that is unreadable',
   run: async (stage) => {
     stage.step(
       `${ORDERS} orders come to payments in one batch, and an event of an unknown version with them`,
@@ -55,12 +55,12 @@ export const poison: Scenario = {
     stage.check(refusal.hits === 1, `the handler of the refused one ran ${times(refusal.hits)}`);
     stage.check(
       sends.hits === 0 && letters.every(({ movedFrom }) => movedFrom !== ''),
-      'SQS has moved them there; nobody sent them',
+      'SQS has moved them there; they were not sent',
     );
     const neighbours = placed.filter((event) => event !== refused);
     checkNeighbours(stage, await stage.read(), neighbours);
 
-    stage.step('The bank is mended, and an operator redrives both messages');
+    stage.step('The bank is fixed, and an operator redrives both messages');
     refusal.remove();
     const counts = await mend(stage, refused, unknown);
     const naive = await stage.naive.chargeWholeBatch(neighbours.length, NAIVE_RECEIVES);
@@ -117,7 +117,7 @@ async function mend(stage: Stage, refused: WrittenEvent, unknown: WrittenEvent):
     {
       consumer: 'payments',
       eventId: unknown.envelope.eventId,
-      reason: 'nobody sends this version',
+      reason: 'no producer sends this version',
       by: 'chaos',
     },
   );

@@ -9,10 +9,10 @@ import { CONSUMER_TIMINGS } from '../timings.ts';
 
 const MEANWHILE = 2;
 
-/** Less than the lease, against the advice of synth: so the message comes again while its dead worker holds it. */
+/** Less than the lease, against the advice of synth: so the message is redelivered while its dead worker holds it. */
 const HIDDEN_S = 5;
 
-/** A worker dies with a claim, after the bank has charged and before anybody knows; its message comes again too early. */
+/** A worker dies with a claim, after the bank has charged and before anybody knows; its message is redelivered too early. */
 export const stuckClaim: Scenario = {
   name: 'stuck-claim',
   title: 'a worker dies in its handler, and its claim outlives it',
@@ -72,7 +72,7 @@ export const stuckClaim: Scenario = {
     const naive = await stage.naive.rememberThenCharge();
     stage.note(
       'without Mailroom (remember the event, then charge): ended between the two, it takes the event for done when it ' +
-        `comes again, ${naive.charges} charges`,
+        `is redelivered, ${naive.charges} charges`,
     );
     return countOrders(readings, 1 + MEANWHILE);
   },

@@ -1,7 +1,7 @@
 import { runSimulation } from '@cloud-copilot/iam-simulate';
 import { ACCOUNT, type DeployedPart, REGION } from './deployed-parts.ts';
 
-/** Somebody who calls AWS, and the policies that are attached to them. */
+/** A principal that calls AWS, and the policies that are attached to them. */
 export interface Principal {
   readonly name: string;
   /** The ARN of the role. */
@@ -14,7 +14,7 @@ export interface Principal {
 /** `allow`, `-` when nothing allows it, `DENY` when a policy forbids it whatever else allows it. */
 export type Verdict = 'allow' | '-' | 'DENY';
 
-/** What somebody wants to do. */
+/** An action that a principal requests. */
 interface Question {
   readonly action: string;
   /** The ARN of what it is done to. */
@@ -27,7 +27,7 @@ interface Question {
   readonly sources?: readonly string[] | undefined;
 }
 
-/** Whether somebody may do something to what an app deploys, by the policies on both sides. */
+/** True if a principal may act on a deployed resource, by the policies on both sides. */
 export type Ask = (who: Principal, question: Question) => Promise<Verdict>;
 
 const VERDICTS: Readonly<Record<string, Verdict>> = {
@@ -102,7 +102,7 @@ export function rolesOf(parts: readonly DeployedPart[]): Principal[] {
     });
 }
 
-/** Somebody who may do everything, as far as their own policies say. */
+/** A principal whose own policies allow everything. */
 export function administrator(role = 'Administrator'): Principal {
   const everything = { Version: '2012-10-17', Statement: [{ Effect: 'Allow', Action: '*', Resource: '*' }] };
   return { name: 'an administrator', arn: `arn:aws:iam::${ACCOUNT}:role/${role}`, policies: [everything] };

@@ -158,16 +158,16 @@ function targets(
     .map(({ stack, id, arn }) => ({ label: `${stack}/${id}`, arn }));
   const others: Readonly<Record<string, string>> = {
     'AWS::Events::EventBus': `arn:aws:events:${REGION}:${account}:event-bus/default`,
-    'AWS::SQS::Queue': `arn:aws:sqs:${REGION}:${account}:somebody-elses`,
-    'AWS::Lambda::Function': `arn:aws:lambda:${REGION}:${account}:function:somebody-elses`,
-    'AWS::SSM::Parameter': `arn:aws:ssm:${REGION}:${account}:parameter/somebody-elses`,
+    'AWS::SQS::Queue': `arn:aws:sqs:${REGION}:${account}:of-another-app`,
+    'AWS::Lambda::Function': `arn:aws:lambda:${REGION}:${account}:function:of-another-app`,
+    'AWS::SSM::Parameter': `arn:aws:ssm:${REGION}:${account}:parameter/of-another-app`,
   };
   const directory =
     type === 'AWS::SSM::Parameter'
       ? [{ label: 'the directory', arn: `arn:aws:ssm:${REGION}:${account}:parameter/mailroom/${table.name}` }]
       : [];
   const other = others[type];
-  return [...found, ...directory, ...(other === undefined ? [] : [{ label: "somebody else's", arn: other }])];
+  return [...found, ...directory, ...(other === undefined ? [] : [{ label: 'of another app', arn: other }])];
 }
 
 /** An action without its service: the block says of what it is. */

@@ -16,7 +16,7 @@ const Shipped = defineEvent({
   schema: z.object({ country: z.string(), totalCents: z.number() }),
 });
 
-/** Where nobody else looks. */
+/** A region of its own. */
 const REGION = 'eu-central-2';
 
 const filter = { country: ['CH', 'NO'], totalCents: [{ numeric: ['>=', 10_000] }] };

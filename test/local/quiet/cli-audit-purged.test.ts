@@ -17,7 +17,7 @@ const Sold = defineEvent({
   schema: z.object({}),
 });
 
-/** Where nobody else looks. */
+/** A region of its own. */
 const REGION = 'eu-west-3';
 
 let small: Awaited<ReturnType<typeof smallMailroom>>;

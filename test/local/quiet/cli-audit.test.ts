@@ -32,7 +32,7 @@ interface DayJson {
 }
 const APPLY = ['--apply', '--reason', 'the rule was disabled'];
 
-/** Where nobody else looks. */
+/** A region of its own. */
 const REGION = 'eu-west-1';
 
 describe('an audit of the order system', () => {

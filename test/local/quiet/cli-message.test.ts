@@ -10,7 +10,7 @@ import { send } from '../support/queues.ts';
 
 vi.setConfig({ maxConcurrency: 10 });
 
-/** An order whose event counts as published, and has come to nobody. */
+/** An order whose event counts as published, and has reached no consumer. */
 async function unseenOrder(): Promise<PaperOrder> {
   const paper = await paperOrder();
   await put({ ...paper.row, status: 'PUBLISHED' });
@@ -53,7 +53,7 @@ describe.concurrent('message resolve', () => {
     expect(await charges(order.orderId)).toEqual([]);
   });
 
-  it('refuses an event that nobody knows, unless it is forced to', async () => {
+  it('refuses an unknown event, unless it is forced to', async () => {
     const eventId = mintEventId(Date.now(), 8);
     const argv = ['message', 'resolve', 'payments', eventId, '--reason', 'charged by phone'];
     const refused = await mailroom(...argv);

@@ -16,7 +16,7 @@ const Sold = defineEvent({
   schema: z.object({ sale: z.string() }),
 });
 
-/** Where nobody else looks. */
+/** A region of its own. */
 const REGION = 'eu-north-1';
 
 let small: Awaited<ReturnType<typeof smallMailroom>>;
@@ -24,7 +24,7 @@ let small: Awaited<ReturnType<typeof smallMailroom>>;
 const run = (...argv: string[]) =>
   mailroomAt(inject('endpoint'), ...argv, '--region', REGION, '--stack', small.stack);
 
-/** A published event, and what somebody wrote where its inbox row is. */
+/** A published event, and its inbox row, written by hand. */
 async function sold(row: object | undefined): Promise<string> {
   const [envelope] = await small.publish(Sold.create({ aggregateId: 'sale-1', data: { sale: 'sale-1' } }));
   const eventId = envelope?.eventId ?? '';
@@ -39,10 +39,10 @@ beforeAll(async () => {
 
 afterAll(() => small.remove());
 
-describe('rows that somebody changed by hand, or that a newer version wrote,', () => {
+describe('rows that were changed by hand, or that a newer version wrote,', () => {
   test.each([
     ['without a status', {}, 'it has no "status"'],
-    ['with a status that nobody knows', { status: 'PARKED' }, 'its "status" is "PARKED"'],
+    ['with an unknown status', { status: 'PARKED' }, 'its "status" is "PARKED"'],
     ['of a newer schema', { status: 'PROCESSED', schema: 2 }, 'its "schema" is 2'],
     ['with a time that is none', { status: 'FAILED', retryAt: 1.5 }, 'its "retryAt" is not a time'],
   ])('%s, are called unreadable by why and the audit', async (_what, row, problem) => {

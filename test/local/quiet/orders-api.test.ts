@@ -225,7 +225,7 @@ describe.concurrent('an Idempotency-Key', () => {
 
 describe.concurrent('anything else', () => {
   it.each([
-    ['an order that nobody placed', 'GET', `orders/${orderIdOf(randomUUID())}`, 404, 'NO_SUCH_ORDER'],
+    ['an order that was never placed', 'GET', `orders/${orderIdOf(randomUUID())}`, 404, 'NO_SUCH_ORDER'],
     ['an order id that is none', 'GET', 'orders/42', 400, 'INVALID_REQUEST'],
     ['a path that is none', 'GET', 'customers', 404, 'NO_SUCH_ROUTE'],
     ['a path below an order', 'GET', `orders/${orderIdOf('a')}/items`, 404, 'NO_SUCH_ROUTE'],

@@ -27,7 +27,7 @@ function consumerOf(name: Consumer): ConsumerEntry {
   return found;
 }
 
-/** The payment of an order, as an event that nobody has sent. */
+/** The payment of an order, as an event that was not sent. */
 export async function paymentCaptured(orderId = randomUUID() as string): Promise<Envelope> {
   const data = { orderId, customerId: 'customer', amountCents: 1_350, chargeId: randomUUID() };
   const [entry] = await outboxOf('payments').entries([

@@ -18,7 +18,7 @@ export function outboxOf(service: string) {
   return createOutbox({ config, table: dynamoTable({ client, tableName: config.tableName }) });
 }
 
-/** An order whose row is there, and whose `OrderPlaced` nobody has sent yet: what becomes of it is up to the test. */
+/** An order whose row is there, and whose `OrderPlaced` is not sent yet: what becomes of it is up to the test. */
 export interface PaperOrder {
   readonly order: Order;
   readonly sku: string;

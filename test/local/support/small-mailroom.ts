@@ -57,7 +57,7 @@ export const SMALL_SOURCE = 'orders';
 
 /**
  * A Mailroom of a test's own, made by hand: a table, a bus, and consumers without functions. It is in a region of its own, so
- * that nobody else at this endpoint finds it, and no one takes anything out of its queues.
+ * that no other test at this endpoint finds it or receives from its queues.
  *
  * @param subscriptions - the event types that its consumers see, or their subscriptions
  */
@@ -173,7 +173,7 @@ export async function smallMailroom(
     tableName,
     config,
     consumers,
-    /** Takes it out of the directory, so that nobody finds it any more. */
+    /** Takes it out of the directory, so that it is not found any more. */
     remove: async (): Promise<void> => {
       for (const Name of entered) await ssm.send(new DeleteParameterCommand({ Name }));
     },
@@ -191,7 +191,7 @@ export async function smallMailroom(
       await bridge.send(new CreateEventBusCommand({ Name: busName }));
       for (const { subscribe } of consumers) await subscribe();
     },
-    /** Writes the row of an event that was published a while ago, and that nobody received. */
+    /** Writes the row of an event that was published a while ago, and that no consumer received. */
     publishedAgo: async (agoMs: number, type: string): Promise<string> => {
       const publishedAt = Date.now() - agoMs;
       const eventId = mintEventId(publishedAt, config.shards);

@@ -9,7 +9,7 @@ export type Mood =
   | { readonly code: string }
   | { readonly thrown: unknown; readonly published: boolean };
 
-/** Codes of the broker's, of the configuration's, of the event's own, and of nobody knows whose. */
+/** Codes of the broker's, of the configuration's, of the event's own, and unknown ones. */
 const codes = fc.oneof(
   fc.constantFrom('ThrottlingException', 'InternalFailure', 'AccessDeniedException', 'ExpiredToken'),
   fc.constantFrom('MalformedDetail', 'InvalidArgument', 'ValidationException'),

@@ -28,7 +28,7 @@ interface GoodMessage {
 /** One record of a batch. */
 export type Spec =
   | GoodMessage
-  /** A good message before it comes again, as the same message or as one of its own. */
+  /** A good message before it is redelivered, as the same message or as one of its own. */
   | { readonly kind: 'again'; readonly of: number; readonly sameId: boolean }
   /** An envelope with one member that is wrong. */
   | { readonly kind: 'wrong'; readonly member: string; readonly value: unknown }

@@ -5,11 +5,11 @@ import type { Item } from '../../../lambdas/runtime/store/table.ts';
 import { anyJson, anyText } from './arbitraries.ts';
 import { type Attributes, anyAttribute, asItem, edited, edits, outboxRow, storable } from './outbox-items.ts';
 
-/** A row as a producer wrote it, so long ago. */
+/** A row as a producer wrote it, some time ago. */
 interface GoodRecord {
   readonly kind: 'good';
   readonly ageMs: number;
-  /** Whether somebody else has claimed it since. */
+  /** True if another publisher has claimed it since. */
   readonly claimed: boolean;
   /** What the record says of when it was made. @default when the row was written, in seconds */
   readonly createdAt?: unknown;
@@ -18,7 +18,7 @@ interface GoodRecord {
 /** One record of a batch. */
 export type Spec =
   | GoodRecord
-  /** A row that somebody edited, or no producer of ours wrote; it may be gone from the table. */
+  /** A row that was edited by hand, or that no producer wrote; it may be gone from the table. */
   | { readonly kind: 'edited'; readonly change: Attributes; readonly stored: boolean }
   | { readonly kind: 'image'; readonly image: unknown }
   | { readonly kind: 'no record'; readonly record: unknown }

@@ -78,7 +78,7 @@ function workOf(thrown: unknown) {
   function fail(deed: Deed): void {
     if (deed === 'throw') throw thrown;
     if (deed === 'poison') throw new PoisonMessage('never');
-    if (deed === 'already') throw new AlreadyProcessed('by somebody else');
+    if (deed === 'already') throw new AlreadyProcessed('by another worker');
   }
   function commitOf(deed: Deed, eventId: string) {
     return {

@@ -80,7 +80,7 @@ describe('the queue', () => {
     });
     expect(calls).toEqual(['a', 'b', 'c', 'a']);
 
-    const poison = () => Promise.reject(new Error('for ever'));
-    await expect(deliver(aws, ['a'], 1, poison)).rejects.toThrow('for ever');
+    const poison = () => Promise.reject(new Error('permanently'));
+    await expect(deliver(aws, ['a'], 1, poison)).rejects.toThrow('permanently');
   });
 });

@@ -14,7 +14,7 @@ const handler = leased(ThingHappened, async ({ data: { n } }) => {
   if (n === N.failing) throw new Error('the bank answered 500: it is closed until nine');
 });
 
-/** A Mailroom in which one event of each kind is in each place. */
+/** A Mailroom in which each dead-letter source has one event of each kind. */
 async function inTrouble() {
   const mailroom = mailroomInMemory([handler], {
     random: countedBytes(),

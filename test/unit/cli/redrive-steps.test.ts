@@ -25,7 +25,7 @@ const source = {
   consumer: { name: 'payments', queue: 'source' } as ConsumerEntry,
 } satisfies DeadLetterSource;
 
-/** What the consumer makes of a message that comes again, and then of it again; each after some time. */
+/** What the consumer makes of a message that is redelivered, and then of it again; each after some time. */
 type Reaction = readonly (Partial<InboxRow> & { readonly afterMs?: number })[];
 
 /** Dead letters of rejected messages in a dead-letter queue, and a consumer that reacts to what is sent to it. */

@@ -16,7 +16,7 @@ import { wired } from './support/wiring-in-memory.ts';
 
 const NEWER = 'its "schema" is 2, and this version reads up to 1';
 
-/** A published event, and the inbox row that somebody wrote of it. */
+/** A published event, and its inbox row, written by hand. */
 async function published(row: object | undefined) {
   const mailroom = mailroomInMemory([fine]);
   const eventId = await commit(mailroom);
@@ -33,7 +33,7 @@ async function put({ memory }: Mailroom, Item: Item): Promise<void> {
 
 const STRANGE = [
   ['no status', { status: undefined }, 'it has no "status"'],
-  ['a status that nobody knows', { status: 'PARKED' }, 'its "status" is "PARKED"'],
+  ['an unknown status', { status: 'PARKED' }, 'its "status" is "PARKED"'],
   ['a newer schema', { status: 'PROCESSED', schema: 2 }, NEWER],
   ['a time that is none', { status: 'PROCESSED', processedAt: -1.5 }, 'its "processedAt" is not a time'],
   ['a time beyond all dates', { status: 'FAILED', retryAt: 9e15 }, 'its "retryAt" is not a time'],
@@ -108,7 +108,7 @@ describe('why, of a message that was left PROCESSING', () => {
 describe('why, of an outbox row that cannot be read', () => {
   test.each([
     ['a newer schema', { schema: 2 }, NEWER],
-    ['a status that nobody knows', { status: 'SCHEDULED' }, 'its "status" is "SCHEDULED"'],
+    ['an unknown status', { status: 'SCHEDULED' }, 'its "status" is "SCHEDULED"'],
     ['no lease while it is PENDING', { status: 'PENDING', leaseUntil: undefined }, 'it has no "leaseUntil"'],
   ])('for %s: report it, with the state at its consumers', async (_what, change, problem) => {
     const { mailroom, eventId } = await published({ status: 'PROCESSED', processedAt: Date.UTC(2050, 0) });

@@ -24,8 +24,8 @@ export interface ConsumerRig {
   readonly table: MemoryTable;
   /** Announces an event as its producer would. */
   announce(draft: EventDraft): Promise<Envelope>;
-  /** Hands one event to the consumer, as a message of its own. @returns whether the message comes again */
-  deliver(event: Envelope): Promise<'done' | 'comes again'>;
+  /** Hands one event to the consumer, as a message of its own. @returns whether the message is redelivered */
+  deliver(event: Envelope): Promise<'done' | 'is redelivered'>;
   /** The stored items under a partition key's beginning. */
   rows(prefix: string): Record<string, unknown>[];
   /** The events of one type that are in the outbox. */
@@ -64,7 +64,7 @@ export function consumerRig(
       queue.send(messageOf(event, String(source)));
       const { failed, error } = await queue.deliver(consume, 1, lambdaContext({ timeoutMs: PATIENCE_MS }));
       if (error !== undefined) throw error;
-      return failed.length === 0 ? 'done' : 'comes again';
+      return failed.length === 0 ? 'done' : 'is redelivered';
     },
     announced: (type) =>
       rows('OUTBOX#')

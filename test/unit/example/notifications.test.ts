@@ -87,7 +87,7 @@ describe('notifications', () => {
     const { announce, deliver, rows } = setUp({ lostAnswers: 2 });
     const event = await announce(captured);
     const outcomes = [await deliver(event), await deliver(event), await deliver(event)];
-    expect(outcomes).toEqual(['comes again', 'comes again', 'done']);
+    expect(outcomes).toEqual(['is redelivered', 'is redelivered', 'done']);
     expect(rows('NOTIFICATION#')).toHaveLength(1);
   });
 });

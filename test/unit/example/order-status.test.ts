@@ -85,7 +85,7 @@ describe('order-status', () => {
   it('does not create an order that was never placed', async () => {
     const { announce, deliver, rows, table } = await setUp();
     await table.write({ Delete: { Key: { ...orderKey(orderId) } } });
-    expect(await deliver(await announce(captured))).toBe('comes again');
+    expect(await deliver(await announce(captured))).toBe('is redelivered');
     expect(rows('ORDER#')).toEqual([]);
   });
 });

@@ -36,8 +36,8 @@ describe('a bad request', () => {
     ['a negative price', withItem({ unitPrice: -1 }), 'items.1.unitPrice'],
     ['a price that is too high', withItem({ unitPrice: 1e300 }), 'items.1.unitPrice'],
     ['no price', withItem({ unitPrice: undefined }), 'items.1.unitPrice'],
-    ['a member that nobody knows', { customerId: 'alice', items: [item], coupon: 'x' }, 'coupon'],
-    ['a member of an item that nobody knows', withItem({ price: 1 }), 'items.1.price'],
+    ['an unknown member', { customerId: 'alice', items: [item], coupon: 'x' }, 'coupon'],
+    ['an unknown member of an item', withItem({ price: 1 }), 'items.1.price'],
   ])('with %s is answered 400 and names the field', async (_, body, field) => {
     const { api, items } = setUp();
     const response = await api(post(body), context());

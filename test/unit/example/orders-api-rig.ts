@@ -20,7 +20,7 @@ export const NOW = Date.parse('2026-11-21T10:00:00Z');
 export const FUNCTION_TIMEOUT_MS = 10_000;
 export const order = { customerId: 'alice', items: [{ sku: 'coffee', quantity: 2, unitPrice: 1_250 }] };
 
-/** The clock of each test stands still. */
+/** The clock of each test stalls. */
 export function withStillClock(): void {
   beforeEach(() => {
     vi.useFakeTimers({ now: NOW, toFake: ['Date'] });

@@ -91,9 +91,9 @@ describe('payments', () => {
       { outcome: 'captured', chargeId: 'c-1' },
     );
     const event = await announce(placed);
-    expect(await deliver(event)).toBe('comes again');
+    expect(await deliver(event)).toBe('is redelivered');
     expect(rows('PAYMENT#')).toEqual([expect.objectContaining({ status: 'charging' })]);
-    expect([await deliver(event), await deliver(event)]).toEqual(['comes again', 'done']);
+    expect([await deliver(event), await deliver(event)]).toEqual(['is redelivered', 'done']);
     expect(new Set(asked.map((charge) => charge.idempotencyKey)).size).toBe(1);
     expect(rows('PAYMENT#')).toHaveLength(1);
   });
@@ -115,7 +115,7 @@ describe('payments', () => {
   it('rejects the message when the bank does not accept the request', async () => {
     const { announce, deliver, rows, asked } = setUp(new PoisonMessage('the bank refused the request'));
     const event = await announce(placed);
-    expect(await deliver(event)).toBe('comes again');
+    expect(await deliver(event)).toBe('is redelivered');
     expect(rows('INBOX#')).toContainEqual(expect.objectContaining({ status: 'REJECTED' }));
     expect(rows('PAYMENT#')).toEqual([expect.objectContaining({ status: 'charging' })]);
     expect(asked).toHaveLength(1);
@@ -159,7 +159,7 @@ describe('payments, on rejected stock', () => {
       { outcome: 'captured', chargeId: 'c-1' },
     );
     const event = await announce(placed);
-    expect(await deliver(event)).toBe('comes again');
+    expect(await deliver(event)).toBe('is redelivered');
     expect(await deliver(await announce(rejected))).toBe('done');
     expect(rows('PAYMENT#')).toEqual([expect.objectContaining({ status: 'cancelling' })]);
     expect(await deliver(event)).toBe('done');

@@ -10,7 +10,7 @@ import { powertoolsTelemetry } from '../../../lambdas/runtime/telemetry.ts';
 import { lambdaContext } from '../../../testing/index.ts';
 import { consumerConfig, rig, runThrough, ThingHappened } from '../../support/runtime-rig.ts';
 
-/** What must never be in a log: a piece of somebody's payload. */
+/** What must never be in a log: a piece of a payload. */
 const SECRET = 'card-4711';
 
 afterEach(() => {

@@ -74,7 +74,7 @@ export function shapeRig(refusal?: { readonly code: string; readonly message: st
       outbox.commit({
         events: [OrderPlaced.create({ aggregateId: '42', data: { orderId: '42', totalCents: 4200 } })],
       }),
-    /** What the stream path does with all that was written so far. */
+    /** What the stream relay does with all that was written so far. */
     publish: () => createRelayStream(relay)({ Records: table.stream() }),
     /** One pass of the sweep, after the born lease and the first age of the minute. */
     sweep: async () => {

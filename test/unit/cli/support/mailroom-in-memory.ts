@@ -10,7 +10,7 @@ import { consumerConfig, relayConfig, rig, runThrough, ThingHappened } from '../
 
 const DAY_MS = 86_400_000;
 
-/** How long the dead-letter queues keep a letter. */
+/** The retention of the dead-letter queues. */
 export const RETENTION_MS = 14 * DAY_MS;
 
 /** The rig's consumer, as the directory has it. */
@@ -63,7 +63,7 @@ export function mailroomInMemory(
       return { arn: url, waiting, inFlight: 0, retentionMs: RETENTION_MS };
     },
     receive: async (url, { limit }) => {
-      if (url === worker.queue) throw new Error('Nobody but the consumer receives from its queue');
+      if (url === worker.queue) throw new Error('Only the consumer receives from its queue');
       return lettersOf(url).slice(0, limit);
     },
     show: async (_url, { messageId }) => {

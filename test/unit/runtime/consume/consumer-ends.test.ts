@@ -90,7 +90,7 @@ describe('an outage', () => {
     });
     const handler = leased(ThingHappened, async (_event, ctx) => {
       await ctx.commit({ writes: [domainRow] }).catch(() => {});
-      throw new AlreadyProcessed('by somebody else');
+      throw new AlreadyProcessed('by another worker');
     });
     await consumer(parts, [handler], table).deliver();
     expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });

@@ -65,7 +65,7 @@ describe('a leased handler that does not await', () => {
       leased(ThingHappened, async (_event, ctx) => {
         await ctx
           .once('ping', async () => {
-            throw new Error('nobody is there');
+            throw new Error('the provider is gone');
           })
           .catch(() => {});
       }),

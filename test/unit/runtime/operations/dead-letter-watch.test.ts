@@ -8,7 +8,7 @@ import { runThrough } from '../../../support/runtime-rig.ts';
 
 const DAY_MS = 86_400_000;
 
-/** What a queue of the test holds: letters that a receive hands out, and such as somebody else has hidden. */
+/** What a queue of the test holds: dead letters that a receive returns, and hidden ones. */
 interface Contents {
   readonly sentAt?: readonly number[];
   readonly hidden?: number;

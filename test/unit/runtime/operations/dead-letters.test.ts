@@ -42,7 +42,7 @@ test('the dead-letter queues are listed in the order of the flow', () => {
 });
 
 test('a rejected message names its event and its type, and its cause is left to its inbox row', async () => {
-  const { event, letter } = await delivered({ ERROR_CODE: 'somebody wrote this' });
+  const { event, letter } = await delivered({ ERROR_CODE: 'written by hand' });
   expect(readDeadLetter({ kind: 'consumer' }, letter, 5_000)).toEqual({
     received: letter,
     eventId: event.eventId,

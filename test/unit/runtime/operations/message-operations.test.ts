@@ -54,7 +54,7 @@ async function message(handle: () => Promise<void>, ageDays = 0) {
     redrive: () => parts.queue.redrive(),
     resolve: (force = false, clockIsTrusted = true) =>
       resolveMessage({ ...deps, clockIsTrusted }, { ...note, consumer, eventId: event.eventId, force }),
-    /** Writes the inbox row, as somebody might. */
+    /** Writes the inbox row, as an operator might by hand. */
     put: (row: object) =>
       parts.memory.write({ Put: { Item: { ...key, schema: 1, fence: 'f', attempts: 1, ...row } } }),
     discard: () => discardMessage(deps, { ...note, consumer, eventId: event.eventId }),
@@ -189,7 +189,7 @@ describe('to resolve a message', () => {
   });
 
   test.each([
-    ['a status that nobody knows', { status: 'PARKED' }, 'its "status" is "PARKED"', 'resolved'],
+    ['an unknown status', { status: 'PARKED' }, 'its "status" is "PARKED"', 'resolved'],
     ['no status', { status: undefined }, 'it has no "status"', 'resolved'],
     [
       'a lease that is no time',

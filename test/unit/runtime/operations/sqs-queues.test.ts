@@ -5,7 +5,7 @@ import { STUB_CONFIGURATION, stubHandler } from '../../../support/stub-client.ts
 
 const URL = 'http://127.0.0.1:9/000000000000/letters';
 
-/** A queue whose receives answer with these message ids, one list after the other and the last for ever. */
+/** A queue whose receives answer with these message ids, one list after the other and the last permanently. */
 function queueOf(...receives: (readonly string[])[]) {
   const requestHandler = stubHandler((request) => {
     const ids = receives[Math.min(request, receives.length) - 1] ?? [];

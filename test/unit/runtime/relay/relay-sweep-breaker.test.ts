@@ -35,7 +35,7 @@ async function commitTo(parts: Parts, shard: number, service: string, count: num
   await parts.clock.advance(1); // so that the next commit sorts after this one
 }
 
-/** Ten failing calls of four services: enough to give up the bus. */
+/** Ten failing calls of four services: enough to stop trying the bus. */
 async function commitBanned(parts: Parts): Promise<void> {
   for (const n of [1, 2, 3, 4]) await commitTo(parts, 1, `banned-${n}`, 30);
 }

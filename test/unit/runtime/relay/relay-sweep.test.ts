@@ -6,7 +6,7 @@ import { lambdaContext } from '../../../../testing/index.ts';
 import { relayConfig, rig, runThrough } from '../../../support/runtime-rig.ts';
 import { pointers, sweeper } from './relay-sweep-rig.ts';
 
-test('a row that the stream path missed is published once its minute has its first age', async () => {
+test('a row that the stream relay missed is published once its minute has its first age', async () => {
   const parts = rig();
   const sweep = sweeper(parts);
   await parts.outbox.commit({ events: [1, 2, 3].map(parts.happened) });

@@ -32,13 +32,13 @@ export const SHARDS = 4;
 export interface FakeQueues extends Queues {
   /** How many messages a source queue holds. */
   readonly holds: Map<string, number>;
-  /** Letters by queue. */
+  /** Dead letters by queue. */
   readonly deadLetters: Map<string, QueueMessage[]>;
   /** Queues that do not exist. */
   readonly gone: Set<string>;
-  /** Letters that somebody else hides. */
+  /** Dead letters that another receiver hides. */
   readonly hidden: Set<string>;
-  /** Letters that are hidden by whoever received them last. */
+  /** Dead letters that their last receiver hides. */
   readonly received: Set<string>;
   /** What was sent, oldest first. */
   readonly sent: { readonly url: string; readonly body: string }[];
@@ -78,7 +78,7 @@ function fakeQueues(): FakeQueues {
       return `sent-${all.sent.length}`;
     },
     remove: async () => {
-      throw new Error('Nobody may remove a letter');
+      throw new Error('No dead letter may be removed');
     },
   };
   return all;
@@ -192,7 +192,7 @@ export function auditRig(
     await table.write({ Put: { Item: row } });
   }
 
-  /** Puts a letter of an event into a queue. */
+  /** Puts a dead letter of an event into a queue. */
   function letter(queue: string, envelope: Envelope): QueueMessage {
     letters += 1;
     const made: QueueMessage = {
