@@ -3,7 +3,7 @@ import { type Mutant, mutantsOf } from './mutant.ts';
 /** Committing events, and publishing them at once. */
 // biome-ignore format: a line for each mutant
 export const writeMutants: readonly Mutant[] = [
-  ...mutantsOf('write/event-draft.ts', 'forged-events outbox', [
+  ...mutantsOf('write/event-draft.ts', 'outbox forged-events', [
     ['a declared type of another service is refused', '(source === service && (publishes?.includes(type) ?? true))', 'publishes?.includes(type)'],
     ['a type of the service that is not declared is refused', '(source === service && (publishes?.includes(type) ?? true))', 'source === service'],
     ['a payload is validated as it will be read, not as it was handed over', 'JSON.parse(json)', 'draft.data'],

@@ -168,7 +168,7 @@ async function faults(): Promise<Fault[]> {
     {
       finding: 'notifications: visibility',
       plant: attribute(queue, 'VisibilityTimeout', '240'),
-      undo: attribute(queue, 'VisibilityTimeout', '180'),
+      undo: attribute(queue, 'VisibilityTimeout', '30'),
     },
     {
       finding: 'notifications: no-dead-letter-queue',

@@ -25,7 +25,7 @@ import {
   tableName,
 } from '../support/order-system.ts';
 import { outboxOf, type PaperOrder, paperOrder } from '../support/paper-order.ts';
-import { deadLetters, send, takeDeadLetter, waiting } from '../support/queues.ts';
+import { deadLetters, send, takeDeadLetter, untilEmpty } from '../support/queues.ts';
 
 // The order system's own pauses (a lease, a sweep) are waited for side by side.
 vi.setConfig({ maxConcurrency: 10 });
@@ -126,7 +126,7 @@ describe.concurrent('an event that is committed', () => {
 
     const { events } = await settled(order.orderId);
     for (const consumer of ['payments', 'inventory'] as const) {
-      await eventually(async () => expect(await waiting(consumer)).toBe(0));
+      await untilEmpty(consumer);
     }
     expect(events.map(({ envelope: { type } }) => type).sort()).toEqual([
       'OrderPlaced',
@@ -174,7 +174,7 @@ describe.concurrent('a message that is delivered five times at once', () => {
     for (const consumer of ['payments', 'inventory'] as const) {
       expect(await message(consumer, order.envelope.eventId)).toMatchObject({ status: 'PROCESSED' });
       // The copies that found it leased wait for the rest of that lease.
-      await eventually(async () => expect(await waiting(consumer)).toBe(0));
+      await untilEmpty(consumer);
       expect((await deadLetters(consumer)).filter((id) => ids.flat().includes(id))).toEqual([]);
     }
     await expectDoneOnce(order);
@@ -189,7 +189,7 @@ describe.concurrent('a message that is delivered five times at once', () => {
     await Promise.all([send('notifications', again), send('order-status', again)]);
 
     for (const consumer of ['notifications', 'order-status'] as const) {
-      await eventually(async () => expect(await waiting(consumer)).toBe(0));
+      await untilEmpty(consumer);
       expect(await message(consumer, envelope.eventId)).toMatchObject({ status: 'PROCESSED' });
     }
     await expectDoneOnce(order);
@@ -252,7 +252,7 @@ describe.concurrent('a message whose worker died', () => {
         const found = await message('payments', eventId);
         expect(['REJECTED', 'PROCESSED']).toContain(found?.status);
         return found;
-      });
+      }, leaseMs);
       rejected = row?.status === 'REJECTED';
       if (!rejected) continue;
       expect(row).toMatchObject({ reason: 'ATTEMPTS_SPENT' });

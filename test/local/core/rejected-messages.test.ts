@@ -22,7 +22,7 @@ import {
   tableName,
 } from '../support/order-system.ts';
 import { outboxOf, type PaperOrder, paperOrder } from '../support/paper-order.ts';
-import { redrive, send, takeDeadLetter, waiting } from '../support/queues.ts';
+import { redrive, send, takeDeadLetter, untilEmpty } from '../support/queues.ts';
 
 vi.setConfig({ maxConcurrency: 10 });
 
@@ -204,6 +204,6 @@ describe.concurrent('a message that was rejected', () => {
 it.each(['payments', 'inventory', 'order-status'] as const)(
   'the queue of %s has nothing left in it afterwards',
   async (consumer) => {
-    await eventually(async () => expect(await waiting(consumer)).toBe(0));
+    await untilEmpty(consumer);
   },
 );

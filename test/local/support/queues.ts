@@ -55,6 +55,14 @@ export async function waiting(consumer: Consumer): Promise<number> {
   return Object.values(Attributes).reduce((sum, count) => sum + Number(count), 0);
 }
 
+/** The time for which another test's message in the same queue may be retried, milliseconds. */
+const OTHERS_MS = 60_000;
+
+/** Waits until a consumer's queue holds no message of any test. */
+export async function untilEmpty(consumer: Consumer): Promise<void> {
+  await eventually(async () => expect(await waiting(consumer)).toBe(0), OTHERS_MS);
+}
+
 /** Receives everything that a consumer's dead-letter queue shows at this moment. */
 async function receiveDeadLetters(QueueUrl: string): Promise<Message[]> {
   const found: Message[] = [];

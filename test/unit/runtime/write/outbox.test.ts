@@ -252,6 +252,19 @@ describe('event data that JSON would change', () => {
   });
 });
 
+test('a payload is validated as its consumers will read it: without a member that is undefined', async () => {
+  const Counted = defineEvent({
+    source: 'things',
+    type: 'Counted',
+    version: 1,
+    aggregateType: 'Thing',
+    schema: z.strictObject({ n: z.int() }),
+  });
+  const data = { n: 1, note: undefined };
+  const [envelope] = await rig().outbox.commit({ events: [Counted.create({ aggregateId: '1', data })] });
+  expect(envelope?.data).toEqual({ n: 1 });
+});
+
 test('an answer that was lost does not write twice', async () => {
   let calls = 0;
   const { memory, clock, rows, happened, telemetry } = rig();
