@@ -4,13 +4,7 @@ import { type Mutant, mutantsOf, unit } from './mutant.ts';
 export const consumeEffectMutants: readonly Mutant[] = [
   ...mutantsOf(
     'store/inbox-effect.ts',
-    unit(
-      'consumer-effects',
-      'consumer-effect-calls',
-      'consumer-stored-effects',
-      'consumer-fences',
-      'consumer-lost-answers',
-    ),
+    unit('consumer-effects', 'consumer-stored-effects', 'consumer-fences', 'consumer-lost-answers'),
     [
       {
         rule: 'an effect begins only while its message is ours',
@@ -124,7 +118,7 @@ export const consumeEffectMutants: readonly Mutant[] = [
       },
     ],
   ),
-  ...mutantsOf('consume/effects-in-doubt.ts', unit('consumer-effects-in-doubt'), [
+  ...mutantsOf('consume/effects-in-doubt.ts', unit('consumer-stored-effects'), [
     {
       rule: 'an effect is in doubt only once its function has stopped',
       from: 'Number(endsBy) + CLOCK_SKEW_MS < clock.now()',
@@ -161,7 +155,7 @@ export const consumeEffectMutants: readonly Mutant[] = [
       to: 'inDoubt',
     },
   ]),
-  ...mutantsOf('consume/unstable-effects.ts', unit('consumer-unstable-effects'), [
+  ...mutantsOf('consume/unstable-effects.ts', unit('consumer-stored-effects'), [
     {
       rule: 'an abandoned effect that was completed is reported',
       from: "status === 'COMPLETED' || status === 'IN_PROGRESS'",

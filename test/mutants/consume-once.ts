@@ -32,7 +32,7 @@ export const consumeOnceMutants: readonly Mutant[] = [
       rule: 'each call of an effect has a number of its own',
       from: 'effects.runs += 1;',
       to: 'effects.runs = 1;',
-      killers: unit('consumer-effect-calls', 'consumer-effects'),
+      killers: unit('consumer-effects', 'consumer-stored-effects'),
     },
     {
       rule: 'each effect has an idempotency key of its own',
@@ -93,7 +93,7 @@ export const consumeOnceMutants: readonly Mutant[] = [
       rule: 'a requested effect is not reported as unstable',
       from: 'asked.add(name);',
       to: '',
-      killers: unit('consumer-unstable-effects'),
+      killers: unit('consumer-stored-effects'),
     },
     {
       rule: 'an effect whose result cannot be stored does not happen again under its claim',

@@ -158,7 +158,7 @@ export const consumeRunMutants: readonly Mutant[] = [
         rule: 'effects in doubt are reported by the next claim',
         from: 'reportEffectsInDoubt(claimed, claim);',
         to: '',
-        killers: unit('consumer-effects-in-doubt'),
+        killers: unit('consumer-stored-effects'),
       },
       {
         rule: 'a message is noticed at its fourth attempt',
@@ -193,13 +193,13 @@ export const consumeRunMutants: readonly Mutant[] = [
         rule: 'abandoned effects are reported when a message is processed',
         from: 'if (wholeRun) reportUnstableEffects(claimed.effects);',
         to: '',
-        killers: unit('consumer-unstable-effects'),
+        killers: unit('consumer-stored-effects'),
       },
       {
         rule: 'a handler that ended early has not abandoned its effects',
         from: 'if (wholeRun) reportUnstableEffects(claimed.effects);',
         to: 'reportUnstableEffects(claimed.effects);',
-        killers: unit('consumer-unstable-effects'),
+        killers: unit('consumer-stored-effects'),
       },
       {
         rule: 'a failed message has a hint',
