@@ -4,14 +4,7 @@ import { type Mutant, mutantsOf, unit } from './mutant.ts';
 export const consumeClaimMutants: readonly Mutant[] = [
   ...mutantsOf(
     'store/inbox-claim.ts',
-    unit(
-      'inbox-claim',
-      'consumer-fences',
-      'consumer-lost-answers',
-      'consumer-leases',
-      'consumer-retries',
-      'consumer-poison',
-    ),
+    unit('inbox-claim', 'consumer-leases', 'leased-run', 'claimed-run', 'consumer-poison'),
     [
       {
         rule: 'a lease never lasts longer than its function',
@@ -229,7 +222,7 @@ export const consumeClaimMutants: readonly Mutant[] = [
         'Every function records its retention before it judges an event, so the retention of today is the last of the history.',
     },
   ]),
-  ...mutantsOf('consume/delivery.ts', unit('consumer-fences'), [
+  ...mutantsOf('consume/delivery.ts', unit('consumer-leases'), [
     {
       rule: 'a message whose receives are unknown may be a repeat',
       from: 'receives >= 1 ? receives : 2',

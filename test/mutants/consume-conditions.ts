@@ -2,11 +2,11 @@ import { type Mutant, mutantsOf, unit } from './mutant.ts';
 
 const killersOfJudgement = unit(
   'inbox-claim',
-  'consumer-fences',
-  'consumer-lost-answers',
   'consumer-leases',
+  'leased-run',
   'consumer-poison',
-  'consumer-commits',
+  'claimed-run',
+  'leased-context',
   'inbox-history',
   'consumer-turns',
   'message-operations',

@@ -4,7 +4,7 @@ import { type Mutant, mutantsOf, unit } from './mutant.ts';
 export const consumeEffectMutants: readonly Mutant[] = [
   ...mutantsOf(
     'store/inbox-effect.ts',
-    unit('consumer-effects', 'consumer-stored-effects', 'consumer-fences', 'consumer-lost-answers'),
+    unit('consumer-effects', 'consumer-stored-effects', 'consumer-leases'),
     [
       {
         rule: 'an effect begins only while its message is ours',

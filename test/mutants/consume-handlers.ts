@@ -5,14 +5,15 @@ export const consumeHandlerMutants: readonly Mutant[] = [
   ...mutantsOf(
     'consume/leased-context.ts',
     unit(
-      'consumer-ends',
-      'consumer-time',
-      'consumer-commits',
+      'claimed-run',
+      'leased-run',
+      'consumer',
+      'transactional-run',
+      'leased-context',
       'consumer-effects',
-      'consumer-unawaited',
-      'consumer-signals',
       'consumer-outages',
       'consumer-crowd',
+      'consumer-leases',
     ),
     [
       {
@@ -194,7 +195,7 @@ export const consumeHandlerMutants: readonly Mutant[] = [
         rule: 'the events of a commit are counted',
         from: "telemetry.count('EventsCommitted', eventCount(actions));",
         to: '',
-        killers: unit('consumer-signals'),
+        killers: unit('claimed-run'),
       },
       {
         rule: 'the events of a commit inherit from the handled one',

@@ -5,11 +5,11 @@ export const consumeLeasedRunMutants: readonly Mutant[] = [
   ...mutantsOf(
     'consume/leased-run.ts',
     unit(
-      'consumer-ends',
-      'consumer-time',
-      'consumer-signals',
-      'consumer-commits',
-      'consumer-unawaited',
+      'claimed-run',
+      'leased-run',
+      'consumer',
+      'transactional-run',
+      'leased-context',
       'consumer-leases',
       'consumer-effects',
       'consumer-outages',

@@ -6,10 +6,12 @@ export const consumeOutcomeMutants: readonly Mutant[] = [
     'consume/message-outcome.ts',
     unit(
       'message-outcome',
-      'consumer-time',
+      'leased-run',
+      'consumer',
+      'transactional-run',
       'consumer-leases',
       'consumer-poison',
-      'consumer-signals',
+      'claimed-run',
       'inbox-history',
     ),
     [
@@ -48,7 +50,7 @@ export const consumeOutcomeMutants: readonly Mutant[] = [
         rule: 'a message that failed is shown again in whole seconds, as its row says',
         from: 'Math.ceil(ms / 1_000) * 1_000',
         to: 'ms',
-        killers: unit('consumer-ends'),
+        killers: unit('claimed-run', 'leased-run'),
       },
       {
         rule: 'a message that is too old is rejected',
@@ -64,7 +66,7 @@ export const consumeOutcomeMutants: readonly Mutant[] = [
         rule: 'a heartbeat is not counted as a processed message',
         from: 'if (deliversHeartbeat(delivery)) return',
         to: 'if (false) return',
-        killers: unit('consumer-heartbeat'),
+        killers: unit('consumer'),
       },
       {
         rule: 'a processed message is counted',

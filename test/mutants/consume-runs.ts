@@ -5,8 +5,8 @@ export const consumeRunMutants: readonly Mutant[] = [
   ...mutantsOf(
     'consume/claimed-run.ts',
     unit(
-      'consumer-ends',
-      'consumer-retries',
+      'claimed-run',
+      'leased-run',
       'consumer-leases',
       'consumer',
       'consumer-effects',
@@ -14,6 +14,8 @@ export const consumeRunMutants: readonly Mutant[] = [
       'consumer-schedule',
       'consumer-turns',
       'consumer-crowd',
+      'leased-context',
+      'transactional-run',
     ),
     [
       {
@@ -142,7 +144,7 @@ export const consumeRunMutants: readonly Mutant[] = [
         rule: 'a message that waits for an effect records on its row when it becomes visible again',
         from: 'releaseMessage(inbox, claim, clock.now() + afterMs)',
         to: 'releaseMessage(inbox, claim, clock.now())',
-        killers: unit('consumer-signals'),
+        killers: unit('claimed-run'),
       },
       {
         rule: 'a takeover is counted',
@@ -164,25 +166,25 @@ export const consumeRunMutants: readonly Mutant[] = [
         rule: 'a message is noticed at its fourth attempt',
         from: 'const ATTEMPTS_UNNOTICED = 3;',
         to: 'const ATTEMPTS_UNNOTICED = 4;',
-        killers: unit('consumer-signals'),
+        killers: unit('claimed-run'),
       },
       {
         rule: 'a message is not noticed before its fourth attempt',
         from: 'const ATTEMPTS_UNNOTICED = 3;',
         to: 'const ATTEMPTS_UNNOTICED = 2;',
-        killers: unit('consumer-signals'),
+        killers: unit('claimed-run'),
       },
       {
         rule: 'a message whose event cannot be read is rejected under its claim',
         from: "if ('problem' in event) return reject(claimed, event.problem);",
         to: "if ('problem' in event) throw event.problem;",
-        killers: unit('consumer-signals', 'consumer-poison'),
+        killers: unit('claimed-run', 'consumer-poison'),
       },
       {
         rule: 'a message that ran out of time waits until its function is stopped by every clock',
         from: 'untilMs(claimed, claim.endsBy + CLOCK_SKEW_MS)',
         to: 'untilMs(claimed, claim.endsBy)',
-        killers: unit('consumer-time'),
+        killers: unit('leased-run', 'consumer', 'transactional-run'),
       },
       {
         rule: 'a message that ran out of time is logged',
@@ -205,37 +207,37 @@ export const consumeRunMutants: readonly Mutant[] = [
         rule: 'a failed message has a hint',
         from: 'await putFailedHint(claimed, claim.message.eventId, retryAt, claim.endsBy);',
         to: '',
-        killers: unit('consumer-signals'),
+        killers: unit('claimed-run'),
       },
       {
         rule: 'the hint of a message that failed before ends when it is processed',
         from: 'const outcome = reportProcessed(claimed); await removeHint(claimed);',
         to: 'const outcome = reportProcessed(claimed);',
-        killers: unit('consumer-signals'),
+        killers: unit('claimed-run'),
       },
       {
         rule: 'the hint of a message that failed before ends when it is rejected',
         from: 'await removeHint(claimed); return reportRejected',
         to: 'return reportRejected',
-        killers: unit('consumer-signals'),
+        killers: unit('claimed-run'),
       },
       {
         rule: 'a message that never failed costs no removal of a hint',
         from: 'if (claim.lastError !== undefined) await',
         to: 'await',
-        killers: unit('consumer-signals'),
+        killers: unit('claimed-run'),
       },
       {
         rule: 'a message whose uncounted attempt failed has a hint to remove',
         from: 'if (claim.lastError !== undefined) await',
         to: 'if (claim.attempt > 1) await',
-        killers: unit('consumer-signals'),
+        killers: unit('claimed-run'),
       },
       {
         rule: 'a worker that has lost its message reports that',
         from: 'return refusal && fenceRefused(claimed, refusal);',
         to: 'return undefined;',
-        killers: unit('consumer-unawaited'),
+        killers: unit('leased-context'),
       },
       {
         rule: 'attempts that are not counted delay a message as two at most',
@@ -246,7 +248,7 @@ export const consumeRunMutants: readonly Mutant[] = [
         rule: 'a message that waits for an effect is counted as leased',
         from: "claimed.telemetry.count('MessagesLeased');",
         to: '',
-        killers: unit('consumer-signals'),
+        killers: unit('claimed-run'),
       },
       {
         rule: 'the end of a claim is written again about every two seconds of an outage at least',

@@ -4,7 +4,7 @@ import { type Mutant, mutantsOf, unit } from './mutant.ts';
 export const consumeTransactionalMutants: readonly Mutant[] = [
   ...mutantsOf(
     'consume/transactional-run.ts',
-    unit('consumer-transactional', 'consumer-time', 'consumer-ends', 'consumer-outages'),
+    unit('transactional-run', 'leased-run', 'consumer', 'claimed-run', 'consumer-outages'),
     [
       {
         rule: 'a batch is not kept waiting by a transactional handler',
@@ -38,7 +38,7 @@ export const consumeTransactionalMutants: readonly Mutant[] = [
       },
     ],
   ),
-  ...mutantsOf('consume/message.ts', unit('consumer-poison', 'check-messages'), [
+  ...mutantsOf('consume/message.ts', unit('consumer-poison', 'claimed-run'), [
     {
       rule: 'hops below 1 do not restart the count of a chain',
       from: '|| Number(hops) < 1',

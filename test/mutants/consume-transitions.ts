@@ -2,35 +2,31 @@ import { type Mutant, mutantsOf, unit } from './mutant.ts';
 
 /** The inbox: what becomes of a message that somebody has. */
 export const consumeTransitionMutants: readonly Mutant[] = [
-  ...mutantsOf(
-    'store/inbox-writes.ts',
-    unit('consumer-fences', 'consumer-lost-answers', 'consumer-commits'),
-    [
-      {
-        rule: 'a transition is written only under its claim',
-        from: 'claim.message.eventId, change, mine(claim))',
-        to: 'claim.message.eventId, change, { ...mine(claim), condition: `${mine(claim).condition} OR attribute_exists(PK)` })',
-      },
-      {
-        rule: 'a transition whose answer was lost is recognised',
-        from: 'if (row !== undefined && row.fence === claim.fence && became(row)) return undefined;',
-        to: '',
-      },
-      {
-        rule: 'a transition whose answer was lost is recognised by its fencing token',
-        from: 'row !== undefined && row.fence === claim.fence && became(row)',
-        to: 'row !== undefined && became(row)',
-      },
-      {
-        rule: 'a transition is refused by the inbox only when its own condition was',
-        from: "isMailroomError(error, 'TRANSACTION_CANCELLED') && error.reasons[0]?.code === 'ConditionalCheckFailed'",
-        to: "isMailroomError(error, 'TRANSACTION_CANCELLED')",
-      },
-    ],
-  ),
+  ...mutantsOf('store/inbox-writes.ts', unit('consumer-leases', 'leased-context'), [
+    {
+      rule: 'a transition is written only under its claim',
+      from: 'claim.message.eventId, change, mine(claim))',
+      to: 'claim.message.eventId, change, { ...mine(claim), condition: `${mine(claim).condition} OR attribute_exists(PK)` })',
+    },
+    {
+      rule: 'a transition whose answer was lost is recognised',
+      from: 'if (row !== undefined && row.fence === claim.fence && became(row)) return undefined;',
+      to: '',
+    },
+    {
+      rule: 'a transition whose answer was lost is recognised by its fencing token',
+      from: 'row !== undefined && row.fence === claim.fence && became(row)',
+      to: 'row !== undefined && became(row)',
+    },
+    {
+      rule: 'a transition is refused by the inbox only when its own condition was',
+      from: "isMailroomError(error, 'TRANSACTION_CANCELLED') && error.reasons[0]?.code === 'ConditionalCheckFailed'",
+      to: "isMailroomError(error, 'TRANSACTION_CANCELLED')",
+    },
+  ]),
   ...mutantsOf(
     'store/inbox-lease.ts',
-    unit('inbox-lease', 'consumer-fences', 'consumer-lost-answers', 'consumer-leases', 'consumer-effects'),
+    unit('inbox-lease', 'consumer-leases', 'leased-run', 'consumer-effects'),
     [
       {
         rule: 'a lease is never renewed past the end of its function',
@@ -99,64 +95,60 @@ export const consumeTransitionMutants: readonly Mutant[] = [
       },
     ],
   ),
-  ...mutantsOf(
-    'store/inbox-completion.ts',
-    unit('consumer-fences', 'consumer-lost-answers', 'consumer-commits', 'consumer-transactional'),
-    [
-      {
-        rule: 'our fencing token means success only where the message is PROCESSED',
-        from: "(row) => row.status === 'PROCESSED')",
-        to: '() => true)',
-      },
-      {
-        rule: 'a completion whose answer was lost is recognised',
-        from: "(row) => row.status === 'PROCESSED')",
-        to: '() => false)',
-      },
-      {
-        rule: 'a message that is processed has no claims without a result',
-        from: "'rejectedAt', 'unfinished', 'outOfTime',",
-        to: "'rejectedAt',",
-        killers: unit('inbox-lease'),
-      },
-      {
-        rule: 'a commit is written only under its claim',
-        from: 'change, mine(claim), writes)',
-        to: 'change, { ...mine(claim), condition: `${mine(claim).condition} OR attribute_exists(PK)` }, writes)',
-      },
-      {
-        rule: 'a commit whose answer was lost is looked up by a strongly consistent read',
-        from: 'inbox.table.get(inboxKey(inbox.consumer, message.eventId), { consistent: true })',
-        to: 'inbox.table.get(inboxKey(inbox.consumer, message.eventId))',
-      },
-      {
-        rule: 'a commit of which the row says nothing may still happen',
-        from: 'if (isOurs(rowOf(item), fence)) throw error;',
-        to: '',
-      },
-      {
-        rule: 'a commit whose answer was lost is recognised by its id',
-        from: '&& row.commitId === commitId',
-        to: '',
-      },
-      {
-        rule: 'a commit that was refused is not taken for one that happened',
-        from: 'throw fenceLost(claim, refusalOf(inbox, message, item));',
-        to: '',
-      },
-      {
-        rule: 'a message is committed without a claim only where it has no row',
-        from: "'attribute_not_exists(PK)'",
-        to: "'attribute_not_exists(PK) OR attribute_exists(PK)'",
-      },
-      {
-        rule: 'a handler sees the reasons of its own writes only',
-        from: 'error.reasons.slice(error.reasons.length - writes)',
-        to: 'error.reasons',
-      },
-    ],
-  ),
-  ...mutantsOf('store/inbox-rejection.ts', unit('consumer-fences', 'consumer-poison', 'consumer-retries'), [
+  ...mutantsOf('store/inbox-completion.ts', unit('consumer-leases', 'leased-context', 'transactional-run'), [
+    {
+      rule: 'our fencing token means success only where the message is PROCESSED',
+      from: "(row) => row.status === 'PROCESSED')",
+      to: '() => true)',
+    },
+    {
+      rule: 'a completion whose answer was lost is recognised',
+      from: "(row) => row.status === 'PROCESSED')",
+      to: '() => false)',
+    },
+    {
+      rule: 'a message that is processed has no claims without a result',
+      from: "'rejectedAt', 'unfinished', 'outOfTime',",
+      to: "'rejectedAt',",
+      killers: unit('inbox-lease'),
+    },
+    {
+      rule: 'a commit is written only under its claim',
+      from: 'change, mine(claim), writes)',
+      to: 'change, { ...mine(claim), condition: `${mine(claim).condition} OR attribute_exists(PK)` }, writes)',
+    },
+    {
+      rule: 'a commit whose answer was lost is looked up by a strongly consistent read',
+      from: 'inbox.table.get(inboxKey(inbox.consumer, message.eventId), { consistent: true })',
+      to: 'inbox.table.get(inboxKey(inbox.consumer, message.eventId))',
+    },
+    {
+      rule: 'a commit of which the row says nothing may still happen',
+      from: 'if (isOurs(rowOf(item), fence)) throw error;',
+      to: '',
+    },
+    {
+      rule: 'a commit whose answer was lost is recognised by its id',
+      from: '&& row.commitId === commitId',
+      to: '',
+    },
+    {
+      rule: 'a commit that was refused is not taken for one that happened',
+      from: 'throw fenceLost(claim, refusalOf(inbox, message, item));',
+      to: '',
+    },
+    {
+      rule: 'a message is committed without a claim only where it has no row',
+      from: "'attribute_not_exists(PK)'",
+      to: "'attribute_not_exists(PK) OR attribute_exists(PK)'",
+    },
+    {
+      rule: 'a handler sees the reasons of its own writes only',
+      from: 'error.reasons.slice(error.reasons.length - writes)',
+      to: 'error.reasons',
+    },
+  ]),
+  ...mutantsOf('store/inbox-rejection.ts', unit('consumer-leases', 'consumer-poison', 'claimed-run'), [
     {
       rule: 'a rejection is written only under its claim',
       from: 'error)(mine(claim));',

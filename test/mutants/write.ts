@@ -170,7 +170,7 @@ export const writeMutants: readonly Mutant[] = [
       rule: "a consumer's own actions count among the 100",
       from: 'actions.length + ownActions',
       to: 'actions.length',
-      killers: unit('consumer-commits'),
+      killers: unit('leased-context'),
     },
     {
       rule: 'a transaction has at most 4 MB',
