@@ -177,7 +177,7 @@ export function send(parts: Parts, change: Partial<Envelope> = {}): Envelope {
 
 export const inboxRow = (parts: Parts, event: Envelope) =>
   parts.memory.item(inboxKey(CONSUMER, event.eventId));
-export const pointer = (parts: Parts, event: Envelope) =>
+const pointer = (parts: Parts, event: Envelope) =>
   parts.memory.item(rejectedKey(CONSUMER, event.eventId));
 /** A row of the service, which must not be there yet. */
 export const domainRow = {
@@ -185,7 +185,7 @@ export const domainRow = {
 };
 
 /** An effect as it stands in the row of its message. */
-export function storedEffect(parts: Pick<Parts, 'memory'>, { eventId }: Sent, name = 'charge') {
+function storedEffect(parts: Pick<Parts, 'memory'>, { eventId }: Sent, name = 'charge') {
   const row = parts.memory.item(inboxKey(CONSUMER, eventId)) as InboxRow | undefined;
   return row?.effects?.[name];
 }
@@ -195,7 +195,7 @@ export function storedEffect(parts: Pick<Parts, 'memory'>, { eventId }: Sent, na
  *
  * @param effect - in progress under the claim of another function, unless it says otherwise
  */
-export async function leaveEffect(
+async function leaveEffect(
   { memory }: Pick<Parts, 'memory'>,
   { eventId }: Sent,
   effect: Partial<StoredEffect>,
