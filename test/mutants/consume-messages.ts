@@ -3,7 +3,7 @@ import { type Mutant, mutantsOf } from './mutant.ts';
 /** From a delivered message to its outcome. */
 // biome-ignore format: a line for each mutant
 export const consumeMessagesMutants: readonly Mutant[] = [
-  ...mutantsOf('consume/delivery.ts', 'consumer-fences', [
+  ...mutantsOf('consume/delivery.ts', 'consumer-leases', [
     ['a message whose receives are unknown may be a repeat', 'receives >= 1 ? receives : 2', 'receives >= 1 ? receives : 1'],
   ]),
   ...mutantsOf('consume/foreign-message.ts', 'foreign-message', [
@@ -55,7 +55,7 @@ export const consumeMessagesMutants: readonly Mutant[] = [
     ['null is not an object', '&& value !== null &&', '&&'],
     ['a list is not an object', '&& !Array.isArray(value)', ''],
   ]),
-  ...mutantsOf('consume/consumer.ts', 'batch-turn consumer consumer-leases consumer-transactional consumer-poison inbox-history consumer-turns consumer-outages consumer-crowd', [
+  ...mutantsOf('consume/consumer.ts', 'consumer-leases transactional-run batch-turn consumer leased-run consumer-poison claimed-run inbox-history consumer-turns consumer-outages consumer-crowd leased-context', [
     ['a message is not begun when its function has too little time left', 'endsBy - clock.now() < START_MIN_MS', 'false'],
     ['a transactional message that is redelivered is claimed first', 'receives > 1 || forgottenBecause(inbox, message.eventId) !== undefined', 'forgottenBecause(inbox, message.eventId) !== undefined'],
     ['a transactional message that is too old is claimed first', 'receives > 1 || forgottenBecause(inbox, message.eventId) !== undefined', 'receives > 1'],
@@ -91,7 +91,7 @@ export const consumeMessagesMutants: readonly Mutant[] = [
     ['a message that could not be read waits although the others run instead of a suspect', 'later: [...later, ...suspects.map(wait)]', 'later: suspects.map(wait)'],
     ['a message that could not be read waits although a suspect runs', 'later: [...later, ...makeRoom,', 'later: [...makeRoom,'],
   ]),
-  ...mutantsOf('consume/message-outcome.ts', 'message-outcome consumer-time consumer-leases consumer-poison consumer-signals inbox-history consumer-schedule consumer-ends consumer-heartbeat', [
+  ...mutantsOf('consume/message-outcome.ts', 'leased-run consumer claimed-run message-outcome transactional-run consumer-leases consumer-poison inbox-history consumer-schedule', [
     ['a message that is held still waits until its function is stopped', 'received.delivery.receives > 1 ? refusal.endsBy : refusal.until', 'refusal.until'],
     ['a message that is held waits first for its lease', 'received.delivery.receives > 1 ? refusal.endsBy : refusal.until', 'refusal.endsBy'],
     ['a message that waits for a time comes after it', 'wholeSeconds(Math.max(0, time - clock.now())) + 1_000', 'wholeSeconds(Math.max(0, time - clock.now())) - 1_000'],
@@ -141,7 +141,7 @@ export const consumeMessagesMutants: readonly Mutant[] = [
     ['redaction sees the whole text of another last error', '? errorMessage(error, Number.POSITIVE_INFINITY) :', '? errorMessage(error) :'],
     ['a delay is rounded up', 'Math.ceil(ms / 1_000) * 1_000', 'Math.floor(ms / 1_000) * 1_000'],
   ]),
-  ...mutantsOf('consume/message.ts', 'consumer-poison check-messages forged-events', [
+  ...mutantsOf('consume/message.ts', 'consumer-poison claimed-run forged-events', [
     ['hops below 1 do not restart the count of a chain', '|| Number(hops) < 1', ''],
     ['a version that the consumer does not know is not handled', 'version > definition.version', 'false'],
     ['a handler is given events of the service only that owns them', 'const handler = handlers.get(refText(bus));', 'const handler = [...handlers.values()].find((one) => one.definition.type === type);'],

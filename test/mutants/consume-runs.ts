@@ -85,7 +85,7 @@ export const consumeRunsMutants: readonly Mutant[] = [
     ['the span of a schedule ends with its last attempt', 'attempt < attempts;', 'attempt <= attempts;'],
     ['the span of a schedule is its shortest', 'retryDelayMs(attempt, schedule, 1);', 'retryDelayMs(attempt, schedule, 0);'],
   ]),
-  ...mutantsOf('consume/claimed-run.ts', 'consumer-ends consumer-retries consumer-leases consumer consumer-effects consumer-outages consumer-schedule consumer-turns consumer-crowd consumer-signals consumer-unstable-effects consumer-effects-in-doubt consumer-time consumer-unawaited consumer-poison', [
+  ...mutantsOf('consume/claimed-run.ts', 'claimed-run leased-run consumer leased-context transactional-run consumer-leases consumer-effects consumer-outages consumer-schedule consumer-turns consumer-crowd consumer-stored-effects consumer-poison', [
     ['a message whose last attempt never ended is rejected', 'claim.attempt > config.maxAttempts', 'false'],
     ['a message whose attempts are exhausted is rejected', 'if (claim.attempt >= config.maxAttempts) return reject', 'if (false) return reject'],
     ['a message has all of its attempts', 'if (claim.attempt >= config.maxAttempts) return reject', 'if (claim.attempt >= config.maxAttempts - 1) return reject'],
@@ -133,7 +133,7 @@ export const consumeRunsMutants: readonly Mutant[] = [
     ['a table that throttles is not asked every few milliseconds to end a claim', 'backoffMs(attempt, 200, 2_000, random)', 'backoffMs(attempt, 20, 20, random)'],
     ['the end of a claim leaves time for the response twice over', 'claim.endsBy - 2 * RESPONSE_MARGIN_MS', 'claim.endsBy'],
   ]),
-  ...mutantsOf('consume/leased-context.ts', 'consumer-signals consumer-ends consumer-time consumer-commits consumer-effects consumer-unawaited consumer-outages consumer-crowd', [
+  ...mutantsOf('consume/leased-context.ts', 'claimed-run leased-run consumer transactional-run leased-context consumer-effects consumer-outages consumer-crowd consumer-leases', [
     ['a message is committed once', "if (run.commit.kind !== 'none') throw afterCommit('ctx.commit');", ''],
     ['a commit that is under way stops a second one', "run.commit = { kind: 'running' };", ''],
     ['no effect is run after the commit', "if (run.commit.kind !== 'none') throw afterCommit(`ctx.once", 'if (false) throw afterCommit(`ctx.once'],
@@ -173,7 +173,7 @@ export const consumeRunsMutants: readonly Mutant[] = [
     ['the events of a commit inherit from the handled one', 'outbox.entries(events, run.event)', 'outbox.entries(events)'],
     ['an event that cannot be made is not an outage of the table', 'if (sent && isOutageOf', 'if (isOutageOf'],
   ]),
-  ...mutantsOf('consume/leased-run.ts', 'consumer-ends consumer-time consumer-signals consumer-commits consumer-unawaited consumer-leases consumer-effects consumer-outages consumer-turns consumer-crowd', [
+  ...mutantsOf('consume/leased-run.ts', 'claimed-run leased-run consumer transactional-run leased-context consumer-leases consumer-effects consumer-outages consumer-turns consumer-crowd', [
     ['a batch is not answered while an effect is running', 'await effectsIdle(effects); return', 'return'],
     ['a handler that runs out of time says so on its row', 'await sayOutOfTime(run, robbed);', ''],
     ['a handler that began late was robbed of its time', 'robbed = late || run.waiting > 0;', 'robbed = run.waiting > 0;'],
@@ -225,7 +225,7 @@ export const consumeRunsMutants: readonly Mutant[] = [
     ['a renewal hides a message until a second after its function', 'claim.endsBy + 1_000 - clock.now()', 'claim.endsBy - 1_000 - clock.now()'],
     ['a message is not renewed after its commit', "|| run.commit.kind === 'done') return;", ') return;'],
   ]),
-  ...mutantsOf('consume/transactional-run.ts', 'consumer-transactional consumer-time consumer-ends consumer-outages', [
+  ...mutantsOf('consume/transactional-run.ts', 'transactional-run leased-run consumer claimed-run consumer-outages', [
     ['a batch is not kept waiting by a transactional handler', 'given.remainingMs() - RESPONSE_MARGIN_MS', 'given.remainingMs() + RESPONSE_MARGIN_MS'],
     ['a transactional handler is run again on fresh reads only for conditions and conflicts', 'codes.every(', 'true || codes.every('],
     ['a transactional handler is run again on fresh reads', 'attempt < CONDITION_TRIES', 'attempt < 1'],
@@ -233,7 +233,7 @@ export const consumeRunsMutants: readonly Mutant[] = [
     ['a handler is not run again when there is no time for it', '&& remainingMs() > TRY_MIN_MS', ''],
     ['a transaction without a claim leaves room for the row and for the pointer of a rejected message', 'checkTransaction(actions, { table, clock, ownActions: 2 });', 'checkTransaction(actions, { table, clock, ownActions: 1 });'],
   ]),
-  ...mutantsOf('consume/once.ts', 'consumer-effects consumer-stored-effects consumer-effect-calls consumer-unstable-effects', [
+  ...mutantsOf('consume/once.ts', 'consumer-stored-effects consumer-effects', [
     ['a result that could not be stored is stored again', '!isOutage(error) ||', 'true ||'],
     ['storing a result ends before its function does', 'clock.now() + pauseMs > call.claim.endsBy - STORE_MARGIN_MS', 'false'],
     ['a result that the claim found stored costs no write', 'completedBefore(call) ?? ', ''],
@@ -273,7 +273,7 @@ export const consumeRunsMutants: readonly Mutant[] = [
     ['the error of a result that is not JSON does not quote it', 'is not JSON (${errorCode(error)})', 'is not JSON (${error})'],
     ['an effect that returned nothing returns undefined on a retry, too', 'json === undefined ? undefined : JSON.parse(json)', "JSON.parse(json ?? 'null')"],
   ]),
-  ...mutantsOf('consume/effects-in-doubt.ts', 'consumer-effects-in-doubt', [
+  ...mutantsOf('consume/effects-in-doubt.ts', 'consumer-stored-effects', [
     ['an effect is in doubt only once its function has stopped', 'Number(endsBy) + CLOCK_SKEW_MS < clock.now()', 'true'],
     ['an effect with a result is not in doubt', "status === 'IN_PROGRESS' && ", ''],
     ['an effect is in doubt only once its function has stopped by every clock', 'Number(endsBy) + CLOCK_SKEW_MS < clock.now()', 'Number(endsBy) < clock.now()'],
@@ -282,7 +282,7 @@ export const consumeRunsMutants: readonly Mutant[] = [
     ['each effect in doubt is counted', "telemetry.count('EffectsInDoubt', inDoubt.length);", "telemetry.count('EffectsInDoubt');"],
     ['an effect in doubt is named by its idempotency key', 'inDoubt.map((name) => `${config.consumer}:${eventId}:${name}`)', 'inDoubt'],
   ]),
-  ...mutantsOf('consume/unstable-effects.ts', 'consumer-unstable-effects', [
+  ...mutantsOf('consume/unstable-effects.ts', 'consumer-stored-effects', [
     ['an abandoned effect that was completed is reported', "status === 'COMPLETED' || status === 'IN_PROGRESS'", "status === 'IN_PROGRESS'"],
     ['an abandoned effect that was running when its attempt died is reported', "status === 'COMPLETED' || status === 'IN_PROGRESS'", "status === 'COMPLETED'"],
     ['an abandoned effect that failed is not reported', "(status === 'COMPLETED' || status === 'IN_PROGRESS') &&", ''],

@@ -3,7 +3,7 @@ import { type Mutant, mutantsOf } from './mutant.ts';
 /** Committing events, and publishing them at once. */
 // biome-ignore format: a line for each mutant
 export const writeMutants: readonly Mutant[] = [
-  ...mutantsOf('write/event-draft.ts', 'outbox forged-events', [
+  ...mutantsOf('write/event-draft.ts', 'forged-events outbox', [
     ['a declared type of another service is refused', '(source === service && (publishes?.includes(type) ?? true))', 'publishes?.includes(type)'],
     ['a type of the service that is not declared is refused', '(source === service && (publishes?.includes(type) ?? true))', 'source === service'],
     ['a payload is validated as it will be read, not as it was handed over', 'JSON.parse(json)', 'draft.data'],
@@ -28,7 +28,7 @@ export const writeMutants: readonly Mutant[] = [
     ["a producer's turn ends a clock margin before the row's lease", 'Math.min(now + turnMs, leaseUntil - CLOCK_SKEW_MS)', 'now + turnMs'],
     ["a row says until when it is its producer's", 'turnMs === undefined ? {}', 'turnMs !== undefined ? {}'],
   ]),
-  ...mutantsOf('write/transaction-checks.ts', 'outbox reserved-keys consumer-commits', [
+  ...mutantsOf('write/transaction-checks.ts', 'outbox reserved-keys leased-context', [
     ['a commit cannot write the rows of Mailroom itself', 'reserved !== undefined && outboxEventId({ [kind]: request }) === undefined', 'false'],
     ['an entry that was made long ago is refused: its published row may have expired', 'now - eventIdTime(eventId) > ENTRY_AGE_MAX_MS', 'false'],
     ['a transaction has at most 100 actions', 'count > TRANSACTION_ACTIONS_MAX', 'false'],

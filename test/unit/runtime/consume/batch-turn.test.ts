@@ -19,7 +19,7 @@ interface Received {
   readonly eventId?: string;
 }
 
-/** Decides about a batch. @returns the names of those that run, and of those that are redelivered, with their delay and its reason */
+/** Decides about a batch. @returns the names of those that run, and of those that come again, with their delay and its reason */
 async function turn(batch: readonly Received[]) {
   const parts = rig();
   const events = new Map(batch.map((received) => [received.eventId ?? envelope(parts).eventId, received]));

@@ -1,339 +1,328 @@
 import { describe, expect, test, vi } from 'vitest';
 import { type LeasedContext, leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
-import { RetryLater } from '../../../../lambdas/runtime/errors.ts';
-import type { Envelope } from '../../../../lambdas/runtime/event.ts';
-import { inboxKey } from '../../../../lambdas/runtime/store/rows.ts';
+import { PoisonMessage } from '../../../../lambdas/runtime/errors.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';
 import { lambdaContext } from '../../../../testing/index.ts';
-import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
-import { CONSUMER, consumer, domainRow, inboxRow, type Parts, send } from './consumer-rig.ts';
+import { rig, runThrough, ThingHappened } from '../../../support/runtime-rig.ts';
+import { staleReads } from '../../../support/stale-reads.ts';
+import {
+  afterWrite,
+  beforeWrite,
+  body,
+  consumer,
+  domainRow,
+  envelope,
+  inboxRow,
+  oneMessage,
+  send,
+  unanswered,
+} from './consumer-rig.ts';
 
-describe('a leased handler', () => {
-  test.each([
-    [300_000, 11_500],
-    [15_000, 11_500],
-    [12_000, 10_875],
-  ])('is completed in time, of %d ms, also when a renewal hangs', async (timeoutMs, endsAfterMs) => {
-    const parts = rig();
-    const event = send(parts);
-    let writes = 0;
-    const table = {
-      ...parts.memory,
-      write: async (write: Parameters<typeof parts.memory.write>[0]) => {
-        if (write.Update?.Key?.SK === 'MESSAGE') writes += 1;
-        if (writes === 2) await parts.clock.sleep(18_000); // the renewal
-        return parts.memory.write(write);
-      },
-    };
-    const startedAt = parts.clock.now();
-    await consumer(parts, [leased(ThingHappened, () => parts.clock.sleep(10_500))], table).deliver(timeoutMs);
-    expect(parts.clock.now() - startedAt).toBeGreaterThanOrEqual(endsAfterMs);
-    expect(parts.clock.now() - startedAt).toBeLessThan(endsAfterMs + 100);
-    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
+type OneMessage = ReturnType<typeof oneMessage>;
+
+const CLAIM = 'claimedAt';
+const attemptOf = (attempts: number[]) => (ctx: LeasedContext) => attempts.push(ctx.attempt);
+
+/** Writes the row of a message that another worker claimed, and whose lease ends after so long. */
+const held = ({ overwrite, clock }: OneMessage, leaseMs: number, more: object = {}) => {
+  const [leaseUntil, endsBy] = [clock.now() + leaseMs, clock.now() + leaseMs + 60_000];
+  return overwrite({ status: 'PROCESSING', fence: 'other', attempts: 1, leaseUntil, endsBy, ...more });
+};
+
+describe('a message that another worker holds', () => {
+  test('waits for the rest of the lease, then until that worker is stopped, and never runs at once', async () => {
+    const one = oneMessage();
+    const handle = vi.fn();
+    await held(one, 9_500);
+    const now = one.clock.now();
+    await one.deliver(handle);
+    expect(one.visibleAt()).toBeGreaterThanOrEqual(now + 10_500);
+    expect(one.visibleAt()).toBeLessThanOrEqual(now + 11_500);
+    await one.clock.advance(11_500);
+    await held(one, 9_500); // renewed: its worker is alive
+    const then = one.clock.now();
+    await one.deliver(handle);
+    expect(one.visibleAt()).toBeGreaterThanOrEqual(then + 70_000);
+    expect(handle).not.toHaveBeenCalled();
+    expect(one.row()).toMatchObject({ attempts: 1, fence: 'other' });
   });
 
-  test('is shown again when its retry is due, although an earlier renewal is answered later', async () => {
-    const parts = rig();
-    send(parts);
-    let writes = 0;
-    const table = {
-      ...parts.memory,
-      write: async (write: Parameters<typeof parts.memory.write>[0]) => {
-        const item = await parts.memory.write(write);
-        if (write.Update?.Key?.SK === 'MESSAGE') writes += 1;
-        if (writes === 2) await parts.clock.sleep(18_000); // the renewal
-        return item;
-      },
-    };
-    const handler = leased(ThingHappened, async () => {
-      await parts.clock.sleep(10_500);
-      throw new RetryLater(0);
+  test('is taken over as soon as its lease has passed, beside the others of its batch', async () => {
+    const one = oneMessage({ aggregateId: 'left' });
+    send(one, { aggregateId: 'fresh' });
+    await one.receivedBefore();
+    await held(one, -1, { attempts: 2 });
+    const started: string[] = [];
+    const handler = leased(ThingHappened, async (event, ctx) => {
+      started.push(`${event.aggregateId}, attempt ${ctx.attempt}, ${ctx.remainingMs() / 1_000} s left`);
+      await one.clock.sleep(20_000);
     });
-    const hides = vi.spyOn(parts.queue, 'changeVisibility');
-    await consumer(parts, [handler], table).deliver(30_000);
-    await parts.clock.advance(18_000);
-    expect(hides.mock.calls.map(([, seconds]) => seconds)).toEqual([0]);
+    await one.deliver(handler);
+    expect(started.sort()).toEqual(['fresh, attempt 1, 30 s left', 'left, attempt 2, 30 s left']);
+    expect(one.telemetry.counted('LeasesExpired')).toBe(1);
+    expect(one.row()).toMatchObject({ status: 'PROCESSED' });
   });
 
-  test('waits for a renewal that hides its message, so that its own delay is set last', async () => {
-    const parts = rig();
-    const event = send(parts);
-    const change = parts.queue.changeVisibility.bind(parts.queue);
-    vi.spyOn(parts.queue, 'changeVisibility').mockImplementationOnce(async (...args) => {
-      await parts.clock.sleep(500);
-      await change(...args);
-    });
-    const handler = leased(ThingHappened, async () => {
-      await parts.clock.sleep(10_100);
-      throw new Error('bank answered 503');
-    });
-    await consumer(parts, [handler]).deliver();
-    await parts.clock.advance(1_000);
-    expect(parts.queue.changeVisibility).toHaveBeenCalledTimes(2);
-    expect(parts.queue.messages()[0]?.visibleAt).toBe(inboxRow(parts, event)?.retryAt);
+  test.each<[string, object]>([
+    ['has no lease', { leaseUntil: undefined, endsBy: undefined }],
+    ['has a lease that is not a time', { leaseUntil: null, unfinished: 1 }],
+    ['has no fencing token', { fence: undefined, unfinished: 1 }],
+    [
+      'is rejected without a fencing token',
+      { status: 'REJECTED', reason: 'POISON_MESSAGE', fence: undefined },
+    ],
+  ])('is claimed at once if its row %s', async (_what, change) => {
+    const one = oneMessage();
+    await one.receivedBefore();
+    await held(one, -1, change);
+    const handle = vi.fn();
+    await one.deliver(handle);
+    expect(handle).toHaveBeenCalledTimes(1);
+    expect(one.row()).toMatchObject({ status: 'PROCESSED' });
   });
 
-  test('ends its renewals with itself', async () => {
-    const parts = rig();
-    send(parts);
-    const startedAt = parts.clock.now();
-    await consumer(parts, [leased(ThingHappened, async () => {})]).deliver();
-    expect(parts.clock.now() - startedAt).toBeLessThan(500);
-    expect(parts.clock.sleeping()).toBe(0);
-  });
-
-  /** Runs a handler for 35 s. @returns when it was renewed, in seconds, and for how long its message was hidden then */
-  async function renewals(
-    change: { readonly leaseMs?: number; readonly visibilityTimeoutMs?: number },
-    renew: () => Promise<unknown> = async () => {},
-    handle: (ctx: LeasedContext) => Promise<unknown> = async () => {},
-  ) {
-    const parts = rig();
-    send(parts);
-    const startedAt = parts.clock.now();
-    const times: number[] = [];
-    const write: Table['write'] = async (wanted) => {
-      if (wanted.Update?.UpdateExpression === 'SET leaseUntil = :leaseUntil') {
-        times.push((parts.clock.now() - startedAt) / 1_000);
-        await renew();
-      }
-      return parts.memory.write(wanted);
-    };
-    const hide = vi.spyOn(parts.queue, 'changeVisibility');
-    const handler = leased(ThingHappened, async (_event, ctx) => {
-      await handle(ctx);
-      await parts.clock.sleep(35_000);
-    });
-    await consumer(parts, [handler], { ...parts.memory, write }, change).deliver(200_000);
-    return { times, hidden: hide.mock.calls.map(([, seconds]) => seconds), parts };
-  }
-
-  test.each([
-    [30_000, 60_000, [10, 20, 30], [60, 60, 60]],
-    [60_000, 30_000, [10, 20, 30], [30, 30, 30]],
-    [30_000, 0, [10, 20, 30], [1, 1, 1]],
-  ])(
-    'with a lease of %d ms and a visibility timeout of %d ms is renewed after %j s',
-    async (leaseMs, visibilityTimeoutMs, expected, seconds) => {
-      const { times, hidden } = await renewals({ leaseMs, visibilityTimeoutMs });
-      expect(times).toEqual(expected);
-      expect(hidden).toEqual(seconds);
+  test.each([['PARKED'], [undefined]])(
+    'is not changed and reported as an outage if its row has the status %s',
+    async (status) => {
+      const one = oneMessage();
+      await one.receivedBefore();
+      await held(one, -1, { status });
+      const row = one.row();
+      const handle = vi.fn();
+      await one.deliver(handle);
+      expect(handle).not.toHaveBeenCalled();
+      expect(one.row()).toEqual(row);
+      expect(one.telemetry.counted('TableFailures')).toBe(1);
+      expect(one.waitsMs()).toBeGreaterThan(40_000);
     },
   );
 
-  test('is renewed again after a renewal failed, which is logged', async () => {
-    const failure = async () => {
-      throw Object.assign(new Error('slow down'), { name: 'ThrottlingException' });
-    };
-    const { times, parts } = await renewals({}, failure);
-    expect(times).toEqual([10, 20, 30]);
-    const failed = parts.telemetry
-      .lines()
-      .filter(({ message }) => message.startsWith('A lease renewal failed'));
-    expect(failed).toHaveLength(3);
-  });
-
-  test('is not renewed after its commit', async () => {
-    const { times } = await renewals({}, undefined, (ctx) => ctx.commit({ writes: [domainRow] }));
-    expect(times).toEqual([]);
-  });
-
-  test('whose effect is running when the time is up is stopped with its function, not answered for', async () => {
-    const parts = rig();
-    const event = send(parts);
-    let answered = false;
-    const { handle } = consumer(parts, [
-      leased(ThingHappened, async (_event, ctx) => ctx.once('charge', () => parts.clock.sleep(1_000_000))),
-    ]);
-    const Records = parts.queue.receive();
-    void handle({ Records }, lambdaContext({ clock: parts.clock, timeoutMs: 20_000 })).finally(() => {
-      answered = true;
-    });
-    await parts.clock.advance(20_000); // Lambda stops it here
-    expect(answered).toBe(false);
-    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSING' });
-  });
-
-  test('longer than its lease and its visibility is kept up by one renewal', async () => {
-    const parts = rig();
-    let second = 0;
-    const event = send(parts);
-    const { deliver } = consumer(parts, [
-      leased(ThingHappened, async () => {
-        for (let i = 0; i < 10; i += 1) {
-          await parts.clock.sleep(10_000);
-          second += parts.queue.receive().length;
-        }
-      }),
-    ]);
-    await deliver(200_000);
-    expect(second).toBe(0);
-    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED', attempts: 1 });
-    expect(parts.queue.messages()).toEqual([]);
-  });
-
-  test('a handler that lost its lease gets an error and can write nothing', async () => {
-    const parts = rig();
-    const event = send(parts);
-    const steal = () => {
-      const row = inboxRow(parts, event);
-      return parts.memory.write({
-        Put: { Item: { ...row, fence: 'other', leaseUntil: parts.clock.now() + 100_000 } },
-      });
-    };
-    let aborted: unknown;
-    const { deliver } = consumer(parts, [
-      leased(ThingHappened, async (_event, ctx) => {
-        await steal();
-        ctx.signal.addEventListener('abort', () => {
-          aborted = ctx.signal.reason;
-        });
-        await parts.clock.sleep(15_000);
-        await ctx.commit({ writes: [domainRow] });
-      }),
-    ]);
-    await expect(deliver(60_000)).resolves.toMatchObject({ failed: [expect.any(String)] });
-    expect(aborted).toMatchObject({ code: 'FENCE_LOST' });
-    const messages = parts.telemetry.lines().map(({ message }) => message);
-    expect(messages.filter((message) => message.includes('renewal'))).toEqual([]);
-    expect(parts.memory.item({ PK: 'THING#1', SK: 'THING' })).toBeUndefined();
-    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSING', fence: 'other' });
-  });
-
-  test("a handler that still runs when its function's time is up keeps its lease, and the message waits for the end", async () => {
-    const parts = rig();
-    const event = send(parts);
-    const { deliver } = consumer(parts, [leased(ThingHappened, () => parts.clock.sleep(1_000_000))]);
-    const startedAt = parts.clock.now();
-    await deliver(20_000);
-    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSING', endsBy: startedAt + 20_000 });
-    const [message] = parts.queue.messages();
-    expect(message?.visibleAt).toBeGreaterThan(startedAt + 20_000);
-    expect(message?.visibleAt).toBeLessThan(startedAt + 24_001);
-  });
-});
-
-describe('a message that another worker holds', () => {
-  const held = (parts: Parts, event: Envelope, leaseMs: number, attempts = 1, more: object = {}) =>
-    parts.memory.write({
-      Put: {
-        Item: {
-          ...inboxKey(CONSUMER, event.eventId),
-          schema: 1,
-          status: 'PROCESSING',
-          fence: 'other',
-          attempts,
-          leaseUntil: parts.clock.now() + leaseMs,
-          endsBy: parts.clock.now() + leaseMs + 60_000,
-          ...more,
-        },
-      },
-    });
-
-  /** Whoever holds the messages has received them, and SQS shows them again. */
-  async function receivedBefore(parts: Parts): Promise<void> {
-    parts.queue.receive();
-    await parts.clock.advance(60_000);
-  }
-
-  test('sleeps for the rest of the lease, then until its worker is stopped; it is never put back at once', async () => {
-    const parts = rig();
-    const handle = vi.fn();
-    const { deliver } = consumer(parts, [leased(ThingHappened, handle)]);
-    const event = send(parts);
-    await held(parts, event, 9_500);
-    const now = parts.clock.now();
-    await deliver();
-    expect(parts.queue.messages()[0]?.visibleAt).toBeGreaterThanOrEqual(now + 10_500);
-    expect(parts.queue.messages()[0]?.visibleAt).toBeLessThanOrEqual(now + 11_500);
-    await parts.clock.advance(11_500);
-    await held(parts, event, 9_500); // renewed: its worker is alive
-    const then = parts.clock.now();
-    await deliver();
-    expect(parts.queue.messages()[0]?.visibleAt).toBeGreaterThanOrEqual(then + 70_000);
-    expect(handle).not.toHaveBeenCalled();
-    expect(inboxRow(parts, event)).toMatchObject({ attempts: 1, fence: 'other' });
-  });
-
-  test('is taken over when its lease has passed: at once, beside the others of its batch', async () => {
-    const parts = rig();
-    const started: string[] = [];
-    const [left, fresh] = [send(parts, { aggregateId: 'left' }), send(parts, { aggregateId: 'fresh' })];
-    if (!left || !fresh) throw new Error('unreachable');
-    await receivedBefore(parts);
-    await held(parts, left, -1, 2);
-    const { deliver } = consumer(parts, [
-      leased(ThingHappened, async (event, ctx) => {
-        started.push(`${event.aggregateId}, attempt ${ctx.attempt}, ${ctx.remainingMs() / 1_000} s left`);
-        await parts.clock.sleep(20_000);
-      }),
-    ]);
-    await deliver();
-    expect(started.sort()).toEqual(['fresh, attempt 1, 30 s left', 'left, attempt 2, 30 s left']);
-    expect(parts.telemetry.counted('LeasesExpired')).toBe(1);
-    expect(inboxRow(parts, left)).toMatchObject({ status: 'PROCESSED' });
-  });
-
-  test('is claimed at once where its row has no lease: it is never stuck', async () => {
-    const parts = rig();
-    const event = send(parts);
-    await receivedBefore(parts);
-    await held(parts, event, -1);
-    await parts.memory.write({
-      Update: {
-        Key: { ...inboxKey(CONSUMER, event.eventId) },
-        UpdateExpression: 'REMOVE leaseUntil, endsBy',
-      },
-    });
-    const handle = vi.fn();
-    await consumer(parts, [leased(ThingHappened, handle)]).deliver();
-    expect(handle).toHaveBeenCalledTimes(1);
-    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
-  });
-
-  test('a message that is received for the first time runs, whatever was counted under other messages', async () => {
-    const parts = rig();
+  test('starts at attempt 1 when it is received for the first time, whatever was counted before', async () => {
+    const one = oneMessage();
+    await held(one, -1, { attempts: 3 });
     const attempts: number[] = [];
-    const event = send(parts);
-    await held(parts, event, -1, 3);
-    await consumer(parts, [
-      leased(ThingHappened, async (_event, ctx) => {
-        attempts.push(ctx.attempt);
-      }),
-    ]).deliver();
+    await one.deliver(attemptOf(attempts));
     expect(attempts).toEqual([1]);
-    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED', attempts: 1 });
+    expect(one.row()).toMatchObject({ status: 'PROCESSED', attempts: 1 });
   });
 
-  test('a message whose transactional handler throws in its first run keeps all of its attempts', async () => {
-    const parts = rig();
+  test('starts at attempt 1 after the first run of its transactional handler, which needs no claim, threw', async () => {
+    const one = oneMessage();
+    await held(one, -1, { attempts: 3 });
     const attempts: number[] = [];
-    const event = send(parts);
-    await held(parts, event, -1, 3);
-    const { drain } = consumer(parts, [
-      transactional(ThingHappened, async (_event, ctx) => {
-        attempts.push(ctx.attempt);
-        if (attempts.length === 1) throw new Error('not now');
-        return { writes: [domainRow] };
-      }),
-    ]);
-    await drain();
+    const handler = transactional(ThingHappened, async ({ eventId }, ctx) => {
+      attempts.push(ctx.attempt);
+      if (attempts.length === 1) throw new Error(eventId);
+      return { writes: [domainRow] };
+    });
+    await one.drain(handler);
     expect(attempts).toEqual([1, 1]);
-    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
+    expect(one.row()).toMatchObject({ status: 'PROCESSED' });
   });
 
-  test('past its attempts is rejected without being run: its process died each time, also when it ran alone', async () => {
-    const parts = rig();
+  test('is rejected without a run when its attempts are exhausted and its process died alone', async () => {
+    const one = oneMessage();
+    await one.receivedBefore();
+    await held(one, -1, { attempts: 3, unfinished: 2 });
     const handle = vi.fn();
-    const event = send(parts);
-    await receivedBefore(parts);
-    await held(parts, event, -1, 3, { unfinished: 2 });
-    await consumer(parts, [leased(ThingHappened, handle)]).deliver();
+    await one.deliver(handle);
     expect(handle).not.toHaveBeenCalled();
-    expect(inboxRow(parts, event)).toMatchObject({
+    expect(one.row()).toMatchObject({
       status: 'REJECTED',
       reason: 'ATTEMPTS_SPENT',
       lastError: expect.stringContaining('The function ended before its handler did'),
     });
+  });
+
+  test('is not taken over by a second worker', async () => {
+    const one = oneMessage();
+    await held(one, -100_000);
+    const endsBy = one.clock.now() + 60_000;
+    const taken = { fence: 'third', leaseUntil: endsBy, endsBy };
+    let claims = 0;
+    const table = beforeWrite(one.memory, CLAIM, () => {
+      claims += 1;
+      return claims === 2 ? one.overwrite(taken) : undefined;
+    });
+    const handle = vi.fn();
+    await one.deliver(handle, { table });
+    expect(claims).toBeGreaterThanOrEqual(2);
+    expect(handle).not.toHaveBeenCalled();
+    expect(one.row()).toMatchObject(taken);
+  });
+});
+
+test('each claim of a message has its own fencing token', async () => {
+  const one = oneMessage();
+  const fences = new Set<unknown>();
+  const handler = () => {
+    fences.add(one.row()?.fence);
+    if (fences.size < 3) throw new Error('again');
+  };
+  await one.drain(handler);
+  expect(one.row()).toMatchObject({ status: 'PROCESSED', attempts: 3 });
+});
+
+describe('a worker that has lost its message', () => {
+  test.each<[string, () => unknown]>([
+    ['returns', () => {}],
+    ['throws', () => Promise.reject(new Error('too late'))],
+    ['throws PoisonMessage', () => Promise.reject(new PoisonMessage('too late'))],
+  ])('changes nothing when its handler %s', async (_what, end) => {
+    const one = oneMessage();
+    const { failed } = await one.deliver(async () => {
+      await one.overwrite({ fence: 'other' });
+      await end();
+    });
+    expect(failed).toHaveLength(1);
+    expect(one.row()).toMatchObject({ status: 'PROCESSING', fence: 'other' });
+    expect(one.row()).not.toHaveProperty('lastError');
+    expect(one.pointer()).toBeUndefined();
+  });
+
+  test.each<[string, object, number, number]>([
+    ['failed under its own fencing token', { status: 'FAILED' }, 1, 0],
+    ['was processed by another worker, which is a duplicate', { status: 'PROCESSED', fence: 'other' }, 0, 1],
+  ])('does not count the message as processed if it %s', async (_what, change, stays, duplicates) => {
+    const one = oneMessage();
+    await one.deliver(() => one.overwrite(change));
+    expect(one.row()).toMatchObject(change);
+    expect(one.queue.messages()).toHaveLength(stays);
+    expect(one.telemetry.counted('MessagesProcessed')).toBe(0);
+    expect(one.telemetry.counted('MessagesDuplicate')).toBe(duplicates);
+    expect(one.telemetry.counted('FenceRefused')).toBe(1);
+  });
+});
+
+describe('a message', () => {
+  test('with an unknown receive count continues its attempts', async () => {
+    const one = oneMessage();
+    const attempts: number[] = [];
+    const { handle } = consumer(one, [
+      leased(ThingHappened, async (_event, ctx) => {
+        attempts.push(ctx.attempt);
+        throw new Error('not now');
+      }),
+    ]);
+    const [record] = one.queue.receive();
+    if (record === undefined) throw new Error('There is no message');
+    const Records = [{ ...record, attributes: {} as typeof record.attributes }];
+    for (const _ of [1, 2]) await runThrough(one.clock, handle({ Records }, lambdaContext(one)));
+    expect(attempts).toEqual([1, 2]);
+    expect(one.row()).toMatchObject({ attempts: 2 });
+  });
+
+  test('without a handler is rejected even if its row has an expired lease', async () => {
+    const one = oneMessage({ type: 'Unheard' });
+    await held(one, -100_000);
+    await one.drain(() => {});
+    expect(one.row()).toMatchObject({ status: 'REJECTED', reason: 'UNKNOWN_EVENT_TYPE' });
+    expect(one.pointer()).toBeDefined();
+    expect(one.queue.deadLetters()).toHaveLength(1);
+  });
+
+  test('without a handler is rejected under each SQS message id that it arrives with', async () => {
+    const one = oneMessage({ type: 'Unheard' });
+    await one.drain(() => {});
+    one.queue.redrive();
+    await one.drain(() => {});
+    expect(one.row()).toMatchObject({ status: 'REJECTED' });
+    expect(one.row()?.rejectedIds).toHaveProperty('size', 2);
+    expect(one.queue.deadLetters()).toHaveLength(1);
+  });
+
+  test('a rejected message is readmitted by one redrive only', async () => {
+    const one = oneMessage();
+    const handle = vi.fn(() => Promise.reject(new PoisonMessage('not like this')));
+    await one.drain(handle);
+    one.queue.redrive();
+    const transact: Table['transact'] = async (...call) => {
+      await held(one, 60_000);
+      return one.memory.transact(...call);
+    };
+    await one.deliver(handle, { table: { ...one.memory, transact } });
+    expect(handle).toHaveBeenCalledTimes(1);
+    expect(one.row()).toMatchObject({ status: 'PROCESSING', fence: 'other' });
+  });
+
+  test('a rejected message does not run under its old id after its redrive has failed', async () => {
+    const parts = rig();
+    const event = envelope(parts);
+    const handle = vi
+      .fn<() => Promise<never>>()
+      .mockRejectedValueOnce(new PoisonMessage('not like this'))
+      .mockRejectedValue(new Error('not now'));
+    const { handle: consume } = consumer(parts, [leased(ThingHappened, handle)]);
+    for (const _ of ['old', 'new']) parts.queue.send(body(event));
+    const [old, redriven] = parts.queue.receive();
+    for (const record of [old, redriven, old]) {
+      if (record === undefined) throw new Error('There is no message');
+      await runThrough(parts.clock, consume({ Records: [record] }, lambdaContext(parts)));
+    }
+    expect(handle).toHaveBeenCalledTimes(2);
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'FAILED', lastError: 'not now' });
+  });
+});
+
+describe('a write whose answer was lost, and which the SDK has sent again, is recognized:', () => {
+  /** A table that gets the first write of an attribute twice. */
+  function sentTwice(table: Table, attribute: string): Table {
+    let sent = 0;
+    return beforeWrite(table, `${attribute} = `, async (action) => {
+      sent += 1;
+      if (sent === 1) await table.write(action as never);
+    });
+  }
+
+  test.each<[string, string, (ctx: LeasedContext) => unknown, object, object]>([
+    ['a claim', CLAIM, () => {}, { status: 'PROCESSED' }, { MessagesProcessed: 1 }],
+    [
+      'the start of an effect',
+      'effects.#effect',
+      () => {},
+      { status: 'PROCESSED' },
+      { MessagesProcessed: 1 },
+    ],
+    ['the result of an effect', 'completedAt', () => {}, { status: 'PROCESSED' }, { MessagesProcessed: 1 }],
+    ['a completion', 'processedAt', () => {}, { status: 'PROCESSED' }, { MessagesProcessed: 1 }],
+    [
+      'a failure',
+      'lastError',
+      () => Promise.reject(new Error('not now')),
+      { status: 'FAILED', lastError: 'not now' },
+      { MessagesFailed: 1 },
+    ],
+  ])('%s', async (_what, attribute, end, row, counts) => {
+    const one = oneMessage();
+    const charge = vi.fn(async () => 'charged');
+    const handler = async (ctx: LeasedContext) => {
+      await ctx.once('charge', charge);
+      await end(ctx);
+    };
+    await one.deliver(handler, { table: sentTwice(one.memory, attribute) });
+    expect(charge).toHaveBeenCalledTimes(1);
+    expect(one.row()).toMatchObject({ attempts: 1, ...row });
+    for (const metric of ['MessagesProcessed', 'MessagesFailed', 'FenceRefused'] as const)
+      expect(one.telemetry.counted(metric)).toBe({ [metric]: 0, ...counts }[metric]);
+  });
+
+  test('a release', async () => {
+    const one = oneMessage();
+    await one.leaveEffect({ endsBy: one.clock.now() + 20_000 });
+    const table = sentTwice(one.memory, 'retryAt');
+    await one.deliver((ctx) => ctx.once('charge', async () => 1), { table });
+    expect(one.row()).toMatchObject({ status: 'FAILED', attempts: 0 });
+    expect(one.telemetry.counted('FenceRefused')).toBe(0);
+  });
+
+  test('a commit, by a strongly consistent read of the row', async () => {
+    const one = oneMessage();
+    const { transact } = afterWrite(one.memory, 'THING#1', unanswered);
+    const committed = vi.fn();
+    const handler = (ctx: LeasedContext) => ctx.commit({ writes: [domainRow] }).then(committed);
+    const { failed } = await one.deliver(handler, { table: { ...staleReads(one.memory), transact } });
+    expect(failed).toEqual([]);
+    expect(committed).toHaveBeenCalledTimes(1);
+    expect(one.row()).toMatchObject({ status: 'PROCESSED' });
   });
 });

@@ -1,75 +1,54 @@
-import type { Context, SQSEvent } from 'aws-lambda';
+import type { SQSEvent } from 'aws-lambda';
 import { describe, expect, test, vi } from 'vitest';
+import type { CheckReport } from '../../../../lambdas/runtime/consume/check-messages.ts';
 import { leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
-import { PoisonMessage } from '../../../../lambdas/runtime/errors.ts';
-import { defineEvent } from '../../../../lambdas/runtime/event.ts';
+import { defineEvent, type Envelope } from '../../../../lambdas/runtime/event.ts';
+import { HEARTBEAT } from '../../../../lambdas/runtime/heartbeat-event.ts';
 import { mintEventId } from '../../../../lambdas/runtime/store/event-id.ts';
-import { inboxKey } from '../../../../lambdas/runtime/store/rows.ts';
 import { lambdaContext } from '../../../../testing/index.ts';
 import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
-import { body, CONSUMER, consumer, envelope, inboxRow, pointer, send } from './consumer-rig.ts';
+import { body, consumer, envelope, inboxRow, oneMessage, type Parts, send } from './consumer-rig.ts';
 
-describe('a leased handler', () => {
-  test('a message whose handler throws PoisonMessage is rejected at once, and once fixed and redriven it is processed without a pointer', async () => {
-    const parts = rig();
-    let fixed = false;
-    const handle = vi.fn(async (_event: unknown, ctx: { attempt: number }) => {
-      if (!fixed) throw new PoisonMessage('currency is not supported');
-      expect(ctx.attempt).toBe(1);
-    });
-    const { drain } = consumer(parts, [leased(ThingHappened, handle)]);
-    const event = send(parts);
-    await drain();
-    expect(handle).toHaveBeenCalledTimes(1);
-    expect(inboxRow(parts, event)).toMatchObject({ status: 'REJECTED', reason: 'POISON_MESSAGE' });
-    expect(parts.queue.deadLetters()).toHaveLength(1);
-    fixed = true;
-    parts.queue.redrive();
-    await drain();
-    expect(handle).toHaveBeenCalledTimes(2);
-    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED', attempts: 1 });
-    expect(pointer(parts, event)).toBeUndefined();
-  });
-});
+const KINDS = [leased, transactional];
+const tooOld = (shard = 2) => mintEventId(Date.UTC(2025, 0, 1), shard);
+const handled = () => vi.fn(async () => ({}));
 
-describe('bad input is rejected, goes to the DLQ, and its neighbours are processed', () => {
-  const old = mintEventId(Date.UTC(2025, 0, 1), 2);
+describe('a message is rejected, dead-lettered, and affects no other message if it has', () => {
+  const changed = (change: object) => (parts: Parts) => body({ ...envelope(parts), ...change });
 
-  test.each<[string, unknown, string]>([
-    ['a body that is no JSON', 'no json', 'UNREADABLE_MESSAGE'],
-    ['a body without detail', { hello: 1 }, 'UNREADABLE_MESSAGE'],
-    ['a detail that is null', { detail: null }, 'UNREADABLE_MESSAGE'],
-    ['an envelope without an id', { eventId: undefined }, 'UNREADABLE_MESSAGE'],
-    ['an id that is none', { eventId: '7' }, 'UNREADABLE_MESSAGE'],
-    ['an unknown type', { type: 'Unheard' }, 'UNKNOWN_EVENT_TYPE'],
-    ['a version of the future', { version: 3 }, 'UNKNOWN_EVENT_VERSION'],
-    ['a payload that fails its schema', { data: { n: 'x' } }, 'INVALID_PAYLOAD'],
-    ['a payload that the upcast cannot read', { version: 1, data: null }, 'INVALID_PAYLOAD'],
-    ['an event older than the inbox retention', { eventId: old }, 'EVENT_TOO_OLD'],
-  ])('%s', async (what, change, reason) => {
-    for (const kind of [leased, transactional]) {
+  test.each<[string, (parts: Parts) => unknown, string]>([
+    ['a body that is not JSON', () => 'not json', 'UNREADABLE_MESSAGE'],
+    ['a body without detail', () => ({ hello: 1 }), 'UNREADABLE_MESSAGE'],
+    ['a detail that is null', () => ({ detail: null }), 'UNREADABLE_MESSAGE'],
+    ['an envelope without an id', changed({ eventId: undefined }), 'UNREADABLE_MESSAGE'],
+    ['an id that is not a UUID', changed({ eventId: '7' }), 'UNREADABLE_MESSAGE'],
+    ['an unknown type', changed({ type: 'Unheard' }), 'UNKNOWN_EVENT_TYPE'],
+    ['a newer version', changed({ version: 3 }), 'UNKNOWN_EVENT_VERSION'],
+    ['a payload that fails its schema', changed({ data: { n: 'x' } }), 'INVALID_PAYLOAD'],
+    ['a payload that the upcast cannot read', changed({ version: 1, data: null }), 'INVALID_PAYLOAD'],
+    ['an event older than the inbox retention', changed({ eventId: tooOld() }), 'EVENT_TOO_OLD'],
+  ])('%s', async (_what, bodyOf, reason) => {
+    for (const kind of KINDS) {
       const parts = rig();
-      const handle = vi.fn(async () => ({}));
-      parts.queue.send(
-        what.includes('body') || what.includes('detail')
-          ? change
-          : body({ ...envelope(parts), ...(change as object) }),
-      );
+      const handle = handled();
+      parts.queue.send(bodyOf(parts));
       const good = send(parts);
       await consumer(parts, [kind(ThingHappened, handle)]).drain();
       expect(handle).toHaveBeenCalledTimes(1);
       expect(inboxRow(parts, good)).toMatchObject({ status: 'PROCESSED' });
-      const rejected = parts.memory.items().filter((item) => item.status === 'REJECTED');
-      expect(rejected).toMatchObject([
+      const items = parts.memory.items();
+      expect(items.filter((item) => item.status === 'REJECTED')).toMatchObject([
         { reason, schema: 1, fingerprint: expect.stringContaining(`worker ${reason}`) },
       ]);
-      expect(parts.memory.items().filter((item) => String(item.PK).startsWith('REJECTED#'))).toHaveLength(1);
+      expect(items.filter((item) => String(item.PK).startsWith('REJECTED#'))).toHaveLength(1);
       expect(parts.queue.deadLetters()).toHaveLength(1);
     }
   });
+});
 
+describe('the source and the type of a message', () => {
   test.each([
-    ['came from another service', { source: 'strangers' }, 'WRONG_SOURCE', '"strangers"'],
+    ['comes from another service', { source: 'strangers' }, 'WRONG_SOURCE', '"strangers"'],
     ['names no source', { source: undefined }, 'WRONG_SOURCE', '""'],
     [
       'claims another type than EventBridge delivered',
@@ -77,84 +56,73 @@ describe('bad input is rejected, goes to the DLQ, and its neighbours are process
       'WRONG_TYPE',
       '"ThingLost"',
     ],
-  ])('a message that %s is never run', async (_what, change, reason, named) => {
-    for (const kind of [leased, transactional]) {
+  ])('reject it if it %s', async (_what, change, reason, named) => {
+    for (const kind of KINDS) {
       const parts = rig();
-      const handle = vi.fn(async () => ({}));
+      const handle = handled();
       const forged = envelope(parts);
       parts.queue.send({ ...body(forged), ...change });
       await consumer(parts, [kind(ThingHappened, handle)]).drain();
       expect(handle).not.toHaveBeenCalled();
-      expect(inboxRow(parts, forged)).toMatchObject({ status: 'REJECTED', reason });
-      expect(inboxRow(parts, forged)?.lastError).toContain(named);
+      expect(inboxRow(parts, forged)).toMatchObject({
+        status: 'REJECTED',
+        reason,
+        lastError: expect.stringContaining(named),
+      });
     }
   });
 
-  test('two services may each own a type of the same name: the source chooses the handler, and the handler sees it', async () => {
+  test('choose the handler among those of two services, and the handler receives the source', async () => {
     const parts = rig();
-    const ours = vi.fn();
-    const theirs = vi.fn();
+    const [ours, theirs] = [vi.fn(), vi.fn()];
     const OfStrangers = defineEvent({ ...ThingHappened, source: 'strangers' });
     parts.queue.send({ ...body(envelope(parts)), source: 'strangers' });
     await consumer(parts, [leased(ThingHappened, ours), leased(OfStrangers, theirs)]).drain();
     expect(ours).not.toHaveBeenCalled();
     expect(theirs.mock.calls).toMatchObject([[{ source: 'strangers', type: 'ThingHappened' }, {}]]);
   });
+});
 
-  test('an old version is upcast', async () => {
-    const parts = rig();
-    const handle = vi.fn();
-    send(parts, { version: 1, data: { text: '42' } });
-    await consumer(parts, [leased(ThingHappened, handle)]).deliver();
-    expect(handle).toHaveBeenCalledWith(
-      expect.objectContaining({ version: 2, data: { n: 42 } }),
-      expect.anything(),
-    );
-  });
+test('an event of an old version is upcast', async () => {
+  const handle = vi.fn();
+  await oneMessage({ version: 1, data: { text: '42' } }).deliver(leased(ThingHappened, handle));
+  const event = expect.objectContaining({ version: 2, data: { n: 42 } });
+  expect(handle).toHaveBeenCalledWith(event, expect.anything());
+});
 
-  test('a message too old to run does not run when it is redriven, until an operator allows it', async () => {
-    const parts = rig();
-    const handle = vi.fn(async () => ({}));
-    const { drain } = consumer(parts, [leased(ThingHappened, handle)]);
-    const event = send(parts, { eventId: old });
-    await drain();
-    parts.queue.redrive();
-    await drain();
+describe('a message that is older than the inbox retention', () => {
+  test('does not run when it is redriven, until an operator allows it', async () => {
+    const one = oneMessage({ eventId: tooOld() });
+    const handle = handled();
+    await one.drain(handle);
+    one.queue.redrive();
+    await one.drain(handle);
     expect(handle).not.toHaveBeenCalled();
-    await parts.memory.write({
-      Update: {
-        Key: { ...inboxKey(CONSUMER, old) },
-        UpdateExpression: 'SET runAnyway = :yes',
-        ExpressionAttributeValues: { ':yes': true },
-      },
-    });
-    parts.queue.redrive();
-    await drain();
+    await one.overwrite({ runAnyway: true });
+    one.queue.redrive();
+    await one.drain(handle);
     expect(handle).toHaveBeenCalledTimes(1);
-    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
+    expect(one.row()).toMatchObject({ status: 'PROCESSED' });
   });
 
-  test('a message too old to run does not run after another rejection either', async () => {
-    for (const kind of [leased, transactional]) {
-      const parts = rig();
-      const handle = vi.fn(async () => ({}));
-      send(parts, { eventId: old, type: 'Unheard' });
-      await consumer(parts, []).drain(); // deployed without its handler
-      expect(parts.memory.item(inboxKey(CONSUMER, old))).toMatchObject({
-        status: 'REJECTED',
-        reason: 'EVENT_TOO_OLD',
-      });
-      parts.queue.redrive();
-      await consumer(parts, [kind({ ...ThingHappened, type: 'Unheard' }, handle)]).drain();
-      expect(handle).not.toHaveBeenCalled();
-    }
+  test.each([
+    ['leased', leased],
+    ['transactional', transactional],
+  ])('does not run in a %s handler that was missing when it was rejected', async (_kind, kind) => {
+    const one = oneMessage({ eventId: tooOld(), type: 'Unheard' });
+    await consumer(one, []).drain(); // deployed without its handler
+    expect(one.row()).toMatchObject({ status: 'REJECTED', reason: 'EVENT_TOO_OLD' });
+    one.queue.redrive();
+    const handle = handled();
+    await one.drain(kind({ ...ThingHappened, type: 'Unheard' }, handle));
+    expect(handle).not.toHaveBeenCalled();
   });
 
-  test('messages too old to run that are redelivered with others are still rejected: no outage, no delay', async () => {
+  test('is rejected without delay when it is redelivered with others: that is not an outage', async () => {
     const parts = rig();
-    const handle = vi.fn(async () => ({}));
+    const handle = handled();
     const { deliver } = consumer(parts, [leased(ThingHappened, handle)]);
-    const sent = [2, 3].map((shard) => send(parts, { eventId: mintEventId(Date.UTC(2025, 0, 1), shard) }));
+    const sent = [2, 3].map((shard) => send(parts, { eventId: tooOld(shard) }));
     for (let receive = 1; receive <= 3; receive += 1) {
       await deliver();
       for (const event of sent) expect(inboxRow(parts, event)).toMatchObject({ reason: 'EVENT_TOO_OLD' });
@@ -164,17 +132,61 @@ describe('bad input is rejected, goes to the DLQ, and its neighbours are process
     expect(parts.telemetry.counted('TableFailures')).toBe(0);
     expect(handle).not.toHaveBeenCalled();
   });
+});
 
-  test.each([[undefined], [{}], [{ Records: 'x' }], [{ Records: [null, {}, { messageId: 7 }] }]])(
-    'an event like %j fails no other message',
-    async (event) => {
-      const parts = rig();
-      const { handle } = consumer(parts, [leased(ThingHappened, vi.fn())]);
-      await expect(
-        handle(event as unknown as SQSEvent, lambdaContext({ clock: parts.clock }) as Context),
-      ).resolves.toEqual({
-        batchItemFailures: [],
-      });
-    },
-  );
+test.each([[undefined], [{}], [{ Records: 'x' }], [{ Records: [null, {}, { messageId: 7 }] }]])(
+  'an invocation with %j fails no message',
+  async (event) => {
+    const parts = rig();
+    const { handle } = consumer(parts, [leased(ThingHappened, vi.fn())]);
+    await expect(handle(event as unknown as SQSEvent, lambdaContext(parts))).resolves.toEqual({
+      batchItemFailures: [],
+    });
+  },
+);
+
+describe('a check of dead letters', () => {
+  test('reports which messages the consumer can read, runs no handler and changes no row', async () => {
+    const parts = rig();
+    await parts.outbox.commit({ events: [parts.happened(1)] });
+    const before = parts.memory.items();
+    const run = vi.fn();
+    const { handle } = consumer(parts, [leased(ThingHappened, run)]);
+    const event = JSON.parse(parts.rows()[0]?.envelope ?? '') as Envelope;
+    const { eventId } = event;
+    const delivered = (change: object = {}, bus: object = {}) =>
+      JSON.stringify({ ...body({ ...event, ...change }), ...bus });
+    const heartbeat = { source: HEARTBEAT.source, 'detail-type': HEARTBEAT.type };
+    const rejected = (code: string, text = '') => ({
+      ok: false,
+      code,
+      message: expect.stringContaining(text),
+    });
+    const cases: readonly (readonly [body: string, check: object])[] = [
+      [delivered(), { ok: true, eventId, type: 'ThingHappened' }],
+      [delivered({ version: 1, data: { text: '7' } }), { ok: true, eventId, type: 'ThingHappened' }], // upcast
+      [
+        delivered({ type: HEARTBEAT.type, version: 1, data: {} }, heartbeat),
+        { ok: true, type: HEARTBEAT.type },
+      ],
+      [delivered({ data: { n: 'seven' } }), rejected('INVALID_PAYLOAD', 'data.n')],
+      [delivered({ version: 3 }), rejected('UNKNOWN_EVENT_VERSION')],
+      [delivered({ type: 'ThingLost' }), rejected('UNKNOWN_EVENT_TYPE')],
+      [delivered({}, { source: 'strangers' }), rejected('WRONG_SOURCE', '"strangers"')],
+      [delivered({}, { 'detail-type': 'ThingLost' }), rejected('WRONG_TYPE')],
+      ['not json', rejected('UNREADABLE_MESSAGE')],
+    ];
+    const request = { mailroomCheck: { bodies: cases.map(([text]) => text) } } as never;
+    const report = (await handle(request, lambdaContext(parts))) as CheckReport;
+    expect(report).toMatchObject({ batchItemFailures: [], checks: cases.map(([, check]) => check) });
+    expect(run).not.toHaveBeenCalled();
+    expect(parts.memory.items()).toEqual(before);
+  });
+
+  test('is never read from the messages of an SQS batch', async () => {
+    const parts = rig();
+    parts.queue.send({ mailroomCheck: { bodies: [] } });
+    const { failed } = await consumer(parts, []).deliver();
+    expect(failed).toHaveLength(1);
+  });
 });

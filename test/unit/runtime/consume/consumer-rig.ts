@@ -1,19 +1,21 @@
 import { expect } from 'vitest';
 import { createConsumer } from '../../../../lambdas/runtime/consume/consumer.ts';
-import type { Handler } from '../../../../lambdas/runtime/consume/handler.ts';
+import { type Handler, type LeasedContext, leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import type { Envelope } from '../../../../lambdas/runtime/event.ts';
 import { mintEventId } from '../../../../lambdas/runtime/store/event-id.ts';
 import {
+  failedKey,
   type InboxRow,
   inboxKey,
   rejectedKey,
   type StoredEffect,
 } from '../../../../lambdas/runtime/store/rows.ts';
+import type { Table } from '../../../../lambdas/runtime/store/table.ts';
 import { withExtras } from '../../../../lambdas/runtime/telemetry.ts';
 import { lambdaContext, type QueueHandler } from '../../../../testing/index.ts';
-import { consumerConfig, type rig, runThrough } from '../../../support/runtime-rig.ts';
+import { consumerConfig, rig, runThrough, ThingHappened } from '../../../support/runtime-rig.ts';
 
-/** What {@link rig} puts on a consumer's rig. */
+/** The parts of a consumer's rig. */
 export type Parts = ReturnType<typeof rig>;
 
 export const CONSUMER = consumerConfig.consumer;
@@ -175,15 +177,14 @@ export function send(parts: Parts, change: Partial<Envelope> = {}): Envelope {
 
 export const inboxRow = (parts: Parts, event: Envelope) =>
   parts.memory.item(inboxKey(CONSUMER, event.eventId));
-export const pointer = (parts: Parts, event: Envelope) =>
-  parts.memory.item(rejectedKey(CONSUMER, event.eventId));
+const pointer = (parts: Parts, event: Envelope) => parts.memory.item(rejectedKey(CONSUMER, event.eventId));
 /** A row of the service, which must not be there yet. */
 export const domainRow = {
   Put: { Item: { PK: 'THING#1', SK: 'THING', schema: 1 }, ConditionExpression: 'attribute_not_exists(PK)' },
 };
 
 /** An effect as it stands in the row of its message. */
-export function storedEffect(parts: Pick<Parts, 'memory'>, { eventId }: Sent, name = 'charge') {
+function storedEffect(parts: Pick<Parts, 'memory'>, { eventId }: Sent, name = 'charge') {
   const row = parts.memory.item(inboxKey(CONSUMER, eventId)) as InboxRow | undefined;
   return row?.effects?.[name];
 }
@@ -193,7 +194,7 @@ export function storedEffect(parts: Pick<Parts, 'memory'>, { eventId }: Sent, na
  *
  * @param effect - in progress under the claim of another function, unless it says otherwise
  */
-export async function leaveEffect(
+async function leaveEffect(
   { memory }: Pick<Parts, 'memory'>,
   { eventId }: Sent,
   effect: Partial<StoredEffect>,
@@ -206,3 +207,101 @@ export async function leaveEffect(
 }
 
 type Sent = Pick<Envelope, 'eventId'>;
+
+/** A leased handler, or the function of one. */
+type Handles = Handler | ((ctx: LeasedContext) => unknown);
+
+/** A delivery: the table and the function's timeout; everything else changes the configuration. */
+interface DeliveryOptions extends Partial<typeof consumerConfig> {
+  readonly table?: Table;
+  readonly timeoutMs?: number;
+}
+
+/**
+ * A queue with one message, and the rows of this message.
+ *
+ * @param sent - changes of its event
+ */
+export function oneMessage(sent: Partial<Envelope> = {}, options: Parameters<typeof rig>[0] = {}) {
+  const parts = rig(options);
+  const { clock, memory, queue, telemetry } = parts;
+  const event = send(parts, sent);
+  const key = inboxKey(CONSUMER, event.eventId);
+  const row = () => inboxRow(parts, event);
+  const visibleAt = () => Math.min(...queue.messages().map((message) => message.visibleAt));
+  const consumerOf = (handles: Handles, table = parts.table, change: Partial<typeof consumerConfig> = {}) => {
+    const handler =
+      typeof handles === 'function' ? leased(ThingHappened, async (_, ctx) => handles(ctx)) : handles;
+    return consumer(parts, [handler], table, change);
+  };
+  return {
+    ...parts,
+    event,
+    row,
+    visibleAt,
+    waitsMs: () => visibleAt() - clock.now(),
+    hint: () => memory.item(failedKey(CONSUMER, event.eventId)),
+    pointer: () => pointer(parts, event),
+    effect: (name?: string) => storedEffect(parts, event, name),
+    leaveEffect: (effect: Partial<StoredEffect>, name?: string) => leaveEffect(parts, event, effect, name),
+    /** Overwrites attributes of its row, or writes one. */
+    overwrite: (change: object) =>
+      memory.write({ Put: { Item: { schema: 1, ...row(), ...change, ...key } } }),
+    /** Lets another worker receive it, and SQS show it again. */
+    async receivedBefore(): Promise<void> {
+      queue.receive();
+      await clock.advance(60_000);
+    },
+    /** Delivers it to one invocation of the function, as soon as it is visible. */
+    async deliver(handles: Handles, { table, timeoutMs, ...change }: DeliveryOptions = {}) {
+      const { deliver } = consumerOf(handles, table, change);
+      if (visibleAt() > clock.now() && visibleAt() < Number.POSITIVE_INFINITY)
+        await clock.advance(visibleAt() - clock.now());
+      return deliver(timeoutMs);
+    },
+    /** Delivers until the queue is empty. */
+    drain: (handles: Handles, { table, ...change }: DeliveryOptions = {}, rounds?: number) =>
+      consumerOf(handles, table, change).drain(rounds),
+    domainRow: () => memory.item({ PK: 'THING#1', SK: 'THING' }),
+    logged: (level?: string) =>
+      telemetry
+        .lines()
+        .filter((line) => level === undefined || line.level === level)
+        .map(({ message }) => message),
+  };
+}
+
+/** An error of AWS. */
+export const awsError = (name: string): Error => Object.assign(new Error('of AWS'), { name });
+export const throttled = () => Promise.reject(awsError('ThrottlingException'));
+export const unanswered = () => Promise.reject(awsError('TimeoutError'));
+
+type Action = Parameters<Table['write']>[0] | Parameters<Table['transact']>[0];
+
+/** A table that does something before each write and transaction that contains a text. */
+export const beforeWrite = (table: Table, text: string, work: (action: Action) => unknown) =>
+  around(table, text, async (action, call) => {
+    await work(action);
+    return call();
+  });
+
+/** A table that does something after each write and transaction that contains a text. */
+export const afterWrite = (table: Table, text: string, work: (action: Action) => unknown) =>
+  around(table, text, async (action, call) => {
+    const result = await call();
+    await work(action);
+    return result;
+  });
+
+function around(
+  table: Table,
+  text: string,
+  work: (action: Action, call: () => Promise<unknown>) => Promise<unknown>,
+): Table {
+  const wrapped = (name: 'write' | 'transact') =>
+    ((action: never, ...more: never[]) => {
+      const call = () => (table[name] as (...args: never[]) => Promise<unknown>)(action, ...more);
+      return JSON.stringify(action).includes(text) ? work(action, call) : call();
+    }) as never;
+  return { ...table, write: wrapped('write'), transact: wrapped('transact') };
+}

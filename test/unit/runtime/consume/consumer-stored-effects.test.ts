@@ -1,202 +1,187 @@
 import { describe, expect, test, vi } from 'vitest';
-import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
+import { CLOCK_SKEW_MS } from '../../../../lambdas/runtime/clock.ts';
+import type { LeasedContext } from '../../../../lambdas/runtime/consume/handler.ts';
+import { AlreadyProcessed, errorCode, PoisonMessage } from '../../../../lambdas/runtime/errors.ts';
 import type { StoredEffect } from '../../../../lambdas/runtime/store/rows.ts';
-import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
-import { consumer, inboxRow, leaveEffect, type Parts, send, storedEffect } from './consumer-rig.ts';
+import { beforeWrite, CONSUMER, domainRow, oneMessage, throttled } from './consumer-rig.ts';
 
-describe('an effect', () => {
-  test('does not expire when its message could not be completed', async () => {
-    const parts = rig();
-    const event = send(parts);
-    const handler = leased(ThingHappened, async (_event, ctx) => {
-      await ctx.once('charge', async () => 'charged');
-      await parts.memory.write({ Put: { Item: { ...inboxRow(parts, event), fence: 'other' } } });
-    });
-    await consumer(parts, [handler]).deliver();
-    expect(storedEffect(parts, event)).toMatchObject({ status: 'COMPLETED' });
-    expect(inboxRow(parts, event)).not.toHaveProperty('expiresAt');
-  });
+const charge = async () => 'charged';
+const charges = (ctx: LeasedContext) => ctx.once('charge', charge);
+const busy = async () => Promise.reject(new Error('bank answered 500'));
+const failsFirst = (ctx: LeasedContext): void => {
+  if (ctx.attempt === 1) throw new Error('later step failed');
+};
+type OneMessage = ReturnType<typeof oneMessage>;
 
-  test('is stored as long as the table recovers before its function ends', async () => {
-    const parts = rig();
-    const event = send(parts);
-    const charge = vi.fn(async () => 'charged');
-    const recoversAt = parts.clock.now() + 20_000;
-    const write: typeof parts.memory.write = async (wanted) => {
-      const stores = wanted.Update?.UpdateExpression?.includes('completedAt');
-      if (stores && parts.clock.now() < recoversAt)
-        throw Object.assign(new Error('slow'), { name: 'ThrottlingException' });
-      return parts.memory.write(wanted);
-    };
-    const handler = leased(ThingHappened, (_event, ctx) => ctx.once('charge', charge));
-    await consumer(parts, [handler], { ...parts.memory, write }).deliver();
-    expect(charge).toHaveBeenCalledTimes(1);
-    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED', attempts: 1 });
-  });
-
-  test('storing an effect ends before its function does, and counts no attempt', async () => {
-    const parts = rig();
-    const event = send(parts);
-    let tries = 0;
-    const write: typeof parts.memory.write = async (wanted) => {
-      if (!wanted.Update?.UpdateExpression?.includes('completedAt')) return parts.memory.write(wanted);
-      tries += 1;
-      throw Object.assign(new Error('slow'), { name: 'ThrottlingException' });
-    };
-    const startedAt = parts.clock.now();
-    const handler = leased(ThingHappened, (_event, ctx) => ctx.once('charge', async () => 'charged'));
-    await consumer(parts, [handler], { ...parts.memory, write }).deliver(30_000);
-    expect(parts.clock.now() - startedAt).toBeLessThan(30_000);
-    // In 27 s, with pauses of half a second to a second.
-    expect(tries).toBeGreaterThan(25);
-    expect(tries).toBeLessThan(60);
-    expect(inboxRow(parts, event)).toMatchObject({ status: 'FAILED', attempts: 0 });
-    expect(storedEffect(parts, event)).toMatchObject({ status: 'IN_PROGRESS' });
-  });
-
-  test('an effect that an earlier attempt completed is refused a second time in the same run', async () => {
-    const parts = rig();
-    const event = send(parts);
-    await leaveEffect(parts, event, { status: 'COMPLETED', result: '"charged"' });
-    const handler = leased(ThingHappened, async (_event, ctx) => {
-      await ctx.once('charge', async () => 'first');
-      await expect(ctx.once('charge', async () => 'second')).rejects.toMatchObject({
-        code: 'EFFECT_REPEATED',
-      });
-    });
-    await consumer(parts, [handler]).deliver();
-    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
-  });
-
-  test('an effect that the claim finds completed costs no write', async () => {
-    const parts = rig();
-    const event = send(parts);
-    await leaveEffect(parts, event, { status: 'COMPLETED', result: '"charged"' });
-    const written: string[] = [];
-    const write: typeof parts.memory.write = async (wanted) => {
-      written.push(wanted.Update?.UpdateExpression ?? '');
-      return parts.memory.write(wanted);
-    };
-    const handler = leased(ThingHappened, (_event, ctx) => ctx.once('charge', async () => 'again'));
-    await consumer(parts, [handler], { ...parts.memory, write }).deliver();
-    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED', result: '"charged"' });
-    expect(written.filter((update) => update.includes('effects.'))).toEqual([]);
-  });
-
-  test('an effect that was completed after the claim does not run, and returns its stored result', async () => {
-    const parts = rig();
-    const event = send(parts);
-    const charge = vi.fn(async () => 'charged again');
-    const handler = leased(ThingHappened, async (_event, ctx) => {
-      await leaveEffect(parts, event, { status: 'COMPLETED', result: '"charged"' }); // a result that was stored late
-      return ctx.once('charge', charge);
-    });
-    await consumer(parts, [handler]).deliver();
-    expect(charge).not.toHaveBeenCalled();
-    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED', result: '"charged"' });
-  });
-
-  test('an effect that returned nothing returns undefined on a retry', async () => {
-    const parts = rig();
-    send(parts);
-    const results: unknown[] = [];
-    const handler = leased(ThingHappened, async (_event, ctx) => {
-      results.push(await ctx.once('mail', async () => {}));
-      if (ctx.attempt === 1) throw new Error('later step failed');
-    });
-    await consumer(parts, [handler]).drain();
-    expect(results).toEqual([undefined, undefined]);
-  });
-
-  test('with a result of 4 KB is stored', async () => {
-    const parts = rig();
-    const event = send(parts);
-    const result = 'x'.repeat(4_094); // and two quotes
-    const handler = leased(
-      ThingHappened,
-      async (_event, ctx) => void (await ctx.once('charge', async () => result)),
-    );
-    await consumer(parts, [handler]).deliver();
-    expect(storedEffect(parts, event)).toMatchObject({ status: 'COMPLETED', result: `"${result}"` });
-  });
-
-  test('does not run again once completed, however long ago its function was stopped', async () => {
-    const parts = rig();
-    const event = send(parts);
-    const charge = vi.fn(async () => 'charged');
-    const handler = leased(ThingHappened, async (_event, ctx) => {
-      await ctx.once('charge', charge);
-      if (ctx.attempt === 1) throw new Error('later step failed');
-    });
-    const { deliver } = consumer(parts, [handler]);
-    await deliver();
-    await parts.clock.advance(3_600_000);
-    await deliver();
-    expect(charge).toHaveBeenCalledTimes(1);
-    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED', attempts: 2 });
-  });
+describe('the result of an effect', () => {
+  const COMPLETION = 'completedAt';
 
   test.each([
+    ['belongs to another worker', { status: 'PROCESSING', fence: 'other' }],
+    ['was resolved', { status: 'PROCESSED', fence: 'other' }],
+    ['was rejected', { status: 'REJECTED' }],
+  ])('is stored, and does not expire, although its message %s by then', async (_what, change) => {
+    const one = oneMessage();
+    await one.deliver((ctx) =>
+      ctx.once('charge', async () => {
+        await one.overwrite(change);
+        return 'charged';
+      }),
+    );
+    expect(one.effect()).toMatchObject({ status: 'COMPLETED', result: '"charged"' });
+    expect(one.row()).toMatchObject(change);
+    expect(one.row()).not.toHaveProperty('expiresAt');
+  });
+
+  test('is stored after the commit of a handler that did not await it', async () => {
+    const one = oneMessage();
+    await one.deliver(async (ctx) => {
+      void ctx.once('charge', async () => {
+        await one.clock.sleep(2_000);
+        return 'charged';
+      });
+      await one.clock.sleep(1_000);
+      await ctx.commit({ writes: [domainRow] });
+    });
+    expect(one.effect()).toMatchObject({ status: 'COMPLETED', result: '"charged"' });
+    expect(one.row()).toMatchObject({ status: 'PROCESSED' });
+  });
+
+  test('is stored if the table recovers before the function ends', async () => {
+    const one = oneMessage();
+    const recoversAt = one.clock.now() + 20_000;
+    const ran = vi.fn(charge);
+    const table = beforeWrite(one.memory, COMPLETION, () =>
+      one.clock.now() < recoversAt ? throttled() : undefined,
+    );
+    await one.deliver((ctx) => ctx.once('charge', ran), { table });
+    expect(ran).toHaveBeenCalledTimes(1);
+    expect(one.row()).toMatchObject({ status: 'PROCESSED', attempts: 1 });
+  });
+
+  test('is not stored any more shortly before the function ends, and no attempt is counted', async () => {
+    const one = oneMessage();
+    const tries = vi.fn(throttled);
+    const startedAt = one.clock.now();
+    await one.deliver(charges, { table: beforeWrite(one.memory, COMPLETION, tries), timeoutMs: 30_000 });
+    expect(one.clock.now() - startedAt).toBeLessThan(30_000);
+    // In 27 s, with pauses of half a second to a second.
+    expect(tries.mock.calls.length).toBeGreaterThan(25);
+    expect(tries.mock.calls.length).toBeLessThan(60);
+    expect(one.row()).toMatchObject({ status: 'FAILED', attempts: 0 });
+    expect(one.effect()).toMatchObject({ status: 'IN_PROGRESS' });
+  });
+
+  test('is stored up to 4 KB', async () => {
+    const one = oneMessage();
+    const result = 'x'.repeat(4_094); // and two quotes
+    await one.deliver(async (ctx) => void (await ctx.once('charge', async () => result)));
+    expect(one.effect()).toMatchObject({ status: 'COMPLETED', result: `"${result}"` });
+  });
+
+  test('is undefined in each attempt if the effect returned nothing', async () => {
+    const results: unknown[] = [];
+    await oneMessage().drain(async (ctx) => {
+      results.push(await ctx.once('mail', async () => {}));
+      failsFirst(ctx);
+    });
+    expect(results).toEqual([undefined, undefined]);
+  });
+});
+
+describe('a completed effect', () => {
+  test('costs no write, and is refused a second time in the same run', async () => {
+    const one = oneMessage();
+    await one.leaveEffect({ status: 'COMPLETED', result: '"charged"' });
+    const writes = vi.fn();
+    const codes: unknown[] = [];
+    const handler = async (ctx: LeasedContext) => {
+      const first = await ctx.once('charge', async () => 'again');
+      codes.push(await ctx.once('charge', charge).catch(errorCode));
+      return first;
+    };
+    await one.deliver(handler, { table: beforeWrite(one.memory, 'effects.', writes) });
+    expect(one.row()).toMatchObject({ status: 'PROCESSED', result: '"charged"' });
+    expect(codes).toEqual(['EFFECT_REPEATED']);
+    expect(writes).not.toHaveBeenCalled();
+  });
+
+  test('does not run and returns its result, although it was stored after the claim', async () => {
+    const one = oneMessage();
+    const ran = vi.fn(charge);
+    await one.deliver(async (ctx) => {
+      await one.leaveEffect({ status: 'COMPLETED', result: '"late"' });
+      return ctx.once('charge', ran);
+    });
+    expect(ran).not.toHaveBeenCalled();
+    expect(one.row()).toMatchObject({ status: 'PROCESSED', result: '"late"' });
+  });
+
+  test('does not run again, however long ago its function was stopped', async () => {
+    const one = oneMessage();
+    const ran = vi.fn(charge);
+    const handler = async (ctx: LeasedContext) => {
+      await ctx.once('charge', ran);
+      failsFirst(ctx);
+    };
+    await one.deliver(handler);
+    await one.clock.advance(3_600_000);
+    await one.deliver(handler);
+    expect(ran).toHaveBeenCalledTimes(1);
+    expect(one.row()).toMatchObject({ status: 'PROCESSED', attempts: 2 });
+  });
+});
+
+describe('the entry of a running effect', () => {
+  /** Changes the row while the effect runs. @returns the code of the error that the call throws */
+  async function changedDuring(one: OneMessage, change: () => Promise<unknown>) {
+    const codes: unknown[] = [];
+    await one.deliver(async (ctx) => codes.push(await ctx.once('charge', change).catch(errorCode)));
+    return codes;
+  }
+
+  test.each<[string, Partial<StoredEffect>]>([
     ['IN_PROGRESS under the fencing token of another worker', { status: 'IN_PROGRESS', fence: 'other' }],
     ['COMPLETED under the fencing token of another worker', { status: 'COMPLETED', fence: 'other' }],
     ['IN_PROGRESS by another call', { status: 'IN_PROGRESS', run: 2 }],
     ['COMPLETED by another call', { status: 'COMPLETED', run: 2 }],
     ['RELEASED', { status: 'RELEASED' }],
-  ])('is not finished when it is %s', async (_what, change) => {
-    const parts = rig();
-    const event = send(parts);
+  ])('is not changed at its end if it is %s', async (_what, change) => {
+    const one = oneMessage();
     let theirs: Partial<StoredEffect> = {};
-    const codes: unknown[] = [];
-    const handler = leased(ThingHappened, async (_event, ctx) => {
-      const charged = ctx.once('charge', async () => {
-        theirs = { ...storedEffect(parts, event), result: '"theirs"', ...(change as Partial<StoredEffect>) };
-        await leaveEffect(parts, event, theirs);
-        return 'ours';
-      });
-      await charged.catch((error: { code: string }) => codes.push(error.code));
+    const codes = await changedDuring(one, async () => {
+      theirs = { ...one.effect(), result: '"theirs"', ...change };
+      await one.leaveEffect(theirs);
     });
-    await consumer(parts, [handler]).deliver();
     expect(theirs).toMatchObject(change);
     expect(codes).toEqual(['FENCE_LOST']);
-    expect(storedEffect(parts, event)).toEqual(theirs);
+    expect(one.effect()).toEqual(theirs);
   });
 
-  test("an effect that ends after TTL has deleted its message's row does not create the row again", async () => {
-    const parts = rig();
-    const event = send(parts);
-    const codes: unknown[] = [];
-    const handler = leased(ThingHappened, async (_event, ctx) => {
-      const charged = ctx.once('charge', async () => {
-        const { PK, SK } = inboxRow(parts, event) ?? fail();
-        await parts.memory.write({ Delete: { Key: { PK, SK } } });
-      });
-      await charged.catch((error: { code: string }) => codes.push(error.code));
+  test('does not bring back the row of its message, which TTL has deleted', async () => {
+    const one = oneMessage();
+    const codes = await changedDuring(one, async () => {
+      const { PK = '', SK = '' } = (one.row() ?? {}) as { PK?: string; SK?: string };
+      await one.memory.write({ Delete: { Key: { PK, SK } } });
     });
-    await consumer(parts, [handler]).deliver();
     expect(codes).toEqual(['FENCE_LOST']);
-    expect(inboxRow(parts, event)).toBeUndefined();
+    expect(one.row()).toBeUndefined();
   });
 });
 
 describe('an effect that fails', () => {
-  /** Delivers a message whose effect fails, on a table that does something before it is released. */
-  async function failed(beforeRelease: (parts: Parts) => Promise<unknown>) {
-    const parts = rig();
-    const event = send(parts);
-    const write: typeof parts.memory.write = async (wanted) => {
-      if (wanted.Update?.ExpressionAttributeValues?.[':finished'] === 'RELEASED') await beforeRelease(parts);
-      return parts.memory.write(wanted);
-    };
+  /** Delivers a message whose effect fails, on a table that does something before the release of the effect. */
+  async function failed(beforeRelease: (one: OneMessage) => Promise<unknown>) {
+    const one = oneMessage();
     let left: StoredEffect | undefined;
-    const handler = leased(ThingHappened, async (_event, ctx) => {
-      const charge = ctx.once('charge', async () => Promise.reject(new Error('bank answered 500')));
-      await charge.catch((error: unknown) => {
-        left = storedEffect(parts, event);
+    const table = beforeWrite(one.memory, '":finished":"RELEASED"', () => beforeRelease(one));
+    const handler = (ctx: LeasedContext) =>
+      ctx.once('charge', busy).catch((error: unknown) => {
+        left = one.effect();
         throw error;
       });
-    });
-    await consumer(parts, [handler], { ...parts.memory, write }).deliver();
-    return { parts, event, left };
+    await one.deliver(handler, { table });
+    return { one, left };
   }
 
   test('is released before its handler continues', async () => {
@@ -205,16 +190,10 @@ describe('an effect that fails', () => {
   });
 
   test("fails its handler with the provider's error although it cannot be released, which is logged", async () => {
-    const { parts, event, left } = await failed(async () => {
-      throw Object.assign(new Error('slow'), { name: 'ThrottlingException' });
-    });
+    const { one, left } = await failed(throttled);
     expect(left).toMatchObject({ status: 'IN_PROGRESS' });
-    expect(inboxRow(parts, event)).toMatchObject({
-      status: 'FAILED',
-      attempts: 1,
-      lastError: 'bank answered 500',
-    });
-    expect(parts.telemetry.lines()).toContainEqual(
+    expect(one.row()).toMatchObject({ status: 'FAILED', attempts: 1, lastError: 'bank answered 500' });
+    expect(one.telemetry.lines()).toContainEqual(
       expect.objectContaining({
         level: 'warn',
         message: 'A failed effect could not be released',
@@ -224,6 +203,138 @@ describe('an effect that fails', () => {
   });
 });
 
-function fail(): never {
-  throw new Error('There is no row');
-}
+/** The errors in the log that contain a text, with the event ids of their messages. */
+const errorsOf = ({ telemetry }: OneMessage, text: string) =>
+  telemetry
+    .lines()
+    .map(({ extra }) => extra as { readonly eventId: string; readonly error?: Error } | undefined)
+    .filter((extra) => extra?.error?.message.includes(text));
+
+describe('an effect in doubt, which an earlier attempt left without a result,', () => {
+  test.each([
+    ['its key', ['charge'], charges, 'key'],
+    ['all keys', ['charge', 'mail'], charges, 'keys'],
+    ['its key, although the handler does not request it', ['charge'], async () => {}, 'key'],
+  ])('is counted and logged with %s when its function has stopped', async (_what, names, handler, noun) => {
+    const one = oneMessage();
+    for (const name of names) await one.leaveEffect({ endsBy: 0 }, name);
+    await one.deliver(handler);
+    const { eventId } = one.event;
+    const keys = names.map((name) => `${CONSUMER}:${eventId}:${name}`).join(', ');
+    const message = expect.stringContaining(`idempotency ${noun} ${keys}.`);
+    expect(errorsOf(one, 'may have happened')).toMatchObject([
+      { eventId, error: { code: 'EFFECTS_IN_DOUBT', message } },
+    ]);
+    expect(one.telemetry.counted('EffectsInDoubt')).toBe(names.length);
+    expect(one.row()).toMatchObject({ status: 'PROCESSED' });
+  });
+
+  test.each<[string, number, Partial<StoredEffect>, number]>([
+    ['not while clocks may differ', -CLOCK_SKEW_MS, {}, 0],
+    ['once clocks cannot differ that much', -CLOCK_SKEW_MS - 1, {}, 1],
+    ['not while its function may still store the result', 60_000, {}, 0],
+    ['not with a result', -60_000, { status: 'COMPLETED', result: '"charged"' }, 0],
+    ['not after it failed and was released', -60_000, { status: 'RELEASED' }, 0],
+  ])('is counted %s', async (_when, endedMs, effect, expected) => {
+    const one = oneMessage();
+    await one.leaveEffect({ endsBy: one.clock.now() + endedMs, ...effect });
+    await one.deliver(charges);
+    expect(one.telemetry.counted('EffectsInDoubt')).toBe(expected);
+    expect(errorsOf(one, 'may have happened')).toHaveLength(expected);
+  });
+});
+
+describe('the effects of earlier attempts', () => {
+  type Case = [
+    what: string,
+    handler: (ctx: LeasedContext) => unknown,
+    counted: number,
+    message?: string,
+    prepare?: (one: OneMessage) => Promise<unknown>,
+  ];
+  const renamed = (end: (ctx: LeasedContext) => unknown) => async (ctx: LeasedContext) => {
+    await ctx.once(`charge-${ctx.attempt}`, charge);
+    failsFirst(ctx);
+    await end(ctx);
+  };
+  const RENAMED = 'requested "charge-2" and never requested "charge-1"';
+
+  test.each<Case>([
+    ['once under another name when the handler returns', renamed(() => {}), 1, RENAMED],
+    [
+      'once under another name when the handler commits',
+      renamed((ctx) => ctx.commit({ writes: [domainRow] })),
+      1,
+      RENAMED,
+    ],
+    [
+      'once for each name that an earlier attempt used',
+      async (ctx) => {
+        for (const item of ['a', 'b']) await ctx.once(`charge-${item}-${ctx.attempt}`, charge);
+        failsFirst(ctx);
+      },
+      2,
+      'never requested "charge-a-1", "charge-b-1"',
+    ],
+    [
+      'once after a crash in the middle of one, which may have happened',
+      (ctx) => ctx.once('charge-2', charge),
+      1,
+      RENAMED,
+      (one) => one.leaveEffect({ endsBy: 0 }, 'charge-1'),
+    ],
+    [
+      'once when this attempt requests none',
+      async (ctx) => {
+        if (ctx.attempt === 1) await charges(ctx);
+        failsFirst(ctx);
+      },
+      1,
+      'requested no effect and never requested "charge"',
+    ],
+    [
+      'not under the same name',
+      async (ctx) => {
+        await charges(ctx);
+        failsFirst(ctx);
+      },
+      0,
+    ],
+    [
+      'not if the effect failed and is not requested again',
+      (ctx) => (ctx.attempt === 1 ? ctx.once('charge', busy) : charge()),
+      0,
+    ],
+    [
+      'not where the handler reports its event as already processed',
+      async (ctx) => {
+        if (ctx.attempt > 1) throw new AlreadyProcessed('charged');
+        await charges(ctx);
+        failsFirst(ctx);
+      },
+      0,
+    ],
+    ['not in a first attempt', charges, 0],
+  ])('are reported %s', async (_what, handler, counted, message, prepare) => {
+    const one = oneMessage();
+    await prepare?.(one);
+    await one.drain(handler);
+    expect(one.row()).toMatchObject({ status: 'PROCESSED' });
+    expect(one.telemetry.counted('UnstableEffects')).toBe(counted);
+    const { eventId } = one.event;
+    const error = { code: 'UNSTABLE_EFFECTS', message: expect.stringContaining(message ?? '') };
+    expect(errorsOf(one, 'never requested')).toMatchObject(message === undefined ? [] : [{ eventId, error }]);
+  });
+
+  test('are reported when the redrive of a rejected message no longer requests them', async () => {
+    const one = oneMessage();
+    await one.drain(async (ctx) => {
+      await charges(ctx);
+      throw new PoisonMessage('no such customer');
+    });
+    one.queue.redrive();
+    await one.drain(() => {});
+    expect(one.row()).toMatchObject({ status: 'PROCESSED' });
+    expect(one.telemetry.counted('UnstableEffects')).toBe(1);
+  });
+});
