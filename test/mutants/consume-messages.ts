@@ -91,7 +91,7 @@ export const consumeMessagesMutants: readonly Mutant[] = [
     ['a message that could not be read waits although the others run instead of a suspect', 'later: [...later, ...suspects.map(wait)]', 'later: suspects.map(wait)'],
     ['a message that could not be read waits although a suspect runs', 'later: [...later, ...makeRoom,', 'later: [...makeRoom,'],
   ]),
-  ...mutantsOf('consume/message-outcome.ts', 'leased-run consumer claimed-run message-outcome transactional-run consumer-leases consumer-poison inbox-history consumer-schedule', [
+  ...mutantsOf('consume/message-outcome.ts', 'leased-run consumer claimed-run message-outcome transactional-run consumer-leases consumer-poison inbox-history retry-schedule', [
     ['a message that is held still waits until its function is stopped', 'received.delivery.receives > 1 ? refusal.endsBy : refusal.until', 'refusal.until'],
     ['a message that is held waits first for its lease', 'received.delivery.receives > 1 ? refusal.endsBy : refusal.until', 'refusal.endsBy'],
     ['a message that waits for a time comes after it', 'wholeSeconds(Math.max(0, time - clock.now())) + 1_000', 'wholeSeconds(Math.max(0, time - clock.now())) - 1_000'],

@@ -64,7 +64,7 @@ export const consumeRunsMutants: readonly Mutant[] = [
     ['an error that is named ENFILE is an outage', '|ENFILE|', '|Removed|'],
     ['an error that is named ETIMEDOUT is an outage', '|ETIMEDOUT)', '|Removed)'],
   ]),
-  ...mutantsOf('consume/retry-schedule.ts', 'consumer-schedule consumer-outages consumer-crowd', [
+  ...mutantsOf('consume/retry-schedule.ts', 'retry-schedule consumer-outages consumer-crowd', [
     ['the delays of a failing handler grow', 'const RETRY_GROWTH = 4;', 'const RETRY_GROWTH = 1;'],
     ['an outage is waited out for longer each time', 'const OUTAGE_GROWTH = 2;', 'const OUTAGE_GROWTH = 1;'],
     ['an outage is waited out for 15 minutes at most', 'const OUTAGE_LONGEST_MS = 900_000;', 'const OUTAGE_LONGEST_MS = 9_000_000;'],
@@ -85,7 +85,7 @@ export const consumeRunsMutants: readonly Mutant[] = [
     ['the span of a schedule ends with its last attempt', 'attempt < attempts;', 'attempt <= attempts;'],
     ['the span of a schedule is its shortest', 'retryDelayMs(attempt, schedule, 1);', 'retryDelayMs(attempt, schedule, 0);'],
   ]),
-  ...mutantsOf('consume/claimed-run.ts', 'claimed-run leased-run consumer leased-context transactional-run consumer-leases consumer-effects consumer-outages consumer-schedule consumer-turns consumer-crowd consumer-stored-effects consumer-poison', [
+  ...mutantsOf('consume/claimed-run.ts', 'claimed-run consumer-effects leased-run consumer leased-context transactional-run consumer-leases consumer-outages retry-schedule consumer-turns consumer-crowd consumer-stored-effects consumer-poison', [
     ['a message whose last attempt never ended is rejected', 'claim.attempt > config.maxAttempts', 'false'],
     ['a message whose attempts are exhausted is rejected', 'if (claim.attempt >= config.maxAttempts) return reject', 'if (false) return reject'],
     ['a message has all of its attempts', 'if (claim.attempt >= config.maxAttempts) return reject', 'if (claim.attempt >= config.maxAttempts - 1) return reject'],

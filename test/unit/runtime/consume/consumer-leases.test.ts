@@ -23,7 +23,7 @@ type OneMessage = ReturnType<typeof oneMessage>;
 const CLAIM = 'claimedAt';
 const attemptOf = (attempts: number[]) => (ctx: LeasedContext) => attempts.push(ctx.attempt);
 
-/** Writes the row of a message that another worker claimed, and whose lease ends after so long. */
+/** Writes the row of a message that another worker claimed, and whose lease ends after this time. */
 const held = ({ overwrite, clock }: OneMessage, leaseMs: number, more: object = {}) => {
   const [leaseUntil, endsBy] = [clock.now() + leaseMs, clock.now() + leaseMs + 60_000];
   return overwrite({ status: 'PROCESSING', fence: 'other', attempts: 1, leaseUntil, endsBy, ...more });

@@ -1,204 +1,165 @@
 import { describe, expect, test, vi } from 'vitest';
-import { leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
+import { type LeasedContext, leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
 import { PoisonMessage, TransactionCancelled } from '../../../../lambdas/runtime/errors.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';
-import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
-import { consumer, domainRow, inboxRow, type Parts, send } from './consumer-rig.ts';
+import { ThingHappened } from '../../../support/runtime-rig.ts';
+import { awsError, beforeWrite, domainRow, oneMessage, throttled } from './consumer-rig.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** What a queue of the default settings hands out before it dead-letters. */
-const MAX_RECEIVE_COUNT = 105;
+/** The receives of a queue of the default settings before it dead-letters a message. */
+const maxReceiveCount = 105;
 
-function named(name: string): Error {
-  return Object.assign(new Error('of AWS'), { name });
-}
+const ALL = ['get', 'query', 'write', 'transact', 'updateEach'] as const;
 
-/** A transaction of two actions whose first one was refused. */
-function cancelled(code: string): Error {
-  return new TransactionCancelled([{ code }, { code: 'None' }]);
-}
+const cancelled = (...codes: string[]) => new TransactionCancelled(codes.map((code) => ({ code })));
+const commits = (ctx: LeasedContext) => ctx.commit({ writes: [domainRow] });
 
-/** The table, out of reach until a time. */
-function outUntil(parts: Parts, until: number, calls: readonly (keyof Table)[], error: () => Error): Table {
-  return new Proxy(parts.memory, {
+/** The table of a message, whose calls fail for some time. */
+function outage(
+  { clock, memory }: ReturnType<typeof oneMessage>,
+  forMs: number,
+  calls: readonly (keyof Table)[],
+  error = () => awsError('ThrottlingException'),
+): Table {
+  const until = clock.now() + forMs;
+  return new Proxy(memory, {
     get: (target, name) => {
       const call = Reflect.get(target, name) as (...args: unknown[]) => unknown;
       if (!calls.includes(name as keyof Table)) return call;
-      return (...args: unknown[]) => {
-        if (parts.clock.now() < until) return Promise.reject(error());
-        return call(...args);
-      };
+      return (...args: unknown[]) => (clock.now() < until ? Promise.reject(error()) : call(...args));
     },
   });
 }
 
-const ALL = ['get', 'query', 'write', 'transact', 'updateEach'] as const;
-
-const OUTAGES: [string, readonly (keyof Table)[], () => Error][] = [
+describe.each<[string, readonly (keyof Table)[], () => Error]>([
   ['cannot be reached', ALL, () => Object.assign(new Error('connect'), { code: 'ECONNREFUSED' })],
-  ['does not answer', ALL, () => named('TimeoutError')],
-  ['throttles everything', ALL, () => named('ThrottlingException')],
-  ['throttles transactions', ['transact'], () => cancelled('ThrottlingError')],
+  ['does not answer', ALL, () => awsError('TimeoutError')],
+  ['throttles everything', ALL, () => awsError('ThrottlingException')],
+  ['throttles transactions', ['transact'], () => cancelled('ThrottlingError', 'None')],
+  ['meets other transactions', ['transact'], () => cancelled('TransactionConflict')],
+  ['cannot use its key', ALL, () => awsError('KMSAccessDeniedException')],
+  ['refuses the function', ALL, () => awsError('AccessDeniedException')],
+  ['refuses transactions to the function', ['transact'], () => awsError('AccessDeniedException')],
   [
-    'meets other transactions',
-    ['transact'],
-    () => new TransactionCancelled([{ code: 'TransactionConflict' }]),
+    'has an internal error',
+    ALL,
+    () => Object.assign(awsError('SomethingNew'), { $metadata: { httpStatusCode: 500 } }),
   ],
-  ['cannot use its key', ALL, () => named('KMSAccessDeniedException')],
-  ['refuses the function', ALL, () => named('AccessDeniedException')],
-  ['refuses transactions to the function', ['transact'], () => named('AccessDeniedException')],
-  ['fails inside', ALL, () => Object.assign(named('SomethingNew'), { $metadata: { httpStatusCode: 500 } })],
-];
-
-describe.each(OUTAGES)('a table that %s for 4 hours', (_what, calls, error) => {
+])('a table that %s for 4 hours', (_what, calls, error) => {
   test.each([
-    ['leased', leased(ThingHappened, async (_event, ctx) => ctx.commit({ writes: [domainRow] }))],
-    ['transactional', transactional(ThingHappened, async () => ({ writes: [domainRow] }))],
+    ['a leased', leased(ThingHappened, (_event, ctx) => commits(ctx))],
+    ['a transactional', transactional(ThingHappened, async () => ({ writes: [domainRow] }))],
     [
-      'effectful',
+      'an effectful',
       leased(ThingHappened, async (_event, ctx) => {
         await ctx.once('charge', async () => ({ charged: true }));
-        await ctx.commit({ writes: [domainRow] });
+        await commits(ctx);
       }),
     ],
-  ])('counts no attempt of a %s message, and dead-letters nothing', async (_kind, handler) => {
-    const parts = rig({ maxReceiveCount: MAX_RECEIVE_COUNT });
-    const event = send(parts);
-    const began = parts.clock.now();
-    const table = outUntil(parts, began + 4 * HOUR_MS, calls, error);
-    await consumer(parts, [handler], table, { maxAttempts: 1 }).drain(MAX_RECEIVE_COUNT);
-    expect(parts.queue.deadLetters()).toEqual([]);
-    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED', attempts: 1 });
-    expect(parts.clock.now() - began).toBeLessThan(4.3 * HOUR_MS);
-    expect(parts.telemetry.counted('TableFailures')).toBeGreaterThanOrEqual(19);
-    expect(parts.telemetry.counted('MessagesRejected')).toBe(0);
+  ])('costs %s message no attempt, and dead-letters nothing', async (_kind, handler) => {
+    const one = oneMessage({}, { maxReceiveCount });
+    const began = one.clock.now();
+    const table = outage(one, 4 * HOUR_MS, calls, error);
+    await one.drain(handler, { table, maxAttempts: 1 }, maxReceiveCount);
+    expect(one.queue.deadLetters()).toEqual([]);
+    expect(one.row()).toMatchObject({ status: 'PROCESSED', attempts: 1 });
+    expect(one.clock.now() - began).toBeLessThan(4.3 * HOUR_MS);
+    expect(one.telemetry.counted('TableFailures')).toBeGreaterThanOrEqual(19);
+    expect(one.telemetry.counted('MessagesRejected')).toBe(0);
   });
 });
 
 describe('an outage', () => {
-  test('is waited out for about a minute at first, and for 15 minutes at most', async () => {
-    const parts = rig({ maxReceiveCount: MAX_RECEIVE_COUNT });
-    send(parts);
-    const table = outUntil(parts, Number.POSITIVE_INFINITY, ALL, () => named('ThrottlingException'));
-    const { deliver } = consumer(parts, [leased(ThingHappened, vi.fn())], table);
-    const delays: number[] = [];
-    for (let receive = 1; receive <= 8; receive += 1) {
-      await deliver();
-      const [message] = parts.queue.messages();
-      delays.push(((message?.visibleAt ?? 0) - parts.clock.now()) / 1_000);
-      await parts.clock.advance((message?.visibleAt ?? 0) - parts.clock.now());
-    }
-    const longest = [60, 120, 240, 480, 900, 900, 900, 900];
-    for (const [i, delay] of delays.entries()) {
-      expect(delay).toBeLessThanOrEqual((longest[i] ?? 0) + 1);
-      expect(delay).toBeGreaterThanOrEqual((longest[i] ?? 0) * 0.79);
+  test('delays a message by about a minute at first, and by at most 15 minutes', async () => {
+    const one = oneMessage({}, { maxReceiveCount });
+    const table = outage(one, Number.POSITIVE_INFINITY, ALL);
+    for (const longest of [60, 120, 240, 480, 900, 900, 900, 900]) {
+      await one.deliver(() => {}, { table });
+      expect(one.waitsMs()).toBeLessThanOrEqual((longest + 1) * 1_000);
+      expect(one.waitsMs()).toBeGreaterThanOrEqual(longest * 790);
     }
   });
 
-  test('in the middle of a handler is written on the row, and its claim is taken back', async () => {
-    const parts = rig();
-    const event = send(parts);
-    const table = outUntil(parts, parts.clock.now() + 20_000, ['transact'], () =>
-      named('ThrottlingException'),
-    );
-    const handler = leased(ThingHappened, async (_event, ctx) => ctx.commit({ writes: [domainRow] }));
-    await consumer(parts, [handler], table).deliver();
-    expect(inboxRow(parts, event)).toMatchObject({
+  test('during a handler is recorded on the row, and its claim counts no attempt', async () => {
+    const one = oneMessage();
+    await one.deliver(commits, { table: outage(one, 20_000, ['transact']) });
+    expect(one.row()).toMatchObject({
       status: 'FAILED',
       attempts: 0,
       lastError: 'of AWS',
       fingerprint: 'worker ThrottlingException: of AWS',
-      retryAt: parts.queue.messages()[0]?.visibleAt,
+      retryAt: one.visibleAt(),
     });
-    expect(parts.telemetry.counted('TableFailures')).toBe(1);
-    expect(parts.telemetry.counted('MessagesFailed')).toBe(0);
+    expect(one.telemetry.counted('TableFailures')).toBe(1);
+    expect(one.telemetry.counted('MessagesFailed')).toBe(0);
   });
 
   test.each([
-    ['start of an effect', 'startedAt', 0],
-    ['storing of its result', 'completedAt', 1],
-  ])('at the %s counts no attempt', async (_when, text, runs) => {
-    const parts = rig();
-    const event = send(parts);
-    const write: Table['write'] = async (wanted) => {
-      if (JSON.stringify(wanted).includes(text)) throw named('ThrottlingException');
-      return parts.memory.write(wanted);
-    };
+    ['at the start of an effect', 'startedAt', 0],
+    ['while the result of an effect is stored', 'completedAt', 1],
+  ])('%s counts no attempt', async (_when, text, runs) => {
+    const one = oneMessage();
     const charge = vi.fn(async () => 'charged');
-    const handler = leased(ThingHappened, async (_event, ctx) => void (await ctx.once('charge', charge)));
-    await consumer(parts, [handler], { ...parts.memory, write }).deliver();
+    await one.deliver((ctx) => ctx.once('charge', charge), {
+      table: beforeWrite(one.memory, text, throttled),
+    });
     expect(charge).toHaveBeenCalledTimes(runs);
-    expect(inboxRow(parts, event)).toMatchObject({ status: 'FAILED', attempts: 0 });
-    expect(parts.telemetry.counted('TableFailures')).toBe(1);
-    expect(parts.telemetry.counted('MessagesFailed')).toBe(0);
+    expect(one.row()).toMatchObject({ status: 'FAILED', attempts: 0 });
+    expect(one.telemetry.counted('TableFailures')).toBe(1);
+    expect(one.telemetry.counted('MessagesFailed')).toBe(0);
   });
 
   test('in the first run of a transactional handler, which needs no claim, is not a failure of the handler', async () => {
-    const parts = rig();
-    const event = send(parts);
-    const table = outUntil(parts, parts.clock.now() + 20_000, ['transact'], () =>
-      named('ThrottlingException'),
-    );
+    const one = oneMessage();
     const handler = transactional(ThingHappened, async () => ({ writes: [domainRow] }));
-    await consumer(parts, [handler], table).deliver();
-    expect(inboxRow(parts, event)).toBeUndefined();
-    expect(parts.telemetry.counted('TableFailures')).toBe(1);
-    expect(parts.telemetry.counted('MessagesFailed')).toBe(0);
-    const waits = (parts.queue.messages()[0]?.visibleAt ?? 0) - parts.clock.now();
-    expect(waits).toBeGreaterThan(45_000);
+    await one.deliver(handler, { table: outage(one, 20_000, ['transact']) });
+    expect(one.row()).toBeUndefined();
+    expect(one.telemetry.counted('TableFailures')).toBe(1);
+    expect(one.telemetry.counted('MessagesFailed')).toBe(0);
+    expect(one.waitsMs()).toBeGreaterThan(45_000);
   });
 
-  test("is not what a provider's failure looks like: that counts", async () => {
-    const parts = rig();
-    const event = send(parts);
-    const handler = leased(ThingHappened, async (_event, ctx) =>
-      ctx.once('charge', async () => {
-        throw named('ThrottlingException');
-      }),
-    );
-    await consumer(parts, [handler]).deliver();
-    expect(inboxRow(parts, event)).toMatchObject({ status: 'FAILED', attempts: 1 });
-    expect(parts.telemetry.counted('TableFailures')).toBe(0);
+  test('of a provider counts an attempt', async () => {
+    const one = oneMessage();
+    await one.deliver((ctx) => ctx.once('charge', throttled));
+    expect(one.row()).toMatchObject({ status: 'FAILED', attempts: 1 });
+    expect(one.telemetry.counted('TableFailures')).toBe(0);
   });
 
-  test('does not save what its handler calls poison', async () => {
-    const parts = rig();
-    const event = send(parts);
-    const table = outUntil(parts, parts.clock.now() + 4_000, ['transact'], () =>
-      cancelled('ThrottlingError'),
-    );
-    const handler = leased(ThingHappened, async (_event, ctx) => {
-      await ctx.commit({ writes: [domainRow] }).catch(() => {});
-      await parts.clock.sleep(5_000);
+  test('does not prevent the rejection of a message whose handler throws PoisonMessage', async () => {
+    const one = oneMessage();
+    const table = outage(one, 4_000, ['transact'], () => cancelled('ThrottlingError', 'None'));
+    const handler = async (ctx: LeasedContext) => {
+      await commits(ctx).catch(() => {});
+      await one.clock.sleep(5_000);
       throw new PoisonMessage('never');
-    });
-    await consumer(parts, [handler], table).deliver();
-    expect(inboxRow(parts, event)).toMatchObject({ status: 'REJECTED', reason: 'POISON_MESSAGE' });
+    };
+    await one.deliver(handler, { table });
+    expect(one.row()).toMatchObject({ status: 'REJECTED', reason: 'POISON_MESSAGE' });
   });
 
-  test('while a failure is written counts no attempt either: the next claim takes over', async () => {
-    const parts = rig();
-    const event = send(parts);
-    let failing = true;
-    const table = new Proxy(parts.memory, {
-      get: (target, name) => {
-        const call = Reflect.get(target, name) as (...args: unknown[]) => unknown;
-        return (...args: unknown[]) =>
-          failing && JSON.stringify(args).includes(':FAILED, retryAt')
-            ? Promise.reject(named('InternalServerError'))
-            : call(...args);
-      },
-    });
-    const handler = leased(ThingHappened, async () => {
-      throw new Error('of its own');
-    });
-    const { deliver } = consumer(parts, [handler], table);
-    await deliver();
-    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSING', attempts: 1 });
-    failing = false;
-    await parts.clock.advance(120_000);
-    await deliver();
-    expect(inboxRow(parts, event)).toMatchObject({ status: 'FAILED', attempts: 1, lastError: 'of its own' });
+  test('while a failure is written counts no attempt, and the next claim takes over', async () => {
+    const one = oneMessage();
+    const fails = () => Promise.reject(new Error('bank answered 503'));
+    const table = beforeWrite(one.memory, ':FAILED, retryAt', () =>
+      Promise.reject(awsError('InternalServerError')),
+    );
+    await one.deliver(fails, { table });
+    expect(one.row()).toMatchObject({ status: 'PROCESSING', attempts: 1 });
+    await one.deliver(fails);
+    expect(one.row()).toMatchObject({ status: 'FAILED', attempts: 1, lastError: 'bank answered 503' });
+  });
+
+  test('of an unknown kind at the claim fails the message, not the batch, and the handler runs later', async () => {
+    const one = oneMessage();
+    const handle = vi.fn();
+    const write = () => Promise.reject(new Error('unknown'));
+    const { failed, error } = await one.deliver(handle, { table: { ...one.memory, write } });
+    expect({ failed: failed.length, error }).toEqual({ failed: 1, error: undefined });
+    expect(handle).not.toHaveBeenCalled();
+    expect(one.waitsMs()).toBeGreaterThan(0);
+    await one.deliver(handle);
+    expect(one.row()).toMatchObject({ status: 'PROCESSED' });
   });
 });

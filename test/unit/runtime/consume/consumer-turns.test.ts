@@ -1,24 +1,34 @@
 import { describe, expect, test } from 'vitest';
-import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
+import { type LeasedContext, leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import { consumerConfig as defaultConfig } from '../../../../testing/index.ts';
 import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
-import { consumer, inboxRow, mortal, type Parts, send } from './consumer-rig.ts';
+import { consumer, inboxRow, mortal, oneMessage, type Parts, send } from './consumer-rig.ts';
 
 /** A consumer of 30 s with the constructs' defaults. */
 const { maxAttempts } = defaultConfig();
-const MAX_RECEIVE_COUNT = 105;
+const maxReceiveCount = 105;
+const OUT_OF_TIME = "The handler was still running when the function's time was up";
 
-const statusOf = (parts: Parts, events: readonly ReturnType<typeof send>[]) =>
-  events.map((event) => inboxRow(parts, event)?.status);
+const one = () => oneMessage({}, { maxReceiveCount });
+const batchOf = (parts: Parts, count: number) =>
+  Array.from({ length: count }, (_, n) => send(parts, { aggregateId: `${n}` }));
 
-describe('after a process died once', () => {
+function expectProcessed(parts: Parts, events: readonly ReturnType<typeof send>[], attempts?: number) {
+  for (const event of events)
+    expect(inboxRow(parts, event)).toMatchObject({
+      status: 'PROCESSED',
+      ...(attempts === undefined ? {} : { attempts }),
+    });
+}
+
+describe('after its process died once,', () => {
   test.each([3_000, 15_000, 27_000])(
-    'a message whose handler takes %d ms is processed, whatever new neighbours it meets in each batch',
+    'a message whose handler takes %d ms is processed, whichever new messages its batches contain',
     async (tookMs) => {
-      const parts = rig({ maxReceiveCount: MAX_RECEIVE_COUNT });
+      const parts = rig({ maxReceiveCount });
       const event = send(parts, { aggregateId: 'slow' });
+      const neighbors: ReturnType<typeof send>[] = [];
       let deaths = 0;
-      const neighbours: ReturnType<typeof send>[] = [];
       const { drain } = mortal(
         parts,
         ({ kill }) => [
@@ -33,17 +43,17 @@ describe('after a process died once', () => {
         { maxAttempts },
       );
       await drain(2_000, 10, () => {
-        if (neighbours.length < 20) neighbours.push(send(parts, { aggregateId: 'neighbour' }));
+        if (neighbors.length < 20) neighbors.push(send(parts, { aggregateId: 'neighbor' }));
       });
-      expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED', attempts: 1 });
-      expect(new Set(statusOf(parts, neighbours))).toEqual(new Set(['PROCESSED']));
+      expectProcessed(parts, [event], 1);
+      expectProcessed(parts, neighbors);
       expect(parts.queue.deadLetters()).toEqual([]);
     },
   );
 
-  test('all ten of its batch are processed, 15 s each, and no attempt is counted', async () => {
-    const parts = rig({ maxReceiveCount: MAX_RECEIVE_COUNT });
-    const events = Array.from({ length: 10 }, (_, n) => send(parts, { aggregateId: `${n}` }));
+  test('a batch of ten messages of 15 s is processed, and no attempt is counted', async () => {
+    const parts = rig({ maxReceiveCount });
+    const events = batchOf(parts, 10);
     let deaths = 0;
     const { drain } = mortal(
       parts,
@@ -60,16 +70,16 @@ describe('after a process died once', () => {
       { maxAttempts },
     );
     await drain();
-    for (const event of events)
-      expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED', attempts: 1 });
+    expectProcessed(parts, events, 1);
     expect(parts.queue.deadLetters()).toEqual([]);
   });
 });
 
 describe('a message that ran out of time', () => {
-  test('a message whose neighbors used up the time runs first the next time, then alone, and is processed', async () => {
-    const parts = rig({ maxReceiveCount: MAX_RECEIVE_COUNT });
-    // One processor for all of a batch: ten handlers of 5 s of work need 50 s, and the function has 30.
+  test('because of its batch runs at once the next time, then alone, and is processed', async () => {
+    const parts = rig({ maxReceiveCount });
+    const events = batchOf(parts, 10);
+    // One processor for the whole batch: ten handlers of 5 s of work need 50 s, and the function has 30.
     let running = 0;
     const working = async (signal: AbortSignal) => {
       running += 1;
@@ -80,87 +90,62 @@ describe('a message that ran out of time', () => {
       running -= 1;
       signal.throwIfAborted();
     };
-    const events = Array.from({ length: 10 }, (_, n) => send(parts, { aggregateId: `${n}` }));
-    const { drain } = consumer(
-      parts,
-      [leased(ThingHappened, async (_event, ctx) => working(ctx.signal))],
-      parts.table,
-      { maxAttempts: 1 },
-    );
-    await drain(500);
-    expect(statusOf(parts, events)).toEqual(Array.from({ length: 10 }, () => 'PROCESSED'));
+    const handler = leased(ThingHappened, (_event, ctx) => working(ctx.signal));
+    await consumer(parts, [handler], parts.table, { maxAttempts: 1 }).drain(500);
+    expectProcessed(parts, events);
     expect(parts.queue.deadLetters()).toEqual([]);
   });
 
   test('is reported on its row and in the log, while it still runs and when its attempts are exhausted', async () => {
-    const parts = rig({ maxReceiveCount: MAX_RECEIVE_COUNT });
-    const event = send(parts);
-    const { deliver, drain } = mortal(
-      parts,
-      () => [leased(ThingHappened, () => parts.clock.sleep(1_000_000))],
-      { maxAttempts: 2 },
-    );
+    const parts = one();
+    const handlers = [leased(ThingHappened, () => parts.clock.sleep(1_000_000))];
+    const { deliver, drain } = mortal(parts, () => handlers, { maxAttempts: 2 });
     await deliver();
-    const said = "The handler was still running when the function's time was up";
-    expect(inboxRow(parts, event)).toMatchObject({
+    expect(parts.row()).toMatchObject({
       status: 'PROCESSING',
       outOfTime: true,
-      lastError: said,
-      fingerprint: `worker OUT_OF_TIME: ${said}`,
+      lastError: OUT_OF_TIME,
+      fingerprint: `worker OUT_OF_TIME: ${OUT_OF_TIME}`,
     });
-    const next = parts.queue.messages()[0]?.visibleAt ?? 0;
-    await parts.clock.advance(next - parts.clock.now());
+    await parts.clock.advance(parts.waitsMs());
     await drain();
-    expect(inboxRow(parts, event)).toMatchObject({ status: 'REJECTED', reason: 'ATTEMPTS_SPENT' });
-    expect(inboxRow(parts, event)?.lastError).toContain(said);
-    const logged = parts.telemetry.lines().map(({ message }) => message);
-    expect(logged).toContain('A handler ran out of time');
+    expect(parts.row()).toMatchObject({
+      status: 'REJECTED',
+      reason: 'ATTEMPTS_SPENT',
+      lastError: expect.stringContaining(OUT_OF_TIME),
+    });
+    expect(parts.logged()).toContain('A handler ran out of time');
   });
 
-  test('in every attempt spreads them over the retry schedule: a provider that hangs for 30 minutes kills nothing', async () => {
-    const parts = rig({ maxReceiveCount: MAX_RECEIVE_COUNT });
-    const event = send(parts);
+  test('in every attempt follows the retry schedule, and survives a provider that hangs for 30 minutes', async () => {
+    const parts = one();
     const up = parts.clock.now() + 30 * 60_000;
-    const { drain } = mortal(
-      parts,
-      () => [
-        leased(ThingHappened, async () => {
-          if (parts.clock.now() < up) await parts.clock.sleep(1_000_000);
-        }),
-      ],
-      { maxAttempts },
-    );
-    await drain();
-    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
+    const handler = leased(ThingHappened, async () => {
+      if (parts.clock.now() < up) await parts.clock.sleep(1_000_000);
+    });
+    await mortal(parts, () => [handler], { maxAttempts }).drain();
+    expect(parts.row()).toMatchObject({ status: 'PROCESSED' });
   });
 
-  test('a message whose handler obeys its signal is counted only if it ran alone', async () => {
-    const parts = rig({ maxReceiveCount: MAX_RECEIVE_COUNT });
+  test('counts an attempt only if it ran alone, also when its handler obeys the signal', async () => {
+    const parts = one();
     const attempts: number[] = [];
-    const event = send(parts);
-    const { drain } = consumer(
-      parts,
-      [
-        leased(ThingHappened, async (_event, ctx) => {
-          attempts.push(ctx.attempt);
-          await new Promise((_resolve, reject) =>
-            ctx.signal.addEventListener('abort', () => reject(new Error('aborted'))),
-          );
-        }),
-      ],
-      parts.table,
-      { maxAttempts: 2 },
-    );
-    await drain(100);
+    const handler = async ({ attempt, signal }: LeasedContext) => {
+      attempts.push(attempt);
+      await new Promise((_resolve, reject) =>
+        signal.addEventListener('abort', () => reject(new Error('aborted'))),
+      );
+    };
+    await parts.drain(handler, { maxAttempts: 2 }, 100);
     expect(attempts).toEqual([1, 1, 1, 2]);
-    expect(inboxRow(parts, event)).toMatchObject({ status: 'REJECTED', reason: 'ATTEMPTS_SPENT' });
-    expect(inboxRow(parts, event)).not.toHaveProperty('unfinished');
+    expect(parts.row()).toMatchObject({ status: 'REJECTED', reason: 'ATTEMPTS_SPENT' });
+    expect(parts.row()).not.toHaveProperty('unfinished');
   });
 });
 
 describe('a message that kills its process', () => {
-  test('a message that kills its process runs alone from its third claim on, is counted only then, and affects no other message', async () => {
-    const parts = rig({ maxReceiveCount: MAX_RECEIVE_COUNT });
+  test('runs alone from its third claim on: only these attempts count, and it affects no other message', async () => {
+    const parts = rig({ maxReceiveCount });
     const killer = send(parts, { aggregateId: 'killer' });
     const others: ReturnType<typeof send>[] = [];
     const batches: string[] = [];
@@ -188,26 +173,37 @@ describe('a message that kills its process', () => {
       reason: 'ATTEMPTS_SPENT',
       lastError: expect.stringContaining('The function ended before its handler did'),
     });
-    for (const other of others)
-      expect(inboxRow(parts, other)).toMatchObject({ status: 'PROCESSED', attempts: 1 });
+    expectProcessed(parts, others, 1);
     expect(parts.queue.deadLetters()).toHaveLength(1);
   });
 
-  test('within an effect is counted all the same, though each of its claims waits for the effect first', async () => {
-    const parts = rig({ maxReceiveCount: MAX_RECEIVE_COUNT });
-    const killer = send(parts);
+  test('within an effect is rejected, although each of its claims waits for the effect first', async () => {
+    const parts = one();
     const { drain } = mortal(
       parts,
-      ({ kill }) => [leased(ThingHappened, async (_event, ctx) => ctx.once('charge', () => kill()))],
+      ({ kill }) => [leased(ThingHappened, (_event, ctx) => ctx.once('charge', () => kill()))],
       { maxAttempts: 2 },
     );
     await drain();
-    expect(inboxRow(parts, killer)).toMatchObject({ status: 'REJECTED', reason: 'ATTEMPTS_SPENT' });
+    expect(parts.row()).toMatchObject({ status: 'REJECTED', reason: 'ATTEMPTS_SPENT' });
   });
 
-  test('begins anew when it is redriven', async () => {
-    const parts = rig({ maxReceiveCount: MAX_RECEIVE_COUNT });
-    const event = send(parts);
+  test('within its schema leaves a claim, so it is rejected', async () => {
+    const parts = one();
+    const { drain } = mortal(
+      parts,
+      ({ kill }) => {
+        const schema = { '~standard': { version: 1, vendor: 'test', validate: () => kill() } } as const;
+        return [leased({ ...ThingHappened, schema }, async () => {})];
+      },
+      { maxAttempts: 1 },
+    );
+    await drain();
+    expect(parts.row()).toMatchObject({ status: 'REJECTED', reason: 'ATTEMPTS_SPENT' });
+  });
+
+  test('starts again at attempt 1 when it is redriven', async () => {
+    const parts = one();
     let fixed = false;
     const { drain } = mortal(
       parts,
@@ -219,25 +215,23 @@ describe('a message that kills its process', () => {
       { maxAttempts: 1 },
     );
     await drain();
-    expect(inboxRow(parts, event)).toMatchObject({ status: 'REJECTED' });
-    expect(inboxRow(parts, event)).not.toHaveProperty('unfinished');
+    expect(parts.row()).toMatchObject({ status: 'REJECTED' });
+    expect(parts.row()).not.toHaveProperty('unfinished');
     fixed = true;
     parts.queue.redrive();
     await drain();
-    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED', attempts: 1 });
+    expect(parts.row()).toMatchObject({ status: 'PROCESSED', attempts: 1 });
   });
 });
 
-test('a function that does not start for 4 hours spends receives and no attempts', async () => {
-  const parts = rig({ maxReceiveCount: MAX_RECEIVE_COUNT });
-  const event = send(parts);
-  const up = parts.clock.now() + 4 * 3_600_000;
-  const { queue, clock } = parts;
+test('a function that does not start for 4 hours uses up receives and no attempts', async () => {
+  const { queue, clock, ...parts } = one();
+  const up = clock.now() + 4 * 3_600_000;
   while (clock.now() < up) {
     await queue.deliver(() => Promise.reject(new Error('Runtime.ImportModuleError')));
     await clock.advance(180_000); // the default visibility timeout
   }
   expect(queue.deadLetters()).toEqual([]);
-  await consumer(parts, [leased(ThingHappened, async () => {})]).drain();
-  expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED', attempts: 1 });
+  await parts.drain(() => {});
+  expect(parts.row()).toMatchObject({ status: 'PROCESSED', attempts: 1 });
 });

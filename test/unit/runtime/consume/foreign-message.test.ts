@@ -33,14 +33,14 @@ const bridged = (event: { source: string; type: string }, detail: unknown, more:
 });
 const sns = (message: string) => ({ Type: 'Notification', TopicArn: 'arn:topic', Message: message });
 
-test('the event id is a UUIDv8 that never changes, and is stored in rows: this value is frozen', () => {
+test('the event id of a foreign event is a UUIDv8 that no release changes, because rows contain it', () => {
   const subscription = { source: 'stripe', type: 'charge.succeeded', foreign: { id: ['id'] } };
   const id = foreignEventId(subscription, ['evt_1Nq']);
   expect(isForeignEventId(id)).toBe(true);
   expect(id).toBe('19cd5e14-fb95-8299-a7ce-648142b60cef');
 });
 
-test('an order is not taken for the payment of the same number when the definition changes to another id field', () => {
+test('an order and a payment of the same number have different event ids when a definition changes its id field', () => {
   const byPayment = foreignEvent({ source: 'shop', type: 'changed', schema, id: 'paymentId' });
   const byOrder = foreignEvent({ source: 'shop', type: 'changed', schema, id: 'orderId' });
   const before = read({ orderId: 1, paymentId: 7 }, byPayment)?.eventId;
@@ -50,8 +50,8 @@ test('an order is not taken for the payment of the same number when the definiti
   expect(read({ orderId: '7' }, byOrder)?.eventId).not.toBe(bridgeId);
 });
 
-describe('the shapes of a message', () => {
-  test('the detail of an EventBridge event is the data, matched by source and type', () => {
+describe('the reader of foreign messages', () => {
+  test('takes the detail of an EventBridge event as the data, and finds its definition by source and type', () => {
     const detail = { bucket: { name: 'b' }, object: { key: 'k/1.txt' } };
     expect(read(bridged(created, detail), charge, created)).toEqual({
       eventId: foreignEventId(created, ['b', 'k/1.txt']),
@@ -64,13 +64,13 @@ describe('the shapes of a message', () => {
     });
   });
 
-  test('the Message of an SNS notification is the data, and so is the body of a raw delivery', () => {
+  test('takes the Message of an SNS notification, and the body of a raw delivery, as the data', () => {
     const wrapped = read(sns('{"id":"evt_1"}'), charge);
     expect(wrapped).toMatchObject({ foreignId: 'evt_1', data: { id: 'evt_1' }, occurredAt: ARRIVED });
     expect(read({ id: 'evt_1' }, charge)).toEqual(wrapped);
   });
 
-  test('an EventBridge event that reaches the queue through an SNS topic is read like one that does not', () => {
+  test('reads an EventBridge event in an SNS notification as one without', () => {
     const event = bridged(charge, { id: 'evt_1' });
     expect(read(sns(JSON.stringify(event)), charge)).toEqual(read(event, charge));
   });
@@ -82,11 +82,11 @@ describe('the shapes of a message', () => {
     ['a text', 'x'],
     ['null', null],
     ['a text in an SNS notification', sns('"x"')],
-  ])('%s belongs to no foreign event', (_, body) => {
+  ])('finds no foreign event in %s', (_, body) => {
     expect(read(body, charge)).toBeUndefined();
   });
 
-  test('a body without source and type belongs to none of several foreign events, and the error says so', () => {
+  test('rejects a body without source and type if there are several foreign events', () => {
     expect(() => read({ id: 'evt_1' }, charge, created)).toThrowError(
       expect.objectContaining({
         code: 'UNREADABLE_MESSAGE',
@@ -96,7 +96,7 @@ describe('the shapes of a message', () => {
     expect(read({ detail: {} }, charge, created)).toBeUndefined();
   });
 
-  test('a consumer without foreign events reads none', () => {
+  test('finds nothing without foreign events, or in a list', () => {
     expect(read({ id: 'evt_1' })).toBeUndefined();
     expect(read([1], charge, created)).toBeUndefined();
   });
@@ -105,7 +105,7 @@ describe('the shapes of a message', () => {
     ['source', { ...bridged(charge, {}), source: 7 }],
     ['type', { ...bridged(charge, {}), 'detail-type': undefined }],
     ['detail', { source: 'x', 'detail-type': 'y' }],
-  ])('a body that lacks the %s of an EventBridge event is the data itself', (_what, members) => {
+  ])('takes a body that lacks the %s of an EventBridge event as the data', (_what, members) => {
     const body = { ...members, id: 'evt_1' };
     expect(read(body, charge)).toMatchObject({ foreignId: 'evt_1', data: body });
   });
@@ -114,19 +114,19 @@ describe('the shapes of a message', () => {
     ['type', { Type: 'SubscriptionConfirmation' }],
     ['topic', { TopicArn: undefined }],
     ['message of text', { Message: { id: 'evt_2' } }],
-  ])('a body that lacks the %s of an SNS notification is the data itself', (_what, members) => {
+  ])('takes a body that lacks the %s of an SNS notification as the data', (_what, members) => {
     const body = { ...sns('{"id":"evt_2"}'), id: 'evt_1', ...members };
     expect(read(body, charge)).toMatchObject({ foreignId: 'evt_1', data: body });
   });
 
-  test('an SNS notification whose message is nested too deep is unreadable', () => {
+  test('rejects an SNS notification whose message is nested too deep', () => {
     const deep = `${'['.repeat(10_000)}${']'.repeat(10_000)}`;
     expect(() => read(sns(`{"id":"evt_1","a":${deep}}`), charge)).toThrowError(
       expect.objectContaining({ code: 'UNREADABLE_MESSAGE' }),
     );
   });
 
-  test('an SNS notification whose message is not JSON is unreadable, and the error does not quote it', () => {
+  test('rejects an SNS notification whose message is not JSON, with an error that does not quote it', () => {
     expect(() => read(sns('secret'), charge)).toThrowError(
       expect.objectContaining({
         code: 'UNREADABLE_MESSAGE',
@@ -136,16 +136,16 @@ describe('the shapes of a message', () => {
   });
 });
 
-describe('the id', () => {
-  test("without id fields, EventBridge's id identifies the event", () => {
+describe('the id of a foreign event', () => {
+  test("is EventBridge's id if the definition has no id fields", () => {
     expect(read(bridged(plain, {}), plain)).toMatchObject({ foreignId: 'bridge-1' });
   });
 
-  test('a field that identifies the event takes precedence over the id of EventBridge', () => {
+  test('is read from its field rather than from EventBridge', () => {
     expect(read(bridged(charge, { id: 'evt_1' }), charge)).toMatchObject({ foreignId: 'evt_1' });
   });
 
-  test.each([7, '', null])('the id of EventBridge is a text that is not empty, not %j', (id) => {
+  test.each([7, '', null])('cannot be %j from EventBridge', (id) => {
     expect(() => read(bridged(plain, {}, { id }), plain)).toThrowError(
       expect.objectContaining({ code: 'BAD_FOREIGN_ID' }),
     );
@@ -164,7 +164,7 @@ describe('the id', () => {
     ['is of type object', { id: { secret: 1 } }],
     ['is not a safe integer', { id: 2 ** 53 }],
     ['is not a safe integer', { id: 1.5 }],
-  ])('a field that %s rejects the message, and the error names the field and no value', (what, body) => {
+  ])('rejects the message if its field %s, with an error that names the field and no value', (what, body) => {
     expect(() => read(body, charge)).toThrowError(
       expect.objectContaining({
         name: 'PoisonMessage',
@@ -174,12 +174,12 @@ describe('the id', () => {
     );
   });
 
-  test('a body without an id of EventBridge or an id field rejects the message', () => {
+  test('rejects a message that has neither an id field nor an id of EventBridge', () => {
     expect(() => read({ a: 1 }, plain)).toThrowError(expect.objectContaining({ code: 'BAD_FOREIGN_ID' }));
   });
 
   test.each(['__proto__', 'constructor', 'toString.name', 'length', 'id.length', 'list.0', 'list.length'])(
-    'the path %s finds only own members of objects',
+    'is not found at %s, which is not an own member of an object',
     (id) => {
       const event = foreignEvent({ source: 's', type: 't', schema, id });
       expect(() => read({ id: 'x', list: ['a'] }, event)).toThrowError(
@@ -188,13 +188,13 @@ describe('the id', () => {
     },
   );
 
-  test('a field that is named like a member of every object can identify an event', () => {
+  test('can be in a field with the name of a member of every object', () => {
     const event = foreignEvent({ source: 's', type: 't', schema, id: '__proto__.constructor' });
     const body: unknown = JSON.parse('{"__proto__":{"constructor":"c-1"}}');
     expect(read(body, event)).toMatchObject({ foreignId: 'c-1' });
   });
 
-  test('the text of an id stands for the values that it was made of', () => {
+  test('can be read back from its text', () => {
     for (const id of [['evt_1'], ['42'], [42], ['a', 'b'], ['a', 1]])
       expect(foreignIdsOf(foreignIdText(id), id.length)).toContainEqual(id);
     expect(foreignIdsOf('not json', 2)).toEqual([]);
@@ -202,7 +202,7 @@ describe('the id', () => {
   });
 });
 
-describe('the time', () => {
+describe('the time of a foreign event', () => {
   const timed = foreignEvent({ source: 's', type: 't', schema, id: 'id', time: 'at' });
   test.each([
     ['2026-01-01T00:00:00Z', Date.UTC(2026, 0, 1)],
@@ -217,7 +217,7 @@ describe('the time', () => {
     [1e11, 1e11],
     [8.64e15, 8.64e15],
     [0, 0],
-  ])('%s is a time', (at, occurredAt) => {
+  ])('can be %s', (at, occurredAt) => {
     expect(read({ id: 'x', at }, timed)).toMatchObject({ occurredAt });
   });
 
@@ -234,17 +234,17 @@ describe('the time', () => {
     -1,
     8.64e15 + 2,
     {},
-  ])('%s is not a time: the message is rejected, and the error names the field', (at) => {
+  ])('cannot be %s: the message is rejected with an error that names the field', (at) => {
     expect(() => read({ id: 'x', at }, timed)).toThrowError(
       expect.objectContaining({ code: 'BAD_FOREIGN_TIME', message: expect.stringContaining('"at" of t') }),
     );
   });
 
-  test('the time of its field takes precedence over that of EventBridge', () => {
+  test('is read from its field rather than from EventBridge', () => {
     expect(read(bridged(timed, { id: 1, at: 0 }), timed)).toMatchObject({ occurredAt: 0 });
   });
 
-  test('without a field it is the time of EventBridge, and without that the arrival in the queue', () => {
+  test('is that of EventBridge without a field, and otherwise that of the arrival in the queue', () => {
     expect(read(bridged(charge, { id: 1 }), charge)).toMatchObject({ occurredAt: Date.UTC(2026, 0, 1) });
     expect(read(bridged(charge, { id: 1 }, { time: 'x' }), charge)).toMatchObject({ occurredAt: ARRIVED });
   });

@@ -75,7 +75,7 @@ test.each<[string, (received: Received) => MessageOutcome, MetricName, string, n
   },
 );
 
-test('a message whose handler throws RetryLater is logged, and neither counted as failed nor a failure of its span', () => {
+test('RetryLater is logged, is not counted as a failure, and does not fail the span of its message', () => {
   const { received, telemetry, span } = receive();
   expect(seconds(reportFailed(received, 7_000, new RetryLater(7_000)))).toBe(7);
   expect(telemetry.counted('MessagesFailed')).toBe(0);
@@ -132,7 +132,7 @@ describe('the delay', () => {
     [1, 2],
     [9_500, 11],
     [-20_000, 1],
-  ])('until a time in %d ms ends a second after it: %d s', (inMs, expected) => {
+  ])('until a time in %d ms ends a second after that time: %d s', (inMs, expected) => {
     expect(untilMs(receive().received, NOW + inMs) / 1_000).toBe(expected);
   });
 });
@@ -158,7 +158,7 @@ describe('a message that may not be claimed', () => {
     },
   );
 
-  test('a processed message is done and counts as a duplicate', async () => {
+  test('because it was processed is done and counted as a duplicate', async () => {
     const { received, telemetry, span } = receive();
     await expect(refused(received, { status: 'processed', result: undefined })).resolves.toEqual({
       kind: 'done',
@@ -167,7 +167,7 @@ describe('a message that may not be claimed', () => {
     expect(span.set).toHaveBeenCalledWith(OUTCOME, 'duplicate');
   });
 
-  test('any more, at the end of its claim, is counted and logged, and judged like any other', async () => {
+  test('at the end of its claim is counted and logged, and has the same outcomes', async () => {
     const { received, telemetry } = receive();
     await expect(fenceRefused(received, { status: 'processed', result: undefined })).resolves.toEqual({
       kind: 'done',
