@@ -123,7 +123,7 @@ function workerKilled(deps: FaultDeps, { name, function: FunctionName }: Consume
   return {
     text:
       `A worker of ${name} is killed after the bank charged and before it responded. You have nothing to repair: the queue redelivers ` +
-      'the message 3 minutes after its receive, and the bank charges once per key.',
+      'the message 30 seconds after its receive, and the bank charges once per key.',
     repairCommand: () => (charge === undefined ? '' : session.commandLine(shell`why ${charge.eventId}`)),
     break: async () => {
       charge = await slowCharge(deps);

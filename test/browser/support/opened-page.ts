@@ -14,8 +14,8 @@ export const ENGINE_MS = 60_000;
 /** The viewport of a desktop. */
 const DESKTOP = { width: 1280, height: 900 };
 
-/** The longest step of a run of the demo: a killed worker's message comes back after the visibility timeout of 3 minutes. */
-export const DEMO_MS = 300_000;
+/** The longest step of a run of the demo: a killed worker's message returns after its visibility timeout, and then everything is repaired. */
+export const DEMO_MS = 180_000;
 
 /** A tab with the page in it. */
 export interface OpenedPage {
