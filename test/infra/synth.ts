@@ -37,6 +37,10 @@ export function testApp(given: Readonly<Record<string, unknown>> = {}): App {
   return new App({
     context: { ...context, 'aws:cdk:bundling-stacks': [], ...given },
     analyticsReporting: false,
+    // What only a deployment needs takes half of the time.
+    builtinCloudFormationValidation: false,
+    stackTraces: false,
+    treeMetadata: false,
   });
 }
 
