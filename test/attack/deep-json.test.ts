@@ -64,7 +64,7 @@ async function withDeepRow() {
 }
 
 describe('an outbox row whose JSON is 50,000 levels deep', () => {
-  test('is unreadable to the audit, which goes on with the others', async () => {
+  test('the audit counts the row as unreadable and continues with the others', async () => {
     const { mailroom, deep } = await withDeepRow();
     const { memory, queues, clock } = mailroom;
     const rules = { describe: () => Promise.resolve(undefined) };
@@ -81,7 +81,7 @@ describe('an outbox row whose JSON is 50,000 levels deep', () => {
     ]);
   });
 
-  test('is unreadable to why and trace, and passed over by a search', async () => {
+  test('why and trace call the row unreadable, and a search skips it', async () => {
     const { mailroom, deep, other } = await withDeepRow();
     const { trace, verdict } = await why(mailroom, deep);
     expect(verdict).toMatchObject({ state: 'unreadable', eventId: deep });
@@ -150,14 +150,17 @@ describe('an event whose payload is deep', () => {
     return outbox.commit({ events: [event] });
   };
 
-  test.each([PAYLOAD_DEPTH_MAX + 2, DEEP])('is refused with the limit at %i levels', async (levels) => {
-    await expect(commitOf(levels)).rejects.toMatchObject({
-      code: 'INVALID_PAYLOAD',
-      message: expect.stringMatching(/Anything nests .* at most 100 are allowed\. Flatten it/),
-    });
-  });
+  test.each([PAYLOAD_DEPTH_MAX + 2, DEEP])(
+    'a payload of %i levels is refused, and the error names the limit',
+    async (levels) => {
+      await expect(commitOf(levels)).rejects.toMatchObject({
+        code: 'INVALID_PAYLOAD',
+        message: expect.stringMatching(/Anything nests .* at most 100 are allowed\. Flatten it/),
+      });
+    },
+  );
 
-  test('is written at the limit, and can be read by all that reads it', async () => {
+  test('a payload at the limit is written, and every reader can read it', async () => {
     const [envelope] = await commitOf(PAYLOAD_DEPTH_MAX);
     expect(isDeeperThan(JSON.stringify({ detail: envelope }), JSON_DEPTH_MAX)).toBe(false);
   });

@@ -54,7 +54,7 @@ describe('a directory entry that was changed by an attacker', () => {
     ['an account in the place of the region', `http://localhost:4566/queue/${ACCOUNT}/999988887777/q`],
     ['a path below the path form', `http://localhost:4566/queue/eu-west-1/${ACCOUNT}/q/../../999988887777/q`],
     ['a second line', `${QUEUE}\nhttp://localhost:4566/queue/eu-west-1/999988887777/q`],
-  ])('is refused with %s', async (_what, queue) => {
+  ])('a directory entry is refused with %s', async (_what, queue) => {
     await expect(readDirectory(store({ ...queues, queue }), 'events')).rejects.toThrow(
       /is not a queue of the account/,
     );
@@ -123,7 +123,7 @@ describe('a directory entry that was changed by an attacker', () => {
     ['heartbeat.function', { heartbeat: { function: foreignFunction } }],
     ['heartbeat.rule', { heartbeat: { rule: arnOf('events', '999988887777', 'rule/r') } }],
     ['failureQueue', { failureQueue: 'https://sqs.eu-west-1.amazonaws.com/999988887777/q' }],
-  ])('of the Mailroom cannot name a part of another account as its %s', async (path, members) => {
+  ])("the Mailroom's entry cannot name a resource of another account as its %s", async (path, members) => {
     await expect(readDirectory(store(queues, members), 'events')).rejects.toThrow(
       new RegExp(`^The parameter /mailroom/events/mailroom names .* as its ${path}, which is not a `),
     );
@@ -141,12 +141,12 @@ describe('a directory entry that was changed by an attacker', () => {
     { function: `arn:aws-us-gov:lambda:eu-west-1:${ACCOUNT}:function:payments` },
     { foreignRule: { name: 'rule', bus: 'aws.partner/example.com/1' } },
     { foreignRule: { name: 'rule', bus: arnOf('events', ACCOUNT, 'event-bus/shop') } },
-  ])('is read with parts of its own account and region: %j', async (members) => {
+  ])('an entry with resources of its own account and region is accepted: %j', async (members) => {
     const { consumers } = await readDirectory(store({ ...queues, ...members }), 'events');
     expect(consumers).toEqual([expect.objectContaining(members)]);
   });
 
-  it('is read as long as its queues are of its own account', async () => {
+  it('an entry is accepted as long as its queues are in its own account', async () => {
     const { consumers } = await readDirectory(store(queues), 'events');
     expect(consumers).toEqual([expect.objectContaining(queues)]);
   });
@@ -158,7 +158,7 @@ describe('a directory entry that was changed by an attacker', () => {
     `http://localhost:4566/queue/eu-west-1/${ACCOUNT}/payments`,
     `http://127.0.0.1:4566/queue/eu-west-1/${ACCOUNT}/payments.fifo`,
     `http://127.0.0.1:4566/${ACCOUNT}/payments`,
-  ])('is read with the URL of a local engine: %s', async (queue) => {
+  ])('an entry with the URL of a local engine is accepted: %s', async (queue) => {
     const { consumers } = await readDirectory(store({ ...queues, queue }), 'events');
     expect(consumers).toEqual([expect.objectContaining({ queue })]);
   });

@@ -50,7 +50,7 @@ describe.each(Object.entries(echoes))('a service that answers its own events, %s
   });
 
   it.each([HOPS_MAX, HOPS_MAX + 1, Number.MAX_SAFE_INTEGER - 1])(
-    'is stopped at %i: the message is rejected at once, and nothing is written',
+    'a loop stops at %i hops: the message is rejected at once, and nothing is written',
     async (hops) => {
       const { row, answers } = await answerTo(hops);
       expect(row).toMatchObject({ status: 'REJECTED', reason: 'TOO_MANY_HOPS' });

@@ -9,7 +9,7 @@ function signedBy(callerId: string, unsigned: HttpRequest): HttpRequest {
 }
 
 describe('an order of the example', () => {
-  it('is shown only to the caller who placed it, under any session', async () => {
+  it('an order is shown only to the caller who placed it, in any session', async () => {
     const { api } = setUp();
     const placed = await api(signedBy('AROAALICE:laptop', post()), context());
     expect(placed.statusCode).toBe(201);
@@ -22,7 +22,7 @@ describe('an order of the example', () => {
     }
   });
 
-  it("is not read or met by another caller's idempotency key", async () => {
+  it("another caller's idempotency key does not find the order", async () => {
     const { api, rows } = setUp();
     const alice = await api(signedBy('AROAALICE:s', post(order, 'key-1')), context());
     const mallory = await api(signedBy('AROAMALLORY:s', post(order, 'key-1')), context());

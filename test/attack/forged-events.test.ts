@@ -30,7 +30,7 @@ describe('rows that claim an undeclared source', () => {
   const forge = (parts: ReturnType<typeof rig>, count: number) =>
     parts.outbox.commit({ events: Array.from({ length: count }, (_, n) => parts.happenedOf('bank', n)) });
 
-  test('are not published by the stream, change nothing, and are not handed back; their neighbours are published', async () => {
+  test('the stream relay publishes their neighbors, and neither publishes, changes nor retries them', async () => {
     const parts = guarded();
     await forge(parts, 30);
     await parts.outbox.commit({ events: Array.from({ length: 30 }, (_, n) => parts.happened(n)) });
@@ -73,7 +73,7 @@ describe('rows that claim an undeclared source', () => {
     expect(tried).toEqual(['things', 'things', 'things']);
   });
 
-  test('are published by the next sweep once their source is declared, however long they waited', async () => {
+  test('the next sweep publishes them once their source is declared, regardless of their age', async () => {
     const parts = guarded();
     await forge(parts, 5);
     for (let pass = 0; pass < 4; pass += 1) {
@@ -102,16 +102,19 @@ describe('a function that publishes what it does not declare', () => {
     ['no events', [], 'things', 'Add ThingHappened to `publishes`'],
     ['other events', ['ThingLost'], 'things', 'this function of things publishes ThingLost'],
     ['the events of another service', ['ThingHappened'], 'bank', 'Only things may publish it'],
-  ])('and declares %s is refused before anything is written', async (_what, publishes, service, message) => {
-    const { outbox, happened, memory } = outboxOf(publishes, service);
-    const writes = [{ Put: { Item: { PK: 'THING#1', SK: 'THING' } } }];
-    const refused = { code: 'NOT_DECLARED', message: expect.stringContaining(message) };
-    await expect(outbox.commit({ writes, events: [happened(1)] })).rejects.toMatchObject(refused);
-    await expect(outbox.entries([happened(1)])).rejects.toMatchObject(refused);
-    expect(memory.items()).toEqual([]);
-  });
+  ])(
+    'a function that declares %s is refused before anything is written',
+    async (_what, publishes, service, message) => {
+      const { outbox, happened, memory } = outboxOf(publishes, service);
+      const writes = [{ Put: { Item: { PK: 'THING#1', SK: 'THING' } } }];
+      const refused = { code: 'NOT_DECLARED', message: expect.stringContaining(message) };
+      await expect(outbox.commit({ writes, events: [happened(1)] })).rejects.toMatchObject(refused);
+      await expect(outbox.entries([happened(1)])).rejects.toMatchObject(refused);
+      expect(memory.items()).toEqual([]);
+    },
+  );
 
-  test('is refused in a handler too, under a lease and in one transaction; one that declares it may', async () => {
+  test('a leased and a transactional handler are refused an undeclared event; one that declares it may publish it', async () => {
     for (const publishes of [[], ['ThingHappened']]) {
       for (const kind of ['leased', 'transactional'] as const) {
         const parts = rig();

@@ -208,7 +208,7 @@ describe.each(SCHEMAS)('a payload that %s refuses', (_vendor, schema, data) => {
     expectNoSecret(`${(error as Error).message} ${(error as Error).stack} ${JSON.stringify(error)}`);
   });
 
-  test('is told in full where the definition says so', async () => {
+  test('a definition may allow an error to show its payload', async () => {
     const last = data.findLast((one) => JSON.stringify(one).includes('adalovelace'));
     const { rows } = await consume(
       leased(definitionOf(schema, true), async () => {}),
@@ -316,7 +316,7 @@ describe('what a handler throws', () => {
     ['lines that look like a stack', () => new Error(`failed\n    at ${CARD} (file:1:1)`)],
   ];
 
-  test.each(THROWN)('is redacted in rows, logs, metrics and commands: %s', async (_what, thrown) => {
+  test.each(THROWN)('rows, logs, metrics and commands redact it: %s', async (_what, thrown) => {
     for (const make of [leased, transactional]) {
       const handler = make(definition, async () => {
         throw thrown();
@@ -337,7 +337,7 @@ describe('what a handler throws', () => {
     expect(output).toMatch(/at .*payload-privacy\.test\.ts:\d+/);
   });
 
-  test('is not shown where the redaction itself fails, and the message is settled all the same', async () => {
+  test('a redaction that fails shows nothing, and the message is settled', async () => {
     const handler = leased(definition, async () => {
       throw new Error(secret);
     });
@@ -353,7 +353,7 @@ describe('what a handler throws', () => {
     }
   });
 
-  test('is stored and logged as it is without the option', async () => {
+  test('an error is stored and logged unchanged without the option', async () => {
     const handler = leased(definition, async () => {
       throw new Error(secret);
     });

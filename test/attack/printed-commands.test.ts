@@ -48,14 +48,14 @@ describe('a command to paste', () => {
     expect(files.filter(({ text }) => text.includes('npx cdk-mailroom ')).length).toBeGreaterThan(60);
   });
 
-  test('is found by its short name', () => {
+  test('the command is found by its short name', () => {
     expect(byShortName('Run `npx mailroom status`.\n  $ mailroom why 42\nnpx --yes mailroom\n')).toHaveLength(
       3,
     );
     expect(byShortName('`mailroom status` and `npx cdk-mailroom why 42`')).toEqual([]);
   });
 
-  test('is what the help shows, and a bin of the package', async () => {
+  test('the help shows a command that is a bin of the package', async () => {
     const { io, written } = capturedIo();
     expect(await runMailroom(['--help'], io)).toBe(0);
     expect(written.out).toContain('Usage: npx cdk-mailroom [options] [command]');

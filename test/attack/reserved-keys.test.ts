@@ -30,7 +30,7 @@ describe.each(FORBIDDEN)('a commit that %s', (_what, action) => {
   };
   const own = { Put: { Item: { PK: 'THING#1', SK: 'THING' } } };
 
-  test('is refused by the outbox, and writes nothing', async () => {
+  test('the outbox refuses a reserved key and writes nothing', async () => {
     const { outbox, memory, happened } = rig();
     const commit = outbox.commit({ writes: [own, action], events: [happened(1)] });
     await expect(commit).rejects.toMatchObject(refused);

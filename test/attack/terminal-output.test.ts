@@ -18,7 +18,7 @@ function withoutOwnCodes(text: string): string {
 
 describe('a text stored by someone else', () => {
   test.each([true, false])(
-    'is one line of visible characters in a result; on a terminal: %s',
+    'a result shows it as one line of visible characters; on a terminal: %s',
     (isTerminal) => {
       const { io, written } = capturedIo({ isTerminal });
       const rows = [{ [hostile('name')]: [hostile('value')] }];
@@ -41,7 +41,7 @@ describe('a text stored by someone else', () => {
     expect(withoutOwnCodes(written.out)).not.toMatch(ACTS);
   });
 
-  test('is the same text in JSON, which is one line of visible characters', () => {
+  test('JSON contains the same text in one line of visible characters', () => {
     const { io, written } = capturedIo({ isTerminal: true });
     const value = { [hostile('name')]: hostile('value') };
     createOutput(io, true).result(value, '', String);
@@ -50,7 +50,7 @@ describe('a text stored by someone else', () => {
     expect(JSON.parse(written.out)).toEqual(value);
   });
 
-  test('is one paragraph of visible characters in a note, in progress and in an error, and begins no line', () => {
+  test('notes, progress and errors show it as one paragraph of visible characters, and no line begins with it', () => {
     const { io, written } = capturedIo({ isTerminal: true });
     const output = createOutput(io, false);
     output.say(hostile('note'));
@@ -66,7 +66,7 @@ describe('a text stored by someone else', () => {
     expect(JSON.parse(machine.written.err).error.message).toBe(hostile('aws'));
   });
 
-  test('is visible characters in a complaint about arguments', async () => {
+  test('an error about arguments shows it in visible characters', async () => {
     const { io, written } = capturedIo({ isTerminal: true });
     expect(await runMailroom([hostile('command')], io)).toBe(EXIT.usage);
     expect(withoutOwnCodes(written.err)).not.toMatch(ACTS);

@@ -106,7 +106,7 @@ describe.skipIf(browser === undefined)('the frame of the page', () => {
     await shows(page.locator('.command > [role="status"]'), /^(Copied|Not copied: select the text)$/);
   });
 
-  test('with forced colours only the open screen is underlined', async () => {
+  test('the frame underlines only the open screen if colors are forced', async () => {
     const { page } = await opened();
     await page.emulateMedia({ forcedColors: 'active' });
     const underlines = await page.evaluate<string[]>(

@@ -20,7 +20,7 @@ const browser = await launchBrowser();
 describe.skipIf(browser === undefined)('stored text that acts on terminals and pages', () => {
   afterAll(() => browser?.close());
 
-  test('is inert on every screen, in titles and names too, and in a copied command', async () => {
+  test('hostile text is inert on every screen, in titles, names and copied commands', async () => {
     const { page, eventId } = await opened();
     await page.evaluate(
       'globalThis.copied = []; navigator.clipboard.writeText = async (text) => void copied.push(text)',

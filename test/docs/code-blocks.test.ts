@@ -29,7 +29,7 @@ const page = [
 describe('the blocks of a page', () => {
   const [named, fragment, shell, plain, ...rest] = codeBlocks(page);
 
-  test('are taken in order, with language, file and the heading above them', () => {
+  test('code blocks are found in order, with language, file and heading', () => {
     expect(named).toMatchObject({ language: 'ts', file: 'src/events.ts', heading: 'A page' });
     expect(fragment).toMatchObject({ language: 'ts', file: undefined, heading: 'Repair it' });
     expect(shell).toMatchObject({ language: 'sh', heading: 'Repair it' });
@@ -43,7 +43,7 @@ describe('the blocks of a page', () => {
     }
   });
 
-  test('have the comment directly above them as their prelude, with its line', () => {
+  test('the comment directly above a code block is its prelude, with its line', () => {
     expect(fragment?.prelude).toEqual({ code: 'declare const b: number;\n', line: 10 });
     expect(named?.prelude).toBeUndefined();
   });

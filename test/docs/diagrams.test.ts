@@ -50,7 +50,7 @@ describe('the diagram of the dead-letter sources', () => {
     [...code.matchAll(/-\. ".*?" \.-> (\w+)\["([^"<]+)/g)].map(([, node = '', name = '']) => [name, node]),
   );
 
-  test('has every source that the command has, and no other', () => {
+  test('the diagram shows exactly the sources that the command has', () => {
     expect(sources.length).toBeGreaterThan(3);
     expect([...drawn.keys()].sort()).toEqual([...sources].sort());
   });
@@ -60,7 +60,7 @@ describe('the diagram of the dead-letter sources', () => {
     expect(SOURCE_ARGUMENT.split(/, or |, | or /).sort()).toEqual(names.sort());
   });
 
-  test('has a way back from each', () => {
+  test('the diagram shows a redrive from each source', () => {
     const left = [...code.matchAll(/^ {2}(\w+) == ".*?" ==> \w+$/gm)].map(([, node]) => node);
     expect(left.sort()).toEqual([...drawn.values()].sort());
   });
@@ -86,7 +86,7 @@ describe('the picture of the flow', () => {
   const svg = readFileSync(`${ROOT}docs/images/flow.svg`, 'utf8');
   const readme = readFileSync(`${ROOT}README.md`, 'utf8');
 
-  test('is shown by README.md with its address in the repository, which npm shows too', () => {
+  test('README.md shows the diagram by an address that npm can show, too', () => {
     expect(readme).toContain('](https://github.com/cdk-mailroom/cdk-mailroom/raw/main/docs/images/flow.svg)');
     expect(readme).not.toContain('```mermaid');
   });

@@ -9,11 +9,11 @@ const { bugs } = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')) as { bu
 const repository = bugs.replace(/\/issues$/, '');
 
 describe('the issue templates', () => {
-  test('are a form for a bug, a feature and a question', () => {
+  test('there is a form for a bug, a feature and a question', () => {
     expect(forms.map(({ file }) => file).sort()).toEqual(['bug.yml', 'feature.yml', 'question.yml']);
   });
 
-  test('have fields with an id and a label each, and at least one that is required', () => {
+  test('every form has fields with id and label, and at least one required field', () => {
     for (const { file, text } of forms) {
       const ids = [...text.matchAll(/^ {4}id: (\S+)$/gm)].map(([, id]) => id);
       const labels = [...text.matchAll(/^ {6}label: \S/gm)];

@@ -19,7 +19,7 @@ const { scripts, repository } = JSON.parse(readFileSync(`${ROOT}package.json`, '
 const LANGUAGES = ['ts', 'json', 'sh', 'yaml', 'mermaid', 'text', ''];
 
 describe('the pages', () => {
-  test('are all found', () => {
+  test('every page is found', () => {
     const paths = pages.map(({ path }) => path);
     expect(paths).toEqual(
       expect.arrayContaining([
@@ -31,7 +31,7 @@ describe('the pages', () => {
     );
   });
 
-  test('begin with a README of under 200 lines that shows how to get the repository, run the demo and run the tests', () => {
+  test('README.md has under 200 lines and shows how to get the repository, run the demo and run the tests', () => {
     const readme = readFileSync(`${ROOT}README.md`, 'utf8');
     expect(readme.split('\n').length - 1).toBeLessThan(200);
     const clone = `git clone ${repository.url.replace('git+', '')} && cd cdk-mailroom`;
@@ -39,12 +39,12 @@ describe('the pages', () => {
     expect(readme).toContain('`npm test`');
   });
 
-  test('have code only in languages that are checked', () => {
+  test('pages contain code only in languages that are checked', () => {
     const others = blocks.filter(({ language }) => !LANGUAGES.includes(language));
     expect(others.map(({ path, line, language }) => `${path}:${line} ${language}`)).toEqual([]);
   });
 
-  test('hide no code in a block without a language', () => {
+  test('no block without a language contains code', () => {
     const hidden = blocks.filter(
       ({ language, code }) =>
         ['', 'text'].includes(language) && /^(import|export|const|await|npx|npm) .*/m.test(code),
@@ -52,7 +52,7 @@ describe('the pages', () => {
     expect(hidden.map(({ path, line }) => `${path}:${line}`)).toEqual([]);
   });
 
-  test('have every ts block compiled', () => {
+  test('every ts block compiles', () => {
     const fences = pages.map(({ path, text }) => {
       // Counted by another rule than the one that takes them out.
       return [path, text.split('\n').filter((line) => line.trimStart().startsWith('```ts')).length];
@@ -61,14 +61,14 @@ describe('the pages', () => {
     expect(written).toEqual(fences);
   });
 
-  test('have json that parses', () => {
+  test('every json block parses', () => {
     const json = blocks.filter(({ language }) => language === 'json');
     expect(json.length).toBeGreaterThan(10);
     const broken = json.filter(({ code }) => !parses(code));
     expect(broken.map(({ path, line }) => `${path}:${line}`)).toEqual([]);
   });
 
-  test('have links that lead somewhere, to headings too', () => {
+  test('every link leads to an existing page and heading', () => {
     const links = pages.flatMap(({ path, text }) => linksOf(text).map((link) => ({ path, link })));
     expect(links.length).toBeGreaterThan(50);
     const broken = links.filter(({ path, link }) => !leadsSomewhere(path, link));
@@ -84,14 +84,14 @@ describe('the commands that the pages show', () => {
   const starting = (...first: string[]) =>
     commands.filter(({ words }) => first.every((word, at) => words[at] === word));
 
-  test('are scripts of the package', () => {
+  test('every npm script that a page shows exists', () => {
     const scripted = starting('npm', 'run');
     expect(scripted.length).toBeGreaterThan(20);
     const unknown = scripted.filter(({ words }) => !Object.hasOwn(scripts, words[2] ?? ''));
     expect(unknown.map(({ path, words }) => `${path}: ${words.join(' ')}`)).toEqual([]);
   });
 
-  test('are commands that the program takes', async () => {
+  test('the program accepts every command that a page shows', async () => {
     const complaints: string[] = [];
     const shown = starting('npx', 'cdk-mailroom');
     expect(shown.length).toBeGreaterThan(50);
@@ -102,7 +102,7 @@ describe('the commands that the pages show', () => {
     expect(complaints).toEqual([]);
   });
 
-  test('are refused where the program does not take them', async () => {
+  test('the check refuses commands that the program does not accept', async () => {
     expect(await complaintAbout(['dlq', 'redrive'])).toContain("missing required argument 'source'");
     expect(await complaintAbout(['sweep', '--since', 'yesterday'])).toContain('a whole number with a unit');
     expect(await complaintAbout(['statsu'])).toContain("unknown command 'statsu'");

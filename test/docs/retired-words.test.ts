@@ -48,19 +48,19 @@ const isAllowed = ({ path, context }: RetiredUse) =>
 describe('retired words', () => {
   const uses = usesInRepository(checked);
 
-  test('are in no page, message or doc comment', () => {
+  test('no page, message or doc comment contains a retired word', () => {
     const reported = uses
       .filter((use) => !isAllowed(use))
       .map(({ path, line, word, instead }) => `${path}:${line}: "${word}": use ${instead}`);
     expect(reported).toEqual([]);
   });
 
-  test('are looked for in paths that exist', () => {
+  test('every searched path exists', () => {
     const paths = [...SCOPE, ...ALLOWED.map(({ path }) => path)];
     expect(paths.filter((path) => !existsSync(ROOT + path))).toEqual([]);
   });
 
-  test('have no exception that is not needed any more', () => {
+  test('every exception is needed', () => {
     const unused = ALLOWED.filter(({ path }) => checked(path)).filter(
       ({ path, words }) => !uses.some((use) => use.path === path && use.context.includes(words)),
     );
@@ -147,7 +147,7 @@ describe('the search in code', () => {
     expect(found(usesInCode('a.ts', code.join('\n')))).toEqual(['2: mended', '2: letter']);
   });
 
-  test('does not take a quote in a regular expression or a comment for a string', () => {
+  test('a quote in a regular expression or a comment does not begin a string', () => {
     const code = [
       "const q = /['\"`]/.test(x) / 2; // it's mended",
       "say('a letter came');",

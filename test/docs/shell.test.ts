@@ -16,7 +16,7 @@ test('a line that ends with a backslash goes on in the next', () => {
   expect(commandsOf('npx cdk deploy \\\n  --all\n')).toEqual([['npx', 'cdk', 'deploy', '--all']]);
 });
 
-test('what is quoted is one word, and what the reader puts in is filled', () => {
+test('a quoted text is one word, and placeholders are filled', () => {
   const [[, , , , place, , reason] = []] = commandsOf(
     "npx cdk-mailroom dlq redrive consumer:<name> --reason 'it is fixed'",
   );

@@ -17,11 +17,11 @@ beforeAll(() => {
 });
 
 describe('the SAM template', () => {
-  test('has the parts that the constructs deploy, and no others', () => {
+  test('the SAM template has exactly the resources that the constructs deploy', () => {
     expect(Object.keys(sam).sort()).toEqual(Object.keys(constructs).sort());
   });
 
-  test.each(Object.keys(constructs))('has the %s of the constructs', (name) => {
+  test.each(Object.keys(constructs))('the SAM template has the %s of the constructs', (name) => {
     const own = sam[name];
     const handler = HANDLERS[name as keyof typeof HANDLERS];
     if (handler !== undefined) expect(own?.properties.Handler).toBe(handler);

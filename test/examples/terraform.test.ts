@@ -14,11 +14,11 @@ beforeAll(async () => {
 });
 
 describe('the Terraform configuration', () => {
-  test('has the parts that the constructs deploy, and no others', () => {
+  test('the Terraform configuration has exactly the resources that the constructs deploy', () => {
     expect(Object.keys(terraform).sort()).toEqual(Object.keys(constructs).sort());
   });
 
-  test.each(Object.keys(constructs))('has the %s of the constructs', (name) => {
+  test.each(Object.keys(constructs))('the Terraform configuration has the %s of the constructs', (name) => {
     expect(terraform[name]).toEqual(constructs[name]);
   });
 

@@ -36,7 +36,7 @@ describe('the order system, whatever crashes and in whatever order its workers a
     });
   });
 
-  it('does not charge an order that inventory has rejected before', async () => {
+  it('payments does not charge an order that inventory has rejected', async () => {
     await explore(({ table }, bank) => chargeOrder({ bank, table }), {
       event: orderPlaced,
       deviations: deviations(2),

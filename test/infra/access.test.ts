@@ -77,14 +77,14 @@ describe('an inbox row', () => {
     expect(await allowed(ask, [administrator()], mailroomTable(parts), REPLACING, keys)).toEqual([]);
   });
 
-  test('is still read and updated by an administrator, and other rows are theirs', async () => {
+  test('an administrator may read and update inbox rows, and write other rows', async () => {
     const table = mailroomTable(parts);
     const usual = ['dynamodb:GetItem', 'dynamodb:UpdateItem', 'dynamodb:ConditionCheckItem'];
     expect(await allowed(ask, [administrator()], table, usual, [inboxKey('payments')])).toHaveLength(3);
     expect(await allowed(ask, [administrator()], table, REPLACING, ['ORDER#1'])).toHaveLength(5);
   });
 
-  test("is touched by no other consumer's role, nor by the relay or a producer", async () => {
+  test('no other consumer, no relay and no producer may access an inbox row', async () => {
     const owners = consumersByRole(parts);
     for (const consumer of consumers()) {
       const others = roles.filter(({ arn }) => owners.get(arn) !== consumer);
@@ -107,7 +107,7 @@ describe('the outbox', () => {
     expect(may).not.toContain('Notifications/');
   });
 
-  test('is read and changed by the relay only: publishers can only put on it, even over a row', async () => {
+  test('only the relay may read and change outbox rows; publishers may only put them', async () => {
     const others = roles.filter(({ name }) => !/Relay/.test(name));
     const [table, put] = [mailroomTable(parts), 'dynamodb:PutItem'];
     expect(others.length).toBeGreaterThan(4);
@@ -118,13 +118,13 @@ describe('the outbox', () => {
     expect(await allowed(ask, strangers, table, reads, [outbox])).toEqual([]);
   });
 
-  test('is written to by the relay only to change existing rows: it can neither add nor delete an event', async () => {
+  test('the relay may change outbox rows, but neither add nor delete them', async () => {
     const relay = roles.filter(({ name }) => /Relay/.test(name));
     expect(relay).toHaveLength(2);
     expect(await allowed(ask, relay, mailroomTable(parts), REPLACING, [outbox])).toEqual([]);
   });
 
-  test('is published by the relay only', async () => {
+  test('only the relay may publish', async () => {
     const buses = parts.filter(({ type }) => type === 'AWS::Events::EventBus');
     const publishers: string[] = [];
     for (const role of roles) {
@@ -136,7 +136,7 @@ describe('the outbox', () => {
     expect(publishers).toEqual(['Mailroom/MailroomRelayStreamRole', 'Mailroom/MailroomRelaySweepRole']);
   });
 
-  test('is published under declared sources only, and a call that includes another source is denied as a whole', async () => {
+  test('a call is denied as a whole if one of its events has an undeclared source', async () => {
     const relay = roles.filter(({ name }) => /Relay/.test(name));
     const [bus] = parts.filter(({ type }) => type === 'AWS::Events::EventBus');
     const resource = bus?.arn ?? '';
@@ -152,7 +152,7 @@ describe('the outbox', () => {
 });
 
 describe('the table', () => {
-  test('is read as a whole, administered or written in bulk by no role', async () => {
+  test('no role may scan, administer or write the table in bulk', async () => {
     const admin = [
       'Scan',
       'UpdateTable',
@@ -227,7 +227,7 @@ describe('a hole is found', () => {
         },
       },
     ],
-  ])('where a role is given a delete %s', async (_where, props) => {
+  ])('the check notices a role that may delete %s', async (_where, props) => {
     const holed = withHole(
       new PolicyStatement({ actions: ['dynamodb:Delete*'], resources: ['*'], ...props }),
     );
@@ -237,7 +237,7 @@ describe('a hole is found', () => {
     expect(found).toEqual([`Payments/PaymentsFunctionRole dynamodb:DeleteItem ${inboxKey('payments')}`]);
   });
 
-  test("where a consumer is given another's rows", async () => {
+  test("the check notices a consumer that may access another's rows", async () => {
     const holed = withHole(new PolicyStatement({ actions: ['dynamodb:UpdateItem'], resources: ['*'] }));
     const found = await allowed(askOf(holed), rolesOf(holed), mailroomTable(holed), ROW_ACTIONS, [
       inboxKey('inventory'),
@@ -245,7 +245,7 @@ describe('a hole is found', () => {
     expect(found).toContain(`Payments/PaymentsFunctionRole dynamodb:UpdateItem ${inboxKey('inventory')}`);
   });
 
-  test('where the table forbids nothing', async () => {
+  test('the check notices a table without a resource policy', async () => {
     const bare = parts.map((part) =>
       part === mailroomTable(parts) ? { ...part, properties: { Replicas: [{}] } } : part,
     );

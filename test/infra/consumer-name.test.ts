@@ -17,12 +17,16 @@ const charging: Named = {
 
 describe('a deploy that changes a consumer’s name', () => {
   test.each<[string, Named, Named]>([
-    ['without a word', payments, { name: 'billing' }],
-    ['a second time, without a word', billing, { ...billing, name: 'charging' }],
-    ['and forgets the name before', billing, { name: 'charging', movedFrom: charging.movedFrom?.slice(1) }],
-    ['and forgets all names before', billing, { name: 'charging' }],
-    ['and says another name than it had', payments, { ...charging, movedFrom: charging.movedFrom?.slice(1) }],
-  ])('%s is refused: a parameter of that name is there', (_, before, after) => {
+    ['without movedFrom', payments, { name: 'billing' }],
+    ['for the second time without movedFrom', billing, { ...billing, name: 'charging' }],
+    ['that omits the previous name', billing, { name: 'charging', movedFrom: charging.movedFrom?.slice(1) }],
+    ['that omits all previous names', billing, { name: 'charging' }],
+    [
+      'that states another name than it had',
+      payments,
+      { ...charging, movedFrom: charging.movedFrom?.slice(1) },
+    ],
+  ])('a change of the name %s is refused, because a parameter of that name exists', (_, before, after) => {
     expect(taken(deployed(before), deployed(after))).not.toEqual([]);
   });
 
@@ -30,11 +34,11 @@ describe('a deploy that changes a consumer’s name', () => {
     ['is stated', payments, billing],
     ['is stated once more', billing, charging],
     ['is rolled back', billing, payments],
-  ])('and %s, goes through', (_, before, after) => {
+  ])('a change of the name that %s is accepted', (_, before, after) => {
     expect(taken(deployed(before), deployed(after))).toEqual([]);
   });
 
-  test('and whatever else changes, goes through', () => {
+  test('a deployment that changes anything but the name is accepted', () => {
     const after = deployed(payments, {
       events: [{ source: 'orders', type: 'OrderPaid' }],
       retry: { attempts: 7 },

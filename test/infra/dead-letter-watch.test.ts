@@ -20,7 +20,7 @@ describe('the sweep may look after dead letters', () => {
   const { templates } = synthStage('prod');
   const ofRole = rawStatements(templates.Mailroom, 'AWS::IAM::ManagedPolicy', /^MailroomRelaySweepRole/);
 
-  test('in every dead-letter queue of a consumer, and not in the queue that the consumer reads', () => {
+  test('the sweep may look into every dead-letter queue of a consumer, not into its source queue', () => {
     for (const stack of ['Payments', 'Inventory', 'Notifications', 'Orders'] as const) {
       const template = templates[stack];
       for (const queue of [/DeadLettersPolicy/, /UndeliveredPolicy/]) {
@@ -36,7 +36,7 @@ describe('the sweep may look after dead letters', () => {
     }
   });
 
-  test('in its own failure queue, and names no queue of another stack', () => {
+  test('the sweep may look into its own failure queue, and its policy names no queue of another stack', () => {
     const queues = ofRole.filter(({ Action }) => [Action].flat().some((action) => action.startsWith('sqs:')));
     expect(queues).toEqual([
       {
@@ -47,7 +47,7 @@ describe('the sweep may look after dead letters', () => {
     ]);
   });
 
-  test('in the directory of its own Mailroom only', () => {
+  test('the sweep may read only the directory of its own Mailroom', () => {
     const [directory, ...others] = ofRole.filter(({ Action }) => [Action].flat().join().startsWith('ssm:'));
     expect(others).toEqual([]);
     expect(directory?.Action).toBe('ssm:GetParametersByPath');
@@ -56,14 +56,14 @@ describe('the sweep may look after dead letters', () => {
     );
   });
 
-  test('in the pointers of rejected messages, which it can only read', () => {
+  test('the sweep may only read the pointers of rejected messages', () => {
     const statements = statementsOf(templates.Mailroom, 'MailroomRelaySweepRole');
     const rejected = statements.filter(({ keys }) => keys?.some((key) => key.startsWith('REJECTED#')));
     expect(rejected.flatMap(({ actions }) => actions)).toEqual(['dynamodb:Query']);
     expect(keysFor(statements, 'dynamodb:Query')).toContain('REJECTED#*');
   });
 
-  test('also where the consumer is in the same stack as the Mailroom', () => {
+  test('the sweep may look into dead-letter queues of a consumer in its own stack', () => {
     const stack = new Stack(testApp(), 'Test');
     const mailroom = new Mailroom(stack, 'Mailroom');
     new InboxConsumer(stack, 'Consumer', {

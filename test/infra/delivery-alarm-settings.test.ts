@@ -116,7 +116,7 @@ describe('alarms of a Mailroom', () => {
     expect(JSON.stringify(AlarmDescription)).toContain(`npx cdk-mailroom audit --since ${hours}h --region`);
   });
 
-  test('do not wait for an audit that there is not', () => {
+  test('alarms do not wait for the audit if it is off', () => {
     const { template } = alarmed({});
     expect(alarms(template).filter(([id]) => id.startsWith('Audit'))).toEqual([]);
   });

@@ -18,7 +18,7 @@ describe('the topics', () => {
     }
   });
 
-  test('are encrypted with a key that CloudWatch may use, which the one of AWS would not be', () => {
+  test('topics are encrypted with a key that CloudWatch may use', () => {
     const topics = Object.values(resources(template, 'AWS::SNS::Topic'));
     expect(topics).toHaveLength(2);
     for (const { Properties } of topics) {
@@ -34,7 +34,7 @@ describe('the topics', () => {
     );
   });
 
-  test('have no subscriber unless the context names one', () => {
+  test('topics have no subscriber unless the context names one', () => {
     expect(Object.keys(resources(template, 'AWS::SNS::Subscription'))).toEqual([]);
     const named = synthStage('prod', { pageEmail: 'oncall@example.com', ticketEmail: 'team@example.com' });
     const subscriptions = Object.values(resources(named.templates.Operations, 'AWS::SNS::Subscription'));

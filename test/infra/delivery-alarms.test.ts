@@ -322,7 +322,7 @@ describe('the alarms of the order system', () => {
     expect(JSON.stringify(alarm(template, 'paymentsSlow').Properties.AlarmRule)).toContain(' AND ');
   });
 
-  test('have no name that another stage has too', () => {
+  test('alarms of two stages have different names', () => {
     const names = (stage: 'dev' | 'prod') =>
       alarms(synthStage(stage).templates.Operations, 'AWS::CloudWatch::CompositeAlarm').map(
         ([, { Properties }]) => Properties.AlarmName,

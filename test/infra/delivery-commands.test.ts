@@ -18,12 +18,12 @@ describe('a command that an alarm tells the person on call to run', () => {
   );
   const commands = [...new Set([...inPage, ...inAlarms])].sort();
 
-  test('is found in the page and in the alarms', () => {
+  test('commands are found in the page and in the alarms', () => {
     expect(inPage.length).toBeGreaterThan(40);
     expect(inAlarms.length).toBeGreaterThan(40);
   });
 
-  test.each(commands)('is one that there is: mailroom %s', async (command) => {
+  test.each(commands)('mailroom %s is a command', async (command) => {
     const words = command.split(' ');
     const name = words.slice(0, GROUPS.has(words[0] ?? '') ? 2 : 1);
     const help = await helpOf(name);

@@ -127,7 +127,7 @@ describe('the dashboard', () => {
     expect(promised).toEqual([{ value: 30_000, label: 'SLO', yAxis: 'left' }]);
   });
 
-  test('has no widget beside the edge or over another one', () => {
+  test('no widget of the dashboard overlaps another or the edge', () => {
     for (const [index, widget] of widgets.entries()) {
       expect(widget.x + widget.width).toBeLessThanOrEqual(24);
       for (const other of widgets.slice(index + 1)) expect(overlap(widget, other)).toBe(false);

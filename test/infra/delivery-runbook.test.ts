@@ -38,12 +38,12 @@ describe('the text of an alarm', () => {
 describe('the page for the person on call', () => {
   const alarmHeadings = [...sectionOf('Pages'), ...sectionOf('Tickets')];
 
-  test('has a heading for each alarm, and an alarm for each heading', () => {
+  test('the runbook has exactly one heading for each alarm', () => {
     const anchors = alarmHeadings.map(({ anchor }) => anchor);
     expect(['you-were-paged-start-here', ...anchors].sort()).toEqual([...RUNBOOK_ANCHORS].sort());
   });
 
-  test('has no two headings with the same anchor', () => {
+  test('no two headings of the runbook have the same anchor', () => {
     const anchors = headings(page).map(({ anchor }) => anchor);
     expect(new Set(anchors).size).toBe(anchors.length);
   });

@@ -85,7 +85,7 @@ describe('an imported key', () => {
     return stack;
   };
 
-  test('is warned of, with the statements that its policy needs', () => {
+  test('an imported key causes a warning with the statements that its policy needs', () => {
     const stack = importing((scope) => Key.fromKeyArn(scope, 'Key', KEY_ARN));
     Annotations.fromStack(stack).hasWarning(
       '/Core/Mailroom',
@@ -93,7 +93,7 @@ describe('an imported key', () => {
     );
   });
 
-  test('that belongs to the app is not', () => {
+  test('a key of the app causes no warning', () => {
     const stack = importing((scope) => new Key(scope, 'Key'));
     expect(Annotations.fromStack(stack).findWarning('*', Match.stringLikeRegexp('encryptionKey'))).toEqual(
       [],
@@ -101,7 +101,7 @@ describe('an imported key', () => {
   });
 });
 
-test('without a key, nothing costs one', () => {
+test('a Mailroom without encryption creates no key', () => {
   const { templates } = synthStage('dev');
   for (const stack of STACKS.filter((name) => name !== 'Operations'))
     expect(JSON.stringify(templates[stack].toJSON())).not.toMatch(/kms/i);

@@ -103,7 +103,7 @@ describe('an existing function that consumes', () => {
       expect(text).toContain(part);
   });
 
-  test('has a role with the tag by which the queues refuse its messages', () => {
+  test('its role has the tag by which queues refuse its messages', () => {
     expect(only(template, 'AWS::IAM::Role', /^WorkerServiceRole/).Properties.Tags).toEqual(
       expect.arrayContaining([
         { Key: 'mailroom', Value: 'Test/Mailroom' },
@@ -113,7 +113,7 @@ describe('an existing function that consumes', () => {
     );
   });
 
-  test('is deployed after the name of its inbox and before the rule', () => {
+  test('the function is deployed after the name of its inbox and before the rule', () => {
     const dependencies = (type: string, id: RegExp) => only(template, type, id).DependsOn ?? [];
     expect(dependencies('AWS::Lambda::Function', /^Worker/)).toContainEqual(
       expect.stringMatching(/^ConsumerName0consumer/),
@@ -123,7 +123,7 @@ describe('an existing function that consumes', () => {
     );
   });
 
-  test('is in the directory under its name, without an alias', () => {
+  test("the directory contains the function's name without an alias", () => {
     expect(directoryText(template)).toContain('\\"function\\":\\"');
     expect(directoryText(template)).not.toContain('alias');
   });
@@ -157,17 +157,17 @@ describe('an alias of an existing function', () => {
     expect(versionWith({ lease: Duration.seconds(20) })).not.toEqual(versionWith({}));
   });
 
-  test('is deployed before the rule', () => {
+  test('the alias is deployed before the rule', () => {
     expect(only(template, 'AWS::Events::Rule', /^ConsumerRule/).DependsOn).toContainEqual(
       expect.stringMatching(/^Live[0-9A-F]{8}$/),
     );
   });
 
-  test('is named in the directory entry', () => {
+  test('the directory entry names the alias', () => {
     expect(directoryText(template)).toContain('\\"alias\\":\\"live\\"');
   });
 
-  test('is what the alarms measure, and the log search names the group of the function without adding a resource', () => {
+  test("alarms measure the alias, and the log search names the function's group without a new resource", () => {
     const errors = JSON.stringify(resources(template, 'AWS::CloudWatch::Alarm'));
     expect(errors).toMatch(
       /"Name":"Resource","Value":\{"Fn::Join":\["",\[\{"Ref":"Worker[^}]*\},":live"\]\]\}/,
@@ -205,7 +205,7 @@ describe('a function that publishes and consumes', () => {
     },
   );
 
-  test('is refused with two services, or two Mailrooms', () => {
+  test('a function is refused with two services or two Mailrooms', () => {
     const { stack, mailroom } = mailroomStack();
     const both = nodejsFunction(stack);
     mailroom.addProducer(both, { service: 'payments', publishes: [CAPTURED] });
@@ -230,7 +230,7 @@ describe('an existing function is refused', () => {
     return () => consumer(stack, mailroom, { function: existing, ...props });
   };
 
-  test('with an entry, and so is a consumer with neither', () => {
+  test('a consumer is refused with both a function and an entry, and with neither', () => {
     const entry = lambdaEntry('example/inventory/handler');
     expect(refusal(nodejsFunction, { entry })).toThrow(
       'entry and function are both set. Set entry to the path',
@@ -245,13 +245,13 @@ describe('an existing function is refused', () => {
     ['bundling', { bundling: {} }],
     ['functionProps', { functionProps: {} }],
     ['alias', { alias: { aliasName: 'live' } }],
-  ])('with settings of a function that the consumer would create: %s', (name, props) => {
+  ])('a consumer is refused with an existing function and %s', (name, props) => {
     expect(refusal(nodejsFunction, props)).toThrow(
       `${name} is set, but only a function that the consumer creates takes it. Set it on Test/Worker instead.`,
     );
   });
 
-  test('that is imported, also behind an alias', () => {
+  test('an imported function is refused, also behind an alias', () => {
     const arn = 'arn:aws:lambda:eu-west-1:111122223333:function:worker';
     const imported = (stack: Stack) => LambdaFunction.fromFunctionArn(stack, 'Imported', arn) as never;
     expect(refusal(imported)).toThrow(
@@ -264,20 +264,20 @@ describe('an existing function is refused', () => {
     expect(refusal(aliased)).toThrow('which is imported or not a Function');
   });
 
-  test('without a timeout that is known', () => {
+  test('a function without a known timeout is refused', () => {
     expect(refusal((stack) => inlineFunction(stack))).toThrow(
       "The timeout of Test/Worker is not set, so it is Lambda's 3 seconds",
     );
   });
 
-  test('whose timeout is longer than the visibility timeout', () => {
+  test('a function is refused if its timeout is longer than the visibility timeout', () => {
     expect(refusal(nodejsFunction, { visibilityTimeout: Duration.seconds(30) })).toThrow(
       "visibilityTimeout is 30 seconds, but must be at least the function's timeout, 1 minute",
     );
   });
 
   test.each([Runtime.NODEJS_18_X, Runtime.PYTHON_3_13])(
-    'whose runtime cannot run Mailroom: %s',
+    'a function is refused if its runtime cannot run Mailroom: %s',
     (runtime) => {
       expect(refusal((stack) => inlineFunction(stack, { runtime, timeout: Duration.seconds(30) }))).toThrow(
         `The runtime of Test/Worker is ${runtime.name}, but must be nodejs20.x or later, which Mailroom's runtime library needs. Set it, e.g. to ` +
@@ -286,7 +286,7 @@ describe('an existing function is refused', () => {
     },
   );
 
-  test('with more concurrency than it reserves', () => {
+  test('a function is refused with more concurrency than it reserves', () => {
     const reserved = (stack: Stack) => nodejsFunction(stack, 'Worker', { reservedConcurrentExecutions: 10 });
     expect(refusal(reserved, { maxConcurrency: 50 })).toThrow(
       'maxConcurrency is 50, but the function reserves 10 concurrent executions',
@@ -296,7 +296,7 @@ describe('an existing function is refused', () => {
     expect(mapping(Template.fromStack(stack)).ScalingConfig).toEqual({ MaximumConcurrency: 10 });
   });
 
-  test('that another consumer uses, also through another alias', () => {
+  test('a function is refused if another consumer uses it, also through another alias', () => {
     const { stack, mailroom } = mailroomStack();
     const shared = nodejsFunction(stack);
     consumer(stack, mailroom, { function: shared }, 'First');
@@ -305,7 +305,7 @@ describe('an existing function is refused', () => {
     );
   });
 
-  test('of another stack, or with a role that cannot be tagged', () => {
+  test('a function of another stack, or with a role that cannot be tagged, is refused', () => {
     const app = testApp();
     const elsewhere = nodejsFunction(new Stack(app, 'Elsewhere'));
     const stack = new Stack(app, 'Test');

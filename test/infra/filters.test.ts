@@ -88,7 +88,7 @@ describe('a filter is refused with its field and the remedy', () => {
     expect(withFilter(filter)).toThrow(problem);
   });
 
-  test('that would be the second subscription to its event', () => {
+  test('a second subscription to an event is refused', () => {
     expect(() => stackOf([shipped, subscribe(shipped, { filter: { a: [1] } })])).toThrow(
       'events contains OrderShipped of "orders" twice, with a filter. Subscribe to it once',
     );

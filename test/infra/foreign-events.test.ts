@@ -130,7 +130,7 @@ describe('foreign events', () => {
     }
   });
 
-  test('are admitted by exactly one rule of the bus, which is deployed after the policies and the function', () => {
+  test('the policies admit exactly one rule, which is deployed after them and the function', () => {
     const { template } = synth(() => ({}));
     const [[, rule] = []] = rulesOf(template).filter(([id]) => id.includes('Foreign'));
     expect(rule?.DependsOn).toEqual(
@@ -149,7 +149,7 @@ describe('foreign events', () => {
     }
   });
 
-  test('on another bus are admitted by the ARN that contains the bus', () => {
+  test('a rule on another bus is admitted by the ARN that contains the bus', () => {
     const { template } = synth((stack) => ({
       foreignBus: EventBus.fromEventBusName(stack, 'Partner', 'aws.partner/stripe.com/acct'),
     }));
@@ -159,7 +159,7 @@ describe('foreign events', () => {
     expect(JSON.stringify(statement)).toContain(':rule/aws.partner/stripe.com/acct/');
   });
 
-  test('are in the directory entry with the fields that identify them, beside their rule', () => {
+  test('the directory entry contains foreign events with their id fields and their rule', () => {
     const { entry } = synth(() => ({ events: [OrderPlaced, ObjectCreated] }));
     expect(entry).toMatchObject({
       events: [
@@ -171,7 +171,7 @@ describe('foreign events', () => {
     });
   });
 
-  test('whose only identity is the id of EventBridge cause a warning', () => {
+  test('foreign events without an id cause a warning', () => {
     const Unnamed = foreignEvent({ source: 'aws.s3', type: 'Object Deleted', schema });
     const { stack } = synth(() => ({ events: [ObjectCreated, Unnamed] }));
     const warnings = Annotations.fromStack(stack).findWarning('*', Match.stringLikeRegexp('has no id'));
@@ -221,23 +221,20 @@ describe('foreign events', () => {
   test.each([
     ['account', 'arn:aws:events:eu-west-1:222222222222:event-bus/partner'],
     ['region', 'arn:aws:events:us-west-1:111111111111:event-bus/partner'],
-  ])(
-    'on a bus of another %s are refused, because their rule would be on a bus of the same name',
-    (_, arn) => {
-      const env = { account: '111111111111', region: 'eu-west-1' };
-      const bus = (stack: Stack) => ({ foreignBus: EventBus.fromEventBusArn(stack, 'Partner', arn) });
-      expect(refused(bus, env)).toContain('foreignBus is in ');
-      expect(refused(bus)).toBe('not refused'); // where the stack is deployed is unknown
-    },
-  );
+  ])('a bus of another %s is refused, because the rule would be on a bus of the same name', (_, arn) => {
+    const env = { account: '111111111111', region: 'eu-west-1' };
+    const bus = (stack: Stack) => ({ foreignBus: EventBus.fromEventBusArn(stack, 'Partner', arn) });
+    expect(refused(bus, env)).toContain('foreignBus is in ');
+    expect(refused(bus)).toBe('not refused'); // where the stack is deployed is unknown
+  });
 
-  test('on the bus of the Mailroom are refused: it accepts Mailroom events only', () => {
+  test('the bus of the Mailroom is refused as foreignBus', () => {
     expect(refused((_, mailroom) => ({ foreignBus: mailroom.bus }))).toContain(
       'foreignBus is the bus of the Mailroom',
     );
   });
 
-  test('are required for foreignBus', () => {
+  test('foreignBus is refused without a foreign event', () => {
     expect(
       refused((stack) => ({ events: [OrderPlaced], foreignBus: EventBus.fromEventBusName(stack, 'B', 'b') })),
     ).toContain('events contains no foreign event');
@@ -252,7 +249,7 @@ describe('an existing queue', () => {
       queue: existing(stack, change),
     });
 
-  test('is read by the function; no rule, queue or policy for senders is made', () => {
+  test('the function reads an existing queue, and no rule, queue or sender policy is created', () => {
     const { template, consumer, stack } = synth(given());
     template.hasResourceProperties('AWS::Lambda::EventSourceMapping', {
       EventSourceArn: { 'Fn::GetAtt': [Match.stringLikeRegexp('^Webhooks'), 'Arn'] },
@@ -269,7 +266,7 @@ describe('an existing queue', () => {
     expect(consumer.queue).toBe(stack.node.findChild('Webhooks'));
   });
 
-  test("has a dead-letter queue that the sweep watches, and the key's policy lets it", () => {
+  test("the sweep watches the dead-letter queue of an existing queue, and its key's policy allows that", () => {
     const { template } = synth((stack) =>
       given({ dead: { encryptionMasterKey: new Key(stack, 'Key') } })(stack),
     );
@@ -291,7 +288,7 @@ describe('an existing queue', () => {
     });
   });
 
-  test('is in the directory entry without a rule, an undelivered queue or a heartbeat', () => {
+  test('the directory entry of an existing queue has no rule, undelivered queue or heartbeat', () => {
     const { entry } = synth(given());
     expect(entry.events).toEqual([{ source: 'stripe', type: 'charge.succeeded', foreign: { id: ['id'] } }]);
     expect(entry).not.toHaveProperty('rule');
@@ -299,7 +296,7 @@ describe('an existing queue', () => {
     expect(entry).not.toHaveProperty('undeliveredQueue');
   });
 
-  test('has alarms on its dead letters, and none on a rule', () => {
+  test('an existing queue has alarms on its dead letters, and none on a rule', () => {
     const { template } = synth(given());
     const ids = Object.keys(template.findResources('AWS::CloudWatch::Alarm')).filter((id) =>
       /Thumbnails|thumbnails/.test(id),
@@ -401,7 +398,7 @@ describe('an existing queue', () => {
     expect(refused(props)).toContain(message);
   });
 
-  test('is refused with remedies on the queue, and an import without guesses about its settings', () => {
+  test("refusals name remedies on the queue, and an import's do not guess its settings", () => {
     const short = refused(given({ retentionPeriod: Duration.hours(1) }));
     expect(short).toContain('Raise it, or lower');
     expect(short).not.toContain('queueRetention');

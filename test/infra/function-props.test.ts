@@ -153,7 +153,7 @@ describe('functionProps of a consumer', () => {
       { logGroup: {}, logRetention: RetentionDays.ONE_DAY },
       'functionProps contains logGroup and logRetention',
     ],
-  ])('are refused with %s', (_what, functionProps, message) => {
+  ])('functionProps are refused with %s', (_what, functionProps, message) => {
     expect(() => consumerWith(() => functionProps)).toThrow(message);
   });
 });
@@ -196,7 +196,7 @@ describe("functionProps of a Mailroom's own functions", () => {
   });
 
   test.each(['logGroup', 'reservedConcurrentExecutions', 'filesystem'])(
-    'are refused with %s, which four functions cannot share',
+    'functionProps are refused with %s, which four functions cannot share',
     (name) => {
       const functionProps = { [name]: name === 'logGroup' ? {} : 5 } as MailroomFunctionProps;
       expect(() => mailroomStack(() => ({ functionProps }))).toThrow(`functionProps contains ${name}, which`);

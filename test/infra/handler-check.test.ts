@@ -74,7 +74,7 @@ test('a bundle in CommonJS is compared, too', () => {
   expect(() => wrapped({ HANDLES: '[]' }, { bundling })).toThrow('events contains OrderPlaced of "orders"');
 });
 
-test('without the check, or without bundling, nothing is imported', () => {
+test('the check imports nothing if it is off or if bundling is off', () => {
   expect(wrapped({ FAILS: 'never imported' }, { checkHandlers: false })).toEqual([]);
   expect(warningsOf({ entry: 'wrapped.ts', environment: { FAILS: 'never imported' } }, [])).toEqual([]);
 });

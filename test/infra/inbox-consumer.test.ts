@@ -36,7 +36,7 @@ describe('a consumer of the example', () => {
     expect(target.DeadLetterConfig.Arn['Fn::GetAtt'][0]).toMatch(/^PaymentsUndelivered/);
   });
 
-  test('has a rule that is deployed after the queues let the bus send: EventBridge does not try again', () => {
+  test('its rule is deployed after the queue policies, because EventBridge would not retry', () => {
     const { DependsOn = [] } = only(template, 'AWS::Events::Rule');
     expect(DependsOn).toEqual(
       expect.arrayContaining([
@@ -101,7 +101,7 @@ describe('a consumer of the example', () => {
     });
   });
 
-  test('has an environment that the runtime reads back', () => {
+  test('the runtime can read its environment', () => {
     const { Environment, Timeout } = only(template, 'AWS::Lambda::Function').Properties;
     const variables = { ...Environment.Variables, MAILROOM_TABLE: 'table', MAILROOM_QUEUE_URL: 'url' };
     expect(Timeout).toBe(30);
@@ -292,14 +292,14 @@ describe('the events that a consumer publishes', () => {
   const variables = (template: Template) =>
     only(template, 'AWS::Lambda::Function', /^Consumer/).Properties.Environment.Variables;
 
-  test('are none by default: it has no access to the outbox', () => {
+  test('a consumer that publishes nothing has no access to the outbox', () => {
     const template = consumerTemplate({ domainKeys: ['PAYMENT#*'] });
     expect(variables(template).MAILROOM_PUBLISHES).toBe('[]');
     expect(rights(template)).toContain('PAYMENT#*');
     expect(rights(template)).not.toContain('OUTBOX#');
   });
 
-  test('are passed to its function, which may put on the outbox', () => {
+  test('a consumer that publishes may put events into the outbox', () => {
     const template = consumerTemplate({ service: 'payments', publishes: [captured] });
     expect(variables(template).MAILROOM_PUBLISHES).toBe('["PaymentCaptured"]');
     expect(rights(template)).toContain('OUTBOX#*');
@@ -347,24 +347,24 @@ describe('a consumer is refused', () => {
     ],
   ];
 
-  test.each(refusals)('with %s', (_what, props, message) => {
+  test.each(refusals)('a consumer is refused with %s', (_what, props, message) => {
     expect(() => consumerTemplate(props)).toThrow(message);
   });
 
-  test('with everything that is wrong with it in one message', () => {
+  test('a refusal names every problem of a consumer in one message', () => {
     expect(() => consumerTemplate({ name: 'A', events: [], batchSize: 11 })).toThrow(
       /^The consumer Test\/Consumer cannot work:\n- name is .*\n- events is empty.*\n- batchSize is 11, /,
     );
   });
 
-  test('with an inbox that forgets before the archive does', () => {
+  test('a consumer is refused if its inbox rows expire before the archive', () => {
     const { stack, mailroom } = mailroomStack({ archive: Duration.days(30) });
     expect(() => consumer(stack, mailroom, 'Consumer', { inboxRetention: Duration.days(35) })).toThrow(
       /inboxRetention is 35 days, but must be at least .* = 58 days/,
     );
   });
 
-  test('with a name that is taken', () => {
+  test('a consumer is refused if its name is taken', () => {
     const { stack, mailroom } = mailroomStack();
     consumer(stack, mailroom, 'First');
     expect(() => consumer(stack, mailroom, 'Second')).toThrow(

@@ -10,7 +10,7 @@ describe('the table', () => {
   const { templates } = synthStage('prod');
   const table = tableOf(templates.Mailroom);
 
-  test('has the keys PK and SK, a stream of new images, TTL on expiresAt, and no index', () => {
+  test('the table has the keys PK and SK, a stream of new images, TTL on expiresAt, and no index', () => {
     expect(table).toMatchObject({
       BillingMode: 'PAY_PER_REQUEST',
       KeySchema: [

@@ -31,12 +31,12 @@ describe('in prod, nothing unexplained is found by', () => {
 describe('what is acknowledged', () => {
   const acknowledged = app.node.findAll().flatMap(acknowledgements);
 
-  test('has a sentence that gives the reason', () => {
+  test('every acknowledgment gives its reason in a sentence', () => {
     expect(acknowledged.length).toBeGreaterThan(100);
     for (const { reason } of acknowledged) expect(reason).toMatch(/^[A-Z].{30,}\.$/);
   });
 
-  test('is what docs/security.md shows', () => {
+  test('docs/security.md shows every acknowledgment', () => {
     const page = readFileSync(new URL('../../docs/security.md', import.meta.url), 'utf8');
     const [, shown] = page.split(/<!-- \/?nag -->\n/);
     expect(shown).toBe(table(acknowledged));

@@ -61,7 +61,7 @@ describe('the scheduled audit', () => {
     });
   });
 
-  test('is started with an input that is not empty', () => {
+  test("the audit's schedule sends an input that is not empty", () => {
     const rule = resource(audited({}).core, 'AWS::Events::Rule', 'MailroomAudit');
     expect(Object.keys(JSON.parse(rule.Targets[0].Input))).not.toEqual([]);
   });

@@ -37,7 +37,7 @@ describe('the scheduled heartbeat', () => {
     expect(JSON.stringify(template.toJSON())).not.toMatch(/heartbeat/i);
   });
 
-  test('is sent every 5 minutes by default, and not retried', () => {
+  test('a heartbeat is sent every 5 minutes by default and not retried', () => {
     const { template } = beating({});
     const rule = resource(template, 'AWS::Events::Rule');
     expect(rule).toMatchObject({ ScheduleExpression: 'rate(5 minutes)', State: 'ENABLED' });
@@ -50,14 +50,14 @@ describe('the scheduled heartbeat', () => {
     });
   });
 
-  test('is in the directory, with its interval', () => {
+  test("the directory contains the heartbeat's interval", () => {
     const entry = JSON.stringify(
       Object.values(resources(beating({ every: Duration.minutes(2) }).template, 'AWS::SSM::Parameter')),
     );
     expect(entry).toMatch(/heartbeat.*function.*MailroomHeartbeatFunction.*rule.*everyMs.*120000/);
   });
 
-  test('is deployed after the relay that publishes it', () => {
+  test('the heartbeat is deployed after the relay that publishes it', () => {
     const { template } = beating({});
     const [rule] = Object.entries(resources(template, 'AWS::Events::Rule')).filter(([id]) =>
       id.startsWith('MailroomHeartbeat'),
@@ -144,7 +144,7 @@ describe('the alarms on heartbeats', () => {
     );
   });
 
-  test('do not hide a consumer whose handlers hang and that acknowledges heartbeats', () => {
+  test('alarms still notice a consumer that acknowledges heartbeats while its handlers hang', () => {
     const stalled = (heartbeat?: OutboxHeartbeatOptions) =>
       JSON.stringify(
         alarm(alarmed({}, heartbeat && { heartbeat }).template, 'oneStandsStill').Properties.Metrics,

@@ -74,7 +74,7 @@ describe('the relay', () => {
     expect(sweep(quick)?.Properties.Environment.Variables.MAILROOM_SWEEP_EVERY_MS).toBe('5000');
   });
 
-  test('has room in the stream function for a born lease and a claim', () => {
+  test("the stream function's timeout has room for a born lease and a claim", () => {
     const template = relayTemplate({
       bornLease: Duration.seconds(100),
       relay: { claimLease: Duration.seconds(50) },
@@ -91,7 +91,7 @@ describe('the relay', () => {
     }
   });
 
-  test('is deployed before every function that writes events', () => {
+  test('the relay is deployed before every function that writes events', () => {
     const { app } = synthStage('prod');
     for (const name of ['Orders', 'Payments', 'Inventory', 'Notifications']) {
       const stack = app.node.findChild(name) as Stack;
@@ -99,7 +99,7 @@ describe('the relay', () => {
     }
   });
 
-  test('is deployed before a producer of the same stack, too', () => {
+  test('the relay is deployed before a producer of the same stack, too', () => {
     const stack = new Stack(testApp(), 'Test');
     const mailroom = new Mailroom(stack, 'Mailroom');
     const producer = new ServiceFunction(stack, 'Api', {

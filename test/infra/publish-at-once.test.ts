@@ -105,7 +105,7 @@ describe('a producer that publishes at once', () => {
     for (const { action, key = '' } of calls) expect(await row(ofOrders, action, key)).toBe('allow');
   });
 
-  test('is told of the bus, its turn and the retention of what it marks', () => {
+  test('its environment names the bus, the turn and the retention of rows that it marks', () => {
     const { app, mailroom } = setUp({ timeout: Duration.millis(500) });
     expect(environmentOf(app)).toMatchObject({
       MAILROOM_BUS: expect.anything(),
@@ -114,7 +114,7 @@ describe('a producer that publishes at once', () => {
     });
   });
 
-  test('has a turn of a second by default', () => {
+  test('its turn is one second by default', () => {
     expect(environmentOf(setUp({}).app)).toMatchObject({ MAILROOM_AT_ONCE_TIMEOUT_MS: '1000' });
   });
 
@@ -144,7 +144,7 @@ describe('publishing at once is refused at synth', () => {
   }
   const props = { service: 'orders', publishes: [OrderPlaced], publishAtOnce: {} };
 
-  test('for a function with an imported role, which the bus could not recognize', () => {
+  test('publishing at once is refused for a function with an imported role, which the bus could not recognize', () => {
     expect(
       adding((app, mailroom) => {
         const stack = new Stack(app, 'Imported');
@@ -160,7 +160,7 @@ describe('publishing at once is refused at synth', () => {
     ).toThrow(/publishAtOnce needs a role that this app creates/);
   });
 
-  test('on a second bus: a role has one tag', () => {
+  test('publishing at once is refused on a second bus, because a role has one tag', () => {
     const stack = new Stack(testApp(), 'Both');
     const api = new ServiceFunction(stack, 'Api', {
       entry: lambdaEntry('example/orders/api.handler'),
@@ -171,7 +171,7 @@ describe('publishing at once is refused at synth', () => {
     expect(() => second.addProducer(api, props)).toThrow(/already used for/);
   });
 
-  test('with a turn after which the relay could not publish within its claim lease', () => {
+  test('publishing at once is refused with a turn that leaves the relay too little of its claim lease', () => {
     const relay = { claimLease: Duration.millis(12_500) };
     expect(
       adding((app) => {

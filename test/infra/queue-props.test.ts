@@ -70,11 +70,11 @@ describe('queueProps of a consumer', () => {
       { deliveryDelay: Duration.millis(500) },
       'queueProps.deliveryDelay is 500 millis, but must be whole seconds',
     ],
-  ])('are refused with %s', (_what, queueProps, message) => {
+  ])('queueProps are refused with %s', (_what, queueProps, message) => {
     expect(() => queuesWith(queueProps)).toThrow(message);
   });
 
-  test('are refused with a delay that makes every heartbeat late', () => {
+  test('queueProps are refused with a delay that makes every heartbeat late', () => {
     const delayed = (deliveryDelay: Duration) => () =>
       queuesWith({ deliveryDelay }, () => ({ heartbeat: {} }));
     expect(delayed(Duration.minutes(5))).toThrow(

@@ -249,7 +249,7 @@ describe("a consumer's calls match the permissions of its role:", () => {
     expect(await forbidden('Payments/PaymentsFunctionRole', made.recorded)).toEqual([]);
   });
 
-  test("of another consumer's role it is not", async () => {
+  test('the calls of one consumer do not match the permissions of another', async () => {
     const made = setUp();
     await send(made);
     await consume(

@@ -33,7 +33,7 @@ function bundled(below: string, bundling?: BundlingOptions): { readonly dir: str
 }
 
 describe('the bundle of a function', () => {
-  test('is the same in every output folder, and its source map names the sources from the root', () => {
+  test('a bundle is the same in every output folder, and its source map names sources from the root', () => {
     const far = bundled(tmpdir());
     expect(bundled(localFile('.')).name).toBe(far.name);
     const { sources } = JSON.parse(readFileSync(join(far.dir, 'index.mjs.map'), 'utf8'));
@@ -41,7 +41,7 @@ describe('the bundle of a function', () => {
     expect(sources.filter((source: string) => !/^(lambdas|node_modules)\//.test(source))).toEqual([]);
   });
 
-  test('is made by the hooks of its owner too, and may have no source map', () => {
+  test('a bundle runs the hooks of its owner and may have no source map', () => {
     const { dir } = bundled(tmpdir(), {
       sourceMap: false,
       commandHooks: {

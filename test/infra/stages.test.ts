@@ -17,7 +17,7 @@ const OUTPUTS = {
 };
 
 describe('choosing a stage', () => {
-  test('is dev by default, and local if an endpoint is set', () => {
+  test('the stage is dev by default, and local if an endpoint is set', () => {
     expect(readStage(undefined, {}).name).toBe('dev');
     expect(readStage(undefined, { AWS_ENDPOINT_URL: 'http://127.0.0.1:4566' }).name).toBe('local');
   });
@@ -85,7 +85,7 @@ describe.each(REAL_STAGES)('the stage %s', (name) => {
     }
   });
 
-  test('lets no stack be deleted just so', () => {
+  test('every stack of prod is protected against deletion', () => {
     expect(app.node.children.filter(Stack.isStack).map((stack) => stack.terminationProtection)).toEqual(
       STACKS.map(() => true),
     );

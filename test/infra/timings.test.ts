@@ -92,7 +92,7 @@ describe("a relay's settings", () => {
     ],
   ];
 
-  test.each(wrong)('do not work with %s', (_what, change, message) => {
+  test.each(wrong)('settings are refused with %s', (_what, change, message) => {
     expect(relayProblems({ ...relay, ...change })).toEqual([expect.stringContaining(message)]);
   });
 
@@ -212,11 +212,11 @@ describe("a consumer's settings", () => {
     ],
   ];
 
-  test.each(wrong)('do not work with %s', (_what, change, message) => {
+  test.each(wrong)('settings are refused with %s', (_what, change, message) => {
     expect(consumerProblems({ ...consumer, ...change })).toEqual([expect.stringContaining(message)]);
   });
 
-  test('do not work with more receives than SQS allows', () => {
+  test('settings are refused with more receives than SQS allows', () => {
     const problems = consumerProblems({
       ...consumer,
       visibilityTimeout: seconds(30),
@@ -245,7 +245,7 @@ describe("a consumer's settings", () => {
 describe('the default retention of an inbox', () => {
   const queues = { queueRetention: days(14), deadLetterRetention: days(14) };
 
-  test('is 35 days, or what the queues and the archive need', () => {
+  test('inbox rows are kept for 35 days, or longer if queues and archive need it', () => {
     expect(defaultInboxRetention(queues).toDays()).toBe(35);
     expect(defaultInboxRetention({ ...queues, archive: days(7) }).toDays()).toBe(35);
     expect(defaultInboxRetention({ ...queues, archive: days(8) }).toDays()).toBe(36);

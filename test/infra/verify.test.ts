@@ -70,14 +70,14 @@ describe('the verified system', () => {
     expect(kept.map(([id]) => id)).toEqual([]);
   });
 
-  test('has an API that requires a signature, also on a local engine', () => {
+  test('its API requires a signature, also on a local engine', () => {
     for (const made of [app, onAnEngine]) {
       const urls = resourcesOf(made).filter(([, { Type }]) => Type === 'AWS::Lambda::Url');
       expect(urls.map(([, { Properties }]) => Properties.AuthType)).toEqual(['AWS_IAM']);
     }
   });
 
-  test('has at most as many things that are paid for by the hour as the price says', () => {
+  test('it has no more resources that are paid by the hour than the stated price includes', () => {
     const count = (type: string) => resourcesOf(app).filter(([, { Type }]) => Type === type).length;
     const counts = {
       keys: count('AWS::KMS::Key'),
@@ -141,12 +141,12 @@ describe.each(PROBES)('the attempts of $role', ({ output, attempts }) => {
     made = await attempts(attempted(parts));
   });
 
-  test('are denied by the deployed policies, all of them', async () => {
+  test('the deployed policies deny every forbidden attempt', async () => {
     expect(made.denied.length).toBeGreaterThan(4);
     for (const { what, call } of made.denied) expect(await judge(call), what).not.toBe('allow');
   });
 
-  test('that show its rights are allowed', async () => {
+  test('the deployed policies allow every permitted attempt', async () => {
     expect(made.allowed.length).toBeGreaterThan(0);
     for (const { what, call } of made.allowed) expect(await judge(call), what).toBe('allow');
   });

@@ -75,7 +75,7 @@ describe('the ci workflow', () => {
     expect(tested.split(', ')).toEqual([oldest, '22', '24']);
   });
 
-  test('has one job to require, which is red unless all others are green', () => {
+  test('the workflow has one required job, which is red unless all others are green', () => {
     const jobs = jobsOf(ci);
     const last = jobs.get('ci');
     const others = [...jobs.keys()].filter((job) => job !== 'ci');

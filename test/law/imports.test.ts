@@ -86,7 +86,7 @@ describe('the law of the tree', () => {
 describe('the imports of a file', () => {
   const of = (text: string) => importsIn('lib/names.ts', text);
 
-  test('are read in every form that the code has', () => {
+  test('imports are found in every form that the code uses', () => {
     expect(of("import { a, type B, c as d } from '../lambdas/runtime/store/rows.ts';\n")).toEqual([
       { from: 'lib/names.ts', to: 'lambdas/runtime/store/rows.ts', values: ['a', 'c'], typeOnly: false },
     ]);

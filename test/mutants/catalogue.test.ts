@@ -3,7 +3,7 @@ import { MUTANTS } from './catalogue.ts';
 import { type Mutant, mutated, problemOf } from './mutant.ts';
 
 describe('each mutant', () => {
-  test('has a unique rule', () => {
+  test('every mutant has a unique rule', () => {
     const rules = MUTANTS.map(({ rule }) => rule);
     expect(rules.filter((rule, i) => rules.indexOf(rule) !== i)).toEqual([]);
   });
@@ -39,7 +39,7 @@ describe('a mutant', () => {
   test.each([
     ['missing', 0, 'a();'],
     ['ambiguous', 2, 'if (leaseUntil < now) return row; if (leaseUntil < now) return row;'],
-  ])('whose text is %s is named in the error', (_how, times, source) => {
+  ])('the error names a mutant whose text is %s', (_how, times, source) => {
     expect(() => mutated(source, mutant({}))).toThrow(
       `"a row is due when its lease has ended" replaces a text that occurs ${times} times in lambdas/runtime/store/rows.ts`,
     );
@@ -58,7 +58,7 @@ describe('a mutant', () => {
     ],
     ['a text that is not there', {}, 'occurs 0 times'],
     ['a replacement that equals its text', { from: 'SCHEMA = 1', to: 'SCHEMA = 1' }, 'changes nothing'],
-  ])('with %s is reported', (_what, change, problem) => {
+  ])('a catalogue with %s is refused', (_what, change, problem) => {
     expect(problemOf(mutant(change))).toContain(problem);
   });
 });

@@ -46,7 +46,7 @@ function exportedNames(text: string): string[] {
 }
 
 describe.each(Object.keys(ENTRIES))('the public names of %s', (name) => {
-  test('are those that were reviewed', async () => {
+  test('its public names are those that were reviewed', async () => {
     await expect(
       report(name).text,
       'The public surface has changed. See docs/versioning.md for what that makes of the next version, and renew the reviewed ' +
@@ -70,12 +70,12 @@ const COMPUTED = ['FilterOf', 'PublishedData'];
 describe('what the constructs take', () => {
   const constructs = () => report('constructs').text;
 
-  test('has no type parameter, and neither has anything else that they export', () => {
+  test('no export of the constructs has a type parameter', () => {
     const generic = /^export (?:declare |abstract )*(?:class|function|interface|type) \w+<.*$/gm;
     expect(constructs().match(generic) ?? []).toEqual([]);
   });
 
-  test('is an interface of readonly members', () => {
+  test('all props are interfaces of readonly members', () => {
     const text = constructs();
     const taken = exportedNames(text).filter((name) => /(?:Props|Options)$/.test(name));
     expect(taken).toContain('MailroomProps');

@@ -32,7 +32,7 @@ afterAll(async () => {
 const read = (file: string) => readFile(join(tarball.unpacked, file), 'utf8');
 
 describe('the tarball', () => {
-  test('holds what is built, its licence and its texts, and nothing of the repository besides', () => {
+  test('the package contains the built files, the license and the pages, and nothing else', () => {
     const pages = ['CHANGELOG.md', 'CONTRIBUTING.md', 'README.md', 'SECURITY.md', 'llms.txt'];
     const command = ['bin/command.js', 'bin/mailroom.js', 'bin/node-version.js'];
     const engine = ['localstack/compose.yml', 'localstack/engine.py', 'localstack/requirements.txt'];
@@ -48,7 +48,7 @@ describe('the tarball', () => {
     );
   });
 
-  test('has every page that its README links to but the decision records, and says where its repository is', async () => {
+  test('the package contains every page that README.md links to, except decision records, and names its repository', async () => {
     const linked = linksOf(await read('README.md')).map((target) => target.replace(/#.*$/, ''));
     expect(linked.length).toBeGreaterThan(10);
     // npm links it to the repository, which alone has the decision records.
@@ -83,7 +83,7 @@ describe('the tarball', () => {
     expect([...foreign]).toEqual(['bin/command.js: tsx/esm/api']);
   });
 
-  test('has source maps of its functions only: other modules are as readable as their sources', async () => {
+  test('the package has source maps for its functions only', async () => {
     const functions = tarball.files.filter((file) => /^dist\/functions\/.*\.mjs$/.test(file));
     expect(functions.length).toBeGreaterThanOrEqual(BUILT_FUNCTIONS.length);
     expect(tarball.files.filter((file) => file.endsWith('.map'))).toEqual(
@@ -98,7 +98,7 @@ describe('what is bundled of it', () => {
   /** 1,003 bytes at the last look. Any library that slips in is more than the difference. */
   const EVENT_BYTES_MAX = 1_200;
 
-  test('is small where only an event is defined, with neither the SDK nor Powertools', async () => {
+  test('a bundle that only defines an event contains neither the SDK nor Powertools', async () => {
     const { bytes, packages } = await smallBundle(
       tarball,
       "export { defineEvent } from 'cdk-mailroom/runtime';",
@@ -107,14 +107,14 @@ describe('what is bundled of it', () => {
     expect(bytes).toBeLessThanOrEqual(EVENT_BYTES_MAX);
   });
 
-  test('has no client but DynamoDB in a producer', async () => {
+  test("a producer's bundle contains only the DynamoDB client", async () => {
     const { packages } = await smallBundle(tarball, "export { lambdaOutbox } from 'cdk-mailroom/runtime';");
     expect(packages.filter((name) => name.startsWith('@aws-sdk/client-'))).toEqual([
       '@aws-sdk/client-dynamodb',
     ]);
   });
 
-  test('has no client but DynamoDB and SQS in a consumer', async () => {
+  test("a consumer's bundle contains only the DynamoDB and SQS clients", async () => {
     const { packages } = await smallBundle(tarball, "export { lambdaConsumer } from 'cdk-mailroom/runtime';");
     expect(packages.filter((name) => name.startsWith('@aws-sdk/client-'))).toEqual([
       '@aws-sdk/client-dynamodb',
@@ -168,7 +168,7 @@ describe('an entry', () => {
     expect(await evaluate(app, names(`await import('${entry}')`))).toEqual(expected);
   });
 
-  test('is loaded once by require and import, so that classes and state are not doubled', async () => {
+  test('require and import load the same classes and state', async () => {
     const one = `require('cdk-mailroom/runtime').MailroomError === (await import('cdk-mailroom/runtime')).MailroomError`;
     expect(await evaluate(app, one)).toBe(true);
   });

@@ -100,7 +100,7 @@ describe.skipIf(browser === undefined)('the documentation site', () => {
     await page.getByText(/^Step 1 of /).waitFor();
   });
 
-  test('has a menu of its versions', async () => {
+  test('the site has a menu of its versions', async () => {
     const page = await open('cli');
     const menu = page.getByRole('combobox', { name: 'Version' });
     await menu.waitFor();

@@ -32,7 +32,7 @@ const OrderRefunded = defineEvent({
 });
 
 describe('a handler without annotations', () => {
-  test('that is leased is given the payload as the schema hands it on, and a context with effects', () => {
+  test('a leased handler receives the output of the schema and a context with effects', () => {
     const handler = leased(OrderPlaced, async (event, ctx) => {
       expectTypeOf(event).toEqualTypeOf<ReceivedEvent<'OrderPlaced', { orderId: string; at: Date }>>();
       expectTypeOf(ctx).toEqualTypeOf<LeasedContext>();
@@ -47,7 +47,7 @@ describe('a handler without annotations', () => {
     expect(handler.kind).toBe('leased');
   });
 
-  test('that is transactional is given the same, and a context without effects', () => {
+  test('a transactional handler receives the output of the schema and a context without effects', () => {
     const handler = transactional(OrderRefunded, async ({ type, data }, ctx) => {
       expectTypeOf(type).toEqualTypeOf<'OrderRefunded'>();
       expectTypeOf(data.cents).toEqualTypeOf<number>();
@@ -58,7 +58,7 @@ describe('a handler without annotations', () => {
     expect(handler.kind).toBe('transactional');
   });
 
-  test('has to return writes and events where it is transactional', () => {
+  test('a transactional handler must return writes and events', () => {
     // @ts-expect-error -- a charge is no commit
     const handler = transactional(OrderPlaced, async () => ({ charge: 'ch_1' }));
     // @ts-expect-error -- and neither is nothing
@@ -79,7 +79,7 @@ describe('a handler without annotations', () => {
 describe('definitions of different payloads stand together', () => {
   const handlers = [leased(OrderPlaced, async () => {}), transactional(OrderRefunded, async () => ({}))];
 
-  test('in the handlers of a consumer', () => {
+  test('the handlers of one consumer may have events with different payloads', () => {
     expectTypeOf(handlers).toEqualTypeOf<Handler[]>();
     expect(lambdaConsumer(handlers)).toBeTypeOf('function');
     expect(
@@ -87,7 +87,7 @@ describe('definitions of different payloads stand together', () => {
     ).toBeTypeOf('function');
   });
 
-  test('in the events of an InboxConsumer', () => {
+  test('the events of one InboxConsumer may have different payloads', () => {
     const events: InboxConsumerProps['events'] = [OrderPlaced, OrderRefunded];
     expect(events.map(({ type }) => type)).toEqual(['OrderPlaced', 'OrderRefunded']);
     // @ts-expect-error -- a name alone is no definition: it could be misspelt

@@ -77,7 +77,7 @@ describe('an item that is written', () => {
     expect(commits).toHaveLength(8);
   });
 
-  test('is checked in keys and in the values of expressions too', () => {
+  test('keys and values of expressions are checked, too', () => {
     const Key = KEY;
     const UpdateExpression = 'SET placedAt = :at';
     const actions: TransactAction[] = [
@@ -89,7 +89,7 @@ describe('an item that is written', () => {
     expect(actions).toHaveLength(2);
   });
 
-  test('is what the document client takes', () => {
+  test('the document client accepts every item that is allowed', () => {
     type DocumentAction = NonNullable<TransactWriteCommandInput['TransactItems']>[number];
     expectTypeOf<DocumentAction>().toExtend<TransactAction>();
     expectTypeOf<TransactAction['Put']>().toExtend<
@@ -99,7 +99,7 @@ describe('an item that is written', () => {
 });
 
 describe('the result of an effect', () => {
-  test('is of the type that JSON reads', () => {
+  test("an effect's result has the type that JSON.parse returns", () => {
     expectTypeOf<JsonOf<{ chargeId: string; cents: number }>>().toEqualTypeOf<{
       chargeId: string;
       cents: number;
@@ -126,7 +126,7 @@ describe('the result of an effect', () => {
     expect(order.placedAt).toBeTypeOf('string');
   });
 
-  test('is no Date when the effect gave one', () => {
+  test('an effect that returns a Date has a string as its result', () => {
     const handle = async (ctx: LeasedContext) => {
       const charge = await ctx.once('charge', async () => ({ chargeId: 'ch_1', chargedAt: new Date() }));
       expectTypeOf(charge).toEqualTypeOf<{ chargeId: string; chargedAt: string }>();

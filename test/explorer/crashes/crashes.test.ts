@@ -16,7 +16,7 @@ describe('a crash', () => {
     },
   );
 
-  it('between the mark and the publish of the reversed protocol loses the event', async () => {
+  it('a crash between mark and publish loses the event if the relay marks first', async () => {
     const traces = await Promise.all(CRASH_CASES.filter(({ part }) => part === 'broken').map(runCrash));
     expect(traces.map(({ broken }) => broken)).toEqual([expect.stringMatching(/is lost: PUBLISHED/)]);
   });
@@ -35,7 +35,7 @@ describe('the result of a crash', () => {
 });
 
 describe('docs/crashes.md', () => {
-  it('and the data of its stepper show what the explorer records', async () => {
+  it("the stepper's data show what the explorer records", async () => {
     const traces = await Promise.all(CRASH_CASES.map(runCrash));
     await expect(crashPage(traces)).toMatchFileSnapshot(`${DOCS}crashes.md`);
     await expect(crashData(traces)).toMatchFileSnapshot(`${DOCS}.vitepress/crashes.json`);

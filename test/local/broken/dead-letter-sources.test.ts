@@ -11,7 +11,7 @@ import { deadEvent, forgottenEvent } from '../support/stuck-events.ts';
 vi.setConfig({ maxConcurrency: 10 });
 
 describe.concurrent('DEAD events', () => {
-  it('are listed, redriven, and published', async () => {
+  it('dlq redrive publishes DEAD events that dlq list shows', async () => {
     const { eventId } = await deadEvent();
     const listed = await mailroom('dlq', 'list', 'dead', '--json');
     expect(listed.code).toBe(0);
@@ -30,7 +30,7 @@ describe.concurrent('DEAD events', () => {
     expect(await get(outboxKeyOf(eventId))).toMatchObject({ status: 'PUBLISHED', requeuedReason: 'fixed' });
   });
 
-  it('are grouped by cause, and redriven by cause; the second time there is nothing to do', async () => {
+  it('dlq redrive --cause publishes the DEAD events of that cause, once', async () => {
     const word = randomUUID().replaceAll(/\d/g, '').replaceAll('-', '');
     const [one, two] = await Promise.all([deadEvent(`This is ${word}.`), deadEvent(`This is ${word}.`)]);
     const ids = [one.eventId, two.eventId].sort();
@@ -50,7 +50,7 @@ describe.concurrent('DEAD events', () => {
       expect(await get(outboxKeyOf(eventId))).toMatchObject({ status: 'PUBLISHED', requeuedReason: 'fixed' });
   });
 
-  it('are discarded for good', async () => {
+  it('dlq discard marks a DEAD event DISCARDED', async () => {
     const { eventId } = await deadEvent();
     const argv = ['dlq', 'discard', 'dead', eventId, '--reason', 'a test order', '--json'];
     expect((await mailroom(...argv)).json()).toMatchObject({ applied: false });
@@ -63,7 +63,7 @@ describe.concurrent('DEAD events', () => {
     expect((await mailroom(...argv, '--apply')).code).toBe(3);
   });
 
-  it('are discarded by cause: an event with another cause stays DEAD', async () => {
+  it('dlq discard --cause leaves an event with another cause DEAD', async () => {
     const word = randomUUID().replaceAll(/\d/g, '').replaceAll('-', '');
     const [one, other] = await Promise.all([deadEvent(`This is ${word}.`), deadEvent()]);
     const argv = ['dlq', 'discard', 'dead', '--cause', word, '--reason', 'a test order', '--json'];
@@ -80,7 +80,7 @@ describe.concurrent('DEAD events', () => {
 });
 
 describe.concurrent('dead letters of the stream', () => {
-  it('are swept: what the batch held is published, and the dead letter is deleted', async () => {
+  it('dlq redrive of a relay dead letter publishes its batch and deletes the dead letter', async () => {
     const ageMs = 30 * 60_000;
     const { eventId } = await forgottenEvent(ageMs);
     const at = new Date(Date.now() - ageMs).toISOString();

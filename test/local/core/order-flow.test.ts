@@ -19,7 +19,7 @@ import {
 vi.setConfig({ maxConcurrency: 10 });
 
 describe.concurrent('an order placed through the API', () => {
-  it('is charged, reserved and confirmed once, and the customer gets one e-mail', async () => {
+  it('an order is charged, reserved and confirmed once, and its customer gets one email', async () => {
     const { orderId, sku } = await placeOrder();
     const { events } = await settled(orderId);
 
@@ -101,7 +101,7 @@ describe.concurrent('an order placed through the API', () => {
     }
   });
 
-  it('is charged once by a bank that fails twice, under one key, and its row counts the attempts', async () => {
+  it('a bank that fails twice charges an order once, under one key, and the row counts the attempts', async () => {
     const { orderId } = await placeOrder({ customerId: 'fail-2' });
     const { events } = await settled(orderId);
 
@@ -114,7 +114,7 @@ describe.concurrent('an order placed through the API', () => {
     expect(await shownOrder(orderId)).toMatchObject({ status: 'confirmed' });
   });
 
-  it('is charged once by a bank that is slow', async () => {
+  it('a slow bank charges an order once', async () => {
     const { orderId } = await placeOrder({ customerId: 'slow-1500' });
     await settled(orderId);
 
@@ -124,7 +124,7 @@ describe.concurrent('an order placed through the API', () => {
     expect(await shownOrder(orderId)).toMatchObject({ status: 'confirmed' });
   });
 
-  it('is cancelled when the bank declines: nothing is charged, and its stock is released', async () => {
+  it('an order whose charge is declined is cancelled, and its stock is released', async () => {
     const { orderId, sku } = await placeOrder({ customerId: 'decline' });
     const { events } = await settled(orderId);
 
@@ -145,7 +145,7 @@ describe.concurrent('an order placed through the API', () => {
     expect(await rejection('payments', eventId)).toBeUndefined();
   });
 
-  it('is cancelled when there is too little stock, which stays as it is: its charge is refunded', async () => {
+  it('an order without enough stock is cancelled, and its charge is refunded', async () => {
     const { orderId, sku } = await placeOrder({ inStock: 2 });
     const { events } = await settled(orderId);
 

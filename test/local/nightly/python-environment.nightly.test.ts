@@ -30,14 +30,14 @@ async function python(): Promise<string> {
 }
 
 describe("the engine's Python environment", () => {
-  it('is a different one for different requirements', async () => {
+  it('other requirements get another environment', async () => {
     const one = await environmentDir(await requirementsOf('# one\n'));
     const two = await environmentDir(await requirementsOf('# two\n'));
     expect(one).not.toBe(two);
     expect(await environmentDir(await requirementsOf('# one\n'))).toBe(one);
   });
 
-  it('is made once, by two that start at the same time and by those that come later', async () => {
+  it('two processes that start at once, and later ones, create one environment', async () => {
     const requirements = await requirementsOf(`# made once, ${Date.now()}\n`);
     const steps: string[] = [];
     const options = {
@@ -54,7 +54,7 @@ describe("the engine's Python environment", () => {
     expect(steps).toEqual([]);
   });
 
-  it('is recreated when it is broken, and removes the remains of an interrupted installation', async () => {
+  it('a broken environment and the remains of an interrupted installation are replaced', async () => {
     const requirements = await requirementsOf(`# broken, ${Date.now()}\n`);
     const dir = await environmentDir(requirements);
     // No process has this number: Linux and macOS stay far below it.
@@ -77,7 +77,7 @@ describe("the engine's Python environment", () => {
     expect(existsSync(await environmentDir(requirements))).toBe(false);
   });
 
-  it('is created with an installed Python that is recent enough', async () => {
+  it('the environment uses an installed Python that is recent enough', async () => {
     expect(await findPython(['no-such-python'])).toBeUndefined();
     expect(await findPython(['no-such-python', await python()])).toBe(await python());
   });

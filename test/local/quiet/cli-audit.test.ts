@@ -65,13 +65,13 @@ describe('an audit of the order system', () => {
     expect(report.errorBudgets).toMatchObject([{ consumer: 'payments', latencyMs: 30_000, percentile: 99 }]);
   });
 
-  test('is shown as a table, by consumer', async () => {
+  test('the audit prints a table of consumers', async () => {
     const { out } = await mailroom('audit', '--since', '1m');
     expect(out).toMatch(/^consumer +expected +processed +missing$/m);
     for (const consumer of CONSUMERS) expect(out).toMatch(new RegExp(`^${consumer}( +\\d+){3}$`, 'm'));
   });
 
-  test('is shown by day on request, with the error budget of the consumer that has an SLO', async () => {
+  test('audit --by day prints days and the error budget of a consumer with an SLO', async () => {
     const { orderId } = await placeOrder();
     await settled(orderId);
     const { out } = await mailroom('audit', '--by', 'day');
@@ -86,7 +86,7 @@ describe('an audit of the order system', () => {
     [['--grace', '0s'], 'such as 90s, 15m, 6h or 7d'],
     [['--repair', '--reason', '?'], 'of 3 to 500 characters'],
     [['everything'], 'too many arguments'],
-  ])('is refused with %j', async (options, why) => {
+  ])('the audit refuses %j', async (options, why) => {
     const { code, err } = await mailroom('audit', ...options);
     expect({ code, err: unwrapped(err) }).toEqual({ code: 2, err: expect.stringContaining(why) });
   });
@@ -189,7 +189,7 @@ describe('an audit of a Mailroom', () => {
     expect(after.json()).toMatchObject({ missing: [], drift: [] });
   });
 
-  test('names what was purged from a queue; what is repaired is what the bus had delivered, and a duplicate is absorbed', async () => {
+  test('the audit names events that were purged from a queue; the repair sends them, and a duplicate is absorbed', async () => {
     const sale = randomUUID();
     const { eventId } = await sell(sale);
     const [delivered] = await eventually(async () => {
@@ -229,7 +229,7 @@ describe('an audit of a Mailroom', () => {
     await audit('--repair', ...APPLY);
   });
 
-  test('prints what is missing and the command to run', async () => {
+  test('the audit prints what is missing and the command to run', async () => {
     const { eventId } = await sell(randomUUID());
     await mail.take();
     await handle(ledger);

@@ -68,7 +68,7 @@ describe('rows that were changed by hand, or that a newer version wrote,', () =>
     expect(unwrapped((await run('audit')).out)).toContain(`${eventId}, inbox of ledger: ${problem}`);
   });
 
-  test('are not resolved, but by force', async () => {
+  test('message resolve needs --force for an unreadable row', async () => {
     const eventId = await sold({ status: 'PARKED' });
     const resolve = ['message', 'resolve', 'ledger', eventId, '--reason', 'done by hand'];
     const refused = await run(...resolve);
@@ -78,7 +78,7 @@ describe('rows that were changed by hand, or that a newer version wrote,', () =>
     expect(await small.table.get(inboxKey('ledger', eventId))).toMatchObject({ status: 'PROCESSED' });
   });
 
-  test('are shown in lists', async () => {
+  test('lists show unreadable rows', async () => {
     const eventId = await sold({ status: 'PARKED' });
     const put = (Item: object) => small.table.write({ Put: { Item: { ...Item } } });
     await put({ ...failedKey('ledger', eventId), schema: 1 });
@@ -105,14 +105,14 @@ describe('rows that were changed by hand, or that a newer version wrote,', () =>
 });
 
 describe('a message that is PROCESSING', () => {
-  test('without a lease can be resolved', async () => {
+  test('message resolve accepts a PROCESSING message without a lease', async () => {
     const eventId = await sold({ status: 'PROCESSING', schema: 1, fence: 'f', attempts: 1 });
     const argv = ['message', 'resolve', 'ledger', eventId, '--reason', 'done by hand', '--json'];
     const resolved = await run(...argv, '--apply');
     expect(resolved.json()).toMatchObject({ status: 'resolved' });
   });
 
-  test('under a lease is not resolved by a laptop that is ahead, and the laptop is told', async () => {
+  test('message resolve on a laptop whose clock is ahead refuses a leased message and names the clock', async () => {
     const leaseUntil = Date.now() + 600_000;
     const eventId = await sold({ status: 'PROCESSING', schema: 1, fence: 'f', attempts: 1, leaseUntil });
     const { now } = Date;

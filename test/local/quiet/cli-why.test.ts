@@ -95,7 +95,7 @@ describe.concurrent('why', () => {
     await takeDeadLetter('payments', messageId);
   });
 
-  it('does not call missing what was published before its consumer was there', async () => {
+  it('why does not call an event missing that was published before its consumer existed', async () => {
     const publishedAt = Date.now() - 24.5 * 3_600_000;
     const eventId = mintEventId(publishedAt, 8);
     const { row, envelope } = await paperOrder();

@@ -33,7 +33,7 @@ async function requestRow(key: string) {
 }
 
 describe.concurrent('a request to place an order', () => {
-  it('is answered with the order, and where it is', async () => {
+  it('an order request is answered with the order and its address', async () => {
     const wish = await wishFor(2);
     const answer = await post(wish);
 
@@ -68,7 +68,7 @@ describe.concurrent('a request to place an order', () => {
     expect(await charges(orderIdOf(key))).toHaveLength(1);
   });
 
-  it('is kept with its answer under its key, for a day', async () => {
+  it('a request is stored with its answer under its key for a day', async () => {
     const [wish, key] = [await wishFor(), randomUUID()];
     const askedAt = Date.now();
     const answer = await post(wish, key);

@@ -37,7 +37,7 @@ test('what exists of a deployment is found by its outputs, and what does not exi
   expect(await leftBehind(Object.fromEntries(gone))).toEqual([]);
 });
 
-test('without an explicit target nothing is deployed, whatever the environment offers', async () => {
+test('verify deploys nothing without an explicit target, whatever the environment contains', async () => {
   const { code, out, err } = await runVerify([], { env: { AWS_PROFILE: 'prod' } });
   expect({ code, out }).toEqual({ code: 2, out: '' });
   expect(err).toMatch(/^Neither --profile nor --local is given/);

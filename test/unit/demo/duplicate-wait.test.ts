@@ -38,13 +38,13 @@ test('the wait for the last duplicates is explained, with a countdown', () => {
   ]);
 });
 
-test('without a waiting duplicate, nothing is reported', () => {
+test('no waiting duplicate means no report', () => {
   const { printed, look } = rig();
   expect(look(true, 0, 0)).toBe(false);
   expect(printed).toEqual([]);
 });
 
-test('on a terminal of 80 columns, the countdown is not cut off', () => {
+test('the countdown fits into 80 columns', () => {
   let text = '';
   const terminal = { isTTY: true, columns: 80, write: (part: string) => (text += part) };
   const steps = stepPrinter(terminal);

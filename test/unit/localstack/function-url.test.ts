@@ -37,7 +37,7 @@ async function engine(...statuses: readonly number[]) {
 }
 
 describe('a function URL', () => {
-  test('is called at the engine, by the Host header: its own host need not resolve', async () => {
+  test('a function URL is called at the engine with a Host header, so its host need not resolve', async () => {
     const { endpoint, heard } = await engine(201);
     const call = { method: 'POST', body: '{"ä":1}' };
     const answer = await callFunctionUrl(endpoint, `http://${URL_HOST}/orders?a=1`, call);
@@ -45,7 +45,7 @@ describe('a function URL', () => {
     expect(heard).toEqual([{ method: 'POST', url: '/orders?a=1', host: URL_HOST, body: call.body }]);
   });
 
-  test('is shown in a form that resolves, where the engine has one', () => {
+  test('a function URL is shown in the form that resolves', () => {
     const endpoint = 'http://127.0.0.1:4566';
     expect(reachableUrl(endpoint, 'https://abc123.lambda-url.us-east-1.on.aws/orders?a=1')).toBe(
       `${endpoint}/_aws/lambda-url/abc123/orders?a=1`,

@@ -38,7 +38,7 @@ test('a page whose name ends in "index" has an address like any other', async ()
   expect(await brokenLinks(site, '/base/')).toEqual([]);
 });
 
-test('a folder without a page is no site', async () => {
+test('a folder without a page is refused', async () => {
   await rm(join(site, 'adr'), { recursive: true });
   await expect(brokenLinks(site, '/')).rejects.toThrow('Run npm run docs:build');
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { lambdaContext, manualClock } from '../../../testing/index.ts';
 
 describe('the manual clock', () => {
-  it('only advances when a test advances it', async () => {
+  it('time advances only when a test advances it', async () => {
     const clock = manualClock(1_000);
     expect(clock.now()).toBe(1_000);
     await clock.advance(500);

@@ -101,7 +101,7 @@ describe('the table in memory', () => {
     await expect(table.write({ Put: { TableName: 'Other', Item: key } })).rejects.toThrow('otherTables');
   });
 
-  it('was created when it was made', async () => {
+  it("the table's creation time is the time of its construction", async () => {
     const clock = manualClock(5_000);
     const table = memoryTable({ clock });
     await clock.advance(1_000);

@@ -71,7 +71,7 @@ describe('the digest of a world', () => {
     expect(worldDigest(first)).not.toBe(worldDigest(second));
   });
 
-  test('does not see private fields and functions', () => {
+  test('the digest ignores private fields and functions', () => {
     expect(worldDigest(new Bank([], 'a'))).toBe(worldDigest(new Bank([], 'b')));
     expect(worldDigest({ call: () => 1 })).toBe(worldDigest({ call: () => 2 }));
   });
