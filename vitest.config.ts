@@ -33,7 +33,6 @@ const toolTests = [
   'test/docs/page-code.test.ts',
   'test/docs/recipes/!(stacks).test.ts',
   'test/law/floating-promises.test.ts',
-  'test/law/lint.test.ts',
   'test/types/compiler-messages.test.ts',
 ];
 const benchTests = ['test/unit/bench/**/*.test.ts', 'test/contract/table.wire.test.ts'];

@@ -1,4 +1,4 @@
-import { appFunctions, bundleFunction, type FunctionBundle } from './bundles/function-bundle.ts';
+import { appFunctions, bundleFunction, type FunctionBundle } from '../tools/pack/function-bundle.ts';
 import { type ImportTime, importRuns, medians } from './bundles/import-time.ts';
 import { measureVariants, variantsTable } from './bundles/variants.ts';
 import type { FigureTable, Part } from './part.ts';

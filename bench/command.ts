@@ -1,7 +1,7 @@
 import { subscribe } from 'node:diagnostics_channel';
 import pMap from 'p-map';
-import { EXIT, type Io } from '../cli/frame/io.ts';
 import { runMailroom } from '../cli/program.ts';
+import { EXIT, type Io } from '../cli/terminal/io.ts';
 import { mintEventId, outboxKeyOf } from '../lambdas/runtime/store/event-id.ts';
 import { failedKey, inboxKey, rejectedKey, SCHEMA } from '../lambdas/runtime/store/rows.ts';
 import type { StorableItem } from '../lambdas/runtime/store/table.ts';

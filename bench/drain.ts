@@ -1,4 +1,4 @@
-import { MINUTE_MS } from '../lambdas/runtime/relay/sweep-minutes.ts';
+import { MINUTE_MS } from '../lambdas/runtime/base/units.ts';
 import type { FigureTable, Part, PartSettings } from './part.ts';
 import type { Drained, DrainTask } from './relay/drain.child.ts';
 import { RELAY_CONFIG } from './relay/events.ts';

@@ -1,4 +1,4 @@
-import { MINUTE_MS } from '../lambdas/runtime/relay/sweep-minutes.ts';
+import { MINUTE_MS } from '../lambdas/runtime/base/units.ts';
 import { CALL_MS } from './assumptions.ts';
 import type { FigureTable, Part } from './part.ts';
 import type { Carried, CarryTask } from './relay/carry.child.ts';

@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers';
-import { EXIT } from './frame/io.ts';
 import { runMailroom } from './program.ts';
+import { EXIT } from './terminal/io.ts';
 
 // The first Ctrl-C stops a command where it is safe; the second one ends the process.
 const stop = new AbortController();

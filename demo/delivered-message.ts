@@ -1,4 +1,4 @@
-import type { Envelope } from '../lambdas/runtime/event.ts';
+import type { Envelope } from '../lambdas/runtime/events/event.ts';
 import { deliveredEvent } from '../lambdas/runtime/operations/delivered-event.ts';
 import { LOCAL_ACCOUNT, LOCAL_REGION } from '../localstack/workspace.ts';
 

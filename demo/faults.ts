@@ -8,11 +8,11 @@ import {
   UpdateFunctionConfigurationCommand,
 } from '@aws-sdk/client-lambda';
 import { PurgeQueueCommand } from '@aws-sdk/client-sqs';
-import type { Session } from '../cli/frame/session.ts';
-import { shell } from '../cli/frame/shell.ts';
+import type { Session } from '../cli/deployment/session.ts';
+import type { DemoFault } from '../cli/page/server/protocol.ts';
+import { runCommand } from '../cli/page/server/run-command.ts';
 import { runMailroom } from '../cli/program.ts';
-import type { DemoFault } from '../cli/ui/protocol.ts';
-import { runCommand } from '../cli/ui/run-command.ts';
+import { shell } from '../cli/terminal/shell.ts';
 import type { ConsumerEntry } from '../lambdas/runtime/operations/directory.ts';
 import type { FaultDeps, InjectedFault } from './injected-fault.ts';
 import type { Consumer } from './readings.ts';

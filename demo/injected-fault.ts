@@ -1,4 +1,4 @@
-import type { Session } from '../cli/frame/session.ts';
+import type { Session } from '../cli/deployment/session.ts';
 import type { Outputs } from '../localstack/cdk-process.ts';
 
 /** A fault that the demo can make, and its repair. */

@@ -1,5 +1,5 @@
-import type { DemoFault } from '../cli/ui/protocol.ts';
-import { errorMessage } from '../lambdas/runtime/errors.ts';
+import type { DemoFault } from '../cli/page/server/protocol.ts';
+import { errorMessage } from '../lambdas/runtime/base/errors.ts';
 import type { InjectedFault } from './injected-fault.ts';
 import type { MadeFaults } from './run-end.ts';
 

@@ -1,6 +1,6 @@
 import '../localstack/quiet-sdk.ts';
 import { Command, InvalidArgumentError } from 'commander';
-import { errorMessage, MailroomError } from '../lambdas/runtime/errors.ts';
+import { errorMessage, MailroomError } from '../lambdas/runtime/base/errors.ts';
 import type { Outputs } from '../localstack/cdk-process.ts';
 import { deployLocal } from '../localstack/deploy.ts';
 import { type Engine, parsePort, startEngine } from '../localstack/engine.ts';

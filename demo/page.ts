@@ -1,8 +1,8 @@
-import { EXIT, type Io } from '../cli/frame/io.ts';
-import { openSession } from '../cli/frame/session.ts';
+import { openSession } from '../cli/deployment/session.ts';
+import { hasBrowser, openInBrowser } from '../cli/page/server/browser.ts';
+import { type RunningUi, startUi } from '../cli/page/server/server.ts';
 import { runMailroom } from '../cli/program.ts';
-import { hasBrowser, openInBrowser } from '../cli/ui/browser.ts';
-import { type RunningUi, startUi } from '../cli/ui/server.ts';
+import { EXIT, type Io } from '../cli/terminal/io.ts';
 import type { Outputs } from '../localstack/cdk-process.ts';
 import type { Engine } from '../localstack/engine.ts';
 import type { StepPrinter } from '../localstack/step-printer.ts';

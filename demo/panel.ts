@@ -1,6 +1,6 @@
-import type { DemoPanel } from '../cli/ui/demo-panel.ts';
-import type { DemoFault, DemoState } from '../cli/ui/protocol.ts';
-import { MailroomError } from '../lambdas/runtime/errors.ts';
+import type { DemoPanel } from '../cli/page/server/demo-panel.ts';
+import type { DemoFault, DemoState } from '../cli/page/server/protocol.ts';
+import { MailroomError } from '../lambdas/runtime/base/errors.ts';
 import type { InjectedFault } from './injected-fault.ts';
 import { createFaultLedger } from './made-faults.ts';
 import type { MadeFaults } from './run-end.ts';

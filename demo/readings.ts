@@ -2,7 +2,7 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { GetQueueAttributesCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { DynamoDBDocumentClient, paginateScan } from '@aws-sdk/lib-dynamodb';
 import type { Order } from '../lambdas/example/orders/order.ts';
-import type { Envelope } from '../lambdas/runtime/event.ts';
+import type { Envelope } from '../lambdas/runtime/events/event.ts';
 import type { InboxRow, OutboxRow } from '../lambdas/runtime/store/rows.ts';
 import { readable, readOutboxRow } from '../lambdas/runtime/store/stored-rows.ts';
 import type { Item } from '../lambdas/runtime/store/table.ts';

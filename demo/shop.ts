@@ -3,7 +3,7 @@ import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { DynamoDBDocumentClient, PutCommand } from '@aws-sdk/lib-dynamodb';
 import pMap from 'p-map';
 import { stockRow } from '../lambdas/example/inventory/stock.ts';
-import { errorMessage } from '../lambdas/runtime/errors.ts';
+import { errorMessage } from '../lambdas/runtime/base/errors.ts';
 import type { Outputs } from '../localstack/cdk-process.ts';
 import {
   callFunctionUrl,

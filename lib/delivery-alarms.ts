@@ -11,8 +11,11 @@ import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions';
 import { PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import type { ITopic } from 'aws-cdk-lib/aws-sns';
 import { Construct } from 'constructs';
-import { acknowledge } from './acknowledgements.ts';
-import type { IInboxConsumer } from './consumer.ts';
+import { refuse } from './checks/refusal.ts';
+import type { IInboxConsumer } from './consumer/consumer.ts';
+import { acknowledge } from './functions/acknowledgements.ts';
+import { RUNBOOK_URL } from './mailroom/documentation.ts';
+import type { Mailroom } from './mailroom.ts';
 import {
   type AlarmPlace,
   type AlarmPlan,
@@ -20,28 +23,25 @@ import {
   type AlarmText,
   alarmDescription,
   deliveryAlarm,
-} from './delivery-alarm.ts';
+} from './monitoring/delivery-alarm.ts';
 import {
   consumerAlarms,
   failingConsumer,
   growingDeadLetters,
   sloAlarms,
   stalledConsumer,
-} from './delivery-consumer-alarms.ts';
-import { DeliveryDashboard } from './delivery-dashboard.ts';
-import { heartbeatAlarms } from './delivery-heartbeat-alarms.ts';
+} from './monitoring/delivery-consumer-alarms.ts';
+import { DeliveryDashboard } from './monitoring/delivery-dashboard.ts';
+import { heartbeatAlarms } from './monitoring/delivery-heartbeat-alarms.ts';
 import {
   auditMetrics,
   consumerMetrics,
   deliveryCounts,
   heartbeatMetrics,
   relayMetrics,
-} from './delivery-metrics.ts';
-import { auditAlarms, relayAlarms } from './delivery-relay-alarms.ts';
-import { type AlarmThresholds, thresholdProblems, withThresholds } from './delivery-thresholds.ts';
-import { RUNBOOK_URL } from './documentation.ts';
-import type { Mailroom } from './mailroom.ts';
-import { refuse } from './refusal.ts';
+} from './monitoring/delivery-metrics.ts';
+import { auditAlarms, relayAlarms } from './monitoring/delivery-relay-alarms.ts';
+import { type AlarmThresholds, thresholdProblems, withThresholds } from './monitoring/delivery-thresholds.ts';
 
 /** The topics that alarms notify. Subscribe people or a paging service to them. */
 export interface AlarmTopics {

@@ -3,31 +3,35 @@ import type { IRole } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Function as LambdaFunction, Tracing } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
-import { encodeAtOnceConfig, encodeProducerConfig, type ProducerConfig } from '../lambdas/runtime/config.ts';
-import { type EventRef, RESERVED_SOURCE } from '../lambdas/runtime/event.ts';
+import {
+  encodeAtOnceConfig,
+  encodeProducerConfig,
+  type ProducerConfig,
+} from '../lambdas/runtime/base/config.ts';
+import { type EventRef, RESERVED_SOURCE } from '../lambdas/runtime/events/event.ts';
 import { type MailroomEntry, mailroomEntryName } from '../lambdas/runtime/operations/directory.ts';
 import { SCHEMA } from '../lambdas/runtime/store/rows.ts';
-import type { IInboxConsumer } from './consumer.ts';
-import { DeclaredEvents, publishesProblems, sourcesProblems } from './declared-events.ts';
-import { directoryEntry } from './directory-entry.ts';
-import { letServicesUse } from './encryption.ts';
-import { MailroomBus } from './event-bus.ts';
-import { addUse, useProblems } from './function-uses.ts';
-import type { MailroomProps } from './mailroom-props.ts';
-import { MailroomTable } from './mailroom-table.ts';
-import { serviceNameProblems } from './names.ts';
-import { OutboxAudit } from './outbox-audit.ts';
+import { serviceNameProblems } from './checks/names.ts';
+import { refuse } from './checks/refusal.ts';
+import { archiveProblems } from './checks/retentions.ts';
+import { atOnceProblems } from './checks/timings.ts';
+import type { IInboxConsumer } from './consumer/consumer.ts';
+import { addUse, useProblems } from './consumer/function-uses.ts';
+import { DeclaredEvents, publishesProblems, sourcesProblems } from './mailroom/declared-events.ts';
+import { directoryEntry } from './mailroom/directory-entry.ts';
+import { letServicesUse } from './mailroom/encryption.ts';
+import { MailroomBus } from './mailroom/event-bus.ts';
+import type { MailroomProps } from './mailroom/mailroom-props.ts';
+import { MailroomTable } from './mailroom/mailroom-table.ts';
+import { OutboxAudit } from './mailroom/outbox-audit.ts';
 import {
   OutboxHeartbeat,
   type OutboxHeartbeatOptions,
   type OutboxHeartbeatProps,
-} from './outbox-heartbeat.ts';
-import { OutboxRelay } from './outbox-relay.ts';
-import { type ProducerProps, producerProblems, turnOf } from './producer-props.ts';
-import { refuse } from './refusal.ts';
-import { archiveProblems } from './retentions.ts';
-import { MAILROOM_TAG, SERVICE_TAG, tag } from './tags.ts';
-import { atOnceProblems } from './timings.ts';
+} from './mailroom/outbox-heartbeat.ts';
+import { OutboxRelay } from './mailroom/outbox-relay.ts';
+import { type ProducerProps, producerProblems, turnOf } from './mailroom/producer-props.ts';
+import { MAILROOM_TAG, SERVICE_TAG, tag } from './mailroom/tags.ts';
 
 /**
  * A complete Mailroom: the table, the relay and the bus.

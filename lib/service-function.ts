@@ -6,13 +6,13 @@ import { Architecture, LoggingFormat, Runtime, Tracing } from 'aws-cdk-lib/aws-l
 import { type BundlingOptions, LogLevel, NodejsFunction, OutputFormat } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
-import { acknowledge } from './acknowledgements.ts';
-import { BUNDLE_BANNER } from './bundle-banner.ts';
-import { functionPropsProblems, type PassedFunctionProps } from './function-props.ts';
-import { FunctionRole } from './function-role.ts';
-import { moduleUrl } from './module-url.ts';
-import { refuse, unless } from './refusal.ts';
-import { sourceMapPaths } from './source-map-paths.ts';
+import { refuse, unless } from './checks/refusal.ts';
+import { acknowledge } from './functions/acknowledgements.ts';
+import { BUNDLE_BANNER } from './functions/bundle-banner.ts';
+import { functionPropsProblems, type PassedFunctionProps } from './functions/function-props.ts';
+import { FunctionRole } from './functions/function-role.ts';
+import { moduleUrl } from './functions/module-url.ts';
+import { sourceMapPaths } from './functions/source-map-paths.ts';
 
 /** Properties of a {@link ServiceFunction}. */
 export interface ServiceFunctionProps {

@@ -1,4 +1,4 @@
-import { MailroomError } from '../lambdas/runtime/errors.ts';
+import { MailroomError } from '../lambdas/runtime/base/errors.ts';
 import { awaitAnswer, type EngineKind, poll } from './health.ts';
 import { dockerAnswers, startLocalStack, stopLocalStack } from './localstack.ts';
 import { endMiniStack, logFile, type MiniStackProcess, runMiniStack } from './ministack.ts';

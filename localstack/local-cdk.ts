@@ -1,4 +1,4 @@
-import { MailroomError } from '../lambdas/runtime/errors.ts';
+import { MailroomError } from '../lambdas/runtime/base/errors.ts';
 import { runCdk } from './cdk-process.ts';
 import { identify, lastLines } from './health.ts';
 import { LOCAL_ACCOUNT, LOCAL_REGION, localEnvironment, withoutAws } from './workspace.ts';

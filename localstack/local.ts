@@ -1,6 +1,6 @@
 import './quiet-sdk.ts';
 import { Command, InvalidArgumentError } from 'commander';
-import { errorMessage, MailroomError } from '../lambdas/runtime/errors.ts';
+import { errorMessage, MailroomError } from '../lambdas/runtime/base/errors.ts';
 import type { Outputs } from './cdk-process.ts';
 import { deployLocal } from './deploy.ts';
 import { nextSteps, shellExports, startEmptyEngine } from './empty-engine.ts';

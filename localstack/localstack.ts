@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { MailroomError } from '../lambdas/runtime/errors.ts';
+import { MailroomError } from '../lambdas/runtime/base/errors.ts';
 import { lastLines } from './health.ts';
 import { projectRoot } from './workspace.ts';
 

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { MailroomError } from '../lambdas/runtime/errors.ts';
+import { MailroomError } from '../lambdas/runtime/base/errors.ts';
 import { answersAs, poll, tail } from './health.ts';
 import { endGroup } from './process-group.ts';
 import { ensureEnvironment } from './python-environment.ts';

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { errorCode } from '../lambdas/runtime/errors.ts';
+import { errorCode } from '../lambdas/runtime/base/errors.ts';
 import { poll } from './health.ts';
 
 const run = promisify(execFile);

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { errorCode, MailroomError } from '../lambdas/runtime/errors.ts';
+import { errorCode, MailroomError } from '../lambdas/runtime/base/errors.ts';
 import { lastLines } from './health.ts';
 import { isAlive } from './process-group.ts';
 import { localFile, projectRoot } from './workspace.ts';

@@ -1,4 +1,4 @@
-import type { ConsumerConfig, ProducerConfig, RelayConfig } from '../lambdas/runtime/config.ts';
+import type { ConsumerConfig, ProducerConfig, RelayConfig } from '../lambdas/runtime/base/config.ts';
 
 /**
  * Default settings of a producer, as the constructs pass them, for a test that creates its own outbox. Name the `service`: the outbox

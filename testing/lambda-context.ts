@@ -1,5 +1,5 @@
 import type { Context } from 'aws-lambda';
-import { type Clock, systemClock } from '../lambdas/runtime/clock.ts';
+import { type Clock, systemClock } from '../lambdas/runtime/base/clock.ts';
 
 /** Options of {@link lambdaContext}. */
 export interface LambdaContextOptions {

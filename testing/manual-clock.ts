@@ -1,4 +1,4 @@
-import type { Clock } from '../lambdas/runtime/clock.ts';
+import type { Clock } from '../lambdas/runtime/base/clock.ts';
 
 /** A {@link Clock} that only advances when a test advances it. */
 export interface ManualClock extends Clock {

@@ -1,3 +1,4 @@
+import { type Clock, systemClock } from '../lambdas/runtime/base/clock.ts';
 import {
   type Bus,
   type BusEntry,
@@ -5,7 +6,6 @@ import {
   PUT_EVENTS_BYTES_MAX,
   PUT_EVENTS_ENTRIES_MAX,
 } from '../lambdas/runtime/bus/event-bus.ts';
-import { type Clock, systemClock } from '../lambdas/runtime/clock.ts';
 import { deliveredEvent } from '../lambdas/runtime/operations/delivered-event.ts';
 import { sequentialId } from './sequential-id.ts';
 import { ValidationException } from './validation-exception.ts';

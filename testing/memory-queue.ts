@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Context, SQSBatchItemFailure, SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
-import { type Clock, systemClock } from '../lambdas/runtime/clock.ts';
+import { type Clock, systemClock } from '../lambdas/runtime/base/clock.ts';
 import { type Queue, VISIBILITY_MAX_S } from '../lambdas/runtime/consume/queue.ts';
 import { lambdaContext } from './lambda-context.ts';
 import { sequentialId } from './sequential-id.ts';

@@ -1,6 +1,6 @@
 import type { DynamoDBRecord } from 'aws-lambda';
-import { type Clock, systemClock } from '../lambdas/runtime/clock.ts';
-import { ConditionFailed, MailroomError, TransactionCancelled } from '../lambdas/runtime/errors.ts';
+import { type Clock, systemClock } from '../lambdas/runtime/base/clock.ts';
+import { ConditionFailed, MailroomError, TransactionCancelled } from '../lambdas/runtime/base/errors.ts';
 import { itemBytes } from '../lambdas/runtime/store/item-size.ts';
 import type {
   EachResult,

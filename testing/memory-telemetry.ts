@@ -1,4 +1,4 @@
-import type { MetricName, Telemetry } from '../lambdas/runtime/telemetry.ts';
+import type { MetricName, Telemetry } from '../lambdas/runtime/observe/telemetry.ts';
 
 /** One line of a {@link MemoryTelemetry}'s log. */
 export interface LogLine {

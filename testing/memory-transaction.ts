@@ -1,4 +1,4 @@
-import type { CancellationReason } from '../lambdas/runtime/errors.ts';
+import type { CancellationReason } from '../lambdas/runtime/base/errors.ts';
 import {
   TRANSACTION_ACTIONS_MAX,
   TRANSACTION_BYTES_MAX,

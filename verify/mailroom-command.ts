@@ -1,5 +1,5 @@
-import { EXIT, type ExitCode } from '../cli/frame/io.ts';
 import { runMailroom } from '../cli/program.ts';
+import { EXIT, type ExitCode } from '../cli/terminal/io.ts';
 import { mailroomStack } from './system-name.ts';
 import type { VerifyTarget } from './target.ts';
 

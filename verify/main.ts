@@ -1,8 +1,8 @@
 import '../localstack/quiet-sdk.ts';
 import { Command, InvalidArgumentError } from 'commander';
-import { EXIT, type ExitCode } from '../cli/frame/io.ts';
-import { COLUMNS, prose } from '../cli/frame/prose.ts';
-import { errorMessage, MailroomError } from '../lambdas/runtime/errors.ts';
+import { EXIT, type ExitCode } from '../cli/terminal/io.ts';
+import { COLUMNS, prose } from '../cli/terminal/prose.ts';
+import { errorMessage, MailroomError } from '../lambdas/runtime/base/errors.ts';
 import { type Engine, startEngine } from '../localstack/engine.ts';
 import { freePort } from '../localstack/free-port.ts';
 import { stepPrinter } from '../localstack/step-printer.ts';

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises';
-import { prose } from '../cli/frame/prose.ts';
-import { MailroomError } from '../lambdas/runtime/errors.ts';
+import { prose } from '../cli/terminal/prose.ts';
+import { MailroomError } from '../lambdas/runtime/base/errors.ts';
 import { estimatedUsd } from './price.ts';
 import { destroyCommand } from './receipt.ts';
 import { mailroomStack } from './system-name.ts';

@@ -8,8 +8,8 @@ import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { Queue } from 'aws-cdk-lib/aws-sqs';
 import { type OrderSystem, orderSystem } from '../lib/example/order-system.ts';
 import { type Stage, stackProps } from '../lib/example/stage.ts';
+import { MAILROOM_TAG, tag } from '../lib/mailroom/tags.ts';
 import { BUNDLING, RUNTIME, ServiceFunction } from '../lib/service-function.ts';
-import { MAILROOM_TAG, tag } from '../lib/tags.ts';
 
 /** The handler of every probe, relative to the folder in which `cdk` runs. */
 const ENTRY = 'verify/probe.handler.ts';

@@ -1,5 +1,5 @@
-import { prose } from '../cli/frame/prose.ts';
-import { shell } from '../cli/frame/shell.ts';
+import { prose } from '../cli/terminal/prose.ts';
+import { shell } from '../cli/terminal/shell.ts';
 import type { VerifyTarget } from './target.ts';
 
 /** The outcome of a check. `not-shown`: this target cannot show it, e.g. a local engine that enforces no IAM. */

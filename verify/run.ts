@@ -1,4 +1,4 @@
-import { errorMessage } from '../lambdas/runtime/errors.ts';
+import { errorMessage } from '../lambdas/runtime/base/errors.ts';
 import type { Outputs } from '../localstack/cdk-process.ts';
 import type { StepPrinter } from '../localstack/step-printer.ts';
 import type { VerifyCheck, VerifyFinding } from './checks/check.ts';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { MailroomError } from '../lambdas/runtime/errors.ts';
+import { MailroomError } from '../lambdas/runtime/base/errors.ts';
 import { type CdkRun, type Outputs, readOutputs, runCdk } from '../localstack/cdk-process.ts';
 import { bootstrapLocal } from '../localstack/deploy.ts';
 import { type DeployProgress, deployProgress } from '../localstack/deploy-progress.ts';

@@ -1,6 +1,6 @@
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
-import { errorMessage, MailroomError } from '../lambdas/runtime/errors.ts';
+import { errorMessage, MailroomError } from '../lambdas/runtime/base/errors.ts';
 import { LOCAL_ACCOUNT, LOCAL_REGION, localEnvironment } from '../localstack/workspace.ts';
 
 /** The account or the local engine in which a deployment is verified. */

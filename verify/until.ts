@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { errorMessage } from '../lambdas/runtime/errors.ts';
+import { errorMessage } from '../lambdas/runtime/base/errors.ts';
 
 /** Longer than any wait that a healthy deployment imposes: a visibility timeout after a crash, a sweep, a metric. */
 const DEADLINE_MS = 600_000;

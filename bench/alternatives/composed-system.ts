@@ -3,7 +3,7 @@ import { EventBridgeClient, PutEventsCommand } from '@aws-sdk/client-eventbridge
 import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import { PUT_EVENTS_ENTRIES_MAX } from '../../lambdas/runtime/bus/event-bus.ts';
 import { readDelivered } from '../../lambdas/runtime/consume/message.ts';
-import type { Envelope } from '../../lambdas/runtime/event.ts';
+import type { Envelope } from '../../lambdas/runtime/events/event.ts';
 import { deliveredEvent } from '../../lambdas/runtime/operations/delivered-event.ts';
 import type { MeteredAws } from '../aws/metered-aws.ts';
 import type { TableShape } from '../aws/metered-table.ts';

@@ -1,7 +1,7 @@
 import { IdempotencyConfig, makeIdempotent } from '@aws-lambda-powertools/idempotency';
 import { DynamoDBPersistenceLayer } from '@aws-lambda-powertools/idempotency/dynamodb';
 import { UpdateCommand } from '@aws-sdk/lib-dynamodb';
-import type { Envelope } from '../../lambdas/runtime/event.ts';
+import type { Envelope } from '../../lambdas/runtime/events/event.ts';
 import { lambdaContext } from '../../testing/lambda-context.ts';
 import type { ReceivingHalf } from './composed-system.ts';
 import { DAY_S } from './stored-outbox.ts';

@@ -1,4 +1,4 @@
-import type { Envelope } from '../../lambdas/runtime/event.ts';
+import type { Envelope } from '../../lambdas/runtime/events/event.ts';
 import { mintEventId } from '../../lambdas/runtime/store/event-id.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
 import type { TableShape } from '../aws/metered-table.ts';

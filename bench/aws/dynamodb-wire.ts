@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Clock } from '../../lambdas/runtime/clock.ts';
+import type { Clock } from '../../lambdas/runtime/base/clock.ts';
 import type { TransactAction } from '../../lambdas/runtime/store/table.ts';
 import { judge, type ActionOutcome as Outcome, type Prepared, prepare } from '../../testing/memory-action.ts';
 import { type Store, toAttributes } from '../../testing/memory-store.ts';

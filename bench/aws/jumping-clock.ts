@@ -1,4 +1,4 @@
-import type { Clock } from '../../lambdas/runtime/clock.ts';
+import type { Clock } from '../../lambdas/runtime/base/clock.ts';
 
 /**
  * A clock on which a pause takes no time: it advances the clock and ends in the next turn. A pause that a signal can abort waits

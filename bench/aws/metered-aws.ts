@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { DynamoDBClientConfig } from '@aws-sdk/client-dynamodb';
 import type { DynamoDBRecord } from 'aws-lambda';
-import { type Clock, systemClock } from '../../lambdas/runtime/clock.ts';
+import { type Clock, systemClock } from '../../lambdas/runtime/base/clock.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
 import { toItem } from '../../testing/memory-store.ts';
 import { ValidationException } from '../../testing/validation-exception.ts';

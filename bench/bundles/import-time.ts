@@ -10,8 +10,8 @@ import {
   encodeHeartbeatConfig,
   encodeProducerConfig,
   encodeRelayConfig,
-} from '../../lambdas/runtime/config.ts';
-import type { FunctionBundle } from './function-bundle.ts';
+} from '../../lambdas/runtime/base/config.ts';
+import type { FunctionBundle } from '../../tools/pack/function-bundle.ts';
 
 /** The time that a fresh process takes to import a bundle. */
 export interface ImportTime {

@@ -5,7 +5,7 @@ import {
   TransactWriteItemsCommand,
 } from '@aws-sdk/client-dynamodb';
 import { EventBridgeClient, PutEventsCommand } from '@aws-sdk/client-eventbridge';
-import { clientSettings } from '../../lambdas/runtime/client-settings.ts';
+import { clientSettings } from '../../lambdas/runtime/base/client-settings.ts';
 
 const dynamo = new DynamoDBClient(clientSettings);
 const bridge = new EventBridgeClient({ logger: clientSettings.logger, maxAttempts: 1 });

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { BuildOptions } from 'esbuild';
 import { BUNDLING } from '../../lib/service-function.ts';
+import { bundleFunction } from '../../tools/pack/function-bundle.ts';
 import type { FigureTable } from '../part.ts';
-import { bundleFunction } from './function-bundle.ts';
 import { importRuns, median } from './import-time.ts';
 
 /** The bundle whose variants are compared. */

@@ -45,7 +45,7 @@ export interface StreamLoad {
   readonly parallelizationFactor: number;
 }
 
-/** The default number of records per stream batch (lib/outbox-relay.ts). */
+/** The default number of records per stream batch (lib/mailroom/outbox-relay.ts). */
 const BATCH_SIZE = 100;
 
 /**
@@ -92,7 +92,7 @@ export interface SweepLoad {
 const SHARDS_AT_ONCE = 16;
 
 /**
- * The maximum reading time of a pass: its function runs for 55 s (lib/outbox-relay.ts), of which 70 % are for reading,
+ * The maximum reading time of a pass: its function runs for 55 s (lib/mailroom/outbox-relay.ts), of which 70 % are for reading,
  * and it stops 10 s before the end (lambdas/runtime/relay/relay-sweep.ts). A pass that does not finish its minute starts with the
  * same one again, and so never gets past it.
  */
@@ -132,7 +132,7 @@ export interface ConsumerLoad {
   readonly concurrency: number;
 }
 
-/** Messages per receive (lib/timings.ts). */
+/** Messages per receive (lib/checks/timings.ts). */
 const RECEIVE_MAX = 10;
 
 /** The load of a consumer: the five initial pollers of a mapping share the messages, at most ten at a time. */
@@ -146,7 +146,7 @@ export function consumerLoad(eventsPerSecond: number): ConsumerLoad {
   return { messagesPerInvocation, invocationsPerSecond, concurrency: invocationsPerSecond * seconds };
 }
 
-/** The retention of rows in days: published ones (lib/outbox-relay.ts), and processed ones (lib/retentions.ts). */
+/** The retention of rows in days: published ones (lib/mailroom/outbox-relay.ts), and processed ones (lib/checks/retentions.ts). */
 const KEPT_DAYS = { outbox: 7, inbox: 35 } as const;
 
 /** The long-term size of Mailroom's own rows in the table, in GB. */

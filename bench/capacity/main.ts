@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError } from 'commander';
-import { table } from '../../cli/frame/output.ts';
+import { table } from '../../cli/terminal/output.ts';
 import { planCapacity } from './plan.ts';
 import { planDetails, planRows } from './plan-rows.ts';
 

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
 import { z } from 'zod';
+import type { Clock } from '../../lambdas/runtime/base/clock.ts';
 import { eventBridgeBus } from '../../lambdas/runtime/bus/eventbridge-bus.ts';
-import type { Clock } from '../../lambdas/runtime/clock.ts';
 import {
   createAtOncePublisher,
   createConsumer,
@@ -13,11 +13,11 @@ import {
   leased,
   transactional,
 } from '../../lambdas/runtime/index.ts';
+import type { Telemetry } from '../../lambdas/runtime/observe/telemetry.ts';
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { dynamoTable } from '../../lambdas/runtime/store/dynamo-table.ts';
 import { inboxHistoryKey, OUTBOX_PREFIX, SCHEMA } from '../../lambdas/runtime/store/rows.ts';
 import type { Item, Table } from '../../lambdas/runtime/store/table.ts';
-import type { Telemetry } from '../../lambdas/runtime/telemetry.ts';
 import { consumerConfig, eventBridgeMessage, memoryQueue, producerConfig } from '../../testing/index.ts';
 import { bookInvocation, bookSend, chunks } from '../alternatives/queue-delivery.ts';
 import type { SteadyLoad, System, Workload } from '../alternatives/system.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { RelayConfig } from '../../lambdas/runtime/config.ts';
+import type { RelayConfig } from '../../lambdas/runtime/base/config.ts';
 import type { Telemetry } from '../../lambdas/runtime/index.ts';
 import { relayConfig } from '../../testing/index.ts';
 

@@ -1,10 +1,11 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
+import { MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
 import { eventBridgeBus } from '../../lambdas/runtime/bus/eventbridge-bus.ts';
 import { createDeadLetterWatch } from '../../lambdas/runtime/operations/dead-letter-watch.ts';
 import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
 import { createRelaySweep } from '../../lambdas/runtime/relay/relay-sweep.ts';
-import { MINUTE_MS, minutesToSweep } from '../../lambdas/runtime/relay/sweep-minutes.ts';
+import { minutesToSweep } from '../../lambdas/runtime/relay/sweep-minutes.ts';
 import { dynamoTable } from '../../lambdas/runtime/store/dynamo-table.ts';
 import { mintEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import { SCHEMA, SWEEP_STATE_KEY } from '../../lambdas/runtime/store/rows.ts';

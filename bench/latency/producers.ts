@@ -2,8 +2,8 @@ import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type { EventBridgeClient } from '@aws-sdk/client-eventbridge';
 import { OrderPlaced } from '../../lambdas/example/events.ts';
 import { newOrder, orderRow } from '../../lambdas/example/orders/order.ts';
+import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { eventBridgeBus } from '../../lambdas/runtime/bus/eventbridge-bus.ts';
-import { MailroomError } from '../../lambdas/runtime/errors.ts';
 import {
   createAtOncePublisher,
   createOutbox,
@@ -11,7 +11,7 @@ import {
   type Envelope,
   type Table,
 } from '../../lambdas/runtime/index.ts';
-import { pendingRow } from '../../lambdas/runtime/store/pending-row.ts';
+import { pendingRow } from '../../lambdas/runtime/outbox/pending-row.ts';
 import { producerConfig } from '../../testing/index.ts';
 
 /** The EventBridge `source` of the orders. */

@@ -1,8 +1,8 @@
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import { BatchGetCommand } from '@aws-sdk/lib-dynamodb';
 import pMap from 'p-map';
-import { systemClock } from '../../lambdas/runtime/clock.ts';
-import { MailroomError } from '../../lambdas/runtime/errors.ts';
+import { systemClock } from '../../lambdas/runtime/base/clock.ts';
+import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import { inboxKey } from '../../lambdas/runtime/store/rows.ts';
 import type { Key } from '../../lambdas/runtime/store/table.ts';

@@ -3,7 +3,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { errorMessage } from '../../lambdas/runtime/errors.ts';
+import { errorMessage } from '../../lambdas/runtime/base/errors.ts';
 
 /** The version of the peer's packages, which are released together. */
 export const PEER_VERSION = '2.0.3';

@@ -1,9 +1,9 @@
 import pMap from 'p-map';
-import { batchEntries } from '../../lambdas/runtime/relay/entry-batches.ts';
+import { MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
+import { batchEntries } from '../../lambdas/runtime/bus/entry-batches.ts';
+import { type PendingRow, pendingRow } from '../../lambdas/runtime/outbox/pending-row.ts';
 import { createRelaySweep } from '../../lambdas/runtime/relay/relay-sweep.ts';
-import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
 import { minuteOf } from '../../lambdas/runtime/store/event-id.ts';
-import { type PendingRow, pendingRow } from '../../lambdas/runtime/store/pending-row.ts';
 import { outboxPartition } from '../../lambdas/runtime/store/rows.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
 import { answer, relayPorts } from './ports.ts';

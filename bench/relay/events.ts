@@ -1,6 +1,6 @@
 import { z } from 'zod/mini';
-import { defineEvent } from '../../lambdas/runtime/event.ts';
-import { createOutbox, type Outbox, type OutboxDeps } from '../../lambdas/runtime/write/outbox.ts';
+import { defineEvent } from '../../lambdas/runtime/events/event.ts';
+import { createOutbox, type Outbox, type OutboxDeps } from '../../lambdas/runtime/outbox/outbox.ts';
 import { memoryTable, memoryTelemetry, producerConfig, relayConfig } from '../../testing/index.ts';
 
 /** The settings of the measured relays: the constructs' defaults. */

@@ -1,9 +1,9 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
+import { busClientSettings, portClientSettings } from '../../lambdas/runtime/base/client-settings.ts';
+import { type Clock, systemClock } from '../../lambdas/runtime/base/clock.ts';
+import { readRelayConfig } from '../../lambdas/runtime/base/config.ts';
 import { eventBridgeBus } from '../../lambdas/runtime/bus/eventbridge-bus.ts';
-import { busClientSettings, portClientSettings } from '../../lambdas/runtime/client-settings.ts';
-import { type Clock, systemClock } from '../../lambdas/runtime/clock.ts';
-import { readRelayConfig } from '../../lambdas/runtime/config.ts';
 import { dynamoTable } from '../../lambdas/runtime/store/dynamo-table.ts';
 
 /** The parts of the relay's functions, created as in `lambdas/relay-*\/handler.ts`. */

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import { encodeRelayConfig } from '../../lambdas/runtime/config.ts';
+import { encodeRelayConfig } from '../../lambdas/runtime/base/config.ts';
 import { BUNDLING } from '../../lib/service-function.ts';
 import { RELAY_CONFIG } from './events.ts';
 import type { StubContents } from './stub.child.ts';

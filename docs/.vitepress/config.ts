@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { type DefaultTheme, defineConfigWithTheme } from 'vitepress';
-import { NOT_PAGES, REWRITES } from '../../site/addresses.ts';
-import { githubMarkdown, headingId } from '../../site/markdown.ts';
-import { HOME, NAV, sidebar } from '../../site/navigation.ts';
+import { NOT_PAGES, REWRITES } from '../../tools/site/addresses.ts';
+import { githubMarkdown, headingId } from '../../tools/site/markdown.ts';
+import { HOME, NAV, sidebar } from '../../tools/site/navigation.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const { description, repository } = JSON.parse(readFileSync(`${root}/package.json`, 'utf8'));

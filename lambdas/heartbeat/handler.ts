@@ -1,7 +1,7 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { SSMClient } from '@aws-sdk/client-ssm';
-import { clientSettings, portClientSettings } from '../runtime/client-settings.ts';
-import { readHeartbeatConfig } from '../runtime/config.ts';
+import { clientSettings, portClientSettings } from '../runtime/base/client-settings.ts';
+import { readHeartbeatConfig } from '../runtime/base/config.ts';
 import { createHeartbeatHandler } from '../runtime/operations/heartbeat/heartbeat-handler.ts';
 import { readDirectory } from '../runtime/operations/ssm-directory.ts';
 import { dynamoTable } from '../runtime/store/dynamo-table.ts';

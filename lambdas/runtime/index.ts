@@ -1,8 +1,5 @@
-export type { DataFilter, FilterOperator, Scalar, Subscription, TextOperator } from './bus/data-filter.ts';
-export type { Bus, BusEntry, BusResult } from './bus/event-bus.ts';
-export { type EventBridgeBusDeps, eventBridgeBus } from './bus/eventbridge-bus.ts';
-export { type ClientSettings, clientSettings } from './client-settings.ts';
-export { type Clock, systemClock } from './clock.ts';
+export { type ClientSettings, clientSettings } from './base/client-settings.ts';
+export { type Clock, systemClock } from './base/clock.ts';
 export {
   type AtOnceConfig,
   type ConsumerConfig,
@@ -10,22 +7,9 @@ export {
   readAtOnceConfig,
   readConsumerConfig,
   readProducerConfig,
-} from './config.ts';
-export type { Environment } from './config-codec.ts';
-export { type ConsumerDeps, type ConsumerHandler, createConsumer } from './consume/consumer.ts';
-export {
-  type Handler,
-  type LeasedContext,
-  type LeasedHandler,
-  leased,
-  type TransactionalContext,
-  type TransactionalHandler,
-  transactional,
-} from './consume/handler.ts';
-export type { JsonOf } from './consume/json-of.ts';
-export type { Queue } from './consume/queue.ts';
-export { type SqsQueueDeps, sqsQueue } from './consume/sqs-queue.ts';
-export type { MailroomErrorCode } from './error-codes.ts';
+} from './base/config.ts';
+export type { Environment } from './base/config-codec.ts';
+export type { MailroomErrorCode } from './base/error-codes.ts';
 export {
   AlreadyProcessed,
   type CancellationReason,
@@ -39,7 +23,22 @@ export {
   type RetryDelay,
   RetryLater,
   TransactionCancelled,
-} from './errors.ts';
+} from './base/errors.ts';
+export type { Bus, BusEntry, BusResult } from './bus/event-bus.ts';
+export { type EventBridgeBusDeps, eventBridgeBus } from './bus/eventbridge-bus.ts';
+export { type ConsumerDeps, type ConsumerHandler, createConsumer } from './consume/consumer.ts';
+export {
+  type Handler,
+  type LeasedContext,
+  type LeasedHandler,
+  leased,
+  type TransactionalContext,
+  type TransactionalHandler,
+  transactional,
+} from './consume/handler.ts';
+export type { Queue } from './consume/queue.ts';
+export { type SqsQueueDeps, sqsQueue } from './consume/sqs-queue.ts';
+export type { DataFilter, FilterOperator, Scalar, Subscription, TextOperator } from './events/data-filter.ts';
 export {
   type AnyEventDefinition,
   defineEvent,
@@ -49,7 +48,7 @@ export {
   type EventInput,
   type EventRef,
   type ReceivedEvent,
-} from './event.ts';
+} from './events/event.ts';
 export {
   type AnyForeignEventDefinition,
   type ForeignEvent,
@@ -57,12 +56,31 @@ export {
   type ForeignIdentity,
   type ForeignSubscription,
   foreignEvent,
-} from './foreign-event.ts';
-export type { EventOf, HandledDefinition } from './handled-event.ts';
+} from './events/foreign-event.ts';
+export type { EventOf, HandledDefinition } from './events/handled-event.ts';
+export type { JsonOf } from './events/json-of.ts';
+export { type EventFilter, type SubscribeOptions, subscribe } from './events/subscribe.ts';
 export { type LambdaParts, lambdaConsumer, lambdaOutbox } from './lambda.ts';
-export { lambdaPublisher } from './lambda-publisher.ts';
-export type { ParentLogger } from './logger.ts';
-export type { Redact } from './redaction.ts';
+export type { ParentLogger } from './observe/logger.ts';
+export type { Redact } from './observe/redaction.ts';
+export {
+  type LogFields,
+  type MetricName,
+  powertoolsTelemetry,
+  type Telemetry,
+  type TelemetryOptions,
+} from './observe/telemetry.ts';
+export type { TraceContext } from './observe/trace-context.ts';
+export type { SpanAttribute, SpanFailure, SpanOptions, Tracer, TracerSpan } from './observe/tracer.ts';
+export { lambdaPublisher } from './outbox/lambda-publisher.ts';
+export { type Commit, createOutbox, type Outbox, type OutboxDeps } from './outbox/outbox.ts';
+export type { CausingEvent, OutboxEntry } from './outbox/outbox-entry.ts';
+export {
+  type AtOnceParts,
+  type AtOncePublisher,
+  type AtOncePublisherDeps,
+  createAtOncePublisher,
+} from './outbox/publish-at-once.ts';
 export { type DynamoTableDeps, dynamoTable } from './store/dynamo-table.ts';
 export { eventIdTime, isEventId, type RandomBytes } from './store/event-id.ts';
 export type {
@@ -83,21 +101,3 @@ export type {
   Update,
   Write,
 } from './store/table.ts';
-export { type EventFilter, type SubscribeOptions, subscribe } from './subscribe.ts';
-export {
-  type LogFields,
-  type MetricName,
-  powertoolsTelemetry,
-  type Telemetry,
-  type TelemetryOptions,
-} from './telemetry.ts';
-export type { TraceContext } from './trace-context.ts';
-export type { SpanAttribute, SpanFailure, SpanOptions, Tracer, TracerSpan } from './tracer.ts';
-export { type Commit, createOutbox, type Outbox, type OutboxDeps } from './write/outbox.ts';
-export type { CausingEvent, OutboxEntry } from './write/outbox-entry.ts';
-export {
-  type AtOnceParts,
-  type AtOncePublisher,
-  type AtOncePublisherDeps,
-  createAtOncePublisher,
-} from './write/publish-at-once.ts';

@@ -1,10 +1,11 @@
 // Parts of Mailroom's own functions, for tests that also run the relay. They may change in any release.
+
+export { type RelayConfig, readRelayConfig } from './base/config.ts';
 export type { Bus, BusEntry, BusResult } from './bus/event-bus.ts';
 export { type EventBridgeBusDeps, eventBridgeBus } from './bus/eventbridge-bus.ts';
-export { type RelayConfig, readRelayConfig } from './config.ts';
-export type { DeadLetterWatch } from './operations/dead-letter-watch.ts';
 export type { RelayHandlerDeps } from './relay/relay-context.ts';
 export { createRelayStream } from './relay/relay-stream.ts';
+export type { DeadLetterWatch } from './relay/relay-sweep.ts';
 export {
   createRelaySweep,
   type RelaySweepDeps,

@@ -1,6 +1,6 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { portClientSettings } from './client-settings.ts';
-import { readConsumerConfig, readProducerConfig } from './config.ts';
+import { portClientSettings } from './base/client-settings.ts';
+import { readConsumerConfig, readProducerConfig } from './base/config.ts';
 import {
   type ConsumerDeps,
   type ConsumerHandler,
@@ -10,13 +10,13 @@ import {
 } from './consume/consumer.ts';
 import type { Handler } from './consume/handler.ts';
 import { ownSqsQueue } from './consume/sqs-queue.ts';
-import type { Redact } from './redaction.ts';
+import type { Redact } from './observe/redaction.ts';
+import type { TelemetryOptions } from './observe/telemetry.ts';
+import type { Tracer } from './observe/tracer.ts';
+import { createOutbox, type Outbox } from './outbox/outbox.ts';
+import type { AtOncePublisher } from './outbox/publish-at-once.ts';
 import { dynamoTable } from './store/dynamo-table.ts';
 import type { Table } from './store/table.ts';
-import type { TelemetryOptions } from './telemetry.ts';
-import type { Tracer } from './tracer.ts';
-import { createOutbox, type Outbox } from './write/outbox.ts';
-import type { AtOncePublisher } from './write/publish-at-once.ts';
 
 /** Dependencies that `lambdaConsumer` offers to handlers. */
 export interface LambdaParts {

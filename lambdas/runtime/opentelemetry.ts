@@ -12,8 +12,8 @@ import {
   type TracerProvider,
   trace,
 } from '@opentelemetry/api';
-import { type TraceContext, traceIdOf } from './trace-context.ts';
-import type { SpanOptions, Tracer } from './tracer.ts';
+import { type TraceContext, traceIdOf } from './observe/trace-context.ts';
+import type { SpanOptions, Tracer } from './observe/tracer.ts';
 
 /** The SDK's tracer provider, which can flush, or the API's proxy for it. */
 interface FlushingProvider extends TracerProvider {

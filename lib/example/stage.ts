@@ -1,7 +1,7 @@
 import { Duration, type Environment, RemovalPolicy, type StackProps } from 'aws-cdk-lib';
 import { FunctionUrlAuthType } from 'aws-cdk-lib/aws-lambda';
-import { MailroomError } from '../../lambdas/runtime/errors.ts';
-import type { InboxConsumerProps } from '../inbox-consumer-props.ts';
+import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
+import type { InboxConsumerProps } from '../consumer/inbox-consumer-props.ts';
 
 /** The settings in which the stages of the order system differ. */
 export interface Stage {

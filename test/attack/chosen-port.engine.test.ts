@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { targetOf } from '../../cli/frame/target.ts';
+import { targetOf } from '../../cli/deployment/target.ts';
 import { startEngine } from '../../localstack/engine.ts';
 import { projectRoot } from '../../localstack/workspace.ts';
 

@@ -1,22 +1,23 @@
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod/mini';
-import { receiveDeadLetters } from '../../cli/dead-letters/dead-letters.ts';
-import { shown } from '../../cli/frame/escaped.ts';
-import { readStatus } from '../../cli/status/status-report.ts';
-import { searchEvents } from '../../cli/why/event-search.ts';
-import { eventReports, payloadsOf, traceText } from '../../cli/why/trace-text.ts';
+import { receiveDeadLetters } from '../../cli/reports/dead-letters/dead-letters.ts';
+import { readStatus } from '../../cli/reports/status/status-report.ts';
+import { searchEvents } from '../../cli/reports/why/event-search.ts';
+import { eventReports, payloadsOf, traceText } from '../../cli/reports/why/trace-text.ts';
+import { shown } from '../../cli/terminal/escaped.ts';
+import { isDeeperThan, JSON_DEPTH_MAX, PAYLOAD_DEPTH_MAX } from '../../lambdas/runtime/base/json-depth.ts';
+import { HOUR_MS } from '../../lambdas/runtime/base/units.ts';
 import { leased } from '../../lambdas/runtime/consume/handler.ts';
-import { defineEvent } from '../../lambdas/runtime/event.ts';
-import { isDeeperThan, JSON_DEPTH_MAX, PAYLOAD_DEPTH_MAX } from '../../lambdas/runtime/json-depth.ts';
-import { createLogger } from '../../lambdas/runtime/logger.ts';
+import { defineEvent } from '../../lambdas/runtime/events/event.ts';
+import { createLogger } from '../../lambdas/runtime/observe/logger.ts';
 import { createAudit } from '../../lambdas/runtime/operations/audit/audit.ts';
 import { rejectedBy } from '../../lambdas/runtime/operations/dead-letters.ts';
+import { createOutbox } from '../../lambdas/runtime/outbox/outbox.ts';
 import { createSweepPass } from '../../lambdas/runtime/relay/relay-sweep.ts';
 import { outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import { itemBytes } from '../../lambdas/runtime/store/item-size.ts';
 import { inboxKey } from '../../lambdas/runtime/store/rows.ts';
-import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
 import { unwrapped } from '../support/captured-io.ts';
 import { consumerConfig, relayConfig, rig, runThrough, ThingHappened } from '../support/runtime-rig.ts';
 import { directory, mailroomInMemory, worker } from '../unit/cli/support/mailroom-in-memory.ts';
@@ -25,7 +26,6 @@ import { wired } from '../unit/cli/support/wiring-in-memory.ts';
 
 /** Far more levels than a stack has room for. */
 const DEEP = 50_000;
-const HOUR_MS = 3_600_000;
 
 /** JSON of so many levels: lists and objects in turn, written without recursion. */
 function nested(levels: number): string {

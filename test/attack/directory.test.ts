@@ -1,6 +1,6 @@
 import { SSMClient } from '@aws-sdk/client-ssm';
 import { describe, expect, it } from 'vitest';
-import { clientSettings } from '../../lambdas/runtime/client-settings.ts';
+import { clientSettings } from '../../lambdas/runtime/base/client-settings.ts';
 import { readDirectory } from '../../lambdas/runtime/operations/ssm-directory.ts';
 
 const ACCOUNT = '111122223333';

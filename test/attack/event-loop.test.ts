@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
-import { type Envelope, HOPS_MAX } from '../../lambdas/runtime/event.ts';
+import { type Envelope, HOPS_MAX } from '../../lambdas/runtime/events/event.ts';
 import { rig, ThingHappened } from '../support/runtime-rig.ts';
 import { consumer, inboxRow, send } from '../unit/runtime/consume/consumer-rig.ts';
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { DeleteCommand } from '@aws-sdk/lib-dynamodb';
 import { expect, it } from 'vitest';
 import { z } from 'zod/mini';
-import { defineEvent } from '../../lambdas/runtime/event.ts';
+import { defineEvent } from '../../lambdas/runtime/events/event.ts';
 import type { StoredOutboxRow } from '../../lambdas/runtime/store/stored-envelope.ts';
 import { listenTo } from '../local/support/bus-listener.ts';
 import { eventually } from '../local/support/eventually.ts';

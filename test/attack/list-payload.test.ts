@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { type DataFilter, FILTER_WORK_MAX, matchesFilter } from '../../lambdas/runtime/bus/data-filter.ts';
+import { type DataFilter, FILTER_WORK_MAX, matchesFilter } from '../../lambdas/runtime/events/data-filter.ts';
 
 /** The audit, `why`, `tail` and the page decide by the filter who must receive an event. */
 const FILTER: DataFilter = {

@@ -1,5 +1,6 @@
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest';
+import { MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
 import { mintEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import { deadKey, failedKey, inboxKey, operationKey, rejectedKey } from '../../lambdas/runtime/store/rows.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
@@ -11,7 +12,6 @@ vi.setConfig({ testTimeout: 300_000 });
 
 /** A region of its own. */
 const REGION = 'ap-south-1';
-const MINUTE_MS = 60_000;
 
 let small: Awaited<ReturnType<typeof smallMailroom>>;
 const now = Date.now();

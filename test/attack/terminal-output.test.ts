@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
-import { EXIT } from '../../cli/frame/io.ts';
-import { createOutput } from '../../cli/frame/output.ts';
-import { paint } from '../../cli/frame/paint.ts';
-import { reportError } from '../../cli/frame/report-error.ts';
-import { shell } from '../../cli/frame/shell.ts';
 import { runMailroom } from '../../cli/program.ts';
-import { MailroomError } from '../../lambdas/runtime/errors.ts';
+import { EXIT } from '../../cli/terminal/io.ts';
+import { createOutput } from '../../cli/terminal/output.ts';
+import { paint } from '../../cli/terminal/paint.ts';
+import { reportError } from '../../cli/terminal/report-error.ts';
+import { shell } from '../../cli/terminal/shell.ts';
+import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { capturedIo } from '../support/captured-io.ts';
 import { ACTS, hostile } from './hostile-text.ts';
 

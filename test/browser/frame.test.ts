@@ -1,7 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
-import { readPageFiles } from '../../cli/ui/page-files.ts';
-import type { Flow, FlowEvent, StatusDocument } from '../../cli/ui/protocol.ts';
+import { readPageFiles } from '../../cli/page/server/page-files.ts';
+import type { Flow, FlowEvent, StatusDocument } from '../../cli/page/server/protocol.ts';
 import { runningUi } from '../unit/cli/support/running-ui.ts';
 import { launchBrowser } from './support/chromium.ts';
 import { openPage, shows } from './support/opened-page.ts';

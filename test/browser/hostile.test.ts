@@ -1,10 +1,10 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import { readPageFiles } from '../../cli/page/server/page-files.ts';
+import type { RunMailroom } from '../../cli/page/server/run-command.ts';
 import { runMailroom } from '../../cli/program.ts';
-import { readPageFiles } from '../../cli/ui/page-files.ts';
-import type { RunMailroom } from '../../cli/ui/run-command.ts';
+import { PoisonMessage } from '../../lambdas/runtime/base/errors.ts';
 import { leased } from '../../lambdas/runtime/consume/handler.ts';
-import { PoisonMessage } from '../../lambdas/runtime/errors.ts';
 import { recordOperation } from '../../lambdas/runtime/store/operation-record.ts';
 import { ThingHappened } from '../support/runtime-rig.ts';
 import { mailroomInMemory } from '../unit/cli/support/mailroom-in-memory.ts';

@@ -1,4 +1,4 @@
-import { MailroomError } from '../../lambdas/runtime/errors.ts';
+import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { LOCAL_REGION } from '../../localstack/workspace.ts';
 
 /** A statement of a resource policy. */

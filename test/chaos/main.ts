@@ -1,6 +1,6 @@
 import '../../localstack/quiet-sdk.ts';
 import { Command, InvalidArgumentError } from 'commander';
-import { errorMessage, MailroomError } from '../../lambdas/runtime/errors.ts';
+import { errorMessage, MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { parsePort } from '../../localstack/engine.ts';
 import { freePort } from '../../localstack/free-port.ts';
 import { SCENARIOS } from './catalogue.ts';

@@ -6,7 +6,7 @@ import { SQSClient } from '@aws-sdk/client-sqs';
 import { DynamoDBDocumentClient, paginateQuery } from '@aws-sdk/lib-dynamodb';
 import { required } from '../../demo/readings.ts';
 import { pause } from '../../demo/shop.ts';
-import { MailroomError } from '../../lambdas/runtime/errors.ts';
+import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import type { Item } from '../../lambdas/runtime/index.ts';
 import type { Outputs } from '../../localstack/cdk-process.ts';
 import { deployLocal } from '../../localstack/deploy.ts';

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { errorMessage } from '../../lambdas/runtime/errors.ts';
+import { errorMessage } from '../../lambdas/runtime/base/errors.ts';
 import { createCleanup } from './cleanup.ts';
 import type { OrderSystem } from './order-system.ts';
 import type { Counts, Outcome, Scenario } from './scenario.ts';

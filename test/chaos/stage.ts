@@ -10,7 +10,7 @@ import {
   type WrittenEvent,
 } from '../../demo/readings.ts';
 import { createShop } from '../../demo/shop.ts';
-import { errorMessage, MailroomError } from '../../lambdas/runtime/errors.ts';
+import { errorMessage, MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import type { Cleanup } from './cleanup.ts';
 import type { Caller, FunctionName } from './deployed-functions.ts';
 import type { Act, CallPattern, Fault } from './fault-proxy.ts';

@@ -1,7 +1,7 @@
 import { Duration } from 'aws-cdk-lib';
 import { describe, expect, it } from 'vitest';
-import { QUEUE_RETENTION_MAX } from '../../lib/retentions.ts';
-import { BATCH_SIZE_MAX, consumerProblems, relayProblems } from '../../lib/timings.ts';
+import { QUEUE_RETENTION_MAX } from '../../lib/checks/retentions.ts';
+import { BATCH_SIZE_MAX, consumerProblems, relayProblems } from '../../lib/checks/timings.ts';
 import { CONSUMER_TIMINGS, RELAY_TIMINGS } from './timings.ts';
 
 const relay = {

@@ -1,6 +1,6 @@
 import type { Readings } from '../../demo/readings.ts';
 import { pause } from '../../demo/shop.ts';
-import { MailroomError } from '../../lambdas/runtime/errors.ts';
+import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { countOrders } from './counts.ts';
 
 type Look<T> = () => Promise<T | false | undefined> | T | false | undefined;

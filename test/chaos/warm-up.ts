@@ -1,6 +1,6 @@
 import { createReader } from '../../demo/readings.ts';
 import { createShop, pause } from '../../demo/shop.ts';
-import { MailroomError } from '../../lambdas/runtime/errors.ts';
+import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { countOrders } from './counts.ts';
 import type { OrderSystem } from './order-system.ts';
 

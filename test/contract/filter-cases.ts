@@ -1,4 +1,4 @@
-import type { DataFilter } from '../../lambdas/runtime/bus/data-filter.ts';
+import type { DataFilter } from '../../lambdas/runtime/events/data-filter.ts';
 
 /** Filters and payloads with the answers of aws/event-ruler at 337e8d9, `Ruler.matchesRule`, which EventBridge runs. */
 export const FILTER_CASES: readonly (readonly [DataFilter, unknown, boolean])[] = [

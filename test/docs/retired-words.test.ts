@@ -15,11 +15,9 @@ const SCOPE = [
   'lambdas/',
   'lib/',
   'localstack/',
-  'pack/',
-  'site/',
   'test/',
   'testing/',
-  'ui/',
+  'tools/',
   'verify/',
 ];
 
@@ -31,7 +29,7 @@ const ALLOWED: readonly { readonly path: string; readonly words: string; readonl
     because: 'Deployed alarms link to this heading.',
   },
   {
-    path: 'lib/names.ts',
+    path: 'lib/checks/names.ts',
     words: 'starting with a letter',
     because: 'It is a character of the alphabet, not a dead letter.',
   },

@@ -121,11 +121,9 @@ const CODE_FOLDERS = [
   'lambdas/',
   'lib/',
   'localstack/',
-  'pack/',
-  'site/',
   'test/',
   'testing/',
-  'ui/',
+  'tools/',
   'verify/',
 ];
 

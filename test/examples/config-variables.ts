@@ -12,8 +12,8 @@ import {
   readHeartbeatConfig,
   readProducerConfig,
   readRelayConfig,
-} from '../../lambdas/runtime/config.ts';
-import { errorMessage } from '../../lambdas/runtime/errors.ts';
+} from '../../lambdas/runtime/base/config.ts';
+import { errorMessage } from '../../lambdas/runtime/base/errors.ts';
 
 /** An environment variable, as the codec that reads it knows it. */
 export interface ConfigVariable {
@@ -40,7 +40,7 @@ const CODECS: Readonly<Record<string, Codec>> = {
   HeartbeatConfig: [encodeHeartbeatConfig, readHeartbeatConfig],
 };
 
-const SOURCE = readFileSync(new URL('../../lambdas/runtime/config.ts', import.meta.url), 'utf8');
+const SOURCE = readFileSync(new URL('../../lambdas/runtime/base/config.ts', import.meta.url), 'utf8');
 
 /**
  * The variables of a configuration, in the order of its members.

@@ -13,7 +13,7 @@ import type { Parts } from './parts.ts';
 
 const OrderPlaced = { source: 'orders', type: 'OrderPlaced' };
 
-const HANDLERS = 'examples/handlers/src/';
+const HANDLERS = 'docs/examples/handlers/src/';
 
 /** The names that the examples give to the parts of the constructs: by the logical id without its hash. */
 const NAMES: readonly (readonly [RegExp, string])[] = [

@@ -3,7 +3,7 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { buildFunctions } from '../../pack/functions.ts';
+import { buildFunctions } from '../../tools/pack/functions.ts';
 
 const run = promisify(execFile);
 
@@ -19,7 +19,7 @@ export async function exampleCode(python: string): Promise<ExampleCode> {
   await buildFunctions(folder);
   // The handlers' own script. The package is not installed beside them, so its name leads to its sources.
   const options = [`--outdir=${folder}`, '--alias:cdk-mailroom/runtime=../../lambdas/runtime/index.ts'];
-  await run('npm', ['run', 'build', '--', ...options], { cwd: 'examples/handlers' });
+  await run('npm', ['run', 'build', '--', ...options], { cwd: 'docs/examples/handlers' });
   const zip = async (name: string) => {
     const file = join(folder, `${name}.zip`);
     // Python is there because the local AWS needs it; Node.js writes no zip.

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import manifest from '../../examples/handlers/package.json' with { type: 'json' };
+import manifest from '../../docs/examples/handlers/package.json' with { type: 'json' };
 import { importsBelow, loadedBy } from '../law/import-graph.ts';
 
 test('the handlers of the examples install each SDK package that the runtime imports: esbuild resolves also what it drops', () => {

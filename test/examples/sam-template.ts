@@ -4,7 +4,7 @@ import { CfnInclude } from 'aws-cdk-lib/cloudformation-include';
 import type { CfnTemplate } from './cloudformation-parts.ts';
 
 /** The file of the SAM template, from the repository's folder. */
-export const SAM_FILE = 'examples/sam/template.yaml';
+export const SAM_FILE = 'docs/examples/sam/template.yaml';
 
 /** The SAM template as JSON, before SAM's transform. */
 export function samTemplate(): CfnTemplate {

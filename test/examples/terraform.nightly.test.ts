@@ -26,7 +26,7 @@ beforeAll(async () => {
   code = await exampleCode(python);
   folder = join(code.folder, 'terraform');
   await mkdir(folder);
-  await cp('examples/terraform', folder, { recursive: true });
+  await cp('docs/examples/terraform', folder, { recursive: true });
   // The zips are made already, and only the AWS provider may be there.
   await writeFile(join(folder, 'archives.tf'), `locals {\n  zips = ${JSON.stringify(code.zips)}\n}\n`);
   await writeFile(join(folder, 'provider_override.tf'), PROVIDER);

@@ -9,7 +9,7 @@ let terraform: Parts;
 const constructs = constructsParts();
 
 beforeAll(async () => {
-  configuration = await readTerraform('examples/terraform/');
+  configuration = await readTerraform('docs/examples/terraform/');
   terraform = terraformParts(configuration);
 });
 

@@ -1,5 +1,5 @@
 import { Duration } from 'aws-cdk-lib';
-import { maxReceiveCount, OUTAGE_TOLERANCE, RETRY } from '../../lib/receives.ts';
+import { maxReceiveCount, OUTAGE_TOLERANCE, RETRY } from '../../lib/checks/receives.ts';
 import { type ConfigVariable, configVariables } from './config-variables.ts';
 import { constructsParts } from './constructs-parts.ts';
 import type { Parts, Properties } from './parts.ts';

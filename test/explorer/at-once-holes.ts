@@ -1,10 +1,9 @@
 import type { DynamoDBRecord } from 'aws-lambda';
+import { HOUR_MS } from '../../lambdas/runtime/base/units.ts';
 import { allAccepted, type Hole, markFirst } from './relay-holes.ts';
 import type { Tamper } from './relay-world.ts';
 
 const MARGIN_MS = 2_000;
-
-const HOUR_MS = 3_600_000;
 
 /** The rules of a producer that publishes at once, and of the stream relay beside it. */
 export const AT_ONCE_HOLES: readonly Hole<Tamper>[] = [

@@ -1,3 +1,4 @@
+import { MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
 import { leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
 import type { Scenario } from '../../testing/explorer/exploration.ts';
 import { ThingHappened } from '../support/runtime-rig.ts';
@@ -6,7 +7,6 @@ import { type ConsumerSetting, consumerScenarios, counted, happened, statusOf } 
 import type { InboxTamper } from './inbox-scenarios.ts';
 import type { Bounds } from './relay-scenarios.ts';
 
-const MINUTE_MS = 60_000;
 const OUTAGE_MS = 240 * MINUTE_MS;
 
 const addOne = {

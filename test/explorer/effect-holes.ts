@@ -1,4 +1,4 @@
-import { CLOCK_SKEW_MS } from '../../lambdas/runtime/clock.ts';
+import { CLOCK_SKEW_MS } from '../../lambdas/runtime/base/clock.ts';
 import type { Table, Update } from '../../lambdas/runtime/store/table.ts';
 import type { InboxTamper } from './inbox-scenarios.ts';
 import type { Hole } from './relay-holes.ts';

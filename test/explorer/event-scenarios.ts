@@ -1,7 +1,7 @@
 import { z } from 'zod/mini';
 import { leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
-import { foreignEvent } from '../../lambdas/runtime/foreign-event.ts';
-import { HEARTBEAT } from '../../lambdas/runtime/heartbeat-event.ts';
+import { foreignEvent } from '../../lambdas/runtime/events/foreign-event.ts';
+import { HEARTBEAT } from '../../lambdas/runtime/events/heartbeat-event.ts';
 import { foreignEventId } from '../../lambdas/runtime/store/foreign-id.ts';
 import type { TransactAction } from '../../lambdas/runtime/store/table.ts';
 import type { ConsumerWorld } from '../../testing/explorer/consumer-world.ts';

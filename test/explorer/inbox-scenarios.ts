@@ -1,6 +1,6 @@
-import type { Clock } from '../../lambdas/runtime/clock.ts';
+import type { Clock } from '../../lambdas/runtime/base/clock.ts';
+import { PoisonMessage } from '../../lambdas/runtime/base/errors.ts';
 import { type Handler, leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
-import { PoisonMessage } from '../../lambdas/runtime/errors.ts';
 import { discardMessage, resolveMessage } from '../../lambdas/runtime/operations/message-operations.ts';
 import type { OperationDeps } from '../../lambdas/runtime/store/operation-record.ts';
 import type { Actor, Scheduler } from '../../testing/explorer/actor.ts';

@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { Command, InvalidArgumentError } from 'commander';
 import pMap from 'p-map';
-import { errorMessage, MailroomError } from '../../lambdas/runtime/errors.ts';
+import { errorMessage, MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import {
   exploreScenario,
   replaySchedule,

@@ -1,5 +1,5 @@
-import { createAwsClock } from '../../cli/frame/aws-clock.ts';
-import { CLOCK_SKEW_MS } from '../../lambdas/runtime/clock.ts';
+import { createAwsClock } from '../../cli/terminal/aws-clock.ts';
+import { CLOCK_SKEW_MS } from '../../lambdas/runtime/base/clock.ts';
 import type { Resolution } from '../../lambdas/runtime/operations/message-operations.ts';
 import type { OperationDeps } from '../../lambdas/runtime/store/operation-record.ts';
 import { inboxKey, rejectedKey, SCHEMA } from '../../lambdas/runtime/store/rows.ts';

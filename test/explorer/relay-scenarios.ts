@@ -1,3 +1,4 @@
+import { MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
 import type { Budget, Scheduler } from '../../testing/explorer/actor.ts';
 import type { Scenario } from '../../testing/explorer/exploration.ts';
 import { type RelayWorld, type RelayWorldOptions, relayWorld, type Tamper } from './relay-world.ts';
@@ -7,8 +8,6 @@ export interface Bounds {
   readonly budget: Budget;
   readonly actors: 2 | 3;
 }
-
-const MINUTE_MS = 60_000;
 
 /** The age of an event whose minute the sweep is just reading for the last time: it ended 1024 minutes ago. */
 const LAST_AGE_MS = 1024 * MINUTE_MS + 50_000;

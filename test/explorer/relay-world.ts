@@ -1,14 +1,18 @@
 import type { DynamoDBRecord } from 'aws-lambda';
+import { CLOCK_SKEW_MS } from '../../lambdas/runtime/base/clock.ts';
+import type { RelayConfig } from '../../lambdas/runtime/base/config.ts';
+import { isMailroomError } from '../../lambdas/runtime/base/errors.ts';
+import { MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
 import type { Bus } from '../../lambdas/runtime/bus/event-bus.ts';
-import { CLOCK_SKEW_MS } from '../../lambdas/runtime/clock.ts';
-import type { RelayConfig } from '../../lambdas/runtime/config.ts';
-import { isMailroomError } from '../../lambdas/runtime/errors.ts';
-import { defineEvent } from '../../lambdas/runtime/event.ts';
+import { defineEvent } from '../../lambdas/runtime/events/event.ts';
+import { createOutbox } from '../../lambdas/runtime/outbox/outbox.ts';
+import { requeueDead } from '../../lambdas/runtime/outbox/outbox-decisions.ts';
+import type { OutboxEntry } from '../../lambdas/runtime/outbox/outbox-entry.ts';
+import { type AtOncePublisher, createAtOncePublisher } from '../../lambdas/runtime/outbox/publish-at-once.ts';
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { createSweepPass } from '../../lambdas/runtime/relay/relay-sweep.ts';
 import { END_MARGIN_MS } from '../../lambdas/runtime/relay/sweep-tally.ts';
 import { eventIdTime, minuteOf, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
-import { requeueDead } from '../../lambdas/runtime/store/outbox-decisions.ts';
 import {
   asRow,
   deadKey,
@@ -20,9 +24,6 @@ import {
 } from '../../lambdas/runtime/store/rows.ts';
 import type { StoredOutboxRow } from '../../lambdas/runtime/store/stored-envelope.ts';
 import type { Item, Table } from '../../lambdas/runtime/store/table.ts';
-import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
-import type { OutboxEntry } from '../../lambdas/runtime/write/outbox-entry.ts';
-import { type AtOncePublisher, createAtOncePublisher } from '../../lambdas/runtime/write/publish-at-once.ts';
 import type { Actor, Scheduler } from '../../testing/explorer/actor.ts';
 import { digest } from '../../testing/explorer/digest.ts';
 import type { ExploredWorld } from '../../testing/explorer/exploration.ts';
@@ -38,8 +39,6 @@ import {
 } from '../../testing/index.ts';
 import { consumerConfig, relayConfig, ThingHappened } from '../support/runtime-rig.ts';
 import { outboxRules, type Role } from './outbox-rules.ts';
-
-const MINUTE_MS = 60_000;
 
 /** How long the relay's functions may run, milliseconds. */
 const FUNCTION_TIMEOUT_MS = 120_000;

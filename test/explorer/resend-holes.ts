@@ -1,7 +1,7 @@
-import type { DeadLetter } from '../../cli/dead-letters/dead-letters.ts';
-import { sendInPlace } from '../../cli/dead-letters/resend.ts';
-import { readInbox } from '../../cli/reading/message-reader.ts';
-import { replacedBy } from '../../cli/reading/resent-event.ts';
+import { readInbox } from '../../cli/deployment/message-reader.ts';
+import { replacedBy } from '../../cli/deployment/resent-event.ts';
+import type { DeadLetter } from '../../cli/reports/dead-letters/dead-letters.ts';
+import { sendInPlace } from '../../cli/reports/dead-letters/resend.ts';
 import { discardMessage } from '../../lambdas/runtime/operations/message-operations.ts';
 import { readable } from '../../lambdas/runtime/store/stored-rows.ts';
 import type { Hole } from './relay-holes.ts';

@@ -1,11 +1,15 @@
-import type { DeadLetter } from '../../cli/dead-letters/dead-letters.ts';
-import { judgeDeadLetters } from '../../cli/dead-letters/redrive-plan.ts';
-import { queueRedriver } from '../../cli/dead-letters/redrivers.ts';
-import { type Replacement, type ReplacementDeps, sendInPlace } from '../../cli/dead-letters/resend.ts';
-import { replacementBy } from '../../cli/dead-letters/resend-plan.ts';
-import { readStanding, settled } from '../../cli/dead-letters/standing.ts';
+import type { DeadLetter } from '../../cli/reports/dead-letters/dead-letters.ts';
+import { judgeDeadLetters } from '../../cli/reports/dead-letters/redrive-plan.ts';
+import { queueRedriver } from '../../cli/reports/dead-letters/redrivers.ts';
+import {
+  type Replacement,
+  type ReplacementDeps,
+  sendInPlace,
+} from '../../cli/reports/dead-letters/resend.ts';
+import { replacementBy } from '../../cli/reports/dead-letters/resend-plan.ts';
+import { readStanding, settled } from '../../cli/reports/dead-letters/standing.ts';
+import { errorCode, PoisonMessage } from '../../lambdas/runtime/base/errors.ts';
 import { type Handler, leased } from '../../lambdas/runtime/consume/handler.ts';
-import { errorCode, PoisonMessage } from '../../lambdas/runtime/errors.ts';
 import type { ConsumerEntry } from '../../lambdas/runtime/operations/directory.ts';
 import type { Queues } from '../../lambdas/runtime/operations/queues.ts';
 import type { Note } from '../../lambdas/runtime/store/operation-record.ts';

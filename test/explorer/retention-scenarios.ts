@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../lambdas/runtime/base/units.ts';
 import { transactional } from '../../lambdas/runtime/consume/handler.ts';
 import type { Budget, Scheduler } from '../../testing/explorer/actor.ts';
 import type { ConsumerWorld } from '../../testing/explorer/consumer-world.ts';
@@ -7,8 +8,6 @@ import { ADD_ONE, COUNTER, chargeAndCommit, commitOnly } from './consumer-handle
 import { applied, type ConsumerSetting, consumerScenarios, statusOf } from './consumer-scenario.ts';
 import type { InboxTamper } from './inbox-scenarios.ts';
 import type { Bounds } from './relay-scenarios.ts';
-
-const DAY_MS = 86_400_000;
 
 const RETENTION_DAYS = 35;
 

@@ -1,7 +1,7 @@
+import { withDeadline } from '../../lambdas/runtime/base/deadline.ts';
+import { isMailroomError } from '../../lambdas/runtime/base/errors.ts';
 import type { Handler, LeasedContext } from '../../lambdas/runtime/consume/handler.ts';
-import { withDeadline } from '../../lambdas/runtime/deadline.ts';
-import { isMailroomError } from '../../lambdas/runtime/errors.ts';
-import type { Envelope } from '../../lambdas/runtime/event.ts';
+import type { Envelope } from '../../lambdas/runtime/events/event.ts';
 import type { InboxTamper } from './inbox-scenarios.ts';
 import type { Hole } from './relay-holes.ts';
 

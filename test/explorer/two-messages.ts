@@ -1,5 +1,5 @@
 import type { Handler } from '../../lambdas/runtime/consume/handler.ts';
-import type { EventDraft } from '../../lambdas/runtime/event.ts';
+import type { EventDraft } from '../../lambdas/runtime/events/event.ts';
 import { inboxKey, OUTBOX_PREFIX } from '../../lambdas/runtime/store/rows.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
 import type { Budget } from '../../testing/explorer/actor.ts';

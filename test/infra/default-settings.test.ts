@@ -1,7 +1,11 @@
 import { Stack } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
 import { expect, test } from 'vitest';
-import { readConsumerConfig, readProducerConfig, readRelayConfig } from '../../lambdas/runtime/config.ts';
+import {
+  readConsumerConfig,
+  readProducerConfig,
+  readRelayConfig,
+} from '../../lambdas/runtime/base/config.ts';
 import { InboxConsumer, Mailroom, ServiceFunction } from '../../lib/index.ts';
 import { lambdaEntry } from '../../lib/service-function.ts';
 import { consumerConfig, producerConfig, relayConfig } from '../../testing/index.ts';

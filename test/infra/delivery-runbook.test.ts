@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { RUNBOOK_ANCHORS } from '../../lib/delivery-alarm.ts';
+import { RUNBOOK_ANCHORS } from '../../lib/monitoring/delivery-alarm.ts';
 import { resources, synthStage } from './synth.ts';
 
 const page = readFileSync(new URL('../../docs/operating.md', import.meta.url), 'utf8');
@@ -87,7 +87,10 @@ describe('the page for the person on call', () => {
   });
 
   test('explains each metric that Mailroom emits, and no other', () => {
-    const source = readFileSync(new URL('../../lambdas/runtime/telemetry.ts', import.meta.url), 'utf8');
+    const source = readFileSync(
+      new URL('../../lambdas/runtime/observe/telemetry.ts', import.meta.url),
+      'utf8',
+    );
     const type = source.slice(
       source.indexOf('type MetricName'),
       source.indexOf(';', source.indexOf('type MetricName')),

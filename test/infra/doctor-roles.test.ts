@@ -5,8 +5,8 @@ import {
   type RoleResources,
   streamRelayNeeds,
   sweepNeeds,
-} from '../../cli/doctor/role-needs.ts';
-import { readConsumerConfig } from '../../lambdas/runtime/config.ts';
+} from '../../cli/reports/doctor/role-needs.ts';
+import { readConsumerConfig } from '../../lambdas/runtime/base/config.ts';
 import { readDirectories } from '../../lambdas/runtime/operations/directory.ts';
 import { deployedParts } from './access/deployed-parts.ts';
 import { askOf, rolesOf } from './access/permissions.ts';

@@ -5,7 +5,7 @@ import { Alias, Code, Function as LambdaFunction, Runtime, Version } from 'aws-c
 import { NodejsFunction } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { Topic } from 'aws-cdk-lib/aws-sns';
 import { describe, expect, test } from 'vitest';
-import { readConsumerConfig } from '../../lambdas/runtime/config.ts';
+import { readConsumerConfig } from '../../lambdas/runtime/base/config.ts';
 import { DeliveryAlarms, InboxConsumer, type InboxConsumerProps, Mailroom } from '../../lib/index.ts';
 import { lambdaEntry } from '../../lib/service-function.ts';
 import { type Resource, resources, testApp } from './synth.ts';

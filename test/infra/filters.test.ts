@@ -1,8 +1,8 @@
 import { Stack } from 'aws-cdk-lib';
 import { Annotations, Match, Template } from 'aws-cdk-lib/assertions';
 import { describe, expect, test } from 'vitest';
-import type { Subscription } from '../../lambdas/runtime/bus/data-filter.ts';
-import { subscribe } from '../../lambdas/runtime/subscribe.ts';
+import type { Subscription } from '../../lambdas/runtime/events/data-filter.ts';
+import { subscribe } from '../../lambdas/runtime/events/subscribe.ts';
 import { InboxConsumer, Mailroom } from '../../lib/index.ts';
 import { lambdaEntry } from '../../lib/service-function.ts';
 import { resources, testApp } from './synth.ts';

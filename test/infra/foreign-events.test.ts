@@ -6,10 +6,10 @@ import { Topic } from 'aws-cdk-lib/aws-sns';
 import { Queue, type QueueProps } from 'aws-cdk-lib/aws-sqs';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod/mini';
-import { defineEvent } from '../../lambdas/runtime/event.ts';
-import { foreignEvent } from '../../lambdas/runtime/foreign-event.ts';
+import { defineEvent } from '../../lambdas/runtime/events/event.ts';
+import { foreignEvent } from '../../lambdas/runtime/events/foreign-event.ts';
+import { subscribe } from '../../lambdas/runtime/events/subscribe.ts';
 import type { ConsumerEntry } from '../../lambdas/runtime/operations/directory.ts';
-import { subscribe } from '../../lambdas/runtime/subscribe.ts';
 import { DeliveryAlarms, InboxConsumer, type InboxConsumerProps, Mailroom } from '../../lib/index.ts';
 import { lambdaEntry } from '../../lib/service-function.ts';
 import { testApp } from './synth.ts';
@@ -30,7 +30,7 @@ const ObjectCreated = foreignEvent({
 });
 const Charged = foreignEvent({ source: 'stripe', type: 'charge.succeeded', schema, id: 'id' });
 
-/** The receives that a consumer with a visibility timeout of 3 minutes needs: see `lib/receives.ts`. */
+/** The receives that a consumer with a visibility timeout of 3 minutes needs: see `lib/checks/receives.ts`. */
 const RECEIVES = 105;
 
 function existing(

@@ -2,7 +2,7 @@ import { Stack } from 'aws-cdk-lib';
 import { Annotations, Match, Template } from 'aws-cdk-lib/assertions';
 import { Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { describe, expect, test } from 'vitest';
-import { MailroomTable, type MailroomTableProps } from '../../lib/mailroom-table.ts';
+import { MailroomTable, type MailroomTableProps } from '../../lib/mailroom/mailroom-table.ts';
 import { keysFor, statementsOf } from './policies.ts';
 import { resources, synthStage, testApp } from './synth.ts';
 

@@ -2,7 +2,7 @@ import { Duration, Stack, Validations } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
 import { AwsSolutionsChecks } from 'cdk-nag';
 import { describe, expect, test } from 'vitest';
-import { HEARTBEAT } from '../../lambdas/runtime/heartbeat-event.ts';
+import { HEARTBEAT } from '../../lambdas/runtime/events/heartbeat-event.ts';
 import { InboxConsumer, Mailroom, type OutboxHeartbeatOptions } from '../../lib/index.ts';
 import { lambdaEntry } from '../../lib/service-function.ts';
 import { alarm, alarmed } from './delivery-alarms-rig.ts';

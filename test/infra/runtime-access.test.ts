@@ -1,11 +1,12 @@
 import type { DynamoDBRecord } from 'aws-lambda';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { PoisonMessage } from '../../lambdas/runtime/base/errors.ts';
+import { MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
 import { createConsumer } from '../../lambdas/runtime/consume/consumer.ts';
 import { type Handler, leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
-import { PoisonMessage } from '../../lambdas/runtime/errors.ts';
+import { createOutbox } from '../../lambdas/runtime/outbox/outbox.ts';
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { createRelaySweep } from '../../lambdas/runtime/relay/relay-sweep.ts';
-import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
 import { lambdaContext } from '../../testing/index.ts';
 import { consumerConfig, relayConfig, rig, runThrough, ThingHappened } from '../support/runtime-rig.ts';
 import { type DeployedPart, deployedParts } from './access/deployed-parts.ts';
@@ -37,8 +38,6 @@ interface Refusal {
 /** A new outbox row: the only records that the mapping hands over. */
 const isInsert = ({ eventName, dynamodb }: DynamoDBRecord) =>
   eventName === 'INSERT' && dynamodb?.Keys?.PK?.S?.startsWith('OUTBOX#');
-
-const MINUTE_MS = 60_000;
 
 function setUp(options: Parameters<typeof rig>[0] = {}) {
   const made = rig(options);

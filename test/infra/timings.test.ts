@@ -1,13 +1,13 @@
 import { Duration } from 'aws-cdk-lib';
 import { describe, expect, test } from 'vitest';
-import { refuse } from '../../lib/refusal.ts';
-import { archiveProblems, defaultInboxRetention } from '../../lib/retentions.ts';
+import { refuse } from '../../lib/checks/refusal.ts';
+import { archiveProblems, defaultInboxRetention } from '../../lib/checks/retentions.ts';
 import {
   type ConsumerSettings,
   consumerProblems,
   type RelaySettings,
   relayProblems,
-} from '../../lib/timings.ts';
+} from '../../lib/checks/timings.ts';
 
 const { seconds, minutes, hours, days, millis } = Duration;
 

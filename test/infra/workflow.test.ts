@@ -135,7 +135,7 @@ describe('the docs workflow', () => {
     expect(docs).toContain("push:\n    branches: [main]\n    tags: ['v*']\n");
     expect(docs).toContain(
       // biome-ignore lint/suspicious/noTemplateCurlyInString: as a shell reads it
-      'npx tsx site/publish.ts .local/pages "/${GITHUB_REPOSITORY#*/}/" "$GITHUB_REF_NAME"',
+      'npx tsx tools/site/publish.ts .local/pages "/${GITHUB_REPOSITORY#*/}/" "$GITHUB_REF_NAME"',
     );
   });
 });

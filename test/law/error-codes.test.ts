@@ -11,7 +11,7 @@ function textsBelow(folder: string): string[] {
 }
 
 test('MailroomErrorCode lists every code that the package throws, and no other', () => {
-  const errors = readFileSync(new URL('lambdas/runtime/error-codes.ts', ROOT), 'utf8');
+  const errors = readFileSync(new URL('lambdas/runtime/base/error-codes.ts', ROOT), 'utf8');
   const start = errors.indexOf('export type MailroomErrorCode');
   const union = errors.slice(start, errors.indexOf(';\n', start));
   const listed = [...union.matchAll(/^ {2}\| '(\w+)'/gm)].map(([, code]) => code);

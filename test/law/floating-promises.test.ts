@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { copyDeclarations } from '../../pack/declarations.ts';
+import { copyDeclarations } from '../../tools/pack/declarations.ts';
 
 const ROOT = new URL('../../', import.meta.url).pathname;
 

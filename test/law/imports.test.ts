@@ -1,20 +1,132 @@
 import { describe, expect, test } from 'vitest';
 import { circles, type Import, importsBelow, importsIn, loadedBy } from './import-graph.ts';
 
-// What lint can see in one import, biome.json refuses: who may import which folder. Here is the rest.
 const imports = importsBelow([
   'bench',
   'bin',
   'cli',
   'demo',
+  'docs/.vitepress',
+  'docs/examples',
   'lambdas',
   'lib',
   'localstack',
-  'site',
   'testing',
-  'ui',
+  'tools',
   'verify',
 ]);
+
+/** What runs in AWS may not load the CDK; what a user's synth loads may not load the SDK. */
+const CDK = ['aws-cdk-lib', 'constructs'];
+
+/** The folders of the runtime. Each may import some of those before it, and none after it. */
+const RUNTIME = [
+  'base',
+  'events',
+  'bus',
+  'store',
+  'observe',
+  'outbox',
+  'inbox',
+  'relay',
+  'consume',
+  'operations',
+];
+
+/** The folders of the runtime up to one of them. */
+const upTo = (last: string) =>
+  RUNTIME.slice(0, RUNTIME.indexOf(last) + 1).map((name) => `lambdas/runtime/${name}`);
+
+/** What the files of a folder, without its folders that are listed here, may import besides each other. */
+const ARROWS: Readonly<Record<string, readonly string[]>> = {
+  'lambdas/runtime': upTo('operations'),
+  'lambdas/runtime/base': [],
+  'lambdas/runtime/events': upTo('base'),
+  'lambdas/runtime/bus': upTo('events'),
+  'lambdas/runtime/store': upTo('bus'),
+  'lambdas/runtime/observe': upTo('bus'),
+  'lambdas/runtime/outbox': upTo('observe'),
+  'lambdas/runtime/inbox': upTo('observe'),
+  'lambdas/runtime/relay': upTo('outbox'),
+  'lambdas/runtime/consume': upTo('inbox'),
+  'lambdas/runtime/operations': upTo('consume'),
+  lambdas: ['lambdas/runtime', ...upTo('operations')],
+  'lambdas/example': ['lambdas/runtime'],
+  testing: upTo('operations'),
+  lib: [
+    'lib/checks',
+    'lib/functions',
+    'lib/mailroom',
+    'lib/consumer',
+    'lib/monitoring',
+    ...upTo('operations'),
+    ...CDK,
+  ],
+  'lib/checks': [...upTo('relay'), ...CDK],
+  'lib/functions': ['lib/checks', ...upTo('events'), ...CDK],
+  'lib/mailroom': ['lib', 'lib/checks', 'lib/functions', ...upTo('operations'), ...CDK],
+  'lib/consumer': ['lib', 'lib/checks', 'lib/functions', 'lib/mailroom', ...upTo('operations'), ...CDK],
+  'lib/monitoring': ['lib', 'lib/checks', 'lib/mailroom', 'lib/consumer', ...upTo('operations'), ...CDK],
+  'lib/example': ['lib', 'lib/consumer', 'lambdas/example', ...upTo('base'), ...CDK],
+  cli: ['cli/terminal', 'cli/commands'],
+  'cli/terminal': upTo('base'),
+  'cli/deployment': ['cli/terminal', ...upTo('operations')],
+  'cli/reports': ['cli/terminal', 'cli/deployment', ...upTo('operations')],
+  'cli/page/server': ['cli/terminal', 'cli/deployment', 'cli/reports', ...upTo('operations')],
+  'cli/page/client': ['cli/terminal', 'cli/reports', 'cli/page/server', ...upTo('store')],
+  'cli/commands': [
+    'cli/terminal',
+    'cli/deployment',
+    'cli/reports',
+    'cli/page/server',
+    'localstack',
+    ...upTo('operations'),
+  ],
+  localstack: upTo('base'),
+  tools: ['lib'],
+  'docs/.vitepress': ['tools'],
+  'docs/examples': [],
+  bin: ['lib/example', ...CDK],
+  demo: [
+    'cli',
+    'cli/terminal',
+    'cli/deployment',
+    'cli/page/server',
+    'localstack',
+    'lambdas/example',
+    ...upTo('operations'),
+  ],
+  verify: [
+    'cli',
+    'cli/terminal',
+    'lib',
+    'lib/mailroom',
+    'lib/example',
+    'demo',
+    'localstack',
+    'lambdas/example',
+    ...upTo('operations'),
+    ...CDK,
+  ],
+};
+
+/** The folder of ARROWS that a file belongs to; a package by its name; `undefined` for another package. */
+function roomOf(path: string): string | undefined {
+  const rooms = Object.keys(ARROWS).filter((room) => path.startsWith(`${room}/`));
+  const cdk = CDK.find((name) => path === name || path.startsWith(`${name}/`));
+  const inRepository = path.endsWith('.ts') || path.endsWith('.tsx') || path.endsWith('.json');
+  return rooms.sort((a, b) => b.length - a.length)[0] ?? cdk ?? (inRepository ? path : undefined);
+}
+
+/** The imports that {@link ARROWS} does not allow. */
+function forbidden(all: readonly Import[]): string[] {
+  return all.flatMap(({ from, to }) => {
+    const [room = from, other] = [roomOf(from), roomOf(to)];
+    const may =
+      other === undefined || other === room || ARROWS[room]?.includes(other) || room.startsWith('bench/');
+    return may ? [] : [`${from} imports ${to}`];
+  });
+}
 
 const isRuntime = (path: string) => path.startsWith('lambdas/runtime/');
 /** The relay with OpenTelemetry, whose API is an optional peer of the package. */
@@ -22,6 +134,35 @@ const isTraced = (path: string) => path.endsWith('/traced.handler.ts');
 const shown = ({ from, to, values }: Import) => `${from} imports ${values.join(', ') || '*'} of ${to}`;
 
 describe('the law of the tree', () => {
+  test('a folder imports only the folders that its arrows name', () => {
+    expect(forbidden(imports)).toEqual([]);
+  });
+
+  test('an import against the arrows is found, of a package too', () => {
+    expect(
+      forbidden([
+        ...importsIn('lambdas/runtime/base/a.ts', "import type { Table } from '../store/table.ts';"),
+        ...importsIn('lambdas/runtime/store/a.ts', "import { errorCode } from '../base/errors.ts';"),
+        ...importsIn('cli/terminal/a.ts', "import { App } from 'aws-cdk-lib/core';"),
+        ...importsIn('lib/a.ts', "import { manualClock } from '../testing/manual-clock.ts';"),
+        ...importsIn('demo/a.ts', "import { eventually } from '../test/support/eventually.ts';"),
+      ]),
+    ).toEqual([
+      'lambdas/runtime/base/a.ts imports lambdas/runtime/store/table.ts',
+      'cli/terminal/a.ts imports aws-cdk-lib/core',
+      'lib/a.ts imports testing/manual-clock.ts',
+      'demo/a.ts imports test/support/eventually.ts',
+    ]);
+  });
+
+  test('every arrow is used', () => {
+    const used = new Set(imports.map(({ from, to }) => `${roomOf(from)} ${roomOf(to)}`));
+    const unused = Object.entries(ARROWS)
+      .flatMap(([room, may]) => may.map((other) => `${room} ${other}`))
+      .filter((arrow) => !/ (lambdas\/runtime\/.*|aws-cdk-lib|constructs)$/.test(arrow) && !used.has(arrow));
+    expect(unused).toEqual([]);
+  });
+
   test('the library takes from the runtime constants, codecs, names, timings, checks of settings and the error, and nothing that does work', () => {
     const may = /^([A-Z][A-Z0-9_]*|encode[A-Z]\w*|[a-z]\w*(Key|Name|Path|Ms|Problems)|MailroomError)$/;
     const taken = imports.filter(
@@ -66,16 +207,10 @@ describe('the law of the tree', () => {
 
   test('the page takes from the command types, the escaping of stored text and the checks of data, and loads nothing of Node', () => {
     const may =
-      /^(ui\/.*|cli\/(frame\/(escaped|times)|dead-letters\/(data-changes|lossy-number))\.ts|lambdas\/runtime\/(clock|json-depth|errors|consume\/retry-schedule)\.ts|preact(\/hooks)?|eventsource-parser)$/;
-    const loaded = [...loadedBy('ui/main.tsx', imports)];
-    expect(loaded).toContain('cli/frame/escaped.ts');
+      /^(cli\/page\/client\/.*|cli\/(terminal\/(escaped|times)|reports\/dead-letters\/(data-changes|lossy-number))\.ts|lambdas\/runtime\/base\/(clock|json-depth|errors|retry-schedule|units)\.ts|preact(\/hooks)?|eventsource-parser)$/;
+    const loaded = [...loadedBy('cli/page/client/main.tsx', imports)];
+    expect(loaded).toContain('cli/terminal/escaped.ts');
     expect(loaded.filter((name) => !may.test(name))).toEqual([]);
-  });
-
-  test('only the page imports the page', () => {
-    expect(
-      imports.filter(({ from, to }) => to.startsWith('ui/') && !from.startsWith('ui/')).map(shown),
-    ).toEqual([]);
   });
 
   test('no two files import each other, directly or by others, not even their types', () => {
@@ -88,7 +223,12 @@ describe('the imports of a file', () => {
 
   test('imports are found in every form that the code uses', () => {
     expect(of("import { a, type B, c as d } from '../lambdas/runtime/store/rows.ts';\n")).toEqual([
-      { from: 'lib/names.ts', to: 'lambdas/runtime/store/rows.ts', values: ['a', 'c'], typeOnly: false },
+      {
+        from: 'lib/names.ts',
+        to: 'lambdas/runtime/store/rows.ts',
+        values: ['a', 'c'],
+        typeOnly: false,
+      },
     ]);
     expect(of("import {\n  a,\n  b,\n} from './mailroom.ts';")).toMatchObject([{ values: ['a', 'b'] }]);
     expect(of("import type { A } from './mailroom.ts';")).toMatchObject([{ values: [], typeOnly: true }]);

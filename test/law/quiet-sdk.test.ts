@@ -7,7 +7,7 @@ const { scripts } = JSON.parse(readFileSync(new URL('package.json', ROOT), 'utf8
 };
 
 /** Only writes files, and loads no SDK. */
-const WRITES_FILES = /^(?:pack\/|site\/|test\/docs\/write-code\.ts$)/;
+const WRITES_FILES = /^(?:tools\/|test\/docs\/write-code\.ts$)/;
 
 /** The programs that the commands of package.json run, except those that only write files. */
 const programs = new Set(

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { MailroomError } from '../../lambdas/runtime/errors.ts';
+import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { ROOT } from './mutant.ts';
 
 /** The commits to compare with, the first that exists and differs from the working tree. */

@@ -64,7 +64,7 @@ export const consumeRunsMutants: readonly Mutant[] = [
     ['an error that is named ENFILE is an outage', '|ENFILE|', '|Removed|'],
     ['an error that is named ETIMEDOUT is an outage', '|ETIMEDOUT)', '|Removed)'],
   ]),
-  ...mutantsOf('consume/retry-schedule.ts', 'retry-schedule consumer-outages consumer-crowd', [
+  ...mutantsOf('base/retry-schedule.ts', 'retry-schedule consumer-outages consumer-crowd', [
     ['the delays of a failing handler grow', 'const RETRY_GROWTH = 4;', 'const RETRY_GROWTH = 1;'],
     ['an outage is waited out for longer each time', 'const OUTAGE_GROWTH = 2;', 'const OUTAGE_GROWTH = 1;'],
     ['an outage is waited out for 15 minutes at most', 'const OUTAGE_LONGEST_MS = 900_000;', 'const OUTAGE_LONGEST_MS = 9_000_000;'],

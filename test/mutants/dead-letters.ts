@@ -3,14 +3,14 @@ import { type Mutant, mutantsOf } from './mutant.ts';
 /** Redrive, discard and resend. */
 // biome-ignore format: a line for each mutant
 export const deadLettersMutants: readonly Mutant[] = [
-  ...mutantsOf('cli/dead-letters/resend.ts', 'resend interrupted-resend', [
+  ...mutantsOf('cli/reports/dead-letters/resend.ts', 'resend interrupted-resend', [
     ['the old event is discarded before the event in its place is sent', 'await takeOver(deps, replacement, note); await deps.queues.send(replacement.consumer.queue, replacement.body);', 'await deps.queues.send(replacement.consumer.queue, replacement.body); await takeOver(deps, replacement, note);'],
     ['only the event that the row of the old one names is sent', 'if (named !== newEventId) throw', 'if (named === undefined) throw'],
     ['an event whose old one was not discarded in its favour is not sent', 'throw cannot(`Event ${eventId} is ${status} at ${consumer.name} since the plan. Nothing was sent.`);', 'return;'],
     ['an effect of the old event that was started after the plan stops the resend', 'if (isDeepStrictEqual(effectsOf(row), effectsOf(planned))) return;', 'return;'],
     ['a resend is done only if the new event itself was processed', "row?.status === 'PROCESSED' ? progress :", 'row !== undefined ? progress :'],
   ]),
-  ...mutantsOf('cli/dead-letters/resend-plan.ts', 'resend interrupted-resend', [
+  ...mutantsOf('cli/reports/dead-letters/resend-plan.ts', 'resend interrupted-resend', [
     ['an old event that was processed, or that a worker holds, is not replaced', 'refuseSettled(session, deadLetter, consumer);', ''],
     ['an event whose replacement was received is not replaced again', 'if (last.row === undefined) return', 'if (last.row !== null) return'],
     ['a replacement that was never received can be replaced', 'if (last.row === undefined) return { replaced: events, newEventId: idAfter(last) };', ''],
@@ -22,11 +22,11 @@ export const deadLettersMutants: readonly Mutant[] = [
     ['data that the filter of the consumer excludes is not sent', 'refuseFiltered(session, source, { source: bus, type: envelope.type }, data);', ''],
     ['an event in place of another one is judged by its own row', 'row: await readInbox(table, consumer.name, newEventId, true),', 'row: undefined,'],
   ]),
-  ...mutantsOf('cli/dead-letters/resend-search.ts', 'resend interrupted-resend', [
+  ...mutantsOf('cli/reports/dead-letters/resend-search.ts', 'resend interrupted-resend', [
     ['only an interrupted resend is completed without its dead letter', "if (settled(standing, clock.now()) !== 'unsent') return undefined;", ''],
     ['an interrupted resend is found by the id of the new event', 'if (resent?.consumer === source.consumer.name)', 'if (resent === null)'],
   ]),
-  ...mutantsOf('cli/dead-letters/standing.ts', 'standing redrive-plan redrive-steps resend interrupted-resend', [
+  ...mutantsOf('cli/reports/dead-letters/standing.ts', 'standing redrive-plan redrive-steps resend interrupted-resend', [
     ['an event whose replacement was not received is not handled', "if (unsentReplacement(standing) !== undefined) return 'unsent';", ''],
     ['a replacement without a row was not received', 'if (last !== undefined && last.row === undefined) return last.eventId;', ''],
     ['a replacement that was not read counts as not received', 'return replacementOf(last === undefined ? row : last.row);', 'return undefined;'],
@@ -34,22 +34,22 @@ export const deadLettersMutants: readonly Mutant[] = [
     ['a replacement whose row cannot be read is not handled', "inboxState(last.row, now).is === 'unreadable' ? 'unreadable' : 'handled'", "'handled'"],
     ['a replaced event is handled by a replacement in any state', 'if (last !== undefined) return inboxState', 'if (last !== undefined && now < 0) return inboxState'],
   ]),
-  ...mutantsOf('cli/dead-letters/redrivers.ts', 'standing redrive-plan redrive-steps resend interrupted-resend', [
+  ...mutantsOf('cli/reports/dead-letters/redrivers.ts', 'standing redrive-plan redrive-steps resend interrupted-resend', [
     ['a redrive keeps a dead letter whose event was replaced meanwhile', 'if (unsentReplacement(await standingOf(deadLetter)) !== undefined) return;', ''],
     ['a redriven event whose replacement was not received is not done', 'if (isHandled(standing)) return DONE;', "if (now.status === 'PROCESSED' || now.status === 'DISCARDED') return DONE;"],
     ['an attempt that was not counted is not the same failure again', "now.status === 'FAILED' && sameCause && now.attempts > 0", "now.status === 'FAILED' && sameCause"],
   ]),
-  ...mutantsOf('cli/dead-letters/discard.ts', 'resend interrupted-resend', [
+  ...mutantsOf('cli/reports/dead-letters/discard.ts', 'resend interrupted-resend', [
     ['a discard discards the replacement that was not received', 'eventId: replacement ?? inboxId(deadLetter),', 'eventId: inboxId(deadLetter),'],
     ['a discard keeps a dead letter whose event was replaced meanwhile', "if (unsentReplacement(standing) !== undefined) return 'unsent';", ''],
     ['a discard leaves the event in place of another one once that was received', 'unlessReceived: replacement !== undefined', 'unlessReceived: false'],
     ['a discard reports a DEAD event of a newer version as unreadable', "row !== undefined && isUnreadable(row) ? 'unreadable' : 'handled'", "row === undefined ? 'unreadable' : 'handled'"],
   ]),
-  ...mutantsOf('cli/dead-letters/unreadable-rows.ts', 'unreadable-rows', [
+  ...mutantsOf('cli/reports/dead-letters/unreadable-rows.ts', 'unreadable-rows', [
     ['the row of a message that could not be read is settled only if it is rejected', "readable(await readInbox(deps.table, name, unreadId, true))?.status !== 'REJECTED'", 'false'],
     ['the row of a message that could not be read names the event that was redriven', 'await discardMessage(deps, {', 'if (eventId === unreadId) await discardMessage(deps, {'],
   ]),
-  ...mutantsOf('cli/dead-letters/resent-id.ts', 'resend interrupted-resend', [
+  ...mutantsOf('cli/reports/dead-letters/resent-id.ts', 'resend interrupted-resend', [
     ['the same data has the same id', 'SHARDS_MAX, () => digest.subarray(0, 16)', 'SHARDS_MAX'],
     ['other data has another id', 'eventId, sorted(data)]', 'eventId]'],
     ['another consumer has another id', "['resend', consumer, eventId,", "['resend', eventId,"],

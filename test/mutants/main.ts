@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
-import { errorMessage, MailroomError } from '../../lambdas/runtime/errors.ts';
+import { errorMessage, MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { MUTANTS } from './catalogue.ts';
 import { changedSince } from './changed-files.ts';
 import { type Mutant, problemOf, ROOT } from './mutant.ts';

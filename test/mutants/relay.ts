@@ -42,7 +42,7 @@ export const relayMutants: readonly Mutant[] = [
     ['a call that fails as a whole makes no event DEAD unless it is refused as invalid', 'outcome(row, fault, asMailroomError(thrown))', "outcome(row, 'event', asMailroomError(thrown))"],
     ['a repeated call to the bus is counted', "telemetry.count('PublishRetries');", ''],
   ]),
-  ...mutantsOf('relay/entry-batches.ts', 'entry-batches', [
+  ...mutantsOf('bus/entry-batches.ts', 'entry-batches', [
     ['a call has at most ten entries', 'last.length >= PUT_EVENTS_ENTRIES_MAX ||', ''],
     ['a call is below its limit of bytes', '|| bytes > bytesLeft', ''],
   ]),

@@ -10,7 +10,7 @@ export const storeInboxMutants: readonly Mutant[] = [
   ...mutantsOf('store/keys.ts', 'relay-stream relay-sweep', [
     ['a copy of a row in another partition is not an event', '&& outboxKeyOf(eventId).PK === PK ?', '?'],
   ]),
-  ...mutantsOf('store/inbox-claim.ts', 'inbox-claim consumer-leases leased-run claimed-run consumer-poison consumer-effects', [
+  ...mutantsOf('inbox/inbox-claim.ts', 'inbox-claim consumer-leases leased-run claimed-run consumer-poison consumer-effects', [
     ['a lease never lasts longer than its function', 'Math.min(claimedAt + inbox.leaseMs, endsBy)', 'claimedAt + inbox.leaseMs'],
     ['each claim has a fencing token of its own', 'fence: mintToken(inbox.random)', "fence: 'the same'"],
     ['a claim keeps the effects of earlier claims', "effects: 'if_not_exists(effects, :noEffects)'", "effects: ':noEffects'"],
@@ -37,7 +37,7 @@ export const storeInboxMutants: readonly Mutant[] = [
     ['whether a message must run alone is read strongly consistently', 'inbox.table.get(key, { consistent: true })', 'inbox.table.get(key)'],
     ['a message that is held or done is no suspect', "return status === 'open' || status === 'abandoned';", 'return true;'],
   ]),
-  ...mutantsOf('store/inbox-history.ts', 'inbox-history newer-rows consumer-foreign', [
+  ...mutantsOf('inbox/inbox-history.ts', 'inbox-history newer-rows consumer-foreign', [
     ['the history of an inbox is read strongly consistently', 'table.get(inboxHistoryKey(consumer), { consistent: true })', 'table.get(inboxHistoryKey(consumer))'],
     ['the first retention is recorded where there is no history only', "'attribute_not_exists(PK)'", "'attribute_not_exists(PK) OR attribute_exists(PK)'"],
     ['a retention is added to the history that was read only', "'changedAt = :found'", "'changedAt = :found OR attribute_exists(PK)'"],
@@ -55,7 +55,7 @@ export const storeInboxMutants: readonly Mutant[] = [
     ['a retention that had ended before an event was minted does not hold for it', 'return next === undefined || next.since + OVERLAP_MS > mintedAt;', 'return true;'],
     ['the retention of today holds for all events', 'Math.min(currentDays, ...since', 'Math.min(...since', 'Every function records its retention before it judges an event, so the retention of today is the last of the history.'],
   ]),
-  ...mutantsOf('store/inbox-conditions.ts', 'inbox-claim consumer-leases leased-run consumer-poison claimed-run leased-context inbox-history consumer-turns message-operations stored-rows', [
+  ...mutantsOf('inbox/inbox-conditions.ts', 'inbox-claim consumer-leases leased-run consumer-poison claimed-run leased-context inbox-history consumer-turns message-operations stored-rows', [
     ['a message that is too old and has no row is not claimed', "=== undefined ? ['attribute_not_exists(PK)'] : []", "!== null ? ['attribute_not_exists(PK)'] : []"],
     ['a failed message can be claimed', "alone ? '#status = :FAILED' :", "alone ? '(#status = :FAILED AND attribute_not_exists(PK))' :"],
     ['a failed message that must run alone is not claimed in company', 'NOT unfinished >= :aloneFrom', '(NOT unfinished >= :aloneFrom OR attribute_exists(PK))'],
@@ -75,7 +75,7 @@ export const storeInboxMutants: readonly Mutant[] = [
     ['a transition needs a PROCESSING message', '#status = :heldStatus AND fence = :heldFence', '(#status = :heldStatus OR attribute_exists(PK)) AND fence = :heldFence'],
     ['a transition needs the fencing token of the claim', '#status = :heldStatus AND fence = :heldFence', '#status = :heldStatus AND (fence = :heldFence OR attribute_exists(PK))'],
   ]),
-  ...mutantsOf('store/inbox-admission.ts', 'message-operations inbox-claim consumer-leases leased-run consumer-poison claimed-run leased-context inbox-history consumer-turns stored-rows newer-rows', [
+  ...mutantsOf('inbox/inbox-admission.ts', 'message-operations inbox-claim consumer-leases leased-run consumer-poison claimed-run leased-context inbox-history consumer-turns stored-rows newer-rows', [
     ['the claim that is to be taken over is one without a result too', "(row.status === 'PROCESSING' ? 1 : 0) >= ALONE_FROM", '0 >= ALONE_FROM'],
     ['a message that was rejected as too old runs only when an operator allows it', 'reason === TOO_OLD && !row.runAnyway', 'false'],
     ['a message that an operator allows to run is let in again', 'reason === TOO_OLD && !row.runAnyway', 'reason === TOO_OLD'],
@@ -91,7 +91,7 @@ export const storeInboxMutants: readonly Mutant[] = [
     ['a row without a schema is written', '(attribute_not_exists(#schema) OR #schema <= :schema)', '#schema <= :schema'],
     ['the clause of the schema does not weaken the rest of a condition', '`(${update.ConditionExpression}) AND ${KNOWN_SCHEMA}`', '`${update.ConditionExpression} AND ${KNOWN_SCHEMA}`'],
   ]),
-  ...mutantsOf('store/inbox-state.ts', 'inbox-claim consumer-leases leased-run consumer-poison claimed-run leased-context inbox-history consumer-turns message-operations stored-rows audit-verdict audit newer-rows', [
+  ...mutantsOf('inbox/inbox-state.ts', 'inbox-claim consumer-leases leased-run consumer-poison claimed-run leased-context inbox-history consumer-turns message-operations stored-rows audit-verdict audit newer-rows', [
     ['a row of a newer schema is unreadable, whatever its status is', '!isKnownSchema(row.schema)', 'false'],
     ['a row whose status is unknown is left alone', "return { is: 'unreadable', problem: 'its ", "return { is: 'failed', row, problem: 'its "],
     ['a message whose lease has ended is abandoned', 'until < now ?', 'until < 0 ?'],
@@ -99,13 +99,13 @@ export const storeInboxMutants: readonly Mutant[] = [
     ['a worker may work until its function is stopped', 'Math.max(leaseUntil ?? claimedAt, endsBy) < at', '(leaseUntil ?? claimedAt) < at'],
     ['a failed message is overdue when it was to be shown long ago', 'return retryAt !== undefined && retryAt < at;', 'return false;'],
   ]),
-  ...mutantsOf('store/inbox-writes.ts', 'consumer-leases leased-context', [
+  ...mutantsOf('inbox/inbox-writes.ts', 'consumer-leases leased-context', [
     ['a transition is written only under its claim', 'claim.message.eventId, change, mine(claim))', 'claim.message.eventId, change, { ...mine(claim), condition: `${mine(claim).condition} OR attribute_exists(PK)` })'],
     ['a transition whose answer was lost is recognised', 'if (row !== undefined && row.fence === claim.fence && became(row)) return undefined;', ''],
     ['a transition whose answer was lost is recognised by its fencing token', 'row !== undefined && row.fence === claim.fence && became(row)', 'row !== undefined && became(row)'],
     ['a transition is refused by the inbox only when its own condition was', "isMailroomError(error, 'TRANSACTION_CANCELLED') && error.reasons[0]?.code === 'ConditionalCheckFailed'", "isMailroomError(error, 'TRANSACTION_CANCELLED')"],
   ]),
-  ...mutantsOf('store/inbox-lease.ts', 'inbox-lease consumer-leases leased-run consumer-effects', [
+  ...mutantsOf('inbox/inbox-lease.ts', 'inbox-lease consumer-leases leased-run consumer-effects', [
     ['a lease is never renewed past the end of its function', 'Math.min(inbox.clock.now() + inbox.leaseMs, claim.endsBy)', 'inbox.clock.now() + inbox.leaseMs'],
     ['a worker that cannot renew its lease learns that it has lost its message', 'if (refusal !== undefined) throw fenceLost(claim, refusal);', ''],
     ['a failure whose answer was lost is recognised', "return row.status === 'FAILED';", 'return false;'],
@@ -120,7 +120,7 @@ export const storeInboxMutants: readonly Mutant[] = [
     ['a claim that had all of its time stays one without a result', "robbed ? ['unfinished'] : []", "['unfinished']"],
     ['a message that is released counts no attempt', "'attempts - :one'", "'if_not_exists(attempts, :one)'"],
   ]),
-  ...mutantsOf('store/inbox-completion.ts', 'consumer-leases leased-context transactional-run inbox-lease', [
+  ...mutantsOf('inbox/inbox-completion.ts', 'consumer-leases leased-context transactional-run inbox-lease', [
     ['our fencing token means success only where the message is PROCESSED', "(row) => row.status === 'PROCESSED')", '() => true)'],
     ['a completion whose answer was lost is recognised', "(row) => row.status === 'PROCESSED')", '() => false)'],
     ['a message that is processed has no claims without a result', "'rejectedAt', 'unfinished', 'outOfTime',", "'rejectedAt',"],
@@ -132,7 +132,7 @@ export const storeInboxMutants: readonly Mutant[] = [
     ['a message is committed without a claim only where it has no row', "'attribute_not_exists(PK)'", "'attribute_not_exists(PK) OR attribute_exists(PK)'"],
     ['a handler sees the reasons of its own writes only', 'error.reasons.slice(error.reasons.length - writes)', 'error.reasons'],
   ]),
-  ...mutantsOf('store/inbox-rejection.ts', 'consumer-leases consumer-poison claimed-run inbox-lease consumer-foreign stored-shape', [
+  ...mutantsOf('inbox/inbox-rejection.ts', 'consumer-leases consumer-poison claimed-run inbox-lease consumer-foreign stored-shape', [
     ['a rejection is written only under its claim', 'error)(mine(claim));', 'error)({ ...mine(claim), condition: `${mine(claim).condition} OR attribute_exists(PK)` });'],
     ['a message becomes REJECTED together with the pointer that lists it', '[{ Put: { Item: { ...pointer } } }]', '[]'],
     ['a message that is rejected has no claims without a result', "'retryAt', 'unfinished', 'outOfTime'", "'retryAt'"],
@@ -141,7 +141,7 @@ export const storeInboxMutants: readonly Mutant[] = [
     ['a message that is too old, and poison, is rejected as too old: else it would run once it is fixed', 'reason === TOO_OLD ?', 'true ?'],
     ['a rejected message is known by every id under which it was rejected', "if (row === undefined || admissionOf(inbox, message, row).status !== 'readmit')", 'if (true)'],
   ]),
-  ...mutantsOf('store/inbox-effect.ts', 'consumer-effects consumer-stored-effects consumer-leases', [
+  ...mutantsOf('inbox/inbox-effect.ts', 'consumer-effects consumer-stored-effects consumer-leases', [
     ['an effect begins only while its message is ours', '${held.condition} AND ${STARTABLE}', '(${held.condition} OR attribute_exists(PK)) AND ${STARTABLE}'],
     ['an effect that was released can be run again', "'(effects.#effect.#status = :RELEASED AND (", "'(effects.#effect.#status = :RELEASED AND attribute_not_exists(PK) AND ("],
     ['a start that lands late does not open what its own call released', 'OR effects.#effect.#run < :run)', 'OR effects.#effect.#run <= :run)'],
@@ -165,7 +165,7 @@ export const storeInboxMutants: readonly Mutant[] = [
     ['a result whose answer was lost is recognised by its fencing token', 'stored?.fence === fence && stored.run === run', 'stored?.run === run'],
     ['a result whose answer was lost is recognised by its call', 'stored?.fence === fence && stored.run === run', 'stored?.fence === fence'],
   ]),
-  ...mutantsOf('store/inbox-decision.ts', 'message-operations', [
+  ...mutantsOf('inbox/inbox-decision.ts', 'message-operations', [
     ["the row of an operator's decision outlives every inbox retention", 'expiresAt: decisionExpiresAt(now)', 'expiresAt: Math.ceil(now / 1_000) + 36 * 86_400'],
     ['a message is resolved only as it was seen: its status', "'#status = :seenStatus'", "'(attribute_exists(PK) OR #status = :seenStatus)'"],
     ['a message is resolved only as it was seen: its claim', "'fence = :seenFence'", "'(attribute_exists(PK) OR fence = :seenFence)'"],

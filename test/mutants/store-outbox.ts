@@ -33,7 +33,7 @@ export const storeOutboxMutants: readonly Mutant[] = [
     ['a transaction is sent once, whatever retries the client makes', 'sentOnce(new TransactOnceCommand(', '(new TransactOnceCommand('],
     ["a client that caches its middleware still retries its owner's transactions", 'sentOnce(new TransactOnceCommand(', 'sentOnce(new TransactWriteItemsCommand('],
   ]),
-  ...mutantsOf('store/outbox-transitions.ts', 'outbox-transitions relay-stream relay-stream-failures relay-turns unsettled-minutes publish-at-once', [
+  ...mutantsOf('outbox/outbox-transitions.ts', 'outbox-transitions relay-stream relay-stream-failures relay-turns unsettled-minutes publish-at-once', [
     ['a claim is conditional on the lease that was read', 'config.claimLeaseMs }, when: held(row),', "config.claimLeaseMs }, when: { status: 'PENDING' },"],
     ['a claim is conditional on PENDING', 'config.claimLeaseMs }, when: held(row),', 'config.claimLeaseMs }, when: { leaseUntil: row.leaseUntil },'],
     ['a refused claim is final, because another relay has the row', '(result.ok || result.refused ? [] : row)', '(result.ok ? [] : row)'],
@@ -65,7 +65,7 @@ export const storeOutboxMutants: readonly Mutant[] = [
     ['only a refused event counts as refused', "telemetry.count('EventsRefused', refused ? 1 : 0);", "telemetry.count('EventsRefused');"],
     ['the publish latency starts at the commit', 'publishedAt - eventIdTime(row.eventId)', '0'],
   ]),
-  ...mutantsOf('store/outbox-decisions.ts', 'outbox-decisions outbox-transitions newer-rows relay-stream-failures', [
+  ...mutantsOf('outbox/outbox-decisions.ts', 'outbox-decisions outbox-transitions newer-rows relay-stream-failures', [
     ['a DEAD event becomes PUBLISHED only if it is still DEAD', "when: { status: 'DEAD' }", 'when: {}'],
     ['the DEAD pointer is deleted when the event turns out to be published', '{ Delete: { Key: { ...deadKey(eventIdShard(eventId), eventId) } } },', ''],
     ['only a DEAD event is requeued or discarded', "when: { status: 'DEAD' }", 'when: {}'],
@@ -82,14 +82,14 @@ export const storeOutboxMutants: readonly Mutant[] = [
     ['every page of a partition is read', 'cursor = page.cursor;', 'cursor = undefined;'],
     ['to say that an event is sent again makes no row', "|| 'attribute_exists(PK)'", "|| 'attribute_exists(PK) OR attribute_not_exists(PK)'"],
   ]),
-  ...mutantsOf('store/pending-row.ts', 'relay-stream relay-sweep outbox', [
+  ...mutantsOf('outbox/pending-row.ts', 'relay-stream relay-sweep outbox', [
     ['a row of a schema that this version does not know is left alone', '!isKnownSchema(row.schema) || ', ''],
     ['a row of an encoding that this version does not know is left alone', ' || !isKnownEncoding(item.encoding)', ''],
     ['a page of rows is not inflated as a whole', 'get detail() { return detailOf(item); },', 'detail: detailOf(item),'],
     ['only a PENDING row is published', "row.status !== 'PENDING' ||", ''],
     ['a requeued event waits from its requeue on', 'isTime(row.requeuedAt) ? row.requeuedAt : 0', '0'],
   ]),
-  ...mutantsOf('store/unsettled-minutes.ts', 'unsettled-minutes sweep-walks', [
+  ...mutantsOf('outbox/unsettled-minutes.ts', 'unsettled-minutes sweep-walks', [
     ['a walk keeps its place only under the token that was read', 'Put: { Item, ...asRead(pointer) }', 'Put: { Item }'],
     ['a walk stores what it left PENDING', '...(left.rows > 0 && { left: { ...left } }),', ''],
     ['a pointer is removed only under the token that was read', "'#token = :token'", "'attribute_exists(PK) OR #token = :token'"],

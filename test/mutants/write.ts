@@ -3,18 +3,18 @@ import { type Mutant, mutantsOf } from './mutant.ts';
 /** Committing events, and publishing them at once. */
 // biome-ignore format: a line for each mutant
 export const writeMutants: readonly Mutant[] = [
-  ...mutantsOf('write/event-draft.ts', 'forged-events outbox', [
+  ...mutantsOf('outbox/event-draft.ts', 'forged-events outbox', [
     ['a declared type of another service is refused', '(source === service && (publishes?.includes(type) ?? true))', 'publishes?.includes(type)'],
     ['a type of the service that is not declared is refused', '(source === service && (publishes?.includes(type) ?? true))', 'source === service'],
     ['a payload is validated as it will be read, not as it was handed over', 'JSON.parse(json)', 'draft.data'],
   ]),
-  ...mutantsOf('write/outbox.ts', 'outbox publish-at-once', [
+  ...mutantsOf('outbox/outbox.ts', 'outbox publish-at-once', [
     ['events are written in the transaction of the writes that they tell of', '[...writes, ...made.map(({ entry }) => entry)]', '[...writes]'],
     ["the reasons of a cancelled commit begin with those of the caller's own writes", '[...writes, ...made.map(({ entry }) => entry)]', '[...made.map(({ entry }) => entry), ...writes]'],
     ['a commit is checked before it is sent', 'checkTransaction(actions, { table, clock });', ''],
     ['events are published at once only after their transaction', 'await transactWithRetry({ table, clock, random }, actions);', 'await publishAtOnce?.publish(made.map(({ entry }) => entry), { table, clock, random }); await transactWithRetry({ table, clock, random }, actions);'],
   ]),
-  ...mutantsOf('write/outbox-entry.ts', 'outbox publish-at-once forged-events', [
+  ...mutantsOf('outbox/outbox-entry.ts', 'outbox publish-at-once forged-events', [
     ['an outbox row is written only where there is none', "Item, ConditionExpression: 'attribute_not_exists(PK)'", 'Item'],
     ['an event is born under a lease of the stream relay', 'leaseUntil = now + config.bornLeaseMs', 'leaseUntil = now'],
     ['an event that its function does not declare is refused', 'checkDeclared(definition, config);', ''],
@@ -28,7 +28,7 @@ export const writeMutants: readonly Mutant[] = [
     ["a producer's turn ends a clock margin before the row's lease", 'Math.min(now + turnMs, leaseUntil - CLOCK_SKEW_MS)', 'now + turnMs'],
     ["a row says until when it is its producer's", 'turnMs === undefined ? {}', 'turnMs !== undefined ? {}'],
   ]),
-  ...mutantsOf('write/transaction-checks.ts', 'outbox reserved-keys leased-context', [
+  ...mutantsOf('outbox/transaction-checks.ts', 'outbox reserved-keys leased-context', [
     ['a commit cannot write the rows of Mailroom itself', 'reserved !== undefined && outboxEventId({ [kind]: request }) === undefined', 'false'],
     ['an entry that was made long ago is refused: its published row may have expired', 'now - eventIdTime(eventId) > ENTRY_AGE_MAX_MS', 'false'],
     ['a transaction has at most 100 actions', 'count > TRANSACTION_ACTIONS_MAX', 'false'],
@@ -36,14 +36,14 @@ export const writeMutants: readonly Mutant[] = [
     ['a transaction has at most 4 MB', 'bytes > TRANSACTION_BYTES_MAX', 'false'],
     ['an empty commit is refused', 'count === 0', 'false'],
   ]),
-  ...mutantsOf('client-settings.ts', 'eventbridge-bus', [
+  ...mutantsOf('base/client-settings.ts', 'eventbridge-bus', [
     ['the connection of a call that EventBridge does not answer is closed', 'maxAttempts: 1, requestHandler: {', 'maxAttempts: 1, requestHandler: {}, unused: {'],
   ]),
   ...mutantsOf('bus/eventbridge-bus.ts', 'eventbridge-bus', [
     ['a publish is sent once, whatever retries the client makes', 'sentOnce(new PutOnceCommand(', '(new PutOnceCommand('],
     ['a client that caches the middleware of its owner does not retry a publish', 'sentOnce(new PutOnceCommand(', 'sentOnce(new PutEventsCommand('],
   ]),
-  ...mutantsOf('write/publish-at-once.ts', 'publish-at-once', [
+  ...mutantsOf('outbox/publish-at-once.ts', 'publish-at-once', [
     ['a producer does not publish after its turn', 'if (untilTurnEnds(rows, context.clock) <= 0) return;', ''],
     ['a call of a producer to the bus ends with its turn', 'rows.map(({ entry }) => entry), untilTurnEnds(rows, clock),', 'rows.map(({ entry }) => entry), 60_000,'],
     ['a commit returns when the turn of its producer ends', 'await withDeadline(clock, untilTurnEnds(rows, clock), published.catch(nothing), nothing);', 'await published;'],

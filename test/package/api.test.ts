@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type ApiReport, apiReport, ENTRIES } from '../../site/api/extraction.ts';
+import { type ApiReport, apiReport, ENTRIES } from '../../tools/site/api/extraction.ts';
 import { step } from './step.ts';
 import { ROOT } from './tarball.ts';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FUNCTION_ENVIRONMENT } from '../../bench/bundles/import-time.ts';
-import { BUILT_FUNCTIONS, buildFunctions } from '../../pack/functions.ts';
+import { BUILT_FUNCTIONS, buildFunctions } from '../../tools/pack/functions.ts';
 import { staticImports } from './imports.ts';
 import { step } from './step.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { BUILT_FUNCTIONS } from '../../pack/functions.ts';
+import { BUILT_FUNCTIONS } from '../../tools/pack/functions.ts';
 import { linksOf } from '../docs/links.ts';
 import { compileProducer, ENTRIES, evaluate, makeBareApp } from './bare-app.ts';
 import { reachedPackages, smallBundle } from './bundles.ts';

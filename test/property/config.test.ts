@@ -9,7 +9,8 @@ import {
   readConsumerConfig,
   readProducerConfig,
   readRelayConfig,
-} from '../../lambdas/runtime/config.ts';
+} from '../../lambdas/runtime/base/config.ts';
+import { DAY_MS } from '../../lambdas/runtime/base/units.ts';
 import { runs } from './support/runs.ts';
 
 type Env = Record<string, string | undefined>;
@@ -17,7 +18,6 @@ type Env = Record<string, string | undefined>;
 /** An environment variable cannot hold the character 0; anything else may be in a name. */
 const name = fc.string({ unit: 'grapheme', minLength: 1 });
 const whole = (min: number, max: number) => fc.integer({ min, max });
-const DAY_MS = 86_400_000;
 
 const producer = {
   service: name,

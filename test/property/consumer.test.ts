@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { pendingRow } from '../../lambdas/runtime/store/pending-row.ts';
+import { pendingRow } from '../../lambdas/runtime/outbox/pending-row.ts';
 import { inboxKey, rejectedKey } from '../../lambdas/runtime/store/rows.ts';
 import { envelopeOf } from '../support/envelope-of.ts';
 import { consumerConfig } from '../support/runtime-rig.ts';

@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { z } from 'zod/mini';
+import { MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
 import { createConsumer } from '../../lambdas/runtime/consume/consumer.ts';
 import { leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
-import { defineEvent } from '../../lambdas/runtime/event.ts';
+import { defineEvent } from '../../lambdas/runtime/events/event.ts';
+import { createOutbox } from '../../lambdas/runtime/outbox/outbox.ts';
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { createSweepPass } from '../../lambdas/runtime/relay/relay-sweep.ts';
-import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
 import type { OutboxRow } from '../../lambdas/runtime/store/rows.ts';
-import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
 import { lambdaContext, memoryBus, memoryQueue, memoryTable, memoryTelemetry } from '../../testing/index.ts';
 import { consumerConfig, relayConfig } from '../support/runtime-rig.ts';
 import { eagerClock, settled } from './support/eager-clock.ts';

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { batchEntries } from '../../lambdas/runtime/bus/entry-batches.ts';
 import {
   type BusEntry,
   PUT_EVENTS_BYTES_MAX,
   PUT_EVENTS_ENTRIES_MAX,
 } from '../../lambdas/runtime/bus/event-bus.ts';
-import { batchEntries } from '../../lambdas/runtime/relay/entry-batches.ts';
 import { runs } from './support/runs.ts';
 
 /** The size of an entry by the user guide ("Calculating PutEvents event entry size"), and its trace header. */

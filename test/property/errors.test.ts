@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { asMailroomError, errorCode, errorMessage, fingerprint } from '../../lambdas/runtime/errors.ts';
+import { asMailroomError, errorCode, errorMessage, fingerprint } from '../../lambdas/runtime/base/errors.ts';
 import { anyThrown } from './support/arbitraries.ts';
 import { runs } from './support/runs.ts';
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { MINUTE_MS, minutesToSweep, SWEEP_AGES_MINUTES } from '../../lambdas/runtime/relay/sweep-minutes.ts';
+import { MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
+import { minutesToSweep, SWEEP_AGES_MINUTES } from '../../lambdas/runtime/relay/sweep-minutes.ts';
 import {
   eventIdShard,
   eventIdTime,

@@ -2,9 +2,10 @@ import type { SQSEvent } from 'aws-lambda';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { z } from 'zod/mini';
+import { DAY_MS, MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
 import { createConsumer } from '../../lambdas/runtime/consume/consumer.ts';
 import { leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
-import { type ForeignEvent, foreignEvent } from '../../lambdas/runtime/foreign-event.ts';
+import { type ForeignEvent, foreignEvent } from '../../lambdas/runtime/events/foreign-event.ts';
 import { foreignEventId } from '../../lambdas/runtime/store/foreign-id.ts';
 import { inboxKey } from '../../lambdas/runtime/store/rows.ts';
 import { lambdaContext, memoryTable, memoryTelemetry } from '../../testing/index.ts';
@@ -59,8 +60,6 @@ const delivery = fc.record({
 });
 const batches = fc.array(fc.array(delivery, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 6 });
 
-const MINUTE_MS = 60_000;
-const DAY_MS = 86_400_000;
 const keyOf = (eventId: string) => ({ PK: `EFFECTS#${eventId}`, SK: 'EFFECTS' });
 
 it.each([

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { readForeign } from '../../lambdas/runtime/consume/foreign-message.ts';
-import type { ForeignSubscription } from '../../lambdas/runtime/foreign-event.ts';
+import type { ForeignSubscription } from '../../lambdas/runtime/events/foreign-event.ts';
 import {
   type ForeignIdValue,
   foreignEventId,

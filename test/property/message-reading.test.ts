@@ -2,7 +2,7 @@ import type { SQSRecord } from 'aws-lambda';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { readDelivered, readEvent } from '../../lambdas/runtime/consume/message.ts';
-import { defineEvent } from '../../lambdas/runtime/event.ts';
+import { defineEvent } from '../../lambdas/runtime/events/event.ts';
 import { isEventId, mintEventId } from '../../lambdas/runtime/store/event-id.ts';
 import { anything } from './support/anything.ts';
 import { anyJson, anyText, anyThrown } from './support/arbitraries.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
 import { createSweepPass } from '../../lambdas/runtime/relay/relay-sweep.ts';
-import { MINUTE_MS } from '../../lambdas/runtime/relay/sweep-minutes.ts';
 import { deadKey, type OutboxRow } from '../../lambdas/runtime/store/rows.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
 import { memoryTable, memoryTelemetry } from '../../testing/index.ts';

@@ -2,16 +2,17 @@ import { deflateRawSync } from 'node:zlib';
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { auditText } from '../../cli/audit-text.ts';
-import { receiveDeadLetters } from '../../cli/dead-letters/dead-letters.ts';
-import { deadLetterSource } from '../../cli/dead-letters/sources.ts';
-import { messagesOf } from '../../cli/messages.ts';
-import { readStatus } from '../../cli/status/status-report.ts';
-import { statusText } from '../../cli/status/status-text.ts';
-import { searchEvents } from '../../cli/why/event-search.ts';
-import { storyOf } from '../../cli/why/story.ts';
-import { eventReports, payloadsOf, traceText, verdictText } from '../../cli/why/trace-text.ts';
-import { isTime } from '../../lambdas/runtime/clock.ts';
+import { auditText } from '../../cli/reports/audit/audit-text.ts';
+import { receiveDeadLetters } from '../../cli/reports/dead-letters/dead-letters.ts';
+import { deadLetterSource } from '../../cli/reports/dead-letters/sources.ts';
+import { messagesOf } from '../../cli/reports/messages/list-messages.ts';
+import { readStatus } from '../../cli/reports/status/status-report.ts';
+import { statusText } from '../../cli/reports/status/status-text.ts';
+import { searchEvents } from '../../cli/reports/why/event-search.ts';
+import { storyOf } from '../../cli/reports/why/story.ts';
+import { eventReports, payloadsOf, traceText, verdictText } from '../../cli/reports/why/trace-text.ts';
+import { isTime } from '../../lambdas/runtime/base/clock.ts';
+import { HOUR_MS } from '../../lambdas/runtime/base/units.ts';
 import { createAudit } from '../../lambdas/runtime/operations/audit/audit.ts';
 import { isEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import { inboxKey, SWEEP_STATE_KEY } from '../../lambdas/runtime/store/rows.ts';
@@ -26,7 +27,6 @@ import { runs } from './support/runs.ts';
 
 /** When the clocks of the rig begin. */
 const COMMITTED_AT = Date.UTC(2026, 0, 1);
-const HOUR_MS = 3_600_000;
 
 /** The attributes of all kinds of rows, so that those that are there matter. */
 const names = fc.oneof(

@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from 'node:util';
-import { EXIT, type Io, type TerminalSize } from '../../cli/frame/io.ts';
+import { EXIT, type Io, type TerminalSize } from '../../cli/terminal/io.ts';
 
 /** What a run of the command wrote to its two streams. */
 export interface Written {

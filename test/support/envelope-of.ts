@@ -1,4 +1,4 @@
-import type { Envelope } from '../../lambdas/runtime/event.ts';
+import type { Envelope } from '../../lambdas/runtime/events/event.ts';
 import { envelopeJson } from '../../lambdas/runtime/store/stored-envelope.ts';
 
 /** The envelope of an outbox row as it is stored. */

@@ -1,8 +1,8 @@
 import { z } from 'zod/mini';
-import { defineEvent } from '../../lambdas/runtime/event.ts';
+import { defineEvent } from '../../lambdas/runtime/events/event.ts';
+import { createOutbox } from '../../lambdas/runtime/outbox/outbox.ts';
 import type { OutboxRow } from '../../lambdas/runtime/store/rows.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
-import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
 import {
   consumerConfig as defaultConsumerConfig,
   relayConfig as defaultRelayConfig,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import * as z from 'zod';
+import { subscribe } from '../../lambdas/runtime/events/subscribe.ts';
 import { defineEvent } from '../../lambdas/runtime/index.ts';
-import { subscribe } from '../../lambdas/runtime/subscribe.ts';
 
 const OrderShipped = defineEvent({
   source: 'orders',

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { EXIT } from '../../cli/frame/io.ts';
+import { EXIT } from '../../cli/terminal/io.ts';
 import {
   encodeAtOnceConfig,
   encodeAuditConfig,
@@ -8,18 +8,20 @@ import {
   encodeHeartbeatConfig,
   encodeProducerConfig,
   encodeRelayConfig,
-} from '../../lambdas/runtime/config.ts';
+} from '../../lambdas/runtime/base/config.ts';
 import { consumerConfig, relayConfig } from '../support/runtime-rig.ts';
 
 /** Names of DynamoDB, and states of rows, that are written as error codes are. */
 const NO_CODES = /^(?:ALL_OLD|ALL_NEW|IN_PROGRESS|MAILROOM_\w+|POWERTOOLS_\w+|AWS_\w+)$/;
 
-/** The text of every TypeScript file below some folders, but for what only serves tests. */
+/** The text of every TypeScript file below some folders, but for what only serves tests or runs in the browser. */
 function sources(...folders: readonly string[]): string {
   const files = folders.flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((file) => `${folder}/${file}`),
   );
-  const ours = files.filter((file) => file.endsWith('.ts') && !/\/(?:testing|example)\//.test(file));
+  const ours = files.filter(
+    (file) => file.endsWith('.ts') && !/\/(?:testing|example|page\/client)\//.test(file),
+  );
   return ours
     .sort()
     .map((file) => readFileSync(file, 'utf8'))
@@ -83,7 +85,7 @@ test('names that others rely on are those that were reviewed', async () => {
 
 test('every metric that may be named is emitted, and no other', () => {
   const declared = /type MetricName =(?<names>[^;]+);/.exec(
-    readFileSync('lambdas/runtime/telemetry.ts', 'utf8'),
+    readFileSync('lambdas/runtime/observe/telemetry.ts', 'utf8'),
   );
   const names = [...(declared?.groups?.names ?? '').matchAll(/'(\w+)'/g)].map(([, name = '']) => name);
   const emitted = metrics(sources('lambdas/runtime')).map((line) => line.split(' ')[0]);

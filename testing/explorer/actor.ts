@@ -1,4 +1,4 @@
-import type { Clock } from '../../lambdas/runtime/clock.ts';
+import type { Clock } from '../../lambdas/runtime/base/clock.ts';
 import type { RandomBytes } from '../../lambdas/runtime/store/event-id.ts';
 import type { ScheduledCall } from './call-outcomes.ts';
 import type { Guide } from './search.ts';

@@ -1,9 +1,9 @@
-import type { Clock } from '../../lambdas/runtime/clock.ts';
-import type { ProducerConfig } from '../../lambdas/runtime/config.ts';
-import type { EventDraft } from '../../lambdas/runtime/event.ts';
+import type { Clock } from '../../lambdas/runtime/base/clock.ts';
+import type { ProducerConfig } from '../../lambdas/runtime/base/config.ts';
+import type { EventDraft } from '../../lambdas/runtime/events/event.ts';
+import { createOutbox } from '../../lambdas/runtime/outbox/outbox.ts';
 import type { StoredOutboxRow } from '../../lambdas/runtime/store/stored-envelope.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
-import { createOutbox } from '../../lambdas/runtime/write/outbox.ts';
 
 /** The outbox rows of some events, each with its own id, the same in every schedule. */
 export async function committedEvents(

@@ -1,6 +1,6 @@
-import type { ConsumerConfig } from '../../lambdas/runtime/config.ts';
+import type { ConsumerConfig } from '../../lambdas/runtime/base/config.ts';
+import { pendingRow } from '../../lambdas/runtime/outbox/pending-row.ts';
 import { eventIdInSortKey } from '../../lambdas/runtime/store/keys.ts';
-import { pendingRow } from '../../lambdas/runtime/store/pending-row.ts';
 import {
   INBOX_PREFIX,
   inboxHistoryKey,

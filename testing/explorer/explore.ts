@@ -1,6 +1,6 @@
+import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import type { Handler } from '../../lambdas/runtime/consume/handler.ts';
-import { MailroomError } from '../../lambdas/runtime/errors.ts';
-import type { EventDraft } from '../../lambdas/runtime/event.ts';
+import type { EventDraft } from '../../lambdas/runtime/events/event.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
 import type { KeyNames } from '../memory-store.ts';
 import type { MemoryTable } from '../memory-table.ts';

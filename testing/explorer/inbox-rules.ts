@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { CLOCK_SKEW_MS } from '../../lambdas/runtime/clock.ts';
+import { CLOCK_SKEW_MS } from '../../lambdas/runtime/base/clock.ts';
 import { isUnreadableId } from '../../lambdas/runtime/store/event-id.ts';
 import { asRow, INBOX_PREFIX, type InboxRow } from '../../lambdas/runtime/store/rows.ts';
 import type { Change } from './past-items.ts';

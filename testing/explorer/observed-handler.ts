@@ -1,6 +1,6 @@
+import { isMailroomError } from '../../lambdas/runtime/base/errors.ts';
 import type { Handler, LeasedContext, TransactionalContext } from '../../lambdas/runtime/consume/handler.ts';
-import { isMailroomError } from '../../lambdas/runtime/errors.ts';
-import type { Envelope } from '../../lambdas/runtime/event.ts';
+import type { Envelope } from '../../lambdas/runtime/events/event.ts';
 import { asRow, type InboxRow, inboxKey, isKnownSchema } from '../../lambdas/runtime/store/rows.ts';
 import type { MemoryTable } from '../memory-table.ts';
 import type { Actor } from './actor.ts';

@@ -1,6 +1,6 @@
+import { errorCode, isMailroomError, TransactionCancelled } from '../../lambdas/runtime/base/errors.ts';
 import type { Bus, BusEntry, BusResult } from '../../lambdas/runtime/bus/event-bus.ts';
 import type { Queue } from '../../lambdas/runtime/consume/queue.ts';
-import { errorCode, isMailroomError, TransactionCancelled } from '../../lambdas/runtime/errors.ts';
 import type {
   EachResult,
   EachUpdate,

@@ -1,4 +1,4 @@
-import { ConditionFailed, isMailroomError, TransactionCancelled } from '../../lambdas/runtime/errors.ts';
+import { ConditionFailed, isMailroomError, TransactionCancelled } from '../../lambdas/runtime/base/errors.ts';
 import { SCHEMA } from '../../lambdas/runtime/store/rows.ts';
 import type { Item, StorableItem, Table, TransactAction, Write } from '../../lambdas/runtime/store/table.ts';
 import { equalItems } from './digest.ts';

@@ -1,6 +1,6 @@
+import { errorCode, errorMessage } from '../../lambdas/runtime/base/errors.ts';
 import { UNSTABLE_EFFECTS } from '../../lambdas/runtime/consume/unstable-effects.ts';
-import { errorCode, errorMessage } from '../../lambdas/runtime/errors.ts';
-import type { Telemetry } from '../../lambdas/runtime/telemetry.ts';
+import type { Telemetry } from '../../lambdas/runtime/observe/telemetry.ts';
 import { memoryTelemetry } from '../memory-telemetry.ts';
 
 /** Telemetry that treats a report of unstable effects as a violation. */

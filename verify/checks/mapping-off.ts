@@ -3,7 +3,7 @@ import {
   ListEventSourceMappingsCommand,
   UpdateEventSourceMappingCommand,
 } from '@aws-sdk/client-lambda';
-import { EXIT } from '../../cli/frame/io.ts';
+import { EXIT } from '../../cli/terminal/io.ts';
 import type { DeployedSystem } from '../deployed-system.ts';
 import { passed, type VerifyCheck } from './check.ts';
 

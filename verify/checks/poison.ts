@@ -1,5 +1,5 @@
 import { SendMessageCommand } from '@aws-sdk/client-sqs';
-import { EXIT } from '../../cli/frame/io.ts';
+import { EXIT } from '../../cli/terminal/io.ts';
 import { passed, type VerifyCheck } from './check.ts';
 
 const SOURCE = 'consumer:notifications';

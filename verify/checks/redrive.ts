@@ -3,8 +3,8 @@ import {
   ListMessageMoveTasksCommand,
   StartMessageMoveTaskCommand,
 } from '@aws-sdk/client-sqs';
-import { EXIT } from '../../cli/frame/io.ts';
-import { errorMessage } from '../../lambdas/runtime/errors.ts';
+import { EXIT } from '../../cli/terminal/io.ts';
+import { errorMessage } from '../../lambdas/runtime/base/errors.ts';
 import type { DeployedSystem } from '../deployed-system.ts';
 import { notShown, passed, type VerifyCheck } from './check.ts';
 

@@ -1,4 +1,4 @@
-import { EXIT } from '../../cli/frame/io.ts';
+import { EXIT } from '../../cli/terminal/io.ts';
 import { passed, type VerifyCheck } from './check.ts';
 
 /** The command finds nothing to do, once all faults are repaired. */

@@ -3,8 +3,8 @@ import {
   PutEventsCommand,
   type PutEventsResultEntry,
 } from '@aws-sdk/client-eventbridge';
-import { sentOnce } from '../client-settings.ts';
-import { MailroomError } from '../errors.ts';
+import { sentOnce } from '../base/client-settings.ts';
+import { MailroomError } from '../base/errors.ts';
 import type { Bus, BusEntry, BusResult } from './event-bus.ts';
 
 /** Dependencies of {@link eventBridgeBus}. */
@@ -30,7 +30,7 @@ export interface EventBridgeBusDeps {
  */
 export function eventBridgeBus({ client, busName }: EventBridgeBusDeps): Bus {
   // A separate class: a client with `cacheMiddleware` caches middleware by class, and its owner's PutEvents calls are retried.
-  // Defined here, because a module must not read an optional package when it is loaded (pack/commonjs.ts).
+  // Defined here, because a module must not read an optional package when it is loaded (tools/pack/commonjs.ts).
   class PutOnceCommand extends PutEventsCommand {}
   return {
     put: async (entries, timeoutMs) => {

@@ -1,5 +1,5 @@
-import type { EventRef } from '../event.ts';
-import type { DataFilter, Subscription } from './data-filter.ts';
+import type { DataFilter, Subscription } from '../events/data-filter.ts';
+import type { EventRef } from '../events/event.ts';
 
 /** The events that one alternative of a rule matches: types of one service, or those of one type that a filter matches. */
 interface Alternative {

@@ -1,6 +1,6 @@
+import { isSuspect } from '../inbox/inbox-claim.ts';
 import { isEventId } from '../store/event-id.ts';
 import { isForeignEventId } from '../store/foreign-id.ts';
-import { isSuspect } from '../store/inbox-claim.ts';
 import { type ConsumerContext, receivedOf } from './consumer-context.ts';
 import type { Delivery } from './delivery.ts';
 import { putBack, reportOutage, type ShownAgain, waitToRunAlone } from './message-outcome.ts';

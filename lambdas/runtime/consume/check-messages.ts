@@ -1,6 +1,6 @@
 import type { SQSBatchResponse } from 'aws-lambda';
-import { errorCode, errorMessage } from '../errors.ts';
-import type { ForeignSubscription } from '../foreign-event.ts';
+import { errorCode, errorMessage } from '../base/errors.ts';
+import type { ForeignSubscription } from '../events/foreign-event.ts';
 import { type Handlers, handlerOf, readDelivered, readEvent } from './message.ts';
 
 /**

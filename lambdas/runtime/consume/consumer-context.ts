@@ -1,13 +1,13 @@
-import type { Clock } from '../clock.ts';
-import type { ConsumerConfig } from '../config.ts';
-import type { Envelope } from '../event.ts';
+import type { Clock } from '../base/clock.ts';
+import type { ConsumerConfig } from '../base/config.ts';
+import type { Envelope } from '../events/event.ts';
+import type { InboxContext } from '../inbox/inbox.ts';
+import { type LogFields, type Telemetry, withLogFields } from '../observe/telemetry.ts';
+import { traceContextOf, traceIdOf, xrayTraceIdOf } from '../observe/trace-context.ts';
+import { NO_SPAN, type SafeSpan, type SafeTracer } from '../observe/tracer.ts';
+import type { Outbox } from '../outbox/outbox.ts';
 import type { RandomBytes } from '../store/event-id.ts';
-import type { InboxContext } from '../store/inbox.ts';
 import type { Table } from '../store/table.ts';
-import { type LogFields, type Telemetry, withLogFields } from '../telemetry.ts';
-import { traceContextOf, traceIdOf, xrayTraceIdOf } from '../trace-context.ts';
-import { NO_SPAN, type SafeSpan, type SafeTracer } from '../tracer.ts';
-import type { Outbox } from '../write/outbox.ts';
 import type { Delivery } from './delivery.ts';
 import type { Queue } from './queue.ts';
 

@@ -1,7 +1,7 @@
 import type { SQSRecord } from 'aws-lambda';
-import { isHeartbeat } from '../heartbeat-event.ts';
+import { isHeartbeat } from '../events/heartbeat-event.ts';
+import type { Message } from '../inbox/inbox.ts';
 import { unreadableId } from '../store/event-id.ts';
-import type { Message } from '../store/inbox.ts';
 import { type DeliveredEvent, type ForeignReading, readDelivered } from './message.ts';
 
 /** One receive of a message. */

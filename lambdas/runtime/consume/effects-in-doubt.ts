@@ -1,7 +1,7 @@
-import { CLOCK_SKEW_MS } from '../clock.ts';
-import { MailroomError } from '../errors.ts';
-import type { Claim } from '../store/inbox.ts';
-import { effectIn } from '../store/inbox-effect.ts';
+import { CLOCK_SKEW_MS } from '../base/clock.ts';
+import { MailroomError } from '../base/errors.ts';
+import type { Claim } from '../inbox/inbox.ts';
+import { effectIn } from '../inbox/inbox-effect.ts';
 import type { Received } from './consumer-context.ts';
 
 /** The code under which effects in doubt are logged. */

@@ -1,4 +1,4 @@
-import { withDeadline } from '../deadline.ts';
+import { withDeadline } from '../base/deadline.ts';
 import { expiresAt, type FailedHint, failedKey, SCHEMA } from '../store/rows.ts';
 import type { Write } from '../store/table.ts';
 import type { Received } from './consumer-context.ts';

@@ -1,5 +1,5 @@
-import type { ForeignEvent, ForeignSubscription } from '../foreign-event.ts';
-import { parseJson } from '../json-depth.ts';
+import { parseJson } from '../base/json-depth.ts';
+import type { ForeignEvent, ForeignSubscription } from '../events/foreign-event.ts';
 import { type ForeignIdValue, foreignEventId, foreignIdText } from '../store/foreign-id.ts';
 import { poison } from './poison.ts';
 

@@ -1,7 +1,7 @@
-import type { EventOf, HandledDefinition } from '../handled-event.ts';
-import type { LogFields } from '../telemetry.ts';
-import type { Commit } from '../write/outbox.ts';
-import type { JsonOf } from './json-of.ts';
+import type { EventOf, HandledDefinition } from '../events/handled-event.ts';
+import type { JsonOf } from '../events/json-of.ts';
+import type { LogFields } from '../observe/telemetry.ts';
+import type { Commit } from '../outbox/outbox.ts';
 
 /** The context that a leased handler receives with its event. */
 export interface LeasedContext {

@@ -1,4 +1,4 @@
-import { HEARTBEAT } from '../heartbeat-event.ts';
+import { HEARTBEAT } from '../events/heartbeat-event.ts';
 import { leased } from './handler.ts';
 
 /**

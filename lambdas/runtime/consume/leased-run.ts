@@ -1,8 +1,8 @@
-import { withDeadline } from '../deadline.ts';
-import { isMailroomError, isPoison, MailroomError } from '../errors.ts';
-import type { HandledEvent } from '../handled-event.ts';
-import type { EffectInProgress } from '../store/inbox-effect.ts';
-import { markOutOfTime, renewLease } from '../store/inbox-lease.ts';
+import { withDeadline } from '../base/deadline.ts';
+import { isMailroomError, isPoison, MailroomError } from '../base/errors.ts';
+import type { HandledEvent } from '../events/handled-event.ts';
+import type { EffectInProgress } from '../inbox/inbox-effect.ts';
+import { markOutOfTime, renewLease } from '../inbox/inbox-lease.ts';
 import type { Delivery } from './delivery.ts';
 import type { LeasedHandler } from './handler.ts';
 import { type HandlerRun, handlerRun, leasedContext, logUnheard } from './leased-context.ts';

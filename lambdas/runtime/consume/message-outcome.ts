@@ -1,16 +1,16 @@
-import { errorCode, errorMessage, isMailroomError, isPoison, MailroomError } from '../errors.ts';
-import { OUTCOME } from '../message-spans.ts';
+import { errorCode, errorMessage, isMailroomError, isPoison, MailroomError } from '../base/errors.ts';
+import { outageDelayMs, retryDelayMs, suspectDelayMs } from '../base/retry-schedule.ts';
+import type { InboxRefusal } from '../inbox/inbox.ts';
+import { TOO_OLD } from '../inbox/inbox-conditions.ts';
+import { rejectUnclaimed } from '../inbox/inbox-rejection.ts';
+import { OUTCOME } from '../observe/message-spans.ts';
 import { eventIdTime, isEventId } from '../store/event-id.ts';
 import { isForeignEventId } from '../store/foreign-id.ts';
-import type { InboxRefusal } from '../store/inbox.ts';
-import { TOO_OLD } from '../store/inbox-conditions.ts';
-import { rejectUnclaimed } from '../store/inbox-rejection.ts';
 import { fraction } from '../store/retry.ts';
 import type { ConsumerContext, Received } from './consumer-context.ts';
 import { deliversHeartbeat } from './delivery.ts';
 import { removeFailedHint } from './failed-hints.ts';
 import { poison } from './poison.ts';
-import { outageDelayMs, retryDelayMs, suspectDelayMs } from './retry-schedule.ts';
 
 /** The outcome of a message in this invocation. */
 export type MessageOutcome = { readonly kind: 'done' } | ShownAgain;

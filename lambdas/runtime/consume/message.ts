@@ -1,16 +1,16 @@
 import type { SQSRecord } from 'aws-lambda';
-import { errorClass, errorMessage, isMailroomError } from '../errors.ts';
+import { errorClass, errorMessage, isMailroomError } from '../base/errors.ts';
+import { parseJson, TOO_DEEP } from '../base/json-depth.ts';
 import {
   type AnyEventDefinition,
   type Envelope,
   type EventRef,
   type ReceivedEvent,
   validateData,
-} from '../event.ts';
-import type { ForeignEvent, ForeignSubscription } from '../foreign-event.ts';
-import { type HandledDefinition, type HandledEvent, isForeign } from '../handled-event.ts';
-import { HEARTBEAT } from '../heartbeat-event.ts';
-import { parseJson, TOO_DEEP } from '../json-depth.ts';
+} from '../events/event.ts';
+import type { ForeignEvent, ForeignSubscription } from '../events/foreign-event.ts';
+import { type HandledDefinition, type HandledEvent, isForeign } from '../events/handled-event.ts';
+import { HEARTBEAT } from '../events/heartbeat-event.ts';
 import { isEventId } from '../store/event-id.ts';
 import { readForeign } from './foreign-message.ts';
 import type { Handler } from './handler.ts';

@@ -1,10 +1,10 @@
-import { errorCode, MailroomError, PoisonMessage } from '../errors.ts';
-import type { Claim } from '../store/inbox.ts';
-import { type EffectCall, effectIn, finishEffect, startEffect } from '../store/inbox-effect.ts';
+import { errorCode, MailroomError, PoisonMessage } from '../base/errors.ts';
+import type { JsonOf } from '../events/json-of.ts';
+import type { Claim } from '../inbox/inbox.ts';
+import { type EffectCall, effectIn, finishEffect, startEffect } from '../inbox/inbox-effect.ts';
 import { backoffMs } from '../store/retry.ts';
 import type { StoredEffect } from '../store/rows.ts';
 import type { Received } from './consumer-context.ts';
-import type { JsonOf } from './json-of.ts';
 import { isOutage } from './outage.ts';
 
 /** The maximum size of an effect's stored result: it is part of its message's row, and each write of that row pays for it. */

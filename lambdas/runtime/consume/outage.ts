@@ -1,4 +1,4 @@
-import { errorCode, errorMessage, isMailroomError } from '../errors.ts';
+import { errorCode, errorMessage, isMailroomError } from '../base/errors.ts';
 import type { TransactAction } from '../store/table.ts';
 
 /**

@@ -1,11 +1,11 @@
-import { withDeadline } from '../deadline.ts';
-import { isMailroomError, MailroomError } from '../errors.ts';
-import type { HandledEvent } from '../handled-event.ts';
-import { commitUnclaimed } from '../store/inbox-completion.ts';
+import { withDeadline } from '../base/deadline.ts';
+import { isMailroomError, MailroomError } from '../base/errors.ts';
+import type { HandledEvent } from '../events/handled-event.ts';
+import { commitUnclaimed } from '../inbox/inbox-completion.ts';
+import type { Commit } from '../outbox/outbox.ts';
+import { checkTransaction, eventCount } from '../outbox/transaction-checks.ts';
 import { backoffMs } from '../store/retry.ts';
 import type { TransactAction } from '../store/table.ts';
-import type { Commit } from '../write/outbox.ts';
-import { checkTransaction, eventCount } from '../write/transaction-checks.ts';
 import type { ConsumerContext, Received } from './consumer-context.ts';
 import type { LeasedHandler, TransactionalContext, TransactionalHandler } from './handler.ts';
 import { outOfTime, RESPONSE_MARGIN_MS } from './leased-run.ts';

@@ -1,5 +1,5 @@
-import { MailroomError } from '../errors.ts';
-import { effectIn } from '../store/inbox-effect.ts';
+import { MailroomError } from '../base/errors.ts';
+import { effectIn } from '../inbox/inbox-effect.ts';
 import type { Effects } from './once.ts';
 
 /** The code under which effects that changed their names are logged. */

@@ -1,22 +1,14 @@
 import pMap from 'p-map';
-import { type Clock, systemClock } from '../clock.ts';
-import { withDeadline } from '../deadline.ts';
-import { MailroomError } from '../errors.ts';
+import { type Clock, systemClock } from '../base/clock.ts';
+import { withDeadline } from '../base/deadline.ts';
+import { MailroomError } from '../base/errors.ts';
+import type { Telemetry } from '../observe/telemetry.ts';
+import type { DeadLetterWatch } from '../relay/relay-sweep.ts';
 import { asRow, type RejectedPointer, rejectedKey } from '../store/rows.ts';
 import type { Table } from '../store/table.ts';
-import type { Telemetry } from '../telemetry.ts';
 import { type DeadLetterQueue, deadLetterQueues } from './dead-letters.ts';
 import type { Directory } from './directory.ts';
 import type { Queues } from './queues.ts';
-
-/**
- * Reads every dead-letter queue and emits the number of dead letters (`DeadLetters`) and the time until the first of them is
- * permanently deleted (`FirstDeadLetterExpiry`). Queues that cannot be read are counted (`WatchFailures`) and logged: the watch
- * never throws.
- *
- * @param endsBy - the end of the invocation, epoch milliseconds: the watch ends before it
- */
-export type DeadLetterWatch = (telemetry: Telemetry, endsBy: number) => Promise<void>;
 
 /** Dependencies of {@link createDeadLetterWatch}. */
 export interface DeadLetterWatchDeps {
@@ -64,7 +56,7 @@ interface Holding {
  * event, oldest first; those of foreign events, whose ids have no time, are in no order.
  *
  * The dead letters are not hidden. Each receive increases their receive count, which is harmless: a dead-letter queue has no
- * redrive policy (`lib/existing-queue.ts` refuses one that has).
+ * redrive policy (`lib/consumer/existing-queue.ts` refuses one that has).
  *
  * @example
  * ```ts

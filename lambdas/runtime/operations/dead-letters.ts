@@ -1,6 +1,6 @@
 import pMap from 'p-map';
-import { errorCode } from '../errors.ts';
-import { parseJson } from '../json-depth.ts';
+import { errorCode } from '../base/errors.ts';
+import { parseJson } from '../base/json-depth.ts';
 import { deliveredIdentity } from './delivered-event.ts';
 import type { ConsumerEntry, Directory } from './directory.ts';
 import type { QueueDepth, QueueMessage, Queues } from './queues.ts';

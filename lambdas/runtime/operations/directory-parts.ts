@@ -1,4 +1,4 @@
-import { MailroomError } from '../errors.ts';
+import { MailroomError } from '../base/errors.ts';
 
 /** The properties of an entry that name a part, and its kind. */
 const PARTS = {

@@ -1,6 +1,6 @@
-import type { Subscription } from '../bus/data-filter.ts';
-import { MailroomError } from '../errors.ts';
-import type { ForeignIdentity } from '../foreign-event.ts';
+import { MailroomError } from '../base/errors.ts';
+import type { Subscription } from '../events/data-filter.ts';
+import type { ForeignIdentity } from '../events/foreign-event.ts';
 import { refusePartsElsewhere } from './directory-parts.ts';
 
 /**
@@ -130,7 +130,7 @@ export function consumerEntryName(table: string, consumer: string): string {
 }
 
 /**
- * The name of the parameter that reserves one of a consumer's names: see `lib/fixed-name.ts`. CloudFormation shows this name when
+ * The name of the parameter that reserves one of a consumer's names: see `lib/consumer/fixed-name.ts`. CloudFormation shows this name when
  * it refuses a deploy, so the name contains the reason. It is not an entry of the directory.
  */
 export function inboxNamePath(table: string, queueName: string, index: number): string {

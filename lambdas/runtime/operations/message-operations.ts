@@ -1,16 +1,16 @@
-import { CLOCK_SKEW_MS, systemClock } from '../clock.ts';
-import { MailroomError } from '../errors.ts';
-import { eventIdTime, isUnreadableId, mintToken, systemRandomBytes } from '../store/event-id.ts';
-import { isForeignEventId } from '../store/foreign-id.ts';
-import { TOO_OLD } from '../store/inbox-conditions.ts';
+import { CLOCK_SKEW_MS, systemClock } from '../base/clock.ts';
+import { MailroomError } from '../base/errors.ts';
+import { TOO_OLD } from '../inbox/inbox-conditions.ts';
 import {
   allowMessage,
   asSeen,
   decideMessage,
   type FinalDecision,
   NOT_FINAL,
-} from '../store/inbox-decision.ts';
-import { inboxState } from '../store/inbox-state.ts';
+} from '../inbox/inbox-decision.ts';
+import { inboxState } from '../inbox/inbox-state.ts';
+import { eventIdTime, isUnreadableId, mintToken, systemRandomBytes } from '../store/event-id.ts';
+import { isForeignEventId } from '../store/foreign-id.ts';
 import type { Note, OperationDeps } from '../store/operation-record.ts';
 import { type InboxRow, inboxKey } from '../store/rows.ts';
 import { isUnreadable, readable, readInboxRow, type UnreadableRow } from '../store/stored-rows.ts';

@@ -7,7 +7,7 @@ import {
   SendMessageCommand,
   type SQSClient,
 } from '@aws-sdk/client-sqs';
-import { errorCode, errorMessage } from '../errors.ts';
+import { errorCode, errorMessage } from '../base/errors.ts';
 import type { QueueMessage, Queues } from './queues.ts';
 
 /** The maximum number of messages in one receive (SQS API reference, ReceiveMessage). */

@@ -3,7 +3,7 @@ import {
   paginateGetParametersByPath,
   type SSMClient,
 } from '@aws-sdk/client-ssm';
-import { MailroomError } from '../errors.ts';
+import { MailroomError } from '../base/errors.ts';
 import {
   consumerEntryName,
   DIRECTORY_ROOT,

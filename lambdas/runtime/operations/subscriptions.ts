@@ -1,6 +1,6 @@
-import { matchesFilter } from '../bus/data-filter.ts';
-import type { EventRef } from '../event.ts';
-import type { ForeignSubscription } from '../foreign-event.ts';
+import { matchesFilter } from '../events/data-filter.ts';
+import type { EventRef } from '../events/event.ts';
+import type { ForeignSubscription } from '../events/foreign-event.ts';
 import type { ConsumerEntry, Directory, EntryEvent, EntryVersion } from './directory.ts';
 
 /** Returns the Mailroom events that a consumer must receive. */

@@ -1,6 +1,6 @@
-import type { RelayConfig } from '../config.ts';
-import type { PendingRow } from '../store/pending-row.ts';
-import type { Telemetry } from '../telemetry.ts';
+import type { RelayConfig } from '../base/config.ts';
+import type { Telemetry } from '../observe/telemetry.ts';
+import type { PendingRow } from '../outbox/pending-row.ts';
 
 /** The sources that this relay publishes. */
 export interface DeclaredSources {

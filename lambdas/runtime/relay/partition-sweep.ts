@@ -1,18 +1,18 @@
-import { CLOCK_SKEW_MS } from '../clock.ts';
+import { CLOCK_SKEW_MS } from '../base/clock.ts';
+import { MINUTE_MS } from '../base/units.ts';
+import { groupsOf } from '../bus/entry-batches.ts';
+import { claimEvents, releaseEvents } from '../outbox/outbox-transitions.ts';
+import { type PendingRow, pendingRow, pendingSince } from '../outbox/pending-row.ts';
+import { NOTHING_LEFT, type WalkedPart } from '../outbox/unsettled-minutes.ts';
 import { EVENT_PREFIX } from '../store/keys.ts';
-import { claimEvents, releaseEvents } from '../store/outbox-transitions.ts';
-import { type PendingRow, pendingRow, pendingSince } from '../store/pending-row.ts';
 import { backoffMs } from '../store/retry.ts';
 import { type LeftPending, outboxPartition } from '../store/rows.ts';
 import type { Item } from '../store/table.ts';
 import { pagesOf } from '../store/table-requests.ts';
-import { NOTHING_LEFT, type WalkedPart } from '../store/unsettled-minutes.ts';
 import type { DeclaredSources } from './declared-sources.ts';
-import { groupsOf } from './entry-batches.ts';
 import { rowsThat } from './publish-batch.ts';
 import { GROUP_ROWS, publishEvents } from './relay.ts';
 import type { RelayContext } from './relay-context.ts';
-import { MINUTE_MS } from './sweep-minutes.ts';
 import { goesOn, hasTime, type Tally } from './sweep-tally.ts';
 
 /** Dependencies shared by all steps of a sweep. */

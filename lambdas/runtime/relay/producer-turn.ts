@@ -1,9 +1,9 @@
-import { CLOCK_SKEW_MS } from '../clock.ts';
-import { AT_ONCE_TIMEOUT_MAX_MS } from '../config.ts';
-import { withDeadline } from '../deadline.ts';
-import { asMailroomError } from '../errors.ts';
-import type { OutboxContext } from '../store/outbox-transitions.ts';
-import type { PendingRow } from '../store/pending-row.ts';
+import { CLOCK_SKEW_MS } from '../base/clock.ts';
+import { AT_ONCE_TIMEOUT_MAX_MS } from '../base/config.ts';
+import { withDeadline } from '../base/deadline.ts';
+import { asMailroomError } from '../base/errors.ts';
+import type { OutboxContext } from '../outbox/outbox-transitions.ts';
+import type { PendingRow } from '../outbox/pending-row.ts';
 
 /** The pause before the first further look at a row; each pause is twice as long as the one before it, milliseconds. */
 const LOOK_AGAIN_MS = 50;

@@ -1,7 +1,7 @@
+import { asMailroomError, MailroomError } from '../base/errors.ts';
 import type { BusResult } from '../bus/event-bus.ts';
-import { asMailroomError, MailroomError } from '../errors.ts';
-import { failEvent } from '../store/outbox-transitions.ts';
-import type { PendingRow } from '../store/pending-row.ts';
+import { failEvent } from '../outbox/outbox-transitions.ts';
+import type { PendingRow } from '../outbox/pending-row.ts';
 import { backoffMs } from '../store/retry.ts';
 import type { BusBreaker } from './bus-breaker.ts';
 import { faultOfCall, faultOfEntry, type PublishFault } from './publish-fault.ts';

@@ -1,4 +1,4 @@
-import { errorCode } from '../errors.ts';
+import { errorCode } from '../base/errors.ts';
 
 /**
  * The origin of a failed publish:

@@ -1,13 +1,13 @@
 import pLimit from 'p-limit';
+import { type Clock, systemClock } from '../base/clock.ts';
+import type { RelayConfig } from '../base/config.ts';
 import type { Bus } from '../bus/event-bus.ts';
-import { tracedBus } from '../bus/traced-bus.ts';
-import { type Clock, systemClock } from '../clock.ts';
-import type { RelayConfig } from '../config.ts';
+import { powertoolsTelemetry, type Telemetry } from '../observe/telemetry.ts';
+import { tracedBus } from '../observe/traced-bus.ts';
+import { type SafeTracer, safeTracer, type Tracer } from '../observe/tracer.ts';
+import type { CallLimit, OutboxContext, RelayPath } from '../outbox/outbox-transitions.ts';
 import { type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
-import type { CallLimit, OutboxContext, RelayPath } from '../store/outbox-transitions.ts';
 import type { Table } from '../store/table.ts';
-import { powertoolsTelemetry, type Telemetry } from '../telemetry.ts';
-import { type SafeTracer, safeTracer, type Tracer } from '../tracer.ts';
 import { type BusBreaker, createBusBreaker } from './bus-breaker.ts';
 
 /**

@@ -1,9 +1,10 @@
-import type { DeadLetterWatch } from '../operations/dead-letter-watch.ts';
-import { flushSpans } from '../tracer.ts';
+import { MINUTE_MS } from '../base/units.ts';
+import type { Telemetry } from '../observe/telemetry.ts';
+import { flushSpans } from '../observe/tracer.ts';
 import type { SweepContext } from './partition-sweep.ts';
 import type { RelayHandlerDeps } from './relay-context.ts';
 import { sweepContext, sweepMinutes } from './shard-sweep.ts';
-import { MINUTE_MS, youngestMinutes } from './sweep-minutes.ts';
+import { youngestMinutes } from './sweep-minutes.ts';
 import { type SweepReport, sweepPass } from './sweep-pass.ts';
 import { rangeToSweep, type SweepRangeReport, sweepRange } from './sweep-range.ts';
 import { END_MARGIN_MS, newTally } from './sweep-tally.ts';
@@ -19,6 +20,15 @@ export type RelaySweepHandler = (
   event: unknown,
   context: { getRemainingTimeInMillis(): number },
 ) => Promise<SweepReport | SweepRangeReport>;
+
+/**
+ * Reads every dead-letter queue and emits the number of dead letters (`DeadLetters`) and the time until the first of them is
+ * permanently deleted (`FirstDeadLetterExpiry`). Queues that cannot be read are counted (`WatchFailures`) and logged: the watch
+ * never throws.
+ *
+ * @param endsBy - the end of the invocation, epoch milliseconds: the watch ends before it
+ */
+export type DeadLetterWatch = (telemetry: Telemetry, endsBy: number) => Promise<void>;
 
 /** Dependencies of {@link createRelaySweep}. */
 export interface RelaySweepDeps extends RelayHandlerDeps {

@@ -1,9 +1,9 @@
-import { CLOCK_SKEW_MS } from '../clock.ts';
-import { markPublished } from '../store/outbox-transitions.ts';
-import type { PendingRow } from '../store/pending-row.ts';
+import { CLOCK_SKEW_MS } from '../base/clock.ts';
+import { batchEntries } from '../bus/entry-batches.ts';
+import { markPublished } from '../outbox/outbox-transitions.ts';
+import type { PendingRow } from '../outbox/pending-row.ts';
 import { UPDATE_EACH_MAX } from '../store/table.ts';
 import type { BusBreaker } from './bus-breaker.ts';
-import { batchEntries } from './entry-batches.ts';
 import { type PublishOutcome, publishBatch, rowsThat } from './publish-batch.ts';
 import type { RelayContext } from './relay-context.ts';
 

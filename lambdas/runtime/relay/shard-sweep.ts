@@ -1,17 +1,17 @@
 import pMap from 'p-map';
-import { unsettledMinuteOf } from '../store/keys.ts';
-import type { UnsettledPointer } from '../store/rows.ts';
+import { MINUTE_MS } from '../base/units.ts';
 import {
   listUnsettled,
   removeUnsettled,
   storeWalk,
   unsettledPointer,
   walkedPart,
-} from '../store/unsettled-minutes.ts';
+} from '../outbox/unsettled-minutes.ts';
+import { unsettledMinuteOf } from '../store/keys.ts';
+import type { UnsettledPointer } from '../store/rows.ts';
 import { declaredSources } from './declared-sources.ts';
 import { type SweepContext, type SweepPartition, sweepPartition } from './partition-sweep.ts';
 import { type RelayHandlerDeps, relayContext } from './relay-context.ts';
-import { MINUTE_MS } from './sweep-minutes.ts';
 import { attemptStep, goesOn, type Tally } from './sweep-tally.ts';
 
 /** The maximum number of shards read concurrently: each has a page of up to 1 MB in memory. */

@@ -1,7 +1,7 @@
+import { MINUTE_MS } from '../base/units.ts';
 import { minuteOf } from '../store/event-id.ts';
 
 /** One minute, milliseconds. */
-export const MINUTE_MS = 60_000;
 
 /**
  * The ages, in minutes after a minute's end, at which the sweep reads that minute. Each event is therefore read six times, and

@@ -1,8 +1,9 @@
+import { MINUTE_MS } from '../base/units.ts';
 import { deadKey, type UnsettledPointer } from '../store/rows.ts';
 import { pagesOf } from '../store/table-requests.ts';
 import type { SweepContext } from './partition-sweep.ts';
 import { readPointers, sweepMinutes, sweepUnsettled } from './shard-sweep.ts';
-import { MINUTE_MS, minutesToSweep } from './sweep-minutes.ts';
+import { minutesToSweep } from './sweep-minutes.ts';
 import { moveSweptTo, type SweepStart, startSweep } from './sweep-state.ts';
 import { attemptStep, goesOn, newTally, type Tally } from './sweep-tally.ts';
 

@@ -11,8 +11,8 @@ import {
   TransactWriteItemsCommand,
   UpdateItemCommand,
 } from '@aws-sdk/client-dynamodb';
-import { sentOnce } from '../client-settings.ts';
-import { ConditionFailed, errorCode, MailroomError, TransactionCancelled } from '../errors.ts';
+import { sentOnce } from '../base/client-settings.ts';
+import { ConditionFailed, errorCode, MailroomError, TransactionCancelled } from '../base/errors.ts';
 import { type AttributeMap, attributeOf, attributesOf, itemOf } from './attributes.ts';
 import { dynamoGetEach } from './dynamo-get-each.ts';
 import type { EachResult, EachUpdate, Item, Key, Query, Table } from './table.ts';

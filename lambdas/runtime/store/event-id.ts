@@ -1,5 +1,5 @@
 import { randomBytes as nodeRandomBytes } from 'node:crypto';
-import { MailroomError } from '../errors.ts';
+import { MailroomError } from '../base/errors.ts';
 import { outboxKey } from './rows.ts';
 import type { Key } from './table.ts';
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { ForeignSubscription } from '../foreign-event.ts';
+import type { ForeignSubscription } from '../events/foreign-event.ts';
 
 /** A value that identifies a foreign event, together with its source, its type and the values of its other id fields. */
 export type ForeignIdValue = string | number;

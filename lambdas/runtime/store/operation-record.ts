@@ -1,4 +1,4 @@
-import { systemClock } from '../clock.ts';
+import { systemClock } from '../base/clock.ts';
 import { mintToken } from './event-id.ts';
 import type { TransactDeps } from './retry.ts';
 import { expiresAt, type OperationRow, operationKey, SCHEMA } from './rows.ts';

@@ -1,5 +1,5 @@
-import { type Clock, systemClock } from '../clock.ts';
-import { errorCode, isMailroomError, type TransactionCancelled } from '../errors.ts';
+import { type Clock, systemClock } from '../base/clock.ts';
+import { errorCode, isMailroomError, type TransactionCancelled } from '../base/errors.ts';
 import { mintToken, type RandomBytes, systemRandomBytes } from './event-id.ts';
 import type { Item, Table, TransactAction } from './table.ts';
 

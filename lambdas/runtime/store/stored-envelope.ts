@@ -1,6 +1,6 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
+import { errorCode } from '../base/errors.ts';
 import { PUT_EVENTS_BYTES_MAX } from '../bus/event-bus.ts';
-import { errorCode } from '../errors.ts';
 import { itemBytes } from './item-size.ts';
 import type { OutboxRow } from './rows.ts';
 import type { Item } from './table.ts';

@@ -1,5 +1,5 @@
-import { isTime } from '../clock.ts';
-import { isDeeperThan, JSON_DEPTH_MAX } from '../json-depth.ts';
+import { isTime } from '../base/clock.ts';
+import { isDeeperThan, JSON_DEPTH_MAX } from '../base/json-depth.ts';
 import { eventIdOf } from './keys.ts';
 import {
   type DeadPointer,

@@ -1,4 +1,4 @@
-import { MailroomError } from '../errors.ts';
+import { MailroomError } from '../base/errors.ts';
 import { valueProblem } from './item-values.ts';
 import type { EachUpdate, TransactAction } from './table.ts';
 import { UPDATE_EACH_MAX } from './table.ts';

@@ -1,5 +1,5 @@
 import type { Locator, Page } from 'playwright-core';
-import type { DemoFault } from '../../../cli/ui/protocol.ts';
+import type { DemoFault } from '../../../cli/page/server/protocol.ts';
 import { type OpenedPage, shows } from './opened-page.ts';
 
 /** The screens of the page. */

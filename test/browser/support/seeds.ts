@@ -4,7 +4,7 @@ import pMap from 'p-map';
 import { createReader, required } from '../../../demo/readings.ts';
 import { OrderPlaced } from '../../../lambdas/example/events.ts';
 import { stockRow } from '../../../lambdas/example/inventory/stock.ts';
-import type { Envelope } from '../../../lambdas/runtime/event.ts';
+import type { Envelope } from '../../../lambdas/runtime/events/event.ts';
 import { createOutbox, dynamoTable, type Item } from '../../../lambdas/runtime/index.ts';
 import { eventIdShard, mintEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { deadKey, SCHEMA } from '../../../lambdas/runtime/store/rows.ts';

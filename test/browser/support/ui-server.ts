@@ -1,8 +1,8 @@
 import type { Browser, BrowserContextOptions } from 'playwright-core';
-import { openSession } from '../../../cli/frame/session.ts';
+import { openSession } from '../../../cli/deployment/session.ts';
+import type { RunMailroom } from '../../../cli/page/server/run-command.ts';
+import { startUi } from '../../../cli/page/server/server.ts';
 import { runMailroom } from '../../../cli/program.ts';
-import type { RunMailroom } from '../../../cli/ui/run-command.ts';
-import { startUi } from '../../../cli/ui/server.ts';
 import { capturedIo } from '../../support/captured-io.ts';
 import { ENGINE_MS, type OpenedPage, openPage } from './opened-page.ts';
 

@@ -1,8 +1,8 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { pause } from '../../../demo/shop.ts';
 import { dynamoTable } from '../../../lambdas/runtime/index.ts';
+import { requeueDead } from '../../../lambdas/runtime/outbox/outbox-decisions.ts';
 import { eventIdShard } from '../../../lambdas/runtime/store/event-id.ts';
-import { requeueDead } from '../../../lambdas/runtime/store/outbox-decisions.ts';
 import { deadKey } from '../../../lambdas/runtime/store/rows.ts';
 import { countOrders } from '../counts.ts';
 import type { Call } from '../fault-proxy.ts';

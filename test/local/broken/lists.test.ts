@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { DeleteCommand } from '@aws-sdk/lib-dynamodb';
 import { describe, expect, it, vi } from 'vitest';
 import { asDelivered } from '../../../demo/delivered-message.ts';
+import { DAY_MS } from '../../../lambdas/runtime/base/units.ts';
 import { eventIdShard, mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import { deadKey, operationKey, rejectedKey } from '../../../lambdas/runtime/store/rows.ts';
 import { unwrapped } from '../../support/captured-io.ts';
@@ -13,8 +14,6 @@ import { paperOrder } from '../support/paper-order.ts';
 import { send, takeDeadLetter } from '../support/queues.ts';
 
 vi.setConfig({ maxConcurrency: 10 });
-
-const DAY_MS = 86_400_000;
 
 interface Listed {
   readonly eventId: string;

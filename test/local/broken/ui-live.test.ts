@@ -4,9 +4,9 @@ import {
   UpdateEventSourceMappingCommand,
 } from '@aws-sdk/client-lambda';
 import { expect, inject, onTestFinished, test } from 'vitest';
-import { openSession } from '../../../cli/frame/session.ts';
-import { createLive } from '../../../cli/ui/live/live.ts';
-import type { Flow } from '../../../cli/ui/protocol.ts';
+import { openSession } from '../../../cli/deployment/session.ts';
+import { createLive } from '../../../cli/page/server/live/live.ts';
+import type { Flow } from '../../../cli/page/server/protocol.ts';
 import { CONSUMERS_OF } from '../../../demo/readings.ts';
 import { capturedIo } from '../../support/captured-io.ts';
 import { eventually } from '../support/eventually.ts';

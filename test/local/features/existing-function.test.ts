@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { checkBodies } from '../../../cli/frame/invoke.ts';
+import { checkBodies } from '../../../cli/deployment/invoke.ts';
 import { eventually } from '../support/eventually.ts';
 import { deployed, invoke, lambda } from '../support/features.ts';
 import { mailroom } from '../support/mailroom.ts';

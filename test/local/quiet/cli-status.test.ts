@@ -1,13 +1,12 @@
 import { expect, inject, it } from 'vitest';
 import { asDelivered } from '../../../demo/delivered-message.ts';
+import { DAY_MS } from '../../../lambdas/runtime/base/units.ts';
 import { mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { eventually } from '../support/eventually.ts';
 import { mailroom, mailroomUntil } from '../support/mailroom.ts';
 import { paperOrder } from '../support/paper-order.ts';
 import { deadLetters, send, takeDeadLetter } from '../support/queues.ts';
-
-const DAY_MS = 86_400_000;
 
 it('status shows a dead letter, where it is, and when it is permanently deleted', async () => {
   const { envelope } = await paperOrder();

@@ -4,7 +4,7 @@ import { App, LegacyStackSynthesizer, Stack } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
 import { expect, inject, test } from 'vitest';
 import { inboxNamePath } from '../../../lambdas/runtime/operations/directory.ts';
-import { fixName } from '../../../lib/fixed-name.ts';
+import { fixName } from '../../../lib/consumer/fixed-name.ts';
 import { eventually } from '../support/eventually.ts';
 
 const endpoint = inject('endpoint');

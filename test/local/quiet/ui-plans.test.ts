@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { expect, inject, it } from 'vitest';
-import { openSession } from '../../../cli/frame/session.ts';
+import { openSession } from '../../../cli/deployment/session.ts';
+import { createPlans } from '../../../cli/page/server/plans/plans.ts';
+import type { Plan, PlanRequest, Run } from '../../../cli/page/server/protocol.ts';
 import { runMailroom } from '../../../cli/program.ts';
-import { createPlans } from '../../../cli/ui/plans/plans.ts';
-import type { Plan, PlanRequest, Run } from '../../../cli/ui/protocol.ts';
 import { capturedIo } from '../../support/captured-io.ts';
 import { delivered, die, paymentCaptured, rejectedPayment } from '../support/dead-letters.ts';
 import { eventually } from '../support/eventually.ts';

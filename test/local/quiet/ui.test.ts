@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { createParser } from 'eventsource-parser';
 import { expect, inject, it, onTestFinished } from 'vitest';
-import type { LiveMessage, MailroomInfo, Plan, Reading } from '../../../cli/ui/protocol.ts';
+import type { LiveMessage, MailroomInfo, Plan, Reading } from '../../../cli/page/server/protocol.ts';
 import { eventually } from '../support/eventually.ts';
 import { mailroom } from '../support/mailroom.ts';
 import { eventsWith, only, placeOrder } from '../support/order-system.ts';

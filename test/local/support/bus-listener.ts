@@ -15,7 +15,7 @@ import {
 import { inject } from 'vitest';
 import { required } from '../../../demo/readings.ts';
 import { encodeRulePattern } from '../../../lambdas/runtime/bus/rule-pattern.ts';
-import type { Envelope, EventRef } from '../../../lambdas/runtime/event.ts';
+import type { Envelope, EventRef } from '../../../lambdas/runtime/events/event.ts';
 import { eventBridgeClient, sqsClient } from '../../support/aws.ts';
 
 /** Receives every event of one type that the deployed bus carries, through its own rule and queue. */

@@ -4,7 +4,7 @@ import { expect, inject } from 'vitest';
 import { asDelivered } from '../../../demo/delivered-message.ts';
 import type { Consumer } from '../../../demo/readings.ts';
 import { PaymentCaptured } from '../../../lambdas/example/events.ts';
-import type { Envelope } from '../../../lambdas/runtime/event.ts';
+import type { Envelope } from '../../../lambdas/runtime/events/event.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import { sqsQueues } from '../../../lambdas/runtime/operations/sqs-queues.ts';
 import { readDirectory } from '../../../lambdas/runtime/operations/ssm-directory.ts';

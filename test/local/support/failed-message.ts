@@ -1,8 +1,7 @@
+import { DAY_MS } from '../../../lambdas/runtime/base/units.ts';
 import { failedKey, inboxKey, SCHEMA } from '../../../lambdas/runtime/store/rows.ts';
 import { put } from './order-system.ts';
 import { type PaperOrder, paperOrder } from './paper-order.ts';
-
-const DAY_MS = 86_400_000;
 
 /**
  * An order that payments has failed to charge, and will try again in a day: the rows that a consumer writes then, without

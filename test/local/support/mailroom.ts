@@ -1,6 +1,6 @@
 import { inject } from 'vitest';
-import type { ExitCode } from '../../../cli/frame/io.ts';
 import { runMailroom } from '../../../cli/program.ts';
+import type { ExitCode } from '../../../cli/terminal/io.ts';
 import { capturedIo } from '../../support/captured-io.ts';
 
 /** What a run of the `mailroom` command printed, and how it ended. */

@@ -3,7 +3,7 @@ import { inject } from 'vitest';
 import { required } from '../../../demo/readings.ts';
 import { OrderPlaced } from '../../../lambdas/example/events.ts';
 import { newOrder, type Order, orderRow } from '../../../lambdas/example/orders/order.ts';
-import type { Envelope } from '../../../lambdas/runtime/event.ts';
+import type { Envelope } from '../../../lambdas/runtime/events/event.ts';
 import { createOutbox, dynamoTable } from '../../../lambdas/runtime/index.ts';
 import type { StoredOutboxRow } from '../../../lambdas/runtime/store/stored-envelope.ts';
 import { producerConfig } from '../../../testing/index.ts';

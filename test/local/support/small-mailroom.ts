@@ -24,7 +24,7 @@ import { DeleteParameterCommand, PutParameterCommand, SSMClient } from '@aws-sdk
 import type { SQSEvent } from 'aws-lambda';
 import { eventBridgeBus } from '../../../lambdas/runtime/bus/eventbridge-bus.ts';
 import { encodeRulePattern } from '../../../lambdas/runtime/bus/rule-pattern.ts';
-import type { EventDraft } from '../../../lambdas/runtime/event.ts';
+import type { EventDraft } from '../../../lambdas/runtime/events/event.ts';
 import { createOutbox, dynamoTable, type Envelope } from '../../../lambdas/runtime/index.ts';
 import {
   type ConsumerEntry,

@@ -1,12 +1,12 @@
 import { inject } from 'vitest';
 import { required } from '../../../demo/readings.ts';
-import { MailroomError } from '../../../lambdas/runtime/errors.ts';
-import type { Envelope } from '../../../lambdas/runtime/event.ts';
+import { MailroomError } from '../../../lambdas/runtime/base/errors.ts';
+import type { Envelope } from '../../../lambdas/runtime/events/event.ts';
+import { failEvent } from '../../../lambdas/runtime/outbox/outbox-transitions.ts';
+import { pendingRow } from '../../../lambdas/runtime/outbox/pending-row.ts';
 import { relayContext } from '../../../lambdas/runtime/relay/relay-context.ts';
 import { dynamoTable } from '../../../lambdas/runtime/store/dynamo-table.ts';
 import { mintEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
-import { failEvent } from '../../../lambdas/runtime/store/outbox-transitions.ts';
-import { pendingRow } from '../../../lambdas/runtime/store/pending-row.ts';
 import { memoryBus, memoryTelemetry, relayConfig } from '../../../testing/index.ts';
 import { dynamoClient } from '../../support/aws.ts';
 import { get, put } from './order-system.ts';

@@ -1,5 +1,5 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
-import { defineEvent } from '../../../lambdas/runtime/event.ts';
+import { defineEvent } from '../../../lambdas/runtime/events/event.ts';
 
 /** What the schema of {@link anything} was shown, oldest first. */
 interface Shown {

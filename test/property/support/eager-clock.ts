@@ -1,4 +1,4 @@
-import type { Clock } from '../../../lambdas/runtime/clock.ts';
+import type { Clock } from '../../../lambdas/runtime/base/clock.ts';
 
 interface Sleeper {
   readonly until: number;

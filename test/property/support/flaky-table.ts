@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { Clock } from '../../../lambdas/runtime/clock.ts';
+import type { Clock } from '../../../lambdas/runtime/base/clock.ts';
 import type { Table } from '../../../lambdas/runtime/store/table.ts';
 
 /** How one call of the table goes: well, not at all, or well with an answer that never comes. */

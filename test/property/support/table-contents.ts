@@ -1,6 +1,6 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import fc from 'fast-check';
-import { MINUTE_MS } from '../../../lambdas/runtime/relay/sweep-minutes.ts';
+import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { minuteOf } from '../../../lambdas/runtime/store/event-id.ts';
 import {
   type OutboxRow,

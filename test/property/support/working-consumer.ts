@@ -1,9 +1,9 @@
 import type { SQSEvent } from 'aws-lambda';
 import { z } from 'zod/mini';
+import { AlreadyProcessed, PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { createConsumer } from '../../../lambdas/runtime/consume/consumer.ts';
 import { leased, transactional } from '../../../lambdas/runtime/consume/handler.ts';
-import { AlreadyProcessed, PoisonMessage } from '../../../lambdas/runtime/errors.ts';
-import { defineEvent, type Envelope } from '../../../lambdas/runtime/event.ts';
+import { defineEvent, type Envelope } from '../../../lambdas/runtime/events/event.ts';
 import { inboxKey, type OutboxRow } from '../../../lambdas/runtime/store/rows.ts';
 import { lambdaContext, memoryTable, memoryTelemetry } from '../../../testing/index.ts';
 import { consumerConfig } from '../../support/runtime-rig.ts';

@@ -8,9 +8,9 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { App, Stack } from 'aws-cdk-lib';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { appFunctions, bundleFunction, type FunctionBundle } from '../../../bench/bundles/function-bundle.ts';
 import { FUNCTION_ENVIRONMENT, importRuns, withFiles } from '../../../bench/bundles/import-time.ts';
 import { BUNDLING, lambdaEntry, ServiceFunction } from '../../../lib/service-function.ts';
+import { appFunctions, bundleFunction, type FunctionBundle } from '../../../tools/pack/function-bundle.ts';
 
 /**
  * The most bytes of each function. Each is a few percent over what it has: what makes one grow by a library is a

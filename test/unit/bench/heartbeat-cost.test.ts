@@ -10,7 +10,7 @@ import { lambdaMs, total, usageOf, usdPerMillion } from '../../../bench/cost/mea
 import { fixedRandom, RELAY_CONFIG, silent, TABLE } from '../../../bench/cost/settings.ts';
 import { eventBridgeBus } from '../../../lambdas/runtime/bus/eventbridge-bus.ts';
 import { createConsumer } from '../../../lambdas/runtime/consume/consumer.ts';
-import { HEARTBEAT } from '../../../lambdas/runtime/heartbeat-event.ts';
+import { HEARTBEAT } from '../../../lambdas/runtime/events/heartbeat-event.ts';
 import type { ConsumerEntry, MailroomEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import { createHeartbeatHandler } from '../../../lambdas/runtime/operations/heartbeat/heartbeat-handler.ts';
 import { createRelayStream } from '../../../lambdas/runtime/relay/relay-stream.ts';

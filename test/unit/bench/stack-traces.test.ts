@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { beforeAll, expect, test } from 'vitest';
-import { bundleFunction, type FunctionBundle } from '../../../bench/bundles/function-bundle.ts';
 import { withFiles } from '../../../bench/bundles/import-time.ts';
-import { BUNDLE_BANNER } from '../../../lib/bundle-banner.ts';
+import { BUNDLE_BANNER } from '../../../lib/functions/bundle-banner.ts';
+import { bundleFunction, type FunctionBundle } from '../../../tools/pack/function-bundle.ts';
 
 const SOURCE = 'test/unit/bench/failing.handler.ts';
 

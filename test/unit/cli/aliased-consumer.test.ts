@@ -6,10 +6,10 @@ import {
   ListEventSourceMappingsCommand,
 } from '@aws-sdk/client-lambda';
 import { describe, expect, test } from 'vitest';
-import { examine } from '../../../cli/doctor/doctor-checks.ts';
-import { checkBodies } from '../../../cli/frame/invoke.ts';
-import { readFunction } from '../../../cli/reading/deployed-function.ts';
-import { readWiring } from '../../../cli/status/wiring-report.ts';
+import { readFunction } from '../../../cli/deployment/deployed-function.ts';
+import { checkBodies } from '../../../cli/deployment/invoke.ts';
+import { examine } from '../../../cli/reports/doctor/doctor-checks.ts';
+import { readWiring } from '../../../cli/reports/status/wiring-report.ts';
 import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import { STUB_CONFIGURATION } from '../../support/stub-client.ts';
 import { deploymentInMemory } from './support/deployment-in-memory.ts';

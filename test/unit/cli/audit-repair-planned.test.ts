@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
-import { repair, repairJson } from '../../../cli/audit-repair.ts';
-import { plannedChange } from '../../../cli/ui/plans/planned-change.ts';
-import { auditRig, consumerEntry, MINUTE_MS } from '../runtime/operations/audit/audit-rig.ts';
+import { plannedChange } from '../../../cli/page/server/plans/planned-change.ts';
+import { repair, repairJson } from '../../../cli/reports/audit/audit-repair.ts';
+import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
+import { auditRig, consumerEntry } from '../runtime/operations/audit/audit-rig.ts';
 
 const LONG_AGO = 20 * MINUTE_MS;
 const request = { kind: 'repair', since: '1h' } as const;

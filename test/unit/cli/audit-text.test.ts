@@ -1,8 +1,9 @@
 import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
-import { auditFindings, auditJson, auditText } from '../../../cli/audit-text.ts';
+import { auditFindings, auditJson, auditText } from '../../../cli/reports/audit/audit-text.ts';
+import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { unwrapped } from '../../support/captured-io.ts';
-import { auditRig, consumerEntry, MINUTE_MS } from '../runtime/operations/audit/audit-rig.ts';
+import { auditRig, consumerEntry } from '../runtime/operations/audit/audit-rig.ts';
 
 const commands = {
   repair: 'npx cdk-mailroom audit --repair',

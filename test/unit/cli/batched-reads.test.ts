@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { readUnpublished } from '../../../cli/events/unpublished-events.ts';
-import { messagesOf } from '../../../cli/messages.ts';
+import { readUnpublished } from '../../../cli/reports/events/unpublished-events.ts';
+import { messagesOf } from '../../../cli/reports/messages/list-messages.ts';
+import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
-import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
 import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
 import { mailroomInMemory, worker } from './support/mailroom-in-memory.ts';

@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
+import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
-import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
 import { recordOperation } from '../../../lambdas/runtime/store/operation-record.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
 import { captured, countedBytes, tooWide } from './support/captured-output.ts';

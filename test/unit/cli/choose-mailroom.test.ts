@@ -2,8 +2,8 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { appStacks } from '../../../cli/frame/app-stacks.ts';
-import { chooseMailroom } from '../../../cli/frame/choose-mailroom.ts';
+import { appStacks } from '../../../cli/deployment/app-stacks.ts';
+import { chooseMailroom } from '../../../cli/deployment/choose-mailroom.ts';
 import { directory } from './support/mailroom-in-memory.ts';
 
 const deployed = (...stacks: string[]) =>

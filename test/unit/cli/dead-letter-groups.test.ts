@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import type { JudgedDeadLetter, RedriveVerdict } from '../../../cli/dead-letters/redrive-plan.ts';
-import { planText, redrivenText } from '../../../cli/dead-letters/redrive-report.ts';
-import type { DeadLetterSource } from '../../../cli/dead-letters/sources.ts';
-import { listText } from '../../../cli/dlq.ts';
-import { discardText } from '../../../cli/dlq-discard.ts';
-import { type ShellText, shell } from '../../../cli/frame/shell.ts';
+import { listText } from '../../../cli/commands/dlq.ts';
+import { discardText } from '../../../cli/commands/dlq-discard.ts';
+import type { JudgedDeadLetter, RedriveVerdict } from '../../../cli/reports/dead-letters/redrive-plan.ts';
+import { planText, redrivenText } from '../../../cli/reports/dead-letters/redrive-report.ts';
+import type { DeadLetterSource } from '../../../cli/reports/dead-letters/sources.ts';
+import { type ShellText, shell } from '../../../cli/terminal/shell.ts';
+import { DAY_MS } from '../../../lambdas/runtime/base/units.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 
-const DAY_MS = 86_400_000;
 const NOW = 100 * DAY_MS;
 const place = { stack: 'mailroom-dev', account: '111122223333', region: 'eu-west-1' };
 const source: DeadLetterSource = {

@@ -1,10 +1,10 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import type { DoctorDeps } from '../../../cli/doctor/deployment.ts';
-import { examine } from '../../../cli/doctor/doctor-checks.ts';
-import { doctorReport, doctorText } from '../../../cli/doctor/doctor-text.ts';
-import type { RoleNeed } from '../../../cli/doctor/role-needs.ts';
-import { COLUMNS } from '../../../cli/frame/prose.ts';
+import type { DoctorDeps } from '../../../cli/reports/doctor/deployment.ts';
+import { examine } from '../../../cli/reports/doctor/doctor-checks.ts';
+import { doctorReport, doctorText } from '../../../cli/reports/doctor/doctor-text.ts';
+import type { RoleNeed } from '../../../cli/reports/doctor/role-needs.ts';
+import { COLUMNS } from '../../../cli/terminal/prose.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { deploymentInMemory } from './support/deployment-in-memory.ts';
 import { directory, worker } from './support/mailroom-in-memory.ts';

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import type { JudgedDeadLetter } from '../../../cli/dead-letters/redrive-plan.ts';
-import { redriveJson } from '../../../cli/dead-letters/redrive-report.ts';
-import { listJson } from '../../../cli/dlq.ts';
-import { discardJson } from '../../../cli/dlq-discard.ts';
+import { listJson } from '../../../cli/commands/dlq.ts';
+import { discardJson } from '../../../cli/commands/dlq-discard.ts';
+import type { JudgedDeadLetter } from '../../../cli/reports/dead-letters/redrive-plan.ts';
+import { redriveJson } from '../../../cli/reports/dead-letters/redrive-report.ts';
 
 /** The JSON documents under a heading of docs/cli.md. */
 async function documented(heading: string): Promise<unknown[]> {

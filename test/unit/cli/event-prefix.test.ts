@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { wholeEventId } from '../../../cli/reading/event-prefix.ts';
+import { wholeEventId } from '../../../cli/deployment/event-prefix.ts';
 import { mailroomInMemory } from './support/mailroom-in-memory.ts';
 import { commit, fine, poison } from './support/why-rig.ts';
 

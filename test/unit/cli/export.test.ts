@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { exported } from '../../../cli/frame/export.ts';
+import { exported } from '../../../cli/terminal/export.ts';
 
 const rows = [
   { eventId: '01', attempt: 2, at: 1_795_266_113_222, lastError: 'it said "no", twice\nand\u001b[31m' },

@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod/mini';
-import { auditFindings, auditText } from '../../../cli/audit-text.ts';
+import { auditFindings, auditText } from '../../../cli/reports/audit/audit-text.ts';
+import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
+import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { type Handler, leased } from '../../../lambdas/runtime/consume/handler.ts';
-import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
-import { foreignEvent } from '../../../lambdas/runtime/foreign-event.ts';
+import { foreignEvent } from '../../../lambdas/runtime/events/foreign-event.ts';
 import { foreignEventId } from '../../../lambdas/runtime/store/foreign-id.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
-import { auditRig, consumerEntry, MINUTE_MS } from '../runtime/operations/audit/audit-rig.ts';
+import { auditRig, consumerEntry } from '../runtime/operations/audit/audit-rig.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 import { runInMemory } from './support/run-in-memory.ts';
 

@@ -1,6 +1,6 @@
 import { LambdaClient } from '@aws-sdk/client-lambda';
 import { expect, test } from 'vitest';
-import { batches, checkBodies } from '../../../cli/frame/invoke.ts';
+import { batches, checkBodies } from '../../../cli/deployment/invoke.ts';
 import { STUB_CONFIGURATION, stubHandler } from '../../support/stub-client.ts';
 
 const consumer = { name: 'payments', function: 'payments-function' };

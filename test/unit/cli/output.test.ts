@@ -1,11 +1,11 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { countArgument, durationArgument, reasonArgument } from '../../../cli/frame/arguments.ts';
-import { applyWords, reasonToApply } from '../../../cli/frame/change.ts';
-import { byCause } from '../../../cli/frame/listing.ts';
-import { clipped, createOutput, fitted, table } from '../../../cli/frame/output.ts';
-import { paint } from '../../../cli/frame/paint.ts';
-import { duration } from '../../../cli/frame/times.ts';
+import { countArgument, durationArgument, reasonArgument } from '../../../cli/terminal/arguments.ts';
+import { applyWords, reasonToApply } from '../../../cli/terminal/change.ts';
+import { byCause } from '../../../cli/terminal/listing.ts';
+import { clipped, createOutput, fitted, table } from '../../../cli/terminal/output.ts';
+import { paint } from '../../../cli/terminal/paint.ts';
+import { duration } from '../../../cli/terminal/times.ts';
 import { capturedIo } from '../../support/captured-io.ts';
 
 describe('a text on a short terminal', () => {

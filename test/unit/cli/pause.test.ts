@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { examine } from '../../../cli/doctor/doctor-checks.ts';
-import { doctorReport, doctorText } from '../../../cli/doctor/doctor-text.ts';
-import { pausesOf } from '../../../cli/status/pauses.ts';
+import { troublesOf } from '../../../cli/page/client/flow/parts.ts';
+import { examine } from '../../../cli/reports/doctor/doctor-checks.ts';
+import { doctorReport, doctorText } from '../../../cli/reports/doctor/doctor-text.ts';
+import { pausesOf } from '../../../cli/reports/status/pauses.ts';
+import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
-import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
-import { troublesOf } from '../../../ui/flow/parts.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
 import { deploymentInMemory } from './support/deployment-in-memory.ts';

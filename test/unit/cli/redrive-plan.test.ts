@@ -1,12 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import type { DeadLetter } from '../../../cli/dead-letters/dead-letters.ts';
+import { replacedBy } from '../../../cli/deployment/resent-event.ts';
+import type { DeadLetter } from '../../../cli/reports/dead-letters/dead-letters.ts';
 import {
   judgeDeadLetters,
   type RedriveVerdict,
   streamRange,
-} from '../../../cli/dead-letters/redrive-plan.ts';
-import type { DeadLetterSource } from '../../../cli/dead-letters/sources.ts';
-import { replacedBy } from '../../../cli/reading/resent-event.ts';
+} from '../../../cli/reports/dead-letters/redrive-plan.ts';
+import type { DeadLetterSource } from '../../../cli/reports/dead-letters/sources.ts';
+import { DAY_MS } from '../../../lambdas/runtime/base/units.ts';
 import type { Check } from '../../../lambdas/runtime/consume/check-messages.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import { mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
@@ -14,7 +15,6 @@ import { type InboxRow, inboxHistoryKey } from '../../../lambdas/runtime/store/r
 import { memoryTable } from '../../../testing/index.ts';
 
 const NOW = Date.UTC(2026, 5, 1);
-const DAY_MS = 86_400_000;
 
 const source: DeadLetterSource = {
   name: 'consumer:payments',

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import type { DeadLetter } from '../../../cli/dead-letters/dead-letters.ts';
-import { redriveInSteps } from '../../../cli/dead-letters/redrive-steps.ts';
-import { isSameCause, queueRedriver } from '../../../cli/dead-letters/redrivers.ts';
-import type { DeadLetterSource } from '../../../cli/dead-letters/sources.ts';
-import { replacedBy } from '../../../cli/reading/resent-event.ts';
+import { replacedBy } from '../../../cli/deployment/resent-event.ts';
+import type { DeadLetter } from '../../../cli/reports/dead-letters/dead-letters.ts';
+import { redriveInSteps } from '../../../cli/reports/dead-letters/redrive-steps.ts';
+import { isSameCause, queueRedriver } from '../../../cli/reports/dead-letters/redrivers.ts';
+import type { DeadLetterSource } from '../../../cli/reports/dead-letters/sources.ts';
+import { fingerprint } from '../../../lambdas/runtime/base/errors.ts';
 import { attemptsSpent } from '../../../lambdas/runtime/consume/message-outcome.ts';
-import { fingerprint } from '../../../lambdas/runtime/errors.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import type { Queues } from '../../../lambdas/runtime/operations/queues.ts';
 import { mintEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { EXIT } from '../../../cli/frame/io.ts';
-import { reportError } from '../../../cli/frame/report-error.ts';
+import { EXIT } from '../../../cli/terminal/io.ts';
+import { reportError } from '../../../cli/terminal/report-error.ts';
 
 /** How an error is reported to a program. */
 function reported(error: unknown) {

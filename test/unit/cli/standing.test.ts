@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
+import { replacedBy } from '../../../cli/deployment/resent-event.ts';
 import {
   isHandled,
   REPLACEMENTS_MAX,
   readStanding,
   unsentReplacement,
-} from '../../../cli/dead-letters/standing.ts';
-import { replacedBy } from '../../../cli/reading/resent-event.ts';
+} from '../../../cli/reports/dead-letters/standing.ts';
 import { mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import { inboxKey } from '../../../lambdas/runtime/store/rows.ts';
 import { memoryTable } from '../../../testing/index.ts';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { statusFindings } from '../../../cli/status/status-findings.ts';
-import { readStatus, type StatusReport } from '../../../cli/status/status-report.ts';
-import { statusJson, statusText } from '../../../cli/status/status-text.ts';
-import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
+import { statusFindings } from '../../../cli/reports/status/status-findings.ts';
+import { readStatus, type StatusReport } from '../../../cli/reports/status/status-report.ts';
+import { statusJson, statusText } from '../../../cli/reports/status/status-text.ts';
+import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { leased } from '../../../lambdas/runtime/index.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { readStatus } from '../../../cli/status/status-report.ts';
-import { statusText } from '../../../cli/status/status-text.ts';
+import { readStatus } from '../../../cli/reports/status/status-report.ts';
+import { statusText } from '../../../cli/reports/status/status-text.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
-import { HEARTBEAT } from '../../../lambdas/runtime/heartbeat-event.ts';
+import { HEARTBEAT } from '../../../lambdas/runtime/events/heartbeat-event.ts';
 import type { ConsumerEntry, Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import { createHeartbeatHandler } from '../../../lambdas/runtime/operations/heartbeat/heartbeat-handler.ts';
 import { memoryTelemetry, producerConfig } from '../../../testing/index.ts';

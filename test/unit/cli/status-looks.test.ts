@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { readStatus } from '../../../cli/status/status-report.ts';
-import { statusText } from '../../../cli/status/status-text.ts';
+import { readStatus } from '../../../cli/reports/status/status-report.ts';
+import { statusText } from '../../../cli/reports/status/status-text.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { unwrapped } from '../../support/captured-io.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createStatusReader } from '../../../cli/status/status-reader.ts';
+import { createStatusReader } from '../../../cli/reports/status/status-reader.ts';
 import { leased } from '../../../lambdas/runtime/index.ts';
 import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import type { Query } from '../../../lambdas/runtime/store/table.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { readStatus } from '../../../cli/status/status-report.ts';
-import { statusText } from '../../../cli/status/status-text.ts';
+import { readStatus } from '../../../cli/reports/status/status-report.ts';
+import { statusText } from '../../../cli/reports/status/status-text.ts';
+import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
-import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
 import { eventIdTime } from '../../../lambdas/runtime/store/event-id.ts';
 import { deadKey, failedKey, SWEEP_STATE_KEY } from '../../../lambdas/runtime/store/rows.ts';
 import { unwrapped } from '../../support/captured-io.ts';

@@ -1,8 +1,8 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { readStatus } from '../../../cli/status/status-report.ts';
-import { statusJson, statusText } from '../../../cli/status/status-text.ts';
-import type { Wiring } from '../../../cli/status/wiring.ts';
+import type { Wiring } from '../../../cli/deployment/aws-wiring.ts';
+import { readStatus } from '../../../cli/reports/status/status-report.ts';
+import { statusJson, statusText } from '../../../cli/reports/status/status-text.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import { unwrapped } from '../../support/captured-io.ts';

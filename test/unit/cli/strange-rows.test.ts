@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { receiveDeadLetters } from '../../../cli/dead-letters/dead-letters.ts';
-import { judgeDeadLetters } from '../../../cli/dead-letters/redrive-plan.ts';
-import { deadLetterSource } from '../../../cli/dead-letters/sources.ts';
-import { messagesOf } from '../../../cli/messages.ts';
-import { readStatus } from '../../../cli/status/status-report.ts';
-import { statusText } from '../../../cli/status/status-text.ts';
-import { eventReports, payloadsOf, traceText } from '../../../cli/why/trace-text.ts';
+import { receiveDeadLetters } from '../../../cli/reports/dead-letters/dead-letters.ts';
+import { judgeDeadLetters } from '../../../cli/reports/dead-letters/redrive-plan.ts';
+import { deadLetterSource } from '../../../cli/reports/dead-letters/sources.ts';
+import { messagesOf } from '../../../cli/reports/messages/list-messages.ts';
+import { readStatus } from '../../../cli/reports/status/status-report.ts';
+import { statusText } from '../../../cli/reports/status/status-text.ts';
+import { eventReports, payloadsOf, traceText } from '../../../cli/reports/why/trace-text.ts';
 import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { deadKey, failedKey, inboxKey, rejectedKey } from '../../../lambdas/runtime/store/rows.ts';
 import type { Item } from '../../../lambdas/runtime/store/table.ts';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { COLUMNS, columnsOf } from '../../../cli/frame/prose.ts';
-import { createTail } from '../../../cli/tail/event-tail.ts';
-import { tailLine } from '../../../cli/tail.ts';
-import { readTrace } from '../../../cli/why/trace-reader.ts';
+import { tailLine } from '../../../cli/commands/tail.ts';
+import { createTail } from '../../../cli/reports/tail/event-tail.ts';
+import { readTrace } from '../../../cli/reports/why/trace-reader.ts';
+import { COLUMNS, columnsOf } from '../../../cli/terminal/prose.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { mailroomInMemory } from './support/mailroom-in-memory.ts';
 import { commit, fine, type Mailroom } from './support/why-rig.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { inboxId, receiveDeadLetters } from '../../../cli/dead-letters/dead-letters.ts';
+import { inboxId, receiveDeadLetters } from '../../../cli/reports/dead-letters/dead-letters.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { rejectedBy } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import { discardMessage, resolveMessage } from '../../../lambdas/runtime/operations/message-operations.ts';

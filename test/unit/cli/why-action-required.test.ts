@@ -1,11 +1,11 @@
 import { deflateRawSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { judgeDeadLetters } from '../../../cli/dead-letters/redrive-plan.ts';
-import { effectsInDoubt } from '../../../cli/why/effects-in-doubt.ts';
-import { readTrace } from '../../../cli/why/trace-reader.ts';
+import { judgeDeadLetters } from '../../../cli/reports/dead-letters/redrive-plan.ts';
+import { effectsInDoubt } from '../../../cli/reports/why/effects-in-doubt.ts';
+import { readTrace } from '../../../cli/reports/why/trace-reader.ts';
+import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { PUT_EVENTS_BYTES_MAX } from '../../../lambdas/runtime/bus/event-bus.ts';
 import { transactional } from '../../../lambdas/runtime/consume/handler.ts';
-import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
 import type { QueueMessage } from '../../../lambdas/runtime/operations/queues.ts';
 import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { inboxKey } from '../../../lambdas/runtime/store/rows.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { readTrace } from '../../../cli/why/trace-reader.ts';
-import { eventReports, traceText } from '../../../cli/why/trace-text.ts';
+import { readTrace } from '../../../cli/reports/why/trace-reader.ts';
+import { eventReports, traceText } from '../../../cli/reports/why/trace-text.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
 import { directory, mailroomInMemory } from './support/mailroom-in-memory.ts';
 

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { messagesText } from '../../../cli/messages/listed-message.ts';
-import { messagesOf } from '../../../cli/messages.ts';
-import { eventReports, traceText } from '../../../cli/why/trace-text.ts';
+import { messagesOf } from '../../../cli/reports/messages/list-messages.ts';
+import { messagesText } from '../../../cli/reports/messages/listed-message.ts';
+import { eventReports, traceText } from '../../../cli/reports/why/trace-text.ts';
+import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { leased, transactional } from '../../../lambdas/runtime/consume/handler.ts';
-import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
 import { resolveMessage } from '../../../lambdas/runtime/operations/message-operations.ts';
-import { discardDead, requeueDead } from '../../../lambdas/runtime/store/outbox-decisions.ts';
+import { discardDead, requeueDead } from '../../../lambdas/runtime/outbox/outbox-decisions.ts';
 import { inboxKey } from '../../../lambdas/runtime/store/rows.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import { timeArgument, windowOf } from '../../../cli/frame/window.ts';
-
-const HOUR_MS = 3_600_000;
+import { timeArgument, windowOf } from '../../../cli/terminal/window.ts';
+import { HOUR_MS } from '../../../lambdas/runtime/base/units.ts';
 
 /** A time of the machine's zone, of 22 November 2026. */
 const local = (hours: number, minutes: number, day = 22) => new Date(2026, 10, day, hours, minutes).getTime();

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import type { DemoFault } from '../../../cli/ui/protocol.ts';
+import type { DemoFault } from '../../../cli/page/server/protocol.ts';
 import type { InjectedFault } from '../../../demo/injected-fault.ts';
 import { createPanel } from '../../../demo/panel.ts';
 

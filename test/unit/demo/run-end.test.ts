@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { runEnd } from '../../../demo/run-end.ts';
+import { DAY_MS } from '../../../lambdas/runtime/base/units.ts';
 
-const DAY_MS = 86_400_000;
 const running = { isAtRest: false, quietMs: 0, newDeadLetters: 0, faults: 'none' } as const;
 
 test('a run is settled once it is at rest', () => {

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { GetQueueAttributesCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { expect, test, vi } from 'vitest';
-import { clientSettings } from '../../../lambdas/runtime/client-settings.ts';
+import { clientSettings } from '../../../lambdas/runtime/base/client-settings.ts';
 
 test('an SQS client sends to its endpoint, whatever host the URL of a queue has, and warns of nothing', async () => {
   vi.stubEnv('AWS_ENDPOINT_URL', 'http://127.0.0.1:4570');

@@ -6,7 +6,7 @@ import {
   readConsumerConfig,
   readProducerConfig,
   readRelayConfig,
-} from '../../../lambdas/runtime/config.ts';
+} from '../../../lambdas/runtime/base/config.ts';
 import { consumerConfig, relayConfig } from '../../support/runtime-rig.ts';
 
 const producerConfig = {

@@ -10,7 +10,7 @@ import {
   PoisonMessage,
   RetryLater,
   TransactionCancelled,
-} from '../../../lambdas/runtime/errors.ts';
+} from '../../../lambdas/runtime/base/errors.ts';
 
 test.each([
   [new Error('order 42 not found'), 'Error: order # not found'],

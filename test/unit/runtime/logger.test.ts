@@ -1,12 +1,16 @@
 import { ConditionalCheckFailedException, TransactionCanceledException } from '@aws-sdk/client-dynamodb';
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import {
+  ConditionFailed,
+  PoisonMessage,
+  TransactionCancelled,
+} from '../../../lambdas/runtime/base/errors.ts';
 import { createConsumer } from '../../../lambdas/runtime/consume/consumer.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
-import { ConditionFailed, PoisonMessage, TransactionCancelled } from '../../../lambdas/runtime/errors.ts';
-import { createLogger } from '../../../lambdas/runtime/logger.ts';
+import { createLogger } from '../../../lambdas/runtime/observe/logger.ts';
+import { powertoolsTelemetry } from '../../../lambdas/runtime/observe/telemetry.ts';
 import { mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import { inboxKey } from '../../../lambdas/runtime/store/rows.ts';
-import { powertoolsTelemetry } from '../../../lambdas/runtime/telemetry.ts';
 import { lambdaContext } from '../../../testing/index.ts';
 import { consumerConfig, rig, runThrough, ThingHappened } from '../../support/runtime-rig.ts';
 

@@ -1,6 +1,6 @@
 import { Logger } from '@aws-lambda-powertools/logger';
 import { describe, expect, test, vi } from 'vitest';
-import { powertoolsTelemetry } from '../../../lambdas/runtime/telemetry.ts';
+import { powertoolsTelemetry } from '../../../lambdas/runtime/observe/telemetry.ts';
 import { writtenLines } from '../../support/written-lines.ts';
 
 const common = { service: 'payments', tableName: 'Mailroom', consumer: 'payments' };

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { addressOf, pageOf, pictureOf } from '../../../site/addresses.ts';
-import { headingId } from '../../../site/markdown.ts';
+import { addressOf, pageOf, pictureOf } from '../../../tools/site/addresses.ts';
+import { headingId } from '../../../tools/site/markdown.ts';
 import { headingIds } from '../../docs/links.ts';
 import { ROOT } from '../../docs/pages.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { ApiDeclaration } from '../../../site/api/declarations.ts';
-import { entryPage } from '../../../site/api/page.ts';
+import type { ApiDeclaration } from '../../../tools/site/api/declarations.ts';
+import { entryPage } from '../../../tools/site/api/page.ts';
 
 const text = (text: string) => [{ text }];
 

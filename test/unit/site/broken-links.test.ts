@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { brokenLinks } from '../../../site/broken-links.ts';
+import { brokenLinks } from '../../../tools/site/broken-links.ts';
 
 let site = '';
 

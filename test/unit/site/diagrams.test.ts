@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { drawn } from '../../../site/diagrams.ts';
+import { drawn } from '../../../tools/site/diagrams.ts';
 import { readPages } from '../../docs/pages.ts';
 
 const diagrams = readPages().flatMap(({ path, blocks }) =>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { newest, replacedAtRoot, versionMenu, versionOf } from '../../../site/versions.ts';
+import { newest, replacedAtRoot, versionMenu, versionOf } from '../../../tools/site/versions.ts';
 
 test('a tag publishes its version, and main the next one', () => {
   expect(versionOf('v0.1.0')).toBe('0.1.0');

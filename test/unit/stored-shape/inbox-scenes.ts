@@ -1,5 +1,6 @@
+import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
+import { DAY_MS } from '../../../lambdas/runtime/base/units.ts';
 import { type Handler, leased, transactional } from '../../../lambdas/runtime/consume/handler.ts';
-import { PoisonMessage } from '../../../lambdas/runtime/errors.ts';
 import {
   allowTooOld,
   discardMessage,
@@ -11,7 +12,6 @@ import { consumer, EVENT_ID, OrderPlaced, shapeRig } from './stored-shape-rig.ts
 
 type Rig = ReturnType<typeof shapeRig>;
 
-const DAY_MS = 86_400_000;
 const payment = { PK: 'PAYMENT#42', SK: 'PAYMENT' };
 const decision: Resolution = {
   consumer: consumer.consumer,

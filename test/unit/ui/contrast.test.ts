@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 
-const CSS = readFileSync(new URL('../../../ui/page.css', import.meta.url), 'utf8');
+const CSS = readFileSync(new URL('../../../cli/page/client/page.css', import.meta.url), 'utf8');
 const DARK_AT = CSS.indexOf('@media (prefers-color-scheme: dark)');
 
 const light = tokensIn(CSS.slice(0, DARK_AT));

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { causesOf, choiceOf, type ReadDeadLetter } from '../../../ui/dead-letters/causes.ts';
-import { urgencyOf } from '../../../ui/frame/expiry.ts';
-
-const HOUR_MS = 3_600_000;
+import { causesOf, choiceOf, type ReadDeadLetter } from '../../../cli/page/client/dead-letters/causes.ts';
+import { urgencyOf } from '../../../cli/page/client/frame/expiry.ts';
+import { HOUR_MS } from '../../../lambdas/runtime/base/units.ts';
 
 function deadLetter(id: string, about: Partial<ReadDeadLetter> = {}): ReadDeadLetter {
   const times = { sentAt: 1_000, expiresAt: 9_000 };

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { chainOf } from '../../../ui/event/chain.ts';
-import { commandLike } from '../../../ui/event/command-options.ts';
-import { ticksOf } from '../../../ui/event/ticks.ts';
-import { lanesOf, spanOf } from '../../../ui/event/waterfall.ts';
-import type { EventReport } from '../../../ui/event/why-document.ts';
+import { chainOf } from '../../../cli/page/client/event/chain.ts';
+import { commandLike } from '../../../cli/page/client/event/command-options.ts';
+import { ticksOf } from '../../../cli/page/client/event/ticks.ts';
+import { lanesOf, spanOf } from '../../../cli/page/client/event/waterfall.ts';
+import type { EventReport } from '../../../cli/page/client/event/why-document.ts';
 
 type Line = EventReport['story'][number];
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import type { FlowEvent, StatusDocument } from '../../../cli/ui/protocol.ts';
-import { MOVES_MAX, movesBetween } from '../../../ui/flow/moves.ts';
-import { deadLettersOf, troublesAt, troublesOf } from '../../../ui/flow/parts.ts';
-import { storiesOf, summaryOf } from '../../../ui/flow/stories.ts';
-import { headlineOf } from '../../../ui/frame/findings.ts';
+import { MOVES_MAX, movesBetween } from '../../../cli/page/client/flow/moves.ts';
+import { deadLettersOf, troublesAt, troublesOf } from '../../../cli/page/client/flow/parts.ts';
+import { storiesOf, summaryOf } from '../../../cli/page/client/flow/stories.ts';
+import { headlineOf } from '../../../cli/page/client/frame/findings.ts';
+import type { FlowEvent, StatusDocument } from '../../../cli/page/server/protocol.ts';
 
 function flowEvent(eventId: string, rest: Partial<FlowEvent> = {}): FlowEvent {
   return {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { idParts, rate, roughly, usd } from '../../../ui/frame/format.ts';
+import { idParts, rate, roughly, usd } from '../../../cli/page/client/frame/format.ts';
 
 test('an age has one unit and is at least a second', () => {
   expect([-20, 10, 3_400, 125_000].map(roughly)).toEqual(['1 s', '1 s', '3 s', '2 min']);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { parseRoute, routeTo } from '../../../ui/frame/route.ts';
+import { parseRoute, routeTo } from '../../../cli/page/client/frame/route.ts';
 
 test('a route survives its fragment, whatever an id is made of', () => {
   fc.assert(

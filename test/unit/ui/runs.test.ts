@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { REDRIVE_VERDICTS } from '../../../cli/dead-letters/redrive-plan.ts';
-import { type Redriven, redriveInSteps } from '../../../cli/dead-letters/redrive-steps.ts';
-import type { Run } from '../../../cli/ui/protocol.ts';
+import { withRun } from '../../../cli/page/client/frame/runs.ts';
+import { nextOf, outcomeCounts, outcomeWords, resultsOf } from '../../../cli/page/client/plans/outcomes.ts';
+import { NO_PROGRESS, progressed, type RunProgress } from '../../../cli/page/client/plans/progress.ts';
+import { VERDICTS } from '../../../cli/page/client/plans/verdicts.ts';
+import type { Run } from '../../../cli/page/server/protocol.ts';
+import { REDRIVE_VERDICTS } from '../../../cli/reports/dead-letters/redrive-plan.ts';
+import { type Redriven, redriveInSteps } from '../../../cli/reports/dead-letters/redrive-steps.ts';
 import { manualClock } from '../../../testing/index.ts';
-import { withRun } from '../../../ui/frame/runs.ts';
-import { nextOf, outcomeCounts, outcomeWords, resultsOf } from '../../../ui/plans/outcomes.ts';
-import { NO_PROGRESS, progressed, type RunProgress } from '../../../ui/plans/progress.ts';
-import { VERDICTS } from '../../../ui/plans/verdicts.ts';
 
 test('a plan shows every verdict of the command, in its order', () => {
   expect(Object.keys(VERDICTS).sort()).toEqual([...REDRIVE_VERDICTS].sort());

@@ -1,6 +1,6 @@
 import { PassThrough, Writable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
-import { columnsOf } from '../../../cli/frame/prose.ts';
+import { columnsOf } from '../../../cli/terminal/prose.ts';
 import { planText, requireConsent } from '../../../verify/plan.ts';
 import { estimatedUsd } from '../../../verify/price.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { columnsOf } from '../../../cli/frame/prose.ts';
+import { columnsOf } from '../../../cli/terminal/prose.ts';
 import { notShown, passed, type VerifyCheck, type VerifyFinding } from '../../../verify/checks/check.ts';
 import type { DeployedSystem } from '../../../verify/deployed-system.ts';
 import { printVerifyReceipt } from '../../../verify/receipt.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { MailroomError } from '../../../lambdas/runtime/errors.ts';
+import { MailroomError } from '../../../lambdas/runtime/base/errors.ts';
 import { randomName, readName } from '../../../verify/system-name.ts';
 import { checkTarget, localTarget, type TargetOptions } from '../../../verify/target.ts';
 

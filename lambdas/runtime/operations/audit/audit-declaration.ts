@@ -1,6 +1,6 @@
-import { errorCode, errorMessage } from '../../errors.ts';
-import type { Envelope } from '../../event.ts';
-import { parseJson } from '../../json-depth.ts';
+import { errorCode, errorMessage } from '../../base/errors.ts';
+import { parseJson } from '../../base/json-depth.ts';
+import type { Envelope } from '../../events/event.ts';
 import { outboxKeyOf } from '../../store/event-id.ts';
 import { readable, readOutboxRow } from '../../store/stored-rows.ts';
 import type { Table } from '../../store/table.ts';

@@ -1,5 +1,5 @@
-import type { AuditConfig } from '../../config.ts';
-import type { Telemetry } from '../../telemetry.ts';
+import type { AuditConfig } from '../../base/config.ts';
+import type { Telemetry } from '../../observe/telemetry.ts';
 import { type ConsumerEntry, type Directory, sloOf } from '../directory.ts';
 import type { AuditRange, AuditReport } from './audit.ts';
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Envelope } from '../../event.ts';
+import type { Envelope } from '../../events/event.ts';
 
 /** Two or more events with the same content and the same cause. */
 export interface DoubledEvent {

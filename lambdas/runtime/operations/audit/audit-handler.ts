@@ -1,6 +1,6 @@
-import { systemClock } from '../../clock.ts';
-import type { AuditConfig } from '../../config.ts';
-import { powertoolsTelemetry, type Telemetry } from '../../telemetry.ts';
+import { systemClock } from '../../base/clock.ts';
+import type { AuditConfig } from '../../base/config.ts';
+import { powertoolsTelemetry, type Telemetry } from '../../observe/telemetry.ts';
 import type { Directory } from '../directory.ts';
 import { type AuditDeps, type AuditRange, type AuditReport, createAudit } from './audit.ts';
 import { type DeliveryTelemetry, sendDeliveries } from './audit-delivery-metrics.ts';

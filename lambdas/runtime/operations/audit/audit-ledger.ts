@@ -1,5 +1,5 @@
-import { MailroomError } from '../../errors.ts';
-import { type InboxState, inboxState } from '../../store/inbox-state.ts';
+import { MailroomError } from '../../base/errors.ts';
+import { type InboxState, inboxState } from '../../inbox/inbox-state.ts';
 import type { InboxRow } from '../../store/rows.ts';
 import type { UnreadableRow } from '../../store/stored-rows.ts';
 import type { Directory } from '../directory.ts';

@@ -1,7 +1,7 @@
 import pMap from 'p-map';
+import { markResent } from '../../outbox/outbox-decisions.ts';
 import { outboxKeyOf } from '../../store/event-id.ts';
 import { type Note, type OperationDeps, recordOperation } from '../../store/operation-record.ts';
-import { markResent } from '../../store/outbox-decisions.ts';
 import type { OutboxRow } from '../../store/rows.ts';
 import { isUnreadable, readOutboxRow } from '../../store/stored-rows.ts';
 import type { Table } from '../../store/table.ts';

@@ -1,8 +1,9 @@
 import pMap from 'p-map';
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../base/clock.ts';
+import { DAY_MS } from '../../base/units.ts';
+import { shortestRetentionDays } from '../../inbox/inbox-history.ts';
+import { isOverdue } from '../../inbox/inbox-state.ts';
 import { eventIdTime } from '../../store/event-id.ts';
-import { shortestRetentionDays } from '../../store/inbox-history.ts';
-import { isOverdue } from '../../store/inbox-state.ts';
 import { asRow, type InboxHistory, inboxHistoryKey, inboxKey } from '../../store/rows.ts';
 import { isUnreadable, readInboxRow } from '../../store/stored-rows.ts';
 import type { Table } from '../../store/table.ts';
@@ -21,8 +22,6 @@ const AT_ONCE = 16;
 
 /** Clocks differ: a message's time may be slightly before the time at which its event was marked published. */
 const CLOCK_MARGIN_MS = 60_000;
-
-const DAY_MS = 86_400_000;
 
 /** Dependencies of a judgement. */
 interface Judging {

@@ -1,11 +1,11 @@
 import pMap from 'p-map';
-import type { Envelope } from '../../event.ts';
-import { isHeartbeat } from '../../heartbeat-event.ts';
-import { parseJson } from '../../json-depth.ts';
-import { MINUTE_MS } from '../../relay/sweep-minutes.ts';
+import { parseJson } from '../../base/json-depth.ts';
+import { MINUTE_MS } from '../../base/units.ts';
+import type { Envelope } from '../../events/event.ts';
+import { isHeartbeat } from '../../events/heartbeat-event.ts';
+import { isOverdue } from '../../inbox/inbox-state.ts';
 import { shardsEverUsed } from '../../relay/sweep-state.ts';
 import { eventIdTime, minuteOf } from '../../store/event-id.ts';
-import { isOverdue } from '../../store/inbox-state.ts';
 import { EVENT_PREFIX, eventIdInSortKey } from '../../store/keys.ts';
 import { inboxKey, type OutboxRow, outboxPartition } from '../../store/rows.ts';
 import { isUnreadable, readInboxRow, readOutboxRow } from '../../store/stored-rows.ts';

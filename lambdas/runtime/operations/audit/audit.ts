@@ -1,6 +1,7 @@
-import { type Clock, systemClock } from '../../clock.ts';
-import { MailroomError } from '../../errors.ts';
-import type { EventRef } from '../../event.ts';
+import { type Clock, systemClock } from '../../base/clock.ts';
+import { MailroomError } from '../../base/errors.ts';
+import { DAY_MS } from '../../base/units.ts';
+import type { EventRef } from '../../events/event.ts';
 import { minuteOf } from '../../store/event-id.ts';
 import type { Table } from '../../store/table.ts';
 import type { Directory } from '../directory.ts';
@@ -119,8 +120,6 @@ export interface Audit {
 
 /** The time during which an event may be in delivery, milliseconds. SQS's message counts also lag by about a minute. */
 const GRACE_MS = 5 * 60_000;
-
-const DAY_MS = 86_400_000;
 
 /** The share of the time for the walk through the outbox; the rest is for events without an inbox row. */
 const WALK_SHARE = 0.7;

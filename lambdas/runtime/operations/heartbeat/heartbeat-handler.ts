@@ -1,11 +1,11 @@
-import { type Clock, systemClock } from '../../clock.ts';
-import type { HeartbeatConfig } from '../../config.ts';
-import { HEARTBEAT } from '../../heartbeat-event.ts';
+import { type Clock, systemClock } from '../../base/clock.ts';
+import type { HeartbeatConfig } from '../../base/config.ts';
+import { HEARTBEAT } from '../../events/heartbeat-event.ts';
+import { powertoolsTelemetry, type Telemetry } from '../../observe/telemetry.ts';
+import { createOutbox } from '../../outbox/outbox.ts';
 import { eventIdTime, type RandomBytes } from '../../store/event-id.ts';
 import { HEARTBEAT_STATE_KEY, SCHEMA } from '../../store/rows.ts';
 import type { Table } from '../../store/table.ts';
-import { powertoolsTelemetry, type Telemetry } from '../../telemetry.ts';
-import { createOutbox } from '../../write/outbox.ts';
 import type { Directory } from '../directory.ts';
 import { readHeartbeat, readLastHeartbeats } from './heartbeat-reading.ts';
 

@@ -1,5 +1,5 @@
 import pMap from 'p-map';
-import { HEARTBEAT } from '../../heartbeat-event.ts';
+import { HEARTBEAT } from '../../events/heartbeat-event.ts';
 import { eventIdTime, isEventId } from '../../store/event-id.ts';
 import { HEARTBEAT_STATE_KEY, type HeartbeatState, inboxKey } from '../../store/rows.ts';
 import { isUnreadable, readInboxRow } from '../../store/stored-rows.ts';

@@ -7,7 +7,7 @@ import {
   QueryCommand,
 } from '@aws-sdk/client-dynamodb';
 import { expect, test } from 'vitest';
-import { createCostMeter } from '../../../../cli/ui/live/cost-meter.ts';
+import { createCostMeter } from '../../../../cli/page/server/live/cost-meter.ts';
 import { manualClock } from '../../../../testing/index.ts';
 import { STUB_CONFIGURATION, type StubAnswer, stubHandler } from '../../../support/stub-client.ts';
 

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { createEarlierEvents } from '../../../../cli/ui/live/earlier-events.ts';
+import { createEarlierEvents } from '../../../../cli/page/server/live/earlier-events.ts';
+import { HOUR_MS } from '../../../../lambdas/runtime/base/units.ts';
 import { EVENT_PREFIX } from '../../../../lambdas/runtime/store/keys.ts';
 import type { Query, Table } from '../../../../lambdas/runtime/store/table.ts';
 import { manualClock, memoryTable } from '../../../../testing/index.ts';
 
-const HOUR_MS = 3_600_000;
 const SHARDS = [0, 1];
 
 /** A search in a table whose queries each take a time. */

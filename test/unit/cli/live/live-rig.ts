@@ -1,7 +1,7 @@
-import type { Session } from '../../../../cli/frame/session.ts';
-import { createCostMeter } from '../../../../cli/ui/live/cost-meter.ts';
-import { createLive } from '../../../../cli/ui/live/live.ts';
-import type { Flow, LiveMessage } from '../../../../cli/ui/protocol.ts';
+import type { Session } from '../../../../cli/deployment/session.ts';
+import { createCostMeter } from '../../../../cli/page/server/live/cost-meter.ts';
+import { createLive } from '../../../../cli/page/server/live/live.ts';
+import type { Flow, LiveMessage } from '../../../../cli/page/server/protocol.ts';
 import type { Handler } from '../../../../lambdas/runtime/consume/handler.ts';
 import { capturedIo } from '../../../support/captured-io.ts';
 import { mailroomInMemory } from '../support/mailroom-in-memory.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { LiveMessage, Run } from '../../../../cli/ui/protocol.ts';
+import type { LiveMessage, Run } from '../../../../cli/page/server/protocol.ts';
 import { eventIdTime, outboxKeyOf } from '../../../../lambdas/runtime/store/event-id.ts';
 import { worker } from '../support/mailroom-in-memory.ts';
 import { liveRig } from './live-rig.ts';

@@ -1,4 +1,4 @@
-import { COLUMNS, columnsOf } from '../../../../cli/frame/prose.ts';
+import { COLUMNS, columnsOf } from '../../../../cli/terminal/prose.ts';
 import type { MemoryMailroom } from './memory-session.ts';
 import { type MemoryRun, runInMemory } from './run-in-memory.ts';
 

@@ -5,8 +5,8 @@ import type {
   DeployedTarget,
   Deployment,
   DoctorDeps,
-} from '../../../../cli/doctor/deployment.ts';
-import { encodeConsumerConfig, encodeRelayConfig } from '../../../../lambdas/runtime/config.ts';
+} from '../../../../cli/reports/doctor/deployment.ts';
+import { encodeConsumerConfig, encodeRelayConfig } from '../../../../lambdas/runtime/base/config.ts';
 import {
   type ConsumerEntry,
   type Directory,
@@ -22,7 +22,7 @@ const NOW = 1_795_266_039_731;
 
 const queueArn = (name: string) => `arn:aws:sqs:eu-west-1:111122223333:${name}`;
 
-/** The policy of a consumer's queue: see `lib/queue-senders.ts`. */
+/** The policy of a consumer's queue: see `lib/mailroom/queue-senders.ts`. */
 function queuePolicy(bus: string): string {
   const rules = { 'aws:SourceArn': `arn:aws:events:eu-west-1:111122223333:rule/${bus}/*` };
   const Principal = { Service: 'events.amazonaws.com' };

@@ -1,14 +1,13 @@
+import { DAY_MS } from '../../../../lambdas/runtime/base/units.ts';
 import { createConsumer } from '../../../../lambdas/runtime/consume/consumer.ts';
 import type { Handler } from '../../../../lambdas/runtime/consume/handler.ts';
 import type { ConsumerEntry, Directory } from '../../../../lambdas/runtime/operations/directory.ts';
 import type { QueueMessage, Queues } from '../../../../lambdas/runtime/operations/queues.ts';
+import { createOutbox } from '../../../../lambdas/runtime/outbox/outbox.ts';
 import { createSweepPass } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
 import type { RandomBytes } from '../../../../lambdas/runtime/store/event-id.ts';
-import { createOutbox } from '../../../../lambdas/runtime/write/outbox.ts';
 import { lambdaContext, type MemoryBusOptions } from '../../../../testing/index.ts';
 import { consumerConfig, relayConfig, rig, runThrough, ThingHappened } from '../../../support/runtime-rig.ts';
-
-const DAY_MS = 86_400_000;
 
 /** The retention of the dead-letter queues. */
 export const RETENTION_MS = 14 * DAY_MS;

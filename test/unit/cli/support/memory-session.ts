@@ -1,10 +1,10 @@
 import type { InvokeCommand } from '@aws-sdk/client-lambda';
-import type { Io } from '../../../../cli/frame/io.ts';
-import { createOutput } from '../../../../cli/frame/output.ts';
-import type { Session } from '../../../../cli/frame/session.ts';
-import type { GlobalOptions } from '../../../../cli/frame/target.ts';
-import type { FunctionSettings } from '../../../../cli/reading/deployed-function.ts';
-import { MailroomError } from '../../../../lambdas/runtime/errors.ts';
+import type { FunctionSettings } from '../../../../cli/deployment/deployed-function.ts';
+import type { Session } from '../../../../cli/deployment/session.ts';
+import type { GlobalOptions } from '../../../../cli/deployment/target.ts';
+import type { Io } from '../../../../cli/terminal/io.ts';
+import { createOutput } from '../../../../cli/terminal/output.ts';
+import { MailroomError } from '../../../../lambdas/runtime/base/errors.ts';
 import type { mailroomInMemory } from './mailroom-in-memory.ts';
 import { wiringInMemory } from './wiring-in-memory.ts';
 

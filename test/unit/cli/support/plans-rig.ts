@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { EXIT, type Io } from '../../../../cli/frame/io.ts';
+import { createPlans } from '../../../../cli/page/server/plans/plans.ts';
+import type { Run } from '../../../../cli/page/server/protocol.ts';
 import { runMailroom } from '../../../../cli/program.ts';
-import { createPlans } from '../../../../cli/ui/plans/plans.ts';
-import type { Run } from '../../../../cli/ui/protocol.ts';
+import { EXIT, type Io } from '../../../../cli/terminal/io.ts';
+import { PoisonMessage } from '../../../../lambdas/runtime/base/errors.ts';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
-import { PoisonMessage } from '../../../../lambdas/runtime/errors.ts';
 import { deliveredEvent } from '../../../../lambdas/runtime/operations/delivered-event.ts';
 import { mintEventId } from '../../../../lambdas/runtime/store/event-id.ts';
 import { capturedIo } from '../../../support/captured-io.ts';

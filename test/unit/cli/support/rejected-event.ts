@@ -1,8 +1,8 @@
+import { readInbox } from '../../../../cli/deployment/message-reader.ts';
+import { runCommand } from '../../../../cli/page/server/run-command.ts';
 import { runMailroom } from '../../../../cli/program.ts';
-import { readInbox } from '../../../../cli/reading/message-reader.ts';
-import { runCommand } from '../../../../cli/ui/run-command.ts';
+import { PoisonMessage } from '../../../../lambdas/runtime/base/errors.ts';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
-import { PoisonMessage } from '../../../../lambdas/runtime/errors.ts';
 import { capturedIo } from '../../../support/captured-io.ts';
 import { ThingHappened } from '../../../support/runtime-rig.ts';
 import { memorySession } from './memory-session.ts';

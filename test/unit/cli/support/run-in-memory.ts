@@ -1,6 +1,6 @@
-import type { ExitCode, Io } from '../../../../cli/frame/io.ts';
-import type { GlobalOptions } from '../../../../cli/frame/target.ts';
+import type { GlobalOptions } from '../../../../cli/deployment/target.ts';
 import { runMailroom } from '../../../../cli/program.ts';
+import type { ExitCode, Io } from '../../../../cli/terminal/io.ts';
 import { capturedIo } from '../../../support/captured-io.ts';
 import { type MemoryMailroom, memorySession } from './memory-session.ts';
 

@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { type IncomingHttpHeaders, request } from 'node:http';
 import { onTestFinished } from 'vitest';
+import type { PageFile } from '../../../../cli/page/server/page-files.ts';
+import type { LiveMessage, Plan, Run } from '../../../../cli/page/server/protocol.ts';
+import type { RunMailroom } from '../../../../cli/page/server/run-command.ts';
+import { type RunningUi, startUi, type UiDeps } from '../../../../cli/page/server/server.ts';
 import { runMailroom } from '../../../../cli/program.ts';
-import type { PageFile } from '../../../../cli/ui/page-files.ts';
-import type { LiveMessage, Plan, Run } from '../../../../cli/ui/protocol.ts';
-import type { RunMailroom } from '../../../../cli/ui/run-command.ts';
-import { type RunningUi, startUi, type UiDeps } from '../../../../cli/ui/server.ts';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import { capturedIo } from '../../../support/captured-io.ts';
 import { ThingHappened } from '../../../support/runtime-rig.ts';

@@ -1,11 +1,11 @@
-import type { JudgeDeps } from '../../../../cli/dead-letters/redrive-plan.ts';
-import { checkRedrive } from '../../../../cli/why/redrive-check.ts';
-import { storyOf } from '../../../../cli/why/story.ts';
-import { readTrace } from '../../../../cli/why/trace-reader.ts';
-import { isActionRequired } from '../../../../cli/why/verdict.ts';
-import { verdictOf } from '../../../../cli/why/why-verdict.ts';
+import type { JudgeDeps } from '../../../../cli/reports/dead-letters/redrive-plan.ts';
+import { checkRedrive } from '../../../../cli/reports/why/redrive-check.ts';
+import { storyOf } from '../../../../cli/reports/why/story.ts';
+import { readTrace } from '../../../../cli/reports/why/trace-reader.ts';
+import { isActionRequired } from '../../../../cli/reports/why/verdict.ts';
+import { verdictOf } from '../../../../cli/reports/why/why-verdict.ts';
+import { PoisonMessage } from '../../../../lambdas/runtime/base/errors.ts';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
-import { PoisonMessage } from '../../../../lambdas/runtime/errors.ts';
 import { ThingHappened } from '../../../support/runtime-rig.ts';
 import { directory, type mailroomInMemory } from './mailroom-in-memory.ts';
 

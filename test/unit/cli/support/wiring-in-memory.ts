@@ -1,5 +1,5 @@
-import type { Mapping, Wiring } from '../../../../cli/status/wiring.ts';
-import { readWiring } from '../../../../cli/status/wiring-report.ts';
+import type { Mapping, Wiring } from '../../../../cli/deployment/aws-wiring.ts';
+import { readWiring } from '../../../../cli/reports/status/wiring-report.ts';
 import { encodeRulePattern } from '../../../../lambdas/runtime/bus/rule-pattern.ts';
 import type { DeployedRule } from '../../../../lambdas/runtime/operations/audit/audit-drift.ts';
 import { type Directory, invokedFunction } from '../../../../lambdas/runtime/operations/directory.ts';

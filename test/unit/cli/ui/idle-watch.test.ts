@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { createIdleWatch } from '../../../../cli/ui/idle-watch.ts';
-
-const MINUTE_MS = 60_000;
+import { createIdleWatch } from '../../../../cli/page/server/idle-watch.ts';
+import { MINUTE_MS } from '../../../../lambdas/runtime/base/units.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readPageFiles } from '../../../../cli/ui/page-files.ts';
-import { buildPage } from '../../../../pack/page.ts';
+import { readPageFiles } from '../../../../cli/page/server/page-files.ts';
+import { buildPage } from '../../../../tools/pack/page.ts';
 
 /** The most bytes of the page, compressed. */
 const GZIP_MAX_BYTES = 100_000;

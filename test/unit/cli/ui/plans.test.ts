@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { EXIT } from '../../../../cli/frame/io.ts';
+import { createPlans } from '../../../../cli/page/server/plans/plans.ts';
+import type { Run } from '../../../../cli/page/server/protocol.ts';
+import { type RunMailroom, runCommand } from '../../../../cli/page/server/run-command.ts';
 import { runMailroom } from '../../../../cli/program.ts';
-import { createPlans } from '../../../../cli/ui/plans/plans.ts';
-import type { Run } from '../../../../cli/ui/protocol.ts';
-import { type RunMailroom, runCommand } from '../../../../cli/ui/run-command.ts';
+import { EXIT } from '../../../../cli/terminal/io.ts';
 import { discardMessage } from '../../../../lambdas/runtime/operations/message-operations.ts';
 import { plansRig } from '../support/plans-rig.ts';
 

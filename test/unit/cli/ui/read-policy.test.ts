@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { readPolicy } from '../../../../cli/ui/read-policy.ts';
+import { readPolicy } from '../../../../cli/page/server/read-policy.ts';
 import type { Directory } from '../../../../lambdas/runtime/operations/directory.ts';
 import { directory, mailroomInMemory, worker } from '../support/mailroom-in-memory.ts';
 import { runInMemory } from '../support/run-in-memory.ts';

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import type { MailroomInfo, Reading } from '../../../../cli/page/server/protocol.ts';
+import { readingArgv } from '../../../../cli/page/server/readings.ts';
+import type { RunMailroom } from '../../../../cli/page/server/run-command.ts';
 import { runMailroom } from '../../../../cli/program.ts';
-import type { MailroomInfo, Reading } from '../../../../cli/ui/protocol.ts';
-import { readingArgv } from '../../../../cli/ui/readings.ts';
-import type { RunMailroom } from '../../../../cli/ui/run-command.ts';
+import { PoisonMessage } from '../../../../lambdas/runtime/base/errors.ts';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
-import { PoisonMessage } from '../../../../lambdas/runtime/errors.ts';
 import { ThingHappened } from '../../../support/runtime-rig.ts';
 import { mailroomInMemory } from '../support/mailroom-in-memory.ts';
 import { runInMemory } from '../support/run-in-memory.ts';

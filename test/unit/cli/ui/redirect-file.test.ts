@@ -4,8 +4,8 @@ import { readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { createKeyExchange } from '../../../../cli/ui/key-exchange.ts';
-import { createRedirects } from '../../../../cli/ui/redirect-file.ts';
+import { createKeyExchange } from '../../../../cli/page/server/key-exchange.ts';
+import { createRedirects } from '../../../../cli/page/server/redirect-file.ts';
 import { runningUi, tokenIn } from '../support/running-ui.ts';
 
 /** The mode of a file, octal. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { matchesFilter, NUMERIC_MAX } from '../../../../lambdas/runtime/bus/data-filter.ts';
+import { matchesFilter, NUMERIC_MAX } from '../../../../lambdas/runtime/events/data-filter.ts';
 import { FILTER_CASES } from '../../../contract/filter-cases.ts';
 
 test.each(FILTER_CASES)('%j on %j: %s, as EventBridge answers', (filter, data, matches) => {

@@ -3,9 +3,9 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { EventBridgeClient, PutEventsCommand } from '@aws-sdk/client-eventbridge';
 import { describe, expect, it } from 'vitest';
+import { busClientSettings } from '../../../../lambdas/runtime/base/client-settings.ts';
 import type { BusEntry } from '../../../../lambdas/runtime/bus/event-bus.ts';
 import { eventBridgeBus } from '../../../../lambdas/runtime/bus/eventbridge-bus.ts';
-import { busClientSettings } from '../../../../lambdas/runtime/client-settings.ts';
 import { STUB_CONFIGURATION, type StubAnswer, stubHandler } from '../../../support/stub-client.ts';
 
 function busAnswering(answer: StubAnswer, configuration = {}) {

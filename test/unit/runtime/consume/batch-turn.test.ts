@@ -2,10 +2,10 @@ import { describe, expect, test, vi } from 'vitest';
 import { batchTurn } from '../../../../lambdas/runtime/consume/batch-turn.ts';
 import type { Delivery } from '../../../../lambdas/runtime/consume/delivery.ts';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
+import { createInbox } from '../../../../lambdas/runtime/inbox/inbox.ts';
+import { NO_TRACER } from '../../../../lambdas/runtime/observe/tracer.ts';
 import { foreignEventId } from '../../../../lambdas/runtime/store/foreign-id.ts';
-import { createInbox } from '../../../../lambdas/runtime/store/inbox.ts';
 import type { Key, Table } from '../../../../lambdas/runtime/store/table.ts';
-import { NO_TRACER } from '../../../../lambdas/runtime/tracer.ts';
 import { consumerConfig, rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { envelope, oneMessage, send } from './consumer-rig.ts';
 

@@ -1,11 +1,15 @@
 import { describe, expect, test, vi } from 'vitest';
 import {
+  AlreadyProcessed,
+  PoisonMessage,
+  TransactionCancelled,
+} from '../../../../lambdas/runtime/base/errors.ts';
+import {
   type Handler,
   type LeasedContext,
   leased,
   transactional,
 } from '../../../../lambdas/runtime/consume/handler.ts';
-import { AlreadyProcessed, PoisonMessage, TransactionCancelled } from '../../../../lambdas/runtime/errors.ts';
 import { lambdaContext } from '../../../../testing/index.ts';
 import { rig, runThrough, ThingHappened } from '../../../support/runtime-rig.ts';
 import {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { HOUR_MS } from '../../../../lambdas/runtime/base/units.ts';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import { inboxKey } from '../../../../lambdas/runtime/store/rows.ts';
 import { consumerConfig as defaultConfig } from '../../../../testing/index.ts';
@@ -18,7 +19,6 @@ import {
 
 /** Many messages, several pollers, and a queue that hands them out in any order, with the constructs' defaults. */
 const { maxAttempts } = defaultConfig();
-const HOUR_MS = 3_600_000;
 
 /** The same draws in every run. */
 function draws(seed: number): () => number {

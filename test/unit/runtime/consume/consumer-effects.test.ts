@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
-import { CLOCK_SKEW_MS } from '../../../../lambdas/runtime/clock.ts';
+import { CLOCK_SKEW_MS } from '../../../../lambdas/runtime/base/clock.ts';
+import { errorCode, PoisonMessage } from '../../../../lambdas/runtime/base/errors.ts';
 import type { LeasedContext } from '../../../../lambdas/runtime/consume/handler.ts';
-import { errorCode, PoisonMessage } from '../../../../lambdas/runtime/errors.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';
 import { awsError, beforeWrite, CONSUMER, domainRow, oneMessage, unanswered } from './consumer-rig.ts';
 

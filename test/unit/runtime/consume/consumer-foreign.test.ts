@@ -1,8 +1,8 @@
 import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod/mini';
+import { PoisonMessage } from '../../../../lambdas/runtime/base/errors.ts';
 import { leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
-import { PoisonMessage } from '../../../../lambdas/runtime/errors.ts';
-import { foreignEvent } from '../../../../lambdas/runtime/foreign-event.ts';
+import { foreignEvent } from '../../../../lambdas/runtime/events/foreign-event.ts';
 import { foreignEventId } from '../../../../lambdas/runtime/store/foreign-id.ts';
 import { inboxKey, rejectedKey } from '../../../../lambdas/runtime/store/rows.ts';
 import { consumerConfig, rig, ThingHappened } from '../../../support/runtime-rig.ts';

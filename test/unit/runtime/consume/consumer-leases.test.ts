@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
+import { PoisonMessage } from '../../../../lambdas/runtime/base/errors.ts';
 import { type LeasedContext, leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
-import { PoisonMessage } from '../../../../lambdas/runtime/errors.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';
 import { lambdaContext } from '../../../../testing/index.ts';
 import { rig, runThrough, ThingHappened } from '../../../support/runtime-rig.ts';

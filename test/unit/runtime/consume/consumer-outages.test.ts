@@ -1,11 +1,10 @@
 import { describe, expect, test, vi } from 'vitest';
+import { PoisonMessage, TransactionCancelled } from '../../../../lambdas/runtime/base/errors.ts';
+import { HOUR_MS } from '../../../../lambdas/runtime/base/units.ts';
 import { type LeasedContext, leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
-import { PoisonMessage, TransactionCancelled } from '../../../../lambdas/runtime/errors.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';
 import { ThingHappened } from '../../../support/runtime-rig.ts';
 import { awsError, beforeWrite, domainRow, oneMessage, throttled } from './consumer-rig.ts';
-
-const HOUR_MS = 3_600_000;
 
 /** The receives of a queue of the default settings before it dead-letters a message. */
 const maxReceiveCount = 105;

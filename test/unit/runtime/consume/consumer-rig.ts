@@ -1,7 +1,8 @@
 import { expect } from 'vitest';
 import { createConsumer } from '../../../../lambdas/runtime/consume/consumer.ts';
 import { type Handler, type LeasedContext, leased } from '../../../../lambdas/runtime/consume/handler.ts';
-import type { Envelope } from '../../../../lambdas/runtime/event.ts';
+import type { Envelope } from '../../../../lambdas/runtime/events/event.ts';
+import { withExtras } from '../../../../lambdas/runtime/observe/telemetry.ts';
 import { mintEventId } from '../../../../lambdas/runtime/store/event-id.ts';
 import {
   failedKey,
@@ -11,7 +12,6 @@ import {
   type StoredEffect,
 } from '../../../../lambdas/runtime/store/rows.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';
-import { withExtras } from '../../../../lambdas/runtime/telemetry.ts';
 import { lambdaContext, type QueueHandler } from '../../../../testing/index.ts';
 import { consumerConfig, rig, runThrough, ThingHappened } from '../../../support/runtime-rig.ts';
 

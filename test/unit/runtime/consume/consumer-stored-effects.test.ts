@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
-import { CLOCK_SKEW_MS } from '../../../../lambdas/runtime/clock.ts';
+import { CLOCK_SKEW_MS } from '../../../../lambdas/runtime/base/clock.ts';
+import { AlreadyProcessed, errorCode, PoisonMessage } from '../../../../lambdas/runtime/base/errors.ts';
 import type { LeasedContext } from '../../../../lambdas/runtime/consume/handler.ts';
-import { AlreadyProcessed, errorCode, PoisonMessage } from '../../../../lambdas/runtime/errors.ts';
 import type { StoredEffect } from '../../../../lambdas/runtime/store/rows.ts';
 import { beforeWrite, CONSUMER, domainRow, oneMessage, throttled } from './consumer-rig.ts';
 

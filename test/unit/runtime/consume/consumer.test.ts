@@ -1,8 +1,8 @@
 import { describe, expect, test, vi } from 'vitest';
 import { type Handler, leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
-import { defineEvent } from '../../../../lambdas/runtime/event.ts';
-import { HEARTBEAT } from '../../../../lambdas/runtime/heartbeat-event.ts';
-import { createOutbox } from '../../../../lambdas/runtime/write/outbox.ts';
+import { defineEvent } from '../../../../lambdas/runtime/events/event.ts';
+import { HEARTBEAT } from '../../../../lambdas/runtime/events/heartbeat-event.ts';
+import { createOutbox } from '../../../../lambdas/runtime/outbox/outbox.ts';
 import { consumerConfig, rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import {
   body,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod/mini';
 import { readForeign } from '../../../../lambdas/runtime/consume/foreign-message.ts';
-import { type ForeignSubscription, foreignEvent } from '../../../../lambdas/runtime/foreign-event.ts';
+import { type ForeignSubscription, foreignEvent } from '../../../../lambdas/runtime/events/foreign-event.ts';
 import {
   foreignEventId,
   foreignIdsOf,

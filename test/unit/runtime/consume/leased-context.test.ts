@@ -1,7 +1,11 @@
 import { describe, expect, test, vi } from 'vitest';
+import {
+  AlreadyProcessed,
+  errorCode,
+  TransactionCancelled,
+} from '../../../../lambdas/runtime/base/errors.ts';
 import type { LeasedContext } from '../../../../lambdas/runtime/consume/handler.ts';
-import { AlreadyProcessed, errorCode, TransactionCancelled } from '../../../../lambdas/runtime/errors.ts';
-import { defineEvent, type Envelope } from '../../../../lambdas/runtime/event.ts';
+import { defineEvent, type Envelope } from '../../../../lambdas/runtime/events/event.ts';
 import { ThingHappened } from '../../../support/runtime-rig.ts';
 import { afterWrite, beforeWrite, domainRow, oneMessage, unanswered } from './consumer-rig.ts';
 

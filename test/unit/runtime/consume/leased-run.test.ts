@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
-import { CLOCK_SKEW_MS } from '../../../../lambdas/runtime/clock.ts';
+import { CLOCK_SKEW_MS } from '../../../../lambdas/runtime/base/clock.ts';
+import { errorCode, RetryLater } from '../../../../lambdas/runtime/base/errors.ts';
 import { type LeasedContext, leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
-import { errorCode, RetryLater } from '../../../../lambdas/runtime/errors.ts';
 import { lambdaContext } from '../../../../testing/index.ts';
 import { ThingHappened } from '../../../support/runtime-rig.ts';
 import {

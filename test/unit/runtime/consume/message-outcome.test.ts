@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
+import { PoisonMessage, RetryLater } from '../../../../lambdas/runtime/base/errors.ts';
 import { receivedOf } from '../../../../lambdas/runtime/consume/consumer-context.ts';
 import type { Delivery } from '../../../../lambdas/runtime/consume/delivery.ts';
 import {
@@ -16,14 +17,13 @@ import {
   untilMs,
   waitToRunAlone,
 } from '../../../../lambdas/runtime/consume/message-outcome.ts';
-import { PoisonMessage, RetryLater } from '../../../../lambdas/runtime/errors.ts';
-import { OUTCOME } from '../../../../lambdas/runtime/message-spans.ts';
+import { createInbox, type InboxRefusal } from '../../../../lambdas/runtime/inbox/inbox.ts';
+import { OUTCOME } from '../../../../lambdas/runtime/observe/message-spans.ts';
+import type { MetricName } from '../../../../lambdas/runtime/observe/telemetry.ts';
+import { NO_SPAN, NO_TRACER } from '../../../../lambdas/runtime/observe/tracer.ts';
 import { mintEventId } from '../../../../lambdas/runtime/store/event-id.ts';
 import { foreignEventId } from '../../../../lambdas/runtime/store/foreign-id.ts';
-import { createInbox, type InboxRefusal } from '../../../../lambdas/runtime/store/inbox.ts';
 import { failedKey, inboxKey } from '../../../../lambdas/runtime/store/rows.ts';
-import type { MetricName } from '../../../../lambdas/runtime/telemetry.ts';
-import { NO_SPAN, NO_TRACER } from '../../../../lambdas/runtime/tracer.ts';
 import { consumerConfig, rig } from '../../../support/runtime-rig.ts';
 import { CONSUMER } from './consumer-rig.ts';
 

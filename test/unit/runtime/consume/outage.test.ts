@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { TransactionCancelled } from '../../../../lambdas/runtime/base/errors.ts';
 import { isOutage, isOutageOf } from '../../../../lambdas/runtime/consume/outage.ts';
-import { TransactionCancelled } from '../../../../lambdas/runtime/errors.ts';
 
 function named(name: string, message = 'of AWS'): Error {
   return Object.assign(new Error(message), { name });

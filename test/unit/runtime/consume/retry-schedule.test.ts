@@ -1,18 +1,18 @@
 import { describe, expect, test } from 'vitest';
-import { type LeasedContext, leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
+import { RetryLater } from '../../../../lambdas/runtime/base/errors.ts';
 import {
   DELAY_MAX_MS,
   outageDelayMs,
   retryDelayMs,
   retrySpanMs,
   suspectDelayMs,
-} from '../../../../lambdas/runtime/consume/retry-schedule.ts';
-import { RetryLater } from '../../../../lambdas/runtime/errors.ts';
+} from '../../../../lambdas/runtime/base/retry-schedule.ts';
+import { MINUTE_MS } from '../../../../lambdas/runtime/base/units.ts';
+import { type LeasedContext, leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
 import { consumerConfig as defaultConfig } from '../../../../testing/index.ts';
 import { ThingHappened } from '../../../support/runtime-rig.ts';
 import { domainRow, oneMessage } from './consumer-rig.ts';
 
-const MINUTE_MS = 60_000;
 const { maxAttempts, retryFirstMs, retryLongestMs } = defaultConfig();
 const DEFAULT = { retryFirstMs, retryLongestMs };
 const SCHEDULE = { retryFirstMs: 2_000, retryLongestMs: 900_000 };

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
+import { PoisonMessage, TransactionCancelled } from '../../../../lambdas/runtime/base/errors.ts';
 import { transactional } from '../../../../lambdas/runtime/consume/handler.ts';
-import { PoisonMessage, TransactionCancelled } from '../../../../lambdas/runtime/errors.ts';
 import { inboxHistoryKey } from '../../../../lambdas/runtime/store/rows.ts';
 import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { body, CONSUMER, domainRow, inboxRow, mortal, oneMessage, send } from './consumer-rig.ts';

@@ -1,12 +1,11 @@
 import { expect, test } from 'vitest';
+import { DAY_MS } from '../../../../lambdas/runtime/base/units.ts';
 import { createDeadLetterWatch } from '../../../../lambdas/runtime/operations/dead-letter-watch.ts';
 import type { ConsumerEntry, Directory } from '../../../../lambdas/runtime/operations/directory.ts';
 import type { QueueMessage, Queues } from '../../../../lambdas/runtime/operations/queues.ts';
 import { type RejectedPointer, rejectedKey, SCHEMA } from '../../../../lambdas/runtime/store/rows.ts';
 import { manualClock, memoryTable, memoryTelemetry } from '../../../../testing/index.ts';
 import { runThrough } from '../../../support/runtime-rig.ts';
-
-const DAY_MS = 86_400_000;
 
 /** What a queue of the test holds: dead letters that a receive returns, and hidden ones. */
 interface Contents {

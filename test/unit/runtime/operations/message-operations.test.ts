@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { CLOCK_SKEW_MS } from '../../../../lambdas/runtime/clock.ts';
+import { CLOCK_SKEW_MS } from '../../../../lambdas/runtime/base/clock.ts';
+import { INBOX_RETENTION_MAX_DAYS } from '../../../../lambdas/runtime/base/config.ts';
 import { createConsumer } from '../../../../lambdas/runtime/consume/consumer.ts';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import {
@@ -7,7 +8,6 @@ import {
   discardMessage,
   resolveMessage,
 } from '../../../../lambdas/runtime/operations/message-operations.ts';
-import { INBOX_RETENTION_MAX_DAYS } from '../../../../lambdas/runtime/store/inbox-history.ts';
 import { inboxKey, rejectedKey } from '../../../../lambdas/runtime/store/rows.ts';
 import { eventBridgeMessage } from '../../../../testing/index.ts';
 import { consumerConfig, rig, runThrough, ThingHappened } from '../../../support/runtime-rig.ts';

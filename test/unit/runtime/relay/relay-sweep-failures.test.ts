@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { MINUTE_MS } from '../../../../lambdas/runtime/relay/sweep-minutes.ts';
+import { MINUTE_MS } from '../../../../lambdas/runtime/base/units.ts';
 import { rig } from '../../../support/runtime-rig.ts';
 import { sweeper } from './relay-sweep-rig.ts';
 

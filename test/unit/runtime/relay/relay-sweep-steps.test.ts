@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { MINUTE_MS } from '../../../../lambdas/runtime/relay/sweep-minutes.ts';
+import { MINUTE_MS } from '../../../../lambdas/runtime/base/units.ts';
+import { createOutbox } from '../../../../lambdas/runtime/outbox/outbox.ts';
 import { minuteOf } from '../../../../lambdas/runtime/store/event-id.ts';
 import { SWEEP_STATE_KEY } from '../../../../lambdas/runtime/store/rows.ts';
 import type { Table, Write } from '../../../../lambdas/runtime/store/table.ts';
-import { createOutbox } from '../../../../lambdas/runtime/write/outbox.ts';
 import { consumerConfig, rig } from '../../../support/runtime-rig.ts';
 import { breaking, isPointer, pointers, state, sweeper } from './relay-sweep-rig.ts';
 

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
+import { CLOCK_SKEW_MS } from '../../../../lambdas/runtime/base/clock.ts';
 import type { Bus } from '../../../../lambdas/runtime/bus/event-bus.ts';
-import { CLOCK_SKEW_MS } from '../../../../lambdas/runtime/clock.ts';
+import { createOutbox } from '../../../../lambdas/runtime/outbox/outbox.ts';
 import { createRelayStream } from '../../../../lambdas/runtime/relay/relay-stream.ts';
 import { createSweepPass } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
 import { FRESH_MS } from '../../../../lambdas/runtime/relay/relay-timings.ts';
 import { outboxKeyOf } from '../../../../lambdas/runtime/store/event-id.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';
-import { createOutbox } from '../../../../lambdas/runtime/write/outbox.ts';
 import type { MemoryBusOptions } from '../../../../testing/index.ts';
 import { consumerConfig, relayConfig, rig, runThrough } from '../../../support/runtime-rig.ts';
 

@@ -1,9 +1,6 @@
 import { expect, test } from 'vitest';
-import {
-  MINUTE_MS,
-  minutesToSweep,
-  youngestMinutes,
-} from '../../../../lambdas/runtime/relay/sweep-minutes.ts';
+import { MINUTE_MS } from '../../../../lambdas/runtime/base/units.ts';
+import { minutesToSweep, youngestMinutes } from '../../../../lambdas/runtime/relay/sweep-minutes.ts';
 import { minuteOf } from '../../../../lambdas/runtime/store/event-id.ts';
 
 const NOON = Date.UTC(2026, 10, 21, 12);

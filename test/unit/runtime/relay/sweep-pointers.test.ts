@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
+import { MINUTE_MS } from '../../../../lambdas/runtime/base/units.ts';
+import { createOutbox } from '../../../../lambdas/runtime/outbox/outbox.ts';
 import { createSweepPass } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
-import { MINUTE_MS } from '../../../../lambdas/runtime/relay/sweep-minutes.ts';
 import { minuteOf } from '../../../../lambdas/runtime/store/event-id.ts';
 import { SWEEP_STATE_KEY } from '../../../../lambdas/runtime/store/rows.ts';
 import type { Item, Query } from '../../../../lambdas/runtime/store/table.ts';
-import { createOutbox } from '../../../../lambdas/runtime/write/outbox.ts';
 import { consumerConfig, relayConfig, rig, runThrough } from '../../../support/runtime-rig.ts';
 
 const UNREADABLE = { SK: 'EVENT#00000000-0000-7000-8000-000000000000', schema: 99, status: 'PENDING' };

@@ -1,16 +1,14 @@
 import { describe, expect, test } from 'vitest';
+import { HOUR_MS, MINUTE_MS } from '../../../../lambdas/runtime/base/units.ts';
+import { createOutbox } from '../../../../lambdas/runtime/outbox/outbox.ts';
 import { createRelaySweep } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
-import { MINUTE_MS } from '../../../../lambdas/runtime/relay/sweep-minutes.ts';
 import type { SweepRangeReport } from '../../../../lambdas/runtime/relay/sweep-range.ts';
 import { minuteOf } from '../../../../lambdas/runtime/store/event-id.ts';
 import { SWEEP_STATE_KEY } from '../../../../lambdas/runtime/store/rows.ts';
-import { createOutbox } from '../../../../lambdas/runtime/write/outbox.ts';
 import { lambdaContext } from '../../../../testing/index.ts';
 import { consumerConfig, relayConfig, rig, runThrough } from '../../../support/runtime-rig.ts';
 import { staleReads } from '../../../support/stale-reads.ts';
 import { breaking, pointers } from './relay-sweep-rig.ts';
-
-const HOUR_MS = 60 * MINUTE_MS;
 
 type Parts = ReturnType<typeof rig>;
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { MINUTE_MS } from '../../../../lambdas/runtime/base/units.ts';
 import { createSweepPass } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
-import { MINUTE_MS } from '../../../../lambdas/runtime/relay/sweep-minutes.ts';
 import { moveSweptTo, startSweep } from '../../../../lambdas/runtime/relay/sweep-state.ts';
 import { SWEEP_STATE_KEY } from '../../../../lambdas/runtime/store/rows.ts';
 import { relayConfig, rig, runThrough } from '../../../support/runtime-rig.ts';

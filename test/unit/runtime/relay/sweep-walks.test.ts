@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
+import { HOUR_MS, MINUTE_MS } from '../../../../lambdas/runtime/base/units.ts';
 import type { Bus } from '../../../../lambdas/runtime/bus/event-bus.ts';
+import { createOutbox } from '../../../../lambdas/runtime/outbox/outbox.ts';
+import { requeueDead } from '../../../../lambdas/runtime/outbox/outbox-decisions.ts';
 import { createSweepPass } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
-import { MINUTE_MS } from '../../../../lambdas/runtime/relay/sweep-minutes.ts';
 import { minuteOf } from '../../../../lambdas/runtime/store/event-id.ts';
-import { requeueDead } from '../../../../lambdas/runtime/store/outbox-decisions.ts';
 import { SWEEP_STATE_KEY } from '../../../../lambdas/runtime/store/rows.ts';
 import type { Item, Query } from '../../../../lambdas/runtime/store/table.ts';
-import { createOutbox } from '../../../../lambdas/runtime/write/outbox.ts';
 import { consumerConfig, relayConfig, rig, runThrough } from '../../../support/runtime-rig.ts';
 import { pointers } from './relay-sweep-rig.ts';
 
@@ -15,8 +15,6 @@ const SHARDS = { shards: 1 };
 /** A pass of 60 s stops 10 s before its end: after three pages of one event, each read and published in 17 s. */
 const PAGE_MS = 15_000;
 const PUT_MS = 2_000;
-
-const HOUR_MS = 60 * MINUTE_MS;
 
 /** One minute with some rows, of which a pass has the time to read only three pages. */
 async function longMinute({ rows = 9, pageRows = 1, pageMs = PAGE_MS, putMs = PUT_MS } = {}) {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { MINUTE_MS } from '../../../../lambdas/runtime/relay/sweep-minutes.ts';
+import { MINUTE_MS } from '../../../../lambdas/runtime/base/units.ts';
 import { minuteOf } from '../../../../lambdas/runtime/store/event-id.ts';
 import { SWEEP_STATE_KEY } from '../../../../lambdas/runtime/store/rows.ts';
 import { rig } from '../../../support/runtime-rig.ts';

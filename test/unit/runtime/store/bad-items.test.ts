@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { type Handler, leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
+import { createOutbox } from '../../../../lambdas/runtime/outbox/outbox.ts';
 import type { Table, TransactAction } from '../../../../lambdas/runtime/store/table.ts';
-import { createOutbox } from '../../../../lambdas/runtime/write/outbox.ts';
 import type { MemoryTable } from '../../../../testing/index.ts';
 import { consumerConfig, rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { consumer, domainRow, inboxRow, send } from '../consume/consumer-rig.ts';

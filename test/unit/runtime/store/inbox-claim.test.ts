@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { PoisonMessage } from '../../../../lambdas/runtime/errors.ts';
+import { PoisonMessage } from '../../../../lambdas/runtime/base/errors.ts';
+import { createInbox } from '../../../../lambdas/runtime/inbox/inbox.ts';
+import { claimMessage, isSuspect } from '../../../../lambdas/runtime/inbox/inbox-claim.ts';
+import { openInbox } from '../../../../lambdas/runtime/inbox/inbox-history.ts';
+import { rejectUnclaimed } from '../../../../lambdas/runtime/inbox/inbox-rejection.ts';
 import { systemRandomBytes } from '../../../../lambdas/runtime/store/event-id.ts';
-import { createInbox } from '../../../../lambdas/runtime/store/inbox.ts';
-import { claimMessage, isSuspect } from '../../../../lambdas/runtime/store/inbox-claim.ts';
-import { openInbox } from '../../../../lambdas/runtime/store/inbox-history.ts';
-import { rejectUnclaimed } from '../../../../lambdas/runtime/store/inbox-rejection.ts';
 import { inboxKey } from '../../../../lambdas/runtime/store/rows.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';
 import { rig } from '../../../support/runtime-rig.ts';

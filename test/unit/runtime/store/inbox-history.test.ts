@@ -1,20 +1,18 @@
 import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod/mini';
+import { DAY_MS, HOUR_MS } from '../../../../lambdas/runtime/base/units.ts';
 import { leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
-import type { Envelope } from '../../../../lambdas/runtime/event.ts';
-import { foreignEvent } from '../../../../lambdas/runtime/foreign-event.ts';
+import type { Envelope } from '../../../../lambdas/runtime/events/event.ts';
+import { foreignEvent } from '../../../../lambdas/runtime/events/foreign-event.ts';
+import { createInbox, type InboxDeps } from '../../../../lambdas/runtime/inbox/inbox.ts';
+import { forgottenBecause, openInbox } from '../../../../lambdas/runtime/inbox/inbox-history.ts';
 import { allowTooOld } from '../../../../lambdas/runtime/operations/message-operations.ts';
 import { systemRandomBytes } from '../../../../lambdas/runtime/store/event-id.ts';
 import { foreignEventId } from '../../../../lambdas/runtime/store/foreign-id.ts';
-import { createInbox, type InboxDeps } from '../../../../lambdas/runtime/store/inbox.ts';
-import { forgottenBecause, openInbox } from '../../../../lambdas/runtime/store/inbox-history.ts';
 import { inboxHistoryKey, inboxKey } from '../../../../lambdas/runtime/store/rows.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';
 import { type consumerConfig, rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { body, CONSUMER, consumer, envelope, inboxRow, type Parts, send } from '../consume/consumer-rig.ts';
-
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 
 /** A consumer whose inbox keeps rows for so many days, started anew. */
 function started(parts: Parts, inboxRetentionDays: number, change: Partial<typeof consumerConfig> = {}) {

@@ -1,17 +1,17 @@
 import { describe, expect, test } from 'vitest';
-import { PoisonMessage } from '../../../../lambdas/runtime/errors.ts';
-import { systemRandomBytes } from '../../../../lambdas/runtime/store/event-id.ts';
-import { createInbox } from '../../../../lambdas/runtime/store/inbox.ts';
-import { claimMessage } from '../../../../lambdas/runtime/store/inbox-claim.ts';
-import { commitMessage, completeMessage } from '../../../../lambdas/runtime/store/inbox-completion.ts';
-import { openInbox } from '../../../../lambdas/runtime/store/inbox-history.ts';
+import { PoisonMessage } from '../../../../lambdas/runtime/base/errors.ts';
+import { createInbox } from '../../../../lambdas/runtime/inbox/inbox.ts';
+import { claimMessage } from '../../../../lambdas/runtime/inbox/inbox-claim.ts';
+import { commitMessage, completeMessage } from '../../../../lambdas/runtime/inbox/inbox-completion.ts';
+import { openInbox } from '../../../../lambdas/runtime/inbox/inbox-history.ts';
 import {
   cutOffMessage,
   failMessage,
   markOutOfTime,
   releaseMessage,
-} from '../../../../lambdas/runtime/store/inbox-lease.ts';
-import { rejectMessage } from '../../../../lambdas/runtime/store/inbox-rejection.ts';
+} from '../../../../lambdas/runtime/inbox/inbox-lease.ts';
+import { rejectMessage } from '../../../../lambdas/runtime/inbox/inbox-rejection.ts';
+import { systemRandomBytes } from '../../../../lambdas/runtime/store/event-id.ts';
 import { inboxKey } from '../../../../lambdas/runtime/store/rows.ts';
 import { rig } from '../../../support/runtime-rig.ts';
 import { CONSUMER, envelope, inboxRow } from '../consume/consumer-rig.ts';

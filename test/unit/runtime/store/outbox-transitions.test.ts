@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest';
-import { MailroomError } from '../../../../lambdas/runtime/errors.ts';
-import { relayContext } from '../../../../lambdas/runtime/relay/relay-context.ts';
-import { discardDead } from '../../../../lambdas/runtime/store/outbox-decisions.ts';
+import { MailroomError } from '../../../../lambdas/runtime/base/errors.ts';
+import { discardDead } from '../../../../lambdas/runtime/outbox/outbox-decisions.ts';
 import {
   claimEvents,
   failEvent,
   markPublished,
   type OutboxContext,
   releaseEvents,
-} from '../../../../lambdas/runtime/store/outbox-transitions.ts';
-import { type PendingRow, pendingRow } from '../../../../lambdas/runtime/store/pending-row.ts';
+} from '../../../../lambdas/runtime/outbox/outbox-transitions.ts';
+import { type PendingRow, pendingRow } from '../../../../lambdas/runtime/outbox/pending-row.ts';
+import { relayContext } from '../../../../lambdas/runtime/relay/relay-context.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';
 import { relayConfig, rig, runThrough } from '../../../support/runtime-rig.ts';
 

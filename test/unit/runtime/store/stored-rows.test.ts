@@ -1,7 +1,7 @@
 import { deflateRawSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
+import { inboxState, isOverdue } from '../../../../lambdas/runtime/inbox/inbox-state.ts';
 import { mintEventId, outboxKeyOf } from '../../../../lambdas/runtime/store/event-id.ts';
-import { inboxState, isOverdue } from '../../../../lambdas/runtime/store/inbox-state.ts';
 import { asRow, type InboxRow, inboxKey } from '../../../../lambdas/runtime/store/rows.ts';
 import {
   isUnreadable,

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createConsumer } from '../../../../lambdas/runtime/consume/consumer.ts';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
-import type { Envelope } from '../../../../lambdas/runtime/event.ts';
+import type { Envelope } from '../../../../lambdas/runtime/events/event.ts';
+import type { Telemetry } from '../../../../lambdas/runtime/observe/telemetry.ts';
+import type { Tracer } from '../../../../lambdas/runtime/observe/tracer.ts';
+import { createOutbox } from '../../../../lambdas/runtime/outbox/outbox.ts';
 import { createRelayStream } from '../../../../lambdas/runtime/relay/relay-stream.ts';
 import { createRelaySweep } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
-import type { Telemetry } from '../../../../lambdas/runtime/telemetry.ts';
-import type { Tracer } from '../../../../lambdas/runtime/tracer.ts';
-import { createOutbox } from '../../../../lambdas/runtime/write/outbox.ts';
 import { lambdaContext } from '../../../../testing/index.ts';
 import { consumerConfig, relayConfig, rig, runThrough, ThingHappened } from '../../../support/runtime-rig.ts';
 

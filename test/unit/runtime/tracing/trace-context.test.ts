@@ -3,7 +3,7 @@ import {
   sampledXRayHeader,
   traceContextOf,
   xrayTraceIdOf,
-} from '../../../../lambdas/runtime/trace-context.ts';
+} from '../../../../lambdas/runtime/observe/trace-context.ts';
 
 const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 

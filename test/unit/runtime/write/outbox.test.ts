@@ -6,10 +6,10 @@ import {
   entryBytes,
   PUT_EVENTS_BYTES_MAX,
 } from '../../../../lambdas/runtime/bus/event-bus.ts';
-import { defineEvent } from '../../../../lambdas/runtime/event.ts';
-import { pendingRow } from '../../../../lambdas/runtime/store/pending-row.ts';
+import { defineEvent } from '../../../../lambdas/runtime/events/event.ts';
+import { createOutbox } from '../../../../lambdas/runtime/outbox/outbox.ts';
+import { pendingRow } from '../../../../lambdas/runtime/outbox/pending-row.ts';
 import type { Item } from '../../../../lambdas/runtime/store/table.ts';
-import { createOutbox } from '../../../../lambdas/runtime/write/outbox.ts';
 import { memoryTelemetry } from '../../../../testing/index.ts';
 import { envelopeOf } from '../../../support/envelope-of.ts';
 import { consumerConfig, rig, ThingHappened } from '../../../support/runtime-rig.ts';

@@ -1,10 +1,10 @@
 import { describe, expect, test, vi } from 'vitest';
-import { isMailroomError } from '../../../../lambdas/runtime/errors.ts';
-import { defineEvent } from '../../../../lambdas/runtime/event.ts';
+import { isMailroomError } from '../../../../lambdas/runtime/base/errors.ts';
+import { defineEvent } from '../../../../lambdas/runtime/events/event.ts';
+import { createOutbox } from '../../../../lambdas/runtime/outbox/outbox.ts';
+import { createAtOncePublisher } from '../../../../lambdas/runtime/outbox/publish-at-once.ts';
 import { systemRandomBytes } from '../../../../lambdas/runtime/store/event-id.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';
-import { createOutbox } from '../../../../lambdas/runtime/write/outbox.ts';
-import { createAtOncePublisher } from '../../../../lambdas/runtime/write/publish-at-once.ts';
 import type { MemoryBusOptions } from '../../../../testing/index.ts';
 import { consumerConfig, rig, runThrough, ThingHappened } from '../../../support/runtime-rig.ts';
 

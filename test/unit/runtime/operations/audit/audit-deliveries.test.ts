@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { HEARTBEAT } from '../../../../../lambdas/runtime/heartbeat-event.ts';
+import { DAY_MS, MINUTE_MS } from '../../../../../lambdas/runtime/base/units.ts';
+import { HEARTBEAT } from '../../../../../lambdas/runtime/events/heartbeat-event.ts';
 import {
   createDeliveries,
   errorBudgets,
 } from '../../../../../lambdas/runtime/operations/audit/audit-deliveries.ts';
 import type { InboxRow } from '../../../../../lambdas/runtime/store/rows.ts';
-import { auditRig, consumerEntry, DAY_MS, MINUTE_MS } from './audit-rig.ts';
+import { auditRig, consumerEntry } from './audit-rig.ts';
 
 const SLO = { latencyMs: 30 * MINUTE_MS, percentile: 90 };
 const DAY = Date.UTC(2026, 0, 1);

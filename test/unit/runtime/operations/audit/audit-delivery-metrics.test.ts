@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
+import { HOUR_MS, MINUTE_MS } from '../../../../../lambdas/runtime/base/units.ts';
 import { createAuditHandler } from '../../../../../lambdas/runtime/operations/audit/audit-handler.ts';
 import { outboxKeyOf } from '../../../../../lambdas/runtime/store/event-id.ts';
 import { lambdaContext, memoryTelemetry } from '../../../../../testing/index.ts';
-import { auditRig, consumerEntry, MINUTE_MS } from './audit-rig.ts';
+import { auditRig, consumerEntry } from './audit-rig.ts';
 
-const HOUR_MS = 60 * MINUTE_MS;
 const SLO = { latencyMs: 5 * MINUTE_MS, percentile: 99 };
 
 /** Scheduled audits whose metrics are read with the statistic Maximum over one period, and added. */

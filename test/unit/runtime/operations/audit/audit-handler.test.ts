@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import { HOUR_MS, MINUTE_MS } from '../../../../../lambdas/runtime/base/units.ts';
 import { createAuditHandler } from '../../../../../lambdas/runtime/operations/audit/audit-handler.ts';
 import { lambdaContext, memoryTelemetry } from '../../../../../testing/index.ts';
-import { auditRig, consumerEntry, MINUTE_MS } from './audit-rig.ts';
+import { auditRig, consumerEntry } from './audit-rig.ts';
 
-const HOUR_MS = 60 * MINUTE_MS;
 const EVERY_MS = 15 * MINUTE_MS;
 
 /** A metric of deliveries, with its dimension and time. */

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { MINUTE_MS } from '../../../../../lambdas/runtime/base/units.ts';
 import { planRepair } from '../../../../../lambdas/runtime/operations/audit/audit-repair.ts';
 import { outboxKeyOf } from '../../../../../lambdas/runtime/store/event-id.ts';
-import { auditRig, consumerEntry, MINUTE_MS } from './audit-rig.ts';
+import { auditRig, consumerEntry } from './audit-rig.ts';
 
 const LONG_AGO = 20 * MINUTE_MS;
 

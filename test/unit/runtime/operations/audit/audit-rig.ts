@@ -1,5 +1,6 @@
+import { DAY_MS, MINUTE_MS } from '../../../../../lambdas/runtime/base/units.ts';
 import { encodeRulePattern } from '../../../../../lambdas/runtime/bus/rule-pattern.ts';
-import type { Envelope } from '../../../../../lambdas/runtime/event.ts';
+import type { Envelope } from '../../../../../lambdas/runtime/events/event.ts';
 import {
   type Audit,
   type AuditReport,
@@ -24,8 +25,6 @@ import {
 import { storedEnvelope } from '../../../../../lambdas/runtime/store/stored-envelope.ts';
 import { manualClock, memoryTable } from '../../../../../testing/index.ts';
 
-export const MINUTE_MS = 60_000;
-export const DAY_MS = 86_400_000;
 export const SHARDS = 4;
 
 /** Queues as the audit sees them: how much each holds, and its dead letters. */

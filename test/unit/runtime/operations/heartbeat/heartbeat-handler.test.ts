@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import type { HeartbeatConfig } from '../../../../../lambdas/runtime/config.ts';
+import type { HeartbeatConfig } from '../../../../../lambdas/runtime/base/config.ts';
 import { leased } from '../../../../../lambdas/runtime/consume/handler.ts';
-import { HEARTBEAT } from '../../../../../lambdas/runtime/heartbeat-event.ts';
+import { HEARTBEAT } from '../../../../../lambdas/runtime/events/heartbeat-event.ts';
 import type { ConsumerEntry } from '../../../../../lambdas/runtime/operations/directory.ts';
 import { createHeartbeatHandler } from '../../../../../lambdas/runtime/operations/heartbeat/heartbeat-handler.ts';
 import { mintEventId, outboxKeyOf } from '../../../../../lambdas/runtime/store/event-id.ts';

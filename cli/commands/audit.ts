@@ -1,0 +1,154 @@
+import { Command, Option } from 'commander';
+import { type AuditReport, createAudit } from '../../lambdas/runtime/operations/audit/audit.ts';
+import { cloudWatchQueueAges } from '../../lambdas/runtime/operations/audit/audit-queue-age.ts';
+import { eventBridgeRules } from '../../lambdas/runtime/operations/eventbridge-rules.ts';
+import { readEntryVersions } from '../../lambdas/runtime/operations/ssm-directory.ts';
+import type { Session } from '../deployment/session.ts';
+import { repair } from '../reports/audit/audit-repair.ts';
+import { auditFindings, auditJson, auditText } from '../reports/audit/audit-text.ts';
+import { fixLine } from '../reports/status/status-findings.ts';
+import { ruleFix } from '../reports/status/wiring-problems.ts';
+import { durationArgument } from '../terminal/arguments.ts';
+import { BEHIND_MAX_MS } from '../terminal/aws-clock.ts';
+import { applyWords, type ChangeOptions, reasonOption, reasonToApply } from '../terminal/change.ts';
+import { EXIT, type ExitCode, type Io } from '../terminal/io.ts';
+import { many } from '../terminal/output.ts';
+import { type ShellText, shell } from '../terminal/shell.ts';
+import { withSession } from './command.ts';
+
+interface AuditOptions extends ChangeOptions {
+  /** Milliseconds. */
+  readonly since: number;
+  /** Milliseconds. */
+  readonly grace: number;
+  readonly earlier?: boolean;
+  readonly by?: string;
+  readonly repair?: boolean;
+}
+
+/** The default of `--grace`. */
+const GRACE_MS = 300_000;
+
+/** `mailroom audit`. */
+export function auditCommand(io: Io): Command {
+  return new Command('audit')
+    .description(
+      'Checks that every published event is accounted for at every consumer that must receive it. Exits with 1 if an event is missing, ' +
+        'if it cannot tell, or if anything else requires action; events that are only too recent to judge (--grace) do not count. Changes ' +
+        'nothing without --apply.',
+    )
+    .addOption(
+      new Option('--since <duration>', 'how far back to read')
+        .argParser(durationArgument)
+        .default(3_600_000, '1h'),
+    )
+    .addOption(
+      new Option('--grace <duration>', 'an event published less than this ago may still be on its way')
+        .argParser(durationArgument)
+        .default(GRACE_MS, '5m'),
+    )
+    .option('--earlier', 'also expect events from before the current declaration of a consumer')
+    .addOption(
+      new Option(
+        '--by <what>',
+        "also show each consumer's deliveries by UTC day, and its error budget",
+      ).choices(['day']),
+    )
+    .option('--repair', 'show which missing events would be sent, each to the one consumer that missed it')
+    .addOption(new Option('--apply', 'send them').implies({ repair: true }))
+    .addOption(reasonOption())
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ npx cdk-mailroom audit --since 6h
+  $ npx cdk-mailroom audit --since 7d --by day
+  $ npx cdk-mailroom audit --since 6h --repair
+  $ npx cdk-mailroom audit --since 6h --repair --apply --reason "rule drifted"`,
+    )
+    .action(withSession(io, audit));
+}
+
+async function audit(session: Session, options: AuditOptions): Promise<ExitCode> {
+  const { output, signal, directory, table, queues, clock } = session;
+  const reason = reasonToApply(options);
+  const until = clock.now() + BEHIND_MAX_MS; // to include the newest events
+  const found = await createAudit({
+    table,
+    directory,
+    queues,
+    rules: eventBridgeRules(session.events),
+    ages: cloudWatchQueueAges(session),
+    versions: ({ name }) => readEntryVersions(session.ssm, directory.mailroom.table, name),
+    clock,
+  }).run({
+    since: until - options.since,
+    until,
+    graceMs: options.grace,
+    earlier: options.earlier,
+    signal,
+    onProgress: ({ minute, events }) =>
+      output.progress(`Read to ${minute.replace('T', ' ')}Z: ${many(events, 'event')}`),
+  });
+  const repaired =
+    options.repair === true && !signal.aborted ? await repair(session, found, reason) : undefined;
+  const sent = repaired?.applied === true ? repaired.events.length : 0;
+  const result = { report: { ...found, repaired: sent }, byDay: options.by === 'day', repair: repaired };
+  const line = (command: ShellText) => session.commandLine(command);
+  output.result(auditJson(result), result, (seen) =>
+    auditText(seen, {
+      repair: line(againCommand(options, found, false)),
+      apply: line(againCommand(options, found, true)),
+      restore: restoreLines(session, found),
+      recheck: {
+        at: found.until - BEHIND_MAX_MS + options.grace,
+        command: line(shell`audit ${rangeWords(options, options.grace)}`),
+      },
+    }),
+  );
+  if (signal.aborted) return EXIT.stopped;
+  return auditFindings(result.report).length === 0 ? EXIT.ok : EXIT.attention;
+}
+
+/** The commands that restore the drifted resources, as `status` and `doctor` print them. */
+function restoreLines(session: Session, { drift }: AuditReport): string[] {
+  const { mailroom, consumers } = session.directory;
+  const fixes = drift.map((found) => {
+    const { stack } = consumers.find(({ name }) => name === found.consumer) ?? mailroom;
+    return fixLine(ruleFix(found, { bus: mailroom.bus, stack }), session);
+  });
+  return [...new Set(fixes)];
+}
+
+/** The least that the range grows for a command that is worth running only once inconclusive events can be judged. */
+const CONCLUSIVE_WAIT_MS = 3_600_000;
+
+/**
+ * The command that plans or applies a repair of the same events. Its range is longer by 10 minutes, the time until it is typed,
+ * and if events are inconclusive, by the time until they can be judged.
+ */
+function againCommand(
+  options: AuditOptions,
+  { until, inconclusive }: AuditReport,
+  apply: boolean,
+): ShellText {
+  const certainAt = inconclusive.map(({ conclusiveAt }) =>
+    Math.max((conclusiveAt ?? 0) - until, CONCLUSIVE_WAIT_MS),
+  );
+  const waitMs = apply ? 0 : Math.max(0, ...certainAt);
+  return shell`audit ${[
+    ...rangeWords(options, waitMs),
+    '--repair',
+    ...(apply ? applyWords({ reason: options.reason }) : []),
+  ]}`;
+}
+
+/** The options of an audit that covers the same events if it is typed within 10 minutes after a wait. */
+function rangeWords({ since, grace, earlier }: AuditOptions, waitMs: number): string[] {
+  return [
+    '--since',
+    `${Math.ceil((since + waitMs) / 60_000) + 10}m`,
+    ...(grace === GRACE_MS ? [] : ['--grace', `${grace / 1_000}s`]),
+    ...(earlier === true ? ['--earlier'] : []),
+  ];
+}

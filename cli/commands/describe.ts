@@ -1,0 +1,118 @@
+import { Command } from 'commander';
+import { invokedFunction } from '../../lambdas/runtime/operations/directory.ts';
+import {
+  type ConsumerDescription,
+  describeConsumer,
+  findingOf,
+  receivedText,
+} from '../reports/describe/consumer-description.ts';
+import { EXIT, type Io } from '../terminal/io.ts';
+import { when } from '../terminal/listing.ts';
+import { clipped, many, table } from '../terminal/output.ts';
+import { paint } from '../terminal/paint.ts';
+import { prose } from '../terminal/prose.ts';
+import { duration, time } from '../terminal/times.ts';
+import { withSession } from './command.ts';
+
+/** `mailroom describe`. */
+export function describeCommand(io: Io): Command {
+  return new Command('describe')
+    .description('Describes a consumer: its events, settings and counts, and its last failure.')
+    .argument('<consumer>', 'the name of the consumer')
+    .action(
+      withSession<[string], object>(io, async (session, _options, name) => {
+        const described = await describeConsumer(session, session.consumer(name));
+        const finding = findingOf(described);
+        const next = finding === undefined ? null : session.commandLine(finding.command);
+        const what = finding?.what ?? 'nothing failed, and nothing is dead';
+        const now = session.clock.now();
+        session.output.result({ ...described, next }, { described, what, next }, (seen) =>
+          [
+            prose(
+              `${paint.bold(seen.described.consumer)}  ${(next === null ? paint.green : paint.red)(seen.what)}`,
+            ),
+            ...lastCauseText(seen.described, now),
+            ...(seen.next === null ? [] : [`  ${paint.dim(seen.next)}`]),
+            '',
+            descriptionText(seen.described),
+          ].join('\n'),
+        );
+        return EXIT.ok;
+      }),
+    );
+}
+
+function lastCauseText({ lastCause }: ConsumerDescription, now: number): string[] {
+  if (lastCause === null) return [];
+  const { at, eventId, text } = lastCause;
+  return [prose(`  last failure ${when(at, now)}, ${eventId}: ${clipped(text)}`, 4)];
+}
+
+function descriptionText(described: ConsumerDescription): string {
+  const {
+    stack,
+    service,
+    events,
+    rule,
+    foreignRule,
+    changedAt,
+    maxAttempts,
+    inboxRetentionDays,
+    slo,
+    queue,
+  } = described;
+  return table(
+    ['stack', stack],
+    [
+      ['receives', events.map(receivedText).join(', ') || 'nothing'],
+      ['by rule', rule ?? 'none: an existing queue'],
+      ...(foreignRule === null
+        ? []
+        : [['foreign events by', `${foreignRule.name} on the bus ${foreignRule.bus}`] as const]),
+      ['writes as', service],
+      ['declared', changedAt === null ? '?' : time(changedAt)],
+      ['attempts', `${maxAttempts}; inbox rows are kept for ${many(inboxRetentionDays, 'day')}`],
+      ...(slo === null
+        ? []
+        : [['SLO', `${slo.percentile} % processed within ${duration(slo.latencyMs)} of their commit`]]),
+      [
+        'messages',
+        `${described.failed} failed, ${described.rejected} rejected, ${many(described.deadLetters, 'dead letter')}`,
+      ],
+      [
+        'queue',
+        queue === null
+          ? 'does not exist'
+          : `${queue.queued} queued, ${queue.inFlight} in flight; ${queue.url}`,
+      ],
+      ['function', invokedFunction(described.function, described.alias ?? undefined)],
+      ...functionRows(described),
+    ],
+  );
+}
+
+function functionRows({ deployed }: ConsumerDescription): string[][] {
+  if (deployed === null) return [['', paint.red('does not exist')]];
+  const { timeoutMs, memoryMb, runtime, reservedConcurrency, logGroup, mappings } = deployed;
+  const settings = [
+    runtime,
+    timeoutMs === null ? null : `at most ${duration(timeoutMs)}`,
+    memoryMb === null ? null : `${memoryMb} MB`,
+    reservedConcurrency === null ? null : `${reservedConcurrency} reserved`,
+  ];
+  return [
+    ['', settings.filter((setting) => setting !== null).join(', ')],
+    ['log group', logGroup],
+    ...mappings.map((mapping) => ['mapping', mappingText(mapping)]),
+  ];
+}
+
+function mappingText(mapping: NonNullable<ConsumerDescription['deployed']>['mappings'][number]): string {
+  const { state, batchSize, batchingWindowMs, maxConcurrency } = mapping;
+  return [
+    state === 'Enabled' ? state : paint.red(state),
+    ...(batchSize === null ? [] : [`batches of ${batchSize}`]),
+    ...(batchingWindowMs ? [`collected for ${duration(batchingWindowMs)}`] : []),
+    ...(maxConcurrency === null ? [] : [`at most ${maxConcurrency} at once`]),
+  ].join(', ');
+}

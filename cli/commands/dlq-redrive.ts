@@ -1,0 +1,192 @@
+import { Command, InvalidArgumentError } from 'commander';
+import { recordOperation } from '../../lambdas/runtime/store/operation-record.ts';
+import { checkBodies } from '../deployment/invoke.ts';
+import { placeOf } from '../deployment/place.ts';
+import { eachOf } from '../deployment/rows-reader.ts';
+import type { Session } from '../deployment/session.ts';
+import { choose, type DeadLetterChoice } from '../reports/dead-letters/choice.ts';
+import { verboseOption } from '../reports/dead-letters/dead-letter-text.ts';
+import { type DeadLetter, putBack } from '../reports/dead-letters/dead-letters.ts';
+import { asPlanned, receiveForChange } from '../reports/dead-letters/planned.ts';
+import { judgeDeadLetters } from '../reports/dead-letters/redrive-plan.ts';
+import {
+  planText,
+  type RedrivePlan,
+  redriveJson,
+  redrivenText,
+} from '../reports/dead-letters/redrive-report.ts';
+import { redriveInSteps } from '../reports/dead-letters/redrive-steps.ts';
+import { redriverOf } from '../reports/dead-letters/redrivers.ts';
+import { type DeadLetterSource, deadLetterSource } from '../reports/dead-letters/sources.ts';
+import { settleUnreadable } from '../reports/dead-letters/unreadable-rows.ts';
+import { requireNotPaused } from '../reports/status/pauses.ts';
+import { countArgument, durationArgument, SOURCE_ARGUMENT } from '../terminal/arguments.ts';
+import { type ChangeOptions, reasonOption, reasonToApply } from '../terminal/change.ts';
+import { EXIT, type ExitCode, type Io } from '../terminal/io.ts';
+import { many } from '../terminal/output.ts';
+import { withSession } from './command.ts';
+import { sweep } from './sweep.ts';
+
+interface RedriveOptions extends ChangeOptions {
+  readonly cause?: string;
+  readonly limit?: number;
+  readonly rate: number;
+  readonly wait?: number;
+  readonly verbose?: boolean;
+}
+
+/** The default of `--limit`. */
+const LIMIT = 1_000;
+
+/** If the command dies, dead letters reappear after this many seconds. */
+const REDRIVE_HIDES_S = 900;
+const PLAN_HIDES_S = 30;
+
+/** The defaults of `--wait`: a consumer starts at once; DEAD events wait for the sweep, which runs every minute. */
+const WAIT_MS = 60_000;
+const DEAD_WAIT_MS = 180_000;
+
+const RATE_PER_S = 10;
+
+/** `mailroom dlq redrive`. */
+export function redriveCommand(io: Io): Command {
+  return new Command('redrive')
+    .description(
+      'Shows what a redrive would do to each dead letter. With --apply, redrives those that would run again.',
+    )
+    .argument('<source>', SOURCE_ARGUMENT)
+    .argument('[id...]', 'only these dead letters: their ids or event ids, or the first 8 or more characters')
+    .option('--apply', 'redrive: 1 dead letter, then 10, then the rest, until one fails again')
+    .option('--cause <text>', 'only dead letters with this text in their cause (any case)')
+    .option('--limit <count>', `at most this many dead letters (default: ${LIMIT})`, countArgument)
+    .option('--rate <count/s>', 'at most this many dead letters per second', rateArgument, RATE_PER_S)
+    .option(
+      '--wait <duration>',
+      'stop if none was processed for this long (default: 60s; DEAD events: 180s)',
+      durationArgument,
+    )
+    .addOption(reasonOption())
+    .addOption(verboseOption())
+    .action(
+      withSession<[string, string[]], RedriveOptions>(io, async (session, options, name, ids) => {
+        const reason = reasonToApply(options);
+        const source = deadLetterSource(session.directory, name);
+        if (reason !== undefined && source.kind !== 'dead' && source.kind !== 'stream')
+          await requireNotPaused(session, source.consumer);
+        const plan = await planRedrive(session, source, { ids, cause: options.cause }, options);
+        const touched = reason === undefined ? [] : plan.judged.filter(isTouched);
+        await putBack(session.queues, source, others(plan, touched));
+        if (reason === undefined) {
+          session.output.result(redriveJson(plan), plan, (seen) =>
+            planText(session, seen, withoutDefaults(options)),
+          );
+          return EXIT.ok;
+        }
+        try {
+          return await applyPlan(session, plan, { ...options, reason });
+        } finally {
+          await putBack(session.queues, source, touched);
+        }
+      }),
+    );
+}
+
+async function planRedrive(
+  session: Session,
+  source: DeadLetterSource,
+  wanted: DeadLetterChoice,
+  { apply, limit = LIMIT }: RedriveOptions,
+): Promise<RedrivePlan> {
+  const { table, queues, lambda, clock, planned } = session;
+  const place = await placeOf(session);
+  const hideS = apply ? REDRIVE_HIDES_S : PLAN_HIDES_S;
+  const received = await receiveForChange(session, source, { limit, hideS });
+  try {
+    const { chosen, choice } = choose(session, source, received.deadLetters, wanted);
+    const judged = await judgeDeadLetters(
+      { table, check: (consumer, bodies) => checkBodies(lambda, consumer, bodies), now: clock.now() },
+      source,
+      chosen,
+    );
+    const { same, changed } = asPlanned(
+      planned,
+      judged,
+      (one) => one,
+      ({ verdict }) => verdict,
+    );
+    return { place, source, judged: same, changed, received, choice };
+  } catch (error) {
+    await putBack(queues, source, received.deadLetters);
+    throw error;
+  }
+}
+
+function isTouched({ verdict }: RedrivePlan['judged'][number]): boolean {
+  return verdict === 'runs' || verdict === 'handled';
+}
+
+/** The dead letters that this redrive does not touch, which are shown again at once. */
+function others({ received }: RedrivePlan, touched: readonly DeadLetter[]): DeadLetter[] {
+  const ids = new Set(touched.map(({ id }) => id));
+  return received.deadLetters.filter(({ id }) => !ids.has(id));
+}
+
+async function applyPlan(
+  session: Session,
+  plan: RedrivePlan,
+  options: RedriveOptions & { readonly reason: string },
+): Promise<ExitCode> {
+  const { output, signal, queues, clock } = session;
+  const { source, judged } = plan;
+  const handled = judged.filter(({ verdict }) => verdict === 'handled');
+  const runs = judged.filter(({ verdict }) => verdict === 'runs');
+  const note = { by: await session.operator(), reason: options.reason };
+  if (handled.length + runs.length > 0) {
+    // Recorded before it is done, so it names the order and not its outcome.
+    const deleted = handled.length === 0 ? '' : `, deletion of ${handled.length} already handled`;
+    const subject = `${source.name}: redrive of ${many(runs.length, 'dead letter')}${deleted}`;
+    await recordOperation(session, { ...note, command: 'dlq redrive', subject });
+  }
+  if (source.kind === 'dead' && runs.length > 0)
+    output.say('The sweep publishes the events: each of the three steps can take a minute.');
+  await settleUnreadable(session, source, handled, note);
+  // The inbox would only absorb them.
+  await eachOf(handled, async ({ received }) => {
+    if (source.kind !== 'dead' && received !== undefined) await queues.remove(source.url, received);
+  });
+  const redriver = redriverOf(
+    {
+      ...session,
+      sweep: ({ since, until }) => sweep(session, { since, until: Math.min(until, clock.now()) }),
+    },
+    source,
+    note,
+  );
+  const redriven = await redriveInSteps({ clock, signal, progress: output.progress }, runs, redriver, {
+    ratePerS: options.rate,
+    waitMs: options.wait ?? (source.kind === 'dead' ? DEAD_WAIT_MS : WAIT_MS),
+  });
+  await settleUnreadable(session, source, redriven.done, note);
+  output.result(redriveJson(plan, redriven), { plan, redriven }, (seen) =>
+    redrivenText(session, seen.plan, seen.redriven, {
+      ...withoutDefaults(options),
+      interrupted: signal.aborted,
+    }),
+  );
+  if (signal.aborted) return EXIT.stopped;
+  const isDone = handled.length + redriven.done.length === judged.length + (plan.changed ?? []).length;
+  return isDone ? EXIT.ok : EXIT.attention;
+}
+
+/** The options as a printed command repeats them. */
+function withoutDefaults({ rate, ...options }: RedriveOptions) {
+  return { ...options, rate: rate === RATE_PER_S ? undefined : rate };
+}
+
+function rateArgument(text: string): number {
+  const [, count] = /^(\d{1,4})(?:\/s)?$/.exec(text) ?? [];
+  if (count !== undefined && Number(count) >= 1) return Number(count);
+  throw new InvalidArgumentError(
+    'Expected a whole number of dead letters per second from 1 to 9999, such as 10/s.',
+  );
+}

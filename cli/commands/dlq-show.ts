@@ -1,0 +1,103 @@
+import { Command } from 'commander';
+import { isEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
+import { envelopeJson } from '../../lambdas/runtime/store/stored-envelope.ts';
+import { readable, type UnreadableRow } from '../../lambdas/runtime/store/stored-rows.ts';
+import type { Session } from '../deployment/session.ts';
+import { findOne } from '../reports/dead-letters/choice.ts';
+import { deadLetterJson } from '../reports/dead-letters/dead-letter-text.ts';
+import type { DeadLetter } from '../reports/dead-letters/dead-letters.ts';
+import { type DeadLetterSource, deadLetterSource } from '../reports/dead-letters/sources.ts';
+import { SOURCE_ARGUMENT } from '../terminal/arguments.ts';
+import { EXIT, type Io } from '../terminal/io.ts';
+import { when } from '../terminal/listing.ts';
+import { clipped, table } from '../terminal/output.ts';
+import { paint } from '../terminal/paint.ts';
+import { type ShellText, shell } from '../terminal/shell.ts';
+import { time } from '../terminal/times.ts';
+import { withSession } from './command.ts';
+
+/** `mailroom dlq show`. */
+export function showCommand(io: Io): Command {
+  return new Command('show')
+    .description(
+      'Shows one dead letter, also one that cannot be read. Its body is printed only with --payload.',
+    )
+    .argument('<source>', SOURCE_ARGUMENT)
+    .argument('<id>', 'the id of the dead letter or of its event, or the first 8 or more characters')
+    .option('--payload', 'add its body')
+    .action(
+      withSession<[string, string], { readonly payload?: boolean }>(
+        io,
+        async (session, { payload = false }, name, id) => {
+          const source = deadLetterSource(session.directory, name);
+          const deadLetter = await findOne(session, source, id);
+          const body = payload ? await bodyOf(session, deadLetter) : undefined;
+          const next = session.commandLine(nextCommand(source, deadLetter));
+          const status = readable(deadLetter.row)?.status ?? null;
+          const json = {
+            source: source.name,
+            ...deadLetterJson(deadLetter),
+            status,
+            next,
+            ...(payload && { body }),
+          };
+          const lines = body === undefined ? [] : linesOf(body);
+          session.output.result(json, { deadLetter, next, lines }, (seen) =>
+            [
+              deadLetterText(source, seen.deadLetter, session.clock.now()),
+              `  ${paint.dim(seen.next)}`,
+              ...seen.lines,
+            ].join('\n'),
+          );
+          return EXIT.ok;
+        },
+      ),
+    );
+}
+
+/** The stored text: the body of the message, or the envelope of a DEAD event. */
+async function bodyOf({ table: rows }: Session, { received, id }: DeadLetter): Promise<string | null> {
+  if (received !== undefined) return received.body;
+  const item = isEventId(id) ? await rows.get(outboxKeyOf(id)) : undefined;
+  const stored = item === undefined ? undefined : envelopeJson(item);
+  return stored === undefined || stored.problem !== undefined ? null : stored.json;
+}
+
+/** A body line by line: indented if it is JSON, else as one line. */
+function linesOf(body: string | null): string[] {
+  if (body === null) return ['', 'Its payload cannot be read.'];
+  try {
+    return ['', ...JSON.stringify(JSON.parse(body), null, 2).split('\n')];
+  } catch {
+    return ['', body];
+  }
+}
+
+function nextCommand(source: DeadLetterSource, { id, eventId }: DeadLetter): ShellText {
+  if (eventId !== undefined) return shell`why ${eventId}`;
+  return shell`dlq redrive ${source.name} ${id}`;
+}
+
+function deadLetterText({ name }: DeadLetterSource, letter: DeadLetter, now: number): string {
+  const { id, eventId, type, sentAt, expiresAt, fingerprint, lastError, received, row } = letter;
+  const optional = (label: string, text: string | undefined) =>
+    text === undefined ? [] : [[label, clipped(text)]];
+  return table(
+    ['dead letter', clipped(id)],
+    [
+      ['source', name],
+      ['event', eventId ?? 'its event cannot be read'],
+      ['type', clipped(type ?? 'unknown')],
+      ['sent', sentAt === undefined ? '?' : `${time(sentAt)}, ${when(sentAt, now)}`],
+      ['expires', expiresAt === undefined ? 'never' : `${time(expiresAt)}, ${when(expiresAt, now)}`],
+      ...optional('cause', fingerprint),
+      ...(lastError === fingerprint ? [] : optional('last error', lastError)),
+      ...optional('inbox row', statusOf(row)),
+      ...(received === undefined ? [] : [['body', `${Buffer.byteLength(received.body)} bytes`]]),
+    ],
+  );
+}
+
+function statusOf(row: DeadLetter['row'] | UnreadableRow): string | undefined {
+  return row === undefined ? undefined : (readable(row)?.status ?? 'cannot be read');
+}

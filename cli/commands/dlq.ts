@@ -1,0 +1,198 @@
+import { Command } from 'commander';
+import { errorMessage } from '../../lambdas/runtime/base/errors.ts';
+import { depthOf } from '../../lambdas/runtime/operations/dead-letters.ts';
+import { checkBodies } from '../deployment/invoke.ts';
+import { eachOf } from '../deployment/rows-reader.ts';
+import type { Session } from '../deployment/session.ts';
+import {
+  deadLetterJson,
+  deadLettersText,
+  isGrouped,
+  verboseOption,
+} from '../reports/dead-letters/dead-letter-text.ts';
+import {
+  type DeadLetter,
+  putBack,
+  type ReceivedDeadLetters,
+  receiveDeadLetters,
+} from '../reports/dead-letters/dead-letters.ts';
+import {
+  type JudgeDeps,
+  type JudgedDeadLetter,
+  judgeDeadLetters,
+} from '../reports/dead-letters/redrive-plan.ts';
+import { judgedText } from '../reports/dead-letters/redrive-report.ts';
+import { remediesText } from '../reports/dead-letters/remedies.ts';
+import {
+  type DeadLetterSource,
+  deadLetterSource,
+  deadLetterSources,
+} from '../reports/dead-letters/sources.ts';
+import { byOption, countArgument, SOURCE_ARGUMENT } from '../terminal/arguments.ts';
+import { EXIT, type Io } from '../terminal/io.ts';
+import { byCause } from '../terminal/listing.ts';
+import { many } from '../terminal/output.ts';
+import { prose } from '../terminal/prose.ts';
+import { shell } from '../terminal/shell.ts';
+import { withSession } from './command.ts';
+import { discardCommand } from './dlq-discard.ts';
+import { redriveCommand } from './dlq-redrive.ts';
+import { resendCommand } from './dlq-resend.ts';
+import { showCommand } from './dlq-show.ts';
+
+/** `mailroom dlq`: the dead letters of every source. */
+export function dlqCommand(io: Io): Command {
+  return new Command('dlq')
+    .description(
+      'Lists, redrives, discards and resends dead letters: DEAD events and messages in dead-letter queues.',
+    )
+    .addCommand(listCommand(io))
+    .addCommand(showCommand(io))
+    .addCommand(redriveCommand(io))
+    .addCommand(discardCommand(io))
+    .addCommand(resendCommand(io));
+}
+
+interface DlqListOptions {
+  readonly by?: 'cause';
+  readonly limit?: number;
+  readonly verbose?: boolean;
+}
+
+/** The default limits for each source: listed one by one, or read to be grouped. */
+const LISTED_MAX = 100;
+const GROUPED_MAX = 1_000;
+
+/** If listing is interrupted, dead letters reappear after this many seconds. */
+const LIST_HIDES_S = 15;
+
+function listCommand(io: Io): Command {
+  return new Command('list')
+    .description('Lists dead letters with their cause and the time of their permanent deletion.')
+    .argument('[source]', `${SOURCE_ARGUMENT} (default: every source)`)
+    .addOption(byOption())
+    .option(
+      '--limit <count>',
+      `at most this many of each source, oldest first (default: ${GROUPED_MAX}; with --verbose or --json ${LISTED_MAX})`,
+      countArgument,
+    )
+    .addOption(verboseOption())
+    .action(
+      withSession<[string | undefined], DlqListOptions>(io, async (session, options, name) => {
+        const { directory, clock, output } = session;
+        const { by, verbose = false } = options;
+        const isEach = by === undefined && (verbose || output.json);
+        const { limit = isEach ? LISTED_MAX : GROUPED_MAX } = options;
+        const sources =
+          name === undefined ? deadLetterSources(directory) : [deadLetterSource(directory, name)];
+        const lists = await eachOf(sources, (source) => list(session, source, limit));
+        const shown = output.json
+          ? []
+          : await eachOf(
+              lists.filter(({ total }) => total > 0),
+              (found) => judgedIfGrouped(session, found, options),
+            );
+        const now = clock.now();
+        output.result(listJson(lists, now, by), shown, (seen) => listText(session, seen, now));
+        return EXIT.ok;
+      }),
+    );
+}
+
+/** The dead letters of one source. */
+export interface SourceList extends ReceivedDeadLetters {
+  readonly source: DeadLetterSource;
+}
+
+async function list(session: Session, source: DeadLetterSource, limit: number): Promise<SourceList> {
+  if (source.kind !== 'dead' && (await depthOf(session.queues, source.url)) === undefined) {
+    session.output.say(`The queue of ${source.name} does not exist. mailroom status prints its URL.`);
+    return { source, total: 0, deadLetters: [] };
+  }
+  const received = await receiveDeadLetters(session, source, { limit, hideS: LIST_HIDES_S });
+  await putBack(session.queues, source, received.deadLetters);
+  return { source, ...received };
+}
+
+/** The document of `--json`. */
+export function listJson(lists: readonly SourceList[], now: number, by?: 'cause') {
+  return {
+    at: now,
+    deadLetterSources: lists.map(({ source, total, deadLetters }) => ({
+      source: source.name,
+      count: total,
+      ...(by === undefined
+        ? { deadLetters: deadLetters.map(deadLetterJson) }
+        : { causes: causesOf(deadLetters), more: total > deadLetters.length }),
+    })),
+  };
+}
+
+function causesOf(deadLetters: readonly DeadLetter[]) {
+  return byCause(
+    deadLetters.map(({ id, eventId = id, fingerprint = null, sentAt = null }) => ({
+      eventId,
+      fingerprint,
+      at: sentAt,
+    })),
+  );
+}
+
+/** A list as it is shown. */
+interface ShownList extends SourceList {
+  readonly grouped: boolean;
+  /** With the verdict of a redrive; absent if it is not grouped, or could not be checked. */
+  readonly judged?: readonly JudgedDeadLetter[] | undefined;
+}
+
+/** Adds the verdicts of a redrive to a list that is shown by cause: a cause is fixed once the deployed code accepts its messages. */
+async function judgedIfGrouped(
+  { table, lambda, clock, output }: Session,
+  found: SourceList,
+  { by, verbose }: DlqListOptions,
+): Promise<ShownList> {
+  const { source, deadLetters } = found;
+  if (by === undefined && !isGrouped(deadLetters.length, { verbose })) return { ...found, grouped: false };
+  const check: JudgeDeps['check'] = (consumer, bodies) => checkBodies(lambda, consumer, bodies);
+  try {
+    const judged = await judgeDeadLetters({ table, check, now: clock.now() }, source, deadLetters);
+    return { ...found, grouped: true, judged };
+  } catch (error) {
+    output.say(
+      `Not checked whether the dead letters of ${source.name} would run again: ${errorMessage(error)}`,
+    );
+    return { ...found, grouped: true };
+  }
+}
+
+/** The lists as text, each with the command that comes next. */
+export function listText(
+  session: Pick<Session, 'clock' | 'commandLine'>,
+  lists: readonly ShownList[],
+  now: number,
+): string {
+  if (lists.length === 0) return 'No dead letters.';
+  const texts = lists.map(({ source, total, deadLetters, grouped, judged }) => {
+    const more = total > deadLetters.length ? `, ${deadLetters.length} ${grouped ? 'read' : 'shown'}` : '';
+    const lines = deadLetters.map((deadLetter) => ({ deadLetter }));
+    return [
+      `${source.name}: ${total}${more}`,
+      judged === undefined ? deadLettersText(lines, now, { grouped }) : judgedText(judged, now, grouped),
+      ...(judged === undefined ? [] : remediesText(session, source, judged, deadLetters)),
+      ...planHint(session, source, judged),
+    ].join('\n');
+  });
+  return texts.join('\n\n');
+}
+
+/** The command that plans a redrive, if it would send something. */
+function planHint(
+  { commandLine }: Pick<Session, 'commandLine'>,
+  { name }: DeadLetterSource,
+  judged: readonly JudgedDeadLetter[] | undefined,
+): string[] {
+  const plan = `  ${commandLine(shell`dlq redrive ${name}`)}`;
+  if (judged === undefined) return ['To see which would run again:', plan];
+  const runs = judged.filter(({ verdict }) => verdict === 'runs' || verdict === 'handled').length;
+  return runs === 0 ? [] : [prose(`${many(runs, 'dead letter')} can be redriven. To plan it:`), plan];
+}

@@ -1,0 +1,151 @@
+import { Command, Option } from 'commander';
+import type { Session } from '../deployment/session.ts';
+import { readUnpublished, type UnpublishedEvent } from '../reports/events/unpublished-events.ts';
+import { countArgument } from '../terminal/arguments.ts';
+import { type ExportFormat, exported, formatOption } from '../terminal/export.ts';
+import { EXIT, type Io } from '../terminal/io.ts';
+import {
+  byCause,
+  type Cause,
+  causesText,
+  MORE_GROUPED,
+  MORE_LISTED,
+  moreText,
+  nextTime,
+  when,
+} from '../terminal/listing.ts';
+import { clipped, detailedTable, many } from '../terminal/output.ts';
+import { paint } from '../terminal/paint.ts';
+import { prose } from '../terminal/prose.ts';
+import { type ShellText, shell } from '../terminal/shell.ts';
+import { withSession } from './command.ts';
+
+interface EventsOptions {
+  readonly pending?: boolean;
+  readonly dead?: boolean;
+  readonly by?: 'cause' | 'source';
+  readonly limit: number;
+  readonly format?: ExportFormat;
+}
+
+/** The columns of `--format csv`. */
+const COLUMNS: Readonly<Record<keyof UnpublishedEvent, true>> = {
+  eventId: true,
+  status: true,
+  type: true,
+  source: true,
+  at: true,
+  nextAt: true,
+  attempts: true,
+  fingerprint: true,
+  lastError: true,
+};
+
+/** `mailroom events`. */
+export function eventsCommand(io: Io): Command {
+  return new Command('events')
+    .description('Lists events of the outbox that are not published.')
+    .addCommand(listCommand(io));
+}
+
+function listCommand(io: Io): Command {
+  return new Command('list')
+    .description('Lists PENDING events, which wait to be published, and DEAD events, which are not retried.')
+    .option('--pending', 'only PENDING events')
+    .option('--dead', 'only DEAD events')
+    .addOption(new Option('--by <what>', 'group by').choices(['cause', 'source']))
+    .option('--limit <count>', 'list at most this many', countArgument, 100)
+    .addOption(formatOption())
+    .action(
+      withSession(io, async (session, options: EventsOptions) => {
+        const all = options.pending === options.dead;
+        const found = await readUnpublished(session, {
+          pending: all || options.pending === true,
+          dead: all || options.dead === true,
+        });
+        if (options.by === undefined) showList(session, found, options);
+        else showGroups(session, found, options.by);
+        return EXIT.ok;
+      }),
+    );
+}
+
+type Found = Awaited<ReturnType<typeof readUnpublished>>;
+
+function showList(
+  { output, clock, commandLine }: Session,
+  { items, more }: Found,
+  { limit, format }: EventsOptions,
+): void {
+  const now = clock.now();
+  const listed = items.slice(0, limit);
+  const cut = more || listed.length < items.length;
+  const head = { counts: countsText(items, more), next: nextCommand(items, now) };
+  output.result({ events: listed, more: cut }, { listed, head }, (seen) => {
+    if (format !== undefined) return exported(listed, format, COLUMNS);
+    const next = seen.head.next && commandLine(seen.head.next);
+    return eventsText(seen.listed, now, { ...seen.head, next }) + moreText(cut, MORE_LISTED);
+  });
+}
+
+function showGroups({ output, clock }: Session, { items, more }: Found, by: 'cause' | 'source'): void {
+  const groups = byCause(
+    items.map((event) => ({ ...event, fingerprint: by === 'cause' ? event.fingerprint : event.source })),
+  );
+  output.result(
+    by === 'cause' ? { causes: groups, more } : { sources: groups.map(sourceGroup), more },
+    groups,
+    (seen) => causesText(seen, clock.now()) + moreText(more, MORE_GROUPED),
+  );
+}
+
+function sourceGroup({ fingerprint: source, ...group }: Cause) {
+  return { source, ...group };
+}
+
+/** An event that is PENDING for longer than this has missed two sweeps. */
+const MISSED_MS = 150_000;
+
+/** The command to run first. */
+function nextCommand(events: readonly UnpublishedEvent[], now: number): ShellText | undefined {
+  const isLate = ({ status, at }: UnpublishedEvent) =>
+    status !== 'DEAD' && at !== null && now - at > MISSED_MS;
+  if (events.some(isLate)) return shell`status`;
+  return events.some(({ status }) => status === 'DEAD') ? shell`dlq list dead --by cause` : undefined;
+}
+
+function countsText(events: readonly UnpublishedEvent[], more: boolean): string {
+  const dead = events.filter(({ status }) => status === 'DEAD').length;
+  const pending = events.length - dead;
+  const atLeast = more ? 'at least ' : '';
+  return [
+    ...(pending > 0 ? [`${atLeast}${many(pending, 'event')} pending`] : []),
+    ...(dead > 0 ? [`${atLeast}${many(dead, 'event')} DEAD`] : []),
+  ].join(', ');
+}
+
+/** The list as text: the counts and the command to run first, then the events. */
+function eventsText(
+  events: readonly UnpublishedEvent[],
+  now: number,
+  { counts, next }: { readonly counts: string; readonly next?: string | undefined },
+): string {
+  if (events.length === 0) return 'No such events.';
+  const rows = events.map(({ eventId, status, type, source, at, nextAt, fingerprint, lastError }) => ({
+    cells: [
+      clipped(eventId),
+      status === 'PENDING' ? status : paint.red(status),
+      when(at, now),
+      status === 'PENDING' ? nextTime(nextAt, now) : 'never',
+    ],
+    details: [
+      `${clipped(type ?? 'unknown type')}${source === null ? '' : ` of ${clipped(source)}`}: ${clipped(lastError ?? fingerprint ?? '?')}`,
+    ],
+  }));
+  return [
+    prose(paint.bold(counts)),
+    ...(next === undefined ? [] : [`  ${paint.dim(next)}`]),
+    '',
+    detailedTable(['event', 'status', 'since', 'next'], rows),
+  ].join('\n');
+}

@@ -1,0 +1,61 @@
+import { Command } from 'commander';
+import { DAY_MS } from '../../lambdas/runtime/base/units.ts';
+import { type Operation, readOperations } from '../deployment/operations.ts';
+import { type ExportFormat, exported, formatOption } from '../terminal/export.ts';
+import { EXIT, type Io } from '../terminal/io.ts';
+import { moreText } from '../terminal/listing.ts';
+import { clipped, detailedTable } from '../terminal/output.ts';
+import { time } from '../terminal/times.ts';
+import { type WindowOptions, windowOf, windowOptions } from '../terminal/window.ts';
+import { withSession } from './command.ts';
+
+/** The default of `--since`. */
+const SINCE_MS = 7 * DAY_MS;
+
+/** The columns of `--format csv`. */
+const COLUMNS = { at: true, by: true, command: true, subject: true, reason: true } as const;
+
+interface LogOptions extends WindowOptions {
+  readonly format?: ExportFormat;
+}
+
+/** `mailroom log`. */
+export function logCommand(io: Io): Command {
+  const [since, at] = windowOptions('how far back', SINCE_MS);
+  return new Command('log')
+    .description(
+      'Lists what operators changed with this command: when, who, what and why. Entries are kept for 400 days.',
+    )
+    .addOption(since)
+    .addOption(at)
+    .addOption(formatOption())
+    .action(
+      withSession(io, async (session, options: LogOptions) => {
+        const { format } = options;
+        const { since, until, text } = windowOf(options, session.clock.now());
+        const found = await readOperations(session.table, since, until);
+        const { operations, more, unreadable } = found;
+        session.output.result(found, operations, (seen) =>
+          format !== undefined
+            ? exported(operations, format, COLUMNS)
+            : [
+                seen.length === 0
+                  ? `Nothing was changed ${text}.`
+                  : operationsText(seen) + moreText(more, 'There are more: shorten the range with --since.'),
+                ...(unreadable === 0 ? [] : [`Unreadable entries in these months: ${unreadable}.`]),
+              ].join('\n'),
+        );
+        return EXIT.ok;
+      }),
+    );
+}
+
+function operationsText(operations: readonly Operation[]): string {
+  return detailedTable(
+    ['when', 'command'],
+    operations.map(({ at, by, command, subject, reason }) => ({
+      cells: [time(at), command],
+      details: [clipped(subject), `by ${clipped(by)}`, `why: ${clipped(reason)}`],
+    })),
+  );
+}

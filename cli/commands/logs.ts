@@ -1,0 +1,125 @@
+import { Command } from 'commander';
+import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
+import { eventIdTime } from '../../lambdas/runtime/store/event-id.ts';
+import { isForeignEventId } from '../../lambdas/runtime/store/foreign-id.ts';
+import { isUnreadable, readable } from '../../lambdas/runtime/store/stored-rows.ts';
+import { defaultLogGroup } from '../deployment/deployed-function.ts';
+import { wholeEventId } from '../deployment/event-prefix.ts';
+import { eachOf } from '../deployment/rows-reader.ts';
+import type { Session } from '../deployment/session.ts';
+import { insightsLink } from '../reports/logs/insights-link.ts';
+import { bornAt, readTrace, type TracedEvent } from '../reports/why/trace-reader.ts';
+import { EXIT, type Io } from '../terminal/io.ts';
+import { paint } from '../terminal/paint.ts';
+import { prose } from '../terminal/prose.ts';
+import { shell } from '../terminal/shell.ts';
+import { withSession } from './command.ts';
+
+/** Lines before the commit and after the end are in range, too: clocks differ, and lines arrive late. */
+const MARGIN_MS = 60_000;
+
+/** A function that handled an event, as in the JSON document of docs/cli.md. */
+interface FunctionLog {
+  /** A consumer, `stream relay` or `sweep`. */
+  readonly part: string;
+  readonly function: string;
+  readonly logGroup: string;
+  /** The command of the AWS CLI that prints its lines. */
+  readonly command: string;
+}
+
+/** `mailroom logs`. */
+export function logsCommand(io: Io): Command {
+  return new Command('logs')
+    .description('Prints the commands, and a Logs Insights link, that show the log lines about an event.')
+    .argument('<eventId>', 'the event id, or its first 8 or more characters')
+    .action(
+      withSession<[string], object>(io, async (session, _options, given) => {
+        const { event, eventId } = await find(session, given);
+        const since = (isForeignEventId(eventId) ? bornAt(event) : eventIdTime(eventId)) - MARGIN_MS;
+        const until = endOf(event, session.clock.now()) + MARGIN_MS;
+        const logs = await eachOf(
+          functionsOf(session, event),
+          async ({ alias, ...handler }): Promise<FunctionLog> => {
+            const deployed = await session.deployedFunction(handler.function, alias);
+            const logGroup = deployed?.logGroup ?? defaultLogGroup(handler.function);
+            const range = [`${since}`, '--end-time', `${until}`];
+            const command = session.awsLine(
+              shell`logs filter-log-events --log-group-name ${logGroup} --start-time ${range} --filter-pattern ${`"${eventId}"`} --query ${'events[].message'} --output text`,
+            );
+            return { ...handler, logGroup, command };
+          },
+        );
+        const query = `fields @timestamp, @log, @message\n| filter @message like "${eventId}"\n| sort @timestamp asc`;
+        const logGroups = [...new Set(logs.map(({ logGroup }) => logGroup))];
+        // A local engine has no console.
+        const link = session.isLocal
+          ? null
+          : insightsLink({ region: session.region, logGroups, since, until, query });
+        const result = { eventId, since, until, functions: logs, query, insights: link };
+        session.output.result(result, result, (seen) => logsText(seen));
+        return EXIT.ok;
+      }),
+    );
+}
+
+/** @throws `NO_SUCH_EVENT` */
+async function find(session: Session, given: string): Promise<{ eventId: string; event: TracedEvent }> {
+  const eventId = await wholeEventId(session, given);
+  const trace = eventId === undefined ? undefined : await readTrace(session, [eventId]);
+  const event = trace?.events.find((traced) => traced.eventId === eventId);
+  if (eventId !== undefined && event !== undefined) return { eventId, event };
+  throw new MailroomError(
+    'NO_SUCH_EVENT',
+    `No event of ${session.directory.mailroom.stack} has the id "${given}". mailroom why finds events by other ids.`,
+  );
+}
+
+/** The relay that published the event, and the consumers that must receive it. */
+function functionsOf(
+  { directory: { mailroom } }: Session,
+  { eventId, row, messages }: TracedEvent,
+): { readonly part: string; readonly function: string; readonly alias?: string | undefined }[] {
+  const stream = { part: 'stream relay', function: mailroom.streamFunction };
+  const sweep = { part: 'sweep', function: mailroom.sweepFunction };
+  const publisher = readable(row)?.publishedBy;
+  const relays = isForeignEventId(eventId)
+    ? []
+    : publisher === 'stream'
+      ? [stream]
+      : publisher === 'sweep'
+        ? [sweep]
+        : [stream, sweep];
+  return [
+    ...relays,
+    ...messages.map(({ consumer: { name, function: handler, alias } }) => ({
+      part: name,
+      function: handler,
+      alias,
+    })),
+  ];
+}
+
+/** The end of the work on an event; now, while it is not finished. */
+function endOf({ row, messages }: TracedEvent, now: number): number {
+  const isDone = !isUnreadable(row) && row?.status !== 'PENDING';
+  const ends = messages.map((message) => readable(message.row)?.processedAt ?? now);
+  return isDone && ends.length > 0 ? Math.max(...ends) : now;
+}
+
+function logsText({
+  eventId,
+  functions,
+  insights,
+}: {
+  readonly eventId: string;
+  readonly functions: readonly FunctionLog[];
+  /** `null` on a local engine. */
+  readonly insights: string | null;
+}): string {
+  return [
+    prose(`${paint.bold(eventId)}: a function logs a line about an event only if something went wrong.`),
+    ...functions.flatMap(({ part, command }) => [`${part}:`, `  ${command}`]),
+    ...(insights === null ? [] : ['All of them, in Logs Insights:', `  ${insights}`]),
+  ].join('\n');
+}

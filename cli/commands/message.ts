@@ -1,0 +1,223 @@
+import { Command } from 'commander';
+import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
+import { TOO_OLD } from '../../lambdas/runtime/inbox/inbox-conditions.ts';
+import { type InboxState, inboxState } from '../../lambdas/runtime/inbox/inbox-state.ts';
+import {
+  allowTooOld,
+  notTooOld,
+  resolveMessage,
+} from '../../lambdas/runtime/operations/message-operations.ts';
+import { isEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
+import { recordOperation } from '../../lambdas/runtime/store/operation-record.ts';
+import { readable } from '../../lambdas/runtime/store/stored-rows.ts';
+import { wholeEventId } from '../deployment/event-prefix.ts';
+import { readInbox } from '../deployment/message-reader.ts';
+import { placeOf, placeText } from '../deployment/place.ts';
+import { unreadableText } from '../deployment/row-text.ts';
+import type { Session } from '../deployment/session.ts';
+import { applyWords, type ChangeOptions, reasonOption, reasonToApply } from '../terminal/change.ts';
+import { EXIT, type ExitCode, type Io } from '../terminal/io.ts';
+import { clipped } from '../terminal/output.ts';
+import { prose } from '../terminal/prose.ts';
+import { type ShellText, shell } from '../terminal/shell.ts';
+import { time } from '../terminal/times.ts';
+import { withSession } from './command.ts';
+
+/** An operator's decision about one message of one consumer. */
+interface MessageDecision extends ChangeOptions {
+  readonly consumer: string;
+  readonly eventId: string;
+  readonly force?: boolean;
+}
+
+/** A decision to make, with its reason. */
+type MadeDecision = MessageDecision & { readonly reason: string };
+
+/** `mailroom message`. */
+export function messageCommand(io: Io): Command {
+  const resolving =
+    'Shows what resolving a message would change. With --apply, sets it PROCESSED without running it, because its work was ' +
+    'done by hand.';
+  const allowing =
+    'Shows whether a message was rejected as EVENT_TOO_OLD. With --apply, allows it to run: use it only if you know that the ' +
+    'message was never processed. Redrive it afterwards.';
+  return new Command('message')
+    .description('Resolves or allows one message of one consumer.')
+    .addCommand(
+      decisionCommand(io, 'resolve', resolving, resolve)
+        .option('--force', 'even if a worker holds it, its row is unreadable or its event is unknown')
+        .option('--apply', 'resolve it'),
+    )
+    .addCommand(decisionCommand(io, 'allow', allowing, allow).option('--apply', 'allow it'));
+}
+
+function decisionCommand(
+  io: Io,
+  name: string,
+  description: string,
+  decide: (session: Session, decision: MessageDecision) => Promise<MessageResult>,
+): Command {
+  return new Command(name)
+    .description(description)
+    .argument('<consumer>', 'the name of the consumer')
+    .argument('<eventId>', 'the event id, its first 8 or more characters, or unreadable-<SQS message id>')
+    .addOption(reasonOption())
+    .action(
+      withSession<[string, string], ChangeOptions & Pick<MessageDecision, 'force'>>(
+        io,
+        async (session, { apply, reason, force }, consumer, given) => {
+          reasonToApply({ apply, reason });
+          const decision = { consumer, eventId: await idOf(session, given), apply, reason, force };
+          return report(session, decision, await decide(session, decision));
+        },
+      ),
+    );
+}
+
+/** @throws `NO_SUCH_EVENT`, `AMBIGUOUS_ID` */
+async function idOf(session: Session, given: string): Promise<string> {
+  const eventId = await wholeEventId(session, given);
+  if (eventId !== undefined) return eventId;
+  throw new MailroomError(
+    'NO_SUCH_EVENT',
+    `No event of ${session.directory.mailroom.stack} has an id that begins with "${given}". Give the whole event id, at least 8 characters ` +
+      'of it, or unreadable-<SQS message id> as in messages list.',
+  );
+}
+
+/** The result of a decision or of its plan. */
+interface MessageResult {
+  readonly status: string;
+  /** The sentence about the message; it ends with a colon if there is a command. */
+  readonly text: string;
+  /** The command that comes next. */
+  readonly next?: ShellText | undefined;
+}
+
+async function resolve(session: Session, decision: MessageDecision): Promise<MessageResult> {
+  const { consumer, eventId, force = false } = decision;
+  session.consumer(consumer);
+  const row = await readInbox(session.table, consumer, eventId, true);
+  const state = inboxState(row, session.clock.now());
+  if (state.is === 'absent' && !force) await requireEvent(session, eventId);
+  if (state.is === 'processed' || state.is === 'discarded')
+    return { status: state.is, text: `${nameOf(decision)} was already ${state.row.status}.` };
+  if (!force && state.is === 'unreadable') throw unreadable(decision, state.problem);
+  // Without AWS's time, only resolveMessage can tell: it watches the row for a whole lease.
+  if (!force && state.is === 'leased' && session.clockIsTrusted)
+    throw leased(decision, state.until, session.clock.now());
+  const reason = reasonToApply(decision);
+  if (reason === undefined) {
+    const words = ['resolve', consumer, eventId, ...(force ? ['--force'] : []), ...applyWords(decision)];
+    return {
+      status: 'resolve',
+      text: `Would set ${nameOf(decision)} PROCESSED without running it. ${stateText(state)} Nothing was changed. To resolve it:`,
+      next: shell`message ${words}`,
+    };
+  }
+  const made = { ...decision, reason };
+  const by = await record(session, 'message resolve', made);
+  const result = await resolveMessage(session, { ...made, by });
+  if (result.status === 'leased') throw leased(decision, result.until, session.clock.now());
+  if (result.status === 'unreadable') throw unreadable(decision, result.problem);
+  return { status: result.status, text: `${nameOf(decision)} is ${result.status}.` };
+}
+
+async function allow(session: Session, decision: MessageDecision): Promise<MessageResult> {
+  const { consumer, eventId } = decision;
+  session.consumer(consumer);
+  const row = await readInbox(session.table, consumer, eventId, true);
+  // Refused changes are not recorded.
+  const { status, reason: rejection } = readable(row) ?? {};
+  if (status !== 'REJECTED' || rejection !== TOO_OLD) throw notTooOld(decision, row);
+  const reason = reasonToApply(decision);
+  if (reason === undefined) {
+    const text =
+      `Would allow ${nameOf(decision)} to run. It was rejected as too old, so it may have run before: allow it only if you know ` +
+      'that it has not. Nothing was changed. To allow it:';
+    return {
+      status: 'allow',
+      text,
+      next: shell`message ${['allow', consumer, eventId, ...applyWords(decision)]}`,
+    };
+  }
+  const made = { ...decision, reason };
+  await allowTooOld(session, { ...made, by: await record(session, 'message allow', made) });
+  return {
+    status: 'allowed',
+    text: `${nameOf(decision)} is allowed to run. To redrive it:`,
+    next: shell`dlq redrive ${[`consumer:${consumer}`, eventId, ...applyWords(made)]}`,
+  };
+}
+
+/** Refuses unknown ids: resolving a mistyped one would have no effect and look like a success. */
+async function requireEvent({ table, directory }: Session, eventId: string): Promise<void> {
+  if (isEventId(eventId) && (await table.get(outboxKeyOf(eventId), { consistent: true })) !== undefined)
+    return;
+  throw new MailroomError(
+    'NO_SUCH_EVENT',
+    `Event ${eventId} is neither in the outbox of ${directory.mailroom.stack} nor in this consumer's inbox. Check the id. If its rows have ` +
+      'expired, resolve the message with --force.',
+  );
+}
+
+function leased({ consumer, eventId }: MessageDecision, until: number, now: number): MailroomError {
+  return new MailroomError(
+    'MESSAGE_LEASED',
+    `A worker of ${consumer} may hold ${eventId} until ${time(until)}. Nothing was changed. Wait and repeat the command. --force takes ` +
+      "the message from the worker now, but the worker's calls outside DynamoDB continue.",
+    { retryAfterMs: Math.max(0, until - now) },
+  );
+}
+
+function unreadable({ consumer, eventId }: MessageDecision, problem: string): MailroomError {
+  return new MailroomError(
+    'UNREADABLE_ROW',
+    `${consumer} has a row of ${eventId} that ${unreadableText(problem)}. Nothing was changed. Run the command with the deployed ` +
+      'version of cdk-mailroom. If the row was changed by hand and no worker holds it, --force sets it PROCESSED.',
+  );
+}
+
+/** Records a decision before it is applied. @returns the ARN of the operator */
+async function record(session: Session, command: string, made: MadeDecision): Promise<string> {
+  const { consumer, eventId, reason, force } = made;
+  const by = await session.operator();
+  const subject = `${consumer} ${eventId}${force ? ', by force' : ''}`;
+  await recordOperation(session, { by, reason, command, subject });
+  return by;
+}
+
+function nameOf({ consumer, eventId }: MessageDecision): string {
+  return `message ${eventId} of ${consumer}`;
+}
+
+/** The state that a resolution ends. */
+function stateText(state: InboxState): string {
+  switch (state.is) {
+    case 'absent':
+      return 'The consumer never began it.';
+    case 'unreadable':
+      return `Its row ${unreadableText(state.problem)}.`;
+    case 'leased':
+      return `A worker may hold it until ${time(state.until)}: its calls outside DynamoDB continue.`;
+    default:
+      return `It is ${[state.row.status, state.row.reason].filter(Boolean).map(String).map(clipped).join(', ')} now.`;
+  }
+}
+
+async function report(
+  session: Session,
+  { consumer, eventId, apply: applied = false }: MessageDecision,
+  { status, text, next }: MessageResult,
+): Promise<ExitCode> {
+  const place = await placeOf(session);
+  const subject = { place, text: text.replace(/^m/, 'M'), next };
+  session.output.result({ ...place, consumer, eventId, applied, status }, subject, (shown) =>
+    [
+      prose(placeText(shown.place)),
+      prose(shown.text),
+      ...(shown.next === undefined ? [] : [`  ${session.commandLine(shown.next)}`]),
+    ].join('\n'),
+  );
+  return EXIT.ok;
+}

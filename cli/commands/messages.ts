@@ -1,0 +1,98 @@
+import { Command } from 'commander';
+import { HOUR_MS } from '../../lambdas/runtime/base/units.ts';
+import { eachOf } from '../deployment/rows-reader.ts';
+import type { Session } from '../deployment/session.ts';
+import { type MessageChoice, messagesOf } from '../reports/messages/list-messages.ts';
+import { type ListedMessage, messagesText } from '../reports/messages/listed-message.ts';
+import { byOption, countArgument } from '../terminal/arguments.ts';
+import { type ExportFormat, exported, formatOption } from '../terminal/export.ts';
+import { EXIT, type Io } from '../terminal/io.ts';
+import { byCause, causesText, MORE_GROUPED, MORE_LISTED, moreText, newest } from '../terminal/listing.ts';
+import { paint } from '../terminal/paint.ts';
+import { shell } from '../terminal/shell.ts';
+import { windowOptions } from '../terminal/window.ts';
+import { withSession } from './command.ts';
+
+/** The columns of `--format csv`. */
+const COLUMNS: Readonly<Record<keyof ListedMessage, true>> = {
+  consumer: true,
+  eventId: true,
+  status: true,
+  type: true,
+  attempt: true,
+  maxAttempts: true,
+  at: true,
+  nextAt: true,
+  reason: true,
+  fingerprint: true,
+  lastError: true,
+  unfinished: true,
+  outOfTime: true,
+  expiresAt: true,
+};
+
+/** The options of `messages list`. */
+interface MessagesOptions extends MessageChoice {
+  readonly consumer?: string;
+  readonly format?: ExportFormat;
+}
+
+/** `mailroom messages`. */
+export function messagesCommand(io: Io): Command {
+  return new Command('messages')
+    .description('Lists messages that consumers could not process, or have not claimed.')
+    .addCommand(listCommand(io));
+}
+
+function listCommand(io: Io): Command {
+  const [since, at] = windowOptions('with --waiting: how far back', HOUR_MS);
+  return new Command('list')
+    .description('Lists messages that failed and are retried, and messages that were rejected.')
+    .option('--failed', 'only messages that are retried')
+    .option('--rejected', 'only messages that were rejected')
+    .option('--waiting', 'only messages that are unclaimed: published, and without a row of the consumer')
+    .addOption(since)
+    .addOption(at)
+    .option('--consumer <name>', 'only messages of this consumer')
+    .addOption(byOption())
+    .option('--limit <count>', 'list at most this many', countArgument, 100)
+    .addOption(formatOption())
+    .action(
+      withSession(io, async (session, options: MessagesOptions) => {
+        const { directory, output, clock } = session;
+        const consumers =
+          options.consumer === undefined ? directory.consumers : [session.consumer(options.consumer)];
+        const found = await eachOf(consumers, (consumer) => messagesOf(session, consumer, options));
+        const messages = found.flatMap(({ items }) => items).sort(newest);
+        const now = clock.now();
+        if (options.by !== undefined) {
+          const more = found.some((list) => list.more);
+          const causes = byCause(messages);
+          output.result(
+            { causes, more },
+            causes,
+            (seen) => causesText(seen, now) + moreText(more, MORE_GROUPED),
+          );
+          return EXIT.ok;
+        }
+        const listed = messages.slice(0, options.limit);
+        const more = messages.length > listed.length || found.some((list) => list.more);
+        const { format } = options;
+        if (format !== undefined && more) output.say(MORE_LISTED);
+        output.result({ messages: listed, more }, listed, (seen) =>
+          format === undefined
+            ? messagesText(seen, now) + moreText(more, MORE_LISTED) + nextText(seen, session)
+            : exported(listed, format, COLUMNS),
+        );
+        return EXIT.ok;
+      }),
+    );
+}
+
+/** The command that comes next for a rejected message: it shows where its dead letter is, if there is still one. */
+function nextText(messages: readonly ListedMessage[], { commandLine }: Pick<Session, 'commandLine'>): string {
+  const rejected = messages.find(({ status }) => status === 'REJECTED');
+  if (rejected === undefined) return '';
+  const command = commandLine(shell`why ${rejected.eventId}`);
+  return `\n\nTo see what to do about the first rejected one:\n  ${paint.dim(command)}`;
+}

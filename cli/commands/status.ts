@@ -1,0 +1,48 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Command } from 'commander';
+import type { Session } from '../deployment/session.ts';
+import { createStatusReader } from '../reports/status/status-reader.ts';
+import type { StatusReport } from '../reports/status/status-report.ts';
+import { statusJson, statusText } from '../reports/status/status-text.ts';
+import { EXIT, type Io, type TerminalSize } from '../terminal/io.ts';
+import { fitted } from '../terminal/output.ts';
+import { withSession } from './command.ts';
+
+/** The interval of `--watch`. */
+const WATCH_EVERY_MS = 2_000;
+
+/** Moves the cursor to the top left corner and clears everything below. */
+const REDRAW = '\u001b[H\u001b[J';
+const CLEAR = '\u001b[2J';
+
+/** `mailroom status`. */
+export function statusCommand(io: Io): Command {
+  return new Command('status')
+    .description('Shows what waits, what failed and what is dead. Exits with 1 if action is required.')
+    .option('--watch', 'refresh every 2 seconds until Ctrl-C')
+    .action(
+      withSession(io, async (session, options: { readonly watch?: boolean }) => {
+        const status = createStatusReader(session);
+        let report = await status.read();
+        if (options.watch !== true) show(session, report);
+        else {
+          if (io.outIsTerminal && !session.output.json) io.out(CLEAR);
+          for (; ; report = await status.read()) {
+            if (io.outIsTerminal && !session.output.json) io.out(REDRAW);
+            show(session, report, io.outSize());
+            const goesOn = await sleep(WATCH_EVERY_MS, true, { signal: io.signal }).catch(() => false);
+            if (!goesOn) break;
+          }
+        }
+        return report.ok ? EXIT.ok : EXIT.attention;
+      }),
+    );
+}
+
+/** @param size - of the terminal that the text must fit @default the text is printed whole */
+function show(session: Session, report: StatusReport, size?: TerminalSize): void {
+  session.output.result(statusJson(report, session), report, (seen) => {
+    const text = statusText(seen, session);
+    return size === undefined ? text : fitted(text, size);
+  });
+}

@@ -1,0 +1,111 @@
+import { Command } from 'commander';
+import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
+import type { SweepRange, SweepRangeReport } from '../../lambdas/runtime/relay/sweep-range.ts';
+import { recordOperation } from '../../lambdas/runtime/store/operation-record.ts';
+import { invoke } from '../deployment/invoke.ts';
+import { placeOf, placeText } from '../deployment/place.ts';
+import type { Session } from '../deployment/session.ts';
+import { durationArgument, reasonArgument } from '../terminal/arguments.ts';
+import { EXIT, type Io } from '../terminal/io.ts';
+import { prose } from '../terminal/prose.ts';
+import { duration, time } from '../terminal/times.ts';
+import { withSession } from './command.ts';
+
+interface SweepOptions {
+  readonly since: number;
+  readonly until?: number;
+  readonly reason: string;
+}
+
+/** `mailroom sweep`. */
+export function sweepCommand(io: Io): Command {
+  return new Command('sweep')
+    .description(
+      'Publishes the due PENDING events of a range now. The scheduled sweep does this too; use this command for events that it ' +
+        'missed or that cannot wait.',
+    )
+    .requiredOption(
+      '--since <duration>',
+      'the start of the range, as time before now, e.g. 6h',
+      durationArgument,
+    )
+    .option('--until <duration>', 'the end of the range, as time before now (default: now)', durationArgument)
+    .option('--reason <text>', 'why; stored with the change', reasonArgument, 'not given')
+    .action(
+      withSession<[], SweepOptions>(io, async (session, { since, until = 0, reason }) => {
+        if (until >= since) {
+          throw new MailroomError(
+            'BAD_ARGUMENT',
+            `--until (${duration(until)} ago) must be later than --since (${duration(since)} ago). Nothing was swept.`,
+          );
+        }
+        const now = session.clock.now();
+        const range = { since: now - since, until: now - until };
+        const [place, by] = [await placeOf(session), await session.operator()];
+        const subject = `${time(range.since)} to ${time(range.until)}`;
+        await recordOperation(session, { by, reason, command: 'sweep', subject });
+        const report = await sweep(session, range);
+        session.output.result({ ...place, ...range, ...report }, { place, report }, (seen) =>
+          [prose(placeText(seen.place)), text(range, seen.report)].join('\n'),
+        );
+        if (session.signal.aborted) return EXIT.stopped;
+        return report.complete ? EXIT.ok : EXIT.attention;
+      }),
+    );
+}
+
+/** Sweeps a range with the deployed sweep function and shows the progress. */
+export function sweep(session: Session, range: SweepRange): Promise<SweepRangeReport> {
+  const { lambda, directory, output, signal } = session;
+  return sweepWhole(
+    (part) => invoke<SweepRangeReport>(lambda, directory.mailroom.sweepFunction, part),
+    range,
+    ({ sweptTo, published }) => output.progress(`Swept to ${time(sweptTo)}: ${published} published`),
+    signal,
+  );
+}
+
+function text({ since, until }: SweepRange, report: SweepRangeReport): string {
+  const { published, pending, sweptTo, complete } = report;
+  return [
+    `Swept ${time(since)} to ${time(complete ? until : sweptTo)}: ${published} published, ${pending} still pending.`,
+    ...(pending > 0
+      ? [
+          'Those still pending are leased by a relay, or wait for their next attempt: mailroom events list --pending shows them.',
+        ]
+      : []),
+    ...(complete
+      ? []
+      : [
+          'The sweep stopped here: the bus accepts nothing, or the table does not respond. mailroom status shows what waits.',
+        ]),
+  ]
+    .map((line) => prose(line))
+    .join('\n');
+}
+
+/** After this many calls in a row without progress, the sweep is stuck. */
+const IDLE_CALLS_MAX = 2;
+
+/**
+ * Sweeps a range, call after call, until it is complete, makes no progress or is stopped.
+ *
+ * @param call - one call of the sweep function
+ * @param progress - called after each call with the sum so far
+ * @returns the sum of all calls
+ */
+export async function sweepWhole(
+  call: (range: SweepRange) => Promise<SweepRangeReport>,
+  range: SweepRange,
+  progress: (report: SweepRangeReport) => void,
+  signal?: AbortSignal,
+): Promise<SweepRangeReport> {
+  let sum: SweepRangeReport = { published: 0, pending: 0, sweptTo: range.since, complete: false };
+  for (let idle = 0; !sum.complete && idle < IDLE_CALLS_MAX && !signal?.aborted; ) {
+    const { published, pending, sweptTo, complete } = await call({ ...range, since: sum.sweptTo });
+    idle = published === 0 && sweptTo === sum.sweptTo ? idle + 1 : 0;
+    sum = { published: sum.published + published, pending: sum.pending + pending, sweptTo, complete };
+    progress(sum);
+  }
+  return sum;
+}

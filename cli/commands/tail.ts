@@ -1,0 +1,65 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Command } from 'commander';
+import { readSweepState } from '../deployment/rows-reader.ts';
+import type { Session } from '../deployment/session.ts';
+import type { TailedEvent } from '../reports/tail/event-follower.ts';
+import { createTail, type TailStep } from '../reports/tail/event-tail.ts';
+import { durationArgument } from '../terminal/arguments.ts';
+import { EXIT, type Io } from '../terminal/io.ts';
+import { clipped } from '../terminal/output.ts';
+import { paint } from '../terminal/paint.ts';
+import { prose } from '../terminal/prose.ts';
+import { withSession } from './command.ts';
+
+/** The interval of the reads. */
+const EVERY_MS = 2_000;
+
+/** `mailroom tail`. */
+export function tailCommand(io: Io): Command {
+  return new Command('tail')
+    .description(
+      'Follows new events until Ctrl-C: a line for each event, and another when a consumer changes its state. It reads every 2 ' +
+        'seconds, at most 50 unfinished events at a time.',
+    )
+    .option('--since <duration>', 'begin in the past, e.g. 5m (default: now)', durationArgument, 0)
+    .action(
+      withSession<[], { readonly since: number }>(io, async (session, { since }) => {
+        const { directory, table, clock, output, signal } = session;
+        const { shards } = await readSweepState(directory, table);
+        const step = createTail({ directory, table, shards }, clock.now() - since);
+        if (!output.json) output.say(`Following the outbox of ${directory.mailroom.stack}. Ctrl-C stops.`);
+        for (;;) {
+          show(session, await step(clock.now()));
+          const goesOn = await sleep(EVERY_MS, true, { signal }).catch(() => false);
+          if (!goesOn) return EXIT.ok;
+        }
+      }),
+    );
+}
+
+function show({ output }: Session, { events, skipped, more }: TailStep): void {
+  for (const event of events) output.result(event, event, tailLine);
+  if (skipped > 0 || more)
+    output.say(
+      `Too many events to follow: ${more ? 'at least ' : ''}${skipped} not shown. events list and audit count all.`,
+    );
+}
+
+/** The characters of an id that are shown: its time and twelve random bits, which `why` completes. */
+const ID_CHARACTERS = 18;
+
+/** A line of `tail`: `14:00:03 01a1fe32-7358-7e75 OrderPlaced  payments processed, inventory waiting`. */
+export function tailLine({ eventId, at, type, status, consumers }: TailedEvent): string {
+  const time = new Date(at).toISOString().slice(11, 19);
+  const states = Object.entries(consumers).map(([name, state]) => `${name} ${coloured(state)}`);
+  const parts = status === 'PUBLISHED' ? states : [paint.yellow(status)];
+  return prose(
+    `${time} ${eventId.slice(0, ID_CHARACTERS)} ${paint.bold(clipped(type ?? '?'))}  ${parts.join(', ') || 'no consumer'}`,
+    ID_CHARACTERS + 10,
+  );
+}
+
+function coloured(state: string): string {
+  if (state === 'processed') return paint.green(state);
+  return ['failed', 'rejected', 'unreadable', 'abandoned'].includes(state) ? paint.red(state) : state;
+}

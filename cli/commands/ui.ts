@@ -1,0 +1,168 @@
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { type Place, placeOf, placeText } from '../deployment/place.ts';
+import type { Session } from '../deployment/session.ts';
+import { hasBrowser, openInBrowser, tunnelOf } from '../page/server/browser.ts';
+import { readPolicy } from '../page/server/read-policy.ts';
+import type { RunMailroom } from '../page/server/run-command.ts';
+import { IDLE_MS, type RunningUi, startUi } from '../page/server/server.ts';
+import { durationArgument } from '../terminal/arguments.ts';
+import { EXIT, type ExitCode, type Io } from '../terminal/io.ts';
+import { paint } from '../terminal/paint.ts';
+import { prose } from '../terminal/prose.ts';
+import { duration } from '../terminal/times.ts';
+import { withSession } from './command.ts';
+
+/** A redirect file that a person has to open or to copy is valid for this time. */
+const BY_HAND_MS = 10 * 60_000;
+
+interface UiOptions {
+  readonly allowChanges?: boolean;
+  readonly payload?: boolean;
+  readonly port?: number;
+  /** False with `--no-open`. */
+  readonly open: boolean;
+  /** Milliseconds. */
+  readonly idle: number;
+  readonly policy?: boolean;
+}
+
+/** The parts of the command that a test replaces. */
+interface Browser {
+  /** Opens a file. @default the user's browser */
+  readonly browse?: (file: string) => Promise<void>;
+}
+
+/** `mailroom ui`. @param run - the whole command, which the page reads and changes with */
+export function uiCommand(io: Io & Browser, run: RunMailroom): Command {
+  return new Command('ui')
+    .description(
+      'Opens a page in your browser that shows events as they move, where they are stuck and how to repair that. Serves it on ' +
+        '127.0.0.1 until Ctrl-C. Read-only without --allow-changes.',
+    )
+    .option('--allow-changes', 'let the page redrive, discard, resend and repair, each after a plan')
+    .option('--payload', 'let the page show payloads')
+    .addOption(new Option('--port <number>', 'the port (default: a free one)').argParser(portArgument))
+    .option('--no-open', 'open no browser; print the file that opens the page')
+    .addOption(
+      new Option('--idle <duration>', 'stop after this time without use')
+        .argParser(durationArgument)
+        .default(IDLE_MS, '30m'),
+    )
+    .option('--policy', 'print an IAM policy that allows what the read-only page calls, and stop')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ npx cdk-mailroom ui --stage prod --profile read-only
+  $ npx cdk-mailroom ui --stage dev --allow-changes
+  $ npx cdk-mailroom ui --policy > policy.json`,
+    )
+    .action(
+      withSession<[], UiOptions>(io, (session, options) =>
+        options.policy === true ? printPolicy(session) : serve(session, options, { io, run }),
+      ),
+    );
+}
+
+async function printPolicy(session: Session): Promise<ExitCode> {
+  const [, partition] = (await session.operator()).split(':');
+  const policy = readPolicy(session.directory, await placeOf(session), partition);
+  session.output.result(policy, policy, (seen) => JSON.stringify(seen, undefined, 2));
+  return EXIT.ok;
+}
+
+interface ServeDeps {
+  readonly io: Io & Browser;
+  readonly run: RunMailroom;
+}
+
+async function serve(session: Session, options: UiOptions, { io, run }: ServeDeps): Promise<ExitCode> {
+  const { output } = session;
+  const opens = options.open && !output.json && (io.browse !== undefined || hasBrowser(io.env));
+  const place = await placeOf(session);
+  const { allowChanges = false, payload = false, port, idle } = options;
+  const ui = await startUi({
+    session,
+    run,
+    allowsChanges: allowChanges,
+    showsPayloads: payload,
+    port,
+    idleMs: idle,
+    ...(opens ? {} : { redirectMs: BY_HAND_MS }),
+  });
+  const { url, redirectFile } = ui;
+  const started = { ...place, url, redirectFile, allowsChanges: allowChanges, showsPayloads: payload };
+  output.result(started, started, (seen) => startText(seen, { idleMs: idle, isLocal: session.isLocal }));
+  const show = (file: string) => showPage(file, ui, { io, session, opens });
+  await show(redirectFile);
+  const forget = io.onLine?.(() => void ui.newRedirect().then(show));
+  const why = await ui.ended;
+  forget?.();
+  output.say(
+    why === 'idle'
+      ? `Stopped: the page was not used for ${duration(idle)}. To wait longer: --idle 4h.`
+      : 'Stopped.',
+  );
+  return EXIT.ok;
+}
+
+/** Opens the page, or prints how to open it. */
+async function showPage(
+  file: string,
+  { url }: RunningUi,
+  { io, session, opens }: { readonly io: Io & Browser; readonly session: Session; readonly opens: boolean },
+): Promise<void> {
+  const { output } = session;
+  if (output.json) return;
+  const { browse = openInBrowser } = io;
+  const isOpen =
+    opens &&
+    (await browse(file).then(
+      () => true,
+      () => false,
+    ));
+  if (isOpen) return output.say('Opened in your browser.');
+  const tunnel = tunnelOf(io.env, { port: new URL(url).port, file });
+  const lines =
+    tunnel === undefined
+      ? [`To open the page, open this file in a browser on this machine: ${file}`]
+      : [
+          'To open the page on your machine, run there, and open the copied file:',
+          `  ${tunnel.forward}`,
+          `  ${tunnel.copy}`,
+        ];
+  for (const line of lines) output.say(line);
+  output.say(`The file opens the page once, within ${duration(BY_HAND_MS)}.`);
+}
+
+/** Reading costs about this much while a tab shows the page (docs/ui.md). */
+const USD_PER_HOUR = 0.02;
+
+interface Started extends Place {
+  readonly url: string;
+  readonly allowsChanges: boolean;
+  readonly showsPayloads: boolean;
+}
+
+function startText(
+  { url, allowsChanges, showsPayloads, ...place }: Started,
+  { idleMs, isLocal }: { readonly idleMs: number; readonly isLocal: boolean },
+): string {
+  const mode = allowsChanges ? paint.yellow('Changes are allowed') : paint.green('Read-only');
+  return [
+    `${paint.bold('Mailroom')} at ${url}`,
+    placeText(place),
+    prose(
+      `${mode}; payloads are ${showsPayloads ? 'shown' : 'hidden'}. ` +
+        (isLocal ? '' : `While a tab shows it, reading costs about ${USD_PER_HOUR} USD an hour. `) +
+        `Stops after ${duration(idleMs)} without use.`,
+    ),
+    'Enter opens another tab, Ctrl-C stops.',
+  ].join('\n');
+}
+
+function portArgument(text: string): number {
+  const port = Number(text);
+  if (Number.isInteger(port) && port >= 1 && port <= 65_535) return port;
+  throw new InvalidArgumentError('Expected a port from 1 to 65535.');
+}

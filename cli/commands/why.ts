@@ -1,0 +1,76 @@
+import { Command } from 'commander';
+import { HOUR_MS } from '../../lambdas/runtime/base/units.ts';
+import { checkBodies } from '../deployment/invoke.ts';
+import type { JudgeDeps } from '../reports/dead-letters/redrive-plan.ts';
+import { effectsInDoubt } from '../reports/why/effects-in-doubt.ts';
+import { findTrace } from '../reports/why/find-trace.ts';
+import { checkRedrive } from '../reports/why/redrive-check.ts';
+import { eventReports, payloadsOf, traceText, verdictText } from '../reports/why/trace-text.ts';
+import { isActionRequired } from '../reports/why/verdict.ts';
+import { verdictOf } from '../reports/why/why-verdict.ts';
+import { checkWiring } from '../reports/why/wiring-check.ts';
+import { EXIT, type Io } from '../terminal/io.ts';
+import { type WindowOptions, windowOf, windowOptions } from '../terminal/window.ts';
+import { withSession } from './command.ts';
+
+interface WhyOptions extends WindowOptions {
+  readonly story?: boolean;
+  readonly payload?: boolean;
+}
+
+/** `mailroom why`. */
+export function whyCommand(io: Io): Command {
+  const [since, at] = windowOptions('how far back to search for an id other than an event id', HOUR_MS);
+  return new Command('why')
+    .description('Shows where an event is, what is wrong and what to do. Exits with 1 if action is required.')
+    .argument(
+      '<id>',
+      'an event id or its first 8 or more characters, an aggregate id (such as an order), a correlation id, any value in the data ' +
+        "of an event, a foreign event's own id, or the id of a dead letter",
+    )
+    .addOption(since)
+    .addOption(at)
+    .option('--story', 'add the history of the event and of the events that it caused')
+    .option('--payload', 'add the story and the data of each event')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ npx cdk-mailroom why 01a1fba6-4458-7a41-9c37-3f5d2b8e1103
+  $ npx cdk-mailroom why 3f0c6a52-0b59-4b6e-9d1e-0a3f4c5d6e7f --since 6h
+  $ npx cdk-mailroom why 3f0c6a52-0b59-4b6e-9d1e-0a3f4c5d6e7f --at 14:00`,
+    )
+    .action(
+      withSession<[string], WhyOptions>(io, async (session, options, id) => {
+        const { story, payload = false } = options;
+        const trace = await findTrace(session, id, windowOf(options, session.clock.now()));
+        const { clock, commandLine, awsLine, table, directory } = session;
+        const context = {
+          now: clock.now(),
+          commandLine,
+          awsLine,
+          tableName: table.name,
+          sources: directory.mailroom.sources,
+          wiring: await checkWiring(session, trace, clock.now()),
+        };
+        const check: JudgeDeps['check'] = (consumer, bodies) => checkBodies(session.lambda, consumer, bodies);
+        const deps = { directory, table, check, now: context.now };
+        const redrive = await checkRedrive(deps, trace, verdictOf(trace, context));
+        const verdict = verdictOf(trace, { ...context, redrive });
+        const json = {
+          verdict: { ...verdict, consumer: verdict.consumer ?? null },
+          events: eventReports(trace, payload),
+          more: trace.more,
+          effectsInDoubt: effectsInDoubt(trace, context.now),
+        };
+        const payloads = payload ? payloadsOf(trace) : [];
+        session.output.result(json, { verdict, trace, payloads }, (seen) =>
+          [
+            verdictText(seen.verdict),
+            ...(story || payload ? [traceText(seen.trace, seen.payloads)] : []),
+          ].join('\n\n'),
+        );
+        return isActionRequired(verdict) ? EXIT.attention : EXIT.ok;
+      }),
+    );
+}

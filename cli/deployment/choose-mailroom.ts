@@ -1,0 +1,82 @@
+import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
+import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
+import { shell } from '../terminal/shell.ts';
+import type { GlobalOptions } from './target.ts';
+
+/** The inputs of the choice, in order of precedence: options, `MAILROOM_STACK`, the CDK app in this folder. */
+interface Choice extends Pick<GlobalOptions, 'stage' | 'stack'> {
+  /** The variable `MAILROOM_STACK`; ignored if an option is given. */
+  readonly variable: string | undefined;
+  /** The stacks of the CDK app in this folder. */
+  readonly appStacks: readonly string[];
+  /** The region and the endpoint, for errors. */
+  readonly where: string;
+}
+
+/** The chosen Mailroom. */
+interface Chosen {
+  readonly directory: Directory;
+  /** The stack that printed commands must name, because no option of this run does. */
+  readonly unnamedStack?: string | undefined;
+  /** True if only the CDK app in this folder decided between several. */
+  readonly byApp: boolean;
+}
+
+/**
+ * Chooses a Mailroom. A stage is a word of its stack's name: `dev` means `mailroom-dev`.
+ *
+ * @throws `NOTHING_DEPLOYED`, `NO_SUCH_STAGE`, `WHICH_MAILROOM`; each lists the choices
+ *
+ * @example
+ * ```ts
+ * const { directory } = chooseMailroom(directories, { stage: 'dev', variable: undefined, appStacks: [], where: 'eu-west-1' });
+ * ```
+ */
+export function chooseMailroom(directories: readonly Directory[], choice: Choice): Chosen {
+  const { stage, where, appStacks } = choice;
+  const variable =
+    choice.stack === undefined && stage === undefined ? choice.variable || undefined : undefined;
+  const stack = choice.stack ?? variable;
+  if (directories.length === 0) {
+    throw new MailroomError(
+      'NOTHING_DEPLOYED',
+      `No Mailroom is deployed in ${where}. Deploy one with cdk deploy, or look elsewhere ` +
+        'with --region, --profile or --endpoint.',
+    );
+  }
+  const meant = directories.filter(
+    ({ mailroom }) =>
+      (stack === undefined || mailroom.stack === stack) &&
+      (stage === undefined || mailroom.stack.toLowerCase().split('-').includes(stage.toLowerCase())),
+  );
+  const ofApp = meant.filter(({ mailroom }) => appStacks.includes(mailroom.stack));
+  const byApp = meant.length > 1 && ofApp.length === 1;
+  const [only, ...others] = byApp ? ofApp : meant;
+  if (only === undefined) throw noSuchMailroom(directories, { ...choice, variable });
+  if (others.length > 0) throw whichMailroom([only, ...others], where);
+  const unnamed = byApp || variable !== undefined;
+  return { directory: only, byApp, unnamedStack: unnamed ? only.mailroom.stack : undefined };
+}
+
+function noSuchMailroom(directories: readonly Directory[], choice: Choice): MailroomError {
+  const { stack, stage, variable, where } = choice;
+  const byOption = stack === undefined ? `stage "${stage}"` : `stack "${stack}"`;
+  const asked = variable === undefined ? byOption : `the stack "${variable}" of MAILROOM_STACK`;
+  return new MailroomError(
+    'NO_SUCH_STAGE',
+    `No Mailroom in ${where} matches ${asked}. Stacks with a Mailroom: ${listed(directories)}.`,
+  );
+}
+
+function whichMailroom(several: readonly Directory[], where: string): MailroomError {
+  const [example = ''] = several.map(({ mailroom }) => mailroom.stack);
+  return new MailroomError(
+    'WHICH_MAILROOM',
+    `There are several Mailrooms in ${where}: ${listed(several)}. Choose one with --stack or --stage, run the command in the ` +
+      `folder of its synthesized CDK app, or set it for this shell: \`${shell`export MAILROOM_STACK=${example}`}\``,
+  );
+}
+
+function listed(directories: readonly Directory[]): string {
+  return directories.map(({ mailroom }) => mailroom.stack).join(', ');
+}

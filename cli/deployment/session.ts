@@ -1,0 +1,203 @@
+import { CloudWatchClient } from '@aws-sdk/client-cloudwatch';
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
+import { LambdaClient, UpdateEventSourceMappingCommand } from '@aws-sdk/client-lambda';
+import { SQSClient } from '@aws-sdk/client-sqs';
+import { SSMClient } from '@aws-sdk/client-ssm';
+import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
+import type { Clock } from '../../lambdas/runtime/base/clock.ts';
+import { errorMessage, MailroomError } from '../../lambdas/runtime/base/errors.ts';
+import type { ConsumerEntry, Directory } from '../../lambdas/runtime/operations/directory.ts';
+import type { Queues } from '../../lambdas/runtime/operations/queues.ts';
+import { sqsQueues } from '../../lambdas/runtime/operations/sqs-queues.ts';
+import { readAllDirectories } from '../../lambdas/runtime/operations/ssm-directory.ts';
+import { dynamoTable } from '../../lambdas/runtime/store/dynamo-table.ts';
+import type { Table } from '../../lambdas/runtime/store/table.ts';
+import { type AwsClock, createAwsClock, listenTo } from '../terminal/aws-clock.ts';
+import type { PlannedVerdicts } from '../terminal/change.ts';
+import type { Io } from '../terminal/io.ts';
+import { createOutput, type Output } from '../terminal/output.ts';
+import { type ShellText, shell } from '../terminal/shell.ts';
+import { duration } from '../terminal/times.ts';
+import { appStacks } from './app-stacks.ts';
+import type { Wiring } from './aws-wiring.ts';
+import { awsWiring } from './aws-wiring.ts';
+import { chooseMailroom } from './choose-mailroom.ts';
+import { type FunctionSettings, readFunction } from './deployed-function.ts';
+import { type GlobalOptions, localEndpoints, type Target, targetOf } from './target.ts';
+
+/** One deployed Mailroom, and the clients that reach its resources. */
+export interface Session {
+  readonly output: Output;
+  /** Aborted by Ctrl-C. */
+  readonly signal: AbortSignal;
+  /** Binds a change to the plan that was confirmed. @default it is bound to its arguments only */
+  readonly planned?: PlannedVerdicts | undefined;
+  /** AWS's time. No command reads this machine's clock, which may be wrong. */
+  readonly clock: Clock;
+  /** False if `clock` falls back to this machine's time. */
+  readonly clockIsTrusted: boolean;
+  /** The least by which this machine's clock is ahead of AWS's, milliseconds; negative if it is behind. */
+  readonly machineAheadMs: number;
+  /** True if the endpoint is a local engine. */
+  readonly isLocal: boolean;
+  /** The settings of the clients, for a client that only one command needs. */
+  readonly settings: SessionSettings;
+  readonly region: string;
+  readonly directory: Directory;
+  readonly table: Table;
+  readonly queues: Queues;
+  readonly dynamo: DynamoDBClient;
+  readonly sqs: SQSClient;
+  readonly ssm: SSMClient;
+  /** Invokes functions, once each. */
+  readonly lambda: LambdaClient;
+  /** Reads functions, and reads and switches their mappings, which Lambda throttles: it retries. */
+  readonly lambdaReads: LambdaClient;
+  readonly events: EventBridgeClient;
+  readonly cloudwatch: CloudWatchClient;
+  /** Reads the deployed resources that move events. */
+  readonly wiring: Wiring;
+  /** Enables or disables an event source mapping. Lambda needs about a minute to do it. */
+  enableMapping(uuid: string, enabled: boolean): Promise<void>;
+  /** Reads a function's settings; `undefined` if the function does not exist. */
+  deployedFunction(name: string, alias?: string): Promise<FunctionSettings | undefined>;
+  /** The caller's ARN, which is stored with a change. Requested once. */
+  operator(): Promise<string>;
+  /** A command to paste, with this run's options that select the Mailroom: e.g. `npx cdk-mailroom dlq list --stage dev`. */
+  commandLine(command: ShellText): string;
+  /** A command of the AWS CLI for the same region, account and endpoint. */
+  awsLine(command: ShellText): string;
+  /** @throws `NO_SUCH_CONSUMER`, listing the consumers */
+  consumer(name: string): ConsumerEntry;
+}
+
+/** Settings of the AWS SDK clients of a session. */
+interface SessionSettings extends Target {
+  readonly maxAttempts: number;
+  readonly requestHandler: typeof REQUEST_LIMITS;
+}
+
+/** Timeouts of a call: the terminal must not be silent for minutes. */
+const REQUEST_LIMITS = { connectionTimeout: 3_000, requestTimeout: 30_000, throwOnRequestTimeout: true };
+
+/** A synchronous invocation responds when the function is done, after at most 15 minutes. */
+const INVOKE_LIMITS = { ...REQUEST_LIMITS, requestTimeout: 16 * 60_000 };
+
+/**
+ * Opens the Mailroom that the options select.
+ *
+ * @throws `NOTHING_DEPLOYED`, `NO_SUCH_STAGE`, `WHICH_MAILROOM`; each lists the choices
+ */
+export async function openSession(io: Io, options: GlobalOptions): Promise<Session> {
+  const output = createOutput(io, options.json ?? false);
+  const { isLocal, ...target } = await targetOf(options, io.env);
+  const settings = { ...target, maxAttempts: 5, requestHandler: REQUEST_LIMITS };
+  const clock = createAwsClock();
+  const ssm = listenTo(new SSMClient(settings), clock);
+  const region = await ssm.config.region().catch(noRegion);
+  const { directory, byApp, unnamedStack } = chooseMailroom(await readAllDirectories(ssm), {
+    ...options,
+    variable: io.env.MAILROOM_STACK,
+    appStacks: await appStacks('.'),
+    where: `${region}${target.endpoint === undefined ? '' : ` at ${target.endpoint}`}`,
+  });
+  const where = { ...options, stack: options.stack ?? unnamedStack };
+  if (!output.json) {
+    if (byApp) output.say(`Mailroom: ${directory.mailroom.stack}, of the CDK app in this folder.`);
+    reportClock(output, clock);
+  }
+  // The host of a queue's URL would override the chosen endpoint (AWS_ENDPOINT_URL, FIPS).
+  const sqs = new SQSClient({ ...settings, useQueueUrlAsEndpoint: false });
+  const dynamo = listenTo(new DynamoDBClient(settings), clock);
+  const events = new EventBridgeClient(settings);
+  const lambdaReads = new LambdaClient(settings);
+  const tableName = directory.mailroom.table;
+  let operator: Promise<string> | undefined;
+  return {
+    output,
+    signal: io.signal,
+    clock,
+    clockIsTrusted: clock.isKnown(),
+    machineAheadMs: clock.machineAheadMs(),
+    isLocal,
+    settings,
+    region,
+    directory,
+    table: dynamoTable({ client: dynamo, tableName }),
+    queues: sqsQueues(sqs),
+    dynamo,
+    sqs,
+    ssm,
+    lambda: new LambdaClient({ ...settings, maxAttempts: 1, requestHandler: INVOKE_LIMITS }),
+    lambdaReads,
+    events,
+    cloudwatch: new CloudWatchClient(settings),
+    wiring: awsWiring({ dynamo, events, lambda: lambdaReads, tableName }),
+    enableMapping: async (UUID, Enabled) => {
+      await lambdaReads.send(new UpdateEventSourceMappingCommand({ UUID, Enabled }));
+    },
+    deployedFunction: (name, alias) => readFunction(lambdaReads, name, alias),
+    operator: () => {
+      operator ??= new STSClient(settings)
+        .send(new GetCallerIdentityCommand({}))
+        .then(({ Arn = 'unknown' }) => Arn);
+      return operator;
+    },
+    awsLine: (command) =>
+      [
+        'aws',
+        command,
+        shell`--region ${region}`,
+        ...(options.profile === undefined ? [] : [shell`--profile ${options.profile}`]),
+        ...(target.endpoint === undefined ? [] : [shell`--endpoint-url ${target.endpoint}`]),
+        // The local engine wants no credentials, and without them the CLI refuses to sign.
+        ...(isLocal && options.profile === undefined ? ['--no-sign-request'] : []),
+      ].join(' '),
+    commandLine: (command) => ['npx cdk-mailroom', command, ...whereOptions(where)].join(' '),
+    consumer: (name) => {
+      const found = directory.consumers.find((entry) => entry.name === name);
+      if (found !== undefined) return found;
+      const names = directory.consumers.map((entry) => entry.name).join(', ') || 'none';
+      throw new MailroomError(
+        'NO_SUCH_CONSUMER',
+        `Consumer "${name}" does not exist in ${directory.mailroom.stack}. Consumers: ${names}.`,
+      );
+    },
+  };
+}
+
+/** Without a region, a local engine may be meant: names those that run. */
+async function noRegion(error: unknown): Promise<never> {
+  const endpoints = await localEndpoints();
+  if (endpoints.length === 0) throw error;
+  throw new Error(`${errorMessage(error)}. A local AWS runs at ${endpoints.join(' and ')} (--endpoint).`);
+}
+
+/** A larger difference of the machine's clock is reported. */
+const CLOCK_OFF_MS = 2_000;
+
+/** Reports a wrong machine clock: the command does not use it, but other programs do. */
+function reportClock({ say }: Output, clock: AwsClock): void {
+  if (!clock.isKnown()) {
+    say(
+      "AWS's responses carry no time, so ages use this machine's clock. A worker's lease counts as expired only after it was " +
+        'seen unchanged for its whole duration.',
+    );
+    return;
+  }
+  const aheadMs = clock.machineAheadMs();
+  if (Math.abs(aheadMs) <= CLOCK_OFF_MS) return;
+  const side = aheadMs > 0 ? 'ahead of' : 'behind';
+  say(
+    `This machine's clock is at least ${duration(Math.abs(aheadMs))} ${side} AWS's. Correct it. The times below are AWS's.`,
+  );
+}
+
+/** The options that select the Mailroom: as they were given, and the stack if none of them names it. */
+function whereOptions(options: GlobalOptions): string[] {
+  return (['stage', 'stack', 'profile', 'region', 'endpoint'] as const).flatMap((name) => {
+    const value = options[name];
+    return value === undefined ? [] : [shell`--${name} ${value}`];
+  });
+}

@@ -1,0 +1,215 @@
+import { useId } from 'preact/hooks';
+import { escaped } from '../../../terminal/escaped.ts';
+import type { PlanRequest } from '../../server/protocol.ts';
+import { Button } from '../frame/button.tsx';
+import { count, many } from '../frame/format.ts';
+import { useMailroom } from '../frame/mailroom.ts';
+import { Notice } from '../frame/notice.tsx';
+import { routeTo } from '../frame/route.ts';
+import { ShortId } from '../frame/short-id.tsx';
+import { State } from '../frame/state.tsx';
+import { Stored } from '../frame/stored.tsx';
+import { type Column, Table } from '../frame/table.tsx';
+import { Ago, Expiry } from '../frame/times.tsx';
+import { VERDICTS } from '../plans/verdicts.ts';
+import { ReadingBar } from '../readings/reading-bar.tsx';
+import { type CauseGroup, choiceOf } from './causes.ts';
+import { READ_MAX, type ReadResult, type ReadSource } from './read-sources.ts';
+import { sourceWords } from './source-words.ts';
+
+interface SourcePanelProps {
+  readonly source: string;
+  readonly state: ReadSource;
+  readonly onRead: () => void;
+  readonly onPlan: (request: PlanRequest) => void;
+}
+
+/** A dead-letter source: its count from the live status, and after a click its causes. */
+export function SourcePanel({ source, state, onRead, onPlan }: SourcePanelProps) {
+  const id = useId();
+  const { isReading, error, result } = state;
+  const read = (
+    <Button isDisabled={isReading} onClick={onRead} aria-describedby={id}>
+      {result === null ? 'Read' : 'Read again'}
+    </Button>
+  );
+  if (useCount(source, result) === 0 && error === null)
+    return (
+      <section class="panel row is-compact" aria-labelledby={id}>
+        <h2 id={id}>
+          <Stored text={source} />
+        </h2>
+        <State is="ok">empty</State>
+        {read}
+      </section>
+    );
+  return (
+    <section class="panel stack" aria-labelledby={id}>
+      <div class="panel-head">
+        <h2 id={id}>
+          <Stored text={source} />
+        </h2>
+        <Counted source={source} result={result} />
+      </div>
+      <p class="quiet-text">{sourceWords(source)}</p>
+      <ReadingBar reading={result} error={error} isReading={isReading} verb="Receiving">
+        {read}
+        {result !== null && result.deadLetters.length > 0 && (
+          <Button isDisabled={isReading} onClick={() => onPlan({ kind: 'redrive', source })}>
+            Plan a redrive of all
+          </Button>
+        )}
+      </ReadingBar>
+      {result !== null && <Causes source={source} result={result} isReading={isReading} onPlan={onPlan} />}
+    </section>
+  );
+}
+
+/** The dead letters of a source: as they were read, or else by the live status; `undefined` if neither is known. */
+function useCount(source: string, result: ReadResult | null): number | undefined {
+  const { flow } = useMailroom();
+  if (result !== null) return result.total;
+  const status = flow?.status ?? null;
+  if (status === null) return undefined;
+  return status.deadLetterSources.find((known) => known.source === source)?.count ?? 0;
+}
+
+/** The total, how much of it was read, and before a reading the first expiry that the live status knows. */
+function Counted({
+  source,
+  result,
+}: Pick<SourcePanelProps, 'source'> & { readonly result: ReadResult | null }) {
+  const { flow } = useMailroom();
+  const total = useCount(source, result);
+  if (total === undefined) return <span class="quiet-text">not read</span>;
+  if (total === 0) return <span class="quiet-text">empty, by the live count</span>;
+  const live = flow?.status?.deadLetterSources.find((known) => known.source === source);
+  const firstExpiryAt = result === null ? (live?.firstExpiryAt ?? null) : null;
+  const isPart = result !== null && result.deadLetters.length < total;
+  return (
+    <span class="row">
+      <State is="broken">
+        {isPart ? `${count(result.deadLetters.length)} of ${count(total)} read` : many(total, 'dead letter')}
+      </State>
+      {firstExpiryAt !== null && (
+        <span>
+          first expires <Expiry at={firstExpiryAt} />
+        </span>
+      )}
+    </span>
+  );
+}
+
+interface CausesProps {
+  readonly source: string;
+  readonly result: ReadResult;
+  /** A plan receives the dead letters, too: it would see none of those that are being read. */
+  readonly isReading: boolean;
+  readonly onPlan: (request: PlanRequest) => void;
+}
+
+function Causes({ source, result, isReading, onPlan }: CausesProps) {
+  const { runs } = useMailroom();
+  const { at, total, deadLetters, causes, notChecked } = result;
+  const isChanged = runs.some(({ startedAt, command }) => startedAt > at && command.includes(source));
+  return (
+    <>
+      {isChanged && (
+        <Notice is="look" title="A change to this source was started after it was read. Read it again." />
+      )}
+      {deadLetters.length < total && deadLetters.length >= READ_MAX && (
+        <Notice is="look" title={`${count(deadLetters.length)} of ${count(total)} dead letters were read`}>
+          <p>The counts below are lower bounds. A plan covers at most {count(READ_MAX)} at a time.</p>
+        </Notice>
+      )}
+      {deadLetters.length < total && deadLetters.length < READ_MAX && (
+        <Notice is="look" title={`${many(total - deadLetters.length, 'dead letter')} could not be received`}>
+          <p>Another reader is receiving them. Read again in half a minute.</p>
+        </Notice>
+      )}
+      {notChecked !== null && (
+        <Notice is="look" title="Not checked against the deployed code">
+          <p>
+            <Stored text={notChecked} />
+          </p>
+        </Notice>
+      )}
+      <Table
+        caption="By cause"
+        columns={columnsOf({ source, result, isReading, onPlan })}
+        rows={causes}
+        keyOf={({ fingerprint }) => fingerprint ?? ''}
+        empty="No dead letters."
+      />
+    </>
+  );
+}
+
+function columnsOf({ source, result, isReading, onPlan }: CausesProps): readonly Column<CauseGroup>[] {
+  const { causes } = result;
+  const isKept = causes.every(({ firstExpiryAt }) => firstExpiryAt === null);
+  const plan = (group: CauseGroup, kind: 'redrive' | 'discard') =>
+    onPlan({ kind, source, ...choiceOf(group, causes) });
+  return [
+    { title: 'Count', isNumber: true, cell: ({ deadLetters }) => count(deadLetters.length) },
+    {
+      title: 'Cause',
+      cell: ({ fingerprint }) => (
+        <a href={routeTo('dead-letters', source, { cause: fingerprint ?? UNKNOWN_CAUSE })}>
+          {fingerprint === null ? 'unknown cause' : <Stored text={fingerprint} clip={200} />}
+        </a>
+      ),
+    },
+    { title: 'Deployed code', cell: ({ verdicts }) => <Verdicts verdicts={verdicts} /> },
+    { title: 'Oldest', cell: ({ oldestAt }) => (oldestAt === null ? '?' : <Ago at={oldestAt} />) },
+    ...(isKept
+      ? []
+      : [{ title: 'First expiry', cell: ({ firstExpiryAt }: CauseGroup) => <Expiry at={firstExpiryAt} /> }]),
+    {
+      title: 'Example',
+      cell: ({ deadLetters: [first] }) => <Example source={source} id={first?.id ?? ''} />,
+    },
+    {
+      title: 'Plan',
+      cell: (group) => (
+        <span class="actions">
+          <Button isDisabled={isReading} onClick={() => plan(group, 'redrive')}>
+            Redrive
+          </Button>
+          <Button isDisabled={isReading} class="danger" onClick={() => plan(group, 'discard')}>
+            Discard
+          </Button>
+        </span>
+      ),
+    },
+  ];
+}
+
+/** The cause of the dead letters without one, in a route. No fingerprint is a single character. */
+export const UNKNOWN_CAUSE = '-';
+
+function Verdicts({ verdicts }: Pick<CauseGroup, 'verdicts'>) {
+  if (verdicts.size === 0) return <span class="quiet-text">not checked</span>;
+  return (
+    <span class="verdicts">
+      {[...verdicts].map(([verdict, number]) => (
+        <State key={verdict} is={VERDICTS[verdict].is}>
+          {verdicts.size === 1 ? VERDICTS[verdict].label : `${count(number)} ${VERDICTS[verdict].label}`}
+        </State>
+      ))}
+    </span>
+  );
+}
+
+function Example({ source, id }: { readonly source: string; readonly id: string }) {
+  return (
+    <a
+      class="id"
+      href={routeTo('dead-letters', source, { id })}
+      title={escaped(id)}
+      aria-label={`Dead letter ${escaped(id)}`}
+    >
+      <ShortId id={id} />
+    </a>
+  );
+}

@@ -1,0 +1,48 @@
+import type { FlowEvent } from '../../server/protocol.ts';
+import { type StateName, stateOf } from '../frame/state-name.ts';
+
+/** The events with one correlation id, e.g. those of an order. */
+export interface Story {
+  /** The correlation id; of an event without one, its own id. */
+  readonly id: string;
+  /** In order of commit. */
+  readonly events: readonly FlowEvent[];
+  /** The commit of the newest, epoch milliseconds. */
+  readonly at: number;
+}
+
+/** Groups events into stories, that with the newest event first. */
+export function storiesOf(events: readonly FlowEvent[]): Story[] {
+  const groups = new Map<string, FlowEvent[]>();
+  for (const event of events) {
+    const id = event.correlationId ?? event.eventId;
+    groups.set(id, [...(groups.get(id) ?? []), event]);
+  }
+  return [...groups]
+    .map(([id, group]) => {
+      const inOrder = group.sort((a, b) => a.at - b.at);
+      return { id, events: inOrder, at: Math.max(...inOrder.map(({ at }) => at)) };
+    })
+    .sort((a, b) => b.at - a.at);
+}
+
+/** The state of an event in one word: the worst of its outbox row and its messages. */
+export interface EventSummary {
+  readonly is: StateName;
+  /** E.g. `failed at payments`. */
+  readonly text: string;
+}
+
+const ORDER: readonly StateName[] = ['broken', 'look', 'busy', 'idle', 'ok'];
+
+/** Summarises an event. */
+export function summaryOf({ status, consumers }: Pick<FlowEvent, 'status' | 'consumers'>): EventSummary {
+  const outbox = status.toLowerCase();
+  if (status !== 'PUBLISHED') return { is: stateOf(outbox), text: outbox };
+  const states = Object.entries(consumers).map(([name, state]) => ({ name, state, is: stateOf(state) }));
+  const [worst] = states.sort((a, b) => ORDER.indexOf(a.is) - ORDER.indexOf(b.is));
+  if (worst === undefined) return { is: 'ok', text: 'published' };
+  if (worst.is === 'ok') return { is: 'ok', text: 'processed' };
+  const names = states.filter(({ state }) => state === worst.state).map(({ name }) => name);
+  return { is: worst.is, text: `${worst.state} at ${names.join(', ')}` };
+}

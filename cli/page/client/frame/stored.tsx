@@ -1,0 +1,32 @@
+import { escaped } from '../../../terminal/escaped.ts';
+
+/**
+ * A text that others wrote: as a text node with control and format characters escaped, and isolated, so that it cannot reverse or
+ * hide what stands beside it.
+ *
+ * @param clip - the most characters that are shown. @default all
+ *
+ * @example
+ * ```tsx
+ * <Stored text={event.type} clip={80} />
+ * ```
+ */
+export function Stored({ text, clip }: { readonly text: string; readonly clip?: number }) {
+  const clean = escaped(text);
+  const shown = clip !== undefined && clean.length > clip ? `${clean.slice(0, clip - 1)}…` : clean;
+  return (
+    <bdi class="stored" {...(shown === clean ? {} : { title: clean })}>
+      {shown}
+    </bdi>
+  );
+}
+
+/** JSON that others wrote, with indentation. Its strings are escaped by JSON and by {@link Stored}. */
+export function StoredJson({ value, label }: { readonly value: unknown; readonly label: string }) {
+  const lines = (JSON.stringify(value, null, 2) ?? 'null').split('\n');
+  return (
+    <section class="code" aria-label={label}>
+      <pre>{lines.map((line) => `${escaped(line)}\n`)}</pre>
+    </section>
+  );
+}

@@ -1,0 +1,61 @@
+import { lossyNumberText } from '../../../reports/dead-letters/lossy-number.ts';
+
+/** The data of an event in the body of a dead letter. */
+export type StoredData =
+  | { readonly is: 'data'; readonly data: unknown }
+  | { readonly is: 'none'; readonly why: string };
+
+/** Edited JSON: its value, or what is wrong with it. */
+export type EditedData =
+  | { readonly is: 'data'; readonly data: unknown }
+  | { readonly is: 'wrong'; readonly problem: string };
+
+/**
+ * The data of the event in a dead letter's body, which is the message as EventBridge delivered it.
+ *
+ * @example
+ * ```ts
+ * storedData('{"detail":{"eventId":"01a1…","data":{"orderId":"42"}}}'); // { is: 'data', data: { orderId: '42' } }
+ * ```
+ */
+export function storedData(body: string): StoredData {
+  const why = lossyNumberText(body);
+  if (why !== undefined) return { is: 'none', why };
+  const { detail } = parsed(body) as { readonly detail?: unknown };
+  const { eventId, data } = (typeof detail === 'object' && detail !== null ? detail : {}) as {
+    readonly eventId?: unknown;
+    readonly data?: unknown;
+  };
+  if (typeof eventId !== 'string' || data === undefined)
+    return {
+      is: 'none',
+      why: 'Its body is not an event of Mailroom, so it has no data to edit.',
+    };
+  return { is: 'data', data };
+}
+
+/**
+ * Reads edited JSON.
+ *
+ * @example
+ * ```ts
+ * editedData('{"total": 10'); // { is: 'wrong', problem: 'Not JSON: …' }
+ * ```
+ */
+export function editedData(text: string): EditedData {
+  try {
+    const data: unknown = JSON.parse(text);
+    const problem = lossyNumberText(text);
+    return problem === undefined ? { is: 'data', data } : { is: 'wrong', problem };
+  } catch (error) {
+    return { is: 'wrong', problem: `Not JSON: ${error instanceof Error ? error.message : String(error)}` };
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) ?? {};
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,106 @@
+import type { RedriveVerdict } from '../../../reports/dead-letters/redrive-plan.ts';
+import type { PlanRequest } from '../../server/protocol.ts';
+import type { DiscardDocument, RedriveDocument } from '../documents.ts';
+import { DISCARD_VERDICTS, VERDICTS, type VerdictWords } from './verdicts.ts';
+
+/** The part of a plan with one verdict. */
+export interface PlanGroup extends VerdictWords {
+  readonly count: number;
+  /** The errors of the deployed code, the most frequent first, with their counts. */
+  readonly reasons: readonly (readonly [string, number])[];
+}
+
+/** An event of the plan of a repair. */
+interface RepairedEvent {
+  readonly eventId: string;
+  readonly consumer: string;
+  readonly outcome: string;
+  readonly why: string | null;
+}
+
+/** A dead letter or event of a plan. */
+interface Planned {
+  readonly words: VerdictWords;
+  readonly reason: string | null;
+}
+
+/** The members of the plan of a resend that are shown. */
+interface ResendPlanDocument {
+  readonly consumer: string;
+  readonly verdict: RedriveVerdict;
+  readonly code: string | null;
+  readonly message: string | null;
+}
+
+/**
+ * The groups of a plan, in the order in which its command lists verdicts.
+ *
+ * @param ids - only these dead letters. @default all of the document
+ */
+export function planGroups(
+  kind: PlanRequest['kind'],
+  document: unknown,
+  ids?: readonly string[],
+): PlanGroup[] {
+  const planned = plannedOf(kind, document, ids);
+  const order = [...Object.values(VERDICTS), ...Object.values(DISCARD_VERDICTS)];
+  const groups = new Map<string, Planned[]>();
+  for (const one of planned) {
+    const group = groups.get(one.words.label);
+    if (group === undefined) groups.set(one.words.label, [one]);
+    else group.push(one);
+  }
+  return [...groups.values()]
+    .flatMap((group) => (group[0] === undefined ? [] : [{ ...group[0].words, ...counted(group) }]))
+    .sort((a, b) => rank(order, a) - rank(order, b));
+}
+
+function rank(order: readonly VerdictWords[], { label }: VerdictWords): number {
+  const found = order.findIndex((words) => words.label === label);
+  return found < 0 ? order.length : found;
+}
+
+function counted(group: readonly Planned[]): Pick<PlanGroup, 'count' | 'reasons'> {
+  const reasons = new Map<string, number>();
+  for (const { reason } of group) if (reason !== null) reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
+  return { count: group.length, reasons: [...reasons].sort(([, a], [, b]) => b - a) };
+}
+
+function plannedOf(kind: PlanRequest['kind'], document: unknown, ids?: readonly string[]): Planned[] {
+  const isWanted = ({ id }: { readonly id: string }) => ids === undefined || ids.includes(id);
+  switch (kind) {
+    case 'redrive':
+      return (document as RedriveDocument).deadLetters.filter(isWanted).map(({ verdict, code, message }) => ({
+        words: VERDICTS[verdict ?? 'unreadable'],
+        reason: [code, message].filter(Boolean).join(': ') || null,
+      }));
+    case 'discard':
+      return (document as DiscardDocument).deadLetters.filter(isWanted).map(({ outcome, message }) => ({
+        words: DISCARD_VERDICTS[outcome] ?? { is: 'look', label: outcome, todo: '' },
+        reason: message ?? null,
+      }));
+    case 'repair': {
+      const { repair } = document as {
+        readonly repair: { readonly events: readonly RepairedEvent[] } | null;
+      };
+      return (repair?.events ?? []).map(({ consumer, outcome, why }) => ({
+        words:
+          outcome === 'unsent'
+            ? { is: 'look', label: 'not sent', todo: 'It cannot be sent again.' }
+            : { is: 'ok', label: `sent to ${consumer}`, todo: `Only ${consumer} receives it.` },
+        reason: why,
+      }));
+    }
+    case 'resend':
+      return [resent(document as ResendPlanDocument)];
+  }
+}
+
+function resent({ consumer, verdict, code, message }: ResendPlanDocument): Planned {
+  const { is, label } = VERDICTS[verdict];
+  const words =
+    verdict === 'runs'
+      ? { is, label: 'would run', todo: `Sent to ${consumer} only, as a new event.` }
+      : { is, label, todo: 'Not sent.' };
+  return { words, reason: [code, message].filter(Boolean).join(': ') || null };
+}

@@ -1,0 +1,167 @@
+import type { Clock } from '../../../../lambdas/runtime/base/clock.ts';
+import type { Session } from '../../../deployment/session.ts';
+import { createStatusReader } from '../../../reports/status/status-reader.ts';
+import { statusJson } from '../../../reports/status/status-text.ts';
+import type { Flow, LiveMessage, QueueNow } from '../protocol.ts';
+import { type CostMeter, clientsOf, createCostMeter } from './cost-meter.ts';
+import { createEventFeed, type EventFeed } from './event-feed.ts';
+import { createPollLoop } from './poll-loop.ts';
+import { createQueueTrend } from './queue-trends.ts';
+import { createSubscribers } from './subscribers.ts';
+import { createUnreadParts, type UnreadParts } from './unread-parts.ts';
+
+/** The live state of a Mailroom: one poller for all tabs. */
+export interface Live {
+  /**
+   * Sends the latest flow, every run and the state of the demo at once, and then each message. The poller runs while there is a
+   * subscriber.
+   *
+   * @param send - a subscriber whose `send` throws is dropped
+   * @returns a function that ends the subscription; it may be called more than once
+   */
+  subscribe(send: (message: LiveMessage) => void): () => void;
+  /** Reads everything at once, e.g. after a change: nothing that was read before is shown again. */
+  refresh(): void;
+  /** Sends a message to all subscribers, and to later ones while it is the latest of its run or of the demo. */
+  announce(message: LiveMessage): void;
+}
+
+/** The intervals of the readings, milliseconds. The status keeps what changes less often: see `createStatusReader`. */
+const EVERY_MS = { events: 2_000, queues: 5_000, status: 10_000 } as const;
+
+/** After a longer pause the poller begins anew: what it read before is out of date. */
+const PAUSE_MAX_MS = 60_000;
+
+/** Dependencies of {@link createLive}. */
+export interface LiveDeps {
+  readonly session: Session;
+  /** Counts the calls. @default one that counts those of the session's clients from now on */
+  readonly meter?: CostMeter;
+}
+
+/**
+ * Creates the live state of a session's Mailroom. It reads nothing before the first subscription.
+ *
+ * @example
+ * ```ts
+ * const live = createLive({ session });
+ * const end = live.subscribe((message) => stream.writeSSE({ data: JSON.stringify(message) }));
+ * ```
+ */
+export function createLive({
+  session,
+  meter = createCostMeter(clientsOf(session), session.clock),
+}: LiveDeps): Live {
+  const { clock } = session;
+  const unread = createUnreadParts(clock);
+  const reader = createStatusReader(session);
+  let state = emptyState(session);
+  let lastReadAt = Number.NEGATIVE_INFINITY;
+
+  const flow = (): Flow => {
+    const at = clock.now();
+    const { feed, queues, status, statusAt } = state;
+    return {
+      at,
+      status,
+      statusAt,
+      ...feed.show(at),
+      queues: Object.fromEntries(queues),
+      cost: meter.cost(),
+      unread: unread.list(),
+    };
+  };
+  const subscribers = createSubscribers(() => ({ kind: 'flow', flow: flow() }));
+
+  async function readQueues(): Promise<void> {
+    const { queues, trends } = state;
+    const readings = session.directory.consumers.map(({ name, queue }) =>
+      unread.read(`queue of ${name}`, EVERY_MS.queues, async () => {
+        // It is unknown until it has been read.
+        const depth = await reader.depth(queue).catch((error: unknown) => {
+          queues.set(name, null);
+          throw error;
+        });
+        queues.set(name, depth === undefined ? null : (trends.get(name)?.add(depth, clock.now()) ?? null));
+      }),
+    );
+    await Promise.all(readings);
+  }
+
+  function readStatus(): Promise<void> {
+    const reading = state;
+    return unread.read('status', EVERY_MS.status, async () => {
+      const report = await reader.read();
+      reading.status = statusJson(report, session);
+      reading.statusAt = report.at;
+    });
+  }
+
+  const loops = [
+    { everyMs: EVERY_MS.events, read: () => readEvents(state.feed, unread, clock) },
+    { everyMs: EVERY_MS.queues, read: readQueues },
+    { everyMs: EVERY_MS.status, read: readStatus },
+  ].map(({ everyMs, read }) =>
+    createPollLoop(clock, everyMs, async () => {
+      await read();
+      lastReadAt = clock.now();
+      subscribers.send();
+      // The last one may have been dropped.
+      if (subscribers.count() === 0) stop();
+    }),
+  );
+
+  function stop(): void {
+    for (const loop of loops) loop.stop();
+  }
+
+  return {
+    subscribe: (send) => {
+      if (subscribers.count() === 0) {
+        if (clock.now() - lastReadAt > PAUSE_MAX_MS) state = emptyState(session);
+        for (const loop of loops) loop.start();
+      }
+      const end = subscribers.add(send);
+      return () => {
+        end();
+        if (subscribers.count() === 0) stop();
+      };
+    },
+    refresh: () => {
+      reader.forget();
+      unread.retry();
+      for (const loop of loops) loop.wake();
+    },
+    announce: subscribers.announce,
+  };
+}
+
+/** Reads the new events, then the states of the newest; earlier ones follow as long as there are too few. */
+async function readEvents(feed: EventFeed, unread: UnreadParts, clock: Clock): Promise<void> {
+  const everyMs = EVERY_MS.events;
+  const readStates = () => unread.read('states of messages', everyMs, () => feed.readStates(clock.now()));
+  await unread.read('new events', everyMs, () => feed.readNew(clock.now()));
+  await readStates();
+  await unread.read('earlier events', everyMs, async () => {
+    if (await feed.readEarlier()) await readStates();
+  });
+}
+
+/** The results of the readings. */
+interface LiveState {
+  readonly feed: EventFeed;
+  readonly queues: Map<string, QueueNow | null>;
+  readonly trends: ReadonlyMap<string, ReturnType<typeof createQueueTrend>>;
+  status: Flow['status'];
+  statusAt: number | null;
+}
+
+function emptyState({ directory, table, clock }: Session): LiveState {
+  return {
+    feed: createEventFeed({ directory, table, clock }),
+    queues: new Map(),
+    trends: new Map(directory.consumers.map(({ name }) => [name, createQueueTrend()])),
+    status: null,
+    statusAt: null,
+  };
+}

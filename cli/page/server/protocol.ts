@@ -1,0 +1,237 @@
+import type { statusJson } from '../../reports/status/status-text.ts';
+import type { FollowedEvent } from '../../reports/tail/event-follower.ts';
+
+/**
+ * The documents between `mailroom ui` and its page, and nothing else: types only, because both sides import this file. Times are
+ * epoch milliseconds; absent values are `null`.
+ *
+ * | request | response |
+ * | --- | --- |
+ * | `POST /api/key` {@link KeyRequest} | {@link KeyResponse}: the only request without `Authorization: Bearer <key>` |
+ * | `GET /api/mailroom` | {@link MailroomInfo} |
+ * | `GET /api/live` | server-sent events, each a {@link LiveMessage}; the poller runs while a stream is open |
+ * | `GET /api/readings/<name>?…` | {@link Reading}; the parameters are those of {@link ReadingParameters} |
+ * | `POST /api/plans` {@link PlanRequest} | {@link Plan} |
+ * | `POST /api/plans/<id>/apply` {@link ApplyRequest} | {@link Run} |
+ * | `POST /api/runs/<id>/stop` | {@link Run} |
+ * | `GET /api/demo`, `POST /api/demo/faults/<name>/{break,repair}`, `POST /api/demo/{end,start}` | {@link DemoState}; only while `npm run demo -- --ui` runs |
+ *
+ * A refused request has status 4xx and an {@link Refusal}.
+ */
+export interface Refusal {
+  /**
+   * A code of the command, or one of `NO_KEY`, `FOREIGN_HOST`, `FOREIGN_ORIGIN`, `NOT_JSON`, `TOO_LARGE`, `NOT_FOUND`, `TOKEN_USED`,
+   * `READ_ONLY`, `PAYLOADS_HIDDEN`, `NO_SUCH_PLAN`, `PLAN_EXPIRED`, `WRONG_CONFIRMATION`.
+   */
+  readonly code: string;
+  /** The problem and its remedy. */
+  readonly message: string;
+}
+
+/** The one-time token of the redirect file, which opens `http://127.0.0.1:<port>/#token=<token>`. A fragment is never sent. */
+export interface KeyRequest {
+  readonly token: string;
+}
+
+export interface KeyResponse {
+  /** Lives in the tab's memory. */
+  readonly key: string;
+}
+
+/** Facts that do not change while the page is open. */
+export interface MailroomInfo {
+  readonly stack: string;
+  readonly region: string;
+  readonly account: string;
+  readonly isLocal: boolean;
+  /** Started with `--allow-changes`. */
+  readonly allowsChanges: boolean;
+  /** Started with `--payload`: without it no data of an event is sent to the page. */
+  readonly showsPayloads: boolean;
+  readonly consumers: readonly ConsumerInfo[];
+  /** The names of the dead-letter sources. */
+  readonly sources: readonly string[];
+  /** Started by `npm run demo -- --ui`. */
+  readonly isDemo: boolean;
+}
+
+export interface ConsumerInfo {
+  readonly name: string;
+  /** `<type> of <source>`, as `describe` prints them. */
+  readonly events: readonly string[];
+}
+
+/** A message of the live stream. Each `flow` replaces the one before. */
+export type LiveMessage =
+  | { readonly kind: 'flow'; readonly flow: Flow }
+  | { readonly kind: 'run'; readonly run: Run }
+  | { readonly kind: 'demo'; readonly demo: DemoState };
+
+/** Everything that moves, waits or is stuck. */
+export interface Flow {
+  readonly at: number;
+  /** The document of `mailroom status --json`, read by the same code; `null` before the first reading. */
+  readonly status: StatusDocument | null;
+  readonly statusAt: number | null;
+  /** Events committed per second in each of the last 30 intervals of 2 seconds, oldest first. */
+  readonly committedPerS: readonly number[];
+  /** Messages processed per second by each consumer, among the events that are followed. */
+  readonly processedPerS: Readonly<Record<string, readonly number[]>>;
+  /** Depths of each consumer's queue; fresher than `status`. `null`: the queue does not exist or could not be read. */
+  readonly queues: Readonly<Record<string, QueueNow | null>>;
+  /** The newest events, newest first: at most 50, each with the state of its message at each consumer. */
+  readonly events: readonly FlowEvent[];
+  /** They were searched for back to here; `null` before the first reading. */
+  readonly eventsSince: number | null;
+  /** True if events were left out, because more than 100 were committed per second. */
+  readonly isSample: boolean;
+  /** The cost of this page since it was opened. */
+  readonly cost: Cost;
+  /** Parts that could not be read, with the reason and the remedy; the rest of the flow is current. */
+  readonly unread: readonly { readonly part: string; readonly message: string }[];
+}
+
+export interface QueueNow {
+  readonly queued: number;
+  readonly inFlight: number;
+  /** Less or more than a minute ago. */
+  readonly trend: 'falling' | 'level' | 'rising';
+}
+
+export type FlowEvent = FollowedEvent;
+
+export interface Cost {
+  readonly since: number;
+  /** Calls of AWS so far, by service. */
+  readonly calls: Readonly<Record<string, number>>;
+  readonly readUnits: number;
+  readonly usd: number;
+  readonly usdPerHour: number;
+}
+
+/** The document of `mailroom status --json`. See docs/cli.md. */
+export type StatusDocument = ReturnType<typeof statusJson>;
+
+/** The commands that the page reads with, and their parameters. */
+export interface ReadingParameters {
+  readonly why: { readonly id: string; readonly since?: string; readonly payload?: '1' };
+  readonly messages: {
+    readonly state?: 'failed' | 'rejected' | 'waiting';
+    readonly consumer?: string;
+    readonly by?: 'cause';
+    readonly limit?: string;
+  };
+  readonly dlq: { readonly source?: string; readonly by?: 'cause'; readonly limit?: string };
+  readonly 'dlq-show': { readonly source: string; readonly id: string; readonly payload?: '1' };
+  /** `dlq redrive` without `--apply`: each dead letter with its verdict; changes nothing, so a read-only page has it too. */
+  readonly 'redrive-plan': {
+    readonly source: string;
+    readonly id?: string;
+    readonly cause?: string;
+    readonly limit?: string;
+  };
+  /** `dlq discard` without `--apply`. */
+  readonly 'discard-plan': { readonly source: string; readonly id?: string; readonly cause?: string };
+  readonly doctor: Readonly<Record<string, never>>;
+  /** With `repair` as `audit --repair` without `--apply`: its `repair` says which missing events would be sent. */
+  readonly audit: { readonly since?: string; readonly repair?: '1' };
+  readonly log: { readonly since?: string };
+}
+
+export type ReadingName = keyof ReadingParameters;
+
+/** One run of a reading command: its JSON document, and the command to run in a terminal for the same. */
+export interface Reading {
+  /** E.g. `npx cdk-mailroom why 01a1fba6 --stage dev`. */
+  readonly command: string;
+  /** The command's exit code: 0 to 4. */
+  readonly exitCode: number;
+  readonly at: number;
+  /** The document of `--json`, or of its error (`{ error: { code, message } }`). See docs/cli.md. */
+  readonly document: unknown;
+  /** The lines that the command wrote to stderr. */
+  readonly notes: readonly string[];
+}
+
+/** Asks for a plan. The server makes it, keeps it for two minutes, and applies exactly it. */
+export type PlanRequest =
+  | {
+      readonly kind: 'redrive';
+      readonly source: string;
+      readonly ids?: readonly string[];
+      readonly cause?: string;
+    }
+  | {
+      readonly kind: 'discard';
+      readonly source: string;
+      readonly ids?: readonly string[];
+      readonly cause?: string;
+    }
+  | {
+      /** Sends a dead letter's event with other data to its consumer, as a new event that names its cause. */
+      readonly kind: 'resend';
+      readonly source: string;
+      readonly id: string;
+      /** The new data of the event, JSON. */
+      readonly data: unknown;
+    }
+  | { readonly kind: 'repair'; readonly since: string };
+
+export interface Plan {
+  readonly id: string;
+  readonly kind: PlanRequest['kind'];
+  /** The command that makes the same change in a terminal. */
+  readonly command: string;
+  readonly expiresAt: number;
+  /** The document that the command prints without `--apply`. */
+  readonly document: unknown;
+  /** The number of dead letters or events that it changes. */
+  readonly count: number;
+  /** The text to type: the count for a redrive or repair, the stack's name for a discard, the consumer's for a resend. */
+  readonly confirmation: string;
+}
+
+export interface ApplyRequest {
+  readonly reason: string;
+  readonly confirmation: string;
+}
+
+/** A change that is being made, or was made since the page's server started. */
+export interface Run {
+  readonly id: string;
+  readonly kind: PlanRequest['kind'];
+  readonly command: string;
+  readonly state: 'running' | 'done' | 'stopped' | 'failed';
+  readonly startedAt: number;
+  /** The last line of progress, e.g. `Step 2 of 3: 4 of 10 redriven`. */
+  readonly progress: string;
+  /** The document of `--json` once it is over. */
+  readonly document: unknown;
+  readonly exitCode: number | null;
+  readonly notes: readonly string[];
+}
+
+/** The run of the demo, the faults that it can make on its own engine, and the receipt. */
+export interface DemoState {
+  readonly faults: readonly DemoFault[];
+  /** `waiting` for the first tab; `settling` from the last order to the receipt. */
+  readonly phase: 'waiting' | 'ordering' | 'settling' | 'over';
+  readonly placed: number;
+  /** The number of orders after which the run ends; `null` if it ends at `endsAt`. */
+  readonly orders: number | null;
+  /** When the run stops placing orders unless it is ended before; `null` if it ends after `orders`, or has not begun. */
+  readonly endsAt: number | null;
+  /** The lines of the receipt once the run is over. */
+  readonly receipt: readonly string[] | null;
+}
+
+export interface DemoFault {
+  readonly name: 'bank-down' | 'rule-off' | 'queue-purged' | 'worker-killed';
+  /** Its effect, e.g. `The bank answers every charge with 503`. */
+  readonly text: string;
+  readonly state: 'whole' | 'broken' | 'repairing';
+  /** Why it could not be made or repaired the last time; `null` unless that failed. */
+  readonly error: string | null;
+  /** The command that repairs it, which `repair` runs; empty while the fault is being made and the command is not known. */
+  readonly repair: string;
+}

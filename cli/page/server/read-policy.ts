@@ -1,0 +1,124 @@
+import { deadLetterQueues } from '../../../lambdas/runtime/operations/dead-letters.ts';
+import { DIRECTORY_ROOT, type Directory } from '../../../lambdas/runtime/operations/directory.ts';
+import type { Place } from '../../deployment/place.ts';
+
+/** A statement of {@link readPolicy}. */
+interface PolicyStatement {
+  readonly Sid: string;
+  readonly Effect: 'Allow';
+  readonly Action: readonly string[];
+  readonly Resource: readonly string[];
+}
+
+/** An IAM policy document. */
+export interface ReadPolicy {
+  readonly Version: '2012-10-17';
+  readonly Statement: readonly PolicyStatement[];
+}
+
+/**
+ * The IAM policy for reading one Mailroom: what the commands call that change nothing, on its resources only. docs/cli.md lists the
+ * same actions.
+ *
+ * `lambda:InvokeFunction` is not in it, although `why` calls the consumers' functions to check whether their code would accept a
+ * dead letter: a role that may invoke them can also give them messages to process. Without it the check is left out.
+ *
+ * @param place - of the Mailroom @param partition - e.g. `aws` or `aws-cn`
+ *
+ * @example
+ * ```ts
+ * JSON.stringify(readPolicy(session.directory, await placeOf(session)), undefined, 2);
+ * ```
+ */
+export function readPolicy(
+  directory: Directory,
+  { account, region }: Pick<Place, 'account' | 'region'>,
+  partition = 'aws',
+): ReadPolicy {
+  const { mailroom, consumers } = directory;
+  const arn = (service: string, resource: string) =>
+    `arn:${partition}:${service}:${region}:${account}:${resource}`;
+  const queue = (url: string) => arn('sqs', lastPart(url));
+  const deadLetters = deadLetterQueues(directory).map(({ url }) => queue(url));
+  const functions = [
+    mailroom.streamFunction,
+    mailroom.sweepFunction,
+    ...(mailroom.heartbeat === undefined ? [] : [mailroom.heartbeat.function]),
+    ...consumers.map((consumer) => consumer.function),
+  ].map((name) => arn('lambda', `function:${name}`));
+  const parameters = arn('ssm', `parameter${DIRECTORY_ROOT}`);
+  return {
+    Version: '2012-10-17',
+    Statement: [
+      allow(
+        'Directory',
+        ['ssm:GetParametersByPath', 'ssm:GetParameterHistory'],
+        [parameters, `${parameters}/*`],
+      ),
+      allow('Rows', TABLE_ACTIONS, [arn('dynamodb', `table/${mailroom.table}`)]),
+      allow(
+        'Queues',
+        ['sqs:GetQueueAttributes'],
+        [...consumers.map((entry) => queue(entry.queue)), ...deadLetters],
+      ),
+      allow('DeadLetters', ['sqs:ReceiveMessage', 'sqs:ChangeMessageVisibility'], deadLetters),
+      allow('Bus', ['events:DescribeEventBus'], [arn('events', `event-bus/${lastPart(mailroom.bus)}`)]),
+      allow(
+        'Rules',
+        ['events:DescribeRule', 'events:ListTargetsByRule'],
+        rulesOf(directory).map((rule) => arn('events', rule)),
+      ),
+      allow(
+        'Functions',
+        ['lambda:GetFunctionConfiguration', 'lambda:GetFunctionConcurrency'],
+        [...functions, ...functions.map((name) => `${name}:*`)],
+      ),
+      allow('Account', ACCOUNT_ACTIONS, ['*']),
+      allow('Roles', ['iam:SimulatePrincipalPolicy'], [`arn:${partition}:iam::${account}:role/*`]),
+    ],
+  };
+}
+
+const TABLE_ACTIONS = [
+  'dynamodb:Query',
+  'dynamodb:GetItem',
+  'dynamodb:BatchGetItem',
+  'dynamodb:DescribeTable',
+  'dynamodb:DescribeTimeToLive',
+  'dynamodb:GetResourcePolicy',
+  'dynamodb:DescribeContinuousBackups',
+];
+
+/** Actions that IAM allows on all resources only (service authorization reference). */
+const ACCOUNT_ACTIONS = [
+  'lambda:ListEventSourceMappings',
+  'lambda:GetAccountSettings',
+  'cloudwatch:DescribeAlarms',
+  'cloudwatch:GetMetricData',
+];
+
+function allow(name: string, actions: readonly string[], resources: readonly string[]): PolicyStatement {
+  return { Sid: `Mailroom${name}`, Effect: 'Allow', Action: actions, Resource: [...new Set(resources)] };
+}
+
+/** The rules as resources: those of the default bus have no name of a bus. */
+function rulesOf({ mailroom, consumers }: Directory): string[] {
+  const schedules = [mailroom.sweepRule, mailroom.heartbeat?.rule];
+  return [
+    ...schedules.flatMap((rule) => (rule === undefined ? [] : [`rule/${rule}`])),
+    ...consumers.flatMap(({ rule, foreignRule }) => [
+      ...(rule === undefined ? [] : [`rule/${lastPart(mailroom.bus)}/${rule}`]),
+      ...(foreignRule === undefined ? [] : [foreignRuleOf(foreignRule)]),
+    ]),
+  ];
+}
+
+function foreignRuleOf({ name, bus }: { readonly name: string; readonly bus: string }): string {
+  const busName = lastPart(bus);
+  return busName === 'default' ? `rule/${name}` : `rule/${busName}/${name}`;
+}
+
+/** The name in an URL or ARN. */
+function lastPart(text: string): string {
+  return text.split('/').at(-1) ?? text;
+}

@@ -1,0 +1,156 @@
+import { Option } from 'commander';
+import { fingerprint as maskedCause } from '../../../lambdas/runtime/base/errors.ts';
+import { fingerprintText, when } from '../../terminal/listing.ts';
+import { clipped, detailedTable } from '../../terminal/output.ts';
+import { paint } from '../../terminal/paint.ts';
+import type { DeadLetter } from './dead-letters.ts';
+
+/** A dead letter as in the JSON document of docs/cli.md. */
+export function deadLetterJson(deadLetter: DeadLetter) {
+  return {
+    id: deadLetter.id,
+    eventId: deadLetter.eventId ?? null,
+    type: deadLetter.type ?? null,
+    sentAt: deadLetter.sentAt ?? null,
+    expiresAt: deadLetter.expiresAt ?? null,
+    fingerprint: deadLetter.fingerprint ?? null,
+    lastError: deadLetter.lastError ?? null,
+  };
+}
+
+/** A dead letter in a list or a plan. */
+export interface DeadLetterLine {
+  readonly deadLetter: DeadLetter;
+  /** The first cell: a verdict or an outcome. */
+  readonly label?: string | undefined;
+  /** Why it would not run: shown instead of its fingerprint, or below it in a group. */
+  readonly refusal?: DeadLetterRefusal | undefined;
+}
+
+/** The reason why a dead letter would not run again. */
+interface DeadLetterRefusal {
+  /** An error code, e.g. `INVALID_PAYLOAD`. */
+  readonly code?: string | undefined;
+  readonly message?: string | undefined;
+}
+
+/** More dead letters than this are shown as groups: forty of them are three screens, and usually three causes. */
+const EACH_MAX = 10;
+
+/** `--verbose` of the commands that group dead letters. */
+export function verboseOption(): Option {
+  return new Option(
+    '--verbose',
+    `show each dead letter; by default more than ${EACH_MAX} are grouped by cause`,
+  );
+}
+
+/** Returns true if this many dead letters are shown as groups. */
+export function isGrouped(count: number, { verbose = false }: { readonly verbose?: boolean }): boolean {
+  return count > EACH_MAX && !verbose;
+}
+
+/** The look of a table of dead letters. */
+interface DeadLetterLook {
+  /** The head of the labels, if there are any. */
+  readonly label?: string | undefined;
+  readonly grouped: boolean;
+  /** Their work is done: no expiry is shown, and no hint to list them again. @default false */
+  readonly done?: boolean;
+}
+
+/** Dead letters as a table: one row for each, or for each cause. */
+export function deadLettersText(lines: readonly DeadLetterLine[], now: number, look: DeadLetterLook): string {
+  return look.grouped ? groupTable(lines, now, look) : lineTable(lines, now, look);
+}
+
+function lineTable(
+  lines: readonly DeadLetterLine[],
+  now: number,
+  { label, done = false }: DeadLetterLook,
+): string {
+  const rows = lines.map(({ deadLetter, label: said, refusal }) => {
+    const { id, eventId, type, sentAt, fingerprint = '-' } = deadLetter;
+    const event = eventId === undefined || eventId === id ? '' : ` ${eventId}`;
+    return {
+      cells: [
+        ...(said === undefined ? [] : [said]),
+        clipped(id),
+        when(sentAt ?? null, now),
+        ...(done ? [] : [expiryText(deadLetter, now)]),
+      ],
+      details: [
+        `${clipped(type ?? 'unknown type')}${event}`,
+        clipped(refusalText(refusal) ?? fingerprintText(fingerprint)),
+      ],
+    };
+  });
+  const head = ['dead letter', 'since', ...(done ? [] : ['expires'])];
+  return detailedTable(label === undefined ? head : [label, ...head], rows);
+}
+
+/** The dead letters of each cause and label, the most frequent first. */
+export function groupsOf<Line extends DeadLetterLine>(
+  lines: readonly Line[],
+): readonly (readonly [Line, ...Line[]])[] {
+  const groups = new Map<string, [Line, ...Line[]]>();
+  for (const line of lines) {
+    const { label, refusal, deadLetter } = line;
+    // Messages quote values, which differ from one dead letter to the next.
+    const refused = refusal && maskedCause({ code: refusal.code, message: refusal.message ?? '' });
+    const key = JSON.stringify([label, deadLetter.fingerprint, refused]);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [line]);
+    else group.push(line);
+  }
+  return [...groups.values()].sort((a, b) => b.length - a.length);
+}
+
+function groupTable(
+  lines: readonly DeadLetterLine[],
+  now: number,
+  { label, done = false }: DeadLetterLook,
+): string {
+  const isKept = done || lines.every(({ deadLetter }) => deadLetter.expiresAt === undefined); // DEAD events
+  const rows = groupsOf(lines).map((group) => {
+    const [{ deadLetter, label: said, refusal }] = group;
+    const soonest = group
+      .map((line) => line.deadLetter)
+      .reduce((a, b) => ((b.expiresAt ?? 0) < (a.expiresAt ?? 0) ? b : a));
+    const oldest = Math.min(...group.map((line) => line.deadLetter.sentAt ?? now));
+    const refused = refusalText(refusal);
+    return {
+      cells: [
+        group.length,
+        ...(said === undefined ? [] : [said]),
+        isKept ? when(oldest, now) : expiryText(soonest, now),
+        clipped(deadLetter.eventId ?? deadLetter.id),
+      ],
+      details: [
+        fingerprintText(deadLetter.fingerprint ?? refused),
+        ...(refused === undefined || isCauseOf(refusal, deadLetter) ? [] : [`now: ${clipped(refused)}`]),
+      ],
+    };
+  });
+  const head = [
+    'count',
+    ...(label === undefined ? [] : [label]),
+    isKept ? 'oldest' : 'first expiry',
+    'example',
+  ];
+  const hint = done ? '' : `\n${paint.dim('--verbose shows each dead letter.')}`;
+  return `${detailedTable(head, rows)}${hint}`;
+}
+
+/** Returns true if the refusal is the cause for which it became a dead letter, or its only known cause. */
+function isCauseOf({ code }: DeadLetterRefusal = {}, { fingerprint }: DeadLetter): boolean {
+  return fingerprint === undefined || fingerprint.includes(` ${code}: `);
+}
+
+function expiryText({ expiresAt }: DeadLetter, now: number): string {
+  return expiresAt === undefined ? 'never' : when(expiresAt, now);
+}
+
+function refusalText({ code, message }: DeadLetterRefusal = {}): string | undefined {
+  return [code, message].filter(Boolean).join(': ') || undefined;
+}

@@ -1,0 +1,130 @@
+import type { DeadLetterQueue } from '../../../lambdas/runtime/operations/dead-letters.ts';
+import { readDeadLetter } from '../../../lambdas/runtime/operations/dead-letters.ts';
+import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
+import type { QueueMessage, Queues } from '../../../lambdas/runtime/operations/queues.ts';
+import { unreadableId } from '../../../lambdas/runtime/store/event-id.ts';
+import { type DeadPointer, deadKey } from '../../../lambdas/runtime/store/rows.ts';
+import {
+  isUnreadable,
+  readable,
+  readDeadPointer,
+  type UnreadableRow,
+} from '../../../lambdas/runtime/store/stored-rows.ts';
+import type { Table } from '../../../lambdas/runtime/store/table.ts';
+import { unreadableText } from '../../deployment/row-text.ts';
+import { eachOf, type PartialList, readPartition, readSweepState } from '../../deployment/rows-reader.ts';
+import type { DeadLetterSource } from './sources.ts';
+import { type MessageStanding, readStanding } from './standing.ts';
+
+/** A message in a dead-letter queue, or a DEAD event; of a message, with its standing at its consumer when it was received. */
+export interface DeadLetter extends MessageStanding {
+  /** SQS's message id; for a DEAD event its event id. */
+  readonly id: string;
+  readonly eventId: string | undefined;
+  readonly type: string | undefined;
+  /** First send, or when the event became DEAD, epoch milliseconds; absent if its pointer cannot be read. */
+  readonly sentAt: number | undefined;
+  /** When it is permanently deleted, epoch milliseconds; absent for DEAD events, which are kept. */
+  readonly expiresAt: number | undefined;
+  /** The fingerprint of its row; for a rule EventBridge's error, for the stream the mapping's condition. */
+  readonly fingerprint: string | undefined;
+  /** The last error of its row. */
+  readonly lastError: string | undefined;
+  /** No queue has it any more: it is made from the outbox row of its event. @default false */
+  readonly isGone?: boolean | undefined;
+  /** As received from SQS. */
+  readonly received?: QueueMessage | undefined;
+}
+
+/** The dead letters of a source that could be received. */
+export interface ReceivedDeadLetters {
+  /** Oldest first. */
+  readonly deadLetters: readonly DeadLetter[];
+  /** All dead letters of the source; approximate for queues. */
+  readonly total: number;
+}
+
+/** Dependencies of {@link receiveDeadLetters}. */
+export interface DeadLetterDeps {
+  readonly directory: Directory;
+  readonly table: Table;
+  readonly queues: Queues;
+}
+
+/**
+ * Receives the dead letters of a source. Those of a queue stay hidden until they are put back.
+ *
+ * @param options.limit - at most this many
+ * @param options.hideS - seconds until they reappear if they are not put back
+ */
+export async function receiveDeadLetters(
+  deps: DeadLetterDeps,
+  source: DeadLetterSource,
+  options: { readonly limit: number; readonly hideS: number },
+): Promise<ReceivedDeadLetters> {
+  if (source.kind === 'dead') return deadEvents(deps, options.limit);
+  const { retentionMs, waiting, inFlight } = await deps.queues.depth(source.url);
+  const received = await deps.queues.receive(source.url, options);
+  const deadLetters: DeadLetter[] = await eachOf(received, (message) =>
+    explained(deps.table, source, message, retentionMs),
+  );
+  return { deadLetters, total: Math.max(deadLetters.length, waiting + inFlight) };
+}
+
+/** Makes received dead letters visible again. Deleted ones are ignored; those that fail reappear when `hideS` is over. */
+export async function putBack(
+  queues: Queues,
+  source: DeadLetterSource,
+  deadLetters: readonly DeadLetter[],
+): Promise<void> {
+  if (source.kind === 'dead') return;
+  await eachOf(deadLetters, async ({ received }) => {
+    if (received !== undefined) await queues.show(source.url, received).catch(() => {});
+  });
+}
+
+/** The id of a message in the inbox: its event id, or one made of SQS's id if the event cannot be read. */
+export function inboxId({ eventId, id }: Pick<DeadLetter, 'eventId' | 'id'>): string {
+  return eventId ?? unreadableId(id);
+}
+
+/** Combines a dead letter with its standing at its consumer. */
+async function explained(table: Table, source: DeadLetterQueue, message: QueueMessage, retentionMs: number) {
+  const { eventId, type, cause, expiresAt } = readDeadLetter(source, message, retentionMs);
+  const { messageId: id, sentAt } = message;
+  const letter = { id, eventId, type, sentAt, expiresAt, received: message };
+  if (source.kind === 'stream') return { ...letter, fingerprint: cause, lastError: undefined };
+  const standing = await readStanding(table, source.consumer.name, inboxId({ eventId, id }));
+  const { fingerprint, lastError } = readable(standing.row) ?? {};
+  return { ...letter, fingerprint: cause ?? fingerprint, lastError: cause ?? lastError, ...standing };
+}
+
+async function deadEvents({ directory, table }: DeadLetterDeps, limit: number): Promise<ReceivedDeadLetters> {
+  const { shards } = await readSweepState(directory, table);
+  const { items } = await readDeadPointers(table, shards, Number.POSITIVE_INFINITY);
+  const deadLetters = items.map(deadEvent).sort((a, b) => (a.sentAt ?? 0) - (b.sentAt ?? 0));
+  return { deadLetters: deadLetters.slice(0, limit), total: deadLetters.length };
+}
+
+function deadEvent(pointer: DeadPointer | UnreadableRow): DeadLetter {
+  const { SK: id } = pointer;
+  const { type, deadAt, fingerprint, lastError } = isUnreadable(pointer)
+    ? { ...NOTHING, fingerprint: unreadableText(pointer.unreadable) }
+    : pointer;
+  return { id, eventId: id, type, sentAt: deadAt, expiresAt: undefined, fingerprint, lastError };
+}
+
+const NOTHING = { type: undefined, deadAt: undefined, lastError: undefined };
+
+/** Reads the pointers to the DEAD events. @param max - at most this many of each shard */
+export async function readDeadPointers(
+  table: Table,
+  shards: readonly number[],
+  max: number,
+): Promise<PartialList<DeadPointer | UnreadableRow>> {
+  const found = await eachOf(shards, (shard) => readPartition(table, { pk: deadKey(shard, '').PK }, max));
+  return {
+    items: found.flatMap(({ items }) => items.map((item) => readDeadPointer(item))),
+    more: found.some(({ more }) => more),
+  };
+}

@@ -1,0 +1,84 @@
+import { discardMessage } from '../../../lambdas/runtime/operations/message-operations.ts';
+import type { Queues } from '../../../lambdas/runtime/operations/queues.ts';
+import { discardDead } from '../../../lambdas/runtime/outbox/outbox-decisions.ts';
+import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
+import type { Note, OperationDeps } from '../../../lambdas/runtime/store/operation-record.ts';
+import { isUnreadable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
+import { type DeadLetter, inboxId } from './dead-letters.ts';
+import type { DeadLetterSource } from './sources.ts';
+import { isHandled, readStanding, unsentReplacement } from './standing.ts';
+import { settleUnreadable } from './unreadable-rows.ts';
+
+/** Dependencies of {@link discard}. */
+export interface DiscardDeps extends OperationDeps {
+  readonly queues: Pick<Queues, 'remove'>;
+}
+
+/**
+ * The result for a dead letter. Of one with `discard-replacement`, the event in its place was never received, and is discarded. A
+ * `handled` one is deleted; `busy`, `unsent` and `unreadable` ones stay, as do `untried` ones, because of Ctrl-C, and those that have
+ * `changed` since the plan that was confirmed.
+ */
+export type DiscardOutcome =
+  | 'discard'
+  | 'discard-replacement'
+  | 'discarded'
+  | 'handled'
+  | 'busy'
+  | 'unsent'
+  | 'unreadable'
+  | 'untried'
+  | 'changed';
+
+/** Sets the row DISCARDED, then deletes the dead letter: a message that arrives in between is absorbed. */
+export async function discard(
+  deps: DiscardDeps,
+  source: DeadLetterSource,
+  deadLetter: DeadLetter,
+  note: Note,
+): Promise<DiscardOutcome> {
+  if (source.kind === 'dead') return decideDead(deps, deadLetter.id, note);
+  const { received } = deadLetter;
+  const decided = source.kind === 'stream' ? 'discarded' : await decide(deps, source, deadLetter, note);
+  if (stays(decided)) return decided;
+  await settleUnreadable(deps, source, [deadLetter], note);
+  if (received !== undefined) await deps.queues.remove(source.url, received);
+  return decided;
+}
+
+async function decideDead(deps: DiscardDeps, eventId: string, note: Note): Promise<DiscardOutcome> {
+  if (await discardDead(deps, eventId, note)) return 'discarded';
+  const row = readOutboxRow(await deps.table.get(outboxKeyOf(eventId), { consistent: true }));
+  return row !== undefined && isUnreadable(row) ? 'unreadable' : 'handled';
+}
+
+/**
+ * Sets the inbox row DISCARDED: of the event in its place, if that was never received, or else of its own event. If a resend has sent
+ * the event in its place since the plan, that event goes on: the dead letter is handled.
+ */
+async function decide(
+  deps: DiscardDeps,
+  { consumer }: Extract<DeadLetterSource, { kind: 'rule' | 'consumer' }>,
+  deadLetter: DeadLetter,
+  note: Note,
+): Promise<DiscardOutcome> {
+  const replacement = unsentReplacement(deadLetter);
+  const { status } = await discardMessage(deps, {
+    ...note,
+    consumer: consumer.name,
+    eventId: replacement ?? inboxId(deadLetter),
+    unlessReceived: replacement !== undefined,
+  });
+  if (status === 'leased') return 'busy';
+  if (status === 'unreadable') return 'unreadable';
+  // A resend may have come first: then its event is the one that would be lost.
+  const standing = await readStanding(deps.table, consumer.name, inboxId(deadLetter));
+  if (unsentReplacement(standing) !== undefined) return 'unsent';
+  if (status === 'received') return isHandled(standing) ? 'handled' : 'unreadable';
+  return status === 'processed' ? 'handled' : 'discarded';
+}
+
+/** True for the result of a dead letter that stays in its source. */
+export function stays(outcome: DiscardOutcome): boolean {
+  return outcome === 'busy' || outcome === 'unsent' || outcome === 'unreadable';
+}

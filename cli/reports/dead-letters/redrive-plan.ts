@@ -1,0 +1,166 @@
+import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
+import { entryBytes, PUT_EVENTS_BYTES_MAX } from '../../../lambdas/runtime/bus/event-bus.ts';
+import type { Check } from '../../../lambdas/runtime/consume/check-messages.ts';
+import { TOO_OLD } from '../../../lambdas/runtime/inbox/inbox-conditions.ts';
+import { forgottenBecause } from '../../../lambdas/runtime/inbox/inbox-history.ts';
+import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
+import type { SweepRange } from '../../../lambdas/runtime/relay/sweep-range.ts';
+import { isEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
+import {
+  asRow,
+  type InboxHistory,
+  inboxHistoryKey,
+  type OutboxRow,
+} from '../../../lambdas/runtime/store/rows.ts';
+import { isUnreadable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
+import type { Table } from '../../../lambdas/runtime/store/table.ts';
+import { jsonObject } from '../../deployment/json-object.ts';
+import { eachOf } from '../../deployment/rows-reader.ts';
+import type { DeadLetter } from './dead-letters.ts';
+import type { DeadLetterSource } from './sources.ts';
+import { type SettledVerdict, settled, unsentReplacement } from './standing.ts';
+
+/** Every {@link RedriveVerdict}, in the order in which a plan counts them. */
+export const REDRIVE_VERDICTS = [
+  'runs',
+  'fails',
+  'handled',
+  'unsent',
+  'too-old',
+  'busy',
+  'unreadable',
+] as const;
+
+/**
+ * The effect of a redrive on a dead letter: it is already `handled`; it `runs` again; it still `fails`, because today's code cannot
+ * read it; it is replaced by an event that may be `unsent`; it is `too-old` to know whether it ran before; it is `busy`, because a
+ * worker holds its lease or it is retried soon; or its row is `unreadable`.
+ */
+export type RedriveVerdict = (typeof REDRIVE_VERDICTS)[number];
+
+/** A dead letter with its {@link RedriveVerdict}. */
+export interface JudgedDeadLetter extends DeadLetter {
+  readonly verdict: RedriveVerdict;
+  /** Why it would not run: an error code, e.g. `INVALID_PAYLOAD`, and its message. */
+  readonly code?: string | undefined;
+  readonly message?: string | undefined;
+}
+
+/** Dependencies of {@link judgeDeadLetters}. */
+export interface JudgeDeps {
+  readonly table: Table;
+  /** Returns which bodies the deployed consumer can read. */
+  readonly check: (consumer: ConsumerEntry, bodies: readonly string[]) => Promise<Check[]>;
+  /** Epoch milliseconds. */
+  readonly now: number;
+}
+
+/** Judges each dead letter. It changes nothing. */
+export async function judgeDeadLetters(
+  deps: JudgeDeps,
+  source: DeadLetterSource,
+  deadLetters: readonly DeadLetter[],
+): Promise<JudgedDeadLetter[]> {
+  if (source.kind === 'dead')
+    return eachOf(deadLetters, (deadLetter) => judgeDeadEvent(deps.table, deadLetter));
+  if (source.kind === 'stream') return deadLetters.map(judgeStreamBatch);
+  const { consumer } = source;
+  const open = deadLetters.filter((deadLetter) => settled(deadLetter, deps.now) === undefined);
+  const bodies = open.map(({ received }) => received?.body ?? '');
+  const checks = await deps.check(consumer, bodies);
+  const history = await deps.table.get(inboxHistoryKey(consumer.name), { consistent: true });
+  return deadLetters.map((deadLetter): JudgedDeadLetter => {
+    const verdict = settled(deadLetter, deps.now);
+    if (verdict !== undefined) return { ...deadLetter, verdict, message: settledText(deadLetter, verdict) };
+    const check = checks[open.indexOf(deadLetter)];
+    if (check?.ok === false)
+      return { ...deadLetter, verdict: 'fails', code: check.code, message: check.message };
+    const tooOld = isTooOld(deadLetter, consumer, history && asRow<InboxHistory>(history), deps.now);
+    return tooOld ? { ...deadLetter, verdict: 'too-old', code: TOO_OLD } : { ...deadLetter, verdict: 'runs' };
+  });
+}
+
+/** The details of a verdict that the inbox rows alone decide. */
+function settledText(deadLetter: DeadLetter, verdict: SettledVerdict): string | undefined {
+  if (verdict === 'unsent') return unsentText(deadLetter);
+  const last = deadLetter.replacements?.at(-1)?.row ?? deadLetter.row;
+  return isUnreadable(last) ? last.unreadable : undefined;
+}
+
+/** Names the event in place of a dead letter's event. */
+export function unsentText(deadLetter: DeadLetter): string {
+  return `replaced by ${unsentReplacement(deadLetter)}, which its consumer has not received`;
+}
+
+/** True if the consumer would reject it. */
+function isTooOld(
+  { row, eventId = '' }: DeadLetter,
+  { inboxSince, inboxRetentionDays }: ConsumerEntry,
+  history: InboxHistory | undefined,
+  now: number,
+): boolean {
+  if (row !== undefined)
+    return !isUnreadable(row) && row.status === 'REJECTED' && row.reason === TOO_OLD && !row.runAnyway;
+  const inbox = { clock: { now: () => now }, inboxRetentionDays, inboxSince, memory: { history } };
+  return forgottenBecause(inbox, eventId) !== undefined;
+}
+
+async function judgeDeadEvent(table: Table, deadLetter: DeadLetter): Promise<JudgedDeadLetter> {
+  if (!isEventId(deadLetter.id))
+    return { ...deadLetter, verdict: 'unreadable', message: 'its pointer does not name an event' };
+  const row = readOutboxRow(await table.get(outboxKeyOf(deadLetter.id), { consistent: true }));
+  if (isUnreadable(row)) return { ...deadLetter, verdict: 'unreadable', message: row.unreadable };
+  if (row?.status !== 'DEAD') return { ...deadLetter, verdict: 'handled' };
+  const message = tooLarge(row);
+  return message === undefined
+    ? { ...deadLetter, verdict: 'runs' }
+    : { ...deadLetter, verdict: 'fails', code: 'EVENT_TOO_LARGE', message };
+}
+
+/** EventBridge's words for an event that is too large. */
+const REFUSED_FOR_SIZE = /EntityTooLarge|too large|over the limit|exceed\w*[^.]* size|size[^.]* exceed/i;
+
+/** Says that a DEAD event is too large to be published, by its size or by EventBridge's refusal; `undefined` if it is not. */
+export function tooLarge({
+  source,
+  type,
+  envelope,
+  traceId,
+  fingerprint,
+  lastError,
+}: OutboxRow): string | undefined {
+  const bytes = entryBytes({ source, detailType: type, detail: envelope, traceHeader: traceId });
+  if (bytes >= PUT_EVENTS_BYTES_MAX)
+    return `It takes ${bytes} bytes; EventBridge accepts fewer than ${PUT_EVENTS_BYTES_MAX}.`;
+  const isRefused = REFUSED_FOR_SIZE.test(`${fingerprint ?? ''} ${lastError ?? ''}`);
+  return isRefused ? `It takes ${bytes} bytes, and EventBridge refused it as too large.` : undefined;
+}
+
+function judgeStreamBatch(deadLetter: DeadLetter): JudgedDeadLetter {
+  if (streamRange(deadLetter) !== undefined) return { ...deadLetter, verdict: 'runs' };
+  return {
+    ...deadLetter,
+    verdict: 'fails',
+    code: 'UNREADABLE_DEAD_LETTER',
+    message: 'It does not name a batch of the stream.',
+  };
+}
+
+/** The most by which an event id may be older than its row: commit refuses older ones, and clocks differ. */
+const ID_BEFORE_ROW_MS = 6 * MINUTE_MS;
+
+/**
+ * The minutes in which the events of a stream batch were created. The mapping's dead letter names the batch by the times of its
+ * first and last record; the records are in the outbox.
+ *
+ * @returns `undefined` if the dead letter does not name a batch
+ */
+export function streamRange({ received }: Pick<DeadLetter, 'received'>): SweepRange | undefined {
+  const batch = jsonObject(received?.body)?.DDBStreamBatchInfo as
+    | Readonly<Record<string, unknown>>
+    | undefined;
+  const first = Date.parse(String(batch?.approximateArrivalOfFirstRecord));
+  const last = Date.parse(String(batch?.approximateArrivalOfLastRecord));
+  if (!(first <= last)) return undefined; // also where one of them is not a time
+  return { since: first - ID_BEFORE_ROW_MS, until: last + MINUTE_MS };
+}

@@ -1,0 +1,243 @@
+import { type Place, placeText } from '../../deployment/place.ts';
+import type { Session } from '../../deployment/session.ts';
+import { applyWords, type ChangeOptions } from '../../terminal/change.ts';
+import { clipped, many } from '../../terminal/output.ts';
+import { paint } from '../../terminal/paint.ts';
+import { prose } from '../../terminal/prose.ts';
+import { shell } from '../../terminal/shell.ts';
+import { choiceWords, type DeadLetterChoice } from './choice.ts';
+import { deadLetterJson, deadLettersText, isGrouped } from './dead-letter-text.ts';
+import type { ReceivedDeadLetters } from './dead-letters.ts';
+import type { ChangedDeadLetter } from './planned.ts';
+import { type JudgedDeadLetter, REDRIVE_VERDICTS, type RedriveVerdict } from './redrive-plan.ts';
+import type { Redriven } from './redrive-steps.ts';
+import { type RemedyDeps, remediesText } from './remedies.ts';
+import type { DeadLetterSource } from './sources.ts';
+
+/** The plan of a redrive. */
+export interface RedrivePlan {
+  readonly place: Place;
+  readonly source: DeadLetterSource;
+  /** The selected dead letters. */
+  readonly judged: readonly JudgedDeadLetter[];
+  /** The dead letters of a confirmed plan that it no longer describes: left alone. @default none */
+  readonly changed?: readonly ChangedDeadLetter[];
+  readonly received: ReceivedDeadLetters;
+  readonly choice: DeadLetterChoice;
+}
+
+/** The outcome for a dead letter of the plan. */
+type RedriveOutcome = 'processed' | 'deleted' | 'failed-again' | 'waiting' | 'untried' | 'kept';
+
+/** The document of `--json`: a plan, and with `redriven` its outcome. */
+export function redriveJson(
+  { place, source, judged, changed = [], received }: RedrivePlan,
+  redriven?: Redriven,
+) {
+  return {
+    ...place,
+    source: source.name,
+    count: received.total,
+    applied: redriven !== undefined,
+    ...(redriven && { stopped: isStopped(redriven), processed: redriven.done.length }),
+    verdicts: counts(judged),
+    deadLetters: [
+      ...judged.map((deadLetter) => ({
+        ...deadLetterJson(deadLetter),
+        verdict: deadLetter.verdict,
+        code: deadLetter.code ?? null,
+        message: deadLetter.message ?? null,
+        ...(redriven && {
+          outcome: outcomeOf(deadLetter, redriven),
+          failedAgain: redriven.back.find((back) => back.deadLetter === deadLetter)?.fingerprint ?? null,
+        }),
+      })),
+      ...changed.map(changedJson),
+    ],
+  };
+}
+
+/** A dead letter that a confirmed plan no longer describes, as in the document of `--json`. */
+function changedJson({ deadLetter, text }: ChangedDeadLetter) {
+  return {
+    ...deadLetterJson(deadLetter),
+    verdict: null,
+    code: 'CHANGED_SINCE_PLAN',
+    message: text,
+    outcome: 'changed',
+    failedAgain: null,
+  };
+}
+
+/** The options that a plan repeats in the command that applies it. */
+interface RedrivePlanOptions extends Pick<ChangeOptions, 'reason'> {
+  readonly limit?: number | undefined;
+  readonly verbose?: boolean;
+  /** Per second. @default the default of `--rate` */
+  readonly rate?: number | undefined;
+  /** Milliseconds. @default the default of `--wait` */
+  readonly wait?: number | undefined;
+}
+
+/** The options of a redrive that Ctrl-C stopped; its other options are repeated in the command that continues it. */
+interface RedrivenOptions extends RedrivePlanOptions {
+  readonly interrupted?: boolean;
+}
+
+/** The command that redrives these dead letters. */
+function applyLine(
+  { commandLine }: Pick<Session, 'commandLine'>,
+  name: string,
+  choice: DeadLetterChoice,
+  { limit, rate, wait, reason }: RedrivePlanOptions,
+): string {
+  const pace = [
+    ...(limit === undefined ? [] : ['--limit', String(limit)]),
+    ...(rate === undefined ? [] : ['--rate', String(rate)]),
+    ...(wait === undefined ? [] : ['--wait', `${Math.ceil(wait / 1_000)}s`]),
+  ];
+  return `  ${commandLine(shell`dlq redrive ${[name, ...choiceWords(choice), ...pace, ...applyWords({ reason })]}`)}`;
+}
+
+/** The plan as text. */
+export function planText(session: RemedyDeps, plan: RedrivePlan, options: RedrivePlanOptions = {}): string {
+  return [prose(placeText(plan.place)), ...plannedText(session, plan, options)].join('\n');
+}
+
+function plannedText(
+  session: RemedyDeps,
+  { source, judged, received, choice }: RedrivePlan,
+  options: RedrivePlanOptions,
+): string[] {
+  const { deadLetters, total } = received;
+  if (total === 0) return [`${source.name} is empty.`];
+  if (deadLetters.length === 0)
+    return [
+      prose(
+        `None of the ${many(total, 'dead letter')} of ${source.name} is visible, because another command is reading them. Try again in a moment.`,
+      ),
+    ];
+  if (judged.length === 0)
+    return [`None of the ${many(deadLetters.length, 'dead letter')} of ${source.name} matches.`];
+  const { runs, handled } = counts(judged);
+  const todo = [
+    ...(runs > 0 ? [`${runs} would run again`] : []),
+    ...(handled > 0 ? [`${handled} would be deleted as already handled`] : []),
+  ];
+  return [
+    `${source.name}: ${judged.length} of ${many(total, 'dead letter')}`,
+    judgedText(judged, session.clock.now(), isGrouped(judged.length, options)),
+    ...remediesText(session, source, judged, received.deadLetters),
+    ...(todo.length === 0
+      ? ['There is nothing to redrive.']
+      : [
+          prose(`${todo.join(', ')}. Nothing was changed. To redrive:`),
+          applyLine(session, source.name, choice, options),
+        ]),
+  ];
+}
+
+/** The verdicts that a table shows in other words. */
+const LABELS: Partial<Record<RedriveVerdict, string>> = { runs: 'would run', fails: 'would fail' };
+
+/** Dead letters with their verdicts as a table. */
+export function judgedText(judged: readonly JudgedDeadLetter[], now: number, grouped: boolean): string {
+  const lines = judged.map((deadLetter) => {
+    const { verdict, code, message } = deadLetter;
+    const label = LABELS[verdict] ?? verdict;
+    const isRefused = code !== undefined || message !== undefined;
+    return { deadLetter, label, refusal: isRefused ? { code, message } : undefined };
+  });
+  return deadLettersText(lines, now, { label: 'verdict', grouped });
+}
+
+/** The outcome of a redrive as text. */
+export function redrivenText(
+  session: RemedyDeps,
+  plan: RedrivePlan,
+  redriven: Redriven,
+  options: RedrivenOptions = {},
+): string {
+  const { place, source, judged, changed = [], received } = plan;
+  const { runs, handled } = counts(judged);
+  const verb = source.kind === 'dead' ? 'published' : source.kind === 'stream' ? 'swept' : 'processed';
+  return [
+    prose(placeText(place)),
+    runs + handled === 0
+      ? `Nothing in ${source.name} would run again.`
+      : `${redriven.done.length} of ${runs} ${verb}${handled > 0 ? `, ${handled} deleted as already handled` : ''}.`,
+    ...(changed.length === 0
+      ? []
+      : [`${many(changed.length, 'dead letter')} changed since the plan: left alone.`]),
+    ...remediesText(session, source, judged, received.deadLetters),
+    ...(options.interrupted === true && redriven.back.length === 0
+      ? interruptedText(session, plan, redriven, options)
+      : stoppedText(session, redriven, verb)),
+  ].join('\n');
+}
+
+/** The end of a redrive that Ctrl-C stopped: what remains, and the command that continues. */
+function interruptedText(
+  session: Pick<Session, 'commandLine'>,
+  { source, choice }: RedrivePlan,
+  { waiting, untried }: Redriven,
+  options: RedrivePlanOptions,
+): string[] {
+  const open = waiting.length > 0 ? ` ${waiting.length} redriven, not yet done.` : '';
+  if (untried.length === 0) return [`${paint.red('Stopped')}.${open} No dead letter remains to redrive.`];
+  // Ids that were redriven are no longer dead letters, and a command that names them is refused.
+  const ids = (choice.ids ?? []).filter((id) => untried.some((left) => [left.id, left.eventId].includes(id)));
+  const limit = options.limit === undefined ? undefined : untried.length;
+  return [
+    `${paint.red('Stopped')}.${open} ${many(untried.length, 'dead letter')} ${untried.length === 1 ? 'remains' : 'remain'}. To continue:`,
+    applyLine(session, source.name, { ...choice, ids }, { ...options, limit }),
+  ];
+}
+
+function stoppedText(
+  session: Pick<Session, 'commandLine'>,
+  { back, waiting, untried }: Redriven,
+  verb: string,
+): string[] {
+  const why = (id: string) => session.commandLine(shell`why ${id}`);
+  const [first] = back;
+  if (first !== undefined) {
+    const id = first.deadLetter.eventId ?? first.deadLetter.id;
+    return [
+      prose(
+        `${paint.red('Stopped')}: ${id} failed again${first.sameCause ? ' with the same cause' : ''}: ${clipped(first.fingerprint)}`,
+      ),
+      `Not tried: ${untried.length}. Fix the cause and repeat the command. For details:`,
+      `  ${why(id)}`,
+    ];
+  }
+  if (waiting.length === 0) return [];
+  const ids = waiting.slice(0, 5).map(({ eventId, id }) => eventId ?? id);
+  return [
+    prose(
+      `${paint.red('Stopped')}: ${waiting.length} redriven but not ${verb} yet (${ids.join(', ')}${waiting.length > 5 ? ' …' : ''})`,
+    ),
+    `Not tried: ${untried.length}. Use a longer --wait, or see what they wait for:`,
+    `  ${why(ids[0] ?? '')}`,
+  ];
+}
+
+function isStopped({ back, waiting, untried }: Redriven): boolean {
+  return back.length + waiting.length + untried.length > 0;
+}
+
+function counts(judged: readonly JudgedDeadLetter[]): Record<RedriveVerdict, number> {
+  const entries = REDRIVE_VERDICTS.map((wanted) => [
+    wanted,
+    judged.filter(({ verdict }) => verdict === wanted).length,
+  ]);
+  return Object.fromEntries(entries) as Record<RedriveVerdict, number>;
+}
+
+function outcomeOf(deadLetter: JudgedDeadLetter, { done, back, waiting, untried }: Redriven): RedriveOutcome {
+  if (done.includes(deadLetter)) return 'processed';
+  if (waiting.includes(deadLetter)) return 'waiting';
+  if (untried.includes(deadLetter)) return 'untried';
+  if (back.some((entry) => entry.deadLetter === deadLetter)) return 'failed-again';
+  return deadLetter.verdict === 'handled' ? 'deleted' : 'kept';
+}

@@ -1,0 +1,148 @@
+import type { Session } from '../../deployment/session.ts';
+import { prose } from '../../terminal/prose.ts';
+import { hours, type ShellText, shell } from '../../terminal/shell.ts';
+import { groupsOf } from './dead-letter-text.ts';
+import { type DeadLetter, inboxId } from './dead-letters.ts';
+import type { JudgedDeadLetter, RedriveVerdict } from './redrive-plan.ts';
+import type { DeadLetterSource } from './sources.ts';
+
+/** Dependencies of {@link remediesText}. */
+export type RemedyDeps = Pick<Session, 'clock' | 'commandLine'>;
+
+/** The help for dead letters that a redrive does not send, with its commands. */
+interface Remedy {
+  readonly text: string;
+  readonly commands: readonly ShellText[];
+}
+
+/** The most commands of one remedy. */
+const COMMANDS_MAX = 5;
+
+/** The most ids of one command. */
+const IDS_MAX = 20;
+
+/**
+ * The remedies for the dead letters that a redrive does not send: a sentence for each verdict, and commands to paste.
+ *
+ * @param judged - the dead letters of the list or plan
+ * @param all - all dead letters that were received: a command for some of them must not select others
+ */
+export function remediesText(
+  { clock, commandLine }: RemedyDeps,
+  source: DeadLetterSource,
+  judged: readonly JudgedDeadLetter[],
+  all: readonly DeadLetter[],
+): string[] {
+  const of = (verdict: RedriveVerdict) => judged.filter((deadLetter) => deadLetter.verdict === verdict);
+  const remedies = [
+    failing(source, of('fails'), all, clock.now()),
+    unsent(source, of('unsent')),
+    tooOld(source, of('too-old')),
+    busy(of('busy')),
+    unreadable(of('unreadable')),
+  ];
+  return remedies.flatMap((remedy) => {
+    if (remedy === undefined) return [];
+    const commands = [...new Set(remedy.commands)];
+    const more = commands.length > COMMANDS_MAX ? ['  …; --verbose shows each dead letter'] : [];
+    const shown = commands.slice(0, COMMANDS_MAX).map((command) => `  ${commandLine(command)}`);
+    return [prose(remedy.text), ...shown, ...more];
+  });
+}
+
+function failing(
+  source: DeadLetterSource,
+  fails: readonly JudgedDeadLetter[],
+  all: readonly DeadLetter[],
+  now: number,
+): Remedy | undefined {
+  const [oldest] = fails;
+  if (oldest === undefined) return undefined;
+  const discards = groupsOf(fails.map(asLine)).map((group) => {
+    const words = selecting(
+      group.map(({ deadLetter }) => deadLetter),
+      all,
+    );
+    return shell`dlq discard ${[source.name, ...words]}`;
+  });
+  const it = pronoun(fails);
+  const count = `${fails.length} still ${fails.length === 1 ? 'fails' : 'fail'}`;
+  if (source.kind === 'dead') {
+    const text = `${count}, too large for EventBridge: have the producer write ${fails.length === 1 ? 'a smaller event' : 'smaller events'}, then discard ${it}:`;
+    return { text, commands: discards };
+  }
+  if (source.kind === 'stream') {
+    const text = `${count}: no batch of the stream is named. Sweep from before the first send, then discard ${it}:`;
+    return { text, commands: [shell`sweep --since ${hours(now - (oldest.sentAt ?? now))}`, ...discards] };
+  }
+  const text = `${count}: the deployed code of ${source.consumer.name} refuses ${it}. Deploy code that reads ${it}, then redrive ${it}. If not needed, discard ${it}:`;
+  return { text, commands: discards };
+}
+
+/** Its message may still be in the queue: the inbox absorbs a duplicate, and the row of the old event refuses any other event. */
+function unsent(source: DeadLetterSource, letters: readonly JudgedDeadLetter[]): Remedy | undefined {
+  if (letters.length === 0 || source.kind === 'dead' || source.kind === 'stream') return undefined;
+  const [are, events] = letters.length === 1 ? ['is', 'an event'] : ['are', 'events'];
+  const text = `${letters.length} ${are} replaced by ${events} that ${source.consumer.name} has not received: kept, because the resend may have stopped before it sent ${pronoun(letters)}. Repeat the resend with the same data, or with other data:`;
+  return { text, commands: letters.map(({ id }) => resendLine(source.name, id)) };
+}
+
+/** The command that plans a resend, with a file name to replace. */
+export function resendLine(source: string, id: string, options: readonly string[] = []): ShellText {
+  return shell`dlq resend ${[source, id, '--data', 'data.json', ...options]}`;
+}
+
+/** Without a row, a message cannot be allowed: only its consumer's own rejection is known to be for its age. */
+function tooOld(source: DeadLetterSource, old: readonly JudgedDeadLetter[]): Remedy | undefined {
+  if (old.length === 0 || source.kind === 'dead' || source.kind === 'stream') return undefined;
+  const { name } = source.consumer;
+  const decide = (deadLetter: JudgedDeadLetter) =>
+    deadLetter.row === undefined
+      ? shell`message resolve ${name} ${inboxId(deadLetter)}`
+      : shell`message allow ${name} ${inboxId(deadLetter)}`;
+  const isKnown = old.some(({ row }) => row !== undefined);
+  const todo = isKnown
+    ? 'Allow only what you know has not run, then redrive it:'
+    : 'If it has not, do the work by hand, then resolve it:';
+  const text = `${old.length} too old, and may have run before. ${todo}`;
+  return { text, commands: old.map(decide) };
+}
+
+function busy(letters: readonly JudgedDeadLetter[]): Remedy | undefined {
+  if (letters.length === 0) return undefined;
+  const text = `${letters.length} busy: a worker holds ${pronoun(letters)}, or a retry is due soon. Repeat the command in a minute.`;
+  return { text, commands: [] };
+}
+
+function unreadable(letters: readonly JudgedDeadLetter[]): Remedy | undefined {
+  if (letters.length === 0) return undefined;
+  const text = `${letters.length} with a row that cannot be read: kept. To see what to do:`;
+  return { text, commands: letters.map((letter) => shell`why ${inboxId(letter)}`) };
+}
+
+function pronoun(letters: readonly unknown[]): string {
+  return letters.length === 1 ? 'it' : 'them';
+}
+
+/** The group of a judged dead letter. */
+function asLine(deadLetter: JudgedDeadLetter) {
+  return { deadLetter, label: deadLetter.verdict, refusal: deadLetter };
+}
+
+/** The error code in a fingerprint: `payments BankError: The bank answered #`. */
+const CODE = /^\S+ ([A-Za-z][\w.-]*): /;
+
+/** Stored text that is printed escaped: as an argument it would match nothing. */
+const ESCAPED = /\\u[0-9a-f]{4}/;
+
+/** The words that select exactly these dead letters: by cause if no other has it, else by id. */
+function selecting(wanted: readonly DeadLetter[], all: readonly DeadLetter[]): string[] {
+  const cause = wanted[0]?.fingerprint ?? '';
+  const isExact = (text: string) =>
+    all.filter(({ fingerprint = '' }) => fingerprint.toLowerCase().includes(text.toLowerCase())).length ===
+    wanted.length;
+  const texts = [CODE.exec(cause)?.[1], cause].filter((text) => text !== undefined && text !== '');
+  const exact = texts.find((text) => text !== undefined && !ESCAPED.test(text) && isExact(text));
+  if (exact !== undefined && wanted.length > 1) return ['--cause', exact];
+  return wanted.slice(0, IDS_MAX).map(({ id }) => id);
+}

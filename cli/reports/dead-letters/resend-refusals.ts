@@ -1,0 +1,123 @@
+import { CLOCK_SKEW_MS } from '../../../lambdas/runtime/base/clock.ts';
+import { MailroomError } from '../../../lambdas/runtime/base/errors.ts';
+import { entryBytes, PUT_EVENTS_BYTES_MAX } from '../../../lambdas/runtime/bus/event-bus.ts';
+import type { Envelope } from '../../../lambdas/runtime/events/event.ts';
+import type { ConsumerDeadLetters } from '../../../lambdas/runtime/operations/dead-letters.ts';
+import { consumersOf, mailroomEventsOf } from '../../../lambdas/runtime/operations/subscriptions.ts';
+import { isEventId } from '../../../lambdas/runtime/store/event-id.ts';
+import type { EffectStatus, InboxRow } from '../../../lambdas/runtime/store/rows.ts';
+import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
+import { jsonObject, textOf } from '../../deployment/json-object.ts';
+import type { Session } from '../../deployment/session.ts';
+import { minuteAfter } from '../../terminal/output.ts';
+import { shell } from '../../terminal/shell.ts';
+import type { DeadLetter } from './dead-letters.ts';
+import { settled } from './standing.ts';
+
+/** @throws `CANNOT_RESEND` if it is not a Mailroom event that its consumer can read */
+export function readableEvent({ eventId, received }: DeadLetter): {
+  readonly bus: string;
+  readonly envelope: Envelope;
+} {
+  const body = jsonObject(received?.body);
+  if (eventId === undefined || body === undefined)
+    throw cannot(
+      'Its envelope cannot be read, so there is no event to replace. Discard it, and have its producer write a correct one.',
+    );
+  if (!isEventId(eventId))
+    throw cannot(
+      'It is a foreign event, whose identity may depend on its data. Have its publisher send a correct one, then discard this one.',
+    );
+  return { bus: textOf(body.source) ?? '', envelope: body.detail as Envelope };
+}
+
+/** Refuses a dead letter whose event may still run, or has run. */
+export function refuseSettled(
+  { clock, commandLine }: Pick<Session, 'clock' | 'commandLine'>,
+  deadLetter: DeadLetter,
+  consumer: string,
+): void {
+  const { eventId = '' } = deadLetter;
+  switch (settled(deadLetter, clock.now())) {
+    case 'handled':
+      throw cannot(
+        `${consumer} has already processed event ${eventId}, or an operator has discarded it. Discard the dead letter.`,
+      );
+    case 'busy':
+      throw cannot(`A worker holds event ${eventId}, or it is retried soon. Repeat the command in a minute.`);
+    case 'unreadable':
+      throw cannot(
+        `The row of event ${eventId} at ${consumer} cannot be read: \`${commandLine(shell`why ${eventId}`)}\` shows it.`,
+      );
+    default:
+  }
+}
+
+/**
+ * Refuses to replace an event whose handler has started side effects: those of the new event have other idempotency keys, so the
+ * provider would repeat them. A released effect may have happened too, and only its key would tell.
+ */
+export function refuseEffects(eventId: string, row: DeadLetter['row'], consumer: string): void {
+  if (effectsText(row) === '') return;
+  throw cannot(
+    `The handler of ${consumer} has started side effects of event ${eventId}: ${effectsText(row)}. A new event has new idempotency keys, so they would run again. ` +
+      'If their providers confirm that nothing happened, repeat the command with --repeat-effects.',
+  );
+}
+
+/** Refuses while a function may still call a provider: its answer today would not be its answer in a minute. */
+export function refuseRunningEffects(eventId: string, row: DeadLetter['row'], now: number): void {
+  const running = Object.values(effectsOf(row)).filter(({ status }) => status === 'IN_PROGRESS');
+  const until = Math.max(...running.map(({ endsBy }) => endsBy + CLOCK_SKEW_MS));
+  if (until < now) return;
+  throw cannot(
+    `A function may still run side effects of event ${eventId} until ${minuteAfter(until)}: ${effectsText(row)}. Ask their providers and repeat the command then.`,
+  );
+}
+
+/** The side effects that were started for a message, by name. */
+export function effectsOf(row: DeadLetter['row']): NonNullable<InboxRow['effects']> {
+  return readable(row)?.effects ?? {};
+}
+
+/** E.g. `charge (completed)`; empty if there is none. */
+export function effectsText(row: DeadLetter['row']): string {
+  return Object.entries(effectsOf(row))
+    .map(([name, { status }]) => `${name} (${EFFECT_WORDS[status]})`)
+    .join(', ');
+}
+
+const EFFECT_WORDS: Readonly<Record<EffectStatus, string>> = {
+  COMPLETED: 'completed',
+  IN_PROGRESS: 'no result is stored',
+  RELEASED: 'failed',
+};
+
+export function refuseTooLarge(entry: Parameters<typeof entryBytes>[0]): void {
+  const bytes = entryBytes(entry);
+  if (bytes < PUT_EVENTS_BYTES_MAX) return;
+  throw new MailroomError(
+    'EVENT_TOO_LARGE',
+    `With the new data the event takes ${bytes} bytes; an event must have fewer than ${PUT_EVENTS_BYTES_MAX}. Store the large part elsewhere (S3), and put its address in the event.`,
+  );
+}
+
+/** The queue has no filter, so the filter of the consumer's subscription is applied here. */
+export function refuseFiltered(
+  { directory }: Pick<Session, 'directory'>,
+  { consumer }: ConsumerDeadLetters,
+  { source, type }: { readonly source: string; readonly type: string },
+  data: unknown,
+): void {
+  const declares = mailroomEventsOf(consumer).some((event) => event.source === source && event.type === type);
+  const own = { ...directory, consumers: [consumer] };
+  if (!declares || consumersOf(own, { source, type, data: () => data }).length > 0) return;
+  throw cannot(
+    `The filter of ${consumer.name} excludes ${type} with this data. Change the data, or discard the dead letter.`,
+  );
+}
+
+/** The refusal of a resend. */
+export function cannot(text: string): MailroomError {
+  return new MailroomError('CANNOT_RESEND', text);
+}

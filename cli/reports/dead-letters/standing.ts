@@ -1,0 +1,82 @@
+import { inboxState } from '../../../lambdas/runtime/inbox/inbox-state.ts';
+import type { InboxRow } from '../../../lambdas/runtime/store/rows.ts';
+import type { UnreadableRow } from '../../../lambdas/runtime/store/stored-rows.ts';
+import type { Table } from '../../../lambdas/runtime/store/table.ts';
+import { readInbox } from '../../deployment/message-reader.ts';
+import { replacementOf } from '../../deployment/resent-event.ts';
+
+/** An event at a consumer, with its inbox row. */
+export interface EventAtConsumer {
+  readonly eventId: string;
+  /** Absent if the consumer has not received it. */
+  readonly row: InboxRow | UnreadableRow | undefined;
+}
+
+/** The inbox row of a message, and the events that `dlq resend` has put in its place. */
+export interface MessageStanding {
+  readonly row?: EventAtConsumer['row'];
+  /** In order: the row of each one names the next. @default none */
+  readonly replacements?: readonly EventAtConsumer[] | undefined;
+}
+
+/** The most replacements of one event that are followed: each is an operator's resend. */
+export const REPLACEMENTS_MAX = 100;
+
+/** Reads the standing of a message. Every read sees all earlier writes. */
+export async function readStanding(
+  table: Table,
+  consumer: string,
+  eventId: string,
+): Promise<MessageStanding> {
+  const row = await readInbox(table, consumer, eventId, true);
+  const replacements: EventAtConsumer[] = [];
+  let next = replacementOf(row);
+  while (next !== undefined && replacements.length < REPLACEMENTS_MAX) {
+    const replacement = { eventId: next, row: await readInbox(table, consumer, next, true) };
+    replacements.push(replacement);
+    next = replacementOf(replacement.row);
+  }
+  return { row, replacements };
+}
+
+/**
+ * The event that replaces a message's event and has no inbox row: it may never have been sent, because a resend discards the old
+ * event first. `undefined` if the event was not replaced, or its last replacement was received.
+ */
+export function unsentReplacement({ row, replacements = [] }: MessageStanding): string | undefined {
+  const last = replacements.at(-1);
+  if (last !== undefined && last.row === undefined) return last.eventId;
+  return replacementOf(last === undefined ? row : last.row); // not followed
+}
+
+/** The reason why a message must not run again. */
+export type SettledVerdict = 'handled' | 'unsent' | 'busy' | 'unreadable';
+
+/**
+ * Judges by the inbox rows alone why a dead letter must not run again; `undefined` if it may. A replaced event is `handled` once its
+ * last replacement has a row, whatever became of that one: it is retried, or has its own dead letter. Until then it is `unsent`.
+ */
+export function settled(standing: MessageStanding, now: number): SettledVerdict | undefined {
+  if (unsentReplacement(standing) !== undefined) return 'unsent';
+  const last = standing.replacements?.at(-1);
+  if (last !== undefined) return inboxState(last.row, now).is === 'unreadable' ? 'unreadable' : 'handled';
+  const state = inboxState(standing.row, now);
+  switch (state.is) {
+    case 'processed':
+    case 'discarded':
+      return 'handled';
+    case 'unreadable':
+      return 'unreadable';
+    case 'leased':
+      return 'busy';
+    case 'failed':
+      return (state.row.retryAt ?? 0) > now ? 'busy' : undefined;
+    default:
+      return undefined;
+  }
+}
+
+/** True if the work of a message is done, or another message does it: that does not depend on the time. */
+export function isHandled(standing: MessageStanding): boolean {
+  return settled(standing, 0) === 'handled';
+}

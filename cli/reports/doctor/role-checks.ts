@@ -1,0 +1,49 @@
+import { readConsumerConfig } from '../../../lambdas/runtime/base/config.ts';
+import { type CheckedFunction, functionOf } from '../status/wiring-problems.ts';
+import type { DeployedFunction, DeployedQueue, DoctorDeps } from './deployment.ts';
+import { type DoctorCheck, NEEDS, ofFunction, relaysOf } from './doctor-problem.ts';
+import { settingsOf } from './function-problems.ts';
+import {
+  consumerNeeds,
+  type RoleNeed,
+  type RoleResources,
+  roleProblems,
+  streamRelayNeeds,
+  sweepNeeds,
+} from './role-needs.ts';
+
+const SIMULATE = ['iam:SimulatePrincipalPolicy'];
+
+/** The checks of the roles; none without a simulator. */
+export function roleChecks(deps: DoctorDeps, queues: ReadonlyMap<string, DeployedQueue>): DoctorCheck[] {
+  const { directory, deployment, roles } = deps;
+  if (typeof roles === 'string') return [];
+  const { mailroom, consumers } = directory;
+  const { relay, sweep } = relaysOf(deps);
+  const resources = async (): Promise<RoleResources> => {
+    const { arn, streamArn } = await deployment.table();
+    return { table: arn, stream: streamArn, queue: (url) => queues.get(url)?.arn };
+  };
+  const check = (
+    checked: CheckedFunction,
+    needs: (resources: RoleResources, found: DeployedFunction) => readonly RoleNeed[],
+  ): DoctorCheck => ({
+    part: checked.part,
+    needs: [...NEEDS.table, ...NEEDS.function, ...SIMULATE],
+    find: () =>
+      ofFunction(deployment, checked, async (found) =>
+        roleProblems(roles, checked, found.role, needs(await resources(), found)),
+      ),
+  });
+  return [
+    check(relay, (arns) => streamRelayNeeds(arns, mailroom)),
+    check(sweep, (arns) => sweepNeeds(arns, mailroom)),
+    ...consumers.map((consumer) =>
+      check(functionOf(consumer), (arns, found) => {
+        const settings = settingsOf(readConsumerConfig, found);
+        const { publishes = [] } = typeof settings === 'string' ? {} : settings;
+        return consumerNeeds(arns, consumer, publishes.length > 0);
+      }),
+    ),
+  ];
+}

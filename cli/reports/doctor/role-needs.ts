@@ -1,0 +1,134 @@
+import type { ConsumerEntry, Directory } from '../../../lambdas/runtime/operations/directory.ts';
+import { directoryPath } from '../../../lambdas/runtime/operations/directory.ts';
+import {
+  failedKey,
+  INBOX_PREFIX,
+  OUTBOX_PREFIX,
+  rejectedKey,
+  SWEEP_STATE_KEY,
+} from '../../../lambdas/runtime/store/rows.ts';
+import { deployWords, type PartProblem } from '../status/part-checks.ts';
+import type { CheckedFunction } from '../status/wiring-problems.ts';
+
+/** The simulator port: the permissions that a role's own policies grant. */
+export interface RoleSimulator {
+  /** @returns the actions of the need that the role's policies do not allow */
+  denied(role: string, need: RoleNeed): Promise<readonly string[]>;
+}
+
+/** Actions that a role needs on a resource. */
+export interface RoleNeed {
+  readonly actions: readonly string[];
+  /** The ARN. */
+  readonly resource: string;
+  /** The values of a list-valued condition key of the request. */
+  readonly context?: { readonly key: string; readonly values: readonly string[] } | undefined;
+}
+
+/** The ARNs that roles need. */
+export interface RoleResources {
+  readonly table: string;
+  readonly stream: string | undefined;
+  readonly queue: (url: string) => string | undefined;
+}
+
+const rows = (table: string, actions: readonly string[], key: string): RoleNeed => ({
+  actions: actions.map((action) => `dynamodb:${action}`),
+  resource: table,
+  context: { key: 'dynamodb:LeadingKeys', values: [key] },
+});
+
+const onQueue = (resource: string | undefined, ...actions: readonly string[]): RoleNeed[] =>
+  resource === undefined ? [] : [{ actions: actions.map((action) => `sqs:${action}`), resource }];
+
+/** Another service of the table's account and region. */
+function arnBeside(table: string, service: string, resource: string): string {
+  const [arn, partition, , region, account] = table.split(':');
+  return [arn, partition, service, region, account, resource].join(':');
+}
+
+/** The needs of both functions of the relay. */
+function relayNeeds({ table }: RoleResources, { bus, sources = [] }: Directory['mailroom']): RoleNeed[] {
+  return [
+    rows(table, ['UpdateItem', 'PartiQLUpdate'], `${OUTBOX_PREFIX}any`),
+    rows(table, ['PutItem', 'DeleteItem'], 'DEAD#any'),
+    ...(sources.length === 0
+      ? []
+      : [
+          {
+            actions: ['events:PutEvents'],
+            resource: arnBeside(table, 'events', `event-bus/${bus}`),
+            context: { key: 'events:source', values: sources },
+          },
+        ]),
+  ];
+}
+
+/** The needs of the stream relay. */
+export function streamRelayNeeds(resources: RoleResources, mailroom: Directory['mailroom']): RoleNeed[] {
+  const { stream, queue } = resources;
+  const reading = ['DescribeStream', 'GetRecords', 'GetShardIterator'].map((action) => `dynamodb:${action}`);
+  return [
+    ...relayNeeds(resources, mailroom),
+    ...(stream === undefined ? [] : [{ actions: reading, resource: stream }]),
+    ...onQueue(queue(mailroom.failureQueue), 'SendMessage'),
+  ];
+}
+
+/** The needs of the sweep. */
+export function sweepNeeds(resources: RoleResources, mailroom: Directory['mailroom']): RoleNeed[] {
+  const { table, queue } = resources;
+  return [
+    ...relayNeeds(resources, mailroom),
+    rows(table, ['Query'], `${OUTBOX_PREFIX}any`),
+    rows(table, ['Query', 'PutItem', 'DeleteItem'], `${SWEEP_STATE_KEY.PK}#any`),
+    rows(table, ['GetItem', 'UpdateItem'], SWEEP_STATE_KEY.PK),
+    { actions: ['dynamodb:DescribeTable'], resource: table },
+    {
+      actions: ['ssm:GetParametersByPath'],
+      resource: arnBeside(table, 'ssm', `parameter${directoryPath(mailroom.table)}`),
+    },
+    ...onQueue(queue(mailroom.failureQueue), 'GetQueueAttributes', 'ReceiveMessage'),
+  ];
+}
+
+/** The needs of a consumer. @param publishes - its handlers write events */
+export function consumerNeeds(
+  { table, queue }: RoleResources,
+  { name, queue: url }: ConsumerEntry,
+  publishes: boolean,
+): RoleNeed[] {
+  return [
+    rows(table, ['GetItem', 'UpdateItem'], `${INBOX_PREFIX}${name}#any`),
+    rows(table, ['PutItem', 'DeleteItem'], rejectedKey(name, '').PK),
+    rows(table, ['PutItem', 'DeleteItem'], failedKey(name, '').PK),
+    ...(publishes ? [rows(table, ['PutItem'], `${OUTBOX_PREFIX}any`)] : []),
+    ...onQueue(
+      queue(url),
+      'ReceiveMessage',
+      'DeleteMessage',
+      'ChangeMessageVisibility',
+      'GetQueueAttributes',
+    ),
+  ];
+}
+
+/** A role whose policies do not allow what its function does. */
+export async function roleProblems(
+  simulator: RoleSimulator,
+  { part, stack }: CheckedFunction,
+  role: string,
+  needs: readonly RoleNeed[],
+): Promise<PartProblem<'role'>[]> {
+  const found = await Promise.all(
+    needs.map(async (need) => ({ need, denied: await simulator.denied(role, need) })),
+  );
+  return found
+    .filter(({ denied }) => denied.length > 0)
+    .map(({ need: { resource, context }, denied }) => ({
+      part,
+      problem: 'role',
+      text: `the role of ${part} may not ${denied.join(', ')} on ${resource}${context ? ` (${context.key} ${context.values.join(', ')})` : ''}: its calls fail`,
+      fix: deployWords(stack),
+    }));
+}

@@ -1,0 +1,105 @@
+import { pendingSince } from '../../../lambdas/runtime/outbox/pending-row.ts';
+import { isEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
+import { isUnreadable, readable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
+import type { Item } from '../../../lambdas/runtime/store/table.ts';
+import { unreadableText } from '../../deployment/row-text.ts';
+import { type PartialList, readSweepState, withItems } from '../../deployment/rows-reader.ts';
+import type { Session } from '../../deployment/session.ts';
+import { readDeadPointers } from '../dead-letters/dead-letters.ts';
+import { readPending, waitingSince } from '../status/pending-events.ts';
+
+/** An event that is not published, as in the JSON document of docs/cli.md. Times are epoch milliseconds. */
+export interface UnpublishedEvent {
+  readonly eventId: string;
+  readonly status: 'PENDING' | 'DEAD' | 'UNREADABLE';
+  readonly type: string | null;
+  readonly source: string | null;
+  /** When it was committed, or last requeued; for a DEAD event, when it became DEAD. */
+  readonly at: number | null;
+  /** From when on the sweep may publish it. `null` for DEAD events. */
+  readonly nextAt: number | null;
+  readonly attempts: number | null;
+  readonly fingerprint: string | null;
+  readonly lastError: string | null;
+}
+
+/** The most DEAD events of a shard that are read. */
+const DEAD_MAX = 1_000;
+
+/** Reads the events that are not published: PENDING, DEAD, or both. The longest waiting first. */
+export async function readUnpublished(
+  { directory, table, clock }: Pick<Session, 'directory' | 'table' | 'clock'>,
+  wanted: { readonly pending: boolean; readonly dead: boolean },
+): Promise<PartialList<UnpublishedEvent>> {
+  const sweep = await readSweepState(directory, table);
+  const now = clock.now();
+  const none: PartialList<UnpublishedEvent> = { items: [], more: false };
+  const [pending, dead] = await Promise.all([
+    wanted.pending ? pendingEvents() : none,
+    wanted.dead ? deadEvents() : none,
+  ]);
+  const items = [...pending.items, ...dead.items].sort((a, b) => (a.at ?? 0) - (b.at ?? 0));
+  return { items, more: pending.more || dead.more };
+
+  async function pendingEvents(): Promise<PartialList<UnpublishedEvent>> {
+    const createdAt = sweep.sweptTo ?? (await table.createdAt());
+    const found = await readPending({ table, now }, sweep, createdAt);
+    return { items: found.items.map(pendingEvent), more: found.more };
+  }
+
+  async function deadEvents(): Promise<PartialList<UnpublishedEvent>> {
+    const found = await readDeadPointers(table, sweep.shards, DEAD_MAX);
+    const ids = found.items.flatMap(({ SK }) => (isEventId(SK) ? [SK] : []));
+    const rows = new Map(
+      await withItems(
+        table,
+        ids,
+        (id) => outboxKeyOf(id),
+        (id, item) => [id as string, readable(readOutboxRow(item))] as const,
+      ),
+    );
+    const items = found.items.map((pointer): UnpublishedEvent => {
+      const event = { ...NOTHING, eventId: pointer.SK, status: 'DEAD' } as const;
+      if (isUnreadable(pointer)) return { ...event, lastError: unreadableText(pointer.unreadable) };
+      const { type, deadAt: at, fingerprint, lastError } = pointer;
+      const { source = null, attempts = null } = rows.get(pointer.SK) ?? {};
+      return { ...event, type, at, source, attempts, fingerprint, lastError };
+    });
+    return { items, more: found.more };
+  }
+}
+
+const NOTHING = {
+  type: null,
+  source: null,
+  at: null,
+  nextAt: null,
+  attempts: null,
+  fingerprint: null,
+  lastError: null,
+};
+
+/** The cause of an event that waits for its first attempt. */
+const UNTRIED = 'not tried yet';
+
+function pendingEvent(item: Item): UnpublishedEvent {
+  const eventId = String(item.SK).slice('EVENT#'.length);
+  const row = readOutboxRow(item);
+  if (row === undefined || isUnreadable(row)) {
+    const lastError = unreadableText(row?.unreadable ?? 'it is not an outbox row');
+    return { ...NOTHING, eventId, status: 'UNREADABLE', at: pendingSince(item) ?? null, lastError };
+  }
+  const { type, source, attempts, leaseUntil, fingerprint = UNTRIED, lastError = null } = row;
+  const at = waitingSince(item) ?? null;
+  return {
+    eventId,
+    status: 'PENDING',
+    type,
+    source,
+    at,
+    nextAt: leaseUntil,
+    attempts,
+    fingerprint,
+    lastError,
+  };
+}

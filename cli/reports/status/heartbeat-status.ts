@@ -1,0 +1,79 @@
+import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
+import {
+  type HeartbeatReading,
+  readHeartbeat,
+  readLastHeartbeats,
+} from '../../../lambdas/runtime/operations/heartbeat/heartbeat-reading.ts';
+import type { Table } from '../../../lambdas/runtime/store/table.ts';
+
+/** The scheduled heartbeat, as `mailroom status --json` shows it. Times are epoch milliseconds; absent values are `null`. */
+export interface HeartbeatStatus {
+  /**
+   * `ok`: the last one was acknowledged by all consumers, or still may be. `late`: a consumer has not acknowledged one although the next
+   * is due. `silent`: none has been sent for over two intervals.
+   */
+  readonly state: 'ok' | 'late' | 'silent';
+  /** The name of the function that sends it. */
+  readonly function: string;
+  /** The last heartbeat; `null` if none was sent. */
+  readonly eventId: string | null;
+  readonly sentAgoMs: number | null;
+  /** The number of consumers that have acknowledged it, and the longest time that one took, milliseconds. */
+  readonly acknowledged: number;
+  readonly slowestMs: number;
+  /** The consumers that have not acknowledged it. */
+  readonly waiting: readonly string[];
+  /** Those of them that are late, with the heartbeat that shows it. */
+  readonly late: readonly {
+    readonly consumer: string;
+    readonly eventId: string;
+    readonly sentAt: number;
+  }[];
+}
+
+/** Dependencies of {@link readHeartbeatStatus}. */
+interface HeartbeatDeps {
+  readonly directory: Directory;
+  readonly table: Pick<Table, 'get'>;
+  readonly now: number;
+}
+
+/** Reads the last heartbeats. Returns `null` if none is scheduled. */
+export async function readHeartbeatStatus(deps: HeartbeatDeps): Promise<HeartbeatStatus | null> {
+  const { directory, table, now } = deps;
+  const { heartbeat, changedAt = 0 } = directory.mailroom;
+  if (heartbeat === undefined) return null;
+  const { latest, previous } = await readLastHeartbeats(table);
+  const last = latest === undefined ? undefined : await readHeartbeat(table, directory, latest);
+  // The schedule may have been deployed just now, or changed.
+  const isSilent = now - Math.max(last?.sentAt ?? 0, changedAt) > 2 * heartbeat.everyMs;
+  const late = last === undefined ? [] : await lateAt(deps, last, previous, heartbeat.everyMs);
+  const { acknowledged = [], waiting = [] } = last ?? {};
+  return {
+    state: isSilent ? 'silent' : late.length > 0 ? 'late' : 'ok',
+    function: heartbeat.function,
+    eventId: latest ?? null,
+    sentAgoMs: last === undefined ? null : Math.max(0, now - last.sentAt),
+    acknowledged: acknowledged.length,
+    slowestMs: Math.max(0, ...acknowledged.map(({ afterMs }) => afterMs)),
+    waiting,
+    late,
+  };
+}
+
+/** A consumer that has acknowledged the last heartbeat is not late, even if the one before it was lost. */
+async function lateAt(
+  { directory, table, now }: HeartbeatDeps,
+  last: HeartbeatReading,
+  previous: string | undefined,
+  everyMs: number,
+): Promise<HeartbeatStatus['late']> {
+  if (last.waiting.length === 0) return [];
+  const isDue = now - last.sentAt >= everyMs;
+  if (!isDue && previous === undefined) return [];
+  const { eventId, sentAt, waiting } =
+    isDue || previous === undefined ? last : await readHeartbeat(table, directory, previous);
+  return waiting
+    .filter((consumer) => last.waiting.includes(consumer))
+    .map((consumer) => ({ consumer, eventId, sentAt }));
+}

@@ -1,0 +1,66 @@
+import { MailroomError } from '../../../lambdas/runtime/base/errors.ts';
+import { depthOf } from '../../../lambdas/runtime/operations/dead-letters.ts';
+import { type ConsumerEntry, invokedFunction } from '../../../lambdas/runtime/operations/directory.ts';
+import { readOperations } from '../../deployment/operations.ts';
+import type { Session } from '../../deployment/session.ts';
+import { clipped } from '../../terminal/output.ts';
+import { shell } from '../../terminal/shell.ts';
+import { time } from '../../terminal/times.ts';
+import { isDenied } from './part-checks.ts';
+import type { Pause, Pauses } from './wiring.ts';
+
+/** A longer pause counts as a disabled mapping: SQS keeps no message for more than 14 days. */
+const PAUSE_MAX_MS = 35 * 86_400_000;
+
+/** Creates the reader of pauses. */
+export function pausesOf({ table, queues, clock }: Pick<Session, 'table' | 'queues' | 'clock'>): Pauses {
+  return async ({ name, queue }) => {
+    const now = clock.now();
+    const { operations } = await readOperations(table, now - PAUSE_MAX_MS, now);
+    const last = operations.find(
+      ({ command, subject }) => subject === name && (command === 'pause' || command === 'resume'),
+    );
+    if (last?.command !== 'pause') return undefined;
+    const { at, by, reason } = last;
+    const depth = await depthOf(queues, queue);
+    return { at, by, reason, ...(depth === undefined ? {} : { expiresFrom: at + depth.retentionMs }) };
+  };
+}
+
+/** A pause as a sentence without its full stop. */
+export function pausedText(consumer: string, { at, by, reason, expiresFrom }: Pause): string {
+  const expiry =
+    expiresFrom === undefined
+      ? ''
+      : `. SQS deletes the messages that it received since then from ${time(expiresFrom)} on`;
+  return `${consumer} has been paused since ${time(at)} by ${clipped(by)}: ${clipped(reason)}${expiry}`;
+}
+
+/**
+ * Refuses to send messages to a consumer that is paused: they would leave their dead-letter queue, and wait in a queue that deletes
+ * them.
+ *
+ * @throws `CONSUMER_PAUSED`
+ */
+export async function requireNotPaused(
+  session: Pick<Session, 'table' | 'queues' | 'clock' | 'wiring' | 'commandLine'>,
+  consumer: ConsumerEntry,
+): Promise<void> {
+  const { name, function: functionName, alias, queue } = consumer;
+  const arn = (await depthOf(session.queues, queue))?.arn;
+  const mappings = await session.wiring
+    .mappings(invokedFunction(functionName, alias))
+    .catch((error: unknown) => {
+      if (isDenied(error)) return []; // without the permission, the operator has to know
+      throw error;
+    });
+  const own = mappings.filter(({ source }) => source === arn);
+  if (own.length === 0 || own.some(({ enabled }) => enabled)) return;
+  const pause = await pausesOf(session)(consumer);
+  if (pause === undefined) return;
+  throw new MailroomError(
+    'CONSUMER_PAUSED',
+    `${pausedText(name, pause)}. Messages that are sent to it now would only wait there. Nothing was changed. Resume it first: ` +
+      session.commandLine(shell`resume ${name}`),
+  );
+}

@@ -1,0 +1,177 @@
+import { many } from '../../terminal/output.ts';
+import { hours, type ShellText, shell } from '../../terminal/shell.ts';
+import { duration } from '../../terminal/times.ts';
+import type { Look } from './consumer-looks.ts';
+import { heartbeatFindings } from './heartbeat-text.ts';
+import type { PartProblem } from './part-checks.ts';
+import { isPause, STUCK_MS, type StatusReport } from './status-report.ts';
+
+/** A finding of the status. */
+export interface StatusFinding {
+  /** `broken`: action is required. `look`: a consumer may be in trouble, or something was not checked. */
+  readonly state: 'broken' | 'look';
+  /** The finding as a sentence, for people. */
+  readonly what: string;
+  /** The commands to run, in order; none if an action of the caller's role is missing. */
+  readonly commands: readonly string[];
+}
+
+/** Completes commands with the options of the run: see `Session`. */
+export interface CommandLines {
+  readonly commandLine: (command: ShellText) => string;
+  readonly awsLine: (command: ShellText) => string;
+}
+
+/**
+ * The findings of a status, the broken parts first: what `mailroom status` prints, and what its JSON document holds.
+ *
+ * @example
+ * ```ts
+ * const broken = statusFindings(report, session).filter(({ state }) => state === 'broken');
+ * ```
+ */
+export function statusFindings(report: StatusReport, lines: CommandLines): readonly StatusFinding[] {
+  const { problems, notChecked } = report.wiring;
+  const found = (state: StatusFinding['state'], findings: readonly Finding[]): StatusFinding[] =>
+    findings.map(({ what, command }) => ({ state, what, commands: [lines.commandLine(command)] }));
+  return [
+    ...problems.map(
+      (problem): StatusFinding => ({
+        state: isPause(problem) ? 'look' : 'broken',
+        what: problem.text,
+        commands: repairCommands(problem, lines),
+      }),
+    ),
+    ...found('broken', [
+      ...outboxFindings(report),
+      ...deadLetterFindings(report),
+      ...consumerFindings(report),
+    ]),
+    ...found('look', lookFindings(report)),
+    ...heartbeatFindings(report, lines).map(
+      ({ what, next }): StatusFinding => ({ state: 'look', what, commands: [next] }),
+    ),
+    ...notChecked.map(
+      ({ needs, parts }): StatusFinding => ({
+        state: 'look',
+        what: `not checked: ${parts.join(', ')}; needs ${needs.join(' and ')}`,
+        commands: [],
+      }),
+    ),
+  ];
+}
+
+/** The lines to paste for a problem: its repair, if there is one, and the command to run after it. */
+export function repairCommands(
+  { fix, followUp = [] }: Pick<PartProblem, 'fix' | 'followUp'>,
+  lines: CommandLines,
+): string[] {
+  return [fix, followUp].filter((words) => words.length > 0).map((words) => fixLine(words, lines));
+}
+
+/** Problems in a document of `--json`: each with its `commands` as the text prints them. */
+export function problemsJson<Problem extends PartProblem>(problems: readonly Problem[], lines: CommandLines) {
+  return problems.map((problem) => ({ ...problem, commands: repairCommands(problem, lines) }));
+}
+
+/** The line to paste for the words of a command. */
+export function fixLine([program = '', ...words]: readonly string[], lines: CommandLines): string {
+  if (program === 'aws') return lines.awsLine(shell`${words}`);
+  const [command, ...others] = words;
+  if (command === 'cdk-mailroom') return lines.commandLine(shell`${others}`);
+  return `${program} ${shell`${words}`}`;
+}
+
+const LOOKS: Readonly<Record<Look['look'], (look: Look) => Finding>> = {
+  failing: ({ consumer, messages, forMs }) => ({
+    what: `${consumer} fails at every message: ${messages} failed, and it processed none of the events of the last ${duration(forMs)}`,
+    command: shell`messages list --failed --by cause --consumer ${consumer}`,
+  }),
+  stalled: ({ consumer, messages, forMs }) => ({
+    what:
+      `${consumer} claims no messages: ${many(messages, 'message')} in its queue, none in flight, and events published ${duration(forMs)} ago ` +
+      'are unclaimed. Does its function start?',
+    command: shell`audit --since ${hours(forMs)}`,
+  }),
+  behind: ({ consumer, messages, forMs }) => ({
+    what: `${consumer} is behind: ${many(messages, 'message')} in its queue, and events published ${duration(forMs)} ago are unclaimed`,
+    command: shell`status --watch`,
+  }),
+};
+
+function lookFindings({ looks }: StatusReport): Finding[] {
+  return looks.map((look) => LOOKS[look.look](look));
+}
+
+/** A fact, and the command to run first. */
+interface Finding {
+  readonly what: string;
+  readonly command: ShellText;
+}
+
+function outboxFindings({ outbox, wiring }: StatusReport): Finding[] {
+  const findings: Finding[] = [];
+  const isSweepExplained = wiring.problems.some(({ part }) => part === 'sweep');
+  if (outbox.oldestPendingMs > STUCK_MS) {
+    const swept = outbox.sweptAgoMs === null ? 'never' : `${duration(outbox.sweptAgoMs)} ago`;
+    findings.push({
+      what: `${many(outbox.pending, 'event')} pending, the oldest for ${duration(outbox.oldestPendingMs)}; last sweep: ${swept}`,
+      command: shell`sweep --since ${hours(outbox.oldestCommittedMs)}`,
+    });
+  } else if (outbox.unsweptMs > STUCK_MS && !isSweepExplained) {
+    findings.push({
+      what: `${unsweptText(outbox)}: events that the stream relay misses wait, and nothing watches the dead letters`,
+      command: shell`sweep --since 1h`,
+    });
+  }
+  if (outbox.unreadable > 0) {
+    findings.push({
+      what: `${many(outbox.unreadable, 'PENDING row')} in the outbox cannot be read and may never be published`,
+      command: shell`audit --since 24h`,
+    });
+  }
+  return findings;
+}
+
+function deadLetterFindings({ deadLetterSources, gone, at }: StatusReport): Finding[] {
+  const held = deadLetterSources.filter(({ count }) => count > 0);
+  return [
+    ...gone.map((url) => ({ what: `the queue ${url} does not exist`, command: shell`audit --since 1h` })),
+    ...held.map(({ source, count, firstExpiryAt }) => {
+      const what =
+        source === 'dead' ? many(count, 'DEAD event') : `${many(count, 'dead letter')} in ${source}`;
+      const expiry =
+        firstExpiryAt === null ? '' : `; the first is permanently deleted in ${duration(firstExpiryAt - at)}`;
+      return { what: `${what}${expiry}`, command: shell`dlq list ${source} --by cause` };
+    }),
+  ];
+}
+
+function consumerFindings({ consumers, deadLetterSources }: StatusReport): Finding[] {
+  const hasDeadLetters = (name: string) =>
+    deadLetterSources.some(({ source, count }) => source === `consumer:${name}` && count > 0);
+  return Object.entries(consumers).flatMap(([name, { rejected, unreadable }]) => [
+    ...(rejected > 0 && !hasDeadLetters(name)
+      ? [
+          {
+            what: `${many(rejected, 'message')} rejected by ${name}, without a dead letter: it is on its way or already deleted`,
+            command: shell`messages list --rejected --consumer ${name}`,
+          },
+        ]
+      : []),
+    ...(unreadable > 0
+      ? [
+          {
+            what: `${many(unreadable, 'row')} of ${name} cannot be read`,
+            command: shell`messages list --consumer ${name}`,
+          },
+        ]
+      : []),
+  ]);
+}
+
+function unsweptText({ sweptAgoMs, unsweptMs }: StatusReport['outbox']): string {
+  return sweptAgoMs === null
+    ? `the sweep has never completed a pass, and the table was created ${duration(unsweptMs)} ago`
+    : `the sweep began its last complete pass ${duration(sweptAgoMs)} ago`;
+}

@@ -1,0 +1,72 @@
+import { depthOf } from '../../../lambdas/runtime/operations/dead-letters.ts';
+import type { QueueDepth, Queues } from '../../../lambdas/runtime/operations/queues.ts';
+import type { Session } from '../../deployment/session.ts';
+import { createKeptReadings } from './kept-readings.ts';
+import { pausesOf } from './pauses.ts';
+import { BROKEN_KEPT_MS, KEPT_MS, readStatus, type StatusReport, WIRING_KEPT_MS } from './status-report.ts';
+import { readWiring } from './wiring-report.ts';
+
+/** Reads the status again and again. */
+export interface StatusReader {
+  /** Reads the status. Parts of it may be kept from an earlier call: see {@link createStatusReader}. */
+  read(): Promise<StatusReport>;
+  /** Reads the depth of a queue, kept for 4 seconds; `undefined` if the queue does not exist. */
+  depth(url: string): Promise<QueueDepth | undefined>;
+  /** Makes the next call read everything. */
+  forget(): void;
+}
+
+/** Queues change fastest. It is less than the interval of any reader, so that two readers of one moment share a call. */
+const DEPTH_KEPT_MS = 4_000;
+
+/**
+ * Creates a reader for a status that is shown continuously: it reads the PENDING events and samples of events once a minute, the
+ * wiring every 50 seconds, and both again after 10 seconds while they show a problem. Everything else is read on each call.
+ *
+ * @example
+ * ```ts
+ * const status = createStatusReader(session);
+ * const { state } = await status.read();
+ * ```
+ */
+export function createStatusReader(
+  session: Pick<Session, 'directory' | 'region' | 'table' | 'queues' | 'wiring' | 'clock'>,
+): StatusReader {
+  const { directory, region, table, queues, wiring, clock } = session;
+  const { keep, forget } = createKeptReadings(clock);
+  const kept: Queues = {
+    ...queues,
+    depth: (url) =>
+      keep(
+        `depth ${url}`,
+        () => queues.depth(url),
+        () => DEPTH_KEPT_MS,
+      ),
+    receive: (url, options) =>
+      keep(
+        `dead letters ${url}`,
+        () => queues.receive(url, options),
+        () => KEPT_MS,
+      ),
+  };
+  return {
+    read: () =>
+      readStatus({
+        directory,
+        region,
+        table,
+        queues: kept,
+        keep,
+        wiring: (queueArn) =>
+          keep(
+            'wiring',
+            () =>
+              readWiring({ directory, wiring, queueArn, pauses: pausesOf({ table, queues: kept, clock }) }),
+            ({ problems }) => (problems.length > 0 ? BROKEN_KEPT_MS : WIRING_KEPT_MS),
+          ),
+        now: clock.now(),
+      }),
+    depth: (url) => depthOf(kept, url),
+    forget,
+  };
+}

@@ -1,0 +1,140 @@
+import { many, table } from '../../terminal/output.ts';
+import { paint } from '../../terminal/paint.ts';
+import { prose } from '../../terminal/prose.ts';
+import { shell } from '../../terminal/shell.ts';
+import { duration, time } from '../../terminal/times.ts';
+import { heartbeatText } from './heartbeat-text.ts';
+import type { PartProblem } from './part-checks.ts';
+import {
+  type CommandLines,
+  problemsJson,
+  repairCommands,
+  type StatusFinding,
+  statusFindings,
+} from './status-findings.ts';
+import type { StatusReport } from './status-report.ts';
+import type { WiringProblem, WiringReport } from './wiring.ts';
+
+/** The status as text: the problems with the command to run first for each, then the tables. */
+export function statusText(report: StatusReport, lines: CommandLines): string {
+  const { stack, region, at } = report;
+  const findings = statusFindings(report, lines);
+  const head = `${paint.bold(verdictOf(report, findings))}  ${stack}, ${region}, ${time(at)}`;
+  const bullets = findings.flatMap(({ state, what, commands }, index) => {
+    const next = commandsText(commands);
+    // Problems with one repair stand together above it.
+    const after = findings[index + 1];
+    const isShared = after?.state === 'broken' && commandsText(after.commands) === next;
+    return bullet(
+      { what, ...(next === '' || isShared ? {} : { next }) },
+      state === 'broken' ? paint.red : paint.yellow,
+    );
+  });
+  const tables = [...heartbeatText(report), outboxText(report), consumersText(report), sourcesText(report)];
+  return [[prose(head), ...(findings.length === 0 ? unseenText(lines) : bullets)].join('\n'), ...tables].join(
+    '\n\n',
+  );
+}
+
+/** The commands for the checks that the status does not make. */
+function unseenText({ commandLine }: CommandLines): string[] {
+  return [
+    `  ${paint.dim(`To check for lost events: ${commandLine(shell`audit`)}`)}`,
+    `  ${paint.dim(`To check the settings: ${commandLine(shell`doctor`)}`)}`,
+  ];
+}
+
+function verdictOf({ wiring }: StatusReport, findings: readonly StatusFinding[]): string {
+  const problems = findings.filter(({ state }) => state === 'broken').length;
+  const unchecked = wiring.notChecked.length;
+  const looks = findings.length - problems - unchecked;
+  const found = [
+    ...(problems > 0 ? [paint.red(many(problems, 'problem'))] : []),
+    ...(looks > 0 ? [paint.yellow(`${looks} to look at`)] : []),
+    ...(unchecked > 0 ? [paint.yellow('not everything was checked')] : []),
+  ];
+  return found.length === 0 ? paint.green('all is well') : found.join(', ');
+}
+
+/** A finding, and the command to run first. */
+export function bullet(
+  { what, next }: { readonly what: string; readonly next?: string },
+  colour: (text: string) => string,
+): string[] {
+  return [prose(`  ${colour('•')} ${what}`, 4), ...(next === undefined ? [] : [`    ${paint.dim(next)}`])];
+}
+
+/** The lines to paste for a problem, below its text. */
+export function repairLines(problem: Pick<PartProblem, 'fix' | 'followUp'>, lines: CommandLines): string {
+  return commandsText(repairCommands(problem, lines));
+}
+
+function commandsText(commands: readonly string[]): string {
+  return commands.join('\n    ');
+}
+
+/** The document of `mailroom status --json`. */
+interface StatusJson extends Omit<StatusReport, 'wiring'> {
+  readonly wiring: Omit<WiringReport, 'problems'> & {
+    readonly problems: readonly (WiringProblem & { readonly commands: readonly string[] })[];
+  };
+  readonly findings: readonly StatusFinding[];
+}
+
+/** The document of `mailroom status --json`: the report, and the findings that the text shows. */
+export function statusJson(report: StatusReport, lines: CommandLines): StatusJson {
+  const { wiring } = report;
+  return {
+    ...report,
+    wiring: { ...wiring, problems: problemsJson(wiring.problems, lines) },
+    findings: statusFindings(report, lines),
+  };
+}
+
+function outboxText({ outbox, atLeast }: StatusReport): string {
+  const { pending, oldestPendingMs, dead, sweptAgoMs } = outbox;
+  const row = [
+    '',
+    counted(pending, atLeast.includes('outbox.pending')),
+    pending === 0 ? '-' : duration(oldestPendingMs),
+    alarming(counted(dead, atLeast.includes('outbox.dead')), dead),
+    sweptAgoMs === null ? 'never' : `${duration(sweptAgoMs)} ago`,
+  ];
+  return table(['outbox', 'pending', 'oldest', 'dead', 'swept'], [row]);
+}
+
+function consumersText({ consumers, atLeast }: StatusReport): string {
+  const rows = Object.entries(consumers).map(
+    ([name, { queued, inFlight, failed, rejected, deadLetters }]) => [
+      name,
+      queued,
+      inFlight,
+      counted(failed, atLeast.includes(`consumers.${name}.failed`)),
+      alarming(counted(rejected, atLeast.includes(`consumers.${name}.rejected`)), rejected),
+      alarming(String(deadLetters), deadLetters),
+    ],
+  );
+  if (rows.length === 0) return paint.dim('No consumers.');
+  return table(['consumer', 'queued', 'in flight', 'failed', 'rejected', 'dead letters'], rows);
+}
+
+function sourcesText({ deadLetterSources, at }: StatusReport): string {
+  const held = deadLetterSources.filter(({ count }) => count > 0);
+  if (held.length === 0) return paint.dim('No dead letters.');
+  const rows = held.map(({ source, count, oldestAt, firstExpiryAt }) => [
+    source,
+    alarming(String(count), count),
+    oldestAt === null ? '-' : `${duration(at - oldestAt)} ago`,
+    firstExpiryAt === null ? (source === 'dead' ? 'never' : '-') : `in ${duration(firstExpiryAt - at)}`,
+  ]);
+  return table(['dead letters in', 'count', 'oldest', 'first expiry'], rows);
+}
+
+function alarming(text: string, count: number): string {
+  return count > 0 ? paint.red(text) : text;
+}
+
+/** A count, with `+` if it is a lower bound. */
+function counted(count: number, more: boolean): string {
+  return more ? `${count}+` : String(count);
+}

@@ -1,0 +1,224 @@
+import { takesExactly } from '../../../lambdas/runtime/bus/rule-pattern.ts';
+import type { EventRef } from '../../../lambdas/runtime/events/event.ts';
+import { type Drift, ruleName } from '../../../lambdas/runtime/operations/audit/audit-drift.ts';
+import {
+  type ConsumerEntry,
+  type Directory,
+  invokedFunction,
+} from '../../../lambdas/runtime/operations/directory.ts';
+import { foreignEventsOf, mailroomEventsOf } from '../../../lambdas/runtime/operations/subscriptions.ts';
+import type { Wiring } from '../../deployment/aws-wiring.ts';
+import { deployWords } from './part-checks.ts';
+import { pausedText } from './pauses.ts';
+import type { WiringDeps, WiringProblem } from './wiring.ts';
+
+/** A function, the part that it belongs to, and its stack. */
+export interface CheckedFunction {
+  readonly part: string;
+  readonly name: string;
+  /** The alias that is invoked; absent: the function itself. */
+  readonly alias?: string | undefined;
+  readonly stack: string;
+}
+
+/** The bus of schedules. */
+export const DEFAULT_BUS = 'default';
+
+/** A rule that delivers events to a consumer's queue. */
+interface RuleRoute {
+  readonly bus: string;
+  readonly rule: string;
+  readonly events: readonly EventRef[];
+}
+
+/** Returns the rules of a consumer: for Mailroom events, and for foreign events. A consumer of an existing queue has none. */
+export function routesOf({ bus }: Directory['mailroom'], consumer: ConsumerEntry): RuleRoute[] {
+  const { foreignRule } = consumer;
+  const rule = ruleName(consumer);
+  return [
+    ...(rule === undefined ? [] : [{ bus, rule, events: mailroomEventsOf(consumer) }]),
+    ...(foreignRule === undefined
+      ? []
+      : [{ bus: foreignRule.bus, rule: foreignRule.name, events: foreignEventsOf(consumer) }]),
+  ];
+}
+
+/** The function of a consumer. */
+export function functionOf({ name, function: functionName, alias, stack }: ConsumerEntry): CheckedFunction {
+  return { part: name, name: functionName, alias, stack };
+}
+
+/** A table without a stream. @param arn - the ARN of its stream; `undefined` if it is off */
+export function streamProblems(
+  arn: string | undefined,
+  { table, stack }: Directory['mailroom'],
+): WiringProblem[] {
+  if (arn !== undefined) return [];
+  const text = `the stream of the table ${table} is off: the stream relay publishes nothing`;
+  return [{ part: 'table', problem: 'stream-off', text, fix: deployWords(stack) }];
+}
+
+/** A stream relay that does not read the table's stream. */
+export async function relayMappingProblems(
+  { wiring, directory: { mailroom } }: WiringDeps,
+  relay: CheckedFunction,
+  stream: () => Promise<string | undefined>,
+): Promise<WiringProblem[]> {
+  // Without permission to describe the table, any of its streams counts.
+  const anyStream = `:table/${mailroom.table}/stream/`;
+  const arn = await stream().catch(() => anyStream);
+  if (arn === undefined) return []; // reported as `stream-off`
+  const effect = 'the stream relay publishes nothing';
+  return mappingProblems(wiring, relay, (source) => source.includes(arn), effect);
+}
+
+/** A consumer whose function does not read its queue. */
+export async function queueMappingProblems(
+  { wiring, queueArn, pauses }: WiringDeps,
+  consumer: ConsumerEntry,
+): Promise<WiringProblem[]> {
+  const arn = queueArn(consumer.queue);
+  if (arn === undefined) return []; // reported as `gone`
+  const { name: part } = consumer;
+  const effect = `${part} receives no messages`;
+  const problems = await mappingProblems(wiring, functionOf(consumer), (source) => source === arn, effect);
+  if (!problems.some(({ problem }) => problem === 'mapping-disabled')) return problems;
+  const pause = await pauses(consumer);
+  if (pause === undefined) return problems;
+  const fix = ['npx', 'cdk-mailroom', 'resume', part];
+  return [{ part, problem: 'paused', text: pausedText(part, pause), fix }];
+}
+
+async function mappingProblems(
+  wiring: Wiring,
+  { part, name, alias, stack }: CheckedFunction,
+  isOwn: (source: string) => boolean,
+  effect: string,
+): Promise<WiringProblem[]> {
+  const invoked = invokedFunction(name, alias);
+  const own = (await wiring.mappings(invoked)).filter(({ source }) => isOwn(source));
+  const [first] = own;
+  if (own.some(({ enabled }) => enabled)) return [];
+  if (first === undefined) {
+    const text = `${effect}: the function ${invoked} has no event source mapping for it`;
+    return [{ part, problem: 'no-mapping', text, fix: deployWords(stack) }];
+  }
+  const text = `${effect}: the event source mapping of ${invoked} is disabled`;
+  const fix = ['aws', 'lambda', 'update-event-source-mapping', '--uuid', first.uuid, '--enabled'];
+  return [{ part, problem: 'mapping-disabled', text, fix }];
+}
+
+/** A sweep or a heartbeat that is not scheduled. */
+export async function scheduleProblems({
+  wiring,
+  directory: { mailroom },
+}: WiringDeps): Promise<WiringProblem[]> {
+  const { sweepRule, sweepFunction, heartbeat } = mailroom;
+  const found = await Promise.all([
+    // An entry of an older version does not name the rule: there, only the age of the last sweep shows that it runs.
+    sweepRule === undefined
+      ? []
+      : scheduled('sweep', 'the sweep does not run', { rule: sweepRule, function: sweepFunction }),
+    heartbeat === undefined ? [] : scheduled('heartbeat', 'no heartbeat is sent', heartbeat),
+  ]);
+  return found.flat();
+
+  async function scheduled(
+    part: string,
+    effect: string,
+    { rule, function: functionName }: { readonly rule: string; readonly function: string },
+  ): Promise<WiringProblem[]> {
+    const problem = (kind: WiringProblem['problem'], state: string, fix: readonly string[]) => [
+      { part, problem: kind, text: `${effect}: its rule ${rule} ${state}`, fix },
+    ];
+    const deployed = await wiring.rules.describe(DEFAULT_BUS, rule);
+    if (deployed === undefined) return problem('no-rule', 'does not exist', deployWords(mailroom.stack));
+    if (!deployed.enabled) {
+      return problem('rule-disabled', 'is disabled', ['aws', 'events', 'enable-rule', '--name', rule]);
+    }
+    const invokes = deployed.targets.some((arn) => arn.endsWith(`:function:${functionName}`));
+    return invokes ? [] : problem('target', `does not invoke ${functionName}`, deployWords(mailroom.stack));
+  }
+}
+
+/** A bus that does not exist: its rules are not reported, too. */
+export function busProblems(exists: boolean, { mailroom, consumers }: Directory): WiringProblem[] {
+  if (exists) return [];
+  const { bus, stack } = mailroom;
+  const stacks = [...new Set([stack, ...consumers.map((consumer) => consumer.stack)])];
+  const text =
+    `the bus ${bus} and its rules do not exist: EventBridge accepts every event and delivers none. Once the bus is back, ` +
+    '`audit` finds the events that no consumer received';
+  return [{ part: 'bus', problem: 'no-bus', text, fix: deployWords(...stacks) }];
+}
+
+/** A consumer whose rules do not deliver the declared events to its queue. */
+export async function ruleProblems(
+  deps: WiringDeps,
+  consumer: ConsumerEntry,
+  hasBus: () => Promise<boolean>,
+): Promise<WiringProblem[]> {
+  const { mailroom } = deps.directory;
+  const isThere = await hasBus().catch(() => true);
+  const routes = routesOf(mailroom, consumer).filter(({ bus }) => isThere || bus !== mailroom.bus); // reported as `no-bus`
+  const found = await Promise.all(routes.map((route) => routeProblems(deps, consumer, route)));
+  return found.flat();
+}
+
+async function routeProblems(
+  { wiring, queueArn }: WiringDeps,
+  { name: part, stack, queue }: ConsumerEntry,
+  { bus, rule: name, events }: RuleRoute,
+): Promise<WiringProblem[]> {
+  const followUp = events.some((event) => 'foreign' in event)
+    ? undefined
+    : ['npx', 'cdk-mailroom', 'audit', '--since', '24h'];
+  const problem = (kind: RuleProblem, state: string): WiringProblem => {
+    const effect = kind === 'pattern' ? 'does not receive every event' : 'receives no events';
+    return {
+      part,
+      problem: kind,
+      text: `${part} ${effect}: its rule ${name} ${state}. ${followUp === undefined ? 'Restore it. Foreign events of that time are lost, because the audit does not cover them' : 'Restore it, then find the events that were missed (--since: from before the fault)'}`,
+      fix: ruleFix({ problem: kind, rule: name }, { bus, stack }),
+      followUp,
+    };
+  };
+  const rule = await wiring.rules.describe(bus, name);
+  if (rule === undefined) return [problem('no-rule', `does not exist on the bus ${bus}`)];
+  const arn = queueArn(queue);
+  return [
+    ...(rule.enabled ? [] : [problem('rule-disabled', 'is disabled')]),
+    ...(takesExactly(rule.pattern, events) ? [] : [problem('pattern', 'matches other events than declared')]),
+    ...(arn === undefined || rule.targets.includes(arn)
+      ? []
+      : [problem('target', `does not deliver to its queue ${arn}`)]),
+  ];
+}
+
+/** A problem of a consumer's rule. */
+type RuleProblem = Exclude<Drift['problem'], 'no-queue'>;
+
+/** The words of the command that restores a consumer's rule or queue: the same in every command that reports it. */
+export function ruleFix(
+  { problem, rule }: Pick<Drift, 'problem' | 'rule'>,
+  { bus, stack }: { readonly bus: string; readonly stack: string },
+): string[] {
+  if (problem !== 'rule-disabled') return deployWords(stack);
+  return ['aws', 'events', 'enable-rule', '--name', rule, '--event-bus-name', bus];
+}
+
+/** A function that does not exist or never runs. */
+export async function concurrencyProblems(
+  wiring: Wiring,
+  { part, name, stack }: CheckedFunction,
+): Promise<WiringProblem[]> {
+  const reserved = await wiring.reservedConcurrency(name);
+  if (reserved === undefined) {
+    const text = `the function ${name} of ${part} does not exist`;
+    return [{ part, problem: 'no-function', text, fix: deployWords(stack) }];
+  }
+  if (reserved !== 0) return [];
+  const text = `the function ${name} of ${part} never runs: its reserved concurrency is 0`;
+  const fix = ['aws', 'lambda', 'delete-function-concurrency', '--function-name', name];
+  return [{ part, problem: 'concurrency-zero', text, fix }];
+}

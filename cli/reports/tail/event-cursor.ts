@@ -1,0 +1,73 @@
+import { EVENT_PREFIX, eventIdOf } from '../../../lambdas/runtime/store/keys.ts';
+import type { Item } from '../../../lambdas/runtime/store/table.ts';
+import type { OutboxReaderDeps } from '../../deployment/published-events.ts';
+import { eachOf, minutesOf, partitionsOf } from '../../deployment/rows-reader.ts';
+import { BEHIND_MAX_MS } from '../../terminal/aws-clock.ts';
+
+/** A commit may become visible this much later than one with a younger id: the range is read again for as long. */
+const OVERLAP_MS = 5_000;
+
+/**
+ * The most rows of a minute that are read in one step, an equal share of each shard: 100 events a second for the overlap and an interval of two
+ * seconds are 700 rows, and the shards are not filled evenly.
+ */
+const ROWS_MAX = 1_000;
+
+/** An outbox row and the id of its event. */
+export interface NewRow {
+  readonly eventId: string;
+  readonly item: Item;
+}
+
+/** The result of one step. */
+export interface NewEvents {
+  /** In order of commit. */
+  readonly rows: readonly NewRow[];
+  /** There were more rows than were read. */
+  readonly more: boolean;
+}
+
+/**
+ * Follows the outbox: each call returns the events that were committed since the call before. Event ids begin with their time, so
+ * a call reads one query for each shard, and one more around the turn of a minute.
+ *
+ * @param since - the first call begins here, epoch milliseconds
+ * @returns the function to call; its second argument is the most rows of a minute to read @default 1,000
+ */
+export function createEventCursor(
+  { table, shards }: OutboxReaderDeps,
+  since: number,
+): (now: number, rowsMax?: number) => Promise<NewEvents> {
+  let from = since;
+  let seen = new Set<string>();
+  return async (now, rowsMax = ROWS_MAX) => {
+    const limit = Math.ceil(rowsMax / shards.length);
+    const until = now + BEHIND_MAX_MS;
+    const partitions = minutesOf(from, until).flatMap((minute) => partitionsOf(minute, shards));
+    const SK = `${EVENT_PREFIX}${idsFrom(from)}`;
+    const pages = await eachOf(partitions, (pk) =>
+      table.query({ pk, skPrefix: EVENT_PREFIX, limit, cursor: { PK: pk, SK } }),
+    );
+    const read = pages.flatMap(({ items }) =>
+      items.flatMap((item) => {
+        const eventId = eventIdOf(item);
+        return eventId === undefined ? [] : [{ eventId, item }];
+      }),
+    );
+    const rows = read.filter(({ eventId }) => !seen.has(eventId));
+    from = Math.max(from, now - OVERLAP_MS);
+    // Older ids are not read again.
+    const kept = idsFrom(from);
+    seen = new Set([...seen, ...read.map(({ eventId }) => eventId)].filter((eventId) => eventId > kept));
+    return {
+      rows: rows.sort((a, b) => (a.eventId < b.eventId ? -1 : 1)),
+      more: pages.some(({ cursor }) => cursor !== undefined),
+    };
+  };
+}
+
+/** A text before every event id of a time or later, and after every earlier one. */
+function idsFrom(time: number): string {
+  const hex = Math.max(0, Math.floor(time)).toString(16).padStart(12, '0');
+  return `${hex.slice(0, 8)}-${hex.slice(8)}`;
+}

@@ -1,0 +1,205 @@
+import { type InboxState, inboxState } from '../../../lambdas/runtime/inbox/inbox-state.ts';
+import type { ConsumerEntry, Directory } from '../../../lambdas/runtime/operations/directory.ts';
+import { consumersOf } from '../../../lambdas/runtime/operations/subscriptions.ts';
+import { eventIdTime, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
+import { inboxKey } from '../../../lambdas/runtime/store/rows.ts';
+import { readable, readInboxRow, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
+import type { Item, Table } from '../../../lambdas/runtime/store/table.ts';
+import { jsonObject } from '../../deployment/json-object.ts';
+import { withItems } from '../../deployment/rows-reader.ts';
+import type { NewRow } from './event-cursor.ts';
+
+/** The state of an event, as in the JSON document of docs/cli.md. */
+export interface TailedEvent {
+  readonly eventId: string;
+  /** When it was committed, epoch milliseconds. */
+  readonly at: number;
+  readonly type: string | null;
+  readonly source: string | null;
+  /** The status of its outbox row. */
+  readonly status: string;
+  /** The state of its message at each consumer; `waiting` before the claim. */
+  readonly consumers: Readonly<Record<string, TailedState>>;
+}
+
+/** The state of a message. */
+type TailedState = 'waiting' | 'working' | Exclude<InboxState['is'], 'absent' | 'leased'>;
+
+/** An event that is followed. */
+export interface FollowedEvent extends TailedEvent {
+  readonly aggregateType: string | null;
+  readonly aggregateId: string | null;
+  readonly correlationId: string | null;
+}
+
+/** The result of one step. */
+export interface FollowStep {
+  /** The events that are new, or whose state changed. */
+  readonly events: readonly FollowedEvent[];
+  /** The messages that were found processed, each once. */
+  readonly processed: readonly ProcessedMessage[];
+  /** The number of events that were left out because there are too many. */
+  readonly skipped: number;
+}
+
+/** A message that was processed. */
+interface ProcessedMessage {
+  readonly consumer: string;
+  /** Epoch milliseconds. */
+  readonly at: number;
+}
+
+/** The most unfinished events whose rows are read again in each step. */
+export const FOLLOWED_MAX = 50;
+
+const FINAL: ReadonlySet<TailedState> = new Set(['processed', 'rejected', 'discarded', 'unreadable']);
+
+/** Dependencies of {@link createFollower}. */
+export interface FollowerDeps {
+  readonly directory: Directory;
+  readonly table: Pick<Table, 'getEach'>;
+}
+
+/**
+ * Follows events until every consumer has finished them. A step takes new rows, and returns the events that are new or whose state
+ * changed. It follows at most 50 at a time, the newest, so that a busy Mailroom costs no more than a quiet one: their outbox rows in
+ * one request until they are published, and the rows of their unfinished messages in batches of 100. If a step fails, the next one
+ * makes up for it.
+ *
+ * @example
+ * ```ts
+ * const follow = createFollower({ directory, table });
+ * const { events } = await follow(rows, clock.now());
+ * ```
+ */
+export function createFollower(
+  deps: FollowerDeps,
+): (rows: readonly NewRow[], now: number) => Promise<FollowStep> {
+  let followed: readonly FollowedEvent[] = [];
+  let taken: readonly NewRow[] = [];
+  let skipped = 0;
+  return async (rows, now) => {
+    const fresh = [...taken, ...rows];
+    taken = fresh.slice(-FOLLOWED_MAX);
+    skipped += fresh.length - taken.length;
+    const before = new Map(followed.map((event) => [event.eventId, event]));
+    const items = new Map(taken.map(({ eventId, item }) => [eventId, item]));
+    const ids = [...new Set([...before.keys(), ...items.keys()])].slice(-FOLLOWED_MAX);
+    const expected = await readOutbox(deps, ids, items, before);
+    const { events, processed } = await readMessages(deps.table, expected, before, now);
+    followed = events.filter((event) => !isFinished(event));
+    const step = {
+      events: events.filter((event) => stateText(event) !== stateText(before.get(event.eventId))),
+      processed,
+      skipped,
+    };
+    taken = [];
+    skipped = 0;
+    return step;
+  };
+}
+
+/** An event whose messages are still to be read. */
+type Expected = Omit<FollowedEvent, 'consumers'> & {
+  /** The names of the consumers that must receive it. */
+  readonly names: readonly string[];
+};
+
+type Known = ReadonlyMap<string, FollowedEvent>;
+
+/** @param items - the outbox rows that were just read */
+async function readOutbox(
+  { directory, table }: FollowerDeps,
+  ids: readonly string[],
+  items: ReadonlyMap<string, Item>,
+  before: Known,
+): Promise<Expected[]> {
+  const isKnown = (eventId: string) => before.get(eventId)?.status === 'PUBLISHED';
+  const unread = ids.filter((eventId) => !items.has(eventId) && !isKnown(eventId));
+  const read = new Map(
+    await withItems(table, unread, outboxKeyOf, (eventId, item) => [eventId, item] as const),
+  );
+  return ids.map((eventId) => {
+    const event = before.get(eventId);
+    if (event !== undefined && isKnown(eventId)) return { ...event, names: Object.keys(event.consumers) };
+    return expectedOf(directory, eventId, items.get(eventId) ?? read.get(eventId));
+  });
+}
+
+function expectedOf(directory: Directory, eventId: string, item: Item | undefined): Expected {
+  const at = eventIdTime(eventId);
+  const row = readable(readOutboxRow(item));
+  if (row === undefined) {
+    const nothing = { type: null, source: null, aggregateType: null, aggregateId: null, correlationId: null };
+    return { eventId, at, ...nothing, status: 'UNREADABLE', names: [] };
+  }
+  const { type, source, status } = row;
+  const envelope = jsonObject(row.envelope);
+  const names = consumersOf(directory, { source, type, data: () => envelope?.data }).map(nameOf);
+  return {
+    eventId,
+    at,
+    type,
+    source,
+    status,
+    aggregateType: textOf(envelope?.aggregateType),
+    aggregateId: textOf(envelope?.aggregateId),
+    correlationId: textOf(envelope?.correlationId),
+    names,
+  };
+}
+
+/** A field of an envelope, which another program may have written. */
+function textOf(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
+}
+
+async function readMessages(
+  table: FollowerDeps['table'],
+  events: readonly Expected[],
+  before: Known,
+  now: number,
+): Promise<Pick<FollowStep, 'events' | 'processed'>> {
+  const knownState = (eventId: string, name: string) => before.get(eventId)?.consumers[name];
+  const isOpen = (state: TailedState | undefined) => state === undefined || !FINAL.has(state);
+  const open = events.flatMap(({ eventId, names }) =>
+    names.filter((name) => isOpen(knownState(eventId, name))).map((name) => ({ eventId, name })),
+  );
+  const read = await withItems(
+    table,
+    open,
+    ({ eventId, name }) => inboxKey(name, eventId),
+    (message, item) => ({ ...message, state: inboxState(readInboxRow(item), now) }),
+  );
+  const idOf = (eventId: string, name: string) => `${eventId} ${name}`;
+  const states = new Map(read.map(({ eventId, name, state }) => [idOf(eventId, name), tailed(state)]));
+  const stateOf = (eventId: string, name: string) =>
+    states.get(idOf(eventId, name)) ?? knownState(eventId, name) ?? 'waiting';
+  return {
+    events: events.map(({ names, ...event }) => ({
+      ...event,
+      consumers: Object.fromEntries(names.map((name) => [name, stateOf(event.eventId, name)])),
+    })),
+    processed: read.flatMap(({ name, state }) =>
+      state.is === 'processed' ? [{ consumer: name, at: state.row.processedAt ?? now }] : [],
+    ),
+  };
+}
+
+function tailed({ is }: InboxState): TailedState {
+  return is === 'absent' ? 'waiting' : is === 'leased' ? 'working' : is;
+}
+
+function nameOf({ name }: ConsumerEntry): string {
+  return name;
+}
+
+/** True if the rows of an event do not change any more. */
+function isFinished({ status, consumers }: TailedEvent): boolean {
+  if (status === 'PENDING') return false;
+  return status !== 'PUBLISHED' || Object.values(consumers).every((state) => FINAL.has(state));
+}
+
+function stateText(event: TailedEvent | undefined): string {
+  return event === undefined ? '' : JSON.stringify([event.status, event.consumers]);
+}

@@ -1,0 +1,110 @@
+import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
+import { TOO_OLD } from '../../../lambdas/runtime/inbox/inbox-conditions.ts';
+import { inboxState, isOverdue } from '../../../lambdas/runtime/inbox/inbox-state.ts';
+import type { InboxRow } from '../../../lambdas/runtime/store/rows.ts';
+import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
+import { STUCK_MS } from '../status/status-report.ts';
+import { bornAt, type TracedEvent, type TracedMessage } from './trace-reader.ts';
+
+/** A message that is unclaimed and in no queue this long after the publish is missing: the audit's grace period. */
+export const MISSING_AFTER_MS = 5 * MINUTE_MS;
+
+/** SQS's counts lag by about a minute: until then, an empty queue may hold the message. */
+const COUNTS_LAG_MS = MINUTE_MS;
+
+/** A message that is unclaimed for longer than this is late: the alarm's threshold. */
+const UNCLAIMED_MS = 15 * MINUTE_MS;
+
+/** Within this time a rejected message reaches the dead-letter queue, and an abandoned one is claimed again. */
+const REDELIVERED_MS = 15 * MINUTE_MS;
+
+/**
+ * SQS's default visibility timeout of a consumer's queue, and more than its counts lag: a rejected message that is in neither queue
+ * by then was deleted.
+ */
+export const MOVED_MS = 3 * MINUTE_MS;
+
+/** The cases of one consumer's message that `why` distinguishes. */
+export type MessageCase =
+  | 'processed'
+  | 'discarded'
+  | 'leased'
+  | 'abandoned'
+  | 'abandoned-late'
+  | 'failed'
+  | 'failed-late'
+  // Rejected: too old, or by where its dead letter is.
+  | 'rejected-too-old'
+  | 'rejected'
+  | 'rejected-moving'
+  | 'rejected-unseen'
+  | 'rejected-gone'
+  // Without an inbox row.
+  | 'dead-lettered'
+  | 'undelivered'
+  | 'unproven'
+  | 'missing'
+  | 'not-in-queue'
+  | 'resend-missing'
+  | 'waiting'
+  | 'waiting-late';
+
+/** Classifies a message; `undefined` if its row cannot be read or its event is not published, so that the outbox row decides. */
+export function messageCase(
+  event: TracedEvent,
+  message: TracedMessage,
+  now: number,
+): MessageCase | undefined {
+  const state = inboxState(message.row, now);
+  switch (state.is) {
+    case 'absent':
+      return readable(event.row)?.status === 'PUBLISHED' || event.resent !== undefined
+        ? unclaimedCase(event, message, now)
+        : undefined;
+    case 'unreadable':
+      return undefined;
+    case 'rejected':
+      return rejectedCase(state.row, message, now);
+    case 'failed':
+      return isOverdue(state.row, now - STUCK_MS) ? 'failed-late' : 'failed';
+    case 'abandoned':
+      return isOverdue(state.row, now - REDELIVERED_MS) ? 'abandoned-late' : 'abandoned';
+    default:
+      return state.is;
+  }
+}
+
+function rejectedCase(
+  { reason, runAnyway, rejectedAt = 0 }: InboxRow,
+  { deadLetter, unseen, queue }: TracedMessage,
+  now: number,
+): MessageCase {
+  if (reason === TOO_OLD && runAnyway !== true) return 'rejected-too-old';
+  if (deadLetter !== undefined) return 'rejected';
+  const isMoving = queue !== undefined && queue.waiting + queue.inFlight > 0;
+  if (now - rejectedAt < (isMoving || unseen ? REDELIVERED_MS : MOVED_MS)) return 'rejected-moving';
+  return unseen ? 'rejected-unseen' : 'rejected-gone';
+}
+
+function unclaimedCase(event: TracedEvent, message: TracedMessage, now: number): MessageCase {
+  const { consumer, deadLetter } = message;
+  if (deadLetter !== undefined) return deadLetter.kind === 'rule' ? 'undelivered' : 'dead-lettered';
+  const publishedAt = publishedAtOf(event);
+  const isEmpty = isQueueEmpty(message);
+  // Its consumer was named, so no declaration decides; and the audit does not cover it.
+  if (event.resent !== undefined && isEmpty && now - publishedAt > COUNTS_LAG_MS) return 'resend-missing';
+  if (isEmpty && publishedAt < (consumer.changedAt ?? 0)) return 'unproven';
+  if (isEmpty && now - publishedAt > MISSING_AFTER_MS) return 'missing';
+  if (isEmpty && now - publishedAt > COUNTS_LAG_MS) return 'not-in-queue';
+  return now - publishedAt > UNCLAIMED_MS ? 'waiting-late' : 'waiting';
+}
+
+/** True if the queue was read and is empty, or does not exist. Of a message with a row, the queue is not read. */
+export function isQueueEmpty({ row, queue }: Pick<TracedMessage, 'row' | 'queue'>): boolean {
+  return row === undefined && (queue === undefined || queue.waiting + queue.inFlight === 0);
+}
+
+/** When an event was published or sent again, epoch milliseconds; without that on its rows, when it was committed. */
+export function publishedAtOf(event: TracedEvent): number {
+  return readable(event.row)?.publishedAt ?? event.resent?.at ?? bornAt(event);
+}

@@ -1,0 +1,277 @@
+import { invokedFunction } from '../../../lambdas/runtime/operations/directory.ts';
+import { isForeignEventId } from '../../../lambdas/runtime/store/foreign-id.ts';
+import type { InboxRow } from '../../../lambdas/runtime/store/rows.ts';
+import { replacementOf } from '../../deployment/resent-event.ts';
+import { attemptText, unfinishedText } from '../../deployment/row-text.ts';
+import { clipped, many, minuteAfter } from '../../terminal/output.ts';
+import { hours, type ShellText, shell } from '../../terminal/shell.ts';
+import { duration, time } from '../../terminal/times.ts';
+import { resendLine } from '../dead-letters/remedies.ts';
+import { doubtsOf } from './effects-in-doubt.ts';
+import { type MessageCase, MISSING_AFTER_MS, MOVED_MS, publishedAtOf } from './message-case.ts';
+import { bornAt, type TracedEvent, type TracedMessage } from './trace-reader.ts';
+import { asClause, inTime, type WhyContext, type WhyVerdict } from './verdict.ts';
+
+/** The facts that a verdict on a message quotes. */
+export interface MessageFacts extends Pick<TracedMessage, 'consumer' | 'deadLetter' | 'queue'> {
+  readonly event: TracedEvent;
+  /** The event's type and id. */
+  readonly name: string;
+  /** The inbox row; empty if it does not exist or cannot be read. */
+  readonly row: Partial<InboxRow>;
+  /** The end of a worker's lease, epoch milliseconds. */
+  readonly heldUntil: number;
+  readonly context: WhyContext;
+}
+
+/** The state, text and command of a case. */
+interface CaseWords {
+  readonly state: WhyVerdict['state'];
+  readonly text: (facts: MessageFacts) => string;
+  /** The command to run first, if there is one. */
+  readonly next?: (facts: MessageFacts) => string;
+}
+
+/** The words of every case. */
+export const WORDS: Readonly<Record<MessageCase, CaseWords>> = {
+  processed: { state: 'processed', text: () => '' },
+  discarded: {
+    state: 'discarded',
+    text: ({ name, consumer, row }) =>
+      `${name} was discarded for ${consumer.name} by ${clipped(row.discardedBy ?? 'an operator')}${replacedText(row)}.`,
+  },
+  leased: { state: 'processing', text: leasedText },
+  abandoned: { state: 'retrying', text: abandonedText, next: logsOf },
+  'abandoned-late': { state: 'late', text: abandonedText, next: logsOf },
+  failed: {
+    state: 'retrying',
+    text: retryText,
+    next: ({ consumer, context }) =>
+      context.commandLine(shell`messages list --failed --by cause --consumer ${consumer.name}`),
+  },
+  'failed-late': {
+    state: 'late',
+    text: (facts) => {
+      const { consumer, row, context } = facts;
+      const ago = duration(context.now - (row.retryAt ?? 0));
+      const due = `${failedText(facts)} Its next attempt was due ${ago} ago. Either ${consumer.name} does not receive messages, or its queue has lost this one`;
+      // The audit does not cover foreign events.
+      return isForeignEventId(facts.event.eventId) ? `${due}.` : `${due}: \`${auditOf(facts)}\` shows which.`;
+    },
+    next: mappingsOf,
+  },
+  'rejected-too-old': rejected(
+    () =>
+      'It is older than the inbox retention, so it may already have been processed. If you know that it was not, allow it, then redrive it:',
+    ({ consumer, event }) => shell`message allow ${consumer.name} ${event.eventId}`,
+  ),
+  rejected: rejected(expiryText, redriveCommand),
+  'rejected-moving': rejected(
+    ({ row }) =>
+      'Its message is on its way to the dead-letter queue, or was deleted from it. ' +
+      `From ${minuteAfter((row.rejectedAt ?? 0) + MOVED_MS)} on, this can tell:`,
+    ({ event }) => shell`why ${event.eventId}`,
+  ),
+  'rejected-unseen': rejected(
+    () =>
+      'Its dead letter was not among those received: there are too many, or another command is reading them.',
+    ({ consumer, event }) =>
+      shell`dlq redrive ${`consumer:${consumer.name}`} ${event.eventId.replace(/^unreadable-/, '')}`,
+  ),
+  'rejected-gone': rejected(
+    () => 'Its dead letter is no longer in a dead-letter queue. If its work was done by hand, resolve it:',
+    ({ consumer, event }) => shell`message resolve ${consumer.name} ${event.eventId}`,
+  ),
+  'dead-lettered': {
+    state: 'dead-lettered',
+    text: (facts) => `${facts.consumer.name} never finished ${facts.name}. ${expiryText(facts)}`,
+    next: (facts) => facts.context.commandLine(redriveCommand(facts)),
+  },
+  undelivered: {
+    state: 'undelivered',
+    text: (facts) => {
+      const refusal = facts.deadLetter?.refusal;
+      const error = refusal === undefined ? '' : ` (${clipped(refusal)})`;
+      return `EventBridge could not deliver ${facts.name} to the queue of ${facts.consumer.name}${error}. ${expiryText(facts)}`;
+    },
+    next: (facts) => facts.context.commandLine(redriveCommand(facts)),
+  },
+  unproven: {
+    state: 'unproven',
+    text: (facts) =>
+      `${publishedText(facts)}, and ${facts.consumer.name} has no row of it. The declaration of ${facts.consumer.name} changed later, ` +
+      `at ${time(facts.consumer.changedAt ?? 0)}, so the event may not have been meant for it.`,
+    next: (facts) => `${auditOf(facts)} --earlier`,
+  },
+  missing: {
+    state: 'missing',
+    text: (facts) =>
+      `${publishedText(facts)} but never reached ${facts.consumer.name}: it is in no queue, and ${facts.consumer.name} has no row of it.`,
+    next: auditOf,
+  },
+  'not-in-queue': {
+    state: 'unproven',
+    text: (facts) => {
+      const at = minuteAfter(publishedAtOf(facts.event) + MISSING_AFTER_MS);
+      return `${waitingText(facts)} From ${at} on, the audit can tell whether it is lost:`;
+    },
+    next: auditOf,
+  },
+  'resend-missing': {
+    state: 'missing',
+    text: (facts) => {
+      const { event, consumer } = facts;
+      const { by = 'An operator', at = 0, causationId } = event.resent ?? {};
+      return (
+        `${clipped(by)} began to send ${event.eventId} to ${consumer.name} at ${time(at)}, in place of ${causationId}, but ${consumer.name} has no ` +
+        `row of it. ${queueText(facts)} Repeat the resend with the same data, or with other data:`
+      );
+    },
+    next: resendOf,
+  },
+  waiting: { state: 'waiting', text: waitingText },
+  'waiting-late': {
+    state: 'late',
+    text: (facts) =>
+      `${waitingText(facts)} Either ${facts.consumer.name} does not receive messages, or it is behind, or this message is lost: ${lostText(facts)}.`,
+    next: mappingsOf,
+  },
+};
+
+/** Names the event that this one replaces. */
+export function causeText({ event: { resent }, row }: MessageFacts): string {
+  if (resent === undefined || row.status === undefined || row.status === 'PROCESSED') return '';
+  return ` An operator sent it in place of ${resent.causationId}.`;
+}
+
+/** Names the event that runs in place of a discarded one. */
+function replacedText(row: Partial<InboxRow>): string {
+  const replacement = replacementOf(row as InboxRow);
+  return replacement === undefined ? '' : `, who sent it again with other data as ${replacement}`;
+}
+
+function rejected(
+  text: (facts: MessageFacts) => string,
+  next: (facts: MessageFacts) => ShellText,
+): CaseWords {
+  return {
+    state: 'rejected',
+    text: (facts) => {
+      const { name, consumer, row } = facts;
+      const reason = clipped(row.reason ?? 'UNKNOWN');
+      return `${consumer.name} rejected ${name}, ${attemptOf(facts)}, ${reason}${errorOf(row)}. It is not retried. ${text(facts)}`;
+    },
+    next: (facts) => facts.context.commandLine(next(facts)),
+  };
+}
+
+function leasedText(facts: MessageFacts): string {
+  const { name, consumer, row, context, heldUntil } = facts;
+  const since = row.claimedAt === undefined ? '' : `, for ${duration(context.now - row.claimedAt)}`;
+  const before =
+    row.outOfTime === true || row.unfinished ? ` The previous attempt ${unfinishedText(row)}.` : '';
+  return `${consumer.name} is working on ${name}, ${attemptOf(facts)}${since}; its lease ends at ${time(heldUntil)}.${before}`;
+}
+
+function retryText(facts: MessageFacts): string {
+  const { consumer, row, context } = facts;
+  const { attempts = 0, retryAt } = row;
+  const when = retryAt === undefined ? 'when its queue redelivers it' : inTime(retryAt, context.now);
+  const left = consumer.maxAttempts - attempts - 1;
+  const then = left > 0 ? `${many(left, 'more attempt')} remain${left === 1 ? 's' : ''} before it` : 'it';
+  return `${failedText(facts)} It is retried ${when}. If that fails too, ${then} is rejected and goes to the dead-letter queue.`;
+}
+
+function failedText(facts: MessageFacts): string {
+  return `${facts.consumer.name} failed to process ${facts.name}, ${attemptOf(facts)}${errorOf(facts.row)}.`;
+}
+
+/** The place of a message that cannot be claimed, without the sentence that it will be. */
+export function unclaimedText(found: MessageCase, facts: MessageFacts): string {
+  if (found === 'not-in-queue') return WORDS[found].text(facts).replace(/:$/, `: \`${auditOf(facts)}\`.`);
+  if (found.startsWith('failed')) return failedText(facts);
+  return found.startsWith('abandoned') ? unfinishedRunText(facts) : waitingText(facts);
+}
+
+function abandonedText(facts: MessageFacts): string {
+  return `${unfinishedRunText(facts)} Another worker claims it when the queue redelivers it.`;
+}
+
+function unfinishedRunText(facts: MessageFacts): string {
+  const { name, consumer, row, context } = facts;
+  const lease =
+    row.leaseUntil === undefined
+      ? 'Its row has no lease.'
+      : `Its lease ended ${duration(context.now - row.leaseUntil)} ago.`;
+  return `${consumer.name} started ${name}, ${attemptOf(facts)}, and ${unfinishedText(row)}. ${lease}`;
+}
+
+function publishedText({ event, name, context }: MessageFacts): string {
+  const was = event.resent === undefined ? 'published' : 'sent by an operator';
+  return `${name} was ${was} ${duration(context.now - publishedAtOf(event))} ago`;
+}
+
+function waitingText(facts: MessageFacts): string {
+  return `${publishedText(facts)}; ${facts.consumer.name} has not claimed it yet. ${queueText(facts)}`;
+}
+
+function queueText({ queue }: MessageFacts): string {
+  const { waiting = 0, inFlight = 0 } = queue ?? {};
+  return waiting + inFlight === 0
+    ? "It is not in its queue, which is empty; SQS's counts lag by about a minute."
+    : `Its queue has ${many(waiting, 'message')} waiting and ${inFlight} in flight.`;
+}
+
+function expiryText({ deadLetter, context }: MessageFacts): string {
+  return `Its dead letter is in ${deadLetter?.source} and is permanently deleted ${inTime(deadLetter?.expiresAt ?? 0, context.now)}.`;
+}
+
+function redriveCommand({ deadLetter }: MessageFacts): ShellText {
+  return shell`dlq redrive ${deadLetter?.source ?? ''} ${deadLetter?.id ?? ''}`;
+}
+
+/** Names the effects that may have happened although no result is stored: the function that ran them has stopped. */
+export function doubtText({ event, consumer, row, context }: MessageFacts): string {
+  return doubtsOf(event.eventId, consumer.name, row, context.now)
+    .map(
+      ({ effect, startedAt, key }) =>
+        ` Effect ${clipped(effect)} started at ${time(startedAt)} and stored no result, so it may have happened: before you settle ` +
+        `this by hand, ask its provider about the idempotency key ${clipped(key)}. An attempt repeats it under that key.`,
+    )
+    .join('');
+}
+
+function attemptOf({ row, consumer }: MessageFacts): string {
+  return attemptText(row.attempts ?? 0, consumer.maxAttempts);
+}
+
+function errorOf({ lastError }: Partial<InboxRow>): string {
+  return lastError === undefined ? '' : `: ${asClause(lastError)}`;
+}
+
+/** The command for an unclaimed message that may be lost: the audit does not cover the event of a resend. */
+function lostText(facts: MessageFacts): string {
+  if (facts.event.resent === undefined) return `\`${auditOf(facts)}\` shows which`;
+  return `repeating the resend is safe, \`${resendOf(facts)}\``;
+}
+
+function resendOf({ event: { resent }, context }: MessageFacts): string {
+  return context.commandLine(resendLine(resent?.source ?? '', resent?.causationId ?? ''));
+}
+
+function auditOf({ event, context }: MessageFacts): string {
+  return context.commandLine(shell`audit --since ${hours(context.now - bornAt(event))}`);
+}
+
+/** The command that names the log lines of the functions that handled the event. */
+function logsOf({ event, context }: MessageFacts): string {
+  return context.commandLine(shell`logs ${event.eventId}`);
+}
+
+/** The command that shows the function's event source mapping, which must be Enabled. */
+function mappingsOf({ consumer, context: { awsLine } }: MessageFacts): string {
+  const query = 'EventSourceMappings[].[UUID, State, StateTransitionReason]';
+  return awsLine(
+    shell`lambda list-event-source-mappings --function-name ${invokedFunction(consumer.function, consumer.alias)} --query ${query} --output text`,
+  );
+}

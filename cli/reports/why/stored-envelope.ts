@@ -1,0 +1,48 @@
+import { isTime } from '../../../lambdas/runtime/base/clock.ts';
+import type { Envelope } from '../../../lambdas/runtime/events/event.ts';
+import { traceContextOf, traceIdOf, xrayTraceIdOf } from '../../../lambdas/runtime/observe/trace-context.ts';
+import { isEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
+import { envelopeJson } from '../../../lambdas/runtime/store/stored-envelope.ts';
+import type { Item } from '../../../lambdas/runtime/store/table.ts';
+import { jsonObject, textOf } from '../../deployment/json-object.ts';
+
+/** The members of an envelope that the command shows. A stored envelope may lack any of them. */
+export type StoredEnvelope = Partial<
+  Pick<Envelope, 'aggregateType' | 'aggregateId' | 'occurredAt' | 'correlationId' | 'causationId' | 'data'>
+> & {
+  /** The trace id of its W3C trace context, or else of its X-Ray header. */
+  readonly trace?: string | undefined;
+};
+
+/** Reads an outbox row's envelope without its invalid members; `undefined` if it is not a JSON object. */
+export function envelopeOf(stored: unknown): StoredEnvelope | undefined {
+  const envelope = jsonObject(stored);
+  if (envelope === undefined) return undefined;
+  const { occurredAt, data } = envelope;
+  return {
+    aggregateType: textOf(envelope.aggregateType),
+    aggregateId: textOf(envelope.aggregateId),
+    occurredAt: isTime(occurredAt) ? occurredAt : undefined,
+    correlationId: textOf(envelope.correlationId),
+    causationId: textOf(envelope.causationId),
+    trace: traceOf(envelope),
+    data,
+  };
+}
+
+function traceOf(envelope: Readonly<Record<string, unknown>>): string | undefined {
+  const context = traceContextOf(envelope);
+  return context === undefined ? xrayTraceIdOf(envelope.traceId) : traceIdOf(context);
+}
+
+/** The same for an outbox row as it is stored: text or compressed. */
+export function storedEnvelopeOf(item: Item): StoredEnvelope | undefined {
+  const stored = envelopeJson(item);
+  return stored.problem === undefined ? envelopeOf(stored.json) : undefined;
+}
+
+/** The event id of an outbox row; `undefined` if the id does not lead back to this row. */
+export function storedEventId({ PK, SK }: Item): string | undefined {
+  const eventId = String(SK).slice('EVENT#'.length);
+  return isEventId(eventId) && outboxKeyOf(eventId).PK === PK ? eventId : undefined;
+}

@@ -1,0 +1,208 @@
+import { isForeignEventId } from '../../../lambdas/runtime/store/foreign-id.ts';
+import type { InboxRow, OutboxRow, StoredEffect } from '../../../lambdas/runtime/store/rows.ts';
+import { isUnreadable, readable } from '../../../lambdas/runtime/store/stored-rows.ts';
+import { attemptText, unfinishedText, unreadableText } from '../../deployment/row-text.ts';
+import { clipped, many } from '../../terminal/output.ts';
+import { duration, time } from '../../terminal/times.ts';
+import { bornAt, type TracedEvent, type TracedMessage } from './trace-reader.ts';
+
+/** Something that happened to an event, or is scheduled. */
+export interface StoryLine {
+  /** Epoch milliseconds; `null` if no row has the time. The line then follows the one before it. */
+  readonly at: number | null;
+  /** A stable word, see docs/cli.md. */
+  readonly what: StoryWord;
+  /** The consumer; `null` for the outbox and the relay. */
+  readonly consumer: string | null;
+  readonly text: string;
+}
+
+type StoryWord =
+  | 'committed'
+  | 'expired'
+  | 'resent'
+  | 'publish-failed'
+  | 'dead'
+  | 'requeued'
+  | 'published'
+  | 'discarded'
+  | 'claimed'
+  | 'effect-started'
+  | 'effect-completed'
+  | 'effect-released'
+  | 'failed'
+  | 'unfinished'
+  | 'next-attempt'
+  | 'processed'
+  | 'resolved'
+  | 'rejected'
+  | 'dead-letter'
+  | 'not-arrived'
+  | 'redriven'
+  | 'unreadable';
+
+/** A line of the outbox's or of one consumer's story. */
+type OwnLine = Omit<StoryLine, 'consumer'>;
+
+/** The known history of an event, in order of time. */
+export function storyOf(event: TracedEvent): StoryLine[] {
+  return placedStory(event)
+    .sort((a, b) => a.order - b.order)
+    .map(({ line }) => line);
+}
+
+/** The lines of an event's story, each with its place in time: a line without a time follows the one before it. */
+export function placedStory(event: TracedEvent): { readonly line: StoryLine; readonly order: number }[] {
+  const begins = bornAt(event);
+  const arrives = readable(event.row)?.publishedAt ?? begins;
+  const stories = [
+    { consumer: null, from: begins, lines: outboxStory(event) },
+    ...event.messages.map((message) => ({
+      consumer: message.consumer.name,
+      from: arrives,
+      lines: messageStory(message),
+    })),
+  ];
+  return stories.flatMap(({ consumer, from, lines }) => {
+    let order = from;
+    return lines.map((told) => {
+      order = told.at ?? order;
+      return { line: { ...told, consumer }, order };
+    });
+  });
+}
+
+function tell(what: StoryWord, at: number | null | undefined, text: string): OwnLine {
+  return { what, at: at ?? null, text };
+}
+
+function outboxStory(event: TracedEvent): OwnLine[] {
+  const { row } = event;
+  if (isForeignEventId(event.eventId)) return []; // its publisher has no outbox here
+  if (row === undefined && event.resent !== undefined) {
+    const { at, consumer, causationId, by, reason } = event.resent;
+    return [tell('resent', at, `sent to ${clipped(consumer)} in place of ${causationId} ${who(by, reason)}`)];
+  }
+  if (row === undefined)
+    return [tell('expired', null, 'no outbox row: published and expired, or never committed here')];
+  if (isUnreadable(row))
+    return [tell('unreadable', null, `the outbox row ${unreadableText(row.unreadable)}`)];
+  const committedAt = bornAt(event);
+  const lines = [tell('committed', committedAt, `committed by ${clipped(row.source)}`)];
+  const tried = row.attempts === 0 ? '' : ` after ${many(row.attempts, 'attempt')}`;
+  if (row.deadAt !== undefined) lines.push(tell('dead', row.deadAt, `DEAD${tried}${errorText(row)}`));
+  else if (row.lastError !== undefined)
+    lines.push(tell('publish-failed', null, `could not be published${tried}${errorText(row)}`));
+  if (row.requeuedAt !== undefined)
+    lines.push(tell('requeued', row.requeuedAt, `requeued ${who(row.requeuedBy, row.requeuedReason)}`));
+  if (row.status === 'PENDING') lines.push(pendingLine(row));
+  if (row.publishedAt !== undefined) {
+    const by = clipped(row.publishedBy ?? 'relay');
+    const after = duration(row.publishedAt - committedAt);
+    lines.push(tell('published', row.publishedAt, `published by the ${by}, ${after} after its commit`));
+  }
+  if (row.discardedAt !== undefined)
+    lines.push(tell('discarded', row.discardedAt, `discarded ${who(row.discardedBy, row.discardedReason)}`));
+  return lines;
+}
+
+function pendingLine({ lastError, leaseUntil }: OutboxRow): OwnLine {
+  const text =
+    lastError === undefined ? 'not published yet; the sweep may publish it from now on' : 'retried';
+  return tell('next-attempt', leaseUntil, text);
+}
+
+function messageStory(message: TracedMessage): OwnLine[] {
+  const { consumer, row, deadLetter, queue } = message;
+  if (isUnreadable(row)) return [tell('unreadable', null, `its row ${unreadableText(row.unreadable)}`)];
+  const lines: OwnLine[] = [];
+  if (row === undefined && deadLetter === undefined && queue !== undefined) {
+    const held = `${queue.waiting} waiting and ${queue.inFlight} in flight`;
+    lines.push(tell('not-arrived', null, `not claimed; its queue has ${held}`));
+  }
+  if (row !== undefined && wasRedriven(row))
+    lines.push(tell('redriven', null, 'rejected, then redriven; only later attempts are stored'));
+  if (row?.claimedAt !== undefined)
+    lines.push(tell('claimed', row.claimedAt, `${attemptText(row.attempts, consumer.maxAttempts)} started`));
+  if (row !== undefined)
+    lines.push(...Object.entries(row.effects ?? {}).flatMap(effectStory), ...statusStory(message, row));
+  if (deadLetter !== undefined) {
+    const { source, sentAt, expiresAt } = deadLetter;
+    const text = `dead letter in ${source}: sent ${time(sentAt)}, permanently deleted ${time(expiresAt)}`;
+    lines.push(tell('dead-letter', null, text));
+  }
+  return lines;
+}
+
+/** True if a message was rejected before its present state: its attempts begin again at 1 then. */
+function wasRedriven({ rejectedIds, status, resolvedBy }: InboxRow): boolean {
+  const isStillRejected = status === 'REJECTED' || status === 'DISCARDED' || resolvedBy !== undefined;
+  return (rejectedIds?.size ?? 0) > (isStillRejected ? 1 : 0);
+}
+
+function statusStory({ consumer, failedAt }: TracedMessage, row: InboxRow): OwnLine[] {
+  const error = errorText(row);
+  const attempt = (nth: number) => attemptText(nth, consumer.maxAttempts);
+  switch (row.status) {
+    case 'FAILED': {
+      const next = row.attempts + 1;
+      const text = next > consumer.maxAttempts ? 'rejected at its next delivery' : attempt(next);
+      const failed = tell('failed', failedAt, `${attempt(row.attempts)} failed${error}`);
+      return row.retryAt === undefined ? [failed] : [failed, tell('next-attempt', row.retryAt, text)];
+    }
+    case 'REJECTED':
+      return [
+        tell(
+          'rejected',
+          row.rejectedAt,
+          `rejected, ${clipped(row.reason ?? 'for an unknown reason')}${error}`,
+        ),
+      ];
+    case 'DISCARDED':
+      return [tell('discarded', row.discardedAt, `discarded ${who(row.discardedBy, row.discardedReason)}`)];
+    case 'PROCESSING': {
+      const wasLeft = row.outOfTime === true || row.unfinished !== undefined;
+      return wasLeft ? [tell('unfinished', null, unfinishedText(row))] : [];
+    }
+    case 'PROCESSED': {
+      if (row.resolvedBy !== undefined) {
+        const by = who(row.resolvedBy, row.resolvedReason);
+        return [tell('resolved', row.processedAt, `set PROCESSED without running, ${by}`)];
+      }
+      const isRetry = row.attempts > 1 && row.lastError !== undefined;
+      return [
+        tell(
+          'processed',
+          row.processedAt,
+          `processed${isRetry ? `; the previous attempt failed${error}` : ''}`,
+        ),
+      ];
+    }
+  }
+}
+
+function effectStory([named, effect]: readonly [string, StoredEffect]): OwnLine[] {
+  const name = clipped(named);
+  const started = tell('effect-started', effect.startedAt, `effect ${name} started`);
+  switch (effect.status) {
+    case 'COMPLETED': {
+      const text = `effect ${name} completed; its result is stored`;
+      return [started, tell('effect-completed', effect.completedAt, text)];
+    }
+    case 'RELEASED':
+      return [
+        started,
+        tell('effect-released', null, `effect ${name} failed; the next attempt runs it again`),
+      ];
+    default:
+      return [started];
+  }
+}
+
+function errorText({ lastError }: { readonly lastError?: string | undefined }): string {
+  return lastError === undefined ? '' : `: ${clipped(lastError)}`;
+}
+
+function who(by: string | undefined, reason: string | undefined): string {
+  return `by ${clipped(by ?? 'an operator')}${reason === undefined ? '' : `: ${clipped(reason)}`}`;
+}

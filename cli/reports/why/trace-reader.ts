@@ -1,0 +1,275 @@
+import { DAY_MS, MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
+import {
+  type DeadLetterQueue,
+  deadLettersTo,
+  depthOf,
+  peekDeadLetters,
+} from '../../../lambdas/runtime/operations/dead-letters.ts';
+import type { ConsumerEntry, Directory } from '../../../lambdas/runtime/operations/directory.ts';
+import type { QueueDepth, QueueMessage, Queues } from '../../../lambdas/runtime/operations/queues.ts';
+import { consumersOf } from '../../../lambdas/runtime/operations/subscriptions.ts';
+import { eventIdTime, isEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
+import { isForeignEventId } from '../../../lambdas/runtime/store/foreign-id.ts';
+import { failedKey, type InboxRow, inboxKey, type OutboxRow } from '../../../lambdas/runtime/store/rows.ts';
+import {
+  readable,
+  readFailedHint,
+  readInboxRow,
+  readOutboxRow,
+  type UnreadableRow,
+} from '../../../lambdas/runtime/store/stored-rows.ts';
+import type { Table } from '../../../lambdas/runtime/store/table.ts';
+import { findResend, type ResentEvent, replacementOf } from '../../deployment/resent-event.ts';
+import {
+  eachOf,
+  minutesOf,
+  once,
+  partitionsOf,
+  readPartition,
+  readSweepState,
+} from '../../deployment/rows-reader.ts';
+import type { DeadLetter } from '../dead-letters/dead-letters.ts';
+import { envelopeOf, type StoredEnvelope, storedEnvelopeOf, storedEventId } from './stored-envelope.ts';
+
+/** All stored rows of an event, in the outbox and at each consumer. */
+export interface TracedEvent {
+  readonly eventId: string;
+  /** Absent if it was never committed here, or was published and has expired. */
+  readonly row: OutboxRow | UnreadableRow | undefined;
+  /** Absent if it cannot be read. */
+  readonly envelope: StoredEnvelope | undefined;
+  /** Its resend, if an operator sent it in place of another event. Searched only if there is no outbox row. */
+  readonly resent?: ResentEvent | undefined;
+  /** One for each consumer that must receive it. */
+  readonly messages: readonly TracedMessage[];
+  /** The ids of the events that its consumers' commits wrote, or that an operator sent in its place. */
+  readonly caused: readonly string[];
+}
+
+/** An event at one consumer. */
+export interface TracedMessage {
+  readonly consumer: ConsumerEntry;
+  /** Absent if the consumer has not claimed it. */
+  readonly row: InboxRow | UnreadableRow | undefined;
+  /** When its last attempt failed, epoch milliseconds, if known. */
+  readonly failedAt: number | undefined;
+  /** The consumer's queue, in which the message may be. Read only if the row does not exist, or the message was rejected; absent if the queue does not exist. */
+  readonly queue: QueueDepth | undefined;
+  /** Its dead letter, if found. Searched only if the row does not exist, or the message was rejected. */
+  readonly deadLetter: FoundDeadLetter | undefined;
+  /** Some dead letters were not read, and its own may be among them. */
+  readonly unseen: boolean;
+}
+
+/** A dead letter and its source. */
+interface FoundDeadLetter extends Pick<DeadLetter, 'id' | 'eventId'> {
+  readonly source: string;
+  readonly kind: DeadLetterQueue['kind'];
+  readonly sentAt: number;
+  /** When SQS permanently deletes it, epoch milliseconds. */
+  readonly expiresAt: number;
+  /** EventBridge's error, if it could not deliver the event. */
+  readonly refusal: string | undefined;
+  /** As received from SQS. */
+  readonly received: QueueMessage;
+}
+
+/** Dependencies of {@link readTrace}. */
+export interface TraceDeps {
+  readonly directory: Directory;
+  readonly table: Table;
+  readonly queues: Queues;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A chain of events. */
+export interface Trace {
+  /** In order of commit. */
+  readonly events: readonly TracedEvent[];
+  /** There are more than were read. */
+  readonly more: boolean;
+}
+
+/** The state of reading a trace. It caches queues and minutes, so that none is read twice. */
+interface TraceReading extends TraceDeps {
+  readonly shards: readonly number[];
+  readonly deadLetters: Map<string, ReturnType<typeof deadLettersOf>>;
+  readonly depths: Map<string, ReturnType<typeof depthOf>>;
+  readonly written: Map<string, ReturnType<typeof writtenBy>>;
+}
+
+/** The most events of one chain that are read. */
+const EVENTS_MAX = 200;
+
+/** The most dead letters of one source that are read. */
+const DEAD_LETTERS_MAX = 300;
+
+/** Dead letters reappear after this many seconds if showing them again fails. */
+const PEEK_HIDES_S = 15;
+
+/** A transactional handler stores no claim. It creates its events at most this long before its commit. */
+const MINTED_WITHIN_MS = MINUTE_MS;
+
+/** Lambda's longest timeout: no function works on a message for longer. */
+const WORK_MAX_MS = 15 * MINUTE_MS;
+
+/**
+ * Reads events and, step by step, the events that they caused. There is no index: a consumer creates its events between its
+ * claim and its commit, so those minutes are read, for that consumer's service only.
+ */
+export async function readTrace(deps: TraceDeps, eventIds: readonly string[]): Promise<Trace> {
+  const { shards } = await readSweepState(deps.directory, deps.table);
+  const reading = { ...deps, shards, deadLetters: new Map(), depths: new Map(), written: new Map() };
+  const read = new Map<string, TracedEvent>();
+  let next: readonly string[] = [...new Set(eventIds)];
+  while (next.length > 0 && read.size < EVENTS_MAX) {
+    deps.signal?.throwIfAborted();
+    const step = next.slice(0, EVENTS_MAX - read.size);
+    const events = await eachOf(step, (eventId) => readEvent(reading, eventId));
+    for (const event of events) read.set(event.eventId, event);
+    const known = new Set([...next, ...events.flatMap(({ caused }) => caused)]);
+    next = [...known].filter((eventId) => !read.has(eventId));
+  }
+  const events = [...read.values()].filter(({ row, messages }) => row !== undefined || messages.length > 0);
+  return { events: events.sort((a, b) => bornAt(a) - bornAt(b)), more: next.length > 0 };
+}
+
+async function readEvent(reading: TraceReading, eventId: string): Promise<TracedEvent> {
+  const { directory, table } = reading;
+  const row = readOutboxRow(isEventId(eventId) ? await table.get(outboxKeyOf(eventId)) : undefined);
+  const event = readable(row);
+  // Of an event that has expired or cannot be read, only the consumers that have a row of it are known.
+  const envelope = event && envelopeOf(event.envelope);
+  const consumers =
+    event === undefined
+      ? directory.consumers
+      : consumersOf(directory, { ...event, data: () => envelope?.data });
+  const resent =
+    row === undefined ? await findResend(table, eventId, lastResendOf(eventId, directory)) : undefined;
+  const isExpected = ({ name }: ConsumerEntry) => event?.status === 'PUBLISHED' || resent?.consumer === name;
+  const all = await eachOf(consumers, (consumer) =>
+    readMessage(reading, eventId, consumer, isExpected(consumer)),
+  );
+  const messages = all.filter(
+    ({ row, consumer }) => event !== undefined || row !== undefined || isExpected(consumer),
+  );
+  const caused = await eachOf(messages, (message) => causedBy(reading, eventId, message));
+  return { eventId, row, envelope, resent, messages, caused: caused.flat() };
+}
+
+/** The latest time of a resend, epoch milliseconds: after it, no inbox accepts an event with this id. */
+function lastResendOf(eventId: string, { consumers }: Directory): number {
+  const days = Math.max(0, ...consumers.map(({ inboxRetentionDays }) => inboxRetentionDays));
+  return isEventId(eventId) ? eventIdTime(eventId) + days * DAY_MS : 0;
+}
+
+async function readMessage(
+  reading: TraceReading,
+  eventId: string,
+  consumer: ConsumerEntry,
+  isExpected: boolean,
+): Promise<TracedMessage> {
+  const { table, queues, depths } = reading;
+  const row = readInboxRow(await table.get(inboxKey(consumer.name, eventId), { consistent: true }));
+  const status = readable(row)?.status;
+  const lost = row === undefined && isExpected;
+  const hint = status === 'FAILED' ? await table.get(failedKey(consumer.name, eventId)) : undefined;
+  const isSearched = lost || status === 'REJECTED';
+  const found = isSearched ? await findDeadLetter(reading, eventId, row, consumer) : NOT_LOOKED_FOR;
+  return {
+    consumer,
+    row,
+    failedAt: hint && readable(readFailedHint(hint))?.failedAt,
+    queue: isSearched ? await once(depths, consumer.queue, () => depthOf(queues, consumer.queue)) : undefined,
+    ...found,
+  };
+}
+
+const NOT_LOOKED_FOR = { deadLetter: undefined, unseen: false };
+
+/** An unreadable dead letter has no event id: the inbox row stores the SQS message ids that were rejected. */
+async function findDeadLetter(
+  reading: TraceReading,
+  ofEvent: string,
+  row: TracedMessage['row'],
+  consumer: ConsumerEntry,
+): Promise<Pick<TracedMessage, 'deadLetter' | 'unseen'>> {
+  const rejectedIds = readable(row)?.rejectedIds;
+  let unseen = false;
+  for (const source of deadLettersTo(consumer)) {
+    const seen = await once(reading.deadLetters, source.url, () => deadLettersOf(reading.queues, source));
+    unseen ||= seen.more;
+    const deadLetter = seen.deadLetters.find(
+      ({ id, eventId }) => eventId === ofEvent || rejectedIds?.has(id) === true,
+    );
+    if (deadLetter !== undefined) return { deadLetter, unseen: false };
+  }
+  return { deadLetter: undefined, unseen };
+}
+
+/** The dead letters that were received; `more`: others were beyond the limit or hidden by another command. */
+async function deadLettersOf(
+  queues: Queues,
+  source: DeadLetterQueue,
+): Promise<{ readonly deadLetters: readonly FoundDeadLetter[]; readonly more: boolean }> {
+  const seen = await peekDeadLetters(queues, source, { limit: DEAD_LETTERS_MAX, hideS: PEEK_HIDES_S });
+  const deadLetters = seen.deadLetters.map(({ received, eventId, expiresAt, cause }) => ({
+    source: source.name,
+    kind: source.kind,
+    id: received.messageId,
+    eventId,
+    sentAt: received.sentAt,
+    expiresAt,
+    refusal: cause,
+    received,
+  }));
+  return { deadLetters, more: deadLetters.length < seen.total };
+}
+
+async function causedBy(
+  { table, shards, written }: TraceReading,
+  eventId: string,
+  { consumer, ...message }: TracedMessage,
+): Promise<string[]> {
+  const replacement = replacementOf(message.row);
+  if (replacement !== undefined) return [replacement];
+  const row = readable(message.row);
+  if (row?.processedAt === undefined || row.resolvedBy !== undefined) return [];
+  const until = row.processedAt;
+  const claimedAt = row.claimedAt ?? until - MINTED_WITHIN_MS;
+  const minutes = minutesOf(Math.max(Math.min(claimedAt, until), until - WORK_MAX_MS), until);
+  const partitions = minutes.flatMap((minute) => partitionsOf(minute, shards));
+  const found = await eachOf(partitions, (pk) =>
+    once(written, `${consumer.service} ${pk}`, () => writtenBy(table, pk, consumer.service)),
+  );
+  return found.flat().flatMap((event) => (event.causationId === eventId ? [event.eventId] : []));
+}
+
+/** The events that a service wrote into a partition. */
+async function writtenBy(
+  table: Table,
+  pk: string,
+  source: string,
+): Promise<{ readonly eventId: string; readonly causationId: string }[]> {
+  const query = { pk, skPrefix: 'EVENT#', where: { source } };
+  const { items } = await readPartition(table, query, Number.POSITIVE_INFINITY);
+  return items.flatMap((item) => {
+    const eventId = storedEventId(item);
+    const causationId = storedEnvelopeOf(item)?.causationId;
+    return eventId === undefined || causationId === undefined ? [] : [{ eventId, causationId }];
+  });
+}
+
+/**
+ * Returns the time of an event's commit, epoch milliseconds, from its id; for a foreign event, the earliest time in its inbox rows. 0 if
+ * neither is known.
+ */
+export function bornAt({ eventId, messages }: Pick<TracedEvent, 'eventId' | 'messages'>): number {
+  if (isEventId(eventId)) return eventIdTime(eventId);
+  if (!isForeignEventId(eventId)) return 0;
+  const times = messages.flatMap(({ row }) => {
+    const { claimedAt, processedAt, rejectedAt } = readable(row) ?? {};
+    return [claimedAt, processedAt, rejectedAt].filter((at) => at !== undefined);
+  });
+  return times.length === 0 ? 0 : Math.min(...times);
+}

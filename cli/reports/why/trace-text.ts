@@ -1,0 +1,157 @@
+import { isEventId } from '../../../lambdas/runtime/store/event-id.ts';
+import { isForeignEventId } from '../../../lambdas/runtime/store/foreign-id.ts';
+import type { InboxRow, OutboxRow } from '../../../lambdas/runtime/store/rows.ts';
+import { isUnreadable, readable, type UnreadableRow } from '../../../lambdas/runtime/store/stored-rows.ts';
+import { clipped, table } from '../../terminal/output.ts';
+import { paint } from '../../terminal/paint.ts';
+import { prose } from '../../terminal/prose.ts';
+import { placedStory, type StoryLine, storyOf } from './story.ts';
+import type { Trace, TracedEvent } from './trace-reader.ts';
+import { isActionRequired, typeOf, type WhyVerdict } from './verdict.ts';
+
+/** The events of a trace as in the JSON document of docs/cli.md. @param payload - include their data */
+export function eventReports({ events }: Trace, payload: boolean) {
+  return events.map((event) => {
+    const { row, envelope, messages } = event;
+    return {
+      eventId: event.eventId,
+      type: nameOfType(event),
+      source: readable(row)?.source ?? null,
+      aggregateType: envelope?.aggregateType ?? null,
+      aggregateId: envelope?.aggregateId ?? null,
+      occurredAt: envelope?.occurredAt ?? null,
+      correlationId: envelope?.correlationId ?? null,
+      causationId: envelope?.causationId ?? event.resent?.causationId ?? null,
+      traceId: envelope?.trace ?? null,
+      status: statusOf(row),
+      consumers: Object.fromEntries(
+        messages.map((message) => [message.consumer.name, statusOf(message.row)]),
+      ),
+      caused: event.caused,
+      story: storyOf(event),
+      ...(payload ? { data: envelope?.data ?? null } : {}),
+    };
+  });
+}
+
+/** The lines of a story that are red. */
+const BAD: ReadonlySet<StoryLine['what']> = new Set([
+  'publish-failed',
+  'dead',
+  'failed',
+  'rejected',
+  'dead-letter',
+  'effect-released',
+  'not-arrived',
+  'unreadable',
+]);
+
+/** The verdict as text. */
+export function verdictText(verdict: WhyVerdict): string {
+  const { state, text, next } = verdict;
+  const coloured = isActionRequired(verdict)
+    ? paint.red(state)
+    : state === 'processed'
+      ? paint.green(state)
+      : paint.yellow(state);
+  const command = next === null ? [] : [`  ${paint.bold(next)}`];
+  return [prose(`${paint.bold(coloured)}  ${text}`), ...command].join('\n');
+}
+
+/** The payload of an event as text. */
+interface Payload {
+  readonly eventId: string;
+  readonly type: string;
+  /** Its JSON, line by line. JSON has already escaped its strings, so an escape is shown once. */
+  readonly lines: readonly string[];
+}
+
+/** The payloads that {@link traceText} shows. */
+export function payloadsOf({ events }: Trace): Payload[] {
+  return events.map((event) => ({
+    eventId: event.eventId,
+    type: nameOfType(event) ?? '?',
+    lines: JSON.stringify(event.envelope?.data ?? null, null, 2).split('\n'),
+  }));
+}
+
+/** A trace as text: the tree of events and the events they caused, then a timeline. */
+export function traceText(trace: Trace, payloads: readonly Payload[] = []): string {
+  const { events, more } = trace;
+  const known = new Map(events.map((event) => [event.eventId, event]));
+  const caused = new Set(events.flatMap((event) => event.caused));
+  const roots = events.filter(({ eventId }) => !caused.has(eventId));
+  return [
+    ...roots.flatMap((root) => tree(root, known, '')),
+    ...(more ? [paint.yellow('There are more events than shown here.')] : []),
+    '',
+    timeline(events),
+    ...(payloads.length > 0 ? ['', ...payloads.map(payloadText)] : []),
+  ].join('\n');
+}
+
+function tree(event: TracedEvent, known: ReadonlyMap<string, TracedEvent>, indent: string): string[] {
+  const { envelope, row } = event;
+  const aggregate =
+    envelope === undefined
+      ? []
+      : [`of ${clipped(envelope.aggregateType ?? '?')} ${clipped(envelope.aggregateId ?? '?')}`];
+  const causationId = envelope?.causationId ?? event.resent?.causationId;
+  const cause = indent === '' && causationId !== undefined ? [`caused by ${clipped(causationId)}`] : [];
+  const traced = envelope?.trace === undefined ? [] : [`trace ${envelope.trace}`];
+  const line = `${indent}${paint.bold(clipped(nameOfType(event) ?? '?'))} ${event.eventId}  ${statusOf(row) ?? originOf(event)}`;
+  const below = [...aggregate, ...cause, ...traced].map((text) =>
+    prose(paint.dim(`${indent}    ${text}`), indent.length + 6),
+  );
+  const children = event.caused.flatMap((eventId) => known.get(eventId) ?? []);
+  return [line, ...below, ...children.flatMap((child) => tree(child, known, `${indent}  `))];
+}
+
+/** The origin of an event without an outbox row. */
+function originOf({ eventId, resent }: TracedEvent): string {
+  if (resent !== undefined) return 'resent by an operator';
+  return isForeignEventId(eventId) ? 'foreign event' : 'no outbox row';
+}
+
+/** The timeline, to the millisecond, because the order matters. The date is in the head if there is only one. */
+function timeline(events: readonly TracedEvent[]): string {
+  const lines = events
+    .flatMap((event) =>
+      placedStory(event).map((placed) => ({ ...placed, type: clipped(nameOfType(event) ?? '?') })),
+    )
+    .sort((a, b) => a.order - b.order);
+  const times = lines.flatMap(({ line: { at } }) => (at === null ? [] : [timeOf(at)]));
+  const days = new Set(times.map((text) => text.slice(0, DATE_CHARACTERS)));
+  const [day = ''] = days;
+  const from = days.size === 1 ? DATE_CHARACTERS : 0;
+  return table(
+    [days.size === 1 ? `${day} UTC` : 'time (UTC)', 'event', 'where', 'what'],
+    lines.map(({ line: { at, consumer, what, text }, type }) => [
+      at === null ? '' : timeOf(at).slice(from).trimStart(),
+      type,
+      consumer ?? 'outbox',
+      BAD.has(what) ? paint.red(text) : text,
+    ]),
+  );
+}
+
+/** The length of `2026-01-31`. */
+const DATE_CHARACTERS = 10;
+
+function timeOf(at: number): string {
+  return new Date(at).toISOString().slice(0, 23).replace('T', ' ');
+}
+
+function payloadText({ eventId, type, lines }: Payload): string {
+  return [`${paint.bold(clipped(type))} ${eventId}`, ...lines].join('\n');
+}
+
+function nameOfType(event: TracedEvent): string | null {
+  const { eventId } = event;
+  return typeOf(event) ?? (isEventId(eventId) || isForeignEventId(eventId) ? null : 'unreadable');
+}
+
+function statusOf(row: OutboxRow | InboxRow | UnreadableRow | undefined): string | null {
+  if (row === undefined) return null;
+  return isUnreadable(row) ? 'UNREADABLE' : row.status;
+}

@@ -1,0 +1,146 @@
+import { CommanderError } from 'commander';
+import { errorCode, errorMessage, isMailroomError } from '../../lambdas/runtime/base/errors.ts';
+import { escaped, jsonLine } from './escaped.ts';
+import { EXIT, type ExitCode, type Io } from './io.ts';
+import { paint, plain } from './paint.ts';
+import { prose } from './prose.ts';
+
+/** The codes that mean not found; every other MailroomError means wrong usage. */
+const NOT_FOUND = new Set([
+  'NOTHING_DEPLOYED',
+  'NO_SUCH_STAGE',
+  'NO_SUCH_CONSUMER',
+  'NO_SUCH_EVENT',
+  'NO_SUCH_DEAD_LETTER',
+  'NO_SUCH_SOURCE',
+  'NO_DIRECTORY',
+]);
+
+/** AWS's errors: the code that is reported, the pattern that identifies it, and the remedy. */
+const REMEDIES: readonly (readonly [string, RegExp, string])[] = [
+  [
+    'NO_CREDENTIALS',
+    /CredentialsProviderError|TokenProviderError|CredentialsError/,
+    'No AWS credentials were found. Choose a profile with --profile, log in (aws sso login), or use a local AWS with --stage local.',
+  ],
+  [
+    'CREDENTIALS_EXPIRED',
+    /ExpiredToken|ExpiredTokenException|RequestExpired/,
+    'The AWS credentials have expired. Log in again.',
+  ],
+  [
+    'ACCESS_DENIED',
+    /AccessDenied|UnauthorizedOperation|NotAuthorized/,
+    'These credentials lack a permission. docs/cli.md#permissions lists what each command needs.',
+  ],
+  [
+    'BAD_CREDENTIALS',
+    /UnrecognizedClient|InvalidClientTokenId|SignatureDoesNotMatch/,
+    'AWS does not accept these credentials. Check --profile.',
+  ],
+  [
+    'UNREACHABLE',
+    /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ECONNRESET|EHOSTUNREACH|TimeoutError|NetworkingError/,
+    'The endpoint does not respond. Check --endpoint and --region. To start a local AWS: npx cdk-mailroom local.',
+  ],
+  ['NO_REGION', /Region is missing/, 'Set the region with --region, AWS_REGION or a profile.'],
+  [
+    'PART_MISSING',
+    /ResourceNotFoundException|QueueDoesNotExist|ParameterNotFound/,
+    'A resource of the Mailroom was deleted, but the directory still lists it. `npx cdk-mailroom status` names what is ' +
+      'missing. Deploy its stack again with --revert-drift.',
+  ],
+];
+
+/** Prints an error and its remedy on stderr, as text or as one JSON document. @returns the exit code */
+export function reportError(error: unknown, json: boolean, io: Io): ExitCode {
+  if (error instanceof CommanderError) {
+    if (error.exitCode === 0) return EXIT.ok;
+    // As text, commander has already printed the error and the help.
+    if (json) io.err(`${errorJson('BAD_ARGUMENT', complaint(error))}\n`);
+    return EXIT.usage;
+  }
+  const { code, message, remedy, retryAfterMs, exit } = io.signal.aborted ? STOPPED : explain(error);
+  // The message may quote AWS or a row, so it is escaped as one paragraph; our remedy begins the next line.
+  const line = json
+    ? errorJson(code, [message, ...(remedy === undefined ? [] : [remedy])].join('\n'), retryAfterMs)
+    : plain(
+        [`${paint.red(escaped(code))}: ${escaped(message)}`, ...(remedy === undefined ? [] : [remedy])]
+          .map((text) => prose(text))
+          .join('\n'),
+        io,
+        io.errIsTerminal,
+      );
+  io.err(`${io.errIsTerminal ? '\r\u001b[K' : ''}${line}\n`);
+  return exit;
+}
+
+function errorJson(code: string, message: string, retryAfterMs?: number): string {
+  return jsonLine({ error: { code, message, retryAfterMs } });
+}
+
+function complaint(error: CommanderError): string {
+  return error.code === 'commander.help'
+    ? 'No command was given. mailroom --help lists them.'
+    : error.message.replace(/^error: /, '');
+}
+
+/** The parts of a reported error. */
+interface ShownError {
+  readonly code: string;
+  readonly message: string;
+  /** A sentence; absent if none is known. */
+  readonly remedy?: string;
+  readonly retryAfterMs?: number | undefined;
+  readonly exit: ExitCode;
+}
+
+const STOPPED: ShownError = { code: 'STOPPED', message: 'Stopped.', exit: EXIT.stopped };
+
+/**
+ * Explains an error as the command reports it.
+ *
+ * @example
+ * ```ts
+ * const { message, remedy } = explain(error);
+ * ```
+ */
+export function explain(error: unknown): ShownError {
+  const code = errorCode(error);
+  const message = withoutCredentials(describe(error));
+  if (isMailroomError(error)) {
+    const { retryAfterMs } = error;
+    return { code, message, retryAfterMs, exit: NOT_FOUND.has(code) ? EXIT.notFound : EXIT.usage };
+  }
+  const { name = '' } = error as { name?: string };
+  const [ours, , remedy = ''] =
+    REMEDIES.find(([, pattern]) => pattern.test(`${code} ${name} ${message}`)) ?? [];
+  if (ours === undefined && isDefect(error)) {
+    const remedy =
+      'This is a defect of the mailroom command, not an error of AWS. Report it with the output of --version.';
+    return { code: 'DEFECT', message: `${name}: ${message}`, remedy, exit: EXIT.defect };
+  }
+  if (ours === undefined) return { code, message, exit: EXIT.aws };
+  return { code: ours, message, remedy, exit: EXIT.aws };
+}
+
+/** True for errors that JavaScript threw in our code. Those of the AWS SDK carry the request or the response. */
+function isDefect(error: unknown): boolean {
+  const native = [TypeError, RangeError, ReferenceError, SyntaxError].some((kind) => error instanceof kind);
+  return native && !['$metadata', '$response', 'code'].some((member) => member in (error as object));
+}
+
+/** The message of an error. Node tries every address of a name and then throws an error with messages only inside. */
+function describe(error: unknown): string {
+  if (error instanceof AggregateError && error.message === '')
+    return error.errors.map((inner) => errorMessage(inner)).join('; ');
+  return errorMessage(error);
+}
+
+/** The ids of access keys; and the session token, which AWS quotes with the whole request if a signature does not match. */
+const CREDENTIALS = /\bA(?:KIA|SIA)[A-Z0-9]{12,}\b|(?<=x-amz-security-token[:=]\s?)[^\s&]+/gi;
+
+/** A message of AWS without credentials. */
+export function withoutCredentials(message: string): string {
+  return message.replace(CREDENTIALS, '…');
+}

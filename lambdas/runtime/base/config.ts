@@ -1,0 +1,269 @@
+import {
+  busName,
+  decode,
+  type Environment,
+  encode,
+  type Fields,
+  flag,
+  integer,
+  names,
+  text,
+} from './config-codec.ts';
+import { DELAY_MAX_MS } from './retry-schedule.ts';
+import { DAY_MS } from './units.ts';
+
+/** The longest retention that a consumer can have, days. */
+export const INBOX_RETENTION_MAX_DAYS = 3_650;
+
+/** Settings of a service that writes events. */
+export interface ProducerConfig {
+  /** The service's name: the `source` of the events that it owns. */
+  readonly service: string;
+  /** The name of the Mailroom table. */
+  readonly tableName: string;
+  /** The number of shards over which the events of one minute are spread, 1 to 256: the shard is one byte of the event id. */
+  readonly shards: number;
+  /** The time during which a new outbox row is reserved for the stream relay, before the sweep may claim it, milliseconds. */
+  readonly bornLeaseMs: number;
+  /**
+   * The types of the service's events that this function may write; any other type or source is refused with `NOT_DECLARED`.
+   *
+   * @default every type of the service, for tests, of which those that name no service pass `any`: no limit. The constructs always
+   * set a list, and `readProducerConfig` requires it
+   */
+  readonly publishes?: readonly string[] | 'any' | undefined;
+}
+
+/** Settings of a producer that publishes its events at once. */
+export interface AtOnceConfig {
+  /** The name or ARN of the bus. */
+  readonly busName: string;
+  /**
+   * The length of the producer's turn, from the creation of an event: in it, the transaction, the publish and the mark must end.
+   * Milliseconds, 100 to 5,000.
+   */
+  readonly timeoutMs: number;
+  /** The time after which TTL may delete a published row, days. */
+  readonly publishedRetentionDays: number;
+}
+
+/** The longest turn of a producer, milliseconds: after a producer has crashed, the stream relay waits for the end of its turn. */
+export const AT_ONCE_TIMEOUT_MAX_MS = 5_000;
+
+/** Settings of the relay's two functions. */
+export interface RelayConfig {
+  /** The name of the Mailroom table. */
+  readonly tableName: string;
+  /** The name or ARN of the bus. */
+  readonly busName: string;
+  /** The number of shards over which the events of one minute are spread, 1 to 256. */
+  readonly shards: number;
+  /** The duration of a relay's claim on a row, milliseconds. */
+  readonly claimLeaseMs: number;
+  /** The timeout of one PutEvents call, milliseconds. */
+  readonly publishTimeoutMs: number;
+  /** The number of the event's own failures after which it becomes DEAD. */
+  readonly maxAttempts: number;
+  /** The time after which TTL may delete a published row, days. */
+  readonly publishedRetentionDays: number;
+  /** The interval at which the most recent minutes are swept, milliseconds; below one minute, the sweep loops within its invocation. */
+  readonly sweepEveryMs: number;
+  /**
+   * The sources that the relay publishes; events from any other source stay PENDING.
+   *
+   * @default no limit, for tests; the constructs always set it, and `readRelayConfig` requires it
+   */
+  readonly sources?: readonly string[] | undefined;
+}
+
+/** Settings of a consumer's function. A consumer may also write events. */
+export interface ConsumerConfig extends ProducerConfig {
+  /** The consumer's name. It is part of the key of its inbox rows, so it must never change. */
+  readonly consumer: string;
+  /** The URL of the consumer's queue. */
+  readonly queueUrl: string;
+  /** The duration of a claim on a message, unless renewed, milliseconds. */
+  readonly leaseMs: number;
+  /** The queue's visibility timeout, milliseconds. */
+  readonly visibilityTimeoutMs: number;
+  /** The number of attempts after which a message is rejected. */
+  readonly maxAttempts: number;
+  /** The maximum delay before the second attempt, milliseconds; each further delay is four times as long. */
+  readonly retryFirstMs: number;
+  /** The maximum delay between two attempts, milliseconds. */
+  readonly retryLongestMs: number;
+  /** The time after which TTL may delete a processed inbox row, days. */
+  readonly inboxRetentionDays: number;
+  /**
+   * The start of this inbox, epoch milliseconds: older messages may have been processed under an earlier name of the consumer.
+   *
+   * @default the consumer has no earlier name
+   */
+  readonly inboxSince?: number | undefined;
+  /** True if the queue has senders other than the rules of Mailroom, which send no heartbeat to it. @default false */
+  readonly existingQueue?: boolean | undefined;
+}
+
+/** Settings of the scheduled audit. */
+export interface AuditConfig {
+  readonly tableName: string;
+  /** The period that each audit covers, back from its start, milliseconds. */
+  readonly sinceMs: number;
+  /** The interval between audits, and the period for which deliveries are counted, milliseconds. */
+  readonly everyMs: number;
+}
+
+/** Settings of the scheduled heartbeat, which writes one event per run. */
+export interface HeartbeatConfig extends ProducerConfig {
+  /** The interval between heartbeats, milliseconds. */
+  readonly everyMs: number;
+}
+
+const producerFields: Fields<ProducerConfig> = {
+  service: text('MAILROOM_SERVICE'),
+  tableName: text('MAILROOM_TABLE'),
+  shards: integer('MAILROOM_SHARDS', 1, 256),
+  bornLeaseMs: integer('MAILROOM_BORN_LEASE_MS', 1_000, 900_000),
+  publishes: names('MAILROOM_PUBLISHES'),
+};
+
+const atOnceFields: Fields<AtOnceConfig> = {
+  busName: busName('MAILROOM_BUS'),
+  timeoutMs: integer('MAILROOM_AT_ONCE_TIMEOUT_MS', 100, AT_ONCE_TIMEOUT_MAX_MS),
+  publishedRetentionDays: integer('MAILROOM_PUBLISHED_RETENTION_DAYS', 1, 3_650),
+};
+
+const relayFields: Fields<RelayConfig> = {
+  tableName: text('MAILROOM_TABLE'),
+  busName: busName('MAILROOM_BUS'),
+  shards: integer('MAILROOM_SHARDS', 1, 256),
+  claimLeaseMs: integer('MAILROOM_CLAIM_LEASE_MS', 1_000, 900_000),
+  publishTimeoutMs: integer('MAILROOM_PUBLISH_TIMEOUT_MS', 100, 60_000),
+  maxAttempts: integer('MAILROOM_MAX_ATTEMPTS', 1, 1_000),
+  publishedRetentionDays: integer('MAILROOM_PUBLISHED_RETENTION_DAYS', 1, 3_650),
+  sweepEveryMs: integer('MAILROOM_SWEEP_EVERY_MS', 1_000, DAY_MS),
+  sources: names('MAILROOM_SOURCES'),
+};
+
+const consumerFields: Fields<ConsumerConfig> = {
+  ...producerFields,
+  consumer: text('MAILROOM_CONSUMER'),
+  queueUrl: text('MAILROOM_QUEUE_URL'),
+  leaseMs: integer('MAILROOM_LEASE_MS', 1_000, 43_200_000),
+  visibilityTimeoutMs: integer('MAILROOM_VISIBILITY_TIMEOUT_MS', 0, 43_200_000),
+  maxAttempts: integer('MAILROOM_MAX_ATTEMPTS', 1, 1_000),
+  retryFirstMs: integer('MAILROOM_RETRY_FIRST_MS', 0, DELAY_MAX_MS),
+  retryLongestMs: integer('MAILROOM_RETRY_LONGEST_MS', 0, DELAY_MAX_MS),
+  inboxRetentionDays: integer('MAILROOM_INBOX_RETENTION_DAYS', 1, INBOX_RETENTION_MAX_DAYS),
+  inboxSince: { ...integer('MAILROOM_INBOX_SINCE', 0, Number.MAX_SAFE_INTEGER), optional: true },
+  existingQueue: { ...flag('MAILROOM_EXISTING_QUEUE'), optional: true },
+};
+
+const auditFields: Fields<AuditConfig> = {
+  tableName: text('MAILROOM_TABLE'),
+  sinceMs: integer('MAILROOM_AUDIT_SINCE_MS', 60_000, DAY_MS),
+  everyMs: integer('MAILROOM_AUDIT_EVERY_MS', 60_000, DAY_MS),
+};
+
+const heartbeatFields: Fields<HeartbeatConfig> = {
+  ...producerFields,
+  everyMs: integer('MAILROOM_HEARTBEAT_EVERY_MS', 60_000, DAY_MS),
+};
+
+/** Encodes the environment of a function that writes events. */
+export function encodeProducerConfig(config: ProducerConfig): Record<string, string> {
+  return encode(producerFields, config);
+}
+
+/**
+ * Reads a producer's settings from its environment.
+ *
+ * @throws `BAD_CONFIG`, naming the variable, if one is missing or out of range
+ *
+ * @example
+ * ```ts
+ * const config = readProducerConfig(process.env);
+ * ```
+ */
+export function readProducerConfig(env: Environment): ProducerConfig {
+  return decode(producerFields, env);
+}
+
+/** Encodes the additional environment of a function that publishes at once. */
+export function encodeAtOnceConfig(config: AtOnceConfig): Record<string, string> {
+  return encode(atOnceFields, config);
+}
+
+/**
+ * Reads the settings of a producer that publishes at once from its environment.
+ *
+ * @throws `BAD_CONFIG`, naming the variable, if one is missing or out of range
+ */
+export function readAtOnceConfig(env: Environment): AtOnceConfig {
+  return decode(
+    atOnceFields,
+    env,
+    "pass publishAtOnce to the producer's mailroom.addProducer call, or set the variable yourself.",
+  );
+}
+
+/** Encodes the environment of the relay's functions. */
+export function encodeRelayConfig(config: RelayConfig): Record<string, string> {
+  return encode(relayFields, config);
+}
+
+/**
+ * Reads the relay's settings from its environment.
+ *
+ * @throws `BAD_CONFIG`, naming the variable, if one is missing or out of range
+ */
+export function readRelayConfig(env: Environment): RelayConfig {
+  return decode(relayFields, env);
+}
+
+/** Encodes the environment of a consumer's function. */
+export function encodeConsumerConfig(config: ConsumerConfig): Record<string, string> {
+  return encode(consumerFields, config);
+}
+
+/**
+ * Reads a consumer's settings from its environment.
+ *
+ * @throws `BAD_CONFIG`, naming the variable, if one is missing or out of range
+ *
+ * @example
+ * ```ts
+ * const config = readConsumerConfig(process.env);
+ * ```
+ */
+export function readConsumerConfig(env: Environment): ConsumerConfig {
+  return decode(consumerFields, env);
+}
+
+/** Encodes the environment of the audit's function. */
+export function encodeAuditConfig(config: AuditConfig): Record<string, string> {
+  return encode(auditFields, config);
+}
+
+/**
+ * Reads the audit's settings from its environment.
+ *
+ * @throws `BAD_CONFIG`, naming the variable, if one is missing or out of range
+ */
+export function readAuditConfig(env: Environment): AuditConfig {
+  return decode(auditFields, env);
+}
+
+/** Encodes the environment of the heartbeat's function. */
+export function encodeHeartbeatConfig(config: HeartbeatConfig): Record<string, string> {
+  return encode(heartbeatFields, config);
+}
+
+/**
+ * Reads the heartbeat's settings from its environment.
+ *
+ * @throws `BAD_CONFIG`, naming the variable, if one is missing or out of range
+ */
+export function readHeartbeatConfig(env: Environment): HeartbeatConfig {
+  return decode(heartbeatFields, env);
+}

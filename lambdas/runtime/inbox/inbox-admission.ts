@@ -1,0 +1,73 @@
+import { asRow, type InboxRow } from '../store/rows.ts';
+import type { Item } from '../store/table.ts';
+import type { InboxContext, InboxRefusal, Message } from './inbox.ts';
+import { ALONE_FROM, TOO_OLD } from './inbox-conditions.ts';
+import { forgottenBecause } from './inbox-history.ts';
+import { inboxState } from './inbox-state.ts';
+
+/**
+ * The meaning of a row for a received message: the message is refused, or it can be claimed, taken over from a worker whose lease
+ * has passed, or readmitted after a rejection.
+ */
+export type Admission = InboxRefusal | { readonly status: 'open' | 'abandoned' | 'readmit' };
+
+/**
+ * Judges a row for a message that this worker does not hold. The order matters: no other rule applies to a row that cannot be read, and
+ * final states come next.
+ */
+export function admissionOf(inbox: InboxContext, message: Message, row: InboxRow | undefined): Admission {
+  const state = inboxState(row, inbox.clock.now(), 0);
+  if (row === undefined || state.is === 'absent') {
+    const why = forgottenBecause(inbox, message.eventId);
+    return why === undefined ? { status: 'open' } : { status: 'too-old', why };
+  }
+  if (state.is === 'unreadable') return { status: 'unreadable' };
+  if (state.is === 'processed' || state.is === 'discarded')
+    return { status: 'processed', result: row.result };
+  const reason = row.reason ?? 'UNKNOWN';
+  if (row.rejectedIds?.has(message.messageId)) return { status: 'rejected', reason };
+  switch (state.is) {
+    case 'rejected':
+      return reason === TOO_OLD && !row.runAnyway ? { status: 'rejected', reason } : { status: 'readmit' };
+    case 'failed':
+      return { status: 'open' };
+    case 'abandoned':
+      return { status: 'abandoned' };
+    case 'leased':
+      return { status: 'leased', until: state.until, endsBy: row.endsBy ?? state.until };
+  }
+}
+
+/**
+ * Returns the reason why a transition was refused. If the row is not held, either the message must run alone, or another worker
+ * was faster: then it counts as leased until now.
+ *
+ * @param item - the row as returned with the refusal
+ */
+export function refusalOf(inbox: InboxContext, message: Message, item: Item | undefined): InboxRefusal {
+  const row = rowOf(item);
+  const admission = admissionOf(inbox, message, row);
+  if (isRefusal(admission)) return admission;
+  if (row !== undefined && mustRunAlone(row)) return { status: 'suspect' };
+  const now = inbox.clock.now();
+  return { status: 'leased', until: now, endsBy: now };
+}
+
+function isRefusal(admission: Admission): admission is InboxRefusal {
+  return admission.status !== 'open' && admission.status !== 'abandoned' && admission.status !== 'readmit';
+}
+
+/** Returns true if the next claim of an unheld message must run alone. A takeover adds one more claim without a result. */
+export function mustRunAlone(row: InboxRow): boolean {
+  return (row.unfinished ?? 0) + (row.status === 'PROCESSING' ? 1 : 0) >= ALONE_FROM;
+}
+
+/** Views an item from the table as an inbox row, if there was one. */
+export function rowOf(item: Item | undefined): InboxRow | undefined {
+  return item === undefined ? undefined : asRow<InboxRow>(item);
+}
+
+/** Returns true if the claim with this fence holds the row. */
+export function isOurs(row: InboxRow | undefined, fence: string): boolean {
+  return row?.status === 'PROCESSING' && row.fence === fence;
+}

@@ -1,0 +1,117 @@
+import { isMailroomError, TransactionCancelled } from '../base/errors.ts';
+import { mintToken } from '../store/event-id.ts';
+import type { RowChange } from '../store/row-update.ts';
+import { inboxKey, SCHEMA } from '../store/rows.ts';
+import type { Item, TransactAction } from '../store/table.ts';
+import type { Claim, InboxContext, InboxRefusal, Message } from './inbox.ts';
+import { admissionOf, isOurs, refusalOf, rowOf } from './inbox-admission.ts';
+import { mine } from './inbox-conditions.ts';
+import { inboxExpiresAt } from './inbox-history.ts';
+import { fenceLost, transactRow, writeUnderFence } from './inbox-writes.ts';
+
+/** Longer results are not stored in the row, because they would cost more than they are worth. */
+const RESULT_MAX_CHARS = 4_096;
+
+/** Attributes that are removed once the message is final. */
+export const FINAL_REMOVES = [
+  'leaseUntil',
+  'endsBy',
+  'retryAt',
+  'reason',
+  'rejectedAt',
+  'unfinished',
+  'outOfTime',
+] as const;
+
+/** The work is done: PROCESSED. Returns the refusal if the write was refused. */
+export function completeMessage(
+  inbox: InboxContext,
+  claim: Claim,
+  result: unknown,
+): Promise<InboxRefusal | undefined> {
+  const change = { set: { ...processed(inbox), result: resultJson(result) }, remove: FINAL_REMOVES };
+  return writeUnderFence(inbox, claim, change, (row) => row.status === 'PROCESSED');
+}
+
+/**
+ * Domain writes, events and PROCESSED in one transaction, under the claim's fence.
+ *
+ * @throws `FENCE_LOST` if this worker has lost the message, `TRANSACTION_CANCELLED` if one of `writes` was refused
+ */
+export async function commitMessage(
+  inbox: InboxContext,
+  claim: Claim,
+  writes: readonly TransactAction[],
+): Promise<void> {
+  const { message, fence } = claim;
+  const commitId = mintToken(inbox.random);
+  const change = { set: { ...processed(inbox), commitId }, remove: FINAL_REMOVES };
+  let item: Item | undefined;
+  try {
+    const written = await transactRow(inbox, message.eventId, change, mine(claim), writes);
+    if (written.ok) return;
+    item = written.item;
+  } catch (error) {
+    if (isMailroomError(error, 'TRANSACTION_CANCELLED')) throw withoutInboxRow(error, writes.length);
+    // The response was lost: only the row shows whether the transaction happened.
+    item = await inbox.table.get(inboxKey(inbox.consumer, message.eventId), { consistent: true });
+    if (isOurs(rowOf(item), fence)) throw error;
+  }
+  const row = rowOf(item);
+  if (row?.status === 'PROCESSED' && row.fence === fence && row.commitId === commitId) return; // this commit wrote it
+  throw fenceLost(claim, refusalOf(inbox, message, item));
+}
+
+/**
+ * As {@link commitMessage}, without a claim, for a message without a row. Returns the refusal if the write was refused; `open` if
+ * the message must be claimed first.
+ *
+ * @throws `TRANSACTION_CANCELLED` if one of `writes` was refused
+ */
+export async function commitUnclaimed(
+  inbox: InboxContext,
+  message: Message,
+  writes: readonly TransactAction[],
+  attempt: number,
+): Promise<InboxRefusal | { readonly status: 'open' } | undefined> {
+  const change: RowChange = {
+    set: {
+      ...processed(inbox),
+      schema: SCHEMA,
+      type: message.type ?? 'unknown',
+      fence: mintToken(inbox.random),
+      attempts: attempt,
+    },
+  };
+  const noRow = { condition: 'attribute_not_exists(PK)', values: {} };
+  try {
+    const written = await transactRow(inbox, message.eventId, change, noRow, writes);
+    if (written.ok) return undefined;
+    const { status } = admissionOf(inbox, message, rowOf(written.item));
+    const final = status === 'processed' || status === 'rejected' || status === 'leased';
+    return final ? refusalOf(inbox, message, written.item) : { status: 'open' };
+  } catch (error) {
+    if (isMailroomError(error, 'TRANSACTION_CANCELLED')) throw withoutInboxRow(error, writes.length);
+    throw error;
+  }
+}
+
+function processed({ clock, inboxRetentionDays }: InboxContext) {
+  const now = clock.now();
+  return { status: 'PROCESSED', processedAt: now, expiresAt: inboxExpiresAt(now, inboxRetentionDays) };
+}
+
+/** The cancellation as the handler's own transaction would report it: with the reasons of its writes only. */
+function withoutInboxRow(error: TransactionCancelled, writes: number): TransactionCancelled {
+  return new TransactionCancelled(error.reasons.slice(error.reasons.length - writes), { cause: error });
+}
+
+/** A handler's result as JSON; `undefined` if it returned nothing, or the result is not JSON or too long to store. */
+function resultJson(result: unknown): string | undefined {
+  try {
+    const json = JSON.stringify(result);
+    return json !== undefined && json.length <= RESULT_MAX_CHARS ? json : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,95 @@
+import type { RowChange, RowCondition } from '../store/row-update.ts';
+import { type InboxRow, rejectedKey, SCHEMA } from '../store/rows.ts';
+import type { InboxAccess } from './inbox.ts';
+import { FINAL_REMOVES } from './inbox-completion.ts';
+import { TOO_OLD } from './inbox-conditions.ts';
+import { decisionExpiresAt } from './inbox-history.ts';
+import { transactRow } from './inbox-writes.ts';
+
+/** An operator's decision about a message. */
+export interface Decided {
+  readonly eventId: string;
+  readonly by: string;
+  readonly reason: string;
+}
+
+/** The final status that an operator gives a message. */
+export interface FinalDecision extends Decided {
+  readonly status: 'PROCESSED' | 'DISCARDED';
+  /** A token of the decision: it prevents further writes by a worker that is still running. */
+  readonly fence: string;
+}
+
+/**
+ * Any state -> PROCESSED or DISCARDED without running the message, with the REJECTED pointer removed, in one transaction.
+ *
+ * @param condition - the rows that may be changed: {@link asSeen}, or by force {@link NOT_FINAL}
+ * @returns true if the change was made
+ */
+export async function decideMessage(
+  inbox: InboxAccess,
+  decision: FinalDecision,
+  condition: RowCondition,
+): Promise<boolean> {
+  const { eventId, status, fence, by, reason } = decision;
+  const now = inbox.clock.now();
+  const change: RowChange = {
+    set: {
+      status,
+      schema: SCHEMA,
+      fence,
+      expiresAt: decisionExpiresAt(now),
+      ...(status === 'PROCESSED'
+        ? { processedAt: now, resolvedBy: by, resolvedReason: reason }
+        : { discardedAt: now, discardedBy: by, discardedReason: reason }),
+    },
+    computed: { attempts: 'if_not_exists(attempts, :none)' },
+    values: { ':none': 0 },
+    remove: FINAL_REMOVES,
+  };
+  const { ok } = await transactRow(inbox, eventId, change, condition, [
+    { Delete: { Key: { ...rejectedKey(inbox.consumer, eventId) } } },
+  ]);
+  return ok;
+}
+
+/** Any row that is not final, even if a worker holds it. */
+export const NOT_FINAL: RowCondition = {
+  condition: 'attribute_not_exists(PK) OR NOT (#status IN (:PROCESSED, :DISCARDED))',
+  values: { ':PROCESSED': 'PROCESSED', ':DISCARDED': 'DISCARDED' },
+};
+
+/** The row is unchanged since it was read. */
+export function asSeen(row: InboxRow | undefined): RowCondition {
+  if (row === undefined) return { condition: 'attribute_not_exists(PK)', values: {} };
+  const { status, fence, leaseUntil } = row;
+  return {
+    condition: [
+      '#status = :seenStatus',
+      fence === '' ? 'attribute_not_exists(fence)' : 'fence = :seenFence',
+      leaseUntil === undefined ? 'attribute_not_exists(leaseUntil)' : 'leaseUntil = :seenLeaseUntil',
+    ].join(' AND '),
+    values: {
+      ':seenStatus': status,
+      ...(fence === '' ? {} : { ':seenFence': fence }),
+      ...(leaseUntil === undefined ? {} : { ':seenLeaseUntil': leaseUntil }),
+    },
+  };
+}
+
+/**
+ * Allows a message to run that was rejected because its event is older than the inbox retention.
+ *
+ * @returns `false` if it was not rejected for that reason
+ */
+export async function allowMessage(inbox: InboxAccess, { eventId, by, reason }: Decided): Promise<boolean> {
+  const change = {
+    set: { runAnyway: true, allowedBy: by, allowedAt: inbox.clock.now(), allowedReason: reason },
+  };
+  const tooOld = {
+    condition: '#status = :REJECTED AND reason = :TOO_OLD',
+    values: { ':REJECTED': 'REJECTED', ':TOO_OLD': TOO_OLD },
+  };
+  const { ok } = await transactRow(inbox, eventId, change, tooOld, []);
+  return ok;
+}

@@ -1,0 +1,176 @@
+import { CLOCK_SKEW_MS } from '../base/clock.ts';
+import { FenceLost, MailroomError, PoisonMessage } from '../base/errors.ts';
+import type { StoredEffect } from '../store/rows.ts';
+import type { Item } from '../store/table.ts';
+import type { Claim, InboxContext } from './inbox.ts';
+import { isOurs, rowOf } from './inbox-admission.ts';
+import { mine } from './inbox-conditions.ts';
+import { writeRow } from './inbox-writes.ts';
+
+/** The most effects of one message. With results of at most 4 KB, they take at most three quarters of its 400 KB row. */
+const EFFECTS_MAX = 64;
+
+/** One call of `ctx.once`, identified by the claim's fence and the number of the call, from 1. */
+export interface EffectCall {
+  readonly claim: Claim;
+  readonly name: string;
+  readonly run: number;
+}
+
+/** An effect may still be running under an earlier claim of this message: return the message, and retry after `until`. */
+export class EffectInProgress extends MailroomError {
+  readonly until: number;
+
+  constructor(name: string, until: number) {
+    super(
+      'EFFECT_IN_PROGRESS',
+      `Effect "${name}" may still be running elsewhere until ${new Date(until).toISOString()}`,
+    );
+    this.name = 'EffectInProgress';
+    this.until = until;
+  }
+}
+
+/**
+ * The condition for starting an effect, besides holding the message. One of these is true: it has no entry; an earlier call
+ * failed and released it; an earlier call of this claim started it and has ended, because calls of one effect run one after
+ * another; or the function that started it has certainly stopped, by every clock. A delayed start must not replace a later call,
+ * whose result could then not be stored, nor reopen what its own call released, for which the next attempt would wait.
+ */
+const STARTABLE =
+  '((attribute_not_exists(effects.#effect) AND size(effects) < :most) OR ' +
+  '(effects.#effect.#status = :RELEASED AND (effects.#effect.fence <> :heldFence OR effects.#effect.#run < :run)) OR ' +
+  '(effects.#effect.#status = :IN_PROGRESS AND ' +
+  '((effects.#effect.fence = :heldFence AND effects.#effect.#run <= :run) OR effects.#effect.endsBy < :stopped)))';
+
+/** The condition for finishing an effect: this call started it, and nothing finished it. */
+const FINISHABLE =
+  'effects.#effect.#status = :IN_PROGRESS AND effects.#effect.fence = :fence AND effects.#effect.#run = :run';
+
+/**
+ * Sets an effect IN_PROGRESS in the row of its message, while this worker holds the message. Entries are never removed, and the
+ * row does not expire before the message is PROCESSED.
+ *
+ *     start              finish                      another worker may start
+ *       |---- IN_PROGRESS --|---- ... ----| endsBy ----|
+ *       |        run        |             | the function is stopped: CLOCK_SKEW_MS later for every clock
+ *
+ * @returns the effect if it is completed; `undefined` if it has started
+ * @throws {@link EffectInProgress}; `FENCE_LOST` if this worker has lost the message; `TOO_MANY_EFFECTS`
+ */
+export async function startEffect(
+  inbox: InboxContext,
+  call: EffectCall,
+): Promise<Pick<StoredEffect, 'result'> | undefined> {
+  const { claim, name, run } = call;
+  const startedAt = inbox.clock.now();
+  const { fence, endsBy } = claim;
+  const entry: StoredEffect = { status: 'IN_PROGRESS', fence, run, endsBy, startedAt };
+  const held = mine(claim);
+  const { ok, item } = await writeRow(
+    inbox,
+    claim.message.eventId,
+    { set: {}, computed: { 'effects.#effect': ':entry' }, values: { ':entry': entry } },
+    {
+      condition: `${held.condition} AND ${STARTABLE}`,
+      names: { '#effect': name },
+      values: {
+        ...held.values,
+        ':most': EFFECTS_MAX,
+        ':RELEASED': 'RELEASED',
+        ':IN_PROGRESS': 'IN_PROGRESS',
+        ':run': run,
+        ':stopped': startedAt - CLOCK_SKEW_MS,
+      },
+    },
+  );
+  if (ok) return undefined;
+  if (!isOurs(rowOf(item), fence)) throw fenceLost(call, 'was not started');
+  const effects: unknown = rowOf(item)?.effects;
+  const stored = effectIn(effects, name);
+  if (stored === undefined && isFull(effects)) throw tooMany(call);
+  if (stored?.status === 'COMPLETED') return stored;
+  const until = Number(stored?.endsBy) + CLOCK_SKEW_MS;
+  const mayRun = stored?.status === 'IN_PROGRESS' || stored?.status === 'RELEASED';
+  throw mayRun && Number.isFinite(until) ? new EffectInProgress(name, until) : unreadable(call);
+}
+
+/**
+ * Sets an effect COMPLETED with its result, or RELEASED after a failure, so that the next attempt runs it again. The condition
+ * names the call that started it, because a write that timed out may take effect late, after the handler has tried the effect
+ * again under the same claim. It does not depend on the message: the result of a completed effect is stored even after the lease
+ * is lost. Without the effect's entry nothing is written, so that no write brings back a row that TTL has deleted.
+ *
+ * @throws `FENCE_LOST` if another call has started the effect
+ */
+export async function finishEffect(
+  inbox: InboxContext,
+  call: EffectCall,
+  status: 'COMPLETED' | 'RELEASED',
+  result?: string,
+): Promise<void> {
+  const { claim, name, run } = call;
+  const { fence } = claim;
+  const { ok, item } = await writeRow(inbox, claim.message.eventId, finished(inbox, status, result), {
+    condition: FINISHABLE,
+    names: { '#effect': name },
+    values: { ':IN_PROGRESS': 'IN_PROGRESS', ':fence': fence, ':run': run },
+  });
+  if (ok) return;
+  const stored = effectIn(rowOf(item)?.effects, name);
+  const ours = stored?.fence === fence && stored.run === run;
+  if (ours && stored.status === status) return; // this call wrote it, but the response was lost
+  throw fenceLost(call, 'ran, but its result cannot be stored');
+}
+
+function finished({ clock }: InboxContext, status: 'COMPLETED' | 'RELEASED', result: string | undefined) {
+  const values: Item = {
+    ':finished': status,
+    ...(status === 'COMPLETED' && { ':completedAt': clock.now() }),
+    ...(result !== undefined && { ':result': result }),
+  };
+  const computed = {
+    'effects.#effect.#status': ':finished',
+    ...(status === 'COMPLETED' && { 'effects.#effect.completedAt': ':completedAt' }),
+    ...(result !== undefined && { 'effects.#effect.#result': ':result' }),
+  };
+  return { set: {}, computed, values };
+}
+
+/**
+ * Returns the entry of an effect, if there is one; its attributes are unchecked. A name may be that of a property which every object has, such as `constructor`.
+ *
+ * @param effects - the row's attribute, as it was read
+ */
+export function effectIn(effects: unknown, name: string): Partial<StoredEffect> | null | undefined {
+  return isObject(effects) && Object.hasOwn(effects, name) ? effects[name as never] : undefined;
+}
+
+function isFull(effects: unknown): boolean {
+  return isObject(effects) && Object.keys(effects).length >= EFFECTS_MAX;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}
+
+function fenceLost({ claim, name }: EffectCall, what: string): FenceLost {
+  return new FenceLost(
+    `Effect "${name}" of message ${claim.message.eventId} ${what}: this worker no longer holds the message`,
+  );
+}
+
+function tooMany({ claim, name }: EffectCall): PoisonMessage {
+  return new PoisonMessage(
+    `Effect "${name}" was not started: message ${claim.message.eventId} has ${EFFECTS_MAX} effects, the most that its row stores, ` +
+      'including those of earlier attempts and versions. Combine effects, or let the handler publish an event for each.',
+    { code: 'TOO_MANY_EFFECTS' },
+  );
+}
+
+function unreadable({ claim, name }: EffectCall): PoisonMessage {
+  return new PoisonMessage(
+    `Effect "${name}" of message ${claim.message.eventId} cannot be read: Mailroom did not write its entry`,
+    { code: 'EFFECT_UNREADABLE' },
+  );
+}

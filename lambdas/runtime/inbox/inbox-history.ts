@@ -1,0 +1,152 @@
+import { INBOX_RETENTION_MAX_DAYS } from '../base/config.ts';
+import { isMailroomError, MailroomError } from '../base/errors.ts';
+import { DAY_MS } from '../base/units.ts';
+import { eventIdTime, isEventId } from '../store/event-id.ts';
+import { isForeignEventId } from '../store/foreign-id.ts';
+import { conditionalUpdate } from '../store/row-update.ts';
+import {
+  asRow,
+  expiresAt,
+  type InboxHistory,
+  inboxHistoryKey,
+  isKnownSchema,
+  SCHEMA,
+} from '../store/rows.ts';
+import type { InboxContext } from './inbox.ts';
+
+/**
+ * The time during which a function of the previous version may still write rows under its own retention, counted from the first
+ * start of the next version: a deploy takes minutes, an invocation at most 15 minutes, and clocks differ by seconds.
+ */
+const OVERLAP_MS = DAY_MS;
+
+/** The maximum number of writes of the history by one start, in competition with others. */
+const WRITES_MAX = 5;
+
+/**
+ * Reads the inbox's history once, and records this function's retention in it before any row is written under it. Code that
+ * judges a message waits for this.
+ */
+export function openInbox(inbox: InboxContext): Promise<void> {
+  const { memory } = inbox;
+  memory.opened ??= readHistory(inbox).catch((error: unknown) => {
+    memory.opened = undefined; // the next message tries again
+    throw error;
+  });
+  return memory.opened;
+}
+
+async function readHistory(inbox: InboxContext): Promise<void> {
+  const { table, consumer, inboxRetentionDays } = inbox;
+  let item = await table.get(inboxHistoryKey(consumer), { consistent: true });
+  for (let writes = 1; ; writes += 1) {
+    const found = item === undefined ? undefined : asRow<InboxHistory>(item);
+    if (found !== undefined && !isKnownSchema(found.schema))
+      throw new MailroomError('UNREADABLE_ROW', 'A newer version wrote the inbox history. Deploy it again.');
+    try {
+      const recorded = found?.retentions.at(-1)?.days === inboxRetentionDays;
+      inbox.memory.history = found !== undefined && recorded ? found : await recordRetention(inbox, found);
+      return;
+    } catch (error) {
+      if (!isMailroomError(error, 'CONDITION_FAILED') || writes === WRITES_MAX) throw error;
+      item = error.item; // another function was faster, or the response to this write was lost
+    }
+  }
+}
+
+/** Adds this function's retention to the history that was read. */
+async function recordRetention(
+  { table, clock, consumer, inboxRetentionDays }: InboxContext,
+  found: InboxHistory | undefined,
+): Promise<InboxHistory> {
+  const changedAt = Math.max(clock.now(), (found?.changedAt ?? 0) + 1);
+  const retentions = [...(found?.retentions ?? []), { days: inboxRetentionDays, since: changedAt }];
+  const key = inboxHistoryKey(consumer);
+  const unchanged =
+    found === undefined
+      ? { condition: 'attribute_not_exists(PK)', values: {} }
+      : { condition: 'changedAt = :found', values: { ':found': found.changedAt } };
+  const change = { set: { retentions, changedAt, schema: SCHEMA } };
+  await table.write({ Update: conditionalUpdate(key, change, unchanged) });
+  return { ...key, schema: SCHEMA, retentions, changedAt };
+}
+
+/**
+ * The time for which a row outlives its retention, days. A repeat is judged when it is received, and its handler may commit 15 minutes
+ * later (Lambda's longest timeout), by a clock that is behind: the row must still be there.
+ */
+const SPARE_DAYS = 1;
+
+/**
+ * Returns the TTL value of a message that is final, epoch seconds.
+ *
+ * @param now - the time at which it became final, epoch milliseconds
+ */
+export function inboxExpiresAt(now: number, inboxRetentionDays: number): number {
+  return expiresAt(now, inboxRetentionDays + SPARE_DAYS);
+}
+
+/**
+ * Returns the TTL value of a message that an operator has decided, epoch seconds. It outlives every retention, because an operator's
+ * command does not know under which one a repeat will be judged: a deployment may just change it.
+ */
+export function decisionExpiresAt(now: number): number {
+  return inboxExpiresAt(now, INBOX_RETENTION_MAX_DAYS);
+}
+
+/** The part of an inbox that determines which rows may have expired. */
+interface InboxMemory extends Pick<InboxContext, 'inboxRetentionDays' | 'inboxSince' | 'memory'> {
+  readonly clock: Pick<InboxContext['clock'], 'now'>;
+}
+
+/**
+ * Returns the reason why an event without a row must not run: its row may have expired. `undefined` if its row cannot have expired.
+ *
+ *     created          handled                       row expires             replayed
+ *       |-----------------|------ 35 days ------| spare day |-------------------|
+ *                           raised to 400 days: |-------- too old, by 35 days ---
+ *
+ * A row expires a day after the retention in force when its message was handled, which is when the event was created or later. So an
+ * event that is younger than every retention since its creation would still have its row if it had been handled, and keeps it while
+ * its handler runs.
+ */
+export function forgottenBecause(
+  { clock, inboxRetentionDays, inboxSince = 0, memory }: InboxMemory,
+  eventId: string,
+): string | undefined {
+  // The id of a foreign event has no time: each one may have been processed under an earlier name.
+  if (isForeignEventId(eventId)) return inboxSince > 0 ? renamed(inboxSince, 'is foreign') : undefined;
+  if (!isEventId(eventId)) return undefined; // an unreadable message, which never runs
+  const mintedAt = eventIdTime(eventId);
+  if (mintedAt < inboxSince) return renamed(inboxSince, 'is older');
+  const days = shortestRetentionDays(memory.history, mintedAt, inboxRetentionDays);
+  if (clock.now() - mintedAt <= days * DAY_MS) return undefined;
+  const which = days < inboxRetentionDays ? ', the shortest since it was written,' : '';
+  return `The event is older than the inbox retention of ${days} days${which} ${MAY_HAVE_RUN}`;
+}
+
+function renamed(inboxSince: number, what: string): string {
+  return `The consumer had another name until ${new Date(inboxSince).toISOString()}. The event ${what} ${MAY_HAVE_RUN}`;
+}
+
+const MAY_HAVE_RUN = 'and has no row: it may have been processed before. Only an operator can let it run.';
+
+/**
+ * Returns the shortest retention, in days, that was in force at any time since an event was created.
+ *
+ * @param history - absent if the consumer has not started yet
+ * @param mintedAt - epoch milliseconds
+ * @param currentDays - the current retention
+ */
+export function shortestRetentionDays(
+  history: InboxHistory | undefined,
+  mintedAt: number,
+  currentDays: number,
+): number {
+  const { retentions = [] } = history ?? {};
+  const since = retentions.filter((_, index) => {
+    const next = retentions[index + 1];
+    return next === undefined || next.since + OVERLAP_MS > mintedAt;
+  });
+  return Math.min(currentDays, ...since.map(({ days }) => days));
+}

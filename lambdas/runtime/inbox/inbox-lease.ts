@@ -1,0 +1,98 @@
+import type { InboxRow } from '../store/rows.ts';
+import type { Claim, InboxContext, InboxRefusal } from './inbox.ts';
+import { ALONE_FROM } from './inbox-conditions.ts';
+import { fenceLost, rowCause, writeUnderFence } from './inbox-writes.ts';
+
+/** Extends the lease, never past `endsBy`. @throws `FENCE_LOST` if this worker has lost the message */
+export async function renewLease(inbox: InboxContext, claim: Claim): Promise<Claim> {
+  const leaseUntil = Math.min(inbox.clock.now() + inbox.leaseMs, claim.endsBy);
+  const refusal = await writeUnderFence(
+    inbox,
+    claim,
+    { set: { leaseUntil } },
+    (row) => row.status === 'PROCESSING',
+  );
+  if (refusal !== undefined) throw fenceLost(claim, refusal);
+  return { ...claim, leaseUntil };
+}
+
+/**
+ * The handler failed: FAILED, with the error; any worker may claim the message. Returns the refusal if the write was refused.
+ *
+ * @param retryAt - the time at which SQS redelivers the message, epoch milliseconds
+ */
+export function failMessage(
+  inbox: InboxContext,
+  claim: Claim,
+  error: unknown,
+  retryAt: number,
+): Promise<InboxRefusal | undefined> {
+  const change = {
+    set: { status: 'FAILED', retryAt, ...rowCause(inbox, error) },
+    remove: ['leaseUntil', 'endsBy', 'unfinished', 'outOfTime'],
+  };
+  return writeUnderFence(inbox, claim, change, isFailed);
+}
+
+/**
+ * Releases the message as if this claim had not existed: no attempt is counted. Returns the refusal if the write was refused.
+ *
+ * @param cause - stored as the row's last error @default none: the row keeps its last error
+ */
+export function releaseMessage(
+  inbox: InboxContext,
+  claim: Claim,
+  retryAt: number,
+  cause?: unknown,
+): Promise<InboxRefusal | undefined> {
+  const change = {
+    set: { status: 'FAILED', retryAt, ...(cause === undefined ? {} : rowCause(inbox, cause)) },
+    computed: { attempts: 'attempts - :one' },
+    values: { ':one': 1 },
+    // The number of claims without a result stays, so that a release cannot hide a message that kills its process.
+    remove: ['leaseUntil', 'endsBy', 'outOfTime'],
+  };
+  return writeUnderFence(inbox, claim, change, isFailed);
+}
+
+/**
+ * The handler ended because its function's time was up: FAILED, with the error. It counts as a claim without a result, and so as
+ * an attempt only if it ran alone. Returns the refusal if the write was refused.
+ */
+export function cutOffMessage(
+  inbox: InboxContext,
+  claim: Claim,
+  error: unknown,
+  retryAt: number,
+): Promise<InboxRefusal | undefined> {
+  const unfinished = claim.unfinished + 1;
+  const change = {
+    set: { status: 'FAILED', retryAt, unfinished, ...rowCause(inbox, error) },
+    computed: { attempts: 'attempts - :uncounted' },
+    values: { ':uncounted': claim.unfinished >= ALONE_FROM ? 0 : 1 },
+    remove: ['leaseUntil', 'endsBy', 'outOfTime'],
+  };
+  return writeUnderFence(inbox, claim, change, isFailed);
+}
+
+/**
+ * Records that the function's time is up while the handler still runs; the row stays PROCESSING.
+ *
+ * @param robbed - slow table calls used up the handler's time: then the claim must not count, whatever preceded it
+ */
+export function markOutOfTime(
+  inbox: InboxContext,
+  claim: Claim,
+  error: unknown,
+  robbed: boolean,
+): Promise<InboxRefusal | undefined> {
+  const change = {
+    set: { outOfTime: true, ...rowCause(inbox, error) },
+    remove: robbed ? ['unfinished'] : [],
+  };
+  return writeUnderFence(inbox, claim, change, (row) => row.outOfTime === true);
+}
+
+function isFailed(row: InboxRow): boolean {
+  return row.status === 'FAILED';
+}

@@ -1,0 +1,85 @@
+import { errorCode } from '../base/errors.ts';
+import { isUnreadableId, mintToken } from '../store/event-id.ts';
+import type { RowChange, RowCondition } from '../store/row-update.ts';
+import { type RejectedPointer, rejectedKey, SCHEMA } from '../store/rows.ts';
+import type { Claim, InboxContext, InboxRefusal, Message } from './inbox.ts';
+import { admissionOf, refusalOf, rowOf } from './inbox-admission.ts';
+import { mine, readmissible, rejectable, TOO_OLD } from './inbox-conditions.ts';
+import { inboxExpiresAt } from './inbox-history.ts';
+import { rowCause, transactRow, type Written } from './inbox-writes.ts';
+
+/** The message can never succeed: PROCESSING -> REJECTED. Returns the refusal if the write was refused. */
+export async function rejectMessage(
+  inbox: InboxContext,
+  claim: Claim,
+  error: unknown,
+): Promise<InboxRefusal | undefined> {
+  const { ok, item } = await rejection(inbox, claim.message, error)(mine(claim));
+  if (ok) return undefined;
+  const refusal = refusalOf(inbox, claim.message, item);
+  return refusal.status === 'rejected' ? undefined : refusal;
+}
+
+/**
+ * Rejects an unclaimed message on the claim's own condition. If the event is so old that its row may have expired, only the
+ * reason `EVENT_TOO_OLD` creates a row: any other problem could be fixed, which would let the message run again.
+ */
+export async function rejectUnclaimed(
+  inbox: InboxContext,
+  message: Message,
+  error: unknown,
+): Promise<InboxRefusal> {
+  const reason = errorCode(error);
+  const reject = rejection(inbox, message, error, mintToken(inbox.random));
+  const { condition, values } = rejectable(inbox, message);
+  const first = await reject({
+    condition: reason === TOO_OLD ? `attribute_not_exists(PK) OR (${condition})` : condition,
+    values,
+  });
+  if (first.ok) return { status: 'rejected', reason };
+  const row = rowOf(first.item);
+  if (row === undefined || admissionOf(inbox, message, row).status !== 'readmit')
+    return refusalOf(inbox, message, first.item);
+  // It was rejected before under another message id: it stays REJECTED and keeps its pointer.
+  const again = await reject(readmissible(message, row));
+  return again.ok ? { status: 'rejected', reason } : refusalOf(inbox, message, again.item);
+}
+
+/**
+ * Any state -> REJECTED, with the pointer that lists it, in one transaction. Both may expire if the event could not be read: no handler
+ * runs under such an id, and once the code can read the message, its redrive runs under the event's own id.
+ *
+ * @param fence - set if no claim has left one @default the claim's fence stays
+ */
+function rejection(
+  inbox: InboxContext,
+  message: Message,
+  error: unknown,
+  fence?: string,
+): (condition: RowCondition) => Promise<Written> {
+  const rejectedAt = inbox.clock.now();
+  const cause = {
+    rejectedAt,
+    reason: errorCode(error),
+    ...rowCause(inbox, error),
+    ...(isUnreadableId(message.eventId) && {
+      expiresAt: inboxExpiresAt(rejectedAt, inbox.inboxRetentionDays),
+    }),
+  };
+  const change: RowChange = {
+    set: { status: 'REJECTED', schema: SCHEMA, type: message.type ?? 'unknown', fence, ...cause },
+    ...(fence === undefined
+      ? {}
+      : { computed: { attempts: 'if_not_exists(attempts, :zero)' }, values: { ':zero': 0 } }),
+    add: { rejectedIds: new Set([message.messageId]) },
+    remove: ['leaseUntil', 'endsBy', 'retryAt', 'unfinished', 'outOfTime'],
+  };
+  const pointer: RejectedPointer = {
+    ...rejectedKey(inbox.consumer, message.eventId),
+    schema: SCHEMA,
+    ...cause,
+    ...(message.sentAt === undefined ? {} : { sentAt: message.sentAt }),
+  };
+  return (condition) =>
+    transactRow(inbox, message.eventId, change, condition, [{ Put: { Item: { ...pointer } } }]);
+}

@@ -1,0 +1,64 @@
+import { CLOCK_SKEW_MS } from '../base/clock.ts';
+import { type InboxRow, isKnownSchema } from '../store/rows.ts';
+import { isUnreadable, type UnreadableRow } from '../store/stored-rows.ts';
+
+/** The meaning of an inbox row, as the consumer, every command and the audit read it. */
+export type InboxState =
+  /** The row does not exist: the message has not been claimed. */
+  | { readonly is: 'absent' }
+  | { readonly is: 'unreadable'; readonly problem: string }
+  | { readonly is: 'processed'; readonly row: InboxRow }
+  | { readonly is: 'discarded'; readonly row: InboxRow }
+  | { readonly is: 'rejected'; readonly row: InboxRow }
+  | { readonly is: 'failed'; readonly row: InboxRow }
+  /** A worker may still hold it: its lease and the clock margin last until `until`, epoch milliseconds. */
+  | { readonly is: 'leased'; readonly row: InboxRow; readonly until: number }
+  /** Its lease has passed or is missing: the next receive takes it over. */
+  | { readonly is: 'abandoned'; readonly row: InboxRow };
+
+/**
+ * Returns the meaning of an inbox row.
+ *
+ * @param now - epoch milliseconds
+ * @param marginMs - the time after its end at which a lease counts as passed. A consumer needs no margin, because its next write
+ * is conditional on the fence that it read. An operator's clock must not be ahead of AWS's by more than this @default the
+ * maximum clock skew
+ */
+export function inboxState(
+  row: InboxRow | UnreadableRow | undefined,
+  now: number,
+  marginMs: number = CLOCK_SKEW_MS,
+): InboxState {
+  if (row === undefined) return { is: 'absent' };
+  if (isUnreadable(row)) return { is: 'unreadable', problem: row.unreadable };
+  // A consumer judges the row as the table returned it. Even a final status may have another meaning in a newer schema.
+  if (!isKnownSchema(row.schema)) return { is: 'unreadable', problem: 'a newer version wrote it' };
+  switch (row.status) {
+    case 'PROCESSED':
+      return { is: 'processed', row };
+    case 'DISCARDED':
+      return { is: 'discarded', row };
+    case 'REJECTED':
+      return { is: 'rejected', row };
+    case 'FAILED':
+      return { is: 'failed', row };
+    case 'PROCESSING': {
+      const until = typeof row.leaseUntil === 'number' ? row.leaseUntil + marginMs : 0;
+      return until < now ? { is: 'abandoned', row } : { is: 'leased', row, until };
+    }
+    default:
+      // Written by a newer version or by hand: a version that does not support the status does not change the row.
+      return { is: 'unreadable', problem: 'its "status" is not one that this version supports' };
+  }
+}
+
+/**
+ * Returns true if a message should have been redelivered before a given time and has not been claimed since: it failed and its
+ * retry is due, or its worker's function was stopped.
+ */
+export function isOverdue(row: InboxRow, at: number): boolean {
+  const { status, retryAt, leaseUntil, claimedAt = 0, endsBy = 0 } = row;
+  if (status === 'FAILED') return retryAt !== undefined && retryAt < at;
+  // A claim without a lease holds nothing: the message was due from its claim on.
+  return status === 'PROCESSING' && Math.max(leaseUntil ?? claimedAt, endsBy) < at;
+}

@@ -1,0 +1,91 @@
+import { FenceLost, isMailroomError } from '../base/errors.ts';
+import { storedCause } from '../observe/redaction.ts';
+import { transactWithRetry, writeWithRetry } from '../store/retry.ts';
+import { conditionalUpdate, type RowChange, type RowCondition } from '../store/row-update.ts';
+import { type InboxRow, inboxKey } from '../store/rows.ts';
+import type { Item, TransactAction } from '../store/table.ts';
+import type { Claim, InboxAccess, InboxContext, InboxRefusal } from './inbox.ts';
+import { refusalOf, rowOf } from './inbox-admission.ts';
+import { mine } from './inbox-conditions.ts';
+
+/** The result of a conditional write of an inbox row. */
+export interface Written {
+  readonly ok: boolean;
+  /** The row after the write, or the row that refused it. Absent if the row does not exist, and after a successful transaction. */
+  readonly item?: Item | undefined;
+}
+
+/** Writes only an inbox row. */
+export async function writeRow(
+  inbox: InboxAccess,
+  eventId: string,
+  change: RowChange,
+  condition: RowCondition,
+): Promise<Written> {
+  const write = { Update: conditionalUpdate(inboxKey(inbox.consumer, eventId), change, condition) };
+  try {
+    return { ok: true, item: await writeWithRetry(inbox, write) };
+  } catch (error) {
+    if (isMailroomError(error, 'CONDITION_FAILED')) return { ok: false, item: error.item };
+    throw error;
+  }
+}
+
+/**
+ * Writes an inbox row together with other items. The inbox row is judged first: its refusal is returned; the refusal of another
+ * action is thrown.
+ *
+ * @throws `TRANSACTION_CANCELLED`, with the reasons of all actions
+ */
+export async function transactRow(
+  inbox: InboxAccess,
+  eventId: string,
+  change: RowChange,
+  condition: RowCondition,
+  others: readonly TransactAction[],
+): Promise<Written> {
+  const own = conditionalUpdate(inboxKey(inbox.consumer, eventId), change, condition);
+  try {
+    await transactWithRetry(inbox, [{ Update: own }, ...others]);
+    return { ok: true };
+  } catch (error) {
+    if (
+      isMailroomError(error, 'TRANSACTION_CANCELLED') &&
+      error.reasons[0]?.code === 'ConditionalCheckFailed'
+    )
+      return { ok: false, item: error.reasons[0].item };
+    throw error;
+  }
+}
+
+/**
+ * Makes one transition under the claim's fence.
+ *
+ * @param became - returns true if the row, still under this fence, shows that this transition happened
+ * @returns `undefined` if it happened, now or by an earlier try whose response was lost; otherwise the refusal
+ */
+export async function writeUnderFence(
+  inbox: InboxContext,
+  claim: Claim,
+  change: RowChange,
+  became: (row: InboxRow) => boolean,
+): Promise<InboxRefusal | undefined> {
+  const { ok, item } = await writeRow(inbox, claim.message.eventId, change, mine(claim));
+  if (ok) return undefined;
+  const row = rowOf(item);
+  if (row !== undefined && row.fence === claim.fence && became(row)) return undefined;
+  return refusalOf(inbox, claim.message, item);
+}
+
+/** The error of a worker that writes under a claim that it has lost. */
+export function fenceLost(claim: Claim, refusal: InboxRefusal): FenceLost {
+  return new FenceLost(
+    `This worker no longer holds message ${claim.message.eventId} (it is ${refusal.status}); writes under the old claim are refused`,
+  );
+}
+
+/** The reason for a message's failure, in the form that its row stores. */
+export function rowCause({ consumer, redact }: InboxContext, error: unknown) {
+  const { lastError, fingerprint } = storedCause(error, redact);
+  return { lastError, fingerprint: `${consumer} ${fingerprint}` };
+}

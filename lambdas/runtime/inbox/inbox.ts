@@ -1,0 +1,85 @@
+import type { Clock } from '../base/clock.ts';
+import type { Redact } from '../observe/redaction.ts';
+import type { RandomBytes } from '../store/event-id.ts';
+import type { InboxHistory, StoredEffect } from '../store/rows.ts';
+import type { Table } from '../store/table.ts';
+
+/** Dependencies of one consumer's inbox. */
+export interface InboxDeps {
+  readonly table: Table;
+  readonly clock: Clock;
+  readonly random: RandomBytes;
+  readonly consumer: string;
+  readonly leaseMs: number;
+  readonly inboxRetentionDays: number;
+  /** The time at which the consumer got its name, epoch milliseconds. @default it never had another name */
+  readonly inboxSince?: number | undefined;
+  /** Redacts the text of an error before it is stored in a row. @default the unchanged text */
+  readonly redact?: Redact | undefined;
+}
+
+/**
+ * The inbox: it decides which worker may process a message, and records whether it is done. There is one row per message and
+ * consumer; each transition is a function of this context.
+ *
+ *     claim            renew            renew            complete
+ *       |---- lease ----|---- lease ----|---- lease ------|
+ *       |------------------- endsBy: the function is stopped -------------|
+ *
+ * The **fence** is a random token of one claim. Renew, fail, release, reject, complete and commit are each conditional
+ * on `status = PROCESSING AND fence = mine`, so a worker that lost its lease can change nothing. Time only determines when
+ * another worker may try; it never decides whose write is accepted.
+ */
+export interface InboxContext extends InboxDeps {
+  /** The retention history of the inbox, once it has been read. */
+  readonly memory: { history?: InboxHistory | undefined; opened?: Promise<void> | undefined };
+}
+
+/** Dependencies of an operator's changes to an inbox. */
+export type InboxAccess = Pick<InboxContext, 'table' | 'clock' | 'random' | 'consumer'>;
+
+/** Creates the inbox of one consumer. */
+export function createInbox(deps: InboxDeps): InboxContext {
+  return { ...deps, memory: {} };
+}
+
+/** A received message. */
+export interface Message {
+  readonly eventId: string;
+  /** The SQS message id; each redrive gives the message a new one. */
+  readonly messageId: string;
+  readonly type?: string | undefined;
+  /** The time at which SQS received it, epoch milliseconds: its retention counts from here, also in the dead-letter queue. */
+  readonly sentAt?: number | undefined;
+}
+
+/** A granted claim: the right to process a message until `leaseUntil`. */
+export interface Claim {
+  readonly message: Message;
+  readonly attempt: number;
+  readonly fence: string;
+  readonly leaseUntil: number;
+  /** The latest time at which the function is stopped. */
+  readonly endsBy: number;
+  /** Another worker held the message before, and its lease passed. */
+  readonly takenOver: boolean;
+  /** The number of consecutive claims before this one that ended without a result. */
+  readonly unfinished: number;
+  /** The side effects of earlier claims, by name, as this claim read them. */
+  readonly effects: Readonly<Record<string, StoredEffect>>;
+  /** The error of the previous attempt, if there was one. */
+  readonly lastError?: string | undefined;
+}
+
+/** The reason why the inbox refuses a claim or another transition. */
+export type InboxRefusal =
+  /** Another worker holds it. */
+  | { readonly status: 'leased'; readonly until: number; readonly endsBy: number }
+  /** Its last claims ended without a result: it may have killed its process, so it runs only alone. */
+  | { readonly status: 'suspect' }
+  | { readonly status: 'processed'; readonly result: string | undefined }
+  | { readonly status: 'rejected'; readonly reason: string }
+  /** Its row has a status or a schema that this version does not support. */
+  | { readonly status: 'unreadable' }
+  /** It has no row, but its row may have expired, so it must not run. */
+  | { readonly status: 'too-old'; readonly why: string };

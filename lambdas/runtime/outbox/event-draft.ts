@@ -1,0 +1,121 @@
+import type { ProducerConfig } from '../base/config.ts';
+import { errorCode, MailroomError } from '../base/errors.ts';
+import { isDeeperThan, PAYLOAD_DEPTH_MAX } from '../base/json-depth.ts';
+import { type EventDraft, type EventRef, validateData } from '../events/event.ts';
+import { assertJsonValues } from './payload-values.ts';
+
+/** The maximum length of a trace header, in characters (EventBridge API reference, PutEventsRequestEntry). */
+const TRACE_HEADER_MAX = 500;
+
+/**
+ * Refuses an event draft that cannot be written.
+ *
+ * @throws `INVALID_PAYLOAD` or `INVALID_EVENT`, naming the event's type and the problem
+ */
+export async function checkDraft(draft: EventDraft): Promise<void> {
+  const { type } = definitionOf(draft);
+  const json = jsonOf(type, draft.data);
+  assertJsonValues(draft.definition, draft.data);
+  await validateData(draft.definition, JSON.parse(json));
+  if (!isText(draft.aggregateId)) {
+    throw invalid(type, 'aggregateId', 'a non-empty string', draft.aggregateId);
+  }
+  const { occurredAt, traceId, correlationId, causationId, sequence } = optionalsOf(draft);
+  if (occurredAt !== undefined && !Number.isSafeInteger(occurredAt)) {
+    throw invalid(type, 'occurredAt', 'a whole number of epoch milliseconds', occurredAt);
+  }
+  if (traceId !== undefined && !isTraceId(traceId)) {
+    throw invalid(type, 'traceId', `a string of 1 to ${TRACE_HEADER_MAX} characters`, traceId);
+  }
+  for (const [name, value] of Object.entries({ correlationId, causationId })) {
+    if (value !== undefined && !isText(value)) throw invalid(type, name, 'a non-empty string', value);
+  }
+  if (sequence !== undefined && !Number.isFinite(sequence)) {
+    throw invalid(type, 'sequence', 'a finite number', sequence);
+  }
+}
+
+/**
+ * Refuses an event that the function does not declare. The construct that declares an event also grants the permissions and
+ * adds the source to the relay's list: an undeclared event would be written but stay in the outbox.
+ *
+ * @throws `NOT_DECLARED`, naming the prop to change
+ */
+export function checkDeclared({ source, type }: EventRef, { service, publishes }: ProducerConfig): void {
+  if (publishes === 'any' || (source === service && (publishes?.includes(type) ?? true))) return;
+  const declared = publishes === undefined ? 'its own events' : publishes.join(', ') || 'no events';
+  const remedy =
+    source === service
+      ? `Add ${type} to \`publishes\` in its InboxConsumer or in its mailroom.addProducer call.`
+      : `Only ${source} may publish it; publish it there, or correct the source in its definition.`;
+  throw new MailroomError(
+    'NOT_DECLARED',
+    `Event ${type} of ${source} is not declared: this function of ${service} publishes ${declared}. ${remedy}`,
+  );
+}
+
+/** Untyped code may pass only a payload, or an object that no definition created. */
+function definitionOf(draft: EventDraft): EventDraft['definition'] {
+  const definition = draft?.definition as EventDraft['definition'] | undefined;
+  if (typeof definition?.type === 'string') return definition;
+  throw new MailroomError(
+    'INVALID_EVENT',
+    `An event (of type ${typeof draft}) has no definition. Create it from its definition, e.g. OrderPlaced.create({ aggregateId, data }).`,
+  );
+}
+
+/** Returns true for a non-empty trace header that fits into an event. */
+function isTraceId(value: unknown): value is string {
+  return isText(value) && value.length <= TRACE_HEADER_MAX;
+}
+
+type Optional = 'occurredAt' | 'traceId' | 'correlationId' | 'causationId' | 'sequence';
+
+/** The optional properties of a draft; `null` from untyped code counts as absent. */
+function optionalsOf(draft: EventDraft): Readonly<Record<Optional, unknown>> {
+  const { occurredAt, traceId, correlationId, causationId, sequence } = draft;
+  return {
+    occurredAt: occurredAt ?? undefined,
+    traceId: traceId ?? undefined,
+    correlationId: correlationId ?? undefined,
+    causationId: causationId ?? undefined,
+    sequence: sequence ?? undefined,
+  };
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
+}
+
+function invalid(type: string, name: string, allowed: string, value: unknown): MailroomError {
+  return new MailroomError(
+    'INVALID_EVENT',
+    `Event ${type}: ${name} must be ${allowed}, but it is ${shown(value)}`,
+  );
+}
+
+/** Serializes a payload to JSON, so that the value that is validated is the value that will be read. */
+function jsonOf(type: string, data: unknown): string {
+  let problem = 'it is undefined or a function';
+  try {
+    const json = JSON.stringify(data) as string | undefined;
+    if (json !== undefined && isDeeperThan(json, PAYLOAD_DEPTH_MAX)) throw new RangeError();
+    if (json !== undefined) return json;
+  } catch (error) {
+    // JSON.stringify recurses, so very deep input ends in a RangeError.
+    if (error instanceof RangeError) {
+      throw new MailroomError(
+        'INVALID_PAYLOAD',
+        `The payload of ${type} nests lists and objects more than ${PAYLOAD_DEPTH_MAX} levels deep; at most ${PAYLOAD_DEPTH_MAX} are allowed. ` +
+          'Flatten it, or store the deep part elsewhere (S3) and put its address in the event.',
+      );
+    }
+    problem = `it contains itself or a bigint, or its toJSON threw (${errorCode(error)})`; // the error's message would name keys
+  }
+  throw new MailroomError('INVALID_PAYLOAD', `The payload of ${type} cannot be written as JSON: ${problem}`);
+}
+
+/** Formats any value for an error message. */
+function shown(value: unknown): string {
+  return typeof value === 'string' ? `"${value.slice(0, 100)}"` : `of type ${typeof value}`;
+}

@@ -1,0 +1,105 @@
+import { systemClock } from '../base/clock.ts';
+import { isMailroomError, MailroomError } from '../base/errors.ts';
+import { eventIdShard, eventIdTime, minuteOf, outboxKeyOf } from '../store/event-id.ts';
+import type { Note, OperationDeps } from '../store/operation-record.ts';
+import { happens } from '../store/retry.ts';
+import { ofKnownSchema } from '../store/row-update.ts';
+import { deadKey, expiresAt } from '../store/rows.ts';
+import type { EachUpdate, Item, TransactAction } from '../store/table.ts';
+import { updateAction } from '../store/table-requests.ts';
+import { unsettledPointer } from './unsettled-minutes.ts';
+
+/** The time after which TTL may delete a DISCARDED event, days. */
+const DISCARDED_RETENTION_DAYS = 35;
+
+/**
+ * DEAD -> PENDING: the next sweep publishes the event, with its attempts counted from 0. In the same transaction, its DEAD
+ * pointer is removed and its minute becomes unsettled, because the sweep's ages may have passed that minute long ago.
+ *
+ * @param note - stored in the row @default none
+ * @returns `false` if the event is not DEAD, or no longer; nothing was changed
+ * @throws `BAD_EVENT_ID` if the text is not an event id, `NO_SUCH_EVENT` if the event has no outbox row
+ *
+ * @example
+ * ```ts
+ * await requeueDead({ table }, '01a1fba6-4458-7a41-9c37-3f5d2b8e1103', { by: 'ada', reason: 'the bus is back' });
+ * ```
+ */
+export async function requeueDead(deps: OperationDeps, eventId: string, note?: Note): Promise<boolean> {
+  const { clock = systemClock, random } = deps;
+  const now = clock.now();
+  const noted = note && { requeuedBy: note.by, requeuedAt: now, requeuedReason: note.reason };
+  const pointer = unsettledPointer(eventIdShard(eventId), minuteOf(eventIdTime(eventId)), random);
+  return decide(deps, eventId, [
+    ...leavingDead(eventId, {
+      set: { status: 'PENDING', attempts: 0, leaseUntil: now, ...noted },
+      remove: ['deadAt'],
+    }),
+    { Put: { Item: { ...pointer } } },
+  ]);
+}
+
+/**
+ * DEAD -> DISCARDED: an operator discards the event, and it is never published. Its DEAD pointer is removed in the same
+ * transaction, and its row is kept for 35 days.
+ *
+ * @returns `false` if the event is not DEAD, or no longer; nothing was changed
+ * @throws `BAD_EVENT_ID` if the text is not an event id, `NO_SUCH_EVENT` if the event has no outbox row
+ */
+export async function discardDead(deps: OperationDeps, eventId: string, note: Note): Promise<boolean> {
+  const { clock = systemClock } = deps;
+  const now = clock.now();
+  const set = {
+    status: 'DISCARDED',
+    discardedBy: note.by,
+    discardedAt: now,
+    discardedReason: note.reason,
+    expiresAt: expiresAt(now, DISCARDED_RETENTION_DAYS),
+  };
+  return decide(deps, eventId, leavingDead(eventId, { set }));
+}
+
+/** DEAD -> another state: changes the row, unless its schema is newer, and removes its pointer, in one transaction. */
+export function leavingDead(
+  eventId: string,
+  change: Pick<EachUpdate, 'set' | 'remove'>,
+): readonly TransactAction[] {
+  const { Update } = updateAction({ key: outboxKeyOf(eventId), ...change, when: { status: 'DEAD' } });
+  return [
+    { Update: ofKnownSchema(Update) },
+    { Delete: { Key: { ...deadKey(eventIdShard(eventId), eventId) } } },
+  ];
+}
+
+async function decide(
+  deps: OperationDeps,
+  eventId: string,
+  actions: readonly TransactAction[],
+): Promise<boolean> {
+  if (await happens(deps, actions)) return true;
+  const { table } = deps;
+  const row = await table.get(outboxKeyOf(eventId), { consistent: true });
+  if (row !== undefined) return false;
+  throw new MailroomError(
+    'NO_SUCH_EVENT',
+    `Event ${eventId} has no outbox row: it was never committed here, or it was published and has expired. ` +
+      `Check the id and the table (${table.name}).`,
+  );
+}
+
+/**
+ * Records in an event's outbox row that the event is about to be sent again to one of its consumers, so that the audit allows
+ * for its delivery time.
+ *
+ * @returns the row; `undefined` if it does not exist, or no longer, or its schema is newer
+ */
+export async function markResent(deps: OperationDeps, eventId: string): Promise<Item | undefined> {
+  const { table, clock = systemClock } = deps;
+  const { Update } = updateAction({ key: outboxKeyOf(eventId), set: { resentAt: clock.now() }, when: {} });
+  try {
+    return await table.write({ Update: ofKnownSchema(Update) });
+  } catch (error) {
+    if (isMailroomError(error, 'CONDITION_FAILED')) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,155 @@
+import { CLOCK_SKEW_MS, type Clock } from '../base/clock.ts';
+import type { ProducerConfig } from '../base/config.ts';
+import { MailroomError, PoisonMessage } from '../base/errors.ts';
+import { type BusEntry, entryBytes, PUT_EVENTS_BYTES_MAX } from '../bus/event-bus.ts';
+import { type Envelope, type EventDraft, HOPS_MAX } from '../events/event.ts';
+import { sampledXRayHeader, traceContextOf, xrayHeaderOf } from '../observe/trace-context.ts';
+import type { SafeTracer } from '../observe/tracer.ts';
+import { mintEventId, outboxKeyOf, type RandomBytes } from '../store/event-id.ts';
+import { itemBytes } from '../store/item-size.ts';
+import { SCHEMA } from '../store/rows.ts';
+import { type StoredOutboxRow, storedEnvelope } from '../store/stored-envelope.ts';
+import { ITEM_BYTES_MAX, type Put, type Table } from '../store/table.ts';
+import { checkDeclared, checkDraft } from './event-draft.ts';
+
+/** One outbox row to include in a transaction, in the format of a `TransactWriteCommand` item. */
+export interface OutboxEntry {
+  /** Writes the row, on the condition that it does not exist. */
+  readonly Put: Put & {
+    readonly TableName: string;
+    /** Its envelope is text, or compressed if that saves a write unit. */
+    readonly Item: StoredOutboxRow;
+  };
+}
+
+/** The event being handled; the new events inherit its correlation id and trace. */
+export type CausingEvent = Pick<
+  Envelope,
+  'eventId' | 'correlationId' | 'traceId' | 'traceparent' | 'tracestate' | 'hops'
+>;
+
+/** The largest outbox row. 8 KB stay free, so that `publishedAt`, `lastError` and similar attributes always fit later. */
+const ROW_BYTES_MAX = ITEM_BYTES_MAX - 8 * 1024;
+
+/** The row of an event, and its envelope as it will be published. */
+export interface EventEntry {
+  readonly entry: OutboxEntry;
+  readonly envelope: Envelope;
+}
+
+/** Dependencies of {@link eventEntry}. */
+export interface EntryContext {
+  readonly config: ProducerConfig;
+  readonly table: Pick<Table, 'name'>;
+  readonly clock: Clock;
+  readonly random: RandomBytes;
+  readonly tracer: SafeTracer;
+}
+
+/**
+ * Makes the outbox row of an event.
+ *
+ * @param cause - the event being handled
+ * @param turnMs - the length of the producer's turn to publish it @default the relay publishes it
+ * @throws `NOT_DECLARED`, `INVALID_PAYLOAD`, `INVALID_EVENT`, `EVENT_TOO_LARGE`, `TOO_MANY_HOPS`
+ */
+export async function eventEntry(
+  { config, table, clock, random, tracer }: EntryContext,
+  draft: EventDraft,
+  { cause, turnMs }: { readonly cause?: CausingEvent | undefined; readonly turnMs?: number | undefined },
+): Promise<EventEntry> {
+  await checkDraft(draft);
+  const { definition } = draft;
+  checkDeclared(definition, config);
+  const now = clock.now();
+  const eventId = mintEventId(now, config.shards, random);
+  // The inherited values come from another service: a malformed trace header is dropped.
+  const traceId = draft.traceId ?? xrayHeaderOf(cause?.traceId) ?? sampledXRayHeader();
+  const traceContext = traceContextOf(draft) ?? tracer.current() ?? traceContextOf(cause);
+  const envelope: Envelope = {
+    eventId,
+    type: definition.type,
+    version: definition.version,
+    aggregateType: definition.aggregateType,
+    aggregateId: draft.aggregateId,
+    occurredAt: draft.occurredAt ?? now,
+    correlationId: draft.correlationId ?? cause?.correlationId ?? eventId,
+    causationId: draft.causationId ?? cause?.eventId,
+    hops: hopsAfter(cause, draft),
+    traceId,
+    traceparent: traceContext?.traceparent,
+    tracestate: traceContext?.tracestate,
+    sequence: draft.sequence ?? undefined,
+    data: draft.data,
+  };
+  const json = JSON.stringify(envelope);
+  const leaseUntil = now + config.bornLeaseMs;
+  const row = {
+    ...outboxKeyOf(eventId),
+    schema: SCHEMA,
+    status: 'PENDING' as const,
+    leaseUntil,
+    // The producer's turn ends a clock margin before its lease, so that the sweep does not publish too.
+    ...(turnMs === undefined ? {} : { producerUntil: Math.min(now + turnMs, leaseUntil - CLOCK_SKEW_MS) }),
+    attempts: 0,
+    source: definition.source,
+    type: definition.type,
+    ...(traceId === undefined ? {} : { traceId }),
+  };
+  const Item = { ...row, ...storedEnvelope(json, row) };
+  refuseTooLarge(envelope, itemBytes(Item), {
+    source: definition.source,
+    detailType: definition.type,
+    detail: json,
+    traceHeader: traceId,
+  });
+  const entry = {
+    Put: { TableName: table.name, Item, ConditionExpression: 'attribute_not_exists(PK)' },
+  };
+  // Parsed again, so that the caller sees exactly what consumers will read.
+  return { entry, envelope: JSON.parse(json) as Envelope };
+}
+
+/**
+ * Counts the events of a chain. Services that respond to each other's events in an endless loop are stopped after 32
+ * events, before the costs add up.
+ *
+ * @throws `TOO_MANY_HOPS`, which rejects the message being handled
+ */
+function hopsAfter(
+  cause: CausingEvent | undefined,
+  { definition, correlationId }: EventDraft,
+): number | undefined {
+  if (cause === undefined) return undefined;
+  // An event with its own correlation id starts a new chain.
+  if ((correlationId ?? cause.correlationId) !== cause.correlationId) return undefined;
+  const hops = (Number.isSafeInteger(cause.hops) ? Number(cause.hops) : 0) + 1;
+  if (hops <= HOPS_MAX) return hops;
+  // Anyone may have chosen a correlation id: only a plain one is put into a command.
+  const id = /^[\w.:-]+$/.test(cause.correlationId) ? cause.correlationId : '<correlationId>';
+  throw new PoisonMessage(
+    `Event ${definition.type} would be number ${hops + 1} in the chain ${cause.correlationId}; a chain may have at most ${HOPS_MAX + 1} events. ` +
+      `Services probably respond to each other's events in an endless loop: inspect the chain with \`npx cdk-mailroom why ${id} --story\`, and break it. To continue a chain on purpose, give the event a new correlationId.`,
+    { code: 'TOO_MANY_HOPS' },
+  );
+}
+
+/**
+ * Refuses an event that EventBridge or the table would refuse.
+ *
+ * @throws `EVENT_TOO_LARGE`, with both sizes
+ */
+function refuseTooLarge(
+  { type, aggregateType, aggregateId }: Envelope,
+  rowBytes: number,
+  entry: BusEntry,
+): void {
+  const published = entryBytes(entry);
+  if (published < PUT_EVENTS_BYTES_MAX && rowBytes <= ROW_BYTES_MAX) return;
+  throw new MailroomError(
+    'EVENT_TOO_LARGE',
+    `Event ${type} of ${aggregateType} ${aggregateId.slice(0, 100)} takes ${published} bytes as an EventBridge entry, which must have fewer than ` +
+      `${PUT_EVENTS_BYTES_MAX}, and ${rowBytes} bytes in the outbox, where at most ${ROW_BYTES_MAX} fit. Store the large part elsewhere (S3) and put ` +
+      'its address in the event.',
+  );
+}

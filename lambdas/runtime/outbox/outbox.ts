@@ -1,0 +1,168 @@
+import { type Clock, systemClock } from '../base/clock.ts';
+import type { ProducerConfig } from '../base/config.ts';
+import { MailroomError } from '../base/errors.ts';
+import type { Envelope, EventDraft } from '../events/event.ts';
+import { EVENT_ID, sendSpan } from '../observe/message-spans.ts';
+import type { Redact } from '../observe/redaction.ts';
+import { safeTelemetry } from '../observe/safe-telemetry.ts';
+import { ownTelemetry, type Telemetry, type TelemetryOptions } from '../observe/telemetry.ts';
+import { inSpan, type SafeSpan, safeTracer, type Tracer } from '../observe/tracer.ts';
+import { type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
+import { transactWithRetry } from '../store/retry.ts';
+import type { Table, TransactAction } from '../store/table.ts';
+import { type CausingEvent, type EventEntry, eventEntry, type OutboxEntry } from './outbox-entry.ts';
+import type { AtOncePublisher } from './publish-at-once.ts';
+import { checkTransaction, eventCount } from './transaction-checks.ts';
+
+/** The content of one transaction. */
+export interface Commit {
+  /** Domain writes and condition checks, in the format of the DynamoDB document client. @default none */
+  readonly writes?: readonly TransactAction[] | undefined;
+  /** Events to publish if and only if the transaction commits. @default none */
+  readonly events?: readonly EventDraft[] | undefined;
+}
+
+/** Writes domain changes and their events; created by {@link createOutbox}. */
+export interface Outbox {
+  /**
+   * Commits domain writes and their events in one transaction. When it returns, every event is in the outbox and will be
+   * published at least once. If it throws {@link TransactionCancelled} or another `MailroomError`, nothing was written. After
+   * any other error, such as a lost connection after all retries, the outcome is unknown: before you call it again, make sure
+   * that your writes carry a condition, such as `attribute_not_exists` on the row that they create.
+   *
+   * The events are counted as `EventsCommitted` once, after the commit. With `publishAtOnce`, they are then published here; a failure
+   * of that is logged and never thrown, because the relay publishes them.
+   *
+   * @returns the envelopes that will be published, in the order of `events`
+   * @throws `TRANSACTION_CANCELLED` if a condition failed; its `reasons` begin with those of `writes`, in order
+   * @throws `BAD_ITEM` if `writes` contains a value that DynamoDB cannot store, such as a `Date`, a promise or a class instance
+   * @throws `NOT_DECLARED` if the function does not declare that it publishes one of `events`, before anything is sent
+   * @throws `INVALID_PAYLOAD`, `INVALID_EVENT`, `EVENT_TOO_LARGE`, `TRANSACTION_TOO_LARGE`, `EMPTY_COMMIT`, `BAD_WRITE` or
+   * `STALE_ENTRY`, like `BAD_ITEM`, before anything is sent
+   *
+   * @example
+   * ```ts
+   * await outbox.commit({
+   *   writes: [{ Put: { Item: order, ConditionExpression: 'attribute_not_exists(PK)' } }],
+   *   events: [OrderPlaced.create({ aggregateId: order.orderId, data: { totalCents: 4200 } })],
+   * });
+   * ```
+   */
+  commit(commit: Commit): Promise<readonly Envelope[]>;
+
+  /**
+   * Creates the outbox rows of events, to include in your own transaction. Use them immediately and only once: each call creates
+   * new event ids. Mailroom cannot observe whether your transaction commits, so these events are not counted in
+   * `EventsCommitted`.
+   *
+   * @throws `NOT_DECLARED`, `INVALID_PAYLOAD`, `INVALID_EVENT`, `EVENT_TOO_LARGE`
+   *
+   * @example
+   * ```ts
+   * const entries = await outbox.entries([OrderPlaced.create({ aggregateId, data })]);
+   * await documentClient.send(new TransactWriteCommand({ TransactItems: [putOrder, ...entries] }));
+   * ```
+   */
+  entries(events: readonly EventDraft[], cause?: CausingEvent): Promise<readonly OutboxEntry[]>;
+}
+
+/** Dependencies of {@link createOutbox}. */
+export interface OutboxDeps extends TelemetryOptions {
+  /** From `readProducerConfig(process.env)`. */
+  readonly config: ProducerConfig;
+  /** The Mailroom table. */
+  readonly table: Table;
+  /** @default the machine's clock */
+  readonly clock?: Clock | undefined;
+  /** @default the machine's random source */
+  readonly random?: RandomBytes | undefined;
+  /** Publishes the events of `commit` right after its transaction, but not those of `entries`. @default the relay publishes */
+  readonly publishAtOnce?: AtOncePublisher | undefined;
+  /**
+   * If you pass one, you flush it.
+   *
+   * @default Powertools in a Lambda function, flushed after each commit, with the options `logger`, `logFields` and
+   * `metricDimensions`, which apply only to it; otherwise none
+   */
+  readonly telemetry?: Telemetry | undefined;
+  /**
+   * Makes each `commit` of events a span, and stores its trace context in them. `entries` stores that of the active span.
+   *
+   * @default no spans
+   */
+  readonly tracer?: Tracer | undefined;
+  /** Redacts the text of what `commit` throws, a schema's own error for example, in its span. @default the unchanged text */
+  readonly redact?: Redact | undefined;
+}
+
+/**
+ * Creates the outbox of a service.
+ *
+ * @param deps.config - from `readProducerConfig(process.env)`
+ * @throws `BAD_CONFIG` if the service's name begins with `aws.`, which EventBridge reserves for AWS
+ *
+ * @example
+ * ```ts
+ * const config = readProducerConfig(process.env);
+ * const table = dynamoTable({ client: new DynamoDBClient(clientSettings), tableName: config.tableName });
+ * export const outbox = createOutbox({ config, table });
+ * ```
+ */
+export function createOutbox(deps: OutboxDeps): Outbox {
+  const { config, table, clock = systemClock, random = systemRandomBytes, publishAtOnce } = deps;
+  if (/^aws\./i.test(config.service)) {
+    throw new MailroomError(
+      'BAD_CONFIG',
+      `The service is named "${config.service}", but EventBridge reserves sources that begin with "aws." for AWS. Choose another name.`,
+    );
+  }
+  const own = deps.telemetry === undefined ? lambdaTelemetry(deps) : undefined;
+  const given = deps.telemetry ?? own;
+  const telemetry = given && safeTelemetry(given);
+  const tracer = safeTracer(deps.tracer, deps.redact);
+
+  const entries: Outbox['entries'] = async (events, cause) => {
+    const made = await eventEntries(events, { cause });
+    return made.map(({ entry }) => entry);
+  };
+
+  async function eventEntries(
+    events: readonly EventDraft[],
+    how: Parameters<typeof eventEntry>[2],
+  ): Promise<EventEntry[]> {
+    const made: EventEntry[] = [];
+    const context = { config, table, clock, random, tracer };
+    for (const draft of events) made.push(await eventEntry(context, draft, how));
+    return made;
+  }
+
+  async function commit({ writes = [], events = [] }: Commit, span?: SafeSpan): Promise<readonly Envelope[]> {
+    const made = await eventEntries(events, { turnMs: publishAtOnce?.timeoutMs });
+    const [first] = made;
+    if (made.length === 1 && first !== undefined) span?.set(EVENT_ID, first.envelope.eventId);
+    const actions: TransactAction[] = [...writes, ...made.map(({ entry }) => entry)];
+    checkTransaction(actions, { table, clock });
+    await transactWithRetry({ table, clock, random }, actions);
+    telemetry?.count('EventsCommitted', eventCount(actions));
+    await publishAtOnce?.publish(
+      made.map(({ entry }) => entry),
+      { table, clock, random, telemetry, tracer: deps.tracer },
+    );
+    if (own !== undefined) telemetry?.flush();
+    return made.map(({ envelope }) => envelope);
+  }
+
+  return {
+    entries,
+    commit: async (wanted) => {
+      const { events = [] } = wanted;
+      if (events.length === 0) return commit(wanted);
+      return inSpan(tracer, sendSpan(config, events), (span) => commit(wanted, span));
+    },
+  };
+}
+
+/** Metrics in log lines are extracted only in Lambda; elsewhere they would clutter a terminal. */
+function lambdaTelemetry(deps: OutboxDeps): Telemetry | undefined {
+  return process.env.AWS_LAMBDA_FUNCTION_NAME === undefined ? undefined : ownTelemetry(deps.config, deps);
+}

@@ -1,0 +1,163 @@
+import { RemovalPolicy } from 'aws-cdk-lib';
+import { Rule } from 'aws-cdk-lib/aws-events';
+import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
+import { Queue } from 'aws-cdk-lib/aws-sqs';
+import type { Construct, IConstruct } from 'constructs';
+import { encodeRulePattern } from '../../lambdas/runtime/bus/rule-pattern.ts';
+import type { Subscription } from '../../lambdas/runtime/events/data-filter.ts';
+import { HEARTBEAT } from '../../lambdas/runtime/events/heartbeat-event.ts';
+import type { EntryEvent } from '../../lambdas/runtime/operations/directory.ts';
+import { isForeignEvent } from '../checks/filter-problems.ts';
+import { maxReceiveCount } from '../checks/receives.ts';
+import { QUEUE_RETENTION_MAX } from '../checks/retentions.ts';
+import type { ConsumerSettings } from '../checks/timings.ts';
+import { acknowledgeLastStop } from '../functions/acknowledgements.ts';
+import { physicalName, queueByName } from '../functions/physical-name.ts';
+import { queueEncryption } from '../mailroom/encryption.ts';
+import { DEFAULT_BUS, denySending, foreignRuleOf, rulesOf, sendTo } from '../mailroom/queue-senders.ts';
+import type { Mailroom } from '../mailroom.ts';
+import { refuseSharedDeadLetters, takeQueue } from './existing-queue.ts';
+import type { InboxConsumerProps } from './inbox-consumer-props.ts';
+
+/** The longest name of a rule (EventBridge API reference, PutRule). */
+const RULE_NAME_MAX = 64;
+
+/** The queues of a consumer, and the rules that fill them. A consumer of an existing queue has no rules. */
+export interface ConsumerIntake {
+  readonly queue: Queue;
+  readonly deadLetterQueue: Queue;
+  readonly undeliveredQueue?: Queue;
+  readonly rule?: Rule;
+  readonly foreignRule?: Rule;
+}
+
+/**
+ * Creates the queues of a consumer, the rules that fill them, and their policies, or uses the existing queue. All are children of the
+ * consumer, because their logical ids are part of deployed stacks.
+ *
+ * @param queueName - the physical name of the source queue
+ */
+export function consumerQueues(
+  consumer: Construct,
+  props: InboxConsumerProps,
+  settings: ConsumerSettings,
+  queueName: string,
+): ConsumerIntake {
+  if (props.queue !== undefined) return existingQueues(consumer, props.mailroom, props.queue);
+  const { mailroom } = props;
+  const { dataKeyReuse, deliveryDelay } = props.queueProps ?? {};
+  const common = {
+    ...queueEncryption(mailroom.encryptionKey),
+    dataKeyReuse,
+    enforceSSL: true,
+    removalPolicy: props.removalPolicy ?? RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
+  };
+  const deadLetterQueue = new Queue(consumer, 'DeadLetters', {
+    ...common,
+    retentionPeriod: settings.deadLetterRetention,
+    redriveAllowPolicy: { sourceQueues: [queueByName(consumer, queueName)] },
+  });
+  const queue = new Queue(consumer, 'Queue', {
+    ...common,
+    queueName,
+    deliveryDelay,
+    visibilityTimeout: settings.visibilityTimeout,
+    retentionPeriod: settings.queueRetention,
+    deadLetterQueue: { queue: deadLetterQueue, maxReceiveCount: maxReceiveCount(settings) },
+  });
+  const undeliveredQueue = new Queue(consumer, 'Undelivered', {
+    ...common,
+    retentionPeriod: QUEUE_RETENTION_MAX,
+  });
+  takeQueue(queue, consumer);
+  acknowledgeLastStop(deadLetterQueue, 'the dead-letter queue of the source queue');
+  acknowledgeLastStop(undeliveredQueue, "the dead-letter queue of the rule's target");
+  const rule = new Rule(consumer, 'Rule', {
+    description: `Events for the consumer ${props.name}.`,
+    eventBus: mailroom.bus,
+    eventPattern: encodeRulePattern(subscribed(props).filter((event) => !isForeignEvent(event))),
+  });
+  sendTo(rule, rulesOf(mailroom.bus), queue, undeliveredQueue);
+  const foreignRule = ruleOfForeignEvents(consumer, props, queue, undeliveredQueue);
+  for (const each of [queue, deadLetterQueue, undeliveredQueue]) denySending(each, mailroom.operators);
+  const dead = [deadLetterQueue, undeliveredQueue];
+  mailroom.audit?.lookAt(queue, dead);
+  letWatch(mailroom, dead);
+  return { queue, deadLetterQueue, undeliveredQueue, rule, foreignRule };
+}
+
+/** The rule of the foreign events. Its name is fixed, so that the queues' policies, which are deployed before it, can name it. */
+function ruleOfForeignEvents(
+  consumer: Construct,
+  { name, events, foreignBus }: InboxConsumerProps,
+  queue: Queue,
+  undeliveredQueue: Queue,
+): Rule | undefined {
+  const foreign = events.filter(isForeignEvent);
+  if (foreign.length === 0) return undefined;
+  const ruleName = foreignRuleName(consumer);
+  const rule = new Rule(consumer, 'ForeignRule', {
+    ruleName,
+    description: `Foreign events for the consumer ${name}.`,
+    eventBus: foreignBus,
+    eventPattern: encodeRulePattern(foreign),
+  });
+  sendTo(rule, foreignRuleOf(foreignBusName({ foreignBus }), ruleName), queue, undeliveredQueue);
+  return rule;
+}
+
+/** The name of the rule of a consumer's foreign events. */
+export function foreignRuleName(consumer: IConstruct): string {
+  return physicalName(consumer, RULE_NAME_MAX);
+}
+
+/** The name of the bus on which the foreign events of a consumer arrive. */
+export function foreignBusName({ foreignBus }: Pick<InboxConsumerProps, 'foreignBus'>): string {
+  return foreignBus?.eventBusName ?? DEFAULT_BUS;
+}
+
+/** The queues of a consumer of an existing queue. Their senders and other readers are not changed. */
+function existingQueues(consumer: Construct, mailroom: Mailroom, queue: Queue): ConsumerIntake {
+  const deadLetterQueue = queue.deadLetterQueue?.queue as Queue; // existingQueueProblems refuses a queue without one
+  takeQueue(queue, consumer);
+  refuseSharedDeadLetters(consumer, queue, deadLetterQueue);
+  letWatch(mailroom, [deadLetterQueue]);
+  deadLetterQueue.encryptionMasterKey?.addToResourcePolicy(
+    new PolicyStatement({
+      principals: [mailroom.relay.sweepFunction.grantPrincipal],
+      actions: ['kms:Decrypt'],
+      resources: ['*'],
+    }),
+  );
+  return { queue, deadLetterQueue };
+}
+
+/**
+ * The events that the consumer receives: its subscriptions, and heartbeats, which cost nothing while none is sent. No heartbeat
+ * reaches an existing queue.
+ */
+export function subscribed({ events, queue }: Pick<InboxConsumerProps, 'events' | 'queue'>): EntryEvent[] {
+  return [...events, ...(queue === undefined ? [HEARTBEAT] : [])].map((event: Subscription) => ({
+    source: event.source,
+    type: event.type,
+    filter: event.filter,
+    ...(isForeignEvent(event) ? { foreign: { id: event.foreign.id } } : {}),
+  }));
+}
+
+/**
+ * Lets the Mailroom's sweep look at the dead-letter queues. The queues' own policies grant it, because the sweep's
+ * role cannot name queues of stacks that are deployed after its own.
+ */
+function letWatch(mailroom: Mailroom, dead: readonly Queue[]): void {
+  for (const each of dead) {
+    each.addToResourcePolicy(
+      new PolicyStatement({
+        sid: 'TheSweepLooksAtDeadLetters',
+        principals: [mailroom.relay.sweepFunction.grantPrincipal],
+        actions: ['sqs:GetQueueAttributes', 'sqs:ReceiveMessage'],
+        resources: [each.queueArn],
+      }),
+    );
+  }
+}

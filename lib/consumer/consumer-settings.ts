@@ -1,0 +1,62 @@
+import { Duration } from 'aws-cdk-lib';
+import type { IConstruct } from 'constructs';
+import { filtersProblems, isForeignEvent } from '../checks/filter-problems.ts';
+import { serviceNameProblems } from '../checks/names.ts';
+import { OUTAGE_TOLERANCE, RETRY } from '../checks/receives.ts';
+import { defaultInboxRetention, QUEUE_RETENTION_MAX } from '../checks/retentions.ts';
+import { BATCH_SIZE_MAX, type ConsumerSettings } from '../checks/timings.ts';
+import { timeoutOf } from './existing-function.ts';
+import { existingQueueSettings } from './existing-queue.ts';
+import { foreignSubscriptionProblems } from './foreign-events.ts';
+import type { InboxConsumerProps } from './inbox-consumer-props.ts';
+
+/** A function that does not start uses up one receive per visibility timeout: with 3 minutes, a 4-hour outage takes 80. */
+const VISIBILITY_DEFAULT_MIN_S = 180;
+
+/** Resolves the settings of a consumer: the given ones, and defaults derived from them. */
+export function consumerSettings(props: InboxConsumerProps): ConsumerSettings {
+  const timeout = props.timeout ?? (props.function && timeoutOf(props.function)) ?? Duration.seconds(30);
+  const existing = props.queue && existingQueueSettings(props.queue);
+  const visibilityTimeout =
+    existing?.visibilityTimeout ??
+    props.visibilityTimeout ??
+    Duration.seconds(Math.max(VISIBILITY_DEFAULT_MIN_S, 6 * timeout.toSeconds()));
+  const retentions = {
+    queueRetention: existing?.queueRetention ?? props.queueRetention ?? QUEUE_RETENTION_MAX,
+    deadLetterRetention: existing?.deadLetterRetention ?? props.deadLetterRetention ?? QUEUE_RETENTION_MAX,
+    archive: props.mailroom.archive,
+  };
+  return {
+    timeout,
+    lease: props.lease ?? Duration.seconds(Math.min(30, visibilityTimeout.toSeconds())),
+    visibilityTimeout,
+    retry: {
+      attempts: props.retry?.attempts ?? RETRY.attempts,
+      first: props.retry?.first ?? RETRY.first,
+      longest: props.retry?.longest ?? RETRY.longest,
+    },
+    outageTolerance: props.outageTolerance ?? OUTAGE_TOLERANCE,
+    batchSize: props.batchSize ?? BATCH_SIZE_MAX,
+    batchingWindow: props.batchingWindow,
+    ...retentions,
+    inboxRetention: props.inboxRetention ?? defaultInboxRetention(retentions),
+  };
+}
+
+/** A rule without a source or a type would match either every event on the bus or none. */
+export function subscriptionProblems(consumer: IConstruct, props: InboxConsumerProps): string[] {
+  const events = props.events.filter((event) => !isForeignEvent(event));
+  if (props.events.length === 0)
+    return ['events is empty. List the events that the consumer subscribes to, e.g. [OrderPlaced].'];
+  const sources = new Set(events.map(({ source }) => source));
+  return [
+    ...foreignSubscriptionProblems(consumer, props),
+    ...[...sources].flatMap((source) => serviceNameProblems('the source of an event in events', source)),
+    ...events.flatMap(({ source, type }) =>
+      typeof type === 'string' && type !== ''
+        ? []
+        : [`events contains an event of "${source}" without a type. Use a definition, or { source, type }.`],
+    ),
+    ...filtersProblems(props.events),
+  ];
+}

@@ -1,0 +1,98 @@
+import type { Duration, RemovalPolicy } from 'aws-cdk-lib';
+import type { CfnGlobalTable } from 'aws-cdk-lib/aws-dynamodb';
+import type { IRole } from 'aws-cdk-lib/aws-iam';
+import type { IKey } from 'aws-cdk-lib/aws-kms';
+import type { Tracing } from 'aws-cdk-lib/aws-lambda';
+import type { MailroomFunctionProps } from '../functions/function-props.ts';
+import type { OutboxAuditOptions } from './outbox-audit.ts';
+import type { OutboxHeartbeatOptions } from './outbox-heartbeat.ts';
+import type { OutboxRelayOptions } from './outbox-relay.ts';
+
+/** Properties of a `Mailroom`. */
+export interface MailroomProps {
+  /**
+   * The number of shards over which the events of one minute are spread, 1 to 256. You can raise it at any time; do not lower it
+   * while older rows are unpublished.
+   *
+   * @default 8
+   */
+  readonly shards?: number;
+  /**
+   * The time that a new outbox row is reserved for the stream relay before the sweep may publish it; more than the publish timeout
+   * plus 7 seconds.
+   *
+   * @default 30 seconds
+   */
+  readonly bornLease?: Duration;
+  /**
+   * The removal policy of the table, the bus, the relay's failure queue and its logs. Use `DESTROY` only for
+   * stages with disposable data.
+   *
+   * @default they are retained
+   */
+  readonly removalPolicy?: RemovalPolicy;
+  /** Read and write units per second that the table can serve immediately. @default the initial throughput of a new table */
+  readonly warmThroughput?: CfnGlobalTable.WarmThroughputProperty;
+  /**
+   * The only role that the table's policy lets delete or overwrite inbox rows.
+   *
+   * @default no role
+   */
+  readonly breakGlassRole?: IRole;
+  /**
+   * The retention of an archive of every event, in whole days. A new consumer can receive events that are at most this old;
+   * inbox rows are kept longer by the same time.
+   *
+   * @default no archive
+   */
+  readonly archive?: Duration;
+  /**
+   * Encrypts the table, the bus and its archive, and the queues and logs of the relay, the audit and every consumer. Roles get
+   * the grants that they need; operators need `kms:Decrypt` and `kms:GenerateDataKey` on it. docs/security.md states its cost,
+   * and how to turn it on in a running system. Do not disable the key while events are in flight: EventBridge drops events that
+   * it cannot decrypt, and only the audit finds them.
+   *
+   * @default keys that AWS owns, free of charge
+   */
+  readonly encryptionKey?: IKey;
+  /**
+   * The roles that may send messages to the consumers' queues, which redriving dead-letter messages requires, with the `mailroom`
+   * command as in the SQS console. The queues' policies deny it to every other principal. Import a role that has a path, such as
+   * one of IAM Identity Center, with `Role.fromRoleArn`.
+   *
+   * @default every principal whose own policies allow it, except the roles of the Mailroom's functions
+   */
+  readonly operators?: readonly IRole[];
+  /** X-Ray tracing of the relay, the audit and every consumer, as for a `ServiceFunction`. @default as for a `ServiceFunction` */
+  readonly tracing?: Tracing;
+  /**
+   * Other settings of the relay, the audit and the heartbeat: their VPC, architecture, layers, log settings, … Consumers have their
+   * own `functionProps`. docs/deploying.md lists the endpoints that they need in a VPC.
+   *
+   * @default none
+   */
+  readonly functionProps?: MailroomFunctionProps;
+  /**
+   * Sources that the relay publishes in addition to those of the producers and consumers in this app: names of services that
+   * write to this Mailroom from other apps. An event of any other source waits in the outbox.
+   *
+   * @default none
+   */
+  readonly sources?: readonly string[];
+  /** @default the default of each option */
+  readonly relay?: OutboxRelayOptions;
+  /**
+   * Runs the audit on a schedule; `{}` uses the defaults. To turn it off again, deploy the consumers' stacks first (`cdk deploy
+   * --exclusively`), because their queues name the audit's role.
+   *
+   * @default no schedule: run `mailroom audit` by hand
+   */
+  readonly audit?: OutboxAuditOptions;
+  /**
+   * Sends a heartbeat on a schedule, an event that every consumer acknowledges; `{}` uses the defaults. Consumers of other apps take
+   * part once they are deployed with this version.
+   *
+   * @default no heartbeat
+   */
+  readonly heartbeat?: OutboxHeartbeatOptions;
+}

@@ -1,0 +1,224 @@
+import { ArnFormat, Duration, type RemovalPolicy, Stack, Validations } from 'aws-cdk-lib';
+import { Grant, PolicyStatement } from 'aws-cdk-lib/aws-iam';
+import type { IKey } from 'aws-cdk-lib/aws-kms';
+import type { Tracing } from 'aws-cdk-lib/aws-lambda';
+import type { Queue } from 'aws-cdk-lib/aws-sqs';
+import { Construct } from 'constructs';
+import { encodeAuditConfig } from '../../lambdas/runtime/base/config.ts';
+import { directoryPath } from '../../lambdas/runtime/operations/directory.ts';
+import { between, refuse, say, unless } from '../checks/refusal.ts';
+import { type MailroomFunctionProps, mailroomFunctionPropsProblems } from '../functions/function-props.ts';
+import { lambdaEntry, ServiceFunction } from '../service-function.ts';
+import { grantQueueKey } from './encryption.ts';
+import type { MailroomBus } from './event-bus.ts';
+import type { MailroomTable } from './mailroom-table.ts';
+import { scheduleRuns } from './scheduled-run.ts';
+
+/** Options of a scheduled audit. */
+export interface OutboxAuditOptions {
+  /** The interval between runs, in whole minutes from 5 minutes to 6 hours. @default 15 minutes */
+  readonly every?: Duration;
+  /**
+   * The range of each run, up to a day back; at least twice `every` plus 5 minutes, so that two runs check each event.
+   *
+   * @default 1 hour, or three times `every` plus 5 minutes if that is longer
+   */
+  readonly since?: Duration;
+}
+
+/** Properties of an {@link OutboxAudit}. */
+export interface OutboxAuditProps extends OutboxAuditOptions {
+  /** The table whose outbox and inbox it compares. */
+  readonly table: MailroomTable;
+  /** The bus whose rules it reads. */
+  readonly bus: MailroomBus;
+  /** The removal policy of the logs. @default RETAIN */
+  readonly removalPolicy?: RemovalPolicy;
+  /** Encrypts the logs. @default a key that AWS owns */
+  readonly encryptionKey?: IKey;
+  /** X-Ray tracing of the function, as for a {@link ServiceFunction}. @default as for a {@link ServiceFunction} */
+  readonly tracing?: Tracing;
+  /** Other settings of the function, as for a `Mailroom`. @default none */
+  readonly functionProps?: MailroomFunctionProps;
+}
+
+const SERVICE = 'mailroom-audit';
+
+const EVERY_MIN = Duration.minutes(5);
+const EVERY_MAX = Duration.hours(6);
+const SINCE_MAX = Duration.days(1);
+
+/** Events younger than this are skipped, because they may still be in flight. */
+const GRACE = Duration.minutes(5);
+
+/** The memory size that provides one CPU (Lambda developer guide): a run spends its time signing requests and parsing responses. */
+const ONE_CPU_MB = 1_769;
+
+/** A run ends this long before the next one begins, and never later than Lambda allows (Lambda quotas: 15 minutes). */
+const PAUSE = Duration.seconds(5);
+const TIMEOUT_MAX = Duration.minutes(14);
+
+/**
+ * The scheduled audit: checks that every published event is accounted for at every consumer that must receive it, and emits
+ * `EventsMissing` and `EventsDoubled`, and each consumer's deliveries. Only the audit detects a missing bus, a drifted rule or a purged queue. It changes nothing
+ * except that dead letters are hidden for a moment while it reads them.
+ *
+ * About `since / every` runs read each event, at some 0.14 USD per million events and run with two consumers (1.1 read units per
+ * event, 0.125 USD per million on-demand units in us-east-1).
+ *
+ * A run that does not get through its range logs that. It starts with the oldest events, so that the next run covers the rest.
+ *
+ * @throws `BAD_SETTINGS` if the settings cannot work together
+ *
+ * @example
+ * ```ts
+ * new Mailroom(this, 'Mailroom', { audit: { every: Duration.minutes(15) } });
+ * ```
+ */
+export class OutboxAudit extends Construct {
+  /** Runs the audit. */
+  readonly function: ServiceFunction;
+  /** The interval between runs. */
+  readonly every: Duration;
+  /** The range of each run. */
+  readonly since: Duration;
+
+  constructor(scope: Construct, id: string, props: OutboxAuditProps) {
+    super(scope, id);
+    this.every = props.every ?? Duration.minutes(15);
+    this.since = props.since ?? defaultSince(this.every);
+    refuse(`The audit ${this.node.path}`, [
+      ...auditProblems(this.every, this.since),
+      ...mailroomFunctionPropsProblems(props.functionProps),
+    ]);
+    this.function = new ServiceFunction(this, 'Function', {
+      entry: lambdaEntry('audit/handler'),
+      service: SERVICE,
+      description: 'Mailroom audit: accounts for every published event',
+      timeout: timeoutOf(this.every),
+      memoryMb: ONE_CPU_MB,
+      logRemovalPolicy: props.removalPolicy,
+      encryptionKey: props.encryptionKey,
+      tracing: props.tracing,
+      functionProps: props.functionProps,
+      environment: encodeAuditConfig({
+        tableName: props.table.tableName,
+        sinceMs: this.since.toMilliseconds(),
+        everyMs: this.every.toMilliseconds(),
+      }),
+    });
+    this.grantRead(props);
+    if (props.encryptionKey) grantQueueKey(props.encryptionKey, this.function, this);
+    scheduleRuns(this, this.function, {
+      description: 'Runs the audit of the Mailroom.',
+      every: this.every,
+      maxEventAge: this.every,
+    });
+  }
+
+  /**
+   * Lets the audit read the length of a consumer's queue, and the messages in its dead-letter queues. The queues' own policies
+   * grant it, because the consumer's stack is deployed after this one.
+   */
+  lookAt(source: Queue, dead: readonly Queue[]): void {
+    const look = (queue: Queue, actions: readonly string[]) =>
+      queue.addToResourcePolicy(
+        new PolicyStatement({
+          sid: 'TheAuditLooks',
+          principals: [this.function.grantPrincipal],
+          actions: actions.map((action) => `sqs:${action}`),
+          resources: [queue.queueArn],
+        }),
+      );
+    look(source, ['GetQueueAttributes']);
+    for (const queue of dead)
+      look(queue, ['GetQueueAttributes', 'ReceiveMessage', 'ChangeMessageVisibility']);
+  }
+
+  private grantRead({ table, bus }: OutboxAuditProps): void {
+    const stack = Stack.of(this);
+    const grant = (actions: string[], resourceArns: string[]) =>
+      Grant.addToPrincipal({ grantee: this.function, actions, resourceArns });
+    table.grantAudit(this.function);
+    const directory = stack.formatArn({
+      service: 'ssm',
+      resource: 'parameter',
+      resourceName: directoryPath(table.tableName).slice(1),
+      arnFormat: ArnFormat.SLASH_RESOURCE_NAME,
+    });
+    grant(['ssm:GetParametersByPath'], [directory]);
+    // A permission on a path covers the parameters below it only for GetParametersByPath (Systems Manager user guide,
+    // "Restricting access").
+    const entries = `${directory}/consumers/*`;
+    grant(['ssm:GetParameterHistory'], [entries]);
+    const rules = stack.formatArn({
+      service: 'events',
+      resource: 'rule',
+      resourceName: `${bus.eventBusName}/*`,
+    });
+    grant(['events:DescribeRule', 'events:ListTargetsByRule'], [rules]);
+    grant(['cloudwatch:GetMetricData'], ['*']);
+    this.explain(entries, 'Consumers write the directory entries after this role is created.');
+    this.explain(rules, 'Consumers create the rules of the bus after this role is created.');
+    this.explain(
+      '*',
+      'The action cloudwatch:GetMetricData does not support resource-level permissions (service authorization reference).',
+    );
+  }
+
+  /** Explains a wildcard of the role to cdk-nag. The finding's id contains the ARN, with references in angle brackets. */
+  private explain(arn: string, reason: string): void {
+    const resolved: string | { 'Fn::Join': [string, (string | { Ref: string })[]] } =
+      Stack.of(this).resolve(arn);
+    const flat =
+      typeof resolved === 'string'
+        ? resolved
+        : resolved['Fn::Join'][1].map((part) => (typeof part === 'string' ? part : `<${part.Ref}>`)).join('');
+    Validations.of(this).acknowledge({ id: `AwsSolutions-IAM5[Resource::${flat}]`, reason });
+  }
+}
+
+function sinceMin(every: Duration): Duration {
+  return Duration.millis(2 * every.toMilliseconds() + GRACE.toMilliseconds());
+}
+
+function defaultSince(every: Duration): Duration {
+  const hour = Duration.hours(1);
+  // Three intervals: deliveries count also if one run is late or left out.
+  const since = sinceMin(every).plus(every);
+  return since.toMilliseconds() > hour.toMilliseconds() ? since : hour;
+}
+
+function auditProblems(every: Duration, since: Duration): string[] {
+  const min = sinceMin(every);
+  return [
+    ...between(
+      'every',
+      every,
+      EVERY_MIN,
+      EVERY_MAX,
+      'A more frequent audit would only find events in flight.',
+    ),
+    ...unless(
+      every.toMilliseconds() % Duration.minutes(1).toMilliseconds() === 0,
+      `every is ${say(every)}, but must be a whole number of minutes: EventBridge runs a schedule at most once a minute.`,
+    ),
+    ...between(
+      'since',
+      since,
+      Duration.minutes(1),
+      SINCE_MAX,
+      'To look further back, run npx cdk-mailroom audit --since 7d.',
+    ),
+    ...unless(
+      since.toMilliseconds() >= min.toMilliseconds(),
+      `since is ${say(since)}, but must be at least ${say(min)}, twice every plus the ${say(GRACE)} in which an event may be ` +
+        'in flight. Otherwise no two runs could find the same event missing, and the alarm needs two. Raise since.',
+    ),
+  ];
+}
+
+function timeoutOf(every: Duration): Duration {
+  const untilNext = every.toSeconds() - PAUSE.toSeconds();
+  return Duration.seconds(Math.min(untilNext, TIMEOUT_MAX.toSeconds()));
+}

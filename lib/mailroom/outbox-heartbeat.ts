@@ -1,0 +1,134 @@
+import { ArnFormat, Duration, type RemovalPolicy, Stack } from 'aws-cdk-lib';
+import type { Rule } from 'aws-cdk-lib/aws-events';
+import { Grant } from 'aws-cdk-lib/aws-iam';
+import type { IKey } from 'aws-cdk-lib/aws-kms';
+import type { Tracing } from 'aws-cdk-lib/aws-lambda';
+import { Construct } from 'constructs';
+import { encodeHeartbeatConfig } from '../../lambdas/runtime/base/config.ts';
+import { HEARTBEAT } from '../../lambdas/runtime/events/heartbeat-event.ts';
+import { directoryPath } from '../../lambdas/runtime/operations/directory.ts';
+import { between, refuse, say, unless } from '../checks/refusal.ts';
+import { type MailroomFunctionProps, mailroomFunctionPropsProblems } from '../functions/function-props.ts';
+import { lambdaEntry, ServiceFunction } from '../service-function.ts';
+import type { MailroomTable } from './mailroom-table.ts';
+import { scheduleRuns } from './scheduled-run.ts';
+
+/** Options of a scheduled heartbeat. */
+export interface OutboxHeartbeatOptions {
+  /**
+   * The interval between heartbeats, in whole minutes from 1 minute to 1 hour. A consumer is late if it has not acknowledged a
+   * heartbeat when the next one is sent.
+   *
+   * @default 5 minutes
+   */
+  readonly every?: Duration;
+}
+
+/** Properties of an {@link OutboxHeartbeat}. */
+export interface OutboxHeartbeatProps extends OutboxHeartbeatOptions {
+  /** The table to whose outbox it writes. */
+  readonly table: MailroomTable;
+  /** The number of shards over which the events of one minute are spread, 1 to 256. */
+  readonly shards: number;
+  /** The time that a new row is reserved for the stream relay. */
+  readonly bornLease: Duration;
+  /** The removal policy of the logs. @default RETAIN */
+  readonly removalPolicy?: RemovalPolicy;
+  /** Encrypts the logs. @default a key that AWS owns */
+  readonly encryptionKey?: IKey;
+  /** X-Ray tracing of the function, as for a {@link ServiceFunction}. @default as for a {@link ServiceFunction} */
+  readonly tracing?: Tracing;
+  /** Other settings of the function, as for a `Mailroom`. @default none */
+  readonly functionProps?: MailroomFunctionProps;
+}
+
+const SERVICE = 'mailroom-heartbeat';
+
+const EVERY_MIN = Duration.minutes(1);
+const EVERY_MAX = Duration.hours(1);
+
+/**
+ * The scheduled heartbeat: an event that passes outbox, relay, bus, rule and queue, and that every consumer's runtime acknowledges
+ * without running a handler. It proves the whole path in production, also while no service publishes. Each run emits `HeartbeatsLate`,
+ * the number of consumers that have not acknowledged the heartbeat before.
+ *
+ * Every 5 minutes with two consumers, it costs some 0.60 USD a month, 0.50 of it for the metric and the two alarms (docs/cost.md).
+ *
+ * @throws `BAD_SETTINGS` if `every` is out of range
+ *
+ * @example
+ * ```ts
+ * new Mailroom(this, 'Mailroom', { heartbeat: { every: Duration.minutes(5) } });
+ * ```
+ */
+export class OutboxHeartbeat extends Construct {
+  /** Sends the heartbeats. */
+  readonly function: ServiceFunction;
+  /** Runs the function on a schedule. */
+  readonly rule: Rule;
+  /** The interval between heartbeats. */
+  readonly every: Duration;
+
+  constructor(scope: Construct, id: string, props: OutboxHeartbeatProps) {
+    super(scope, id);
+    this.every = props.every ?? Duration.minutes(5);
+    refuse(`The heartbeat ${this.node.path}`, [
+      ...everyProblems(this.every),
+      ...mailroomFunctionPropsProblems(props.functionProps),
+    ]);
+    const { table } = props;
+    this.function = new ServiceFunction(this, 'Function', {
+      entry: lambdaEntry('heartbeat/handler'),
+      service: SERVICE,
+      description: 'Mailroom heartbeat: an event that every consumer acknowledges',
+      logRemovalPolicy: props.removalPolicy,
+      encryptionKey: props.encryptionKey,
+      tracing: props.tracing,
+      functionProps: props.functionProps,
+      environment: encodeHeartbeatConfig({
+        service: HEARTBEAT.source,
+        publishes: [HEARTBEAT.type],
+        tableName: table.tableName,
+        shards: props.shards,
+        bornLeaseMs: props.bornLease.toMilliseconds(),
+        everyMs: this.every.toMilliseconds(),
+      }),
+    });
+    table.grantHeartbeat(this.function);
+    const directory = Stack.of(this).formatArn({
+      service: 'ssm',
+      resource: 'parameter',
+      resourceName: directoryPath(table.tableName).slice(1),
+      arnFormat: ArnFormat.SLASH_RESOURCE_NAME,
+    });
+    Grant.addToPrincipal({
+      grantee: this.function,
+      actions: ['ssm:GetParametersByPath'],
+      resourceArns: [directory],
+    });
+    this.rule = scheduleRuns(this, this.function, {
+      description: 'Sends the heartbeats of the Mailroom.',
+      every: this.every,
+      maxEventAge: EVERY_MIN,
+    });
+  }
+}
+
+/** A consumer that waits longer for messages than heartbeats are apart would always be late. */
+export function heartbeatWindowProblems(window = Duration.seconds(0), every?: Duration): string[] {
+  return unless(
+    every === undefined || window.toMilliseconds() < every.toMilliseconds(),
+    `batchingWindow is ${say(window)}, but must be shorter than the interval between heartbeats, ${every && say(every)}. Otherwise ` +
+      "each heartbeat would be late. Lower batchingWindow or raise the Mailroom's heartbeat.every.",
+  );
+}
+
+function everyProblems(every: Duration): string[] {
+  return [
+    ...between('every', every, EVERY_MIN, EVERY_MAX, ''),
+    ...unless(
+      every.toMilliseconds() % EVERY_MIN.toMilliseconds() === 0,
+      `every is ${say(every)}, but must be a whole number of minutes: EventBridge runs a schedule at most once a minute.`,
+    ),
+  ];
+}

@@ -1,0 +1,121 @@
+import { Stack } from 'aws-cdk-lib';
+import { Alarm, ComparisonOperator, type IMetric, TreatMissingData } from 'aws-cdk-lib/aws-cloudwatch';
+import type { Construct } from 'constructs';
+import type { EFFECTS_IN_DOUBT } from '../../lambdas/runtime/consume/effects-in-doubt.ts';
+import type { UNSTABLE_EFFECTS } from '../../lambdas/runtime/consume/unstable-effects.ts';
+import type { Mailroom } from '../mailroom.ts';
+
+/** `page`: action required now. `ticket`: action required on the next working day. */
+export type AlarmSeverity = 'page' | 'ticket';
+
+/** Headings of docs/operating.md that alarms link to, as GitHub anchors. */
+export const RUNBOOK_ANCHORS = [
+  'you-were-paged-start-here',
+  'events-wait-unpublished',
+  'a-dead-letter-is-about-to-expire',
+  'something-has-been-dead-for-a-working-day',
+  'an-event-was-lost-on-the-way-to-a-consumer',
+  'the-audit-found-missing-or-doubled-events',
+  'an-slo-is-missed',
+  'a-consumer-is-stalled',
+  'every-attempt-of-a-consumer-fails',
+  'dead-letters-pile-up',
+  'an-event-is-dead',
+  'events-wait-with-an-undeclared-source',
+  'the-stream-gave-up-on-a-batch',
+  'an-event-was-not-delivered',
+  'a-message-is-dead',
+  'the-sweep-rescues-events',
+  'the-stream-is-behind',
+  'the-bus-fails',
+  'the-relay-fails',
+  'a-rule-fails',
+  'messages-need-many-attempts',
+  'a-consumer-cannot-reach-its-table',
+  'a-fence-refused-a-write',
+  'an-effect-has-no-stable-name',
+  'an-effect-is-in-doubt',
+  'functions-are-throttled',
+  'the-table-is-throttled',
+  'the-watch-is-blind',
+  'clocks-differ',
+  'the-audit-found-rows-that-cannot-be-read',
+  'the-audit-is-silent',
+  'a-heartbeat-is-late',
+  'the-heartbeat-is-silent',
+] as const;
+
+/** One heading of docs/operating.md. */
+type RunbookAnchor = (typeof RUNBOOK_ANCHORS)[number];
+
+/** The text of an alarm's notification. */
+export interface AlarmText {
+  readonly anchor: RunbookAnchor;
+  /** One sentence: what happened. */
+  readonly what: string;
+  /** The command to run first: a `mailroom` command without the leading `mailroom`, or a search of a log. */
+  readonly run: string | LogSearch;
+}
+
+/** A search for the log lines of the last day that contain a term. */
+interface LogSearch {
+  readonly logGroupName: string;
+  /** The code of an error. */
+  readonly term: typeof EFFECTS_IN_DOUBT | typeof UNSTABLE_EFFECTS;
+}
+
+/** The definition of one alarm. */
+export interface AlarmPlan extends AlarmText {
+  readonly id: string;
+  readonly severity: AlarmSeverity;
+  readonly metric: IMetric;
+  /** The alarm fires above this value, or below it if {@link AlarmPlan.below} is set. */
+  readonly threshold: number;
+  /** @default false */
+  readonly below?: boolean;
+  /** The number of periods that must breach. @default 1 */
+  readonly breaches?: number;
+  /** The number of most recent periods considered. @default the same as `breaches` */
+  readonly among?: number;
+  /** The treatment of a period without data. @default not breaching: most counters are only sent when they count something */
+  readonly missing?: TreatMissingData;
+}
+
+/** The Mailroom and the runbook that an alarm's text refers to. */
+export interface AlarmPlace {
+  readonly mailroom: Mailroom;
+  /** The URL of the runbook, without an anchor. */
+  readonly runbook: string;
+}
+
+/** Creates an alarm without an action. */
+export function deliveryAlarm(scope: Construct, place: AlarmPlace, plan: AlarmPlan): Alarm {
+  const breaches = plan.breaches ?? 1;
+  return new Alarm(scope, plan.id, {
+    alarmDescription: alarmDescription(scope, place, plan),
+    metric: plan.metric,
+    threshold: plan.threshold,
+    comparisonOperator: plan.below
+      ? ComparisonOperator.LESS_THAN_THRESHOLD
+      : ComparisonOperator.GREATER_THAN_THRESHOLD,
+    evaluationPeriods: plan.among ?? breaches,
+    datapointsToAlarm: breaches,
+    treatMissingData: plan.missing ?? TreatMissingData.NOT_BREACHING,
+  });
+}
+
+/** Builds the three lines of an alarm: what happened, the first command, the runbook link. CloudWatch allows 1,024 characters. */
+export function alarmDescription(
+  scope: Construct,
+  { mailroom, runbook }: AlarmPlace,
+  text: AlarmText,
+): string {
+  const { region } = Stack.of(scope);
+  const { stackName } = Stack.of(mailroom);
+  const { what, run, anchor } = text;
+  const command =
+    typeof run === 'string'
+      ? `npx cdk-mailroom ${run} --region ${region} --stack ${stackName}`
+      : `aws logs tail ${run.logGroupName} --since 1d --filter-pattern ${run.term} --region ${region}`;
+  return [what, `Run first: ${command}`, `Then read: ${runbook}#${anchor}`].join('\n');
+}

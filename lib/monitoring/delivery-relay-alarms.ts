@@ -1,0 +1,294 @@
+import { Duration } from 'aws-cdk-lib';
+import { type IMetric, Stats, TreatMissingData } from 'aws-cdk-lib/aws-cloudwatch';
+import { say } from '../checks/refusal.ts';
+import type { OutboxAudit } from '../mailroom/outbox-audit.ts';
+import type { AlarmPlan } from './delivery-alarm.ts';
+import { type AuditMetrics, COUNT_PERIOD, type RelayMetrics } from './delivery-metrics.ts';
+import type { EffectiveThresholds } from './delivery-thresholds.ts';
+
+const HOUR = Duration.hours(1);
+
+/** The number of most recent audit runs that the audit's alarms consider. */
+const AUDIT_RUNS = 3;
+
+/** The alarms on the shared parts, in the order of the flow. */
+export function relayAlarms(metrics: RelayMetrics, thresholds: EffectiveThresholds): AlarmPlan[] {
+  return [
+    ...pages(metrics, thresholds),
+    ...dead(metrics),
+    ...troubles(metrics, thresholds),
+    ...functions(metrics, thresholds),
+    ...tableThrottles(metrics, thresholds),
+  ];
+}
+
+function pages(metrics: RelayMetrics, thresholds: EffectiveThresholds): AlarmPlan[] {
+  const { oldestPending, deadLetterExpiry, deadFor } = thresholds;
+  return [
+    {
+      id: 'OldestPending',
+      anchor: 'events-wait-unpublished',
+      severity: 'page',
+      what: `An event has been unpublished for over ${say(oldestPending)}, or the sweep has stopped running.`,
+      run: 'status',
+      metric: metrics.oldestPending,
+      threshold: oldestPending.toMilliseconds(),
+      breaches: 3,
+      among: 5,
+      // Each sweep sends this gauge. If it is missing, events that the stream missed are not being published.
+      missing: TreatMissingData.BREACHING,
+    },
+    {
+      id: 'DeadLetterExpiry',
+      anchor: 'a-dead-letter-is-about-to-expire',
+      severity: 'page',
+      what: `SQS will permanently delete a dead letter in less than ${say(deadLetterExpiry)}.`,
+      run: 'dlq list',
+      metric: metrics.firstExpiry,
+      threshold: deadLetterExpiry.toMilliseconds(),
+      below: true,
+      // A sweep that could not read the queues reports nothing about the dead letter: the previous state holds.
+      missing: TreatMissingData.IGNORE,
+    },
+    ...deadForLong(metrics, deadFor),
+    {
+      id: 'DeadEventsGrow',
+      anchor: 'dead-letters-pile-up',
+      severity: 'page',
+      what: `More than ${thresholds.deadPerHour} events became DEAD in an hour; no consumer receives them.`,
+      run: 'dlq list dead --by cause',
+      metric: metrics.becameDead.with({ period: HOUR }),
+      threshold: thresholds.deadPerHour,
+    },
+  ];
+}
+
+/** Whole hours and their maxima: a dead letter is hidden for seconds while someone inspects it. */
+function deadForLong({ dead, deadLetters }: RelayMetrics, deadFor: Duration): AlarmPlan[] {
+  const kinds = {
+    DeadEventsForLong: { what: 'Events have been DEAD', metric: dead },
+    DeadLettersForLong: { what: 'Messages have been in dead-letter queues', metric: deadLetters },
+  };
+  return Object.entries(kinds).map(([id, { what, metric }]) => ({
+    id,
+    anchor: 'something-has-been-dead-for-a-working-day',
+    severity: 'page',
+    what: `${what} for ${say(deadFor)} without being repaired or discarded.`,
+    run: 'dlq list --by cause',
+    metric: metric.with({ period: HOUR }),
+    threshold: 0,
+    breaches: deadFor.toHours(),
+    missing: TreatMissingData.IGNORE,
+  }));
+}
+
+function dead(metrics: RelayMetrics): AlarmPlan[] {
+  return [
+    {
+      id: 'DeadEvents',
+      anchor: 'an-event-is-dead',
+      severity: 'ticket',
+      what: 'The relay has stopped retrying an event: it is DEAD and reaches no consumer until it is requeued.',
+      run: 'dlq list dead',
+      metric: metrics.dead,
+      threshold: 0,
+      missing: TreatMissingData.IGNORE,
+    },
+    {
+      id: 'UndeclaredEvents',
+      anchor: 'events-wait-with-an-undeclared-source',
+      severity: 'ticket',
+      what: 'Events wait in the outbox because no producer of this Mailroom declares their source: the relay does not publish them.',
+      run: 'status',
+      metric: metrics.undeclared,
+      threshold: 0,
+      missing: TreatMissingData.IGNORE,
+    },
+    {
+      id: 'StreamFailures',
+      anchor: 'the-stream-gave-up-on-a-batch',
+      severity: 'ticket',
+      what: 'The stream mapping stopped retrying a batch of events; the sweep publishes them.',
+      run: 'dlq list stream',
+      metric: metrics.stream,
+      threshold: 0,
+    },
+  ];
+}
+
+function troubles(metrics: RelayMetrics, thresholds: EffectiveThresholds): AlarmPlan[] {
+  const { streamAge, clockDifference } = thresholds;
+  return [
+    {
+      id: 'Rescued',
+      anchor: 'the-sweep-rescues-events',
+      severity: 'ticket',
+      what: `For ${say(thresholds.troubleFor)}, the sweep has published events that the stream relay should have published.`,
+      run: 'status',
+      metric: metrics.rescued,
+      threshold: 0,
+      breaches: troublePeriods(thresholds),
+    },
+    {
+      id: 'StreamAge',
+      anchor: 'the-stream-is-behind',
+      severity: 'ticket',
+      what: `The stream relay is more than ${say(streamAge)} behind the table.`,
+      run: 'status',
+      metric: metrics.streamAge,
+      threshold: streamAge.toMilliseconds(),
+    },
+    {
+      id: 'BusFailures',
+      anchor: 'the-bus-fails',
+      severity: 'ticket',
+      what: `For ${say(thresholds.troubleFor)}, EventBridge has refused or failed calls of the relay, or of producers that publish at once.`,
+      run: 'status',
+      metric: metrics.busFailures,
+      threshold: 0,
+      breaches: troublePeriods(thresholds),
+    },
+    {
+      id: 'WatchFailures',
+      anchor: 'the-watch-is-blind',
+      severity: 'ticket',
+      what: 'The dead-letter watch could not read every queue, so a dead letter could expire without an alarm.',
+      run: 'dlq list',
+      metric: metrics.watchFailures,
+      threshold: 0,
+    },
+    {
+      id: 'ClockDifference',
+      anchor: 'clocks-differ',
+      severity: 'ticket',
+      what: `A producer's clock is off by more than ${say(clockDifference)}, or its commit took that long.`,
+      run: 'status',
+      metric: metrics.clockDifference,
+      threshold: clockDifference.toMilliseconds(),
+    },
+  ];
+}
+
+function functions(metrics: RelayMetrics, thresholds: EffectiveThresholds): AlarmPlan[] {
+  const paths = {
+    Stream: { errors: metrics.streamErrors, throttles: metrics.streamThrottles },
+    Sweep: { errors: metrics.sweepErrors, throttles: metrics.sweepThrottles },
+  };
+  const perPath = Object.entries(paths).flatMap(([path, { errors, throttles }]): AlarmPlan[] => [
+    {
+      id: `${path}Errors`,
+      anchor: 'the-relay-fails',
+      severity: 'ticket',
+      what: `For ${say(thresholds.troubleFor)}, the relay's ${path.toLowerCase()} function has crashed or timed out.`,
+      run: 'status',
+      metric: errors,
+      threshold: 0,
+      breaches: troublePeriods(thresholds),
+    },
+    throttled(`${path}Throttles`, throttles, `the relay's ${path.toLowerCase()} function`, thresholds),
+  ]);
+  return [
+    ...perPath,
+    {
+      id: 'SweepFailures',
+      anchor: 'the-relay-fails',
+      severity: 'ticket',
+      what: `For ${say(thresholds.troubleFor)}, steps of the sweep have failed: some minutes of the outbox are not swept.`,
+      run: 'status',
+      metric: metrics.sweepFailures,
+      threshold: 0,
+      breaches: troublePeriods(thresholds),
+    },
+  ];
+}
+
+/** An alarm on a function that Lambda throttles. */
+export function throttled(
+  id: string,
+  metric: IMetric,
+  subject: string,
+  thresholds: EffectiveThresholds,
+): AlarmPlan {
+  return {
+    id,
+    anchor: 'functions-are-throttled',
+    severity: 'ticket',
+    what: `Lambda has throttled ${subject} for ${say(thresholds.troubleFor)}.`,
+    run: 'status',
+    metric,
+    threshold: thresholds.throttles,
+    breaches: troublePeriods(thresholds),
+  };
+}
+
+function tableThrottles(
+  { readThrottles, writeThrottles }: RelayMetrics,
+  thresholds: EffectiveThresholds,
+): AlarmPlan[] {
+  const metrics = { Read: readThrottles, Write: writeThrottles };
+  return Object.entries(metrics).map(([kind, metric]) => ({
+    id: `Table${kind}Throttles`,
+    anchor: 'the-table-is-throttled',
+    severity: 'ticket',
+    what: `For ${say(thresholds.troubleFor)}, DynamoDB has throttled ${kind.toLowerCase()}s of the table.`,
+    run: 'status',
+    metric,
+    threshold: thresholds.throttles,
+    breaches: troublePeriods(thresholds),
+  }));
+}
+
+/** The alarms on a scheduled audit. Two runs must report a finding: a single one may have met an event in flight. */
+export function auditAlarms({ every, since }: OutboxAudit, metrics: AuditMetrics): AlarmPlan[] {
+  const { missing, doubled, unreadable } = metrics;
+  // The range that includes everything the first of the three runs read.
+  const rangeMs = since.toMilliseconds() + AUDIT_RUNS * every.toMilliseconds();
+  const hours = Math.ceil(rangeMs / HOUR.toMilliseconds());
+  const findings = {
+    EventsMissing: { what: 'events that a consumer never received', metric: missing },
+    EventsDoubled: { what: 'events that a consumer wrote twice', metric: doubled },
+  };
+  return [
+    ...Object.entries(findings).map(
+      ([id, { what, metric }]): AlarmPlan => ({
+        id,
+        anchor: 'the-audit-found-missing-or-doubled-events',
+        severity: 'page',
+        what: `Two runs of the audit found ${what}.`,
+        run: `audit --since ${hours}h`,
+        metric,
+        threshold: 0,
+        breaches: 2,
+        among: AUDIT_RUNS,
+      }),
+    ),
+    {
+      id: 'RowsUnreadable',
+      anchor: 'the-audit-found-rows-that-cannot-be-read',
+      severity: 'ticket',
+      what: 'Two runs of the audit found rows that cannot be read, so it cannot account for their events.',
+      run: `audit --since ${hours}h`,
+      metric: unreadable,
+      threshold: 0,
+      breaches: 2,
+      among: AUDIT_RUNS,
+    },
+    {
+      id: 'AuditSilent',
+      anchor: 'the-audit-is-silent',
+      severity: 'ticket',
+      what: 'The audit has not completed a run for three times its interval.',
+      run: 'audit --since 1h',
+      metric: missing.with({ statistic: Stats.SAMPLE_COUNT }),
+      threshold: 1,
+      below: true,
+      breaches: AUDIT_RUNS,
+      missing: TreatMissingData.BREACHING,
+    },
+  ];
+}
+
+/** The number of counter periods that a problem may last. */
+export function troublePeriods({ troubleFor }: EffectiveThresholds): number {
+  return troubleFor.toMilliseconds() / COUNT_PERIOD.toMilliseconds();
+}

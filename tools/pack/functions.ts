@@ -1,0 +1,45 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { bundleFunction, type FunctionBundle } from './function-bundle.ts';
+import { LICENCES, licencesOf } from './licences.ts';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+
+/** The functions of a Mailroom itself: folders of `lambdas/`, and of `dist/functions/`. */
+export const BUILT_FUNCTIONS = ['relay-stream', 'relay-sweep', 'audit', 'heartbeat'] as const;
+
+/** Those that can be traced: their `traced.mjs` takes the place of `index.mjs`. */
+const TRACED_FUNCTIONS: readonly string[] = ['relay-stream', 'relay-sweep'];
+
+/**
+ * Bundles Mailroom's functions exactly as the constructs do, for SAM, Terraform and other tools: a folder each, with `index.mjs`
+ * and its source map, which stack traces need. The relay's folders also have `traced.mjs`, with OpenTelemetry's spans.
+ *
+ * @param folder - the output folder
+ *
+ * @example
+ * ```ts
+ * await buildFunctions('dist/functions');
+ * ```
+ */
+export async function buildFunctions(folder: string): Promise<void> {
+  const inputs: string[] = [];
+  for (const name of BUILT_FUNCTIONS) {
+    await mkdir(join(folder, name), { recursive: true });
+    const bundles = [await bundleInto(join(folder, name), 'index', `lambdas/${name}/handler.ts`)];
+    if (TRACED_FUNCTIONS.includes(name))
+      bundles.push(await bundleInto(join(folder, name), 'traced', `lambdas/${name}/traced.handler.ts`));
+    inputs.push(...bundles.flatMap((bundle) => bundle.inputs));
+  }
+  await writeFile(join(folder, LICENCES), await licencesOf(inputs));
+}
+
+async function bundleInto(folder: string, name: string, entry: string): Promise<FunctionBundle> {
+  const bundle = await bundleFunction({ name, entry }); // it refers to its map by its own name
+  await writeFile(join(folder, `${name}.mjs`), bundle.code);
+  await writeFile(join(folder, `${name}.mjs.map`), bundle.sourceMap);
+  return bundle;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await buildFunctions(join(ROOT, 'dist', 'functions'));

@@ -1,0 +1,96 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Extractor, ExtractorConfig, ExtractorLogLevel, type IConfigFile } from '@microsoft/api-extractor';
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+
+/** The entries of the package, by the names of their reports. */
+export const ENTRIES = {
+  constructs: 'lib/index.d.ts',
+  runtime: 'lambdas/runtime/index.d.ts',
+  internals: 'lambdas/runtime/internals.d.ts',
+  opentelemetry: 'lambdas/runtime/opentelemetry.d.ts',
+  testing: 'testing/index.d.ts',
+} as const;
+
+/** The public surface of one entry of the package. */
+export interface ApiReport {
+  /** Every exported declaration, as its users see it. */
+  readonly text: string;
+  /** The problems of the surface, such as a type that can be met but not named. */
+  readonly problems: readonly string[];
+}
+
+/**
+ * Reads the public surface of one entry.
+ *
+ * @param types - the entry's declarations, built
+ * @param folder - takes what API Extractor writes: the report, and the model in `model.api.json`
+ */
+export async function apiReport(types: string, folder: string): Promise<ApiReport> {
+  const problems: string[] = [];
+  const none = { logLevel: ExtractorLogLevel.None };
+  const warning = { logLevel: ExtractorLogLevel.Warning };
+  const configObject: IConfigFile = {
+    projectFolder: ROOT,
+    newlineKind: 'lf',
+    mainEntryPointFilePath: types,
+    compiler: {
+      overrideTsconfig: {
+        compilerOptions: {
+          target: 'ES2023',
+          module: 'NodeNext',
+          moduleResolution: 'NodeNext',
+          // AbortSignal is a name of the platform: of Node.js through the DOM's declarations, or its own.
+          lib: ['ES2023', 'DOM'],
+          types: ['node'],
+          strict: true,
+          skipLibCheck: true,
+        },
+        files: [types],
+      },
+    },
+    apiReport: {
+      enabled: true,
+      reportFileName: 'report',
+      reportFolder: folder,
+      reportTempFolder: folder,
+      includeForgottenExports: false,
+    },
+    docModel: { enabled: true, apiJsonFilePath: join(folder, 'model.api.json') },
+    dtsRollup: { enabled: false },
+    tsdocMetadata: { enabled: false },
+    messages: {
+      compilerMessageReporting: { default: warning },
+      extractorMessageReporting: {
+        default: warning,
+        // Everything that is exported is public: no release tags.
+        'ae-missing-release-tag': none,
+        // A member whose name says it all needs no words, and a link may lead into the source.
+        'ae-undocumented': none,
+        'ae-unresolved-link': none,
+      },
+      // The comments are read by editors, which know @default; TSDoc's own grammar does not.
+      tsdocMessageReporting: { default: none },
+    },
+  };
+  Extractor.invoke(
+    ExtractorConfig.prepare({
+      configObject,
+      configObjectFullPath: undefined,
+      packageJsonFullPath: join(ROOT, 'package.json'),
+    }),
+    {
+      localBuild: true,
+      messageCallback: (message) => {
+        message.handled = true;
+        if (message.logLevel === 'warning' || message.logLevel === 'error') {
+          if (!message.messageId.startsWith('console-'))
+            problems.push(`${message.messageId}: ${message.text}`);
+        }
+      },
+    },
+  );
+  return { text: await readFile(join(folder, 'report.api.md'), 'utf8'), problems };
+}
