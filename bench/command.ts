@@ -7,7 +7,7 @@ import { failedKey, inboxKey, rejectedKey, SCHEMA } from '../lambdas/runtime/sto
 import type { StorableItem } from '../lambdas/runtime/store/table.ts';
 import { startEngine } from '../localstack/engine.ts';
 import { freePort } from '../localstack/free-port.ts';
-import { SMALL_SOURCE, smallMailroom } from '../test/local/support/small-mailroom.ts';
+import { handmadeMailroom, SMALL_SOURCE } from '../test/local/support/handmade-mailroom.ts';
 import type { FigureTable, Part, PartSettings } from './part.ts';
 
 /** The events that are read, spread over the last 50 minutes. */
@@ -50,7 +50,7 @@ export const command: Part = {
 };
 
 async function measure(endpoint: string, { say, quick }: PartSettings): Promise<CommandFigure[]> {
-  const small = await smallMailroom(endpoint, REGION, CONSUMERS, [TYPE]);
+  const small = await handmadeMailroom(endpoint, REGION, CONSUMERS, [TYPE]);
   const events = quick ? EVENTS_QUICK : EVENTS;
   say(`writing ${events} events and the rows of ${CONSUMERS.length} consumers`);
   const eventId = await fill(small.table, small.config.shards, events);
@@ -84,7 +84,7 @@ async function measure(endpoint: string, { say, quick }: PartSettings): Promise<
 
 /** Writes published events: of 100, one is unclaimed, two failed and one was rejected; the others are processed. */
 async function fill(
-  table: Awaited<ReturnType<typeof smallMailroom>>['table'],
+  table: Awaited<ReturnType<typeof handmadeMailroom>>['table'],
   shards: number,
   events: number,
 ): Promise<string> {
@@ -144,7 +144,7 @@ function messageRows(consumer: string, eventId: string, n: number, now: number):
         },
       ];
     case 4: {
-      const rejected = { ...failure, rejectedAt: now, reason: 'ATTEMPTS_SPENT' };
+      const rejected = { ...failure, rejectedAt: now, reason: 'ATTEMPTS_EXHAUSTED' };
       return [
         { ...row, ...rejected, status: 'REJECTED' },
         { ...rejectedKey(consumer, eventId), ...rejected, schema: SCHEMA },

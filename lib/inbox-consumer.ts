@@ -15,7 +15,7 @@ import { consumerSettings, subscriptionProblems } from './consumer/consumer-sett
 import { type ConsumerSlo, SLO_PERCENTILE, sloProblems } from './consumer/consumer-slo.ts';
 import { functionProblems } from './consumer/existing-function.ts';
 import { existingQueueProblems, ofExistingQueue } from './consumer/existing-queue.ts';
-import { earlierNameProblems, fixName, inboxSince } from './consumer/fixed-name.ts';
+import { earlierNameProblems, inboxSince, pinName } from './consumer/fixed-name.ts';
 import { warnOfForeignIds } from './consumer/foreign-events.ts';
 import type { InboxConsumerProps } from './consumer/inbox-consumer-props.ts';
 import { queuePropsProblems } from './consumer/queue-props.ts';
@@ -107,7 +107,7 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
     this.function = handler;
     this.alias = alias;
     const earlier = (props.movedFrom ?? []).map(({ name }) => name);
-    const names = fixName(this, props.mailroom.table.tableName, queueName, [...earlier, props.name]);
+    const names = pinName(this, props.mailroom.table.tableName, queueName, [...earlier, props.name]);
     // Names come before the function's permissions, too: otherwise the old code would lose access to its inbox.
     for (const after of [handler.role, handler, alias]) after?.node.addDependency(...names);
     // A new event type must not reach the old code, which would reject it as unknown.

@@ -192,5 +192,5 @@ function ownLogGroup(
  */
 export function lambdaEntry(handler: string): string {
   const extension = moduleUrl.endsWith('.ts') ? 'ts' : 'js';
-  return fileURLToPath(new URL(`../lambdas/${handler}.${extension}`, moduleUrl));
+  return fileURLToPath(new URL(`../../lambdas/${handler}.${extension}`, moduleUrl));
 }

@@ -30,8 +30,8 @@ export function statusCommand(io: Io): Command {
           for (; ; report = await status.read()) {
             if (io.outIsTerminal && !session.output.json) io.out(REDRAW);
             show(session, report, io.outSize());
-            const goesOn = await sleep(WATCH_EVERY_MS, true, { signal: io.signal }).catch(() => false);
-            if (!goesOn) break;
+            const continues = await sleep(WATCH_EVERY_MS, true, { signal: io.signal }).catch(() => false);
+            if (!continues) break;
           }
         }
         return report.ok ? EXIT.ok : EXIT.attention;

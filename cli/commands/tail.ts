@@ -30,8 +30,8 @@ export function tailCommand(io: Io): Command {
         if (!output.json) output.say(`Following the outbox of ${directory.mailroom.stack}. Ctrl-C stops.`);
         for (;;) {
           show(session, await step(clock.now()));
-          const goesOn = await sleep(EVERY_MS, true, { signal }).catch(() => false);
-          if (!goesOn) return EXIT.ok;
+          const continues = await sleep(EVERY_MS, true, { signal }).catch(() => false);
+          if (!continues) return EXIT.ok;
         }
       }),
     );

@@ -37,7 +37,7 @@ export function consumerFunction(
   mailroom.table.grantInbox(handler, name);
   if (publishes.length > 0) mailroom.grantProducer(handler, props.domainKeys);
   else mailroom.table.grantDomain(handler, props.domainKeys ?? []);
-  follow(made, queue, props, settings);
+  addEventSource(made, queue, props, settings);
   // An existing function and its role are not below the consumer, whose tags its own function has.
   const tags = { [MAILROOM_TAG]: mailroom.node.path, [SERVICE_TAG]: service, [CONSUMER_TAG]: name };
   for (const tagged of [handler, handler.role]) if (tagged) tag(tagged, tags);
@@ -76,7 +76,7 @@ function adopt(scope: Construct, given: LambdaFunction | Alias): ConsumerFunctio
 }
 
 /** Lets the function, or its alias, process the messages of the queue. */
-function follow(
+function addEventSource(
   { function: handler, alias }: ConsumerFunction,
   queue: Queue,
   props: InboxConsumerProps,

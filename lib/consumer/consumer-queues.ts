@@ -81,8 +81,8 @@ export function consumerQueues(
   const foreignRule = ruleOfForeignEvents(consumer, props, queue, undeliveredQueue);
   for (const each of [queue, deadLetterQueue, undeliveredQueue]) denySending(each, mailroom.operators);
   const dead = [deadLetterQueue, undeliveredQueue];
-  mailroom.audit?.lookAt(queue, dead);
-  letWatch(mailroom, dead);
+  mailroom.audit?.watch(queue, dead);
+  grantWatch(mailroom, dead);
   return { queue, deadLetterQueue, undeliveredQueue, rule, foreignRule };
 }
 
@@ -121,7 +121,7 @@ function existingQueues(consumer: Construct, mailroom: Mailroom, queue: Queue): 
   const deadLetterQueue = queue.deadLetterQueue?.queue as Queue; // existingQueueProblems refuses a queue without one
   takeQueue(queue, consumer);
   refuseSharedDeadLetters(consumer, queue, deadLetterQueue);
-  letWatch(mailroom, [deadLetterQueue]);
+  grantWatch(mailroom, [deadLetterQueue]);
   deadLetterQueue.encryptionMasterKey?.addToResourcePolicy(
     new PolicyStatement({
       principals: [mailroom.relay.sweepFunction.grantPrincipal],
@@ -149,7 +149,7 @@ export function subscribed({ events, queue }: Pick<InboxConsumerProps, 'events' 
  * Lets the Mailroom's sweep look at the dead-letter queues. The queues' own policies grant it, because the sweep's
  * role cannot name queues of stacks that are deployed after its own.
  */
-function letWatch(mailroom: Mailroom, dead: readonly Queue[]): void {
+function grantWatch(mailroom: Mailroom, dead: readonly Queue[]): void {
   for (const each of dead) {
     each.addToResourcePolicy(
       new PolicyStatement({

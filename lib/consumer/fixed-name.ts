@@ -56,7 +56,7 @@ export function earlierNameProblems(name: string, movedFrom: readonly EarlierNam
  * @param names - the earlier names, oldest first, then the current one
  * @returns the parameters that must be deployed before the rest of the consumer changes
  */
-export function fixName(
+export function pinName(
   scope: Construct,
   table: string,
   queueName: string,

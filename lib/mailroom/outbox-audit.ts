@@ -120,7 +120,7 @@ export class OutboxAudit extends Construct {
    * Lets the audit read the length of a consumer's queue, and the messages in its dead-letter queues. The queues' own policies
    * grant it, because the consumer's stack is deployed after this one.
    */
-  lookAt(source: Queue, dead: readonly Queue[]): void {
+  watch(source: Queue, dead: readonly Queue[]): void {
     const look = (queue: Queue, actions: readonly string[]) =>
       queue.addToResourcePolicy(
         new PolicyStatement({

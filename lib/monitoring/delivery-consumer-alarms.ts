@@ -93,10 +93,10 @@ export function stalledConsumer(
     ? 'FILL(deleted, 0) <= FILL(heartbeats, 0) AND FILL(processed, 0) == 0'
     : 'FILL(deleted, 0) == 0';
   return {
-    id: 'StandsStill',
+    id: 'Stalled',
     anchor: 'a-consumer-is-stalled',
     severity: severityOf(slo),
-    what: `The consumer ${name} is stalled: messages wait, and none was finished in ${say(thresholds.troubleFor)}.`,
+    what: `The consumer ${name} is stalled: messages wait, and none was finished in ${say(thresholds.sustainedFor)}.`,
     run: 'status',
     metric: new MathExpression({
       expression: `IF(waiting > 0 AND ${idle}, 1, 0)`,
@@ -146,7 +146,7 @@ export function growingDeadLetters(
 export function failingConsumer(
   { name, slo }: IInboxConsumer,
   metrics: ConsumerMetrics,
-  { attemptsFailed, troubleFor }: EffectiveThresholds,
+  { attemptsFailed, sustainedFor }: EffectiveThresholds,
 ): AlarmPlan {
   const { processed, failed, rejected, errors } = metrics;
   const counted = Object.entries({ processed, failed, rejected, errors });
@@ -154,15 +154,15 @@ export function failingConsumer(
     id: 'Failing',
     anchor: 'every-attempt-of-a-consumer-fails',
     severity: severityOf(slo),
-    what: `Every attempt of ${name} has failed for twice ${say(troubleFor)}, each time more than ${attemptsFailed} attempts.`,
+    what: `Every attempt of ${name} has failed for twice ${say(sustainedFor)}, each time more than ${attemptsFailed} attempts.`,
     run: `messages list --failed --by cause --consumer ${name}`,
     metric: new MathExpression({
       expression: 'IF(FILL(processed, 0) == 0, SUM([failed, rejected, errors]), 0)',
       usingMetrics: Object.fromEntries(
-        counted.map(([id, metric]) => [id, metric.with({ period: troubleFor })]),
+        counted.map(([id, metric]) => [id, metric.with({ period: sustainedFor })]),
       ),
       label: 'Failed attempts, none successful',
-      period: troubleFor,
+      period: sustainedFor,
     }),
     threshold: attemptsFailed,
     // Twice: the retries of a burst may all fall into the next period.

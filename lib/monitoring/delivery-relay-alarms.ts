@@ -123,7 +123,7 @@ function troubles(metrics: RelayMetrics, thresholds: EffectiveThresholds): Alarm
       id: 'Rescued',
       anchor: 'the-sweep-rescues-events',
       severity: 'ticket',
-      what: `For ${say(thresholds.troubleFor)}, the sweep has published events that the stream relay should have published.`,
+      what: `For ${say(thresholds.sustainedFor)}, the sweep has published events that the stream relay should have published.`,
       run: 'status',
       metric: metrics.rescued,
       threshold: 0,
@@ -142,7 +142,7 @@ function troubles(metrics: RelayMetrics, thresholds: EffectiveThresholds): Alarm
       id: 'BusFailures',
       anchor: 'the-bus-fails',
       severity: 'ticket',
-      what: `For ${say(thresholds.troubleFor)}, EventBridge has refused or failed calls of the relay, or of producers that publish at once.`,
+      what: `For ${say(thresholds.sustainedFor)}, EventBridge has refused or failed calls of the relay, or of producers that publish at once.`,
       run: 'status',
       metric: metrics.busFailures,
       threshold: 0,
@@ -179,7 +179,7 @@ function functions(metrics: RelayMetrics, thresholds: EffectiveThresholds): Alar
       id: `${path}Errors`,
       anchor: 'the-relay-fails',
       severity: 'ticket',
-      what: `For ${say(thresholds.troubleFor)}, the relay's ${path.toLowerCase()} function has crashed or timed out.`,
+      what: `For ${say(thresholds.sustainedFor)}, the relay's ${path.toLowerCase()} function has crashed or timed out.`,
       run: 'status',
       metric: errors,
       threshold: 0,
@@ -193,7 +193,7 @@ function functions(metrics: RelayMetrics, thresholds: EffectiveThresholds): Alar
       id: 'SweepFailures',
       anchor: 'the-relay-fails',
       severity: 'ticket',
-      what: `For ${say(thresholds.troubleFor)}, steps of the sweep have failed: some minutes of the outbox are not swept.`,
+      what: `For ${say(thresholds.sustainedFor)}, steps of the sweep have failed: some minutes of the outbox are not swept.`,
       run: 'status',
       metric: metrics.sweepFailures,
       threshold: 0,
@@ -213,7 +213,7 @@ export function throttled(
     id,
     anchor: 'functions-are-throttled',
     severity: 'ticket',
-    what: `Lambda has throttled ${subject} for ${say(thresholds.troubleFor)}.`,
+    what: `Lambda has throttled ${subject} for ${say(thresholds.sustainedFor)}.`,
     run: 'status',
     metric,
     threshold: thresholds.throttles,
@@ -230,7 +230,7 @@ function tableThrottles(
     id: `Table${kind}Throttles`,
     anchor: 'the-table-is-throttled',
     severity: 'ticket',
-    what: `For ${say(thresholds.troubleFor)}, DynamoDB has throttled ${kind.toLowerCase()}s of the table.`,
+    what: `For ${say(thresholds.sustainedFor)}, DynamoDB has throttled ${kind.toLowerCase()}s of the table.`,
     run: 'status',
     metric,
     threshold: thresholds.throttles,
@@ -289,6 +289,6 @@ export function auditAlarms({ every, since }: OutboxAudit, metrics: AuditMetrics
 }
 
 /** The number of counter periods that a problem may last. */
-export function troublePeriods({ troubleFor }: EffectiveThresholds): number {
-  return troubleFor.toMilliseconds() / COUNT_PERIOD.toMilliseconds();
+export function troublePeriods({ sustainedFor }: EffectiveThresholds): number {
+  return sustainedFor.toMilliseconds() / COUNT_PERIOD.toMilliseconds();
 }

@@ -20,7 +20,7 @@ export interface AlarmThresholds {
   /** The number of dead letters of one consumer, or of DEAD events, that may be added in an hour. @default 10 */
   readonly deadPerHour?: number;
   /** The longest time that a problem may last that resolves without action, in whole multiples of 5 minutes. @default 15 minutes */
-  readonly troubleFor?: Duration;
+  readonly sustainedFor?: Duration;
   /**
    * The oldest a stream record may be when the relay receives it. The mapping drops records that are an hour old, so an age of an
    * hour is never measured: this must be less.
@@ -33,7 +33,7 @@ export interface AlarmThresholds {
   /** The number of fourth or later attempts allowed in 5 minutes. @default 0 */
   readonly attemptsOverThree?: number;
   /**
-   * The number of attempts that may fail while none succeeds, within `troubleFor`. A single message fails at most
+   * The number of attempts that may fail while none succeeds, within `sustainedFor`. A single message fails at most
    * `retry.attempts` times.
    *
    * @default 20, twice the default of `retry.attempts`
@@ -55,7 +55,7 @@ const DEFAULTS: EffectiveThresholds = {
   deadLetterExpiry: Duration.hours(24),
   deadFor: Duration.hours(8),
   deadPerHour: 10,
-  troubleFor: Duration.minutes(15),
+  sustainedFor: Duration.minutes(15),
   streamAge: Duration.minutes(30),
   clockDifference: Duration.minutes(1),
   attemptsOverThree: 0,
@@ -77,7 +77,7 @@ export function withThresholds(given: AlarmThresholds = {}): EffectiveThresholds
  * @returns one sentence per problem; none if every alarm can be created
  */
 export function thresholdProblems(thresholds: EffectiveThresholds): string[] {
-  const { deadFor, troubleFor, streamAge } = thresholds;
+  const { deadFor, sustainedFor, streamAge } = thresholds;
   const counts = [
     'deadPerHour',
     'attemptsOverThree',
@@ -91,8 +91,8 @@ export function thresholdProblems(thresholds: EffectiveThresholds): string[] {
     ...between('deadLetterExpiry', thresholds.deadLetterExpiry, Duration.hours(1), Duration.days(13), ''),
     ...between('deadFor', deadFor, Duration.hours(1), Duration.days(7), ''),
     ...wholeTimes('deadFor', deadFor, Duration.hours(1)),
-    ...between('troubleFor', troubleFor, COUNT_PERIOD, Duration.days(1), ''),
-    ...wholeTimes('troubleFor', troubleFor, COUNT_PERIOD),
+    ...between('sustainedFor', sustainedFor, COUNT_PERIOD, Duration.days(1), ''),
+    ...wholeTimes('sustainedFor', sustainedFor, COUNT_PERIOD),
     ...unless(
       streamAge.toMilliseconds() < STREAM_RECORD_AGE_MAX.toMilliseconds(),
       `streamAge is ${say(streamAge)}, but must be less than ${say(STREAM_RECORD_AGE_MAX)}: the mapping drops older ` +

@@ -8,7 +8,7 @@ import { listenTo } from '../local/support/bus-listener.ts';
 import { eventually } from '../local/support/eventually.ts';
 import { mailroom } from '../local/support/mailroom.ts';
 import { documents, eventsWith, get, put, tableName } from '../local/support/order-system.ts';
-import { outboxOf } from '../local/support/paper-order.ts';
+import { outboxOf } from '../local/support/unpublished-order.ts';
 
 const type = `ParcelForged-${randomUUID()}`;
 const schema = z.object({ run: z.string(), n: z.int() });

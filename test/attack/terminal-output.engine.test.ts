@@ -4,8 +4,8 @@ import { MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
 import { mintEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import { deadKey, failedKey, inboxKey, operationKey, rejectedKey } from '../../lambdas/runtime/store/rows.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
+import { handmadeMailroom } from '../local/support/handmade-mailroom.ts';
 import { mailroomAt } from '../local/support/mailroom.ts';
-import { smallMailroom } from '../local/support/small-mailroom.ts';
 import { ACTS, FORGED, hostile } from './hostile-text.ts';
 
 vi.setConfig({ testTimeout: 300_000 });
@@ -13,7 +13,7 @@ vi.setConfig({ testTimeout: 300_000 });
 /** A region of its own. */
 const REGION = 'ap-south-1';
 
-let small: Awaited<ReturnType<typeof smallMailroom>>;
+let small: Awaited<ReturnType<typeof handmadeMailroom>>;
 const now = Date.now();
 
 const run = (...argv: string[]) =>
@@ -134,7 +134,7 @@ async function hostilePointers(eventIds: readonly string[]): Promise<void> {
 let eventIds: readonly string[];
 
 beforeAll(async () => {
-  small = await smallMailroom(inject('endpoint'), REGION, ['ledger'], ['Sold']);
+  small = await handmadeMailroom(inject('endpoint'), REGION, ['ledger'], ['Sold']);
   eventIds = await hostileEvents();
   await hostilePointers(eventIds);
 });

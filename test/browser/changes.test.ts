@@ -22,7 +22,7 @@ describe.skipIf(browser === undefined)('a change on the page', () => {
   afterAll(() => browser?.close());
 
   test('redrives twelve dead letters of a cause in three steps, after Stop has ended a redrive before its first', async () => {
-    const cause = `${CONSUMER} ATTEMPTS_SPENT: MailError ${randomUUID()}`;
+    const cause = `${CONSUMER} ATTEMPTS_EXHAUSTED: MailError ${randomUUID()}`;
     const events = await Promise.all(Array.from({ length: 12 }, () => rejectedPayment(CONSUMER, cause)));
     const commands = { areHeld: true, progress: [] as string[] };
     const { page } = await tab(async (argv, io) => {

@@ -51,7 +51,7 @@ export function leasesSeenOut({ memory, config, eventId }: ConsumerWorld): numbe
 
 /** A message that was rejected under another SQS message id, after as many attempts as it has. */
 export function rejectedRows(eventId: string): Item[] {
-  const cause = { reason: 'ATTEMPTS_SPENT', rejectedAt: 0, lastError: 'down', fingerprint: 'down' };
+  const cause = { reason: 'ATTEMPTS_EXHAUSTED', rejectedAt: 0, lastError: 'down', fingerprint: 'down' };
   return [
     {
       ...inboxKey('worker', eventId),

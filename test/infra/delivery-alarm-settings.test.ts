@@ -65,7 +65,7 @@ describe('alarms of a Mailroom', () => {
 
   test('cover a consumer without an SLO, and create a ticket when it is stalled, failing or fills its queues', () => {
     const { template } = alarmed({});
-    for (const id of ['oneStandsStill', 'oneFailing', 'oneDeadLettersGrow'])
+    for (const id of ['oneStalled', 'oneFailing', 'oneDeadLettersGrow'])
       expect(alarm(template, id).Properties.AlarmActions, id).toEqual([topic('Ticket')]);
     expect(alarms(template).filter(([id]) => id.includes('Slow'))).toEqual([]);
   });

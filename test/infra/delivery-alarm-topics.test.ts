@@ -50,7 +50,7 @@ describe('where there are no composite alarms', () => {
 
   test('no alarm is created that such an engine refuses', () => {
     expect(alarms(template).filter(([, { Properties }]) => Properties.Metrics !== undefined)).toEqual([]);
-    expect(alarms(template).filter(([id]) => /(StandsStill|Failing)$/.test(id))).toEqual([]);
+    expect(alarms(template).filter(([id]) => /(Stalled|Failing)$/.test(id))).toEqual([]);
   });
 
   test('dead letters that pile up are counted by the consumer that rejects them', () => {

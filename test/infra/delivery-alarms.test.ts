@@ -155,7 +155,7 @@ describe('the alarms of the order system', () => {
       'paymentsEffectsInDoubt',
       { ...over(0), ...metric('Mailroom', 'EffectsInDoubt') },
     ],
-    ['a consumer stalls for 15 minutes', 'paymentsStandsStill', { ...over(0), ...times(3) }],
+    ['a consumer stalls for 15 minutes', 'paymentsStalled', { ...over(0), ...times(3) }],
     [
       'a promise is broken over five minutes',
       'paymentsSlowNow',
@@ -297,7 +297,7 @@ describe('the alarms of the order system', () => {
       'orderstatusLost',
       'paymentsLost',
       'paymentsDeadLettersGrow',
-      'paymentsStandsStill',
+      'paymentsStalled',
       'paymentsFailing',
       'paymentsSlow',
       'inventoryLost',

@@ -147,7 +147,7 @@ describe('the alarms on heartbeats', () => {
   test('alarms still notice a consumer that acknowledges heartbeats while its handlers hang', () => {
     const stalled = (heartbeat?: OutboxHeartbeatOptions) =>
       JSON.stringify(
-        alarm(alarmed({}, heartbeat && { heartbeat }).template, 'oneStandsStill').Properties.Metrics,
+        alarm(alarmed({}, heartbeat && { heartbeat }).template, 'oneStalled').Properties.Metrics,
       );
     expect(stalled()).toContain('FILL(deleted, 0) == 0');
     expect(stalled({})).toContain('FILL(deleted, 0) <= FILL(heartbeats, 0) AND FILL(processed, 0) == 0');

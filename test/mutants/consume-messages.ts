@@ -55,7 +55,7 @@ export const consumeMessagesMutants: readonly Mutant[] = [
     ['null is not an object', '&& value !== null &&', '&&'],
     ['a list is not an object', '&& !Array.isArray(value)', ''],
   ]),
-  ...mutantsOf('consume/consumer.ts', 'consumer-leases transactional-run batch-turn consumer leased-run consumer-poison claimed-run inbox-history consumer-turns consumer-outages consumer-crowd leased-context', [
+  ...mutantsOf('consume/consumer.ts', 'consumer-leases transactional-run batch-turn consumer leased-run consumer-poison claimed-run inbox-history consumer-turns consumer-outages consumer-load leased-context', [
     ['a message is not begun when its function has too little time left', 'endsBy - clock.now() < START_MIN_MS', 'false'],
     ['a transactional message that is redelivered is claimed first', 'receives > 1 || forgottenBecause(inbox, message.eventId) !== undefined', 'forgottenBecause(inbox, message.eventId) !== undefined'],
     ['a transactional message that is too old is claimed first', 'receives > 1 || forgottenBecause(inbox, message.eventId) !== undefined', 'receives > 1'],

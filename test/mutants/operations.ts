@@ -11,9 +11,9 @@ export const operationsMutants: readonly Mutant[] = [
     ['a message that is overdue is looked for', 'else if (!isUnreadable(row) && isOverdue(row, overdueAt))', 'else if (!isUnreadable(row) && overdueAt < 0)'],
     ['an event is judged by its own inbox row', 'enterAt(walk, consumer, event, rows[index]);', 'enterAt(walk, consumer, event, rows[0]);'],
     ['every batch of inbox rows is read', 'from < expected.length;', 'from < 1;'],
-    ['every page of a minute is audited', 'if (cursor !== undefined && !walk.goesOn()) return false;', 'break;'],
+    ['every page of a minute is audited', 'if (cursor !== undefined && !walk.hasTimeLeft()) return false;', 'break;'],
     ['a row with the envelope of another event is unreadable', 'envelope === undefined || envelope.eventId !== eventId', 'envelope === undefined'],
-    ['the audit stops reading when its time is up', 'if (!walk.goesOn()) return false; for', 'for'],
+    ['the audit stops reading when its time is up', 'if (!walk.hasTimeLeft()) return false; for', 'for'],
     ['the audit reports how far it has read', 'if (whole.includes(false)) break;', ''],
   ]),
   ...mutantsOf('operations/audit/audit-ledger.ts', 'audit', [
@@ -86,7 +86,7 @@ export const operationsMutants: readonly Mutant[] = [
     ['the dead letters of the undelivered queue are looked at', 'of deadLettersTo(consumer)', "of deadLettersTo(consumer).filter(({ kind }) => kind === 'consumer')"],
     ['dead letters that were not received make the look incomplete', 'complete &&= deadLetters.length >= total;', ''],
     ['messages in flight are in the queue', 'return waiting + inFlight;', 'return waiting;'],
-    ['an event that there was no time to judge is not missing', 'if (!goesOn()) {', 'if (false) {'],
+    ['an event that there was no time to judge is not missing', 'if (!hasTimeLeft()) {', 'if (false) {'],
   ]),
   ...mutantsOf('operations/dead-letters.ts', 'audit-verdict dead-letters', [
     ['a dead letter that was read is made visible again', 'await pMap(received, (letter) => queues.show(queue.url, letter), { concurrency: SHOWN_AT_ONCE });', ''],

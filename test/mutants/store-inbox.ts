@@ -116,8 +116,8 @@ export const storeInboxMutants: readonly Mutant[] = [
     ['a handler that was cut off counts no attempt unless it ran alone', 'claim.unfinished >= ALONE_FROM ? 0 : 1', '0'],
     ['a handler that was cut off alone counts an attempt', 'claim.unfinished >= ALONE_FROM ? 0 : 1', '1'],
     ['a row says that its handler ran out of time', 'set: { outOfTime: true,', 'set: { wasOutOfTime: true,'],
-    ['a claim of which the table took the time is not one without a result', "robbed ? ['unfinished'] : []", '[]'],
-    ['a claim that had all of its time stays one without a result', "robbed ? ['unfinished'] : []", "['unfinished']"],
+    ['a claim of which the table took the time is not one without a result', "lostTimeToTable ? ['unfinished'] : []", '[]'],
+    ['a claim that had all of its time stays one without a result', "lostTimeToTable ? ['unfinished'] : []", "['unfinished']"],
     ['a message that is released counts no attempt', "'attempts - :one'", "'if_not_exists(attempts, :one)'"],
   ]),
   ...mutantsOf('inbox/inbox-completion.ts', 'consumer-leases leased-context transactional-run inbox-lease', [

@@ -64,12 +64,12 @@ export async function searchSchedules<T>(
     };
     const result = await run(guide);
     schedules += 1;
-    const goesOn = options.onSchedule(
+    const continues = options.onSchedule(
       result,
       tape.map(({ chosen }) => chosen),
     );
     tape = nextTape(tape, deviationsMax);
-    if (!goesOn || tape.length === 0) return { schedules, states: known.size };
+    if (!continues || tape.length === 0) return { schedules, states: known.size };
   }
 }
 

@@ -48,7 +48,7 @@ const lazyPackage = (name: string) => `module.exports = new Proxy({}, {
 const MODULE_URL = `
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-export const moduleUrl = pathToFileURL(join(__dirname, '..', '..', 'lib', 'module-url.js')).href;
+export const moduleUrl = pathToFileURL(join(__dirname, '..', '..', '..', 'lib', 'functions', 'module-url.js')).href;
 `;
 
 /** Keeps one output per source file, and replaces what cannot be loaded by `require`, or only if it is installed. */
@@ -64,7 +64,7 @@ const substitutes: Plugin = {
         external: true,
       };
     });
-    onLoad({ filter: /[\\/]lib[\\/]module-url\.js$/ }, () => ({ contents: MODULE_URL }));
+    onLoad({ filter: /[\\/]lib[\\/]functions[\\/]module-url\.js$/ }, () => ({ contents: MODULE_URL }));
   },
 };
 

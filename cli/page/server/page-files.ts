@@ -42,19 +42,15 @@ export async function readPageFiles(): Promise<ReadonlyMap<string, PageFile>> {
   return new Map(await Promise.all(files));
 }
 
-/** The sources of the page. It imports a few files of the command; which ones, only its build knows. */
-const SOURCES = ['ui/', 'cli/'];
+/** The page's sources, and the rest of the command: which of its files the page imports, only its build knows. */
+const SOURCES = 'cli/';
 
 /** True if a file of the page was built before its sources were changed, or never. */
 async function isStale(folder: string): Promise<boolean> {
   const built = Object.values(FILES).map(({ name }) => changedAt(`${folder}${name}`));
-  const sources = await Promise.all(
-    SOURCES.map(async (name) => {
-      const path = fileURLToPath(new URL(name, ROOT));
-      return (await readdir(path, { recursive: true })).map((file) => changedAt(`${path}${file}`));
-    }),
-  );
-  return Math.min(...built) < Math.max(changedAt(fileURLToPath(BUILDER)), ...sources.flat());
+  const path = fileURLToPath(new URL(SOURCES, ROOT));
+  const sources = (await readdir(path, { recursive: true })).map((file) => changedAt(`${path}${file}`));
+  return Math.min(...built) < Math.max(changedAt(fileURLToPath(BUILDER)), ...sources);
 }
 
 /** The time of a file's last change; 0 if it does not exist. */

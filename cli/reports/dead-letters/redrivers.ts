@@ -70,7 +70,7 @@ function progressOf(before: DeadLetter['row'], standing: MessageStanding): Redri
 }
 
 /** The words before the last error of a message that was rejected with its attempts exhausted. */
-const EXHAUSTED = /ATTEMPTS_SPENT: [^.]*\. /;
+const EXHAUSTED = /ATTEMPTS_EXHAUSTED: [^.]*\. /;
 
 /** Fingerprints are cut at 240 characters. Without the words of {@link EXHAUSTED}, a cut one still has this many. */
 const CUT_MIN = 190;

@@ -1,7 +1,7 @@
 import { many } from '../../terminal/output.ts';
 import { hours, type ShellText, shell } from '../../terminal/shell.ts';
 import { duration } from '../../terminal/times.ts';
-import type { Look } from './consumer-looks.ts';
+import type { Warning } from './consumer-warnings.ts';
 import { heartbeatFindings } from './heartbeat-text.ts';
 import type { PartProblem } from './part-checks.ts';
 import { isPause, STUCK_MS, type StatusReport } from './status-report.ts';
@@ -82,7 +82,7 @@ export function fixLine([program = '', ...words]: readonly string[], lines: Comm
   return `${program} ${shell`${words}`}`;
 }
 
-const LOOKS: Readonly<Record<Look['look'], (look: Look) => Finding>> = {
+const LOOKS: Readonly<Record<Warning['look'], (look: Warning) => Finding>> = {
   failing: ({ consumer, messages, forMs }) => ({
     what: `${consumer} fails at every message: ${messages} failed, and it processed none of the events of the last ${duration(forMs)}`,
     command: shell`messages list --failed --by cause --consumer ${consumer}`,

@@ -7,7 +7,7 @@ import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import { readRejected, readWaiting } from '../../deployment/message-reader.ts';
 import { eachOf, readSweepState } from '../../deployment/rows-reader.ts';
 import { readDeadPointers } from '../dead-letters/dead-letters.ts';
-import { createLooks, type Look } from './consumer-looks.ts';
+import { createWarnings, type Warning } from './consumer-warnings.ts';
 import { type HeartbeatStatus, readHeartbeatStatus } from './heartbeat-status.ts';
 import { type Keep, keepNothing } from './kept-readings.ts';
 import type { PartProblem } from './part-checks.ts';
@@ -27,7 +27,7 @@ export interface StatusReport {
   /** The points at which events do not pass, and the checks that were not made. */
   readonly wiring: WiringReport;
   /** Consumers that may be in trouble. */
-  readonly looks: readonly Look[];
+  readonly looks: readonly Warning[];
   /** The scheduled heartbeat; `null` without one. */
   readonly heartbeat: HeartbeatStatus | null;
   readonly outbox: {
@@ -126,7 +126,7 @@ export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
     reading.then((depths) => deps.wiring((url) => depths.get(url)?.arn)),
     readHeartbeatStatus(deps),
   ]);
-  const look = createLooks({ directory, table, shards: sweep.shards, keep, now });
+  const look = createWarnings({ directory, table, shards: sweep.shards, keep, now });
   const looks = await eachOf(consumers, ({ consumer, waiting }) => {
     const isCut = wiring.problems.some(({ part }) => part === consumer.name);
     return look({ consumer, depth: depths.get(consumer.queue), failed: waiting.items, isCut });

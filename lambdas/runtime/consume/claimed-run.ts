@@ -103,7 +103,7 @@ function settle(claimed: ClaimedMessage, run: LeasedRun): Promise<MessageOutcome
     case 'cut-off':
       return cutOff(claimed, run.error);
     case 'out-of-time':
-      return leftRunning(claimed, run.robbed);
+      return leftRunning(claimed, run.lostTimeToTable);
     case 'threw':
       return threw(claimed, run.error);
   }
@@ -164,11 +164,11 @@ async function release(claimed: ClaimedMessage, until: number, error: unknown): 
 }
 
 /** The handler is still running: its lease stays, and no worker retries until the function has certainly stopped. */
-async function leftRunning(claimed: ClaimedMessage, robbed: boolean): Promise<MessageOutcome> {
+async function leftRunning(claimed: ClaimedMessage, lostTimeToTable: boolean): Promise<MessageOutcome> {
   const { claim } = claimed;
   const error = outOfTime();
   const stoppedMs = untilMs(claimed, claim.endsBy + CLOCK_SKEW_MS);
-  if (robbed) return again(Math.max(stoppedMs, reportOutage(claimed, error).afterMs), error);
+  if (lostTimeToTable) return again(Math.max(stoppedMs, reportOutage(claimed, error).afterMs), error);
   logFailure(claimed, 'A handler ran out of time', error);
   return again(Math.max(stoppedMs, unfinishedAfterMs(claimed)), error);
 }

@@ -12,9 +12,9 @@ import { checkTransaction, eventCount } from '../outbox/transaction-checks.ts';
 import type { TransactAction } from '../store/table.ts';
 import type { Received } from './consumer-context.ts';
 import type { LeasedContext } from './handler.ts';
-import { Listened } from './listened.ts';
 import { type Effects, runOnce } from './once.ts';
 import { isOutage, isOutageOf } from './outage.ts';
+import { TrackedPromise } from './tracked-promise.ts';
 
 /** One run of a leased handler, with the state that decides the outcome of its message. */
 export interface HandlerRun {
@@ -36,9 +36,9 @@ export interface HandlerRun {
   /** All calls that the handler has made. */
   readonly calls: Promise<unknown>[];
   /** The failures among these calls and any promises chained to them. */
-  readonly failures: { readonly call: Listened<unknown>; readonly error: unknown }[];
-  /** Set when the function's time ran out before the handler ended. `robbed`: slow table calls used up its time. */
-  cutOff: { readonly robbed: boolean } | undefined;
+  readonly failures: { readonly call: TrackedPromise<unknown>; readonly error: unknown }[];
+  /** Set when the function's time ran out before the handler ended. `lostTimeToTable`: slow table calls used up its time. */
+  cutOff: { readonly lostTimeToTable: boolean } | undefined;
   /** True once the handler has ended: un-awaited code may not start anything more. */
   ended: boolean;
 }
@@ -79,10 +79,10 @@ export function leasedContext(run: HandlerRun): LeasedContext {
 /** Keeps the failure of an un-awaited call from ending the process, and records it so that it fails the message instead. */
 function listened<T>(run: HandlerRun, promise: Promise<T>): Promise<T> {
   run.calls.push(promise);
-  return new Listened(promise, (call, error) => {
+  return new TrackedPromise(promise, (call, error) => {
     run.failures.push({ call, error });
     const logged = isMailroomError(error, 'HANDLER_ENDED');
-    if (run.ended && !call.heard && !logged) logUnheard(run.ctx.telemetry, error);
+    if (run.ended && !call.handled && !logged) logUnhandled(run.ctx.telemetry, error);
   });
 }
 
@@ -158,7 +158,7 @@ function refuseWhenEnded({ ended, ctx }: HandlerRun, what: string): void {
 }
 
 /** Logs the failure of an un-awaited call that can no longer fail the message. */
-export function logUnheard(telemetry: Telemetry, error: unknown): void {
+export function logUnhandled(telemetry: Telemetry, error: unknown): void {
   telemetry.log.error('A call that a handler did not await has failed', { error: error as Error });
 }
 

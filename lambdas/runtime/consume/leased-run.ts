@@ -5,7 +5,7 @@ import type { EffectInProgress } from '../inbox/inbox-effect.ts';
 import { markOutOfTime, renewLease } from '../inbox/inbox-lease.ts';
 import type { Delivery } from './delivery.ts';
 import type { LeasedHandler } from './handler.ts';
-import { type HandlerRun, handlerRun, leasedContext, logUnheard } from './leased-context.ts';
+import { type HandlerRun, handlerRun, leasedContext, logUnhandled } from './leased-context.ts';
 import { type Effects, effectsIdle } from './once.ts';
 
 /** The end of a leased handler's run. */
@@ -19,8 +19,8 @@ export type LeasedRun =
   | { readonly kind: 'outage'; readonly error: unknown }
   /** It ended because the function's time was up. */
   | { readonly kind: 'cut-off'; readonly error: unknown }
-  /** The function's time is up, but the handler is still running. `robbed`: slow table calls used up its time, so it is not counted. */
-  | { readonly kind: 'out-of-time'; readonly robbed: boolean };
+  /** The function's time is up, but the handler is still running. `lostTimeToTable`: slow table calls used up its time, so it is not counted. */
+  | { readonly kind: 'out-of-time'; readonly lostTimeToTable: boolean };
 
 /** The time before the function is stopped by which the batch response must be sent, milliseconds. */
 export const RESPONSE_MARGIN_MS = 1_000;
@@ -71,12 +71,12 @@ export async function runLeased(
   const work = toTheEnd(run, handler);
   const workMs = claim.endsBy - RESPONSE_MARGIN_MS - clock.now();
   const end = await withDeadline(clock, workMs, work, async (): Promise<LeasedRun> => {
-    const robbed = late || run.waiting > 0;
-    run.cutOff = { robbed };
+    const lostTimeToTable = late || run.waiting > 0;
+    run.cutOff = { lostTimeToTable };
     stop.abort(outOfTime());
-    await sayOutOfTime(run, robbed);
+    await recordTimeout(run, lostTimeToTable);
     await effectsIdle(effects);
-    return { kind: 'out-of-time', robbed };
+    return { kind: 'out-of-time', lostTimeToTable };
   });
   over.abort();
   run.ended = true;
@@ -114,8 +114,8 @@ async function returnedOrThrew(handle: () => Promise<unknown>): Promise<LeasedRu
 }
 
 /** Records in the row that the time was up, if time allows: the response must be sent before the function is stopped. */
-async function sayOutOfTime({ ctx, claim }: HandlerRun, robbed: boolean): Promise<void> {
-  const marked = markOutOfTime(ctx.inbox, claim, outOfTime(), robbed).catch((error: unknown) =>
+async function recordTimeout({ ctx, claim }: HandlerRun, lostTimeToTable: boolean): Promise<void> {
+  const marked = markOutOfTime(ctx.inbox, claim, outOfTime(), lostTimeToTable).catch((error: unknown) =>
     ctx.telemetry.log.warn('A message that ran out of time could not be marked', { error: error as Error }),
   );
   await withDeadline(ctx.clock, MARK_MAX_MS, marked, () => {});
@@ -152,13 +152,13 @@ async function keepLease(
 /** Determines the outcome of the run from everything that the handler started, not only from its return value. */
 function settled({ ctx, commit, blocked, failures }: HandlerRun, end: LeasedRun): LeasedRun {
   // Failures of un-awaited calls: the handler ended without learning that its work is incomplete.
-  const unheard = failures.filter(({ call }) => !call.heard).map(({ error }) => error);
+  const unhandled = failures.filter(({ call }) => !call.handled).map(({ error }) => error);
   if (commit.kind === 'done') {
     if (end.kind === 'threw') {
       const error = end.error as Error;
       ctx.telemetry.log.error('The handler threw after its commit; the message is processed', { error });
     }
-    for (const error of unheard) logUnheard(ctx.telemetry, error);
+    for (const error of unhandled) logUnhandled(ctx.telemetry, error);
     return { kind: 'committed' };
   }
   if (blocked !== undefined) return { kind: 'blocked', error: blocked };
@@ -167,9 +167,9 @@ function settled({ ctx, commit, blocked, failures }: HandlerRun, end: LeasedRun)
   if (commit.kind === 'unknown' && end.kind !== 'out-of-time') return { kind: 'threw', error: commit.error };
   const done =
     end.kind === 'returned' || (end.kind === 'threw' && isMailroomError(end.error, 'ALREADY_PROCESSED'));
-  if (done && unheard.length > 0) {
+  if (done && unhandled.length > 0) {
     // An un-awaited AlreadyProcessed does not speak for the other failures.
-    const error = unheard.find((failure) => !isMailroomError(failure, 'ALREADY_PROCESSED')) ?? unheard[0];
+    const error = unhandled.find((failure) => !isMailroomError(failure, 'ALREADY_PROCESSED')) ?? unhandled[0];
     return { kind: 'threw', error };
   }
   return end;
@@ -181,5 +181,5 @@ function explained({ outage, cutOff }: HandlerRun, end: LeasedRun): LeasedRun {
     return end;
   if (outage !== undefined) return { kind: 'outage', error: outage.error };
   if (cutOff === undefined) return end;
-  return { kind: cutOff.robbed ? 'outage' : 'cut-off', error: outOfTime(end.error) };
+  return { kind: cutOff.lostTimeToTable ? 'outage' : 'cut-off', error: outOfTime(end.error) };
 }

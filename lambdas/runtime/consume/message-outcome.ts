@@ -181,7 +181,7 @@ export function attemptsSpent(attempts: number, error: unknown): MailroomError {
       ? errorMessage(error, Number.POSITIVE_INFINITY)
       : `${errorCode(error)}: ${errorMessage(error, Number.POSITIVE_INFINITY)}`;
   return poison(
-    'ATTEMPTS_SPENT',
+    'ATTEMPTS_EXHAUSTED',
     `Rejected after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}. ${last}`,
   );
 }

@@ -78,17 +78,17 @@ export function cutOffMessage(
 /**
  * Records that the function's time is up while the handler still runs; the row stays PROCESSING.
  *
- * @param robbed - slow table calls used up the handler's time: then the claim must not count, whatever preceded it
+ * @param lostTimeToTable - slow table calls used up the handler's time: then the claim must not count, whatever preceded it
  */
 export function markOutOfTime(
   inbox: InboxContext,
   claim: Claim,
   error: unknown,
-  robbed: boolean,
+  lostTimeToTable: boolean,
 ): Promise<InboxRefusal | undefined> {
   const change = {
     set: { outOfTime: true, ...rowCause(inbox, error) },
-    remove: robbed ? ['unfinished'] : [],
+    remove: lostTimeToTable ? ['unfinished'] : [],
   };
   return writeUnderFence(inbox, claim, change, (row) => row.outOfTime === true);
 }

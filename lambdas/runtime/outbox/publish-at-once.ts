@@ -91,14 +91,16 @@ export function createAtOncePublisher({ config, bus }: AtOncePublisherDeps): AtO
       const rows = entries.flatMap(({ Put }) => pendingRow({ ...Put.Item }) ?? []);
       if (rows.length === 0) return;
       const traced = tracedBus(bus, safeTracer(tracer), config.busName);
-      const published = Promise.all(batchEntries(rows).map((batch) => publishBatch(context, traced, batch)));
+      const published = Promise.all(
+        batchEntries(rows).map((batch) => publishAndMark(context, traced, batch)),
+      );
       await withDeadline(clock, untilTurnEnds(rows, clock), published.catch(nothing), nothing);
     },
   };
 }
 
 /** Publishes the rows of one call, and marks those that the bus accepted. */
-async function publishBatch(context: MarkContext, bus: Bus, rows: readonly PendingRow[]): Promise<void> {
+async function publishAndMark(context: MarkContext, bus: Bus, rows: readonly PendingRow[]): Promise<void> {
   if (untilTurnEnds(rows, context.clock) <= 0) return; // the transaction took that long: the relay publishes
   try {
     const results = await putOnOpenConnection(context, bus, rows);

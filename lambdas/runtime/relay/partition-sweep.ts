@@ -10,10 +10,10 @@ import { type LeftPending, outboxPartition } from '../store/rows.ts';
 import type { Item } from '../store/table.ts';
 import { pagesOf } from '../store/table-requests.ts';
 import type { DeclaredSources } from './declared-sources.ts';
-import { rowsThat } from './publish-batch.ts';
+import { withOutcome } from './publish-batch.ts';
 import { GROUP_ROWS, publishEvents } from './relay.ts';
 import type { RelayContext } from './relay-context.ts';
-import { goesOn, hasTime, type Tally } from './sweep-tally.ts';
+import { hasTime, hasTimeLeft, type Tally } from './sweep-tally.ts';
 
 /** Dependencies shared by all steps of a sweep. */
 export interface SweepContext
@@ -147,14 +147,14 @@ async function publishDue(
   const { clock } = relay;
   const { breaker } = tally;
   for (const rows of groupsOf(due, GROUP_ROWS)) {
-    if (!goesOn(tally, clock.now())) break;
+    if (!hasTimeLeft(tally, clock.now())) break;
     const group = rows.filter((row) => !breaker.isOpen(row.entry.source));
     const { claimed, failed } = await claimEvents(relay, group);
     for (const row of group) if (!failed.includes(row)) served.add(row.eventId);
     const outcomes = await publishEvents(relay, claimed, breaker, () => clock.now() < tally.lastPublishAt);
-    for (const { eventId } of rowsThat(outcomes, 'published')) settled.add(eventId);
-    tally.published += rowsThat(outcomes, 'published', 'unmarked').length;
-    const untried = rowsThat(outcomes, 'skipped', 'leaseTooShort');
+    for (const { eventId } of withOutcome(outcomes, 'published')) settled.add(eventId);
+    tally.published += withOutcome(outcomes, 'published', 'unmarked').length;
+    const untried = withOutcome(outcomes, 'skipped', 'leaseTooShort');
     tried += group.length - untried.length;
     const now = clock.now();
     const backoff = Math.min(BUS_BACKOFF_SWEEPS * relay.config.sweepEveryMs, BUS_BACKOFF_MAX_MS);

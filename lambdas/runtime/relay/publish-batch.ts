@@ -26,7 +26,7 @@ export interface PublishOutcome<R extends PendingRow> {
 }
 
 /** Returns the rows with one of these outcomes. */
-export function rowsThat<R extends PendingRow>(
+export function withOutcome<R extends PendingRow>(
   outcomes: readonly PublishOutcome<R>[],
   ...wanted: readonly PublishOutcome<R>['is'][]
 ): R[] {
@@ -50,7 +50,7 @@ export async function publishBatch<R extends PendingRow>(
   if (done.some(({ is }) => is === 'published')) publishes.concurrency = concurrency;
   const failed = done.filter(({ is }) => is === 'bus' || is === 'access');
   breaker.record({
-    took: sourcesOf(rowsThat(done, 'published')),
+    took: sourcesOf(withOutcome(done, 'published')),
     failed: sourcesOf(failed.map(({ row }) => row)),
   });
   if (failed[0] !== undefined) {

@@ -14,7 +14,7 @@ import type { Item } from '../store/table.ts';
 import type { BusBreaker } from './bus-breaker.ts';
 import { declaredSources } from './declared-sources.ts';
 import { afterProducers, reportMissedTurns } from './producer-turn.ts';
-import { rowsThat } from './publish-batch.ts';
+import { withOutcome } from './publish-batch.ts';
 import { GROUP_ROWS, publishEvents } from './relay.ts';
 import {
   CONCURRENCY,
@@ -124,8 +124,8 @@ async function publishNew(
   const late = rows.filter((row) => !fresh.includes(row));
   const outcomes = await publishEvents(context, fresh, breaker, isFresh);
   return {
-    late: [...late, ...rowsThat(outcomes, 'leaseTooShort')].map(({ record }) => record),
-    unpublished: rowsThat(outcomes, 'bus', 'access', 'skipped').map(keyOf),
+    late: [...late, ...withOutcome(outcomes, 'leaseTooShort')].map(({ record }) => record),
+    unpublished: withOutcome(outcomes, 'bus', 'access', 'skipped').map(keyOf),
     undeclared,
     youngest: Math.max(0, ...rows.map(({ recordedAt }) => recordedAt)),
   };
@@ -161,7 +161,7 @@ async function publishClaimed(
   );
   reportMissedTurns(context, claimed);
   const outcomes = await publishEvents(context, claimed, breaker, inTime);
-  const back = rowsThat(outcomes, 'bus', 'access', 'skipped', 'leaseTooShort');
+  const back = withOutcome(outcomes, 'bus', 'access', 'skipped', 'leaseTooShort');
   await releaseEvents(
     context,
     back.map((row) => ({ row, leaseUntil: row.bornLeaseUntil })),

@@ -4,7 +4,7 @@ import { markPublished } from '../outbox/outbox-transitions.ts';
 import type { PendingRow } from '../outbox/pending-row.ts';
 import { UPDATE_EACH_MAX } from '../store/table.ts';
 import type { BusBreaker } from './bus-breaker.ts';
-import { type PublishOutcome, publishBatch, rowsThat } from './publish-batch.ts';
+import { type PublishOutcome, publishBatch, withOutcome } from './publish-batch.ts';
 import type { RelayContext } from './relay-context.ts';
 
 /** The number of rows processed together: they are claimed, and published before their lease can end. */
@@ -34,7 +34,7 @@ export async function publishEvents<R extends PendingRow>(
   const outcomes = await Promise.all(
     batchEntries(rows).map(async (batch) => {
       const ofBatch = await publishes(() => publishBatch(context, batch, breaker, ours));
-      waiting.push(...rowsThat(ofBatch, 'published'));
+      waiting.push(...withOutcome(ofBatch, 'published'));
       while (waiting.length >= UPDATE_EACH_MAX) await mark(waiting.splice(0, UPDATE_EACH_MAX));
       return ofBatch;
     }),

@@ -12,7 +12,7 @@ import type { UnsettledPointer } from '../store/rows.ts';
 import { declaredSources } from './declared-sources.ts';
 import { type SweepContext, type SweepPartition, sweepPartition } from './partition-sweep.ts';
 import { type RelayHandlerDeps, relayContext } from './relay-context.ts';
-import { attemptStep, goesOn, type Tally } from './sweep-tally.ts';
+import { attemptStep, hasTimeLeft, type Tally } from './sweep-tally.ts';
 
 /** The maximum number of shards read concurrently: each has a page of up to 1 MB in memory. */
 const SHARDS_AT_ONCE = 16;
@@ -134,7 +134,7 @@ async function eachShard<T>(
     shards,
     async (items) => {
       for (const item of items) {
-        if (!goesOn(tally, clock.now())) {
+        if (!hasTimeLeft(tally, clock.now())) {
           done = false;
           return;
         }
@@ -143,7 +143,7 @@ async function eachShard<T>(
     },
     { concurrency: relays.length },
   );
-  return done && goesOn(tally, clock.now());
+  return done && hasTimeLeft(tally, clock.now());
 }
 
 async function putPointer(

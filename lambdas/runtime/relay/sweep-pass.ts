@@ -5,7 +5,7 @@ import type { SweepContext } from './partition-sweep.ts';
 import { readPointers, sweepMinutes, sweepUnsettled } from './shard-sweep.ts';
 import { minutesToSweep } from './sweep-minutes.ts';
 import { moveSweptTo, type SweepStart, startSweep } from './sweep-state.ts';
-import { attemptStep, goesOn, newTally, type Tally } from './sweep-tally.ts';
+import { attemptStep, hasTimeLeft, newTally, type Tally } from './sweep-tally.ts';
 
 /** The results of a pass. */
 export interface SweepReport {
@@ -103,7 +103,7 @@ async function sweepAges(
       (await attemptStep(context.telemetry, tally, 'store the progress of the sweep', () =>
         moveSweptTo(context, start, to),
       ));
-    if (!settled && !goesOn(tally, context.clock.now())) return false;
+    if (!settled && !hasTimeLeft(tally, context.clock.now())) return false;
     from = to;
   }
   return whole;

@@ -40,7 +40,7 @@ export function newTally(endsBy: number, publishTimeoutMs: number): Tally {
 }
 
 /** Returns true while there is time and the bus accepts events. */
-export function goesOn(tally: Tally, now: number): boolean {
+export function hasTimeLeft(tally: Tally, now: number): boolean {
   return !tally.breaker.isGivenUp() && hasTime(tally, now);
 }
 

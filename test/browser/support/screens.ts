@@ -23,7 +23,7 @@ export async function visit(opened: OpenedPage, screen: ScreenName, eventId: str
       return readSource(page, 'dead');
     case 'messages':
       await go('#/messages', 'Messages');
-      return shows(page.locator('main'), /ATTEMPTS_SPENT/);
+      return shows(page.locator('main'), /ATTEMPTS_EXHAUSTED/);
     case 'doctor':
       await go('#/doctor', 'Doctor');
       await page.getByRole('button', { name: /^Run the checks/ }).click();

@@ -8,16 +8,16 @@ import { die } from '../support/dead-letters.ts';
 import { eventually } from '../support/eventually.ts';
 import { mailroom } from '../support/mailroom.ts';
 import { get, message, partition, put } from '../support/order-system.ts';
-import { type PaperOrder, paperOrder } from '../support/paper-order.ts';
 import { printedCommand, runPrinted } from '../support/printed-command.ts';
 import { deadLetters, send } from '../support/queues.ts';
+import { type UnpublishedOrder, unpublishedOrder } from '../support/unpublished-order.ts';
 
 const CONSUMER = 'inventory';
 const SOURCE = `consumer:${CONSUMER}`;
 
 /** An order that inventory rejected when its attempts were spent: the row that it writes then, and the dead letter. */
-async function exhausted(lastError: string): Promise<PaperOrder> {
-  const paper = await paperOrder();
+async function exhausted(lastError: string): Promise<UnpublishedOrder> {
+  const paper = await unpublishedOrder();
   const { eventId, type } = paper.envelope;
   await put({
     ...inboxKey(CONSUMER, eventId),
@@ -27,9 +27,9 @@ async function exhausted(lastError: string): Promise<PaperOrder> {
     attempts: 5,
     type,
     rejectedAt: Date.now(),
-    reason: 'ATTEMPTS_SPENT',
+    reason: 'ATTEMPTS_EXHAUSTED',
     lastError,
-    fingerprint: `${CONSUMER} ATTEMPTS_SPENT: Rejected after # attempts. ${lastError}`,
+    fingerprint: `${CONSUMER} ATTEMPTS_EXHAUSTED: Rejected after # attempts. ${lastError}`,
   });
   await die(SOURCE, asDelivered('orders', paper.envelope));
   return paper;
@@ -39,7 +39,7 @@ it('forty dead letters of three causes: the status and a list show causes and re
   const times = (count: number, cause: string) =>
     Promise.all(Array.from({ length: count }, () => exhausted(cause)));
   const run = [...(await times(15, 'BankError: no answer')), ...(await times(10, 'Timeout: the table'))];
-  const { envelope } = await paperOrder();
+  const { envelope } = await unpublishedOrder();
   const refused = Array.from({ length: 15 }, () => mintEventId(Date.now(), 8));
   const bodies = refused.map((eventId) =>
     asDelivered('orders', { ...envelope, eventId, data: { items: 'none' } }),
@@ -54,9 +54,13 @@ it('forty dead letters of three causes: the status and a list show causes and re
   const list = await eventually(async () => {
     const listed = await runPrinted(printedCommand(status, SOURCE));
     const said = unwrapped(listed.out);
-    expect(said).toMatch(/15 would run in 1[34] d [\w -]+ inventory ATTEMPTS_SPENT: .*BankError: no answer/);
+    expect(said).toMatch(
+      /15 would run in 1[34] d [\w -]+ inventory ATTEMPTS_EXHAUSTED: .*BankError: no answer/,
+    );
     expect(said).toMatch(/15 would fail in 1[34] d [\w -]+ inventory INVALID_PAYLOAD: /);
-    expect(said).toMatch(/10 would run in 1[34] d [\w -]+ inventory ATTEMPTS_SPENT: .*Timeout: the table/);
+    expect(said).toMatch(
+      /10 would run in 1[34] d [\w -]+ inventory ATTEMPTS_EXHAUSTED: .*Timeout: the table/,
+    );
     return listed;
   });
   expect(list.out.split('\n').length).toBeLessThanOrEqual(24);
@@ -107,7 +111,7 @@ it('forty dead letters of three causes: the status and a list show causes and re
 });
 
 it('a dead letter that the deployed code refuses: why suggests what helps, as a command that works', async () => {
-  const { envelope } = await paperOrder();
+  const { envelope } = await unpublishedOrder();
   const eventId = mintEventId(Date.now(), 8);
   await send(CONSUMER, [asDelivered('orders', { ...envelope, eventId, data: {} })]);
   const why = await eventually(async () => {

@@ -10,8 +10,8 @@ import { eventually } from '../support/eventually.ts';
 import { failedMessage } from '../support/failed-message.ts';
 import { mailroom } from '../support/mailroom.ts';
 import { documents, put, tableName } from '../support/order-system.ts';
-import { paperOrder } from '../support/paper-order.ts';
 import { send, takeDeadLetter } from '../support/queues.ts';
+import { unpublishedOrder } from '../support/unpublished-order.ts';
 
 vi.setConfig({ maxConcurrency: 10 });
 
@@ -57,7 +57,7 @@ describe.concurrent('messages list', () => {
   });
 
   it('shows what was rejected, why, and when its dead letter is deleted', async () => {
-    const { envelope } = await paperOrder();
+    const { envelope } = await unpublishedOrder();
     const eventId = mintEventId(Date.now(), 8);
     const poison = { ...envelope, eventId, version: 99 };
     const sentAfter = Date.now();

@@ -22,13 +22,13 @@ import { eventBridgeClient } from '../../support/aws.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { awsLines, runAwsLine } from '../support/aws-line.ts';
 import { eventually } from '../support/eventually.ts';
+import { handmadeMailroom, SMALL_SOURCE, type SmallConsumer } from '../support/handmade-mailroom.ts';
 import { mailroom } from '../support/mailroom.ts';
 import { get, message } from '../support/order-system.ts';
-import { outboxOf, paperOrder } from '../support/paper-order.ts';
 import { printedCommand, runPrinted } from '../support/printed-command.ts';
 import { send } from '../support/queues.ts';
 import { smallFunction } from '../support/small-function.ts';
-import { SMALL_SOURCE, type SmallConsumer, smallMailroom } from '../support/small-mailroom.ts';
+import { outboxOf, unpublishedOrder } from '../support/unpublished-order.ts';
 
 const endpoint = inject('endpoint');
 const settings = {
@@ -90,7 +90,7 @@ describe('the status of the order system', () => {
     const { consumers } = await deployed();
     const notifications = consumers.find(({ name }) => name === 'notifications');
     const uuid = await disableMapping(notifications?.function ?? '');
-    const { envelope } = await paperOrder();
+    const { envelope } = await unpublishedOrder();
     await send('notifications', [asDelivered('orders', envelope)]);
 
     const { code, out } = await mailroom('status');
@@ -148,7 +148,7 @@ describe('the status of the order system', () => {
       await lambda.send(new DeleteFunctionConcurrencyCommand({ FunctionName }));
     });
     await lambda.send(new PutFunctionConcurrencyCommand(none));
-    const { envelope } = await paperOrder();
+    const { envelope } = await unpublishedOrder();
     await send(name, [asDelivered('orders', envelope)]);
     expect(await problems()).toMatchObject([{ part: name, problem: 'concurrency-zero' }]);
     const { out } = await mailroom('status');
@@ -169,12 +169,12 @@ describe('the status of a Mailroom', () => {
     aggregateType: 'Sale',
     schema: z.object({ sale: z.string() }),
   });
-  let small: Awaited<ReturnType<typeof smallMailroom>>;
+  let small: Awaited<ReturnType<typeof handmadeMailroom>>;
   let ledger: SmallConsumer;
   let where: string[];
 
   beforeAll(async () => {
-    small = await smallMailroom(endpoint, REGION, ['ledger'], ['Sold']);
+    small = await handmadeMailroom(endpoint, REGION, ['ledger'], ['Sold']);
     const [first] = small.consumers;
     if (first === undefined) throw new Error('There are no consumers');
     ledger = first;

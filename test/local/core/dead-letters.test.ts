@@ -8,8 +8,8 @@ import { byId, delivered, die, paymentCaptured, seeing } from '../support/dead-l
 import { eventually } from '../support/eventually.ts';
 import { mailroom } from '../support/mailroom.ts';
 import { documents, emails, get, message, partition, put, tableName } from '../support/order-system.ts';
-import { paperOrder } from '../support/paper-order.ts';
 import { send } from '../support/queues.ts';
+import { unpublishedOrder } from '../support/unpublished-order.ts';
 
 vi.setConfig({ maxConcurrency: 10 });
 
@@ -142,14 +142,14 @@ describe.concurrent('dead letters of a consumer', () => {
   });
 
   it('a redrive stops when messages fail again with the same cause, and completes when it is fixed', async () => {
-    const { order } = await paperOrder();
+    const { order } = await unpublishedOrder();
     const { orderId } = order;
     await documents.send(new DeleteCommand({ TableName: tableName, Key: { ...orderKey(orderId) } }));
     const poisons = await Promise.all([paymentCaptured(orderId), paymentCaptured(orderId)]);
     const sent = await send('order-status', poisons.map(delivered));
     const argv = ['dlq', 'redrive', 'consumer:order-status', '--json', ...sent];
     const plan = await seeing(...argv);
-    const fingerprint = expect.stringContaining('order-status ATTEMPTS_SPENT');
+    const fingerprint = expect.stringContaining('order-status ATTEMPTS_EXHAUSTED');
     expect(plan.json().deadLetters).toMatchObject([
       { verdict: 'runs', fingerprint },
       { verdict: 'runs', fingerprint },
@@ -208,7 +208,7 @@ describe.concurrent('dead letters of a consumer', () => {
   });
 
   it('a dead letter is not discarded while a worker holds its message', async () => {
-    const { envelope } = await paperOrder();
+    const { envelope } = await unpublishedOrder();
     const leaseUntil = Date.now() + HELD_MS;
     await put({
       ...inboxKey('payments', envelope.eventId),

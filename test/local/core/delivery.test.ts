@@ -24,8 +24,8 @@ import {
   shownOrder,
   tableName,
 } from '../support/order-system.ts';
-import { outboxOf, type PaperOrder, paperOrder } from '../support/paper-order.ts';
 import { deadLetters, send, takeDeadLetter, untilEmpty } from '../support/queues.ts';
+import { outboxOf, type UnpublishedOrder, unpublishedOrder } from '../support/unpublished-order.ts';
 
 // The order system's own pauses (a lease, a sweep) are waited for side by side.
 vi.setConfig({ maxConcurrency: 10 });
@@ -100,7 +100,7 @@ describe.concurrent('an event that is committed', () => {
   });
 
   it('the sweep publishes an event that the stream missed', async () => {
-    const { order, row } = await paperOrder();
+    const { order, row } = await unpublishedOrder();
     await putPastTheStream(row);
 
     const { events } = await settled(order.orderId);
@@ -114,7 +114,7 @@ describe.concurrent('an event that is committed', () => {
   });
 
   it('consumers absorb an event that is published twice because its mark was lost', async () => {
-    const { order, row, envelope, sku } = await paperOrder();
+    const { order, row, envelope, sku } = await unpublishedOrder();
     await Promise.all(
       (['payments', 'inventory'] as const).map((consumer) =>
         send(consumer, [asDelivered('orders', envelope)]),
@@ -140,12 +140,12 @@ describe.concurrent('an event that is committed', () => {
 });
 
 /** Messages about one event, each under an SQS and an EventBridge id of its own. */
-function copies({ envelope }: PaperOrder, count: number): string[] {
+function copies({ envelope }: UnpublishedOrder, count: number): string[] {
   return Array.from({ length: count }, () => asDelivered('orders', envelope));
 }
 
 /** That nothing was done twice for an order, and nothing is lacking. */
-async function expectDoneOnce({ order, sku }: PaperOrder): Promise<void> {
+async function expectDoneOnce({ order, sku }: UnpublishedOrder): Promise<void> {
   const { orderId } = order;
   const { events } = await settled(orderId);
   expect(events.map(({ envelope }) => envelope.type).sort()).toEqual(['PaymentCaptured', 'StockReserved']);
@@ -164,7 +164,7 @@ describe.concurrent('a message that is delivered five times at once', () => {
     ['while the bank answers at once', undefined],
     ['while the bank takes a second and a half', 'slow-1500'],
   ])('payments charges once and inventory takes the stock once, %s', async (_, customerId) => {
-    const order = await paperOrder(customerId);
+    const order = await unpublishedOrder(customerId);
     // Each by a call of its own, so that the functions get some of them together and others side by side.
     const ids = await Promise.all(
       copies(order, 5).flatMap((copy) => [send('payments', [copy]), send('inventory', [copy])]),
@@ -181,7 +181,7 @@ describe.concurrent('a message that is delivered five times at once', () => {
   });
 
   it('five copies of a later event send one e-mail and change the order once', async () => {
-    const order = await paperOrder();
+    const order = await unpublishedOrder();
     await Promise.all([send('payments', copies(order, 1)), send('inventory', copies(order, 1))]);
     const { events } = await settled(order.order.orderId);
     const { envelope } = only(events, 'PaymentCaptured');
@@ -198,7 +198,7 @@ describe.concurrent('a message that is delivered five times at once', () => {
 
 describe.concurrent('a message whose worker died', () => {
   it('a message is not run while its lease lasts, and is then processed once', async () => {
-    const order = await paperOrder();
+    const order = await unpublishedOrder();
     const { eventId } = order.envelope;
     const claimedAt = Date.now();
     const leaseUntil = claimedAt + 6_000;
@@ -231,7 +231,7 @@ describe.concurrent('a message whose worker died', () => {
   it('a consumer rejects a message whose attempts are exhausted', async () => {
     let rejected = false;
     for (let leaseMs = 15_000; !rejected && leaseMs <= LEASE_MAX_MS; leaseMs *= 4) {
-      const order = await paperOrder();
+      const order = await unpublishedOrder();
       const { eventId } = order.envelope;
       const leaseUntil = Date.now() + leaseMs;
       await put({
@@ -255,7 +255,7 @@ describe.concurrent('a message whose worker died', () => {
       }, leaseMs);
       rejected = row?.status === 'REJECTED';
       if (!rejected) continue;
-      expect(row).toMatchObject({ reason: 'ATTEMPTS_SPENT' });
+      expect(row).toMatchObject({ reason: 'ATTEMPTS_EXHAUSTED' });
       await takeDeadLetter('payments', id);
       expect(await bankRequests(order.order.orderId)).toEqual([]);
     }

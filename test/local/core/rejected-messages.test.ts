@@ -21,8 +21,8 @@ import {
   shownOrder,
   tableName,
 } from '../support/order-system.ts';
-import { outboxOf, type PaperOrder, paperOrder } from '../support/paper-order.ts';
 import { redrive, send, takeDeadLetter, untilEmpty } from '../support/queues.ts';
+import { outboxOf, type UnpublishedOrder, unpublishedOrder } from '../support/unpublished-order.ts';
 
 vi.setConfig({ maxConcurrency: 10 });
 
@@ -44,13 +44,13 @@ function unreadable(body: string, lastError: string): Poison {
 }
 
 /** The event of an order, changed into one that no handler can work on. */
-function changed({ envelope }: PaperOrder, change: object, reason: string, lastError: string): Poison {
+function changed({ envelope }: UnpublishedOrder, change: object, reason: string, lastError: string): Poison {
   const eventId = mintEventId(Date.now(), 8);
   const body = asDelivered('orders', { ...envelope, eventId, ...change });
   return { body, eventId: () => eventId, reason, lastError };
 }
 
-function poisonsFrom(order: PaperOrder): Poison[] {
+function poisonsFrom(order: UnpublishedOrder): Poison[] {
   return [
     unreadable('this is no JSON', "The message's body is not JSON"),
     unreadable('"a text"', 'it has no detail'),
@@ -68,10 +68,14 @@ function poisonsFrom(order: PaperOrder): Poison[] {
 
 describe.concurrent.each(['payments', 'inventory'] as const)('what %s cannot read', (consumer) => {
   it('an unreadable message is rejected with its reason and becomes a dead letter; its neighbors are processed', async () => {
-    const [before, between, after] = await Promise.all([paperOrder(), paperOrder(), paperOrder()]);
+    const [before, between, after] = await Promise.all([
+      unpublishedOrder(),
+      unpublishedOrder(),
+      unpublishedOrder(),
+    ]);
     const neighbours = [before, between, after];
     const poisons = poisonsFrom(before);
-    const bodyOf = ({ envelope }: PaperOrder) => asDelivered('orders', envelope);
+    const bodyOf = ({ envelope }: UnpublishedOrder) => asDelivered('orders', envelope);
     const bodies = [
       bodyOf(before),
       ...poisons.slice(0, 3).map(({ body }) => body),
@@ -116,7 +120,7 @@ describe.concurrent.each(['payments', 'inventory'] as const)('what %s cannot rea
 
 describe.concurrent('a message that was rejected', () => {
   it('a message that is redriven unchanged is rejected again, under both of its ids', async () => {
-    const order = await paperOrder();
+    const order = await unpublishedOrder();
     const poison = changed(order, { version: 2 }, 'UNKNOWN_EVENT_VERSION', 'version 2');
     const eventId = poison.eventId('');
     const [first = ''] = await send('payments', [poison.body]);
@@ -133,7 +137,7 @@ describe.concurrent('a message that was rejected', () => {
   });
 
   it('a message whose attempts are exhausted is processed when it is redriven after the bank has recovered', async () => {
-    const { order, envelope } = await paperOrder('fail-5');
+    const { order, envelope } = await unpublishedOrder('fail-5');
     const { orderId } = order;
     const { eventId } = envelope;
     await send('inventory', [asDelivered('orders', envelope)]);
@@ -142,12 +146,12 @@ describe.concurrent('a message that was rejected', () => {
     await eventually(async () => {
       expect(await message('payments', eventId)).toMatchObject({
         status: 'REJECTED',
-        reason: 'ATTEMPTS_SPENT',
+        reason: 'ATTEMPTS_EXHAUSTED',
         attempts: 5,
         lastError: expect.stringContaining('The bank answered 500'),
       });
     });
-    expect(await rejection('payments', eventId)).toMatchObject({ reason: 'ATTEMPTS_SPENT' });
+    expect(await rejection('payments', eventId)).toMatchObject({ reason: 'ATTEMPTS_EXHAUSTED' });
     expect(await bankRequests(orderId)).toHaveLength(5);
     expect(await charges(orderId)).toEqual([]);
     const released = await effect('payments', eventId, 'charge');
@@ -168,7 +172,7 @@ describe.concurrent('a message that was rejected', () => {
   });
 
   it('a message rejected by a transactional handler is processed when it is redriven after the cause is fixed', async () => {
-    const { order } = await paperOrder();
+    const { order } = await unpublishedOrder();
     const { orderId, customerId } = order;
     await documents.send(new DeleteCommand({ TableName: tableName, Key: { ...orderKey(orderId) } }));
     const [entry] = await outboxOf('payments').entries([
@@ -183,7 +187,7 @@ describe.concurrent('a message that was rejected', () => {
     await eventually(async () => {
       expect(await message('order-status', envelope.eventId)).toMatchObject({
         status: 'REJECTED',
-        reason: 'ATTEMPTS_SPENT',
+        reason: 'ATTEMPTS_EXHAUSTED',
       });
     });
     expect(await get(orderKey(orderId))).toBeUndefined();

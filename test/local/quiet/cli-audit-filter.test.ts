@@ -4,9 +4,9 @@ import { defineEvent, transactional } from '../../../lambdas/runtime/index.ts';
 import { lambdaContext } from '../../../testing/index.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { eventually } from '../support/eventually.ts';
+import { handmadeMailroom, SMALL_SOURCE, type SmallConsumer } from '../support/handmade-mailroom.ts';
 import { mailroom } from '../support/mailroom.ts';
 import { smallFunction } from '../support/small-function.ts';
-import { SMALL_SOURCE, type SmallConsumer, smallMailroom } from '../support/small-mailroom.ts';
 
 const Shipped = defineEvent({
   source: SMALL_SOURCE,
@@ -21,12 +21,12 @@ const REGION = 'eu-central-2';
 
 const filter = { country: ['CH', 'NO'], totalCents: [{ numeric: ['>=', 10_000] }] };
 
-let small: Awaited<ReturnType<typeof smallMailroom>>;
+let small: Awaited<ReturnType<typeof handmadeMailroom>>;
 let customs: SmallConsumer;
 
 beforeAll(async () => {
   const events = [{ source: SMALL_SOURCE, type: 'Shipped', filter }];
-  small = await smallMailroom(inject('endpoint'), REGION, ['customs'], events);
+  small = await handmadeMailroom(inject('endpoint'), REGION, ['customs'], events);
   const [consumer] = small.consumers;
   if (consumer === undefined) throw new Error('There is no consumer');
   customs = consumer;

@@ -4,10 +4,10 @@ import { defineEvent, transactional } from '../../../lambdas/runtime/index.ts';
 import { lambdaContext } from '../../../testing/index.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { eventually } from '../support/eventually.ts';
+import { handmadeMailroom, SMALL_SOURCE, type SmallConsumer } from '../support/handmade-mailroom.ts';
 import { mailroom } from '../support/mailroom.ts';
 import { printedCommand, runPrinted } from '../support/printed-command.ts';
 import { smallFunction } from '../support/small-function.ts';
-import { SMALL_SOURCE, type SmallConsumer, smallMailroom } from '../support/small-mailroom.ts';
 
 const Sold = defineEvent({
   source: SMALL_SOURCE,
@@ -20,11 +20,11 @@ const Sold = defineEvent({
 /** A region of its own. */
 const REGION = 'eu-west-3';
 
-let small: Awaited<ReturnType<typeof smallMailroom>>;
+let small: Awaited<ReturnType<typeof handmadeMailroom>>;
 let mail: SmallConsumer;
 
 beforeAll(async () => {
-  small = await smallMailroom(inject('endpoint'), REGION, ['mail'], ['Sold']);
+  small = await handmadeMailroom(inject('endpoint'), REGION, ['mail'], ['Sold']);
   const [consumer] = small.consumers;
   if (consumer === undefined) throw new Error('There is no consumer');
   mail = consumer;

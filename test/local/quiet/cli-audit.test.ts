@@ -8,10 +8,10 @@ import { inboxKey, SCHEMA } from '../../../lambdas/runtime/store/rows.ts';
 import { lambdaContext } from '../../../testing/index.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { eventually } from '../support/eventually.ts';
+import { handmadeMailroom, SMALL_SOURCE, type SmallConsumer } from '../support/handmade-mailroom.ts';
 import { mailroom } from '../support/mailroom.ts';
 import { placeOrder, settled } from '../support/order-system.ts';
 import { smallFunction } from '../support/small-function.ts';
-import { SMALL_SOURCE, type SmallConsumer, smallMailroom } from '../support/small-mailroom.ts';
 
 const Sold = defineEvent({
   source: SMALL_SOURCE,
@@ -93,7 +93,7 @@ describe('an audit of the order system', () => {
 });
 
 describe('an audit of a Mailroom', () => {
-  let small: Awaited<ReturnType<typeof smallMailroom>>;
+  let small: Awaited<ReturnType<typeof handmadeMailroom>>;
   let ledger: SmallConsumer;
   let mail: SmallConsumer;
 
@@ -105,7 +105,7 @@ describe('an audit of a Mailroom', () => {
   afterAll(() => small.remove());
 
   beforeAll(async () => {
-    small = await smallMailroom(inject('endpoint'), REGION, ['ledger', 'mail'], ['Sold']);
+    small = await handmadeMailroom(inject('endpoint'), REGION, ['ledger', 'mail'], ['Sold']);
     const [first, second] = small.consumers;
     if (first === undefined || second === undefined) throw new Error('There are no consumers');
     [ledger, mail] = [first, second];

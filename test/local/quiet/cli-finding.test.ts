@@ -5,8 +5,8 @@ import { unwrapped } from '../../support/captured-io.ts';
 import { eventually } from '../support/eventually.ts';
 import { mailroom, mailroomUntil, type Run } from '../support/mailroom.ts';
 import { charges, placeOrder, put } from '../support/order-system.ts';
-import { paperOrder } from '../support/paper-order.ts';
 import { send } from '../support/queues.ts';
+import { unpublishedOrder } from '../support/unpublished-order.ts';
 
 vi.setConfig({ maxConcurrency: 10 });
 
@@ -54,7 +54,7 @@ describe.concurrent('where is order X?', () => {
 
 describe.concurrent("a dead worker's lease", () => {
   it('why says that the charge may have happened and what comes next; the next delivery repairs it', async () => {
-    const { order, envelope, row } = await paperOrder();
+    const { order, envelope, row } = await unpublishedOrder();
     const { eventId, type } = envelope;
     const diedAt = Date.now() - 60_000;
     await put({ ...row, status: 'PUBLISHED', publishedAt: diedAt, publishedBy: 'stream' });

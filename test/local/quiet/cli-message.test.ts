@@ -5,14 +5,14 @@ import { unwrapped } from '../../support/captured-io.ts';
 import { eventually } from '../support/eventually.ts';
 import { mailroom } from '../support/mailroom.ts';
 import { charges, message, partition, put } from '../support/order-system.ts';
-import { type PaperOrder, paperOrder } from '../support/paper-order.ts';
 import { send } from '../support/queues.ts';
+import { type UnpublishedOrder, unpublishedOrder } from '../support/unpublished-order.ts';
 
 vi.setConfig({ maxConcurrency: 10 });
 
 /** An order whose event counts as published, and has reached no consumer. */
-async function unseenOrder(): Promise<PaperOrder> {
-  const paper = await paperOrder();
+async function unseenOrder(): Promise<UnpublishedOrder> {
+  const paper = await unpublishedOrder();
   await put({ ...paper.row, status: 'PUBLISHED' });
   return paper;
 }
@@ -47,7 +47,7 @@ describe.concurrent('message resolve', () => {
     expect((await mailroom(...apply)).json()).toEqual({ ...said, status: 'processed' });
 
     // It comes after all, with a neighbour behind it: when that one is charged, this one was absorbed.
-    const neighbour = await paperOrder();
+    const neighbour = await unpublishedOrder();
     await send('payments', [asDelivered('orders', envelope), asDelivered('orders', neighbour.envelope)]);
     await eventually(async () => expect(await charges(neighbour.order.orderId)).toHaveLength(1));
     expect(await charges(order.orderId)).toEqual([]);

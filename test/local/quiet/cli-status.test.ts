@@ -5,11 +5,11 @@ import { mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { eventually } from '../support/eventually.ts';
 import { mailroom, mailroomUntil } from '../support/mailroom.ts';
-import { paperOrder } from '../support/paper-order.ts';
 import { deadLetters, send, takeDeadLetter } from '../support/queues.ts';
+import { unpublishedOrder } from '../support/unpublished-order.ts';
 
 it('status shows a dead letter, where it is, and when it is permanently deleted', async () => {
-  const { envelope } = await paperOrder();
+  const { envelope } = await unpublishedOrder();
   const poison = { ...envelope, eventId: mintEventId(Date.now(), 8), version: 99 };
   const sentAfter = Date.now();
   const [messageId = ''] = await send('payments', [asDelivered('orders', poison)]);

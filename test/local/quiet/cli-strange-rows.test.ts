@@ -3,8 +3,8 @@ import { z } from 'zod/mini';
 import { defineEvent } from '../../../lambdas/runtime/index.ts';
 import { deadKey, failedKey, inboxKey, rejectedKey } from '../../../lambdas/runtime/store/rows.ts';
 import { unwrapped } from '../../support/captured-io.ts';
+import { handmadeMailroom, SMALL_SOURCE } from '../support/handmade-mailroom.ts';
 import { mailroomAt } from '../support/mailroom.ts';
-import { SMALL_SOURCE, smallMailroom } from '../support/small-mailroom.ts';
 
 vi.setConfig({ testTimeout: 300_000 });
 
@@ -19,7 +19,7 @@ const Sold = defineEvent({
 /** A region of its own. */
 const REGION = 'eu-north-1';
 
-let small: Awaited<ReturnType<typeof smallMailroom>>;
+let small: Awaited<ReturnType<typeof handmadeMailroom>>;
 
 const run = (...argv: string[]) =>
   mailroomAt(inject('endpoint'), ...argv, '--region', REGION, '--stack', small.stack);
@@ -34,7 +34,7 @@ async function sold(row: object | undefined): Promise<string> {
 }
 
 beforeAll(async () => {
-  small = await smallMailroom(inject('endpoint'), REGION, ['ledger'], ['Sold']);
+  small = await handmadeMailroom(inject('endpoint'), REGION, ['ledger'], ['Sold']);
 });
 
 afterAll(() => small.remove());

@@ -6,8 +6,8 @@ import { eventually } from '../support/eventually.ts';
 import { failedMessage } from '../support/failed-message.ts';
 import { mailroom } from '../support/mailroom.ts';
 import { documents, only, placeOrder, put, settled, tableName } from '../support/order-system.ts';
-import { paperOrder } from '../support/paper-order.ts';
 import { takeDeadLetter } from '../support/queues.ts';
+import { unpublishedOrder } from '../support/unpublished-order.ts';
 
 vi.setConfig({ maxConcurrency: 10 });
 
@@ -98,7 +98,7 @@ describe.concurrent('why', () => {
   it('why does not call an event missing that was published before its consumer existed', async () => {
     const publishedAt = Date.now() - 24.5 * 3_600_000;
     const eventId = mintEventId(publishedAt, 8);
-    const { row, envelope } = await paperOrder();
+    const { row, envelope } = await unpublishedOrder();
     await put({
       ...row,
       ...outboxKeyOf(eventId),

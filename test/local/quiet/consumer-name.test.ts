@@ -4,7 +4,7 @@ import { App, LegacyStackSynthesizer, Stack } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
 import { expect, inject, test } from 'vitest';
 import { inboxNamePath } from '../../../lambdas/runtime/operations/directory.ts';
-import { fixName } from '../../../lib/consumer/fixed-name.ts';
+import { pinName } from '../../../lib/consumer/fixed-name.ts';
 import { eventually } from '../support/eventually.ts';
 
 const endpoint = inject('endpoint');
@@ -29,7 +29,7 @@ test('CloudFormation refuses to rename a consumer, rolls back, and takes a move 
 /** Deploys the parameters of a consumer's names alone. @returns the status in which that ends */
 async function deploy(Action: 'CreateStack' | 'UpdateStack', names: readonly string[]): Promise<string> {
   const stack = new Stack(new App(), 'Names', { synthesizer: new LegacyStackSynthesizer() });
-  fixName(stack, table, 'queue', names);
+  pinName(stack, table, 'queue', names);
   const TemplateBody = JSON.stringify(Template.fromStack(stack).toJSON());
   await cloudFormation({ Action, StackName: stackName, TemplateBody });
   return eventually(async () => {

@@ -43,7 +43,7 @@ const over = ({ id }: Run): Promise<Run> =>
 const documentOf = (of: Run | Plan): any => of.document;
 
 it('a plan of one cause is applied to exactly its dead letters; one that changed in between is left alone', async () => {
-  const cause = `${CONSUMER} ATTEMPTS_SPENT: BankError ${randomUUID()}`;
+  const cause = `${CONSUMER} ATTEMPTS_EXHAUSTED: BankError ${randomUUID()}`;
   const [first, second, other] = [
     await rejectedPayment(CONSUMER, cause),
     await rejectedPayment(CONSUMER, cause),

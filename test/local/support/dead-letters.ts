@@ -14,7 +14,7 @@ import { envelopeOf } from '../../support/envelope-of.ts';
 import { eventually } from './eventually.ts';
 import { mailroom, type Run } from './mailroom.ts';
 import { put, tableName } from './order-system.ts';
-import { outboxOf } from './paper-order.ts';
+import { outboxOf } from './unpublished-order.ts';
 
 export const queues = sqsQueues(sqsClient(inject('endpoint')));
 /** The deployed order system's. */
@@ -62,7 +62,7 @@ export async function rejectedPayment(
     attempts: 5,
     type: envelope.type,
     rejectedAt: Date.now(),
-    reason: 'ATTEMPTS_SPENT',
+    reason: 'ATTEMPTS_EXHAUSTED',
     lastError: cause,
     fingerprint: cause,
   });

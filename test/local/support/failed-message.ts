@@ -1,14 +1,14 @@
 import { DAY_MS } from '../../../lambdas/runtime/base/units.ts';
 import { failedKey, inboxKey, SCHEMA } from '../../../lambdas/runtime/store/rows.ts';
 import { put } from './order-system.ts';
-import { type PaperOrder, paperOrder } from './paper-order.ts';
+import { type UnpublishedOrder, unpublishedOrder } from './unpublished-order.ts';
 
 /**
  * An order that payments has failed to charge, and will try again in a day: the rows that a consumer writes then, without
  * its message. A failure of the deployed consumer lasts for seconds, and a test on a busy machine may miss them.
  */
-export async function failedMessage(attempts: number): Promise<PaperOrder> {
-  const paper = await paperOrder();
+export async function failedMessage(attempts: number): Promise<UnpublishedOrder> {
+  const paper = await unpublishedOrder();
   const { eventId, type } = paper.envelope;
   const now = Date.now();
   await put({ ...paper.row, status: 'PUBLISHED', publishedAt: now, publishedBy: 'stream' });

@@ -1,12 +1,12 @@
 import { createConsumer } from '../../../lambdas/runtime/index.ts';
 import { memoryTelemetry } from '../../../testing/index.ts';
-import type { SmallConsumer, smallMailroom } from './small-mailroom.ts';
+import type { handmadeMailroom, SmallConsumer } from './handmade-mailroom.ts';
 
 type ConsumerDeps = Parameters<typeof createConsumer>[0];
 
-/** The function that a consumer of a `smallMailroom` would have. @param changes - of its settings */
+/** The function that a consumer of a `handmadeMailroom` would have. @param changes - of its settings */
 export function smallFunction(
-  { config, table }: Awaited<ReturnType<typeof smallMailroom>>,
+  { config, table }: Awaited<ReturnType<typeof handmadeMailroom>>,
   { entry }: SmallConsumer,
   handlers: ConsumerDeps['handlers'],
   changes: Partial<ConsumerDeps['config']> = {},

@@ -10,7 +10,7 @@ import { mintEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-i
 import { memoryBus, memoryTelemetry, relayConfig } from '../../../testing/index.ts';
 import { dynamoClient } from '../../support/aws.ts';
 import { get, put } from './order-system.ts';
-import { paperOrder } from './paper-order.ts';
+import { unpublishedOrder } from './unpublished-order.ts';
 
 const table = dynamoTable({
   client: dynamoClient(inject('endpoint')),
@@ -24,7 +24,7 @@ const table = dynamoTable({
  * @param ageMs - between two of the sweep's ages, so that no ordinary pass finds it
  */
 export async function forgottenEvent(ageMs: number): Promise<Envelope> {
-  const paper = await paperOrder();
+  const paper = await unpublishedOrder();
   const eventId = mintEventId(Date.now() - ageMs, 8);
   const envelope = { ...paper.envelope, eventId };
   const key = outboxKeyOf(eventId);

@@ -62,7 +62,7 @@ function planned(judged: readonly JudgedDeadLetter[], options = {}, at: DeadLett
 
 const BANK = 'payments BankError: The bank answered #';
 const INVALID = 'payments INVALID_PAYLOAD: data.n is missing';
-const TIMEOUT = 'payments ATTEMPTS_SPENT: Rejected after # attempts. Timeout: no answer';
+const TIMEOUT = 'payments ATTEMPTS_EXHAUSTED: Rejected after # attempts. Timeout: no answer';
 
 const refused = (n: number) => ({ code: 'INVALID_PAYLOAD', message: `data.n is "${n}"` });
 const forty = () => [
@@ -84,7 +84,7 @@ describe('a plan of forty dead letters of three causes', () => {
       /count verdict first expiry example 15 would run in 13 d event-\d+ payments BankError/,
     );
     expect(said).toMatch(/15 would fail in 13 d event-\d+ payments INVALID_PAYLOAD: data\.n is missing 10/);
-    expect(said).toMatch(/10 would run in 13 d event-\d+ payments ATTEMPTS_SPENT/);
+    expect(said).toMatch(/10 would run in 13 d event-\d+ payments ATTEMPTS_EXHAUSTED/);
     expect(said).toContain('--verbose shows each dead letter');
     for (const { id } of judged) expect(text).not.toContain(id);
   });

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { auditJson } from '../../../cli/reports/audit/audit-text.ts';
 import { examine } from '../../../cli/reports/doctor/doctor-checks.ts';
 import { doctorJson, doctorReport } from '../../../cli/reports/doctor/doctor-text.ts';
-import type { Look } from '../../../cli/reports/status/consumer-looks.ts';
+import type { Warning } from '../../../cli/reports/status/consumer-warnings.ts';
 import type { HeartbeatStatus } from '../../../cli/reports/status/heartbeat-status.ts';
 import { readStatus } from '../../../cli/reports/status/status-report.ts';
 import { statusJson } from '../../../cli/reports/status/status-text.ts';
@@ -60,7 +60,7 @@ test('status prints the members in docs/cli.md', async () => {
     }),
     now: clock.now(),
   });
-  const looks: readonly Look[] = [{ consumer: 'payments', look: 'failing', messages: 1, forMs: 1 }];
+  const looks: readonly Warning[] = [{ consumer: 'payments', look: 'failing', messages: 1, forMs: 1 }];
   const heartbeat: HeartbeatStatus = {
     state: 'ok',
     function: 'mailroom-heartbeat',

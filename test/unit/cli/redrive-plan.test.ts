@@ -66,7 +66,7 @@ async function judge(
 describe('a dead letter', () => {
   test.each<[string, Partial<InboxRow> | undefined, RedriveVerdict, number?]>([
     ['without a row', undefined, 'runs'],
-    ['that was rejected', { status: 'REJECTED', reason: 'ATTEMPTS_SPENT' }, 'runs'],
+    ['that was rejected', { status: 'REJECTED', reason: 'ATTEMPTS_EXHAUSTED' }, 'runs'],
     ['that was processed', { status: 'PROCESSED' }, 'handled'],
     ['that was discarded', { status: 'DISCARDED' }, 'handled'],
     ['under a lease', { status: 'PROCESSING', leaseUntil: NOW + 1 }, 'busy'],

@@ -32,7 +32,7 @@ interface Judging {
   readonly clock: Clock;
   readonly graceMs: number;
   readonly earlier: boolean;
-  readonly goesOn: () => boolean;
+  readonly hasTimeLeft: () => boolean;
 }
 
 /** The result of judging a consumer's events, beside the ledger's counts. */
@@ -58,7 +58,7 @@ export async function judgeUndecided(
   consumer: ConsumerEntry,
   ledger: Ledger,
 ): Promise<Judgement> {
-  const { table, queues, clock, goesOn } = deps;
+  const { table, queues, clock, hasTimeLeft } = deps;
   const open = ledger.open(consumer.name);
   if (open.length === 0) return { inconclusive: [], incomplete: [] };
   const lookedAt = clock.now();
@@ -95,7 +95,7 @@ export async function judgeUndecided(
   async function judge(event: PublishedEvent): Promise<void> {
     if (dead.eventIds.has(event.eventId)) return ledger.judge(consumer.name, event, 'deadLetters');
     if (event.sentAt + deps.graceMs > lookedAt || !dead.complete) return leave(event);
-    if (!goesOn()) {
+    if (!hasTimeLeft()) {
       unjudged += 1;
       return leave(event);
     }

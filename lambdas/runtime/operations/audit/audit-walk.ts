@@ -36,7 +36,7 @@ interface WalkDeps {
   /** A message whose retry was due before this time is overdue, epoch milliseconds. */
   readonly overdueAt: number;
   /** Returns true while there is time. */
-  readonly goesOn: () => boolean;
+  readonly hasTimeLeft: () => boolean;
 }
 
 /** The part of the outbox to read. All times are epoch milliseconds. */
@@ -106,10 +106,10 @@ export async function walkOutbox(deps: WalkDeps, range: WalkRange): Promise<Walk
 
 /** Reads a minute of a shard. @returns true if it was read completely */
 async function readPartition(walk: Walk, pk: string): Promise<boolean> {
-  if (!walk.goesOn()) return false;
+  if (!walk.hasTimeLeft()) return false;
   for await (const { items, cursor } of pagesOf(walk.table, { pk, skPrefix: EVENT_PREFIX })) {
     await enterAll(walk, items);
-    if (cursor !== undefined && !walk.goesOn()) return false;
+    if (cursor !== undefined && !walk.hasTimeLeft()) return false;
   }
   return true;
 }

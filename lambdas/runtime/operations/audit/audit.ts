@@ -154,7 +154,7 @@ export function createAudit(deps: AuditDeps): Audit {
       const startedAt = clock.now();
       const endsBy = range.endsBy ?? Number.POSITIVE_INFINITY;
       const walkEndsBy = startedAt + (endsBy - startedAt) * WALK_SHARE;
-      const goesOn = (by: number) => () => signal?.aborted !== true && clock.now() < by;
+      const hasTimeLeft = (by: number) => () => signal?.aborted !== true && clock.now() < by;
 
       const incomplete: string[] = [];
       const inconclusive: InconclusiveEvents[] = [];
@@ -168,7 +168,14 @@ export function createAudit(deps: AuditDeps): Audit {
       const ledger = createLedger(directory, deliveries.add);
       const doubles = createDoubles();
       const { seenUntil, counts, unreadable } = await walkOutbox(
-        { ...deps, ledger, deliveries, doubles, overdueAt: startedAt - graceMs, goesOn: goesOn(walkEndsBy) },
+        {
+          ...deps,
+          ledger,
+          deliveries,
+          doubles,
+          overdueAt: startedAt - graceMs,
+          hasTimeLeft: hasTimeLeft(walkEndsBy),
+        },
         range,
       );
       if (seenUntil < until)
@@ -176,7 +183,13 @@ export function createAudit(deps: AuditDeps): Audit {
           `There was not enough time for all events committed from ${minuteOf(seenUntil)}Z on.`,
         );
       for (const consumer of directory.consumers) {
-        const judging = { ...deps, clock, graceMs, earlier: range.earlier ?? false, goesOn: goesOn(endsBy) };
+        const judging = {
+          ...deps,
+          clock,
+          graceMs,
+          earlier: range.earlier ?? false,
+          hasTimeLeft: hasTimeLeft(endsBy),
+        };
         const judgement = await judgeUndecided(judging, consumer, ledger);
         incomplete.push(...judgement.incomplete);
         inconclusive.push(...judgement.inconclusive);

@@ -71,11 +71,11 @@ describe('a leased handler that throws', () => {
       expect(handle).toHaveBeenCalledTimes(maxAttempts);
       expect(one.row()).toMatchObject({
         status: 'REJECTED',
-        reason: 'ATTEMPTS_SPENT',
+        reason: 'ATTEMPTS_EXHAUSTED',
         attempts: maxAttempts,
         lastError,
       });
-      expect(one.pointer()).toMatchObject({ reason: 'ATTEMPTS_SPENT' });
+      expect(one.pointer()).toMatchObject({ reason: 'ATTEMPTS_EXHAUSTED' });
       expect(one.queue.deadLetters()).toHaveLength(1);
     },
   );

@@ -129,7 +129,7 @@ describe('a message that another worker holds', () => {
     expect(handle).not.toHaveBeenCalled();
     expect(one.row()).toMatchObject({
       status: 'REJECTED',
-      reason: 'ATTEMPTS_SPENT',
+      reason: 'ATTEMPTS_EXHAUSTED',
       lastError: expect.stringContaining('The function ended before its handler did'),
     });
   });

@@ -64,7 +64,7 @@ function identified(fields: unknown): object {
  *
  * @param handlersOf - makes the handlers of one process, with what kills it
  */
-export function mortal(
+export function crashable(
   parts: Parts,
   handlersOf: (process: { kill(): Promise<never> }) => readonly Handler[],
   change: Partial<typeof consumerConfig> = {},

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { type LeasedContext, leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import { consumerConfig as defaultConfig } from '../../../../testing/index.ts';
 import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
-import { consumer, inboxRow, mortal, oneMessage, type Parts, send } from './consumer-rig.ts';
+import { consumer, crashable, inboxRow, oneMessage, type Parts, send } from './consumer-rig.ts';
 
 /** A consumer of 30 s with the constructs' defaults. */
 const { maxAttempts } = defaultConfig();
@@ -29,7 +29,7 @@ describe('after its process died once,', () => {
       const event = send(parts, { aggregateId: 'slow' });
       const neighbors: ReturnType<typeof send>[] = [];
       let deaths = 0;
-      const { drain } = mortal(
+      const { drain } = crashable(
         parts,
         ({ kill }) => [
           leased(ThingHappened, async ({ aggregateId }) => {
@@ -55,7 +55,7 @@ describe('after its process died once,', () => {
     const parts = rig({ maxReceiveCount });
     const events = batchOf(parts, 10);
     let deaths = 0;
-    const { drain } = mortal(
+    const { drain } = crashable(
       parts,
       ({ kill }) => [
         leased(ThingHappened, async () => {
@@ -99,7 +99,7 @@ describe('a message that ran out of time', () => {
   test('is reported on its row and in the log, while it still runs and when its attempts are exhausted', async () => {
     const parts = one();
     const handlers = [leased(ThingHappened, () => parts.clock.sleep(1_000_000))];
-    const { deliver, drain } = mortal(parts, () => handlers, { maxAttempts: 2 });
+    const { deliver, drain } = crashable(parts, () => handlers, { maxAttempts: 2 });
     await deliver();
     expect(parts.row()).toMatchObject({
       status: 'PROCESSING',
@@ -111,7 +111,7 @@ describe('a message that ran out of time', () => {
     await drain();
     expect(parts.row()).toMatchObject({
       status: 'REJECTED',
-      reason: 'ATTEMPTS_SPENT',
+      reason: 'ATTEMPTS_EXHAUSTED',
       lastError: expect.stringContaining(OUT_OF_TIME),
     });
     expect(parts.logged()).toContain('A handler ran out of time');
@@ -123,7 +123,7 @@ describe('a message that ran out of time', () => {
     const handler = leased(ThingHappened, async () => {
       if (parts.clock.now() < up) await parts.clock.sleep(1_000_000);
     });
-    await mortal(parts, () => [handler], { maxAttempts }).drain();
+    await crashable(parts, () => [handler], { maxAttempts }).drain();
     expect(parts.row()).toMatchObject({ status: 'PROCESSED' });
   });
 
@@ -138,7 +138,7 @@ describe('a message that ran out of time', () => {
     };
     await parts.drain(handler, { maxAttempts: 2 }, 100);
     expect(attempts).toEqual([1, 1, 1, 2]);
-    expect(parts.row()).toMatchObject({ status: 'REJECTED', reason: 'ATTEMPTS_SPENT' });
+    expect(parts.row()).toMatchObject({ status: 'REJECTED', reason: 'ATTEMPTS_EXHAUSTED' });
     expect(parts.row()).not.toHaveProperty('unfinished');
   });
 });
@@ -149,7 +149,7 @@ describe('a message that kills its process', () => {
     const killer = send(parts, { aggregateId: 'killer' });
     const others: ReturnType<typeof send>[] = [];
     const batches: string[] = [];
-    const { drain } = mortal(
+    const { drain } = crashable(
       parts,
       ({ kill }) => {
         const batch = batches.push('') - 1;
@@ -170,7 +170,7 @@ describe('a message that kills its process', () => {
     expect(withKiller.slice(2)).toEqual(['killer 1', 'killer 2', 'killer 3']);
     expect(inboxRow(parts, killer)).toMatchObject({
       status: 'REJECTED',
-      reason: 'ATTEMPTS_SPENT',
+      reason: 'ATTEMPTS_EXHAUSTED',
       lastError: expect.stringContaining('The function ended before its handler did'),
     });
     expectProcessed(parts, others, 1);
@@ -179,18 +179,18 @@ describe('a message that kills its process', () => {
 
   test('within an effect is rejected, although each of its claims waits for the effect first', async () => {
     const parts = one();
-    const { drain } = mortal(
+    const { drain } = crashable(
       parts,
       ({ kill }) => [leased(ThingHappened, (_event, ctx) => ctx.once('charge', () => kill()))],
       { maxAttempts: 2 },
     );
     await drain();
-    expect(parts.row()).toMatchObject({ status: 'REJECTED', reason: 'ATTEMPTS_SPENT' });
+    expect(parts.row()).toMatchObject({ status: 'REJECTED', reason: 'ATTEMPTS_EXHAUSTED' });
   });
 
   test('within its schema leaves a claim, so it is rejected', async () => {
     const parts = one();
-    const { drain } = mortal(
+    const { drain } = crashable(
       parts,
       ({ kill }) => {
         const schema = { '~standard': { version: 1, vendor: 'test', validate: () => kill() } } as const;
@@ -199,13 +199,13 @@ describe('a message that kills its process', () => {
       { maxAttempts: 1 },
     );
     await drain();
-    expect(parts.row()).toMatchObject({ status: 'REJECTED', reason: 'ATTEMPTS_SPENT' });
+    expect(parts.row()).toMatchObject({ status: 'REJECTED', reason: 'ATTEMPTS_EXHAUSTED' });
   });
 
   test('starts again at attempt 1 when it is redriven', async () => {
     const parts = one();
     let fixed = false;
-    const { drain } = mortal(
+    const { drain } = crashable(
       parts,
       ({ kill }) => [
         leased(ThingHappened, async () => {

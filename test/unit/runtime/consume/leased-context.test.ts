@@ -328,7 +328,7 @@ describe('a handler that ends before its calls', () => {
     const run = vi.fn(async () => {});
     const codes: string[] = [];
     await one.deliver(async (ctx) => {
-      void one.clock.sleep(5_000).then(() => void begin(ctx, run)); // unheard
+      void one.clock.sleep(5_000).then(() => void begin(ctx, run)); // unhandled
       void one.clock.sleep(5_000).then(async () => codes.push(await outcome(begin(ctx, run))));
     });
     await one.clock.advance(6_000);

@@ -151,7 +151,7 @@ describe('RetryLater', () => {
     await one.deliver(later, { maxAttempts: 1 });
     expect(one.row()).toMatchObject({
       status: 'REJECTED',
-      reason: 'ATTEMPTS_SPENT',
+      reason: 'ATTEMPTS_EXHAUSTED',
       lastError: expect.stringContaining('rate limited'),
     });
   });

@@ -3,7 +3,7 @@ import { PoisonMessage, TransactionCancelled } from '../../../../lambdas/runtime
 import { transactional } from '../../../../lambdas/runtime/consume/handler.ts';
 import { inboxHistoryKey } from '../../../../lambdas/runtime/store/rows.ts';
 import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
-import { body, CONSUMER, domainRow, inboxRow, mortal, oneMessage, send } from './consumer-rig.ts';
+import { body, CONSUMER, crashable, domainRow, inboxRow, oneMessage, send } from './consumer-rig.ts';
 
 const handling = (handle: () => Promise<object>) => transactional(ThingHappened, handle);
 const writesOf = (count: number) =>
@@ -102,7 +102,7 @@ describe('a transactional handler', () => {
     await one.clock.advance(5_000);
     await one.drain(handling(handle));
     expect(handle).toHaveBeenCalledTimes(4); // the first one left no trace
-    expect(one.row()).toMatchObject({ status: 'REJECTED', reason: 'ATTEMPTS_SPENT', attempts: 3 });
+    expect(one.row()).toMatchObject({ status: 'REJECTED', reason: 'ATTEMPTS_EXHAUSTED', attempts: 3 });
     expect(one.pointer()).toBeDefined();
     expect(one.queue.deadLetters()).toHaveLength(1);
   });
@@ -124,7 +124,7 @@ describe('a transactional handler', () => {
       if (runs === 1) await one.clock.sleep(1_000_000);
       return {};
     });
-    await mortal(one, () => [handler], { maxAttempts: 1 }).drain();
+    await crashable(one, () => [handler], { maxAttempts: 1 }).drain();
     expect(one.row()).toMatchObject({ status: 'PROCESSED' });
   });
 
@@ -132,7 +132,7 @@ describe('a transactional handler', () => {
     const parts = rig({ maxReceiveCount: 40 });
     const killer = send(parts, { aggregateId: 'killer' });
     const siblings = Array.from({ length: 9 }, (_, n) => send(parts, { aggregateId: `sibling-${n}` }));
-    await mortal(parts, ({ kill }) => [
+    await crashable(parts, ({ kill }) => [
       transactional(ThingHappened, async (event) => {
         await parts.clock.sleep(100);
         if (event.aggregateId === 'killer') await kill();
@@ -141,7 +141,7 @@ describe('a transactional handler', () => {
     ]).drain();
     for (const sibling of siblings)
       expect(inboxRow(parts, sibling)).toMatchObject({ status: 'PROCESSED', attempts: 1 });
-    expect(inboxRow(parts, killer)).toMatchObject({ status: 'REJECTED', reason: 'ATTEMPTS_SPENT' });
+    expect(inboxRow(parts, killer)).toMatchObject({ status: 'REJECTED', reason: 'ATTEMPTS_EXHAUSTED' });
     expect(parts.queue.deadLetters()).toHaveLength(1);
   });
 

@@ -338,10 +338,10 @@ describe('to allow a message that is too old', () => {
     await deliver();
     await expect(allow()).rejects.toMatchObject({
       code: 'NOT_TOO_OLD',
-      message: expect.stringContaining('REJECTED, ATTEMPTS_SPENT'),
+      message: expect.stringContaining('REJECTED, ATTEMPTS_EXHAUSTED'),
     });
     await expect(allowTooOld(stale, { ...note, consumer, eventId })).rejects.toThrow(
-      'REJECTED, ATTEMPTS_SPENT',
+      'REJECTED, ATTEMPTS_EXHAUSTED',
     );
     expect(row()).not.toHaveProperty('runAnyway');
   });

@@ -13,7 +13,7 @@ const TIMEOUT: StubAnswer = { error: Object.assign(new Error('no answer'), { nam
 const RESET: StubAnswer = { error: Object.assign(new Error('reset'), { code: 'ECONNRESET' }) };
 const THROTTLE: StubAnswer = { status: 400, body: { __type: 'ThrottlingException', message: 'slow down' } };
 const DONE: StubAnswer = { status: 200, body: {} };
-/** What the try after one that committed unheard meets: its own row. */
+/** What the try after one that committed unhandled meets: its own row. */
 const REFUSED: StubAnswer = {
   status: 400,
   body: {

@@ -103,9 +103,9 @@ describe('a handler that still runs when its time is up', () => {
   test.each([
     ['counts as a claim without a result', false, 2],
     ['whose time the table took does not count', true, undefined],
-  ])('%s, and is marked on its row, which it keeps', async (_what, robbed, unfinished) => {
+  ])('%s, and is marked on its row, which it keeps', async (_what, lostTimeToTable, unfinished) => {
     const { inbox, claim, row } = await claimed(2);
-    await markOutOfTime(inbox, claim, new Error('the time is up'), robbed);
+    await markOutOfTime(inbox, claim, new Error('the time is up'), lostTimeToTable);
     expect(row()).toMatchObject({
       status: 'PROCESSING',
       fence: claim.fence,

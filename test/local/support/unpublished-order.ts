@@ -19,7 +19,7 @@ export function outboxOf(service: string) {
 }
 
 /** An order whose row is there, and whose `OrderPlaced` is not sent yet: what becomes of it is up to the test. */
-export interface PaperOrder {
+export interface UnpublishedOrder {
   readonly order: Order;
   readonly sku: string;
   readonly envelope: Envelope;
@@ -28,7 +28,7 @@ export interface PaperOrder {
 }
 
 /** Writes an order of three pieces at 4.50, with ten in stock. */
-export async function paperOrder(customerId = `customer-${randomUUID()}`): Promise<PaperOrder> {
+export async function unpublishedOrder(customerId = `customer-${randomUUID()}`): Promise<UnpublishedOrder> {
   const sku = await newGoods(10);
   const wish = { customerId, items: [{ sku, quantity: 3, unitPrice: 450 }] };
   const order = newOrder(randomUUID(), wish, Date.now());

@@ -12,7 +12,7 @@ import { eachOf, minutesOf, once, type PartialList, withItems } from '../../depl
 import { type Keep, keepNothing } from './kept-readings.ts';
 
 /** A consumer that may be in trouble although none of its messages is rejected. */
-export interface Look {
+export interface Warning {
   readonly consumer: string;
   /** `failing`: no message succeeds; `stalled`: no message is claimed; `behind`: messages wait for longer than the alarm allows. */
   readonly look: 'failing' | 'stalled' | 'behind';
@@ -22,7 +22,7 @@ export interface Look {
   readonly forMs: number;
 }
 
-/** The readings of a consumer that {@link createLooks} judges. */
+/** The readings of a consumer that {@link createWarnings} judges. */
 export interface ConsumerReading {
   readonly consumer: ConsumerEntry;
   readonly depth: QueueDepth | undefined;
@@ -32,8 +32,8 @@ export interface ConsumerReading {
   readonly isCut: boolean;
 }
 
-/** Dependencies of {@link createLooks}. */
-export interface LookDeps extends OutboxReaderDeps {
+/** Dependencies of {@link createWarnings}. */
+export interface WarningDeps extends OutboxReaderDeps {
   readonly directory: Directory;
   /** Keeps the events of minutes that are over. @default they are read */
   readonly keep?: Keep;
@@ -65,7 +65,9 @@ const ROWS_MAX = 25;
  * Returns a function that judges a consumer by a sample of its inbox rows: SQS's counts cannot tell a busy consumer from a stopped
  * one, and failed messages cannot tell whether others succeed. It reads nothing unless messages wait or many fail.
  */
-export function createLooks(deps: LookDeps): (reading: ConsumerReading) => Promise<Look | undefined> {
+export function createWarnings(
+  deps: WarningDeps,
+): (reading: ConsumerReading) => Promise<Warning | undefined> {
   const sample = createSample(deps);
   const statesOf = ({ name }: ConsumerEntry, events: readonly SampledEvent[]) =>
     withItems(
@@ -75,7 +77,7 @@ export function createLooks(deps: LookDeps): (reading: ConsumerReading) => Promi
       (event, item) => ({ event, state: inboxState(readInboxRow(item), deps.now) }),
     );
 
-  async function failing({ consumer, failed }: ConsumerReading): Promise<Look | undefined> {
+  async function failing({ consumer, failed }: ConsumerReading): Promise<Warning | undefined> {
     const births = failed
       .flatMap(({ eventId }) => (isEventId(eventId) ? [eventIdTime(eventId)] : []))
       .sort((a, b) => b - a);
@@ -96,7 +98,7 @@ export function createLooks(deps: LookDeps): (reading: ConsumerReading) => Promi
     return { consumer: consumer.name, look: 'failing', messages: failed.length, forMs: deps.now - since };
   }
 
-  async function unclaimed({ consumer, depth, isCut }: ConsumerReading): Promise<Look | undefined> {
+  async function unclaimed({ consumer, depth, isCut }: ConsumerReading): Promise<Warning | undefined> {
     if (depth === undefined || depth.waiting === 0 || isCut) return undefined;
     const look = depth.inFlight === 0 ? 'stalled' : 'behind';
     const until = deps.now - (look === 'stalled' ? STALLED_MS : BEHIND_MS);
@@ -137,7 +139,7 @@ const SAMPLE_KEPT_MS = MINUTE_MS;
 const SETTLED_MS = 2 * MINUTE_MS;
 
 /** Returns a function that reads the published events of minutes that a consumer must receive, each minute once. */
-function createSample(deps: LookDeps) {
+function createSample(deps: WarningDeps) {
   const { keep = keepNothing, now } = deps;
   const known = new Map<string, Promise<PartialList<SampledEvent>>>();
   const settled = minuteOf(now - SETTLED_MS);

@@ -38,7 +38,7 @@ import { SCHEMA } from '../../../lambdas/runtime/store/rows.ts';
 import { producerConfig } from '../../../testing/index.ts';
 import { createTable } from '../../support/aws.ts';
 
-/** A consumer of a {@link smallMailroom}: a rule and queues, and no function that reads them. */
+/** A consumer of a {@link handmadeMailroom}: a rule and queues, and no function that reads them. */
 export interface SmallConsumer {
   readonly entry: ConsumerEntry;
   /** Creates its rule, as a deployment does. */
@@ -61,7 +61,7 @@ export const SMALL_SOURCE = 'orders';
  *
  * @param subscriptions - the event types that its consumers see, or their subscriptions
  */
-export async function smallMailroom(
+export async function handmadeMailroom(
   endpoint: string,
   region: string,
   names: readonly string[],

@@ -8,8 +8,8 @@ import {
   beforeWrite,
   CONSUMER,
   consumer,
+  crashable,
   inboxRow,
-  mortal,
   oneMessage,
   type Parts,
   send,
@@ -39,7 +39,7 @@ const statuses = (parts: Parts, events: readonly ReturnType<typeof send>[]) => [
 test('150 messages that exhaust the memory together, but not alone, are processed within 25 receives', async () => {
   const parts = rig(options(25));
   const events = sendEach(parts, 150);
-  await mortal(
+  await crashable(
     parts,
     ({ kill }) => {
       let running = 0;
@@ -67,7 +67,7 @@ test('50 healthy messages are processed beside a hundred that always hang', asyn
   const handler = leased(ThingHappened, ({ aggregateId }) =>
     parts.clock.sleep(aggregateId === 'hangs' ? 1_000_000 : 200),
   );
-  await mortal(parts, () => [handler], { maxAttempts }).poll(5, 2 * HOUR_MS, () => {
+  await crashable(parts, () => [handler], { maxAttempts }).poll(5, 2 * HOUR_MS, () => {
     const minutes = (parts.clock.now() - start) / 60_000;
     if (minutes > 10 && minutes < 60 && healthy.length < 50 && minutes - 10 > healthy.length)
       healthy.push(send(parts, { aggregateId: 'healthy' }));
@@ -91,7 +91,7 @@ test('a healthy message runs within 12 receives in small batches of suspects tha
   const parts = rig({ maxReceiveCount: 12 });
   const healthy = send(parts, { aggregateId: 'healthy' });
   await makeSuspects(parts, sendEach(parts, 150));
-  await mortal(parts, () => [leased(ThingHappened, async () => {})]).drain(2_000, 2);
+  await crashable(parts, () => [leased(ThingHappened, async () => {})]).drain(2_000, 2);
   expect(statuses(parts, [healthy])).toEqual(['PROCESSED']);
   expect(parts.queue.deadLetters()).not.toContainEqual(
     expect.objectContaining({ body: expect.stringContaining(healthy.eventId) }),
@@ -128,7 +128,7 @@ test.each([
     await ctx.commit(commits);
   });
   const memory = { ...one.memory, [call]: slow[call] };
-  await mortal({ ...one, memory }, () => [handler], { maxAttempts: 1 }).drain();
+  await crashable({ ...one, memory }, () => [handler], { maxAttempts: 1 }).drain();
   expect(one.row()).toMatchObject({ status: 'PROCESSED' });
   expect(one.telemetry.counted('TableFailures')).toBeGreaterThan(10);
 });

@@ -1,18 +1,18 @@
 /** Called when a promise fails. */
-type OnFailure = (promise: Listened<unknown>, error: unknown) => void;
+type OnFailure = (promise: TrackedPromise<unknown>, error: unknown) => void;
 
 /**
  * A promise that records whether it has a listener, and whose failure does not end the process when it has none. Promises that
  * its `then`, `catch` and `finally` return behave the same: chaining to it without awaiting the chain does not count as
  * listening.
  */
-export class Listened<T> extends Promise<T> {
+export class TrackedPromise<T> extends Promise<T> {
   /** Other derived promises are ordinary ones: this class's constructor does not take an executor. */
   static override get [Symbol.species]() {
     return Promise;
   }
 
-  #heard = false;
+  #handled = false;
   readonly #onFailure: OnFailure;
 
   constructor(promise: Promise<T>, onFailure: OnFailure) {
@@ -22,8 +22,8 @@ export class Listened<T> extends Promise<T> {
   }
 
   /** True if it was awaited, or another promise was chained to it. */
-  get heard(): boolean {
-    return this.#heard;
+  get handled(): boolean {
+    return this.#handled;
   }
 
   // biome-ignore lint/suspicious/noThenProperty: it is a promise
@@ -31,7 +31,7 @@ export class Listened<T> extends Promise<T> {
     ok?: ((value: T) => A | PromiseLike<A>) | null,
     failed?: ((reason: unknown) => B | PromiseLike<B>) | null,
   ): Promise<A | B> {
-    this.#heard = true;
-    return new Listened(super.then(ok, failed), this.#onFailure);
+    this.#handled = true;
+    return new TrackedPromise(super.then(ok, failed), this.#onFailure);
   }
 }
