@@ -7,10 +7,9 @@ import { dlqCommand } from './commands/dlq.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { eventsCommand } from './commands/events.ts';
 import { localCommand } from './commands/local.ts';
-import { logCommand } from './commands/log.ts';
 import { logsCommand } from './commands/logs.ts';
-import { messageCommand } from './commands/message.ts';
 import { messagesCommand } from './commands/messages.ts';
+import { operationsCommand } from './commands/operations.ts';
 import { pauseCommand, resumeCommand } from './commands/pause.ts';
 import { statusCommand } from './commands/status.ts';
 import { sweepCommand } from './commands/sweep.ts';
@@ -37,13 +36,12 @@ const COMMANDS = [
   tailCommand,
   eventsCommand,
   messagesCommand,
-  messageCommand,
   dlqCommand,
   pauseCommand,
   resumeCommand,
   sweepCommand,
   auditCommand,
-  logCommand,
+  operationsCommand,
   localCommand,
   completionCommand,
 ];
@@ -136,7 +134,7 @@ function usageHint(words: string): string {
   return `(Run npx cdk-mailroom${words} --help for usage.)`;
 }
 
-/** The commands that have a subcommand of the name that was not found: `message resolve` for `messages resolve`. */
+/** The commands that have a subcommand of the name that was not found: `dlq redrive` for `redrive`. */
 function suggestion(error: string, commands: readonly Command[]): string {
   const [, wanted] = /unknown command '([^']+)'/.exec(error) ?? [];
   const meant = commands.filter(({ commands: own }) => own.some((child) => child.name() === wanted));

@@ -12,6 +12,7 @@ import { paint } from '../terminal/paint.ts';
 import { shell } from '../terminal/shell.ts';
 import { windowOptions } from '../terminal/window.ts';
 import { withSession } from './command.ts';
+import { decisionCommands } from './messages-decisions.ts';
 
 /** The columns of `--format csv`. */
 const COLUMNS: Readonly<Record<keyof ListedMessage, true>> = {
@@ -39,9 +40,13 @@ interface MessagesOptions extends MessageChoice {
 
 /** `mailroom messages`. */
 export function messagesCommand(io: Io): Command {
-  return new Command('messages')
-    .description('Lists messages that consumers could not process, or have not claimed.')
+  const command = new Command('messages')
+    .description(
+      'Lists messages that consumers could not process or have not claimed, and resolves or allows one.',
+    )
     .addCommand(listCommand(io));
+  for (const decision of decisionCommands(io)) command.addCommand(decision);
+  return command;
 }
 
 function listCommand(io: Io): Command {

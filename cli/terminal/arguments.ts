@@ -43,7 +43,7 @@ export function reasonArgument(text: string): string {
   throw new InvalidArgumentError(
     (isPlaceholder && reason !== '' ? 'It is a placeholder. ' : '') +
       'Write a reason of 3 to 500 characters: why you make this change, such as "the bank is back" or a ticket number. It is ' +
-      'stored, and mailroom log shows it.',
+      'stored, and mailroom operations shows it.',
   );
 }
 

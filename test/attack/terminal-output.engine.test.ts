@@ -152,8 +152,8 @@ function expectHarmless({ out, err }: { readonly out: string; readonly err: stri
 describe('rows and dead letters whose every text attacks the terminal are harmless in', () => {
   test.each([
     [['status'], undefined],
-    [['log'], '<operation.by>'],
-    [['log'], '<operation.command>'],
+    [['operations'], '<operation.by>'],
+    [['operations'], '<operation.command>'],
     [['messages', 'list'], '<inbox.lastError>'],
     [['messages', 'list'], '<pointer.SK>'],
     [['messages', 'list', '--rejected'], '<rejected.reason>'],

@@ -94,7 +94,7 @@ describe.skipIf(browser === undefined)('a change on the page', () => {
     expect([row?.status, newEventId]).toEqual(['DISCARDED', expect.any(String)]);
     await opened.go(`#/event/${newEventId}`, 'PaymentCaptured');
     await shows(page.locator('main'), envelope.eventId);
-    await opened.go('#/log', 'Operations log');
+    await opened.go('#/operations', 'Operations log');
     await shows(page.getByRole('main').getByRole('table'), 'the amount was a word');
   });
 });

@@ -79,7 +79,7 @@ describe.skipIf(browser === undefined)('the frame of the page', () => {
 
   test('a button keeps the focus while its work is under way, and the end of the work is announced', async () => {
     const { page } = await opened();
-    await page.evaluate("location.hash = '#/log'");
+    await page.evaluate("location.hash = '#/operations'");
     await page.getByRole('heading', { level: 1, name: 'Operations log' }).waitFor();
     const state = page.locator('.reading-state');
     await shows(state, 'Done');

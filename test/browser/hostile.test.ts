@@ -25,7 +25,7 @@ describe.skipIf(browser === undefined)('stored text that acts on terminals and p
     await page.evaluate(
       'globalThis.copied = []; navigator.clipboard.writeText = async (text) => void copied.push(text)',
     );
-    for (const place of [`event/${eventId}`, 'dead-letters', 'messages', 'log']) {
+    for (const place of [`event/${eventId}`, 'dead-letters', 'messages', 'operations']) {
       await page.evaluate(`location.hash = ${JSON.stringify(`#/${place}`)}`);
       await page.getByRole('heading', { level: 1 }).waitFor();
       const read = page.getByRole('button', { name: 'Read', exact: true });

@@ -30,7 +30,7 @@ const PICTURED: Partial<Record<ScreenName, readonly string[]>> = {
   doctor: ['.notice'],
   // Its counts and its verdict depend on the age of the events.
   audit: ['section.panel'],
-  log: ['tbody'],
+  operations: ['tbody'],
 };
 
 // Each leaves the order system as it found it, or adds what the following ones need.

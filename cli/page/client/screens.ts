@@ -5,8 +5,8 @@ import { DeadLettersScreen } from './screens/dead-letters.tsx';
 import { DoctorScreen } from './screens/doctor.tsx';
 import { EventScreen } from './screens/event.tsx';
 import { FlowScreen } from './screens/flow.tsx';
-import { LogScreen } from './screens/log.tsx';
 import { MessagesScreen } from './screens/messages.tsx';
+import { OperationsScreen } from './screens/operations.tsx';
 
 /** The screens, in the order of the navigation. */
 export const SCREENS: readonly Screen[] = [
@@ -16,7 +16,7 @@ export const SCREENS: readonly Screen[] = [
   { name: 'messages', title: 'Messages', View: MessagesScreen, countOf: messages },
   { name: 'doctor', title: 'Doctor', View: DoctorScreen },
   { name: 'audit', title: 'Audit', View: AuditScreen },
-  { name: 'log', title: 'Operations log', View: LogScreen },
+  { name: 'operations', title: 'Operations log', View: OperationsScreen },
 ];
 
 function deadLetters({ flow }: OpenMailroom): number {

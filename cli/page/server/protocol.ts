@@ -135,7 +135,7 @@ export interface ReadingParameters {
   readonly doctor: Readonly<Record<string, never>>;
   /** With `repair` as `audit --repair` without `--apply`: its `repair` says which missing events would be sent. */
   readonly audit: { readonly since?: string; readonly repair?: '1' };
-  readonly log: { readonly since?: string };
+  readonly operations: { readonly since?: string };
 }
 
 export type ReadingName = keyof ReadingParameters;

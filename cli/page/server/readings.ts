@@ -60,7 +60,7 @@ const READINGS: {
   },
   doctor: { command: ['doctor'], parameters: {} },
   audit: { command: ['audit'], parameters: { since: option('since'), repair: flag('repair') } },
-  log: { command: ['log'], parameters: { since: option('since') } },
+  operations: { command: ['operations'], parameters: { since: option('since') } },
 };
 
 /** True for the name of a reading. */

@@ -98,8 +98,8 @@ function tooOld(source: DeadLetterSource, old: readonly JudgedDeadLetter[]): Rem
   const { name } = source.consumer;
   const decide = (deadLetter: JudgedDeadLetter) =>
     deadLetter.row === undefined
-      ? shell`message resolve ${name} ${inboxId(deadLetter)}`
-      : shell`message allow ${name} ${inboxId(deadLetter)}`;
+      ? shell`messages resolve ${name} ${inboxId(deadLetter)}`
+      : shell`messages allow ${name} ${inboxId(deadLetter)}`;
   const isKnown = old.some(({ row }) => row !== undefined);
   const todo = isKnown
     ? 'Allow only what you know has not run, then redrive it:'

@@ -55,5 +55,5 @@ function skippedByRedrive(
   const text =
     'It is older than the inbox retention, so it may have been processed, and a redrive would leave it. If it was not, do its ' +
     'work by hand, then resolve it:';
-  return { text, next: shell`message resolve ${consumer.name} ${event.eventId}` };
+  return { text, next: shell`messages resolve ${consumer.name} ${event.eventId}` };
 }

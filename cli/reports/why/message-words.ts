@@ -63,7 +63,7 @@ export const WORDS: Readonly<Record<MessageCase, CaseWords>> = {
   'rejected-too-old': rejected(
     () =>
       'It is older than the inbox retention, so it may already have been processed. If you know that it was not, allow it, then redrive it:',
-    ({ consumer, event }) => shell`message allow ${consumer.name} ${event.eventId}`,
+    ({ consumer, event }) => shell`messages allow ${consumer.name} ${event.eventId}`,
   ),
   rejected: rejected(expiryText, redriveCommand),
   'rejected-moving': rejected(
@@ -80,7 +80,7 @@ export const WORDS: Readonly<Record<MessageCase, CaseWords>> = {
   ),
   'rejected-gone': rejected(
     () => 'Its dead letter is no longer in a dead-letter queue. If its work was done by hand, resolve it:',
-    ({ consumer, event }) => shell`message resolve ${consumer.name} ${event.eventId}`,
+    ({ consumer, event }) => shell`messages resolve ${consumer.name} ${event.eventId}`,
   ),
   'dead-lettered': {
     state: 'dead-lettered',

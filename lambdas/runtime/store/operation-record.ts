@@ -25,7 +25,7 @@ const OPERATION_RETENTION_DAYS = 400;
  * Records a change that an operator is about to make, before the change, so that an interrupted change leaves a trace. Kept for
  * 400 days.
  *
- * @param operation.command - the command, e.g. `message resolve`
+ * @param operation.command - the command, e.g. `messages resolve`
  * @param operation.subject - the object of the change, e.g. a consumer and an event id
  */
 export async function recordOperation(

@@ -249,7 +249,7 @@ export interface OperationRow extends Key {
   readonly at: number;
   /** The ARN of the caller. */
   readonly by: string;
-  /** The command, e.g. `message resolve`. */
+  /** The command, e.g. `messages resolve`. */
   readonly command: string;
   /** The object of the change: an event id, a consumer and an event id, or a dead-letter source and the number of dead letters. */
   readonly subject: string;

@@ -3,7 +3,15 @@ import type { DemoFault } from '../../../cli/page/server/protocol.ts';
 import { type OpenedPage, shows } from './opened-page.ts';
 
 /** The screens of the page. */
-export const SCREENS = ['flow', 'event', 'dead-letters', 'messages', 'doctor', 'audit', 'log'] as const;
+export const SCREENS = [
+  'flow',
+  'event',
+  'dead-letters',
+  'messages',
+  'doctor',
+  'audit',
+  'operations',
+] as const;
 export type ScreenName = (typeof SCREENS)[number];
 
 /** Goes to a screen, and lets it read what it shows on a click. */
@@ -32,8 +40,8 @@ export async function visit(opened: OpenedPage, screen: ScreenName, eventId: str
       await go('#/audit', 'Audit');
       await page.getByRole('button', { name: /^Run the audit/ }).click();
       return shows(page.locator('main'), /\d+ published/);
-    case 'log':
-      await go('#/log', 'Operations log');
+    case 'operations':
+      await go('#/operations', 'Operations log');
       return shows(page.locator('main'), 'it was a test order');
   }
 }

@@ -148,14 +148,14 @@ it('log shows what operators changed, newest first, as far back as it is asked',
       schema: 1,
       at,
       by: 'arn:aws:iam::1:user/ada',
-      command: 'message resolve',
+      command: 'messages resolve',
       subject,
       reason: `${age / DAY_MS} days ago`,
       expiresAt: 4_102_444_800,
     });
   }
   const shown = async (...argv: string[]) =>
-    (await mailroom('log', '--json', ...argv))
+    (await mailroom('operations', '--json', ...argv))
       .json()
       .operations.filter((operation: { subject: string }) => operation.subject === subject)
       .map(({ reason }: { reason: string }) => reason);

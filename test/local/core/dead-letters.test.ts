@@ -191,7 +191,7 @@ describe.concurrent('dead letters of a consumer', () => {
     expect(refused.code).toBe(1);
     expect(refused.json().deadLetters).toMatchObject([{ outcome: 'kept' }]);
 
-    const allow = ['message', 'allow', 'notifications', eventId, '--json', '--reason', 'never sent before'];
+    const allow = ['messages', 'allow', 'notifications', eventId, '--json', '--reason', 'never sent before'];
     expect((await mailroom(...allow)).json()).toMatchObject({ status: 'allow', applied: false });
     allow.push('--apply');
     for (let twice = 0; twice < 2; twice += 1) expect(await mailroom(...allow)).toMatchObject({ code: 0 });
@@ -230,7 +230,7 @@ describe.concurrent('dead letters of a consumer', () => {
     expect(busy.json().deadLetters).toMatchObject([{ outcome: 'busy' }]);
 
     const resolved = await mailroom(
-      'message',
+      'messages',
       'resolve',
       'payments',
       envelope.eventId,
@@ -240,7 +240,7 @@ describe.concurrent('dead letters of a consumer', () => {
     expect(resolved.code).toBe(2);
     expect(resolved.err).toContain('MESSAGE_LEASED');
     const forced = await mailroom(
-      ...['message', 'resolve', 'payments', envelope.eventId, '--reason', 'by phone', '--force', '--apply'],
+      ...['messages', 'resolve', 'payments', envelope.eventId, '--reason', 'by phone', '--force', '--apply'],
     );
     expect(forced.code, forced.err).toBe(0);
     expect(await message('payments', envelope.eventId)).toMatchObject({

@@ -96,7 +96,7 @@ test('a queue was purged and has new messages: nothing is called accounted for, 
     code: 0,
     out: expect.stringContaining('every event is accounted for'),
   });
-  const log = await mailroom('log', '--region', REGION, '--stack', small.stack, '--json');
+  const log = await mailroom('operations', '--region', REGION, '--stack', small.stack, '--json');
   expect(log.json().operations).toMatchObject([
     {
       command: 'audit --repair',

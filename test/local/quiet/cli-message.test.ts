@@ -17,11 +17,11 @@ async function unseenOrder(): Promise<UnpublishedOrder> {
   return paper;
 }
 
-describe.concurrent('message resolve', () => {
+describe.concurrent('messages resolve', () => {
   it('sets a message PROCESSED without running it, and says who, when and why', async () => {
     const { order, envelope } = await unseenOrder();
     const { eventId } = envelope;
-    const argv = ['message', 'resolve', 'payments', eventId, '--reason', 'charged by phone'];
+    const argv = ['messages', 'resolve', 'payments', eventId, '--reason', 'charged by phone'];
     const plan = await mailroom(...argv);
     expect(plan.code, plan.err).toBe(0);
     expect(unwrapped(plan.out)).toMatch(
@@ -42,7 +42,7 @@ describe.concurrent('message resolve', () => {
     });
     const operations = await partition(`OPERATIONS#${new Date().toISOString().slice(0, 7)}`);
     expect(operations.filter(({ subject }) => subject === `payments ${eventId}`)).toMatchObject([
-      { command: 'message resolve', reason: 'charged by phone', by: expect.stringContaining('arn:aws') },
+      { command: 'messages resolve', reason: 'charged by phone', by: expect.stringContaining('arn:aws') },
     ]);
     expect((await mailroom(...apply)).json()).toEqual({ ...said, status: 'processed' });
 
@@ -55,7 +55,7 @@ describe.concurrent('message resolve', () => {
 
   it('refuses an unknown event, unless it is forced to', async () => {
     const eventId = mintEventId(Date.now(), 8);
-    const argv = ['message', 'resolve', 'payments', eventId, '--reason', 'charged by phone'];
+    const argv = ['messages', 'resolve', 'payments', eventId, '--reason', 'charged by phone'];
     const refused = await mailroom(...argv);
     expect(refused.code).toBe(3);
     expect(refused.err).toContain('NO_SUCH_EVENT');
@@ -78,7 +78,7 @@ describe.concurrent('message resolve', () => {
     [['resolve', 'payments', '42', '--reason', 'by phone'], 3, 'NO_SUCH_EVENT'],
     [['resolve', 'payments', '--reason', 'by phone'], 2, 'eventId'],
   ])('message %j is refused', async (argv, code, says) => {
-    const run = await mailroom('message', ...argv);
+    const run = await mailroom('messages', ...argv);
     expect(run.code).toBe(code);
     expect(unwrapped(run.err)).toContain(says);
   });

@@ -68,9 +68,9 @@ describe('rows that were changed by hand, or that a newer version wrote,', () =>
     expect(unwrapped((await run('audit')).out)).toContain(`${eventId}, inbox of ledger: ${problem}`);
   });
 
-  test('message resolve needs --force for an unreadable row', async () => {
+  test('messages resolve needs --force for an unreadable row', async () => {
     const eventId = await sold({ status: 'PARKED' });
-    const resolve = ['message', 'resolve', 'ledger', eventId, '--reason', 'done by hand'];
+    const resolve = ['messages', 'resolve', 'ledger', eventId, '--reason', 'done by hand'];
     const refused = await run(...resolve);
     expect(refused.code).toBe(2);
     expect(unwrapped(refused.err)).toMatch(/UNREADABLE_ROW: .*its "status" is "PARKED"/);
@@ -93,7 +93,7 @@ describe('rows that were changed by hand, or that a newer version wrote,', () =>
       ['messages', 'list'],
       ['messages', 'list', '--by', 'cause'],
       ['dlq', 'list', 'dead', '--by', 'cause'],
-      ['log'],
+      ['operations'],
     ]) {
       const listed = await run(...argv);
       expect({ argv, code: listed.code, err: listed.err }).toEqual({ argv, code: 0, err: '' });
@@ -105,19 +105,19 @@ describe('rows that were changed by hand, or that a newer version wrote,', () =>
 });
 
 describe('a message that is PROCESSING', () => {
-  test('message resolve accepts a PROCESSING message without a lease', async () => {
+  test('messages resolve accepts a PROCESSING message without a lease', async () => {
     const eventId = await sold({ status: 'PROCESSING', schema: 1, fence: 'f', attempts: 1 });
-    const argv = ['message', 'resolve', 'ledger', eventId, '--reason', 'done by hand', '--json'];
+    const argv = ['messages', 'resolve', 'ledger', eventId, '--reason', 'done by hand', '--json'];
     const resolved = await run(...argv, '--apply');
     expect(resolved.json()).toMatchObject({ status: 'resolved' });
   });
 
-  test('message resolve on a laptop whose clock is ahead refuses a leased message and names the clock', async () => {
+  test('messages resolve on a laptop whose clock is ahead refuses a leased message and names the clock', async () => {
     const leaseUntil = Date.now() + 600_000;
     const eventId = await sold({ status: 'PROCESSING', schema: 1, fence: 'f', attempts: 1, leaseUntil });
     const { now } = Date;
     vi.spyOn(Date, 'now').mockImplementation(() => now() + 3_600_000);
-    const refused = await run('message', 'resolve', 'ledger', eventId, '--reason', 'done by hand');
+    const refused = await run('messages', 'resolve', 'ledger', eventId, '--reason', 'done by hand');
     const why = await run('why', eventId, '--json');
     vi.restoreAllMocks();
     expect(refused.code).toBe(2);

@@ -56,7 +56,7 @@ it('a plan of one cause is applied to exactly its dead letters; one that changed
       .sort(),
   ).toEqual([first.id, second.id].sort());
   const resolve = [
-    'message',
+    'messages',
     'resolve',
     CONSUMER,
     second.envelope.eventId,
@@ -120,7 +120,7 @@ it('an edited payload is a new event, which its consumer runs once and no other 
   const why = await mailroom('why', newEventId, '--json');
   expect(why.code, why.err).toBe(0);
   expect(why.json().verdict.text).toContain(eventId);
-  const log = await mailroom('log', '--json');
+  const log = await mailroom('operations', '--json');
   expect(log.json().operations).toContainEqual(
     expect.objectContaining({
       command: 'dlq resend',

@@ -48,7 +48,7 @@ async function inTrouble() {
   const changed = { by: 'arn:aws:sts::111122223333:assumed-role/ops/ada', reason: 'charged by phone' };
   const { table, clock } = mailroom;
   const deps = { table, clock, random: countedBytes() };
-  await recordOperation(deps, { ...changed, command: 'message resolve', subject: `worker ${ids.rejected}` });
+  await recordOperation(deps, { ...changed, command: 'messages resolve', subject: `worker ${ids.rejected}` });
   await mailroom.clock.advance(90_000);
   const letter = { body: 'not JSON', receiptHandle: 'r', attributes: {}, sentAt: clock.now() - 3_600_000 };
   mailroom.addDeadLetter(worker.undeliveredQueue, { ...letter, messageId: UNREADABLE });
@@ -88,8 +88,8 @@ test.each<[string, (ids: Ids) => string[]]>([
   ['dlq-show-unreadable', () => ['dlq', 'show', 'rule:worker', UNREADABLE, '--payload']],
   ['dlq-redrive-plan', () => ['dlq', 'redrive', 'consumer:worker']],
   ['dlq-discard-plan', () => ['dlq', 'discard', 'rule:worker', UNREADABLE.slice(0, 13)]],
-  ['message-resolve-plan', ({ rejected }) => ['message', 'resolve', 'worker', rejected]],
-  ['log', () => ['log']],
+  ['messages-resolve-plan', ({ rejected }) => ['messages', 'resolve', 'worker', rejected]],
+  ['operations', () => ['operations']],
   ['help', () => ['--help']],
 ])('the output of %s is the reviewed one', async (name, argv) => {
   const text = await captured(trouble.mailroom, argv(trouble.ids));

@@ -44,12 +44,12 @@ test.each(['redrive', 'discard', 'show'])(
   },
 );
 
-test('message resolve takes the beginning of an event id, and prints a command with the whole one', async () => {
+test('messages resolve takes the beginning of an event id, and prints a command with the whole one', async () => {
   const { mailroom, ids } = await twoDeadLetters();
-  const run = (id: string) => runInMemory(mailroom, ['message', 'resolve', 'worker', id]);
+  const run = (id: string) => runInMemory(mailroom, ['messages', 'resolve', 'worker', id]);
   const one = await run(ids[0].slice(0, 23));
   expect(one.code).toBe(0);
-  expect(unwrapped(one.out)).toContain(`message resolve worker ${ids[0]} --apply`);
+  expect(unwrapped(one.out)).toContain(`messages resolve worker ${ids[0]} --apply`);
   expect((await run(ids[0].slice(0, 8))).err).toContain('AMBIGUOUS_ID');
 });
 
@@ -57,7 +57,7 @@ test.each(['resolve', 'allow'])('message %s refuses a text that begins no id', a
   const mailroom = mailroomInMemory([fine]);
   await commit(mailroom);
   for (const id of ['order-1', 'ffffffff', '5f0a1a0c-6a2e-4f0f-9a3c-0c9d5b7e4f11', 'unreadable-a b']) {
-    const { code, err } = await runInMemory(mailroom, ['message', command, 'worker', id]);
+    const { code, err } = await runInMemory(mailroom, ['messages', command, 'worker', id]);
     expect(code).toBe(3);
     expect(err).toContain('NO_SUCH_EVENT');
   }

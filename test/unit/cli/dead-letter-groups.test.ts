@@ -140,8 +140,8 @@ describe('the remedies of a plan', () => {
     const [rejected] = letters(1, 'too-old', undefined, { row });
     const [never] = letters(1, 'too-old', undefined);
     const text = planned([rejected, never].flatMap((letter) => letter ?? []));
-    expect(text).toContain(`message allow payments ${rejected?.eventId} --stage dev`);
-    expect(text).toContain(`message resolve payments ${never?.eventId} --stage dev`);
+    expect(text).toContain(`messages allow payments ${rejected?.eventId} --stage dev`);
+    expect(text).toContain(`messages resolve payments ${never?.eventId} --stage dev`);
     expect(text).toContain('There is nothing to redrive.');
   });
 

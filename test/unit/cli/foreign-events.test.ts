@@ -66,7 +66,7 @@ test('the dead letters of a foreign event are listed with its event id and type'
 test('a message of a foreign event can be resolved by its event id', async () => {
   const mailroom = await received(poison);
   const { code, out } = await runInMemory(mailroom, [
-    'message',
+    'messages',
     'resolve',
     'worker',
     eventId,

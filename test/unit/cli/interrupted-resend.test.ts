@@ -116,7 +116,7 @@ describe('a resend with other data', () => {
     );
     await drain();
     expect(ran).toEqual([6]);
-    expect((await command('', 'log')).document.operations[0].subject).toBe(
+    expect((await command('', 'operations')).document.operations[0].subject).toBe(
       `${source}: ${newEventId} as ${second}`,
     );
     for (const id of [eventId, newEventId, second]) expect((await command('', 'why', id)).exitCode).toBe(0);

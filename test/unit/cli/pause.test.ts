@@ -56,7 +56,7 @@ describe('mailroom pause', () => {
     expect(unwrapped(out)).toContain(new Date(clock.now() - 1_000 + RETENTION_MS).toISOString().slice(0, 10));
     expect(out).toContain(`npx cdk-mailroom pause ${worker.name} --apply --reason '…' --stage dev`);
     expect(isOn()).toBe(true);
-    expect((await json('log')).document.operations).toEqual([]);
+    expect((await json('operations')).document.operations).toEqual([]);
   });
 
   test('disables the mapping with --apply, and records who and why before', async () => {
@@ -67,7 +67,7 @@ describe('mailroom pause', () => {
       document: { consumer: worker.name, applied: true, status: 'paused' },
     });
     expect(isOn()).toBe(false);
-    expect((await json('log')).document.operations).toMatchObject([
+    expect((await json('operations')).document.operations).toMatchObject([
       {
         command: 'pause',
         subject: worker.name,
@@ -84,7 +84,7 @@ describe('mailroom pause', () => {
     expect(again.code).toBe(0);
     expect(unwrapped(again.out)).toContain('has been paused since');
     expect(unwrapped(again.out)).toContain('the bank migrates');
-    expect((await json('log')).document.operations).toHaveLength(1);
+    expect((await json('operations')).document.operations).toHaveLength(1);
   });
 
   test('a pause of a consumer whose mapping was disabled by hand records the pause', async () => {
@@ -175,7 +175,7 @@ describe('a paused consumer', () => {
     expect(code).toBe(2);
     expect(unwrapped(err)).toContain('Resume it first: npx cdk-mailroom resume worker');
     expect(queue.deadLetters()).toHaveLength(1);
-    expect((await json('log')).document.operations).toHaveLength(1);
+    expect((await json('operations')).document.operations).toHaveLength(1);
   });
 
   test('runs again after resume, which is recorded', async () => {
@@ -186,12 +186,12 @@ describe('a paused consumer', () => {
     expect(resumed.document).toMatchObject({ status: 'running', applied: true });
     expect(isOn()).toBe(true);
     expect((await json('status')).document).toMatchObject({ ok: true });
-    expect((await json('log')).document.operations).toMatchObject([
+    expect((await json('operations')).document.operations).toMatchObject([
       { command: 'resume' },
       { command: 'pause' },
     ]);
     expect((await json('resume', worker.name, ...APPLY)).document).toMatchObject({ status: 'running' });
-    expect((await json('log')).document.operations).toHaveLength(2);
+    expect((await json('operations')).document.operations).toHaveLength(2);
   });
 
   test('whose mapping is disabled again by hand after a resume is a disabled mapping', async () => {

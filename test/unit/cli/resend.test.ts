@@ -54,7 +54,7 @@ describe('a resend', () => {
     // The letter itself is as it was, and stays until it is discarded.
     const [letter] = await queues.receive('dead-letters', { limit: 10 });
     expect(JSON.parse(letter?.body ?? '').detail.data).toEqual({ n: -1 });
-    const { document: log } = await command('', 'log');
+    const { document: log } = await command('', 'operations');
     expect(log.operations).toMatchObject([
       {
         command: 'dlq resend',

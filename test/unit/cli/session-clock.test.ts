@@ -9,7 +9,7 @@ import { directory } from './support/mailroom-in-memory.ts';
 const { mailroom } = directory;
 const Parameters = [{ Name: mailroomEntryName(mailroom.table), Value: JSON.stringify(mailroom) }];
 
-/** Runs `mailroom log` against an AWS with an empty table. @param aheadMs - how far its clock is ahead; absent when it does not tell */
+/** Runs `mailroom operations` against an AWS with an empty table. @param aheadMs - how far its clock is ahead; absent when it does not tell */
 async function logAt(aheadMs: number | undefined, ...options: string[]) {
   const server = createServer((_request, response) => {
     response.sendDate = false;
@@ -21,7 +21,7 @@ async function logAt(aheadMs: number | undefined, ...options: string[]) {
   const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const { io, written } = capturedIo({ env: { AWS_ENDPOINT_URL: endpoint } });
   try {
-    const code = await runMailroom(['log', ...options], io);
+    const code = await runMailroom(['operations', ...options], io);
     return { code, ...written };
   } finally {
     server.closeAllConnections();

@@ -90,7 +90,7 @@ describe('of a rejected message whose row or pointer TTL has deleted', () => {
     const { messages } = (await command('', 'messages', 'list')).document;
     expect(messages).toEqual([]);
     await clock.advance(1);
-    const resolved = await command('', 'message', 'resolve', 'worker', id, ...APPLY);
+    const resolved = await command('', 'messages', 'resolve', 'worker', id, ...APPLY);
     expect(resolved.document).toMatchObject({ status: 'resolved' });
   });
 

@@ -9,7 +9,7 @@ test.each([
   [['audit', '--sinse', '6h'], '(Run npx cdk-mailroom audit --help for usage.)'],
   [['dlq', 'redrive'], '(Run npx cdk-mailroom dlq redrive --help for usage.)'],
   [['statsu'], '(Run npx cdk-mailroom --help for usage.)'],
-  [['messages', 'resolve'], "unknown command 'resolve' (Did you mean message resolve?)"],
+  [['redrive'], "unknown command 'redrive' (Did you mean dlq redrive?)"],
   [['status', '--stage', 'dev', '--stage', 'prod'], 'It was given before, as "dev". Give it once.'],
 ])('%j is wrong usage: %s', async (argv, says) => {
   const { code, err } = await runInMemory(mailroomInMemory([fine]), argv);

@@ -84,7 +84,7 @@ describe('why, of an event that requires action', () => {
   });
 
   test.each([
-    [undefined, `mailroom message allow worker`],
+    [undefined, `mailroom messages allow worker`],
     [true, 'mailroom dlq redrive consumer:worker'],
   ])('it was rejected as too old, and was allowed: %s', async (runAnyway, next) => {
     const mailroom = mailroomInMemory([poison]);
@@ -119,7 +119,7 @@ describe('why, of an event that requires action', () => {
     const { verdict } = await why(mailroom, eventId, directory, accept);
     expect(verdict).toMatchObject({
       state: 'dead-lettered',
-      next: `mailroom message resolve worker ${eventId}`,
+      next: `mailroom messages resolve worker ${eventId}`,
     });
   });
 
@@ -164,7 +164,7 @@ describe('why, of an event that requires action', () => {
     const hidden = await why(seeing(1), eventId);
     expect(hidden.verdict.next).toBe(`mailroom dlq redrive consumer:worker ${eventId}`);
     const gone = await why(seeing(0), eventId);
-    expect(gone.verdict.next).toBe(`mailroom message resolve worker ${eventId}`);
+    expect(gone.verdict.next).toBe(`mailroom messages resolve worker ${eventId}`);
   });
 
   test('its dead letter was deleted: minutes later, not a quarter of an hour, it is gone, unless its queue still holds messages', async () => {
@@ -191,7 +191,7 @@ describe('why, of an event that requires action', () => {
     await mailroom.clock.advance(181_000);
     expect((await why(seeing(1), eventId)).verdict.next).toBe(`mailroom why ${eventId}`);
     const gone = await why(seeing(0), eventId);
-    expect(gone.verdict.next).toBe(`mailroom message resolve worker ${eventId}`);
+    expect(gone.verdict.next).toBe(`mailroom messages resolve worker ${eventId}`);
   });
 
   test('the message of its consumer cannot be read: it is known by the name of its row', async () => {

@@ -100,7 +100,7 @@ export const outboxScenes: Readonly<Record<string, () => Promise<unknown>>> = {
   },
   Operation: async () => {
     const rig = shapeRig();
-    const what = { command: 'message resolve', subject: `payments ${EVENT_ID}` };
+    const what = { command: 'messages resolve', subject: `payments ${EVENT_ID}` };
     await recordOperation(rig, { ...note, ...what, reason: 'charged by phone' });
     return rig.item('OPERATIONS#');
   },

@@ -118,8 +118,8 @@ describe('the command of a reading', () => {
       ['dlq', 'discard', 'dead', '5f0a1a0c'],
     ],
     [
-      ['log', [['since', '30d']]],
-      ['log', '--since', '30d'],
+      ['operations', [['since', '30d']]],
+      ['operations', '--since', '30d'],
     ],
   ])('%j', (given, argv) => {
     expect(readingArgv(...given)).toEqual(argv);
@@ -344,7 +344,7 @@ test('no error contains credentials or a stack', async () => {
   };
   const { get, change } = await runningUi({ mailroom: failing, plans, allowsChanges: true });
   const responses = [
-    await get('/api/readings/log'),
+    await get('/api/readings/operations'),
     await change('/api/plans'),
     await change('/api/plans/x/apply'),
     await change('/api/runs/x/stop'),

@@ -202,12 +202,12 @@ test("operators' actions are recorded by month, in chronological order", async (
   const { memory, clock } = rig();
   const deps = { table: memory, clock };
   const note = { by: 'ada', reason: 'charged by phone' };
-  await recordOperation(deps, { ...note, command: 'message resolve', subject: 'payments 1' });
+  await recordOperation(deps, { ...note, command: 'messages resolve', subject: 'payments 1' });
   await clock.advance(10);
-  await recordOperation(deps, { ...note, command: 'message resolve', subject: 'payments 2' });
+  await recordOperation(deps, { ...note, command: 'messages resolve', subject: 'payments 2' });
   const { items } = await memory.query({ pk: 'OPERATIONS#2026-01' });
   expect(items).toMatchObject([
-    { ...note, command: 'message resolve', subject: 'payments 1', at: clock.now() - 10 },
+    { ...note, command: 'messages resolve', subject: 'payments 1', at: clock.now() - 10 },
     { ...note, subject: 'payments 2', at: clock.now(), expiresAt: expect.any(Number) },
   ]);
 });

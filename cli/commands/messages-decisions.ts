@@ -33,22 +33,20 @@ interface MessageDecision extends ChangeOptions {
 /** A decision to make, with its reason. */
 type MadeDecision = MessageDecision & { readonly reason: string };
 
-/** `mailroom message`. */
-export function messageCommand(io: Io): Command {
+/** `mailroom messages resolve` and `mailroom messages allow`. */
+export function decisionCommands(io: Io): readonly Command[] {
   const resolving =
     'Shows what resolving a message would change. With --apply, sets it PROCESSED without running it, because its work was ' +
     'done by hand.';
   const allowing =
     'Shows whether a message was rejected as EVENT_TOO_OLD. With --apply, allows it to run: use it only if you know that the ' +
     'message was never processed. Redrive it afterwards.';
-  return new Command('message')
-    .description('Resolves or allows one message of one consumer.')
-    .addCommand(
-      decisionCommand(io, 'resolve', resolving, resolve)
-        .option('--force', 'even if a worker holds it, its row is unreadable or its event is unknown')
-        .option('--apply', 'resolve it'),
-    )
-    .addCommand(decisionCommand(io, 'allow', allowing, allow).option('--apply', 'allow it'));
+  return [
+    decisionCommand(io, 'resolve', resolving, resolve)
+      .option('--force', 'even if a worker holds it, its row is unreadable or its event is unknown')
+      .option('--apply', 'resolve it'),
+    decisionCommand(io, 'allow', allowing, allow).option('--apply', 'allow it'),
+  ];
 }
 
 function decisionCommand(
@@ -112,11 +110,11 @@ async function resolve(session: Session, decision: MessageDecision): Promise<Mes
     return {
       status: 'resolve',
       text: `Would set ${nameOf(decision)} PROCESSED without running it. ${stateText(state)} Nothing was changed. To resolve it:`,
-      next: shell`message ${words}`,
+      next: shell`messages ${words}`,
     };
   }
   const made = { ...decision, reason };
-  const by = await record(session, 'message resolve', made);
+  const by = await record(session, 'messages resolve', made);
   const result = await resolveMessage(session, { ...made, by });
   if (result.status === 'leased') throw leased(decision, result.until, session.clock.now());
   if (result.status === 'unreadable') throw unreadable(decision, result.problem);
@@ -138,11 +136,11 @@ async function allow(session: Session, decision: MessageDecision): Promise<Messa
     return {
       status: 'allow',
       text,
-      next: shell`message ${['allow', consumer, eventId, ...applyWords(decision)]}`,
+      next: shell`messages ${['allow', consumer, eventId, ...applyWords(decision)]}`,
     };
   }
   const made = { ...decision, reason };
-  await allowTooOld(session, { ...made, by: await record(session, 'message allow', made) });
+  await allowTooOld(session, { ...made, by: await record(session, 'messages allow', made) });
   return {
     status: 'allowed',
     text: `${nameOf(decision)} is allowed to run. To redrive it:`,

@@ -17,9 +17,9 @@ const RANGES = [
 ] as const;
 
 /** The changes that operators made: when, who, what and why; newest first. */
-export function LogScreen() {
+export function OperationsScreen() {
   const [since, setSince] = useState<(typeof RANGES)[number][0]>('7d');
-  const { reading, error, isReading, read } = useKeptReading('log');
+  const { reading, error, isReading, read } = useKeptReading('operations');
   useEffect(() => read({ since }), [since, read]);
   return (
     <>

@@ -15,14 +15,14 @@ const SINCE_MS = 7 * DAY_MS;
 /** The columns of `--format csv`. */
 const COLUMNS = { at: true, by: true, command: true, subject: true, reason: true } as const;
 
-interface LogOptions extends WindowOptions {
+interface OperationsOptions extends WindowOptions {
   readonly format?: ExportFormat;
 }
 
-/** `mailroom log`. */
-export function logCommand(io: Io): Command {
+/** `mailroom operations`. */
+export function operationsCommand(io: Io): Command {
   const [since, at] = windowOptions('how far back', SINCE_MS);
-  return new Command('log')
+  return new Command('operations')
     .description(
       'Lists what operators changed with this command: when, who, what and why. Entries are kept for 400 days.',
     )
@@ -30,7 +30,7 @@ export function logCommand(io: Io): Command {
     .addOption(at)
     .addOption(formatOption())
     .action(
-      withSession(io, async (session, options: LogOptions) => {
+      withSession(io, async (session, options: OperationsOptions) => {
         const { format } = options;
         const { since, until, text } = windowOf(options, session.clock.now());
         const found = await readOperations(session.table, since, until);
