@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Duration, type RemovalPolicy, Validations } from 'aws-cdk-lib';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
-import { Architecture, LoggingFormat, Runtime, Tracing } from 'aws-cdk-lib/aws-lambda';
+import { Architecture, type Code, LoggingFormat, Runtime, Tracing } from 'aws-cdk-lib/aws-lambda';
 import { type BundlingOptions, LogLevel, NodejsFunction, OutputFormat } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
@@ -16,8 +16,16 @@ import { sourceMapPaths } from './functions/source-map-paths.ts';
 
 /** Properties of a {@link ServiceFunction}. */
 export interface ServiceFunctionProps {
-  /** Path of the file that exports `handler`, relative to the folder in which `cdk` runs. */
-  readonly entry: string;
+  /**
+   * Path of the file that exports `handler`, relative to the folder in which `cdk` runs; esbuild bundles it.
+   *
+   * @default none: `code` is required
+   */
+  readonly entry?: string;
+  /** Code that is built elsewhere, which needs no esbuild. @default the bundle of `entry` */
+  readonly code?: Code;
+  /** The file in `code` and its export. @default `index.handler` */
+  readonly handler?: string;
   /** The service it belongs to: its name in logs and metrics. */
   readonly service: string;
   /** @default no description */
@@ -106,12 +114,9 @@ export const BUNDLING = {
  */
 export class ServiceFunction extends NodejsFunction {
   constructor(scope: Construct, id: string, props: ServiceFunctionProps) {
-    const missing =
-      `entry is "${props.entry}", but ${process.cwd()} has no such file. Set it to the path of the file that exports ` +
-      'handler, relative to the folder in which cdk runs.';
     const { logRetention, ...passed } = props.functionProps ?? {};
     refuse(`The function ${scope.node.path}/${id}`, [
-      ...unless(existsSync(props.entry), missing),
+      ...codeProblems(props),
       ...functionPropsProblems(props.functionProps),
     ]);
     const logGroup = passed.logGroup ?? ownLogGroup(scope, id, props);
@@ -120,7 +125,9 @@ export class ServiceFunction extends NodejsFunction {
     if (passed.vpc) role.allowNetworkInterfaces();
     super(scope, id, {
       ...passed,
-      entry: props.entry,
+      ...(props.code === undefined
+        ? { entry: props.entry }
+        : { code: props.code, handler: props.handler ?? 'index.handler' }),
       description: props.description,
       runtime: passed.runtime ?? RUNTIME,
       architecture: passed.architecture ?? Architecture.ARM_64,
@@ -144,6 +151,28 @@ export class ServiceFunction extends NodejsFunction {
     });
     explain(this, role, props);
   }
+}
+
+function codeProblems({ entry, code, handler, bundling }: ServiceFunctionProps): string[] {
+  if (entry === undefined)
+    return [
+      ...unless(
+        code !== undefined,
+        'entry and code are missing. Set entry to the file that exports handler.',
+      ),
+      ...unless(bundling === undefined, 'bundling is given, but code is built already. Omit it.'),
+    ];
+  return [
+    ...unless(
+      code === undefined && handler === undefined,
+      'entry is given with code or handler. Omit one of them.',
+    ),
+    ...unless(
+      existsSync(entry),
+      `entry is "${entry}", but ${process.cwd()} has no such file. Set it to the path of the file that exports ` +
+        'handler, relative to the folder in which cdk runs.',
+    ),
+  ];
 }
 
 /** Explains to cdk-nag the rules that a function does not follow. */

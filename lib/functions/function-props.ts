@@ -110,7 +110,7 @@ const INSTEAD: Readonly<Record<string, string>> = {
 };
 
 /** The oldest major version of Node.js that Mailroom's runtime library supports. */
-const NODE_MIN = 20;
+export const NODE_MIN = 20;
 
 /** Validates the properties that a function passes on. */
 export function functionPropsProblems(props: PassedFunctionProps = {}): string[] {

@@ -8,7 +8,8 @@ import { encodeAuditConfig } from '../../lambdas/runtime/base/config.ts';
 import { directoryPath } from '../../lambdas/runtime/operations/directory.ts';
 import { between, refuse, say, unless } from '../checks/refusal.ts';
 import { type MailroomFunctionProps, mailroomFunctionPropsProblems } from '../functions/function-props.ts';
-import { lambdaEntry, ServiceFunction } from '../service-function.ts';
+import { ownCode } from '../functions/own-code.ts';
+import { ServiceFunction } from '../service-function.ts';
 import { grantQueueKey } from './encryption.ts';
 import type { MailroomBus } from './event-bus.ts';
 import type { MailroomTable } from './mailroom-table.ts';
@@ -92,7 +93,7 @@ export class OutboxAudit extends Construct {
       ...mailroomFunctionPropsProblems(props.functionProps),
     ]);
     this.function = new ServiceFunction(this, 'Function', {
-      entry: lambdaEntry('audit/handler'),
+      ...ownCode(this, 'audit'),
       service: SERVICE,
       description: 'Mailroom audit: accounts for every published event',
       timeout: timeoutOf(this.every),

@@ -9,7 +9,8 @@ import { HEARTBEAT } from '../../lambdas/runtime/events/heartbeat-event.ts';
 import { directoryPath } from '../../lambdas/runtime/operations/directory.ts';
 import { between, refuse, say, unless } from '../checks/refusal.ts';
 import { type MailroomFunctionProps, mailroomFunctionPropsProblems } from '../functions/function-props.ts';
-import { lambdaEntry, ServiceFunction } from '../service-function.ts';
+import { ownCode } from '../functions/own-code.ts';
+import { ServiceFunction } from '../service-function.ts';
 import type { MailroomTable } from './mailroom-table.ts';
 import { scheduleRuns } from './scheduled-run.ts';
 
@@ -78,7 +79,7 @@ export class OutboxHeartbeat extends Construct {
     ]);
     const { table } = props;
     this.function = new ServiceFunction(this, 'Function', {
-      entry: lambdaEntry('heartbeat/handler'),
+      ...ownCode(this, 'heartbeat'),
       service: SERVICE,
       description: 'Mailroom heartbeat: an event that every consumer acknowledges',
       logRemovalPolicy: props.removalPolicy,

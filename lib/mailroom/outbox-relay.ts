@@ -21,7 +21,8 @@ import {
 } from '../checks/timings.ts';
 import { acknowledgeLastStop } from '../functions/acknowledgements.ts';
 import { type MailroomFunctionProps, mailroomFunctionPropsProblems } from '../functions/function-props.ts';
-import { lambdaEntry, ServiceFunction } from '../service-function.ts';
+import { ownCode } from '../functions/own-code.ts';
+import { ServiceFunction } from '../service-function.ts';
 import { grantQueueKey, queueEncryption } from './encryption.ts';
 import type { MailroomBus } from './event-bus.ts';
 import type { MailroomTable } from './mailroom-table.ts';
@@ -198,7 +199,7 @@ export class OutboxRelay extends Construct {
     timeout: Duration,
   ): ServiceFunction {
     const publisher = new ServiceFunction(this, id, {
-      entry: lambdaEntry(`relay-${id.toLowerCase()}/${openTelemetry ? 'traced.handler' : 'handler'}`),
+      ...ownCode(this, id === 'Stream' ? 'relay-stream' : 'relay-sweep', openTelemetry),
       service: SERVICE,
       description: `Mailroom relay, ${id.toLowerCase()} path`,
       timeout,

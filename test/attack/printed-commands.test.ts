@@ -14,12 +14,10 @@ const PLACES = [
   'bin',
   'cli',
   'docs',
-  'examples',
   'lambdas',
   'lib',
   'localstack',
-  'pack',
-  'ui',
+  'tools',
   'test/unit/cli/captures',
   'test/infra/__snapshots__',
 ];

@@ -23,7 +23,7 @@ test('importing the library loads no SDK client: synth makes no call', () => {
     { cwd: root, encoding: 'utf8' },
   );
   const loaded = stdout.split('\n');
-  expect(loaded, stderr).toContainEqual(expect.stringMatching(/\/lib\/outbox-relay\.ts$/));
+  expect(loaded, stderr).toContainEqual(expect.stringMatching(/\/lib\/mailroom\/outbox-relay\.ts$/));
   expect(loaded).toContainEqual(expect.stringMatching(/\/node_modules\/aws-cdk-lib\//));
   expect(loaded.filter((url) => /\/node_modules\/@aws-sdk\/(client|lib)-/.test(url))).toEqual([]);
 });

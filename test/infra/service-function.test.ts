@@ -2,9 +2,16 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { App, Stack } from 'aws-cdk-lib';
+import { Template } from 'aws-cdk-lib/assertions';
+import { Code } from 'aws-cdk-lib/aws-lambda';
 import type { BundlingOptions } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { lambdaEntry, RUNTIME, ServiceFunction } from '../../lib/service-function.ts';
+import {
+  lambdaEntry,
+  RUNTIME,
+  ServiceFunction,
+  type ServiceFunctionProps,
+} from '../../lib/service-function.ts';
 import { localFile } from '../../localstack/workspace.ts';
 
 vi.setConfig({ testTimeout: 300_000 });
@@ -51,6 +58,36 @@ describe('the bundle of a function', () => {
       },
     });
     expect(readdirSync(dir).sort()).toEqual(['hello.txt', 'index.mjs']);
+  });
+});
+
+describe('a function whose code is built elsewhere', () => {
+  const made = (props: Partial<ServiceFunctionProps>) =>
+    new ServiceFunction(new Stack(new App({ analyticsReporting: false }), 'Stack'), 'Bank', {
+      service: 'bank',
+      ...props,
+    });
+  const code = Code.fromInline('exports.handler = () => {}');
+  const entry = lambdaEntry('example/bank/handler');
+
+  test('is not bundled, and has the handler that its props name', () => {
+    const handlers = [{ code }, { code, handler: 'bank.charge' }].map((props) =>
+      Object.values(Template.fromStack(Stack.of(made(props))).findResources('AWS::Lambda::Function')).map(
+        ({ Properties }) => [Properties.Handler, Properties.Code.ZipFile],
+      ),
+    );
+    const text = 'exports.handler = () => {}';
+    expect(handlers).toEqual([[['index.handler', text]], [['bank.charge', text]]]);
+  });
+
+  test.each<[string, Partial<ServiceFunctionProps>, string]>([
+    ['neither entry nor code', {}, 'entry and code are missing'],
+    ['entry, and code', { entry, code }, 'entry is given with code or handler'],
+    ['entry, and handler', { entry, handler: 'index.handler' }, 'entry is given with code or handler'],
+    ['code, and bundling', { code, bundling: {} }, 'bundling is given, but code is built already'],
+    ['an entry that does not exist', { entry: 'src/none.ts' }, 'has no such file'],
+  ])('is refused with %s', (_what, props, problem) => {
+    expect(() => made(props)).toThrow(problem);
   });
 });
 

@@ -10,9 +10,8 @@ const FOLDERS = [
   'lambdas',
   'lib',
   'localstack',
-  'site',
   'testing',
-  'ui',
+  'tools',
   'verify',
 ];
 

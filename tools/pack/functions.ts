@@ -1,6 +1,7 @@
-import { mkdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { NODE_MIN } from '../../lib/functions/function-props.ts';
 import { bundleFunction, type FunctionBundle } from './function-bundle.ts';
 import { LICENCES, licencesOf } from './licences.ts';
 
@@ -13,7 +14,7 @@ export const BUILT_FUNCTIONS = ['relay-stream', 'relay-sweep', 'audit', 'heartbe
 const TRACED_FUNCTIONS: readonly string[] = ['relay-stream', 'relay-sweep'];
 
 /**
- * Bundles Mailroom's functions exactly as the constructs do, for SAM, Terraform and other tools: a folder each, with `index.mjs`
+ * Bundles Mailroom's functions for the constructs, SAM, Terraform and other tools: a folder each, with `index.mjs`
  * and its source map, which stack traces need. The relay's folders also have `traced.mjs`, with OpenTelemetry's spans.
  *
  * @param folder - the output folder
@@ -36,10 +37,19 @@ export async function buildFunctions(folder: string): Promise<void> {
 }
 
 async function bundleInto(folder: string, name: string, entry: string): Promise<FunctionBundle> {
-  const bundle = await bundleFunction({ name, entry }); // it refers to its map by its own name
-  await writeFile(join(folder, `${name}.mjs`), bundle.code);
-  await writeFile(join(folder, `${name}.mjs.map`), bundle.sourceMap);
+  // It refers to its map by its own name. `functionProps.runtime` may be the oldest that is supported.
+  const bundle = await bundleFunction({ name, entry }, { target: `node${NODE_MIN}` });
+  await writeWhole(join(folder, `${name}.mjs`), bundle.code);
+  await writeWhole(join(folder, `${name}.mjs.map`), bundle.sourceMap);
   return bundle;
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) await buildFunctions(join(ROOT, 'dist', 'functions'));
+/** Writes a file that other processes may be reading or writing: they see all of it, or what was there before. */
+async function writeWhole(file: string, content: Uint8Array): Promise<void> {
+  const part = join(dirname(dirname(file)), `${basename(file)}.${process.pid}`); // not in the folder that is deployed
+  await writeFile(part, content);
+  await rename(part, file);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  await buildFunctions(process.argv[2] ?? join(ROOT, 'dist', 'functions'));
