@@ -83,7 +83,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     ...upTo('operations'),
   ],
   localstack: upTo('base'),
-  tools: ['lib'],
+  tools: ['lib', 'lib/functions'],
   'docs/.vitepress': ['tools'],
   'docs/examples': [],
   bin: ['lib/example', ...CDK],
