@@ -1,5 +1,5 @@
-// Ends the process on a Node.js that is too old, with one sentence, before anything fails in a less readable way. Runs before
-// each command of package.json too. Only syntax that every Node.js can read, as a script or as a module: no import, no export.
+// Ends the process on a Node.js that is too old, with one sentence, before anything fails in a less readable way. Only
+// syntax that every Node.js can read, as a script or as a module: no import, no export.
 const needed = '20.19';
 
 const [major, minor] = process.versions.node.split('.').map(Number);
