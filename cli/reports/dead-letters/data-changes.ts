@@ -1,3 +1,5 @@
+import { isObject } from '../../../lambdas/runtime/base/json.ts';
+
 /** A difference between the data of two events. */
 export interface DataChange {
   /** E.g. `items[0].price`; empty for the data as a whole. */
@@ -40,8 +42,4 @@ function memberChanges(
   return [
     { path, change: is ? 'added' : 'removed', before: was ? old : undefined, after: is ? now : undefined },
   ];
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
 }

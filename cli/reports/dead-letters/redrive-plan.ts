@@ -1,3 +1,4 @@
+import { jsonObject } from '../../../lambdas/runtime/base/json.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { entryBytes, PUT_EVENTS_BYTES_MAX } from '../../../lambdas/runtime/bus/event-bus.ts';
 import type { Check } from '../../../lambdas/runtime/consume/check-messages.ts';
@@ -14,7 +15,6 @@ import {
 } from '../../../lambdas/runtime/store/rows.ts';
 import { isUnreadable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../../lambdas/runtime/store/table.ts';
-import { jsonObject } from '../../deployment/json-object.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
 import type { DeadLetter } from './dead-letters.ts';
 import type { DeadLetterSource } from './sources.ts';

@@ -1,10 +1,10 @@
 import { MailroomError } from '../../../lambdas/runtime/base/errors.ts';
+import { textOf } from '../../../lambdas/runtime/base/json.ts';
 import { isDeeperThan, PAYLOAD_DEPTH_MAX, parseJson } from '../../../lambdas/runtime/base/json-depth.ts';
 import { type Envelope, HOPS_MAX } from '../../../lambdas/runtime/events/event.ts';
 import { type ConsumerDeadLetters, depthOf } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import { deliveredEvent } from '../../../lambdas/runtime/operations/delivered-event.ts';
 import { checkBodies } from '../../deployment/invoke.ts';
-import { textOf } from '../../deployment/json-object.ts';
 import { readInbox } from '../../deployment/message-reader.ts';
 import { type Place, placeOf } from '../../deployment/place.ts';
 import type { Session } from '../../deployment/session.ts';

@@ -1,5 +1,6 @@
 import { CLOCK_SKEW_MS } from '../../../lambdas/runtime/base/clock.ts';
 import { MailroomError } from '../../../lambdas/runtime/base/errors.ts';
+import { jsonObject, textOf } from '../../../lambdas/runtime/base/json.ts';
 import { entryBytes, PUT_EVENTS_BYTES_MAX } from '../../../lambdas/runtime/bus/event-bus.ts';
 import type { Envelope } from '../../../lambdas/runtime/events/event.ts';
 import type { ConsumerDeadLetters } from '../../../lambdas/runtime/operations/dead-letters.ts';
@@ -7,7 +8,6 @@ import { consumersOf, mailroomEventsOf } from '../../../lambdas/runtime/operatio
 import { isEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import type { EffectStatus, InboxRow } from '../../../lambdas/runtime/store/rows.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
-import { jsonObject, textOf } from '../../deployment/json-object.ts';
 import type { Session } from '../../deployment/session.ts';
 import { minuteAfter } from '../../terminal/output.ts';
 import { shell } from '../../terminal/shell.ts';

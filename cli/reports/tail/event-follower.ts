@@ -1,3 +1,4 @@
+import { jsonObject, textOf } from '../../../lambdas/runtime/base/json.ts';
 import { type InboxState, inboxState } from '../../../lambdas/runtime/inbox/inbox-state.ts';
 import type { ConsumerEntry, Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import { consumersOf } from '../../../lambdas/runtime/operations/subscriptions.ts';
@@ -5,7 +6,6 @@ import { eventIdTime, outboxKeyOf } from '../../../lambdas/runtime/store/event-i
 import { inboxKey } from '../../../lambdas/runtime/store/rows.ts';
 import { readable, readInboxRow, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Item, Table } from '../../../lambdas/runtime/store/table.ts';
-import { jsonObject } from '../../deployment/json-object.ts';
 import { withItems } from '../../deployment/rows-reader.ts';
 import type { NewRow } from './event-cursor.ts';
 
@@ -142,16 +142,11 @@ function expectedOf(directory: Directory, eventId: string, item: Item | undefine
     type,
     source,
     status,
-    aggregateType: textOf(envelope?.aggregateType),
-    aggregateId: textOf(envelope?.aggregateId),
-    correlationId: textOf(envelope?.correlationId),
+    aggregateType: textOf(envelope?.aggregateType) ?? null,
+    aggregateId: textOf(envelope?.aggregateId) ?? null,
+    correlationId: textOf(envelope?.correlationId) ?? null,
     names,
   };
-}
-
-/** A field of an envelope, which another program may have written. */
-function textOf(value: unknown): string | null {
-  return typeof value === 'string' ? value : null;
 }
 
 async function readMessages(

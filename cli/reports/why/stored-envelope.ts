@@ -1,10 +1,10 @@
 import { isTime } from '../../../lambdas/runtime/base/clock.ts';
+import { jsonObject, textOf } from '../../../lambdas/runtime/base/json.ts';
 import type { Envelope } from '../../../lambdas/runtime/events/event.ts';
 import { traceContextOf, traceIdOf, xrayTraceIdOf } from '../../../lambdas/runtime/observe/trace-context.ts';
 import { isEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { envelopeJson } from '../../../lambdas/runtime/store/stored-envelope.ts';
 import type { Item } from '../../../lambdas/runtime/store/table.ts';
-import { jsonObject, textOf } from '../../deployment/json-object.ts';
 
 /** The members of an envelope that the command shows. A stored envelope may lack any of them. */
 export type StoredEnvelope = Partial<

@@ -1,4 +1,5 @@
 import type { SQSRecord } from 'aws-lambda';
+import { textOf } from '../base/json.ts';
 import { isHeartbeat } from '../events/heartbeat-event.ts';
 import type { Message } from '../inbox/inbox.ts';
 import { unreadableId } from '../store/event-id.ts';
@@ -58,16 +59,12 @@ export function readDelivery(
 
 /** The number of deliveries. If SQS does not report it, the message may be a repeat, so its attempts are counted. */
 function receivesOf(record: SQSRecord): number {
-  const receives = Number.parseInt(textOf(record.attributes?.ApproximateReceiveCount), 10);
+  const receives = Number.parseInt(textOf(record.attributes?.ApproximateReceiveCount) ?? '', 10);
   return Number.isSafeInteger(receives) && receives >= 1 ? receives : 2;
 }
 
 /** The time at which SQS received the message, epoch milliseconds; `undefined` if SQS does not report it. */
 function sentAtOf(record: SQSRecord): number | undefined {
-  const sentAt = Number.parseInt(textOf(record.attributes?.SentTimestamp), 10);
+  const sentAt = Number.parseInt(textOf(record.attributes?.SentTimestamp) ?? '', 10);
   return Number.isSafeInteger(sentAt) && sentAt > 0 ? sentAt : undefined;
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
 }

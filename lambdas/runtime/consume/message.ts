@@ -1,5 +1,6 @@
 import type { SQSRecord } from 'aws-lambda';
 import { errorClass, errorMessage, isMailroomError } from '../base/errors.ts';
+import { textOf } from '../base/json.ts';
 import { parseJson, TOO_DEEP } from '../base/json-depth.ts';
 import {
   type AnyEventDefinition,
@@ -57,11 +58,7 @@ function readMailroomEvent(body: unknown): DeliveredEvent<Envelope> {
   const problem = envelopeProblem(detail);
   if (problem !== undefined)
     throw poison('UNREADABLE_MESSAGE', `The message's detail is not an envelope: ${problem}`);
-  return { bus: { source: textOf(source), type: textOf(type) }, envelope: detail as Envelope };
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
+  return { bus: { source: textOf(source) ?? '', type: textOf(type) ?? '' }, envelope: detail as Envelope };
 }
 
 function parseBody(body: unknown): unknown {

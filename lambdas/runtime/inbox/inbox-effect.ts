@@ -1,5 +1,6 @@
 import { CLOCK_SKEW_MS } from '../base/clock.ts';
 import { FenceLost, MailroomError, PoisonMessage } from '../base/errors.ts';
+import { isObject } from '../base/json.ts';
 import type { StoredEffect } from '../store/rows.ts';
 import type { Item } from '../store/table.ts';
 import type { Claim, InboxContext } from './inbox.ts';
@@ -143,15 +144,13 @@ function finished({ clock }: InboxContext, status: 'COMPLETED' | 'RELEASED', res
  * @param effects - the row's attribute, as it was read
  */
 export function effectIn(effects: unknown, name: string): Partial<StoredEffect> | null | undefined {
-  return isObject(effects) && Object.hasOwn(effects, name) ? effects[name as never] : undefined;
+  return isObject(effects) && Object.hasOwn(effects, name)
+    ? (effects[name] as Partial<StoredEffect> | null | undefined)
+    : undefined;
 }
 
 function isFull(effects: unknown): boolean {
   return isObject(effects) && Object.keys(effects).length >= EFFECTS_MAX;
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
 }
 
 function fenceLost({ claim, name }: EffectCall, what: string): FenceLost {

@@ -1,4 +1,5 @@
 import type { ConsumerConfig, ProducerConfig } from '../base/config.ts';
+import { textOf } from '../base/json.ts';
 import { parseJson } from '../base/json-depth.ts';
 import type { BusEntry } from '../bus/event-bus.ts';
 import type { Envelope, EventDraft } from '../events/event.ts';
@@ -118,8 +119,4 @@ function envelopeOf(detail: string): Readonly<Record<string, unknown>> | undefin
   } catch {
     return undefined; // PutEvents refuses it, and the event becomes DEAD
   }
-}
-
-function textOf(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : undefined;
 }

@@ -1,5 +1,6 @@
 import pMap from 'p-map';
 import { errorCode } from '../base/errors.ts';
+import { textOf } from '../base/json.ts';
 import { parseJson } from '../base/json-depth.ts';
 import { deliveredIdentity } from './delivered-event.ts';
 import type { ConsumerEntry, Directory } from './directory.ts';
@@ -146,8 +147,4 @@ function objectOf(body: string): object {
   } catch {
     return {};
   }
-}
-
-function textOf(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : undefined;
 }

@@ -1,4 +1,5 @@
 import { isTime } from '../base/clock.ts';
+import { textOf } from '../base/json.ts';
 import type { BusEntry } from '../bus/event-bus.ts';
 import { xrayHeaderOf } from '../observe/trace-context.ts';
 import { eventIdTime } from '../store/event-id.ts';
@@ -45,8 +46,8 @@ export function pendingRow(item: Item): PendingRow | undefined {
     since: Math.max(eventIdTime(eventId), isTime(row.requeuedAt) ? row.requeuedAt : 0),
     producerUntil: typeof row.producerUntil === 'number' ? row.producerUntil : undefined,
     entry: {
-      source: textOf(row.source),
-      detailType: textOf(row.type),
+      source: textOf(row.source) ?? '',
+      detailType: textOf(row.type) ?? '',
       // Inflated when it is read, and not kept: a page of rows may hold a thousand times its own size.
       get detail() {
         return detailOf(item);
@@ -65,10 +66,6 @@ export function pendingRow(item: Item): PendingRow | undefined {
 export function pendingSince({ PK, SK }: Item): number | undefined {
   const eventId = eventIdInSortKey(SK);
   return eventId === undefined ? outboxMinuteTime(PK) : eventIdTime(eventId);
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
 }
 
 /** Empty if it cannot be read: PutEvents refuses it, and the event becomes DEAD. */

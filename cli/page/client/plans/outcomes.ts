@@ -1,3 +1,4 @@
+import { isObject } from '../../../../lambdas/runtime/base/json.ts';
 import type { StateName } from '../frame/state-name.ts';
 
 /** The outcome of a change for a dead letter or an event, in words. */
@@ -94,10 +95,6 @@ export function outcomeCounts(results: readonly RunResult[]): (readonly [string,
 }
 
 const RANKS: readonly StateName[] = ['broken', 'look', 'busy', 'idle', 'ok'];
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
-}
 
 function text(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
