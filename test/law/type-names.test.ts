@@ -2,18 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
 const ROOT = new URL('../../', import.meta.url);
-const FOLDERS = [
-  'bench',
-  'bin',
-  'cli',
-  'demo',
-  'lambdas',
-  'lib',
-  'localstack',
-  'testing',
-  'tools',
-  'verify',
-];
+const FOLDERS = ['bench', 'bin', 'cli', 'demo', 'lambdas', 'lib', 'localstack', 'testing', 'tools', 'verify'];
 
 test('no two types share a name', () => {
   const files = FOLDERS.flatMap((folder) =>
