@@ -1,4 +1,4 @@
-import { READ_PRICES } from '../cli/page/server/live/prices.ts';
+import { READ_PRICES } from '../cli/page/server/live/cost-meter.ts';
 
 /**
  * All prices, latencies and sizes in the benchmarks that are not measured. Prices are those of us-east-1 in US dollars, without

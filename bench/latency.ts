@@ -9,9 +9,8 @@ import { freePort } from '../localstack/free-port.ts';
 import { LOCAL_REGION, localFile } from '../localstack/workspace.ts';
 import { type AtOnceCost, atOnceCosts, atOnceCostTable } from './latency/at-once-cost.ts';
 import { awsLatency, awsLatencyTable } from './latency/aws-latency.ts';
-import { highestCarried, lowestTooHigh, nextRate } from './latency/highest-rate.ts';
 import { createProducers, type Producer } from './latency/producers.ts';
-import { type RateRun, runAtRate } from './latency/rate-run.ts';
+import { highestCarried, lowestTooHigh, nextRate, type RateRun, runAtRate } from './latency/rate-run.ts';
 import type { FigureTable, Part, PartSettings } from './part.ts';
 
 /** The duration of a run in seconds. */

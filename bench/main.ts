@@ -12,9 +12,9 @@ import { drain } from './drain.ts';
 import { latency } from './latency.ts';
 import { memory } from './memory.ts';
 import type { FigureTable, Part, PartResult } from './part.ts';
+import { withTables } from './part.ts';
 import { peers } from './peers.ts';
 import { relay } from './relay.ts';
-import { withTables } from './render.ts';
 
 interface BenchOptions {
   readonly json: boolean;

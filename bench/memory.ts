@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FigureTable, Part } from './part.ts';
+import { streamBatch } from './relay/events.ts';
 import type { Footprint, FootprintTask } from './relay/footprint.child.ts';
 import { runChild, startStub } from './relay/processes.ts';
-import { streamBatch } from './relay/stream-batch.ts';
 
 /** Batch sizes of the stream: from the mapping's default to its maximum (Lambda developer guide, "DynamoDB streams"). */
 const BATCHES = [100, 1_000, 10_000];

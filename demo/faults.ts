@@ -14,7 +14,7 @@ import { runCommand } from '../cli/page/server/run-command.ts';
 import { runMailroom } from '../cli/program.ts';
 import { shell } from '../cli/terminal/shell.ts';
 import type { ConsumerEntry } from '../lambdas/runtime/operations/directory.ts';
-import type { FaultDeps, InjectedFault } from './injected-fault.ts';
+import type { FaultDeps, InjectedFault } from './made-faults.ts';
 import type { Consumer } from './readings.ts';
 import { pause } from './shop.ts';
 import { type SlowCharge, slowCharge } from './slow-charge.ts';

@@ -1,6 +1,7 @@
+import type { Session } from '../cli/deployment/session.ts';
 import type { DemoFault } from '../cli/page/server/protocol.ts';
 import { errorMessage } from '../lambdas/runtime/base/errors.ts';
-import type { InjectedFault } from './injected-fault.ts';
+import type { Outputs } from '../localstack/cdk-process.ts';
 import type { MadeFaults } from './run-end.ts';
 
 type Name = DemoFault['name'];
@@ -89,4 +90,26 @@ export function createFaultLedger({ onChange, onError }: FaultLedgerDeps): Fault
       return [...states.values()].every((state) => state === 'whole') ? 'repaired' : 'broken';
     },
   };
+}
+
+/** A fault that the demo can make, and its repair. */
+export interface InjectedFault {
+  /** The part that fails, and how. */
+  readonly text: string;
+  /** The command that repairs it, to paste. */
+  repairCommand(): string;
+  break(): Promise<void>;
+  /** Does what the command does, and resolves when nothing of the fault is left that a command of its kind can repair. */
+  repair(): Promise<void>;
+  /** Resolves once the fault has ended without a repair. @default never */
+  ended?(): Promise<void>;
+}
+
+/** Dependencies of the faults. */
+export interface FaultDeps {
+  readonly session: Session;
+  readonly outputs: Outputs;
+  readonly endpoint: string;
+  /** Stops what waits. */
+  readonly signal: AbortSignal;
 }

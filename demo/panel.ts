@@ -1,7 +1,7 @@
 import type { DemoPanel } from '../cli/page/server/demo-panel.ts';
 import type { DemoFault, DemoState } from '../cli/page/server/protocol.ts';
 import { MailroomError } from '../lambdas/runtime/base/errors.ts';
-import type { InjectedFault } from './injected-fault.ts';
+import type { InjectedFault } from './made-faults.ts';
 import { createFaultLedger } from './made-faults.ts';
 import type { MadeFaults } from './run-end.ts';
 

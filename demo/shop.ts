@@ -4,13 +4,15 @@ import { DynamoDBDocumentClient, PutCommand } from '@aws-sdk/lib-dynamodb';
 import pMap from 'p-map';
 import { stockRow } from '../lambdas/example/inventory/stock.ts';
 import { errorMessage } from '../lambdas/runtime/base/errors.ts';
+import type { Envelope } from '../lambdas/runtime/events/event.ts';
+import { deliveredEvent } from '../lambdas/runtime/operations/delivered-event.ts';
 import type { Outputs } from '../localstack/cdk-process.ts';
 import {
   callFunctionUrl,
   type FunctionUrlAnswer,
   type FunctionUrlRequest,
 } from '../localstack/function-url.ts';
-import { asDelivered } from './delivered-message.ts';
+import { LOCAL_ACCOUNT, LOCAL_REGION } from '../localstack/workspace.ts';
 import { CONSUMERS_OF, type Consumer, QUEUE_OUTPUTS, required, type WrittenEvent } from './readings.ts';
 
 /** One in this many orders is requested twice at the same time. */
@@ -195,4 +197,16 @@ function hash(eventId: string): number {
 /** Waits; returns at once for zero or less. */
 export function pause(ms: number): Promise<void> {
   return ms <= 0 ? Promise.resolve() : new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/**
+ * A message body as the bus delivers it to a queue, with a new EventBridge id: every redelivery of an event has a different one.
+ *
+ * @param source - the service that owns the event
+ */
+export function asDelivered(source: string, envelope: Envelope): string {
+  return deliveredEvent(
+    { source, type: envelope.type, envelope: JSON.stringify(envelope) },
+    { account: LOCAL_ACCOUNT, region: LOCAL_REGION, time: envelope.occurredAt },
+  );
 }

@@ -1,7 +1,7 @@
 import { DynamoDBDocumentClient, PutCommand } from '@aws-sdk/lib-dynamodb';
 import { stockRow } from '../lambdas/example/inventory/stock.ts';
 import { callFunctionUrl } from '../localstack/function-url.ts';
-import type { FaultDeps } from './injected-fault.ts';
+import type { FaultDeps } from './made-faults.ts';
 import { createReader, type Readings, required } from './readings.ts';
 import { pause } from './shop.ts';
 

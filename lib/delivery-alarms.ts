@@ -14,7 +14,7 @@ import { Construct } from 'constructs';
 import { refuse } from './checks/refusal.ts';
 import type { IInboxConsumer } from './consumer/consumer.ts';
 import { acknowledge } from './functions/acknowledgements.ts';
-import { RUNBOOK_URL } from './mailroom/documentation.ts';
+import { RUNBOOK_URL } from './mailroom/tags.ts';
 import type { Mailroom } from './mailroom.ts';
 import {
   type AlarmPlace,

@@ -8,11 +8,10 @@ import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
 import { refuse, unless } from './checks/refusal.ts';
 import { acknowledge } from './functions/acknowledgements.ts';
-import { BUNDLE_BANNER } from './functions/bundle-banner.ts';
+import { BUNDLE_BANNER, sourceMapPaths } from './functions/bundle-banner.ts';
 import { functionPropsProblems, type PassedFunctionProps } from './functions/function-props.ts';
 import { FunctionRole } from './functions/function-role.ts';
 import { moduleUrl } from './functions/module-url.ts';
-import { sourceMapPaths } from './functions/source-map-paths.ts';
 
 /** Properties of a {@link ServiceFunction}. */
 export interface ServiceFunctionProps {

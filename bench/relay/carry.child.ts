@@ -6,8 +6,8 @@ import { clientSettings } from '../../lambdas/runtime/base/client-settings.ts';
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { createRelaySweep } from '../../lambdas/runtime/relay/relay-sweep.ts';
 import { envelopeJson } from '../../lambdas/runtime/store/stored-envelope.ts';
+import { streamBatch } from './events.ts';
 import { relayPorts, roundClock } from './ports.ts';
-import { streamBatch } from './stream-batch.ts';
 
 /** The task of a fresh process. It works for a time whenever its parent says so, and answers with what it did. */
 export interface CarryTask {

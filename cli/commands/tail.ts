@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Command } from 'commander';
+import type { OutboxReaderDeps } from '../deployment/published-events.ts';
 import { readSweepState } from '../deployment/rows-reader.ts';
 import type { Session } from '../deployment/session.ts';
-import type { TailedEvent } from '../reports/tail/event-follower.ts';
-import { createTail, type TailStep } from '../reports/tail/event-tail.ts';
+import { createEventCursor } from '../reports/tail/event-cursor.ts';
+import { createFollower, type FollowerDeps, type TailedEvent } from '../reports/tail/event-follower.ts';
 import { durationArgument } from '../terminal/arguments.ts';
 import { EXIT, type Io } from '../terminal/io.ts';
 import { clipped } from '../terminal/output.ts';
@@ -62,4 +63,42 @@ export function tailLine({ eventId, at, type, status, consumers }: TailedEvent):
 function coloured(state: string): string {
   if (state === 'processed') return paint.green(state);
   return ['failed', 'rejected', 'unreadable', 'abandoned'].includes(state) ? paint.red(state) : state;
+}
+
+/** The events that changed since the step before, and those that were left out because there are too many. */
+export interface TailStep {
+  readonly events: readonly TailedEvent[];
+  readonly skipped: number;
+  /** More than `skipped` were left out. */
+  readonly more: boolean;
+}
+
+/** Dependencies of {@link createTail}. */
+export interface TailDeps extends OutboxReaderDeps, Pick<FollowerDeps, 'directory'> {}
+
+/**
+ * Follows new events until every consumer has finished them. Each step returns the events that are new or whose state changed: see
+ * `createFollower`.
+ *
+ * @param since - epoch milliseconds
+ */
+export function createTail(deps: TailDeps, since: number): (now: number) => Promise<TailStep> {
+  const read = createEventCursor(deps, since);
+  const follow = createFollower(deps);
+  return async (now) => {
+    const { rows, more } = await read(now);
+    const { events, skipped } = await follow(rows, now);
+    return {
+      events: events.map(({ eventId, at, type, source, status, consumers }) => ({
+        eventId,
+        at,
+        type,
+        source,
+        status,
+        consumers,
+      })),
+      skipped,
+      more,
+    };
+  };
 }

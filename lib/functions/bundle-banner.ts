@@ -1,3 +1,5 @@
+import type { ICommandHooks } from 'aws-cdk-lib/aws-lambda-nodejs';
+
 /**
  * Maps the stack traces of a bundle to its source files when a stack is read, by the `.map` file beside the bundle.
  * `--enable-source-maps` does the same, but reads the map of the whole bundle, libraries included, whenever a process starts: the
@@ -49,3 +51,31 @@ export const BUNDLE_BANNER = [
   REQUIRE,
   STACKS,
 ].join(' ');
+
+/**
+ * Rewrites the paths in the source maps of a bundle. esbuild names each source by its path from the output folder, so the same
+ * code would have a different hash, and be deployed again, for every depth of `--output`. Paths from the project root avoid that.
+ */
+const SCRIPT = [
+  "const { readdirSync, readFileSync, writeFileSync } = require('node:fs');",
+  "const { join, relative, resolve, sep } = require('node:path');",
+  'const [root, output] = process.argv.slice(1);',
+  "const fromRoot = (source) => relative(root, resolve(output, source)).split(sep).join('/');",
+  "for (const name of readdirSync(output).filter((name) => name.endsWith('.map'))) {",
+  "  const map = JSON.parse(readFileSync(join(output, name), 'utf8'));",
+  "  map.sources = map.sources.map((source) => source.startsWith('..') ? fromRoot(source) : source);",
+  '  writeFileSync(join(output, name), JSON.stringify(map));',
+  '}',
+].join(' ');
+
+/** Bundling hooks that make source maps name the sources by their path from the project root. */
+export function sourceMapPaths(hooks?: ICommandHooks): ICommandHooks {
+  return {
+    beforeBundling: (inputDir, outputDir) => hooks?.beforeBundling(inputDir, outputDir) ?? [],
+    beforeInstall: (inputDir, outputDir) => hooks?.beforeInstall(inputDir, outputDir) ?? [],
+    afterBundling: (inputDir, outputDir) => [
+      `node -e "${SCRIPT}" "${inputDir}" "${outputDir}"`,
+      ...(hooks?.afterBundling(inputDir, outputDir) ?? []),
+    ],
+  };
+}

@@ -1,6 +1,5 @@
 import { ListEventSourceMappingsCommand, UpdateEventSourceMappingCommand } from '@aws-sdk/client-lambda';
 import { SendMessageBatchCommand, SetQueueAttributesCommand } from '@aws-sdk/client-sqs';
-import { asDelivered } from '../../demo/delivered-message.ts';
 import {
   type Consumer,
   createReader,
@@ -9,7 +8,7 @@ import {
   required,
   type WrittenEvent,
 } from '../../demo/readings.ts';
-import { createShop } from '../../demo/shop.ts';
+import { asDelivered, createShop } from '../../demo/shop.ts';
 import { errorMessage, MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import type { Cleanup } from './cleanup.ts';
 import type { Caller, FunctionName } from './deployed-functions.ts';

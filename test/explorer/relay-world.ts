@@ -25,11 +25,11 @@ import {
 import type { StoredOutboxRow } from '../../lambdas/runtime/store/stored-envelope.ts';
 import type { Item, Table } from '../../lambdas/runtime/store/table.ts';
 import type { Actor, Scheduler } from '../../testing/explorer/actor.ts';
-import { digest } from '../../testing/explorer/digest.ts';
+import { watchedTable } from '../../testing/explorer/consumer-table.ts';
 import type { ExploredWorld } from '../../testing/explorer/exploration.ts';
 import { createPastItems } from '../../testing/explorer/past-items.ts';
 import { scheduledBus, scheduledTable } from '../../testing/explorer/ports.ts';
-import { watchedTable } from '../../testing/explorer/watched-table.ts';
+import { digest } from '../../testing/explorer/world-digest.ts';
 import {
   type MemoryBus,
   type MemoryTable,

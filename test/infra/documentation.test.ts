@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { RUNBOOK_URL } from '../../lib/mailroom/documentation.ts';
+import { RUNBOOK_URL } from '../../lib/mailroom/tags.ts';
 
 const { version, homepage } = JSON.parse(
   readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),

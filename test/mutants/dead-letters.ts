@@ -49,7 +49,7 @@ export const deadLettersMutants: readonly Mutant[] = [
     ['the row of a message that could not be read is settled only if it is rejected', "readable(await readInbox(deps.table, name, unreadId, true))?.status !== 'REJECTED'", 'false'],
     ['the row of a message that could not be read names the event that was redriven', 'await discardMessage(deps, {', 'if (eventId === unreadId) await discardMessage(deps, {'],
   ]),
-  ...mutantsOf('cli/reports/dead-letters/resent-id.ts', 'resend interrupted-resend', [
+  ...mutantsOf('cli/reports/dead-letters/resend-plan.ts', 'resend interrupted-resend', [
     ['the same data has the same id', 'SHARDS_MAX, () => digest.subarray(0, 16)', 'SHARDS_MAX'],
     ['other data has another id', 'eventId, sorted(data)]', 'eventId]'],
     ['another consumer has another id', "['resend', consumer, eventId,", "['resend', eventId,"],

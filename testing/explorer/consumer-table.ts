@@ -1,14 +1,13 @@
 import { type InboxRow, inboxHistoryKey, SCHEMA } from '../../lambdas/runtime/store/rows.ts';
-import type { Table } from '../../lambdas/runtime/store/table.ts';
+import type { Key, Table, TransactAction } from '../../lambdas/runtime/store/table.ts';
 import type { MemoryTable } from '../memory-table.ts';
 import type { Actor } from './actor.ts';
 import { named } from './call-outcomes.ts';
 import { type ConsumerParts, violate } from './consumer-parts.ts';
 import { inboxViolation } from './inbox-rules.ts';
 import type { Change } from './past-items.ts';
-import { isHint, scheduledTable } from './ports.ts';
+import { isHint, keysOf, scheduledTable } from './ports.ts';
 import { schemaViolation, tableOfSchema } from './row-versions.ts';
-import { watchedTable } from './watched-table.ts';
 
 /** The table from an actor's point of view: its calls are steps of the schedule, and every change is checked. */
 export function tableOf(parts: ConsumerParts, actor: Actor): Table {
@@ -71,4 +70,36 @@ function isUnsettledEffect(memory: MemoryTable, { key, after }: Change): boolean
     'expiresAt' in after &&
     memory.item({ PK: key.PK, SK: 'MESSAGE' })?.status !== 'PROCESSED'
   );
+}
+
+/** A table that reports each of its changes, with the item. */
+export function watchedTable(memory: MemoryTable, onChange: (change: Change) => void): MemoryTable {
+  async function watch<T>(keys: readonly Key[], make: () => Promise<T>): Promise<T> {
+    const before = keys.map((key) => memory.item(key));
+    const result = await make();
+    keys.forEach((key, index) => {
+      onChange({ key, before: before[index], after: memory.item(key) });
+    });
+    return result;
+  }
+  return {
+    ...memory,
+    write: (write) => watch(ownKeys(memory, [write]), () => memory.write(write)),
+    transact: (actions, token) => watch(ownKeys(memory, actions), () => memory.transact(actions, token)),
+    updateEach: (updates) =>
+      watch(
+        updates.map(({ key }) => key),
+        () => memory.updateEach(updates),
+      ),
+  };
+}
+
+/** The keys of the Mailroom table's items that the actions may change. */
+function ownKeys(memory: MemoryTable, actions: readonly TransactAction[]): Key[] {
+  return actions
+    .filter(({ ConditionCheck, Put, Update, Delete }) => {
+      const tableName = (Put ?? Update ?? Delete)?.TableName ?? memory.name;
+      return ConditionCheck === undefined && tableName === memory.name;
+    })
+    .flatMap((action) => keysOf([action]));
 }

@@ -1,17 +1,20 @@
 import type { SQSBatchResponse, SQSRecord } from 'aws-lambda';
+import { errorCode, errorMessage } from '../../lambdas/runtime/base/errors.ts';
 import { createConsumer } from '../../lambdas/runtime/consume/consumer.ts';
 import type { Handler } from '../../lambdas/runtime/consume/handler.ts';
 import { readDelivered } from '../../lambdas/runtime/consume/message.ts';
+import { UNSTABLE_EFFECTS } from '../../lambdas/runtime/consume/unstable-effects.ts';
 import type { ForeignSubscription } from '../../lambdas/runtime/events/foreign-event.ts';
 import { isForeign } from '../../lambdas/runtime/events/handled-event.ts';
+import type { Telemetry } from '../../lambdas/runtime/observe/telemetry.ts';
 import { inboxKey } from '../../lambdas/runtime/store/rows.ts';
 import { lambdaContext } from '../lambda-context.ts';
+import { memoryTelemetry } from '../memory-telemetry.ts';
 import type { Actor } from './actor.ts';
 import { type ConsumerParts, violate } from './consumer-parts.ts';
 import { tableOf } from './consumer-table.ts';
 import { type ObservedDeps, observed } from './observed-handler.ts';
 import { scheduledQueue } from './ports.ts';
-import { watchedTelemetry } from './watched-telemetry.ts';
 
 /** The maximum run time of the consumer's function, in milliseconds. */
 const FUNCTION_TIMEOUT_MS = 45_000;
@@ -100,4 +103,19 @@ function invocation(parts: ConsumerParts, actor: Actor, records: SQSRecord[]): P
 /** The event in a message of this world, by the identity that the consumer gives it. */
 function eventIdOf(record: SQSRecord, subscriptions: readonly ForeignSubscription[]): string {
   return readDelivered(record, { subscriptions, arrivedAt: 0 }).envelope.eventId;
+}
+
+/** Telemetry that treats a report of unstable effects as a violation. */
+function watchedTelemetry(violate: (what: string) => void): Telemetry {
+  const memory = memoryTelemetry();
+  return {
+    ...memory,
+    log: {
+      ...memory.log,
+      error: (_message, ...[extra]) => {
+        const error = (extra as { readonly error?: unknown } | undefined)?.error;
+        if (errorCode(error) === UNSTABLE_EFFECTS) violate(errorMessage(error));
+      },
+    },
+  };
 }

@@ -1,4 +1,7 @@
-import type { ConsumerConfig } from '../../lambdas/runtime/base/config.ts';
+import type { Clock } from '../../lambdas/runtime/base/clock.ts';
+import type { ConsumerConfig, ProducerConfig } from '../../lambdas/runtime/base/config.ts';
+import type { EventDraft } from '../../lambdas/runtime/events/event.ts';
+import { createOutbox } from '../../lambdas/runtime/outbox/outbox.ts';
 import { pendingRow } from '../../lambdas/runtime/outbox/pending-row.ts';
 import { eventIdInSortKey } from '../../lambdas/runtime/store/keys.ts';
 import {
@@ -8,22 +11,22 @@ import {
   rejectedKey,
   SCHEMA,
 } from '../../lambdas/runtime/store/rows.ts';
+import type { StoredOutboxRow } from '../../lambdas/runtime/store/stored-envelope.ts';
 import type { Item, Table } from '../../lambdas/runtime/store/table.ts';
 import { consumerConfig } from '../default-config.ts';
 import { eventBridgeMessage } from '../memory-bus.ts';
 import { memoryQueue } from '../memory-queue.ts';
 import { type MemoryTable, memoryTable } from '../memory-table.ts';
 import type { Actor, Scheduler, World } from './actor.ts';
-import { committedEvents } from './committed-events.ts';
 import { type ConsumerParts, type ConsumerWorldOptions, itemsNow, violate } from './consumer-parts.ts';
 import { tableOf } from './consumer-table.ts';
 import { work } from './consumer-work.ts';
-import { digest } from './digest.ts';
 import { expireItems } from './expiry.ts';
 import { type ExploredQueue, exploredQueue } from './explored-queue.ts';
 import type { HandlerLog } from './observed-handler.ts';
 import { createPastItems } from './past-items.ts';
 import { isHint } from './ports.ts';
+import { digest } from './world-digest.ts';
 
 /** A consumer, its queue and its table under a scheduler. */
 export interface ConsumerWorld extends World {
@@ -169,4 +172,19 @@ function deadlines(parts: ConsumerParts): number[] {
     .filter((time) => typeof time === 'number')
     .map((time) => time + 1);
   return [...leases, parts.tableBackAt, ...parts.queue.messages().map(({ visibleAt }) => visibleAt)];
+}
+
+/** The outbox rows of some events, each with its own id, the same in every schedule. */
+async function committedEvents(
+  deps: { readonly config: ProducerConfig; readonly table: Table; readonly clock: Clock },
+  events: readonly EventDraft[],
+): Promise<StoredOutboxRow[]> {
+  let minted = 0xee;
+  const outbox = createOutbox({ ...deps, random: (count) => Buffer.alloc(count, minted) });
+  const rows: StoredOutboxRow[] = [];
+  for (const event of events) {
+    for (const { Put } of await outbox.entries([event])) rows.push(Put.Item);
+    minted -= 1;
+  }
+  return rows;
 }

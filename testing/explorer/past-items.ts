@@ -1,5 +1,5 @@
 import type { Item, Key } from '../../lambdas/runtime/store/table.ts';
-import { equalItems } from './digest.ts';
+import { equalItems } from './world-digest.ts';
 
 /** One change of one item. */
 export interface Change {

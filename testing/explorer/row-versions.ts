@@ -1,8 +1,8 @@
 import { ConditionFailed, isMailroomError, TransactionCancelled } from '../../lambdas/runtime/base/errors.ts';
 import { SCHEMA } from '../../lambdas/runtime/store/rows.ts';
 import type { Item, StorableItem, Table, TransactAction, Write } from '../../lambdas/runtime/store/table.ts';
-import { equalItems } from './digest.ts';
 import type { Change } from './past-items.ts';
+import { equalItems } from './world-digest.ts';
 
 /** Returns a sentence if a version changed a row whose schema is newer than its own. @param schema - that of the caller */
 export function schemaViolation({ before, after }: Change, schema: number): string | undefined {

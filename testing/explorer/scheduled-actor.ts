@@ -1,7 +1,7 @@
 import type { Actor, Invocation } from './actor.ts';
 import type { ScheduledCall } from './call-outcomes.ts';
-import { digest } from './digest.ts';
 import type { ActorState, FrozenWork, InvocationState, Schedule } from './schedule.ts';
+import { digest } from './world-digest.ts';
 
 /** Adds an actor to a schedule. */
 export function addActor(schedule: Schedule, name: string): Actor {

@@ -3,8 +3,8 @@ import { byteOrder } from '../attribute-values.ts';
 import type { MemoryTable } from '../memory-table.ts';
 import type { CallFault } from './call-outcomes.ts';
 import { shortKey } from './describe.ts';
-import { digest, equalItems } from './digest.ts';
 import type { PastItem, PastItems } from './past-items.ts';
+import { digest, equalItems } from './world-digest.ts';
 
 /** The earlier states of an item that an eventually consistent `get` may return. */
 export function staleGets(memory: MemoryTable, past: PastItems, key: Key): CallFault<Item | undefined>[] {

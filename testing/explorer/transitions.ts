@@ -1,8 +1,8 @@
 import type { Budget, World } from './actor.ts';
 import { type CallOutcome, outcomesOf } from './call-outcomes.ts';
-import { digest } from './digest.ts';
 import { type ActorState, callKey, type Pending, type Schedule } from './schedule.ts';
 import { thaw } from './scheduled-actor.ts';
+import { digest } from './world-digest.ts';
 
 /** One step by which a schedule can continue. */
 export interface Transition {

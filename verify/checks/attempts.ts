@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { asDelivered } from '../../demo/delivered-message.ts';
 import { required } from '../../demo/readings.ts';
+import { asDelivered } from '../../demo/shop.ts';
 import { inboxKey } from '../../lambdas/runtime/store/rows.ts';
 import type { Key } from '../../lambdas/runtime/store/table.ts';
 import type { DeployedSystem } from '../deployed-system.ts';

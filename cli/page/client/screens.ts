@@ -1,5 +1,5 @@
 import type { OpenMailroom } from './frame/mailroom.ts';
-import type { Screen } from './frame/screen.ts';
+import type { Screen } from './frame/route.ts';
 import { AuditScreen } from './screens/audit.tsx';
 import { DeadLettersScreen } from './screens/dead-letters.tsx';
 import { DoctorScreen } from './screens/doctor.tsx';

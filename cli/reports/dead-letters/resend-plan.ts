@@ -1,9 +1,11 @@
+import { createHash } from 'node:crypto';
 import { MailroomError } from '../../../lambdas/runtime/base/errors.ts';
 import { textOf } from '../../../lambdas/runtime/base/json.ts';
 import { isDeeperThan, PAYLOAD_DEPTH_MAX, parseJson } from '../../../lambdas/runtime/base/json-depth.ts';
 import { type Envelope, HOPS_MAX } from '../../../lambdas/runtime/events/event.ts';
 import { type ConsumerDeadLetters, depthOf } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import { deliveredEvent } from '../../../lambdas/runtime/operations/delivered-event.ts';
+import { eventIdTime, mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import { checkBodies } from '../../deployment/invoke.ts';
 import { readInbox } from '../../deployment/message-reader.ts';
 import { type Place, placeOf } from '../../deployment/place.ts';
@@ -22,7 +24,6 @@ import {
   refuseSettled,
   refuseTooLarge,
 } from './resend-refusals.ts';
-import { resentEventId } from './resent-id.ts';
 import type { DeadLetterSource } from './sources.ts';
 import type { EventAtConsumer } from './standing.ts';
 
@@ -203,4 +204,34 @@ function replacingBy(
     `Event ${eventId} was already sent again with other data, as ${last.eventId}. Look at that one: \`${session.commandLine(shell`why ${last.eventId}`)}\`. ` +
       'If its data is wrong too, resend its own dead letter.',
   );
+}
+
+/** The number of shards that an event id can name. */
+const SHARDS_MAX = 256;
+
+/**
+ * Computes the id of the event that replaces another one at a consumer. The same replacement always has the same id, so repeating a
+ * resend sends a duplicate that the inbox absorbs. It has the time of the event that it replaces: when its inbox row may have
+ * expired, the inbox refuses it as too old.
+ *
+ * @param data - its data, parsed; the order of members does not count
+ *
+ * @example
+ * ```ts
+ * resentEventId('payments', '01a1fe32-7358-7e75-8b69-4ee374467501', { amountCents: 100 });
+ * ```
+ */
+export function resentEventId(consumer: string, eventId: string, data: unknown): string {
+  const digest = createHash('sha256')
+    .update(JSON.stringify(['resend', consumer, eventId, sorted(data)]))
+    .digest();
+  return mintEventId(eventIdTime(eventId), SHARDS_MAX, () => digest.subarray(0, 16));
+}
+
+/** Objects as sorted lists of their members. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== 'object' || value === null) return value;
+  const members = Object.entries(value).map(([name, inner]) => [name, sorted(inner)] as const);
+  return { members: members.sort(([a], [b]) => (a < b ? -1 : 1)) };
 }

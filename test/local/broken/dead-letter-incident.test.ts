@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { asDelivered } from '../../../demo/delivered-message.ts';
+import { asDelivered } from '../../../demo/shop.ts';
 import { reservationKey } from '../../../lambdas/example/inventory/reservation.ts';
 import { mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import { inboxKey, SCHEMA } from '../../../lambdas/runtime/store/rows.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { DeleteCommand } from '@aws-sdk/lib-dynamodb';
 import { describe, expect, it, vi } from 'vitest';
-import { asDelivered } from '../../../demo/delivered-message.ts';
+import { asDelivered } from '../../../demo/shop.ts';
 import { DAY_MS } from '../../../lambdas/runtime/base/units.ts';
 import { eventIdShard, mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import { deadKey, operationKey, rejectedKey } from '../../../lambdas/runtime/store/rows.ts';

@@ -10,8 +10,8 @@ import {
 import { SSMClient } from '@aws-sdk/client-ssm';
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { z } from 'zod/mini';
-import { asDelivered } from '../../../demo/delivered-message.ts';
 import { required } from '../../../demo/readings.ts';
+import { asDelivered } from '../../../demo/shop.ts';
 import { defineEvent, type Envelope, leased } from '../../../lambdas/runtime/index.ts';
 import { deliveredIdentity } from '../../../lambdas/runtime/operations/delivered-event.ts';
 import { readDirectory } from '../../../lambdas/runtime/operations/ssm-directory.ts';

@@ -1,6 +1,6 @@
 import { DeleteCommand } from '@aws-sdk/lib-dynamodb';
 import { describe, expect, it, vi } from 'vitest';
-import { asDelivered } from '../../../demo/delivered-message.ts';
+import { asDelivered } from '../../../demo/shop.ts';
 import { orderKey, orderRow } from '../../../lambdas/example/orders/order.ts';
 import { mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import { inboxKey, SCHEMA } from '../../../lambdas/runtime/store/rows.ts';

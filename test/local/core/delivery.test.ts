@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import { describe, expect, it, vi } from 'vitest';
 import * as z from 'zod/mini';
-import { asDelivered } from '../../../demo/delivered-message.ts';
+import { asDelivered } from '../../../demo/shop.ts';
 import { defineEvent, type Envelope } from '../../../lambdas/runtime/index.ts';
 import { inboxKey, SCHEMA } from '../../../lambdas/runtime/store/rows.ts';
 import type { StoredOutboxRow } from '../../../lambdas/runtime/store/stored-envelope.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { DeleteCommand } from '@aws-sdk/lib-dynamodb';
 import { describe, expect, it, vi } from 'vitest';
-import { asDelivered } from '../../../demo/delivered-message.ts';
+import { asDelivered } from '../../../demo/shop.ts';
 import { PaymentCaptured } from '../../../lambdas/example/events.ts';
 import { orderKey, orderRow } from '../../../lambdas/example/orders/order.ts';
 import { mintEventId } from '../../../lambdas/runtime/store/event-id.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, inject, it, vi } from 'vitest';
-import { asDelivered } from '../../../demo/delivered-message.ts';
+import { asDelivered } from '../../../demo/shop.ts';
 import { inboxKey, SCHEMA } from '../../../lambdas/runtime/store/rows.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { eventually } from '../support/eventually.ts';

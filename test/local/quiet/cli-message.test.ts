@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { asDelivered } from '../../../demo/delivered-message.ts';
+import { asDelivered } from '../../../demo/shop.ts';
 import { mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,5 +1,5 @@
 import { expect, inject, it } from 'vitest';
-import { asDelivered } from '../../../demo/delivered-message.ts';
+import { asDelivered } from '../../../demo/shop.ts';
 import { DAY_MS } from '../../../lambdas/runtime/base/units.ts';
 import { mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import { unwrapped } from '../../support/captured-io.ts';

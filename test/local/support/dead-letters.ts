@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { SSMClient } from '@aws-sdk/client-ssm';
 import { expect, inject } from 'vitest';
-import { asDelivered } from '../../../demo/delivered-message.ts';
 import type { Consumer } from '../../../demo/readings.ts';
+import { asDelivered } from '../../../demo/shop.ts';
 import { PaymentCaptured } from '../../../lambdas/example/events.ts';
 import type { Envelope } from '../../../lambdas/runtime/events/event.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';

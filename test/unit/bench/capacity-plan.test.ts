@@ -12,7 +12,7 @@ import { planCapacity } from '../../../bench/capacity/plan.ts';
 import { PARTITION, SHARDS_MAX } from '../../../bench/capacity/quotas.ts';
 import { planTables } from '../../../bench/capacity.ts';
 import { MAILROOM, UNCOMPRESSED } from '../../../bench/cost/mailroom.ts';
-import { withTables } from '../../../bench/render.ts';
+import { withTables } from '../../../bench/part.ts';
 import { itemBytes } from '../../../lambdas/runtime/store/item-size.ts';
 import { rig } from '../../support/runtime-rig.ts';
 

@@ -1,11 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import {
-  highestCarried,
-  lowestTooHigh,
-  nextRate,
-  type TriedRate,
-} from '../../../bench/latency/highest-rate.ts';
+import { highestCarried, lowestTooHigh, nextRate, type TriedRate } from '../../../bench/latency/rate-run.ts';
 
 /** Searches as the benchmark does, on a system that carries so many a second and no more. */
 function search(capacity: number, first: readonly number[] = []): TriedRate[] {

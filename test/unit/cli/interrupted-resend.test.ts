@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { replacementOf } from '../../../cli/deployment/resent-event.ts';
-import { resentEventId } from '../../../cli/reports/dead-letters/resent-id.ts';
+import { resentEventId } from '../../../cli/reports/dead-letters/resend-plan.ts';
 import { discardMessage } from '../../../lambdas/runtime/operations/message-operations.ts';
 import { eventIdShard, eventIdTime, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { deadKey, inboxKey, SCHEMA } from '../../../lambdas/runtime/store/rows.ts';

@@ -5,7 +5,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { runCommand } from '../../../cli/page/server/run-command.ts';
 import { runMailroom } from '../../../cli/program.ts';
 import { dataChanges } from '../../../cli/reports/dead-letters/data-changes.ts';
-import { resentEventId } from '../../../cli/reports/dead-letters/resent-id.ts';
+import { resentEventId } from '../../../cli/reports/dead-letters/resend-plan.ts';
 import { eventIdShard, eventIdTime, mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import { inboxKey } from '../../../lambdas/runtime/store/rows.ts';
 import { unwrapped } from '../../support/captured-io.ts';

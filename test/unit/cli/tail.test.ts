@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { tailLine } from '../../../cli/commands/tail.ts';
-import { createTail } from '../../../cli/reports/tail/event-tail.ts';
+import { createTail, tailLine } from '../../../cli/commands/tail.ts';
 import { readTrace } from '../../../cli/reports/why/trace-reader.ts';
 import { COLUMNS, columnsOf } from '../../../cli/terminal/prose.ts';
 import { unwrapped } from '../../support/captured-io.ts';

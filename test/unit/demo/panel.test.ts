@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import type { DemoFault } from '../../../cli/page/server/protocol.ts';
-import type { InjectedFault } from '../../../demo/injected-fault.ts';
+import type { InjectedFault } from '../../../demo/made-faults.ts';
 import { createPanel } from '../../../demo/panel.ts';
 
 const NAMES: readonly DemoFault['name'][] = ['bank-down', 'rule-off', 'queue-purged', 'worker-killed'];

@@ -1,9 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { chainOf } from '../../../cli/page/client/event/chain.ts';
-import { commandLike } from '../../../cli/page/client/event/command-options.ts';
-import { ticksOf } from '../../../cli/page/client/event/ticks.ts';
-import { lanesOf, spanOf } from '../../../cli/page/client/event/waterfall.ts';
+import { chainOf, lanesOf, spanOf, ticksOf } from '../../../cli/page/client/event/waterfall.ts';
 import type { EventReport } from '../../../cli/page/client/event/why-document.ts';
+import { commandLike } from '../../../cli/page/client/event/why-document.ts';
 
 type Line = EventReport['story'][number];
 

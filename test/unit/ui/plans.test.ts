@@ -1,7 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { missingFrom } from '../../../cli/page/client/plans/confirmation.ts';
-import { commandOf } from '../../../cli/page/client/plans/plan-command.ts';
-import { planGroups } from '../../../cli/page/client/plans/plan-groups.ts';
+import { commandOf, missingFrom, planGroups } from '../../../cli/page/client/plans/plan-groups.ts';
 
 const letter = (id: string, about: object = {}) => ({ id, code: null, message: null, ...about });
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { withRun } from '../../../cli/page/client/frame/runs.ts';
+import { NO_PROGRESS, progressed, type RunProgress } from '../../../cli/page/client/plans/followed-runs.ts';
 import { nextOf, outcomeCounts, outcomeWords, resultsOf } from '../../../cli/page/client/plans/outcomes.ts';
-import { NO_PROGRESS, progressed, type RunProgress } from '../../../cli/page/client/plans/progress.ts';
 import { VERDICTS } from '../../../cli/page/client/plans/verdicts.ts';
 import type { Run } from '../../../cli/page/server/protocol.ts';
 import { REDRIVE_VERDICTS } from '../../../cli/reports/dead-letters/redrive-plan.ts';

@@ -7,8 +7,7 @@ import { routeTo } from '../frame/route.ts';
 import { Stored } from '../frame/stored.tsx';
 import { Table } from '../frame/table.tsx';
 import { Ago } from '../frame/times.tsx';
-import { Due } from '../readings/due.tsx';
-import { Name } from '../readings/name.tsx';
+import { Due, Name } from '../readings/reading-bar.tsx';
 
 interface AuditFindingsProps {
   readonly report: ShownAudit;

@@ -2,7 +2,7 @@ import type { ShownAudit } from '../documents.ts';
 import { count } from '../frame/format.ts';
 import { State } from '../frame/state.tsx';
 import { type Column, Table } from '../frame/table.tsx';
-import { Name } from '../readings/name.tsx';
+import { Name } from '../readings/reading-bar.tsx';
 
 type ShownLedger = ShownAudit['consumers'][string] & { readonly consumer: string };
 

@@ -7,7 +7,7 @@ import { Stored } from '../frame/stored.tsx';
 import { Table } from '../frame/table.tsx';
 import { type EditedData, editedData, storedData } from '../plans/edited-data.ts';
 import { PlanDialog } from '../screens/plan-dialog.tsx';
-import { consumerOf } from './source-words.ts';
+import { consumerOf } from './read-sources.ts';
 
 interface EditAndSendProps {
   readonly source: string;

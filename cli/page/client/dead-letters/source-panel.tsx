@@ -2,11 +2,11 @@ import { useId } from 'preact/hooks';
 import { escaped } from '../../../terminal/escaped.ts';
 import type { PlanRequest } from '../../server/protocol.ts';
 import { Button } from '../frame/button.tsx';
+import { ShortId } from '../frame/event-link.tsx';
 import { count, many } from '../frame/format.ts';
 import { useMailroom } from '../frame/mailroom.ts';
 import { Notice } from '../frame/notice.tsx';
 import { routeTo } from '../frame/route.ts';
-import { ShortId } from '../frame/short-id.tsx';
 import { State } from '../frame/state.tsx';
 import { Stored } from '../frame/stored.tsx';
 import { type Column, Table } from '../frame/table.tsx';
@@ -14,8 +14,7 @@ import { Ago, Expiry } from '../frame/times.tsx';
 import { VERDICTS } from '../plans/verdicts.ts';
 import { ReadingBar } from '../readings/reading-bar.tsx';
 import { type CauseGroup, choiceOf } from './causes.ts';
-import { READ_MAX, type ReadResult, type ReadSource } from './read-sources.ts';
-import { sourceWords } from './source-words.ts';
+import { READ_MAX, type ReadResult, type ReadSource, sourceWords } from './read-sources.ts';
 
 interface SourcePanelProps {
   readonly source: string;

@@ -5,9 +5,7 @@ import { EventLink } from '../frame/event-link.tsx';
 import { State } from '../frame/state.tsx';
 import { stateOf } from '../frame/state-name.ts';
 import { Stored } from '../frame/stored.tsx';
-import { chainOf } from './chain.ts';
-import { ticksOf } from './ticks.ts';
-import { type Bar, type Lane, lanesOf, type Mark, spanOf } from './waterfall.ts';
+import { type Bar, chainOf, type Lane, lanesOf, type Mark, spanOf, ticksOf } from './waterfall.ts';
 import type { EventReport, WhyDocument } from './why-document.ts';
 
 /** Event types are cut to this many characters. */

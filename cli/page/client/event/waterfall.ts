@@ -1,3 +1,4 @@
+import { duration } from '../../../terminal/times.ts';
 import type { EventReport } from './why-document.ts';
 
 /** A line of an event's story, as `why` tells it. */
@@ -118,4 +119,62 @@ function effectBars(lines: readonly ReportLine[], claimed: number | null, end: n
 
 function bar(kind: Bar['kind'], from: number, to: number, text: string): Bar {
   return { kind, from, to: Math.max(from, to), text };
+}
+
+/** An event in the chain of causes, with its depth below the first. */
+export interface ChainLink<Event> {
+  readonly event: Event;
+  readonly depth: number;
+}
+
+/** The chain in reading order: each event, followed by the events that it caused. */
+export function chainOf<Event extends { readonly eventId: string; readonly caused: readonly string[] }>(
+  events: readonly Event[],
+): ChainLink<Event>[] {
+  const known = new Map(events.map((event) => [event.eventId, event]));
+  const caused = new Set(events.flatMap((event) => event.caused));
+  const links = new Map<string, ChainLink<Event>>();
+  const add = (event: Event, depth: number): void => {
+    if (links.has(event.eventId)) return; // a row changed by hand may make a circle
+    links.set(event.eventId, { event, depth });
+    for (const id of event.caused) {
+      const child = known.get(id);
+      if (child !== undefined) add(child, depth + 1);
+    }
+  };
+  for (const event of events) if (!caused.has(event.eventId)) add(event, 0);
+  for (const event of events) add(event, 0);
+  return [...links.values()];
+}
+
+const [SECOND, MINUTE, HOUR, DAY] = [1_000, 60_000, 3_600_000, 86_400_000];
+
+/** The steps that a time axis may have, milliseconds: the numbers in which people count. */
+const STEPS = [
+  ...[1, 2, 5, 10, 20, 50, 100, 200, 500],
+  ...[1, 2, 5, 10, 15, 30].map((n) => n * SECOND),
+  ...[1, 2, 5, 10, 15, 30].map((n) => n * MINUTE),
+  ...[1, 2, 3, 6, 12].map((n) => n * HOUR),
+  ...[1, 2, 5, 10, 20, 50, 100].map((n) => n * DAY),
+];
+
+/** The most steps between two ends: more labels would touch at 320 pixels. */
+const STEPS_MAX = 4;
+
+/** A labelled moment on a time axis. */
+interface Tick {
+  /** Its place: 0 is the first moment, 1 the last. */
+  readonly part: number;
+  readonly text: string;
+}
+
+/** The labels of a time axis, at round times. @param span - milliseconds, above 0 */
+export function ticksOf(span: number): readonly Tick[] {
+  const step = STEPS.find((size) => span / size <= STEPS_MAX) ?? span;
+  return Array.from({ length: Math.floor(span / step) + 1 }, (_, index) => {
+    const at = index * step;
+    // A duration of seconds would hide the milliseconds of 1,500 ms.
+    const text = step < SECOND ? `${at.toLocaleString('en-US')} ms` : duration(at);
+    return { part: at / span, text: at === 0 ? '0' : text };
+  });
 }

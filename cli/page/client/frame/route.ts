@@ -1,3 +1,6 @@
+import type { ComponentType } from 'preact';
+import type { OpenMailroom } from './mailroom.ts';
+
 /** An address on the page: `#/event/01a1fba6?since=6h`. */
 export interface Route {
   readonly screen: string;
@@ -59,4 +62,27 @@ function decoded(text: string): string {
   } catch {
     return text; // a fragment typed by hand
   }
+}
+
+/** A screen of the page. */
+export interface Screen {
+  /** Its name in the fragment, e.g. `dead-letters`. */
+  readonly name: string;
+  readonly title: string;
+  /** The number beside its name in the navigation; 0 shows none. @default 0 */
+  readonly countOf?: (mailroom: OpenMailroom) => number;
+  readonly View: ComponentType<{ readonly route: Route }>;
+}
+
+/** The id of the element that holds the screen. */
+export const MAIN = 'main';
+
+/** Moves the focus to the screen: for a control that leaves the page with its own click. */
+export function focusMain(): void {
+  document.getElementById(MAIN)?.focus();
+}
+
+/** False if nothing has the focus, e.g. because the element that had it is gone. */
+export function hasFocus(): boolean {
+  return document.activeElement !== null && document.activeElement !== document.body;
 }

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { Icon } from './icon.tsx';
 import { routeTo } from './route.ts';
-import { isShortcut } from './shortcut-keys.ts';
+import { isShortcut } from './shortcuts.tsx';
 
 /** Finds an event by any id, on every screen: the command `why`. */
 export function Search() {

@@ -1,16 +1,15 @@
-import type { ComponentType } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import type { ComponentChildren, ComponentType } from 'preact';
+import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks';
 import { Band } from './band.tsx';
 import { headlineOf } from './findings.ts';
-import { focusMain, hasFocus, MAIN } from './focus.ts';
-import { Guarded } from './guarded.tsx';
 import { Icon } from './icon.tsx';
 import { useMailroom } from './mailroom.ts';
-import { Notice } from './notice.tsx';
-import { parseRoute, type Route, routeTo } from './route.ts';
-import type { Screen } from './screen.ts';
+import { Notice, Refused } from './notice.tsx';
+import type { Screen } from './route.ts';
+import { focusMain, hasFocus, MAIN, parseRoute, type Route, routeTo } from './route.ts';
 import { Search } from './search.tsx';
 import { Shortcuts } from './shortcuts.tsx';
+import { refused } from './use-reading.ts';
 
 /** The parts that the frame shows. */
 export interface AppProps {
@@ -107,4 +106,34 @@ function useRoute(): Route {
     return () => removeEventListener('hashchange', change);
   }, []);
   return route;
+}
+
+interface GuardedProps {
+  readonly title: string;
+  /** Another place of the same screen is tried again. */
+  readonly place: string;
+  readonly children: ComponentChildren;
+}
+
+/** Keeps the frame when a screen fails, and shows the error in the screen's place. */
+function Guarded({ title, place, children }: GuardedProps) {
+  const [error, reset] = useErrorBoundary();
+  const failedAt = useRef(place);
+  useEffect(() => {
+    if (failedAt.current !== place) reset();
+    failedAt.current = place;
+  }, [place, reset]);
+  if (error === undefined) return <>{children}</>;
+  return (
+    <>
+      <h1>{title}</h1>
+      <Refused error={refused(error)} />
+      <p>This screen could not display the result. Run its command in a terminal instead.</p>
+      <p>
+        <button type="button" onClick={reset}>
+          Try again
+        </button>
+      </p>
+    </>
+  );
 }

@@ -3,7 +3,7 @@ import { duration } from '../../../terminal/times.ts';
 import { Button } from '../frame/button.tsx';
 import { useNow } from '../frame/mailroom.ts';
 import { Notice } from '../frame/notice.tsx';
-import { missingFrom, REASON_MAX } from './confirmation.ts';
+import { missingFrom, REASON_MAX } from './plan-groups.ts';
 
 interface ConfirmFormProps {
   /** Epoch milliseconds. */

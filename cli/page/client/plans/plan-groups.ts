@@ -104,3 +104,51 @@ function resent({ consumer, verdict, code, message }: ResendPlanDocument): Plann
       : { is, label, todo: 'Not sent.' };
   return { words, reason: [code, message].filter(Boolean).join(': ') || null };
 }
+
+/** The most ids in a command: more are hard to paste. */
+const IDS_MAX = 20;
+
+/**
+ * The command that applies the plan of a read-only page.
+ *
+ * @param reading - the command that made the plan
+ *
+ * @example
+ * ```ts
+ * commandOf('npx cdk-mailroom dlq redrive dead --stage dev', { kind: 'redrive', source: 'dead' });
+ * // 'npx cdk-mailroom dlq redrive dead --stage dev --apply --reason "…"'
+ * ```
+ */
+export function commandOf(reading: string, request: PlanRequest): string {
+  const ids = 'ids' in request && (request.ids?.length ?? 0) > 1 ? (request.ids ?? []) : [];
+  // SQS's ids and event ids need no quotes; others are left out rather than quoted wrongly.
+  const words = ids.filter((id) => /^[\w-]+$/.test(id)).slice(0, IDS_MAX);
+  if (ids.length > 0 && words.length === 0) return reading; // it would select all of them
+  const source = 'source' in request ? request.source : '';
+  const selected =
+    words.length === 0 ? reading : reading.replace(source, () => `${source} ${words.join(' ')}`);
+  return `${selected} --apply --reason "…"`;
+}
+
+/** A form that confirms a plan. */
+export interface Confirmation {
+  readonly reason: string;
+  /** The text that was typed. */
+  readonly typed: string;
+}
+
+/** The limits of a reason, as the command has them. */
+const REASON_MIN = 3;
+export const REASON_MAX = 500;
+
+/**
+ * The conditions that a plan still lacks before it can be applied, as sentences; empty once it can. The server checks them again.
+ *
+ * @param wanted - the text to type
+ */
+export function missingFrom({ reason, typed }: Confirmation, wanted: string): string[] {
+  return [
+    ...(reason.trim().length < REASON_MIN ? ['Write a reason.'] : []),
+    ...(typed.trim() === wanted ? [] : [`Type ${wanted} to confirm.`]),
+  ];
+}

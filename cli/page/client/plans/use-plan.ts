@@ -3,7 +3,7 @@ import type { PlanRequest, Reading } from '../../server/protocol.ts';
 import type { Api, RefusedError } from '../frame/api.ts';
 import { useMailroom } from '../frame/mailroom.ts';
 import { errorOf, refused } from '../frame/use-reading.ts';
-import { commandOf } from './plan-command.ts';
+import { commandOf } from './plan-groups.ts';
 
 /** A plan as the dialog shows it. */
 export interface ShownPlan {

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { duration } from '../../../terminal/times.ts';
 import type { Reading } from '../../server/protocol.ts';
 import type { RefusedError } from '../frame/api.ts';
 import { Command } from '../frame/command.tsx';
@@ -61,4 +62,21 @@ function Age({ at }: { readonly at: number }) {
     </>
   );
   return <p class="reading-age">{isOld ? <State is="look">{age}</State> : age}</p>;
+}
+
+/** A future time as a clock that counts down, and `due` from then on: nothing is lost when it passes. */
+export function Due({ at }: { readonly at: number }) {
+  const now = useNow();
+  return (
+    <span class="clock">{at <= now ? 'due' : `in ${duration(Math.ceil((at - now) / 1_000) * 1_000)}`}</span>
+  );
+}
+
+/** The name of a consumer in a table: not broken while the window is wide. */
+export function Name({ text }: { readonly text: string }) {
+  return (
+    <span class="name">
+      <Stored text={text} />
+    </span>
+  );
 }

@@ -1,11 +1,11 @@
 import { useEffect } from 'preact/hooks';
 import type { Reading } from '../../server/protocol.ts';
-import { commandLike } from '../event/command-options.ts';
 import { EventFacts } from '../event/event-facts.tsx';
 import { Payloads } from '../event/payloads.tsx';
 import { Timeline } from '../event/timeline.tsx';
 import { Waterfall } from '../event/waterfall-view.tsx';
 import type { WhyDocument } from '../event/why-document.ts';
+import { commandLike } from '../event/why-document.ts';
 import type { RefusedError } from '../frame/api.ts';
 import { Button } from '../frame/button.tsx';
 import { Command } from '../frame/command.tsx';

@@ -16,9 +16,7 @@ import { type Column, Table } from '../frame/table.tsx';
 import { Ago, Expiry } from '../frame/times.tsx';
 import { useReading } from '../frame/use-reading.ts';
 import { Choice } from '../readings/choice.tsx';
-import { Due } from '../readings/due.tsx';
-import { Name } from '../readings/name.tsx';
-import { ReadingBar } from '../readings/reading-bar.tsx';
+import { Due, Name, ReadingBar } from '../readings/reading-bar.tsx';
 
 /** The most messages that are listed one by one. */
 const LISTED_MAX = 1_000;

@@ -3,18 +3,24 @@ import type { Run } from '../../server/protocol.ts';
 import type { RefusedError } from '../frame/api.ts';
 import { Button } from '../frame/button.tsx';
 import { Command } from '../frame/command.tsx';
-import { focusMain, hasFocus } from '../frame/focus.ts';
 import { count } from '../frame/format.ts';
 import { Icon } from '../frame/icon.tsx';
 import { useMailroom } from '../frame/mailroom.ts';
 import { Refused } from '../frame/notice.tsx';
+import { focusMain, hasFocus } from '../frame/route.ts';
 import { State } from '../frame/state.tsx';
 import type { StateName } from '../frame/state-name.ts';
 import { Stored } from '../frame/stored.tsx';
 import { Ago } from '../frame/times.tsx';
 import { refused } from '../frame/use-reading.ts';
-import { followRun, isFollowed, takesFocus } from '../plans/followed-runs.ts';
-import { NO_PROGRESS, progressed, type RunProgress } from '../plans/progress.ts';
+import {
+  followRun,
+  isFollowed,
+  NO_PROGRESS,
+  progressed,
+  type RunProgress,
+  takesFocus,
+} from '../plans/followed-runs.ts';
 import { RunResults } from '../plans/run-results.tsx';
 
 const dismissed = new Set<string>();

@@ -1,7 +1,6 @@
 import type { Clock } from '../../../../lambdas/runtime/base/clock.ts';
 import type { Session } from '../../../deployment/session.ts';
 import type { Cost } from '../protocol.ts';
-import { READ_PRICES } from './prices.ts';
 
 /** Counts the calls of SDK clients, and what they cost. */
 export interface CostMeter {
@@ -131,3 +130,16 @@ function unitsOf(output: unknown): number {
 }
 
 type Capacity = { readonly CapacityUnits?: number };
+
+/**
+ * Prices of the calls that read a Mailroom, in US dollars: us-east-1, without free tiers and discounts. The reads of EventBridge,
+ * Lambda and Systems Manager are free. `bench/assumptions.ts` has the others.
+ */
+export const READ_PRICES = {
+  /** A million read request units, on demand (DynamoDB pricing, on-demand capacity). */
+  readUnitsPerMillion: 0.125,
+  /** A million requests of a standard queue, 64 KB each (SQS pricing). */
+  queueRequestsPerMillion: 0.4,
+  /** A thousand requests, or metrics of GetMetricData (CloudWatch pricing, APIs). */
+  metricsPerThousand: 0.01,
+} as const;

@@ -6,7 +6,7 @@ import type { Flow, LiveMessage, QueueNow } from '../protocol.ts';
 import { type CostMeter, clientsOf, createCostMeter } from './cost-meter.ts';
 import { createEventFeed, type EventFeed } from './event-feed.ts';
 import { createPollLoop } from './poll-loop.ts';
-import { createQueueTrend } from './queue-trends.ts';
+import { createQueueTrend } from './rates.ts';
 import { createSubscribers } from './subscribers.ts';
 import { createUnreadParts, type UnreadParts } from './unread-parts.ts';
 

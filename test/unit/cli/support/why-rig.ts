@@ -1,8 +1,7 @@
 import type { JudgeDeps } from '../../../../cli/reports/dead-letters/redrive-plan.ts';
-import { checkRedrive } from '../../../../cli/reports/why/redrive-check.ts';
 import { storyOf } from '../../../../cli/reports/why/story.ts';
 import { readTrace } from '../../../../cli/reports/why/trace-reader.ts';
-import { isActionRequired } from '../../../../cli/reports/why/verdict.ts';
+import { checkRedrive, isActionRequired } from '../../../../cli/reports/why/verdict.ts';
 import { verdictOf } from '../../../../cli/reports/why/why-verdict.ts';
 import { PoisonMessage } from '../../../../lambdas/runtime/base/errors.ts';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
