@@ -33,7 +33,7 @@ let built: string | undefined;
 function builtHere(): string {
   if (built === undefined) {
     const folder = pathOf('.local/functions');
-    const build = ['--import', 'tsx', pathOf('tools/pack/functions.ts'), folder];
+    const build = ['--import=tsx', pathOf('tools/pack/functions.ts'), folder];
     execFileSync(process.execPath, build, { cwd: pathOf('.'), stdio: ['ignore', 'ignore', 'inherit'] });
     built = folder;
   }
