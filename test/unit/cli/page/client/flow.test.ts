@@ -1,0 +1,130 @@
+import { describe, expect, test } from 'vitest';
+import { MOVES_MAX, movesBetween } from '../../../../../cli/page/client/flow/moves.ts';
+import { deadLettersOf, troublesAt, troublesOf } from '../../../../../cli/page/client/flow/parts.ts';
+import { storiesOf, summaryOf } from '../../../../../cli/page/client/flow/stories.ts';
+import { headlineOf } from '../../../../../cli/page/client/frame/findings.ts';
+import type { FlowEvent, StatusDocument } from '../../../../../cli/page/server/protocol.ts';
+
+function flowEvent(eventId: string, rest: Partial<FlowEvent> = {}): FlowEvent {
+  return {
+    eventId,
+    at: 1_000,
+    type: 'OrderPlaced',
+    source: 'orders',
+    status: 'PUBLISHED',
+    consumers: {},
+    aggregateType: 'Order',
+    aggregateId: 'order-1',
+    correlationId: null,
+    ...rest,
+  };
+}
+
+describe('the newest events', () => {
+  test('those with one correlation id are a story in order of commit; the story with the newest event is first', () => {
+    const events = [
+      flowEvent('c', { at: 3, correlationId: 'order 1' }),
+      flowEvent('b', { at: 2 }),
+      flowEvent('a', { at: 1, correlationId: 'order 1' }),
+    ];
+    expect(storiesOf(events).map(({ id, at, events }) => [id, at, events.map((e) => e.eventId)])).toEqual([
+      ['order 1', 3, ['a', 'c']],
+      ['b', 2, ['b']],
+    ]);
+  });
+
+  test.each([
+    ['PENDING', {}, 'busy', 'pending'],
+    ['DEAD', {}, 'broken', 'dead'],
+    ['PUBLISHED', {}, 'ok', 'published'],
+    ['PUBLISHED', { mail: 'processed', payments: 'processed' }, 'ok', 'processed'],
+    ['PUBLISHED', { mail: 'processed', payments: 'waiting' }, 'busy', 'waiting at payments'],
+    [
+      'PUBLISHED',
+      { mail: 'failed', payments: 'failed', stock: 'working' },
+      'look',
+      'failed at mail, payments',
+    ],
+    ['PUBLISHED', { mail: 'failed', payments: 'rejected' }, 'broken', 'rejected at payments'],
+    ['UNREADABLE', {}, 'broken', 'unreadable'],
+  ] as const)('the worst of %s and %j is %s: %s', (status, consumers, is, text) => {
+    expect(summaryOf({ status, consumers })).toEqual({ is, text });
+  });
+});
+
+describe('the moves of events along the edges', () => {
+  const pending = flowEvent('e', { status: 'PENDING', consumers: { mail: 'waiting', stock: 'waiting' } });
+  const waiting = { ...pending, status: 'PUBLISHED' };
+  const claimed = flowEvent('e', { consumers: { mail: 'processed', stock: 'working' } });
+  const edges = (before: readonly FlowEvent[] | undefined, after: readonly FlowEvent[]) =>
+    movesBetween(before, after, 2_000).map(({ edge, step }) => `${step} ${edge}`);
+
+  test('nothing moves at the first reading, nor between two that are the same', () => {
+    expect(edges(undefined, [claimed])).toEqual([]);
+    expect(edges([claimed], [claimed])).toEqual([]);
+  });
+
+  test('an event moves along each edge once, and to all consumers at the same time', () => {
+    expect(edges([], [pending])).toEqual(['0 commit']);
+    expect(edges([pending], [waiting])).toEqual(['0 publish']);
+    expect(edges([waiting], [claimed])).toEqual(['0 deliver:mail', '0 deliver:stock']);
+    expect(edges([], [claimed])).toEqual(['0 commit', '1 publish', '2 deliver:mail', '2 deliver:stock']);
+  });
+
+  test('an event from before the last minute does not move when it is found, and does when it comes further', () => {
+    const moves = (before: readonly FlowEvent[]) => movesBetween(before, [waiting], 61_001).length;
+    expect(moves([])).toBe(0);
+    expect(moves([pending])).toBe(1);
+  });
+
+  test('at most 40 dots move', () => {
+    const many = Array.from({ length: 50 }, (_, index) => flowEvent(`e${index}`));
+    expect(movesBetween([], many, 2_000)).toHaveLength(MOVES_MAX);
+  });
+});
+
+describe('the parts of the diagram', () => {
+  const status = {
+    wiring: {
+      problems: [
+        { part: 'mail', problem: 'rule-disabled' },
+        { part: 'mail', problem: 'mapping-disabled' },
+      ],
+      notChecked: [{ needs: ['lambda:GetFunctionConcurrency'], parts: ['sweep'] }],
+    },
+    looks: [{ consumer: 'mail', look: 'stalled' }],
+    heartbeat: { late: [{ consumer: 'payments' }] },
+    deadLetterSources: [
+      { source: 'consumer:payments', count: 2 },
+      { source: 'rule:payments', count: 1 },
+      { source: 'consumer:mail', count: 5 },
+    ],
+  } as unknown as StatusDocument;
+
+  test('each trouble is named at its part, the broken ones first', () => {
+    const at = (...parts: readonly string[]) =>
+      troublesAt(troublesOf(status), ...parts).map(({ is, text }) => `${is}: ${text}`);
+    expect(at('mail')).toEqual(['broken: Rule off', 'broken: Mapping off', 'look: Claims nothing']);
+    expect(at('stream relay', 'sweep')).toEqual(['look: Not checked']);
+    expect(at('payments')).toEqual(['look: Heartbeat late']);
+    expect(at('bus')).toEqual([]);
+  });
+
+  test('a rule that is off cuts the edge before the consumer, a mapping does not', () => {
+    expect(troublesOf(status).map(({ isBefore }) => isBefore)).toEqual([true, false, false, false, false]);
+  });
+
+  test('the dead letters of a consumer are those of both of its queues', () => {
+    expect(deadLettersOf(status, 'payments')).toBe(3);
+  });
+});
+
+test.each([
+  ['ok', [], 'ok', 'All is well'],
+  ['look', ['look', 'look'], 'look', '2 to look at'],
+  ['broken', ['broken', 'look'], 'broken', '1 broken'],
+] as const)('the verdict of a status that is %s with %j', (state, findings, is, text) => {
+  const found = findings.map((one) => ({ state: one, what: '', commands: [] }));
+  expect(headlineOf({ state, findings: found })).toEqual({ is, text });
+  expect(headlineOf(null)).toEqual({ is: 'idle', text: 'Reading' });
+});

@@ -1,0 +1,117 @@
+import { describe, expect, test } from 'vitest';
+import { withRun } from '../../../../../cli/page/client/frame/runs.ts';
+import {
+  NO_PROGRESS,
+  progressed,
+  type RunProgress,
+} from '../../../../../cli/page/client/plans/followed-runs.ts';
+import {
+  nextOf,
+  outcomeCounts,
+  outcomeWords,
+  resultsOf,
+} from '../../../../../cli/page/client/plans/outcomes.ts';
+import { VERDICTS } from '../../../../../cli/page/client/plans/verdicts.ts';
+import type { Run } from '../../../../../cli/page/server/protocol.ts';
+import { REDRIVE_VERDICTS } from '../../../../../cli/reports/dead-letters/redrive-plan.ts';
+import { type Redriven, redriveInSteps } from '../../../../../cli/reports/dead-letters/redrive-steps.ts';
+import { manualClock } from '../../../../../testing/index.ts';
+
+test('a plan shows every verdict of the command, in its order', () => {
+  expect(Object.keys(VERDICTS).sort()).toEqual([...REDRIVE_VERDICTS].sort());
+});
+
+describe('the runs that the page shows', () => {
+  const run = (id: string, startedAt: number, state: Run['state'] = 'running') =>
+    ({ id, startedAt, state }) as Run;
+  const shown = (...states: readonly Run[]) =>
+    states.reduce<readonly Run[]>(withRun, []).map(({ id, state }) => `${id} ${state}`);
+
+  test('are the latest state of each, the newest first', () => {
+    expect(shown(run('a', 1), run('b', 2), run('a', 1, 'done'))).toEqual(['b running', 'a done']);
+  });
+
+  test('stay over when a response that was sent earlier arrives later', () => {
+    expect(shown(run('a', 1), run('a', 1, 'stopped'), run('a', 1))).toEqual(['a stopped']);
+  });
+});
+
+describe('the progress of a run', () => {
+  test('is read from the lines of the redrive itself', async () => {
+    const clock = manualClock(0);
+    const lines: string[] = [];
+    const deadLetters = Array.from({ length: 14 }, (_, index) => ({
+      ...{ id: `id-${index}`, eventId: undefined, type: undefined, sentAt: undefined },
+      ...{ expiresAt: undefined, fingerprint: undefined, lastError: undefined },
+    }));
+    const stepping = { ...clock, sleep: async (ms: number) => clock.advance(Math.max(0, ms)) };
+    const redriver = { resend: async () => {}, look: async () => ({ state: 'done' as const }) };
+    const redriven: Redriven = await redriveInSteps(
+      { clock: stepping, signal: new AbortController().signal, progress: (line) => lines.push(line) },
+      deadLetters,
+      redriver,
+      { ratePerS: 10, waitMs: 1_000 },
+    );
+    expect(redriven.done).toHaveLength(14);
+    const all: RunProgress[] = [NO_PROGRESS];
+    for (const line of lines) all.push(progressed(all.at(-1) ?? NO_PROGRESS, line));
+    expect([...new Set(all.map(({ step }) => step))]).toEqual([null, 1, 2, 3]);
+    expect(all.at(-1)).toEqual({ step: 3, steps: 3, done: 14, of: 14 });
+  });
+
+  test('is unchanged by any other line', () => {
+    expect(progressed(NO_PROGRESS, 'Read to 2026-11-22 14:05Z: 12 events')).toBe(NO_PROGRESS);
+  });
+});
+
+describe('the results of a run', () => {
+  test('are those of the dead letters, with the error of one that failed again', () => {
+    const results = resultsOf({
+      deadLetters: [
+        { id: 'a', eventId: 'e-a', outcome: 'processed', message: null, failedAgain: null },
+        { id: 'b', eventId: null, outcome: 'failed-again', message: null, failedAgain: 'payments Bank: #' },
+        { id: 'c', eventId: null, outcome: 'changed', message: 'It was runs in the plan and is busy now.' },
+        { id: 'd', eventId: null, outcome: 'processed' },
+      ],
+    });
+    expect(results.map(({ detail }) => detail)).toEqual([
+      null,
+      'payments Bank: #',
+      'It was runs in the plan and is busy now.',
+      null,
+    ]);
+    expect(outcomeCounts(results)).toEqual([
+      ['failed-again', 1],
+      ['changed', 1],
+      ['processed', 2],
+    ]);
+  });
+
+  test('of a repair are its events, each with its consumer', () => {
+    const events = [
+      { eventId: 'e-1', consumer: 'payments', outcome: 'unsent', why: 'its outbox row has expired' },
+    ];
+    expect(resultsOf({ deadLetters: 0, repair: { events } })).toEqual([
+      { id: 'e-1 payments', eventId: 'e-1', outcome: 'unsent', detail: 'its outbox row has expired' },
+    ]);
+  });
+
+  test('of a resend is its new event, with the command that comes next', () => {
+    const document = {
+      id: 'd',
+      eventId: 'e-1',
+      newEventId: 'e-2',
+      outcome: 'processed',
+      next: 'dlq discard',
+    };
+    expect(resultsOf(document)).toEqual([{ id: 'e-2', eventId: 'e-2', outcome: 'processed', detail: null }]);
+    expect(nextOf(document)).toBe('dlq discard');
+    expect(nextOf(null)).toBeNull();
+  });
+
+  test('are empty without a document, and keep an outcome that this page does not know', () => {
+    expect(resultsOf(null)).toEqual([]);
+    expect(resultsOf({ error: { code: 'X', message: '' } })).toEqual([]);
+    expect(outcomeWords('parked')).toEqual({ is: 'look', label: 'parked', todo: '' });
+  });
+});

@@ -1,0 +1,100 @@
+import { readFile } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import { readPolicy } from '../../../../../cli/page/server/read-policy.ts';
+import type { Directory } from '../../../../../lambdas/runtime/operations/directory.ts';
+import { directory, mailroomInMemory, worker } from '../../support/mailroom-in-memory.ts';
+import { runInMemory } from '../../support/run-in-memory.ts';
+
+const SQS = 'https://sqs.eu-west-1.amazonaws.com/111122223333';
+
+const deployed: Directory = {
+  mailroom: {
+    ...directory.mailroom,
+    failureQueue: `${SQS}/failures`,
+    heartbeat: { function: 'heartbeat-function', rule: 'heartbeat-rule', everyMs: 60_000 },
+  },
+  consumers: [
+    {
+      ...worker,
+      queue: `${SQS}/worker`,
+      deadLetterQueue: `${SQS}/worker-dead`,
+      undeliveredQueue: `${SQS}/worker-undelivered`,
+      foreignRule: { name: 'foreign-rule', bus: 'default' },
+    },
+  ],
+};
+
+const FUNCTIONS = ['stream-function', 'sweep-function', 'heartbeat-function', 'worker-function'];
+
+const place = { account: '111122223333', region: 'eu-west-1' };
+
+/** The actions in a cell of a table: `dynamodb:Query`, `GetItem` is two actions of DynamoDB. */
+function actionsIn(cell: string): string[] {
+  let service = '';
+  return [...cell.matchAll(/`(?:([a-z]+):)?([A-Z]\w+)`/g)].map(([, named, action]) => {
+    service = named ?? service;
+    return `${service}:${action}`;
+  });
+}
+
+/** The rows of the table of permissions in docs/cli.md. */
+async function documented(): Promise<(readonly [commands: string, actions: readonly string[]])[]> {
+  const page = await readFile('docs/cli.md', 'utf8');
+  const [, section = ''] = page.split('\n## Permissions\n');
+  return [...section.matchAll(/^\| (.+?) \| (.+) \|$/gm)].map(([, commands = '', cell = '']) => [
+    commands,
+    actionsIn(cell),
+  ]);
+}
+
+test('the policy allows the actions that docs/cli.md lists for reading, except to invoke a function', async () => {
+  const rows = await documented();
+  const firstChange = rows.findIndex(([commands]) => commands === '`ui`');
+  const reading = new Set(rows.slice(0, firstChange).flatMap(([, actions]) => actions));
+  expect(reading.delete('lambda:InvokeFunction')).toBe(true);
+  const allowed = readPolicy(deployed, place).Statement.flatMap(({ Action }) => Action);
+  expect(allowed.toSorted()).toEqual([...reading].sort());
+});
+
+test('the policy allows no action that writes a row, sends a message or runs code', () => {
+  const allowed = readPolicy(deployed, place).Statement.flatMap(({ Action }) => Action);
+  const reads = /:(?:Get|BatchGet|List|Describe|Query|Simulate)\w*$/;
+  expect(allowed.filter((action) => !reads.test(action))).toEqual([
+    'sqs:ReceiveMessage',
+    'sqs:ChangeMessageVisibility',
+  ]);
+});
+
+test('the policy names the resources of this Mailroom, and a dead letter is the only message that may be received', () => {
+  const statements = readPolicy(deployed, place, 'aws-cn').Statement;
+  const resources = Object.fromEntries(statements.map(({ Sid, Resource }) => [Sid, Resource]));
+  const arn = (service: string, name: string) => `arn:aws-cn:${service}:eu-west-1:111122223333:${name}`;
+  expect(resources).toEqual({
+    MailroomDirectory: [arn('ssm', 'parameter/mailroom'), arn('ssm', 'parameter/mailroom/*')],
+    MailroomRows: [arn('dynamodb', `table/${directory.mailroom.table}`)],
+    MailroomQueues: expect.arrayContaining([arn('sqs', 'worker'), arn('sqs', 'worker-dead')]),
+    MailroomDeadLetters: ['failures', 'worker-undelivered', 'worker-dead'].map((name) => arn('sqs', name)),
+    MailroomBus: [arn('events', 'event-bus/bus')],
+    MailroomRules: ['sweep-rule', 'heartbeat-rule', 'bus/worker-rule', 'foreign-rule'].map((name) =>
+      arn('events', `rule/${name}`),
+    ),
+    MailroomFunctions: [...FUNCTIONS, ...FUNCTIONS.map((name) => `${name}:*`)].map((name) =>
+      arn('lambda', `function:${name}`),
+    ),
+    MailroomAccount: ['*'],
+    MailroomRoles: ['arn:aws-cn:iam::111122223333:role/*'],
+  });
+});
+
+test('ui --policy prints the policy and stops', async () => {
+  const mailroom = { ...mailroomInMemory([]), directory: deployed };
+  const expected = readPolicy(deployed, place);
+  for (const argv of [
+    ['ui', '--policy'],
+    ['ui', '--policy', '--json'],
+  ]) {
+    const { code, out, err } = await runInMemory(mailroom, argv);
+    expect([code, err]).toEqual([0, '']);
+    expect(JSON.parse(out)).toEqual(expected);
+  }
+});

@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import {
+  encodeConsumerConfig,
+  encodeProducerConfig,
+  encodeRelayConfig,
+  readConsumerConfig,
+  readProducerConfig,
+  readRelayConfig,
+} from '../../../../lambdas/runtime/base/config.ts';
+import { consumerConfig, relayConfig } from '../../../support/runtime-rig.ts';
+
+const producerConfig = {
+  service: 'orders',
+  tableName: 'Mailroom',
+  shards: 8,
+  bornLeaseMs: 30_000,
+  publishes: ['OrderPlaced', 'Order, "paid"'],
+};
+
+test('the functions decode what the constructs encode', () => {
+  expect(readProducerConfig(encodeProducerConfig(producerConfig))).toEqual(producerConfig);
+  const relay = { ...relayConfig, sources: ['orders'] };
+  const consumer = { ...consumerConfig, publishes: [] };
+  expect(readRelayConfig(encodeRelayConfig(relay))).toEqual(relay);
+  expect(readConsumerConfig(encodeConsumerConfig(consumer))).toEqual(consumer);
+});
+
+test.each([
+  ['MAILROOM_TABLE', undefined, 'is not set'],
+  ['MAILROOM_SERVICE', undefined, 'to mailroom.addProducer, create a consumer'],
+  ['MAILROOM_TABLE', '', 'expected a non-empty string'],
+  ['MAILROOM_SHARDS', '0', 'a whole number from 1 to 256'],
+  ['MAILROOM_SHARDS', '257', 'a whole number from 1 to 256'],
+  ['MAILROOM_SHARDS', '8.5', 'a whole number'],
+  ['MAILROOM_SHARDS', ' ', 'a whole number'],
+  ['MAILROOM_BORN_LEASE_MS', '30s', 'is "30s"'],
+  ['MAILROOM_PUBLISHES', undefined, 'is not set'],
+  ['MAILROOM_PUBLISHES', 'OrderPlaced', 'expected a JSON list of strings'],
+  ['MAILROOM_PUBLISHES', '[1]', 'expected a JSON list of strings'],
+])('%s = %j is refused by name', (name, value, part) => {
+  const env = { ...encodeProducerConfig(producerConfig), [name]: value };
+  expect(() => readProducerConfig(env)).toThrow(name);
+  expect(() => readProducerConfig(env)).toThrow(part);
+});
