@@ -1,24 +1,24 @@
-import { READ_PRICES } from '../cli/page/server/live/cost-meter.ts';
-
 /**
  * All prices, latencies and sizes in the benchmarks that are not measured. Prices are those of us-east-1 in US dollars, without
  * free tiers and discounts. Values without a source are chosen, and equal for every system.
  *
- * Billing rules are in `aws/billing.ts`, quotas in `capacity/quotas.ts`. The prices of reads are those of the live page's cost.
+ * Billing rules are in `aws/billing.ts`, quotas in `capacity/quotas.ts`.
  */
 
 /** US dollars. */
 export const PRICES = {
   /** A million write request units, on demand (DynamoDB pricing, on-demand capacity). */
   writeUnitsPerMillion: 0.625,
-  readUnitsPerMillion: READ_PRICES.readUnitsPerMillion,
+  /** A million read request units, on demand (DynamoDB pricing, on-demand capacity). */
+  readUnitsPerMillion: 0.125,
   /** A GB of table storage for a month (DynamoDB pricing). */
   storagePerGbMonth: 0.25,
   /** A GB of table under point-in-time recovery for a month (DynamoDB pricing, backup and restore). */
   recoveryPerGbMonth: 0.2,
   /** A million custom events of up to 64 KB each (EventBridge pricing, event buses). */
   busEventsPerMillion: 1,
-  queueRequestsPerMillion: READ_PRICES.queueRequestsPerMillion,
+  /** A million requests of a standard queue, 64 KB each (SQS pricing). */
+  queueRequestsPerMillion: 0.4,
   /** A million invocations (Lambda pricing). */
   invocationsPerMillion: 0.2,
   /** A GB of memory for a second, arm64 (Lambda pricing). */

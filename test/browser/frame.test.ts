@@ -222,7 +222,6 @@ const FLOW: Flow = {
   events: [],
   eventsSince: null,
   isSample: false,
-  cost: { since: 0, calls: {}, readUnits: 0, usd: 0, usdPerHour: 0 },
   unread: [],
 };
 

@@ -85,8 +85,6 @@ export interface Flow {
   readonly eventsSince: number | null;
   /** True if events were left out, because more than 100 were committed per second. */
   readonly isSample: boolean;
-  /** The cost of this page since it was opened. */
-  readonly cost: Cost;
   /** Parts that could not be read, with the reason and the remedy; the rest of the flow is current. */
   readonly unread: readonly { readonly part: string; readonly message: string }[];
 }
@@ -99,15 +97,6 @@ export interface QueueNow {
 }
 
 export type FlowEvent = FollowedEvent;
-
-export interface Cost {
-  readonly since: number;
-  /** Calls of AWS so far, by service. */
-  readonly calls: Readonly<Record<string, number>>;
-  readonly readUnits: number;
-  readonly usd: number;
-  readonly usdPerHour: number;
-}
 
 /** The document of `mailroom status --json`. See docs/cli.md. */
 export type StatusDocument = ReturnType<typeof statusJson>;

@@ -81,7 +81,7 @@ export interface RunningUi {
  * ```
  */
 export async function startUi(deps: UiDeps): Promise<RunningUi> {
-  const { session, run, demo, allowsChanges, idleMs = IDLE_MS, live = createLive({ session }) } = deps;
+  const { session, run, demo, allowsChanges, idleMs = IDLE_MS, live = createLive(session) } = deps;
   const { plans = createPlans({ session, run, allowsChanges, announce: announcer(live) }) } = deps;
   const page = deps.page ?? (await readPageFiles());
   const stopping = new AbortController();

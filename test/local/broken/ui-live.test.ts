@@ -18,7 +18,7 @@ const endpoint = inject('endpoint');
 async function openTab() {
   const { io } = capturedIo({ env: { AWS_ENDPOINT_URL: endpoint } });
   const session = await openSession(io, { json: true });
-  const live = createLive({ session });
+  const live = createLive(session);
   let last: Flow | undefined;
   const close = live.subscribe((message) => {
     if (message.kind === 'flow') last = message.flow;
@@ -45,7 +45,7 @@ async function switchMapping(FunctionName: string, Enabled: boolean): Promise<vo
     await lambda.send(new UpdateEventSourceMappingCommand({ UUID, Enabled }));
 }
 
-test('the flow shows an order on its way to every consumer, its rates and what reading it cost', async () => {
+test('the flow shows an order on its way to every consumer, and its rates', async () => {
   const { flow } = await openTab();
   const { orderId } = await placeOrder();
   const types = ['OrderPlaced', 'PaymentCaptured', 'StockReserved'];
@@ -71,14 +71,12 @@ test('the flow shows an order on its way to every consumer, its rates and what r
     expect(Math.max(...committedPerS)).toBeGreaterThan(0);
     expect(Math.max(...(processedPerS.payments ?? []))).toBeGreaterThan(0);
   });
-  const { queues, cost, unread, isSample } = flow();
+  const { queues, unread, isSample } = flow();
   expect({ unread, isSample }).toEqual({ unread: [], isSample: false });
   expect(Object.keys(queues)).toEqual(
     expect.arrayContaining(['inventory', 'notifications', 'order-status', 'payments']),
   );
   await eventually(async () => expect(flow().status).toMatchObject({ stack: 'mailroom-local' }));
-  expect(cost.readUnits).toBeGreaterThan(0);
-  expect(cost.calls).toMatchObject({ DynamoDB: expect.any(Number), SQS: expect.any(Number) });
 });
 
 test('the flow turns red when a mapping is disabled, and names the command that enables it', async () => {

@@ -1,16 +1,14 @@
-import { time } from '../../../terminal/times.ts';
-import { roughly, usd } from './format.ts';
+import { roughly } from './format.ts';
 import { Icon } from './icon.tsx';
 import { type Connection, useMailroom, useNow } from './mailroom.ts';
 
 /** Live data older than this is stale: five of its intervals. */
 const STALE_MS = 10_000;
 
-/** The place, what may be changed, what looking costs and how old the data is: on every screen. */
+/** The place, what may be changed and how old the data is: on every screen. */
 export function Band() {
-  const { info, flow } = useMailroom();
+  const { info } = useMailroom();
   const { stack, region, account, isLocal, allowsChanges, isDemo } = info;
-  const cost = flow?.cost;
   return (
     <section class={`band ${isLocal ? 'is-local' : 'is-aws'}`} aria-label="Environment">
       <strong class="place">{isDemo ? 'Demo' : isLocal ? 'Local' : 'AWS'}</strong>
@@ -39,18 +37,6 @@ export function Band() {
           </dd>
         </div>
         <div class="far">
-          <dt>AWS cost of this page</dt>
-          <dd
-            title={
-              cost === undefined
-                ? undefined
-                : `Cost of this page since ${time(cost.since)}; ${usd(cost.usdPerHour)} an hour`
-            }
-          >
-            {isLocal ? 'No cost' : cost === undefined ? '–' : `${usd(cost.usd)} so far`}
-          </dd>
-        </div>
-        <div>
           <dt>Data</dt>
           <dd>
             <Age />

@@ -21,12 +21,6 @@ export function rate(perS: number): string {
   return `${perS > 0 && perS < 9.95 ? perS.toFixed(1) : count(Math.round(perS))}/s`;
 }
 
-/** A small amount of money, e.g. `$0.004`. */
-export function usd(value: number): string {
-  if (value > 0 && value < 0.001) return '< $0.001';
-  return `$${value.toFixed(value < 1 ? 3 : 2)}`;
-}
-
 /** A time of day in UTC to the millisecond; `?` for an invalid one. */
 export function preciseTime(ms: number): string {
   return isTime(ms) ? new Date(ms).toISOString().slice(11, 23) : '?';

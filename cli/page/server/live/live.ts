@@ -3,7 +3,6 @@ import type { Session } from '../../../deployment/session.ts';
 import { createStatusReader } from '../../../reports/status/status-reader.ts';
 import { statusJson } from '../../../reports/status/status-text.ts';
 import type { Flow, LiveMessage, QueueNow } from '../protocol.ts';
-import { type CostMeter, clientsOf, createCostMeter } from './cost-meter.ts';
 import { createEventFeed, type EventFeed } from './event-feed.ts';
 import { createPollLoop } from './poll-loop.ts';
 import { createQueueTrend } from './rates.ts';
@@ -32,26 +31,16 @@ const EVERY_MS = { events: 2_000, queues: 5_000, status: 10_000 } as const;
 /** After a longer pause the poller begins anew: what it read before is out of date. */
 const PAUSE_MAX_MS = 60_000;
 
-/** Dependencies of {@link createLive}. */
-export interface LiveDeps {
-  readonly session: Session;
-  /** Counts the calls. @default one that counts those of the session's clients from now on */
-  readonly meter?: CostMeter;
-}
-
 /**
  * Creates the live state of a session's Mailroom. It reads nothing before the first subscription.
  *
  * @example
  * ```ts
- * const live = createLive({ session });
+ * const live = createLive(session);
  * const end = live.subscribe((message) => stream.writeSSE({ data: JSON.stringify(message) }));
  * ```
  */
-export function createLive({
-  session,
-  meter = createCostMeter(clientsOf(session), session.clock),
-}: LiveDeps): Live {
+export function createLive(session: Session): Live {
   const { clock } = session;
   const unread = createUnreadParts(clock);
   const reader = createStatusReader(session);
@@ -67,7 +56,6 @@ export function createLive({
       statusAt,
       ...feed.show(at),
       queues: Object.fromEntries(queues),
-      cost: meter.cost(),
       unread: unread.list(),
     };
   };

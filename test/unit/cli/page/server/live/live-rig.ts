@@ -1,5 +1,4 @@
 import type { Session } from '../../../../../../cli/deployment/session.ts';
-import { createCostMeter } from '../../../../../../cli/page/server/live/cost-meter.ts';
 import { createLive } from '../../../../../../cli/page/server/live/live.ts';
 import type { Flow, LiveMessage } from '../../../../../../cli/page/server/protocol.ts';
 import type { Handler } from '../../../../../../lambdas/runtime/consume/handler.ts';
@@ -51,7 +50,7 @@ export function liveRig(handlers: readonly Handler[] = [fine]) {
     queues: { ...queues, depth: counted(() => 'depth', queues.depth) },
     wiring: { ...deployed.wiring, hasBus: counted(() => 'wiring', deployed.wiring.hasBus) },
   };
-  const live = createLive({ session: watched, meter: createCostMeter({}, clock) });
+  const live = createLive(watched);
 
   /** Opens a tab. */
   function open() {
