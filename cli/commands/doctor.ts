@@ -2,8 +2,8 @@ import { Command } from 'commander';
 import { awsWiring } from '../deployment/aws-wiring.ts';
 import { readSweepState } from '../deployment/rows-reader.ts';
 import type { Session } from '../deployment/session.ts';
-import { awsDeployment } from '../reports/doctor/aws-deployment.ts';
-import type { DoctorDeps } from '../reports/doctor/deployment.ts';
+import { awsResources } from '../reports/doctor/aws-resources.ts';
+import type { DoctorDeps } from '../reports/doctor/deployed-resources.ts';
 import { examine } from '../reports/doctor/doctor-checks.ts';
 import { doctorJson, doctorReport, doctorText } from '../reports/doctor/doctor-text.ts';
 import { iamSimulator } from '../reports/doctor/iam-simulator.ts';
@@ -40,7 +40,7 @@ async function depsOf(session: Session, now: number): Promise<DoctorDeps> {
   return {
     directory,
     wiring: awsWiring(aws),
-    deployment: awsDeployment({ ...aws, now }),
+    resources: awsResources({ ...aws, now }),
     pauses: pausesOf(session),
     now,
     sweptAt: async () => (await sweep()).sweptTo ?? table.createdAt(),

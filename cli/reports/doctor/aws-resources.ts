@@ -21,10 +21,10 @@ import {
 import { GetQueueAttributesCommand, type SQSClient } from '@aws-sdk/client-sqs';
 import { errorCode } from '../../../lambdas/runtime/base/errors.ts';
 import { orMissing } from '../../deployment/aws-wiring.ts';
-import type { DeployedAlarm, DeployedQueue, DeployedTable, Deployment } from './deployment.ts';
+import type { DeployedAlarm, DeployedQueue, DeployedResources, DeployedTable } from './deployed-resources.ts';
 
-/** Dependencies of {@link awsDeployment}. */
-export interface AwsDeploymentDeps {
+/** Dependencies of {@link awsResources}. */
+export interface AwsResourcesDeps {
   readonly dynamo: DynamoDBClient;
   readonly sqs: SQSClient;
   readonly events: EventBridgeClient;
@@ -39,8 +39,8 @@ export interface AwsDeploymentDeps {
 /** The period in which the peak of the account's concurrency is looked for. */
 const PEAK_MS = 3_600_000;
 
-/** The deployment port on AWS. */
-export function awsDeployment(deps: AwsDeploymentDeps): Deployment {
+/** The resources port on AWS. */
+export function awsResources(deps: AwsResourcesDeps): DeployedResources {
   const { dynamo, sqs, events, lambda, cloudwatch, tableName: TableName } = deps;
   const table = () => readTable(dynamo, TableName);
   return {
