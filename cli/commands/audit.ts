@@ -3,7 +3,7 @@ import { type AuditReport, createAudit } from '../../lambdas/runtime/operations/
 import { cloudWatchQueueAges } from '../../lambdas/runtime/operations/audit/audit-queue-age.ts';
 import { eventBridgeRules } from '../../lambdas/runtime/operations/eventbridge-rules.ts';
 import { readEntryVersions } from '../../lambdas/runtime/operations/ssm-directory.ts';
-import type { Session } from '../deployment/session.ts';
+import type { Deployment } from '../deployment/deployment.ts';
 import { repair } from '../reports/audit/audit-repair.ts';
 import { auditFindings, auditJson, auditText } from '../reports/audit/audit-text.ts';
 import { fixLine } from '../reports/status/status-findings.ts';
@@ -14,7 +14,7 @@ import { applyWords, type ChangeOptions, reasonOption, reasonToApply } from '../
 import { EXIT, type ExitCode, type Io } from '../terminal/io.ts';
 import { many } from '../terminal/output.ts';
 import { type ShellText, shell } from '../terminal/shell.ts';
-import { withSession } from './command.ts';
+import { withDeployment } from './command.ts';
 
 interface AuditOptions extends ChangeOptions {
   /** Milliseconds. */
@@ -66,20 +66,20 @@ Examples:
   $ npx cdk-mailroom audit --since 6h --repair
   $ npx cdk-mailroom audit --since 6h --repair --apply --reason "rule drifted"`,
     )
-    .action(withSession(io, audit));
+    .action(withDeployment(io, audit));
 }
 
-async function audit(session: Session, options: AuditOptions): Promise<ExitCode> {
-  const { output, signal, directory, table, queues, clock } = session;
+async function audit(deployment: Deployment, options: AuditOptions): Promise<ExitCode> {
+  const { output, signal, directory, table, queues, clock } = deployment;
   const reason = reasonToApply(options);
   const until = clock.now() + BEHIND_MAX_MS; // to include the newest events
   const found = await createAudit({
     table,
     directory,
     queues,
-    rules: eventBridgeRules(session.events),
-    ages: cloudWatchQueueAges(session),
-    versions: ({ name }) => readEntryVersions(session.ssm, directory.mailroom.table, name),
+    rules: eventBridgeRules(deployment.events),
+    ages: cloudWatchQueueAges(deployment),
+    versions: ({ name }) => readEntryVersions(deployment.ssm, directory.mailroom.table, name),
     clock,
   }).run({
     since: until - options.since,
@@ -91,15 +91,15 @@ async function audit(session: Session, options: AuditOptions): Promise<ExitCode>
       output.progress(`Read to ${minute.replace('T', ' ')}Z: ${many(events, 'event')}`),
   });
   const repaired =
-    options.repair === true && !signal.aborted ? await repair(session, found, reason) : undefined;
+    options.repair === true && !signal.aborted ? await repair(deployment, found, reason) : undefined;
   const sent = repaired?.applied === true ? repaired.events.length : 0;
   const result = { report: { ...found, repaired: sent }, byDay: options.by === 'day', repair: repaired };
-  const line = (command: ShellText) => session.commandLine(command);
+  const line = (command: ShellText) => deployment.commandLine(command);
   output.result(auditJson(result), result, (seen) =>
     auditText(seen, {
       repair: line(againCommand(options, found, false)),
       apply: line(againCommand(options, found, true)),
-      restore: restoreLines(session, found),
+      restore: restoreLines(deployment, found),
       recheck: {
         at: found.until - BEHIND_MAX_MS + options.grace,
         command: line(shell`audit ${rangeWords(options, options.grace)}`),
@@ -111,11 +111,11 @@ async function audit(session: Session, options: AuditOptions): Promise<ExitCode>
 }
 
 /** The commands that restore the drifted resources, as `status` and `doctor` print them. */
-function restoreLines(session: Session, { drift }: AuditReport): string[] {
-  const { mailroom, consumers } = session.directory;
+function restoreLines(deployment: Deployment, { drift }: AuditReport): string[] {
+  const { mailroom, consumers } = deployment.directory;
   const fixes = drift.map((found) => {
     const { stack } = consumers.find(({ name }) => name === found.consumer) ?? mailroom;
-    return fixLine(ruleFix(found, { bus: mailroom.bus, stack }), session);
+    return fixLine(ruleFix(found, { bus: mailroom.bus, stack }), deployment);
   });
   return [...new Set(fixes)];
 }

@@ -12,7 +12,7 @@ import { clipped, many, table } from '../terminal/output.ts';
 import { paint } from '../terminal/paint.ts';
 import { prose } from '../terminal/prose.ts';
 import { duration, time } from '../terminal/times.ts';
-import { withSession } from './command.ts';
+import { withDeployment } from './command.ts';
 
 /** `mailroom describe`. */
 export function describeCommand(io: Io): Command {
@@ -20,13 +20,13 @@ export function describeCommand(io: Io): Command {
     .description('Describes a consumer: its events, settings and counts, and its last failure.')
     .argument('<consumer>', 'the name of the consumer')
     .action(
-      withSession<[string], object>(io, async (session, _options, name) => {
-        const described = await describeConsumer(session, session.consumer(name));
+      withDeployment<[string], object>(io, async (deployment, _options, name) => {
+        const described = await describeConsumer(deployment, deployment.consumer(name));
         const finding = findingOf(described);
-        const next = finding === undefined ? null : session.commandLine(finding.command);
+        const next = finding === undefined ? null : deployment.commandLine(finding.command);
         const what = finding?.what ?? 'nothing failed, and nothing is dead';
-        const now = session.clock.now();
-        session.output.result({ ...described, next }, { described, what, next }, (seen) =>
+        const now = deployment.clock.now();
+        deployment.output.result({ ...described, next }, { described, what, next }, (seen) =>
           [
             prose(
               `${paint.bold(seen.described.consumer)}  ${(next === null ? paint.green : paint.red)(seen.what)}`,

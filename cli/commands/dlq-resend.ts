@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { Command } from 'commander';
 import { errorMessage, MailroomError } from '../../lambdas/runtime/base/errors.ts';
-import type { Session } from '../deployment/session.ts';
+import type { Deployment } from '../deployment/deployment.ts';
 import type { Redriven } from '../reports/dead-letters/redrive-steps.ts';
 import { resend } from '../reports/dead-letters/resend.ts';
 import { consumerSource, newData, planResend, type ResendPlan } from '../reports/dead-letters/resend-plan.ts';
@@ -12,7 +12,7 @@ import { requireNotPaused } from '../reports/status/pauses.ts';
 import { durationArgument, onceArgument } from '../terminal/arguments.ts';
 import { type ChangeOptions, reasonOption, reasonToApply } from '../terminal/change.ts';
 import { EXIT, type ExitCode, type Io } from '../terminal/io.ts';
-import { withSession } from './command.ts';
+import { withDeployment } from './command.ts';
 
 interface ResendOptions extends ChangeOptions {
   readonly data: string;
@@ -49,39 +49,39 @@ export function resendCommand(io: Io): Command {
     )
     .option('--payload', 'add the values to the changes')
     .action(
-      withSession<[string, string], ResendOptions>(io, async (session, options, name, id) => {
+      withDeployment<[string, string], ResendOptions>(io, async (deployment, options, name, id) => {
         const reason = reasonToApply(options);
-        const source = consumerSource(deadLetterSource(session.directory, name));
-        if (reason !== undefined) await requireNotPaused(session, source.consumer);
+        const source = consumerSource(deadLetterSource(deployment.directory, name));
+        if (reason !== undefined) await requireNotPaused(deployment, source.consumer);
         const data = newData(await textOfData(io, options.data));
-        const deadLetter = await findToResend(session, source, id);
-        const plan = await planResend(session, source, deadLetter, {
+        const deadLetter = await findToResend(deployment, source, id);
+        const plan = await planResend(deployment, source, deadLetter, {
           data,
           repeatEffects: options.repeatEffects,
         });
-        return finish(session, plan, reason, options);
+        return finish(deployment, plan, reason, options);
       }),
     );
 }
 
 async function finish(
-  session: Session,
+  deployment: Deployment,
   plan: ResendPlan,
   reason: string | undefined,
   options: ResendOptions,
 ): Promise<ExitCode> {
   const { judged } = plan;
-  const { planned } = session;
+  const { planned } = deployment;
   const isChanged = planned !== undefined && planned.get(judged.eventId) !== judged.verdict;
   const sends = reason !== undefined && judged.verdict === 'runs' && !isChanged;
   const redriven: Redriven | undefined = sends
-    ? await resend(session, plan, { by: await session.operator(), reason }, options.wait)
+    ? await resend(deployment, plan, { by: await deployment.operator(), reason }, options.wait)
     : undefined;
   const report = { plan, applied: reason !== undefined, isChanged, redriven };
-  session.output.result(resendJson(session, report, options), report, (seen) =>
-    resendText(session, seen, options),
+  deployment.output.result(resendJson(deployment, report, options), report, (seen) =>
+    resendText(deployment, seen, options),
   );
-  if (redriven !== undefined && session.signal.aborted) return EXIT.stopped;
+  if (redriven !== undefined && deployment.signal.aborted) return EXIT.stopped;
   return outcomeOf(report) === 'processed' || (reason === undefined && judged.verdict === 'runs')
     ? EXIT.ok
     : EXIT.attention;

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { isEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import { envelopeJson } from '../../lambdas/runtime/store/stored-envelope.ts';
 import { readable, type UnreadableRow } from '../../lambdas/runtime/store/stored-rows.ts';
-import type { Session } from '../deployment/session.ts';
+import type { Deployment } from '../deployment/deployment.ts';
 import { findOne } from '../reports/dead-letters/choice.ts';
 import { deadLetterJson } from '../reports/dead-letters/dead-letter-text.ts';
 import type { DeadLetter } from '../reports/dead-letters/dead-letters.ts';
@@ -14,7 +14,7 @@ import { clipped, table } from '../terminal/output.ts';
 import { paint } from '../terminal/paint.ts';
 import { type ShellText, shell } from '../terminal/shell.ts';
 import { time } from '../terminal/times.ts';
-import { withSession } from './command.ts';
+import { withDeployment } from './command.ts';
 
 /** `mailroom dlq show`. */
 export function showCommand(io: Io): Command {
@@ -26,13 +26,13 @@ export function showCommand(io: Io): Command {
     .argument('<id>', 'the id of the dead letter or of its event, or the first 8 or more characters')
     .option('--payload', 'add its body')
     .action(
-      withSession<[string, string], { readonly payload?: boolean }>(
+      withDeployment<[string, string], { readonly payload?: boolean }>(
         io,
-        async (session, { payload = false }, name, id) => {
-          const source = deadLetterSource(session.directory, name);
-          const deadLetter = await findOne(session, source, id);
-          const body = payload ? await bodyOf(session, deadLetter) : undefined;
-          const next = session.commandLine(nextCommand(source, deadLetter));
+        async (deployment, { payload = false }, name, id) => {
+          const source = deadLetterSource(deployment.directory, name);
+          const deadLetter = await findOne(deployment, source, id);
+          const body = payload ? await bodyOf(deployment, deadLetter) : undefined;
+          const next = deployment.commandLine(nextCommand(source, deadLetter));
           const status = readable(deadLetter.row)?.status ?? null;
           const json = {
             source: source.name,
@@ -42,9 +42,9 @@ export function showCommand(io: Io): Command {
             ...(payload && { body }),
           };
           const lines = body === undefined ? [] : linesOf(body);
-          session.output.result(json, { deadLetter, next, lines }, (seen) =>
+          deployment.output.result(json, { deadLetter, next, lines }, (seen) =>
             [
-              deadLetterText(source, seen.deadLetter, session.clock.now()),
+              deadLetterText(source, seen.deadLetter, deployment.clock.now()),
               `  ${paint.dim(seen.next)}`,
               ...seen.lines,
             ].join('\n'),
@@ -56,7 +56,7 @@ export function showCommand(io: Io): Command {
 }
 
 /** The stored text: the body of the message, or the envelope of a DEAD event. */
-async function bodyOf({ table: rows }: Session, { received, id }: DeadLetter): Promise<string | null> {
+async function bodyOf({ table: rows }: Deployment, { received, id }: DeadLetter): Promise<string | null> {
   if (received !== undefined) return received.body;
   const item = isEventId(id) ? await rows.get(outboxKeyOf(id)) : undefined;
   const stored = item === undefined ? undefined : envelopeJson(item);

@@ -1,9 +1,9 @@
 import { Command } from 'commander';
 import { errorMessage } from '../../lambdas/runtime/base/errors.ts';
 import { depthOf } from '../../lambdas/runtime/operations/dead-letters.ts';
+import type { Deployment } from '../deployment/deployment.ts';
 import { checkBodies } from '../deployment/invoke.ts';
 import { eachOf } from '../deployment/rows-reader.ts';
-import type { Session } from '../deployment/session.ts';
 import {
   deadLetterJson,
   deadLettersText,
@@ -34,7 +34,7 @@ import { byCause } from '../terminal/listing.ts';
 import { many } from '../terminal/output.ts';
 import { prose } from '../terminal/prose.ts';
 import { shell } from '../terminal/shell.ts';
-import { withSession } from './command.ts';
+import { withDeployment } from './command.ts';
 import { discardCommand } from './dlq-discard.ts';
 import { redriveCommand } from './dlq-redrive.ts';
 import { resendCommand } from './dlq-resend.ts';
@@ -78,22 +78,22 @@ function listCommand(io: Io): Command {
     )
     .addOption(verboseOption())
     .action(
-      withSession<[string | undefined], DlqListOptions>(io, async (session, options, name) => {
-        const { directory, clock, output } = session;
+      withDeployment<[string | undefined], DlqListOptions>(io, async (deployment, options, name) => {
+        const { directory, clock, output } = deployment;
         const { by, verbose = false } = options;
         const isEach = by === undefined && (verbose || output.json);
         const { limit = isEach ? LISTED_MAX : GROUPED_MAX } = options;
         const sources =
           name === undefined ? deadLetterSources(directory) : [deadLetterSource(directory, name)];
-        const lists = await eachOf(sources, (source) => list(session, source, limit));
+        const lists = await eachOf(sources, (source) => list(deployment, source, limit));
         const shown = output.json
           ? []
           : await eachOf(
               lists.filter(({ total }) => total > 0),
-              (found) => judgedIfGrouped(session, found, options),
+              (found) => judgedIfGrouped(deployment, found, options),
             );
         const now = clock.now();
-        output.result(listJson(lists, now, by), shown, (seen) => listText(session, seen, now));
+        output.result(listJson(lists, now, by), shown, (seen) => listText(deployment, seen, now));
         return EXIT.ok;
       }),
     );
@@ -104,13 +104,13 @@ export interface SourceList extends ReceivedDeadLetters {
   readonly source: DeadLetterSource;
 }
 
-async function list(session: Session, source: DeadLetterSource, limit: number): Promise<SourceList> {
-  if (source.kind !== 'dead' && (await depthOf(session.queues, source.url)) === undefined) {
-    session.output.say(`The queue of ${source.name} does not exist. mailroom status prints its URL.`);
+async function list(deployment: Deployment, source: DeadLetterSource, limit: number): Promise<SourceList> {
+  if (source.kind !== 'dead' && (await depthOf(deployment.queues, source.url)) === undefined) {
+    deployment.output.say(`The queue of ${source.name} does not exist. mailroom status prints its URL.`);
     return { source, total: 0, deadLetters: [] };
   }
-  const received = await receiveDeadLetters(session, source, { limit, hideS: LIST_HIDES_S });
-  await putBack(session.queues, source, received.deadLetters);
+  const received = await receiveDeadLetters(deployment, source, { limit, hideS: LIST_HIDES_S });
+  await putBack(deployment.queues, source, received.deadLetters);
   return { source, ...received };
 }
 
@@ -147,7 +147,7 @@ interface ShownList extends SourceList {
 
 /** Adds the verdicts of a redrive to a list that is shown by cause: a cause is fixed once the deployed code accepts its messages. */
 async function judgedIfGrouped(
-  { table, lambda, clock, output }: Session,
+  { table, lambda, clock, output }: Deployment,
   found: SourceList,
   { by, verbose }: DlqListOptions,
 ): Promise<ShownList> {
@@ -167,7 +167,7 @@ async function judgedIfGrouped(
 
 /** The lists as text, each with the command that comes next. */
 export function listText(
-  session: Pick<Session, 'clock' | 'commandLine'>,
+  deployment: Pick<Deployment, 'clock' | 'commandLine'>,
   lists: readonly ShownList[],
   now: number,
 ): string {
@@ -178,8 +178,8 @@ export function listText(
     return [
       `${source.name}: ${total}${more}`,
       judged === undefined ? deadLettersText(lines, now, { grouped }) : judgedText(judged, now, grouped),
-      ...(judged === undefined ? [] : remediesText(session, source, judged, deadLetters)),
-      ...planHint(session, source, judged),
+      ...(judged === undefined ? [] : remediesText(deployment, source, judged, deadLetters)),
+      ...planHint(deployment, source, judged),
     ].join('\n');
   });
   return texts.join('\n\n');
@@ -187,7 +187,7 @@ export function listText(
 
 /** The command that plans a redrive, if it would send something. */
 function planHint(
-  { commandLine }: Pick<Session, 'commandLine'>,
+  { commandLine }: Pick<Deployment, 'commandLine'>,
   { name }: DeadLetterSource,
   judged: readonly JudgedDeadLetter[] | undefined,
 ): string[] {

@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import type { Session } from '../deployment/session.ts';
+import type { Deployment } from '../deployment/deployment.ts';
 import { readUnpublished, type UnpublishedEvent } from '../reports/events/unpublished-events.ts';
 import { countArgument } from '../terminal/arguments.ts';
 import { type ExportFormat, exported, formatOption } from '../terminal/export.ts';
@@ -18,7 +18,7 @@ import { clipped, detailedTable, many } from '../terminal/output.ts';
 import { paint } from '../terminal/paint.ts';
 import { prose } from '../terminal/prose.ts';
 import { type ShellText, shell } from '../terminal/shell.ts';
-import { withSession } from './command.ts';
+import { withDeployment } from './command.ts';
 
 interface EventsOptions {
   readonly pending?: boolean;
@@ -57,14 +57,14 @@ function listCommand(io: Io): Command {
     .option('--limit <count>', 'list at most this many', countArgument, 100)
     .addOption(formatOption())
     .action(
-      withSession(io, async (session, options: EventsOptions) => {
+      withDeployment(io, async (deployment, options: EventsOptions) => {
         const all = options.pending === options.dead;
-        const found = await readUnpublished(session, {
+        const found = await readUnpublished(deployment, {
           pending: all || options.pending === true,
           dead: all || options.dead === true,
         });
-        if (options.by === undefined) showList(session, found, options);
-        else showGroups(session, found, options.by);
+        if (options.by === undefined) showList(deployment, found, options);
+        else showGroups(deployment, found, options.by);
         return EXIT.ok;
       }),
     );
@@ -73,7 +73,7 @@ function listCommand(io: Io): Command {
 type Found = Awaited<ReturnType<typeof readUnpublished>>;
 
 function showList(
-  { output, clock, commandLine }: Session,
+  { output, clock, commandLine }: Deployment,
   { items, more }: Found,
   { limit, format }: EventsOptions,
 ): void {
@@ -88,7 +88,7 @@ function showList(
   });
 }
 
-function showGroups({ output, clock }: Session, { items, more }: Found, by: 'cause' | 'source'): void {
+function showGroups({ output, clock }: Deployment, { items, more }: Found, by: 'cause' | 'source'): void {
   const groups = byCause(
     items.map((event) => ({ ...event, fingerprint: by === 'cause' ? event.fingerprint : event.source })),
   );

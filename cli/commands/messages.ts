@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { HOUR_MS } from '../../lambdas/runtime/base/units.ts';
+import type { Deployment } from '../deployment/deployment.ts';
 import { eachOf } from '../deployment/rows-reader.ts';
-import type { Session } from '../deployment/session.ts';
 import { type MessageChoice, messagesOf } from '../reports/messages/list-messages.ts';
 import { type ListedMessage, messagesText } from '../reports/messages/listed-message.ts';
 import { byOption, countArgument } from '../terminal/arguments.ts';
@@ -11,7 +11,7 @@ import { byCause, causesText, MORE_GROUPED, MORE_LISTED, moreText, newest } from
 import { paint } from '../terminal/paint.ts';
 import { shell } from '../terminal/shell.ts';
 import { windowOptions } from '../terminal/window.ts';
-import { withSession } from './command.ts';
+import { withDeployment } from './command.ts';
 import { decisionCommands } from './messages-decisions.ts';
 
 /** The columns of `--format csv`. */
@@ -63,11 +63,11 @@ function listCommand(io: Io): Command {
     .option('--limit <count>', 'list at most this many', countArgument, 100)
     .addOption(formatOption())
     .action(
-      withSession(io, async (session, options: MessagesOptions) => {
-        const { directory, output, clock } = session;
+      withDeployment(io, async (deployment, options: MessagesOptions) => {
+        const { directory, output, clock } = deployment;
         const consumers =
-          options.consumer === undefined ? directory.consumers : [session.consumer(options.consumer)];
-        const found = await eachOf(consumers, (consumer) => messagesOf(session, consumer, options));
+          options.consumer === undefined ? directory.consumers : [deployment.consumer(options.consumer)];
+        const found = await eachOf(consumers, (consumer) => messagesOf(deployment, consumer, options));
         const messages = found.flatMap(({ items }) => items).sort(newest);
         const now = clock.now();
         if (options.by !== undefined) {
@@ -86,7 +86,7 @@ function listCommand(io: Io): Command {
         if (format !== undefined && more) output.say(MORE_LISTED);
         output.result({ messages: listed, more }, listed, (seen) =>
           format === undefined
-            ? messagesText(seen, now) + moreText(more, MORE_LISTED) + nextText(seen, session)
+            ? messagesText(seen, now) + moreText(more, MORE_LISTED) + nextText(seen, deployment)
             : exported(listed, format, COLUMNS),
         );
         return EXIT.ok;
@@ -95,7 +95,10 @@ function listCommand(io: Io): Command {
 }
 
 /** The command that comes next for a rejected message: it shows where its dead letter is, if there is still one. */
-function nextText(messages: readonly ListedMessage[], { commandLine }: Pick<Session, 'commandLine'>): string {
+function nextText(
+  messages: readonly ListedMessage[],
+  { commandLine }: Pick<Deployment, 'commandLine'>,
+): string {
   const rejected = messages.find(({ status }) => status === 'REJECTED');
   if (rejected === undefined) return '';
   const command = commandLine(shell`why ${rejected.eventId}`);

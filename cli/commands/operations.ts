@@ -7,7 +7,7 @@ import { moreText } from '../terminal/listing.ts';
 import { clipped, detailedTable } from '../terminal/output.ts';
 import { time } from '../terminal/times.ts';
 import { type WindowOptions, windowOf, windowOptions } from '../terminal/window.ts';
-import { withSession } from './command.ts';
+import { withDeployment } from './command.ts';
 
 /** The default of `--since`. */
 const SINCE_MS = 7 * DAY_MS;
@@ -30,12 +30,12 @@ export function operationsCommand(io: Io): Command {
     .addOption(at)
     .addOption(formatOption())
     .action(
-      withSession(io, async (session, options: OperationsOptions) => {
+      withDeployment(io, async (deployment, options: OperationsOptions) => {
         const { format } = options;
-        const { since, until, text } = windowOf(options, session.clock.now());
-        const found = await readOperations(session.table, since, until);
+        const { since, until, text } = windowOf(options, deployment.clock.now());
+        const found = await readOperations(deployment.table, since, until);
         const { operations, more, unreadable } = found;
-        session.output.result(found, operations, (seen) =>
+        deployment.output.result(found, operations, (seen) =>
           format !== undefined
             ? exported(operations, format, COLUMNS)
             : [

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Command } from 'commander';
+import type { Deployment } from '../deployment/deployment.ts';
 import type { OutboxReaderDeps } from '../deployment/published-events.ts';
 import { readSweepState } from '../deployment/rows-reader.ts';
-import type { Session } from '../deployment/session.ts';
 import { createEventCursor } from '../reports/tail/event-cursor.ts';
 import { createFollower, type FollowerDeps, type TailedEvent } from '../reports/tail/event-follower.ts';
 import { durationArgument } from '../terminal/arguments.ts';
@@ -10,7 +10,7 @@ import { EXIT, type Io } from '../terminal/io.ts';
 import { clipped } from '../terminal/output.ts';
 import { paint } from '../terminal/paint.ts';
 import { prose } from '../terminal/prose.ts';
-import { withSession } from './command.ts';
+import { withDeployment } from './command.ts';
 
 /** The interval of the reads. */
 const EVERY_MS = 2_000;
@@ -24,13 +24,13 @@ export function tailCommand(io: Io): Command {
     )
     .option('--since <duration>', 'begin in the past, e.g. 5m (default: now)', durationArgument, 0)
     .action(
-      withSession<[], { readonly since: number }>(io, async (session, { since }) => {
-        const { directory, table, clock, output, signal } = session;
+      withDeployment<[], { readonly since: number }>(io, async (deployment, { since }) => {
+        const { directory, table, clock, output, signal } = deployment;
         const { shards } = await readSweepState(directory, table);
         const step = createTail({ directory, table, shards }, clock.now() - since);
         if (!output.json) output.say(`Following the outbox of ${directory.mailroom.stack}. Ctrl-C stops.`);
         for (;;) {
-          show(session, await step(clock.now()));
+          show(deployment, await step(clock.now()));
           const continues = await sleep(EVERY_MS, true, { signal }).catch(() => false);
           if (!continues) return EXIT.ok;
         }
@@ -38,7 +38,7 @@ export function tailCommand(io: Io): Command {
     );
 }
 
-function show({ output }: Session, { events, skipped, more }: TailStep): void {
+function show({ output }: Deployment, { events, skipped, more }: TailStep): void {
   for (const event of events) output.result(event, event, tailLine);
   if (skipped > 0 || more)
     output.say(

@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
+import type { Deployment } from '../deployment/deployment.ts';
 import { type Place, placeOf, placeText } from '../deployment/place.ts';
-import type { Session } from '../deployment/session.ts';
 import { hasBrowser, openInBrowser, tunnelOf } from '../page/server/browser.ts';
 import { readPolicy } from '../page/server/read-policy.ts';
 import type { RunMailroom } from '../page/server/run-command.ts';
@@ -10,7 +10,7 @@ import { EXIT, type ExitCode, type Io } from '../terminal/io.ts';
 import { paint } from '../terminal/paint.ts';
 import { prose } from '../terminal/prose.ts';
 import { duration } from '../terminal/times.ts';
-import { withSession } from './command.ts';
+import { withDeployment } from './command.ts';
 
 /** A redirect file that a person has to open or to copy is valid for this time. */
 const BY_HAND_MS = 10 * 60_000;
@@ -58,16 +58,16 @@ Examples:
   $ npx cdk-mailroom ui --policy > policy.json`,
     )
     .action(
-      withSession<[], UiOptions>(io, (session, options) =>
-        options.policy === true ? printPolicy(session) : serve(session, options, { io, run }),
+      withDeployment<[], UiOptions>(io, (deployment, options) =>
+        options.policy === true ? printPolicy(deployment) : serve(deployment, options, { io, run }),
       ),
     );
 }
 
-async function printPolicy(session: Session): Promise<ExitCode> {
-  const [, partition] = (await session.operator()).split(':');
-  const policy = readPolicy(session.directory, await placeOf(session), partition);
-  session.output.result(policy, policy, (seen) => JSON.stringify(seen, undefined, 2));
+async function printPolicy(deployment: Deployment): Promise<ExitCode> {
+  const [, partition] = (await deployment.operator()).split(':');
+  const policy = readPolicy(deployment.directory, await placeOf(deployment), partition);
+  deployment.output.result(policy, policy, (seen) => JSON.stringify(seen, undefined, 2));
   return EXIT.ok;
 }
 
@@ -76,13 +76,13 @@ interface ServeDeps {
   readonly run: RunMailroom;
 }
 
-async function serve(session: Session, options: UiOptions, { io, run }: ServeDeps): Promise<ExitCode> {
-  const { output } = session;
+async function serve(deployment: Deployment, options: UiOptions, { io, run }: ServeDeps): Promise<ExitCode> {
+  const { output } = deployment;
   const opens = options.open && !output.json && (io.browse !== undefined || hasBrowser(io.env));
-  const place = await placeOf(session);
+  const place = await placeOf(deployment);
   const { allowChanges = false, payload = false, port, idle } = options;
   const ui = await startUi({
-    session,
+    deployment,
     run,
     allowsChanges: allowChanges,
     showsPayloads: payload,
@@ -92,8 +92,8 @@ async function serve(session: Session, options: UiOptions, { io, run }: ServeDep
   });
   const { url, redirectFile } = ui;
   const started = { ...place, url, redirectFile, allowsChanges: allowChanges, showsPayloads: payload };
-  output.result(started, started, (seen) => startText(seen, { idleMs: idle, isLocal: session.isLocal }));
-  const show = (file: string) => showPage(file, ui, { io, session, opens });
+  output.result(started, started, (seen) => startText(seen, { idleMs: idle, isLocal: deployment.isLocal }));
+  const show = (file: string) => showPage(file, ui, { io, deployment, opens });
   await show(redirectFile);
   const forget = io.onLine?.(() => void ui.newRedirect().then(show));
   const why = await ui.ended;
@@ -110,9 +110,13 @@ async function serve(session: Session, options: UiOptions, { io, run }: ServeDep
 async function showPage(
   file: string,
   { url }: RunningUi,
-  { io, session, opens }: { readonly io: Io & Browser; readonly session: Session; readonly opens: boolean },
+  {
+    io,
+    deployment,
+    opens,
+  }: { readonly io: Io & Browser; readonly deployment: Deployment; readonly opens: boolean },
 ): Promise<void> {
-  const { output } = session;
+  const { output } = deployment;
   if (output.json) return;
   const { browse = openInBrowser } = io;
   const isOpen =

@@ -10,7 +10,7 @@ import { verdictOf } from '../reports/why/why-verdict.ts';
 import { checkWiring } from '../reports/why/wiring-check.ts';
 import { EXIT, type Io } from '../terminal/io.ts';
 import { type WindowOptions, windowOf, windowOptions } from '../terminal/window.ts';
-import { withSession } from './command.ts';
+import { withDeployment } from './command.ts';
 
 interface WhyOptions extends WindowOptions {
   readonly story?: boolean;
@@ -40,19 +40,20 @@ Examples:
   $ npx cdk-mailroom why 3f0c6a52-0b59-4b6e-9d1e-0a3f4c5d6e7f --at 14:00`,
     )
     .action(
-      withSession<[string], WhyOptions>(io, async (session, options, id) => {
+      withDeployment<[string], WhyOptions>(io, async (deployment, options, id) => {
         const { story, payload = false } = options;
-        const trace = await findTrace(session, id, windowOf(options, session.clock.now()));
-        const { clock, commandLine, awsLine, table, directory } = session;
+        const trace = await findTrace(deployment, id, windowOf(options, deployment.clock.now()));
+        const { clock, commandLine, awsLine, table, directory } = deployment;
         const context = {
           now: clock.now(),
           commandLine,
           awsLine,
           tableName: table.name,
           sources: directory.mailroom.sources,
-          wiring: await checkWiring(session, trace, clock.now()),
+          wiring: await checkWiring(deployment, trace, clock.now()),
         };
-        const check: JudgeDeps['check'] = (consumer, bodies) => checkBodies(session.lambda, consumer, bodies);
+        const check: JudgeDeps['check'] = (consumer, bodies) =>
+          checkBodies(deployment.lambda, consumer, bodies);
         const deps = { directory, table, check, now: context.now };
         const redrive = await checkRedrive(deps, trace, verdictOf(trace, context));
         const verdict = verdictOf(trace, { ...context, redrive });
@@ -63,7 +64,7 @@ Examples:
           effectsInDoubt: effectsInDoubt(trace, context.now),
         };
         const payloads = payload ? payloadsOf(trace) : [];
-        session.output.result(json, { verdict, trace, payloads }, (seen) =>
+        deployment.output.result(json, { verdict, trace, payloads }, (seen) =>
           [
             verdictText(seen.verdict),
             ...(story || payload ? [traceText(seen.trace, seen.payloads)] : []),

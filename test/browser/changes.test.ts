@@ -30,12 +30,12 @@ describe.skipIf(browser === undefined)('a change on the page', () => {
       // Stop has nothing to press in time otherwise: a local redrive takes a second.
       if (commands.areHeld && !io.signal.aborted) await once(io.signal, 'abort');
       const open = async () => {
-        const session = await io.open();
+        const deployment = await io.open();
         const progress = (line: string) => {
           commands.progress.push(line);
-          session.output.progress(line);
+          deployment.output.progress(line);
         };
-        return { ...session, output: { ...session.output, progress } };
+        return { ...deployment, output: { ...deployment.output, progress } };
       };
       const watched = { ...io, open };
       return runMailroom(argv, watched);

@@ -70,10 +70,10 @@ async function opened() {
   await recordOperation(mailroom, note);
   const run: RunMailroom = (argv, io) => {
     const open = async () => {
-      const session = await io.open();
-      const { output } = session;
+      const deployment = await io.open();
+      const { output } = deployment;
       const result: typeof output.result = (json, ...rest) => output.result(hostile(json), ...rest);
-      return { ...session, output: { ...output, result } };
+      return { ...deployment, output: { ...output, result } };
     };
     const ours = { ...io, open };
     return runMailroom(argv, ours);

@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
 import { MailroomError } from '../../../lambdas/runtime/base/errors.ts';
-import type { Session } from '../../deployment/session.ts';
+import type { Deployment } from '../../deployment/deployment.ts';
 import { shell } from '../../terminal/shell.ts';
 import type { Reading, ReadingName, ReadingParameters } from './protocol.ts';
 import { type RunMailroom, runCommand } from './run-command.ts';
@@ -121,7 +121,7 @@ function refused(key: string, problem: string, value?: string): MailroomError {
 
 /** Properties of {@link createReadings}. */
 interface ReadingsDeps {
-  readonly session: Session;
+  readonly deployment: Deployment;
   readonly run: RunMailroom;
   /** Stops the commands that run. */
   readonly signal: AbortSignal;
@@ -131,18 +131,18 @@ interface ReadingsDeps {
 export type RunReading = (argv: readonly string[]) => Promise<Reading>;
 
 /**
- * Creates the readings of a server: each runs a command of `mailroom` on the server's session. Requests for the same reading at the
+ * Creates the readings of a server: each runs a command of `mailroom` on the server's deployment. Requests for the same reading at the
  * same time share one run.
  */
-export function createReadings({ session, run, signal }: ReadingsDeps): RunReading {
+export function createReadings({ deployment, run, signal }: ReadingsDeps): RunReading {
   const limit = pLimit(AT_ONCE);
   const running = new Map<string, Promise<Reading>>();
   const read: RunReading = async (argv) => {
-    const { exitCode, document, notes } = await runCommand(run, session, argv, { signal });
+    const { exitCode, document, notes } = await runCommand(run, deployment, argv, { signal });
     return {
-      command: session.commandLine(shell`${argv}`),
+      command: deployment.commandLine(shell`${argv}`),
       exitCode,
-      at: session.clock.now(),
+      at: deployment.clock.now(),
       document,
       notes,
     };

@@ -1,4 +1,4 @@
-import type { Session } from '../../deployment/session.ts';
+import type { Deployment } from '../../deployment/deployment.ts';
 import type { PlannedVerdicts } from '../../terminal/change.ts';
 import { EXIT, type ExitCode, type Io } from '../../terminal/io.ts';
 import type { Output } from '../../terminal/output.ts';
@@ -16,7 +16,7 @@ export interface CommandResult {
 /** The `mailroom` command: `runMailroom`, which imports the command that serves the page. */
 export type RunMailroom = (
   argv: readonly string[],
-  io: Io & { open(): Promise<Session> },
+  io: Io & { open(): Promise<Deployment> },
 ) => Promise<ExitCode>;
 
 /** Options of {@link runCommand}. */
@@ -32,18 +32,18 @@ export interface CommandOptions {
 }
 
 /**
- * Runs a command of `mailroom` on an open session: the page reads and changes with the code of the command.
+ * Runs a command of `mailroom` on an open deployment: the page reads and changes with the code of the command.
  *
  * @param argv - the command, its arguments and options; `--json` is added
  *
  * @example
  * ```ts
- * const { document } = await runCommand(runMailroom, session, ['why', eventId]);
+ * const { document } = await runCommand(runMailroom, deployment, ['why', eventId]);
  * ```
  */
 export async function runCommand(
   run: RunMailroom,
-  session: Session,
+  deployment: Deployment,
   argv: readonly string[],
   { signal = new AbortController().signal, onProgress = () => {}, planned, input = '' }: CommandOptions = {},
 ): Promise<CommandResult> {
@@ -56,7 +56,7 @@ export async function runCommand(
     say: (line) => notes.push(withoutCredentials(line)),
     progress: onProgress,
   };
-  const io: Io & { open(): Promise<Session> } = {
+  const io: Io & { open(): Promise<Deployment> } = {
     env: {},
     outIsTerminal: false,
     errIsTerminal: false,
@@ -70,7 +70,7 @@ export async function runCommand(
     signal,
     exitCode: EXIT.ok,
     input: async () => input,
-    open: async () => ({ ...session, output, signal, planned }),
+    open: async () => ({ ...deployment, output, signal, planned }),
   };
   const exitCode = await run([...argv, '--json'], io);
   // An error that ended the command is the last line of stderr.

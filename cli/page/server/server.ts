@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createAdaptorServer } from '@hono/node-server';
 import { errorCode, MailroomError } from '../../../lambdas/runtime/base/errors.ts';
-import type { Session } from '../../deployment/session.ts';
+import type { Deployment } from '../../deployment/deployment.ts';
 import type { DemoPanel } from './demo-panel.ts';
 import { guards } from './guard.ts';
 import { createIdleWatch } from './idle-watch.ts';
@@ -29,7 +29,7 @@ const REDIRECT_MS = 60_000;
 
 /** Properties of {@link startUi}. */
 export interface UiDeps {
-  readonly session: Session;
+  readonly deployment: Deployment;
   /** The `mailroom` command. */
   readonly run: RunMailroom;
   /** True if the page may change something. */
@@ -46,7 +46,7 @@ export interface UiDeps {
   readonly demo?: DemoPanel;
   /** @default the built page */
   readonly page?: ReadonlyMap<string, PageFile>;
-  /** @default a poller of the session's Mailroom */
+  /** @default a poller of the deployment's Mailroom */
   readonly live?: Live;
   /** @default the commands themselves */
   readonly plans?: Plans;
@@ -75,17 +75,17 @@ export interface RunningUi {
  *
  * @example
  * ```ts
- * const ui = await startUi({ session, run: runMailroom, allowsChanges: false, showsPayloads: false });
+ * const ui = await startUi({ deployment, run: runMailroom, allowsChanges: false, showsPayloads: false });
  * await open(ui.redirectFile);
  * await ui.ended;
  * ```
  */
 export async function startUi(deps: UiDeps): Promise<RunningUi> {
-  const { session, run, demo, allowsChanges, idleMs = IDLE_MS, live = createLive(session) } = deps;
-  const { plans = createPlans({ session, run, allowsChanges, announce: announcer(live) }) } = deps;
+  const { deployment, run, demo, allowsChanges, idleMs = IDLE_MS, live = createLive(deployment) } = deps;
+  const { plans = createPlans({ deployment, run, allowsChanges, announce: announcer(live) }) } = deps;
   const page = deps.page ?? (await readPageFiles());
   const stopping = new AbortController();
-  const signal = AbortSignal.any([stopping.signal, session.signal]);
+  const signal = AbortSignal.any([stopping.signal, deployment.signal]);
   const keys = createKeyExchange();
   const idle = createIdleWatch(idleMs, {
     onIdle: () => stopping.abort('idle'),

@@ -1,5 +1,5 @@
 import type { Browser, BrowserContextOptions } from 'playwright-core';
-import { openSession } from '../../../cli/deployment/session.ts';
+import { openDeployment } from '../../../cli/deployment/deployment.ts';
 import type { RunMailroom } from '../../../cli/page/server/run-command.ts';
 import { startUi } from '../../../cli/page/server/server.ts';
 import { runMailroom } from '../../../cli/program.ts';
@@ -22,8 +22,8 @@ interface UiServerOptions {
 
 /** Serves the page of the Mailroom at an endpoint. */
 export async function serveUi(endpoint: string, options: UiServerOptions): Promise<UiServer> {
-  const session = await openSession(capturedIo().io, { endpoint, json: true });
-  const ui = await startUi({ session, run: runMailroom, ...options });
+  const deployment = await openDeployment(capturedIo().io, { endpoint, json: true });
+  const ui = await startUi({ deployment, run: runMailroom, ...options });
   return {
     open: async (browser, options) => openPage(browser, await ui.newRedirect(), options, ENGINE_MS),
     stop: ui.stop,

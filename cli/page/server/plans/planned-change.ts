@@ -1,4 +1,4 @@
-import type { Session } from '../../../deployment/session.ts';
+import type { Deployment } from '../../../deployment/deployment.ts';
 import { repairKey } from '../../../reports/audit/audit-repair.ts';
 import { deadLetterSource } from '../../../reports/dead-letters/sources.ts';
 import { durationArgument } from '../../../terminal/arguments.ts';
@@ -31,7 +31,7 @@ const REPAIR_EXTRA_MINUTES = 10;
 
 /** The arguments of the command that plans a change. @throws `NO_SUCH_SOURCE`, `BAD_ARGUMENT` */
 export function planArguments(
-  { directory }: Pick<Session, 'directory'>,
+  { directory }: Pick<Deployment, 'directory'>,
   request: PlanRequest,
 ): { readonly argv: readonly string[]; readonly input?: string } {
   if (request.kind === 'repair') return { argv: ['audit', '--since', request.since, '--repair'] };
@@ -47,7 +47,7 @@ export function planArguments(
 
 /** Reads the change that a plan describes from the document that the command printed. */
 export function plannedChange(
-  session: Pick<Session, 'directory'>,
+  deployment: Pick<Deployment, 'directory'>,
   request: PlanRequest,
   document: unknown,
 ): PlannedChange {
@@ -61,7 +61,7 @@ export function plannedChange(
   }
   const lock = request.source;
   if (request.kind === 'resend') {
-    const { argv, input = '' } = planArguments(session, request);
+    const { argv, input = '' } = planArguments(deployment, request);
     const { consumer = '' } = document as { readonly consumer?: string };
     const terminal = ['dlq', 'resend', request.source, request.id, '--data', 'data.json'];
     return { kind, lock, argv, input, planned, confirmation: consumer, terminal };
@@ -71,13 +71,13 @@ export function plannedChange(
   const { cause } = request;
   const isLong = ids.length > PASTED_IDS_MAX && cause !== undefined;
   const terminal = isLong ? ['dlq', kind, request.source, '--cause', cause] : argv;
-  const { stack } = session.directory.mailroom;
+  const { stack } = deployment.directory.mailroom;
   return { kind, lock, argv, planned, confirmation: kind === 'discard' ? stack : count, terminal };
 }
 
 /** The command to paste. @param reason - @default the placeholder, which the command refuses */
 export function terminalCommand(
-  { commandLine }: Pick<Session, 'commandLine'>,
+  { commandLine }: Pick<Deployment, 'commandLine'>,
   { terminal }: Pick<PlannedChange, 'terminal'>,
   reason = '…',
 ): string {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import pLimit from 'p-limit';
 import { MailroomError } from '../../../../lambdas/runtime/base/errors.ts';
-import type { Session } from '../../../deployment/session.ts';
+import type { Deployment } from '../../../deployment/deployment.ts';
 import type { Plan, PlanRequest, Run } from '../protocol.ts';
 import { type CommandResult, type RunMailroom, runCommand } from '../run-command.ts';
 import { applyRequest, planRequest } from './plan-request.ts';
@@ -55,28 +55,28 @@ interface KeptPlan {
  *
  * @example
  * ```ts
- * const plans = createPlans({ session, run: runMailroom, allowsChanges, announce: (run) => live.announce({ kind: 'run', run }) });
+ * const plans = createPlans({ deployment, run: runMailroom, allowsChanges, announce: (run) => live.announce({ kind: 'run', run }) });
  * const plan = await plans.make({ kind: 'redrive', source: 'consumer:payments', cause: 'BankError' });
  * plans.apply(plan.id, { reason: 'the bank is back', confirmation: String(plan.count) });
  * ```
  */
 export function createPlans(deps: PlansDeps): Plans {
-  const { session, run, allowsChanges } = deps;
+  const { deployment, run, allowsChanges } = deps;
   const kept = new Map<string, KeptPlan>();
   const runs = createRuns(deps);
   // A plan receives dead letters, which hides them from another plan: one at a time.
   const limit = pLimit(1);
-  const now = () => session.clock.now();
+  const now = () => deployment.clock.now();
   return {
     make: async (request) => {
       if (!allowsChanges) throw readOnly();
       const wanted = planRequest(request);
-      const document = await limit(() => planDocument(session, run, wanted));
-      const change = plannedChange(session, wanted, document);
+      const document = await limit(() => planDocument(deployment, run, wanted));
+      const change = plannedChange(deployment, wanted, document);
       const plan: Plan = {
         id: randomUUID(),
         kind: change.kind,
-        command: terminalCommand(session, change),
+        command: terminalCommand(deployment, change),
         expiresAt: now() + VALID_MS,
         document,
         count: change.planned.size,
@@ -121,9 +121,13 @@ function found(kept: ReadonlyMap<string, KeptPlan>, id: string): KeptPlan {
 }
 
 /** Runs the command without `--apply`. A cause of the page is exact: no dead letter whose cause only contains it is planned. */
-async function planDocument(session: Session, run: RunMailroom, request: PlanRequest): Promise<unknown> {
-  const { argv, input } = planArguments(session, request);
-  const document = documentOf(await runCommand(run, session, argv, { input }));
+async function planDocument(
+  deployment: Deployment,
+  run: RunMailroom,
+  request: PlanRequest,
+): Promise<unknown> {
+  const { argv, input } = planArguments(deployment, request);
+  const document = documentOf(await runCommand(run, deployment, argv, { input }));
   if (request.kind === 'repair' || request.kind === 'resend' || request.cause === undefined) return document;
   const { deadLetters, ...rest } = document as {
     readonly deadLetters: readonly { readonly id: string; readonly fingerprint: string | null }[];
@@ -132,7 +136,7 @@ async function planDocument(session: Session, run: RunMailroom, request: PlanReq
   if (exact.length === deadLetters.length) return document;
   // Without ids the command would take every dead letter.
   if (exact.length === 0) return { ...rest, deadLetters: [] };
-  return planDocument(session, run, { ...request, cause: undefined, ids: exact.map(({ id }) => id) });
+  return planDocument(deployment, run, { ...request, cause: undefined, ids: exact.map(({ id }) => id) });
 }
 
 /** The document of a finished command. @throws its refusal; the error of AWS under the code that the command reports */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { MailroomError } from '../../../../lambdas/runtime/base/errors.ts';
-import type { Session } from '../../../deployment/session.ts';
+import type { Deployment } from '../../../deployment/deployment.ts';
 import { EXIT, type ExitCode } from '../../../terminal/io.ts';
 import { explain } from '../../../terminal/report-error.ts';
 import type { Run } from '../protocol.ts';
@@ -9,7 +9,7 @@ import { type PlannedChange, terminalCommand } from './planned-change.ts';
 
 /** Dependencies of {@link createRuns}. */
 export interface RunsDeps {
-  readonly session: Session;
+  readonly deployment: Deployment;
   readonly run: RunMailroom;
   /** Receives each state of a run. */
   readonly announce: (run: Run) => void;
@@ -37,7 +37,7 @@ interface KeptRun {
 
 /** Creates the runs of the page: one at a time for each dead-letter source, so that two cannot take each other's dead letters. */
 export function createRuns(deps: RunsDeps): Runs {
-  const { session, announce } = deps;
+  const { deployment, announce } = deps;
   const kept: KeptRun[] = [];
   const update = (one: KeptRun, change: Partial<Run>) => {
     one.run = { ...one.run, ...change };
@@ -47,13 +47,13 @@ export function createRuns(deps: RunsDeps): Runs {
     start: (change, reason) => {
       const other = kept.find(({ run, lock }) => run.state === 'running' && lock === change.lock);
       if (other !== undefined) throw alreadyRunning(change.lock, other.run);
-      const command = terminalCommand(session, change, reason);
+      const command = terminalCommand(deployment, change, reason);
       const run: Run = {
         id: randomUUID(),
         kind: change.kind,
         command,
         state: 'running',
-        startedAt: session.clock.now(),
+        startedAt: deployment.clock.now(),
         progress: '',
         document: null,
         exitCode: null,
@@ -82,7 +82,7 @@ export function createRuns(deps: RunsDeps): Runs {
 
 /** Runs the command with `--apply`, bound to the plan. @returns the end of the run; it never throws */
 async function perform(
-  { session, run }: Pick<RunsDeps, 'session' | 'run'>,
+  { deployment, run }: Pick<RunsDeps, 'deployment' | 'run'>,
   { argv, input, planned }: PlannedChange,
   reason: string,
   signal: AbortSignal,
@@ -91,7 +91,7 @@ async function perform(
   try {
     const { exitCode, document, notes } = await runCommand(
       run,
-      session,
+      deployment,
       [...argv, '--apply', '--reason', reason],
       { signal, onProgress, planned, input },
     );

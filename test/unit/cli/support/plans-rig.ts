@@ -10,7 +10,7 @@ import { mintEventId } from '../../../../lambdas/runtime/store/event-id.ts';
 import { capturedIo } from '../../../support/captured-io.ts';
 import { ThingHappened } from '../../../support/runtime-rig.ts';
 import { worker } from './mailroom-in-memory.ts';
-import { memorySession } from './memory-session.ts';
+import { memoryDeployment } from './memory-deployment.ts';
 import { operatingMailroom } from './operating-mailroom.ts';
 
 /** The changes of a page on a Mailroom in memory, whose consumer rejects what its test wants. */
@@ -26,11 +26,11 @@ export function plansRig({ allowsChanges = true } = {}) {
     }),
   ]);
   const { io } = capturedIo();
-  const session = memorySession(mailroom, { ...io, exitCode: EXIT.ok } satisfies Io, {});
+  const deployment = memoryDeployment(mailroom, { ...io, exitCode: EXIT.ok } satisfies Io, {});
   const announced: Run[] = [];
   const ends = new Map<string, (run: Run) => void>();
   const plans = createPlans({
-    session,
+    deployment,
     run: runMailroom,
     allowsChanges,
     announce: (run) => {
@@ -41,7 +41,7 @@ export function plansRig({ allowsChanges = true } = {}) {
   return {
     ...mailroom,
     plans,
-    session,
+    deployment,
     rejects,
     /** The events that the handler has processed, by their `n`. */
     ran,

@@ -5,7 +5,7 @@ import { PoisonMessage } from '../../../../lambdas/runtime/base/errors.ts';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import { capturedIo } from '../../../support/captured-io.ts';
 import { ThingHappened } from '../../../support/runtime-rig.ts';
-import { memorySession } from './memory-session.ts';
+import { memoryDeployment } from './memory-deployment.ts';
 import { operatingMailroom } from './operating-mailroom.ts';
 
 /** The dead-letter source of {@link rejected}. */
@@ -27,17 +27,17 @@ export async function rejected({ effect = false } = {}) {
   await mailroom.publish();
   await mailroom.drain();
   const [letter] = mailroom.queue.deadLetters();
-  const session = memorySession(mailroom, capturedIo().io, {});
+  const deployment = memoryDeployment(mailroom, capturedIo().io, {});
   const command = async (input: unknown, ...argv: readonly string[]) => {
     const text = typeof input === 'string' ? input : JSON.stringify(input);
-    const result = await mailroom.until(runCommand(runMailroom, session, argv, { input: text }));
+    const result = await mailroom.until(runCommand(runMailroom, deployment, argv, { input: text }));
     // biome-ignore lint/suspicious/noExplicitAny: each command prints a shape of its own
     return { ...result, document: result.document as any };
   };
   return {
     ...mailroom,
     ran,
-    session,
+    deployment,
     eventId: event?.eventId ?? '',
     letterId: letter?.messageId ?? '',
     command,

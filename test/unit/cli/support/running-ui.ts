@@ -10,7 +10,7 @@ import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import { capturedIo } from '../../../support/captured-io.ts';
 import { ThingHappened } from '../../../support/runtime-rig.ts';
 import { mailroomInMemory } from './mailroom-in-memory.ts';
-import { type MemoryMailroom, memorySession } from './memory-session.ts';
+import { type MemoryMailroom, memoryDeployment } from './memory-deployment.ts';
 
 /** A response, as it came over the socket. */
 interface Received {
@@ -65,7 +65,7 @@ export async function runningUi(
   const listeners = new Set<(message: LiveMessage) => void>();
   const calls: unknown[][] = [];
   const ui = await startUi({
-    session: memorySession(mailroom, io, {}),
+    deployment: memoryDeployment(mailroom, io, {}),
     run: runMailroom,
     allowsChanges: false,
     showsPayloads: false,

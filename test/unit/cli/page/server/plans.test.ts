@@ -65,7 +65,7 @@ describe('a plan of the page', () => {
   });
 
   test('waits for the plan before it: both would receive the dead letters, and hide them from each other', async () => {
-    const { session } = await threeOfTwoCauses();
+    const { deployment } = await threeOfTwoCauses();
     const running = { now: 0, most: 0 };
     const run: RunMailroom = async (argv, io) => {
       running.now += 1;
@@ -74,7 +74,7 @@ describe('a plan of the page', () => {
         running.now -= 1;
       });
     };
-    const plans = createPlans({ session, run, allowsChanges: true, announce: () => {} });
+    const plans = createPlans({ deployment, run, allowsChanges: true, announce: () => {} });
     const made = await Promise.all([1, 2, 3].map(() => plans.make({ kind: 'redrive', source })));
     expect([made.map(({ count }) => count), running.most]).toEqual([[4, 4, 4], 1]);
   });
@@ -253,13 +253,13 @@ describe('a run of the page', () => {
   });
 
   test('keeps no credentials that AWS quotes in what the command says', async () => {
-    const { session } = plansRig();
+    const { deployment } = plansRig();
     const run: RunMailroom = async (_argv, io) => {
       const { output } = await io.open();
       output.say('The signature of ASIAIOSFODNN7EXAMPLE does not match');
       return EXIT.ok;
     };
-    const { notes } = await runCommand(run, session, ['status']);
+    const { notes } = await runCommand(run, deployment, ['status']);
     expect(notes).toEqual(['The signature of … does not match']);
   });
 });

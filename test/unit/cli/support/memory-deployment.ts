@@ -1,6 +1,6 @@
 import type { InvokeCommand } from '@aws-sdk/client-lambda';
 import type { FunctionSettings } from '../../../../cli/deployment/deployed-function.ts';
-import type { Session } from '../../../../cli/deployment/session.ts';
+import type { Deployment } from '../../../../cli/deployment/deployment.ts';
 import type { GlobalOptions } from '../../../../cli/deployment/target.ts';
 import type { Io } from '../../../../cli/terminal/io.ts';
 import { createOutput } from '../../../../cli/terminal/output.ts';
@@ -31,11 +31,15 @@ export const healthyFunction: FunctionSettings = {
 /** A client whose requests may be counted: none is made. */
 const METERED = { middlewareStack: { add: () => {} } };
 
-/** A session on a Mailroom in memory, in place of `openSession`. Its only AWS client invokes the consumer's function. */
-export function memorySession(mailroom: MemoryMailroom, io: Io, { json = false }: GlobalOptions): Session {
+/** A deployment on a Mailroom in memory, in place of `openDeployment`. Its only AWS client invokes the consumer's function. */
+export function memoryDeployment(
+  mailroom: MemoryMailroom,
+  io: Io,
+  { json = false }: GlobalOptions,
+): Deployment {
   const { clock, table, queues, directory } = mailroom;
   const deployed = mailroom.deployed ?? wiringInMemory(directory);
-  const session = {
+  const deployment = {
     output: createOutput(io, json),
     signal: io.signal,
     clock,
@@ -68,5 +72,5 @@ export function memorySession(mailroom: MemoryMailroom, io: Io, { json = false }
       return found;
     },
   };
-  return session as unknown as Session;
+  return deployment as unknown as Deployment;
 }

@@ -27,7 +27,7 @@ import { type FunctionSettings, readFunction } from './deployed-function.ts';
 import { type GlobalOptions, localEndpoints, type Target, targetOf } from './target.ts';
 
 /** One deployed Mailroom, and the clients that reach its resources. */
-export interface Session {
+export interface Deployment {
   readonly output: Output;
   /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal;
@@ -42,7 +42,7 @@ export interface Session {
   /** True if the endpoint is a local engine. */
   readonly isLocal: boolean;
   /** The settings of the clients, for a client that only one command needs. */
-  readonly settings: SessionSettings;
+  readonly settings: ClientSettings;
   readonly region: string;
   readonly directory: Directory;
   readonly table: Table;
@@ -72,8 +72,8 @@ export interface Session {
   consumer(name: string): ConsumerEntry;
 }
 
-/** Settings of the AWS SDK clients of a session. */
-interface SessionSettings extends Target {
+/** Settings of the AWS SDK clients of a deployment. */
+interface ClientSettings extends Target {
   readonly maxAttempts: number;
   readonly requestHandler: typeof REQUEST_LIMITS;
 }
@@ -89,7 +89,7 @@ const INVOKE_LIMITS = { ...REQUEST_LIMITS, requestTimeout: 16 * 60_000 };
  *
  * @throws `NOTHING_DEPLOYED`, `NO_SUCH_STAGE`, `WHICH_MAILROOM`; each lists the choices
  */
-export async function openSession(io: Io, options: GlobalOptions): Promise<Session> {
+export async function openDeployment(io: Io, options: GlobalOptions): Promise<Deployment> {
   const output = createOutput(io, options.json ?? false);
   const { isLocal, ...target } = await targetOf(options, io.env);
   const settings = { ...target, maxAttempts: 5, requestHandler: REQUEST_LIMITS };
