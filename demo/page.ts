@@ -1,7 +1,6 @@
 import { openDeployment } from '../cli/deployment/deployment.ts';
 import { hasBrowser, openInBrowser } from '../cli/page/server/browser.ts';
 import { type RunningUi, startUi } from '../cli/page/server/server.ts';
-import { runMailroom } from '../cli/program.ts';
 import { EXIT, type Io } from '../cli/terminal/io.ts';
 import type { Outputs } from '../localstack/cdk-process.ts';
 import type { Engine } from '../localstack/engine.ts';
@@ -50,7 +49,6 @@ export async function openDemoPage(options: DemoPageOptions): Promise<DemoPage> 
   const panel = createPanel({ orders, maxMs: RUN_MAX_MS, faults, onError: steps.say });
   const ui = await startUi({
     deployment,
-    run: runMailroom,
     allowsChanges: engine.startedHere,
     showsPayloads: engine.startedHere,
     idleMs: IDLE_MS,

@@ -32,7 +32,7 @@ const ENDED = new Set(['PROCESSED', 'REJECTED', 'DISCARDED']);
  * @throws if the bank does not charge it, e.g. while it is down
  */
 export async function slowCharge({ deployment, outputs, endpoint, signal }: FaultDeps): Promise<SlowCharge> {
-  const documents = DynamoDBDocumentClient.from(deployment.dynamo);
+  const documents = DynamoDBDocumentClient.from(deployment.clients.dynamo);
   await documents.send(
     new PutCommand({ TableName: deployment.directory.mailroom.table, Item: stockRow(SKU, 1_000) }),
   );

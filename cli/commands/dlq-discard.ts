@@ -19,15 +19,22 @@ import { unsentText } from '../reports/dead-letters/redrive-plan.ts';
 import { type DeadLetterSource, deadLetterSource } from '../reports/dead-letters/sources.ts';
 import { settled } from '../reports/dead-letters/standing.ts';
 import { SOURCE_ARGUMENT } from '../terminal/arguments.ts';
-import { applyWords, type ChangeOptions, reasonOption, reasonToApply } from '../terminal/change.ts';
+import {
+  applyWords,
+  type ChangeOptions,
+  type PlannedVerdicts,
+  reasonOption,
+  reasonToApply,
+} from '../terminal/change.ts';
 import { EXIT, type Io } from '../terminal/io.ts';
 import { many } from '../terminal/output.ts';
 import { prose } from '../terminal/prose.ts';
 import { shell } from '../terminal/shell.ts';
-import { withDeployment } from './command.ts';
+import { type Report, reportOf } from '../terminal/terminal.ts';
+import { reporting } from './command.ts';
 
-interface DiscardOptions extends ChangeOptions {
-  readonly cause?: string;
+interface DiscardOptions extends ChangeOptions, DeadLetterChoice {
+  readonly source: string;
   readonly all?: boolean;
   readonly verbose?: boolean;
 }
@@ -66,50 +73,60 @@ export function discardCommand(io: Io): Command {
     .option('--apply', 'discard them')
     .addOption(reasonOption())
     .addOption(verboseOption())
-    .action(
-      withDeployment<[string, string[]], DiscardOptions>(io, async (deployment, options, name, ids) => {
-        const source = deadLetterSource(deployment.directory, name);
-        const { cause, all = false } = options;
-        const reason = reasonToApply(options);
-        const applied = reason !== undefined;
-        if ((ids.length > 0 || cause !== undefined) === all) {
-          throw new MailroomError(
-            'BAD_ARGUMENT',
-            `Select the dead letters of ${name} by id, with --cause, or with --all.`,
-          );
-        }
-        const place = await placeOf(deployment);
-        const limits = { limit: LIMIT, hideS: DISCARD_HIDES_S };
-        const { deadLetters } = await receiveForChange(deployment, source, limits);
-        try {
-          const { chosen, choice } = choose(deployment, source, deadLetters, { ids, cause });
-          const plan = chosen.map((deadLetter) => ({
-            deadLetter,
-            outcome: planned(source, deadLetter, deployment.clock.now()),
-          }));
-          const { same, changed } = asPlanned(
-            deployment.planned,
-            plan,
-            ({ deadLetter }) => deadLetter,
-            ({ outcome }) => outcome,
-          );
-          const steps = reason === undefined ? same : await discardAll(deployment, source, same, reason);
-          const report = { place, source, applied, reason: options.reason, steps, changed };
-          deployment.output.result(discardJson(report), { report, choice }, (seen) =>
-            discardText(deployment, seen.report, seen.choice, options),
-          );
-          if (steps.some(({ outcome }) => outcome === 'untried')) return EXIT.stopped;
-          return applied && (steps.some(({ outcome }) => stays(outcome)) || changed.length > 0)
-            ? EXIT.attention
-            : EXIT.ok;
-        } finally {
-          await putBack(deployment.queues, source, deadLetters);
-        }
-      }),
-    );
+    .action(reporting(io, discardDeadLetters, 'source', 'ids'));
 }
 
-function planned(source: DeadLetterSource, deadLetter: DeadLetter, now: number): DiscardOutcome {
+/**
+ * Plans a discard; with `apply`, makes it.
+ *
+ * @param planned - the plan that was confirmed @default the options alone decide
+ */
+export async function discardDeadLetters(
+  deployment: Deployment,
+  options: DiscardOptions,
+  planned?: PlannedVerdicts,
+): Promise<Report<ReturnType<typeof discardJson>>> {
+  const source = deadLetterSource(deployment.directory, options.source);
+  const { ids = [], cause, all = false } = options;
+  const reason = reasonToApply(options);
+  const applied = reason !== undefined;
+  if ((ids.length > 0 || cause !== undefined) === all) {
+    throw new MailroomError(
+      'BAD_ARGUMENT',
+      `Select the dead letters of ${options.source} by id, with --cause, or with --all.`,
+    );
+  }
+  const place = await placeOf(deployment);
+  const limits = { limit: LIMIT, hideS: DISCARD_HIDES_S, planned };
+  const { deadLetters } = await receiveForChange(deployment, source, limits);
+  try {
+    const { chosen, choice } = choose(deployment, source, deadLetters, { ids, cause }, planned);
+    const plan = chosen.map((deadLetter) => ({
+      deadLetter,
+      outcome: plannedOutcome(source, deadLetter, deployment.clock.now()),
+    }));
+    const { same, changed } = asPlanned(
+      planned,
+      plan,
+      ({ deadLetter }) => deadLetter,
+      ({ outcome }) => outcome,
+    );
+    const steps = reason === undefined ? same : await discardAll(deployment, source, same, reason);
+    const report = { place, source, applied, reason: options.reason, steps, changed };
+    const isStopped = steps.some(({ outcome }) => outcome === 'untried');
+    const isPartial = applied && (steps.some(({ outcome }) => stays(outcome)) || changed.length > 0);
+    return reportOf(
+      discardJson(report),
+      { report, choice },
+      (seen) => discardText(deployment, seen.report, seen.choice, options),
+      isStopped ? EXIT.stopped : isPartial ? EXIT.attention : EXIT.ok,
+    );
+  } finally {
+    await putBack(deployment.queues, source, deadLetters);
+  }
+}
+
+function plannedOutcome(source: DeadLetterSource, deadLetter: DeadLetter, now: number): DiscardOutcome {
   // A pointer without an event id leads to no row.
   if (source.kind === 'dead' && !isEventId(deadLetter.id)) return 'unreadable';
   const verdict = settled(deadLetter, now) ?? 'discard';
@@ -131,10 +148,10 @@ async function discardAll(
   let done = 0;
   return eachOf(plan, async (step) => {
     if (stays(step.outcome)) return step;
-    if (deployment.signal.aborted) return { ...step, outcome: 'untried' };
+    if (deployment.terminal.signal.aborted) return { ...step, outcome: 'untried' };
     const outcome = await discard(deployment, source, step.deadLetter, note);
     done += 1;
-    deployment.output.progress(`${done} of ${plan.length} discarded`);
+    deployment.terminal.progress(`${done} of ${plan.length} discarded`);
     return { ...step, outcome };
   });
 }

@@ -21,16 +21,18 @@ import { type DeadLetterSource, deadLetterSource } from '../reports/dead-letters
 import { settleUnreadable } from '../reports/dead-letters/unreadable-rows.ts';
 import { requireNotPaused } from '../reports/status/pauses.ts';
 import { countArgument, durationArgument, SOURCE_ARGUMENT } from '../terminal/arguments.ts';
-import { type ChangeOptions, reasonOption, reasonToApply } from '../terminal/change.ts';
-import { EXIT, type ExitCode, type Io } from '../terminal/io.ts';
+import { type ChangeOptions, type PlannedVerdicts, reasonOption, reasonToApply } from '../terminal/change.ts';
+import { EXIT, type Io } from '../terminal/io.ts';
 import { many } from '../terminal/output.ts';
-import { withDeployment } from './command.ts';
+import { type Report, reportOf } from '../terminal/terminal.ts';
+import { reporting } from './command.ts';
 import { sweep } from './sweep.ts';
 
-interface RedriveOptions extends ChangeOptions {
-  readonly cause?: string;
-  readonly limit?: number;
-  readonly rate: number;
+interface RedriveOptions extends ChangeOptions, DeadLetterChoice {
+  readonly source: string;
+  readonly limit?: number | undefined;
+  /** Dead letters per second. @default 10 */
+  readonly rate?: number;
   readonly wait?: number;
   readonly verbose?: boolean;
 }
@@ -67,44 +69,49 @@ export function redriveCommand(io: Io): Command {
     )
     .addOption(reasonOption())
     .addOption(verboseOption())
-    .action(
-      withDeployment<[string, string[]], RedriveOptions>(io, async (deployment, options, name, ids) => {
-        const reason = reasonToApply(options);
-        const source = deadLetterSource(deployment.directory, name);
-        if (reason !== undefined && source.kind !== 'dead' && source.kind !== 'stream')
-          await requireNotPaused(deployment, source.consumer);
-        const plan = await planRedrive(deployment, source, { ids, cause: options.cause }, options);
-        const touched = reason === undefined ? [] : plan.judged.filter(isTouched);
-        await putBack(deployment.queues, source, others(plan, touched));
-        if (reason === undefined) {
-          deployment.output.result(redriveJson(plan), plan, (seen) =>
-            planText(deployment, seen, withoutDefaults(options)),
-          );
-          return EXIT.ok;
-        }
-        try {
-          return await applyPlan(deployment, plan, { ...options, reason });
-        } finally {
-          await putBack(deployment.queues, source, touched);
-        }
-      }),
-    );
+    .action(reporting(io, redrive, 'source', 'ids'));
+}
+
+/**
+ * Plans a redrive; with `apply`, makes it.
+ *
+ * @param planned - the plan that was confirmed @default the options alone decide
+ */
+export async function redrive(
+  deployment: Deployment,
+  options: RedriveOptions,
+  planned?: PlannedVerdicts,
+): Promise<Report<ReturnType<typeof redriveJson>>> {
+  const reason = reasonToApply(options);
+  const source = deadLetterSource(deployment.directory, options.source);
+  if (reason !== undefined && source.kind !== 'dead' && source.kind !== 'stream')
+    await requireNotPaused(deployment, source.consumer);
+  const plan = await planRedrive(deployment, source, options, planned);
+  const touched = reason === undefined ? [] : plan.judged.filter(isTouched);
+  await putBack(deployment.queues, source, others(plan, touched));
+  if (reason === undefined)
+    return reportOf(redriveJson(plan), plan, (seen) => planText(deployment, seen, withoutDefaults(options)));
+  try {
+    return await applyPlan(deployment, plan, { ...options, reason });
+  } finally {
+    await putBack(deployment.queues, source, touched);
+  }
 }
 
 async function planRedrive(
   deployment: Deployment,
   source: DeadLetterSource,
-  wanted: DeadLetterChoice,
-  { apply, limit = LIMIT }: RedriveOptions,
+  { ids, cause, apply, limit = LIMIT }: RedriveOptions,
+  planned: PlannedVerdicts | undefined,
 ): Promise<RedrivePlan> {
-  const { table, queues, lambda, clock, planned } = deployment;
+  const { table, queues, clock, clients } = deployment;
   const place = await placeOf(deployment);
   const hideS = apply ? REDRIVE_HIDES_S : PLAN_HIDES_S;
-  const received = await receiveForChange(deployment, source, { limit, hideS });
+  const received = await receiveForChange(deployment, source, { limit, hideS, planned });
   try {
-    const { chosen, choice } = choose(deployment, source, received.deadLetters, wanted);
+    const { chosen, choice } = choose(deployment, source, received.deadLetters, { ids, cause }, planned);
     const judged = await judgeDeadLetters(
-      { table, check: (consumer, bodies) => checkBodies(lambda, consumer, bodies), now: clock.now() },
+      { table, check: (consumer, bodies) => checkBodies(clients.lambda, consumer, bodies), now: clock.now() },
       source,
       chosen,
     );
@@ -135,8 +142,9 @@ async function applyPlan(
   deployment: Deployment,
   plan: RedrivePlan,
   options: RedriveOptions & { readonly reason: string },
-): Promise<ExitCode> {
-  const { output, signal, queues, clock } = deployment;
+): Promise<Report<ReturnType<typeof redriveJson>>> {
+  const { terminal, queues, clock } = deployment;
+  const { signal } = terminal;
   const { source, judged } = plan;
   const handled = judged.filter(({ verdict }) => verdict === 'handled');
   const runs = judged.filter(({ verdict }) => verdict === 'runs');
@@ -148,7 +156,7 @@ async function applyPlan(
     await recordOperation(deployment, { ...note, command: 'dlq redrive', subject });
   }
   if (source.kind === 'dead' && runs.length > 0)
-    output.say('The sweep publishes the events: each of the three steps can take a minute.');
+    terminal.say('The sweep publishes the events: each of the three steps can take a minute.');
   await settleUnreadable(deployment, source, handled, note);
   // The inbox would only absorb them.
   await eachOf(handled, async ({ received }) => {
@@ -162,20 +170,20 @@ async function applyPlan(
     source,
     note,
   );
-  const redriven = await redriveInSteps({ clock, signal, progress: output.progress }, runs, redriver, {
-    ratePerS: options.rate,
+  const redriven = await redriveInSteps({ clock, signal, progress: terminal.progress }, runs, redriver, {
+    ratePerS: options.rate ?? RATE_PER_S,
     waitMs: options.wait ?? (source.kind === 'dead' ? DEAD_WAIT_MS : WAIT_MS),
   });
   await settleUnreadable(deployment, source, redriven.done, note);
-  output.result(redriveJson(plan, redriven), { plan, redriven }, (seen) =>
-    redrivenText(deployment, seen.plan, seen.redriven, {
-      ...withoutDefaults(options),
-      interrupted: signal.aborted,
-    }),
-  );
-  if (signal.aborted) return EXIT.stopped;
   const isDone = handled.length + redriven.done.length === judged.length + (plan.changed ?? []).length;
-  return isDone ? EXIT.ok : EXIT.attention;
+  const interrupted = signal.aborted;
+  return reportOf(
+    redriveJson(plan, redriven),
+    { plan, redriven },
+    (seen) =>
+      redrivenText(deployment, seen.plan, seen.redriven, { ...withoutDefaults(options), interrupted }),
+    interrupted ? EXIT.stopped : isDone ? EXIT.ok : EXIT.attention,
+  );
 }
 
 /** The options as a printed command repeats them. */

@@ -8,11 +8,12 @@ import type { Deployment } from '../deployment/deployment.ts';
 import { wholeEventId } from '../deployment/event-prefix.ts';
 import { eachOf } from '../deployment/rows-reader.ts';
 import { bornAt, readTrace, type TracedEvent } from '../reports/why/trace-reader.ts';
-import { EXIT, type Io } from '../terminal/io.ts';
+import type { Io } from '../terminal/io.ts';
 import { paint } from '../terminal/paint.ts';
 import { prose } from '../terminal/prose.ts';
 import { shell } from '../terminal/shell.ts';
-import { withDeployment } from './command.ts';
+import { reportOf } from '../terminal/terminal.ts';
+import { reporting } from './command.ts';
 
 /** Lines before the commit and after the end are in range, too: clocks differ, and lines arrive late. */
 const MARGIN_MS = 60_000;
@@ -32,34 +33,33 @@ export function logsCommand(io: Io): Command {
   return new Command('logs')
     .description('Prints the commands, and a Logs Insights link, that show the log lines about an event.')
     .argument('<eventId>', 'the event id, or its first 8 or more characters')
-    .action(
-      withDeployment<[string], object>(io, async (deployment, _options, given) => {
-        const { event, eventId } = await find(deployment, given);
-        const since = (isForeignEventId(eventId) ? bornAt(event) : eventIdTime(eventId)) - MARGIN_MS;
-        const until = endOf(event, deployment.clock.now()) + MARGIN_MS;
-        const logs = await eachOf(
-          functionsOf(deployment, event),
-          async ({ alias, ...handler }): Promise<FunctionLog> => {
-            const deployed = await deployment.deployedFunction(handler.function, alias);
-            const logGroup = deployed?.logGroup ?? defaultLogGroup(handler.function);
-            const range = [`${since}`, '--end-time', `${until}`];
-            const command = deployment.awsLine(
-              shell`logs filter-log-events --log-group-name ${logGroup} --start-time ${range} --filter-pattern ${`"${eventId}"`} --query ${'events[].message'} --output text`,
-            );
-            return { ...handler, logGroup, command };
-          },
-        );
-        const query = `fields @timestamp, @log, @message\n| filter @message like "${eventId}"\n| sort @timestamp asc`;
-        const logGroups = [...new Set(logs.map(({ logGroup }) => logGroup))];
-        // A local engine has no console.
-        const link = deployment.isLocal
-          ? null
-          : insightsLink({ region: deployment.region, logGroups, since, until, query });
-        const result = { eventId, since, until, functions: logs, query, insights: link };
-        deployment.output.result(result, result, (seen) => logsText(seen));
-        return EXIT.ok;
-      }),
-    );
+    .action(reporting(io, logs, 'eventId'));
+}
+
+async function logs(deployment: Deployment, { eventId: given }: { readonly eventId: string }) {
+  const { event, eventId } = await find(deployment, given);
+  const since = (isForeignEventId(eventId) ? bornAt(event) : eventIdTime(eventId)) - MARGIN_MS;
+  const until = endOf(event, deployment.clock.now()) + MARGIN_MS;
+  const functions = await eachOf(
+    functionsOf(deployment, event),
+    async ({ alias, ...handler }): Promise<FunctionLog> => {
+      const deployed = await deployment.deployedFunction(handler.function, alias);
+      const logGroup = deployed?.logGroup ?? defaultLogGroup(handler.function);
+      const range = [`${since}`, '--end-time', `${until}`];
+      const command = deployment.awsLine(
+        shell`logs filter-log-events --log-group-name ${logGroup} --start-time ${range} --filter-pattern ${`"${eventId}"`} --query ${'events[].message'} --output text`,
+      );
+      return { ...handler, logGroup, command };
+    },
+  );
+  const query = `fields @timestamp, @log, @message\n| filter @message like "${eventId}"\n| sort @timestamp asc`;
+  const logGroups = [...new Set(functions.map(({ logGroup }) => logGroup))];
+  // A local engine has no console.
+  const insights = deployment.isLocal
+    ? null
+    : insightsLink({ region: deployment.region, logGroups, since, until, query });
+  const result = { eventId, since, until, functions, query, insights };
+  return reportOf(result, result, logsText);
 }
 
 /** @throws `NO_SUCH_EVENT` */

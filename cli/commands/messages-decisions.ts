@@ -16,12 +16,13 @@ import { readInbox } from '../deployment/message-reader.ts';
 import { placeOf, placeText } from '../deployment/place.ts';
 import { unreadableText } from '../deployment/row-text.ts';
 import { applyWords, type ChangeOptions, reasonOption, reasonToApply } from '../terminal/change.ts';
-import { EXIT, type ExitCode, type Io } from '../terminal/io.ts';
+import type { Io } from '../terminal/io.ts';
 import { clipped } from '../terminal/output.ts';
 import { prose } from '../terminal/prose.ts';
 import { type ShellText, shell } from '../terminal/shell.ts';
+import { type Report, reportOf } from '../terminal/terminal.ts';
 import { time } from '../terminal/times.ts';
-import { withDeployment } from './command.ts';
+import { reporting } from './command.ts';
 
 /** An operator's decision about one message of one consumer. */
 interface MessageDecision extends ChangeOptions {
@@ -61,13 +62,15 @@ function decisionCommand(
     .argument('<eventId>', 'the event id, its first 8 or more characters, or unreadable-<SQS message id>')
     .addOption(reasonOption())
     .action(
-      withDeployment<[string, string], ChangeOptions & Pick<MessageDecision, 'force'>>(
+      reporting<MessageDecision>(
         io,
-        async (deployment, { apply, reason, force }, consumer, given) => {
-          reasonToApply({ apply, reason });
-          const decision = { consumer, eventId: await idOf(deployment, given), apply, reason, force };
+        async (deployment, given) => {
+          reasonToApply(given);
+          const decision = { ...given, eventId: await idOf(deployment, given.eventId) };
           return report(deployment, decision, await decide(deployment, decision));
         },
+        'consumer',
+        'eventId',
       ),
     );
 }
@@ -207,15 +210,14 @@ async function report(
   deployment: Deployment,
   { consumer, eventId, apply: applied = false }: MessageDecision,
   { status, text, next }: MessageResult,
-): Promise<ExitCode> {
+): Promise<Report> {
   const place = await placeOf(deployment);
   const subject = { place, text: text.replace(/^m/, 'M'), next };
-  deployment.output.result({ ...place, consumer, eventId, applied, status }, subject, (shown) =>
+  return reportOf({ ...place, consumer, eventId, applied, status }, subject, (shown) =>
     [
       prose(placeText(shown.place)),
       prose(shown.text),
       ...(shown.next === undefined ? [] : [`  ${deployment.commandLine(shown.next)}`]),
     ].join('\n'),
   );
-  return EXIT.ok;
 }

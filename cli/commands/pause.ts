@@ -10,12 +10,13 @@ import type { Deployment } from '../deployment/deployment.ts';
 import { placeOf, placeText } from '../deployment/place.ts';
 import { pausedText, pausesOf } from '../reports/status/pauses.ts';
 import { applyWords, type ChangeOptions, reasonOption, reasonToApply } from '../terminal/change.ts';
-import { EXIT, type ExitCode, type Io } from '../terminal/io.ts';
+import { EXIT, type Io } from '../terminal/io.ts';
 import { many } from '../terminal/output.ts';
 import { prose } from '../terminal/prose.ts';
 import { type ShellText, shell } from '../terminal/shell.ts';
+import { type Report, reportOf } from '../terminal/terminal.ts';
 import { duration, time } from '../terminal/times.ts';
-import { withDeployment } from './command.ts';
+import { reporting } from './command.ts';
 
 /** Lambda needs about a minute to enable or disable an event source mapping. */
 const SETTLES_MS = 180_000;
@@ -60,16 +61,20 @@ Examples:
   $ npx cdk-mailroom ${to} ${example} --apply --reason "${reason}"`,
     )
     .action(
-      withDeployment<[string], ChangeOptions>(io, async (deployment, options, name) => {
-        const reason = reasonToApply(options);
-        const reading = await readConsumer(deployment, name);
-        const result =
-          (await alreadyDone(deployment, reading, to)) ??
-          (reason === undefined
-            ? plan(deployment, reading, to, options)
-            : await apply(deployment, reading, to, reason));
-        return report(deployment, reading, { ...result, applied: options.apply ?? false });
-      }),
+      reporting<ChangeOptions & { readonly consumer: string }>(
+        io,
+        async (deployment, options) => {
+          const reason = reasonToApply(options);
+          const reading = await readConsumer(deployment, options.consumer);
+          const result =
+            (await alreadyDone(deployment, reading, to)) ??
+            (reason === undefined
+              ? plan(deployment, reading, to, options)
+              : await apply(deployment, reading, to, reason));
+          return report(deployment, reading, { ...result, applied: options.apply ?? false });
+        },
+        'consumer',
+      ),
     );
 }
 
@@ -207,13 +212,13 @@ async function settles(
   depth: QueueDepth,
   enabled: boolean,
 ): Promise<boolean> {
-  const { clock, output, signal } = deployment;
+  const { clock, terminal } = deployment;
   const until = clock.now() + SETTLES_MS;
   for (;;) {
     const mappings = await ownMappings(deployment, consumer, depth);
     if (mappings.every((mapping) => mapping.isSettled && mapping.enabled === enabled)) return true;
-    if (signal.aborted || clock.now() >= until) return false;
-    output.progress(
+    if (terminal.signal.aborted || clock.now() >= until) return false;
+    terminal.progress(
       `Lambda ${enabled ? 'enables' : 'disables'} the event source mapping of ${consumer.name}`,
     );
     await clock.sleep(POLL_MS);
@@ -224,16 +229,19 @@ async function report(
   deployment: Deployment,
   { consumer: { name }, depth: { waiting, inFlight, retentionMs } }: SwitchedConsumer,
   { text, next, ...result }: SwitchResult & { readonly applied: boolean },
-): Promise<ExitCode> {
+): Promise<Report> {
   const place = await placeOf(deployment);
   const json = { ...place, consumer: name, ...result, queued: waiting, inFlight, retentionMs };
-  deployment.output.result(json, { place, text, next }, (shown) =>
-    [
-      prose(placeText(shown.place)),
-      prose(shown.text),
-      ...(shown.next === undefined ? [] : [`  ${deployment.commandLine(shown.next)}`]),
-    ].join('\n'),
+  const isUnsettled = result.status === 'pausing' || result.status === 'resuming';
+  return reportOf(
+    json,
+    { place, text, next },
+    (shown) =>
+      [
+        prose(placeText(shown.place)),
+        prose(shown.text),
+        ...(shown.next === undefined ? [] : [`  ${deployment.commandLine(shown.next)}`]),
+      ].join('\n'),
+    deployment.terminal.signal.aborted ? EXIT.stopped : isUnsettled ? EXIT.attention : EXIT.ok,
   );
-  if (deployment.signal.aborted) return EXIT.stopped;
-  return result.status === 'pausing' || result.status === 'resuming' ? EXIT.attention : EXIT.ok;
 }

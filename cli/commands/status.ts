@@ -6,7 +6,8 @@ import type { StatusReport } from '../reports/status/status-report.ts';
 import { statusJson, statusText } from '../reports/status/status-text.ts';
 import { EXIT, type Io, type TerminalSize } from '../terminal/io.ts';
 import { fitted } from '../terminal/output.ts';
-import { withDeployment } from './command.ts';
+import { type Report, reportOf } from '../terminal/terminal.ts';
+import { acting } from './command.ts';
 
 /** The interval of `--watch`. */
 const WATCH_EVERY_MS = 2_000;
@@ -21,15 +22,17 @@ export function statusCommand(io: Io): Command {
     .description('Shows what waits, what failed and what is dead. Exits with 1 if action is required.')
     .option('--watch', 'refresh every 2 seconds until Ctrl-C')
     .action(
-      withDeployment(io, async (deployment, options: { readonly watch?: boolean }) => {
+      acting<{ readonly watch?: boolean }>(io, async (deployment, options) => {
+        const { terminal } = deployment;
         const status = createStatusReader(deployment);
         let report = await status.read();
-        if (options.watch !== true) show(deployment, report);
+        if (options.watch !== true) await terminal.print(printed(deployment, report));
         else {
-          if (io.outIsTerminal && !deployment.output.json) io.out(CLEAR);
+          const redraws = io.outIsTerminal && !terminal.json;
+          if (redraws) io.out(CLEAR);
           for (; ; report = await status.read()) {
-            if (io.outIsTerminal && !deployment.output.json) io.out(REDRAW);
-            show(deployment, report, io.outSize());
+            if (redraws) io.out(REDRAW);
+            await terminal.print(printed(deployment, report, io.outSize()));
             const continues = await sleep(WATCH_EVERY_MS, true, { signal: io.signal }).catch(() => false);
             if (!continues) break;
           }
@@ -40,8 +43,8 @@ export function statusCommand(io: Io): Command {
 }
 
 /** @param size - of the terminal that the text must fit @default the text is printed whole */
-function show(deployment: Deployment, report: StatusReport, size?: TerminalSize): void {
-  deployment.output.result(statusJson(report, deployment), report, (seen) => {
+function printed(deployment: Deployment, report: StatusReport, size?: TerminalSize): Report {
+  return reportOf(statusJson(report, deployment), report, (seen) => {
     const text = statusText(seen, deployment);
     return size === undefined ? text : fitted(text, size);
   });

@@ -13,7 +13,7 @@ import type { Live } from './live/live.ts';
 import type { PageFile } from './page-files.ts';
 import type { Plans } from './plans/plans.ts';
 import type { DemoFault, KeyResponse, LiveMessage, MailroomInfo } from './protocol.ts';
-import { isReading, type RunReading, readingArgv } from './readings.ts';
+import { isReading, type RunReading, readingRequest } from './readings.ts';
 import { refuse, refuseError } from './refusal.ts';
 
 /** The parts that the routes lead to. */
@@ -73,7 +73,7 @@ function addReadings(app: Hono, deps: RouteDeps): void {
     if (!showsPayloads && given.some(([key]) => key === 'payload')) {
       return refuse(c, 403, 'PAYLOADS_HIDDEN', 'To show payloads, start mailroom ui with --payload.');
     }
-    return c.json(await read(readingArgv(name, given)));
+    return c.json(await read(readingRequest(name, given)));
   });
   app.get('/api/live', (c) => streamSSE(c, (stream) => sendLive(stream, deps)));
 }

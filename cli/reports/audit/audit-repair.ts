@@ -22,18 +22,18 @@ export interface AuditRepair {
 }
 
 /** Dependencies of {@link repair}. */
-export type RepairDeps = Pick<
+export type RepairedDeployment = Pick<
   Deployment,
-  'table' | 'clock' | 'clockIsTrusted' | 'queues' | 'directory' | 'region' | 'operator' | 'planned'
+  'table' | 'clock' | 'clockIsTrusted' | 'queues' | 'directory' | 'region' | 'operator'
 >;
 
-/** Plans the repair of an audit's missing events; with a reason, sends them, or those of the plan that was confirmed. */
+/** Plans the repair of an audit's missing events; with a reason, sends them. @param planned - the plan that was confirmed: nothing else is sent */
 export async function repair(
-  deployment: RepairDeps,
+  deployment: RepairedDeployment,
   report: AuditReport,
   reason: string | undefined,
+  planned?: PlannedVerdicts,
 ): Promise<AuditRepair> {
-  const { planned } = deployment;
   const place = await placeOf(deployment);
   const missing = report.missing.filter((event) => planned === undefined || planned.has(repairKey(event)));
   if (reason === undefined) {

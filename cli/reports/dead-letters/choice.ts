@@ -1,6 +1,7 @@
 import { MailroomError } from '../../../lambdas/runtime/base/errors.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { PREFIX_MIN, typedId } from '../../deployment/event-prefix.ts';
+import type { PlannedVerdicts } from '../../terminal/change.ts';
 import { shell } from '../../terminal/shell.ts';
 import { type DeadLetter, putBack, receiveDeadLetters } from './dead-letters.ts';
 import type { DeadLetterSource } from './sources.ts';
@@ -19,16 +20,18 @@ export function choiceWords({ cause, ids = [] }: DeadLetterChoice): string[] {
 }
 
 /**
- * Selects dead letters; those of a confirmed plan, if the deployment has one.
+ * Selects dead letters.
  *
+ * @param planned - the plan that was confirmed: its dead letters are selected
  * @returns them, and the choice with whole ids, which stays unique if other dead letters arrive
  * @throws `NO_SUCH_DEAD_LETTER` if a named one is not among them, `AMBIGUOUS_ID` if a beginning fits several ids
  */
 export function choose(
-  { commandLine, planned }: Pick<Deployment, 'commandLine' | 'planned'>,
+  { commandLine }: Pick<Deployment, 'commandLine'>,
   { name }: Pick<DeadLetterSource, 'name'>,
   deadLetters: readonly DeadLetter[],
   wanted: DeadLetterChoice,
+  planned?: PlannedVerdicts,
 ): { readonly chosen: DeadLetter[]; readonly choice: DeadLetterChoice } {
   if (planned !== undefined)
     return { chosen: deadLetters.filter(({ id }) => planned.has(id)), choice: wanted };
@@ -70,7 +73,7 @@ export async function findOne(
 ): Promise<DeadLetter> {
   const { deadLetters } = await receiveDeadLetters(deployment, source, { limit: READ_MAX, hideS: HIDES_S });
   await putBack(deployment.queues, source, deadLetters);
-  const { chosen } = choose({ commandLine: deployment.commandLine }, source, deadLetters, { ids: [given] });
+  const { chosen } = choose(deployment, source, deadLetters, { ids: [given] });
   const [only, ...others] = chosen;
   if (only !== undefined && others.length === 0) return only;
   throw ambiguous(

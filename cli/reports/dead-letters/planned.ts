@@ -14,11 +14,16 @@ const LOOK_EVERY_MS = 1_000;
  * @param options - as those of `receiveDeadLetters`; a confirmed plan has no limit
  */
 export async function receiveForChange(
-  deployment: Pick<Deployment, 'directory' | 'table' | 'queues' | 'clock' | 'signal' | 'planned'>,
+  deployment: Pick<Deployment, 'directory' | 'table' | 'queues' | 'clock' | 'terminal'>,
   source: DeadLetterSource,
-  { limit, hideS }: { readonly limit: number; readonly hideS: number },
+  {
+    limit,
+    hideS,
+    planned,
+  }: { readonly limit: number; readonly hideS: number; readonly planned?: PlannedVerdicts | undefined },
 ): Promise<ReceivedDeadLetters> {
-  const { planned, clock, signal } = deployment;
+  const { clock, terminal } = deployment;
+  const { signal } = terminal;
   if (planned === undefined) return receiveDeadLetters(deployment, source, { limit, hideS });
   const found = new Map<string, DeadLetter>();
   let total = 0;

@@ -103,7 +103,7 @@ export async function planResend(
   wanted: NewData,
 ): Promise<ResendPlan> {
   const { data } = wanted;
-  const { table, lambda, queues, clock } = deployment;
+  const { table, clients, queues, clock } = deployment;
   const { consumer } = source;
   const { bus, envelope } = readableEvent(deadLetter);
   const { replaced, newEventId } = replacementBy(deployment, consumer.name, deadLetter, wanted);
@@ -133,7 +133,7 @@ export async function planResend(
     row: await readInbox(table, consumer.name, newEventId, true),
     replacements: undefined,
   };
-  const check = (of: typeof consumer, bodies: readonly string[]) => checkBodies(lambda, of, bodies);
+  const check = (of: typeof consumer, bodies: readonly string[]) => checkBodies(clients.lambda, of, bodies);
   const [verdict] = await judgeDeadLetters({ table, check, now: clock.now() }, source, [message]);
   const judged = {
     ...message,

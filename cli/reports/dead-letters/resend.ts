@@ -53,7 +53,7 @@ export async function resend(
   note: Note,
   waitMs: number = WAIT_MS,
 ): Promise<Redriven> {
-  const { clock, signal, output } = deployment;
+  const { clock, terminal } = deployment;
   const { consumer } = source;
   const redriver = queueRedriver(deployment, source);
   const send = async (): Promise<void> => {
@@ -78,7 +78,7 @@ export async function resend(
       : { state: 'back', fingerprint: NEVER_RAN, sameCause: false };
   };
   return redriveInSteps(
-    { clock, signal, progress: output.progress },
+    { clock, signal: terminal.signal, progress: terminal.progress },
     [judged],
     { resend: send, look },
     { ratePerS: 1, waitMs },

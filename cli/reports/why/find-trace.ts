@@ -11,10 +11,7 @@ import { searchEvents } from './event-search.ts';
 import { readTrace, type Trace } from './trace-reader.ts';
 
 /** Dependencies of {@link findTrace}. */
-export type FindDeps = Pick<
-  Deployment,
-  'directory' | 'table' | 'queues' | 'signal' | 'output' | 'commandLine'
->;
+export type FindDeps = Pick<Deployment, 'directory' | 'table' | 'queues' | 'terminal' | 'commandLine'>;
 
 /**
  * Finds the events that an id selects, and the events that they caused.
@@ -22,7 +19,7 @@ export type FindDeps = Pick<
  * @throws `NO_SUCH_EVENT`
  */
 export async function findTrace(deployment: FindDeps, given: string, window: TimeWindow): Promise<Trace> {
-  const { directory, output } = deployment;
+  const { directory, terminal } = deployment;
   const id = await wholeEventId(deployment, given);
   if (id !== undefined) {
     const trace = await readTrace(deployment, [id]);
@@ -31,8 +28,12 @@ export async function findTrace(deployment: FindDeps, given: string, window: Tim
   const foreign = await readTrace(deployment, foreignIds(directory, given));
   if (foreign.events.length > 0) return foreign;
   const onProgress = (read: number, of: number, events: number) =>
-    output.progress(`Searching: ${read} of ${of} minutes, ${many(events, 'event')} found`);
-  const found = await searchEvents({ ...deployment, onProgress }, id ?? given, window);
+    terminal.progress(`Searching: ${read} of ${of} minutes, ${many(events, 'event')} found`);
+  const found = await searchEvents(
+    { ...deployment, signal: terminal.signal, onProgress },
+    id ?? given,
+    window,
+  );
   const trace = await readTrace(deployment, found);
   if (trace.events.length > 0) return trace;
   const deadLetter = await findDeadLetter(deployment, given);

@@ -3,7 +3,6 @@ import { expect, inject, it } from 'vitest';
 import { openDeployment } from '../../../cli/deployment/deployment.ts';
 import { createPlans } from '../../../cli/page/server/plans/plans.ts';
 import type { Plan, PlanRequest, Run } from '../../../cli/page/server/protocol.ts';
-import { runMailroom } from '../../../cli/program.ts';
 import { capturedIo } from '../../support/captured-io.ts';
 import { delivered, die, paymentCaptured, rejectedPayment } from '../support/dead-letters.ts';
 import { eventually } from '../support/eventually.ts';
@@ -19,7 +18,6 @@ const deployment = await openDeployment(io, {});
 const announced: Run[] = [];
 const plans = createPlans({
   deployment,
-  run: runMailroom,
   allowsChanges: true,
   announce: (run) => announced.push(run),
 });

@@ -2,15 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { MailroomError } from '../../../../lambdas/runtime/base/errors.ts';
 import type { Deployment } from '../../../deployment/deployment.ts';
 import { EXIT, type ExitCode } from '../../../terminal/io.ts';
-import { explain } from '../../../terminal/report-error.ts';
 import type { Run } from '../protocol.ts';
-import { type RunMailroom, runCommand } from '../run-command.ts';
+import { runQuietly } from '../quiet-run.ts';
 import { type PlannedChange, terminalCommand } from './planned-change.ts';
 
 /** Dependencies of {@link createRuns}. */
 export interface RunsDeps {
   readonly deployment: Deployment;
-  readonly run: RunMailroom;
   /** Receives each state of a run. */
   readonly announce: (run: Run) => void;
 }
@@ -56,6 +54,7 @@ export function createRuns(deps: RunsDeps): Runs {
         startedAt: deployment.clock.now(),
         progress: '',
         document: null,
+        error: null,
         exitCode: null,
         notes: [],
       };
@@ -64,7 +63,7 @@ export function createRuns(deps: RunsDeps): Runs {
       const over = kept.filter((known) => known.run.state !== 'running').slice(KEPT_MAX - 1);
       for (const old of over) kept.splice(kept.indexOf(old), 1);
       announce(run);
-      void perform(deps, change, reason, one.stop.signal, (progress) => update(one, { progress })).then(
+      void perform(deployment, change, reason, one.stop.signal, (progress) => update(one, { progress })).then(
         (end) => update(one, end),
       );
       return run;
@@ -80,27 +79,16 @@ export function createRuns(deps: RunsDeps): Runs {
   };
 }
 
-/** Runs the command with `--apply`, bound to the plan. @returns the end of the run; it never throws */
+/** Makes the change of a plan. @returns the end of the run; it never throws */
 async function perform(
-  { deployment, run }: Pick<RunsDeps, 'deployment' | 'run'>,
-  { argv, input, planned }: PlannedChange,
+  deployment: Deployment,
+  { apply }: PlannedChange,
   reason: string,
   signal: AbortSignal,
   onProgress: (line: string) => void,
 ): Promise<Partial<Run>> {
-  try {
-    const { exitCode, document, notes } = await runCommand(
-      run,
-      deployment,
-      [...argv, '--apply', '--reason', reason],
-      { signal, onProgress, planned, input },
-    );
-    return { state: stateOf(exitCode), exitCode, document, notes };
-  } catch (error) {
-    const { code, message } = explain(error);
-    const document = { error: { code, message } };
-    return { state: 'failed', exitCode: EXIT.defect, document };
-  }
+  const result = await runQuietly(deployment, (quiet) => apply(quiet, reason), { signal, onProgress });
+  return { state: stateOf(result.exitCode), ...result };
 }
 
 function stateOf(exitCode: ExitCode): Run['state'] {

@@ -3,7 +3,7 @@ import type { FunctionSettings } from '../../../../cli/deployment/deployed-funct
 import type { Deployment } from '../../../../cli/deployment/deployment.ts';
 import type { GlobalOptions } from '../../../../cli/deployment/target.ts';
 import type { Io } from '../../../../cli/terminal/io.ts';
-import { createOutput } from '../../../../cli/terminal/output.ts';
+import { createTerminal } from '../../../../cli/terminal/terminal.ts';
 import { MailroomError } from '../../../../lambdas/runtime/base/errors.ts';
 import type { mailroomInMemory } from './mailroom-in-memory.ts';
 import { wiringInMemory } from './wiring-in-memory.ts';
@@ -28,9 +28,6 @@ export const healthyFunction: FunctionSettings = {
   mappings: [{ source: 'queue', state: 'Enabled', batchSize: 10, batchingWindowMs: 0, maxConcurrency: 5 }],
 };
 
-/** A client whose requests may be counted: none is made. */
-const METERED = { middlewareStack: { add: () => {} } };
-
 /** A deployment on a Mailroom in memory, in place of `openDeployment`. Its only AWS client invokes the consumer's function. */
 export function memoryDeployment(
   mailroom: MemoryMailroom,
@@ -40,8 +37,7 @@ export function memoryDeployment(
   const { clock, table, queues, directory } = mailroom;
   const deployed = mailroom.deployed ?? wiringInMemory(directory);
   const deployment = {
-    output: createOutput(io, json),
-    signal: io.signal,
+    terminal: createTerminal(io, json),
     clock,
     clockIsTrusted: true,
     isLocal: mailroom.isLocal ?? false,
@@ -53,14 +49,12 @@ export function memoryDeployment(
     enableMapping: deployed.enableMapping,
     deployedFunction: async (name: string) =>
       mailroom.functionOf === undefined ? healthyFunction : mailroom.functionOf(name),
-    ...Object.fromEntries(
-      ['dynamo', 'sqs', 'ssm', 'events', 'lambdaReads', 'cloudwatch'].map((name) => [name, METERED]),
-    ),
-    lambda: {
-      ...METERED,
-      send: async ({ input }: InvokeCommand) => {
-        const answer = await mailroom.invoke(JSON.parse(String(input.Payload)));
-        return { Payload: Buffer.from(JSON.stringify(answer)) };
+    clients: {
+      lambda: {
+        send: async ({ input }: InvokeCommand) => {
+          const answer = await mailroom.invoke(JSON.parse(String(input.Payload)));
+          return { Payload: Buffer.from(JSON.stringify(answer)) };
+        },
       },
     },
     operator: async () => 'arn:aws:sts::111122223333:assumed-role/ops/ada',

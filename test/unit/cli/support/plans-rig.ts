@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { createPlans } from '../../../../cli/page/server/plans/plans.ts';
 import type { Run } from '../../../../cli/page/server/protocol.ts';
-import { runMailroom } from '../../../../cli/program.ts';
 import { EXIT, type Io } from '../../../../cli/terminal/io.ts';
 import { PoisonMessage } from '../../../../lambdas/runtime/base/errors.ts';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
@@ -31,7 +30,6 @@ export function plansRig({ allowsChanges = true } = {}) {
   const ends = new Map<string, (run: Run) => void>();
   const plans = createPlans({
     deployment,
-    run: runMailroom,
     allowsChanges,
     announce: (run) => {
       announced.push(run);
