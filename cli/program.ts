@@ -14,8 +14,8 @@ import { pauseCommand, resumeCommand } from './commands/pause.ts';
 import { statusCommand } from './commands/status.ts';
 import { sweepCommand } from './commands/sweep.ts';
 import { tailCommand } from './commands/tail.ts';
-import { uiCommand } from './commands/ui.ts';
 import { whyCommand } from './commands/why.ts';
+import { uiCommand } from './page/server/ui-command.ts';
 import { onceArgument } from './terminal/arguments.ts';
 import type { ExitCode, Io } from './terminal/io.ts';
 import { plain } from './terminal/paint.ts';
@@ -28,7 +28,7 @@ const { version } = createRequire(import.meta.url)('cdk-mailroom/package.json') 
 /** The commands, in the order of the help. */
 const COMMANDS = [
   statusCommand,
-  (io: Io) => uiCommand(io, runMailroom),
+  uiCommand,
   doctorCommand,
   whyCommand,
   describeCommand,

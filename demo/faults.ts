@@ -8,11 +8,13 @@ import {
   UpdateFunctionConfigurationCommand,
 } from '@aws-sdk/client-lambda';
 import { PurgeQueueCommand } from '@aws-sdk/client-sqs';
-import type { Session } from '../cli/deployment/session.ts';
+import { audit } from '../cli/commands/audit.ts';
+import { why } from '../cli/commands/why.ts';
+import type { Deployment } from '../cli/deployment/deployment.ts';
 import type { DemoFault } from '../cli/page/server/protocol.ts';
-import { runCommand } from '../cli/page/server/run-command.ts';
-import { runMailroom } from '../cli/program.ts';
-import { shell } from '../cli/terminal/shell.ts';
+import { runQuietly } from '../cli/page/server/quiet-run.ts';
+import { type ShellText, shell } from '../cli/terminal/shell.ts';
+import { HOUR_MS } from '../lambdas/runtime/base/units.ts';
 import type { ConsumerEntry } from '../lambdas/runtime/operations/directory.ts';
 import type { FaultDeps, InjectedFault } from './made-faults.ts';
 import type { Consumer } from './readings.ts';
@@ -37,7 +39,7 @@ const GRACE_S = 5;
  *
  * @example
  * ```ts
- * const faults = await createFaults({ session, outputs, endpoint, signal });
+ * const faults = await createFaults({ deployment, outputs, endpoint, signal });
  * await faults['rule-off'].break();
  * await faults['rule-off'].repair();
  * ```
@@ -45,9 +47,9 @@ const GRACE_S = 5;
 export async function createFaults(
   deps: FaultDeps,
 ): Promise<Readonly<Record<DemoFault['name'], InjectedFault>>> {
-  const entry = (name: Consumer): ConsumerEntry => deps.session.consumer(name);
+  const entry = (name: Consumer): ConsumerEntry => deps.deployment.consumer(name);
   return {
-    'bank-down': bankDown(deps, await bankOf(deps.session, entry('payments'))),
+    'bank-down': bankDown(deps, await bankOf(deps.deployment, entry('payments'))),
     'rule-off': ruleOff(deps, entry('inventory')),
     'queue-purged': queuePurged(deps, entry('notifications')),
     'worker-killed': workerKilled(deps, entry('payments')),
@@ -55,11 +57,12 @@ export async function createFaults(
 }
 
 /** The bank takes no calls. Payments fails, tries again, and rejects messages until the bank is back. */
-function bankDown({ session }: FaultDeps, bank: string): InjectedFault {
-  const { lambda } = session;
+function bankDown({ deployment }: FaultDeps, bank: string): InjectedFault {
+  const { lambda } = deployment.clients;
   return {
     text: 'The bank refuses every call, because the reserved concurrency of its function is 0. Every charge of payments fails.',
-    repairCommand: () => session.awsLine(shell`lambda delete-function-concurrency --function-name ${bank}`),
+    repairCommand: () =>
+      deployment.awsLine(shell`lambda delete-function-concurrency --function-name ${bank}`),
     break: async () => {
       await lambda.send(
         new PutFunctionConcurrencyCommand({ FunctionName: bank, ReservedConcurrentExecutions: 0 }),
@@ -73,69 +76,74 @@ function bankDown({ session }: FaultDeps, bank: string): InjectedFault {
 
 /** The rule of a consumer is disabled: EventBridge drops its events. */
 function ruleOff(deps: FaultDeps, { name, rule = '' }: ConsumerEntry): InjectedFault {
-  const { session } = deps;
-  const target = { Name: rule, EventBusName: session.directory.mailroom.bus };
+  const { deployment } = deps;
+  const target = { Name: rule, EventBusName: deployment.directory.mailroom.bus };
   const enable = shell`events enable-rule --name ${rule} --event-bus-name ${target.EventBusName}`;
-  const audit = repairWords(`the rule of ${name} was disabled`);
+  const reason = `the rule of ${name} was disabled`;
   return {
     text: `The rule of ${name} is disabled, so EventBridge drops its events.`,
-    repairCommand: () => `${session.awsLine(enable)} && ${session.commandLine(shell`${audit}`)}`,
+    repairCommand: () => `${deployment.awsLine(enable)} && ${deployment.commandLine(repairLine(reason))}`,
     break: async () => {
-      await session.events.send(new DisableRuleCommand(target));
+      await deployment.clients.events.send(new DisableRuleCommand(target));
     },
     repair: async () => {
-      await session.events.send(new EnableRuleCommand(target));
-      await sendMissing(deps, name, audit);
+      await deployment.clients.events.send(new EnableRuleCommand(target));
+      await sendMissing(deps, name, reason);
     },
   };
 }
 
 /** The queue of a consumer loses the messages that wait in it. */
 function queuePurged(deps: FaultDeps, { name, queue, function: functionName }: ConsumerEntry): InjectedFault {
-  const { session, signal } = deps;
-  const audit = repairWords(`the queue of ${name} was purged`);
+  const { deployment, signal } = deps;
+  const reason = `the queue of ${name} was purged`;
   return {
     text: `The queue of ${name} is purged, so its waiting messages are lost.`,
-    repairCommand: () => session.commandLine(shell`${audit}`),
+    repairCommand: () => deployment.commandLine(repairLine(reason)),
     break: async () => {
       // A consumer that keeps up has an empty queue, and there would be nothing to lose.
-      const uuid = await mappingOf(session, functionName);
-      await session.lambda.send(new UpdateEventSourceMappingCommand({ UUID: uuid, Enabled: false }));
+      const uuid = await mappingOf(deployment, functionName);
+      await deployment.clients.lambda.send(
+        new UpdateEventSourceMappingCommand({ UUID: uuid, Enabled: false }),
+      );
       try {
         const until = Date.now() + MESSAGES_WITHIN_MS;
-        while ((await session.queues.depth(queue)).waiting < MESSAGES_TO_LOSE && Date.now() < until) {
+        while ((await deployment.queues.depth(queue)).waiting < MESSAGES_TO_LOSE && Date.now() < until) {
           signal.throwIfAborted();
           await pause(LOOK_EVERY_MS);
         }
-        await session.sqs.send(new PurgeQueueCommand({ QueueUrl: queue }));
+        await deployment.clients.sqs.send(new PurgeQueueCommand({ QueueUrl: queue }));
       } finally {
-        await session.lambda.send(new UpdateEventSourceMappingCommand({ UUID: uuid, Enabled: true }));
+        await deployment.clients.lambda.send(
+          new UpdateEventSourceMappingCommand({ UUID: uuid, Enabled: true }),
+        );
       }
     },
-    repair: () => sendMissing(deps, name, audit),
+    repair: () => sendMissing(deps, name, reason),
   };
 }
 
 /** A worker dies while the bank answers. Its message is redelivered once its visibility timeout has passed. */
 function workerKilled(deps: FaultDeps, { name, function: FunctionName }: ConsumerEntry): InjectedFault {
-  const { session, signal } = deps;
+  const { deployment, signal } = deps;
   let charge: SlowCharge | undefined;
   return {
     text:
       `A worker of ${name} is killed after the bank charged and before it responded. You have nothing to repair: the queue redelivers ` +
       'the message 30 seconds after its receive, and the bank charges once per key.',
-    repairCommand: () => (charge === undefined ? '' : session.commandLine(shell`why ${charge.eventId}`)),
+    repairCommand: () => (charge === undefined ? '' : deployment.commandLine(shell`why ${charge.eventId}`)),
     break: async () => {
       charge = await slowCharge(deps);
       // The engine ends the processes of a function whose settings are written, also those that work: like a crash of each.
-      const { Timeout } = await session.lambdaReads.send(
+      const { Timeout } = await deployment.clients.lambdaReads.send(
         new GetFunctionConfigurationCommand({ FunctionName }),
       );
-      await session.lambda.send(new UpdateFunctionConfigurationCommand({ FunctionName, Timeout }));
+      await deployment.clients.lambda.send(new UpdateFunctionConfigurationCommand({ FunctionName, Timeout }));
     },
     repair: async () => {
       if (charge === undefined) return;
-      await runCommand(runMailroom, session, ['why', charge.eventId], { signal });
+      const { eventId: id } = charge;
+      await runQuietly(deployment, (quiet) => why(quiet, { id }), { signal });
       await charge.ended();
     },
     ended: async () => {
@@ -145,12 +153,14 @@ function workerKilled(deps: FaultDeps, { name, function: FunctionName }: Consume
 }
 
 /**
- * The words of the audit that sends missing events again. The consumers were declared before the first order, so that also the events
- * of the deployment's first minute count.
+ * The audit that sends missing events again. The consumers were declared before the first order, so that also the events of the
+ * deployment's first minute count.
  */
-function repairWords(reason: string): string[] {
-  const range = ['--since', '1h', '--grace', `${GRACE_S}s`, '--earlier'];
-  return ['audit', ...range, '--repair', '--apply', '--reason', reason];
+const REPAIR = { since: HOUR_MS, grace: GRACE_S * 1_000, earlier: true, repair: true, apply: true };
+
+/** The command that does the same. */
+function repairLine(reason: string): ShellText {
+  return shell`audit --since 1h --grace ${`${GRACE_S}s`} --earlier --repair --apply --reason ${reason}`;
 }
 
 /**
@@ -158,17 +168,19 @@ function repairWords(reason: string): string[] {
  * published within the grace period, nor those that the queue of a busy consumer may hold.
  */
 async function sendMissing(
-  { session, signal }: FaultDeps,
+  { deployment, signal }: FaultDeps,
   consumer: string,
-  words: readonly string[],
+  reason: string,
 ): Promise<void> {
   const judgedFrom = Date.now() + 2 * GRACE_S * 1_000;
   for (;;) {
     signal.throwIfAborted();
     const startedAt = Date.now();
-    const { document } = await runCommand(runMailroom, session, words, { signal });
-    const { missing, inconclusive, error } = document as AuditDocument;
-    if (error !== undefined) throw new Error(error.message);
+    const { document, error } = await runQuietly(deployment, (quiet) => audit(quiet, { ...REPAIR, reason }), {
+      signal,
+    });
+    if (document === null) throw new Error(error?.message);
+    const { missing, inconclusive } = document;
     // Those of another consumer are missing as long as its own fault lasts.
     const own = [...missing, ...inconclusive].filter((found) => found.consumer === consumer);
     if (startedAt > judgedFrom && own.length === 0) return;
@@ -176,16 +188,8 @@ async function sendMissing(
   }
 }
 
-/** The part of the document of `mailroom audit --json` that a repair reads. */
-interface AuditDocument {
-  readonly missing: readonly { readonly consumer: string }[];
-  readonly inconclusive: readonly { readonly consumer: string }[];
-  /** Only if the command failed. */
-  readonly error?: { readonly message: string };
-}
-
 /** The name of the bank's function, which payments calls. */
-async function bankOf({ lambdaReads }: Session, payments: ConsumerEntry): Promise<string> {
+async function bankOf({ clients: { lambdaReads } }: Deployment, payments: ConsumerEntry): Promise<string> {
   const { Environment } = await lambdaReads.send(
     new GetFunctionConfigurationCommand({ FunctionName: payments.function }),
   );
@@ -194,7 +198,7 @@ async function bankOf({ lambdaReads }: Session, payments: ConsumerEntry): Promis
   return name;
 }
 
-async function mappingOf({ lambdaReads }: Session, FunctionName: string): Promise<string> {
+async function mappingOf({ clients: { lambdaReads } }: Deployment, FunctionName: string): Promise<string> {
   const { EventSourceMappings: [mapping] = [] } = await lambdaReads.send(
     new ListEventSourceMappingsCommand({ FunctionName }),
   );

@@ -1,4 +1,4 @@
-import type { Session } from '../cli/deployment/session.ts';
+import type { Deployment } from '../cli/deployment/deployment.ts';
 import type { DemoFault } from '../cli/page/server/protocol.ts';
 import { errorMessage } from '../lambdas/runtime/base/errors.ts';
 import type { Outputs } from '../localstack/cdk-process.ts';
@@ -107,7 +107,7 @@ export interface InjectedFault {
 
 /** Dependencies of the faults. */
 export interface FaultDeps {
-  readonly session: Session;
+  readonly deployment: Deployment;
   readonly outputs: Outputs;
   readonly endpoint: string;
   /** Stops what waits. */

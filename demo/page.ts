@@ -1,7 +1,6 @@
-import { openSession } from '../cli/deployment/session.ts';
+import { openDeployment } from '../cli/deployment/deployment.ts';
 import { hasBrowser, openInBrowser } from '../cli/page/server/browser.ts';
 import { type RunningUi, startUi } from '../cli/page/server/server.ts';
-import { runMailroom } from '../cli/program.ts';
 import { EXIT, type Io } from '../cli/terminal/io.ts';
 import type { Outputs } from '../localstack/cdk-process.ts';
 import type { Engine } from '../localstack/engine.ts';
@@ -43,12 +42,13 @@ interface DemoPageOptions {
 export async function openDemoPage(options: DemoPageOptions): Promise<DemoPage> {
   const { engine, outputs, orders, opens, steps, signal } = options;
   const { endpoint } = engine;
-  const session = await openSession(quietIo(signal), { endpoint, json: true });
-  const faults = engine.startedHere ? await createFaults({ session, outputs, endpoint, signal }) : undefined;
+  const deployment = await openDeployment(quietIo(signal), { endpoint, json: true });
+  const faults = engine.startedHere
+    ? await createFaults({ deployment, outputs, endpoint, signal })
+    : undefined;
   const panel = createPanel({ orders, maxMs: RUN_MAX_MS, faults, onError: steps.say });
   const ui = await startUi({
-    session,
-    run: runMailroom,
+    deployment,
     allowsChanges: engine.startedHere,
     showsPayloads: engine.startedHere,
     idleMs: IDLE_MS,

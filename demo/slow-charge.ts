@@ -31,10 +31,10 @@ const ENDED = new Set(['PROCESSED', 'REJECTED', 'DISCARDED']);
  *
  * @throws if the bank does not charge it, e.g. while it is down
  */
-export async function slowCharge({ session, outputs, endpoint, signal }: FaultDeps): Promise<SlowCharge> {
-  const documents = DynamoDBDocumentClient.from(session.dynamo);
+export async function slowCharge({ deployment, outputs, endpoint, signal }: FaultDeps): Promise<SlowCharge> {
+  const documents = DynamoDBDocumentClient.from(deployment.clients.dynamo);
   await documents.send(
-    new PutCommand({ TableName: session.directory.mailroom.table, Item: stockRow(SKU, 1_000) }),
+    new PutCommand({ TableName: deployment.directory.mailroom.table, Item: stockRow(SKU, 1_000) }),
   );
   const { status, text } = await callFunctionUrl(
     endpoint,

@@ -1,30 +1,41 @@
 import { Command, Option } from 'commander';
+import { HOUR_MS } from '../../lambdas/runtime/base/units.ts';
 import { type AuditReport, createAudit } from '../../lambdas/runtime/operations/audit/audit.ts';
 import { cloudWatchQueueAges } from '../../lambdas/runtime/operations/audit/audit-queue-age.ts';
 import { eventBridgeRules } from '../../lambdas/runtime/operations/eventbridge-rules.ts';
 import { readEntryVersions } from '../../lambdas/runtime/operations/ssm-directory.ts';
-import type { Session } from '../deployment/session.ts';
+import type { Deployment } from '../deployment/deployment.ts';
 import { repair } from '../reports/audit/audit-repair.ts';
 import { auditFindings, auditJson, auditText } from '../reports/audit/audit-text.ts';
 import { fixLine } from '../reports/status/status-findings.ts';
 import { ruleFix } from '../reports/status/wiring-problems.ts';
 import { durationArgument } from '../terminal/arguments.ts';
 import { BEHIND_MAX_MS } from '../terminal/aws-clock.ts';
-import { applyWords, type ChangeOptions, reasonOption, reasonToApply } from '../terminal/change.ts';
-import { EXIT, type ExitCode, type Io } from '../terminal/io.ts';
+import {
+  applyWords,
+  type ChangeOptions,
+  type PlannedVerdicts,
+  reasonOption,
+  reasonToApply,
+} from '../terminal/change.ts';
+import { EXIT, type Io } from '../terminal/io.ts';
 import { many } from '../terminal/output.ts';
 import { type ShellText, shell } from '../terminal/shell.ts';
-import { withSession } from './command.ts';
+import { reportOf } from '../terminal/terminal.ts';
+import { reporting } from './command.ts';
 
 interface AuditOptions extends ChangeOptions {
-  /** Milliseconds. */
-  readonly since: number;
-  /** Milliseconds. */
-  readonly grace: number;
+  /** Milliseconds. @default 1 hour */
+  readonly since?: number;
+  /** Milliseconds. @default 5 minutes */
+  readonly grace?: number;
   readonly earlier?: boolean;
   readonly by?: string;
   readonly repair?: boolean;
 }
+
+/** The default of `--since`. */
+const SINCE_MS = HOUR_MS;
 
 /** The default of `--grace`. */
 const GRACE_MS = 300_000;
@@ -40,7 +51,7 @@ export function auditCommand(io: Io): Command {
     .addOption(
       new Option('--since <duration>', 'how far back to read')
         .argParser(durationArgument)
-        .default(3_600_000, '1h'),
+        .default(SINCE_MS, '1h'),
     )
     .addOption(
       new Option('--grace <duration>', 'an event published less than this ago may still be on its way')
@@ -66,56 +77,65 @@ Examples:
   $ npx cdk-mailroom audit --since 6h --repair
   $ npx cdk-mailroom audit --since 6h --repair --apply --reason "rule drifted"`,
     )
-    .action(withSession(io, audit));
+    .action(reporting(io, audit));
 }
 
-async function audit(session: Session, options: AuditOptions): Promise<ExitCode> {
-  const { output, signal, directory, table, queues, clock } = session;
+/**
+ * Audits the events of a range; with `repair`, plans what would be sent again, and with `apply`, sends it.
+ *
+ * @param planned - the plan that was confirmed @default the options alone decide
+ */
+export async function audit(deployment: Deployment, options: AuditOptions, planned?: PlannedVerdicts) {
+  const { terminal, clients, directory, table, queues, clock } = deployment;
+  const { signal } = terminal;
+  const { since = SINCE_MS, grace = GRACE_MS } = options;
   const reason = reasonToApply(options);
   const until = clock.now() + BEHIND_MAX_MS; // to include the newest events
   const found = await createAudit({
     table,
     directory,
     queues,
-    rules: eventBridgeRules(session.events),
-    ages: cloudWatchQueueAges(session),
-    versions: ({ name }) => readEntryVersions(session.ssm, directory.mailroom.table, name),
+    rules: eventBridgeRules(clients.events),
+    ages: cloudWatchQueueAges({ cloudwatch: clients.cloudwatch, sqs: clients.sqs, clock }),
+    versions: ({ name }) => readEntryVersions(clients.ssm, directory.mailroom.table, name),
     clock,
   }).run({
-    since: until - options.since,
+    since: until - since,
     until,
-    graceMs: options.grace,
+    graceMs: grace,
     earlier: options.earlier,
     signal,
     onProgress: ({ minute, events }) =>
-      output.progress(`Read to ${minute.replace('T', ' ')}Z: ${many(events, 'event')}`),
+      terminal.progress(`Read to ${minute.replace('T', ' ')}Z: ${many(events, 'event')}`),
   });
   const repaired =
-    options.repair === true && !signal.aborted ? await repair(session, found, reason) : undefined;
+    options.repair === true && !signal.aborted ? await repair(deployment, found, reason, planned) : undefined;
   const sent = repaired?.applied === true ? repaired.events.length : 0;
   const result = { report: { ...found, repaired: sent }, byDay: options.by === 'day', repair: repaired };
-  const line = (command: ShellText) => session.commandLine(command);
-  output.result(auditJson(result), result, (seen) =>
-    auditText(seen, {
-      repair: line(againCommand(options, found, false)),
-      apply: line(againCommand(options, found, true)),
-      restore: restoreLines(session, found),
-      recheck: {
-        at: found.until - BEHIND_MAX_MS + options.grace,
-        command: line(shell`audit ${rangeWords(options, options.grace)}`),
-      },
-    }),
+  const line = (command: ShellText) => deployment.commandLine(command);
+  return reportOf(
+    auditJson(result),
+    result,
+    (seen) =>
+      auditText(seen, {
+        repair: line(againCommand(options, found, false)),
+        apply: line(againCommand(options, found, true)),
+        restore: restoreLines(deployment, found),
+        recheck: {
+          at: found.until - BEHIND_MAX_MS + grace,
+          command: line(shell`audit ${rangeWords(options, grace)}`),
+        },
+      }),
+    signal.aborted ? EXIT.stopped : auditFindings(result.report).length === 0 ? EXIT.ok : EXIT.attention,
   );
-  if (signal.aborted) return EXIT.stopped;
-  return auditFindings(result.report).length === 0 ? EXIT.ok : EXIT.attention;
 }
 
 /** The commands that restore the drifted resources, as `status` and `doctor` print them. */
-function restoreLines(session: Session, { drift }: AuditReport): string[] {
-  const { mailroom, consumers } = session.directory;
+function restoreLines(deployment: Deployment, { drift }: AuditReport): string[] {
+  const { mailroom, consumers } = deployment.directory;
   const fixes = drift.map((found) => {
     const { stack } = consumers.find(({ name }) => name === found.consumer) ?? mailroom;
-    return fixLine(ruleFix(found, { bus: mailroom.bus, stack }), session);
+    return fixLine(ruleFix(found, { bus: mailroom.bus, stack }), deployment);
   });
   return [...new Set(fixes)];
 }
@@ -144,7 +164,7 @@ function againCommand(
 }
 
 /** The options of an audit that covers the same events if it is typed within 10 minutes after a wait. */
-function rangeWords({ since, grace, earlier }: AuditOptions, waitMs: number): string[] {
+function rangeWords({ since = SINCE_MS, grace = GRACE_MS, earlier }: AuditOptions, waitMs: number): string[] {
   return [
     '--since',
     `${Math.ceil((since + waitMs) / 60_000) + 10}m`,

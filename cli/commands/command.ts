@@ -1,31 +1,53 @@
 import type { Command } from 'commander';
-import { openSession, type Session } from '../deployment/session.ts';
+import { type Deployment, openDeployment } from '../deployment/deployment.ts';
 import type { GlobalOptions } from '../deployment/target.ts';
 import type { ExitCode, Io } from '../terminal/io.ts';
+import type { Report } from '../terminal/terminal.ts';
 
 /** Opens the Mailroom of a run; a test's `io` has one in memory. */
 interface Opener {
-  /** @default `openSession`, which opens one on AWS */
-  readonly open?: typeof openSession;
+  /** @default `openDeployment`, which opens one on AWS */
+  readonly open?: typeof openDeployment;
 }
 
 /**
- * Runs a command against the Mailroom that its options select, and sets the exit code.
+ * An action of commander that runs a command on the Mailroom that its options select, prints its report, and sets the exit code.
+ *
+ * @param run - the command; it receives the parsed arguments and options as one object
+ * @param names - the members of that object for the arguments, in their order
  *
  * @example
  * ```ts
- * new Command('status').action(withSession(io, async (session, options) => EXIT.ok));
+ * new Command('describe').argument('<consumer>').action(reporting(io, describe, 'consumer'));
  * ```
  */
-export function withSession<Args extends readonly unknown[], Options>(
+export function reporting<Options extends object>(
   io: Io & Opener,
-  run: (session: Session, options: Options, ...args: Args) => Promise<ExitCode>,
-): (...received: [...Args, Options, Command]) => Promise<void> {
+  run: (deployment: Deployment, options: Options) => Promise<Report>,
+  ...names: readonly (keyof Options & string)[]
+): (...received: unknown[]) => Promise<void> {
+  return acting<Options>(
+    io,
+    async (deployment, options) => {
+      const report = await run(deployment, options);
+      await deployment.terminal.print(report);
+      return report.exitCode;
+    },
+    ...names,
+  );
+}
+
+/** As {@link reporting}, for a command that prints while it runs. @param run - returns the exit code */
+export function acting<Options extends object>(
+  io: Io & Opener,
+  run: (deployment: Deployment, options: Options) => Promise<ExitCode>,
+  ...names: readonly (keyof Options & string)[]
+): (...received: unknown[]) => Promise<void> {
   return async (...received) => {
     const command = received.at(-1) as Command;
-    const args = received.slice(0, -2) as unknown as Args;
-    const all = command.optsWithGlobals<GlobalOptions & Options>();
-    const open = io.open ?? openSession;
-    io.exitCode = await run(await open(io, all), all, ...args);
+    const given = Object.fromEntries(names.map((name, index) => [name, received[index]]));
+    const options = { ...command.optsWithGlobals<GlobalOptions & Options>(), ...given };
+    const { open = openDeployment } = io;
+    io.exitCode = await run(await open(io, options), options);
   };
 }

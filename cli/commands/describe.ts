@@ -1,45 +1,46 @@
 import { Command } from 'commander';
 import { invokedFunction } from '../../lambdas/runtime/operations/directory.ts';
+import type { Deployment } from '../deployment/deployment.ts';
 import {
   type ConsumerDescription,
   describeConsumer,
   findingOf,
   receivedText,
 } from '../reports/describe/consumer-description.ts';
-import { EXIT, type Io } from '../terminal/io.ts';
+import type { Io } from '../terminal/io.ts';
 import { when } from '../terminal/listing.ts';
 import { clipped, many, table } from '../terminal/output.ts';
 import { paint } from '../terminal/paint.ts';
 import { prose } from '../terminal/prose.ts';
+import { reportOf } from '../terminal/terminal.ts';
 import { duration, time } from '../terminal/times.ts';
-import { withSession } from './command.ts';
+import { reporting } from './command.ts';
 
 /** `mailroom describe`. */
 export function describeCommand(io: Io): Command {
   return new Command('describe')
     .description('Describes a consumer: its events, settings and counts, and its last failure.')
     .argument('<consumer>', 'the name of the consumer')
-    .action(
-      withSession<[string], object>(io, async (session, _options, name) => {
-        const described = await describeConsumer(session, session.consumer(name));
-        const finding = findingOf(described);
-        const next = finding === undefined ? null : session.commandLine(finding.command);
-        const what = finding?.what ?? 'nothing failed, and nothing is dead';
-        const now = session.clock.now();
-        session.output.result({ ...described, next }, { described, what, next }, (seen) =>
-          [
-            prose(
-              `${paint.bold(seen.described.consumer)}  ${(next === null ? paint.green : paint.red)(seen.what)}`,
-            ),
-            ...lastCauseText(seen.described, now),
-            ...(seen.next === null ? [] : [`  ${paint.dim(seen.next)}`]),
-            '',
-            descriptionText(seen.described),
-          ].join('\n'),
-        );
-        return EXIT.ok;
-      }),
-    );
+    .action(reporting(io, describe, 'consumer'));
+}
+
+async function describe(deployment: Deployment, { consumer }: { readonly consumer: string }) {
+  const described = await describeConsumer(deployment, deployment.consumer(consumer));
+  const finding = findingOf(described);
+  const next = finding === undefined ? null : deployment.commandLine(finding.command);
+  const what = finding?.what ?? 'nothing failed, and nothing is dead';
+  const now = deployment.clock.now();
+  return reportOf({ ...described, next }, { described, what, next }, (seen) =>
+    [
+      prose(
+        `${paint.bold(seen.described.consumer)}  ${(next === null ? paint.green : paint.red)(seen.what)}`,
+      ),
+      ...lastCauseText(seen.described, now),
+      ...(seen.next === null ? [] : [`  ${paint.dim(seen.next)}`]),
+      '',
+      descriptionText(seen.described),
+    ].join('\n'),
+  );
 }
 
 function lastCauseText({ lastCause }: ConsumerDescription, now: number): string[] {

@@ -2,9 +2,9 @@ import { Command } from 'commander';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { isEventId } from '../../lambdas/runtime/store/event-id.ts';
 import { recordOperation } from '../../lambdas/runtime/store/operation-record.ts';
+import type { Deployment } from '../deployment/deployment.ts';
 import { type Place, placeOf, placeText } from '../deployment/place.ts';
 import { eachOf } from '../deployment/rows-reader.ts';
-import type { Session } from '../deployment/session.ts';
 import { choiceWords, choose, type DeadLetterChoice } from '../reports/dead-letters/choice.ts';
 import {
   deadLetterJson,
@@ -19,15 +19,22 @@ import { unsentText } from '../reports/dead-letters/redrive-plan.ts';
 import { type DeadLetterSource, deadLetterSource } from '../reports/dead-letters/sources.ts';
 import { settled } from '../reports/dead-letters/standing.ts';
 import { SOURCE_ARGUMENT } from '../terminal/arguments.ts';
-import { applyWords, type ChangeOptions, reasonOption, reasonToApply } from '../terminal/change.ts';
+import {
+  applyWords,
+  type ChangeOptions,
+  type PlannedVerdicts,
+  reasonOption,
+  reasonToApply,
+} from '../terminal/change.ts';
 import { EXIT, type Io } from '../terminal/io.ts';
 import { many } from '../terminal/output.ts';
 import { prose } from '../terminal/prose.ts';
 import { shell } from '../terminal/shell.ts';
-import { withSession } from './command.ts';
+import { type Report, reportOf } from '../terminal/terminal.ts';
+import { reporting } from './command.ts';
 
-interface DiscardOptions extends ChangeOptions {
-  readonly cause?: string;
+interface DiscardOptions extends ChangeOptions, DeadLetterChoice {
+  readonly source: string;
   readonly all?: boolean;
   readonly verbose?: boolean;
 }
@@ -66,50 +73,60 @@ export function discardCommand(io: Io): Command {
     .option('--apply', 'discard them')
     .addOption(reasonOption())
     .addOption(verboseOption())
-    .action(
-      withSession<[string, string[]], DiscardOptions>(io, async (session, options, name, ids) => {
-        const source = deadLetterSource(session.directory, name);
-        const { cause, all = false } = options;
-        const reason = reasonToApply(options);
-        const applied = reason !== undefined;
-        if ((ids.length > 0 || cause !== undefined) === all) {
-          throw new MailroomError(
-            'BAD_ARGUMENT',
-            `Select the dead letters of ${name} by id, with --cause, or with --all.`,
-          );
-        }
-        const place = await placeOf(session);
-        const limits = { limit: LIMIT, hideS: DISCARD_HIDES_S };
-        const { deadLetters } = await receiveForChange(session, source, limits);
-        try {
-          const { chosen, choice } = choose(session, source, deadLetters, { ids, cause });
-          const plan = chosen.map((deadLetter) => ({
-            deadLetter,
-            outcome: planned(source, deadLetter, session.clock.now()),
-          }));
-          const { same, changed } = asPlanned(
-            session.planned,
-            plan,
-            ({ deadLetter }) => deadLetter,
-            ({ outcome }) => outcome,
-          );
-          const steps = reason === undefined ? same : await discardAll(session, source, same, reason);
-          const report = { place, source, applied, reason: options.reason, steps, changed };
-          session.output.result(discardJson(report), { report, choice }, (seen) =>
-            discardText(session, seen.report, seen.choice, options),
-          );
-          if (steps.some(({ outcome }) => outcome === 'untried')) return EXIT.stopped;
-          return applied && (steps.some(({ outcome }) => stays(outcome)) || changed.length > 0)
-            ? EXIT.attention
-            : EXIT.ok;
-        } finally {
-          await putBack(session.queues, source, deadLetters);
-        }
-      }),
-    );
+    .action(reporting(io, discardDeadLetters, 'source', 'ids'));
 }
 
-function planned(source: DeadLetterSource, deadLetter: DeadLetter, now: number): DiscardOutcome {
+/**
+ * Plans a discard; with `apply`, makes it.
+ *
+ * @param planned - the plan that was confirmed @default the options alone decide
+ */
+export async function discardDeadLetters(
+  deployment: Deployment,
+  options: DiscardOptions,
+  planned?: PlannedVerdicts,
+): Promise<Report<ReturnType<typeof discardJson>>> {
+  const source = deadLetterSource(deployment.directory, options.source);
+  const { ids = [], cause, all = false } = options;
+  const reason = reasonToApply(options);
+  const applied = reason !== undefined;
+  if ((ids.length > 0 || cause !== undefined) === all) {
+    throw new MailroomError(
+      'BAD_ARGUMENT',
+      `Select the dead letters of ${options.source} by id, with --cause, or with --all.`,
+    );
+  }
+  const place = await placeOf(deployment);
+  const limits = { limit: LIMIT, hideS: DISCARD_HIDES_S, planned };
+  const { deadLetters } = await receiveForChange(deployment, source, limits);
+  try {
+    const { chosen, choice } = choose(deployment, source, deadLetters, { ids, cause }, planned);
+    const plan = chosen.map((deadLetter) => ({
+      deadLetter,
+      outcome: plannedOutcome(source, deadLetter, deployment.clock.now()),
+    }));
+    const { same, changed } = asPlanned(
+      planned,
+      plan,
+      ({ deadLetter }) => deadLetter,
+      ({ outcome }) => outcome,
+    );
+    const steps = reason === undefined ? same : await discardAll(deployment, source, same, reason);
+    const report = { place, source, applied, reason: options.reason, steps, changed };
+    const isStopped = steps.some(({ outcome }) => outcome === 'untried');
+    const isPartial = applied && (steps.some(({ outcome }) => stays(outcome)) || changed.length > 0);
+    return reportOf(
+      discardJson(report),
+      { report, choice },
+      (seen) => discardText(deployment, seen.report, seen.choice, options),
+      isStopped ? EXIT.stopped : isPartial ? EXIT.attention : EXIT.ok,
+    );
+  } finally {
+    await putBack(deployment.queues, source, deadLetters);
+  }
+}
+
+function plannedOutcome(source: DeadLetterSource, deadLetter: DeadLetter, now: number): DiscardOutcome {
   // A pointer without an event id leads to no row.
   if (source.kind === 'dead' && !isEventId(deadLetter.id)) return 'unreadable';
   const verdict = settled(deadLetter, now) ?? 'discard';
@@ -117,24 +134,24 @@ function planned(source: DeadLetterSource, deadLetter: DeadLetter, now: number):
 }
 
 async function discardAll(
-  session: Session,
+  deployment: Deployment,
   source: DeadLetterSource,
   plan: readonly DiscardStep[],
   reason: string,
 ): Promise<DiscardStep[]> {
-  const note = { by: await session.operator(), reason };
+  const note = { by: await deployment.operator(), reason };
   if (!plan.every(({ outcome }) => stays(outcome))) {
     const ids = plan.map(({ deadLetter }) => deadLetter.eventId ?? deadLetter.id);
     const subject = `${source.name}: ${many(ids.length, 'dead letter')}: ${ids.slice(0, 20).join(', ')}${ids.length > 20 ? ' …' : ''}`;
-    await recordOperation(session, { ...note, command: 'dlq discard', subject });
+    await recordOperation(deployment, { ...note, command: 'dlq discard', subject });
   }
   let done = 0;
   return eachOf(plan, async (step) => {
     if (stays(step.outcome)) return step;
-    if (session.signal.aborted) return { ...step, outcome: 'untried' };
-    const outcome = await discard(session, source, step.deadLetter, note);
+    if (deployment.terminal.signal.aborted) return { ...step, outcome: 'untried' };
+    const outcome = await discard(deployment, source, step.deadLetter, note);
     done += 1;
-    session.output.progress(`${done} of ${plan.length} discarded`);
+    deployment.terminal.progress(`${done} of ${plan.length} discarded`);
     return { ...step, outcome };
   });
 }
@@ -177,7 +194,7 @@ function doneText(steps: readonly DiscardStep[]): string {
 
 /** A discard as text: the dead letters, and the command that discards them or how many were discarded. */
 export function discardText(
-  session: Pick<Session, 'clock' | 'commandLine'>,
+  deployment: Pick<Deployment, 'clock' | 'commandLine'>,
   { place, source, applied, reason, steps }: DiscardReport,
   choice: DeadLetterChoice,
   options: Pick<DiscardOptions, 'verbose'>,
@@ -195,12 +212,15 @@ export function discardText(
   return [
     where,
     `${source.name}: ${many(steps.length, 'dead letter')}`,
-    deadLettersText(lines, session.clock.now(), { label: 'outcome', grouped, done: applied }),
+    deadLettersText(lines, deployment.clock.now(), { label: 'outcome', grouped, done: applied }),
     ...(source.kind === 'stream'
       ? [prose('The events of these batches are not discarded: the sweep publishes them.')]
       : []),
     ...(applied
       ? [`${doneText(steps)}.`]
-      : ['Nothing was changed. To discard them:', `  ${session.commandLine(shell`dlq discard ${which}`)}`]),
+      : [
+          'Nothing was changed. To discard them:',
+          `  ${deployment.commandLine(shell`dlq discard ${which}`)}`,
+        ]),
   ].join('\n');
 }

@@ -1,9 +1,9 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { recordOperation } from '../../lambdas/runtime/store/operation-record.ts';
+import type { Deployment } from '../deployment/deployment.ts';
 import { checkBodies } from '../deployment/invoke.ts';
 import { placeOf } from '../deployment/place.ts';
 import { eachOf } from '../deployment/rows-reader.ts';
-import type { Session } from '../deployment/session.ts';
 import { choose, type DeadLetterChoice } from '../reports/dead-letters/choice.ts';
 import { verboseOption } from '../reports/dead-letters/dead-letter-text.ts';
 import { type DeadLetter, putBack } from '../reports/dead-letters/dead-letters.ts';
@@ -21,16 +21,18 @@ import { type DeadLetterSource, deadLetterSource } from '../reports/dead-letters
 import { settleUnreadable } from '../reports/dead-letters/unreadable-rows.ts';
 import { requireNotPaused } from '../reports/status/pauses.ts';
 import { countArgument, durationArgument, SOURCE_ARGUMENT } from '../terminal/arguments.ts';
-import { type ChangeOptions, reasonOption, reasonToApply } from '../terminal/change.ts';
-import { EXIT, type ExitCode, type Io } from '../terminal/io.ts';
+import { type ChangeOptions, type PlannedVerdicts, reasonOption, reasonToApply } from '../terminal/change.ts';
+import { EXIT, type Io } from '../terminal/io.ts';
 import { many } from '../terminal/output.ts';
-import { withSession } from './command.ts';
+import { type Report, reportOf } from '../terminal/terminal.ts';
+import { reporting } from './command.ts';
 import { sweep } from './sweep.ts';
 
-interface RedriveOptions extends ChangeOptions {
-  readonly cause?: string;
-  readonly limit?: number;
-  readonly rate: number;
+interface RedriveOptions extends ChangeOptions, DeadLetterChoice {
+  readonly source: string;
+  readonly limit?: number | undefined;
+  /** Dead letters per second. @default 10 */
+  readonly rate?: number;
   readonly wait?: number;
   readonly verbose?: boolean;
 }
@@ -67,44 +69,49 @@ export function redriveCommand(io: Io): Command {
     )
     .addOption(reasonOption())
     .addOption(verboseOption())
-    .action(
-      withSession<[string, string[]], RedriveOptions>(io, async (session, options, name, ids) => {
-        const reason = reasonToApply(options);
-        const source = deadLetterSource(session.directory, name);
-        if (reason !== undefined && source.kind !== 'dead' && source.kind !== 'stream')
-          await requireNotPaused(session, source.consumer);
-        const plan = await planRedrive(session, source, { ids, cause: options.cause }, options);
-        const touched = reason === undefined ? [] : plan.judged.filter(isTouched);
-        await putBack(session.queues, source, others(plan, touched));
-        if (reason === undefined) {
-          session.output.result(redriveJson(plan), plan, (seen) =>
-            planText(session, seen, withoutDefaults(options)),
-          );
-          return EXIT.ok;
-        }
-        try {
-          return await applyPlan(session, plan, { ...options, reason });
-        } finally {
-          await putBack(session.queues, source, touched);
-        }
-      }),
-    );
+    .action(reporting(io, redrive, 'source', 'ids'));
+}
+
+/**
+ * Plans a redrive; with `apply`, makes it.
+ *
+ * @param planned - the plan that was confirmed @default the options alone decide
+ */
+export async function redrive(
+  deployment: Deployment,
+  options: RedriveOptions,
+  planned?: PlannedVerdicts,
+): Promise<Report<ReturnType<typeof redriveJson>>> {
+  const reason = reasonToApply(options);
+  const source = deadLetterSource(deployment.directory, options.source);
+  if (reason !== undefined && source.kind !== 'dead' && source.kind !== 'stream')
+    await requireNotPaused(deployment, source.consumer);
+  const plan = await planRedrive(deployment, source, options, planned);
+  const touched = reason === undefined ? [] : plan.judged.filter(isTouched);
+  await putBack(deployment.queues, source, others(plan, touched));
+  if (reason === undefined)
+    return reportOf(redriveJson(plan), plan, (seen) => planText(deployment, seen, withoutDefaults(options)));
+  try {
+    return await applyPlan(deployment, plan, { ...options, reason });
+  } finally {
+    await putBack(deployment.queues, source, touched);
+  }
 }
 
 async function planRedrive(
-  session: Session,
+  deployment: Deployment,
   source: DeadLetterSource,
-  wanted: DeadLetterChoice,
-  { apply, limit = LIMIT }: RedriveOptions,
+  { ids, cause, apply, limit = LIMIT }: RedriveOptions,
+  planned: PlannedVerdicts | undefined,
 ): Promise<RedrivePlan> {
-  const { table, queues, lambda, clock, planned } = session;
-  const place = await placeOf(session);
+  const { table, queues, clock, clients } = deployment;
+  const place = await placeOf(deployment);
   const hideS = apply ? REDRIVE_HIDES_S : PLAN_HIDES_S;
-  const received = await receiveForChange(session, source, { limit, hideS });
+  const received = await receiveForChange(deployment, source, { limit, hideS, planned });
   try {
-    const { chosen, choice } = choose(session, source, received.deadLetters, wanted);
+    const { chosen, choice } = choose(deployment, source, received.deadLetters, { ids, cause }, planned);
     const judged = await judgeDeadLetters(
-      { table, check: (consumer, bodies) => checkBodies(lambda, consumer, bodies), now: clock.now() },
+      { table, check: (consumer, bodies) => checkBodies(clients.lambda, consumer, bodies), now: clock.now() },
       source,
       chosen,
     );
@@ -132,50 +139,51 @@ function others({ received }: RedrivePlan, touched: readonly DeadLetter[]): Dead
 }
 
 async function applyPlan(
-  session: Session,
+  deployment: Deployment,
   plan: RedrivePlan,
   options: RedriveOptions & { readonly reason: string },
-): Promise<ExitCode> {
-  const { output, signal, queues, clock } = session;
+): Promise<Report<ReturnType<typeof redriveJson>>> {
+  const { terminal, queues, clock } = deployment;
+  const { signal } = terminal;
   const { source, judged } = plan;
   const handled = judged.filter(({ verdict }) => verdict === 'handled');
   const runs = judged.filter(({ verdict }) => verdict === 'runs');
-  const note = { by: await session.operator(), reason: options.reason };
+  const note = { by: await deployment.operator(), reason: options.reason };
   if (handled.length + runs.length > 0) {
     // Recorded before it is done, so it names the order and not its outcome.
     const deleted = handled.length === 0 ? '' : `, deletion of ${handled.length} already handled`;
     const subject = `${source.name}: redrive of ${many(runs.length, 'dead letter')}${deleted}`;
-    await recordOperation(session, { ...note, command: 'dlq redrive', subject });
+    await recordOperation(deployment, { ...note, command: 'dlq redrive', subject });
   }
   if (source.kind === 'dead' && runs.length > 0)
-    output.say('The sweep publishes the events: each of the three steps can take a minute.');
-  await settleUnreadable(session, source, handled, note);
+    terminal.say('The sweep publishes the events: each of the three steps can take a minute.');
+  await settleUnreadable(deployment, source, handled, note);
   // The inbox would only absorb them.
   await eachOf(handled, async ({ received }) => {
     if (source.kind !== 'dead' && received !== undefined) await queues.remove(source.url, received);
   });
   const redriver = redriverOf(
     {
-      ...session,
-      sweep: ({ since, until }) => sweep(session, { since, until: Math.min(until, clock.now()) }),
+      ...deployment,
+      sweep: ({ since, until }) => sweep(deployment, { since, until: Math.min(until, clock.now()) }),
     },
     source,
     note,
   );
-  const redriven = await redriveInSteps({ clock, signal, progress: output.progress }, runs, redriver, {
-    ratePerS: options.rate,
+  const redriven = await redriveInSteps({ clock, signal, progress: terminal.progress }, runs, redriver, {
+    ratePerS: options.rate ?? RATE_PER_S,
     waitMs: options.wait ?? (source.kind === 'dead' ? DEAD_WAIT_MS : WAIT_MS),
   });
-  await settleUnreadable(session, source, redriven.done, note);
-  output.result(redriveJson(plan, redriven), { plan, redriven }, (seen) =>
-    redrivenText(session, seen.plan, seen.redriven, {
-      ...withoutDefaults(options),
-      interrupted: signal.aborted,
-    }),
-  );
-  if (signal.aborted) return EXIT.stopped;
+  await settleUnreadable(deployment, source, redriven.done, note);
   const isDone = handled.length + redriven.done.length === judged.length + (plan.changed ?? []).length;
-  return isDone ? EXIT.ok : EXIT.attention;
+  const interrupted = signal.aborted;
+  return reportOf(
+    redriveJson(plan, redriven),
+    { plan, redriven },
+    (seen) =>
+      redrivenText(deployment, seen.plan, seen.redriven, { ...withoutDefaults(options), interrupted }),
+    interrupted ? EXIT.stopped : isDone ? EXIT.ok : EXIT.attention,
+  );
 }
 
 /** The options as a printed command repeats them. */

@@ -1,20 +1,24 @@
 import { readFile } from 'node:fs/promises';
 import { Command } from 'commander';
 import { errorMessage, MailroomError } from '../../lambdas/runtime/base/errors.ts';
-import type { Session } from '../deployment/session.ts';
+import type { Deployment } from '../deployment/deployment.ts';
 import type { Redriven } from '../reports/dead-letters/redrive-steps.ts';
 import { resend } from '../reports/dead-letters/resend.ts';
-import { consumerSource, newData, planResend, type ResendPlan } from '../reports/dead-letters/resend-plan.ts';
+import { consumerSource, newData, planResend } from '../reports/dead-letters/resend-plan.ts';
 import { outcomeOf, resendJson, resendText } from '../reports/dead-letters/resend-report.ts';
 import { findToResend } from '../reports/dead-letters/resend-search.ts';
 import { deadLetterSource } from '../reports/dead-letters/sources.ts';
 import { requireNotPaused } from '../reports/status/pauses.ts';
 import { durationArgument, onceArgument } from '../terminal/arguments.ts';
-import { type ChangeOptions, reasonOption, reasonToApply } from '../terminal/change.ts';
-import { EXIT, type ExitCode, type Io } from '../terminal/io.ts';
-import { withSession } from './command.ts';
+import { type ChangeOptions, type PlannedVerdicts, reasonOption, reasonToApply } from '../terminal/change.ts';
+import { EXIT, type Io } from '../terminal/io.ts';
+import { reportOf } from '../terminal/terminal.ts';
+import { reporting } from './command.ts';
 
 interface ResendOptions extends ChangeOptions {
+  readonly source: string;
+  readonly id: string;
+  /** The file of the new data, which a printed command repeats. */
   readonly data: string;
   readonly payload?: boolean;
   readonly repeatEffects?: boolean;
@@ -49,42 +53,49 @@ export function resendCommand(io: Io): Command {
     )
     .option('--payload', 'add the values to the changes')
     .action(
-      withSession<[string, string], ResendOptions>(io, async (session, options, name, id) => {
-        const reason = reasonToApply(options);
-        const source = consumerSource(deadLetterSource(session.directory, name));
-        if (reason !== undefined) await requireNotPaused(session, source.consumer);
-        const data = newData(await textOfData(io, options.data));
-        const deadLetter = await findToResend(session, source, id);
-        const plan = await planResend(session, source, deadLetter, {
-          data,
-          repeatEffects: options.repeatEffects,
-        });
-        return finish(session, plan, reason, options);
-      }),
+      reporting<ResendOptions>(
+        io,
+        (deployment, options) => resendDeadLetter(deployment, options, () => textOfData(io, options.data)),
+        'source',
+        'id',
+      ),
     );
 }
 
-async function finish(
-  session: Session,
-  plan: ResendPlan,
-  reason: string | undefined,
+/**
+ * Plans to send the event of a dead letter with other data; with `apply`, sends it.
+ *
+ * @param readData - reads the whole new data of the event, JSON
+ * @param planned - the plan that was confirmed @default the options alone decide
+ */
+export async function resendDeadLetter(
+  deployment: Deployment,
   options: ResendOptions,
-): Promise<ExitCode> {
+  readData: () => Promise<string>,
+  planned?: PlannedVerdicts,
+) {
+  const reason = reasonToApply(options);
+  const source = consumerSource(deadLetterSource(deployment.directory, options.source));
+  if (reason !== undefined) await requireNotPaused(deployment, source.consumer);
+  const data = newData(await readData());
+  const deadLetter = await findToResend(deployment, source, options.id);
+  const { repeatEffects } = options;
+  const plan = await planResend(deployment, source, deadLetter, { data, repeatEffects });
   const { judged } = plan;
-  const { planned } = session;
   const isChanged = planned !== undefined && planned.get(judged.eventId) !== judged.verdict;
   const sends = reason !== undefined && judged.verdict === 'runs' && !isChanged;
   const redriven: Redriven | undefined = sends
-    ? await resend(session, plan, { by: await session.operator(), reason }, options.wait)
+    ? await resend(deployment, plan, { by: await deployment.operator(), reason }, options.wait)
     : undefined;
   const report = { plan, applied: reason !== undefined, isChanged, redriven };
-  session.output.result(resendJson(session, report, options), report, (seen) =>
-    resendText(session, seen, options),
+  const isStopped = redriven !== undefined && deployment.terminal.signal.aborted;
+  const isFine = outcomeOf(report) === 'processed' || (reason === undefined && judged.verdict === 'runs');
+  return reportOf(
+    resendJson(deployment, report, options),
+    report,
+    (seen) => resendText(deployment, seen, options),
+    isStopped ? EXIT.stopped : isFine ? EXIT.ok : EXIT.attention,
   );
-  if (redriven !== undefined && session.signal.aborted) return EXIT.stopped;
-  return outcomeOf(report) === 'processed' || (reason === undefined && judged.verdict === 'runs')
-    ? EXIT.ok
-    : EXIT.attention;
 }
 
 /** @throws `BAD_ARGUMENT` if the file cannot be read */

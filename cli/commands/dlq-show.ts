@@ -2,19 +2,20 @@ import { Command } from 'commander';
 import { isEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import { envelopeJson } from '../../lambdas/runtime/store/stored-envelope.ts';
 import { readable, type UnreadableRow } from '../../lambdas/runtime/store/stored-rows.ts';
-import type { Session } from '../deployment/session.ts';
+import type { Deployment } from '../deployment/deployment.ts';
 import { findOne } from '../reports/dead-letters/choice.ts';
 import { deadLetterJson } from '../reports/dead-letters/dead-letter-text.ts';
 import type { DeadLetter } from '../reports/dead-letters/dead-letters.ts';
 import { type DeadLetterSource, deadLetterSource } from '../reports/dead-letters/sources.ts';
 import { SOURCE_ARGUMENT } from '../terminal/arguments.ts';
-import { EXIT, type Io } from '../terminal/io.ts';
+import type { Io } from '../terminal/io.ts';
 import { when } from '../terminal/listing.ts';
 import { clipped, table } from '../terminal/output.ts';
 import { paint } from '../terminal/paint.ts';
 import { type ShellText, shell } from '../terminal/shell.ts';
+import { reportOf } from '../terminal/terminal.ts';
 import { time } from '../terminal/times.ts';
-import { withSession } from './command.ts';
+import { reporting } from './command.ts';
 
 /** `mailroom dlq show`. */
 export function showCommand(io: Io): Command {
@@ -25,38 +26,42 @@ export function showCommand(io: Io): Command {
     .argument('<source>', SOURCE_ARGUMENT)
     .argument('<id>', 'the id of the dead letter or of its event, or the first 8 or more characters')
     .option('--payload', 'add its body')
-    .action(
-      withSession<[string, string], { readonly payload?: boolean }>(
-        io,
-        async (session, { payload = false }, name, id) => {
-          const source = deadLetterSource(session.directory, name);
-          const deadLetter = await findOne(session, source, id);
-          const body = payload ? await bodyOf(session, deadLetter) : undefined;
-          const next = session.commandLine(nextCommand(source, deadLetter));
-          const status = readable(deadLetter.row)?.status ?? null;
-          const json = {
-            source: source.name,
-            ...deadLetterJson(deadLetter),
-            status,
-            next,
-            ...(payload && { body }),
-          };
-          const lines = body === undefined ? [] : linesOf(body);
-          session.output.result(json, { deadLetter, next, lines }, (seen) =>
-            [
-              deadLetterText(source, seen.deadLetter, session.clock.now()),
-              `  ${paint.dim(seen.next)}`,
-              ...seen.lines,
-            ].join('\n'),
-          );
-          return EXIT.ok;
-        },
-      ),
-    );
+    .action(reporting(io, showDeadLetter, 'source', 'id'));
+}
+
+interface ShowOptions {
+  readonly source: string;
+  readonly id: string;
+  readonly payload?: boolean;
+}
+
+/** One dead letter, with `payload` its body too. */
+export async function showDeadLetter(deployment: Deployment, options: ShowOptions) {
+  const { payload = false, id } = options;
+  const source = deadLetterSource(deployment.directory, options.source);
+  const deadLetter = await findOne(deployment, source, id);
+  const body = payload ? await bodyOf(deployment, deadLetter) : undefined;
+  const next = deployment.commandLine(nextCommand(source, deadLetter));
+  const status = readable(deadLetter.row)?.status ?? null;
+  const json = {
+    source: source.name,
+    ...deadLetterJson(deadLetter),
+    status,
+    next,
+    ...(body !== undefined && { body }),
+  };
+  const lines = body === undefined ? [] : linesOf(body);
+  return reportOf(json, { deadLetter, next, lines }, (seen) =>
+    [
+      deadLetterText(source, seen.deadLetter, deployment.clock.now()),
+      `  ${paint.dim(seen.next)}`,
+      ...seen.lines,
+    ].join('\n'),
+  );
 }
 
 /** The stored text: the body of the message, or the envelope of a DEAD event. */
-async function bodyOf({ table: rows }: Session, { received, id }: DeadLetter): Promise<string | null> {
+async function bodyOf({ table: rows }: Deployment, { received, id }: DeadLetter): Promise<string | null> {
   if (received !== undefined) return received.body;
   const item = isEventId(id) ? await rows.get(outboxKeyOf(id)) : undefined;
   const stored = item === undefined ? undefined : envelopeJson(item);

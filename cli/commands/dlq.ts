@@ -1,9 +1,9 @@
 import { Command } from 'commander';
 import { errorMessage } from '../../lambdas/runtime/base/errors.ts';
 import { depthOf } from '../../lambdas/runtime/operations/dead-letters.ts';
+import type { Deployment } from '../deployment/deployment.ts';
 import { checkBodies } from '../deployment/invoke.ts';
 import { eachOf } from '../deployment/rows-reader.ts';
-import type { Session } from '../deployment/session.ts';
 import {
   deadLetterJson,
   deadLettersText,
@@ -29,12 +29,13 @@ import {
   deadLetterSources,
 } from '../reports/dead-letters/sources.ts';
 import { byOption, countArgument, SOURCE_ARGUMENT } from '../terminal/arguments.ts';
+import { shown } from '../terminal/escaped.ts';
 import { EXIT, type Io } from '../terminal/io.ts';
 import { byCause } from '../terminal/listing.ts';
 import { many } from '../terminal/output.ts';
 import { prose } from '../terminal/prose.ts';
 import { shell } from '../terminal/shell.ts';
-import { withSession } from './command.ts';
+import { reporting } from './command.ts';
 import { discardCommand } from './dlq-discard.ts';
 import { redriveCommand } from './dlq-redrive.ts';
 import { resendCommand } from './dlq-resend.ts';
@@ -54,9 +55,13 @@ export function dlqCommand(io: Io): Command {
 }
 
 interface DlqListOptions {
+  /** @default every source */
+  readonly source?: string | undefined;
   readonly by?: 'cause';
   readonly limit?: number;
   readonly verbose?: boolean;
+  /** Only the document is needed. */
+  readonly json?: boolean;
 }
 
 /** The default limits for each source: listed one by one, or read to be grouped. */
@@ -77,26 +82,27 @@ function listCommand(io: Io): Command {
       countArgument,
     )
     .addOption(verboseOption())
-    .action(
-      withSession<[string | undefined], DlqListOptions>(io, async (session, options, name) => {
-        const { directory, clock, output } = session;
-        const { by, verbose = false } = options;
-        const isEach = by === undefined && (verbose || output.json);
-        const { limit = isEach ? LISTED_MAX : GROUPED_MAX } = options;
-        const sources =
-          name === undefined ? deadLetterSources(directory) : [deadLetterSource(directory, name)];
-        const lists = await eachOf(sources, (source) => list(session, source, limit));
-        const shown = output.json
-          ? []
-          : await eachOf(
-              lists.filter(({ total }) => total > 0),
-              (found) => judgedIfGrouped(session, found, options),
-            );
-        const now = clock.now();
-        output.result(listJson(lists, now, by), shown, (seen) => listText(session, seen, now));
-        return EXIT.ok;
-      }),
-    );
+    .action(reporting(io, listDeadLetters, 'source'));
+}
+
+/** The dead letters of a source, or of every source. */
+export async function listDeadLetters(deployment: Deployment, options: DlqListOptions) {
+  const { directory, clock } = deployment;
+  const { by, verbose = false, json = false, source: name } = options;
+  const isEach = by === undefined && (verbose || json);
+  const { limit = isEach ? LISTED_MAX : GROUPED_MAX } = options;
+  const sources = name === undefined ? deadLetterSources(directory) : [deadLetterSource(directory, name)];
+  const lists = await eachOf(sources, (source) => list(deployment, source, limit));
+  const now = clock.now();
+  return {
+    json: listJson(lists, now, by),
+    text: async () => {
+      const some = lists.filter(({ total }) => total > 0);
+      const judged = await eachOf(some, (found) => judgedIfGrouped(deployment, found, options));
+      return listText(deployment, shown(judged), now);
+    },
+    exitCode: EXIT.ok,
+  };
 }
 
 /** The dead letters of one source. */
@@ -104,13 +110,13 @@ export interface SourceList extends ReceivedDeadLetters {
   readonly source: DeadLetterSource;
 }
 
-async function list(session: Session, source: DeadLetterSource, limit: number): Promise<SourceList> {
-  if (source.kind !== 'dead' && (await depthOf(session.queues, source.url)) === undefined) {
-    session.output.say(`The queue of ${source.name} does not exist. mailroom status prints its URL.`);
+async function list(deployment: Deployment, source: DeadLetterSource, limit: number): Promise<SourceList> {
+  if (source.kind !== 'dead' && (await depthOf(deployment.queues, source.url)) === undefined) {
+    deployment.terminal.say(`The queue of ${source.name} does not exist. mailroom status prints its URL.`);
     return { source, total: 0, deadLetters: [] };
   }
-  const received = await receiveDeadLetters(session, source, { limit, hideS: LIST_HIDES_S });
-  await putBack(session.queues, source, received.deadLetters);
+  const received = await receiveDeadLetters(deployment, source, { limit, hideS: LIST_HIDES_S });
+  await putBack(deployment.queues, source, received.deadLetters);
   return { source, ...received };
 }
 
@@ -147,18 +153,18 @@ interface ShownList extends SourceList {
 
 /** Adds the verdicts of a redrive to a list that is shown by cause: a cause is fixed once the deployed code accepts its messages. */
 async function judgedIfGrouped(
-  { table, lambda, clock, output }: Session,
+  { table, clients, clock, terminal }: Deployment,
   found: SourceList,
   { by, verbose }: DlqListOptions,
 ): Promise<ShownList> {
   const { source, deadLetters } = found;
   if (by === undefined && !isGrouped(deadLetters.length, { verbose })) return { ...found, grouped: false };
-  const check: JudgeDeps['check'] = (consumer, bodies) => checkBodies(lambda, consumer, bodies);
+  const check: JudgeDeps['check'] = (consumer, bodies) => checkBodies(clients.lambda, consumer, bodies);
   try {
     const judged = await judgeDeadLetters({ table, check, now: clock.now() }, source, deadLetters);
     return { ...found, grouped: true, judged };
   } catch (error) {
-    output.say(
+    terminal.say(
       `Not checked whether the dead letters of ${source.name} would run again: ${errorMessage(error)}`,
     );
     return { ...found, grouped: true };
@@ -167,7 +173,7 @@ async function judgedIfGrouped(
 
 /** The lists as text, each with the command that comes next. */
 export function listText(
-  session: Pick<Session, 'clock' | 'commandLine'>,
+  deployment: Pick<Deployment, 'clock' | 'commandLine'>,
   lists: readonly ShownList[],
   now: number,
 ): string {
@@ -178,8 +184,8 @@ export function listText(
     return [
       `${source.name}: ${total}${more}`,
       judged === undefined ? deadLettersText(lines, now, { grouped }) : judgedText(judged, now, grouped),
-      ...(judged === undefined ? [] : remediesText(session, source, judged, deadLetters)),
-      ...planHint(session, source, judged),
+      ...(judged === undefined ? [] : remediesText(deployment, source, judged, deadLetters)),
+      ...planHint(deployment, source, judged),
     ].join('\n');
   });
   return texts.join('\n\n');
@@ -187,7 +193,7 @@ export function listText(
 
 /** The command that plans a redrive, if it would send something. */
 function planHint(
-  { commandLine }: Pick<Session, 'commandLine'>,
+  { commandLine }: Pick<Deployment, 'commandLine'>,
   { name }: DeadLetterSource,
   judged: readonly JudgedDeadLetter[] | undefined,
 ): string[] {

@@ -1,9 +1,9 @@
 import { Command, Option } from 'commander';
-import type { Session } from '../deployment/session.ts';
+import type { Deployment } from '../deployment/deployment.ts';
 import { readUnpublished, type UnpublishedEvent } from '../reports/events/unpublished-events.ts';
 import { countArgument } from '../terminal/arguments.ts';
 import { type ExportFormat, exported, formatOption } from '../terminal/export.ts';
-import { EXIT, type Io } from '../terminal/io.ts';
+import type { Io } from '../terminal/io.ts';
 import {
   byCause,
   type Cause,
@@ -18,7 +18,8 @@ import { clipped, detailedTable, many } from '../terminal/output.ts';
 import { paint } from '../terminal/paint.ts';
 import { prose } from '../terminal/prose.ts';
 import { type ShellText, shell } from '../terminal/shell.ts';
-import { withSession } from './command.ts';
+import { type Report, reportOf } from '../terminal/terminal.ts';
+import { reporting } from './command.ts';
 
 interface EventsOptions {
   readonly pending?: boolean;
@@ -56,43 +57,43 @@ function listCommand(io: Io): Command {
     .addOption(new Option('--by <what>', 'group by').choices(['cause', 'source']))
     .option('--limit <count>', 'list at most this many', countArgument, 100)
     .addOption(formatOption())
-    .action(
-      withSession(io, async (session, options: EventsOptions) => {
-        const all = options.pending === options.dead;
-        const found = await readUnpublished(session, {
-          pending: all || options.pending === true,
-          dead: all || options.dead === true,
-        });
-        if (options.by === undefined) showList(session, found, options);
-        else showGroups(session, found, options.by);
-        return EXIT.ok;
-      }),
-    );
+    .action(reporting(io, listEvents));
+}
+
+async function listEvents(deployment: Deployment, options: EventsOptions): Promise<Report> {
+  const all = options.pending === options.dead;
+  const found = await readUnpublished(deployment, {
+    pending: all || options.pending === true,
+    dead: all || options.dead === true,
+  });
+  return options.by === undefined
+    ? eventsReport(deployment, found, options)
+    : groupsReport(deployment, found, options.by);
 }
 
 type Found = Awaited<ReturnType<typeof readUnpublished>>;
 
-function showList(
-  { output, clock, commandLine }: Session,
+function eventsReport(
+  { clock, commandLine }: Deployment,
   { items, more }: Found,
   { limit, format }: EventsOptions,
-): void {
+): Report {
   const now = clock.now();
   const listed = items.slice(0, limit);
   const cut = more || listed.length < items.length;
   const head = { counts: countsText(items, more), next: nextCommand(items, now) };
-  output.result({ events: listed, more: cut }, { listed, head }, (seen) => {
+  return reportOf({ events: listed, more: cut }, { listed, head }, (seen) => {
     if (format !== undefined) return exported(listed, format, COLUMNS);
     const next = seen.head.next && commandLine(seen.head.next);
     return eventsText(seen.listed, now, { ...seen.head, next }) + moreText(cut, MORE_LISTED);
   });
 }
 
-function showGroups({ output, clock }: Session, { items, more }: Found, by: 'cause' | 'source'): void {
+function groupsReport({ clock }: Deployment, { items, more }: Found, by: 'cause' | 'source'): Report {
   const groups = byCause(
     items.map((event) => ({ ...event, fingerprint: by === 'cause' ? event.fingerprint : event.source })),
   );
-  output.result(
+  return reportOf(
     by === 'cause' ? { causes: groups, more } : { sources: groups.map(sourceGroup), more },
     groups,
     (seen) => causesText(seen, clock.now()) + moreText(more, MORE_GROUPED),

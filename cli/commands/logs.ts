@@ -4,15 +4,16 @@ import { eventIdTime } from '../../lambdas/runtime/store/event-id.ts';
 import { isForeignEventId } from '../../lambdas/runtime/store/foreign-id.ts';
 import { isUnreadable, readable } from '../../lambdas/runtime/store/stored-rows.ts';
 import { defaultLogGroup } from '../deployment/deployed-function.ts';
+import type { Deployment } from '../deployment/deployment.ts';
 import { wholeEventId } from '../deployment/event-prefix.ts';
 import { eachOf } from '../deployment/rows-reader.ts';
-import type { Session } from '../deployment/session.ts';
 import { bornAt, readTrace, type TracedEvent } from '../reports/why/trace-reader.ts';
-import { EXIT, type Io } from '../terminal/io.ts';
+import type { Io } from '../terminal/io.ts';
 import { paint } from '../terminal/paint.ts';
 import { prose } from '../terminal/prose.ts';
 import { shell } from '../terminal/shell.ts';
-import { withSession } from './command.ts';
+import { reportOf } from '../terminal/terminal.ts';
+import { reporting } from './command.ts';
 
 /** Lines before the commit and after the end are in range, too: clocks differ, and lines arrive late. */
 const MARGIN_MS = 60_000;
@@ -32,51 +33,50 @@ export function logsCommand(io: Io): Command {
   return new Command('logs')
     .description('Prints the commands, and a Logs Insights link, that show the log lines about an event.')
     .argument('<eventId>', 'the event id, or its first 8 or more characters')
-    .action(
-      withSession<[string], object>(io, async (session, _options, given) => {
-        const { event, eventId } = await find(session, given);
-        const since = (isForeignEventId(eventId) ? bornAt(event) : eventIdTime(eventId)) - MARGIN_MS;
-        const until = endOf(event, session.clock.now()) + MARGIN_MS;
-        const logs = await eachOf(
-          functionsOf(session, event),
-          async ({ alias, ...handler }): Promise<FunctionLog> => {
-            const deployed = await session.deployedFunction(handler.function, alias);
-            const logGroup = deployed?.logGroup ?? defaultLogGroup(handler.function);
-            const range = [`${since}`, '--end-time', `${until}`];
-            const command = session.awsLine(
-              shell`logs filter-log-events --log-group-name ${logGroup} --start-time ${range} --filter-pattern ${`"${eventId}"`} --query ${'events[].message'} --output text`,
-            );
-            return { ...handler, logGroup, command };
-          },
-        );
-        const query = `fields @timestamp, @log, @message\n| filter @message like "${eventId}"\n| sort @timestamp asc`;
-        const logGroups = [...new Set(logs.map(({ logGroup }) => logGroup))];
-        // A local engine has no console.
-        const link = session.isLocal
-          ? null
-          : insightsLink({ region: session.region, logGroups, since, until, query });
-        const result = { eventId, since, until, functions: logs, query, insights: link };
-        session.output.result(result, result, (seen) => logsText(seen));
-        return EXIT.ok;
-      }),
-    );
+    .action(reporting(io, logs, 'eventId'));
+}
+
+async function logs(deployment: Deployment, { eventId: given }: { readonly eventId: string }) {
+  const { event, eventId } = await find(deployment, given);
+  const since = (isForeignEventId(eventId) ? bornAt(event) : eventIdTime(eventId)) - MARGIN_MS;
+  const until = endOf(event, deployment.clock.now()) + MARGIN_MS;
+  const functions = await eachOf(
+    functionsOf(deployment, event),
+    async ({ alias, ...handler }): Promise<FunctionLog> => {
+      const deployed = await deployment.deployedFunction(handler.function, alias);
+      const logGroup = deployed?.logGroup ?? defaultLogGroup(handler.function);
+      const range = [`${since}`, '--end-time', `${until}`];
+      const command = deployment.awsLine(
+        shell`logs filter-log-events --log-group-name ${logGroup} --start-time ${range} --filter-pattern ${`"${eventId}"`} --query ${'events[].message'} --output text`,
+      );
+      return { ...handler, logGroup, command };
+    },
+  );
+  const query = `fields @timestamp, @log, @message\n| filter @message like "${eventId}"\n| sort @timestamp asc`;
+  const logGroups = [...new Set(functions.map(({ logGroup }) => logGroup))];
+  // A local engine has no console.
+  const insights = deployment.isLocal
+    ? null
+    : insightsLink({ region: deployment.region, logGroups, since, until, query });
+  const result = { eventId, since, until, functions, query, insights };
+  return reportOf(result, result, logsText);
 }
 
 /** @throws `NO_SUCH_EVENT` */
-async function find(session: Session, given: string): Promise<{ eventId: string; event: TracedEvent }> {
-  const eventId = await wholeEventId(session, given);
-  const trace = eventId === undefined ? undefined : await readTrace(session, [eventId]);
+async function find(deployment: Deployment, given: string): Promise<{ eventId: string; event: TracedEvent }> {
+  const eventId = await wholeEventId(deployment, given);
+  const trace = eventId === undefined ? undefined : await readTrace(deployment, [eventId]);
   const event = trace?.events.find((traced) => traced.eventId === eventId);
   if (eventId !== undefined && event !== undefined) return { eventId, event };
   throw new MailroomError(
     'NO_SUCH_EVENT',
-    `No event of ${session.directory.mailroom.stack} has the id "${given}". mailroom why finds events by other ids.`,
+    `No event of ${deployment.directory.mailroom.stack} has the id "${given}". mailroom why finds events by other ids.`,
   );
 }
 
 /** The relay that published the event, and the consumers that must receive it. */
 function functionsOf(
-  { directory: { mailroom } }: Session,
+  { directory: { mailroom } }: Deployment,
   { eventId, row, messages }: TracedEvent,
 ): { readonly part: string; readonly function: string; readonly alias?: string | undefined }[] {
   const stream = { part: 'stream relay', function: mailroom.streamFunction };

@@ -10,18 +10,19 @@ import {
 import { isEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import { recordOperation } from '../../lambdas/runtime/store/operation-record.ts';
 import { readable } from '../../lambdas/runtime/store/stored-rows.ts';
+import type { Deployment } from '../deployment/deployment.ts';
 import { wholeEventId } from '../deployment/event-prefix.ts';
 import { readInbox } from '../deployment/message-reader.ts';
 import { placeOf, placeText } from '../deployment/place.ts';
 import { unreadableText } from '../deployment/row-text.ts';
-import type { Session } from '../deployment/session.ts';
 import { applyWords, type ChangeOptions, reasonOption, reasonToApply } from '../terminal/change.ts';
-import { EXIT, type ExitCode, type Io } from '../terminal/io.ts';
+import type { Io } from '../terminal/io.ts';
 import { clipped } from '../terminal/output.ts';
 import { prose } from '../terminal/prose.ts';
 import { type ShellText, shell } from '../terminal/shell.ts';
+import { type Report, reportOf } from '../terminal/terminal.ts';
 import { time } from '../terminal/times.ts';
-import { withSession } from './command.ts';
+import { reporting } from './command.ts';
 
 /** An operator's decision about one message of one consumer. */
 interface MessageDecision extends ChangeOptions {
@@ -53,7 +54,7 @@ function decisionCommand(
   io: Io,
   name: string,
   description: string,
-  decide: (session: Session, decision: MessageDecision) => Promise<MessageResult>,
+  decide: (deployment: Deployment, decision: MessageDecision) => Promise<MessageResult>,
 ): Command {
   return new Command(name)
     .description(description)
@@ -61,24 +62,26 @@ function decisionCommand(
     .argument('<eventId>', 'the event id, its first 8 or more characters, or unreadable-<SQS message id>')
     .addOption(reasonOption())
     .action(
-      withSession<[string, string], ChangeOptions & Pick<MessageDecision, 'force'>>(
+      reporting<MessageDecision>(
         io,
-        async (session, { apply, reason, force }, consumer, given) => {
-          reasonToApply({ apply, reason });
-          const decision = { consumer, eventId: await idOf(session, given), apply, reason, force };
-          return report(session, decision, await decide(session, decision));
+        async (deployment, given) => {
+          reasonToApply(given);
+          const decision = { ...given, eventId: await idOf(deployment, given.eventId) };
+          return report(deployment, decision, await decide(deployment, decision));
         },
+        'consumer',
+        'eventId',
       ),
     );
 }
 
 /** @throws `NO_SUCH_EVENT`, `AMBIGUOUS_ID` */
-async function idOf(session: Session, given: string): Promise<string> {
-  const eventId = await wholeEventId(session, given);
+async function idOf(deployment: Deployment, given: string): Promise<string> {
+  const eventId = await wholeEventId(deployment, given);
   if (eventId !== undefined) return eventId;
   throw new MailroomError(
     'NO_SUCH_EVENT',
-    `No event of ${session.directory.mailroom.stack} has an id that begins with "${given}". Give the whole event id, at least 8 characters ` +
+    `No event of ${deployment.directory.mailroom.stack} has an id that begins with "${given}". Give the whole event id, at least 8 characters ` +
       'of it, or unreadable-<SQS message id> as in messages list.',
   );
 }
@@ -92,18 +95,18 @@ interface MessageResult {
   readonly next?: ShellText | undefined;
 }
 
-async function resolve(session: Session, decision: MessageDecision): Promise<MessageResult> {
+async function resolve(deployment: Deployment, decision: MessageDecision): Promise<MessageResult> {
   const { consumer, eventId, force = false } = decision;
-  session.consumer(consumer);
-  const row = await readInbox(session.table, consumer, eventId, true);
-  const state = inboxState(row, session.clock.now());
-  if (state.is === 'absent' && !force) await requireEvent(session, eventId);
+  deployment.consumer(consumer);
+  const row = await readInbox(deployment.table, consumer, eventId, true);
+  const state = inboxState(row, deployment.clock.now());
+  if (state.is === 'absent' && !force) await requireEvent(deployment, eventId);
   if (state.is === 'processed' || state.is === 'discarded')
     return { status: state.is, text: `${nameOf(decision)} was already ${state.row.status}.` };
   if (!force && state.is === 'unreadable') throw unreadable(decision, state.problem);
   // Without AWS's time, only resolveMessage can tell: it watches the row for a whole lease.
-  if (!force && state.is === 'leased' && session.clockIsTrusted)
-    throw leased(decision, state.until, session.clock.now());
+  if (!force && state.is === 'leased' && deployment.clockIsTrusted)
+    throw leased(decision, state.until, deployment.clock.now());
   const reason = reasonToApply(decision);
   if (reason === undefined) {
     const words = ['resolve', consumer, eventId, ...(force ? ['--force'] : []), ...applyWords(decision)];
@@ -114,17 +117,17 @@ async function resolve(session: Session, decision: MessageDecision): Promise<Mes
     };
   }
   const made = { ...decision, reason };
-  const by = await record(session, 'messages resolve', made);
-  const result = await resolveMessage(session, { ...made, by });
-  if (result.status === 'leased') throw leased(decision, result.until, session.clock.now());
+  const by = await record(deployment, 'messages resolve', made);
+  const result = await resolveMessage(deployment, { ...made, by });
+  if (result.status === 'leased') throw leased(decision, result.until, deployment.clock.now());
   if (result.status === 'unreadable') throw unreadable(decision, result.problem);
   return { status: result.status, text: `${nameOf(decision)} is ${result.status}.` };
 }
 
-async function allow(session: Session, decision: MessageDecision): Promise<MessageResult> {
+async function allow(deployment: Deployment, decision: MessageDecision): Promise<MessageResult> {
   const { consumer, eventId } = decision;
-  session.consumer(consumer);
-  const row = await readInbox(session.table, consumer, eventId, true);
+  deployment.consumer(consumer);
+  const row = await readInbox(deployment.table, consumer, eventId, true);
   // Refused changes are not recorded.
   const { status, reason: rejection } = readable(row) ?? {};
   if (status !== 'REJECTED' || rejection !== TOO_OLD) throw notTooOld(decision, row);
@@ -140,7 +143,7 @@ async function allow(session: Session, decision: MessageDecision): Promise<Messa
     };
   }
   const made = { ...decision, reason };
-  await allowTooOld(session, { ...made, by: await record(session, 'messages allow', made) });
+  await allowTooOld(deployment, { ...made, by: await record(deployment, 'messages allow', made) });
   return {
     status: 'allowed',
     text: `${nameOf(decision)} is allowed to run. To redrive it:`,
@@ -149,7 +152,7 @@ async function allow(session: Session, decision: MessageDecision): Promise<Messa
 }
 
 /** Refuses unknown ids: resolving a mistyped one would have no effect and look like a success. */
-async function requireEvent({ table, directory }: Session, eventId: string): Promise<void> {
+async function requireEvent({ table, directory }: Deployment, eventId: string): Promise<void> {
   if (isEventId(eventId) && (await table.get(outboxKeyOf(eventId), { consistent: true })) !== undefined)
     return;
   throw new MailroomError(
@@ -177,11 +180,11 @@ function unreadable({ consumer, eventId }: MessageDecision, problem: string): Ma
 }
 
 /** Records a decision before it is applied. @returns the ARN of the operator */
-async function record(session: Session, command: string, made: MadeDecision): Promise<string> {
+async function record(deployment: Deployment, command: string, made: MadeDecision): Promise<string> {
   const { consumer, eventId, reason, force } = made;
-  const by = await session.operator();
+  const by = await deployment.operator();
   const subject = `${consumer} ${eventId}${force ? ', by force' : ''}`;
-  await recordOperation(session, { by, reason, command, subject });
+  await recordOperation(deployment, { by, reason, command, subject });
   return by;
 }
 
@@ -204,18 +207,17 @@ function stateText(state: InboxState): string {
 }
 
 async function report(
-  session: Session,
+  deployment: Deployment,
   { consumer, eventId, apply: applied = false }: MessageDecision,
   { status, text, next }: MessageResult,
-): Promise<ExitCode> {
-  const place = await placeOf(session);
+): Promise<Report> {
+  const place = await placeOf(deployment);
   const subject = { place, text: text.replace(/^m/, 'M'), next };
-  session.output.result({ ...place, consumer, eventId, applied, status }, subject, (shown) =>
+  return reportOf({ ...place, consumer, eventId, applied, status }, subject, (shown) =>
     [
       prose(placeText(shown.place)),
       prose(shown.text),
-      ...(shown.next === undefined ? [] : [`  ${session.commandLine(shown.next)}`]),
+      ...(shown.next === undefined ? [] : [`  ${deployment.commandLine(shown.next)}`]),
     ].join('\n'),
   );
-  return EXIT.ok;
 }

@@ -1,17 +1,26 @@
 import { Command } from 'commander';
 import { HOUR_MS } from '../../lambdas/runtime/base/units.ts';
+import type { Deployment } from '../deployment/deployment.ts';
 import { eachOf } from '../deployment/rows-reader.ts';
-import type { Session } from '../deployment/session.ts';
 import { type MessageChoice, messagesOf } from '../reports/messages/list-messages.ts';
 import { type ListedMessage, messagesText } from '../reports/messages/listed-message.ts';
 import { byOption, countArgument } from '../terminal/arguments.ts';
 import { type ExportFormat, exported, formatOption } from '../terminal/export.ts';
-import { EXIT, type Io } from '../terminal/io.ts';
-import { byCause, causesText, MORE_GROUPED, MORE_LISTED, moreText, newest } from '../terminal/listing.ts';
+import type { Io } from '../terminal/io.ts';
+import {
+  byCause,
+  type Cause,
+  causesText,
+  MORE_GROUPED,
+  MORE_LISTED,
+  moreText,
+  newest,
+} from '../terminal/listing.ts';
 import { paint } from '../terminal/paint.ts';
 import { shell } from '../terminal/shell.ts';
+import { type Report, reportOf } from '../terminal/terminal.ts';
 import { windowOptions } from '../terminal/window.ts';
-import { withSession } from './command.ts';
+import { reporting } from './command.ts';
 import { decisionCommands } from './messages-decisions.ts';
 
 /** The columns of `--format csv`. */
@@ -32,8 +41,12 @@ const COLUMNS: Readonly<Record<keyof ListedMessage, true>> = {
   expiresAt: true,
 };
 
+/** The default of `--limit`. */
+const LISTED_MAX = 100;
+
 /** The options of `messages list`. */
-interface MessagesOptions extends MessageChoice {
+interface MessagesOptions extends Omit<MessageChoice, 'limit'> {
+  readonly limit?: number;
   readonly consumer?: string;
   readonly format?: ExportFormat;
 }
@@ -60,42 +73,51 @@ function listCommand(io: Io): Command {
     .addOption(at)
     .option('--consumer <name>', 'only messages of this consumer')
     .addOption(byOption())
-    .option('--limit <count>', 'list at most this many', countArgument, 100)
+    .option('--limit <count>', 'list at most this many', countArgument, LISTED_MAX)
     .addOption(formatOption())
-    .action(
-      withSession(io, async (session, options: MessagesOptions) => {
-        const { directory, output, clock } = session;
-        const consumers =
-          options.consumer === undefined ? directory.consumers : [session.consumer(options.consumer)];
-        const found = await eachOf(consumers, (consumer) => messagesOf(session, consumer, options));
-        const messages = found.flatMap(({ items }) => items).sort(newest);
-        const now = clock.now();
-        if (options.by !== undefined) {
-          const more = found.some((list) => list.more);
-          const causes = byCause(messages);
-          output.result(
-            { causes, more },
-            causes,
-            (seen) => causesText(seen, now) + moreText(more, MORE_GROUPED),
-          );
-          return EXIT.ok;
-        }
-        const listed = messages.slice(0, options.limit);
-        const more = messages.length > listed.length || found.some((list) => list.more);
-        const { format } = options;
-        if (format !== undefined && more) output.say(MORE_LISTED);
-        output.result({ messages: listed, more }, listed, (seen) =>
-          format === undefined
-            ? messagesText(seen, now) + moreText(more, MORE_LISTED) + nextText(seen, session)
-            : exported(listed, format, COLUMNS),
-        );
-        return EXIT.ok;
-      }),
-    );
+    .action(reporting(io, listMessages));
+}
+
+/** The document of `messages list --json`; with `--by cause` it has the causes. */
+type MessagesDocument =
+  | { readonly messages: readonly ListedMessage[]; readonly more: boolean }
+  | { readonly causes: readonly Cause[]; readonly more: boolean };
+
+/** The messages that failed, were rejected or wait. */
+export async function listMessages(
+  deployment: Deployment,
+  options: MessagesOptions,
+): Promise<Report<MessagesDocument>> {
+  const { directory, terminal, clock } = deployment;
+  const { limit = LISTED_MAX } = options;
+  const consumers =
+    options.consumer === undefined ? directory.consumers : [deployment.consumer(options.consumer)];
+  const found = await eachOf(consumers, (consumer) =>
+    messagesOf(deployment, consumer, { ...options, limit }),
+  );
+  const messages = found.flatMap(({ items }) => items).sort(newest);
+  const now = clock.now();
+  if (options.by !== undefined) {
+    const more = found.some((list) => list.more);
+    const causes = byCause(messages);
+    return reportOf({ causes, more }, causes, (seen) => causesText(seen, now) + moreText(more, MORE_GROUPED));
+  }
+  const listed = messages.slice(0, limit);
+  const more = messages.length > listed.length || found.some((list) => list.more);
+  const { format } = options;
+  if (format !== undefined && more) terminal.say(MORE_LISTED);
+  return reportOf({ messages: listed, more }, listed, (seen) =>
+    format === undefined
+      ? messagesText(seen, now) + moreText(more, MORE_LISTED) + nextText(seen, deployment)
+      : exported(listed, format, COLUMNS),
+  );
 }
 
 /** The command that comes next for a rejected message: it shows where its dead letter is, if there is still one. */
-function nextText(messages: readonly ListedMessage[], { commandLine }: Pick<Session, 'commandLine'>): string {
+function nextText(
+  messages: readonly ListedMessage[],
+  { commandLine }: Pick<Deployment, 'commandLine'>,
+): string {
   const rejected = messages.find(({ status }) => status === 'REJECTED');
   if (rejected === undefined) return '';
   const command = commandLine(shell`why ${rejected.eventId}`);

@@ -1,13 +1,15 @@
 import { Command } from 'commander';
 import { DAY_MS } from '../../lambdas/runtime/base/units.ts';
+import type { Deployment } from '../deployment/deployment.ts';
 import { type Operation, readOperations } from '../deployment/operations.ts';
 import { type ExportFormat, exported, formatOption } from '../terminal/export.ts';
-import { EXIT, type Io } from '../terminal/io.ts';
+import type { Io } from '../terminal/io.ts';
 import { moreText } from '../terminal/listing.ts';
 import { clipped, detailedTable } from '../terminal/output.ts';
+import { reportOf } from '../terminal/terminal.ts';
 import { time } from '../terminal/times.ts';
 import { type WindowOptions, windowOf, windowOptions } from '../terminal/window.ts';
-import { withSession } from './command.ts';
+import { reporting } from './command.ts';
 
 /** The default of `--since`. */
 const SINCE_MS = 7 * DAY_MS;
@@ -15,7 +17,7 @@ const SINCE_MS = 7 * DAY_MS;
 /** The columns of `--format csv`. */
 const COLUMNS = { at: true, by: true, command: true, subject: true, reason: true } as const;
 
-interface OperationsOptions extends WindowOptions {
+interface OperationsOptions extends Partial<WindowOptions> {
   readonly format?: ExportFormat;
 }
 
@@ -29,25 +31,25 @@ export function operationsCommand(io: Io): Command {
     .addOption(since)
     .addOption(at)
     .addOption(formatOption())
-    .action(
-      withSession(io, async (session, options: OperationsOptions) => {
-        const { format } = options;
-        const { since, until, text } = windowOf(options, session.clock.now());
-        const found = await readOperations(session.table, since, until);
-        const { operations, more, unreadable } = found;
-        session.output.result(found, operations, (seen) =>
-          format !== undefined
-            ? exported(operations, format, COLUMNS)
-            : [
-                seen.length === 0
-                  ? `Nothing was changed ${text}.`
-                  : operationsText(seen) + moreText(more, 'There are more: shorten the range with --since.'),
-                ...(unreadable === 0 ? [] : [`Unreadable entries in these months: ${unreadable}.`]),
-              ].join('\n'),
-        );
-        return EXIT.ok;
-      }),
-    );
+    .action(reporting(io, listOperations));
+}
+
+/** The changes of operators. */
+export async function listOperations(deployment: Deployment, options: OperationsOptions) {
+  const { format } = options;
+  const { since, until, text } = windowOf({ since: SINCE_MS, ...options }, deployment.clock.now());
+  const found = await readOperations(deployment.table, since, until);
+  const { operations, more, unreadable } = found;
+  return reportOf(found, operations, (seen) =>
+    format !== undefined
+      ? exported(operations, format, COLUMNS)
+      : [
+          seen.length === 0
+            ? `Nothing was changed ${text}.`
+            : operationsText(seen) + moreText(more, 'There are more: shorten the range with --since.'),
+          ...(unreadable === 0 ? [] : [`Unreadable entries in these months: ${unreadable}.`]),
+        ].join('\n'),
+  );
 }
 
 function operationsText(operations: readonly Operation[]): string {

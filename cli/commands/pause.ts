@@ -6,16 +6,17 @@ import { type ConsumerEntry, invokedFunction } from '../../lambdas/runtime/opera
 import type { QueueDepth } from '../../lambdas/runtime/operations/queues.ts';
 import { recordOperation } from '../../lambdas/runtime/store/operation-record.ts';
 import type { Mapping } from '../deployment/aws-wiring.ts';
+import type { Deployment } from '../deployment/deployment.ts';
 import { placeOf, placeText } from '../deployment/place.ts';
-import type { Session } from '../deployment/session.ts';
 import { pausedText, pausesOf } from '../reports/status/pauses.ts';
 import { applyWords, type ChangeOptions, reasonOption, reasonToApply } from '../terminal/change.ts';
-import { EXIT, type ExitCode, type Io } from '../terminal/io.ts';
+import { EXIT, type Io } from '../terminal/io.ts';
 import { many } from '../terminal/output.ts';
 import { prose } from '../terminal/prose.ts';
 import { type ShellText, shell } from '../terminal/shell.ts';
+import { type Report, reportOf } from '../terminal/terminal.ts';
 import { duration, time } from '../terminal/times.ts';
-import { withSession } from './command.ts';
+import { reporting } from './command.ts';
 
 /** Lambda needs about a minute to enable or disable an event source mapping. */
 const SETTLES_MS = 180_000;
@@ -60,16 +61,20 @@ Examples:
   $ npx cdk-mailroom ${to} ${example} --apply --reason "${reason}"`,
     )
     .action(
-      withSession<[string], ChangeOptions>(io, async (session, options, name) => {
-        const reason = reasonToApply(options);
-        const reading = await readConsumer(session, name);
-        const result =
-          (await alreadyDone(session, reading, to)) ??
-          (reason === undefined
-            ? plan(session, reading, to, options)
-            : await apply(session, reading, to, reason));
-        return report(session, reading, { ...result, applied: options.apply ?? false });
-      }),
+      reporting<ChangeOptions & { readonly consumer: string }>(
+        io,
+        async (deployment, options) => {
+          const reason = reasonToApply(options);
+          const reading = await readConsumer(deployment, options.consumer);
+          const result =
+            (await alreadyDone(deployment, reading, to)) ??
+            (reason === undefined
+              ? plan(deployment, reading, to, options)
+              : await apply(deployment, reading, to, reason));
+          return report(deployment, reading, { ...result, applied: options.apply ?? false });
+        },
+        'consumer',
+      ),
     );
 }
 
@@ -81,25 +86,25 @@ interface SwitchedConsumer {
 }
 
 /** @throws `NO_SUCH_CONSUMER`, `NO_MAPPING` */
-async function readConsumer(session: Session, name: string): Promise<SwitchedConsumer> {
-  const consumer = session.consumer(name);
-  const depth = await depthOf(session.queues, consumer.queue);
+async function readConsumer(deployment: Deployment, name: string): Promise<SwitchedConsumer> {
+  const consumer = deployment.consumer(name);
+  const depth = await depthOf(deployment.queues, consumer.queue);
   if (depth === undefined)
     throw new MailroomError(
       'NO_MAPPING',
-      `The queue ${consumer.queue} of ${name} does not exist. Run ${session.commandLine(shell`doctor`)}.`,
+      `The queue ${consumer.queue} of ${name} does not exist. Run ${deployment.commandLine(shell`doctor`)}.`,
     );
-  const mappings = await ownMappings(session, consumer, depth);
+  const mappings = await ownMappings(deployment, consumer, depth);
   if (mappings.length > 0) return { consumer, depth, mappings };
   throw new MailroomError(
     'NO_MAPPING',
     `The function ${consumer.function} has no event source mapping for the queue of ${name}, so it receives no messages. ` +
-      `Run ${session.commandLine(shell`doctor`)}.`,
+      `Run ${deployment.commandLine(shell`doctor`)}.`,
   );
 }
 
 async function ownMappings(
-  { wiring }: Pick<Session, 'wiring'>,
+  { wiring }: Pick<Deployment, 'wiring'>,
   { function: name, alias }: ConsumerEntry,
   { arn }: Pick<QueueDepth, 'arn'>,
 ): Promise<Mapping[]> {
@@ -116,7 +121,7 @@ interface SwitchResult {
 }
 
 async function alreadyDone(
-  session: Session,
+  deployment: Deployment,
   { consumer, mappings }: SwitchedConsumer,
   to: Switch,
 ): Promise<SwitchResult | undefined> {
@@ -129,7 +134,7 @@ async function alreadyDone(
     };
   }
   if (mappings.some(({ enabled }) => enabled)) return undefined;
-  const pause = await pausesOf(session)(consumer);
+  const pause = await pausesOf(deployment)(consumer);
   // A mapping that was disabled by other means becomes a pause: from then on, status names who keeps it, and why.
   if (pause === undefined) return undefined;
   return {
@@ -140,7 +145,7 @@ async function alreadyDone(
 }
 
 function plan(
-  { clock }: Session,
+  { clock }: Deployment,
   { consumer: { name }, depth }: SwitchedConsumer,
   to: Switch,
   options: ChangeOptions,
@@ -163,7 +168,7 @@ function plan(
 }
 
 async function apply(
-  session: Session,
+  deployment: Deployment,
   { consumer, depth, mappings }: SwitchedConsumer,
   to: Switch,
   reason: string,
@@ -171,11 +176,11 @@ async function apply(
   const { name } = consumer;
   const enabled = to === 'resume';
   // Recorded first: whatever this run leaves disabled has a reason.
-  await recordOperation(session, { by: await session.operator(), reason, command: to, subject: name });
+  await recordOperation(deployment, { by: await deployment.operator(), reason, command: to, subject: name });
   for (const mapping of mappings) {
-    if (mapping.enabled !== enabled) await switchMapping(session, mapping, enabled);
+    if (mapping.enabled !== enabled) await switchMapping(deployment, mapping, enabled);
   }
-  const isSettled = await settles(session, consumer, depth, enabled);
+  const isSettled = await settles(deployment, consumer, depth, enabled);
   if (!isSettled) {
     const text = `Lambda has not finished yet. Until then, ${name} may ${enabled ? 'receive no' : 'still receive'} messages. To see whether it has:`;
     return { status: enabled ? 'resuming' : 'pausing', text, next: shell`status` };
@@ -184,13 +189,13 @@ async function apply(
     const text = `${name} is running. ${many(depth.waiting, 'message')} waited in its queue.`;
     return { status: 'running', text };
   }
-  const text = `${name} is paused. SQS deletes the messages that it receives from now on from ${time(session.clock.now() + depth.retentionMs)} on. To resume it:`;
+  const text = `${name} is paused. SQS deletes the messages that it receives from now on from ${time(deployment.clock.now() + depth.retentionMs)} on. To resume it:`;
   return { status: 'paused', text, next: shell`resume ${name}` };
 }
 
-async function switchMapping(session: Session, { uuid }: Mapping, enabled: boolean): Promise<void> {
+async function switchMapping(deployment: Deployment, { uuid }: Mapping, enabled: boolean): Promise<void> {
   try {
-    await session.enableMapping(uuid, enabled);
+    await deployment.enableMapping(uuid, enabled);
   } catch (error) {
     if (!(error instanceof ResourceConflictException || error instanceof ResourceInUseException)) throw error;
     throw new MailroomError(
@@ -202,18 +207,18 @@ async function switchMapping(session: Session, { uuid }: Mapping, enabled: boole
 
 /** @returns false if Lambda takes longer than it ever should, or the run was stopped */
 async function settles(
-  session: Session,
+  deployment: Deployment,
   consumer: ConsumerEntry,
   depth: QueueDepth,
   enabled: boolean,
 ): Promise<boolean> {
-  const { clock, output, signal } = session;
+  const { clock, terminal } = deployment;
   const until = clock.now() + SETTLES_MS;
   for (;;) {
-    const mappings = await ownMappings(session, consumer, depth);
+    const mappings = await ownMappings(deployment, consumer, depth);
     if (mappings.every((mapping) => mapping.isSettled && mapping.enabled === enabled)) return true;
-    if (signal.aborted || clock.now() >= until) return false;
-    output.progress(
+    if (terminal.signal.aborted || clock.now() >= until) return false;
+    terminal.progress(
       `Lambda ${enabled ? 'enables' : 'disables'} the event source mapping of ${consumer.name}`,
     );
     await clock.sleep(POLL_MS);
@@ -221,19 +226,22 @@ async function settles(
 }
 
 async function report(
-  session: Session,
+  deployment: Deployment,
   { consumer: { name }, depth: { waiting, inFlight, retentionMs } }: SwitchedConsumer,
   { text, next, ...result }: SwitchResult & { readonly applied: boolean },
-): Promise<ExitCode> {
-  const place = await placeOf(session);
+): Promise<Report> {
+  const place = await placeOf(deployment);
   const json = { ...place, consumer: name, ...result, queued: waiting, inFlight, retentionMs };
-  session.output.result(json, { place, text, next }, (shown) =>
-    [
-      prose(placeText(shown.place)),
-      prose(shown.text),
-      ...(shown.next === undefined ? [] : [`  ${session.commandLine(shown.next)}`]),
-    ].join('\n'),
+  const isUnsettled = result.status === 'pausing' || result.status === 'resuming';
+  return reportOf(
+    json,
+    { place, text, next },
+    (shown) =>
+      [
+        prose(placeText(shown.place)),
+        prose(shown.text),
+        ...(shown.next === undefined ? [] : [`  ${deployment.commandLine(shown.next)}`]),
+      ].join('\n'),
+    deployment.terminal.signal.aborted ? EXIT.stopped : isUnsettled ? EXIT.attention : EXIT.ok,
   );
-  if (session.signal.aborted) return EXIT.stopped;
-  return result.status === 'pausing' || result.status === 'resuming' ? EXIT.attention : EXIT.ok;
 }

@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Command } from 'commander';
-import type { Session } from '../deployment/session.ts';
+import type { Deployment } from '../deployment/deployment.ts';
 import { createStatusReader } from '../reports/status/status-reader.ts';
 import type { StatusReport } from '../reports/status/status-report.ts';
 import { statusJson, statusText } from '../reports/status/status-text.ts';
 import { EXIT, type Io, type TerminalSize } from '../terminal/io.ts';
 import { fitted } from '../terminal/output.ts';
-import { withSession } from './command.ts';
+import { type Report, reportOf } from '../terminal/terminal.ts';
+import { acting } from './command.ts';
 
 /** The interval of `--watch`. */
 const WATCH_EVERY_MS = 2_000;
@@ -21,15 +22,17 @@ export function statusCommand(io: Io): Command {
     .description('Shows what waits, what failed and what is dead. Exits with 1 if action is required.')
     .option('--watch', 'refresh every 2 seconds until Ctrl-C')
     .action(
-      withSession(io, async (session, options: { readonly watch?: boolean }) => {
-        const status = createStatusReader(session);
+      acting<{ readonly watch?: boolean }>(io, async (deployment, options) => {
+        const { terminal } = deployment;
+        const status = createStatusReader(deployment);
         let report = await status.read();
-        if (options.watch !== true) show(session, report);
+        if (options.watch !== true) await terminal.print(printed(deployment, report));
         else {
-          if (io.outIsTerminal && !session.output.json) io.out(CLEAR);
+          const redraws = io.outIsTerminal && !terminal.json;
+          if (redraws) io.out(CLEAR);
           for (; ; report = await status.read()) {
-            if (io.outIsTerminal && !session.output.json) io.out(REDRAW);
-            show(session, report, io.outSize());
+            if (redraws) io.out(REDRAW);
+            await terminal.print(printed(deployment, report, io.outSize()));
             const continues = await sleep(WATCH_EVERY_MS, true, { signal: io.signal }).catch(() => false);
             if (!continues) break;
           }
@@ -40,9 +43,9 @@ export function statusCommand(io: Io): Command {
 }
 
 /** @param size - of the terminal that the text must fit @default the text is printed whole */
-function show(session: Session, report: StatusReport, size?: TerminalSize): void {
-  session.output.result(statusJson(report, session), report, (seen) => {
-    const text = statusText(seen, session);
+function printed(deployment: Deployment, report: StatusReport, size?: TerminalSize): Report {
+  return reportOf(statusJson(report, deployment), report, (seen) => {
+    const text = statusText(seen, deployment);
     return size === undefined ? text : fitted(text, size);
   });
 }

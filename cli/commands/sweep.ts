@@ -2,14 +2,15 @@ import { Command } from 'commander';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import type { SweepRange, SweepRangeReport } from '../../lambdas/runtime/relay/sweep-range.ts';
 import { recordOperation } from '../../lambdas/runtime/store/operation-record.ts';
+import type { Deployment } from '../deployment/deployment.ts';
 import { invoke } from '../deployment/invoke.ts';
 import { placeOf, placeText } from '../deployment/place.ts';
-import type { Session } from '../deployment/session.ts';
 import { durationArgument, reasonArgument } from '../terminal/arguments.ts';
 import { EXIT, type Io } from '../terminal/io.ts';
 import { prose } from '../terminal/prose.ts';
+import { reportOf } from '../terminal/terminal.ts';
 import { duration, time } from '../terminal/times.ts';
-import { withSession } from './command.ts';
+import { reporting } from './command.ts';
 
 interface SweepOptions {
   readonly since: number;
@@ -31,37 +32,39 @@ export function sweepCommand(io: Io): Command {
     )
     .option('--until <duration>', 'the end of the range, as time before now (default: now)', durationArgument)
     .option('--reason <text>', 'why; stored with the change', reasonArgument, 'not given')
-    .action(
-      withSession<[], SweepOptions>(io, async (session, { since, until = 0, reason }) => {
-        if (until >= since) {
-          throw new MailroomError(
-            'BAD_ARGUMENT',
-            `--until (${duration(until)} ago) must be later than --since (${duration(since)} ago). Nothing was swept.`,
-          );
-        }
-        const now = session.clock.now();
-        const range = { since: now - since, until: now - until };
-        const [place, by] = [await placeOf(session), await session.operator()];
-        const subject = `${time(range.since)} to ${time(range.until)}`;
-        await recordOperation(session, { by, reason, command: 'sweep', subject });
-        const report = await sweep(session, range);
-        session.output.result({ ...place, ...range, ...report }, { place, report }, (seen) =>
-          [prose(placeText(seen.place)), text(range, seen.report)].join('\n'),
-        );
-        if (session.signal.aborted) return EXIT.stopped;
-        return report.complete ? EXIT.ok : EXIT.attention;
-      }),
+    .action(reporting(io, sweepNow));
+}
+
+async function sweepNow(deployment: Deployment, { since, until = 0, reason }: SweepOptions) {
+  if (until >= since) {
+    throw new MailroomError(
+      'BAD_ARGUMENT',
+      `--until (${duration(until)} ago) must be later than --since (${duration(since)} ago). Nothing was swept.`,
     );
+  }
+  const now = deployment.clock.now();
+  const range = { since: now - since, until: now - until };
+  const [place, by] = [await placeOf(deployment), await deployment.operator()];
+  const subject = `${time(range.since)} to ${time(range.until)}`;
+  await recordOperation(deployment, { by, reason, command: 'sweep', subject });
+  const report = await sweep(deployment, range);
+  const isStopped = deployment.terminal.signal.aborted;
+  return reportOf(
+    { ...place, ...range, ...report },
+    { place, report },
+    (seen) => [prose(placeText(seen.place)), text(range, seen.report)].join('\n'),
+    isStopped ? EXIT.stopped : report.complete ? EXIT.ok : EXIT.attention,
+  );
 }
 
 /** Sweeps a range with the deployed sweep function and shows the progress. */
-export function sweep(session: Session, range: SweepRange): Promise<SweepRangeReport> {
-  const { lambda, directory, output, signal } = session;
+export function sweep(deployment: Deployment, range: SweepRange): Promise<SweepRangeReport> {
+  const { clients, directory, terminal } = deployment;
   return sweepWhole(
-    (part) => invoke<SweepRangeReport>(lambda, directory.mailroom.sweepFunction, part),
+    (part) => invoke<SweepRangeReport>(clients.lambda, directory.mailroom.sweepFunction, part),
     range,
-    ({ sweptTo, published }) => output.progress(`Swept to ${time(sweptTo)}: ${published} published`),
-    signal,
+    ({ sweptTo, published }) => terminal.progress(`Swept to ${time(sweptTo)}: ${published} published`),
+    terminal.signal,
   );
 }
 

@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Command } from 'commander';
 import type { OutboxReaderDeps } from '../deployment/published-events.ts';
 import { readSweepState } from '../deployment/rows-reader.ts';
-import type { Session } from '../deployment/session.ts';
 import { createEventCursor } from '../reports/tail/event-cursor.ts';
 import { createFollower, type FollowerDeps, type TailedEvent } from '../reports/tail/event-follower.ts';
 import { durationArgument } from '../terminal/arguments.ts';
@@ -10,7 +9,8 @@ import { EXIT, type Io } from '../terminal/io.ts';
 import { clipped } from '../terminal/output.ts';
 import { paint } from '../terminal/paint.ts';
 import { prose } from '../terminal/prose.ts';
-import { withSession } from './command.ts';
+import { reportOf, type Terminal } from '../terminal/terminal.ts';
+import { acting } from './command.ts';
 
 /** The interval of the reads. */
 const EVERY_MS = 2_000;
@@ -24,24 +24,25 @@ export function tailCommand(io: Io): Command {
     )
     .option('--since <duration>', 'begin in the past, e.g. 5m (default: now)', durationArgument, 0)
     .action(
-      withSession<[], { readonly since: number }>(io, async (session, { since }) => {
-        const { directory, table, clock, output, signal } = session;
+      acting<{ readonly since: number }>(io, async (deployment, { since }) => {
+        const { directory, table, clock, terminal } = deployment;
         const { shards } = await readSweepState(directory, table);
         const step = createTail({ directory, table, shards }, clock.now() - since);
-        if (!output.json) output.say(`Following the outbox of ${directory.mailroom.stack}. Ctrl-C stops.`);
+        if (!terminal.json)
+          terminal.say(`Following the outbox of ${directory.mailroom.stack}. Ctrl-C stops.`);
         for (;;) {
-          show(session, await step(clock.now()));
-          const continues = await sleep(EVERY_MS, true, { signal }).catch(() => false);
+          await show(terminal, await step(clock.now()));
+          const continues = await sleep(EVERY_MS, true, { signal: terminal.signal }).catch(() => false);
           if (!continues) return EXIT.ok;
         }
       }),
     );
 }
 
-function show({ output }: Session, { events, skipped, more }: TailStep): void {
-  for (const event of events) output.result(event, event, tailLine);
+async function show(terminal: Terminal, { events, skipped, more }: TailStep): Promise<void> {
+  for (const event of events) await terminal.print(reportOf(event, event, tailLine));
   if (skipped > 0 || more)
-    output.say(
+    terminal.say(
       `Too many events to follow: ${more ? 'at least ' : ''}${skipped} not shown. events list and audit count all.`,
     );
 }

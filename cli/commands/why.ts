@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { HOUR_MS } from '../../lambdas/runtime/base/units.ts';
+import type { Deployment } from '../deployment/deployment.ts';
 import { checkBodies } from '../deployment/invoke.ts';
 import type { JudgeDeps } from '../reports/dead-letters/redrive-plan.ts';
 import { effectsInDoubt } from '../reports/why/effects-in-doubt.ts';
@@ -9,10 +10,12 @@ import { checkRedrive, isActionRequired } from '../reports/why/verdict.ts';
 import { verdictOf } from '../reports/why/why-verdict.ts';
 import { checkWiring } from '../reports/why/wiring-check.ts';
 import { EXIT, type Io } from '../terminal/io.ts';
+import { reportOf } from '../terminal/terminal.ts';
 import { type WindowOptions, windowOf, windowOptions } from '../terminal/window.ts';
-import { withSession } from './command.ts';
+import { reporting } from './command.ts';
 
-interface WhyOptions extends WindowOptions {
+interface WhyOptions extends Partial<WindowOptions> {
+  readonly id: string;
   readonly story?: boolean;
   readonly payload?: boolean;
 }
@@ -39,37 +42,41 @@ Examples:
   $ npx cdk-mailroom why 3f0c6a52-0b59-4b6e-9d1e-0a3f4c5d6e7f --since 6h
   $ npx cdk-mailroom why 3f0c6a52-0b59-4b6e-9d1e-0a3f4c5d6e7f --at 14:00`,
     )
-    .action(
-      withSession<[string], WhyOptions>(io, async (session, options, id) => {
-        const { story, payload = false } = options;
-        const trace = await findTrace(session, id, windowOf(options, session.clock.now()));
-        const { clock, commandLine, awsLine, table, directory } = session;
-        const context = {
-          now: clock.now(),
-          commandLine,
-          awsLine,
-          tableName: table.name,
-          sources: directory.mailroom.sources,
-          wiring: await checkWiring(session, trace, clock.now()),
-        };
-        const check: JudgeDeps['check'] = (consumer, bodies) => checkBodies(session.lambda, consumer, bodies);
-        const deps = { directory, table, check, now: context.now };
-        const redrive = await checkRedrive(deps, trace, verdictOf(trace, context));
-        const verdict = verdictOf(trace, { ...context, redrive });
-        const json = {
-          verdict: { ...verdict, consumer: verdict.consumer ?? null },
-          events: eventReports(trace, payload),
-          more: trace.more,
-          effectsInDoubt: effectsInDoubt(trace, context.now),
-        };
-        const payloads = payload ? payloadsOf(trace) : [];
-        session.output.result(json, { verdict, trace, payloads }, (seen) =>
-          [
-            verdictText(seen.verdict),
-            ...(story || payload ? [traceText(seen.trace, seen.payloads)] : []),
-          ].join('\n\n'),
-        );
-        return isActionRequired(verdict) ? EXIT.attention : EXIT.ok;
-      }),
-    );
+    .action(reporting(io, why, 'id'));
+}
+
+/** The events that an id selects, what is wrong with them, and what to do. */
+export async function why(deployment: Deployment, options: WhyOptions) {
+  const { id, story, payload = false } = options;
+  const { clock, commandLine, awsLine, table, directory } = deployment;
+  const trace = await findTrace(deployment, id, windowOf({ since: HOUR_MS, ...options }, clock.now()));
+  const context = {
+    now: clock.now(),
+    commandLine,
+    awsLine,
+    tableName: table.name,
+    sources: directory.mailroom.sources,
+    wiring: await checkWiring(deployment, trace, clock.now()),
+  };
+  const check: JudgeDeps['check'] = (consumer, bodies) =>
+    checkBodies(deployment.clients.lambda, consumer, bodies);
+  const deps = { directory, table, check, now: context.now };
+  const redrive = await checkRedrive(deps, trace, verdictOf(trace, context));
+  const verdict = verdictOf(trace, { ...context, redrive });
+  const json = {
+    verdict: { ...verdict, consumer: verdict.consumer ?? null },
+    events: eventReports(trace, payload),
+    more: trace.more,
+    effectsInDoubt: effectsInDoubt(trace, context.now),
+  };
+  const payloads = payload ? payloadsOf(trace) : [];
+  return reportOf(
+    json,
+    { verdict, trace, payloads },
+    (seen) =>
+      [verdictText(seen.verdict), ...(story || payload ? [traceText(seen.trace, seen.payloads)] : [])].join(
+        '\n\n',
+      ),
+    isActionRequired(verdict) ? EXIT.attention : EXIT.ok,
+  );
 }

@@ -1,14 +1,14 @@
-import { DescribeTableCommand, type DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { DescribeEventBusCommand, type EventBridgeClient } from '@aws-sdk/client-eventbridge';
+import { DescribeTableCommand } from '@aws-sdk/client-dynamodb';
+import { DescribeEventBusCommand } from '@aws-sdk/client-eventbridge';
 import {
   type EventSourceMappingConfiguration,
   GetFunctionConcurrencyCommand,
-  type LambdaClient,
   paginateListEventSourceMappings,
 } from '@aws-sdk/client-lambda';
 import { errorCode } from '../../lambdas/runtime/base/errors.ts';
 import type { DeployedRules } from '../../lambdas/runtime/operations/audit/audit-drift.ts';
 import { eventBridgeRules } from '../../lambdas/runtime/operations/eventbridge-rules.ts';
+import type { Clients } from './clients.ts';
 
 /** The wiring port: the deployed resources that move events from one part to the next. */
 export interface Wiring {
@@ -42,20 +42,14 @@ export interface Mapping {
   readonly concurrencyMax: number | undefined;
 }
 
-/** Dependencies of {@link awsWiring}. */
-export interface AwsWiringDeps {
-  readonly dynamo: DynamoDBClient;
-  readonly events: EventBridgeClient;
-  readonly lambda: LambdaClient;
-  /** The name of the Mailroom table. */
-  readonly tableName: string;
-}
-
 /** States in which a mapping reads, or is about to. `Disabling`, `Disabled` and `Deleting` are the others. */
 const READING = new Set(['Enabled', 'Enabling', 'Creating', 'Updating']);
 
-/** The wiring port on AWS. It only reads. */
-export function awsWiring({ dynamo, events, lambda, tableName }: AwsWiringDeps): Wiring {
+/** The wiring port on AWS. It only reads. @param tableName - of the Mailroom table */
+export function awsWiring(
+  { dynamo, events, lambdaReads: lambda }: Pick<Clients, 'dynamo' | 'events' | 'lambdaReads'>,
+  tableName: string,
+): Wiring {
   return {
     mappings: async (FunctionName) =>
       (await orMissing(async () => {

@@ -43,7 +43,7 @@ export function typedId(given: string): string {
  * @throws `AMBIGUOUS_ID` if several events match, listing them
  * @example
  * ```ts
- * await wholeEventId(session, '01a1fe32-7358'); // '01a1fe32-7358-7e75-8b69-4ee374467501'
+ * await wholeEventId(deployment, '01a1fe32-7358'); // '01a1fe32-7358-7e75-8b69-4ee374467501'
  * ```
  */
 export async function wholeEventId(deps: PrefixDeps, given: string): Promise<string | undefined> {

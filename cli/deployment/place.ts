@@ -1,4 +1,4 @@
-import type { Session } from './session.ts';
+import type { Deployment } from './deployment.ts';
 
 /** The Mailroom that a change applies to. */
 export interface Place {
@@ -7,12 +7,12 @@ export interface Place {
   readonly region: string;
 }
 
-/** The place of a session. The account is that of the caller, in which the directory was found. */
+/** The place of a deployment. The account is that of the caller, in which the directory was found. */
 export async function placeOf({
   directory,
   region,
   operator,
-}: Pick<Session, 'directory' | 'region' | 'operator'>): Promise<Place> {
+}: Pick<Deployment, 'directory' | 'region' | 'operator'>): Promise<Place> {
   const [, , , , account = ''] = (await operator()).split(':');
   return { stack: directory.mailroom.stack, account: account || 'unknown', region };
 }

@@ -1,58 +1,7 @@
 import Table from 'cli-table3';
-import { escaped, jsonLine, shown } from './escaped.ts';
-import type { Io, TerminalSize } from './io.ts';
-import { paint, plain } from './paint.ts';
+import type { TerminalSize } from './io.ts';
+import { paint } from './paint.ts';
 import { COLUMNS, columnsOf, prose } from './prose.ts';
-
-/**
- * The output of a command: its result goes to stdout, as text or as one JSON document; everything else goes to stderr.
- * Texts are coloured with `paint`; `NO_COLOR` and pipes remove the colours.
- *
- * Others wrote what is stored, so no text of a row reaches a terminal unescaped: see `escaped.ts`.
- */
-export interface Output {
-  readonly json: boolean;
-  /**
-   * Prints the result. `text` is called only without `--json`, with every string of `subject` escaped. It must read
-   * stored values from there only, because its own line breaks and colours are printed.
-   */
-  result<S>(json: unknown, subject: S, text: (subject: S) => string): void;
-  /** Prints a line on stderr; escaped. */
-  say(line: string): void;
-  /** Prints a line that the next one overwrites; escaped, and cut to one line. Only on a terminal. */
-  progress(line: string): void;
-}
-
-const CLEAR_LINE = '\r\u001b[K';
-
-/** Creates the output of a run. */
-export function createOutput(io: Io, json: boolean): Output {
-  let inLine = false;
-  const endLine = (): void => {
-    if (inLine) io.err(CLEAR_LINE);
-    inLine = false;
-  };
-  return {
-    json,
-    result: (value, subject, text) => {
-      endLine();
-      const line = json ? jsonLine(value) : plain(text(shown(subject)), io, io.outIsTerminal);
-      // A list of JSON documents without one has no line: an empty line is not JSON.
-      if (line !== '') io.out(`${line}\n`);
-    },
-    say: (line) => {
-      endLine();
-      io.err(`${prose(escaped(line))}\n`);
-    },
-    progress: (line) => {
-      if (!io.errIsTerminal) return;
-      // A line that wraps could not be overwritten.
-      const columns = Math.min(COLUMNS, io.outSize()?.columns ?? COLUMNS);
-      io.err(`${CLEAR_LINE}${escaped(line).slice(0, columns - 1)}`);
-      inLine = true;
-    },
-  };
-}
 
 /** The space between two cells. */
 const GAP = '  ';

@@ -60,10 +60,11 @@ export function reportError(error: unknown, json: boolean, io: Io): ExitCode {
     if (json) io.err(`${errorJson('BAD_ARGUMENT', complaint(error))}\n`);
     return EXIT.usage;
   }
-  const { code, message, remedy, retryAfterMs, exit } = io.signal.aborted ? STOPPED : explain(error);
+  const { code, message, remedy, exit } = io.signal.aborted ? STOPPED : explain(error);
+  const refusal = refusalOf(error, io.signal.aborted);
   // The message may quote AWS or a row, so it is escaped as one paragraph; our remedy begins the next line.
   const line = json
-    ? errorJson(code, [message, ...(remedy === undefined ? [] : [remedy])].join('\n'), retryAfterMs)
+    ? errorJson(refusal.code, refusal.message, refusal.retryAfterMs)
     : plain(
         [`${paint.red(escaped(code))}: ${escaped(message)}`, ...(remedy === undefined ? [] : [remedy])]
           .map((text) => prose(text))
@@ -73,6 +74,12 @@ export function reportError(error: unknown, json: boolean, io: Io): ExitCode {
       );
   io.err(`${io.errIsTerminal ? '\r\u001b[K' : ''}${line}\n`);
   return exit;
+}
+
+/** An error as a program receives it: the remedy is the second line of the message. @param isStopped - Ctrl-C ended the run */
+export function refusalOf(error: unknown, isStopped: boolean): Omit<ShownError, 'remedy'> {
+  const { message, remedy, ...rest } = isStopped ? STOPPED : explain(error);
+  return { ...rest, message: remedy === undefined ? message : `${message}\n${remedy}` };
 }
 
 function errorJson(code: string, message: string, retryAfterMs?: number): string {

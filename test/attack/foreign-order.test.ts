@@ -9,7 +9,7 @@ function signedBy(callerId: string, unsigned: HttpRequest): HttpRequest {
 }
 
 describe('an order of the example', () => {
-  it('an order is shown only to the caller who placed it, in any session', async () => {
+  it('an order is shown only to the caller who placed it, in any deployment', async () => {
     const { api } = setUp();
     const placed = await api(signedBy('AROAALICE:laptop', post()), context());
     expect(placed.statusCode).toBe(201);

@@ -2,10 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { runMailroom } from '../../cli/program.ts';
 import { EXIT } from '../../cli/terminal/io.ts';
-import { createOutput } from '../../cli/terminal/output.ts';
 import { paint } from '../../cli/terminal/paint.ts';
 import { reportError } from '../../cli/terminal/report-error.ts';
 import { shell } from '../../cli/terminal/shell.ts';
+import { createTerminal, reportOf } from '../../cli/terminal/terminal.ts';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { capturedIo } from '../support/captured-io.ts';
 import { ACTS, hostile } from './hostile-text.ts';
@@ -19,14 +19,15 @@ function withoutOwnCodes(text: string): string {
 describe('a text stored by someone else', () => {
   test.each([true, false])(
     'a result shows it as one line of visible characters; on a terminal: %s',
-    (isTerminal) => {
+    async (isTerminal) => {
       const { io, written } = capturedIo({ isTerminal });
       const rows = [{ [hostile('name')]: [hostile('value')] }];
-      createOutput(io, false).result(rows, rows, ([row]) =>
+      const report = reportOf(rows, rows, ([row]) =>
         Object.entries(row ?? {})
           .map(([name, values]) => `${paint.red('own')} ${name} ${values.join()}`)
           .join('\n'),
       );
+      await createTerminal(io, false).print(report);
       expect(withoutOwnCodes(written.out)).not.toMatch(ACTS);
       expect(written.out.trimEnd().split('\n')).toHaveLength(1);
       expect(written.out).toContain('<value>\\u001b]0;title\\u0007');
@@ -35,16 +36,16 @@ describe('a text stored by someone else', () => {
     },
   );
 
-  test('moves nothing even where a text is made of it without the copy', () => {
+  test('moves nothing even where a text is made of it without the copy', async () => {
     const { io, written } = capturedIo({ isTerminal: true });
-    createOutput(io, false).result({}, '', () => hostile('forgotten'));
+    await createTerminal(io, false).print(reportOf({}, '', () => hostile('forgotten')));
     expect(withoutOwnCodes(written.out)).not.toMatch(ACTS);
   });
 
-  test('JSON contains the same text in one line of visible characters', () => {
+  test('JSON contains the same text in one line of visible characters', async () => {
     const { io, written } = capturedIo({ isTerminal: true });
     const value = { [hostile('name')]: hostile('value') };
-    createOutput(io, true).result(value, '', String);
+    await createTerminal(io, true).print(reportOf(value, '', String));
     expect(written.out.trimEnd()).not.toMatch(ACTS);
     expect(written.out.trimEnd().split('\n')).toHaveLength(1);
     expect(JSON.parse(written.out)).toEqual(value);
@@ -52,9 +53,9 @@ describe('a text stored by someone else', () => {
 
   test('notes, progress and errors show it as one paragraph of visible characters, and no line begins with it', () => {
     const { io, written } = capturedIo({ isTerminal: true });
-    const output = createOutput(io, false);
-    output.say(hostile('note'));
-    output.progress(hostile('progress'));
+    const terminal = createTerminal(io, false);
+    terminal.say(hostile('note'));
+    terminal.progress(hostile('progress'));
     reportError(new MailroomError('NO_SUCH_STAGE', hostile('error')), false, io);
     reportError(Object.assign(new Error(hostile('aws')), { name: hostile('code') }), false, io);
     expect(withoutOwnCodes(written.err)).not.toMatch(ACTS);

@@ -1,13 +1,14 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { readPageFiles } from '../../cli/page/server/page-files.ts';
-import type { RunMailroom } from '../../cli/page/server/run-command.ts';
-import { runMailroom } from '../../cli/program.ts';
+import { createReadings, type RunReading } from '../../cli/page/server/readings.ts';
 import { PoisonMessage } from '../../lambdas/runtime/base/errors.ts';
 import { leased } from '../../lambdas/runtime/consume/handler.ts';
 import { recordOperation } from '../../lambdas/runtime/store/operation-record.ts';
+import { capturedIo } from '../support/captured-io.ts';
 import { ThingHappened } from '../support/runtime-rig.ts';
 import { mailroomInMemory } from '../unit/cli/support/mailroom-in-memory.ts';
+import { memoryDeployment } from '../unit/cli/support/memory-deployment.ts';
 import { runningUi } from '../unit/cli/support/running-ui.ts';
 import { launchBrowser } from './support/chromium.ts';
 import { openPage } from './support/opened-page.ts';
@@ -68,17 +69,13 @@ async function opened() {
   await mailroom.drain();
   const note = { by: 'ada', reason: 'the bank is back', command: 'dlq redrive', subject: 'consumer:worker' };
   await recordOperation(mailroom, note);
-  const run: RunMailroom = (argv, io) => {
-    const open = async () => {
-      const session = await io.open();
-      const { output } = session;
-      const result: typeof output.result = (json, ...rest) => output.result(hostile(json), ...rest);
-      return { ...session, output: { ...output, result } };
-    };
-    const ours = { ...io, open };
-    return runMailroom(argv, ours);
+  const deployment = memoryDeployment(mailroom, capturedIo().io, {});
+  const readings = createReadings(deployment, new AbortController().signal);
+  const read: RunReading = async (request) => {
+    const reading = await readings(request);
+    return { ...reading, document: hostile(reading.document) as typeof reading.document };
   };
-  const running = await runningUi({ page: await readPageFiles(), mailroom, run });
+  const running = await runningUi({ page: await readPageFiles(), mailroom, read });
   const { page } = await openPage(browser as Browser, running.ui.redirectFile);
   onTestFinished(() => page.context().close());
   return { page, eventId: event?.eventId ?? '' };

@@ -11,15 +11,15 @@ export const deadLettersMutants: readonly Mutant[] = [
     ['a resend is done only if the new event itself was processed', "row?.status === 'PROCESSED' ? progress :", 'row !== undefined ? progress :'],
   ]),
   ...mutantsOf('cli/reports/dead-letters/resend-plan.ts', 'resend interrupted-resend', [
-    ['an old event that was processed, or that a worker holds, is not replaced', 'refuseSettled(session, deadLetter, consumer);', ''],
+    ['an old event that was processed, or that a worker holds, is not replaced', 'refuseSettled(deployment, deadLetter, consumer);', ''],
     ['an event whose replacement was received is not replaced again', 'if (last.row === undefined) return', 'if (last.row !== null) return'],
     ['a replacement that was never received can be replaced', 'if (last.row === undefined) return { replaced: events, newEventId: idAfter(last) };', ''],
     ['a resend of the same data is the same event, also when it is repeated', 'if (idAfter(before) === last.eventId)', 'if (last.eventId === undefined)'],
     ['the last of the replaced events is discarded, not the first', 'replaced: replaced.at(-1) ?? replaced[0],', 'replaced: replaced[0],'],
     ['effects of the replaced events are not repeated under other keys', 'if (!repeatEffects) refuseEffects(eventId, row, consumer);', ''],
-    ['an effect of a replaced event that may still run is waited for', 'refuseRunningEffects(eventId, row, session.clock.now());', ''],
+    ['an effect of a replaced event that may still run is waited for', 'refuseRunningEffects(eventId, row, deployment.clock.now());', ''],
     ['effects of every replaced event count', 'of replacing.replaced) {', 'of replacing.replaced.slice(-1)) {'],
-    ['data that the filter of the consumer excludes is not sent', 'refuseFiltered(session, source, { source: bus, type: envelope.type }, data);', ''],
+    ['data that the filter of the consumer excludes is not sent', 'refuseFiltered(deployment, source, { source: bus, type: envelope.type }, data);', ''],
     ['an event in place of another one is judged by its own row', 'row: await readInbox(table, consumer.name, newEventId, true),', 'row: undefined,'],
   ]),
   ...mutantsOf('cli/reports/dead-letters/resend-search.ts', 'resend interrupted-resend', [

@@ -53,8 +53,9 @@ export const operationsMutants: readonly Mutant[] = [
     ['without a metric the age of the oldest message is unknown', 'if (at === undefined || ageS === undefined) return undefined;', 'if (at === undefined || ageS === undefined) return now;'],
   ]),
   ...mutantsOf('operations/audit/audit-drift.ts', 'audit-drift', [
-    ['a rule with another target has drifted', 'queue === undefined || deployed.targets.includes(queue.arn)', 'true'],
-    ['a disabled rule has drifted', 'deployed.enabled ?', 'true ?'],
+    ['a rule with another target has drifted', 'queueArn === undefined || rule.targets.includes(queueArn)', 'true'],
+    ['a disabled rule has drifted', 'rule.enabled ?', 'true ?'],
+    ['a rule that matches other events than declared has drifted', 'takesExactly(rule.pattern, events) ?', 'true ?'],
   ]),
   ...mutantsOf('operations/audit/audit-repair.ts', 'audit-repair', [
     ['a repair sends an event only to the consumer that misses it', 'missing.filter((event) => event.consumer === consumer.name)', '[...missing]'],

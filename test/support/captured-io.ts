@@ -23,6 +23,7 @@ export function capturedIo({
   signal = new AbortController().signal,
   onOut = () => {},
   size,
+  input = '',
 }: {
   readonly isTerminal?: boolean;
   readonly env?: Io['env'];
@@ -31,6 +32,8 @@ export function capturedIo({
   readonly onOut?: (out: string) => void;
   /** The size of the terminal. */
   readonly size?: TerminalSize;
+  /** All of standard input. */
+  readonly input?: string;
 } = {}): { readonly io: Io; readonly written: Written } {
   const written = { out: '', err: '' };
   const io: Io = {
@@ -46,6 +49,7 @@ export function capturedIo({
       written.err += text;
     },
     signal,
+    input: async () => input,
     exitCode: EXIT.ok,
   };
   return { io, written };

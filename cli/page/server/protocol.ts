@@ -1,5 +1,8 @@
+import type { resendDeadLetter } from '../../commands/dlq-resend.ts';
 import type { statusJson } from '../../reports/status/status-text.ts';
 import type { FollowedEvent } from '../../reports/tail/event-follower.ts';
+import type { Refusal } from './quiet-run.ts';
+import type { ReadingDocuments } from './readings.ts';
 
 /**
  * The documents between `mailroom ui` and its page, and nothing else: types only, because both sides import this file. Times are
@@ -10,23 +13,14 @@ import type { FollowedEvent } from '../../reports/tail/event-follower.ts';
  * | `POST /api/key` {@link KeyRequest} | {@link KeyResponse}: the only request without `Authorization: Bearer <key>` |
  * | `GET /api/mailroom` | {@link MailroomInfo} |
  * | `GET /api/live` | server-sent events, each a {@link LiveMessage}; the poller runs while a stream is open |
- * | `GET /api/readings/<name>?…` | {@link Reading}; the parameters are those of {@link ReadingParameters} |
+ * | `GET /api/readings/<name>?…` | {@link Reading}; the parameters are those of `ReadingParameters` |
  * | `POST /api/plans` {@link PlanRequest} | {@link Plan} |
  * | `POST /api/plans/<id>/apply` {@link ApplyRequest} | {@link Run} |
  * | `POST /api/runs/<id>/stop` | {@link Run} |
  * | `GET /api/demo`, `POST /api/demo/faults/<name>/{break,repair}`, `POST /api/demo/{end,start}` | {@link DemoState}; only while `npm run demo -- --ui` runs |
  *
- * A refused request has status 4xx and an {@link Refusal}.
+ * A refused request has status 4xx and a {@link Refusal}.
  */
-export interface Refusal {
-  /**
-   * A code of the command, or one of `NO_KEY`, `FOREIGN_HOST`, `FOREIGN_ORIGIN`, `NOT_JSON`, `TOO_LARGE`, `NOT_FOUND`, `TOKEN_USED`,
-   * `READ_ONLY`, `PAYLOADS_HIDDEN`, `NO_SUCH_PLAN`, `PLAN_EXPIRED`, `WRONG_CONFIRMATION`.
-   */
-  readonly code: string;
-  /** The problem and its remedy. */
-  readonly message: string;
-}
 
 /** The one-time token of the redirect file, which opens `http://127.0.0.1:<port>/#token=<token>`. A fragment is never sent. */
 export interface KeyRequest {
@@ -101,47 +95,6 @@ export type FlowEvent = FollowedEvent;
 /** The document of `mailroom status --json`. See docs/cli.md. */
 export type StatusDocument = ReturnType<typeof statusJson>;
 
-/** The commands that the page reads with, and their parameters. */
-export interface ReadingParameters {
-  readonly why: { readonly id: string; readonly since?: string; readonly payload?: '1' };
-  readonly messages: {
-    readonly state?: 'failed' | 'rejected' | 'waiting';
-    readonly consumer?: string;
-    readonly by?: 'cause';
-    readonly limit?: string;
-  };
-  readonly dlq: { readonly source?: string; readonly by?: 'cause'; readonly limit?: string };
-  readonly 'dlq-show': { readonly source: string; readonly id: string; readonly payload?: '1' };
-  /** `dlq redrive` without `--apply`: each dead letter with its verdict; changes nothing, so a read-only page has it too. */
-  readonly 'redrive-plan': {
-    readonly source: string;
-    readonly id?: string;
-    readonly cause?: string;
-    readonly limit?: string;
-  };
-  /** `dlq discard` without `--apply`. */
-  readonly 'discard-plan': { readonly source: string; readonly id?: string; readonly cause?: string };
-  readonly doctor: Readonly<Record<string, never>>;
-  /** With `repair` as `audit --repair` without `--apply`: its `repair` says which missing events would be sent. */
-  readonly audit: { readonly since?: string; readonly repair?: '1' };
-  readonly operations: { readonly since?: string };
-}
-
-export type ReadingName = keyof ReadingParameters;
-
-/** One run of a reading command: its JSON document, and the command to run in a terminal for the same. */
-export interface Reading {
-  /** E.g. `npx cdk-mailroom why 01a1fba6 --stage dev`. */
-  readonly command: string;
-  /** The command's exit code: 0 to 4. */
-  readonly exitCode: number;
-  readonly at: number;
-  /** The document of `--json`, or of its error (`{ error: { code, message } }`). See docs/cli.md. */
-  readonly document: unknown;
-  /** The lines that the command wrote to stderr. */
-  readonly notes: readonly string[];
-}
-
 /** Asks for a plan. The server makes it, keeps it for two minutes, and applies exactly it. */
 export type PlanRequest =
   | {
@@ -166,19 +119,30 @@ export type PlanRequest =
     }
   | { readonly kind: 'repair'; readonly since: string };
 
-export interface Plan {
+/** The document of each kind of change: of its plan, and of its run. */
+interface PlanDocuments {
+  readonly redrive: ReadingDocuments['redrive-plan'];
+  readonly discard: ReadingDocuments['discard-plan'];
+  readonly resend: Awaited<ReturnType<typeof resendDeadLetter>>['json'];
+  readonly repair: ReadingDocuments['audit'];
+}
+
+/** The kind of a change, and its document. */
+export type PlanDocument = {
+  readonly [Kind in keyof PlanDocuments]: { readonly kind: Kind; readonly document: PlanDocuments[Kind] };
+}[keyof PlanDocuments];
+
+/** A plan: its document is what the command prints without `--apply`. */
+export type Plan = PlanDocument & {
   readonly id: string;
-  readonly kind: PlanRequest['kind'];
   /** The command that makes the same change in a terminal. */
   readonly command: string;
   readonly expiresAt: number;
-  /** The document that the command prints without `--apply`. */
-  readonly document: unknown;
   /** The number of dead letters or events that it changes. */
   readonly count: number;
   /** The text to type: the count for a redrive or repair, the stack's name for a discard, the consumer's for a resend. */
   readonly confirmation: string;
-}
+};
 
 export interface ApplyRequest {
   readonly reason: string;
@@ -194,8 +158,10 @@ export interface Run {
   readonly startedAt: number;
   /** The last line of progress, e.g. `Step 2 of 3: 4 of 10 redriven`. */
   readonly progress: string;
-  /** The document of `--json` once it is over. */
-  readonly document: unknown;
+  /** The document of `--json` once it is over; `null` before, and if it failed. */
+  readonly document: PlanDocuments[keyof PlanDocuments] | null;
+  /** Why it failed; `null` otherwise. */
+  readonly error: Refusal | null;
   readonly exitCode: number | null;
   readonly notes: readonly string[];
 }

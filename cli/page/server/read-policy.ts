@@ -27,7 +27,7 @@ export interface ReadPolicy {
  *
  * @example
  * ```ts
- * JSON.stringify(readPolicy(session.directory, await placeOf(session)), undefined, 2);
+ * JSON.stringify(readPolicy(deployment.directory, await placeOf(deployment)), undefined, 2);
  * ```
  */
 export function readPolicy(

@@ -1,9 +1,19 @@
 import pLimit from 'p-limit';
-import { MailroomError } from '../../../lambdas/runtime/base/errors.ts';
-import type { Session } from '../../deployment/session.ts';
+import { errorMessage, MailroomError } from '../../../lambdas/runtime/base/errors.ts';
+import { audit } from '../../commands/audit.ts';
+import { listDeadLetters } from '../../commands/dlq.ts';
+import { discardDeadLetters } from '../../commands/dlq-discard.ts';
+import { redrive } from '../../commands/dlq-redrive.ts';
+import { showDeadLetter } from '../../commands/dlq-show.ts';
+import { doctor } from '../../commands/doctor.ts';
+import { listMessages } from '../../commands/messages.ts';
+import { listOperations } from '../../commands/operations.ts';
+import { why } from '../../commands/why.ts';
+import type { Deployment } from '../../deployment/deployment.ts';
+import { countArgument, durationArgument } from '../../terminal/arguments.ts';
 import { shell } from '../../terminal/shell.ts';
-import type { Reading, ReadingName, ReadingParameters } from './protocol.ts';
-import { type RunMailroom, runCommand } from './run-command.ts';
+import type { Report } from '../../terminal/terminal.ts';
+import { type Refusal, runQuietly } from './quiet-run.ts';
 
 /** Readings that run at the same time. More would only throttle each other: Lambda allows an account few reads. */
 const AT_ONCE = 4;
@@ -11,56 +21,119 @@ const AT_ONCE = 4;
 /** The longest parameter. Ids and names are shorter. */
 const PARAMETER_MAX = 500;
 
-/** A parameter as words of a command: an argument, or an option. */
-interface Parameter {
+/** A parameter of a reading: as words of the command that does the same, and as a value for its function. */
+interface Parameter<Value> {
   readonly required?: true;
   /** Its values. @default any text that cannot be taken for an option */
   readonly values?: readonly string[];
   words(value: string): string[];
+  /** @throws `InvalidArgumentError` */
+  read(value: string): Value;
 }
 
-const argument: Parameter = { words: (value) => [value] };
-const required: Parameter = { ...argument, required: true };
-const byCause: Parameter = { values: ['cause'], words: (value) => ['--by', value] };
-const flag = (name: string): Parameter => ({ values: ['1'], words: () => [`--${name}`] });
+const text = (value: string) => value;
+const argument: Parameter<string> = { words: (value) => [value], read: text };
+const required: Parameter<string> & { readonly required: true } = { ...argument, required: true };
+const byCause: Parameter<'cause'> = {
+  values: ['cause'],
+  words: (value) => ['--by', value],
+  read: () => 'cause',
+};
+const flag = (name: string): Parameter<true> => ({
+  values: ['1'],
+  words: () => [`--${name}`],
+  read: () => true,
+});
 const payload = flag('payload');
-const option = (name: string): Parameter => ({ words: (value) => [`--${name}`, value] });
-const state = (...values: readonly string[]): Parameter => ({ values, words: (value) => [`--${value}`] });
-
-type ParametersOf<Name extends ReadingName> = {
-  readonly [Key in keyof ReadingParameters[Name]]-?: Parameter;
+const option = <Value>(name: string, read: (value: string) => Value): Parameter<Value> => ({
+  words: (value) => [`--${name}`, value],
+  read,
+});
+const since = option('since', durationArgument);
+const limit = option('limit', countArgument);
+const cause = option('cause', text);
+const state: Parameter<ListedState> = {
+  values: ['failed', 'rejected', 'waiting'],
+  words: (value) => [`--${value}`],
+  read: (value) => value as ListedState,
 };
 
-/** Each reading as a command, and its parameters in the order of the command's words. */
-const READINGS: {
-  readonly [Name in ReadingName]: {
-    readonly command: readonly string[];
-    readonly parameters: ParametersOf<Name>;
-  };
-} = {
-  why: { command: ['why'], parameters: { id: required, since: option('since'), payload } },
-  messages: {
+type ListedState = 'failed' | 'rejected' | 'waiting';
+
+type Parameters = Readonly<Record<string, Parameter<unknown>>>;
+
+/** The values of parameters; those that are not required may be absent. */
+type Values<Of extends Parameters> = {
+  readonly [Key in keyof Of as Of[Key] extends { readonly required: true } ? Key : never]: ReturnType<
+    Of[Key]['read']
+  >;
+} & {
+  readonly [Key in keyof Of as Of[Key] extends { readonly required: true } ? never : Key]?: ReturnType<
+    Of[Key]['read']
+  >;
+};
+
+/** A reading: its command, its parameters in the order of the command's words, and the command's function. */
+interface ReadingOf<Of extends Parameters, Document> {
+  readonly command: readonly string[];
+  readonly parameters: Of;
+  run(deployment: Deployment, values: Values<Of>): Promise<Report<Document>>;
+}
+
+function reading<Of extends Parameters, Document>(of: ReadingOf<Of, Document>): ReadingOf<Of, Document> {
+  return of;
+}
+
+/** The readings of the page. */
+const READINGS = {
+  why: reading({ command: ['why'], parameters: { id: required, since, payload }, run: why }),
+  messages: reading({
     command: ['messages', 'list'],
-    parameters: {
-      state: state('failed', 'rejected', 'waiting'),
-      consumer: option('consumer'),
-      by: byCause,
-      limit: option('limit'),
-    },
-  },
-  dlq: { command: ['dlq', 'list'], parameters: { source: argument, by: byCause, limit: option('limit') } },
-  'dlq-show': { command: ['dlq', 'show'], parameters: { source: required, id: required, payload } },
-  'redrive-plan': {
+    parameters: { state, consumer: option('consumer', text), by: byCause, limit },
+    run: (deployment, { state, ...values }) =>
+      listMessages(deployment, { ...values, ...(state !== undefined && { [state]: true }) }),
+  }),
+  dlq: reading({
+    command: ['dlq', 'list'],
+    parameters: { source: argument, by: byCause, limit },
+    run: (deployment, values) => listDeadLetters(deployment, { ...values, json: true }),
+  }),
+  'dlq-show': reading({
+    command: ['dlq', 'show'],
+    parameters: { source: required, id: required, payload },
+    run: showDeadLetter,
+  }),
+  'redrive-plan': reading({
     command: ['dlq', 'redrive'],
-    parameters: { source: required, id: argument, cause: option('cause'), limit: option('limit') },
-  },
-  'discard-plan': {
+    parameters: { source: required, id: argument, cause, limit },
+    run: (deployment, { id, ...values }) => redrive(deployment, { ...values, ids: idsOf(id) }),
+  }),
+  'discard-plan': reading({
     command: ['dlq', 'discard'],
-    parameters: { source: required, id: argument, cause: option('cause') },
-  },
-  doctor: { command: ['doctor'], parameters: {} },
-  audit: { command: ['audit'], parameters: { since: option('since'), repair: flag('repair') } },
-  operations: { command: ['operations'], parameters: { since: option('since') } },
+    parameters: { source: required, id: argument, cause },
+    run: (deployment, { id, ...values }) => discardDeadLetters(deployment, { ...values, ids: idsOf(id) }),
+  }),
+  doctor: reading({ command: ['doctor'], parameters: {}, run: doctor }),
+  audit: reading({ command: ['audit'], parameters: { since, repair: flag('repair') }, run: audit }),
+  operations: reading({ command: ['operations'], parameters: { since }, run: listOperations }),
+};
+
+function idsOf(id: string | undefined): string[] {
+  return id === undefined ? [] : [id];
+}
+
+export type ReadingName = keyof typeof READINGS;
+
+/** The parameters of each reading in its request; all are texts. */
+export type ReadingParameters = {
+  readonly [Name in ReadingName]: {
+    readonly [Key in keyof Values<(typeof READINGS)[Name]['parameters']>]: string | undefined;
+  };
+};
+
+/** The documents of the readings. */
+export type ReadingDocuments = {
+  readonly [Name in ReadingName]: Awaited<ReturnType<(typeof READINGS)[Name]['run']>>['json'];
 };
 
 /** True for the name of a reading. */
@@ -68,34 +141,73 @@ export function isReading(name: string): name is ReadingName {
   return Object.hasOwn(READINGS, name);
 }
 
+/** One run of a reading command. */
+export interface Reading<Name extends ReadingName = ReadingName> {
+  /** The command to run in a terminal for the same: `npx cdk-mailroom why 01a1fba6 --stage dev`. */
+  readonly command: string;
+  /** The command's exit code: 0 to 4. */
+  readonly exitCode: number;
+  readonly at: number;
+  /** The document of `--json`: see docs/cli.md. `null` if the command failed or was refused. */
+  readonly document: ReadingDocuments[Name] | null;
+  /** Why it failed or was refused; `null` otherwise. */
+  readonly error: Refusal | null;
+  /** The lines that the command wrote to stderr. */
+  readonly notes: readonly string[];
+}
+
+/** A reading that is asked for. */
+export interface ReadingRequest {
+  readonly name: ReadingName;
+  /** The words of the command that does the same. */
+  readonly words: readonly string[];
+  run(deployment: Deployment): Promise<Report<ReadingDocuments[ReadingName]>>;
+}
+
 /**
- * The words of the command for a reading. No value becomes an option: one that begins with `-` is refused.
+ * Reads the request for a reading. No value becomes an option of the command: one that begins with `-` is refused.
  *
  * @param given - the parameters of the request, each at most once
  * @throws `BAD_ARGUMENT`, naming the parameter
  *
  * @example
  * ```ts
- * readingArgv('why', [['id', '01a1fba6'], ['since', '6h']]); // ['why', '01a1fba6', '--since', '6h']
+ * readingRequest('why', [['id', '01a1fba6'], ['since', '6h']]).words; // ['why', '01a1fba6', '--since', '6h']
  * ```
  */
-export function readingArgv(name: ReadingName, given: readonly (readonly [string, string])[]): string[] {
-  const { command, parameters } = READINGS[name];
-  const known: readonly (readonly [string, Parameter])[] = Object.entries(parameters);
+export function readingRequest(
+  name: ReadingName,
+  given: readonly (readonly [string, string])[],
+): ReadingRequest {
+  const { command, parameters, run } = READINGS[name] as ReadingOf<Parameters, ReadingDocuments[ReadingName]>;
+  const known = Object.entries(parameters);
   for (const [key, value] of given) check(key, value, { name, known, given });
-  return [
-    ...command,
-    ...known.flatMap(([key, parameter]) => {
-      const [, value] = given.find(([own]) => own === key) ?? [];
-      if (value === undefined && parameter.required) throw refused(key, 'is missing');
-      return value === undefined ? [] : parameter.words(value);
-    }),
-  ];
+  const found = known.flatMap(([key, parameter]) => {
+    const [, value] = given.find(([own]) => own === key) ?? [];
+    if (value === undefined && parameter.required) throw refused(key, 'is missing');
+    return value === undefined ? [] : [{ key, parameter, value }];
+  });
+  const values = Object.fromEntries(
+    found.map(({ key, parameter, value }) => [key, read(key, parameter, value)]),
+  );
+  return {
+    name,
+    words: [...command, ...found.flatMap(({ parameter, value }) => parameter.words(value))],
+    run: (deployment) => run(deployment, values),
+  };
+}
+
+function read(key: string, parameter: Parameter<unknown>, value: string): unknown {
+  try {
+    return parameter.read(value);
+  } catch (error) {
+    throw refused(key, `is not valid. ${errorMessage(error).replace(/\.$/, '')}`, value);
+  }
 }
 
 interface CheckContext {
   readonly name: ReadingName;
-  readonly known: readonly (readonly [string, Parameter])[];
+  readonly known: readonly (readonly [string, Parameter<unknown>])[];
   readonly given: readonly (readonly [string, string])[];
 }
 
@@ -119,40 +231,28 @@ function refused(key: string, problem: string, value?: string): MailroomError {
   return new MailroomError('BAD_ARGUMENT', `The parameter ${key}${is} ${problem}.`);
 }
 
-/** Properties of {@link createReadings}. */
-interface ReadingsDeps {
-  readonly session: Session;
-  readonly run: RunMailroom;
-  /** Stops the commands that run. */
-  readonly signal: AbortSignal;
-}
-
-/** Runs the command of a reading. @param argv - of {@link readingArgv} */
-export type RunReading = (argv: readonly string[]) => Promise<Reading>;
+/** Runs a reading. */
+export type RunReading = (request: ReadingRequest) => Promise<Reading>;
 
 /**
- * Creates the readings of a server: each runs a command of `mailroom` on the server's session. Requests for the same reading at the
- * same time share one run.
+ * Creates the readings of a server: each runs a command on the server's deployment. Requests for the same reading at the same time
+ * share one run.
+ *
+ * @param signal - stops the commands that run
  */
-export function createReadings({ session, run, signal }: ReadingsDeps): RunReading {
-  const limit = pLimit(AT_ONCE);
+export function createReadings(deployment: Deployment, signal: AbortSignal): RunReading {
+  const queue = pLimit(AT_ONCE);
   const running = new Map<string, Promise<Reading>>();
-  const read: RunReading = async (argv) => {
-    const { exitCode, document, notes } = await runCommand(run, session, argv, { signal });
-    return {
-      command: session.commandLine(shell`${argv}`),
-      exitCode,
-      at: session.clock.now(),
-      document,
-      notes,
-    };
-  };
-  return (argv) => {
-    const name = JSON.stringify(argv);
+  return ({ words, run }) => {
+    const name = JSON.stringify(words);
     const known = running.get(name);
     if (known !== undefined) return known;
-    const reading = limit(() => read(argv)).finally(() => running.delete(name));
-    running.set(name, reading);
-    return reading;
+    const made = queue(async () => ({
+      command: deployment.commandLine(shell`${words}`),
+      ...(await runQuietly(deployment, run, { signal })),
+      at: deployment.clock.now(),
+    })).finally(() => running.delete(name));
+    running.set(name, made);
+    return made;
   };
 }

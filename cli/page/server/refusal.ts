@@ -1,8 +1,8 @@
 import type { Context } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { EXIT, type ExitCode } from '../../terminal/io.ts';
-import { explain } from '../../terminal/report-error.ts';
-import type { Refusal } from './protocol.ts';
+import { refusalOf } from '../../terminal/report-error.ts';
+import type { Refusal } from './quiet-run.ts';
 
 /** The status of a failed request, by the exit code that the command would have. */
 const STATUS: Readonly<Record<ExitCode, ContentfulStatusCode>> = {
@@ -31,11 +31,6 @@ export function refuse(c: Context, status: ContentfulStatusCode, code: string, m
 
 /** Responds with an error that a request caused: its code, its message and its remedy, and never its stack. */
 export function refuseError(c: Context, error: unknown): Response {
-  const { code, message, remedy, exit } = explain(error);
-  return refuse(
-    c,
-    CHANGE_STATUS[code] ?? STATUS[exit],
-    code,
-    remedy === undefined ? message : `${message}\n${remedy}`,
-  );
+  const { code, message, exit } = refusalOf(error, false);
+  return refuse(c, CHANGE_STATUS[code] ?? STATUS[exit], code, message);
 }

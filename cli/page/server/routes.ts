@@ -2,8 +2,8 @@ import { type Context, Hono } from 'hono';
 import { type SSEStreamingApi, streamSSE } from 'hono/streaming';
 import { isMailroomError, MailroomError } from '../../../lambdas/runtime/base/errors.ts';
 import { parseJson } from '../../../lambdas/runtime/base/json-depth.ts';
+import type { Deployment } from '../../deployment/deployment.ts';
 import { placeOf } from '../../deployment/place.ts';
-import type { Session } from '../../deployment/session.ts';
 import { deadLetterSources } from '../../reports/dead-letters/sources.ts';
 import { receivedText } from '../../reports/describe/consumer-description.ts';
 import type { DemoPanel } from './demo-panel.ts';
@@ -13,12 +13,12 @@ import type { Live } from './live/live.ts';
 import type { PageFile } from './page-files.ts';
 import type { Plans } from './plans/plans.ts';
 import type { DemoFault, KeyResponse, LiveMessage, MailroomInfo } from './protocol.ts';
-import { isReading, type RunReading, readingArgv } from './readings.ts';
+import { isReading, type RunReading, readingRequest } from './readings.ts';
 import { refuse, refuseError } from './refusal.ts';
 
 /** The parts that the routes lead to. */
 interface RouteDeps {
-  readonly session: Session;
+  readonly deployment: Deployment;
   readonly allowsChanges: boolean;
   readonly showsPayloads: boolean;
   readonly page: ReadonlyMap<string, PageFile>;
@@ -73,7 +73,7 @@ function addReadings(app: Hono, deps: RouteDeps): void {
     if (!showsPayloads && given.some(([key]) => key === 'payload')) {
       return refuse(c, 403, 'PAYLOADS_HIDDEN', 'To show payloads, start mailroom ui with --payload.');
     }
-    return c.json(await read(readingArgv(name, given)));
+    return c.json(await read(readingRequest(name, given)));
   });
   app.get('/api/live', (c) => streamSSE(c, (stream) => sendLive(stream, deps)));
 }
@@ -108,9 +108,9 @@ function addDemo(app: Hono, { demo, live }: RouteDeps): void {
   });
 }
 
-async function infoOf({ session, demo, ...deps }: RouteDeps): Promise<MailroomInfo> {
-  const { stack, account, region } = await placeOf(session);
-  const { directory, isLocal } = session;
+async function infoOf({ deployment, demo, ...deps }: RouteDeps): Promise<MailroomInfo> {
+  const { stack, account, region } = await placeOf(deployment);
+  const { directory, isLocal } = deployment;
   return {
     stack,
     region,

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createAdaptorServer } from '@hono/node-server';
 import { errorCode, MailroomError } from '../../../lambdas/runtime/base/errors.ts';
-import type { Session } from '../../deployment/session.ts';
+import type { Deployment } from '../../deployment/deployment.ts';
 import type { DemoPanel } from './demo-panel.ts';
 import { guards } from './guard.ts';
 import { createIdleWatch } from './idle-watch.ts';
@@ -13,10 +13,9 @@ import { createLive, type Live } from './live/live.ts';
 import { type PageFile, readPageFiles } from './page-files.ts';
 import { createPlans, type Plans } from './plans/plans.ts';
 import type { Run } from './protocol.ts';
-import { createReadings } from './readings.ts';
+import { createReadings, type RunReading } from './readings.ts';
 import { createRedirects } from './redirect-file.ts';
 import { createRoutes } from './routes.ts';
-import type { RunMailroom } from './run-command.ts';
 
 /** The only interface that the server listens on: no other machine reaches it. */
 const HOST = '127.0.0.1';
@@ -29,9 +28,7 @@ const REDIRECT_MS = 60_000;
 
 /** Properties of {@link startUi}. */
 export interface UiDeps {
-  readonly session: Session;
-  /** The `mailroom` command. */
-  readonly run: RunMailroom;
+  readonly deployment: Deployment;
   /** True if the page may change something. */
   readonly allowsChanges: boolean;
   /** True if the page may show the data of events. */
@@ -46,8 +43,10 @@ export interface UiDeps {
   readonly demo?: DemoPanel;
   /** @default the built page */
   readonly page?: ReadonlyMap<string, PageFile>;
-  /** @default a poller of the session's Mailroom */
+  /** @default a poller of the deployment's Mailroom */
   readonly live?: Live;
+  /** @default the commands themselves */
+  readonly read?: RunReading;
   /** @default the commands themselves */
   readonly plans?: Plans;
 }
@@ -75,17 +74,17 @@ export interface RunningUi {
  *
  * @example
  * ```ts
- * const ui = await startUi({ session, run: runMailroom, allowsChanges: false, showsPayloads: false });
+ * const ui = await startUi({ deployment, allowsChanges: false, showsPayloads: false });
  * await open(ui.redirectFile);
  * await ui.ended;
  * ```
  */
 export async function startUi(deps: UiDeps): Promise<RunningUi> {
-  const { session, run, demo, allowsChanges, idleMs = IDLE_MS, live = createLive(session) } = deps;
-  const { plans = createPlans({ session, run, allowsChanges, announce: announcer(live) }) } = deps;
+  const { deployment, demo, allowsChanges, idleMs = IDLE_MS, live = createLive(deployment) } = deps;
+  const { plans = createPlans({ deployment, allowsChanges, announce: announcer(live) }) } = deps;
   const page = deps.page ?? (await readPageFiles());
   const stopping = new AbortController();
-  const signal = AbortSignal.any([stopping.signal, session.signal]);
+  const signal = AbortSignal.any([stopping.signal, deployment.terminal.signal]);
   const keys = createKeyExchange();
   const idle = createIdleWatch(idleMs, {
     onIdle: () => stopping.abort('idle'),
@@ -105,7 +104,7 @@ export async function startUi(deps: UiDeps): Promise<RunningUi> {
     signal,
     page,
     guards: guards({ origin: () => origin, accepts: keys.accepts, allowsChanges, onUse: idle.seen }),
-    read: createReadings({ ...deps, signal }),
+    read: deps.read ?? createReadings(deployment, signal),
     onStream: () => {
       open();
       return idle.begin();

@@ -5,8 +5,8 @@ import {
   repairMissing,
   type UnsentEvent,
 } from '../../../lambdas/runtime/operations/audit/audit-repair.ts';
+import type { Deployment } from '../../deployment/deployment.ts';
 import { type Place, placeOf } from '../../deployment/place.ts';
-import type { Session } from '../../deployment/session.ts';
 import type { PlannedVerdicts } from '../../terminal/change.ts';
 import { headedList } from '../../terminal/listing.ts';
 import { many } from '../../terminal/output.ts';
@@ -22,25 +22,28 @@ export interface AuditRepair {
 }
 
 /** Dependencies of {@link repair}. */
-export type RepairSession = Pick<
-  Session,
-  'table' | 'clock' | 'clockIsTrusted' | 'queues' | 'directory' | 'region' | 'operator' | 'planned'
+export type RepairedDeployment = Pick<
+  Deployment,
+  'table' | 'clock' | 'clockIsTrusted' | 'queues' | 'directory' | 'region' | 'operator'
 >;
 
-/** Plans the repair of an audit's missing events; with a reason, sends them, or those of the plan that was confirmed. */
+/** Plans the repair of an audit's missing events; with a reason, sends them. @param planned - the plan that was confirmed: nothing else is sent */
 export async function repair(
-  session: RepairSession,
+  deployment: RepairedDeployment,
   report: AuditReport,
   reason: string | undefined,
+  planned?: PlannedVerdicts,
 ): Promise<AuditRepair> {
-  const { planned } = session;
-  const place = await placeOf(session);
+  const place = await placeOf(deployment);
   const missing = report.missing.filter((event) => planned === undefined || planned.has(repairKey(event)));
   if (reason === undefined) {
-    const { toSend, unsent } = await planRepair(session, missing);
+    const { toSend, unsent } = await planRepair(deployment, missing);
     return { applied: false, place, events: toSend, unsent };
   }
-  const { sent, unsent } = await repairMissing(session, missing, { by: await session.operator(), reason });
+  const { sent, unsent } = await repairMissing(deployment, missing, {
+    by: await deployment.operator(),
+    reason,
+  });
   return { applied: true, place, events: sent, unsent: [...unsent, ...foundSince(planned, missing)] };
 }
 

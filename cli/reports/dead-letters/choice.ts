@@ -1,6 +1,7 @@
 import { MailroomError } from '../../../lambdas/runtime/base/errors.ts';
+import type { Deployment } from '../../deployment/deployment.ts';
 import { PREFIX_MIN, typedId } from '../../deployment/event-prefix.ts';
-import type { Session } from '../../deployment/session.ts';
+import type { PlannedVerdicts } from '../../terminal/change.ts';
 import { shell } from '../../terminal/shell.ts';
 import { type DeadLetter, putBack, receiveDeadLetters } from './dead-letters.ts';
 import type { DeadLetterSource } from './sources.ts';
@@ -19,16 +20,18 @@ export function choiceWords({ cause, ids = [] }: DeadLetterChoice): string[] {
 }
 
 /**
- * Selects dead letters; those of a confirmed plan, if the session has one.
+ * Selects dead letters.
  *
+ * @param planned - the plan that was confirmed: its dead letters are selected
  * @returns them, and the choice with whole ids, which stays unique if other dead letters arrive
  * @throws `NO_SUCH_DEAD_LETTER` if a named one is not among them, `AMBIGUOUS_ID` if a beginning fits several ids
  */
 export function choose(
-  { commandLine, planned }: Pick<Session, 'commandLine' | 'planned'>,
+  { commandLine }: Pick<Deployment, 'commandLine'>,
   { name }: Pick<DeadLetterSource, 'name'>,
   deadLetters: readonly DeadLetter[],
   wanted: DeadLetterChoice,
+  planned?: PlannedVerdicts,
 ): { readonly chosen: DeadLetter[]; readonly choice: DeadLetterChoice } {
   if (planned !== undefined)
     return { chosen: deadLetters.filter(({ id }) => planned.has(id)), choice: wanted };
@@ -64,13 +67,13 @@ const HIDES_S = 15;
  * @throws `NO_SUCH_DEAD_LETTER`, `AMBIGUOUS_ID`
  */
 export async function findOne(
-  session: Session,
+  deployment: Deployment,
   source: DeadLetterSource,
   given: string,
 ): Promise<DeadLetter> {
-  const { deadLetters } = await receiveDeadLetters(session, source, { limit: READ_MAX, hideS: HIDES_S });
-  await putBack(session.queues, source, deadLetters);
-  const { chosen } = choose({ commandLine: session.commandLine }, source, deadLetters, { ids: [given] });
+  const { deadLetters } = await receiveDeadLetters(deployment, source, { limit: READ_MAX, hideS: HIDES_S });
+  await putBack(deployment.queues, source, deadLetters);
+  const { chosen } = choose(deployment, source, deadLetters, { ids: [given] });
   const [only, ...others] = chosen;
   if (only !== undefined && others.length === 0) return only;
   throw ambiguous(

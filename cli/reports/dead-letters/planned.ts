@@ -1,4 +1,4 @@
-import type { Session } from '../../deployment/session.ts';
+import type { Deployment } from '../../deployment/deployment.ts';
 import type { PlannedVerdicts } from '../../terminal/change.ts';
 import { type DeadLetter, type ReceivedDeadLetters, receiveDeadLetters } from './dead-letters.ts';
 import type { DeadLetterSource } from './sources.ts';
@@ -14,17 +14,22 @@ const LOOK_EVERY_MS = 1_000;
  * @param options - as those of `receiveDeadLetters`; a confirmed plan has no limit
  */
 export async function receiveForChange(
-  session: Pick<Session, 'directory' | 'table' | 'queues' | 'clock' | 'signal' | 'planned'>,
+  deployment: Pick<Deployment, 'directory' | 'table' | 'queues' | 'clock' | 'terminal'>,
   source: DeadLetterSource,
-  { limit, hideS }: { readonly limit: number; readonly hideS: number },
+  {
+    limit,
+    hideS,
+    planned,
+  }: { readonly limit: number; readonly hideS: number; readonly planned?: PlannedVerdicts | undefined },
 ): Promise<ReceivedDeadLetters> {
-  const { planned, clock, signal } = session;
-  if (planned === undefined) return receiveDeadLetters(session, source, { limit, hideS });
+  const { clock, terminal } = deployment;
+  const { signal } = terminal;
+  if (planned === undefined) return receiveDeadLetters(deployment, source, { limit, hideS });
   const found = new Map<string, DeadLetter>();
   let total = 0;
   for (let look = 0; look < LOOKS && !signal.aborted; look += 1) {
     if (look > 0) await clock.sleep(LOOK_EVERY_MS, signal);
-    const received = await receiveDeadLetters(session, source, { limit: Number.POSITIVE_INFINITY, hideS });
+    const received = await receiveDeadLetters(deployment, source, { limit: Number.POSITIVE_INFINITY, hideS });
     for (const deadLetter of received.deadLetters) found.set(deadLetter.id, deadLetter);
     total = Math.max(total, received.total);
     if ([...planned.keys()].every((id) => found.has(id))) break;

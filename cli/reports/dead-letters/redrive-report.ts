@@ -1,5 +1,5 @@
+import type { Deployment } from '../../deployment/deployment.ts';
 import { type Place, placeText } from '../../deployment/place.ts';
-import type { Session } from '../../deployment/session.ts';
 import { applyWords, type ChangeOptions } from '../../terminal/change.ts';
 import { clipped, many } from '../../terminal/output.ts';
 import { paint } from '../../terminal/paint.ts';
@@ -86,7 +86,7 @@ interface RedrivenOptions extends RedrivePlanOptions {
 
 /** The command that redrives these dead letters. */
 function applyLine(
-  { commandLine }: Pick<Session, 'commandLine'>,
+  { commandLine }: Pick<Deployment, 'commandLine'>,
   name: string,
   choice: DeadLetterChoice,
   { limit, rate, wait, reason }: RedrivePlanOptions,
@@ -100,12 +100,16 @@ function applyLine(
 }
 
 /** The plan as text. */
-export function planText(session: RemedyDeps, plan: RedrivePlan, options: RedrivePlanOptions = {}): string {
-  return [prose(placeText(plan.place)), ...plannedText(session, plan, options)].join('\n');
+export function planText(
+  deployment: RemedyDeps,
+  plan: RedrivePlan,
+  options: RedrivePlanOptions = {},
+): string {
+  return [prose(placeText(plan.place)), ...plannedText(deployment, plan, options)].join('\n');
 }
 
 function plannedText(
-  session: RemedyDeps,
+  deployment: RemedyDeps,
   { source, judged, received, choice }: RedrivePlan,
   options: RedrivePlanOptions,
 ): string[] {
@@ -126,13 +130,13 @@ function plannedText(
   ];
   return [
     `${source.name}: ${judged.length} of ${many(total, 'dead letter')}`,
-    judgedText(judged, session.clock.now(), isGrouped(judged.length, options)),
-    ...remediesText(session, source, judged, received.deadLetters),
+    judgedText(judged, deployment.clock.now(), isGrouped(judged.length, options)),
+    ...remediesText(deployment, source, judged, received.deadLetters),
     ...(todo.length === 0
       ? ['There is nothing to redrive.']
       : [
           prose(`${todo.join(', ')}. Nothing was changed. To redrive:`),
-          applyLine(session, source.name, choice, options),
+          applyLine(deployment, source.name, choice, options),
         ]),
   ];
 }
@@ -153,7 +157,7 @@ export function judgedText(judged: readonly JudgedDeadLetter[], now: number, gro
 
 /** The outcome of a redrive as text. */
 export function redrivenText(
-  session: RemedyDeps,
+  deployment: RemedyDeps,
   plan: RedrivePlan,
   redriven: Redriven,
   options: RedrivenOptions = {},
@@ -169,16 +173,16 @@ export function redrivenText(
     ...(changed.length === 0
       ? []
       : [`${many(changed.length, 'dead letter')} changed since the plan: left alone.`]),
-    ...remediesText(session, source, judged, received.deadLetters),
+    ...remediesText(deployment, source, judged, received.deadLetters),
     ...(options.interrupted === true && redriven.back.length === 0
-      ? interruptedText(session, plan, redriven, options)
-      : stoppedText(session, redriven, verb)),
+      ? interruptedText(deployment, plan, redriven, options)
+      : stoppedText(deployment, redriven, verb)),
   ].join('\n');
 }
 
 /** The end of a redrive that Ctrl-C stopped: what remains, and the command that continues. */
 function interruptedText(
-  session: Pick<Session, 'commandLine'>,
+  deployment: Pick<Deployment, 'commandLine'>,
   { source, choice }: RedrivePlan,
   { waiting, untried }: Redriven,
   options: RedrivePlanOptions,
@@ -190,16 +194,16 @@ function interruptedText(
   const limit = options.limit === undefined ? undefined : untried.length;
   return [
     `${paint.red('Stopped')}.${open} ${many(untried.length, 'dead letter')} ${untried.length === 1 ? 'remains' : 'remain'}. To continue:`,
-    applyLine(session, source.name, { ...choice, ids }, { ...options, limit }),
+    applyLine(deployment, source.name, { ...choice, ids }, { ...options, limit }),
   ];
 }
 
 function stoppedText(
-  session: Pick<Session, 'commandLine'>,
+  deployment: Pick<Deployment, 'commandLine'>,
   { back, waiting, untried }: Redriven,
   verb: string,
 ): string[] {
-  const why = (id: string) => session.commandLine(shell`why ${id}`);
+  const why = (id: string) => deployment.commandLine(shell`why ${id}`);
   const [first] = back;
   if (first !== undefined) {
     const id = first.deadLetter.eventId ?? first.deadLetter.id;

@@ -1,4 +1,4 @@
-import type { Session } from '../../deployment/session.ts';
+import type { Deployment } from '../../deployment/deployment.ts';
 import { prose } from '../../terminal/prose.ts';
 import { hours, type ShellText, shell } from '../../terminal/shell.ts';
 import { groupsOf } from './dead-letter-text.ts';
@@ -7,7 +7,7 @@ import type { JudgedDeadLetter, RedriveVerdict } from './redrive-plan.ts';
 import type { DeadLetterSource } from './sources.ts';
 
 /** Dependencies of {@link remediesText}. */
-export type RemedyDeps = Pick<Session, 'clock' | 'commandLine'>;
+export type RemedyDeps = Pick<Deployment, 'clock' | 'commandLine'>;
 
 /** The help for dead letters that a redrive does not send, with its commands. */
 interface Remedy {

@@ -6,10 +6,10 @@ import { type Envelope, HOPS_MAX } from '../../../lambdas/runtime/events/event.t
 import { type ConsumerDeadLetters, depthOf } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import { deliveredEvent } from '../../../lambdas/runtime/operations/delivered-event.ts';
 import { eventIdTime, mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
+import type { Deployment } from '../../deployment/deployment.ts';
 import { checkBodies } from '../../deployment/invoke.ts';
 import { readInbox } from '../../deployment/message-reader.ts';
 import { type Place, placeOf } from '../../deployment/place.ts';
-import type { Session } from '../../deployment/session.ts';
 import { shell } from '../../terminal/shell.ts';
 import { type DataChange, dataChanges } from './data-changes.ts';
 import type { DeadLetter } from './dead-letters.ts';
@@ -97,16 +97,16 @@ function parsedData(text: string): unknown {
  * @throws `CANNOT_RESEND`, `ALREADY_RESENT`, `EVENT_TOO_LARGE`; each says what to do
  */
 export async function planResend(
-  session: Session,
+  deployment: Deployment,
   source: ConsumerDeadLetters,
   deadLetter: DeadLetter,
   wanted: NewData,
 ): Promise<ResendPlan> {
   const { data } = wanted;
-  const { table, lambda, queues, clock } = session;
+  const { table, clients, queues, clock } = deployment;
   const { consumer } = source;
   const { bus, envelope } = readableEvent(deadLetter);
-  const { replaced, newEventId } = replacementBy(session, consumer.name, deadLetter, wanted);
+  const { replaced, newEventId } = replacementBy(deployment, consumer.name, deadLetter, wanted);
   const [{ eventId }, ...replacedBefore] = replaced;
   const changes = dataChanges(envelope.data, data);
   if (changes.length === 0 && replacedBefore.length === 0)
@@ -114,7 +114,7 @@ export async function planResend(
   const made = [...replacedBefore.map((event) => event.eventId), newEventId];
   const detail = JSON.stringify(made.reduce((cause, id) => replacement(cause, id, data), envelope));
   refuseTooLarge({ source: bus, detailType: envelope.type, detail, traceHeader: textOf(envelope.traceId) });
-  refuseFiltered(session, source, { source: bus, type: envelope.type }, data);
+  refuseFiltered(deployment, source, { source: bus, type: envelope.type }, data);
   const depth = await depthOf(queues, consumer.queue);
   if (depth === undefined)
     throw cannot(
@@ -133,7 +133,7 @@ export async function planResend(
     row: await readInbox(table, consumer.name, newEventId, true),
     replacements: undefined,
   };
-  const check = (of: typeof consumer, bodies: readonly string[]) => checkBodies(lambda, of, bodies);
+  const check = (of: typeof consumer, bodies: readonly string[]) => checkBodies(clients.lambda, of, bodies);
   const [verdict] = await judgeDeadLetters({ table, check, now: clock.now() }, source, [message]);
   const judged = {
     ...message,
@@ -142,7 +142,7 @@ export async function planResend(
     message: verdict?.message,
   };
   return {
-    place: await placeOf(session),
+    place: await placeOf(deployment),
     source,
     deadLetter,
     eventId,
@@ -167,21 +167,21 @@ function replacement(envelope: Envelope, newEventId: string, data: unknown): Env
  * @throws `CANNOT_RESEND` if the event may still run, has run, or has started effects; `ALREADY_RESENT` if its replacement was received
  */
 export function replacementBy(
-  session: Pick<Session, 'clock' | 'commandLine'>,
+  deployment: Pick<Deployment, 'clock' | 'commandLine'>,
   consumer: string,
   deadLetter: DeadLetter,
   { data, repeatEffects = false }: NewData,
 ): Replacing {
-  const replacing = replacingBy(session, consumer, deadLetter, data);
+  const replacing = replacingBy(deployment, consumer, deadLetter, data);
   for (const { eventId, row } of replacing.replaced) {
     if (!repeatEffects) refuseEffects(eventId, row, consumer);
-    refuseRunningEffects(eventId, row, session.clock.now());
+    refuseRunningEffects(eventId, row, deployment.clock.now());
   }
   return replacing;
 }
 
 function replacingBy(
-  session: Pick<Session, 'clock' | 'commandLine'>,
+  deployment: Pick<Deployment, 'clock' | 'commandLine'>,
   consumer: string,
   deadLetter: DeadLetter,
   data: unknown,
@@ -191,7 +191,7 @@ function replacingBy(
   const idAfter = (event: EventAtConsumer) => resentEventId(consumer, event.eventId, data);
   const last = replacements.at(-1);
   if (last === undefined) {
-    refuseSettled(session, deadLetter, consumer);
+    refuseSettled(deployment, deadLetter, consumer);
     return { replaced: events, newEventId: idAfter({ eventId, row }) };
   }
   const before = events.at(-2) ?? last;
@@ -201,7 +201,7 @@ function replacingBy(
   if (last.row === undefined) return { replaced: events, newEventId: idAfter(last) };
   throw new MailroomError(
     'ALREADY_RESENT',
-    `Event ${eventId} was already sent again with other data, as ${last.eventId}. Look at that one: \`${session.commandLine(shell`why ${last.eventId}`)}\`. ` +
+    `Event ${eventId} was already sent again with other data, as ${last.eventId}. Look at that one: \`${deployment.commandLine(shell`why ${last.eventId}`)}\`. ` +
       'If its data is wrong too, resend its own dead letter.',
   );
 }

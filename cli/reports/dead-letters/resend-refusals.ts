@@ -8,7 +8,7 @@ import { consumersOf, mailroomEventsOf } from '../../../lambdas/runtime/operatio
 import { isEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import type { EffectStatus, InboxRow } from '../../../lambdas/runtime/store/rows.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
-import type { Session } from '../../deployment/session.ts';
+import type { Deployment } from '../../deployment/deployment.ts';
 import { minuteAfter } from '../../terminal/output.ts';
 import { shell } from '../../terminal/shell.ts';
 import type { DeadLetter } from './dead-letters.ts';
@@ -33,7 +33,7 @@ export function readableEvent({ eventId, received }: DeadLetter): {
 
 /** Refuses a dead letter whose event may still run, or has run. */
 export function refuseSettled(
-  { clock, commandLine }: Pick<Session, 'clock' | 'commandLine'>,
+  { clock, commandLine }: Pick<Deployment, 'clock' | 'commandLine'>,
   deadLetter: DeadLetter,
   consumer: string,
 ): void {
@@ -104,7 +104,7 @@ export function refuseTooLarge(entry: Parameters<typeof entryBytes>[0]): void {
 
 /** The queue has no filter, so the filter of the consumer's subscription is applied here. */
 export function refuseFiltered(
-  { directory }: Pick<Session, 'directory'>,
+  { directory }: Pick<Deployment, 'directory'>,
   { consumer }: ConsumerDeadLetters,
   { source, type }: { readonly source: string; readonly type: string },
   data: unknown,

@@ -1,6 +1,6 @@
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
+import type { Deployment } from '../../deployment/deployment.ts';
 import { placeText } from '../../deployment/place.ts';
-import type { Session } from '../../deployment/session.ts';
 import { applyWords, type ChangeOptions } from '../../terminal/change.ts';
 import { clipped, table } from '../../terminal/output.ts';
 import { prose } from '../../terminal/prose.ts';
@@ -27,12 +27,12 @@ export interface ResendShown extends Pick<ChangeOptions, 'reason'> {
   readonly repeatEffects?: boolean;
 }
 
-type Lines = Pick<Session, 'commandLine'>;
+type Lines = Pick<Deployment, 'commandLine'>;
 
 type ResendOutcome = 'processed' | 'superseded' | 'failed-again' | 'waiting' | 'untried' | 'kept' | 'changed';
 
 /** The document of `--json`. Values of the data are in it only with `--payload`. */
-export function resendJson(session: Lines, report: ResendReport, { payload = false }: ResendShown) {
+export function resendJson(deployment: Lines, report: ResendReport, { payload = false }: ResendShown) {
   const { plan, applied, redriven } = report;
   const { place, source, deadLetter, eventId, replaced, changes, judged } = plan;
   const next = nextCommand(report);
@@ -57,7 +57,7 @@ export function resendJson(session: Lines, report: ResendReport, { payload = fal
     ...(applied && {
       outcome: outcomeOf(report),
       failedAgain: redriven?.back[0]?.fingerprint ?? null,
-      next: next === undefined ? null : session.commandLine(next),
+      next: next === undefined ? null : deployment.commandLine(next),
     }),
   };
 }
@@ -102,7 +102,7 @@ const OUTCOMES: Readonly<Record<ResendOutcome, string>> = {
 const REMOVAL = 'The dead letter is no longer needed. To plan its removal:';
 
 /** A resend as text: the changes, the verdict, and the command that applies the plan or comes after it. */
-export function resendText(session: Lines, report: ResendReport, options: ResendShown): string {
+export function resendText(deployment: Lines, report: ResendReport, options: ResendShown): string {
   const { place, source, deadLetter, eventId, changes, judged } = report.plan;
   const { verdict, code, message } = judged;
   const why = [code, message].filter((part) => part !== undefined).join(': ');
@@ -114,7 +114,7 @@ export function resendText(session: Lines, report: ResendReport, options: Resend
     `  as ${judged.eventId}`,
     changesText(changes, options.payload ?? false),
     ...(report.redriven === undefined ? [prose(`verdict: ${said}`)] : []),
-    ...endText(session, report, options),
+    ...endText(deployment, report, options),
   ].join('\n');
 }
 

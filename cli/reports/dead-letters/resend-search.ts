@@ -3,9 +3,9 @@ import type { ConsumerDeadLetters } from '../../../lambdas/runtime/operations/de
 import { deliveredEvent } from '../../../lambdas/runtime/operations/delivered-event.ts';
 import { isEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { readable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
+import type { Deployment } from '../../deployment/deployment.ts';
 import { typedId } from '../../deployment/event-prefix.ts';
 import { findResend } from '../../deployment/resent-event.ts';
-import type { Session } from '../../deployment/session.ts';
 import { findOne } from './choice.ts';
 import type { DeadLetter } from './dead-letters.ts';
 import { cannot } from './resend-refusals.ts';
@@ -22,21 +22,21 @@ import { REPLACEMENTS_MAX, readStanding, settled, unsentReplacement } from './st
  * @throws `NO_SUCH_DEAD_LETTER`, `AMBIGUOUS_ID`; `CANNOT_RESEND` if nothing is left from which a resend could be completed
  */
 export async function findToResend(
-  session: Session,
+  deployment: Deployment,
   source: ConsumerDeadLetters,
   given: string,
   stepsMax: number = REPLACEMENTS_MAX,
 ): Promise<DeadLetter> {
   try {
-    return await findOne(session, source, given);
+    return await findOne(deployment, source, given);
   } catch (error) {
     const eventId = typedId(given);
     if (errorCode(error) !== 'NO_SUCH_DEAD_LETTER' || !isEventId(eventId) || stepsMax === 0) throw error;
-    const { table, clock } = session;
+    const { table, clock } = deployment;
     const resent = await findResend(table, eventId, clock.now());
     if (resent?.consumer === source.consumer.name)
-      return findToResend(session, source, resent.causationId, stepsMax - 1);
-    const stored = await interrupted(session, source, eventId);
+      return findToResend(deployment, source, resent.causationId, stepsMax - 1);
+    const stored = await interrupted(deployment, source, eventId);
     if (stored !== undefined) return stored;
     throw error;
   }
@@ -44,7 +44,7 @@ export async function findToResend(
 
 /** The event of a resend to be completed, as if its dead letter had been received; `undefined` if no resend of it was interrupted. */
 async function interrupted(
-  { table, clock }: Pick<Session, 'table' | 'clock'>,
+  { table, clock }: Pick<Deployment, 'table' | 'clock'>,
   { consumer }: ConsumerDeadLetters,
   eventId: string,
 ): Promise<DeadLetter | undefined> {

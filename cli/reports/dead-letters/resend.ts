@@ -9,9 +9,9 @@ import {
   recordOperation,
 } from '../../../lambdas/runtime/store/operation-record.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
+import type { Deployment } from '../../deployment/deployment.ts';
 import { readInbox } from '../../deployment/message-reader.ts';
 import { RESEND, replacedBy, replacementOf, resendSubject } from '../../deployment/resent-event.ts';
-import type { Session } from '../../deployment/session.ts';
 import type { DeadLetter } from './dead-letters.ts';
 import { type Redriven, type RedriveProgress, redriveInSteps } from './redrive-steps.ts';
 import { queueRedriver } from './redrivers.ts';
@@ -48,23 +48,23 @@ export interface ReplacementDeps extends OperationDeps {
  * @throws as {@link sendInPlace}
  */
 export async function resend(
-  session: Session,
+  deployment: Deployment,
   { source, replaced: { eventId, row }, judged }: ResendPlan,
   note: Note,
   waitMs: number = WAIT_MS,
 ): Promise<Redriven> {
-  const { clock, signal, output } = session;
+  const { clock, terminal } = deployment;
   const { consumer } = source;
-  const redriver = queueRedriver(session, source);
+  const redriver = queueRedriver(deployment, source);
   const send = async (): Promise<void> => {
     const newEventId = judged.eventId;
-    await recordOperation(session, {
+    await recordOperation(deployment, {
       ...note,
       command: RESEND,
       subject: resendSubject(source.name, eventId, newEventId),
     });
     await sendInPlace(
-      session,
+      deployment,
       { consumer, eventId, row, newEventId, body: judged.received?.body ?? '' },
       note,
     );
@@ -72,13 +72,13 @@ export async function resend(
   const look = async (deadLetter: DeadLetter): Promise<RedriveProgress> => {
     const progress = await redriver.look(deadLetter);
     if (progress.state !== 'done') return progress;
-    const row = readable(await readInbox(session.table, consumer.name, judged.eventId, true));
+    const row = readable(await readInbox(deployment.table, consumer.name, judged.eventId, true));
     return row?.status === 'PROCESSED'
       ? progress
       : { state: 'back', fingerprint: NEVER_RAN, sameCause: false };
   };
   return redriveInSteps(
-    { clock, signal, progress: output.progress },
+    { clock, signal: terminal.signal, progress: terminal.progress },
     [judged],
     { resend: send, look },
     { ratePerS: 1, waitMs },

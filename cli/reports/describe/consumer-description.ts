@@ -6,7 +6,7 @@ import {
   sloOf,
 } from '../../../lambdas/runtime/operations/directory.ts';
 import type { FunctionSettings } from '../../deployment/deployed-function.ts';
-import type { Session } from '../../deployment/session.ts';
+import type { Deployment } from '../../deployment/deployment.ts';
 import { newest } from '../../terminal/listing.ts';
 import { many } from '../../terminal/output.ts';
 import { type ShellText, shell } from '../../terminal/shell.ts';
@@ -48,16 +48,16 @@ export interface ConsumerDescription {
 
 /** Reads everything that is known about a consumer. */
 export async function describeConsumer(
-  session: Session,
+  deployment: Deployment,
   consumer: ConsumerEntry,
 ): Promise<ConsumerDescription> {
-  const { queues } = session;
+  const { queues } = deployment;
   const [depth, dead, undelivered, deployed, messages] = await Promise.all([
     depthOf(queues, consumer.queue),
     depthOf(queues, consumer.deadLetterQueue),
     consumer.undeliveredQueue === undefined ? undefined : depthOf(queues, consumer.undeliveredQueue),
-    session.deployedFunction(consumer.function, consumer.alias),
-    messagesOf(session, consumer, { by: 'cause', limit: 1 }),
+    deployment.deployedFunction(consumer.function, consumer.alias),
+    messagesOf(deployment, consumer, { by: 'cause', limit: 1 }),
   ]);
   const [last] = messages.items.toSorted(newest);
   const rejected = messages.items.filter(({ status }) => status === 'REJECTED').length;

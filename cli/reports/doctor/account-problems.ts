@@ -1,6 +1,6 @@
 import { duration } from '../../terminal/times.ts';
 import type { PartProblem } from '../status/part-checks.ts';
-import type { AccountConcurrency } from './deployment.ts';
+import type { AccountConcurrency } from './deployed-resources.ts';
 
 /** A problem of the account or of this machine. */
 export type AccountProblem = PartProblem<'concurrency-low' | 'concurrency-full' | 'clock'>;

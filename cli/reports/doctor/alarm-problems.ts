@@ -1,6 +1,6 @@
 import { many } from '../../terminal/output.ts';
 import { deployWords, type PartProblem } from '../status/part-checks.ts';
-import type { DeployedAlarm } from './deployment.ts';
+import type { DeployedAlarm } from './deployed-resources.ts';
 
 /** A problem of the alarms. */
 export type AlarmProblem = PartProblem<

@@ -1,7 +1,7 @@
 import { readConsumerConfig } from '../../../lambdas/runtime/base/config.ts';
 import type { ConsumerEntry, Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import { DEFAULT_BUS, functionOf, routesOf } from '../status/wiring-problems.ts';
-import type { DoctorDeps } from './deployment.ts';
+import type { DoctorDeps } from './deployed-resources.ts';
 import { type DoctorCheck, NEEDS, ofFunction, urlsOf } from './doctor-problem.ts';
 import { consumerSettingsProblems, failedProblems, settingsOf } from './function-problems.ts';
 import { queueSettingsProblems } from './mapping-problems.ts';
@@ -20,14 +20,14 @@ import {
 
 /** The checks of one consumer. */
 export function consumerChecks(
-  { directory: { mailroom }, deployment, wiring }: DoctorDeps,
+  { directory: { mailroom }, resources, wiring }: DoctorDeps,
   consumer: ConsumerEntry,
 ): DoctorCheck[] {
   const { name: part } = consumer;
   const checked = functionOf(consumer);
   const queues = async (): Promise<ConsumerQueues> => {
     const [queue, deadLetterQueue, undeliveredQueue] = await Promise.all(
-      urlsOf(consumer).map(deployment.queue),
+      urlsOf(consumer).map(resources.queue),
     );
     return { queue, deadLetterQueue, undeliveredQueue };
   };
@@ -37,7 +37,7 @@ export function consumerChecks(
       part,
       needs: [...NEEDS.function, ...NEEDS.queue],
       find: () =>
-        ofFunction(deployment, checked, async (found) => {
+        ofFunction(resources, checked, async (found) => {
           const { queue } = await queues();
           const settings = settingsOf(readConsumerConfig, found);
           return [
@@ -60,7 +60,7 @@ export function consumerChecks(
     ...routesOf(mailroom, consumer).map(({ bus, rule }) => ({
       part,
       needs: ['events:ListTargetsByRule', ...NEEDS.queue],
-      find: async () => targetProblems(deployment, { bus }, { name: part, rule }, await queues()),
+      find: async () => targetProblems(resources, { bus }, { name: part, rule }, await queues()),
     })),
   ];
 }

@@ -2,7 +2,7 @@ import { once } from '../../deployment/rows-reader.ts';
 import { type CheckedParts, isDenied, readOnce, runChecks } from '../status/part-checks.ts';
 import { wiringChecks } from '../status/wiring-report.ts';
 import { consumerChecks } from './consumer-checks.ts';
-import type { DeployedQueue, Deployment, DoctorDeps } from './deployment.ts';
+import type { DeployedQueue, DeployedResources, DoctorDeps } from './deployed-resources.ts';
 import { type DoctorProblem, urlsOf } from './doctor-problem.ts';
 import { roleChecks } from './role-checks.ts';
 import { sharedChecks } from './shared-checks.ts';
@@ -54,31 +54,28 @@ function withoutConsequences(problems: readonly DoctorProblem[]) {
 
 /** The dependencies, with everything that several checks need read once. */
 function cached(deps: DoctorDeps): DoctorDeps {
-  const { wiring, deployment } = deps;
+  const { wiring, resources } = deps;
   const mappings = new Map<string, ReturnType<typeof wiring.mappings>>();
-  const functions = new Map<string, ReturnType<Deployment['function']>>();
-  const queues = new Map<string, ReturnType<Deployment['queue']>>();
+  const functions = new Map<string, ReturnType<DeployedResources['function']>>();
+  const queues = new Map<string, ReturnType<DeployedResources['queue']>>();
   return {
     ...deps,
     wiring: { ...wiring, mappings: (name) => once(mappings, name, () => wiring.mappings(name)) },
-    deployment: {
-      ...deployment,
-      table: readOnce(() => deployment.table()),
-      queue: (url) => once(queues, url, () => deployment.queue(url)),
-      function: (name) => once(functions, name, () => deployment.function(name)),
+    resources: {
+      ...resources,
+      table: readOnce(() => resources.table()),
+      queue: (url) => once(queues, url, () => resources.queue(url)),
+      function: (name) => once(functions, name, () => resources.function(name)),
     },
   };
 }
 
 /** The queues that exist and that the caller may read, by URL. */
-async function readQueues({
-  directory,
-  deployment,
-}: DoctorDeps): Promise<ReadonlyMap<string, DeployedQueue>> {
+async function readQueues({ directory, resources }: DoctorDeps): Promise<ReadonlyMap<string, DeployedQueue>> {
   const urls = [directory.mailroom.failureQueue, ...directory.consumers.flatMap(urlsOf)];
   const read = await Promise.all(
     urls.map(async (url) => {
-      const queue = await deployment.queue(url).catch((error: unknown) => {
+      const queue = await resources.queue(url).catch((error: unknown) => {
         if (isDenied(error)) return undefined; // each check that needs it reports that
         throw error;
       });

@@ -4,7 +4,7 @@ import type { WiringProblem } from '../status/wiring.ts';
 import type { CheckedFunction } from '../status/wiring-problems.ts';
 import type { AccountProblem } from './account-problems.ts';
 import type { AlarmProblem } from './alarm-problems.ts';
-import type { DeployedFunction, Deployment, DoctorDeps } from './deployment.ts';
+import type { DeployedFunction, DeployedResources, DoctorDeps } from './deployed-resources.ts';
 import type { FunctionProblem } from './function-problems.ts';
 import type { MappingProblem } from './mapping-problems.ts';
 import type { QueueProblem } from './queue-problems.ts';
@@ -30,11 +30,11 @@ export const NEEDS = {
 
 /** Checks a function; one that does not exist is reported as `no-function`. */
 export async function ofFunction(
-  deployment: Deployment,
+  resources: DeployedResources,
   { name, alias }: CheckedFunction,
   find: (found: DeployedFunction) => readonly DoctorProblem[] | Promise<readonly DoctorProblem[]>,
 ): Promise<readonly DoctorProblem[]> {
-  const found = await deployment.function(invokedFunction(name, alias));
+  const found = await resources.function(invokedFunction(name, alias));
   return found === undefined ? [] : find(found);
 }
 

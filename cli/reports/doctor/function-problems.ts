@@ -10,7 +10,7 @@ import { duration } from '../../terminal/times.ts';
 import { deployWords, type PartProblem } from '../status/part-checks.ts';
 import { STUCK_MS } from '../status/status-report.ts';
 import type { CheckedFunction } from '../status/wiring-problems.ts';
-import type { DeployedFunction, DeployedQueue } from './deployment.ts';
+import type { DeployedFunction, DeployedQueue } from './deployed-resources.ts';
 
 /** A problem of a function. */
 export type FunctionProblem = PartProblem<

@@ -2,7 +2,7 @@ import { PUT_EVENTS_BYTES_MAX } from '../../../lambdas/runtime/bus/event-bus.ts'
 import type { ConsumerEntry, Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import { duration } from '../../terminal/times.ts';
 import { deployWords, type PartProblem } from '../status/part-checks.ts';
-import type { DeployedQueue, DeployedTarget, Deployment } from './deployment.ts';
+import type { DeployedQueue, DeployedResources, DeployedTarget } from './deployed-resources.ts';
 import { matchesAny, objectOf, type ReadStatement, statementsOf } from './resource-policy.ts';
 
 /** A problem of a queue, or of the rule that sends to it. */
@@ -181,13 +181,13 @@ function deniesSending({ effect, actions, conditions }: ReadStatement): boolean 
 
 /** A rule whose undeliverable events are dropped. */
 export async function targetProblems(
-  deployment: Deployment,
+  resources: DeployedResources,
   { bus }: Pick<Directory['mailroom'], 'bus'>,
   { name: part, rule }: { readonly name: string; readonly rule: string },
   { queue, undeliveredQueue }: ConsumerQueues,
 ): Promise<QueueProblem[]> {
   if (queue === undefined || undeliveredQueue === undefined) return [];
-  const target = (await deployment.targets(bus, rule)).find(({ arn }) => arn === queue.arn);
+  const target = (await resources.targets(bus, rule)).find(({ arn }) => arn === queue.arn);
   if (target === undefined || target.deadLetterQueue === undeliveredQueue.arn) return []; // without a target: `target`
   const text = `the rule ${rule} of ${part} has no dead-letter queue: events that its queue does not accept are lost after 24 hours, or at once`;
   const fix = ['aws', 'events', 'put-targets', '--rule', rule, '--event-bus-name', bus, '--targets'];

@@ -1,6 +1,6 @@
 import { readConsumerConfig } from '../../../lambdas/runtime/base/config.ts';
 import { type CheckedFunction, functionOf } from '../status/wiring-problems.ts';
-import type { DeployedFunction, DeployedQueue, DoctorDeps } from './deployment.ts';
+import type { DeployedFunction, DeployedQueue, DoctorDeps } from './deployed-resources.ts';
 import { type DoctorCheck, NEEDS, ofFunction, relaysOf } from './doctor-problem.ts';
 import { settingsOf } from './function-problems.ts';
 import {
@@ -16,12 +16,12 @@ const SIMULATE = ['iam:SimulatePrincipalPolicy'];
 
 /** The checks of the roles; none without a simulator. */
 export function roleChecks(deps: DoctorDeps, queues: ReadonlyMap<string, DeployedQueue>): DoctorCheck[] {
-  const { directory, deployment, roles } = deps;
+  const { directory, resources, roles } = deps;
   if (typeof roles === 'string') return [];
   const { mailroom, consumers } = directory;
   const { relay, sweep } = relaysOf(deps);
-  const resources = async (): Promise<RoleResources> => {
-    const { arn, streamArn } = await deployment.table();
+  const roleResources = async (): Promise<RoleResources> => {
+    const { arn, streamArn } = await resources.table();
     return { table: arn, stream: streamArn, queue: (url) => queues.get(url)?.arn };
   };
   const check = (
@@ -31,8 +31,8 @@ export function roleChecks(deps: DoctorDeps, queues: ReadonlyMap<string, Deploye
     part: checked.part,
     needs: [...NEEDS.table, ...NEEDS.function, ...SIMULATE],
     find: () =>
-      ofFunction(deployment, checked, async (found) =>
-        roleProblems(roles, checked, found.role, needs(await resources(), found)),
+      ofFunction(resources, checked, async (found) =>
+        roleProblems(roles, checked, found.role, needs(await roleResources(), found)),
       ),
   });
   return [

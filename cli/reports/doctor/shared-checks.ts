@@ -1,6 +1,6 @@
 import { clockProblems, concurrencyLeftProblems } from './account-problems.ts';
 import { alarmProblems } from './alarm-problems.ts';
-import type { DoctorDeps } from './deployment.ts';
+import type { DoctorDeps } from './deployed-resources.ts';
 import { type DoctorCheck, NEEDS, ofFunction, relaysOf } from './doctor-problem.ts';
 import {
   failedProblems,
@@ -19,11 +19,11 @@ import {
 
 /** The checks of what all services share. */
 export function sharedChecks(deps: DoctorDeps): DoctorCheck[] {
-  const { directory, deployment, wiring, now } = deps;
+  const { directory, resources, wiring, now } = deps;
   const { mailroom, consumers } = directory;
   const { failureQueue, stack, table: tableName } = mailroom;
   const { relay, sweep } = relaysOf(deps);
-  const failures = () => deployment.queue(failureQueue);
+  const failures = () => resources.queue(failureQueue);
   return [
     ...tableChecks(deps),
     {
@@ -45,7 +45,7 @@ export function sharedChecks(deps: DoctorDeps): DoctorCheck[] {
         part: checked.part,
         needs: NEEDS.function,
         find: () =>
-          ofFunction(deployment, checked, (found) => [
+          ofFunction(resources, checked, (found) => [
             ...failedProblems(checked, found),
             ...relaySettingsProblems(checked, found, mailroom),
           ]),
@@ -54,7 +54,7 @@ export function sharedChecks(deps: DoctorDeps): DoctorCheck[] {
     {
       part: sweep.part,
       needs: ['dynamodb:GetItem', ...NEEDS.table, ...NEEDS.function],
-      find: async () => silentSweepProblems(await deployment.function(sweep.name), now, await deps.sweptAt()),
+      find: async () => silentSweepProblems(await resources.function(sweep.name), now, await deps.sweptAt()),
     },
     {
       part: sweep.part,
@@ -66,38 +66,38 @@ export function sharedChecks(deps: DoctorDeps): DoctorCheck[] {
       needs: ['lambda:GetAccountSettings', 'cloudwatch:GetMetricData'],
       find: async () =>
         concurrencyLeftProblems(
-          await deployment.concurrency(),
+          await resources.concurrency(),
           consumers.length + 2,
-          await deployment.concurrencyPeak(),
+          await resources.concurrencyPeak(),
         ),
     },
     {
       part: 'alarms',
       needs: ['cloudwatch:DescribeAlarms'],
-      find: async () => alarmProblems(await deployment.alarms(), stack),
+      find: async () => alarmProblems(await resources.alarms(), stack),
     },
     { part: 'this machine', needs: [], find: async () => clockProblems(deps.machineAheadMs) },
   ];
 }
 
-function tableChecks({ directory: { mailroom }, deployment }: DoctorDeps): DoctorCheck[] {
-  const table = () => deployment.table();
+function tableChecks({ directory: { mailroom }, resources }: DoctorDeps): DoctorCheck[] {
+  const table = () => resources.table();
   return [
     { part: 'table', needs: NEEDS.table, find: () => streamViewProblems(table, mailroom) },
     {
       part: 'table',
       needs: ['dynamodb:DescribeTimeToLive'],
-      find: () => expiryProblems(deployment, mailroom),
+      find: () => expiryProblems(resources, mailroom),
     },
     {
       part: 'table',
       needs: [...NEEDS.table, 'dynamodb:GetResourcePolicy'],
-      find: () => tablePolicyProblems(deployment, mailroom),
+      find: () => tablePolicyProblems(resources, mailroom),
     },
     {
       part: 'table',
       needs: [...NEEDS.table, 'dynamodb:DescribeContinuousBackups'],
-      find: () => protectionProblems(deployment, table, mailroom),
+      find: () => protectionProblems(resources, table, mailroom),
     },
   ];
 }

@@ -1,7 +1,7 @@
 import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import { EXPIRES_AT, INBOX_PREFIX } from '../../../lambdas/runtime/store/rows.ts';
 import { deployWords, type PartProblem } from '../status/part-checks.ts';
-import type { DeployedTable, Deployment } from './deployment.ts';
+import type { DeployedResources, DeployedTable } from './deployed-resources.ts';
 import { matchesAny, statementsOf } from './resource-policy.ts';
 
 /** A problem of the table. */
@@ -16,10 +16,10 @@ const WITH_NEW_IMAGE = /^NEW_/;
 
 /** A table whose rows never expire. */
 export async function expiryProblems(
-  deployment: Deployment,
+  resources: DeployedResources,
   { table }: Directory['mailroom'],
 ): Promise<TableProblem[]> {
-  if ((await deployment.expiryAttribute()) === EXPIRES_AT) return [];
+  if ((await resources.expiryAttribute()) === EXPIRES_AT) return [];
   const text = `TTL of the table ${table} is off: no row expires, and the table grows and costs more every day`;
   const specification = `Enabled=true,AttributeName=${EXPIRES_AT}`;
   const fix = ['aws', 'dynamodb', 'update-time-to-live', '--table-name', table];
@@ -42,10 +42,10 @@ const REPLACING = ['BatchWriteItem', 'DeleteItem', 'PartiQLDelete', 'PartiQLInse
 
 /** A table whose policy does not keep inbox rows. */
 export async function tablePolicyProblems(
-  deployment: Deployment,
+  resources: DeployedResources,
   { stack }: Directory['mailroom'],
 ): Promise<TableProblem[]> {
-  const kept = statementsOf(await deployment.tablePolicy())
+  const kept = statementsOf(await resources.tablePolicy())
     .filter(({ effect, conditions }) => {
       const keys = conditions.get('dynamodb:LeadingKeys') ?? [];
       return effect === 'Deny' && matchesAny(keys, `${INBOX_PREFIX}any`);
@@ -62,11 +62,11 @@ export async function tablePolicyProblems(
  * disposable data, so a table without either may be as declared.
  */
 export async function protectionProblems(
-  deployment: Deployment,
+  resources: DeployedResources,
   table: () => Promise<DeployedTable>,
   { table: name }: Directory['mailroom'],
 ): Promise<TableProblem[]> {
-  const [{ isProtected }, hasRecovery] = await Promise.all([table(), deployment.hasRecovery()]);
+  const [{ isProtected }, hasRecovery] = await Promise.all([table(), resources.hasRecovery()]);
   if (isProtected === hasRecovery) return [];
   if (hasRecovery) {
     const text = `deletion protection of the table ${name} is off: one call deletes every event and inbox row`;

@@ -2,9 +2,9 @@ import { pendingSince } from '../../../lambdas/runtime/outbox/pending-row.ts';
 import { isEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { isUnreadable, readable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Item } from '../../../lambdas/runtime/store/table.ts';
+import type { Deployment } from '../../deployment/deployment.ts';
 import { unreadableText } from '../../deployment/row-text.ts';
 import { type PartialList, readSweepState, withItems } from '../../deployment/rows-reader.ts';
-import type { Session } from '../../deployment/session.ts';
 import { readDeadPointers } from '../dead-letters/dead-letters.ts';
 import { readPending, waitingSince } from '../status/pending-events.ts';
 
@@ -28,7 +28,7 @@ const DEAD_MAX = 1_000;
 
 /** Reads the events that are not published: PENDING, DEAD, or both. The longest waiting first. */
 export async function readUnpublished(
-  { directory, table, clock }: Pick<Session, 'directory' | 'table' | 'clock'>,
+  { directory, table, clock }: Pick<Deployment, 'directory' | 'table' | 'clock'>,
   wanted: { readonly pending: boolean; readonly dead: boolean },
 ): Promise<PartialList<UnpublishedEvent>> {
   const sweep = await readSweepState(directory, table);

@@ -9,10 +9,10 @@ import {
   type UnreadableRow,
 } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../../lambdas/runtime/store/table.ts';
+import type { Deployment } from '../../deployment/deployment.ts';
 import { readRejected, readWaiting } from '../../deployment/message-reader.ts';
 import { unfinishedText, unreadableText } from '../../deployment/row-text.ts';
 import { type PartialList, readSweepState, withItems } from '../../deployment/rows-reader.ts';
-import type { Session } from '../../deployment/session.ts';
 import { readUnclaimed } from '../../deployment/unclaimed-messages.ts';
 import { newest } from '../../terminal/listing.ts';
 import { type WindowOptions, windowOf } from '../../terminal/window.ts';
@@ -35,11 +35,11 @@ export interface MessageChoice extends Partial<WindowOptions> {
  * (`--waiting`). Without any of them, the first two.
  */
 export async function messagesOf(
-  session: Pick<Session, 'directory' | 'table' | 'queues' | 'clock'>,
+  deployment: Pick<Deployment, 'directory' | 'table' | 'queues' | 'clock'>,
   consumer: ConsumerEntry,
   options: MessageChoice,
 ): Promise<PartialList<ListedMessage>> {
-  const { table, queues, clock } = session;
+  const { table, queues, clock } = deployment;
   const all = !options.failed && !options.rejected && !options.waiting;
   const none: PartialList<ListedMessage> = { items: [], more: false };
   const [failed, rejected, unclaimed] = await Promise.all([
@@ -49,14 +49,14 @@ export async function messagesOf(
           rejectedOf(table, consumer, options, depth?.retentionMs, clock.now()),
         )
       : none,
-    options.waiting ? unclaimedOf(session, consumer, options) : none,
+    options.waiting ? unclaimedOf(deployment, consumer, options) : none,
   ]);
   const lists = [failed, rejected, unclaimed];
   return { items: lists.flatMap(({ items }) => items), more: lists.some(({ more }) => more) };
 }
 
 async function unclaimedOf(
-  { directory, table, clock }: Pick<Session, 'directory' | 'table' | 'clock'>,
+  { directory, table, clock }: Pick<Deployment, 'directory' | 'table' | 'clock'>,
   consumer: ConsumerEntry,
   { since = HOUR_MS, at, by, limit }: MessageChoice,
 ): Promise<PartialList<ListedMessage>> {

@@ -1,4 +1,4 @@
-import type { Session } from '../../deployment/session.ts';
+import type { Deployment } from '../../deployment/deployment.ts';
 import { paint } from '../../terminal/paint.ts';
 import { prose } from '../../terminal/prose.ts';
 import { shell } from '../../terminal/shell.ts';
@@ -24,7 +24,7 @@ function sentText({ sentAgoMs, acknowledged, slowestMs, waiting }: HeartbeatStat
 /** Adds what the heartbeat shows, and the command to run first, unless the wiring or a look explains it. */
 export function heartbeatFindings(
   { heartbeat, wiring, looks }: StatusReport,
-  { awsLine, commandLine }: Pick<Session, 'awsLine' | 'commandLine'>,
+  { awsLine, commandLine }: Pick<Deployment, 'awsLine' | 'commandLine'>,
 ): { readonly what: string; readonly next: string }[] {
   if (heartbeat === null || heartbeat.state === 'ok') return [];
   const known = new Set([

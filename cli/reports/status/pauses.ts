@@ -1,8 +1,8 @@
 import { MailroomError } from '../../../lambdas/runtime/base/errors.ts';
 import { depthOf } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import { type ConsumerEntry, invokedFunction } from '../../../lambdas/runtime/operations/directory.ts';
+import type { Deployment } from '../../deployment/deployment.ts';
 import { readOperations } from '../../deployment/operations.ts';
-import type { Session } from '../../deployment/session.ts';
 import { clipped } from '../../terminal/output.ts';
 import { shell } from '../../terminal/shell.ts';
 import { time } from '../../terminal/times.ts';
@@ -13,7 +13,7 @@ import type { Pause, Pauses } from './wiring.ts';
 const PAUSE_MAX_MS = 35 * 86_400_000;
 
 /** Creates the reader of pauses. */
-export function pausesOf({ table, queues, clock }: Pick<Session, 'table' | 'queues' | 'clock'>): Pauses {
+export function pausesOf({ table, queues, clock }: Pick<Deployment, 'table' | 'queues' | 'clock'>): Pauses {
   return async ({ name, queue }) => {
     const now = clock.now();
     const { operations } = await readOperations(table, now - PAUSE_MAX_MS, now);
@@ -43,12 +43,12 @@ export function pausedText(consumer: string, { at, by, reason, expiresFrom }: Pa
  * @throws `CONSUMER_PAUSED`
  */
 export async function requireNotPaused(
-  session: Pick<Session, 'table' | 'queues' | 'clock' | 'wiring' | 'commandLine'>,
+  deployment: Pick<Deployment, 'table' | 'queues' | 'clock' | 'wiring' | 'commandLine'>,
   consumer: ConsumerEntry,
 ): Promise<void> {
   const { name, function: functionName, alias, queue } = consumer;
-  const arn = (await depthOf(session.queues, queue))?.arn;
-  const mappings = await session.wiring
+  const arn = (await depthOf(deployment.queues, queue))?.arn;
+  const mappings = await deployment.wiring
     .mappings(invokedFunction(functionName, alias))
     .catch((error: unknown) => {
       if (isDenied(error)) return []; // without the permission, the operator has to know
@@ -56,11 +56,11 @@ export async function requireNotPaused(
     });
   const own = mappings.filter(({ source }) => source === arn);
   if (own.length === 0 || own.some(({ enabled }) => enabled)) return;
-  const pause = await pausesOf(session)(consumer);
+  const pause = await pausesOf(deployment)(consumer);
   if (pause === undefined) return;
   throw new MailroomError(
     'CONSUMER_PAUSED',
     `${pausedText(name, pause)}. Messages that are sent to it now would only wait there. Nothing was changed. Resume it first: ` +
-      session.commandLine(shell`resume ${name}`),
+      deployment.commandLine(shell`resume ${name}`),
   );
 }

@@ -16,7 +16,7 @@ export interface StatusFinding {
   readonly commands: readonly string[];
 }
 
-/** Completes commands with the options of the run: see `Session`. */
+/** Completes commands with the options of the run: see `Deployment`. */
 export interface CommandLines {
   readonly commandLine: (command: ShellText) => string;
   readonly awsLine: (command: ShellText) => string;
@@ -27,7 +27,7 @@ export interface CommandLines {
  *
  * @example
  * ```ts
- * const broken = statusFindings(report, session).filter(({ state }) => state === 'broken');
+ * const broken = statusFindings(report, deployment).filter(({ state }) => state === 'broken');
  * ```
  */
 export function statusFindings(report: StatusReport, lines: CommandLines): readonly StatusFinding[] {

@@ -1,6 +1,6 @@
 import { depthOf } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import type { QueueDepth, Queues } from '../../../lambdas/runtime/operations/queues.ts';
-import type { Session } from '../../deployment/session.ts';
+import type { Deployment } from '../../deployment/deployment.ts';
 import { createKeptReadings } from './kept-readings.ts';
 import { pausesOf } from './pauses.ts';
 import { BROKEN_KEPT_MS, KEPT_MS, readStatus, type StatusReport, WIRING_KEPT_MS } from './status-report.ts';
@@ -25,14 +25,14 @@ const DEPTH_KEPT_MS = 4_000;
  *
  * @example
  * ```ts
- * const status = createStatusReader(session);
+ * const status = createStatusReader(deployment);
  * const { state } = await status.read();
  * ```
  */
 export function createStatusReader(
-  session: Pick<Session, 'directory' | 'region' | 'table' | 'queues' | 'wiring' | 'clock'>,
+  deployment: Pick<Deployment, 'directory' | 'region' | 'table' | 'queues' | 'wiring' | 'clock'>,
 ): StatusReader {
-  const { directory, region, table, queues, wiring, clock } = session;
+  const { directory, region, table, queues, wiring, clock } = deployment;
   const { keep, forget } = createKeptReadings(clock);
   const kept: Queues = {
     ...queues,

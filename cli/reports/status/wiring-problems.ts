@@ -1,6 +1,10 @@
-import { takesExactly } from '../../../lambdas/runtime/bus/rule-pattern.ts';
 import type { EventRef } from '../../../lambdas/runtime/events/event.ts';
-import { type Drift, ruleName } from '../../../lambdas/runtime/operations/audit/audit-drift.ts';
+import {
+  type Drift,
+  type RuleFault,
+  ruleFaults,
+  ruleName,
+} from '../../../lambdas/runtime/operations/audit/audit-drift.ts';
 import {
   type ConsumerEntry,
   type Directory,
@@ -173,30 +177,24 @@ async function routeProblems(
   const followUp = events.some((event) => 'foreign' in event)
     ? undefined
     : ['npx', 'cdk-mailroom', 'audit', '--since', '24h'];
-  const problem = (kind: RuleProblem, state: string): WiringProblem => {
-    const effect = kind === 'pattern' ? 'does not receive every event' : 'receives no events';
+  const arn = queueArn(queue);
+  const states: Readonly<Record<RuleFault, string>> = {
+    'no-rule': `does not exist on the bus ${bus}`,
+    'rule-disabled': 'is disabled',
+    pattern: 'matches other events than declared',
+    target: `does not deliver to its queue ${arn}`,
+  };
+  return ruleFaults(await wiring.rules.describe(bus, name), events, arn).map((problem) => {
+    const effect = problem === 'pattern' ? 'does not receive every event' : 'receives no events';
     return {
       part,
-      problem: kind,
-      text: `${part} ${effect}: its rule ${name} ${state}. ${followUp === undefined ? 'Restore it. Foreign events of that time are lost, because the audit does not cover them' : 'Restore it, then find the events that were missed (--since: from before the fault)'}`,
-      fix: ruleFix({ problem: kind, rule: name }, { bus, stack }),
+      problem,
+      text: `${part} ${effect}: its rule ${name} ${states[problem]}. ${followUp === undefined ? 'Restore it. Foreign events of that time are lost, because the audit does not cover them' : 'Restore it, then find the events that were missed (--since: from before the fault)'}`,
+      fix: ruleFix({ problem, rule: name }, { bus, stack }),
       followUp,
     };
-  };
-  const rule = await wiring.rules.describe(bus, name);
-  if (rule === undefined) return [problem('no-rule', `does not exist on the bus ${bus}`)];
-  const arn = queueArn(queue);
-  return [
-    ...(rule.enabled ? [] : [problem('rule-disabled', 'is disabled')]),
-    ...(takesExactly(rule.pattern, events) ? [] : [problem('pattern', 'matches other events than declared')]),
-    ...(arn === undefined || rule.targets.includes(arn)
-      ? []
-      : [problem('target', `does not deliver to its queue ${arn}`)]),
-  ];
+  });
 }
-
-/** A problem of a consumer's rule. */
-type RuleProblem = Exclude<Drift['problem'], 'no-queue'>;
 
 /** The words of the command that restores a consumer's rule or queue: the same in every command that reports it. */
 export function ruleFix(

@@ -1,8 +1,8 @@
 import { MailroomError } from '../../../lambdas/runtime/base/errors.ts';
 import { foreignEventsOf } from '../../../lambdas/runtime/operations/subscriptions.ts';
 import { foreignEventId, foreignIdsOf } from '../../../lambdas/runtime/store/foreign-id.ts';
+import type { Deployment } from '../../deployment/deployment.ts';
 import { wholeEventId } from '../../deployment/event-prefix.ts';
-import type { Session } from '../../deployment/session.ts';
 import { many } from '../../terminal/output.ts';
 import { shell } from '../../terminal/shell.ts';
 import type { TimeWindow } from '../../terminal/window.ts';
@@ -11,29 +11,33 @@ import { searchEvents } from './event-search.ts';
 import { readTrace, type Trace } from './trace-reader.ts';
 
 /** Dependencies of {@link findTrace}. */
-export type FindDeps = Pick<Session, 'directory' | 'table' | 'queues' | 'signal' | 'output' | 'commandLine'>;
+export type FindDeps = Pick<Deployment, 'directory' | 'table' | 'queues' | 'terminal' | 'commandLine'>;
 
 /**
  * Finds the events that an id selects, and the events that they caused.
  *
  * @throws `NO_SUCH_EVENT`
  */
-export async function findTrace(session: FindDeps, given: string, window: TimeWindow): Promise<Trace> {
-  const { directory, output } = session;
-  const id = await wholeEventId(session, given);
+export async function findTrace(deployment: FindDeps, given: string, window: TimeWindow): Promise<Trace> {
+  const { directory, terminal } = deployment;
+  const id = await wholeEventId(deployment, given);
   if (id !== undefined) {
-    const trace = await readTrace(session, [id]);
+    const trace = await readTrace(deployment, [id]);
     if (trace.events.length > 0) return trace;
   }
-  const foreign = await readTrace(session, foreignIds(directory, given));
+  const foreign = await readTrace(deployment, foreignIds(directory, given));
   if (foreign.events.length > 0) return foreign;
   const onProgress = (read: number, of: number, events: number) =>
-    output.progress(`Searching: ${read} of ${of} minutes, ${many(events, 'event')} found`);
-  const found = await searchEvents({ ...session, onProgress }, id ?? given, window);
-  const trace = await readTrace(session, found);
+    terminal.progress(`Searching: ${read} of ${of} minutes, ${many(events, 'event')} found`);
+  const found = await searchEvents(
+    { ...deployment, signal: terminal.signal, onProgress },
+    id ?? given,
+    window,
+  );
+  const trace = await readTrace(deployment, found);
   if (trace.events.length > 0) return trace;
-  const deadLetter = await findDeadLetter(session, given);
-  if (deadLetter !== undefined) return traceOfDeadLetter(session, deadLetter);
+  const deadLetter = await findDeadLetter(deployment, given);
+  if (deadLetter !== undefined) return traceOfDeadLetter(deployment, deadLetter);
   throw new MailroomError(
     'NO_SUCH_EVENT',
     `No event of ${directory.mailroom.stack} ${window.text} matches "${given}", and no dead letter has that id. ` +
@@ -51,12 +55,12 @@ function foreignIds({ consumers }: FindDeps['directory'], given: string): string
 }
 
 /** @throws `NO_SUCH_EVENT` if the dead letter belongs to no known event, naming the command that shows it */
-async function traceOfDeadLetter(session: FindDeps, found: NamedDeadLetter): Promise<Trace> {
-  const trace = await readTrace(session, [found.traceId]);
+async function traceOfDeadLetter(deployment: FindDeps, found: NamedDeadLetter): Promise<Trace> {
+  const trace = await readTrace(deployment, [found.traceId]);
   if (trace.events.length > 0) return trace;
   throw new MailroomError(
     'NO_SUCH_EVENT',
     `${found.messageId} is a dead letter in ${found.source}, and no row of its event is stored. Look at it: ` +
-      `\`${session.commandLine(shell`dlq show ${found.source} ${found.messageId}`)}\``,
+      `\`${deployment.commandLine(shell`dlq show ${found.source} ${found.messageId}`)}\``,
   );
 }

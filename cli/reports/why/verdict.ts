@@ -58,9 +58,9 @@ export function isActionRequired({ state }: Pick<WhyVerdict, 'state'>): boolean 
 /** Dependencies of a verdict besides the rows. */
 export interface WhyContext {
   readonly now: number;
-  /** See `Session.commandLine`. */
+  /** See `Deployment.commandLine`. */
   readonly commandLine: (command: ShellText) => string;
-  /** See `Session.awsLine`. */
+  /** See `Deployment.awsLine`. */
   readonly awsLine: (command: ShellText) => string;
   /** The name of the Mailroom table. */
   readonly tableName: string;

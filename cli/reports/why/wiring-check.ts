@@ -1,7 +1,7 @@
 import { depthOf } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
+import type { Deployment } from '../../deployment/deployment.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
-import type { Session } from '../../deployment/session.ts';
 import { runChecks } from '../status/part-checks.ts';
 import { pausesOf } from '../status/pauses.ts';
 import { fixLine } from '../status/status-findings.ts';
@@ -12,7 +12,7 @@ import type { Trace } from './trace-reader.ts';
 import type { StateText, WhyContext } from './verdict.ts';
 
 /** Dependencies of {@link checkWiring}. */
-export type WiringCheckDeps = Pick<Session, 'directory' | 'wiring' | 'queues' | 'table' | 'clock'>;
+export type WiringCheckDeps = Pick<Deployment, 'directory' | 'wiring' | 'queues' | 'table' | 'clock'>;
 
 /** The parts that publish a PENDING event: see `wiringChecks`. */
 const RELAY_PARTS = ['table', 'stream relay', 'sweep'];
@@ -39,7 +39,7 @@ const TO_CLAIM: ReadonlySet<MessageCase | undefined> = new Set<MessageCase>([
 
 /** Reads the wiring of the parts for which the events of a trace wait. It reads nothing if none waits. */
 export async function checkWiring(
-  { directory, wiring, ...session }: WiringCheckDeps,
+  { directory, wiring, ...deployment }: WiringCheckDeps,
   { events }: Trace,
   now: number,
 ): Promise<WiringReport> {
@@ -53,9 +53,9 @@ export async function checkWiring(
   if (consumers.length > 0) parts.add('bus');
   const urls = [...new Set(consumers.map(({ queue }) => queue))];
   const depths = new Map(
-    await eachOf(urls, async (url) => [url, await depthOf(session.queues, url)] as const),
+    await eachOf(urls, async (url) => [url, await depthOf(deployment.queues, url)] as const),
   );
-  const pauses = pausesOf(session);
+  const pauses = pausesOf(deployment);
   const checks = wiringChecks({ directory, wiring, pauses, queueArn: (url) => depths.get(url)?.arn });
   return runChecks(checks.filter(({ part }) => parts.has(part)));
 }

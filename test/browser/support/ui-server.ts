@@ -1,8 +1,6 @@
 import type { Browser, BrowserContextOptions } from 'playwright-core';
-import { openSession } from '../../../cli/deployment/session.ts';
-import type { RunMailroom } from '../../../cli/page/server/run-command.ts';
-import { startUi } from '../../../cli/page/server/server.ts';
-import { runMailroom } from '../../../cli/program.ts';
+import { type Deployment, openDeployment } from '../../../cli/deployment/deployment.ts';
+import { startUi, type UiDeps } from '../../../cli/page/server/server.ts';
 import { capturedIo } from '../../support/captured-io.ts';
 import { ENGINE_MS, type OpenedPage, openPage } from './opened-page.ts';
 
@@ -13,17 +11,18 @@ export interface UiServer {
   stop(): Promise<void>;
 }
 
-interface UiServerOptions {
-  readonly allowsChanges: boolean;
-  readonly showsPayloads: boolean;
-  /** @default the `mailroom` command */
-  readonly run?: RunMailroom;
-}
+type UiServerOptions = Pick<UiDeps, 'allowsChanges' | 'showsPayloads'> & {
+  /** Changes the deployment. @default it is as it is */
+  readonly change?: (deployment: Deployment) => Deployment;
+};
 
 /** Serves the page of the Mailroom at an endpoint. */
-export async function serveUi(endpoint: string, options: UiServerOptions): Promise<UiServer> {
-  const session = await openSession(capturedIo().io, { endpoint, json: true });
-  const ui = await startUi({ session, run: runMailroom, ...options });
+export async function serveUi(
+  endpoint: string,
+  { change = (deployment) => deployment, ...options }: UiServerOptions,
+): Promise<UiServer> {
+  const deployment = change(await openDeployment(capturedIo().io, { endpoint, json: true }));
+  const ui = await startUi({ deployment, ...options });
   return {
     open: async (browser, options) => openPage(browser, await ui.newRedirect(), options, ENGINE_MS),
     stop: ui.stop,

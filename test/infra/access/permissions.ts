@@ -50,7 +50,7 @@ export function askOf(parts: readonly DeployedPart[]): Ask {
           // A caller is a session of a role; `aws:PrincipalArn` stays the role's own ARN.
           principal: who.arn
             .replace(/^arn:aws:iam::(\d+):role\/(?:.*\/)?/, 'arn:aws:sts::$1:assumed-role/')
-            .concat('/session'),
+            .concat('/deployment'),
           action,
           resource: { resource, accountId: ACCOUNT },
           contextVariables: {

@@ -4,7 +4,7 @@ import {
   UpdateEventSourceMappingCommand,
 } from '@aws-sdk/client-lambda';
 import { expect, inject, onTestFinished, test } from 'vitest';
-import { openSession } from '../../../cli/deployment/session.ts';
+import { openDeployment } from '../../../cli/deployment/deployment.ts';
 import { createLive } from '../../../cli/page/server/live/live.ts';
 import type { Flow } from '../../../cli/page/server/protocol.ts';
 import { CONSUMERS_OF } from '../../../demo/readings.ts';
@@ -17,8 +17,8 @@ const endpoint = inject('endpoint');
 /** Opens a tab on the order system. @returns a function that returns its latest flow */
 async function openTab() {
   const { io } = capturedIo({ env: { AWS_ENDPOINT_URL: endpoint } });
-  const session = await openSession(io, { json: true });
-  const live = createLive(session);
+  const deployment = await openDeployment(io, { json: true });
+  const live = createLive(deployment);
   let last: Flow | undefined;
   const close = live.subscribe((message) => {
     if (message.kind === 'flow') last = message.flow;
@@ -28,7 +28,7 @@ async function openTab() {
     if (last === undefined) throw new Error('No flow was sent');
     return last;
   };
-  return { live, session, flow };
+  return { live, deployment, flow };
 }
 
 /** Switches the mapping of a function on or off. */
@@ -80,11 +80,11 @@ test('the flow shows an order on its way to every consumer, and its rates', asyn
 });
 
 test('the flow turns red when a mapping is disabled, and names the command that enables it', async () => {
-  const { live, session, flow } = await openTab();
+  const { live, deployment, flow } = await openTab();
   const broken = () => (flow().status?.findings ?? []).filter(({ what }) => what.includes('mapping'));
   await eventually(async () => expect(flow().status).not.toBeNull());
   expect(broken()).toEqual([]);
-  const { function: functionName } = session.consumer('notifications');
+  const { function: functionName } = deployment.consumer('notifications');
   onTestFinished(() => switchMapping(functionName, true));
   await switchMapping(functionName, false);
   live.refresh();

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { expect, inject, it } from 'vitest';
-import { openSession } from '../../../cli/deployment/session.ts';
+import { openDeployment } from '../../../cli/deployment/deployment.ts';
 import { createPlans } from '../../../cli/page/server/plans/plans.ts';
 import type { Plan, PlanRequest, Run } from '../../../cli/page/server/protocol.ts';
-import { runMailroom } from '../../../cli/program.ts';
 import { capturedIo } from '../../support/captured-io.ts';
 import { delivered, die, paymentCaptured, rejectedPayment } from '../support/dead-letters.ts';
 import { eventually } from '../support/eventually.ts';
@@ -15,11 +14,10 @@ const source = `consumer:${CONSUMER}` as const;
 const reason = 'the provider is back';
 
 const { io } = capturedIo({ env: { AWS_ENDPOINT_URL: inject('endpoint') } });
-const session = await openSession(io, {});
+const deployment = await openDeployment(io, {});
 const announced: Run[] = [];
 const plans = createPlans({
-  session,
-  run: runMailroom,
+  deployment,
   allowsChanges: true,
   announce: (run) => announced.push(run),
 });
@@ -81,7 +79,7 @@ it('a plan of one cause is applied to exactly its dead letters; one that changed
 
   const discard = await planned({ kind: 'discard', source, ids: [second.id, other.id] }, 2);
   expect(() => plans.apply(discard.id, { reason, confirmation: '2' })).toThrowError(/must be/);
-  const { stack } = session.directory.mailroom;
+  const { stack } = deployment.directory.mailroom;
   const discarded = await over(plans.apply(discard.id, { reason, confirmation: stack }));
   expect(discarded, JSON.stringify(discarded)).toMatchObject({ state: 'done', exitCode: 0 });
   expect(await message(CONSUMER, other.envelope.eventId)).toMatchObject({ status: 'DISCARDED' });
@@ -133,7 +131,7 @@ it('an edited payload is a new event, which its consumer runs once and no other 
   expect(audit.out).not.toContain(eventId);
 
   const discard = await planned({ kind: 'discard', source, ids: [id] }, 1);
-  const { stack } = session.directory.mailroom;
+  const { stack } = deployment.directory.mailroom;
   await over(plans.apply(discard.id, { reason, confirmation: stack }));
   await eventually(async () => expect((await mailroom('dlq', 'show', source, id)).code).toBe(3));
 });

@@ -6,7 +6,7 @@ import { PRICES } from '../../../bench/assumptions.ts';
 import { createMeteredAws } from '../../../bench/aws/metered-aws.ts';
 import { publishedRow } from '../../../bench/cost/mailroom.ts';
 import { fixedRandom, TABLE } from '../../../bench/cost/settings.ts';
-import type { Session } from '../../../cli/deployment/session.ts';
+import type { Deployment } from '../../../cli/deployment/deployment.ts';
 import { createLive } from '../../../cli/page/server/live/live.ts';
 import type { Flow } from '../../../cli/page/server/protocol.ts';
 import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
@@ -58,7 +58,7 @@ async function watched(minutes: number, eventsPerS: number) {
       calls.wiring += count;
       return read(...args);
     };
-  const session = {
+  const deployment = {
     directory,
     region: 'us-east-1',
     clock,
@@ -74,8 +74,8 @@ async function watched(minutes: number, eventsPerS: number) {
     },
     commandLine: (command: string) => command,
     awsLine: (command: string) => command,
-  } as unknown as Session;
-  const live = createLive(session);
+  } as unknown as Deployment;
+  const live = createLive(deployment);
   const row = await publishedRow(1_024);
   const random = fixedRandom();
   const settled = () => vi.waitUntil(() => clock.sleeping() === 3, { timeout: 60_000, interval: 1 });

@@ -12,8 +12,8 @@ import { examine } from '../../../cli/reports/doctor/doctor-checks.ts';
 import { readWiring } from '../../../cli/reports/status/wiring-report.ts';
 import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import { STUB_CONFIGURATION } from '../../support/stub-client.ts';
-import { deploymentInMemory } from './support/deployment-in-memory.ts';
 import { mailroomInMemory, directory as plain, worker } from './support/mailroom-in-memory.ts';
+import { resourcesInMemory } from './support/resources-in-memory.ts';
 import { runInMemory } from './support/run-in-memory.ts';
 import { fine } from './support/why-rig.ts';
 import { wiringInMemory } from './support/wiring-in-memory.ts';
@@ -44,7 +44,7 @@ describe('a consumer behind an alias', () => {
     expect(
       (await readWiring({ directory, wiring, queueArn, pauses: async () => undefined })).problems,
     ).toEqual([]);
-    expect((await examine(deploymentInMemory(directory).deps)).problems).toEqual([]);
+    expect((await examine(resourcesInMemory(directory).deps)).problems).toEqual([]);
   });
 
   test('has no mapping if only the function has one', async () => {

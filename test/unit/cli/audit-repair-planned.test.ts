@@ -10,21 +10,24 @@ const request = { kind: 'repair', since: '1h' } as const;
 test('a repair that is bound to a plan sends exactly its events: none that became missing later, and none that arrived', async () => {
   const rig = auditRig([consumerEntry('payments')]);
   const [first, second] = [await rig.event(LONG_AGO), await rig.event(LONG_AGO)];
-  const session = {
+  const deployment = {
     ...rig.deps,
     clockIsTrusted: true,
     region: 'eu-west-1',
     operator: async () => 'arn:aws:sts::111122223333:assumed-role/ops/ada',
   };
-  const plan = await repair(session, await rig.run(), undefined);
-  const change = plannedChange(session, request, { repair: repairJson(plan) });
-  expect(change).toMatchObject({ confirmation: '2', argv: ['audit', '--since', '70m', '--repair'] });
+  const plan = await repair(deployment, await rig.run(), undefined);
+  const change = plannedChange(deployment, request, {
+    kind: 'repair',
+    document: { repair: repairJson(plan) } as never,
+  });
+  expect(change).toMatchObject({ confirmation: '2', terminal: ['audit', '--since', '70m', '--repair'] });
 
   await rig.inbox('payments', second.eventId);
   const third = await rig.event(LONG_AGO);
   const report = await rig.run();
   expect(report.missing.map(({ eventId }) => eventId)).toContain(third.eventId);
-  const applied = await repair({ ...session, planned: change.planned }, report, 'the rule had drifted');
+  const applied = await repair(deployment, report, 'the rule had drifted', change.planned);
   expect(repairJson(applied).events).toEqual([
     { eventId: first.eventId, consumer: 'payments', outcome: 'sent', why: null },
     {

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
 import { auditText } from '../../../cli/reports/audit/audit-text.ts';
-import type { DoctorDeps } from '../../../cli/reports/doctor/deployment.ts';
+import type { DoctorDeps } from '../../../cli/reports/doctor/deployed-resources.ts';
 import { examine } from '../../../cli/reports/doctor/doctor-checks.ts';
 import { doctorReport, doctorText } from '../../../cli/reports/doctor/doctor-text.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
@@ -13,8 +13,8 @@ import { memoryTelemetry, producerConfig } from '../../../testing/index.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
 import { auditRig, consumerEntry } from '../runtime/operations/audit/audit-rig.ts';
 import { captured, capturedRuns, countedBytes, tooWide } from './support/captured-output.ts';
-import { deploymentInMemory } from './support/deployment-in-memory.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
+import { resourcesInMemory } from './support/resources-in-memory.ts';
 import { runInMemory } from './support/run-in-memory.ts';
 import { wiringInMemory } from './support/wiring-in-memory.ts';
 
@@ -68,21 +68,21 @@ async function doctorCapture(deps: DoctorDeps): Promise<string> {
 }
 
 test('the doctor of a healthy Mailroom prints the reviewed text', async () => {
-  await review('doctor', await doctorCapture(deploymentInMemory().deps));
+  await review('doctor', await doctorCapture(resourcesInMemory().deps));
 });
 
 test('the doctor of a Mailroom with problems prints the reviewed text', async () => {
-  const { deps, rules, settings, changeQueue, changeMapping, alarm } = deploymentInMemory();
+  const { deps, rules, settings, changeQueue, changeMapping, alarm } = resourcesInMemory();
   rules.delete('bus|worker-rule');
   settings.expiryAttribute = undefined;
   settings.alarms = [alarm('mailroom-ops-Stuck-1A', { isFiring: true, actions: [] })];
   changeQueue(worker.queue, { visibilityS: 10 });
   changeMapping(worker.function, { reportsItemFailures: false });
-  const deployment = {
-    ...deps.deployment,
+  const resources = {
+    ...deps.resources,
     tablePolicy: () => Promise.reject(Object.assign(new Error(), { name: 'AccessDeniedException' })),
   };
-  await review('doctor-findings', await doctorCapture({ ...deps, deployment }));
+  await review('doctor-findings', await doctorCapture({ ...deps, resources }));
 });
 
 const EVERY_MS = 10 * MINUTE_MS;

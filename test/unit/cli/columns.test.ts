@@ -7,8 +7,9 @@ import { readStatus } from '../../../cli/reports/status/status-report.ts';
 import { statusText } from '../../../cli/reports/status/status-text.ts';
 import { traceText, verdictText } from '../../../cli/reports/why/trace-text.ts';
 import { byCause, causesText } from '../../../cli/terminal/listing.ts';
-import { createOutput, detailedTable, table } from '../../../cli/terminal/output.ts';
+import { detailedTable, table } from '../../../cli/terminal/output.ts';
 import { COLUMNS, columnsOf, prose } from '../../../cli/terminal/prose.ts';
+import { createTerminal } from '../../../cli/terminal/terminal.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { capturedIo, unwrapped } from '../../support/captured-io.ts';
 import { auditRig, consumerEntry } from '../runtime/operations/audit/audit-rig.ts';
@@ -227,11 +228,11 @@ test('a plan with every verdict, and a redrive that stopped, fit 80 columns', ()
 
 test('notes and progress fit one terminal line or break between words', () => {
   const { io, written } = capturedIo({ isTerminal: true });
-  const output = createOutput(io, false);
-  output.say('a note '.repeat(30));
+  const terminal = createTerminal(io, false);
+  terminal.say('a note '.repeat(30));
   expect(tooWide(written.err)).toEqual([]);
   written.err = '';
-  output.progress('progress '.repeat(30));
+  terminal.progress('progress '.repeat(30));
   expect(columnsOf(written.err.trim())).toBeLessThan(COLUMNS);
 });
 

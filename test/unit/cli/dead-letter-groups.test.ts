@@ -17,7 +17,7 @@ const source: DeadLetterSource = {
   url: 'dead-letters',
   consumer: { name: 'payments' } as ConsumerEntry,
 };
-const session = {
+const deployment = {
   clock: { now: () => NOW, sleep: async () => {} },
   commandLine: (command: ShellText) => `npx cdk-mailroom ${command} --stage dev`,
 };
@@ -57,7 +57,7 @@ function planned(judged: readonly JudgedDeadLetter[], options = {}, at: DeadLett
     received: { deadLetters: judged, total: judged.length },
     choice: {},
   };
-  return planText(session, plan, options);
+  return planText(deployment, plan, options);
 }
 
 const BANK = 'payments BankError: The bank answered #';
@@ -160,12 +160,12 @@ describe('a list', () => {
   test('a list of more than ten dead letters is grouped with the verdicts of a redrive, and plans one', () => {
     const judged = forty();
     const list = { source, total: 40, deadLetters: judged, grouped: true };
-    const text = listText(session, [{ ...list, judged }], NOW);
+    const text = listText(deployment, [{ ...list, judged }], NOW);
     expect(unwrapped(text)).toMatch(/15 would fail .* discard consumer:payments --cause INVALID_PAYLOAD/);
     expect(text).toContain(
       '25 dead letters can be redriven. To plan it:\n  npx cdk-mailroom dlq redrive consumer:payments',
     );
-    const unchecked = unwrapped(listText(session, [list], NOW));
+    const unchecked = unwrapped(listText(deployment, [list], NOW));
     expect(unchecked).toMatch(/count first expiry example 15 in 13 d event-\d+ payments BankError/);
     expect(unchecked).toContain(
       'To see which would run again: npx cdk-mailroom dlq redrive consumer:payments',
@@ -175,7 +175,7 @@ describe('a list', () => {
   test('a list of DEAD events shows their age, because they do not expire', () => {
     const deadLetters = letters(12, 'runs', BANK, { expiresAt: undefined });
     const dead = { source: { name: 'dead', kind: 'dead' } as const, total: 12, deadLetters, grouped: true };
-    expect(unwrapped(listText(session, [dead], NOW))).toMatch(/count oldest example 12 (1 d|23 h)/);
+    expect(unwrapped(listText(deployment, [dead], NOW))).toMatch(/count oldest example 12 (1 d|23 h)/);
   });
 });
 
@@ -191,7 +191,7 @@ test('a redrive that Ctrl-C stopped says how many dead letters remain, and print
   const stopped = (choice: object, options: object, waiting = judged.slice(0, 0)) =>
     unwrapped(
       redrivenText(
-        session,
+        deployment,
         { place, source, judged, received, choice },
         { done, back: [], waiting, untried },
         { reason: 'the bank is back', interrupted: true, ...options },
@@ -217,7 +217,7 @@ test.each([15, 2])(
       (deadLetter, n) => ({ deadLetter, outcome: n === 0 ? 'handled' : 'discarded' }) as const,
     );
     const report = { place, source, applied: true, reason: 'a load test', steps };
-    const text = unwrapped(discardText(session, report, {}, {}));
+    const text = unwrapped(discardText(deployment, report, {}, {}));
     expect(text).toMatch(new RegExp(`${count - 1} discarded, 1 deleted as already handled\\.$`));
     expect(text).not.toMatch(/expir|--verbose/);
   },

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { unwrapped } from '../../support/captured-io.ts';
 import { mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
-import { healthyFunction } from './support/memory-session.ts';
+import { healthyFunction } from './support/memory-deployment.ts';
 import { runInMemory } from './support/run-in-memory.ts';
 import { commit, fine, poison } from './support/why-rig.ts';
 

@@ -1,15 +1,15 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import type { DoctorDeps } from '../../../cli/reports/doctor/deployment.ts';
+import type { DoctorDeps } from '../../../cli/reports/doctor/deployed-resources.ts';
 import { examine } from '../../../cli/reports/doctor/doctor-checks.ts';
 import { doctorReport, doctorText } from '../../../cli/reports/doctor/doctor-text.ts';
 import type { RoleNeed } from '../../../cli/reports/doctor/role-needs.ts';
 import { COLUMNS } from '../../../cli/terminal/prose.ts';
 import { unwrapped } from '../../support/captured-io.ts';
-import { deploymentInMemory } from './support/deployment-in-memory.ts';
 import { directory, worker } from './support/mailroom-in-memory.ts';
+import { resourcesInMemory } from './support/resources-in-memory.ts';
 
-type Deployed = ReturnType<typeof deploymentInMemory>;
+type Deployed = ReturnType<typeof resourcesInMemory>;
 
 const lines = {
   commandLine: (command: string) => `npx cdk-mailroom ${command} --stage dev`,
@@ -23,7 +23,7 @@ async function examined(deps: DoctorDeps) {
 }
 
 test('a healthy Mailroom has no problem', async () => {
-  const { problems, notChecked, skipped, text } = await examined(deploymentInMemory().deps);
+  const { problems, notChecked, skipped, text } = await examined(resourcesInMemory().deps);
   expect({ problems, notChecked }).toEqual({ problems: [], notChecked: [] });
   expect(skipped).toEqual(['roles: a local engine checks no policies']);
   expect(unwrapped(text)).toMatch(/^no problem found in \d+ checks/);
@@ -318,7 +318,7 @@ describe('the doctor finds, and names the command that repairs it:', () => {
       '1 min ahead of',
     ],
   ])('%s', async (_what, plant, [part, problem], command) => {
-    const deployed = deploymentInMemory();
+    const deployed = resourcesInMemory();
     plant(deployed);
     const { problems, ok, text } = await examined(deployed.deps);
     expect(problems.map((found) => [found.part, found.problem])).toEqual([[part, problem]]);
@@ -333,7 +333,7 @@ describe('the doctor finds, and names the command that repairs it:', () => {
 });
 
 test('alarms of a composite alarm that notifies need no action, however deep they are', async () => {
-  const { deps, settings, alarm } = deploymentInMemory();
+  const { deps, settings, alarm } = resourcesInMemory();
   settings.alarms = [
     alarm('window', { actions: [] }),
     alarm('slow', { actions: [], rule: 'ALARM("window")' }),
@@ -343,7 +343,7 @@ test('alarms of a composite alarm that notifies need no action, however deep the
 });
 
 test('a sweep that cannot run is not reported as silent, too', async () => {
-  const deployed = deploymentInMemory();
+  const deployed = resourcesInMemory();
   Object.assign(deployed.deps, { sweptAt: async () => 0 });
   deployed.reserved.set(sweepFunction, 0);
   const { problems } = await examined(deployed.deps);
@@ -351,20 +351,20 @@ test('a sweep that cannot run is not reported as silent, too', async () => {
 });
 
 test('a check that the caller may not make is named with the action that it lacks, and the doctor does not say that all is well', async () => {
-  const { deps } = deploymentInMemory();
+  const { deps } = resourcesInMemory();
   const deny = (action: string) => () =>
     Promise.reject(
       Object.assign(new Error(`User: me is not authorized to perform: ${action} on resource: x`), {
         name: 'AccessDeniedException',
       }),
     );
-  const deployment = {
-    ...deps.deployment,
+  const resources = {
+    ...deps.resources,
     tablePolicy: deny('dynamodb:GetResourcePolicy'),
     queue: deny('sqs:GetQueueAttributes'),
     alarms: deny('cloudwatch:DescribeAlarms'),
   };
-  const { ok, problems, notChecked, text } = await examined({ ...deps, deployment });
+  const { ok, problems, notChecked, text } = await examined({ ...deps, resources });
   expect({ ok, problems }).toEqual({ ok: false, problems: [] });
   expect(notChecked).toEqual([
     { needs: ['dynamodb:GetResourcePolicy'], parts: ['table'] },
@@ -376,12 +376,12 @@ test('a check that the caller may not make is named with the action that it lack
 });
 
 test('a check whose operation a local engine does not have is not made, and the others are', async () => {
-  const { deps } = deploymentInMemory();
+  const { deps } = resourcesInMemory();
   const unknown = Object.assign(new Error('An unknown operation was requested.'), {
     name: 'UnknownOperationException',
   });
-  const deployment = { ...deps.deployment, tablePolicy: () => Promise.reject(unknown) };
-  const { ok, problems, notChecked } = await examined({ ...deps, deployment });
+  const resources = { ...deps.resources, tablePolicy: () => Promise.reject(unknown) };
+  const { ok, problems, notChecked } = await examined({ ...deps, resources });
   expect({ ok, problems }).toEqual({ ok: false, problems: [] });
   expect(notChecked).toEqual([
     { needs: ['dynamodb:DescribeTable', 'dynamodb:GetResourcePolicy'], parts: ['table'] },
@@ -389,14 +389,14 @@ test('a check whose operation a local engine does not have is not made, and the 
 });
 
 test('any other failure of a check fails the doctor, instead of passing for a result', async () => {
-  const { deps } = deploymentInMemory();
-  const deployment = { ...deps.deployment, alarms: () => Promise.reject(new Error('no answer')) };
-  await expect(examine({ ...deps, deployment })).rejects.toThrow('no answer');
+  const { deps } = resourcesInMemory();
+  const resources = { ...deps.resources, alarms: () => Promise.reject(new Error('no answer')) };
+  await expect(examine({ ...deps, resources })).rejects.toThrow('no answer');
 });
 
 test('progress counts the checks up to all of them', async () => {
   const seen: string[] = [];
-  const { checks } = await examine(deploymentInMemory().deps, (made, all) => seen.push(`${made}/${all}`));
+  const { checks } = await examine(resourcesInMemory().deps, (made, all) => seen.push(`${made}/${all}`));
   expect(seen).toHaveLength(checks);
   expect(seen.at(-1)).toBe(`${checks}/${checks}`);
 });
@@ -414,7 +414,7 @@ describe('roles', () => {
   };
 
   test('a role that lacks an action is named with the resource', async () => {
-    const { deps } = deploymentInMemory();
+    const { deps } = resourcesInMemory();
     const { problems, text } = await examined({ ...deps, roles: refusing('sqs:DeleteMessage') });
     expect(problems).toMatchObject([{ part: worker.name, problem: 'role' }]);
     expect(unwrapped(text)).toContain(
@@ -424,7 +424,7 @@ describe('roles', () => {
   });
 
   test('a consumer needs the outbox only if it publishes', async () => {
-    const { deps, changeEnvironment } = deploymentInMemory();
+    const { deps, changeEnvironment } = resourcesInMemory();
     const outboxOf = async () => {
       const roles = refusing('none');
       await examine({ ...deps, roles });
@@ -439,7 +439,7 @@ describe('roles', () => {
   });
 
   test('without the package of the client, they are not checked, and the doctor names it', async () => {
-    const { deps } = deploymentInMemory();
+    const { deps } = resourcesInMemory();
     const { ok, text } = await examined({ ...deps, roles: 'no-client' });
     expect(ok).toBe(false);
     expect(unwrapped(text)).toContain('not checked: roles; needs the package @aws-sdk/client-iam');

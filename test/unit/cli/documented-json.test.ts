@@ -15,8 +15,8 @@ import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { planRepair } from '../../../lambdas/runtime/operations/audit/audit-repair.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
 import { auditRig, consumerEntry } from '../runtime/operations/audit/audit-rig.ts';
-import { deploymentInMemory } from './support/deployment-in-memory.ts';
 import { directory, mailroomInMemory } from './support/mailroom-in-memory.ts';
+import { resourcesInMemory } from './support/resources-in-memory.ts';
 
 /** The JSON documents under a heading of docs/cli.md. */
 async function documented(heading: string): Promise<unknown[]> {
@@ -78,13 +78,13 @@ test('status prints the members in docs/cli.md', async () => {
 
 test('doctor prints the members in docs/cli.md', async () => {
   const [expected] = await documented('doctor');
-  const { deps } = deploymentInMemory();
-  const deployment = {
-    ...deps.deployment,
+  const { deps } = resourcesInMemory();
+  const resources = {
+    ...deps.resources,
     expiryAttribute: async () => undefined,
     alarms: () => Promise.reject(Object.assign(new Error(), { name: 'AccessDenied' })),
   };
-  const report = doctorReport(directory, 'eu-west-1', 1, await examine({ ...deps, deployment }));
+  const report = doctorReport(directory, 'eu-west-1', 1, await examine({ ...deps, resources }));
   expect(members(JSON.parse(JSON.stringify(doctorJson(report, lines))))).toEqual(members(expected));
 });
 

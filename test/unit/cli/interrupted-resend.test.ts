@@ -146,14 +146,14 @@ describe('a resend with other data', () => {
   });
 
   test('is refused if a worker takes the event in place of the old one after the plan', async () => {
-    const { resend, session, table, newEventId, sent } = await interrupted();
+    const { resend, deployment, table, newEventId, sent } = await interrupted();
     const { write } = table;
     const taken = { schema: 1, status: 'PROCESSING', leaseUntil: 4_000_000_000_000, fence: 'w', attempts: 1 };
     const afterPlan: typeof write = async (action) => {
       await write({ Put: { Item: { ...inboxKey('worker', newEventId), ...taken } } });
       return write(action);
     };
-    Object.assign(session.table, { write: afterPlan });
+    Object.assign(deployment.table, { write: afterPlan });
     const { document } = await resend({ n: 6 }, ...APPLY);
     expect(document.error).toMatchObject({
       code: 'CANNOT_RESEND',
@@ -216,9 +216,9 @@ describe('an interrupted resend whose dead letter is gone', () => {
   });
 
   test('names the resend to repeat in why although its queue holds other messages', async () => {
-    const { clock, newEventId, eventId, command, session, queues } = await interrupted();
+    const { clock, newEventId, eventId, command, deployment, queues } = await interrupted();
     const depth = async (url: string) => ({ ...(await queues.depth(url)), arn: url, waiting: 3 });
-    Object.assign(session, { queues: { ...queues, depth } });
+    Object.assign(deployment, { queues: { ...queues, depth } });
     await clock.advance(16 * 60_000);
     const { verdict } = (await command('', 'why', newEventId)).document;
     expect(verdict).toMatchObject({ state: 'late', text: expect.stringContaining('3 messages waiting') });
@@ -237,7 +237,7 @@ describe('an interrupted resend whose dead letter is gone', () => {
   });
 
   test('is completed with --repeat-effects after the refusal for an effect that a redrive has started', async () => {
-    const { table, command, resend, redriveInConsole, ran, eventId, session } = await rejected();
+    const { table, command, resend, redriveInConsole, ran, eventId, deployment } = await rejected();
     const resendById = (...more: readonly string[]) =>
       command({ n: 5 }, 'dlq', 'resend', source, eventId, '--data', '-', ...APPLY, ...more);
     const { write } = table;
@@ -249,7 +249,7 @@ describe('an interrupted resend whose dead letter is gone', () => {
       isRedriven = true;
       return write(action);
     };
-    Object.assign(session.table, { write: afterPlan });
+    Object.assign(deployment.table, { write: afterPlan });
     const refused = await resend({ n: 5 }, ...APPLY);
     expect(refused.document.error.message).toContain('--repeat-effects, and with the event id');
     await redriveInConsole();
@@ -284,7 +284,7 @@ describe('a discard after an interrupted resend', () => {
   });
 
   test('leaves the dead letter if a resend was interrupted after its plan', async () => {
-    const { command, letters, letterId, session, table, ...rig } = await rejected();
+    const { command, letters, letterId, deployment, table, ...rig } = await rejected();
     const { write } = table;
     let isFirst = true;
     const afterPlan: typeof write = async (action) => {
@@ -294,7 +294,7 @@ describe('a discard after an interrupted resend', () => {
       }
       return write(action);
     };
-    Object.assign(session.table, { write: afterPlan });
+    Object.assign(deployment.table, { write: afterPlan });
     const { exitCode, document } = await command('', ...DISCARD, ...APPLY);
     expect(exitCode).toBe(1);
     expect(document.deadLetters).toMatchObject([{ outcome: 'unsent' }]);
@@ -305,12 +305,12 @@ describe('a discard after an interrupted resend', () => {
 describe('a discard while a resend completes', () => {
   test('leaves the new event, which failed and has its own dead letter, and deletes only the dead letter of the old one', async () => {
     const rig = await rejected();
-    const { session, table, letterId, command, rowOf, letters, resend, eventId } = rig;
+    const { deployment, table, letterId, command, rowOf, letters, resend, eventId } = rig;
     await rig.unsent(() => resend({ n: -5 }, ...APPLY));
     const newEventId = resentEventId('worker', eventId, { n: -5 });
     const { write } = table;
     let isFirst = true;
-    Object.assign(session.table, {
+    Object.assign(deployment.table, {
       write: async (action: Parameters<typeof write>[0]) => {
         if (isFirst) {
           isFirst = false;
@@ -331,11 +331,11 @@ describe('a discard while a resend completes', () => {
 });
 
 test('a discard leaves the dead letter of an event whose replacement a newer version has received meanwhile', async () => {
-  const { session, table, newEventId, letterId, letters, command, memory } = await interrupted();
+  const { deployment, table, newEventId, letterId, letters, command, memory } = await interrupted();
   const { write } = table;
   const newer = { schema: SCHEMA + 1, status: 'FAILED', fence: 'newer', attempts: 1 };
   let isFirst = true;
-  Object.assign(session.table, {
+  Object.assign(deployment.table, {
     write: async (action: Parameters<typeof write>[0]) => {
       if (isFirst) await write({ Put: { Item: { ...inboxKey('worker', newEventId), ...newer } } });
       isFirst = false;
@@ -366,13 +366,13 @@ describe('a resend whose new event never ran', () => {
   });
 
   test('is reported as superseded if an operator discards it before it is received', async () => {
-    const { eventId, queues, ran, resend, session } = await rejected();
+    const { eventId, queues, ran, resend, deployment } = await rejected();
     const newEventId = resentEventId('worker', eventId, { n: 5 });
     const { send } = queues;
     Object.assign(queues, {
       send: async (url: string, body: string) => {
         const decision = { consumer: 'worker', eventId: newEventId, by: 'grace', reason: 'not needed' };
-        await discardMessage(session, decision);
+        await discardMessage(deployment, decision);
         return send(url, body);
       },
     });

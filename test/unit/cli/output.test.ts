@@ -3,8 +3,9 @@ import { describe, expect, test } from 'vitest';
 import { countArgument, durationArgument, reasonArgument } from '../../../cli/terminal/arguments.ts';
 import { applyWords, reasonToApply } from '../../../cli/terminal/change.ts';
 import { byCause } from '../../../cli/terminal/listing.ts';
-import { clipped, createOutput, fitted, table } from '../../../cli/terminal/output.ts';
+import { clipped, fitted, table } from '../../../cli/terminal/output.ts';
 import { paint } from '../../../cli/terminal/paint.ts';
+import { createTerminal, reportOf } from '../../../cli/terminal/terminal.ts';
 import { duration } from '../../../cli/terminal/times.ts';
 import { capturedIo } from '../../support/captured-io.ts';
 
@@ -35,26 +36,26 @@ describe('the output', () => {
     [false, { CI: 'true' }, false],
     [false, { FORCE_COLOR: '1' }, true],
     [false, { FORCE_COLOR: '1', NO_COLOR: '1' }, false],
-  ])('on a terminal: %s, with %j, is coloured: %s', (isTerminal, env, coloured) => {
+  ])('on a terminal: %s, with %j, is coloured: %s', async (isTerminal, env, coloured) => {
     const { io, written } = capturedIo({ isTerminal, env });
-    createOutput(io, false).result({}, 'dead', paint.red);
+    await createTerminal(io, false).print(reportOf({}, 'dead', paint.red));
     expect(written.out.includes('\u001b[31m')).toBe(coloured);
     expect(written.out).toContain('dead');
   });
 
-  test('as JSON is one line on stdout, and nothing else is', () => {
+  test('as JSON is one line on stdout, and nothing else is', async () => {
     const { io, written } = capturedIo({ isTerminal: true });
-    const output = createOutput(io, true);
-    output.progress('1 of 2');
-    output.say('half of it');
-    output.result({ a: [1, 'two\nlines'] }, 'for people', (text) => text);
+    const terminal = createTerminal(io, true);
+    terminal.progress('1 of 2');
+    terminal.say('half of it');
+    await terminal.print(reportOf({ a: [1, 'two\nlines'] }, 'for people', (text) => text));
     expect(written.out).toBe('{"a":[1,"two\\nlines"]}\n');
     expect(written.err).toContain('half of it');
   });
 
   test('shows progress on a terminal only', () => {
     const { io, written } = capturedIo();
-    createOutput(io, false).progress('1 of 2');
+    createTerminal(io, false).progress('1 of 2');
     expect(written.err).toBe('');
   });
 

@@ -7,8 +7,8 @@ import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
-import { deploymentInMemory } from './support/deployment-in-memory.ts';
 import { mailroomInMemory, RETENTION_MS, worker } from './support/mailroom-in-memory.ts';
+import { resourcesInMemory } from './support/resources-in-memory.ts';
 import { runInMemory } from './support/run-in-memory.ts';
 import { wiringInMemory } from './support/wiring-in-memory.ts';
 
@@ -153,7 +153,7 @@ describe('a paused consumer', () => {
 
   test('is not reported as a problem by doctor', async () => {
     const { table, queues, clock } = await paused();
-    const { deps, changeMapping } = deploymentInMemory();
+    const { deps, changeMapping } = resourcesInMemory();
     changeMapping(worker.function, { enabled: false });
     const found = await examine({ ...deps, pauses: pausesOf({ table, queues, clock }) });
     const report = doctorReport(deps.directory, 'eu-west-1', deps.now, found);

@@ -2,8 +2,6 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
-import { runCommand } from '../../../cli/page/server/run-command.ts';
-import { runMailroom } from '../../../cli/program.ts';
 import { dataChanges } from '../../../cli/reports/dead-letters/data-changes.ts';
 import { resentEventId } from '../../../cli/reports/dead-letters/resend-plan.ts';
 import { eventIdShard, eventIdTime, mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
@@ -138,7 +136,7 @@ describe('a resend', () => {
     Object.assign(rig.queues, { send });
     // Repeated before the first message is delivered.
     const argv = ['dlq', 'resend', source, rig.letterId, '--data', '-', ...APPLY];
-    const repeated = runCommand(runMailroom, rig.session, argv, { input: '{"n": 5}' });
+    const repeated = rig.started({ n: 5 }, ...argv);
     await vi.waitFor(() => expect(rig.sent).toHaveLength(2), { timeout: 60_000 });
     expect(await rig.until(repeated)).toMatchObject({ exitCode: 0 });
     await rig.drain();
@@ -154,7 +152,7 @@ describe('a resend', () => {
       await write({ Put: { Item: taken } });
       return write(action);
     };
-    Object.assign(rig.session.table, { write: afterPlan });
+    Object.assign(rig.deployment.table, { write: afterPlan });
     const { document } = await rig.resend({ n: 5 }, ...APPLY);
     expect(document.error).toMatchObject({
       code: 'CANNOT_RESEND',
@@ -178,7 +176,7 @@ describe('a resend', () => {
       redriven = true;
       return write(action);
     };
-    Object.assign(rig.session.table, { write: afterPlan });
+    Object.assign(rig.deployment.table, { write: afterPlan });
     const cut = await rig.resend({ n: 5 }, ...APPLY);
     expect(cut.document.error).toMatchObject({
       code: 'CANNOT_RESEND',
@@ -194,12 +192,12 @@ describe('a resend', () => {
   });
 
   test('one of two concurrent resends with different data is sent', async () => {
-    const { session, letterId, until, ran, sent } = await rejected();
+    const { command, letterId, ran, sent } = await rejected();
     const resends = [5, 6].map((n) => {
       const argv = ['dlq', 'resend', source, letterId, '--data', '-', ...APPLY];
-      return runCommand(runMailroom, session, argv, { input: JSON.stringify({ n }) });
+      return command({ n }, ...argv);
     });
-    const results = await until(Promise.all(resends));
+    const results = await Promise.all(resends);
     expect(results.map(({ exitCode }) => exitCode).sort()).toEqual([0, 2]);
     expect(ran).toHaveLength(1);
     expect(sent).toHaveLength(1);
@@ -248,8 +246,8 @@ describe('a resend', () => {
     Object.assign(rig.queues, { send: () => Promise.reject(new Error('The command died')) });
     // The other resend is recorded, too, and comes second.
     const argv = ['dlq', 'resend', source, rig.letterId, '--data', '-', ...APPLY];
-    const both = [5, 6].map((n) => runCommand(runMailroom, rig.session, argv, { input: `{"n": ${n}}` }));
-    await rig.until(Promise.all(both));
+    const both = [5, 6].map((n) => rig.command({ n }, ...argv));
+    await Promise.all(both);
     Object.assign(rig.queues, { send });
     await rig.clock.advance(600_000);
     const verdicts = await Promise.all(
@@ -271,7 +269,7 @@ describe('a resend', () => {
   });
 
   test('whose event fails again is reported, and its own dead letter can be resent', async () => {
-    const { resend, ran, drain, queue, command, session } = await rejected();
+    const { resend, ran, drain, queue, command } = await rejected();
     const first = await resend({ n: -2 }, ...APPLY);
     expect(first).toMatchObject({ exitCode: 1, document: { outcome: 'failed-again' } });
     expect((await resend({ n: 5 })).document.error).toMatchObject({ code: 'ALREADY_RESENT' });
@@ -281,7 +279,6 @@ describe('a resend', () => {
     const second = await command({ n: 5 }, ...argv);
     expect(second.document).toMatchObject({ eventId: first.document.newEventId, outcome: 'processed' });
     expect(ran).toEqual([5]);
-    expect(session.planned).toBeUndefined();
   });
 
   test('is refused if the old event has started a side effect, whose key would be another one', async () => {
@@ -297,10 +294,12 @@ describe('a resend', () => {
   });
 
   test('is refused for data that the filter of the subscription excludes: its queue would take it', async () => {
-    const { resend, session, sent } = await rejected();
-    const [consumer] = session.directory.consumers;
+    const { resend, deployment, sent } = await rejected();
+    const [consumer] = deployment.directory.consumers;
     const events = [{ source: 'things', type: 'ThingHappened', filter: { n: [-1, 5] } }];
-    Object.assign(session, { directory: { ...session.directory, consumers: [{ ...consumer, events }] } });
+    Object.assign(deployment, {
+      directory: { ...deployment.directory, consumers: [{ ...consumer, events }] },
+    });
     const { document } = await resend({ n: 6 }, ...APPLY);
     expect(document.error).toMatchObject({
       code: 'CANNOT_RESEND',

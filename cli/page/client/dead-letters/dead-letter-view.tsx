@@ -1,6 +1,5 @@
 import type { ComponentChildren } from 'preact';
 import type { PlanRequest } from '../../server/protocol.ts';
-import type { ShownDeadLetter } from '../documents.ts';
 import { Button } from '../frame/button.tsx';
 import { Command } from '../frame/command.tsx';
 import { EventLink } from '../frame/event-link.tsx';
@@ -27,7 +26,7 @@ export function DeadLetterView({ source, id, onPlan }: DeadLetterViewProps) {
   const { of } = useReadSources();
   const { reading, error, isReading, read } = useReading('dlq-show');
   const listed = of(source).result?.deadLetters.find((deadLetter) => deadLetter.id === id);
-  const shown = error === null ? (reading?.document as ShownDeadLetter | undefined) : undefined;
+  const shown = error === null ? (reading?.document ?? undefined) : undefined;
   const deadLetter: ReadDeadLetter | undefined = shown === undefined ? listed : { ...listed, ...shown };
   return (
     <>

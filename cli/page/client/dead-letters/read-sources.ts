@@ -1,6 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { Reading } from '../../server/protocol.ts';
-import type { ListedSource, RedriveDocument } from '../documents.ts';
+import type { Reading } from '../../server/readings.ts';
 import type { Api, RefusedError } from '../frame/api.ts';
 import { useMailroom } from '../frame/mailroom.ts';
 import { errorOf, refused } from '../frame/use-reading.ts';
@@ -83,21 +82,20 @@ function keep(source: string, value: ReadSource): void {
 async function readSource(api: Api, source: string): Promise<ReadResult> {
   const parameters = { source, limit: String(READ_MAX) };
   const plan = await api.read('redrive-plan', parameters);
-  const refusal = errorOf(plan);
-  if (refusal === null) {
-    const { count, deadLetters } = plan.document as RedriveDocument;
+  if (plan.document !== null) {
+    const { count, deadLetters } = plan.document;
     return result(plan, count, deadLetters, null);
   }
   const list = await api.read('dlq', parameters);
-  const listRefusal = errorOf(list);
-  if (listRefusal !== null) throw listRefusal;
-  const { deadLetterSources } = list.document as { readonly deadLetterSources: readonly ListedSource[] };
-  const found = deadLetterSources.find((listed) => listed.source === source);
-  return result(list, found?.count ?? 0, found?.deadLetters ?? [], refusal.message);
+  const refusal = errorOf(list);
+  if (refusal !== null) throw refusal;
+  const found = list.document?.deadLetterSources.find((listed) => listed.source === source);
+  const deadLetters = found !== undefined && 'deadLetters' in found ? found.deadLetters : [];
+  return result(list, found?.count ?? 0, deadLetters, plan.error?.message ?? null);
 }
 
 function result(
-  { at, command, notes }: Reading,
+  { at, command, notes }: Pick<Reading, 'at' | 'command' | 'notes'>,
   total: number,
   deadLetters: readonly ReadDeadLetter[],
   notChecked: string | null,

@@ -9,12 +9,10 @@ import type {
   MailroomInfo,
   Plan,
   PlanRequest,
-  Reading,
-  ReadingName,
-  ReadingParameters,
-  Refusal,
   Run,
 } from '../../server/protocol.ts';
+import type { Refusal } from '../../server/quiet-run.ts';
+import type { Reading, ReadingName, ReadingParameters } from '../../server/readings.ts';
 
 /** A request that the server refused, or that did not reach it (`NO_SERVER`). */
 export class RefusedError extends Error {
@@ -38,7 +36,7 @@ export interface Api {
     name: Name,
     parameters: ReadingParameters[Name],
     signal?: AbortSignal,
-  ): Promise<Reading>;
+  ): Promise<Reading<Name>>;
   plan(request: PlanRequest): Promise<Plan>;
   apply(planId: string, request: ApplyRequest): Promise<Run>;
   stop(runId: string): Promise<Run>;

@@ -1,12 +1,13 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import type { Reading, ReadingName, ReadingParameters } from '../../server/protocol.ts';
+import type { Refusal } from '../../server/quiet-run.ts';
+import type { Reading, ReadingName, ReadingParameters } from '../../server/readings.ts';
 import { RefusedError } from './api.ts';
 import { useMailroom } from './mailroom.ts';
 
 /** The state of a reading command. */
 export interface UsedReading<Name extends ReadingName> {
   /** The last result; kept while the next one is read. */
-  readonly reading: Reading | null;
+  readonly reading: Reading<Name> | null;
   /** Why the last request failed; `null` after a success. */
   readonly error: RefusedError | null;
   readonly isReading: boolean;
@@ -56,9 +57,7 @@ export function refused(error: unknown): RefusedError {
   return new RefusedError({ code: 'PAGE', message: error instanceof Error ? error.message : String(error) });
 }
 
-/** The error of a command that ended with one: its document is `{ error }`. */
-export function errorOf({ document }: Pick<Reading, 'document'>): RefusedError | null {
-  if (typeof document !== 'object' || document === null || !('error' in document)) return null;
-  const { error } = document as { readonly error: { readonly code: string; readonly message: string } };
-  return new RefusedError(error);
+/** The error of a command that failed or was refused. */
+export function errorOf({ error }: { readonly error: Refusal | null }): RefusedError | null {
+  return error === null ? null : new RefusedError(error);
 }

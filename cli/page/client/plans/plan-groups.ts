@@ -1,6 +1,4 @@
-import type { RedriveVerdict } from '../../../reports/dead-letters/redrive-plan.ts';
-import type { PlanRequest } from '../../server/protocol.ts';
-import type { DiscardDocument, RedriveDocument } from '../documents.ts';
+import type { PlanDocument, PlanRequest } from '../../server/protocol.ts';
 import { DISCARD_VERDICTS, VERDICTS, type VerdictWords } from './verdicts.ts';
 
 /** The part of a plan with one verdict. */
@@ -10,26 +8,10 @@ export interface PlanGroup extends VerdictWords {
   readonly reasons: readonly (readonly [string, number])[];
 }
 
-/** An event of the plan of a repair. */
-interface RepairedEvent {
-  readonly eventId: string;
-  readonly consumer: string;
-  readonly outcome: string;
-  readonly why: string | null;
-}
-
 /** A dead letter or event of a plan. */
 interface Planned {
   readonly words: VerdictWords;
   readonly reason: string | null;
-}
-
-/** The members of the plan of a resend that are shown. */
-interface ResendPlanDocument {
-  readonly consumer: string;
-  readonly verdict: RedriveVerdict;
-  readonly code: string | null;
-  readonly message: string | null;
 }
 
 /**
@@ -37,12 +19,8 @@ interface ResendPlanDocument {
  *
  * @param ids - only these dead letters. @default all of the document
  */
-export function planGroups(
-  kind: PlanRequest['kind'],
-  document: unknown,
-  ids?: readonly string[],
-): PlanGroup[] {
-  const planned = plannedOf(kind, document, ids);
+export function planGroups(plan: PlanDocument, ids?: readonly string[]): PlanGroup[] {
+  const planned = plannedOf(plan, ids);
   const order = [...Object.values(VERDICTS), ...Object.values(DISCARD_VERDICTS)];
   const groups = new Map<string, Planned[]>();
   for (const one of planned) {
@@ -66,43 +44,37 @@ function counted(group: readonly Planned[]): Pick<PlanGroup, 'count' | 'reasons'
   return { count: group.length, reasons: [...reasons].sort(([, a], [, b]) => b - a) };
 }
 
-function plannedOf(kind: PlanRequest['kind'], document: unknown, ids?: readonly string[]): Planned[] {
+function plannedOf(plan: PlanDocument, ids?: readonly string[]): Planned[] {
   const isWanted = ({ id }: { readonly id: string }) => ids === undefined || ids.includes(id);
-  switch (kind) {
+  switch (plan.kind) {
     case 'redrive':
-      return (document as RedriveDocument).deadLetters.filter(isWanted).map(({ verdict, code, message }) => ({
+      return plan.document.deadLetters.filter(isWanted).map(({ verdict, code, message }) => ({
         words: VERDICTS[verdict ?? 'unreadable'],
         reason: [code, message].filter(Boolean).join(': ') || null,
       }));
     case 'discard':
-      return (document as DiscardDocument).deadLetters.filter(isWanted).map(({ outcome, message }) => ({
+      return plan.document.deadLetters.filter(isWanted).map(({ outcome, ...entry }) => ({
         words: DISCARD_VERDICTS[outcome] ?? { is: 'look', label: outcome, todo: '' },
-        reason: message ?? null,
+        reason: 'message' in entry && typeof entry.message === 'string' ? entry.message : null,
       }));
-    case 'repair': {
-      const { repair } = document as {
-        readonly repair: { readonly events: readonly RepairedEvent[] } | null;
-      };
-      return (repair?.events ?? []).map(({ consumer, outcome, why }) => ({
+    case 'repair':
+      return (plan.document.repair?.events ?? []).map(({ consumer, outcome, why }) => ({
         words:
           outcome === 'unsent'
             ? { is: 'look', label: 'not sent', todo: 'It cannot be sent again.' }
             : { is: 'ok', label: `sent to ${consumer}`, todo: `Only ${consumer} receives it.` },
         reason: why,
       }));
+    case 'resend': {
+      const { consumer, verdict, code, message } = plan.document;
+      const { is, label } = VERDICTS[verdict];
+      const words =
+        verdict === 'runs'
+          ? { is, label: 'would run', todo: `Sent to ${consumer} only, as a new event.` }
+          : { is, label, todo: 'Not sent.' };
+      return [{ words, reason: [code, message].filter(Boolean).join(': ') || null }];
     }
-    case 'resend':
-      return [resent(document as ResendPlanDocument)];
   }
-}
-
-function resent({ consumer, verdict, code, message }: ResendPlanDocument): Planned {
-  const { is, label } = VERDICTS[verdict];
-  const words =
-    verdict === 'runs'
-      ? { is, label: 'would run', todo: `Sent to ${consumer} only, as a new event.` }
-      : { is, label, todo: 'Not sent.' };
-  return { words, reason: [code, message].filter(Boolean).join(': ') || null };
 }
 
 /** The most ids in a command: more are hard to paste. */

@@ -1,4 +1,4 @@
-import type { PlanRequest } from '../../server/protocol.ts';
+import type { PlanDocument, PlanRequest } from '../../server/protocol.ts';
 import { count, many } from '../frame/format.ts';
 import { State } from '../frame/state.tsx';
 import { Stored } from '../frame/stored.tsx';
@@ -9,15 +9,9 @@ import { type PlanGroup, planGroups } from './plan-groups.ts';
 const REASONS_MAX = 3;
 
 /** The effect of a plan by verdict, each with what can be done. */
-export function PlanTable({
-  request,
-  document,
-}: {
-  readonly request: PlanRequest;
-  readonly document: unknown;
-}) {
+export function PlanTable({ request, plan }: { readonly request: PlanRequest; readonly plan: PlanDocument }) {
   const ids = 'ids' in request ? request.ids : undefined;
-  const groups = planGroups(request.kind, document, ids);
+  const groups = planGroups(plan, ids);
   return (
     <Table
       caption="What would happen"

@@ -1,8 +1,9 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { PlanRequest, Reading } from '../../server/protocol.ts';
-import type { Api, RefusedError } from '../frame/api.ts';
+import type { PlanDocument, PlanRequest } from '../../server/protocol.ts';
+import type { Reading } from '../../server/readings.ts';
+import { type Api, RefusedError } from '../frame/api.ts';
 import { useMailroom } from '../frame/mailroom.ts';
-import { errorOf, refused } from '../frame/use-reading.ts';
+import { refused } from '../frame/use-reading.ts';
 import { commandOf } from './plan-groups.ts';
 
 /** A plan as the dialog shows it. */
@@ -10,7 +11,7 @@ export interface ShownPlan {
   /** The command that makes the same change in a terminal. */
   readonly command: string;
   /** `null` if a read-only page has not the rights to read it: the command is shown all the same. */
-  readonly document: unknown;
+  readonly planned: PlanDocument | null;
   /** Why it could not be read; `null` if it was. */
   readonly notRead: string | null;
   /** `null` on a read-only page, which can only read the plan. */
@@ -54,28 +55,38 @@ export function usePlan(request: PlanRequest): UsedPlan {
 }
 
 async function madePlan(api: Api, request: PlanRequest): Promise<ShownPlan> {
-  const { id, command, document, expiresAt, count, confirmation } = await api.plan(request);
-  return { command, document, notRead: null, toApply: { id, expiresAt, count, confirmation } };
+  const { id, command, expiresAt, count, confirmation, ...planned } = await api.plan(request);
+  return { command, planned, notRead: null, toApply: { id, expiresAt, count, confirmation } };
 }
 
 async function readPlan(api: Api, request: PlanRequest): Promise<ShownPlan> {
-  const reading = await planReading(api, request);
-  const error = errorOf(reading);
-  const command = commandOf(reading.command, request);
+  const { command: reading, error, planned } = await planReading(api, request);
+  const command = commandOf(reading, request);
   // The read-only policy does not allow the check of the deployed code.
   if (error?.code === 'ACCESS_DENIED')
-    return { command, document: null, notRead: error.message, toApply: null };
-  if (error !== null) throw error;
-  return { command, document: reading.document, notRead: null, toApply: null };
+    return { command, planned: null, notRead: error.message, toApply: null };
+  if (error !== null) throw new RefusedError(error);
+  return { command, planned, notRead: null, toApply: null };
 }
 
-function planReading(api: Api, request: PlanRequest): Promise<Reading> {
-  if (request.kind === 'repair') return api.read('audit', { since: request.since, repair: '1' });
-  if (request.kind === 'resend') throw new Error('A read-only page cannot plan a resend.');
-  const { kind, source, cause, ids = [] } = request;
+type PlanReading = Pick<Reading, 'command' | 'error'> & { readonly planned: PlanDocument | null };
+
+async function planReading(api: Api, request: PlanRequest): Promise<PlanReading> {
+  const { kind } = request;
+  if (kind === 'resend') throw new Error('A read-only page cannot plan a resend.');
+  if (kind === 'repair') {
+    const reading = await api.read('audit', { since: request.since, repair: '1' });
+    return { ...reading, planned: reading.document && { kind, document: reading.document } };
+  }
+  const { source, cause, ids = [] } = request;
   if (kind === 'discard' && cause === undefined && ids.length > 1)
     throw new Error('No option of the command selects these dead letters by cause. Open one to discard it.');
   const only =
     cause !== undefined ? { cause } : ids.length === 1 && ids[0] !== undefined ? { id: ids[0] } : {};
-  return api.read(kind === 'redrive' ? 'redrive-plan' : 'discard-plan', { source, ...only });
+  if (kind === 'discard') {
+    const reading = await api.read('discard-plan', { source, ...only });
+    return { ...reading, planned: reading.document && { kind, document: reading.document } };
+  }
+  const reading = await api.read('redrive-plan', { source, ...only });
+  return { ...reading, planned: reading.document && { kind, document: reading.document } };
 }

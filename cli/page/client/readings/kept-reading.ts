@@ -1,5 +1,5 @@
-import type { Reading, ReadingName } from '../../server/protocol.ts';
-import { errorOf, type UsedReading, useReading } from '../frame/use-reading.ts';
+import type { Reading, ReadingName } from '../../server/readings.ts';
+import { type UsedReading, useReading } from '../frame/use-reading.ts';
 
 /** The last good reading of each name: a screen that is opened again shows it with its age instead of nothing. */
 const kept = new Map<ReadingName, Reading>();
@@ -14,6 +14,6 @@ const kept = new Map<ReadingName, Reading>();
  */
 export function useKeptReading<Name extends ReadingName>(name: Name): UsedReading<Name> {
   const used = useReading(name);
-  if (used.reading !== null && errorOf(used.reading) === null) kept.set(name, used.reading);
-  return { ...used, reading: kept.get(name) ?? null };
+  if (used.reading !== null && used.reading.error === null) kept.set(name, used.reading);
+  return { ...used, reading: (kept.get(name) as Reading<Name> | undefined) ?? null };
 }

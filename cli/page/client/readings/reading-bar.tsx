@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { duration } from '../../../terminal/times.ts';
-import type { Reading } from '../../server/protocol.ts';
+import type { Reading } from '../../server/readings.ts';
 import type { RefusedError } from '../frame/api.ts';
 import { Command } from '../frame/command.tsx';
 import { useNow } from '../frame/mailroom.ts';

@@ -26,7 +26,7 @@ export function AuditScreen() {
   const [since, setSince] = useState<Since>('1h');
   const [isPlanning, setPlanning] = useState(false);
   const { reading, error, isReading, read } = useKeptReading('audit');
-  const report = reading?.document as ShownAudit | undefined;
+  const report = reading?.document ?? undefined;
   return (
     <>
       <div class="panel-head">

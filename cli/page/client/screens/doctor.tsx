@@ -1,4 +1,4 @@
-import type { DoctorDocument } from '../documents.ts';
+import type { ReadingDocuments } from '../../server/readings.ts';
 import { Button } from '../frame/button.tsx';
 import { Command } from '../frame/command.tsx';
 import { many } from '../frame/format.ts';
@@ -23,7 +23,7 @@ export function DoctorScreen() {
           </Button>
         </ReadingBar>
         {reading === null && !isReading && <p class="empty">Not run yet.</p>}
-        {reading !== null && <Result document={reading.document as DoctorDocument} />}
+        {reading?.document && <Result document={reading.document} />}
       </section>
     </>
   );
@@ -32,7 +32,7 @@ export function DoctorScreen() {
 function Result({
   document: { ok, checks, problems, notChecked, skipped },
 }: {
-  readonly document: DoctorDocument;
+  readonly document: ReadingDocuments['doctor'];
 }) {
   return (
     <>

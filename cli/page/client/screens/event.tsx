@@ -1,10 +1,10 @@
 import { useEffect } from 'preact/hooks';
-import type { Reading } from '../../server/protocol.ts';
+import type { Reading } from '../../server/readings.ts';
+import type { WhyDocument } from '../documents.ts';
 import { EventFacts } from '../event/event-facts.tsx';
 import { Payloads } from '../event/payloads.tsx';
 import { Timeline } from '../event/timeline.tsx';
 import { Waterfall } from '../event/waterfall-view.tsx';
-import type { WhyDocument } from '../event/why-document.ts';
 import { commandLike } from '../event/why-document.ts';
 import type { RefusedError } from '../frame/api.ts';
 import { Button } from '../frame/button.tsx';
@@ -34,7 +34,7 @@ function WhyScreen({ id, since }: WhyProps) {
   useEffect(() => {
     readAgain();
   }, [id, since]);
-  const document = error === null && reading !== null ? (reading.document as WhyDocument) : null;
+  const document = error === null && reading !== null ? reading.document : null;
   const [first] = document?.events ?? [];
   return (
     <>

@@ -1,8 +1,7 @@
 import { useEffect } from 'preact/hooks';
 import type { ListedMessage } from '../../../reports/messages/listed-message.ts';
 import type { Cause } from '../../../terminal/listing.ts';
-import type { ReadingParameters } from '../../server/protocol.ts';
-import type { CausesDocument, MessagesDocument } from '../documents.ts';
+import type { ReadingDocuments, ReadingParameters } from '../../server/readings.ts';
 import { Button } from '../frame/button.tsx';
 import { EventLink } from '../frame/event-link.tsx';
 import { count } from '../frame/format.ts';
@@ -82,7 +81,7 @@ export function MessagesScreen({ route: { query } }: { readonly route: Route }) 
             Read again
           </Button>
         </ReadingBar>
-        {reading !== null && error === null && <Result document={reading.document} />}
+        {error === null && reading?.document && <Result document={reading.document} />}
       </section>
     </>
   );
@@ -97,11 +96,12 @@ function parametersOf(state: string, consumer: string, by: string): ReadingParam
   };
 }
 
-function Result({ document }: { readonly document: unknown }) {
-  const { causes, messages, more } = document as Partial<CausesDocument & MessagesDocument>;
+function Result({ document }: { readonly document: ReadingDocuments['messages'] }) {
+  const causes = 'causes' in document ? document.causes : undefined;
+  const messages = 'messages' in document ? document.messages : undefined;
   return (
     <>
-      {more === true && (
+      {document.more && (
         <Notice
           is="look"
           title={

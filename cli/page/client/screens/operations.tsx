@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { LogDocument } from '../documents.ts';
+import type { ReadingDocuments } from '../../server/readings.ts';
 import { Button } from '../frame/button.tsx';
 import { Notice } from '../frame/notice.tsx';
 import { Stored } from '../frame/stored.tsx';
@@ -31,15 +31,19 @@ export function OperationsScreen() {
             Read again
           </Button>
         </ReadingBar>
-        {reading !== null && <Result document={reading.document as LogDocument} />}
+        {reading?.document && <Result document={reading.document} />}
       </section>
     </>
   );
 }
 
-type ShownOperation = LogDocument['operations'][number];
+type ShownOperation = ReadingDocuments['operations']['operations'][number];
 
-function Result({ document: { operations, more, unreadable } }: { readonly document: LogDocument }) {
+function Result({
+  document: { operations, more, unreadable },
+}: {
+  readonly document: ReadingDocuments['operations'];
+}) {
   return (
     <>
       {more && <Notice is="look" title="Not all changes are listed. Choose a shorter range." />}

@@ -66,9 +66,8 @@ export function PlanDialog({ request, onClose, children }: PlanDialogProps) {
       {error !== null && <Refused error={error} />}
       {plan !== null && (
         <>
-          {plan.notRead === null ? (
-            <PlanTable request={request} document={plan.document} />
-          ) : (
+          {plan.planned !== null && <PlanTable request={request} plan={plan.planned} />}
+          {plan.notRead !== null && (
             <Notice is="look" title="Your role cannot read this plan">
               <p>
                 <Stored text={plan.notRead} />

@@ -1,5 +1,5 @@
 import type { Clock } from '../../../../lambdas/runtime/base/clock.ts';
-import type { Session } from '../../../deployment/session.ts';
+import type { Deployment } from '../../../deployment/deployment.ts';
 import { createStatusReader } from '../../../reports/status/status-reader.ts';
 import { statusJson } from '../../../reports/status/status-text.ts';
 import type { Flow, LiveMessage, QueueNow } from '../protocol.ts';
@@ -32,19 +32,19 @@ const EVERY_MS = { events: 2_000, queues: 5_000, status: 10_000 } as const;
 const PAUSE_MAX_MS = 60_000;
 
 /**
- * Creates the live state of a session's Mailroom. It reads nothing before the first subscription.
+ * Creates the live state of a deployment's Mailroom. It reads nothing before the first subscription.
  *
  * @example
  * ```ts
- * const live = createLive(session);
+ * const live = createLive(deployment);
  * const end = live.subscribe((message) => stream.writeSSE({ data: JSON.stringify(message) }));
  * ```
  */
-export function createLive(session: Session): Live {
-  const { clock } = session;
+export function createLive(deployment: Deployment): Live {
+  const { clock } = deployment;
   const unread = createUnreadParts(clock);
-  const reader = createStatusReader(session);
-  let state = emptyState(session);
+  const reader = createStatusReader(deployment);
+  let state = emptyState(deployment);
   let lastReadAt = Number.NEGATIVE_INFINITY;
 
   const flow = (): Flow => {
@@ -63,7 +63,7 @@ export function createLive(session: Session): Live {
 
   async function readQueues(): Promise<void> {
     const { queues, trends } = state;
-    const readings = session.directory.consumers.map(({ name, queue }) =>
+    const readings = deployment.directory.consumers.map(({ name, queue }) =>
       unread.read(`queue of ${name}`, EVERY_MS.queues, async () => {
         // It is unknown until it has been read.
         const depth = await reader.depth(queue).catch((error: unknown) => {
@@ -80,7 +80,7 @@ export function createLive(session: Session): Live {
     const reading = state;
     return unread.read('status', EVERY_MS.status, async () => {
       const report = await reader.read();
-      reading.status = statusJson(report, session);
+      reading.status = statusJson(report, deployment);
       reading.statusAt = report.at;
     });
   }
@@ -106,7 +106,7 @@ export function createLive(session: Session): Live {
   return {
     subscribe: (send) => {
       if (subscribers.count() === 0) {
-        if (clock.now() - lastReadAt > PAUSE_MAX_MS) state = emptyState(session);
+        if (clock.now() - lastReadAt > PAUSE_MAX_MS) state = emptyState(deployment);
         for (const loop of loops) loop.start();
       }
       const end = subscribers.add(send);
@@ -144,7 +144,7 @@ interface LiveState {
   statusAt: number | null;
 }
 
-function emptyState({ directory, table, clock }: Session): LiveState {
+function emptyState({ directory, table, clock }: Deployment): LiveState {
   return {
     feed: createEventFeed({ directory, table, clock }),
     queues: new Map(),

@@ -1,26 +1,30 @@
-import type { Session } from '../../../deployment/session.ts';
+import { errorMessage, MailroomError } from '../../../../lambdas/runtime/base/errors.ts';
+import { MINUTE_MS } from '../../../../lambdas/runtime/base/units.ts';
+import { audit } from '../../../commands/audit.ts';
+import { discardDeadLetters } from '../../../commands/dlq-discard.ts';
+import { redrive } from '../../../commands/dlq-redrive.ts';
+import { resendDeadLetter } from '../../../commands/dlq-resend.ts';
+import type { Deployment } from '../../../deployment/deployment.ts';
 import { repairKey } from '../../../reports/audit/audit-repair.ts';
-import { deadLetterSource } from '../../../reports/dead-letters/sources.ts';
 import { durationArgument } from '../../../terminal/arguments.ts';
 import type { PlannedVerdicts } from '../../../terminal/change.ts';
 import { shell } from '../../../terminal/shell.ts';
-import type { PlanRequest } from '../protocol.ts';
+import type { Report } from '../../../terminal/terminal.ts';
+import type { PlanDocument, PlanRequest } from '../protocol.ts';
 
-/** The change that a plan describes, as arguments of the command. */
+/** The change that a plan describes. */
 export interface PlannedChange {
   readonly kind: PlanRequest['kind'];
   /** The runs of one lock exclude each other: the dead-letter source, or the repair. */
   readonly lock: string;
-  /** The arguments that make the plan; with `--apply` and a reason, the change. */
-  readonly argv: readonly string[];
-  /** The standard input of the command. @default none */
-  readonly input?: string;
   /** The verdicts of the plan, by the id of everything that it changes. */
   readonly planned: PlannedVerdicts;
   /** The text that the operator types. */
   readonly confirmation: string;
   /** The command of a terminal that makes the same change, up to its reason. */
   readonly terminal: readonly string[];
+  /** Makes the change, bound to the plan. */
+  apply(deployment: Deployment, reason: string): Promise<Report<PlanDocument['document']>>;
 }
 
 /** More ids than these are not written into a command to paste, if a cause selects the same dead letters. */
@@ -29,104 +33,124 @@ const PASTED_IDS_MAX = 20;
 /** A repair covers this much more than its plan did: the range ends now, and its beginning must not move past an event. */
 const REPAIR_EXTRA_MINUTES = 10;
 
-/** The arguments of the command that plans a change. @throws `NO_SUCH_SOURCE`, `BAD_ARGUMENT` */
-export function planArguments(
-  { directory }: Pick<Session, 'directory'>,
-  request: PlanRequest,
-): { readonly argv: readonly string[]; readonly input?: string } {
-  if (request.kind === 'repair') return { argv: ['audit', '--since', request.since, '--repair'] };
-  const { name } = deadLetterSource(directory, request.source);
-  if (request.kind === 'resend')
-    return {
-      argv: ['dlq', 'resend', name, request.id, '--data', '-'],
-      input: JSON.stringify(request.data),
-    };
-  const { ids = [], cause } = request;
-  return { argv: ['dlq', request.kind, name, ...ids, ...(cause === undefined ? [] : ['--cause', cause])] };
+/** The file of a resend's new data in a command to paste. */
+const DATA_FILE = 'data.json';
+
+/** Plans a change: a run of its command without `--apply`. @throws `BAD_ARGUMENT` */
+export async function planOf(deployment: Deployment, request: PlanRequest): Promise<Report<PlanDocument>> {
+  const { kind } = request;
+  switch (kind) {
+    case 'redrive':
+      return ofKind(kind, await redrive(deployment, request));
+    case 'discard':
+      return ofKind(kind, await discardDeadLetters(deployment, request));
+    case 'resend':
+      return ofKind(
+        kind,
+        await resendDeadLetter(deployment, { ...request, data: DATA_FILE }, async () =>
+          JSON.stringify(request.data),
+        ),
+      );
+    case 'repair':
+      return ofKind(kind, await audit(deployment, { since: sinceOf(request), repair: true }));
+  }
 }
 
-/** Reads the change that a plan describes from the document that the command printed. */
+function ofKind<Kind extends PlanRequest['kind'], Document>(kind: Kind, report: Report<Document>) {
+  return { ...report, json: { kind, document: report.json } };
+}
+
+/** Reads the change that a plan describes from its document. */
 export function plannedChange(
-  session: Pick<Session, 'directory'>,
+  { directory }: Pick<Deployment, 'directory'>,
   request: PlanRequest,
-  document: unknown,
+  plan: PlanDocument,
 ): PlannedChange {
   const { kind } = request;
-  const planned = verdictsOf(kind, document);
+  const planned = verdictsOf(plan);
   const count = String(planned.size);
-  if (request.kind === 'repair') {
-    const minutes = Math.ceil(durationArgument(request.since) / 60_000) + REPAIR_EXTRA_MINUTES;
-    const argv = ['audit', '--since', `${minutes}m`, '--repair'];
-    return { kind, lock: 'audit --repair', argv, planned, confirmation: count, terminal: argv };
+  if (kind === 'repair') {
+    const minutes = Math.ceil(sinceOf(request) / MINUTE_MS) + REPAIR_EXTRA_MINUTES;
+    return {
+      kind,
+      lock: 'audit --repair',
+      planned,
+      confirmation: count,
+      terminal: ['audit', '--since', `${minutes}m`, '--repair'],
+      apply: (deployment, reason) =>
+        audit(deployment, { since: minutes * MINUTE_MS, repair: true, apply: true, reason }, planned),
+    };
   }
-  const lock = request.source;
-  if (request.kind === 'resend') {
-    const { argv, input = '' } = planArguments(session, request);
-    const { consumer = '' } = document as { readonly consumer?: string };
-    const terminal = ['dlq', 'resend', request.source, request.id, '--data', 'data.json'];
-    return { kind, lock, argv, input, planned, confirmation: consumer, terminal };
-  }
+  const { source } = request;
+  if (kind === 'resend')
+    return {
+      kind,
+      lock: source,
+      planned,
+      confirmation: plan.kind === 'resend' ? plan.document.consumer : '',
+      terminal: ['dlq', 'resend', source, request.id, '--data', DATA_FILE],
+      apply: (deployment, reason) =>
+        resendDeadLetter(
+          deployment,
+          { source, id: request.id, data: DATA_FILE, apply: true, reason },
+          async () => JSON.stringify(request.data),
+          planned,
+        ),
+    };
   const ids = [...planned.keys()];
-  const argv = ['dlq', kind, request.source, ...ids];
   const { cause } = request;
   const isLong = ids.length > PASTED_IDS_MAX && cause !== undefined;
-  const terminal = isLong ? ['dlq', kind, request.source, '--cause', cause] : argv;
-  const { stack } = session.directory.mailroom;
-  return { kind, lock, argv, planned, confirmation: kind === 'discard' ? stack : count, terminal };
+  const run = kind === 'redrive' ? redrive : discardDeadLetters;
+  return {
+    kind,
+    lock: source,
+    planned,
+    confirmation: kind === 'discard' ? directory.mailroom.stack : count,
+    terminal: ['dlq', kind, source, ...(isLong ? ['--cause', cause] : ids)],
+    apply: (deployment, reason) => run(deployment, { source, ids, apply: true, reason }, planned),
+  };
+}
+
+/** @returns milliseconds @throws `BAD_ARGUMENT` */
+function sinceOf({ since }: { readonly since: string }): number {
+  try {
+    return durationArgument(since);
+  } catch (error) {
+    throw new MailroomError('BAD_ARGUMENT', `"since" is "${since}". ${errorMessage(error)}`);
+  }
 }
 
 /** The command to paste. @param reason - @default the placeholder, which the command refuses */
 export function terminalCommand(
-  { commandLine }: Pick<Session, 'commandLine'>,
+  { commandLine }: Pick<Deployment, 'commandLine'>,
   { terminal }: Pick<PlannedChange, 'terminal'>,
   reason = '…',
 ): string {
   return commandLine(shell`${terminal} --apply --reason ${reason}`);
 }
 
-/** The members of the commands' documents that say what a change touches. */
-interface PlanDocument {
-  readonly deadLetters?: readonly {
-    readonly id: string;
-    readonly verdict?: string;
-    readonly outcome?: string;
-  }[];
-  readonly repair?: {
-    readonly events: readonly {
-      readonly eventId: string;
-      readonly consumer: string;
-      readonly outcome: string;
-    }[];
-  };
-  /** Of a resend. */
-  readonly newEventId?: string;
-  readonly verdict?: string;
-}
+/** The verdicts that a change acts on. */
+const ACTED_ON: ReadonlySet<string | null> = new Set(['runs', 'handled', 'discard', 'discard-replacement']);
 
-function verdictsOf(kind: PlanRequest['kind'], document: unknown): PlannedVerdicts {
-  const { deadLetters = [], repair, newEventId = '', verdict } = document as PlanDocument;
-  switch (kind) {
+function verdictsOf(plan: PlanDocument): PlannedVerdicts {
+  const acted = (all: readonly (readonly [string, string | null])[]) =>
+    new Map(
+      all.flatMap(([id, verdict]) => (verdict !== null && ACTED_ON.has(verdict) ? [[id, verdict]] : [])),
+    );
+  switch (plan.kind) {
     case 'redrive':
-      return new Map(
-        deadLetters.flatMap((one) =>
-          one.verdict === 'runs' || one.verdict === 'handled' ? [[one.id, one.verdict]] : [],
-        ),
-      );
+      return acted(plan.document.deadLetters.map(({ id, verdict }) => [id, verdict]));
     case 'discard':
-      return new Map(
-        deadLetters.flatMap((one) =>
-          one.outcome === 'discard' || one.outcome === 'discard-replacement' || one.outcome === 'handled'
-            ? [[one.id, one.outcome]]
-            : [],
-        ),
-      );
+      return acted(plan.document.deadLetters.map(({ id, outcome }) => [id, outcome]));
     case 'repair':
       return new Map(
-        (repair?.events ?? []).flatMap((event) =>
+        (plan.document.repair?.events ?? []).flatMap((event) =>
           event.outcome === 'send' ? [[repairKey(event), event.outcome]] : [],
         ),
       );
-    default:
+    case 'resend': {
+      const { newEventId, verdict } = plan.document;
       return new Map(verdict === 'runs' ? [[newEventId, verdict]] : []);
+    }
   }
 }

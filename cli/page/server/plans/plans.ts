@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import pLimit from 'p-limit';
 import { MailroomError } from '../../../../lambdas/runtime/base/errors.ts';
-import type { Session } from '../../../deployment/session.ts';
-import type { Plan, PlanRequest, Run } from '../protocol.ts';
-import { type CommandResult, type RunMailroom, runCommand } from '../run-command.ts';
+import type { Deployment } from '../../../deployment/deployment.ts';
+import { EXIT, type ExitCode } from '../../../terminal/io.ts';
+import type { Plan, PlanDocument, PlanRequest, Run } from '../protocol.ts';
+import { type Refusal, runQuietly } from '../quiet-run.ts';
 import { applyRequest, planRequest } from './plan-request.ts';
-import { type PlannedChange, planArguments, plannedChange, terminalCommand } from './planned-change.ts';
+import { type PlannedChange, plannedChange, planOf, terminalCommand } from './planned-change.ts';
 import { createRuns, type RunsDeps } from './runs.ts';
 
 /** The changes that the page makes: each is planned, confirmed, and then made by the command itself. */
@@ -55,30 +56,29 @@ interface KeptPlan {
  *
  * @example
  * ```ts
- * const plans = createPlans({ session, run: runMailroom, allowsChanges, announce: (run) => live.announce({ kind: 'run', run }) });
+ * const plans = createPlans({ deployment, allowsChanges, announce: (run) => live.announce({ kind: 'run', run }) });
  * const plan = await plans.make({ kind: 'redrive', source: 'consumer:payments', cause: 'BankError' });
  * plans.apply(plan.id, { reason: 'the bank is back', confirmation: String(plan.count) });
  * ```
  */
 export function createPlans(deps: PlansDeps): Plans {
-  const { session, run, allowsChanges } = deps;
+  const { deployment, allowsChanges } = deps;
   const kept = new Map<string, KeptPlan>();
   const runs = createRuns(deps);
   // A plan receives dead letters, which hides them from another plan: one at a time.
   const limit = pLimit(1);
-  const now = () => session.clock.now();
+  const now = () => deployment.clock.now();
   return {
     make: async (request) => {
       if (!allowsChanges) throw readOnly();
       const wanted = planRequest(request);
-      const document = await limit(() => planDocument(session, run, wanted));
-      const change = plannedChange(session, wanted, document);
+      const document = await limit(() => planDocument(deployment, wanted));
+      const change = plannedChange(deployment, wanted, document);
       const plan: Plan = {
+        ...document,
         id: randomUUID(),
-        kind: change.kind,
-        command: terminalCommand(session, change),
+        command: terminalCommand(deployment, change),
         expiresAt: now() + VALID_MS,
-        document,
         count: change.planned.size,
         confirmation: change.confirmation,
       };
@@ -120,35 +120,31 @@ function found(kept: ReadonlyMap<string, KeptPlan>, id: string): KeptPlan {
   );
 }
 
-/** Runs the command without `--apply`. A cause of the page is exact: no dead letter whose cause only contains it is planned. */
-async function planDocument(session: Session, run: RunMailroom, request: PlanRequest): Promise<unknown> {
-  const { argv, input } = planArguments(session, request);
-  const document = documentOf(await runCommand(run, session, argv, { input }));
-  if (request.kind === 'repair' || request.kind === 'resend' || request.cause === undefined) return document;
-  const { deadLetters, ...rest } = document as {
-    readonly deadLetters: readonly { readonly id: string; readonly fingerprint: string | null }[];
-  };
-  const exact = deadLetters.filter(({ fingerprint }) => fingerprint === request.cause);
-  if (exact.length === deadLetters.length) return document;
+/**
+ * Plans a change. A cause of the page is exact: no dead letter whose cause only contains it is planned.
+ *
+ * @throws the refusal of the command; the error of AWS under the code that the command reports
+ */
+async function planDocument(deployment: Deployment, request: PlanRequest): Promise<PlanDocument> {
+  const { document: plan, error, exitCode } = await runQuietly(deployment, (quiet) => planOf(quiet, request));
+  if (error !== null) throw failed(error, exitCode);
+  if (plan === null || (plan.kind !== 'redrive' && plan.kind !== 'discard')) return plan as PlanDocument;
+  if (request.kind === 'repair' || request.kind === 'resend' || request.cause === undefined) return plan;
+  const { deadLetters } = plan.document;
+  const exact = deadLetters.filter(({ fingerprint }) => fingerprint === request.cause).map(({ id }) => id);
+  if (exact.length === deadLetters.length) return plan;
+  if (exact.length > 0) return planDocument(deployment, { ...request, cause: undefined, ids: exact });
   // Without ids the command would take every dead letter.
-  if (exact.length === 0) return { ...rest, deadLetters: [] };
-  return planDocument(session, run, { ...request, cause: undefined, ids: exact.map(({ id }) => id) });
+  return plan.kind === 'redrive'
+    ? { kind: 'redrive', document: { ...plan.document, deadLetters: [] } }
+    : { kind: 'discard', document: { ...plan.document, deadLetters: [] } };
 }
 
-/** The document of a finished command. @throws its refusal; the error of AWS under the code that the command reports */
-function documentOf({ document, exitCode }: CommandResult): unknown {
-  const { error } = Object(document) as {
-    readonly error?: { readonly code: string; readonly message: string };
-  };
-  if (error === undefined && document !== null) return document;
-  const { code = 'DEFECT', message = `The command ended with ${exitCode} and printed nothing.` } =
-    error ?? {};
-  if (exitCode < AWS_EXIT) throw new MailroomError(code, message);
-  throw Object.assign(new Error(message), { name: code });
+function failed({ code, message }: Refusal, exitCode: ExitCode): Error {
+  return exitCode < EXIT.aws
+    ? new MailroomError(code, message)
+    : Object.assign(new Error(message), { name: code });
 }
-
-/** From this exit code on, a command was not refused: AWS failed, or the command itself. */
-const AWS_EXIT = 4;
 
 function readOnly(): MailroomError {
   return new MailroomError(

@@ -1,16 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { MailroomError } from '../../../../lambdas/runtime/base/errors.ts';
-import type { Session } from '../../../deployment/session.ts';
+import type { Deployment } from '../../../deployment/deployment.ts';
 import { EXIT, type ExitCode } from '../../../terminal/io.ts';
-import { explain } from '../../../terminal/report-error.ts';
 import type { Run } from '../protocol.ts';
-import { type RunMailroom, runCommand } from '../run-command.ts';
+import { runQuietly } from '../quiet-run.ts';
 import { type PlannedChange, terminalCommand } from './planned-change.ts';
 
 /** Dependencies of {@link createRuns}. */
 export interface RunsDeps {
-  readonly session: Session;
-  readonly run: RunMailroom;
+  readonly deployment: Deployment;
   /** Receives each state of a run. */
   readonly announce: (run: Run) => void;
 }
@@ -37,7 +35,7 @@ interface KeptRun {
 
 /** Creates the runs of the page: one at a time for each dead-letter source, so that two cannot take each other's dead letters. */
 export function createRuns(deps: RunsDeps): Runs {
-  const { session, announce } = deps;
+  const { deployment, announce } = deps;
   const kept: KeptRun[] = [];
   const update = (one: KeptRun, change: Partial<Run>) => {
     one.run = { ...one.run, ...change };
@@ -47,15 +45,16 @@ export function createRuns(deps: RunsDeps): Runs {
     start: (change, reason) => {
       const other = kept.find(({ run, lock }) => run.state === 'running' && lock === change.lock);
       if (other !== undefined) throw alreadyRunning(change.lock, other.run);
-      const command = terminalCommand(session, change, reason);
+      const command = terminalCommand(deployment, change, reason);
       const run: Run = {
         id: randomUUID(),
         kind: change.kind,
         command,
         state: 'running',
-        startedAt: session.clock.now(),
+        startedAt: deployment.clock.now(),
         progress: '',
         document: null,
+        error: null,
         exitCode: null,
         notes: [],
       };
@@ -64,7 +63,7 @@ export function createRuns(deps: RunsDeps): Runs {
       const over = kept.filter((known) => known.run.state !== 'running').slice(KEPT_MAX - 1);
       for (const old of over) kept.splice(kept.indexOf(old), 1);
       announce(run);
-      void perform(deps, change, reason, one.stop.signal, (progress) => update(one, { progress })).then(
+      void perform(deployment, change, reason, one.stop.signal, (progress) => update(one, { progress })).then(
         (end) => update(one, end),
       );
       return run;
@@ -80,27 +79,16 @@ export function createRuns(deps: RunsDeps): Runs {
   };
 }
 
-/** Runs the command with `--apply`, bound to the plan. @returns the end of the run; it never throws */
+/** Makes the change of a plan. @returns the end of the run; it never throws */
 async function perform(
-  { session, run }: Pick<RunsDeps, 'session' | 'run'>,
-  { argv, input, planned }: PlannedChange,
+  deployment: Deployment,
+  { apply }: PlannedChange,
   reason: string,
   signal: AbortSignal,
   onProgress: (line: string) => void,
 ): Promise<Partial<Run>> {
-  try {
-    const { exitCode, document, notes } = await runCommand(
-      run,
-      session,
-      [...argv, '--apply', '--reason', reason],
-      { signal, onProgress, planned, input },
-    );
-    return { state: stateOf(exitCode), exitCode, document, notes };
-  } catch (error) {
-    const { code, message } = explain(error);
-    const document = { error: { code, message } };
-    return { state: 'failed', exitCode: EXIT.defect, document };
-  }
+  const result = await runQuietly(deployment, (quiet) => apply(quiet, reason), { signal, onProgress });
+  return { state: stateOf(result.exitCode), ...result };
 }
 
 function stateOf(exitCode: ExitCode): Run['state'] {

@@ -1,4 +1,5 @@
 import { encodeRulePattern, takesExactly } from '../../bus/rule-pattern.ts';
+import type { EventRef } from '../../events/event.ts';
 import { depthOf } from '../dead-letters.ts';
 import type { ConsumerEntry, Directory } from '../directory.ts';
 import type { Queues } from '../queues.ts';
@@ -19,12 +20,34 @@ export interface DeployedRule {
   readonly targets: readonly string[];
 }
 
+/** A fault of a consumer's rule. */
+export type RuleFault = 'no-rule' | 'rule-disabled' | 'pattern' | 'target';
+
+/**
+ * The faults of a deployed rule: the one judgement of `audit`, `status`, `why` and `doctor`.
+ *
+ * @param events - the events that it must match, and no others
+ * @param queueArn - the queue that it must deliver to; `undefined` if the queue does not exist
+ */
+export function ruleFaults(
+  rule: DeployedRule | undefined,
+  events: readonly EventRef[],
+  queueArn: string | undefined,
+): RuleFault[] {
+  if (rule === undefined) return ['no-rule'];
+  return [
+    ...(rule.enabled ? [] : ['rule-disabled' as const]),
+    ...(takesExactly(rule.pattern, events) ? [] : ['pattern' as const]),
+    ...(queueArn === undefined || rule.targets.includes(queueArn) ? [] : ['target' as const]),
+  ];
+}
+
 /** A difference between the deployment and the declaration. */
 export interface Drift {
   readonly consumer: string;
   /** The rule's name. */
   readonly rule: string;
-  readonly problem: 'no-rule' | 'rule-disabled' | 'pattern' | 'target' | 'no-queue';
+  readonly problem: RuleFault | 'no-queue';
   /** The problem as a sentence, for people. */
   readonly text: string;
 }
@@ -51,27 +74,21 @@ async function driftOf({ queues, rules }: DriftDeps, bus: string, consumer: Cons
     text,
   });
   const queue = await depthOf(queues, consumer.queue);
-  const noQueue =
-    queue === undefined ? [drift('no-queue', `The queue ${consumer.queue} does not exist.`)] : [];
   const deployed = await rules.describe(bus, rule);
-  if (deployed === undefined) return [...noQueue, drift('no-rule', `The bus ${bus} has no rule ${rule}.`)];
+  const events = mailroomEventsOf(consumer);
+  const texts: Readonly<Record<RuleFault, string>> = {
+    'no-rule': `The bus ${bus} has no rule ${rule}.`,
+    'rule-disabled': `The rule ${rule} is disabled.`,
+    pattern: `The rule ${rule} matches ${deployed?.pattern}, not ${JSON.stringify(encodeRulePattern(events))}.`,
+    target: `The rule ${rule} has no target ${queue?.arn}.`,
+  };
   return [
-    ...noQueue,
-    ...(deployed.enabled ? [] : [drift('rule-disabled', `The rule ${rule} is disabled.`)]),
-    ...(takesExactly(deployed.pattern, mailroomEventsOf(consumer))
-      ? []
-      : [drift('pattern', `The rule ${rule} matches ${deployed.pattern}, not ${declared(consumer)}.`)]),
-    ...(queue === undefined || deployed.targets.includes(queue.arn)
-      ? []
-      : [drift('target', `The rule ${rule} has no target ${queue.arn}.`)]),
+    ...(queue === undefined ? [drift('no-queue', `The queue ${consumer.queue} does not exist.`)] : []),
+    ...ruleFaults(deployed, events, queue?.arn).map((fault) => drift(fault, texts[fault])),
   ];
 }
 
 /** Returns only the name of a consumer's rule: CloudFormation's reference to a rule is `bus|rule`. */
 export function ruleName({ rule }: ConsumerEntry): string | undefined {
   return rule?.slice(rule.lastIndexOf('|') + 1);
-}
-
-function declared(consumer: ConsumerEntry): string {
-  return JSON.stringify(encodeRulePattern(mailroomEventsOf(consumer)));
 }

@@ -1,5 +1,5 @@
 import { COLUMNS, columnsOf } from '../../../../cli/terminal/prose.ts';
-import type { MemoryMailroom } from './memory-session.ts';
+import type { MemoryMailroom } from './memory-deployment.ts';
 import { type MemoryRun, runInMemory } from './run-in-memory.ts';
 
 /** Counted bytes in place of random ones, so that ids and delays are the same in every run. */

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { createPlans } from '../../../../cli/page/server/plans/plans.ts';
 import type { Run } from '../../../../cli/page/server/protocol.ts';
-import { runMailroom } from '../../../../cli/program.ts';
 import { EXIT, type Io } from '../../../../cli/terminal/io.ts';
 import { PoisonMessage } from '../../../../lambdas/runtime/base/errors.ts';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
@@ -10,7 +9,7 @@ import { mintEventId } from '../../../../lambdas/runtime/store/event-id.ts';
 import { capturedIo } from '../../../support/captured-io.ts';
 import { ThingHappened } from '../../../support/runtime-rig.ts';
 import { worker } from './mailroom-in-memory.ts';
-import { memorySession } from './memory-session.ts';
+import { memoryDeployment } from './memory-deployment.ts';
 import { operatingMailroom } from './operating-mailroom.ts';
 
 /** The changes of a page on a Mailroom in memory, whose consumer rejects what its test wants. */
@@ -26,12 +25,11 @@ export function plansRig({ allowsChanges = true } = {}) {
     }),
   ]);
   const { io } = capturedIo();
-  const session = memorySession(mailroom, { ...io, exitCode: EXIT.ok } satisfies Io, {});
+  const deployment = memoryDeployment(mailroom, { ...io, exitCode: EXIT.ok } satisfies Io, {});
   const announced: Run[] = [];
   const ends = new Map<string, (run: Run) => void>();
   const plans = createPlans({
-    session,
-    run: runMailroom,
+    deployment,
     allowsChanges,
     announce: (run) => {
       announced.push(run);
@@ -41,7 +39,7 @@ export function plansRig({ allowsChanges = true } = {}) {
   return {
     ...mailroom,
     plans,
-    session,
+    deployment,
     rejects,
     /** The events that the handler has processed, by their `n`. */
     ran,

@@ -1,11 +1,11 @@
 import { readInbox } from '../../../../cli/deployment/message-reader.ts';
-import { runCommand } from '../../../../cli/page/server/run-command.ts';
 import { runMailroom } from '../../../../cli/program.ts';
+import { createTerminal } from '../../../../cli/terminal/terminal.ts';
 import { PoisonMessage } from '../../../../lambdas/runtime/base/errors.ts';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import { capturedIo } from '../../../support/captured-io.ts';
 import { ThingHappened } from '../../../support/runtime-rig.ts';
-import { memorySession } from './memory-session.ts';
+import { memoryDeployment } from './memory-deployment.ts';
 import { operatingMailroom } from './operating-mailroom.ts';
 
 /** The dead-letter source of {@link rejected}. */
@@ -27,20 +27,25 @@ export async function rejected({ effect = false } = {}) {
   await mailroom.publish();
   await mailroom.drain();
   const [letter] = mailroom.queue.deadLetters();
-  const session = memorySession(mailroom, capturedIo().io, {});
-  const command = async (input: unknown, ...argv: readonly string[]) => {
-    const text = typeof input === 'string' ? input : JSON.stringify(input);
-    const result = await mailroom.until(runCommand(runMailroom, session, argv, { input: text }));
+  const deployment = memoryDeployment(mailroom, capturedIo().io, {});
+  /** Starts a command, which waits for the work of the Mailroom. */
+  const started = async (input: unknown, ...argv: readonly string[]) => {
+    const { io, written } = capturedIo({ input: typeof input === 'string' ? input : JSON.stringify(input) });
+    const open = async () => ({ ...deployment, terminal: createTerminal(io, true) });
+    const exitCode = await runMailroom([...argv, '--json'], Object.assign(io, { open }));
+    const [line = '{}'] = (written.out || written.err).trim().split('\n').slice(-1);
     // biome-ignore lint/suspicious/noExplicitAny: each command prints a shape of its own
-    return { ...result, document: result.document as any };
+    return { exitCode, document: JSON.parse(line) as any };
   };
+  const command = (...words: Parameters<typeof started>) => mailroom.until(started(...words));
   return {
     ...mailroom,
     ran,
-    session,
+    deployment,
     eventId: event?.eventId ?? '',
     letterId: letter?.messageId ?? '',
     command,
+    started,
     resend: (data: unknown, ...options: readonly string[]) =>
       command(data, 'dlq', 'resend', source, letter?.messageId ?? '', '--data', '-', ...options),
     /** The dead letters of the consumer. */

@@ -2,7 +2,7 @@ import type { GlobalOptions } from '../../../../cli/deployment/target.ts';
 import { runMailroom } from '../../../../cli/program.ts';
 import type { ExitCode, Io } from '../../../../cli/terminal/io.ts';
 import { capturedIo } from '../../../support/captured-io.ts';
-import { type MemoryMailroom, memorySession } from './memory-session.ts';
+import { type MemoryMailroom, memoryDeployment } from './memory-deployment.ts';
 
 /** A run of the command. */
 export interface MemoryRun {
@@ -18,7 +18,7 @@ export async function runInMemory(
   options: Parameters<typeof capturedIo>[0] = {},
 ): Promise<MemoryRun> {
   const { io, written } = capturedIo(options);
-  const open = async (opened: Io, given: GlobalOptions) => memorySession(mailroom, opened, given);
+  const open = async (opened: Io, given: GlobalOptions) => memoryDeployment(mailroom, opened, given);
   const own = Object.assign(io, { open });
   const code = await runMailroom(argv, own);
   return { code, ...written };

@@ -3,14 +3,12 @@ import { type IncomingHttpHeaders, request } from 'node:http';
 import { onTestFinished } from 'vitest';
 import type { PageFile } from '../../../../cli/page/server/page-files.ts';
 import type { LiveMessage, Plan, Run } from '../../../../cli/page/server/protocol.ts';
-import type { RunMailroom } from '../../../../cli/page/server/run-command.ts';
 import { type RunningUi, startUi, type UiDeps } from '../../../../cli/page/server/server.ts';
-import { runMailroom } from '../../../../cli/program.ts';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import { capturedIo } from '../../../support/captured-io.ts';
 import { ThingHappened } from '../../../support/runtime-rig.ts';
 import { mailroomInMemory } from './mailroom-in-memory.ts';
-import { type MemoryMailroom, memorySession } from './memory-session.ts';
+import { type MemoryMailroom, memoryDeployment } from './memory-deployment.ts';
 
 /** A response, as it came over the socket. */
 interface Received {
@@ -39,7 +37,7 @@ const PLAN: Plan = {
   kind: 'redrive',
   command: 'npx cdk-mailroom dlq redrive consumer:worker',
   expiresAt: 0,
-  document: {},
+  document: {} as never,
   count: 1,
   confirmation: '1',
 };
@@ -52,21 +50,19 @@ export const RUN: Run = {
   startedAt: 0,
   progress: '',
   document: null,
+  error: null,
   exitCode: null,
   notes: [],
 };
 
 /** The server of `mailroom ui` on a Mailroom in memory, listening on a socket. It ends with the test. */
-export async function runningUi(
-  options: Partial<UiDeps> & { readonly mailroom?: MemoryMailroom; readonly run?: RunMailroom } = {},
-) {
+export async function runningUi(options: Partial<UiDeps> & { readonly mailroom?: MemoryMailroom } = {}) {
   const mailroom = options.mailroom ?? mailroomInMemory([leased(ThingHappened, async () => {})]);
   const { io } = capturedIo();
   const listeners = new Set<(message: LiveMessage) => void>();
   const calls: unknown[][] = [];
   const ui = await startUi({
-    session: memorySession(mailroom, io, {}),
-    run: runMailroom,
+    deployment: memoryDeployment(mailroom, io, {}),
     allowsChanges: false,
     showsPayloads: false,
     page: PAGE,

@@ -1,5 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { commandOf, missingFrom, planGroups } from '../../../../../cli/page/client/plans/plan-groups.ts';
+import type { PlanDocument } from '../../../../../cli/page/server/protocol.ts';
+
+/** A plan whose document has only the members that are shown. */
+const planOf = (kind: PlanDocument['kind'], document: object) => ({ kind, document }) as PlanDocument;
 
 const letter = (id: string, about: object = {}) => ({ id, code: null, message: null, ...about });
 
@@ -11,7 +15,8 @@ describe('a plan by verdict', () => {
       letter('c', { verdict: 'fails', code: 'INVALID_PAYLOAD', message: 'at id' }),
       letter('d', { verdict: 'runs' }),
     ];
-    const groups = planGroups('redrive', { deadLetters });
+    const plan = planOf('redrive', { deadLetters });
+    const groups = planGroups(plan);
     expect(groups.map(({ label, count }) => [label, count])).toEqual([
       ['would run', 1],
       ['would fail', 3],
@@ -20,12 +25,15 @@ describe('a plan by verdict', () => {
       ['INVALID_PAYLOAD: at id', 2],
       ['INVALID_PAYLOAD: at total', 1],
     ]);
-    expect(planGroups('redrive', { deadLetters }, ['d']).map(({ label }) => label)).toEqual(['would run']);
+    expect(planGroups(plan, ['d']).map(({ label }) => label)).toEqual(['would run']);
   });
 
   test('of a discard has its own words for what is discarded', () => {
     const deadLetters = [letter('a', { outcome: 'busy' }), letter('b', { outcome: 'discard' })];
-    expect(planGroups('discard', { deadLetters }).map(({ label }) => label)).toEqual(['busy', 'discarded']);
+    expect(planGroups(planOf('discard', { deadLetters })).map(({ label }) => label)).toEqual([
+      'busy',
+      'discarded',
+    ]);
   });
 
   test('of a repair names the consumers, and why an event cannot be sent', () => {
@@ -34,22 +42,22 @@ describe('a plan by verdict', () => {
       outcome: why === null ? 'send' : 'unsent',
     });
     const events = [event('1', 'payments'), event('2', 'inventory'), event('3', 'payments', 'expired')];
-    const groups = planGroups('repair', { repair: { events } });
+    const groups = planGroups(planOf('repair', { repair: { events } }));
     expect(groups.map(({ label, reasons }) => [label, reasons])).toEqual([
       ['sent to payments', []],
       ['sent to inventory', []],
       ['not sent', [['expired', 1]]],
     ]);
-    expect(planGroups('repair', { repair: null })).toEqual([]);
+    expect(planGroups(planOf('repair', { repair: null }))).toEqual([]);
   });
 
   test('of a resend is one event, which is sent or not', () => {
     const document = { consumer: 'payments', verdict: 'runs', code: null, message: null };
-    expect(planGroups('resend', document)).toMatchObject([
+    expect(planGroups(planOf('resend', document))).toMatchObject([
       { label: 'would run', count: 1, todo: 'Sent to payments only, as a new event.' },
     ]);
     const refused = { ...document, verdict: 'fails', code: 'INVALID_PAYLOAD', message: 'at total' };
-    expect(planGroups('resend', refused)).toMatchObject([
+    expect(planGroups(planOf('resend', refused))).toMatchObject([
       { label: 'would fail', todo: 'Not sent.', reasons: [['INVALID_PAYLOAD: at total', 1]] },
     ]);
   });

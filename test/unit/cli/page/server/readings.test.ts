@@ -1,12 +1,18 @@
 import { describe, expect, test } from 'vitest';
-import type { MailroomInfo, Reading } from '../../../../../cli/page/server/protocol.ts';
-import { readingArgv } from '../../../../../cli/page/server/readings.ts';
-import type { RunMailroom } from '../../../../../cli/page/server/run-command.ts';
-import { runMailroom } from '../../../../../cli/program.ts';
+import type { MailroomInfo } from '../../../../../cli/page/server/protocol.ts';
+import {
+  createReadings,
+  type Reading,
+  type ReadingRequest,
+  readingRequest,
+} from '../../../../../cli/page/server/readings.ts';
+import { reportOf } from '../../../../../cli/terminal/terminal.ts';
 import { PoisonMessage } from '../../../../../lambdas/runtime/base/errors.ts';
 import { leased } from '../../../../../lambdas/runtime/consume/handler.ts';
+import { capturedIo } from '../../../../support/captured-io.ts';
 import { ThingHappened } from '../../../../support/runtime-rig.ts';
 import { mailroomInMemory } from '../../support/mailroom-in-memory.ts';
+import { memoryDeployment } from '../../support/memory-deployment.ts';
 import { runInMemory } from '../../support/run-in-memory.ts';
 import { runningUi } from '../../support/running-ui.ts';
 
@@ -28,7 +34,7 @@ async function rejectedMailroom() {
 }
 
 describe('the command of a reading', () => {
-  test.each<[Parameters<typeof readingArgv>, string[]]>([
+  test.each<[Parameters<typeof readingRequest>, string[]]>([
     [
       [
         'why',
@@ -122,10 +128,10 @@ describe('the command of a reading', () => {
       ['operations', '--since', '30d'],
     ],
   ])('%j', (given, argv) => {
-    expect(readingArgv(...given)).toEqual(argv);
+    expect(readingRequest(...given).words).toEqual(argv);
   });
 
-  test.each<[Parameters<typeof readingArgv>, string]>([
+  test.each<[Parameters<typeof readingRequest>, string]>([
     [['why', []], 'The parameter id is missing.'],
     [['why', [['id', '']]], 'The parameter id is "", which must have 1 to 500 characters.'],
     [['why', [['id', 'x'.repeat(501)]]], 'must have 1 to 500 characters'],
@@ -207,7 +213,7 @@ describe('the command of a reading', () => {
       'is not a parameter of why',
     ],
   ])('%j is refused: %s', (given, message) => {
-    expect(() => readingArgv(...given)).toThrow(message);
+    expect(() => readingRequest(...given)).toThrow(message);
   });
 });
 
@@ -291,23 +297,32 @@ test.each([
   expect([response.status, response.json().code]).toEqual([status, code]);
 });
 
-test('what the command refuses is its own document and exit code', async () => {
+test('a parameter that cannot be read is refused; what the command refuses is its own error and exit code', async () => {
   const { get } = await runningUi();
-  const reading = (await get('/api/readings/audit?since=never')).json<Reading>();
-  expect(reading).toMatchObject({ exitCode: 2, document: { error: { code: 'BAD_ARGUMENT' } } });
+  const refused = await get('/api/readings/audit?since=never');
+  expect([refused.status, refused.json().code]).toEqual([400, 'BAD_ARGUMENT']);
+  expect(refused.json().message).toContain('The parameter since is "never", which is not valid.');
+  const reading = (await get('/api/readings/why?id=order-1')).json<Reading>();
+  expect(reading).toMatchObject({ exitCode: 3, document: null, error: { code: 'NO_SUCH_EVENT' } });
 });
 
 test('a reading that is requested several times at once runs once; a few run at once', async () => {
   const waiting: (() => void)[] = [];
   const started: string[] = [];
-  const run: RunMailroom = async (argv, io) => {
-    started.push(argv.join(' '));
-    await new Promise<void>((resolve) => waiting.push(resolve));
-    return await runMailroom(argv, io);
-  };
-  const { get } = await runningUi({ run });
-  const ids = ['a', 'a', 'a', 'b', 'c', 'd', 'e', 'f'];
-  const responses = ids.map((id) => get(`/api/readings/why?id=${id}`));
+  const read = createReadings(
+    memoryDeployment(mailroomInMemory([]), capturedIo().io, {}),
+    new AbortController().signal,
+  );
+  const request = (id: string): ReadingRequest => ({
+    name: 'why',
+    words: ['why', id],
+    run: async () => {
+      started.push(id);
+      await new Promise<void>((resolve) => waiting.push(resolve));
+      return reportOf({ id }, '', String) as never;
+    },
+  });
+  const readings = ['a', 'a', 'a', 'b', 'c', 'd', 'e', 'f'].map((id) => read(request(id)));
   await expect.poll(() => waiting.length, { timeout: 60_000 }).toBe(4);
   let released = 0;
   while (released < 6) {
@@ -316,12 +331,12 @@ test('a reading that is requested several times at once runs once; a few run at 
     waiting[released]?.();
     released += 1;
   }
-  for (const response of await Promise.all(responses)) expect(response.status).toBe(200);
-  expect(started.sort()).toEqual(['a', 'b', 'c', 'd', 'e', 'f'].map((id) => `why ${id} --json`));
-  const again = get('/api/readings/why?id=a');
+  for (const { error } of await Promise.all(readings)) expect(error).toBeNull();
+  expect(started.sort()).toEqual(['a', 'b', 'c', 'd', 'e', 'f']);
+  const again = read(request('a'));
   await expect.poll(() => waiting.length, { timeout: 60_000 }).toBe(7);
   waiting[6]?.();
-  expect((await again).status).toBe(200);
+  expect((await again).document).toEqual({ id: 'a' });
 });
 
 test('no error contains credentials or a stack', async () => {

@@ -6,7 +6,7 @@ import { hasBrowser, tunnelOf } from '../../../../../cli/page/server/browser.ts'
 import { runMailroom } from '../../../../../cli/program.ts';
 import { capturedIo, unwrapped } from '../../../../support/captured-io.ts';
 import { mailroomInMemory } from '../../support/mailroom-in-memory.ts';
-import { type MemoryMailroom, memorySession } from '../../support/memory-session.ts';
+import { type MemoryMailroom, memoryDeployment } from '../../support/memory-deployment.ts';
 
 const GENEROUS = { timeout: 60_000 };
 
@@ -29,7 +29,7 @@ function started(
   const typed = new Set<() => void>();
   const code = runMailroom(['ui', ...argv], {
     ...io,
-    open: async (given: typeof io, options: object) => memorySession(mailroom, given, options),
+    open: async (given: typeof io, options: object) => memoryDeployment(mailroom, given, options),
     browse: async (file: string) => {
       opened.push(file);
       await browser(file);

@@ -1,10 +1,10 @@
-import type { Session } from '../../../../../../cli/deployment/session.ts';
+import type { Deployment } from '../../../../../../cli/deployment/deployment.ts';
 import { createLive } from '../../../../../../cli/page/server/live/live.ts';
 import type { Flow, LiveMessage } from '../../../../../../cli/page/server/protocol.ts';
 import type { Handler } from '../../../../../../lambdas/runtime/consume/handler.ts';
 import { capturedIo } from '../../../../../support/captured-io.ts';
 import { mailroomInMemory } from '../../../support/mailroom-in-memory.ts';
-import { memorySession } from '../../../support/memory-session.ts';
+import { memoryDeployment } from '../../../support/memory-deployment.ts';
 import { fine } from '../../../support/why-rig.ts';
 import { wiringInMemory } from '../../../support/wiring-in-memory.ts';
 
@@ -15,7 +15,7 @@ export type Read = 'outbox' | 'states' | 'depth' | 'sweep' | 'wiring';
 export function liveRig(handlers: readonly Handler[] = [fine]) {
   const mailroom = mailroomInMemory(handlers);
   const deployed = wiringInMemory();
-  const session = memorySession({ ...mailroom, deployed }, capturedIo().io, {});
+  const deployment = memoryDeployment({ ...mailroom, deployed }, capturedIo().io, {});
   const { clock } = mailroom;
   const reads: Record<Read, number> = { outbox: 0, states: 0, depth: 0, sweep: 0, wiring: 0 };
   const faults = new Map<Read, Error>();
@@ -38,8 +38,8 @@ export function liveRig(handlers: readonly Handler[] = [fine]) {
     };
   }
   const { table, queues } = mailroom;
-  const watched: Session = {
-    ...session,
+  const watched: Deployment = {
+    ...deployment,
     table: {
       ...table,
       get: counted(() => 'sweep', table.get),

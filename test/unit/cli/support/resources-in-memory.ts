@@ -2,10 +2,10 @@ import type {
   DeployedAlarm,
   DeployedFunction,
   DeployedQueue,
+  DeployedResources,
   DeployedTarget,
-  Deployment,
   DoctorDeps,
-} from '../../../../cli/reports/doctor/deployment.ts';
+} from '../../../../cli/reports/doctor/deployed-resources.ts';
 import { encodeConsumerConfig, encodeRelayConfig } from '../../../../lambdas/runtime/base/config.ts';
 import {
   type ConsumerEntry,
@@ -65,7 +65,7 @@ function alarm(name: string, stack: string, changes: Partial<DeployedAlarm> = {}
 }
 
 /** A deployed Mailroom, healthy until a test changes it. */
-export function deploymentInMemory(directory: Directory = deployed) {
+export function resourcesInMemory(directory: Directory = deployed) {
   const { mailroom, consumers } = directory;
   const wired = wiringInMemory(directory);
   const queue = (name: string, redrive?: object): DeployedQueue => ({
@@ -147,7 +147,7 @@ export function deploymentInMemory(directory: Directory = deployed) {
     peak: undefined as number | undefined,
     alarms: [alarm('mailroom-ops-Stuck-1A', mailroom.stack), alarm('other', 'other-stack', { actions: [] })],
   };
-  const deployment: Deployment = {
+  const resources: DeployedResources = {
     table: async () => table,
     expiryAttribute: async () => state.expiryAttribute,
     tablePolicy: async () => state.tablePolicy,
@@ -162,7 +162,7 @@ export function deploymentInMemory(directory: Directory = deployed) {
   const deps: DoctorDeps = {
     directory,
     wiring: wired.wiring,
-    deployment,
+    resources,
     pauses: async () => undefined,
     now: NOW,
     sweptAt: async () => NOW - 60_000,

@@ -1,10 +1,5 @@
-import { CloudWatchClient } from '@aws-sdk/client-cloudwatch';
-import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
-import { LambdaClient, UpdateEventSourceMappingCommand } from '@aws-sdk/client-lambda';
-import { SQSClient } from '@aws-sdk/client-sqs';
-import { SSMClient } from '@aws-sdk/client-ssm';
-import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
+import { UpdateEventSourceMappingCommand } from '@aws-sdk/client-lambda';
+import { GetCallerIdentityCommand } from '@aws-sdk/client-sts';
 import type { Clock } from '../../lambdas/runtime/base/clock.ts';
 import { errorMessage, MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import type { ConsumerEntry, Directory } from '../../lambdas/runtime/operations/directory.ts';
@@ -13,26 +8,22 @@ import { sqsQueues } from '../../lambdas/runtime/operations/sqs-queues.ts';
 import { readAllDirectories } from '../../lambdas/runtime/operations/ssm-directory.ts';
 import { dynamoTable } from '../../lambdas/runtime/store/dynamo-table.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
-import { type AwsClock, createAwsClock, listenTo } from '../terminal/aws-clock.ts';
-import type { PlannedVerdicts } from '../terminal/change.ts';
+import { type AwsClock, createAwsClock } from '../terminal/aws-clock.ts';
 import type { Io } from '../terminal/io.ts';
-import { createOutput, type Output } from '../terminal/output.ts';
 import { type ShellText, shell } from '../terminal/shell.ts';
+import { createTerminal, type Terminal } from '../terminal/terminal.ts';
 import { duration } from '../terminal/times.ts';
 import { appStacks } from './app-stacks.ts';
-import type { Wiring } from './aws-wiring.ts';
-import { awsWiring } from './aws-wiring.ts';
+import { awsWiring, type Wiring } from './aws-wiring.ts';
 import { chooseMailroom } from './choose-mailroom.ts';
+import { type Clients, createClients } from './clients.ts';
 import { type FunctionSettings, readFunction } from './deployed-function.ts';
-import { type GlobalOptions, localEndpoints, type Target, targetOf } from './target.ts';
+import { type GlobalOptions, localEndpoints, targetOf } from './target.ts';
 
 /** One deployed Mailroom, and the clients that reach its resources. */
-export interface Session {
-  readonly output: Output;
-  /** Aborted by Ctrl-C. */
-  readonly signal: AbortSignal;
-  /** Binds a change to the plan that was confirmed. @default it is bound to its arguments only */
-  readonly planned?: PlannedVerdicts | undefined;
+export interface Deployment {
+  readonly terminal: Terminal;
+  readonly clients: Clients;
   /** AWS's time. No command reads this machine's clock, which may be wrong. */
   readonly clock: Clock;
   /** False if `clock` falls back to this machine's time. */
@@ -41,21 +32,10 @@ export interface Session {
   readonly machineAheadMs: number;
   /** True if the endpoint is a local engine. */
   readonly isLocal: boolean;
-  /** The settings of the clients, for a client that only one command needs. */
-  readonly settings: SessionSettings;
   readonly region: string;
   readonly directory: Directory;
   readonly table: Table;
   readonly queues: Queues;
-  readonly dynamo: DynamoDBClient;
-  readonly sqs: SQSClient;
-  readonly ssm: SSMClient;
-  /** Invokes functions, once each. */
-  readonly lambda: LambdaClient;
-  /** Reads functions, and reads and switches their mappings, which Lambda throttles: it retries. */
-  readonly lambdaReads: LambdaClient;
-  readonly events: EventBridgeClient;
-  readonly cloudwatch: CloudWatchClient;
   /** Reads the deployed resources that move events. */
   readonly wiring: Wiring;
   /** Enables or disables an event source mapping. Lambda needs about a minute to do it. */
@@ -72,29 +52,17 @@ export interface Session {
   consumer(name: string): ConsumerEntry;
 }
 
-/** Settings of the AWS SDK clients of a session. */
-interface SessionSettings extends Target {
-  readonly maxAttempts: number;
-  readonly requestHandler: typeof REQUEST_LIMITS;
-}
-
-/** Timeouts of a call: the terminal must not be silent for minutes. */
-const REQUEST_LIMITS = { connectionTimeout: 3_000, requestTimeout: 30_000, throwOnRequestTimeout: true };
-
-/** A synchronous invocation responds when the function is done, after at most 15 minutes. */
-const INVOKE_LIMITS = { ...REQUEST_LIMITS, requestTimeout: 16 * 60_000 };
-
 /**
  * Opens the Mailroom that the options select.
  *
  * @throws `NOTHING_DEPLOYED`, `NO_SUCH_STAGE`, `WHICH_MAILROOM`; each lists the choices
  */
-export async function openSession(io: Io, options: GlobalOptions): Promise<Session> {
-  const output = createOutput(io, options.json ?? false);
+export async function openDeployment(io: Io, options: GlobalOptions): Promise<Deployment> {
+  const terminal = createTerminal(io, options.json ?? false);
   const { isLocal, ...target } = await targetOf(options, io.env);
-  const settings = { ...target, maxAttempts: 5, requestHandler: REQUEST_LIMITS };
   const clock = createAwsClock();
-  const ssm = listenTo(new SSMClient(settings), clock);
+  const clients = createClients(target, clock);
+  const { ssm, lambdaReads } = clients;
   const region = await ssm.config.region().catch(noRegion);
   const { directory, byApp, unnamedStack } = chooseMailroom(await readAllDirectories(ssm), {
     ...options,
@@ -103,45 +71,30 @@ export async function openSession(io: Io, options: GlobalOptions): Promise<Sessi
     where: `${region}${target.endpoint === undefined ? '' : ` at ${target.endpoint}`}`,
   });
   const where = { ...options, stack: options.stack ?? unnamedStack };
-  if (!output.json) {
-    if (byApp) output.say(`Mailroom: ${directory.mailroom.stack}, of the CDK app in this folder.`);
-    reportClock(output, clock);
+  if (!terminal.json) {
+    if (byApp) terminal.say(`Mailroom: ${directory.mailroom.stack}, of the CDK app in this folder.`);
+    reportClock(terminal, clock);
   }
-  // The host of a queue's URL would override the chosen endpoint (AWS_ENDPOINT_URL, FIPS).
-  const sqs = new SQSClient({ ...settings, useQueueUrlAsEndpoint: false });
-  const dynamo = listenTo(new DynamoDBClient(settings), clock);
-  const events = new EventBridgeClient(settings);
-  const lambdaReads = new LambdaClient(settings);
   const tableName = directory.mailroom.table;
   let operator: Promise<string> | undefined;
   return {
-    output,
-    signal: io.signal,
+    terminal,
+    clients,
     clock,
     clockIsTrusted: clock.isKnown(),
     machineAheadMs: clock.machineAheadMs(),
     isLocal,
-    settings,
     region,
     directory,
-    table: dynamoTable({ client: dynamo, tableName }),
-    queues: sqsQueues(sqs),
-    dynamo,
-    sqs,
-    ssm,
-    lambda: new LambdaClient({ ...settings, maxAttempts: 1, requestHandler: INVOKE_LIMITS }),
-    lambdaReads,
-    events,
-    cloudwatch: new CloudWatchClient(settings),
-    wiring: awsWiring({ dynamo, events, lambda: lambdaReads, tableName }),
+    table: dynamoTable({ client: clients.dynamo, tableName }),
+    queues: sqsQueues(clients.sqs),
+    wiring: awsWiring(clients, tableName),
     enableMapping: async (UUID, Enabled) => {
       await lambdaReads.send(new UpdateEventSourceMappingCommand({ UUID, Enabled }));
     },
     deployedFunction: (name, alias) => readFunction(lambdaReads, name, alias),
     operator: () => {
-      operator ??= new STSClient(settings)
-        .send(new GetCallerIdentityCommand({}))
-        .then(({ Arn = 'unknown' }) => Arn);
+      operator ??= clients.sts.send(new GetCallerIdentityCommand({})).then(({ Arn = 'unknown' }) => Arn);
       return operator;
     },
     awsLine: (command) =>
@@ -178,7 +131,7 @@ async function noRegion(error: unknown): Promise<never> {
 const CLOCK_OFF_MS = 2_000;
 
 /** Reports a wrong machine clock: the command does not use it, but other programs do. */
-function reportClock({ say }: Output, clock: AwsClock): void {
+function reportClock({ say }: Terminal, clock: AwsClock): void {
   if (!clock.isKnown()) {
     say(
       "AWS's responses carry no time, so ages use this machine's clock. A worker's lease counts as expired only after it was " +

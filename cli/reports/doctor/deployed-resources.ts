@@ -3,8 +3,8 @@ import type { Wiring } from '../../deployment/aws-wiring.ts';
 import type { Pauses } from '../status/wiring.ts';
 import type { RoleSimulator } from './role-needs.ts';
 
-/** The deployment port: the settings of the deployed resources. It only reads. */
-export interface Deployment {
+/** The resources port: the settings of the deployed resources. It only reads. */
+export interface DeployedResources {
   table(): Promise<DeployedTable>;
   /** The attribute by which DynamoDB expires rows; `undefined` if TTL is off. */
   expiryAttribute(): Promise<string | undefined>;
@@ -88,7 +88,7 @@ export interface DeployedAlarm {
 export interface DoctorDeps {
   readonly directory: Directory;
   readonly wiring: Wiring;
-  readonly deployment: Deployment;
+  readonly resources: DeployedResources;
   readonly pauses: Pauses;
   /** AWS's time, epoch milliseconds. */
   readonly now: number;

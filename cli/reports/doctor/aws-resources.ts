@@ -12,36 +12,20 @@ import {
   type DynamoDBClient,
   GetResourcePolicyCommand,
 } from '@aws-sdk/client-dynamodb';
-import { type EventBridgeClient, ListTargetsByRuleCommand } from '@aws-sdk/client-eventbridge';
-import {
-  GetAccountSettingsCommand,
-  GetFunctionConfigurationCommand,
-  type LambdaClient,
-} from '@aws-sdk/client-lambda';
+import { ListTargetsByRuleCommand } from '@aws-sdk/client-eventbridge';
+import { GetAccountSettingsCommand, GetFunctionConfigurationCommand } from '@aws-sdk/client-lambda';
 import { GetQueueAttributesCommand, type SQSClient } from '@aws-sdk/client-sqs';
 import { errorCode } from '../../../lambdas/runtime/base/errors.ts';
 import { orMissing } from '../../deployment/aws-wiring.ts';
-import type { DeployedAlarm, DeployedQueue, DeployedTable, Deployment } from './deployment.ts';
-
-/** Dependencies of {@link awsDeployment}. */
-export interface AwsDeploymentDeps {
-  readonly dynamo: DynamoDBClient;
-  readonly sqs: SQSClient;
-  readonly events: EventBridgeClient;
-  readonly lambda: LambdaClient;
-  readonly cloudwatch: CloudWatchClient;
-  /** The name of the Mailroom table. */
-  readonly tableName: string;
-  /** AWS's time, epoch milliseconds. */
-  readonly now: number;
-}
+import type { Clients } from '../../deployment/clients.ts';
+import type { DeployedAlarm, DeployedQueue, DeployedResources, DeployedTable } from './deployed-resources.ts';
 
 /** The period in which the peak of the account's concurrency is looked for. */
 const PEAK_MS = 3_600_000;
 
-/** The deployment port on AWS. */
-export function awsDeployment(deps: AwsDeploymentDeps): Deployment {
-  const { dynamo, sqs, events, lambda, cloudwatch, tableName: TableName } = deps;
+/** The resources port on AWS. @param TableName - of the Mailroom table @param now - AWS's time, epoch milliseconds */
+export function awsResources(clients: Clients, TableName: string, now: number): DeployedResources {
+  const { dynamo, sqs, events, lambdaReads: lambda, cloudwatch } = clients;
   const table = () => readTable(dynamo, TableName);
   return {
     table,
@@ -97,7 +81,7 @@ export function awsDeployment(deps: AwsDeploymentDeps): Deployment {
         AccountLimit ?? {};
       return { limit, unreserved };
     },
-    concurrencyPeak: () => readPeak(cloudwatch, deps.now),
+    concurrencyPeak: () => readPeak(cloudwatch, now),
     alarms: async () => {
       const found: DeployedAlarm[] = [];
       const all = { AlarmTypes: ['MetricAlarm' as const, 'CompositeAlarm' as const] };

@@ -1,16 +1,16 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { type Place, placeOf, placeText } from '../deployment/place.ts';
-import type { Session } from '../deployment/session.ts';
-import { hasBrowser, openInBrowser, tunnelOf } from '../page/server/browser.ts';
-import { readPolicy } from '../page/server/read-policy.ts';
-import type { RunMailroom } from '../page/server/run-command.ts';
-import { IDLE_MS, type RunningUi, startUi } from '../page/server/server.ts';
-import { durationArgument } from '../terminal/arguments.ts';
-import { EXIT, type ExitCode, type Io } from '../terminal/io.ts';
-import { paint } from '../terminal/paint.ts';
-import { prose } from '../terminal/prose.ts';
-import { duration } from '../terminal/times.ts';
-import { withSession } from './command.ts';
+import { acting } from '../../commands/command.ts';
+import type { Deployment } from '../../deployment/deployment.ts';
+import { type Place, placeOf, placeText } from '../../deployment/place.ts';
+import { durationArgument } from '../../terminal/arguments.ts';
+import { EXIT, type ExitCode, type Io } from '../../terminal/io.ts';
+import { paint } from '../../terminal/paint.ts';
+import { prose } from '../../terminal/prose.ts';
+import { reportOf } from '../../terminal/terminal.ts';
+import { duration } from '../../terminal/times.ts';
+import { hasBrowser, openInBrowser, tunnelOf } from './browser.ts';
+import { readPolicy } from './read-policy.ts';
+import { IDLE_MS, type RunningUi, startUi } from './server.ts';
 
 /** A redirect file that a person has to open or to copy is valid for this time. */
 const BY_HAND_MS = 10 * 60_000;
@@ -32,8 +32,8 @@ interface Browser {
   readonly browse?: (file: string) => Promise<void>;
 }
 
-/** `mailroom ui`. @param run - the whole command, which the page reads and changes with */
-export function uiCommand(io: Io & Browser, run: RunMailroom): Command {
+/** `mailroom ui`. */
+export function uiCommand(io: Io & Browser): Command {
   return new Command('ui')
     .description(
       'Opens a page in your browser that shows events as they move, where they are stuck and how to repair that. Serves it on ' +
@@ -58,32 +58,26 @@ Examples:
   $ npx cdk-mailroom ui --policy > policy.json`,
     )
     .action(
-      withSession<[], UiOptions>(io, (session, options) =>
-        options.policy === true ? printPolicy(session) : serve(session, options, { io, run }),
+      acting<UiOptions>(io, (deployment, options) =>
+        options.policy === true ? printPolicy(deployment) : serve(deployment, options, io),
       ),
     );
 }
 
-async function printPolicy(session: Session): Promise<ExitCode> {
-  const [, partition] = (await session.operator()).split(':');
-  const policy = readPolicy(session.directory, await placeOf(session), partition);
-  session.output.result(policy, policy, (seen) => JSON.stringify(seen, undefined, 2));
+async function printPolicy(deployment: Deployment): Promise<ExitCode> {
+  const [, partition] = (await deployment.operator()).split(':');
+  const policy = readPolicy(deployment.directory, await placeOf(deployment), partition);
+  await deployment.terminal.print(reportOf(policy, policy, (seen) => JSON.stringify(seen, undefined, 2)));
   return EXIT.ok;
 }
 
-interface ServeDeps {
-  readonly io: Io & Browser;
-  readonly run: RunMailroom;
-}
-
-async function serve(session: Session, options: UiOptions, { io, run }: ServeDeps): Promise<ExitCode> {
-  const { output } = session;
-  const opens = options.open && !output.json && (io.browse !== undefined || hasBrowser(io.env));
-  const place = await placeOf(session);
+async function serve(deployment: Deployment, options: UiOptions, io: Io & Browser): Promise<ExitCode> {
+  const { terminal } = deployment;
+  const opens = options.open && !terminal.json && (io.browse !== undefined || hasBrowser(io.env));
+  const place = await placeOf(deployment);
   const { allowChanges = false, payload = false, port, idle } = options;
   const ui = await startUi({
-    session,
-    run,
+    deployment,
     allowsChanges: allowChanges,
     showsPayloads: payload,
     port,
@@ -92,13 +86,15 @@ async function serve(session: Session, options: UiOptions, { io, run }: ServeDep
   });
   const { url, redirectFile } = ui;
   const started = { ...place, url, redirectFile, allowsChanges: allowChanges, showsPayloads: payload };
-  output.result(started, started, (seen) => startText(seen, { idleMs: idle, isLocal: session.isLocal }));
-  const show = (file: string) => showPage(file, ui, { io, session, opens });
+  await terminal.print(
+    reportOf(started, started, (seen) => startText(seen, { idleMs: idle, isLocal: deployment.isLocal })),
+  );
+  const show = (file: string) => showPage(file, ui, { io, deployment, opens });
   await show(redirectFile);
   const forget = io.onLine?.(() => void ui.newRedirect().then(show));
   const why = await ui.ended;
   forget?.();
-  output.say(
+  terminal.say(
     why === 'idle'
       ? `Stopped: the page was not used for ${duration(idle)}. To wait longer: --idle 4h.`
       : 'Stopped.',
@@ -110,10 +106,14 @@ async function serve(session: Session, options: UiOptions, { io, run }: ServeDep
 async function showPage(
   file: string,
   { url }: RunningUi,
-  { io, session, opens }: { readonly io: Io & Browser; readonly session: Session; readonly opens: boolean },
+  {
+    io,
+    deployment,
+    opens,
+  }: { readonly io: Io & Browser; readonly deployment: Deployment; readonly opens: boolean },
 ): Promise<void> {
-  const { output } = session;
-  if (output.json) return;
+  const { terminal } = deployment;
+  if (terminal.json) return;
   const { browse = openInBrowser } = io;
   const isOpen =
     opens &&
@@ -121,7 +121,7 @@ async function showPage(
       () => true,
       () => false,
     ));
-  if (isOpen) return output.say('Opened in your browser.');
+  if (isOpen) return terminal.say('Opened in your browser.');
   const tunnel = tunnelOf(io.env, { port: new URL(url).port, file });
   const lines =
     tunnel === undefined
@@ -131,8 +131,8 @@ async function showPage(
           `  ${tunnel.forward}`,
           `  ${tunnel.copy}`,
         ];
-  for (const line of lines) output.say(line);
-  output.say(`The file opens the page once, within ${duration(BY_HAND_MS)}.`);
+  for (const line of lines) terminal.say(line);
+  terminal.say(`The file opens the page once, within ${duration(BY_HAND_MS)}.`);
 }
 
 /** Reading costs about this much while a tab shows the page (docs/ui.md). */

@@ -1,9 +1,9 @@
 import type { InvokeCommand } from '@aws-sdk/client-lambda';
 import type { FunctionSettings } from '../../../../cli/deployment/deployed-function.ts';
-import type { Session } from '../../../../cli/deployment/session.ts';
+import type { Deployment } from '../../../../cli/deployment/deployment.ts';
 import type { GlobalOptions } from '../../../../cli/deployment/target.ts';
 import type { Io } from '../../../../cli/terminal/io.ts';
-import { createOutput } from '../../../../cli/terminal/output.ts';
+import { createTerminal } from '../../../../cli/terminal/terminal.ts';
 import { MailroomError } from '../../../../lambdas/runtime/base/errors.ts';
 import type { mailroomInMemory } from './mailroom-in-memory.ts';
 import { wiringInMemory } from './wiring-in-memory.ts';
@@ -28,16 +28,16 @@ export const healthyFunction: FunctionSettings = {
   mappings: [{ source: 'queue', state: 'Enabled', batchSize: 10, batchingWindowMs: 0, maxConcurrency: 5 }],
 };
 
-/** A client whose requests may be counted: none is made. */
-const METERED = { middlewareStack: { add: () => {} } };
-
-/** A session on a Mailroom in memory, in place of `openSession`. Its only AWS client invokes the consumer's function. */
-export function memorySession(mailroom: MemoryMailroom, io: Io, { json = false }: GlobalOptions): Session {
+/** A deployment on a Mailroom in memory, in place of `openDeployment`. Its only AWS client invokes the consumer's function. */
+export function memoryDeployment(
+  mailroom: MemoryMailroom,
+  io: Io,
+  { json = false }: GlobalOptions,
+): Deployment {
   const { clock, table, queues, directory } = mailroom;
   const deployed = mailroom.deployed ?? wiringInMemory(directory);
-  const session = {
-    output: createOutput(io, json),
-    signal: io.signal,
+  const deployment = {
+    terminal: createTerminal(io, json),
     clock,
     clockIsTrusted: true,
     isLocal: mailroom.isLocal ?? false,
@@ -49,14 +49,12 @@ export function memorySession(mailroom: MemoryMailroom, io: Io, { json = false }
     enableMapping: deployed.enableMapping,
     deployedFunction: async (name: string) =>
       mailroom.functionOf === undefined ? healthyFunction : mailroom.functionOf(name),
-    ...Object.fromEntries(
-      ['dynamo', 'sqs', 'ssm', 'events', 'lambdaReads', 'cloudwatch'].map((name) => [name, METERED]),
-    ),
-    lambda: {
-      ...METERED,
-      send: async ({ input }: InvokeCommand) => {
-        const answer = await mailroom.invoke(JSON.parse(String(input.Payload)));
-        return { Payload: Buffer.from(JSON.stringify(answer)) };
+    clients: {
+      lambda: {
+        send: async ({ input }: InvokeCommand) => {
+          const answer = await mailroom.invoke(JSON.parse(String(input.Payload)));
+          return { Payload: Buffer.from(JSON.stringify(answer)) };
+        },
       },
     },
     operator: async () => 'arn:aws:sts::111122223333:assumed-role/ops/ada',
@@ -68,5 +66,5 @@ export function memorySession(mailroom: MemoryMailroom, io: Io, { json = false }
       return found;
     },
   };
-  return session as unknown as Session;
+  return deployment as unknown as Deployment;
 }

@@ -1,0 +1,65 @@
+import type { Deployment } from '../../deployment/deployment.ts';
+import type { ExitCode } from '../../terminal/io.ts';
+import { refusalOf, withoutCredentials } from '../../terminal/report-error.ts';
+import type { Report } from '../../terminal/terminal.ts';
+
+/** Why a request or a command was refused, or failed. */
+export interface Refusal {
+  /**
+   * A code of the command, or one of `NO_KEY`, `FOREIGN_HOST`, `FOREIGN_ORIGIN`, `NOT_JSON`, `TOO_LARGE`, `NOT_FOUND`, `TOKEN_USED`,
+   * `READ_ONLY`, `PAYLOADS_HIDDEN`, `NO_SUCH_PLAN`, `PLAN_EXPIRED`, `WRONG_CONFIRMATION`.
+   */
+  readonly code: string;
+  /** The problem and its remedy. */
+  readonly message: string;
+}
+
+/** The result of a command, and what it would have printed on stderr. */
+export interface QuietResult<Document> {
+  readonly exitCode: ExitCode;
+  /** The document of `--json`; `null` if the command failed or was refused. */
+  readonly document: Document | null;
+  /** Why it failed or was refused; `null` otherwise. */
+  readonly error: Refusal | null;
+  /** The lines that it said, without credentials that AWS quotes. */
+  readonly notes: readonly string[];
+}
+
+/** Options of {@link runQuietly}. */
+export interface QuietOptions {
+  /** Stops the command, as Ctrl-C does. @default never */
+  readonly signal?: AbortSignal;
+  /** Receives each line of progress. @default it is dropped */
+  readonly onProgress?: (line: string) => void;
+}
+
+/**
+ * Runs a command on an open deployment without a terminal: the page reads and changes with the code of the commands. It never
+ * rejects.
+ *
+ * @example
+ * ```ts
+ * const { document } = await runQuietly(deployment, (quiet) => why(quiet, { id: eventId }));
+ * ```
+ */
+export async function runQuietly<Document>(
+  deployment: Deployment,
+  run: (deployment: Deployment) => Promise<Report<Document>>,
+  { signal = new AbortController().signal, onProgress = () => {} }: QuietOptions = {},
+): Promise<QuietResult<Document>> {
+  const notes: string[] = [];
+  const terminal = {
+    signal,
+    json: true,
+    print: async () => {},
+    say: (line: string) => void notes.push(withoutCredentials(line)),
+    progress: onProgress,
+  };
+  try {
+    const { json, exitCode } = await run({ ...deployment, terminal });
+    return { exitCode, document: json, error: null, notes };
+  } catch (error) {
+    const { code, message, exit } = refusalOf(error, signal.aborted);
+    return { exitCode: exit, document: null, error: { code, message }, notes };
+  }
+}
