@@ -29,12 +29,7 @@ export function doctorReport(
 }
 
 /** The document of `mailroom doctor --json`. */
-interface DoctorJson extends Omit<DoctorReport, 'problems'> {
-  readonly problems: readonly (Examination['problems'][number] & { readonly commands: readonly string[] })[];
-}
-
-/** The document of `mailroom doctor --json`. */
-export function doctorJson(report: DoctorReport, lines: CommandLines): DoctorJson {
+export function doctorJson(report: DoctorReport, lines: CommandLines) {
   return { ...report, problems: problemsJson(report.problems, lines) };
 }
 
