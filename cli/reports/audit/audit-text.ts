@@ -7,6 +7,7 @@ import { clipped, detailedTable, many, minuteAfter } from '../../terminal/output
 import { paint } from '../../terminal/paint.ts';
 import { prose } from '../../terminal/prose.ts';
 import { time } from '../../terminal/times.ts';
+import { answersOf, detailsOf } from './audit-answers.ts';
 import { deliveriesText, deliveryJson } from './audit-deliveries.ts';
 import { type AuditRepair, repairJson, repairText } from './audit-repair.ts';
 
@@ -33,8 +34,12 @@ interface AuditCommands {
 /** The document of `--json`. */
 export function auditJson({ report, repair }: AuditResult) {
   const deliveries = report.deliveries.map(deliveryJson);
+  const answers = Object.entries(report.consumers).map(
+    ([name, ledger]) => [name, answersOf(ledger)] as const,
+  );
   return {
     ...report,
+    answers: Object.fromEntries(answers),
     verdict: verdictOf(report),
     deliveries,
     repair: repair === undefined ? null : repairJson(repair),
@@ -131,31 +136,18 @@ function recentText(
 }
 
 function consumersText({ consumers }: AuditReport): string {
-  const rows = Object.entries(consumers).map(([name, counts]) => {
-    const others = OTHER_COUNTS.filter(([count]) => counts[count] > 0).map(([count, words]) => {
-      const text = `${counts[count]} ${words}`;
-      return count === 'unreadable' || count === 'inconclusive' ? paint.red(text) : text;
-    });
-    const missing = counts.missing > 0 ? paint.red(String(counts.missing)) : counts.missing;
-    const details = others.length === 0 ? [] : [others.join(', ')];
-    return { cells: [name, counts.expected, counts.processed, missing], details };
+  const bad = (count: number) => (count > 0 ? paint.red(String(count)) : count);
+  const rows = Object.entries(consumers).map(([name, ledger]) => {
+    const { processed, open, missing, cannotTell } = answersOf(ledger);
+    const details = detailsOf(ledger);
+    return {
+      cells: [name, ledger.expected, processed, open, bad(missing), bad(cannotTell)],
+      details: details.length === 0 ? [] : [details.join(', ')],
+    };
   });
   if (rows.length === 0) return paint.dim('No consumers.');
-  return detailedTable(['consumer', 'expected', 'processed', 'missing'], rows);
+  return detailedTable(['consumer', 'expected', 'processed', 'open', 'missing', 'cannot tell'], rows);
 }
-
-/** The counts that are shown below a consumer if they are not 0, and their words. */
-const OTHER_COUNTS = [
-  ['inFlight', 'in flight'],
-  ['failed', 'failed'],
-  ['rejected', 'rejected'],
-  ['discarded', 'discarded'],
-  ['unreadable', 'unreadable'],
-  ['deadLetters', 'dead-lettered'],
-  ['waiting', 'waiting'],
-  ['inconclusive', 'inconclusive'],
-  ['unproven', 'unproven'],
-] as const;
 
 function missingText({ missing }: AuditReport, repairCommand: string | undefined): string {
   const shown = headedList(

@@ -30,7 +30,7 @@ function members(value: unknown, path = ''): string[] {
   if (Array.isArray(value)) return [...new Set(value.flatMap((item) => members(item, `${path}[]`)))];
   if (typeof value !== 'object' || value === null) return [];
   const paths = Object.entries(value).flatMap(([name, inner]) => {
-    const own = `${path}.${path.endsWith('consumers') ? '*' : name}`;
+    const own = `${path}.${/(consumers|answers)$/.test(path) ? '*' : name}`;
     return [own, ...members(inner, own)];
   });
   return [...new Set(paths)].sort();
