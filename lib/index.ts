@@ -4,7 +4,7 @@ export type { IInboxConsumer } from './consumer/consumer.ts';
 export type { ConsumerSlo } from './consumer/consumer-slo.ts';
 export type { EarlierName } from './consumer/fixed-name.ts';
 export type { ConsumerAlias, InboxConsumerProps, RetryOptions } from './consumer/inbox-consumer-props.ts';
-export type { PassedQueueProps } from './consumer/queue-props.ts';
+export type { ConsumerQueueProps } from './consumer/queue-props.ts';
 export { type AlarmTopics, DeliveryAlarms, type DeliveryAlarmsProps } from './delivery-alarms.ts';
 export type { MailroomFunctionProps, PassedFunctionProps } from './functions/function-props.ts';
 export { InboxConsumer } from './inbox-consumer.ts';

@@ -101,9 +101,9 @@ export function receiveProblems(settings: ReceiveSettings): string[] {
     ...between('outageTolerance', outageTolerance, Duration.millis(0), Duration.days(3), ''),
     ...unless(
       receives <= RECEIVE_COUNT_MAX,
-      `outageTolerance is ${say(outageTolerance)} and visibilityTimeout is ${say(visibilityTimeout)}, which takes ${receives} ` +
+      `outageTolerance is ${say(outageTolerance)} and queueProps.visibilityTimeout is ${say(visibilityTimeout)}, which takes ${receives} ` +
         `receives. SQS allows at most ${RECEIVE_COUNT_MAX}, and an outage uses one per visibility timeout. Raise ` +
-        'visibilityTimeout, or lower outageTolerance or retry.attempts.',
+        'queueProps.visibilityTimeout, or lower outageTolerance or retry.attempts.',
     ),
   ];
 }

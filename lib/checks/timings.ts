@@ -192,7 +192,7 @@ function visibilityProblems({
 }: ConsumerSettings): string[] {
   return [
     ...between(
-      'visibilityTimeout',
+      'queueProps.visibilityTimeout',
       visibilityTimeout,
       Duration.seconds(1),
       VISIBILITY_MAX,
@@ -200,16 +200,16 @@ function visibilityProblems({
     ),
     ...unless(
       visibilityTimeout.toMilliseconds() >= timeout.toMilliseconds(),
-      `visibilityTimeout is ${say(visibilityTimeout)}, but must be at least the function's timeout, ` +
+      `queueProps.visibilityTimeout is ${say(visibilityTimeout)}, but must be at least the function's timeout, ` +
         `${say(timeout)}. Otherwise SQS redelivers messages that the function is still processing, and Lambda refuses the ` +
-        'mapping. Raise visibilityTimeout (AWS advises 6 times the timeout) or lower timeout.',
+        'mapping. Raise queueProps.visibilityTimeout (AWS advises 6 times the timeout) or lower timeout.',
     ),
     ...unless(
       window.toMilliseconds() === 0 ||
         visibilityTimeout.toMilliseconds() >= timeout.plus(window).toMilliseconds(),
       `batchingWindow is ${say(window)}, but with the function's timeout, ${say(timeout)}, it must fit into ` +
-        `visibilityTimeout, ${say(visibilityTimeout)}: a message is hidden from the start of its window. Lower batchingWindow or ` +
-        'raise visibilityTimeout.',
+        `queueProps.visibilityTimeout, ${say(visibilityTimeout)}: a message is hidden from the start of its window. Lower batchingWindow or ` +
+        'raise queueProps.visibilityTimeout.',
     ),
     ...unless(
       lease.toMilliseconds() >= LEASE_MIN.toMilliseconds(),
@@ -220,7 +220,7 @@ function visibilityProblems({
       lease.toMilliseconds() <= visibilityTimeout.toMilliseconds(),
       `lease is ${say(lease)}, but must be at most the visibility timeout, ${say(visibilityTimeout)}. Otherwise, after ` +
         'a crash, the message is redelivered while its lease is still valid, and each such receive is ' +
-        'wasted. Lower lease or raise visibilityTimeout.',
+        'wasted. Lower lease or raise queueProps.visibilityTimeout.',
     ),
   ];
 }

@@ -49,20 +49,21 @@ function create(
   { mailroom, entry = '', alias, ...props }: InboxConsumerProps,
   { timeout }: ConsumerSettings,
 ): ConsumerFunction {
+  const { bundling, environment, memoryMb, ...functionProps } = props.functionProps ?? {};
   const handler = new ServiceFunction(scope, 'Function', {
     entry,
     service: props.service,
     description: `Mailroom consumer ${props.name}`,
-    memoryMb: props.memoryMb,
-    bundling: props.bundling,
+    memoryMb,
+    bundling,
     timeout,
     logRemovalPolicy: props.removalPolicy,
     encryptionKey: mailroom.encryptionKey,
     tracing: mailroom.tracing,
-    environment: props.environment,
-    functionProps: props.functionProps,
+    environment,
+    functionProps,
   });
-  checkHandlers(scope, handler, props);
+  checkHandlers(scope, handler, { ...props, environment });
   if (alias === undefined) return { function: handler };
   const { aliasName, ...options } = alias;
   return { function: handler, alias: handler.addAlias(aliasName, options) };

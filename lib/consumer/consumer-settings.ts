@@ -17,13 +17,15 @@ const VISIBILITY_DEFAULT_MIN_S = 180;
 export function consumerSettings(props: InboxConsumerProps): ConsumerSettings {
   const timeout = props.timeout ?? (props.function && timeoutOf(props.function)) ?? Duration.seconds(30);
   const existing = props.queue && existingQueueSettings(props.queue);
+  const { queueProps = {} } = props;
   const visibilityTimeout =
     existing?.visibilityTimeout ??
-    props.visibilityTimeout ??
+    queueProps.visibilityTimeout ??
     Duration.seconds(Math.max(VISIBILITY_DEFAULT_MIN_S, 6 * timeout.toSeconds()));
   const retentions = {
-    queueRetention: existing?.queueRetention ?? props.queueRetention ?? QUEUE_RETENTION_MAX,
-    deadLetterRetention: existing?.deadLetterRetention ?? props.deadLetterRetention ?? QUEUE_RETENTION_MAX,
+    queueRetention: existing?.queueRetention ?? queueProps.retention ?? QUEUE_RETENTION_MAX,
+    deadLetterRetention:
+      existing?.deadLetterRetention ?? queueProps.deadLetterRetention ?? QUEUE_RETENTION_MAX,
     archive: props.mailroom.archive,
   };
   return {

@@ -8,15 +8,7 @@ import { useProblems } from './function-uses.ts';
 import type { InboxConsumerProps } from './inbox-consumer-props.ts';
 
 /** Properties of a consumer that apply only to a function that it creates. */
-const OF_CREATED = [
-  'alias',
-  'bundling',
-  'checkHandlers',
-  'environment',
-  'functionProps',
-  'memoryMb',
-  'timeout',
-] as const;
+const OF_CREATED = ['alias', 'checkHandlers', 'functionProps', 'timeout'] as const;
 
 /** Why a function without a runtime has an old one in a test, although the same code synthesizes. */
 const CDK_RUNTIME =

@@ -14,7 +14,7 @@ const VISIBILITY_DEFAULT_S = 30;
 const RETENTION_DEFAULT_S = 345_600;
 
 /** Properties of a consumer that apply only to queues that it creates. */
-const OF_CREATED = ['visibilityTimeout', 'queueRetention', 'deadLetterRetention', 'queueProps'] as const;
+const OF_CREATED = ['queueProps'] as const;
 
 /** Settings that an existing queue and its dead-letter queue determine. */
 export interface ExistingQueueSettings {
@@ -121,10 +121,14 @@ export function existingQueueProblems(props: InboxConsumerProps, settings: Consu
 /** Names the settings of an existing queue in a problem that was found in them: they are not properties of the consumer. */
 export function ofExistingQueue(problem: string): string {
   return problem
-    .replace(/^queueRetention is/, 'The retentionPeriod of queue is')
-    .replace(/^deadLetterRetention is/, 'The retentionPeriod of the dead-letter queue of queue is')
-    .replace(/^visibilityTimeout is/, 'The visibilityTimeout of queue is')
-    .replace(/Raise (?:queue|deadLetter)Retention/, 'Raise it');
+    .replace(/^queueProps\.retention is/, 'The retentionPeriod of queue is')
+    .replace(
+      /^queueProps\.deadLetterRetention is/,
+      'The retentionPeriod of the dead-letter queue of queue is',
+    )
+    .replace(/^queueProps\.visibilityTimeout is/, 'The visibilityTimeout of queue is')
+    .replace(/Raise queueProps\.\w+/, 'Raise it')
+    .replaceAll('queueProps.visibilityTimeout', 'its visibilityTimeout');
 }
 
 function retentionOf(queue: IQueue | undefined): Duration {

@@ -9,7 +9,7 @@ import type { PassedFunctionProps } from '../functions/function-props.ts';
 import type { Mailroom } from '../mailroom.ts';
 import type { ConsumerSlo } from './consumer-slo.ts';
 import type { EarlierName } from './fixed-name.ts';
-import type { PassedQueueProps } from './queue-props.ts';
+import type { ConsumerQueueProps } from './queue-props.ts';
 
 /** Properties of an `InboxConsumer`. */
 export interface InboxConsumerProps {
@@ -85,16 +85,10 @@ export interface InboxConsumerProps {
   readonly checkHandlers?: boolean;
   /** Partition keys of the rows that its handlers write, with `*` as a trailing wildcard. @default none */
   readonly domainKeys?: readonly string[];
-  /** Environment variables in addition to those that Mailroom sets. @default none */
-  readonly environment?: Readonly<Record<string, string>>;
-  /** Memory in MB; the CPU share is proportional to it. @default 512 */
-  readonly memoryMb?: number;
-  /** Bundling options, as for a `ServiceFunction`. @default as for a `ServiceFunction` */
-  readonly bundling?: BundlingOptions;
   /** The function's timeout. @default 30 seconds, or that of `function` */
   readonly timeout?: Duration;
-  /** Other settings of the function: its VPC, layers, architecture, log settings, … @default none */
-  readonly functionProps?: PassedFunctionProps;
+  /** Other settings of the function: its memory, environment, VPC, layers, architecture, log settings, … @default none */
+  readonly functionProps?: ConsumerFunctionProps;
   /**
    * An alias of the function, for provisioned concurrency or gradual deployments. The mapping of the queue invokes it.
    *
@@ -107,12 +101,6 @@ export interface InboxConsumerProps {
    * @default 30 seconds, or the visibility timeout if that is shorter
    */
   readonly lease?: Duration;
-  /**
-   * The time that SQS hides a received message; at least `timeout`.
-   *
-   * @default 6 times the timeout, as AWS advises; at least 3 minutes
-   */
-  readonly visibilityTimeout?: Duration;
   /** Attempts and delays for a message whose handler fails. @default 10 attempts over 35 to 72 minutes */
   readonly retry?: RetryOptions;
   /**
@@ -139,12 +127,8 @@ export interface InboxConsumerProps {
    * @default 100, a tenth of a new account's concurrency (Lambda quotas: 1,000); the function's reserved concurrency if that is lower
    */
   readonly maxConcurrency?: number;
-  /** Other settings of the queues: a delivery delay, the reuse of data keys. @default none */
-  readonly queueProps?: PassedQueueProps;
-  /** The retention of the queue. @default 14 days */
-  readonly queueRetention?: Duration;
-  /** The retention of the dead-letter queue, counted from the first send of a message. @default 14 days */
-  readonly deadLetterRetention?: Duration;
+  /** Settings of the queues: visibility timeout, retentions, a delivery delay, the reuse of data keys. @default none */
+  readonly queueProps?: ConsumerQueueProps;
   /**
    * The retention of a processed inbox row, in whole days; at least the sum of both queues' retentions and the bus's archive.
    *
@@ -160,6 +144,23 @@ export interface InboxConsumerProps {
    * @default RETAIN_ON_UPDATE_OR_DELETE
    */
   readonly removalPolicy?: RemovalPolicy;
+}
+
+/**
+ * Settings of the function that a consumer creates.
+ *
+ * @example
+ * ```ts
+ * const functionProps: ConsumerFunctionProps = { memoryMb: 1_024, environment: { BANK: bank.url }, vpc };
+ * ```
+ */
+export interface ConsumerFunctionProps extends PassedFunctionProps {
+  /** Bundling options, as for a `ServiceFunction`. @default as for a `ServiceFunction` */
+  readonly bundling?: BundlingOptions;
+  /** Environment variables in addition to those that Mailroom sets. @default none */
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Memory in MB; the CPU share is proportional to it. @default 512 */
+  readonly memoryMb?: number;
 }
 
 /** The retry schedule of a consumer. Each delay is four times the previous one; half of it is jitter. */

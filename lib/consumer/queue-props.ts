@@ -2,14 +2,24 @@ import { Duration } from 'aws-cdk-lib';
 import { between, say, unless } from '../checks/refusal.ts';
 
 /**
- * Properties of the CDK's `Queue` that a consumer's queues pass on.
+ * Settings of the queues that a consumer creates.
  *
  * @example
  * ```ts
- * const queueProps: PassedQueueProps = { dataKeyReuse: Duration.hours(1), deliveryDelay: Duration.minutes(1) };
+ * const queueProps: ConsumerQueueProps = { visibilityTimeout: Duration.minutes(10), deliveryDelay: Duration.minutes(1) };
  * ```
  */
-export interface PassedQueueProps {
+export interface ConsumerQueueProps {
+  /**
+   * The time that SQS hides a received message; at least `timeout`.
+   *
+   * @default 6 times the timeout, as AWS advises; at least 3 minutes
+   */
+  readonly visibilityTimeout?: Duration;
+  /** The retention of the queue. @default 14 days */
+  readonly retention?: Duration;
+  /** The retention of the dead-letter queue, counted from the first send of a message. @default 14 days */
+  readonly deadLetterRetention?: Duration;
   /** The time for which SQS reuses a data key: a longer time means fewer calls to KMS. Requires the Mailroom's `encryptionKey`. @default 5 minutes */
   readonly dataKeyReuse?: Duration;
   /**
@@ -33,8 +43,7 @@ const INSTEAD: Readonly<Record<string, string>> = {
   queueName: 'The name is derived from the stack, so that a retained queue does not block a new deployment.',
   redriveAllowPolicy: 'The dead-letter queue accepts messages of its source queue only.',
   removalPolicy: 'Use removalPolicy of the consumer.',
-  retentionPeriod: 'Use queueRetention and deadLetterRetention of the consumer.',
-  visibilityTimeout: 'Use visibilityTimeout of the consumer.',
+  retentionPeriod: 'Use retention and deadLetterRetention.',
 };
 
 const DELAY_MAX = Duration.minutes(15);
@@ -47,15 +56,16 @@ interface QueueContext {
   readonly heartbeatEvery?: Duration | undefined;
 }
 
-/** Validates the properties that a consumer's queues pass on. */
-export function queuePropsProblems(props: PassedQueueProps = {}, context: QueueContext): string[] {
-  const { dataKeyReuse, deliveryDelay, ...others } = props;
+/** Validates the settings of a consumer's queues that no other setting depends on. */
+export function queuePropsProblems(props: ConsumerQueueProps = {}, context: QueueContext): string[] {
+  const { visibilityTimeout: _, retention: __, deadLetterRetention: ___, ...rest } = props;
+  const { dataKeyReuse, deliveryDelay, ...others } = rest;
   const { batchingWindow: window = Duration.seconds(0), heartbeatEvery: every } = context;
   return [
     ...Object.entries<unknown>(others).flatMap(([name, value]) =>
       unless(
         value === undefined,
-        `queueProps contains ${name}, which cannot be passed on. ${INSTEAD[name] ?? 'It may contain: dataKeyReuse, deliveryDelay.'}`,
+        `queueProps contains ${name}, which cannot be passed on. ${INSTEAD[name] ?? 'It may contain: visibilityTimeout, retention, deadLetterRetention, dataKeyReuse, deliveryDelay.'}`,
       ),
     ),
     ...unless(

@@ -28,7 +28,7 @@ export class PaymentsStack extends Stack {
       publishes: [PaymentCaptured, PaymentDeclined, PaymentRefunded, PaymentCancelled],
       entry: lambdaEntry('example/payments/handler'),
       domainKeys: ['PAYMENT#*'],
-      environment: { BANK_FUNCTION_NAME: bank.functionName },
+      functionProps: { environment: { BANK_FUNCTION_NAME: bank.functionName } },
       slo: { latency: Duration.seconds(30), critical: true },
       ...stage.consumers,
       removalPolicy: stage.removalPolicy,

@@ -24,7 +24,7 @@ export interface Stage {
   /** Settings of every consumer. Those absent have the library's defaults. */
   readonly consumers?: Pick<
     InboxConsumerProps,
-    'lease' | 'maxConcurrency' | 'outageTolerance' | 'retry' | 'visibilityTimeout'
+    'lease' | 'maxConcurrency' | 'outageTolerance' | 'queueProps' | 'retry'
   >;
   /** Encrypts the data with a customer managed key, and records the functions with X-Ray. */
   readonly audited: boolean;
@@ -71,7 +71,7 @@ export function readStage(name: string | undefined, env: EnvironmentVariables): 
           // A duplicate waits for the rest of a lease; a demo's duplicates come back soon.
           lease: Duration.seconds(6),
           // A killed worker's message is redelivered as soon as its function would have been stopped.
-          visibilityTimeout: Duration.seconds(30),
+          queueProps: { visibilityTimeout: Duration.seconds(30) },
           // Each concurrent invocation is a separate process on a laptop.
           maxConcurrency: 2,
           // Rejecting a message must not take half an hour on a laptop, nor the receives of a long outage.

@@ -98,12 +98,12 @@ const ALL: Readonly<Record<keyof PassedFunctionProps, true>> = {
 
 /** Alternatives to properties that people look for here. */
 const INSTEAD: Readonly<Record<string, string>> = {
-  bundling: 'Use the property bundling beside functionProps.',
+  bundling: 'Use bundling, beside functionProps of a ServiceFunction.',
   deadLetterQueue: 'Failed messages return to their queue.',
-  environment: 'Use the property environment beside functionProps.',
+  environment: 'Use environment, beside functionProps of a ServiceFunction.',
   functionName: 'A fixed name blocks the replacement of a function.',
   loggingFormat: 'Mailroom logs JSON, which its log searches and applicationLogLevelV2 need.',
-  memorySize: 'Use the property memoryMb beside functionProps.',
+  memorySize: 'Use memoryMb: in functionProps of a consumer, beside functionProps of a ServiceFunction.',
   role: 'Mailroom creates the role, which its queues recognize by a tag; grant it more with function.addToRolePolicy.',
   snapStart: 'SnapStart is not available for Node.js.',
   timeout: 'Use the property timeout beside functionProps.',

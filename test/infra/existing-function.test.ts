@@ -240,9 +240,7 @@ describe('an existing function is refused', () => {
 
   test.each([
     ['timeout', { timeout: Duration.seconds(10) }],
-    ['memoryMb', { memoryMb: 256 }],
-    ['environment', { environment: {} }],
-    ['bundling', { bundling: {} }],
+    ['checkHandlers', { checkHandlers: false }],
     ['functionProps', { functionProps: {} }],
     ['alias', { alias: { aliasName: 'live' } }],
   ])('a consumer is refused with an existing function and %s', (name, props) => {
@@ -271,8 +269,8 @@ describe('an existing function is refused', () => {
   });
 
   test('a function is refused if its timeout is longer than the visibility timeout', () => {
-    expect(refusal(nodejsFunction, { visibilityTimeout: Duration.seconds(30) })).toThrow(
-      "visibilityTimeout is 30 seconds, but must be at least the function's timeout, 1 minute",
+    expect(refusal(nodejsFunction, { queueProps: { visibilityTimeout: Duration.seconds(30) } })).toThrow(
+      "queueProps.visibilityTimeout is 30 seconds, but must be at least the function's timeout, 1 minute",
     );
   });
 

@@ -335,8 +335,8 @@ describe('an existing queue', () => {
     ],
     [
       'its own retention',
-      (stack) => ({ ...given()(stack), queueRetention: Duration.days(14) }),
-      'Omit queueRetention',
+      (stack) => ({ ...given()(stack), queueProps: { retention: Duration.days(14) } }),
+      'Omit queueProps',
     ],
     ['too few receives', given({ maxReceiveCount: 5 }), `at least ${RECEIVES}`],
     ['no dead-letter queue', given({ deadLetterQueue: undefined as never }), 'no dead-letter queue'],
@@ -401,7 +401,7 @@ describe('an existing queue', () => {
   test("refusals name remedies on the queue, and an import's do not guess its settings", () => {
     const short = refused(given({ retentionPeriod: Duration.hours(1) }));
     expect(short).toContain('Raise it, or lower');
-    expect(short).not.toContain('queueRetention');
+    expect(short).not.toContain('queueProps');
     const imported = refused((stack) => ({
       events: [Charged],
       queue: Queue.fromQueueArn(stack, 'Q', 'arn:aws:sqs:eu-west-1:123456789012:q') as Queue,

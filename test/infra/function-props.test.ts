@@ -136,7 +136,7 @@ describe('functionProps of a consumer', () => {
     [
       'its memory',
       { memorySize: 128 },
-      'functionProps contains memorySize, which cannot be passed on. Use the property memoryMb',
+      'functionProps contains memorySize, which cannot be passed on. Use memoryMb',
     ],
     [
       'an event source',

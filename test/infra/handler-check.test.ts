@@ -30,12 +30,14 @@ function warningsOf(
 }
 
 const wrapped = (environment: Readonly<Record<string, string>>, more: Partial<InboxConsumerProps> = {}) =>
-  warningsOf({ entry: 'wrapped.ts', environment, ...more });
+  warningsOf({ entry: 'wrapped.ts', ...more, functionProps: { environment, ...more.functionProps } });
 
 test('a consumer whose handlers need the table and an address known at deployment is compared with its events', () => {
-  const environment = { BANK_URL: Lazy.string({ produce: () => 'https://bank.example' }) };
-  expect(warningsOf({ entry: 'consumer.ts', environment })).toEqual([]);
-  expect(() => warningsOf({ entry: 'consumer.ts', environment, events: [placed, shipped] })).toThrow(
+  const functionProps = {
+    environment: { BANK_URL: Lazy.string({ produce: () => 'https://bank.example' }) },
+  };
+  expect(warningsOf({ entry: 'consumer.ts', functionProps })).toEqual([]);
+  expect(() => warningsOf({ entry: 'consumer.ts', functionProps, events: [placed, shipped] })).toThrow(
     'The consumer Bundled/Consumer cannot work: events contains OrderShipped of "orders", but the handlers of its entry do not include ' +
       'one for it: its messages would be rejected (UNKNOWN_EVENT_TYPE). Add a handler, or remove the event from events.',
   );
@@ -69,14 +71,18 @@ test('an entry that exports no handler fails, because Lambda could not call it',
 });
 
 test('a bundle in CommonJS is compared, too', () => {
-  const bundling = { format: OutputFormat.CJS };
-  expect(wrapped({ HANDLES: JSON.stringify([placed]) }, { bundling })).toEqual([]);
-  expect(() => wrapped({ HANDLES: '[]' }, { bundling })).toThrow('events contains OrderPlaced of "orders"');
+  const functionProps = { bundling: { format: OutputFormat.CJS } };
+  expect(wrapped({ HANDLES: JSON.stringify([placed]) }, { functionProps })).toEqual([]);
+  expect(() => wrapped({ HANDLES: '[]' }, { functionProps })).toThrow(
+    'events contains OrderPlaced of "orders"',
+  );
 });
 
 test('the check imports nothing if it is off or if bundling is off', () => {
   expect(wrapped({ FAILS: 'never imported' }, { checkHandlers: false })).toEqual([]);
-  expect(warningsOf({ entry: 'wrapped.ts', environment: { FAILS: 'never imported' } }, [])).toEqual([]);
+  expect(
+    warningsOf({ entry: 'wrapped.ts', functionProps: { environment: { FAILS: 'never imported' } } }, []),
+  ).toEqual([]);
 });
 
 test('the same bundle is imported once', () => {

@@ -151,7 +151,10 @@ describe('defaults derived from other settings', () => {
   });
 
   test('a lease never outlasts the visibility timeout', () => {
-    const settings = { timeout: Duration.seconds(4), visibilityTimeout: Duration.seconds(24) };
+    const settings = {
+      timeout: Duration.seconds(4),
+      queueProps: { visibilityTimeout: Duration.seconds(24) },
+    };
     const fn = only(
       consumerTemplate({ ...settings, outageTolerance: Duration.hours(1) }),
       'AWS::Lambda::Function',
@@ -194,7 +197,11 @@ describe('defaults derived from other settings', () => {
 
   test('settings of Mailroom win over variables of the same name', () => {
     const environment = { MAILROOM_CONSUMER: 'somebody-else', GREETING: 'hello' };
-    const fn = only(consumerTemplate({ environment }), 'AWS::Lambda::Function', /^Consumer/);
+    const fn = only(
+      consumerTemplate({ functionProps: { environment } }),
+      'AWS::Lambda::Function',
+      /^Consumer/,
+    );
     expect(fn.Properties.Environment.Variables).toMatchObject({
       MAILROOM_CONSUMER: 'one',
       GREETING: 'hello',
@@ -342,8 +349,8 @@ describe('a consumer is refused', () => {
     ['a domain key of Mailroom', { domainKeys: ['INBOX#*'] }, '"INBOX#*" matches Mailroom\'s own rows'],
     [
       'more receives than SQS counts',
-      { visibilityTimeout: Duration.seconds(30), outageTolerance: Duration.hours(12) },
-      'outageTolerance is 12 hours and visibilityTimeout is 30 seconds, which takes 1465 receives. SQS allows at most 1000',
+      { queueProps: { visibilityTimeout: Duration.seconds(30) }, outageTolerance: Duration.hours(12) },
+      'outageTolerance is 12 hours and queueProps.visibilityTimeout is 30 seconds, which takes 1465 receives. SQS allows at most 1000',
     ],
   ];
 

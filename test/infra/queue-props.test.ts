@@ -2,11 +2,11 @@ import { Duration, Stack } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
 import { Key } from 'aws-cdk-lib/aws-kms';
 import { describe, expect, test } from 'vitest';
-import { InboxConsumer, Mailroom, type MailroomProps, type PassedQueueProps } from '../../lib/index.ts';
+import { type ConsumerQueueProps, InboxConsumer, Mailroom, type MailroomProps } from '../../lib/index.ts';
 import { lambdaEntry } from '../../lib/service-function.ts';
 import { resources, testApp } from './synth.ts';
 
-function queuesWith(queueProps: PassedQueueProps, props: (stack: Stack) => MailroomProps = () => ({})) {
+function queuesWith(queueProps: ConsumerQueueProps, props: (stack: Stack) => MailroomProps = () => ({})) {
   const stack = new Stack(testApp(), 'Test');
   const mailroom = new Mailroom(stack, 'Mailroom', { sources: ['shop'], ...props(stack) });
   const events = [{ source: 'shop', type: 'OrderPlaced' }];
@@ -45,9 +45,9 @@ describe('queueProps of a consumer', () => {
       'queueProps contains fifo, which cannot be passed on. Mailroom does not guarantee an order',
     ],
     [
-      'another visibility timeout',
-      { visibilityTimeout: Duration.hours(1) },
-      'Use visibilityTimeout of the consumer',
+      'the retention of the CDK',
+      { retentionPeriod: Duration.days(7) },
+      'Use retention and deadLetterRetention',
     ],
     ['a key of their own', { encryptionMasterKey: {} }, 'Set encryptionKey of the Mailroom'],
     [

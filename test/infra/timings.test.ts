@@ -121,8 +121,8 @@ describe("a consumer's settings", () => {
     [
       'a batching window that leaves too little of the visibility timeout',
       { batchingWindow: seconds(151) },
-      "batchingWindow is 2 minutes 31 seconds, but with the function's timeout, 30 seconds, it must fit into visibilityTimeout, " +
-        '3 minutes: a message is hidden from the start of its window. Lower batchingWindow or raise visibilityTimeout.',
+      "batchingWindow is 2 minutes 31 seconds, but with the function's timeout, 30 seconds, it must fit into queueProps.visibilityTimeout, " +
+        '3 minutes: a message is hidden from the start of its window. Lower batchingWindow or raise queueProps.visibilityTimeout.',
     ],
     [
       'a last delay before the first',
@@ -138,21 +138,21 @@ describe("a consumer's settings", () => {
     [
       'a queue that deletes a message before its attempts are over',
       { queueRetention: days(5) },
-      'queueRetention is 5 days, but must be at least 5 days 13 hours, the time that a message may ' +
+      'queueProps.retention is 5 days, but must be at least 5 days 13 hours, the time that a message may ' +
         'spend in the queue: all its attempts, up to 11 hours apart (RetryLater), and an outage. SQS deletes older messages before they reach the ' +
         'dead-letter queue.',
     ],
     [
       'a visibility timeout under the timeout',
       { visibilityTimeout: seconds(29), lease: seconds(20) },
-      "visibilityTimeout is 29 seconds, but must be at least the function's timeout, 30 seconds. Otherwise SQS " +
-        'redelivers messages that the function is still processing, and Lambda refuses the mapping. Raise visibilityTimeout (AWS advises ' +
+      "queueProps.visibilityTimeout is 29 seconds, but must be at least the function's timeout, 30 seconds. Otherwise SQS " +
+        'redelivers messages that the function is still processing, and Lambda refuses the mapping. Raise queueProps.visibilityTimeout (AWS advises ' +
         '6 times the timeout) or lower timeout.',
     ],
     [
       'a visibility timeout beyond SQS',
       { visibilityTimeout: hours(13), outageTolerance: hours(0), retry: { ...consumer.retry, attempts: 1 } },
-      'visibilityTimeout is 13 hours, but must be from 1 second to 12 hours. This is the range of SQS.',
+      'queueProps.visibilityTimeout is 13 hours, but must be from 1 second to 12 hours. This is the range of SQS.',
     ],
     [
       'a lease too short to renew',
@@ -166,19 +166,19 @@ describe("a consumer's settings", () => {
       { lease: seconds(181) },
       'lease is 3 minutes 1 second, but must be at most the visibility timeout, 3 minutes. Otherwise, after a crash, the ' +
         'message is redelivered while its lease is still valid, and each such receive is wasted. Lower ' +
-        'lease or raise visibilityTimeout.',
+        'lease or raise queueProps.visibilityTimeout.',
     ],
     [
       'an inbox that expires before the queues do',
       { inboxRetention: days(27) },
-      'inboxRetention is 27 days, but must be at least queueRetention + deadLetterRetention = 28 days: a message that ' +
+      'inboxRetention is 27 days, but must be at least queueProps.retention + queueProps.deadLetterRetention = 28 days: a message that ' +
         'is redelivered after its inbox row has expired could be processed twice. Raise inboxRetention or lower the ' +
         'retentions of the queues.',
     ],
     [
       'an inbox that expires before the archive does',
       { archive: days(30) },
-      "inboxRetention is 35 days, but must be at least queueRetention + deadLetterRetention + the bus's archive = 58 " +
+      "inboxRetention is 35 days, but must be at least queueProps.retention + queueProps.deadLetterRetention + the bus's archive = 58 " +
         'days: an event replayed after its inbox row has expired would run again, so it is rejected as too old, and a new ' +
         'consumer could not receive the whole archive. Raise inboxRetention (or omit it), or lower the ' +
         "Mailroom's archive.",
@@ -186,14 +186,14 @@ describe("a consumer's settings", () => {
     [
       'a dead-letter queue that expires on arrival',
       { deadLetterRetention: days(1) },
-      "deadLetterRetention is 1 day, but must be at least 8 days 13 hours: SQS counts a message's age from its first send, " +
-        'it may spend 5 days 13 hours in the queue, and an operator needs 3 days to look at it. Raise deadLetterRetention, ' +
-        'or lower retry.attempts, outageTolerance or visibilityTimeout.',
+      "queueProps.deadLetterRetention is 1 day, but must be at least 8 days 13 hours: SQS counts a message's age from its first send, " +
+        'it may spend 5 days 13 hours in the queue, and an operator needs 3 days to look at it. Raise queueProps.deadLetterRetention, ' +
+        'or lower retry.attempts, outageTolerance or queueProps.visibilityTimeout.',
     ],
     [
       'a queue that keeps too long',
       { queueRetention: days(15) },
-      'queueRetention is 15 days, but must be from 1 minute',
+      'queueProps.retention is 15 days, but must be from 1 minute',
     ],
     [
       'a timeout beyond Lambda',
@@ -223,8 +223,8 @@ describe("a consumer's settings", () => {
       outageTolerance: hours(9),
     });
     expect(problems).toContain(
-      'outageTolerance is 9 hours and visibilityTimeout is 30 seconds, which takes 1105 receives. SQS allows at most 1000, ' +
-        'and an outage uses one per visibility timeout. Raise visibilityTimeout, or lower outageTolerance or ' +
+      'outageTolerance is 9 hours and queueProps.visibilityTimeout is 30 seconds, which takes 1105 receives. SQS allows at most 1000, ' +
+        'and an outage uses one per visibility timeout. Raise queueProps.visibilityTimeout, or lower outageTolerance or ' +
         'retry.attempts.',
     );
   });
