@@ -25,15 +25,12 @@ export interface PartCheck<Kind extends string = string> {
 export interface CheckedParts<Kind extends string = string> {
   readonly problems: readonly PartProblem<Kind>[];
   /** The checks that were not made because the caller may not read what they need. */
-  readonly notChecked: readonly UncheckedParts[];
-}
-
-/** Parts that were not checked. */
-interface UncheckedParts {
-  /** The actions that the caller's policies lack. */
-  readonly needs: readonly string[];
-  /** The parts, as in {@link PartProblem}. */
-  readonly parts: readonly string[];
+  readonly notChecked: readonly {
+    /** The actions that the caller's policies lack. */
+    readonly needs: readonly string[];
+    /** The parts, as in {@link PartProblem}. */
+    readonly parts: readonly string[];
+  }[];
 }
 
 /**
