@@ -1,4 +1,19 @@
-import { streamRelay } from './stream-relay.ts';
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
+import { busClientSettings, portClientSettings } from '../runtime/base/client-settings.ts';
+import { readRelayConfig } from '../runtime/base/config.ts';
+import { eventBridgeBus } from '../runtime/bus/eventbridge-bus.ts';
+import { createRelayStream } from '../runtime/relay/relay-stream.ts';
+import { dynamoTable } from '../runtime/store/dynamo-table.ts';
+
+const config = readRelayConfig(process.env);
 
 /** The stream relay: publishes new outbox rows as they arrive in the table's stream. */
-export const handler = streamRelay();
+export const handler = createRelayStream({
+  config,
+  table: dynamoTable({ client: new DynamoDBClient(portClientSettings), tableName: config.tableName }),
+  bus: eventBridgeBus({
+    client: new EventBridgeClient(busClientSettings(config.publishTimeoutMs)),
+    busName: config.busName,
+  }),
+});

@@ -71,7 +71,6 @@ export {
   type TelemetryOptions,
 } from './observe/telemetry.ts';
 export type { TraceContext } from './observe/trace-context.ts';
-export type { SpanAttribute, SpanFailure, SpanOptions, Tracer, TracerSpan } from './observe/tracer.ts';
 export { lambdaPublisher } from './outbox/lambda-publisher.ts';
 export { type Commit, createOutbox, type Outbox, type OutboxDeps } from './outbox/outbox.ts';
 export type { CausingEvent, OutboxEntry } from './outbox/outbox-entry.ts';

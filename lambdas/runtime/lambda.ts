@@ -12,7 +12,6 @@ import type { Handler } from './consume/handler.ts';
 import { ownSqsQueue } from './consume/sqs-queue.ts';
 import type { Redact } from './observe/redaction.ts';
 import type { TelemetryOptions } from './observe/telemetry.ts';
-import type { Tracer } from './observe/tracer.ts';
 import { createOutbox, type Outbox } from './outbox/outbox.ts';
 import type { AtOncePublisher } from './outbox/publish-at-once.ts';
 import { dynamoTable } from './store/dynamo-table.ts';
@@ -31,7 +30,6 @@ export interface LambdaParts {
  *
  * @param options.publishAtOnce - `lambdaPublisher`, if the `mailroom.addProducer` call has `publishAtOnce` @default the relay publishes
  * every event. If only one side has it, as during a deployment, a warning is logged and the relay publishes
- * @param options.tracer - `openTelemetry()` of `cdk-mailroom/opentelemetry`: each commit of events is a span @default no spans
  * @param options.redact - redacts the text of an error that `commit` throws, in its span @default the unchanged text
  * @param options.logger - like `logFields` and `metricDimensions`, as in {@link TelemetryOptions}
  * @throws `BAD_CONFIG` if a setting is missing: immediately in Lambda, otherwise from `commit` and `entries`
@@ -51,7 +49,6 @@ export interface LambdaParts {
 export function lambdaOutbox(
   options: {
     readonly publishAtOnce?: (() => AtOncePublisher | undefined) | undefined;
-    readonly tracer?: Tracer | undefined;
     readonly redact?: Redact | undefined;
   } & TelemetryOptions = {},
 ): Outbox {
@@ -80,8 +77,6 @@ export function lambdaOutbox(
  *
  * @param handlers - one per event type, or a function that receives the table and returns them
  * @param options.redact - redacts the text of an error before it is stored or logged @default the unchanged text
- * @param options.tracer - `openTelemetry()` of `cdk-mailroom/opentelemetry`: each message is a span, in which its handler runs
- * @default no spans
  * @param options.logger - like `logFields` and `metricDimensions`, as in {@link TelemetryOptions}
  * @throws `BAD_CONFIG` if a setting is missing; `BAD_CONSUMER` if an entry is not a handler or two handlers take the same event
  * type: immediately in Lambda, otherwise on the first message
@@ -99,7 +94,7 @@ export function lambdaConsumer(
     | (Pick<Handler, 'definition' | 'handle'> & {
         readonly kind: 'lambdaConsumer takes a list: lambdaConsumer([leased(…)])';
       }),
-  options: Pick<ConsumerDeps, 'redact' | 'tracer'> & TelemetryOptions = {},
+  options: Pick<ConsumerDeps, 'redact'> & TelemetryOptions = {},
 ): ConsumerHandler {
   const handlersOn = (table: Table) =>
     handlerList(typeof handlers === 'function' ? handlers({ table }) : handlers);

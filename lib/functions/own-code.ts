@@ -14,13 +14,9 @@ const ROOT = new URL('../../', moduleUrl);
 /**
  * The code of one of Mailroom's own functions. The package contains them built, so a synth needs no esbuild for them; the
  * repository builds them at the first synth of a process, unless its templates need no code.
- *
- * @param traced - with OpenTelemetry's spans; only the relay's functions can be traced
  */
-export function ownCode(scope: Construct, name: OwnFunction, traced = false) {
-  const [file, other] = traced ? ['traced', 'index'] : ['index', 'traced'];
-  const code = Code.fromAsset(folderOf(scope, name), { exclude: [`${other}.*`] });
-  return { code, handler: `${file}.handler` };
+export function ownCode(scope: Construct, name: OwnFunction) {
+  return { code: Code.fromAsset(folderOf(scope, name)), handler: 'index.handler' };
 }
 
 function folderOf(scope: Construct, name: OwnFunction): string {

@@ -54,14 +54,6 @@ export interface OutboxRelayOptions {
   readonly batchingWindow?: Duration;
   /** Memory of both functions in MB; the CPU share is proportional to it. @default 512 */
   readonly memoryMb?: number;
-  /**
-   * Makes each PutEvents call an OpenTelemetry span, linked to the commits of its events. Install `@opentelemetry/api`, which is then
-   * bundled, and register an SDK in both functions, `streamFunction` and `sweepFunction`: with a layer (`addLayers`) and
-   * `NODE_OPTIONS` (`addEnvironment`).
-   *
-   * @default false: the functions contain no code of OpenTelemetry
-   */
-  readonly openTelemetry?: boolean;
 }
 
 /** Properties of an {@link OutboxRelay}. */
@@ -184,22 +176,12 @@ export class OutboxRelay extends Construct {
 
   private publisher(
     id: 'Stream' | 'Sweep',
-    {
-      table,
-      bus,
-      sources,
-      memoryMb,
-      removalPolicy,
-      encryptionKey,
-      tracing,
-      functionProps,
-      openTelemetry,
-    }: OutboxRelayProps,
+    { table, bus, sources, memoryMb, removalPolicy, encryptionKey, tracing, functionProps }: OutboxRelayProps,
     environment: Record<string, string>,
     timeout: Duration,
   ): ServiceFunction {
     const publisher = new ServiceFunction(this, id, {
-      ...ownCode(this, id === 'Stream' ? 'relay-stream' : 'relay-sweep', openTelemetry),
+      ...ownCode(this, id === 'Stream' ? 'relay-stream' : 'relay-sweep'),
       service: SERVICE,
       description: `Mailroom relay, ${id.toLowerCase()} path`,
       timeout,

@@ -50,7 +50,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'lambdas/runtime/relay': upTo('outbox'),
   'lambdas/runtime/consume': upTo('inbox'),
   'lambdas/runtime/operations': upTo('consume'),
-  lambdas: ['lambdas/runtime', ...upTo('operations')],
+  lambdas: upTo('operations'),
   'lambdas/example': ['lambdas/runtime'],
   testing: upTo('operations'),
   lib: [
@@ -123,7 +123,6 @@ function forbidden(all: readonly Import[]): string[] {
 
 const isRuntime = (path: string) => path.startsWith('lambdas/runtime/');
 /** The relay with OpenTelemetry, whose API is an optional peer of the package. */
-const isTraced = (path: string) => path.endsWith('/traced.handler.ts');
 const shown = ({ from, to, values }: Import) => `${from} imports ${values.join(', ') || '*'} of ${to}`;
 
 describe('the law of the tree', () => {
@@ -188,11 +187,11 @@ describe('the law of the tree', () => {
     ];
     expect(entries.length).toBeGreaterThan(6);
     const may =
-      /^(node:[\w/]+|@aws-sdk\/[\w-]+|@aws-lambda-powertools\/[\w/-]+|@standard-schema\/spec|p-limit|p-map|zod(\/mini)?)$/;
+      /^(node:[\w/]+|@aws-sdk\/[\w-]+|@aws-lambda-powertools\/[\w/-]+|@standard-schema\/spec|@opentelemetry\/api|p-limit|p-map|zod(\/mini)?)$/;
     for (const entry of entries) {
       const packages = [...loadedBy(entry, imports)].filter((name) => !name.endsWith('.ts'));
       expect(
-        packages.filter((name) => !may.test(name) && !(isTraced(entry) && name === '@opentelemetry/api')),
+        packages.filter((name) => !may.test(name)),
         entry,
       ).toEqual([]);
     }

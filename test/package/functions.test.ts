@@ -60,18 +60,6 @@ describe.each(BUILT_FUNCTIONS)('the built function %s', (name) => {
   });
 });
 
-describe.each(['relay-stream', 'relay-sweep'])('the traced %s', (name) => {
-  test('starts in a Node.js process that has no packages', async () => {
-    expect(await startedIn(join(folder, name, 'traced.mjs'))).toBe('function\n');
-  });
-
-  test('refers to the source map beside it', async () => {
-    const text = await readFile(join(folder, name, 'traced.mjs'), 'utf8');
-    expect(text.trimEnd()).toMatch(/\/\/# sourceMappingURL=traced\.mjs\.map$/);
-    expect(await readdir(join(folder, name))).toContain('traced.mjs.map');
-  });
-});
-
 test('the licences of the bundled packages are beside the functions', async () => {
   const text = await readFile(join(folder, LICENCES), 'utf8');
   expect(text).toMatch(/^== @aws-sdk\/client-dynamodb [\d.]+: Apache-2\.0$/m);

@@ -10,12 +10,9 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** The functions of a Mailroom itself: folders of `lambdas/`, and of `dist/functions/`. */
 export const BUILT_FUNCTIONS = ['relay-stream', 'relay-sweep', 'audit', 'heartbeat'] as const;
 
-/** Those that can be traced: their `traced.mjs` takes the place of `index.mjs`. */
-const TRACED_FUNCTIONS: readonly string[] = ['relay-stream', 'relay-sweep'];
-
 /**
  * Bundles Mailroom's functions for the constructs, SAM, Terraform and other tools: a folder each, with `index.mjs`
- * and its source map, which stack traces need. The relay's folders also have `traced.mjs`, with OpenTelemetry's spans.
+ * and its source map, which stack traces need.
  *
  * @param folder - the output folder
  *
@@ -28,19 +25,16 @@ export async function buildFunctions(folder: string): Promise<void> {
   const inputs: string[] = [];
   for (const name of BUILT_FUNCTIONS) {
     await mkdir(join(folder, name), { recursive: true });
-    const bundles = [await bundleInto(join(folder, name), 'index', `lambdas/${name}/handler.ts`)];
-    if (TRACED_FUNCTIONS.includes(name))
-      bundles.push(await bundleInto(join(folder, name), 'traced', `lambdas/${name}/traced.handler.ts`));
-    inputs.push(...bundles.flatMap((bundle) => bundle.inputs));
+    inputs.push(...(await bundleInto(join(folder, name), `lambdas/${name}/handler.ts`)).inputs);
   }
   await writeFile(join(folder, LICENCES), await licencesOf(inputs));
 }
 
-async function bundleInto(folder: string, name: string, entry: string): Promise<FunctionBundle> {
+async function bundleInto(folder: string, entry: string): Promise<FunctionBundle> {
   // It refers to its map by its own name. `functionProps.runtime` may be the oldest that is supported.
-  const bundle = await bundleFunction({ name, entry }, { target: `node${NODE_MIN}` });
-  await writeWhole(join(folder, `${name}.mjs`), bundle.code);
-  await writeWhole(join(folder, `${name}.mjs.map`), bundle.sourceMap);
+  const bundle = await bundleFunction({ name: 'index', entry }, { target: `node${NODE_MIN}` });
+  await writeWhole(join(folder, 'index.mjs'), bundle.code);
+  await writeWhole(join(folder, 'index.mjs.map'), bundle.sourceMap);
   return bundle;
 }
 

@@ -4,7 +4,7 @@ import type { Envelope } from '../events/event.ts';
 import type { InboxContext } from '../inbox/inbox.ts';
 import { type LogFields, type Telemetry, withLogFields } from '../observe/telemetry.ts';
 import { traceContextOf, traceIdOf, xrayTraceIdOf } from '../observe/trace-context.ts';
-import { NO_SPAN, type SafeSpan, type SafeTracer } from '../observe/tracer.ts';
+import { NO_SPAN, type Tracer, type TracerSpan } from '../observe/tracer.ts';
 import type { Outbox } from '../outbox/outbox.ts';
 import type { RandomBytes } from '../store/event-id.ts';
 import type { Table } from '../store/table.ts';
@@ -19,7 +19,7 @@ export interface ConsumerContext {
   readonly clock: Clock;
   readonly random: RandomBytes;
   readonly telemetry: Telemetry;
-  readonly tracer: SafeTracer;
+  readonly tracer: Tracer;
   readonly inbox: InboxContext;
   readonly outbox: Outbox;
 }
@@ -28,13 +28,13 @@ export interface ConsumerContext {
 export interface Received extends ConsumerContext {
   readonly delivery: Delivery;
   /** Its span. */
-  readonly span: SafeSpan;
+  readonly span: TracerSpan;
   /** The fields that identify it, in each of its log lines. */
   readonly logFields: LogFields;
 }
 
 /** The context of one message, whose log lines all carry the fields that identify it. */
-export function receivedOf(ctx: ConsumerContext, delivery: Delivery, span: SafeSpan = NO_SPAN): Received {
+export function receivedOf(ctx: ConsumerContext, delivery: Delivery, span: TracerSpan = NO_SPAN): Received {
   const { message, receives } = delivery;
   const envelope = envelopeOf(delivery);
   const trace = span.context() ?? traceContextOf(envelope);

@@ -11,7 +11,7 @@ import { processSpan } from '../observe/message-spans.ts';
 import { type Redact, redactingTelemetry } from '../observe/redaction.ts';
 import { safeTelemetry } from '../observe/safe-telemetry.ts';
 import { ownTelemetry, type Telemetry, type TelemetryOptions } from '../observe/telemetry.ts';
-import { flushSpans, NO_TRACER, safeTracer, type Tracer } from '../observe/tracer.ts';
+import { createTracer, flushSpans, NO_TRACER } from '../observe/tracer.ts';
 import { createOutbox } from '../outbox/outbox.ts';
 import { type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
 import type { Table } from '../store/table.ts';
@@ -54,8 +54,6 @@ export interface ConsumerDeps extends TelemetryOptions {
    * text: the messages of errors that a handler throws are stored and logged
    */
   readonly redact?: Redact | undefined;
-  /** Makes the processing of each message a span, in which its handler runs. @default no spans */
-  readonly tracer?: Tracer | undefined;
 }
 
 /**
@@ -103,8 +101,8 @@ export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
   const { config, table, queue, redact, clock = systemClock, random = systemRandomBytes } = deps;
   const telemetry = redactingTelemetry(safeTelemetry(deps.telemetry ?? ownTelemetry(config, deps)), redact);
   const inbox = createInbox({ ...config, table, clock, random, redact });
-  const tracer = safeTracer(deps.tracer, redact);
-  const outbox = createOutbox({ config, table, clock, random, telemetry, tracer: deps.tracer });
+  const tracer = createTracer(redact);
+  const outbox = createOutbox({ config, table, clock, random, telemetry });
   const ctx = { config, table, queue, clock, random, telemetry, tracer, inbox, outbox };
   const list = handlerList(deps.handlers);
   const handlers = handlersByEvent(list, config);
@@ -128,7 +126,7 @@ export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
       await Promise.all(later.map(({ delivery, outcome }) => hide(receivedOf(ctx, delivery), outcome)));
       const ends = await Promise.all(now.map((delivery) => work(ctx, delivery, handlers, now.length === 1)));
       telemetry.flush();
-      await flushSpans(tracer, clock, endsBy);
+      await flushSpans(clock, endsBy);
       // SQS may deliver a message twice in one batch; name it only once.
       const failed = new Map([
         ...later.map(({ delivery, outcome }) => [delivery.message.messageId, outcome.error] as const),

@@ -78,7 +78,7 @@ export interface EventInput<D> {
   /**
    * A W3C trace context. A malformed one is ignored, so you can pass on a request's header.
    *
-   * @default the active span's, with `tracer`; otherwise the handled event's inside a consumer, and none elsewhere
+   * @default the active span's, with an OpenTelemetry SDK; otherwise the handled event's inside a consumer, and none elsewhere
    */
   readonly traceparent?: string | undefined;
   /** The `tracestate` that belongs to `traceparent`; ignored if it is malformed or has more than 512 characters. @default none */

@@ -4,7 +4,7 @@ import { MailroomError, PoisonMessage } from '../base/errors.ts';
 import { type BusEntry, entryBytes, PUT_EVENTS_BYTES_MAX } from '../bus/event-bus.ts';
 import { type Envelope, type EventDraft, HOPS_MAX } from '../events/event.ts';
 import { sampledXRayHeader, traceContextOf, xrayHeaderOf } from '../observe/trace-context.ts';
-import type { SafeTracer } from '../observe/tracer.ts';
+import type { Tracer } from '../observe/tracer.ts';
 import { mintEventId, outboxKeyOf, type RandomBytes } from '../store/event-id.ts';
 import { itemBytes } from '../store/item-size.ts';
 import { SCHEMA } from '../store/rows.ts';
@@ -43,7 +43,7 @@ export interface EntryContext {
   readonly table: Pick<Table, 'name'>;
   readonly clock: Clock;
   readonly random: RandomBytes;
-  readonly tracer: SafeTracer;
+  readonly tracer: Tracer;
 }
 
 /**

@@ -6,7 +6,7 @@ import { EVENT_ID, sendSpan } from '../observe/message-spans.ts';
 import type { Redact } from '../observe/redaction.ts';
 import { safeTelemetry } from '../observe/safe-telemetry.ts';
 import { ownTelemetry, type Telemetry, type TelemetryOptions } from '../observe/telemetry.ts';
-import { inSpan, type SafeSpan, safeTracer, type Tracer } from '../observe/tracer.ts';
+import { createTracer, inSpan, type TracerSpan } from '../observe/tracer.ts';
 import { type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
 import { transactWithRetry } from '../store/retry.ts';
 import type { Table, TransactAction } from '../store/table.ts';
@@ -85,12 +85,6 @@ export interface OutboxDeps extends TelemetryOptions {
    * `metricDimensions`, which apply only to it; otherwise none
    */
   readonly telemetry?: Telemetry | undefined;
-  /**
-   * Makes each `commit` of events a span, and stores its trace context in them. `entries` stores that of the active span.
-   *
-   * @default no spans
-   */
-  readonly tracer?: Tracer | undefined;
   /** Redacts the text of what `commit` throws, a schema's own error for example, in its span. @default the unchanged text */
   readonly redact?: Redact | undefined;
 }
@@ -119,7 +113,7 @@ export function createOutbox(deps: OutboxDeps): Outbox {
   const own = deps.telemetry === undefined ? lambdaTelemetry(deps) : undefined;
   const given = deps.telemetry ?? own;
   const telemetry = given && safeTelemetry(given);
-  const tracer = safeTracer(deps.tracer, deps.redact);
+  const tracer = createTracer(deps.redact);
 
   const entries: Outbox['entries'] = async (events, cause) => {
     const made = await eventEntries(events, { cause });
@@ -136,7 +130,10 @@ export function createOutbox(deps: OutboxDeps): Outbox {
     return made;
   }
 
-  async function commit({ writes = [], events = [] }: Commit, span?: SafeSpan): Promise<readonly Envelope[]> {
+  async function commit(
+    { writes = [], events = [] }: Commit,
+    span?: TracerSpan,
+  ): Promise<readonly Envelope[]> {
     const made = await eventEntries(events, { turnMs: publishAtOnce?.timeoutMs });
     const [first] = made;
     if (made.length === 1 && first !== undefined) span?.set(EVENT_ID, first.envelope.eventId);
@@ -146,7 +143,7 @@ export function createOutbox(deps: OutboxDeps): Outbox {
     telemetry?.count('EventsCommitted', eventCount(actions));
     await publishAtOnce?.publish(
       made.map(({ entry }) => entry),
-      { table, clock, random, telemetry, tracer: deps.tracer },
+      { table, clock, random, telemetry },
     );
     if (own !== undefined) telemetry?.flush();
     return made.map(({ envelope }) => envelope);

@@ -7,7 +7,6 @@ import { batchEntries } from '../bus/entry-batches.ts';
 import type { Bus, BusResult } from '../bus/event-bus.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
 import { tracedBus } from '../observe/traced-bus.ts';
-import { safeTracer, type Tracer } from '../observe/tracer.ts';
 import type { RandomBytes } from '../store/event-id.ts';
 import type { Table } from '../store/table.ts';
 import type { OutboxEntry } from './outbox-entry.ts';
@@ -33,8 +32,6 @@ export interface AtOnceParts {
   readonly random: RandomBytes;
   /** @default nothing is logged or counted */
   readonly telemetry?: Telemetry | undefined;
-  /** @default no spans */
-  readonly tracer?: Tracer | undefined;
 }
 
 /** Dependencies of {@link createAtOncePublisher}. */
@@ -78,7 +75,7 @@ const SILENT: Telemetry = {
 export function createAtOncePublisher({ config, bus }: AtOncePublisherDeps): AtOncePublisher {
   return {
     timeoutMs: config.timeoutMs,
-    publish: async (entries, { table, clock, random, telemetry = SILENT, tracer }) => {
+    publish: async (entries, { table, clock, random, telemetry = SILENT }) => {
       const context = {
         config,
         path: 'producer' as const,
@@ -90,7 +87,7 @@ export function createAtOncePublisher({ config, bus }: AtOncePublisherDeps): AtO
       };
       const rows = entries.flatMap(({ Put }) => pendingRow({ ...Put.Item }) ?? []);
       if (rows.length === 0) return;
-      const traced = tracedBus(bus, safeTracer(tracer), config.busName);
+      const traced = tracedBus(bus, config.busName);
       const published = Promise.all(
         batchEntries(rows).map((batch) => publishAndMark(context, traced, batch)),
       );

@@ -17,7 +17,7 @@ import { hasTime, hasTimeLeft, type Tally } from './sweep-tally.ts';
 
 /** Dependencies shared by all steps of a sweep. */
 export interface SweepContext
-  extends Pick<RelayContext, 'config' | 'table' | 'clock' | 'random' | 'telemetry' | 'tracer'> {
+  extends Pick<RelayContext, 'config' | 'table' | 'clock' | 'random' | 'telemetry'> {
   readonly declared: DeclaredSources;
   /** One per shard that is read at a time, so that a shard full of failing events does not use up the calls of the others. */
   readonly relays: readonly RelayContext[];

@@ -4,7 +4,6 @@ import type { RelayConfig } from '../base/config.ts';
 import type { Bus } from '../bus/event-bus.ts';
 import { powertoolsTelemetry, type Telemetry } from '../observe/telemetry.ts';
 import { tracedBus } from '../observe/traced-bus.ts';
-import { type SafeTracer, safeTracer, type Tracer } from '../observe/tracer.ts';
 import type { CallLimit, OutboxContext, RelayPath } from '../outbox/outbox-transitions.ts';
 import { type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
 import type { Table } from '../store/table.ts';
@@ -29,7 +28,6 @@ export interface RelayContext extends OutboxContext {
   readonly concurrency: number;
   /** Limits the failed calls that are repeated at a time. */
   readonly retries: CallLimit;
-  readonly tracer: SafeTracer;
 }
 
 /** Dependencies of both of the relay's handlers. */
@@ -46,8 +44,6 @@ export interface RelayHandlerDeps {
   readonly random?: RandomBytes | undefined;
   /** @default `powertoolsTelemetry` */
   readonly telemetry?: Telemetry | undefined;
-  /** Makes each call to the bus a span, linked to those that wrote its events. @default no spans */
-  readonly tracer?: Tracer | undefined;
   /**
    * The maximum number of concurrent calls to the bus, and to the table.
    *
@@ -73,11 +69,9 @@ export function relayContext(deps: RelayHandlerDeps, path: RelayPath, concurrenc
   const { clock = systemClock, random = systemRandomBytes, config } = deps;
   const telemetry =
     deps.telemetry ?? powertoolsTelemetry({ service: 'mailroom-relay', tableName: config.tableName });
-  const tracer = safeTracer(deps.tracer);
   return {
     ...deps,
-    bus: tracedBus(deps.bus, tracer, config.busName),
-    tracer,
+    bus: tracedBus(deps.bus, config.busName),
     clock,
     random,
     telemetry,

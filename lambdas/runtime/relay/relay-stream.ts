@@ -106,7 +106,7 @@ export function createRelayStream(
     if (failures.length > 0)
       await clock.sleep(Math.max(HAND_BACK_MS, untilNoLongerFresh(youngest, clock.now())));
     telemetry.flush();
-    await flushSpans(context.tracer, clock);
+    await flushSpans(clock);
     return { batchItemFailures: failures.map(({ sequenceNumber }) => ({ itemIdentifier: sequenceNumber })) };
   };
 }

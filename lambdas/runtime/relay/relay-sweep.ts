@@ -49,7 +49,7 @@ export interface RelaySweepDeps extends RelayHandlerDeps {
  */
 export function createRelaySweep(deps: RelaySweepDeps): RelaySweepHandler {
   const context = sweepContext(deps);
-  const { config, clock, telemetry, tracer } = context;
+  const { config, clock, telemetry } = context;
   const sweep: RelaySweepHandler = async (event, lambda) => {
     const startedAt = clock.now();
     const endsBy = startedAt + lambda.getRemainingTimeInMillis();
@@ -77,7 +77,7 @@ export function createRelaySweep(deps: RelaySweepDeps): RelaySweepHandler {
     try {
       return await sweep(event, lambda);
     } finally {
-      await flushSpans(tracer, clock, clock.now() + lambda.getRemainingTimeInMillis());
+      await flushSpans(clock, clock.now() + lambda.getRemainingTimeInMillis());
     }
   };
 }

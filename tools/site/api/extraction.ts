@@ -10,7 +10,6 @@ export const ENTRIES = {
   constructs: 'lib/index.d.ts',
   runtime: 'lambdas/runtime/index.d.ts',
   internals: 'lambdas/runtime/internals.d.ts',
-  opentelemetry: 'lambdas/runtime/opentelemetry.d.ts',
   testing: 'testing/index.d.ts',
 } as const;
 

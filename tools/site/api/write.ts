@@ -12,7 +12,6 @@ const PAGES: Readonly<
   constructs: ['constructs', 'cdk-mailroom', 'The constructs, for CDK apps.'],
   runtime: ['runtime', 'cdk-mailroom/runtime', 'The library that Lambda functions import.'],
   testing: ['testing', 'cdk-mailroom/testing', 'In-memory doubles and the explorer, for tests.'],
-  opentelemetry: ['opentelemetry', 'cdk-mailroom/opentelemetry', 'A tracer for the option `tracer`.'],
   internals: [
     'internals',
     'cdk-mailroom/internals',

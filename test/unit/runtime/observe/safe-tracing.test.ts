@@ -1,13 +1,22 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import {
+  type ContextManager,
+  context,
+  INVALID_SPAN_CONTEXT,
+  ROOT_CONTEXT,
+  type Span,
+  type TracerProvider,
+  trace,
+} from '@opentelemetry/api';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createConsumer } from '../../../../lambdas/runtime/consume/consumer.ts';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import type { Envelope } from '../../../../lambdas/runtime/events/event.ts';
 import type { Telemetry } from '../../../../lambdas/runtime/observe/telemetry.ts';
-import type { Tracer } from '../../../../lambdas/runtime/observe/tracer.ts';
 import { createOutbox } from '../../../../lambdas/runtime/outbox/outbox.ts';
 import { createRelayStream } from '../../../../lambdas/runtime/relay/relay-stream.ts';
 import { createRelaySweep } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
 import { lambdaContext } from '../../../../testing/index.ts';
+import { recordedSpans } from '../../../support/otel-spans.ts';
 import { consumerConfig, relayConfig, rig, runThrough, ThingHappened } from '../../../support/runtime-rig.ts';
 
 const fails = (): never => {
@@ -19,49 +28,64 @@ const rejects = async (): Promise<never> => fails();
 
 const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 
-/** A port whose spans do nothing. */
-const idle: Tracer = {
-  start: () => ({ context: () => undefined, run: (work) => work(), set() {}, fail() {}, end() {} }),
-  current: () => undefined,
-};
+/** An SDK that an application may register. */
+interface Sdk {
+  readonly startSpan?: () => Span;
+  readonly forceFlush?: () => unknown;
+  /** Calls the work of an active span. */
+  readonly with?: (work: () => unknown) => unknown;
+}
 
-const broken: Readonly<Record<string, Tracer>> = {
-  'cannot begin a span': { start: fails, current: fails },
+/** A span that records nothing. */
+const idleSpan = trace.wrapSpanContext(INVALID_SPAN_CONTEXT);
+
+const broken: Readonly<Record<string, Sdk>> = {
+  'cannot begin a span': { startSpan: fails },
   'cannot do anything with a span': {
-    start: () => ({ context: fails, run: fails, set: fails, fail: fails, end: fails }),
-    current: fails,
-    flush: fails,
+    startSpan: () => new Proxy({} as Span, { get: () => fails }),
+    forceFlush: fails,
+    with: fails,
   },
   'rejects in each call': {
-    start: () => ({
-      context: () => undefined,
-      run: (work) => work(),
-      set: rejects,
-      fail: rejects,
-      end: rejects,
-    }),
-    current: () => undefined,
-    flush: rejects,
+    startSpan: () =>
+      new Proxy({} as Span, {
+        get: (_, name) => (name === 'spanContext' ? () => INVALID_SPAN_CONTEXT : rejects),
+      }),
+    forceFlush: rejects,
   },
   'throws after the work, and runs it twice': {
-    start: () => ({
-      ...idle.start({ name: '', kind: 'internal' }),
-      run: (work) => {
-        work();
-        work();
-        return fails();
-      },
-    }),
-    current: () => ({ traceparent: 'malformed' }),
-    flush: () => Promise.reject(new Error('the exporter is broken')),
+    forceFlush: rejects,
+    with: (work) => {
+      work();
+      work();
+      return fails();
+    },
   },
-  'never exports': { ...idle, flush: () => new Promise(() => {}) },
+  'never exports': { forceFlush: () => new Promise(() => {}) },
 };
 
+/** Registers an SDK for one test. */
+function register({ startSpan = () => idleSpan, forceFlush, with: call = (work) => work() }: Sdk): void {
+  const tracer = { startSpan, startActiveSpan: fails };
+  trace.setGlobalTracerProvider({ getTracer: () => tracer, forceFlush } as TracerProvider);
+  const contexts = {
+    active: () => ROOT_CONTEXT,
+    with: (_: unknown, work: () => unknown) => call(work),
+    bind: (_: unknown, target: unknown) => target,
+    enable: () => contexts,
+    disable: () => contexts,
+  } as ContextManager;
+  context.setGlobalContextManager(contexts);
+  onTestFinished(() => {
+    trace.disable();
+    context.disable();
+  });
+}
+
 /** Commits, publishes and processes one event. */
-async function passes(tracer: Tracer | undefined, cause: Partial<Envelope> = {}) {
+async function passes(cause: Partial<Envelope> = {}) {
   const { clock, memory: table, bus, queue, telemetry, happened, streamEvent, rows } = rig();
-  const parts = { table, clock, telemetry, tracer };
+  const parts = { table, clock, telemetry };
   const outbox = createOutbox({ ...parts, config: consumerConfig });
   const relay = createRelayStream({ ...parts, config: relayConfig, bus });
   const runs: string[] = [];
@@ -103,39 +127,33 @@ test('telemetry that throws fails neither a commit nor a message, so that neithe
   expect(table.items().map(({ status }) => status)).toEqual(expect.arrayContaining(['PENDING', 'FAILED']));
 });
 
-describe('a tracer that', () => {
-  test.each(Object.entries(broken))(
-    '%s fails neither a commit, a publish nor a message',
-    async (_, tracer) => {
-      const { first, second } = await passes(tracer);
-      expect(first).not.toHaveProperty('traceparent');
-      expect(second).not.toHaveProperty('traceparent');
-    },
-  );
+describe('an SDK that', () => {
+  test.each(Object.entries(broken))('%s fails neither a commit, a publish nor a message', async (_, sdk) => {
+    register(sdk);
+    const { first, second } = await passes();
+    expect(first).not.toHaveProperty('traceparent');
+    expect(second).not.toHaveProperty('traceparent');
+  });
 
   test('never exports delays a sweep by no more than a second', async () => {
     const { clock, memory: table, bus, telemetry } = rig();
-    const tracer: Tracer = { ...idle, flush: () => new Promise(() => {}) };
-    const sweep = createRelaySweep({ config: relayConfig, table, bus, clock, telemetry, tracer });
+    register({ forceFlush: () => new Promise(() => {}) });
+    const sweep = createRelaySweep({ config: relayConfig, table, bus, clock, telemetry });
     const began = clock.now();
     await runThrough(clock, sweep({}, lambdaContext({ clock, timeoutMs: 60_000 })));
     expect(clock.now() - began).toBeLessThanOrEqual(1_050);
   });
 
-  test('sees the error of the handler, and the caller sees it too', async () => {
-    const failures: unknown[] = [];
-    const tracer: Tracer = {
-      ...idle,
-      start: (options) => ({ ...idle.start(options), fail: (failure) => failures.push(failure) }),
-    };
+  test('records spans sees the error of a commit, and the caller sees it too', async () => {
+    const spans = recordedSpans();
     const { memory: table, clock, happened } = rig();
-    const outbox = createOutbox({ config: { ...consumerConfig, publishes: [] }, table, clock, tracer });
+    const outbox = createOutbox({ config: { ...consumerConfig, publishes: [] }, table, clock });
     await expect(outbox.commit({ events: [happened(1)] })).rejects.toThrow('not declared');
-    expect(failures).toMatchObject([{ type: 'NOT_DECLARED' }]);
+    expect(spans.one('send').attributes).toMatchObject({ 'error.type': 'NOT_DECLARED' });
   });
 });
 
-describe('without a tracer', () => {
+describe('without an SDK', () => {
   beforeEach(() => {
     vi.stubEnv('_X_AMZN_TRACE_ID', undefined);
   });
@@ -144,7 +162,7 @@ describe('without a tracer', () => {
   });
 
   test('nothing about a trace is stored', async () => {
-    const { first, second } = await passes(undefined);
+    const { first, second } = await passes();
     for (const name of ['traceId', 'traceparent', 'tracestate']) {
       expect(first).not.toHaveProperty(name);
       expect(second).not.toHaveProperty(name);
@@ -152,12 +170,12 @@ describe('without a tracer', () => {
   });
 
   test("the handled event's context is passed on", async () => {
-    const { second } = await passes(undefined, { traceparent, tracestate: 'rojo=1' });
+    const { second } = await passes({ traceparent, tracestate: 'rojo=1' });
     expect(second).toMatchObject({ traceparent, tracestate: 'rojo=1' });
   });
 
   test('a malformed context of the handled event is dropped', async () => {
-    const { second } = await passes(undefined, { traceparent: 'malformed', tracestate: 'rojo=1' });
+    const { second } = await passes({ traceparent: 'malformed', tracestate: 'rojo=1' });
     expect(second).not.toHaveProperty('traceparent');
     expect(second).not.toHaveProperty('tracestate');
   });
@@ -167,18 +185,18 @@ describe('without a tracer', () => {
 
   test('an invocation that X-Ray samples is the trace of its events', async () => {
     vi.stubEnv('_X_AMZN_TRACE_ID', header('00000001', 1));
-    const { first, second } = await passes(undefined);
+    const { first, second } = await passes();
     expect([first?.traceId, second?.traceId]).toEqual([header('00000001', 1), header('00000001', 1)]);
   });
 
   test('an invocation that X-Ray does not sample stores nothing', async () => {
     vi.stubEnv('_X_AMZN_TRACE_ID', header('00000001', 0));
-    expect((await passes(undefined)).first).not.toHaveProperty('traceId');
+    expect((await passes()).first).not.toHaveProperty('traceId');
   });
 
   test('a chain stays in the X-Ray trace of its first event', async () => {
     vi.stubEnv('_X_AMZN_TRACE_ID', header('00000002', 1));
-    const { second } = await passes(undefined, { traceId: header('00000001', 1) });
+    const { second } = await passes({ traceId: header('00000001', 1) });
     expect(second?.traceId).toBe(header('00000001', 1));
   });
 });
