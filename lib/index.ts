@@ -3,7 +3,12 @@ export type { EventRef } from '../lambdas/runtime/events/event.ts';
 export type { IInboxConsumer } from './consumer/consumer.ts';
 export type { ConsumerSlo } from './consumer/consumer-slo.ts';
 export type { EarlierName } from './consumer/fixed-name.ts';
-export type { ConsumerAlias, InboxConsumerProps, RetryOptions } from './consumer/inbox-consumer-props.ts';
+export type {
+  ConsumerAlias,
+  ConsumerFunctionProps,
+  InboxConsumerProps,
+  RetryOptions,
+} from './consumer/inbox-consumer-props.ts';
 export type { ConsumerQueueProps } from './consumer/queue-props.ts';
 export { type AlarmTopics, DeliveryAlarms, type DeliveryAlarmsProps } from './delivery-alarms.ts';
 export type { MailroomFunctionProps, PassedFunctionProps } from './functions/function-props.ts';
