@@ -3,11 +3,7 @@ import type { IRole } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Function as LambdaFunction, Tracing } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
-import {
-  encodeAtOnceConfig,
-  encodeProducerConfig,
-  type ProducerConfig,
-} from '../lambdas/runtime/base/config.ts';
+import { atOnceSettings, type ProducerConfig, producerSettings } from '../lambdas/runtime/base/config.ts';
 import { type EventRef, RESERVED_SOURCE } from '../lambdas/runtime/events/event.ts';
 import { type MailroomEntry, mailroomEntryName } from '../lambdas/runtime/operations/directory.ts';
 import { SCHEMA } from '../lambdas/runtime/store/rows.ts';
@@ -178,7 +174,7 @@ export class Mailroom extends Construct {
   }
 
   private letPublishAtOnce(producer: LambdaFunction, service: string, turn: Duration): void {
-    const environment = encodeAtOnceConfig({
+    const environment = atOnceSettings.encode({
       busName: this.bus.eventBusName,
       timeoutMs: turn.toMilliseconds(),
       publishedRetentionDays: this.relay.publishedRetention.toDays(),
@@ -208,7 +204,7 @@ export class Mailroom extends Construct {
    * @param publishes - as for {@link Mailroom.addProducer}
    */
   producerEnvironment(service: string, publishes: readonly EventRef[]): Record<string, string> {
-    return encodeProducerConfig(this.producerConfig(service, publishes));
+    return producerSettings.encode(this.producerConfig(service, publishes));
   }
 
   /**

@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import {
-  encodeAuditConfig,
-  encodeConsumerConfig,
-  encodeHeartbeatConfig,
-  encodeProducerConfig,
-  encodeRelayConfig,
+  auditSettings,
+  consumerSettings,
+  heartbeatSettings,
+  producerSettings,
+  relaySettings,
 } from '../../lambdas/runtime/base/config.ts';
 import type { FunctionBundle } from '../../tools/pack/function-bundle.ts';
 
@@ -42,8 +42,8 @@ const producer = {
 
 /** Environment variables that the app's functions read while they are imported. */
 export const FUNCTION_ENVIRONMENT: Readonly<Record<string, string>> = {
-  ...encodeProducerConfig(producer),
-  ...encodeConsumerConfig({
+  ...producerSettings.encode(producer),
+  ...consumerSettings.encode({
     ...producer,
     consumer: 'bench',
     queueUrl: 'https://sqs.us-east-1.amazonaws.com/111122223333/bench',
@@ -54,7 +54,7 @@ export const FUNCTION_ENVIRONMENT: Readonly<Record<string, string>> = {
     retryLongestMs: 900_000,
     inboxRetentionDays: 35,
   }),
-  ...encodeRelayConfig({
+  ...relaySettings.encode({
     ...producer,
     busName: 'bench',
     sources: ['bench'],
@@ -64,8 +64,8 @@ export const FUNCTION_ENVIRONMENT: Readonly<Record<string, string>> = {
     publishedRetentionDays: 7,
     sweepEveryMs: 60_000,
   }),
-  ...encodeAuditConfig({ tableName: 'Mailroom', sinceMs: 3_600_000, everyMs: 900_000 }),
-  ...encodeHeartbeatConfig({ ...producer, everyMs: 300_000 }),
+  ...auditSettings.encode({ tableName: 'Mailroom', sinceMs: 3_600_000, everyMs: 900_000 }),
+  ...heartbeatSettings.encode({ ...producer, everyMs: 300_000 }),
   BANK_FUNCTION_NAME: 'bank',
   BANK_TABLE: 'Bank',
   AWS_REGION: 'us-east-1',

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import { encodeRelayConfig } from '../../lambdas/runtime/base/config.ts';
+import { relaySettings } from '../../lambdas/runtime/base/config.ts';
 import { BUNDLING } from '../../lib/service-function.ts';
 import { RELAY_CONFIG } from './events.ts';
 import type { StubContents } from './stub.child.ts';
@@ -83,7 +83,7 @@ export async function runChild<T>(
 
 function functionEnvironment(endpoint: string): NodeJS.ProcessEnv {
   return {
-    ...encodeRelayConfig(RELAY_CONFIG),
+    ...relaySettings.encode(RELAY_CONFIG),
     AWS_ENDPOINT_URL: endpoint,
     AWS_REGION: 'us-east-1',
     AWS_ACCESS_KEY_ID: 'stub',

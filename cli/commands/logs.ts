@@ -102,7 +102,10 @@ function functionsOf(
 /** The end of the work on an event; now, while it is not finished. */
 function endOf({ row, messages }: TracedEvent, now: number): number {
   const isDone = !isUnreadable(row) && row?.status !== 'PENDING';
-  const ends = messages.map((message) => readable(message.row)?.processedAt ?? now);
+  const ends = messages.map((message) => {
+    const row = readable(message.row);
+    return row?.status === 'PROCESSED' ? (row.processedAt ?? now) : now;
+  });
   return isDone && ends.length > 0 ? Math.max(...ends) : now;
 }
 

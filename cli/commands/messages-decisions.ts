@@ -129,8 +129,8 @@ async function allow(deployment: Deployment, decision: MessageDecision): Promise
   deployment.consumer(consumer);
   const row = await readInbox(deployment.table, consumer, eventId, true);
   // Refused changes are not recorded.
-  const { status, reason: rejection } = readable(row) ?? {};
-  if (status !== 'REJECTED' || rejection !== TOO_OLD) throw notTooOld(decision, row);
+  const known = readable(row);
+  if (known?.status !== 'REJECTED' || known.reason !== TOO_OLD) throw notTooOld(decision, row);
   const reason = reasonToApply(decision);
   if (reason === undefined) {
     const text =
@@ -201,8 +201,10 @@ function stateText(state: InboxState): string {
       return `Its row ${unreadableText(state.problem)}.`;
     case 'leased':
       return `A worker may hold it until ${time(state.until)}: its calls outside DynamoDB continue.`;
+    case 'rejected':
+      return `It is REJECTED${state.row.reason ? `, ${clipped(state.row.reason)}` : ''} now.`;
     default:
-      return `It is ${[state.row.status, state.row.reason].filter(Boolean).map(String).map(clipped).join(', ')} now.`;
+      return `It is ${state.row.status} now.`;
   }
 }
 

@@ -67,7 +67,8 @@ export function replacedBy(newEventId: string, reason: string): string {
 
 /** The event that was sent in place of a message's event; `undefined` if there is none. */
 export function replacementOf(row: InboxRow | UnreadableRow | undefined): string | undefined {
-  const { status, discardedReason = '' } = readable(row) ?? {};
-  const [, newEventId] = REPLACED.exec(discardedReason) ?? [];
-  return status === 'DISCARDED' && isEventId(newEventId) ? newEventId : undefined;
+  const known = readable(row);
+  if (known?.status !== 'DISCARDED') return undefined;
+  const [, newEventId] = REPLACED.exec(known.discardedReason ?? '') ?? [];
+  return isEventId(newEventId) ? newEventId : undefined;
 }

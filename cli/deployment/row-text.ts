@@ -1,10 +1,10 @@
-import type { InboxRow } from '../../lambdas/runtime/store/rows.ts';
+import type { ProcessingRow } from '../../lambdas/runtime/store/rows.ts';
 
 /** Describes how a claim ended without a result: `ran out of time; 2 claims in a row were left unfinished`. */
 export function unfinishedText({
   unfinished = 0,
   outOfTime,
-}: Pick<InboxRow, 'unfinished' | 'outOfTime'>): string {
+}: Pick<ProcessingRow, 'unfinished' | 'outOfTime'>): string {
   const ended = outOfTime === true ? 'ran out of time' : 'stopped without a result';
   const inARow = unfinished > 1 ? `; ${unfinished} claims in a row were left unfinished` : '';
   return `${ended}${inARow}`;

@@ -4,7 +4,7 @@ import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { SSMClient } from '@aws-sdk/client-ssm';
 import { clientSettings, portClientSettings } from '../runtime/base/client-settings.ts';
-import { readAuditConfig } from '../runtime/base/config.ts';
+import { auditSettings } from '../runtime/base/config.ts';
 import { createAuditHandler } from '../runtime/operations/audit/audit-handler.ts';
 import { cloudWatchQueueAges } from '../runtime/operations/audit/audit-queue-age.ts';
 import { eventBridgeRules } from '../runtime/operations/eventbridge-rules.ts';
@@ -12,7 +12,7 @@ import { sqsQueues } from '../runtime/operations/sqs-queues.ts';
 import { readDirectory, readEntryVersions } from '../runtime/operations/ssm-directory.ts';
 import { dynamoTable } from '../runtime/store/dynamo-table.ts';
 
-const config = readAuditConfig(process.env);
+const config = auditSettings.read(process.env);
 const sqs = new SQSClient(clientSettings);
 const ssm = new SSMClient(clientSettings);
 

@@ -1,12 +1,12 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { SSMClient } from '@aws-sdk/client-ssm';
 import { clientSettings, portClientSettings } from '../runtime/base/client-settings.ts';
-import { readHeartbeatConfig } from '../runtime/base/config.ts';
+import { heartbeatSettings } from '../runtime/base/config.ts';
 import { createHeartbeatHandler } from '../runtime/operations/heartbeat/heartbeat-handler.ts';
 import { readDirectory } from '../runtime/operations/ssm-directory.ts';
 import { dynamoTable } from '../runtime/store/dynamo-table.ts';
 
-const config = readHeartbeatConfig(process.env);
+const config = heartbeatSettings.read(process.env);
 const ssm = new SSMClient(clientSettings);
 
 /** The heartbeat, on a schedule: an event that every consumer acknowledges. */

@@ -2,7 +2,7 @@ import { Alias, type Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import { SqsEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import type { Construct, IConstruct } from 'constructs';
-import { encodeConsumerConfig } from '../../lambdas/runtime/base/config.ts';
+import { consumerSettings } from '../../lambdas/runtime/base/config.ts';
 import type { EventRef } from '../../lambdas/runtime/events/event.ts';
 import { type ConsumerSettings, maxConcurrencyOf } from '../checks/timings.ts';
 import { acknowledge } from '../functions/acknowledgements.ts';
@@ -105,7 +105,7 @@ function environmentOf(
   settings: ConsumerSettings,
   published: readonly EventRef[],
 ): Record<string, string> {
-  return encodeConsumerConfig({
+  return consumerSettings.encode({
     ...mailroom.producerConfig(service, published),
     consumer: name,
     queueUrl: queue.queueUrl,

@@ -4,7 +4,7 @@ import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Tracing } from 'aws-cdk-lib/aws-lambda';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
-import { encodeAuditConfig } from '../../lambdas/runtime/base/config.ts';
+import { auditSettings } from '../../lambdas/runtime/base/config.ts';
 import { directoryPath } from '../../lambdas/runtime/operations/directory.ts';
 import { between, refuse, say, unless } from '../checks/refusal.ts';
 import { type MailroomFunctionProps, mailroomFunctionPropsProblems } from '../functions/function-props.ts';
@@ -102,7 +102,7 @@ export class OutboxAudit extends Construct {
       encryptionKey: props.encryptionKey,
       tracing: props.tracing,
       functionProps: props.functionProps,
-      environment: encodeAuditConfig({
+      environment: auditSettings.encode({
         tableName: props.table.tableName,
         sinceMs: this.since.toMilliseconds(),
         everyMs: this.every.toMilliseconds(),

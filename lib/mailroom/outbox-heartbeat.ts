@@ -4,7 +4,7 @@ import { Grant } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Tracing } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
-import { encodeHeartbeatConfig } from '../../lambdas/runtime/base/config.ts';
+import { heartbeatSettings } from '../../lambdas/runtime/base/config.ts';
 import { HEARTBEAT } from '../../lambdas/runtime/events/heartbeat-event.ts';
 import { directoryPath } from '../../lambdas/runtime/operations/directory.ts';
 import { between, refuse, say, unless } from '../checks/refusal.ts';
@@ -86,7 +86,7 @@ export class OutboxHeartbeat extends Construct {
       encryptionKey: props.encryptionKey,
       tracing: props.tracing,
       functionProps: props.functionProps,
-      environment: encodeHeartbeatConfig({
+      environment: heartbeatSettings.encode({
         service: HEARTBEAT.source,
         publishes: [HEARTBEAT.type],
         tableName: table.tableName,

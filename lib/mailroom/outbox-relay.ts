@@ -6,7 +6,7 @@ import { FilterCriteria, FilterRule, StartingPosition, type Tracing } from 'aws-
 import { DynamoEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
 import { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
-import { encodeRelayConfig } from '../../lambdas/runtime/base/config.ts';
+import { relaySettings } from '../../lambdas/runtime/base/config.ts';
 import { directoryPath } from '../../lambdas/runtime/operations/directory.ts';
 import { HAND_BACK_MS } from '../../lambdas/runtime/relay/relay-timings.ts';
 import { OUTBOX_PREFIX } from '../../lambdas/runtime/store/rows.ts';
@@ -149,9 +149,9 @@ export class OutboxRelay extends Construct {
       sweepEveryMs: settings.sweepEvery.toMilliseconds(),
     };
     const sourcesText = () =>
-      encodeRelayConfig({ ...config, sources: props.sources() }).MAILROOM_SOURCES ?? '';
+      relaySettings.encode({ ...config, sources: props.sources() }).MAILROOM_SOURCES ?? '';
     const environment = {
-      ...encodeRelayConfig(config),
+      ...relaySettings.encode(config),
       MAILROOM_SOURCES: Lazy.string({ produce: sourcesText }),
     };
 

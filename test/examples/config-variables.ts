@@ -1,18 +1,13 @@
 import { readFileSync } from 'node:fs';
 import {
-  encodeAtOnceConfig,
-  encodeAuditConfig,
-  encodeConsumerConfig,
-  encodeHeartbeatConfig,
-  encodeProducerConfig,
-  encodeRelayConfig,
-  readAtOnceConfig,
-  readAuditConfig,
-  readConsumerConfig,
-  readHeartbeatConfig,
-  readProducerConfig,
-  readRelayConfig,
+  atOnceSettings,
+  auditSettings,
+  consumerSettings,
+  heartbeatSettings,
+  producerSettings,
+  relaySettings,
 } from '../../lambdas/runtime/base/config.ts';
+import type { Environment, EnvironmentSettings } from '../../lambdas/runtime/base/config-codec.ts';
 import { errorMessage } from '../../lambdas/runtime/base/errors.ts';
 
 /** An environment variable, as the codec that reads it knows it. */
@@ -25,19 +20,14 @@ export interface ConfigVariable {
   readonly optional: boolean;
 }
 
-type Codec = readonly [
-  encode: (config: never) => Record<string, string>,
-  read: (env: Record<string, string>) => unknown,
-];
-
-/** The codec of each configuration. */
-const CODECS: Readonly<Record<string, Codec>> = {
-  ProducerConfig: [encodeProducerConfig, readProducerConfig],
-  AtOnceConfig: [encodeAtOnceConfig, readAtOnceConfig],
-  ConsumerConfig: [encodeConsumerConfig, readConsumerConfig],
-  RelayConfig: [encodeRelayConfig, readRelayConfig],
-  AuditConfig: [encodeAuditConfig, readAuditConfig],
-  HeartbeatConfig: [encodeHeartbeatConfig, readHeartbeatConfig],
+/** The settings of each configuration. */
+const SETTINGS: Readonly<Record<string, EnvironmentSettings<object>>> = {
+  ProducerConfig: producerSettings,
+  AtOnceConfig: atOnceSettings,
+  ConsumerConfig: consumerSettings,
+  RelayConfig: relaySettings,
+  AuditConfig: auditSettings,
+  HeartbeatConfig: heartbeatSettings,
 };
 
 const SOURCE = readFileSync(new URL('../../lambdas/runtime/base/config.ts', import.meta.url), 'utf8');
@@ -45,11 +35,12 @@ const SOURCE = readFileSync(new URL('../../lambdas/runtime/base/config.ts', impo
 /**
  * The variables of a configuration, in the order of its members.
  *
- * @param config - the name of the interface, such as `RelayConfig`
+ * @param config - the name of its type, such as `RelayConfig`
  */
 export function configVariables(config: string): ConfigVariable[] {
-  const [encode, read] = CODECS[config] ?? [];
-  if (encode === undefined || read === undefined) throw new Error(`${config} has no codec`);
+  const settings = SETTINGS[config];
+  if (settings === undefined) throw new Error(`${config} has no settings`);
+  const { encode, read } = settings;
   const members = membersOf(config);
   const named = [...members].map(([member, meaning]) => {
     const [name = ''] = Object.keys(encode({ [member]: [] } as never));
@@ -66,16 +57,24 @@ export function configVariables(config: string): ConfigVariable[] {
   });
 }
 
-/** Members of an interface with their documentation, those of the interface that it extends first. */
+/** Members of a configuration with their documentation, those of the interface that it extends first. */
 function membersOf(config: string): Map<string, string> {
-  const [, base, body = ''] =
-    new RegExp(`interface ${config}(?: extends (\\w+))? \\{\n([\\s\\S]*?)\n\\}`).exec(SOURCE) ?? [];
+  const [, base, body = ''] = declarationOf(config);
   const members = base === undefined ? new Map<string, string>() : membersOf(base);
-  for (const [, comment = '', member = ''] of body.matchAll(
-    /(?:\/\*\*([\s\S]*?)\*\/\s*)?readonly (\w+)\??:/g,
-  ))
+  for (const [, comment = '', member = ''] of body.matchAll(MEMBER))
     members.set(member, meaningOf(comment) || (MEANINGS.get(member) ?? ''));
   return members;
+}
+
+/** A member of an interface, or of the settings from which a type is inferred. */
+const MEMBER = /(?:\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\s*)?(?:readonly (?=\w+\??:)|(?=\w+: \w+\())(\w+)\??:/g;
+
+/** The interface of a configuration; without one, its settings. */
+function declarationOf(config: string): readonly (string | undefined)[] {
+  const name = `${config[0]?.toLowerCase()}${config.slice(1).replace('Config', 'Settings')}`;
+  const declared = new RegExp(`interface ${config}(?: extends (\\w+))? \\{\n([\\s\\S]*?)\n\\}`);
+  const inferred = new RegExp(`const ${name} = settings(?:<(\\w+) [^>]*>)?\\(\\{\n([\\s\\S]*?)\n\\}`);
+  return declared.exec(SOURCE) ?? inferred.exec(SOURCE) ?? [];
 }
 
 /** The documentation of each member that has one, for members of other interfaces that repeat it without. */
@@ -91,7 +90,7 @@ function meaningOf(comment: string): string {
 }
 
 /** Finds a value for each variable that the codec accepts, by its own complaints. */
-function validEnvironment(names: readonly string[], read: Codec[1]): Record<string, string> {
+function validEnvironment(names: readonly string[], read: Read): Record<string, string> {
   const env: Record<string, string> = {};
   for (const name of names) {
     const accepted = ['1', '1000', '60000', 'true', '[]'].find((value) => {
@@ -104,9 +103,11 @@ function validEnvironment(names: readonly string[], read: Codec[1]): Record<stri
   return env;
 }
 
+type Read = (env: Environment) => unknown;
+
 const COMPLAINT = /^Environment variable (\w+) .*?; expected (.*?)\. Mailroom's constructs set it;/s;
 
-function complaint(read: Codec[1], env: Record<string, string>): string | undefined {
+function complaint(read: Read, env: Record<string, string>): string | undefined {
   try {
     read(env);
     return undefined;
@@ -115,7 +116,7 @@ function complaint(read: Codec[1], env: Record<string, string>): string | undefi
   }
 }
 
-function complaintVariable(read: Codec[1], env: Record<string, string>): string | undefined {
+function complaintVariable(read: Read, env: Record<string, string>): string | undefined {
   try {
     read(env);
     return undefined;

@@ -64,5 +64,6 @@ export const RESEND_HOLES: readonly Hole<ResendTamper>[] = [
 /** The standing of a dead letter by its own row alone: DISCARDED, whatever for. */
 function withoutReason({ row }: DeadLetter): Pick<DeadLetter, 'row' | 'replacements'> {
   const known = readable(row);
-  return { row: known && { ...known, discardedReason: 'not needed' }, replacements: [] };
+  const settled = known?.status === 'DISCARDED' ? { ...known, discardedReason: 'not needed' } : known;
+  return { row: settled, replacements: [] };
 }

@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import {
-  encodeAtOnceConfig,
-  encodeConsumerConfig,
-  encodeProducerConfig,
-  encodeRelayConfig,
+  atOnceSettings,
+  consumerSettings,
+  producerSettings,
   readAtOnceConfig,
   readConsumerConfig,
   readProducerConfig,
   readRelayConfig,
+  relaySettings,
 } from '../../lambdas/runtime/base/config.ts';
 import { DAY_MS } from '../../lambdas/runtime/base/units.ts';
 import { runs } from './support/runs.ts';
@@ -60,25 +60,25 @@ const kinds = [
   {
     kind: 'producer',
     config: fc.record(producer) as fc.Arbitrary<object>,
-    encode: encodeProducerConfig as (config: object) => Env,
+    encode: producerSettings.encode as (config: object) => Env,
     read: readProducerConfig as (env: Env) => object,
   },
   {
     kind: 'producer that publishes at once',
     config: fc.record(atOnce) as fc.Arbitrary<object>,
-    encode: encodeAtOnceConfig as (config: object) => Env,
+    encode: atOnceSettings.encode as (config: object) => Env,
     read: readAtOnceConfig as (env: Env) => object,
   },
   {
     kind: 'relay',
     config: fc.record(relay) as fc.Arbitrary<object>,
-    encode: encodeRelayConfig as (config: object) => Env,
+    encode: relaySettings.encode as (config: object) => Env,
     read: readRelayConfig as (env: Env) => object,
   },
   {
     kind: 'consumer',
     config: fc.record(consumer) as fc.Arbitrary<object>,
-    encode: encodeConsumerConfig as (config: object) => Env,
+    encode: consumerSettings.encode as (config: object) => Env,
     read: readConsumerConfig as (env: Env) => object,
   },
 ];
@@ -171,7 +171,7 @@ it('whatever the variables say, a configuration is read whole and within its lim
       fc.record(relay),
       fc.record(consumer),
       ({ read, encode }, change, ofRelay, ofConsumer) => {
-        const env = { ...encodeRelayConfig(ofRelay), ...encodeConsumerConfig(ofConsumer), ...change };
+        const env = { ...relaySettings.encode(ofRelay), ...consumerSettings.encode(ofConsumer), ...change };
         let settings: object;
         try {
           settings = read(env);

@@ -2,12 +2,12 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { EXIT } from '../../cli/terminal/io.ts';
 import {
-  encodeAtOnceConfig,
-  encodeAuditConfig,
-  encodeConsumerConfig,
-  encodeHeartbeatConfig,
-  encodeProducerConfig,
-  encodeRelayConfig,
+  atOnceSettings,
+  auditSettings,
+  consumerSettings,
+  heartbeatSettings,
+  producerSettings,
+  relaySettings,
 } from '../../lambdas/runtime/base/config.ts';
 import { consumerConfig, relayConfig } from '../support/runtime-rig.ts';
 
@@ -49,16 +49,21 @@ function metrics(text: string): string[] {
 test('names that others rely on are those that were reviewed', async () => {
   const runtime = sources('lambdas/runtime');
   const environments = {
-    producer: encodeProducerConfig({ ...consumerConfig, publishes: [] }),
-    'producer that publishes at once, besides': encodeAtOnceConfig({
+    producer: producerSettings.encode({ ...consumerConfig, publishes: [] }),
+    'producer that publishes at once, besides': atOnceSettings.encode({
       busName: 'bus',
       timeoutMs: 1_000,
       publishedRetentionDays: 7,
     }),
-    consumer: encodeConsumerConfig({ ...consumerConfig, publishes: [], inboxSince: 0, existingQueue: true }),
-    relay: encodeRelayConfig({ ...relayConfig, sources: [] }),
-    audit: encodeAuditConfig({ tableName: 'Mailroom', sinceMs: 60_000, everyMs: 60_000 }),
-    heartbeat: encodeHeartbeatConfig({ ...consumerConfig, publishes: [], everyMs: 300_000 }),
+    consumer: consumerSettings.encode({
+      ...consumerConfig,
+      publishes: [],
+      inboxSince: 0,
+      existingQueue: true,
+    }),
+    relay: relaySettings.encode({ ...relayConfig, sources: [] }),
+    audit: auditSettings.encode({ tableName: 'Mailroom', sinceMs: 60_000, everyMs: 60_000 }),
+    heartbeat: heartbeatSettings.encode({ ...consumerConfig, publishes: [], everyMs: 300_000 }),
   };
   const parts: Readonly<Record<string, readonly string[]>> = {
     'Metrics, in the namespace Mailroom': metrics(runtime),

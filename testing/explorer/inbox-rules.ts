@@ -28,16 +28,16 @@ export function inboxViolation(
   if (wrong !== undefined) return wrong;
   if (before !== undefined && isSettled(before) && after.status !== before.status)
     return `A ${before.status.toLowerCase()} message became ${after.status}`;
-  if (after.expiresAt !== undefined && !mayExpire(after))
+  if (afterItem.expiresAt !== undefined && !mayExpire(after))
     return `TTL may delete a message that is ${after.status}`;
   if (before?.status !== 'PROCESSING') return undefined;
   if (before.fence === after.fence) {
-    const same = before.status === after.status && before.leaseUntil === after.leaseUntil;
+    const same = after.status === 'PROCESSING' && before.leaseUntil === after.leaseUntil;
     return same || fenceOwner(before.fence) === actorIndex
       ? undefined
       : `A worker changed a message that another worker holds: ${before.status} to ${after.status}`;
   }
-  const forced = mayForce && after.resolvedBy !== undefined;
+  const forced = mayForce && after.status === 'PROCESSED' && after.resolvedBy !== undefined;
   return !forced && (before.leaseUntil ?? 0) > now + CLOCK_SKEW_MS
     ? 'A message was taken over while its lease was valid'
     : undefined;

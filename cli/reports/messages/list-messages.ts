@@ -86,13 +86,11 @@ async function retriedOf(
     items: items.map(({ eventId, failedAt, state }) => {
       if (state.is === 'unreadable') return unreadableMessage(consumer, eventId, state.problem);
       const { row } = state;
-      const isAbandoned = state.is === 'abandoned';
-      return listed(consumer, eventId, isAbandoned ? 'PROCESSING' : 'FAILED', {
-        ...row,
-        reason: undefined,
-        at: isAbandoned ? row.claimedAt : failedAt,
-        lastError: isAbandoned ? unfinishedText(row) : row.lastError,
-      });
+      const content =
+        row.status === 'PROCESSING'
+          ? { ...row, at: row.claimedAt, lastError: unfinishedText(row) }
+          : { ...row, at: failedAt };
+      return listed(consumer, eventId, row.status, content);
     }),
     more,
   };

@@ -1,5 +1,5 @@
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
-import type { InboxRow } from '../../../lambdas/runtime/store/rows.ts';
+import type { FailedRow, ProcessingRow, RejectedRow } from '../../../lambdas/runtime/store/rows.ts';
 import { nextTime, when } from '../../terminal/listing.ts';
 import { clipped, detailedTable } from '../../terminal/output.ts';
 
@@ -9,12 +9,21 @@ export const UNCLAIMED = 'published, unclaimed';
 /** A message as in the JSON document of docs/cli.md. */
 export type ListedMessage = ReturnType<typeof listed>;
 
+/** The known attributes of a message, from its row or from the pointer that lists it. */
+interface MessageContent
+  extends Partial<Pick<FailedRow, 'type' | 'attempts' | 'fingerprint' | 'lastError' | 'retryAt'>>,
+    Pick<ProcessingRow, 'unfinished' | 'outOfTime'>,
+    Pick<RejectedRow, 'reason'> {
+  /** When it became so, epoch milliseconds. */
+  readonly at?: number | undefined;
+}
+
 /** Combines what is known about a message. */
 export function listed(
   consumer: ConsumerEntry,
   eventId: string,
   status: 'FAILED' | 'PROCESSING' | 'REJECTED' | 'UNREADABLE' | 'WAITING',
-  content: Partial<InboxRow> & { readonly at?: number | undefined },
+  content: MessageContent,
 ) {
   return {
     consumer: consumer.name,

@@ -14,15 +14,15 @@ export interface EffectInDoubt {
   readonly key: string;
 }
 
-/** The effects in doubt of one message. @param row - its inbox row; empty if it does not exist or cannot be read */
+/** The effects in doubt of one message. @param row - its inbox row; absent if it does not exist or cannot be read */
 export function doubtsOf(
   eventId: string,
   consumer: string,
-  { status, effects = {} }: Partial<InboxRow>,
+  row: InboxRow | undefined,
   now: number,
 ): EffectInDoubt[] {
-  if (status === 'PROCESSED' || status === 'DISCARDED') return [];
-  return Object.entries(effects)
+  if (row === undefined || row.status === 'PROCESSED' || row.status === 'DISCARDED') return [];
+  return Object.entries(row.effects ?? {})
     .filter(([, effect]) => effect.status === 'IN_PROGRESS' && effect.endsBy + CLOCK_SKEW_MS < now)
     .map(([effect, { startedAt }]) => ({
       eventId,
@@ -36,6 +36,6 @@ export function doubtsOf(
 /** The effects in doubt of a chain of events: a member of the document of `mailroom why --json`. */
 export function effectsInDoubt({ events }: Trace, now: number): EffectInDoubt[] {
   return events.flatMap(({ eventId, messages }) =>
-    messages.flatMap(({ consumer, row }) => doubtsOf(eventId, consumer.name, readable(row) ?? {}, now)),
+    messages.flatMap(({ consumer, row }) => doubtsOf(eventId, consumer.name, readable(row), now)),
   );
 }

@@ -1,7 +1,7 @@
 import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { TOO_OLD } from '../../../lambdas/runtime/inbox/inbox-conditions.ts';
 import { inboxState, isOverdue } from '../../../lambdas/runtime/inbox/inbox-state.ts';
-import type { InboxRow } from '../../../lambdas/runtime/store/rows.ts';
+import type { RejectedRow } from '../../../lambdas/runtime/store/rows.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { STUCK_MS } from '../status/status-report.ts';
 import { bornAt, type TracedEvent, type TracedMessage } from './trace-reader.ts';
@@ -75,7 +75,7 @@ export function messageCase(
 }
 
 function rejectedCase(
-  { reason, runAnyway, rejectedAt = 0 }: InboxRow,
+  { reason, runAnyway, rejectedAt = 0 }: RejectedRow,
   { deadLetter, unseen, queue }: TracedMessage,
   now: number,
 ): MessageCase {

@@ -23,7 +23,7 @@ export function ofMessage(
   if (found === undefined) return undefined;
   const state = inboxState(row, context.now);
   const heldUntil = state.is === 'leased' ? state.until : 0;
-  const facts = { ...message, event, name, row: row ?? {}, heldUntil, context };
+  const facts = { ...message, event, name, row, heldUntil, context };
   const { state: named, text, next } = WORDS[found];
   const said = { ...subject, state: named, text: text(facts) + doubtText(facts) + causeText(facts) };
   const stopped = claimStopped(context, consumer.name, found, !isQueueEmpty(message));
@@ -51,7 +51,7 @@ function skippedByRedrive(
     return { text, next: shell`dlq discard ${deadLetter.source} ${deadLetter.id}` };
   }
   // Rejected as too old: the words of that case suggest what helps.
-  if (verdict !== 'too-old' || row.status !== undefined) return undefined;
+  if (verdict !== 'too-old' || row !== undefined) return undefined;
   const text =
     'It is older than the inbox retention, so it may have been processed, and a redrive would leave it. If it was not, do its ' +
     'work by hand, then resolve it:';

@@ -17,8 +17,8 @@ export interface MessageFacts extends Pick<TracedMessage, 'consumer' | 'deadLett
   readonly event: TracedEvent;
   /** The event's type and id. */
   readonly name: string;
-  /** The inbox row; empty if it does not exist or cannot be read. */
-  readonly row: Partial<InboxRow>;
+  /** The inbox row; absent if it does not exist or cannot be read. */
+  readonly row: InboxRow | undefined;
   /** The end of a worker's lease, epoch milliseconds. */
   readonly heldUntil: number;
   readonly context: WhyContext;
@@ -37,8 +37,7 @@ export const WORDS: Readonly<Record<MessageCase, CaseWords>> = {
   processed: { state: 'processed', text: () => '' },
   discarded: {
     state: 'discarded',
-    text: ({ name, consumer, row }) =>
-      `${name} was discarded for ${consumer.name} by ${clipped(row.discardedBy ?? 'an operator')}${replacedText(row)}.`,
+    text: ({ name, consumer, row }) => `${name} was discarded for ${consumer.name} by ${discarderText(row)}.`,
   },
   leased: { state: 'processing', text: leasedText },
   abandoned: { state: 'retrying', text: abandonedText, next: logsOf },
@@ -53,7 +52,8 @@ export const WORDS: Readonly<Record<MessageCase, CaseWords>> = {
     state: 'late',
     text: (facts) => {
       const { consumer, row, context } = facts;
-      const ago = duration(context.now - (row.retryAt ?? 0));
+      const { retryAt = 0 } = row?.status === 'FAILED' ? row : {};
+      const ago = duration(context.now - retryAt);
       const due = `${failedText(facts)} Its next attempt was due ${ago} ago. Either ${consumer.name} does not receive messages, or its queue has lost this one`;
       // The audit does not cover foreign events.
       return isForeignEventId(facts.event.eventId) ? `${due}.` : `${due}: \`${auditOf(facts)}\` shows which.`;
@@ -67,9 +67,13 @@ export const WORDS: Readonly<Record<MessageCase, CaseWords>> = {
   ),
   rejected: rejected(expiryText, redriveCommand),
   'rejected-moving': rejected(
-    ({ row }) =>
-      'Its message is on its way to the dead-letter queue, or was deleted from it. ' +
-      `From ${minuteAfter((row.rejectedAt ?? 0) + MOVED_MS)} on, this can tell:`,
+    ({ row }) => {
+      const { rejectedAt = 0 } = row?.status === 'REJECTED' ? row : {};
+      return (
+        'Its message is on its way to the dead-letter queue, or was deleted from it. ' +
+        `From ${minuteAfter(rejectedAt + MOVED_MS)} on, this can tell:`
+      );
+    },
     ({ event }) => shell`why ${event.eventId}`,
   ),
   'rejected-unseen': rejected(
@@ -140,14 +144,15 @@ export const WORDS: Readonly<Record<MessageCase, CaseWords>> = {
 
 /** Names the event that this one replaces. */
 export function causeText({ event: { resent }, row }: MessageFacts): string {
-  if (resent === undefined || row.status === undefined || row.status === 'PROCESSED') return '';
+  if (resent === undefined || row === undefined || row.status === 'PROCESSED') return '';
   return ` An operator sent it in place of ${resent.causationId}.`;
 }
 
-/** Names the event that runs in place of a discarded one. */
-function replacedText(row: Partial<InboxRow>): string {
-  const replacement = replacementOf(row as InboxRow);
-  return replacement === undefined ? '' : `, who sent it again with other data as ${replacement}`;
+/** Names the operator who discarded a message, and the event that runs in its place. */
+function discarderText(row: InboxRow | undefined): string {
+  const { discardedBy = 'an operator' } = row?.status === 'DISCARDED' ? row : {};
+  const replacement = replacementOf(row);
+  return `${clipped(discardedBy)}${replacement === undefined ? '' : `, who sent it again with other data as ${replacement}`}`;
 }
 
 function rejected(
@@ -158,8 +163,8 @@ function rejected(
     state: 'rejected',
     text: (facts) => {
       const { name, consumer, row } = facts;
-      const reason = clipped(row.reason ?? 'UNKNOWN');
-      return `${consumer.name} rejected ${name}, ${attemptOf(facts)}, ${reason}${errorOf(row)}. It is not retried. ${text(facts)}`;
+      const { reason = 'UNKNOWN' } = row?.status === 'REJECTED' ? row : {};
+      return `${consumer.name} rejected ${name}, ${attemptOf(facts)}, ${clipped(reason)}${errorOf(row)}. It is not retried. ${text(facts)}`;
     },
     next: (facts) => facts.context.commandLine(next(facts)),
   };
@@ -167,15 +172,18 @@ function rejected(
 
 function leasedText(facts: MessageFacts): string {
   const { name, consumer, row, context, heldUntil } = facts;
-  const since = row.claimedAt === undefined ? '' : `, for ${duration(context.now - row.claimedAt)}`;
+  const { claimedAt, outOfTime, unfinished } = row?.status === 'PROCESSING' ? row : {};
+  const since = claimedAt === undefined ? '' : `, for ${duration(context.now - claimedAt)}`;
   const before =
-    row.outOfTime === true || row.unfinished ? ` The previous attempt ${unfinishedText(row)}.` : '';
+    outOfTime === true || unfinished
+      ? ` The previous attempt ${unfinishedText({ outOfTime, unfinished })}.`
+      : '';
   return `${consumer.name} is working on ${name}, ${attemptOf(facts)}${since}; its lease ends at ${time(heldUntil)}.${before}`;
 }
 
 function retryText(facts: MessageFacts): string {
   const { consumer, row, context } = facts;
-  const { attempts = 0, retryAt } = row;
+  const { attempts = 0, retryAt } = row?.status === 'FAILED' ? row : {};
   const when = retryAt === undefined ? 'when its queue redelivers it' : inTime(retryAt, context.now);
   const left = consumer.maxAttempts - attempts - 1;
   const then = left > 0 ? `${many(left, 'more attempt')} remain${left === 1 ? 's' : ''} before it` : 'it';
@@ -199,11 +207,12 @@ function abandonedText(facts: MessageFacts): string {
 
 function unfinishedRunText(facts: MessageFacts): string {
   const { name, consumer, row, context } = facts;
+  const { leaseUntil, ...held } = row?.status === 'PROCESSING' ? row : {};
   const lease =
-    row.leaseUntil === undefined
+    leaseUntil === undefined
       ? 'Its row has no lease.'
-      : `Its lease ended ${duration(context.now - row.leaseUntil)} ago.`;
-  return `${consumer.name} started ${name}, ${attemptOf(facts)}, and ${unfinishedText(row)}. ${lease}`;
+      : `Its lease ended ${duration(context.now - leaseUntil)} ago.`;
+  return `${consumer.name} started ${name}, ${attemptOf(facts)}, and ${unfinishedText(held)}. ${lease}`;
 }
 
 function publishedText({ event, name, context }: MessageFacts): string {
@@ -242,11 +251,11 @@ export function doubtText({ event, consumer, row, context }: MessageFacts): stri
 }
 
 function attemptOf({ row, consumer }: MessageFacts): string {
-  return attemptText(row.attempts ?? 0, consumer.maxAttempts);
+  return attemptText(row?.attempts ?? 0, consumer.maxAttempts);
 }
 
-function errorOf({ lastError }: Partial<InboxRow>): string {
-  return lastError === undefined ? '' : `: ${asClause(lastError)}`;
+function errorOf(row: InboxRow | undefined): string {
+  return row?.lastError === undefined ? '' : `: ${asClause(row.lastError)}`;
 }
 
 /** The command for an unclaimed message that may be lost: the audit does not cover the event of a resend. */

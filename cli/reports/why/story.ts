@@ -135,9 +135,10 @@ function messageStory(message: TracedMessage): OwnLine[] {
 }
 
 /** True if a message was rejected before its present state: its attempts begin again at 1 then. */
-function wasRedriven({ rejectedIds, status, resolvedBy }: InboxRow): boolean {
-  const isStillRejected = status === 'REJECTED' || status === 'DISCARDED' || resolvedBy !== undefined;
-  return (rejectedIds?.size ?? 0) > (isStillRejected ? 1 : 0);
+function wasRedriven(row: InboxRow): boolean {
+  const isResolved = row.status === 'PROCESSED' && row.resolvedBy !== undefined;
+  const isStillRejected = row.status === 'REJECTED' || row.status === 'DISCARDED' || isResolved;
+  return (row.rejectedIds?.size ?? 0) > (isStillRejected ? 1 : 0);
 }
 
 function statusStory({ consumer, failedAt }: TracedMessage, row: InboxRow): OwnLine[] {

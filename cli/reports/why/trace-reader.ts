@@ -234,7 +234,7 @@ async function causedBy(
   const replacement = replacementOf(message.row);
   if (replacement !== undefined) return [replacement];
   const row = readable(message.row);
-  if (row?.processedAt === undefined || row.resolvedBy !== undefined) return [];
+  if (row?.status !== 'PROCESSED' || row.processedAt === undefined || row.resolvedBy !== undefined) return [];
   const until = row.processedAt;
   const claimedAt = row.claimedAt ?? until - MINTED_WITHIN_MS;
   const minutes = minutesOf(Math.max(Math.min(claimedAt, until), until - WORK_MAX_MS), until);
@@ -268,8 +268,11 @@ export function bornAt({ eventId, messages }: Pick<TracedEvent, 'eventId' | 'mes
   if (isEventId(eventId)) return eventIdTime(eventId);
   if (!isForeignEventId(eventId)) return 0;
   const times = messages.flatMap(({ row }) => {
-    const { claimedAt, processedAt, rejectedAt } = readable(row) ?? {};
-    return [claimedAt, processedAt, rejectedAt].filter((at) => at !== undefined);
+    const known = readable(row);
+    if (known === undefined) return [];
+    const { processedAt } = known.status === 'PROCESSED' ? known : {};
+    const { rejectedAt } = known.status === 'REJECTED' ? known : {};
+    return [known.claimedAt, processedAt, rejectedAt].filter((at) => at !== undefined);
   });
   return times.length === 0 ? 0 : Math.min(...times);
 }

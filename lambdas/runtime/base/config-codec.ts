@@ -1,9 +1,6 @@
 import { MailroomError } from './errors.ts';
 
-/**
- * The constructs pass settings to the functions as environment variables. The constructs encode them and the functions decode
- * them with the same codec, and errors on both sides name the variable.
- */
+/** An environment variable of a function. */
 interface Field<T> {
   readonly env: string;
   readonly parse: (text: string) => T | undefined;
@@ -13,7 +10,7 @@ interface Field<T> {
 }
 
 /** The variables of a configuration. */
-export type Fields<C> = { readonly [K in keyof C]-?: Field<NonNullable<C[K]>> };
+type Fields<C> = { readonly [K in keyof C]-?: Field<NonNullable<C[K]>> };
 
 /** A text that is not empty. */
 export function text(env: string): Field<string> {
@@ -71,45 +68,65 @@ export function names(env: string): Field<readonly string[]> {
 /** A function's environment, `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Encodes settings as environment variables. */
-export function encode<C extends object>(fields: Fields<C>, config: C): Record<string, string> {
-  return Object.fromEntries(
-    entriesOf(fields).flatMap(([name, field]) =>
-      config[name] === undefined ? [] : [[field.env, textOf(config[name])]],
-    ),
-  );
+/** The settings of a function, as its constructs write them and its code reads them. */
+export interface EnvironmentSettings<C> {
+  /** Encodes them as environment variables; one that is `undefined` is left out. */
+  encode(config: C): Record<string, string>;
+  /**
+   * Reads them from a function's environment.
+   *
+   * @throws `BAD_CONFIG`, naming the variable, if one is missing or out of range
+   */
+  read(env: Environment): C;
 }
 
-function textOf(value: unknown): string {
-  return Array.isArray(value) ? JSON.stringify(value) : String(value);
-}
+/** The type of the values of settings. */
+export type ConfigOf<S> = S extends EnvironmentSettings<infer C> ? Readonly<C> : never;
 
 const REMEDY =
   "pass a producer's function to mailroom.addProducer, create a consumer with InboxConsumer, or set the variable yourself " +
   '(docs/without-cdk.md lists all variables).';
 
 /**
- * Reads settings from environment variables.
+ * Declares the settings of a function: one environment variable for each.
  *
- * @throws `BAD_CONFIG`, naming the variable, if one is missing or out of range
+ * @param remedy - the end of the sentence that every error of `read` ends with
+ *
+ * @example
+ * ```ts
+ * const alarmSettings = settings({ tableName: text('MAILROOM_TABLE'), everyMs: integer('MAILROOM_EVERY_MS', 1, 60_000) });
+ * const environment = alarmSettings.encode({ tableName: 'Mailroom', everyMs: 1_000 });
+ * ```
  */
-export function decode<C extends object>(fields: Fields<C>, env: Environment, remedy = REMEDY): C {
-  const entries = entriesOf(fields).flatMap(([name, field]) => {
-    const value = env[field.env];
-    if (value === undefined && field.optional) return [];
-    const parsed = value === undefined ? undefined : field.parse(value);
-    if (parsed === undefined) {
-      const found = value === undefined ? 'is not set' : `is "${value}"`;
-      throw new MailroomError(
-        'BAD_CONFIG',
-        `Environment variable ${field.env} ${found}; expected ${field.expected}. Mailroom's constructs set it; ${remedy}`,
-      );
-    }
-    return [[name, parsed]];
-  });
-  return Object.fromEntries(entries) as C;
+export function settings<C extends object>(fields: Fields<C>, remedy = REMEDY): EnvironmentSettings<C> {
+  const entries = Object.entries(fields) as [keyof C, Fields<C>[keyof C]][];
+  return {
+    encode: (config) =>
+      Object.fromEntries(
+        entries.flatMap(([name, { env }]) =>
+          config[name] === undefined ? [] : [[env, textOf(config[name])]],
+        ),
+      ),
+    read: (env) =>
+      Object.fromEntries(
+        entries.flatMap(([name, field]) => {
+          const value = env[field.env];
+          return value === undefined && field.optional ? [] : [[name, parsed(field, value, remedy)]];
+        }),
+      ) as C,
+  };
 }
 
-function entriesOf<C extends object>(fields: Fields<C>) {
-  return Object.entries(fields) as [keyof C, Fields<C>[keyof C]][];
+function textOf(value: unknown): string {
+  return Array.isArray(value) ? JSON.stringify(value) : String(value);
+}
+
+function parsed<T>({ env, parse, expected }: Field<T>, value: string | undefined, remedy: string): T {
+  const result = value === undefined ? undefined : parse(value);
+  if (result !== undefined) return result;
+  const found = value === undefined ? 'is not set' : `is "${value}"`;
+  throw new MailroomError(
+    'BAD_CONFIG',
+    `Environment variable ${env} ${found}; expected ${expected}. Mailroom's constructs set it; ${remedy}`,
+  );
 }

@@ -1,12 +1,11 @@
 import {
   busName,
-  decode,
+  type ConfigOf,
   type Environment,
-  encode,
-  type Fields,
   flag,
   integer,
   names,
+  settings,
   text,
 } from './config-codec.ts';
 import { DELAY_MAX_MS } from './retry-schedule.ts';
@@ -104,22 +103,7 @@ export interface ConsumerConfig extends ProducerConfig {
   readonly existingQueue?: boolean | undefined;
 }
 
-/** Settings of the scheduled audit. */
-export interface AuditConfig {
-  readonly tableName: string;
-  /** The period that each audit covers, back from its start, milliseconds. */
-  readonly sinceMs: number;
-  /** The interval between audits, and the period for which deliveries are counted, milliseconds. */
-  readonly everyMs: number;
-}
-
-/** Settings of the scheduled heartbeat, which writes one event per run. */
-export interface HeartbeatConfig extends ProducerConfig {
-  /** The interval between heartbeats, milliseconds. */
-  readonly everyMs: number;
-}
-
-const producerFields: Fields<ProducerConfig> = {
+const producerFields = {
   service: text('MAILROOM_SERVICE'),
   tableName: text('MAILROOM_TABLE'),
   shards: integer('MAILROOM_SHARDS', 1, 256),
@@ -127,13 +111,21 @@ const producerFields: Fields<ProducerConfig> = {
   publishes: names('MAILROOM_PUBLISHES'),
 };
 
-const atOnceFields: Fields<AtOnceConfig> = {
-  busName: busName('MAILROOM_BUS'),
-  timeoutMs: integer('MAILROOM_AT_ONCE_TIMEOUT_MS', 100, AT_ONCE_TIMEOUT_MAX_MS),
-  publishedRetentionDays: integer('MAILROOM_PUBLISHED_RETENTION_DAYS', 1, 3_650),
-};
+/** Settings of a function that writes events. */
+export const producerSettings = settings<ProducerConfig>(producerFields);
 
-const relayFields: Fields<RelayConfig> = {
+/** Additional settings of a function that publishes at once. */
+export const atOnceSettings = settings<AtOnceConfig>(
+  {
+    busName: busName('MAILROOM_BUS'),
+    timeoutMs: integer('MAILROOM_AT_ONCE_TIMEOUT_MS', 100, AT_ONCE_TIMEOUT_MAX_MS),
+    publishedRetentionDays: integer('MAILROOM_PUBLISHED_RETENTION_DAYS', 1, 3_650),
+  },
+  "pass publishAtOnce to the producer's mailroom.addProducer call, or set the variable yourself.",
+);
+
+/** Settings of the relay's two functions. */
+export const relaySettings = settings<RelayConfig>({
   tableName: text('MAILROOM_TABLE'),
   busName: busName('MAILROOM_BUS'),
   shards: integer('MAILROOM_SHARDS', 1, 256),
@@ -143,9 +135,10 @@ const relayFields: Fields<RelayConfig> = {
   publishedRetentionDays: integer('MAILROOM_PUBLISHED_RETENTION_DAYS', 1, 3_650),
   sweepEveryMs: integer('MAILROOM_SWEEP_EVERY_MS', 1_000, DAY_MS),
   sources: names('MAILROOM_SOURCES'),
-};
+});
 
-const consumerFields: Fields<ConsumerConfig> = {
+/** Settings of a consumer's function. */
+export const consumerSettings = settings<ConsumerConfig>({
   ...producerFields,
   consumer: text('MAILROOM_CONSUMER'),
   queueUrl: text('MAILROOM_QUEUE_URL'),
@@ -157,23 +150,29 @@ const consumerFields: Fields<ConsumerConfig> = {
   inboxRetentionDays: integer('MAILROOM_INBOX_RETENTION_DAYS', 1, INBOX_RETENTION_MAX_DAYS),
   inboxSince: { ...integer('MAILROOM_INBOX_SINCE', 0, Number.MAX_SAFE_INTEGER), optional: true },
   existingQueue: { ...flag('MAILROOM_EXISTING_QUEUE'), optional: true },
-};
+});
 
-const auditFields: Fields<AuditConfig> = {
+/** Settings of the scheduled audit. */
+export const auditSettings = settings({
   tableName: text('MAILROOM_TABLE'),
+  /** The period that each audit covers, back from its start, milliseconds. */
   sinceMs: integer('MAILROOM_AUDIT_SINCE_MS', 60_000, DAY_MS),
+  /** The interval between audits, and the period for which deliveries are counted, milliseconds. */
   everyMs: integer('MAILROOM_AUDIT_EVERY_MS', 60_000, DAY_MS),
-};
+});
 
-const heartbeatFields: Fields<HeartbeatConfig> = {
+/** Settings of the scheduled audit, as its function reads them. */
+export type AuditConfig = ConfigOf<typeof auditSettings>;
+
+/** Settings of the scheduled heartbeat, which writes one event per run. */
+export const heartbeatSettings = settings<ProducerConfig & { readonly everyMs: number }>({
   ...producerFields,
+  /** The interval between heartbeats, milliseconds. */
   everyMs: integer('MAILROOM_HEARTBEAT_EVERY_MS', 60_000, DAY_MS),
-};
+});
 
-/** Encodes the environment of a function that writes events. */
-export function encodeProducerConfig(config: ProducerConfig): Record<string, string> {
-  return encode(producerFields, config);
-}
+/** Settings of the scheduled heartbeat, as its function reads them. */
+export type HeartbeatConfig = ConfigOf<typeof heartbeatSettings>;
 
 /**
  * Reads a producer's settings from its environment.
@@ -186,12 +185,7 @@ export function encodeProducerConfig(config: ProducerConfig): Record<string, str
  * ```
  */
 export function readProducerConfig(env: Environment): ProducerConfig {
-  return decode(producerFields, env);
-}
-
-/** Encodes the additional environment of a function that publishes at once. */
-export function encodeAtOnceConfig(config: AtOnceConfig): Record<string, string> {
-  return encode(atOnceFields, config);
+  return producerSettings.read(env);
 }
 
 /**
@@ -200,16 +194,7 @@ export function encodeAtOnceConfig(config: AtOnceConfig): Record<string, string>
  * @throws `BAD_CONFIG`, naming the variable, if one is missing or out of range
  */
 export function readAtOnceConfig(env: Environment): AtOnceConfig {
-  return decode(
-    atOnceFields,
-    env,
-    "pass publishAtOnce to the producer's mailroom.addProducer call, or set the variable yourself.",
-  );
-}
-
-/** Encodes the environment of the relay's functions. */
-export function encodeRelayConfig(config: RelayConfig): Record<string, string> {
-  return encode(relayFields, config);
+  return atOnceSettings.read(env);
 }
 
 /**
@@ -218,12 +203,7 @@ export function encodeRelayConfig(config: RelayConfig): Record<string, string> {
  * @throws `BAD_CONFIG`, naming the variable, if one is missing or out of range
  */
 export function readRelayConfig(env: Environment): RelayConfig {
-  return decode(relayFields, env);
-}
-
-/** Encodes the environment of a consumer's function. */
-export function encodeConsumerConfig(config: ConsumerConfig): Record<string, string> {
-  return encode(consumerFields, config);
+  return relaySettings.read(env);
 }
 
 /**
@@ -237,33 +217,5 @@ export function encodeConsumerConfig(config: ConsumerConfig): Record<string, str
  * ```
  */
 export function readConsumerConfig(env: Environment): ConsumerConfig {
-  return decode(consumerFields, env);
-}
-
-/** Encodes the environment of the audit's function. */
-export function encodeAuditConfig(config: AuditConfig): Record<string, string> {
-  return encode(auditFields, config);
-}
-
-/**
- * Reads the audit's settings from its environment.
- *
- * @throws `BAD_CONFIG`, naming the variable, if one is missing or out of range
- */
-export function readAuditConfig(env: Environment): AuditConfig {
-  return decode(auditFields, env);
-}
-
-/** Encodes the environment of the heartbeat's function. */
-export function encodeHeartbeatConfig(config: HeartbeatConfig): Record<string, string> {
-  return encode(heartbeatFields, config);
-}
-
-/**
- * Reads the heartbeat's settings from its environment.
- *
- * @throws `BAD_CONFIG`, naming the variable, if one is missing or out of range
- */
-export function readHeartbeatConfig(env: Environment): HeartbeatConfig {
-  return decode(heartbeatFields, env);
+  return consumerSettings.read(env);
 }

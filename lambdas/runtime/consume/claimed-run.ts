@@ -1,14 +1,14 @@
 import { CLOCK_SKEW_MS } from '../base/clock.ts';
 import { isMailroomError, isPoison } from '../base/errors.ts';
 import type { HandledEvent } from '../events/handled-event.ts';
-import type { Claim, InboxRefusal } from '../inbox/inbox.ts';
+import type { InboxRefusal } from '../inbox/inbox.ts';
 import { claimMessage } from '../inbox/inbox-claim.ts';
 import { completeMessage } from '../inbox/inbox-completion.ts';
 import { ALONE_FROM } from '../inbox/inbox-conditions.ts';
 import { cutOffMessage, failMessage, releaseMessage } from '../inbox/inbox-lease.ts';
 import { rejectMessage } from '../inbox/inbox-rejection.ts';
 import { backoffMs } from '../store/retry.ts';
-import { type Received, withFields } from './consumer-context.ts';
+import { type ClaimedMessage, claimedOf, type Received } from './consumer-context.ts';
 import { reportEffectsInDoubt } from './effects-in-doubt.ts';
 import { putFailedHint, removeFailedHint } from './failed-hints.ts';
 import type { LeasedHandler } from './handler.ts';
@@ -28,7 +28,6 @@ import {
   retryAfterMs,
   untilMs,
 } from './message-outcome.ts';
-import { type Effects, effectsOf } from './once.ts';
 import { isOutage } from './outage.ts';
 import { reportUnstableEffects } from './unstable-effects.ts';
 
@@ -37,12 +36,6 @@ const ATTEMPTS_UNNOTICED = 3;
 
 /** The maximum time spent retrying the write that ends a claim, because the other messages of the batch wait for the response. */
 const SETTLE_MAX_MS = 20_000;
-
-/** A message that this worker has claimed. */
-interface ClaimedMessage extends Received {
-  readonly claim: Claim;
-  readonly effects: Effects;
-}
 
 /**
  * Claims a message, runs its handler under the claim, and records the outcome in the inbox row.
@@ -64,10 +57,9 @@ export async function claimAndRun(
   const result = await claimMessage(inbox, message, { alone, endsBy, firstReceive });
   if (result.status !== 'claimed') return refused(received, result);
   const { claim } = result;
-  const known = withFields(received, { attempt: claim.attempt });
-  const claimed = { ...known, claim, effects: effectsOf(known, claim) };
+  const claimed = claimedOf(received, claim);
   if (claim.takenOver) telemetry.count('LeasesExpired');
-  reportEffectsInDoubt(claimed, claim);
+  reportEffectsInDoubt(claimed);
   if (claim.attempt > ATTEMPTS_UNNOTICED) telemetry.count('AttemptsOverThree');
   if (claim.attempt > config.maxAttempts) {
     // The last attempt ended without a result, as recorded in the row.
@@ -75,7 +67,7 @@ export async function claimAndRun(
   }
   const event = await readClaimed(handler, envelope);
   if ('problem' in event) return reject(claimed, event.problem);
-  return settle(claimed, await runLeased(claimed.effects, handler, event, delivery));
+  return settle(claimed, await runLeased(claimed, handler, event));
 }
 
 /** Reads the current version of the event under the claim, so that a schema that kills the process leaves a claim without a result. */
@@ -187,7 +179,7 @@ async function complete(claimed: ClaimedMessage, result: unknown, wholeRun = tru
 
 /** @param wholeRun - true if the handler ran to its end */
 async function processed(claimed: ClaimedMessage, wholeRun = true): Promise<MessageOutcome> {
-  if (wholeRun) reportUnstableEffects(claimed.effects);
+  if (wholeRun) reportUnstableEffects(claimed);
   const outcome = reportProcessed(claimed);
   await removeHint(claimed);
   return outcome;

@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { ConsumerConfig } from '../base/config.ts';
 import type { Envelope } from '../events/event.ts';
-import type { InboxContext } from '../inbox/inbox.ts';
+import type { Claim, InboxContext } from '../inbox/inbox.ts';
 import { type LogFields, type Telemetry, withLogFields } from '../observe/telemetry.ts';
 import { traceContextOf, traceIdOf, xrayTraceIdOf } from '../observe/trace-context.ts';
 import { NO_SPAN, type Tracer, type TracerSpan } from '../observe/tracer.ts';
@@ -33,6 +33,27 @@ export interface Received extends ConsumerContext {
   readonly logFields: LogFields;
 }
 
+/** A message that this worker has claimed. */
+export interface ClaimedMessage extends Received {
+  readonly claim: Claim;
+  readonly effects: Effects;
+}
+
+/** The side effects of one claim, as requested by its handler so far. */
+export interface Effects {
+  readonly asked: Set<string>;
+  readonly succeeded: Set<string>;
+  readonly running: Map<string, Promise<unknown>>;
+  /** The number of calls so far. */
+  runs: number;
+}
+
+/** A message whose handler has not started. */
+export function claimedOf(received: Received, claim: Claim): ClaimedMessage {
+  const effects = { asked: new Set<string>(), succeeded: new Set<string>(), running: new Map(), runs: 0 };
+  return { ...withFields(received, { attempt: claim.attempt }), claim, effects };
+}
+
 /** The context of one message, whose log lines all carry the fields that identify it. */
 export function receivedOf(ctx: ConsumerContext, delivery: Delivery, span: TracerSpan = NO_SPAN): Received {
   const { message, receives } = delivery;
@@ -53,7 +74,7 @@ export function receivedOf(ctx: ConsumerContext, delivery: Delivery, span: Trace
 }
 
 /** The same message with more fields in its log lines. */
-export function withFields<R extends Received>(
+function withFields<R extends Received>(
   received: R,
   fields: Readonly<Record<string, string | number | undefined>>,
 ): R {

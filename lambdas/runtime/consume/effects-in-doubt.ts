@@ -1,8 +1,7 @@
 import { CLOCK_SKEW_MS } from '../base/clock.ts';
 import { MailroomError } from '../base/errors.ts';
-import type { Claim } from '../inbox/inbox.ts';
 import { effectIn } from '../inbox/inbox-effect.ts';
-import type { Received } from './consumer-context.ts';
+import type { ClaimedMessage } from './consumer-context.ts';
 
 /** The code under which effects in doubt are logged. */
 export const EFFECTS_IN_DOUBT = 'EFFECTS_IN_DOUBT';
@@ -13,9 +12,9 @@ export const EFFECTS_IN_DOUBT = 'EFFECTS_IN_DOUBT';
  *
  * The claim has read the row already, so this costs no call. A later claim that finds the effect in doubt reports it again.
  *
- * @param claim - a claim whose handler has not started
+ * @param claimed - a message whose handler has not started
  */
-export function reportEffectsInDoubt({ config, telemetry, clock }: Received, claim: Claim): void {
+export function reportEffectsInDoubt({ config, telemetry, clock, claim }: ClaimedMessage): void {
   const { eventId } = claim.message;
   const inDoubt = Object.keys(claim.effects).filter((name) => {
     const { status, endsBy } = effectIn(claim.effects, name) ?? {};

@@ -3,10 +3,10 @@ import { isMailroomError, isPoison, MailroomError } from '../base/errors.ts';
 import type { HandledEvent } from '../events/handled-event.ts';
 import type { EffectInProgress } from '../inbox/inbox-effect.ts';
 import { markOutOfTime, renewLease } from '../inbox/inbox-lease.ts';
-import type { Delivery } from './delivery.ts';
+import type { ClaimedMessage } from './consumer-context.ts';
 import type { LeasedHandler } from './handler.ts';
-import { type HandlerRun, handlerRun, leasedContext, logUnhandled } from './leased-context.ts';
-import { type Effects, effectsIdle } from './once.ts';
+import { type HandlerRun, handlerRun, leasedContext, logUnhandled, take } from './leased-context.ts';
+import { effectsIdle } from './once.ts';
 
 /** The end of a leased handler's run. */
 export type LeasedRun =
@@ -49,37 +49,32 @@ export function outOfTime(cause?: unknown): MailroomError {
  * When the function's time is nearly up, the handler's signal is aborted and the batch is answered without it, except while an
  * effect is running: after its response, a function is frozen and later thawed, and the effect would continue when another
  * worker holds its message. Instead, the effect is stopped together with its function.
- *
- * @param effects - the side effects of the current claim
- * @param delivery - the receive being processed
  */
 export async function runLeased(
-  effects: Effects,
+  claimed: ClaimedMessage,
   handler: LeasedHandler,
   event: HandledEvent,
-  delivery: Pick<Delivery, 'receiptHandle' | 'beganAt'>,
 ): Promise<LeasedRun> {
-  const { claim } = effects;
-  const { clock } = effects.ctx;
+  const { claim, clock, delivery } = claimed;
   const over = new AbortController();
   const stop = new AbortController();
-  const run = handlerRun(effects, event, stop.signal);
+  const run = handlerRun(claimed, event, stop.signal);
   // A slow claim also counts as an outage: a handler that starts late did not get its full time.
   const late = clock.now() - delivery.beganAt > LATE_MS;
 
-  const renewing = keepLease(run, delivery.receiptHandle, stop, over.signal);
+  const renewing = keepLease(run, stop, over.signal);
   const work = toTheEnd(run, handler);
   const workMs = claim.endsBy - RESPONSE_MARGIN_MS - clock.now();
   const end = await withDeadline(clock, workMs, work, async (): Promise<LeasedRun> => {
-    const lostTimeToTable = late || run.waiting > 0;
-    run.cutOff = { lostTimeToTable };
+    const lostTimeToTable = late || run.state.waiting > 0;
+    take(run, { is: 'cut-off', lostTimeToTable });
     stop.abort(outOfTime());
-    await recordTimeout(run, lostTimeToTable);
-    await effectsIdle(effects);
+    await recordTimeout(claimed, lostTimeToTable);
+    await effectsIdle(claimed);
     return { kind: 'out-of-time', lostTimeToTable };
   });
   over.abort();
-  run.ended = true;
+  take(run, { is: 'ended' });
   await withDeadline(
     clock,
     Math.min(LAST_RENEWAL_MAX_MS, (claim.endsBy - clock.now()) / 4),
@@ -91,7 +86,7 @@ export async function runLeased(
 
 /** Awaits the handler and every call that it started: an un-awaited call may start another one when it ends, and so on. */
 async function toTheEnd(run: HandlerRun, handler: LeasedHandler): Promise<LeasedRun> {
-  const { span } = run.ctx;
+  const { span, clock } = run.claimed;
   const end = await returnedOrThrew(() =>
     span.run(() => handler.handle(run.event as never, leasedContext(run))),
   );
@@ -99,9 +94,9 @@ async function toTheEnd(run: HandlerRun, handler: LeasedHandler): Promise<Leased
   do {
     ended = run.calls.length;
     await Promise.allSettled(run.calls);
-    await run.ctx.clock.sleep(0); // code that waited for these calls continues within this turn
+    await clock.sleep(0); // code that waited for these calls continues within this turn
   } while (run.calls.length > ended);
-  run.ended = true;
+  take(run, { is: 'ended' });
   return end;
 }
 
@@ -114,34 +109,31 @@ async function returnedOrThrew(handle: () => Promise<unknown>): Promise<LeasedRu
 }
 
 /** Records in the row that the time was up, if time allows: the response must be sent before the function is stopped. */
-async function recordTimeout({ ctx, claim }: HandlerRun, lostTimeToTable: boolean): Promise<void> {
-  const marked = markOutOfTime(ctx.inbox, claim, outOfTime(), lostTimeToTable).catch((error: unknown) =>
-    ctx.telemetry.log.warn('A message that ran out of time could not be marked', { error: error as Error }),
+async function recordTimeout(
+  { inbox, telemetry, clock, claim }: ClaimedMessage,
+  lostTimeToTable: boolean,
+): Promise<void> {
+  const marked = markOutOfTime(inbox, claim, outOfTime(), lostTimeToTable).catch((error: unknown) =>
+    telemetry.log.warn('A message that ran out of time could not be marked', { error: error as Error }),
   );
-  await withDeadline(ctx.clock, MARK_MAX_MS, marked, () => {});
+  await withDeadline(clock, MARK_MAX_MS, marked, () => {});
 }
 
-async function keepLease(
-  run: HandlerRun,
-  receiptHandle: string,
-  stop: AbortController,
-  over: AbortSignal,
-): Promise<void> {
-  const { config, clock, inbox, queue, telemetry } = run.ctx;
-  const { claim } = run;
+async function keepLease(run: HandlerRun, stop: AbortController, over: AbortSignal): Promise<void> {
+  const { config, clock, inbox, queue, telemetry, claim, delivery } = run.claimed;
   const everyMs = Math.min(config.leaseMs, config.visibilityTimeoutMs || config.leaseMs) / 3;
   for (;;) {
     await clock.sleep(everyMs, over);
-    if (over.aborted || run.commit.kind === 'done') return;
+    if (over.aborted || run.state.commit.kind === 'done') return;
     try {
       await renewLease(inbox, claim);
       if (over.aborted) return; // answered late: the end of the run has decided when SQS shows the message again
       const hiddenMs = Math.min(config.visibilityTimeoutMs, claim.endsBy + 1_000 - clock.now());
-      await queue.changeVisibility(receiptHandle, Math.max(1, Math.ceil(hiddenMs / 1_000)));
+      await queue.changeVisibility(delivery.receiptHandle, Math.max(1, Math.ceil(hiddenMs / 1_000)));
     } catch (error) {
       if (isMailroomError(error, 'FENCE_LOST')) {
         // Unless this run's own commit has just set the message PROCESSED.
-        if (run.commit.kind === 'none') stop.abort(error);
+        if (run.state.commit.kind === 'none') stop.abort(error);
         return;
       }
       telemetry.log.warn('A lease renewal failed; the next one tries again', { error: error as Error });
@@ -150,15 +142,17 @@ async function keepLease(
 }
 
 /** Determines the outcome of the run from everything that the handler started, not only from its return value. */
-function settled({ ctx, commit, blocked, failures }: HandlerRun, end: LeasedRun): LeasedRun {
+function settled({ claimed, state, failures }: HandlerRun, end: LeasedRun): LeasedRun {
+  const { telemetry } = claimed;
+  const { commit, blocked } = state;
   // Failures of un-awaited calls: the handler ended without learning that its work is incomplete.
   const unhandled = failures.filter(({ call }) => !call.handled).map(({ error }) => error);
   if (commit.kind === 'done') {
     if (end.kind === 'threw') {
       const error = end.error as Error;
-      ctx.telemetry.log.error('The handler threw after its commit; the message is processed', { error });
+      telemetry.log.error('The handler threw after its commit; the message is processed', { error });
     }
-    for (const error of unhandled) logUnhandled(ctx.telemetry, error);
+    for (const error of unhandled) logUnhandled(telemetry, error);
     return { kind: 'committed' };
   }
   if (blocked !== undefined) return { kind: 'blocked', error: blocked };
@@ -176,7 +170,7 @@ function settled({ ctx, commit, blocked, failures }: HandlerRun, end: LeasedRun)
 }
 
 /** Attributes a handler's failure to an outage or to lack of time, if that was the cause. */
-function explained({ outage, cutOff }: HandlerRun, end: LeasedRun): LeasedRun {
+function explained({ state: { outage, cutOff } }: HandlerRun, end: LeasedRun): LeasedRun {
   if (end.kind !== 'threw' || isPoison(end.error) || isMailroomError(end.error, 'ALREADY_PROCESSED'))
     return end;
   if (outage !== undefined) return { kind: 'outage', error: outage.error };

@@ -1,10 +1,9 @@
 import { errorCode, MailroomError, PoisonMessage } from '../base/errors.ts';
 import type { JsonOf } from '../events/json-of.ts';
-import type { Claim } from '../inbox/inbox.ts';
 import { type EffectCall, effectIn, finishEffect, startEffect } from '../inbox/inbox-effect.ts';
 import { backoffMs } from '../store/retry.ts';
 import type { StoredEffect } from '../store/rows.ts';
-import type { Received } from './consumer-context.ts';
+import type { ClaimedMessage, Effects, Received } from './consumer-context.ts';
 import { isOutage } from './outage.ts';
 
 /** The maximum size of an effect's stored result: it is part of its message's row, and each write of that row pays for it. */
@@ -15,34 +14,20 @@ const STORE_MARGIN_MS = 3_000;
 
 const EFFECT_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
-/** The side effects of one claim, as requested by its handler so far. */
-export interface Effects {
-  readonly ctx: Received;
-  readonly claim: Claim;
-  readonly asked: Set<string>;
-  readonly succeeded: Set<string>;
-  readonly running: Map<string, Promise<unknown>>;
-  /** The number of calls so far. */
-  runs: number;
-}
-
-/** The initial state: a claim whose handler has not started. */
-export function effectsOf(ctx: Received, claim: Claim): Effects {
-  return { ctx, claim, asked: new Set(), succeeded: new Set(), running: new Map(), runs: 0 };
-}
-
 /** Runs a side effect under its own key, unless its result is already stored. */
 export async function runOnce<T>(
-  effects: Effects,
+  claimed: ClaimedMessage,
   name: string,
   effect: (idempotencyKey: string) => Promise<T>,
 ): Promise<JsonOf<T>> {
-  const { ctx, claim, asked, succeeded, running } = effects;
+  const { claim, effects } = claimed;
+  const { asked, succeeded, running } = effects;
   refuseName(effects, name);
   effects.runs += 1;
   const call = { claim, name, run: effects.runs };
   asked.add(name);
-  const result = perform(ctx, call, effect, () => succeeded.add(name)).finally(() => running.delete(name));
+  const happened = () => succeeded.add(name);
+  const result = perform(claimed, call, effect, happened).finally(() => running.delete(name));
   running.set(name, result);
   return (await result) as never;
 }
@@ -131,8 +116,8 @@ async function releaseEffect({ inbox, telemetry }: Received, call: EffectCall): 
 }
 
 /** Resolves when the running effects have ended. The handler's signal is aborted by then, so no other effect starts. */
-export async function effectsIdle({ running }: Effects): Promise<void> {
-  await Promise.allSettled(running.values());
+export async function effectsIdle({ effects }: ClaimedMessage): Promise<void> {
+  await Promise.allSettled(effects.running.values());
 }
 
 function jsonOf(name: string, result: unknown): string | undefined {

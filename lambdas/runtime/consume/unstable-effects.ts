@@ -1,6 +1,6 @@
 import { MailroomError } from '../base/errors.ts';
 import { effectIn } from '../inbox/inbox-effect.ts';
-import type { Effects } from './once.ts';
+import type { ClaimedMessage } from './consumer-context.ts';
 
 /** The code under which effects that changed their names are logged. */
 export const UNSTABLE_EFFECTS = 'UNSTABLE_EFFECTS';
@@ -10,10 +10,10 @@ export const UNSTABLE_EFFECTS = 'UNSTABLE_EFFECTS';
  * message never requested. Under the same name it would have received the stored result; under a new name, the effect happens
  * again. An effect that failed and was released did not happen, so it is not reported.
  *
- * @param effects - of an attempt whose handler ran to its end, and so requested every effect that it needs
+ * @param claimed - a message whose handler ran to its end, and so requested every effect that it needs
  */
-export function reportUnstableEffects({ ctx, claim, asked }: Effects): void {
-  const { telemetry } = ctx;
+export function reportUnstableEffects({ telemetry, claim, effects }: ClaimedMessage): void {
+  const { asked } = effects;
   const left = Object.keys(claim.effects).filter((name) => {
     const status = effectIn(claim.effects, name)?.status;
     return (status === 'COMPLETED' || status === 'IN_PROGRESS') && !asked.has(name);

@@ -1,4 +1,4 @@
-import { asRow, type InboxRow } from '../store/rows.ts';
+import { asRow, type InboxRow, type ProcessingRow, type RejectedRow } from '../store/rows.ts';
 import type { Item } from '../store/table.ts';
 import type { InboxContext, InboxRefusal, Message } from './inbox.ts';
 import { ALONE_FROM, TOO_OLD } from './inbox-conditions.ts';
@@ -9,7 +9,11 @@ import { inboxState } from './inbox-state.ts';
  * The meaning of a row for a received message: the message is refused, or it can be claimed, taken over from a worker whose lease
  * has passed, or readmitted after a rejection.
  */
-export type Admission = InboxRefusal | { readonly status: 'open' | 'abandoned' | 'readmit' };
+export type Admission =
+  | InboxRefusal
+  | { readonly status: 'open' }
+  | { readonly status: 'abandoned'; readonly row: ProcessingRow }
+  | { readonly status: 'readmit'; readonly row: RejectedRow };
 
 /**
  * Judges a row for a message that this worker does not hold. The order matters: no other rule applies to a row that cannot be read, and
@@ -17,24 +21,26 @@ export type Admission = InboxRefusal | { readonly status: 'open' | 'abandoned' |
  */
 export function admissionOf(inbox: InboxContext, message: Message, row: InboxRow | undefined): Admission {
   const state = inboxState(row, inbox.clock.now(), 0);
-  if (row === undefined || state.is === 'absent') {
+  if (state.is === 'absent') {
     const why = forgottenBecause(inbox, message.eventId);
     return why === undefined ? { status: 'open' } : { status: 'too-old', why };
   }
   if (state.is === 'unreadable') return { status: 'unreadable' };
-  if (state.is === 'processed' || state.is === 'discarded')
-    return { status: 'processed', result: row.result };
-  const reason = row.reason ?? 'UNKNOWN';
-  if (row.rejectedIds?.has(message.messageId)) return { status: 'rejected', reason };
+  if (state.is === 'processed') return { status: 'processed', result: state.row.result };
+  if (state.is === 'discarded') return { status: 'processed', result: undefined };
+  const { reason = 'UNKNOWN' } = state.is === 'rejected' ? state.row : {};
+  if (state.row.rejectedIds?.has(message.messageId)) return { status: 'rejected', reason };
   switch (state.is) {
     case 'rejected':
-      return reason === TOO_OLD && !row.runAnyway ? { status: 'rejected', reason } : { status: 'readmit' };
+      return reason === TOO_OLD && !state.row.runAnyway
+        ? { status: 'rejected', reason }
+        : { status: 'readmit', row: state.row };
     case 'failed':
       return { status: 'open' };
     case 'abandoned':
-      return { status: 'abandoned' };
+      return { status: 'abandoned', row: state.row };
     case 'leased':
-      return { status: 'leased', until: state.until, endsBy: row.endsBy ?? state.until };
+      return { status: 'leased', until: state.until, endsBy: state.row.endsBy ?? state.until };
   }
 }
 
@@ -59,7 +65,8 @@ function isRefusal(admission: Admission): admission is InboxRefusal {
 
 /** Returns true if the next claim of an unheld message must run alone. A takeover adds one more claim without a result. */
 export function mustRunAlone(row: InboxRow): boolean {
-  return (row.unfinished ?? 0) + (row.status === 'PROCESSING' ? 1 : 0) >= ALONE_FROM;
+  const { unfinished = 0 } = 'unfinished' in row ? row : {};
+  return unfinished + (row.status === 'PROCESSING' ? 1 : 0) >= ALONE_FROM;
 }
 
 /** Views an item from the table as an inbox row, if there was one. */

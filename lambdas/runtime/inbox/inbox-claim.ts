@@ -1,7 +1,7 @@
 import { fingerprint, MailroomError } from '../base/errors.ts';
 import { mintToken } from '../store/event-id.ts';
 import type { RowChange } from '../store/row-update.ts';
-import { asRow, type InboxRow, inboxKey, rejectedKey, SCHEMA } from '../store/rows.ts';
+import { asRow, inboxKey, type ProcessingRow, type RejectedRow, rejectedKey, SCHEMA } from '../store/rows.ts';
 import type { Item } from '../store/table.ts';
 import type { Claim, InboxContext, InboxRefusal, Message } from './inbox.ts';
 import { admissionOf, isOurs, mustRunAlone, refusalOf, rowOf } from './inbox-admission.ts';
@@ -60,11 +60,9 @@ export async function claimMessage(
     claimable(inbox, message, alone || firstReceive),
   );
   if (isGranted(claimed, wanted)) return granted(wanted, claimed.item);
-  const row = rowOf(claimed.item);
-  if (row === undefined) return refusalOf(inbox, message, undefined);
-  const { status } = admissionOf(inbox, message, row);
-  if (status === 'abandoned') return takeOver(inbox, wanted, row);
-  if (status === 'readmit') return readmit(inbox, wanted, row);
+  const admission = admissionOf(inbox, message, rowOf(claimed.item));
+  if (admission.status === 'abandoned') return takeOver(inbox, wanted, admission.row);
+  if (admission.status === 'readmit') return readmit(inbox, wanted, admission.row);
   return refusalOf(inbox, message, claimed.item);
 }
 
@@ -73,7 +71,7 @@ export async function claimMessage(
  * only if it ran alone, because only then did its message have the process and the function's full time to itself. Otherwise, the
  * attempt is repeated under the same number.
  */
-async function takeOver(inbox: InboxContext, wanted: Wanted, row: InboxRow): Promise<ClaimResult> {
+async function takeOver(inbox: InboxContext, wanted: Wanted, row: ProcessingRow): Promise<ClaimResult> {
   const { message, firstReceive, alone } = wanted;
   if (!firstReceive && !alone && mustRunAlone(row)) return { status: 'suspect' };
   const { unfinished = 0 } = row;
@@ -94,7 +92,7 @@ async function takeOver(inbox: InboxContext, wanted: Wanted, row: InboxRow): Pro
 }
 
 /** REJECTED and redriven -> PROCESSING, with its attempts reset and the pointer removed, in one transaction. */
-async function readmit(inbox: InboxContext, wanted: Wanted, row: InboxRow): Promise<ClaimResult> {
+async function readmit(inbox: InboxContext, wanted: Wanted, row: RejectedRow): Promise<ClaimResult> {
   const { message } = wanted;
   const change = claimedRow(wanted, {
     computed: { attempts: ':one' },
@@ -142,7 +140,7 @@ function isGranted({ ok, item }: Written, { fence }: Wanted): boolean {
 
 function granted(wanted: Wanted, item: Item = {}, takenOver = false): ClaimResult {
   const { message, fence, leaseUntil, endsBy } = wanted;
-  const row = asRow<InboxRow>(item);
+  const row = asRow<ProcessingRow>(item);
   const { unfinished = 0, lastError } = row;
   const effects = row.effects ?? {}; // also if it was set to null by hand
   const attempt = attemptsOf(row);
@@ -153,6 +151,6 @@ function granted(wanted: Wanted, item: Item = {}, takenOver = false): ClaimResul
 }
 
 /** Returns a row's attempts; 0 if they cannot be read. */
-function attemptsOf({ attempts }: InboxRow): number {
+function attemptsOf({ attempts }: ProcessingRow): number {
   return Number.isSafeInteger(attempts) ? attempts : 0;
 }

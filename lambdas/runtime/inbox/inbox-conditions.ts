@@ -1,5 +1,5 @@
 import type { RowCondition } from '../store/row-update.ts';
-import type { InboxRow } from '../store/rows.ts';
+import type { InboxRow, ProcessingRow, RejectedRow } from '../store/rows.ts';
 import type { Item } from '../store/table.ts';
 import type { Claim, InboxContext, Message } from './inbox.ts';
 import { forgottenBecause } from './inbox-history.ts';
@@ -37,7 +37,7 @@ export function claimable(inbox: InboxContext, message: Message, alone: boolean)
 }
 
 /** A row whose lease has passed, in exactly the state that was read. A row without a lease is free immediately. */
-export function abandoned({ clock }: InboxContext, message: Message, row: InboxRow): RowCondition {
+export function abandoned({ clock }: InboxContext, message: Message, row: ProcessingRow): RowCondition {
   return {
     condition: `${LEASE_PASSED} AND ${fencedBy(row)} AND ${NOT_REJECTED}`,
     values: {
@@ -63,7 +63,7 @@ export function rejectable(inbox: InboxContext, message: Message): RowCondition 
 }
 
 /** A REJECTED row that a redrive may reopen: in exactly this state, under another message id. */
-export function readmissible(message: Message, row: InboxRow): RowCondition {
+export function readmissible(message: Message, row: RejectedRow): RowCondition {
   return {
     condition: `#status = :REJECTED AND ${fencedBy(row)} AND ${NOT_REJECTED}`,
     values: { ':REJECTED': 'REJECTED', ':messageId': message.messageId, ...fenceOf(row) },

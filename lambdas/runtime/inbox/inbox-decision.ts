@@ -62,7 +62,8 @@ export const NOT_FINAL: RowCondition = {
 /** The row is unchanged since it was read. */
 export function asSeen(row: InboxRow | undefined): RowCondition {
   if (row === undefined) return { condition: 'attribute_not_exists(PK)', values: {} };
-  const { status, fence, leaseUntil } = row;
+  const { status, fence } = row;
+  const { leaseUntil } = 'leaseUntil' in row ? row : {};
   return {
     condition: [
       '#status = :seenStatus',

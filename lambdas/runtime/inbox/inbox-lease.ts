@@ -90,7 +90,12 @@ export function markOutOfTime(
     set: { outOfTime: true, ...rowCause(inbox, error) },
     remove: lostTimeToTable ? ['unfinished'] : [],
   };
-  return writeUnderFence(inbox, claim, change, (row) => row.outOfTime === true);
+  return writeUnderFence(
+    inbox,
+    claim,
+    change,
+    (row) => row.status === 'PROCESSING' && row.outOfTime === true,
+  );
 }
 
 function isFailed(row: InboxRow): boolean {

@@ -37,11 +37,10 @@ export async function rejectUnclaimed(
     values,
   });
   if (first.ok) return { status: 'rejected', reason };
-  const row = rowOf(first.item);
-  if (row === undefined || admissionOf(inbox, message, row).status !== 'readmit')
-    return refusalOf(inbox, message, first.item);
+  const admission = admissionOf(inbox, message, rowOf(first.item));
+  if (admission.status !== 'readmit') return refusalOf(inbox, message, first.item);
   // It was rejected before under another message id: it stays REJECTED and keeps its pointer.
-  const again = await reject(readmissible(message, row));
+  const again = await reject(readmissible(message, admission.row));
   return again.ok ? { status: 'rejected', reason } : refusalOf(inbox, message, again.item);
 }
 

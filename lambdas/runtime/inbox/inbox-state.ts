@@ -1,5 +1,13 @@
 import { CLOCK_SKEW_MS } from '../base/clock.ts';
-import { type InboxRow, isKnownSchema } from '../store/rows.ts';
+import {
+  type DiscardedRow,
+  type FailedRow,
+  type InboxRow,
+  isKnownSchema,
+  type ProcessedRow,
+  type ProcessingRow,
+  type RejectedRow,
+} from '../store/rows.ts';
 import { isUnreadable, type UnreadableRow } from '../store/stored-rows.ts';
 
 /** The meaning of an inbox row, as the consumer, every command and the audit read it. */
@@ -7,14 +15,14 @@ export type InboxState =
   /** The row does not exist: the message has not been claimed. */
   | { readonly is: 'absent' }
   | { readonly is: 'unreadable'; readonly problem: string }
-  | { readonly is: 'processed'; readonly row: InboxRow }
-  | { readonly is: 'discarded'; readonly row: InboxRow }
-  | { readonly is: 'rejected'; readonly row: InboxRow }
-  | { readonly is: 'failed'; readonly row: InboxRow }
+  | { readonly is: 'processed'; readonly row: ProcessedRow }
+  | { readonly is: 'discarded'; readonly row: DiscardedRow }
+  | { readonly is: 'rejected'; readonly row: RejectedRow }
+  | { readonly is: 'failed'; readonly row: FailedRow }
   /** A worker may still hold it: its lease and the clock margin last until `until`, epoch milliseconds. */
-  | { readonly is: 'leased'; readonly row: InboxRow; readonly until: number }
+  | { readonly is: 'leased'; readonly row: ProcessingRow; readonly until: number }
   /** Its lease has passed or is missing: the next receive takes it over. */
-  | { readonly is: 'abandoned'; readonly row: InboxRow };
+  | { readonly is: 'abandoned'; readonly row: ProcessingRow };
 
 /**
  * Returns the meaning of an inbox row.
@@ -57,8 +65,9 @@ export function inboxState(
  * retry is due, or its worker's function was stopped.
  */
 export function isOverdue(row: InboxRow, at: number): boolean {
-  const { status, retryAt, leaseUntil, claimedAt = 0, endsBy = 0 } = row;
-  if (status === 'FAILED') return retryAt !== undefined && retryAt < at;
+  if (row.status === 'FAILED') return row.retryAt !== undefined && row.retryAt < at;
+  if (row.status !== 'PROCESSING') return false;
+  const { leaseUntil, claimedAt = 0, endsBy = 0 } = row;
   // A claim without a lease holds nothing: the message was due from its claim on.
-  return status === 'PROCESSING' && Math.max(leaseUntil ?? claimedAt, endsBy) < at;
+  return Math.max(leaseUntil ?? claimedAt, endsBy) < at;
 }

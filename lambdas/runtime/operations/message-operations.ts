@@ -154,10 +154,14 @@ export function notTooOld(
       ? 'has no row'
       : isUnreadable(row)
         ? `has a row that cannot be read (${row.unreadable})`
-        : `is ${[row.status, row.reason].filter(Boolean).join(', ')}`;
+        : `is ${statusOf(row)}`;
   return new MailroomError(
     'NOT_TOO_OLD',
     `The message ${eventId} of ${consumer} ${found}; only one that is REJECTED as ${TOO_OLD} needs to be allowed. ` +
       'Any other message can be redriven without this.',
   );
+}
+
+function statusOf(row: InboxRow): string {
+  return row.status === 'REJECTED' && row.reason ? `${row.status}, ${row.reason}` : row.status;
 }

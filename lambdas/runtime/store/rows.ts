@@ -153,38 +153,23 @@ export interface HeartbeatState extends Key {
 /** The state of an inbox row. `DISCARDED`: an operator discarded a rejected message. */
 export type InboxStatus = 'PROCESSING' | 'PROCESSED' | 'FAILED' | 'REJECTED' | 'DISCARDED';
 
-/** A message at one consumer: `INBOX#<consumer>#<eventId>` / `MESSAGE`. */
-export interface InboxRow extends Key {
+/** The attributes of an inbox row in every state. */
+interface MessageRow<Status extends InboxStatus> extends Key {
   readonly schema: number;
-  readonly status: InboxStatus;
+  readonly status: Status;
   /** The random token of the claim that holds, or last held, the message. */
   readonly fence: string;
-  /** The end of the claim's lease unless renewed, epoch milliseconds. */
-  readonly leaseUntil?: number | undefined;
-  /** The latest time at which the claiming function is stopped, epoch milliseconds. */
-  readonly endsBy?: number | undefined;
   /** The number of the current or last attempt, since the last redrive. */
   readonly attempts: number;
-  /** The number of consecutive claims without a result: the function died, or its time was up. Absent: none. */
-  readonly unfinished?: number | undefined;
+  readonly type?: string | undefined;
+  /** The time of the last claim, epoch milliseconds. */
+  readonly claimedAt?: number | undefined;
   /** The side effects of its handler by name, from the first claim on; at most 64. No transition except their own changes them. */
   readonly effects?: Readonly<Record<string, StoredEffect>> | undefined;
-  /** The claim that holds the message ran out of time. Absent: it has not. */
-  readonly outOfTime?: boolean | undefined;
-  readonly type?: string | undefined;
-  readonly claimedAt?: number | undefined;
-  readonly processedAt?: number | undefined;
-  /** The handler's return value, as JSON. */
-  readonly result?: string | undefined;
-  /** The commit that set it PROCESSED, if one did; distinguishes it from another try of the same claim. */
-  readonly commitId?: string | undefined;
+  /** The error of the last attempt that failed. */
   readonly lastError?: string | undefined;
+  /** Identical for failures with the same cause. */
   readonly fingerprint?: string | undefined;
-  /** The time at which a FAILED message becomes visible again, epoch milliseconds. */
-  readonly retryAt?: number | undefined;
-  /** The reason for the rejection: an error code, e.g. `INVALID_PAYLOAD`. */
-  readonly reason?: string | undefined;
-  readonly rejectedAt?: number | undefined;
   /** The set of SQS message ids under which it was rejected. Another id means a redrive, and is admitted. */
   readonly rejectedIds?: ReadonlySet<string> | undefined;
   /** Set by an operator who allows a message to run although it is older than the inbox retention. */
@@ -193,16 +178,67 @@ export interface InboxRow extends Key {
   readonly allowedBy?: string | undefined;
   readonly allowedAt?: number | undefined;
   readonly allowedReason?: string | undefined;
-  /** The operator who resolved it: it was set PROCESSED without being run. */
-  readonly resolvedBy?: string | undefined;
-  readonly resolvedReason?: string | undefined;
-  /** The operator who discarded it. */
-  readonly discardedBy?: string | undefined;
-  readonly discardedAt?: number | undefined;
-  readonly discardedReason?: string | undefined;
+}
+
+/** The attributes of the row of a message that a worker holds or may claim. */
+interface UnsettledRow<Status extends InboxStatus> extends MessageRow<Status> {
+  /** The number of consecutive claims without a result: the function died, or its time was up. Absent: none. */
+  readonly unfinished?: number | undefined;
+}
+
+/** The row of a message that a worker holds, or was the last to hold. */
+export interface ProcessingRow extends UnsettledRow<'PROCESSING'> {
+  /** The end of the claim's lease unless renewed, epoch milliseconds. Absent only if it was removed by hand. */
+  readonly leaseUntil?: number | undefined;
+  /** The latest time at which the claiming function is stopped, epoch milliseconds. */
+  readonly endsBy?: number | undefined;
+  /** The claim that holds the message ran out of time. Absent: it has not. */
+  readonly outOfTime?: boolean | undefined;
+}
+
+/** The row of a message whose last attempt failed, or was released. */
+export interface FailedRow extends UnsettledRow<'FAILED'> {
+  /** The time at which the message becomes visible again, epoch milliseconds. */
+  readonly retryAt?: number | undefined;
+}
+
+/** The row of a message that can never succeed. */
+export interface RejectedRow extends MessageRow<'REJECTED'> {
+  /** The reason for the rejection: an error code, e.g. `INVALID_PAYLOAD`. */
+  readonly reason?: string | undefined;
+  readonly rejectedAt?: number | undefined;
+  /** The time from which TTL may delete it, epoch seconds. Only for a message whose event could not be read. */
   readonly expiresAt?: number | undefined;
 }
 
+/** The row of a message whose work is done. */
+export interface ProcessedRow extends MessageRow<'PROCESSED'> {
+  readonly processedAt?: number | undefined;
+  /** The handler's return value, as JSON. */
+  readonly result?: string | undefined;
+  /** The commit that set it PROCESSED, if one did; distinguishes it from another try of the same claim. */
+  readonly commitId?: string | undefined;
+  /** The operator who resolved it: it was set PROCESSED without being run. */
+  readonly resolvedBy?: string | undefined;
+  readonly resolvedReason?: string | undefined;
+  /** The time from which TTL may delete it, epoch seconds. */
+  readonly expiresAt?: number | undefined;
+}
+
+/** The row of a rejected message that an operator discarded. */
+export interface DiscardedRow extends MessageRow<'DISCARDED'> {
+  readonly discardedAt?: number | undefined;
+  readonly discardedBy?: string | undefined;
+  readonly discardedReason?: string | undefined;
+  /** The time from which TTL may delete it, epoch seconds. */
+  readonly expiresAt?: number | undefined;
+}
+
+/**
+ * A message at one consumer: `INBOX#<consumer>#<eventId>` / `MESSAGE`. Its state decides which attributes it has. Of these, only
+ * `fence` and `attempts` are certain: the inbox acts on a row without any other, so every reader must.
+ */
+export type InboxRow = ProcessingRow | FailedRow | RejectedRow | ProcessedRow | DiscardedRow;
 /**
  * The retentions of a consumer's inbox over time: `INBOX#<consumer>#HISTORY` / `HISTORY`. One item per consumer, which never
  * expires; no message has this key, because event ids are UUIDs.

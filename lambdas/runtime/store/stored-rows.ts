@@ -40,12 +40,17 @@ export function readable<R extends Key>(row: R | UnreadableRow | undefined): R |
 /** The kinds of stored attributes. */
 type Kind = 'text' | 'json' | 'time' | 'number' | 'flag' | 'texts' | 'effects';
 
-/** The attributes of a row besides its key, with their kinds; `?` marks those that may be missing. */
+/** The attributes of a row besides its key, in any of its states, with their kinds; `?` marks those that may be missing. */
 type Shape<R> = {
-  readonly [A in Exclude<keyof R, keyof Key | 'schema' | 'status'>]-?: undefined extends R[A]
-    ? `${Kind}?`
-    : Kind;
+  readonly [A in Exclude<AttributeOf<R>, keyof Key | 'schema' | 'status'>]: R extends {
+    readonly [B in A]: unknown;
+  }
+    ? Kind
+    : `${Kind}?`;
 };
+
+/** The names of the attributes that a row has in one of its states. */
+type AttributeOf<R> = R extends unknown ? keyof R : never;
 
 const INBOX: Shape<InboxRow> = {
   fence: 'text',

@@ -153,12 +153,13 @@ async function checkRejected(
 ): Promise<void> {
   for (const [i, event] of events.entries()) {
     const row = await inboxRow(stage, event);
+    const { reason } = row?.status === 'REJECTED' ? row : {};
     stage.check(
       row?.status === 'REJECTED' &&
         row.rejectedIds?.has(letters[i]?.messageId ?? '') === true &&
         row.expiresAt === undefined &&
         (await hasPointer(stage, event)),
-      `REJECTED, with a pointer, and nothing will expire it: ${row?.reason}, ${row?.lastError}`,
+      `REJECTED, with a pointer, and nothing will expire it: ${reason}, ${row?.lastError}`,
     );
   }
 }

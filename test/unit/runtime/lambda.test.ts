@@ -1,6 +1,6 @@
 import type { SQSEvent } from 'aws-lambda';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { encodeAtOnceConfig, encodeConsumerConfig } from '../../../lambdas/runtime/base/config.ts';
+import { atOnceSettings, consumerSettings } from '../../../lambdas/runtime/base/config.ts';
 import type { ConsumerHandler } from '../../../lambdas/runtime/consume/consumer.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { lambdaConsumer, lambdaOutbox } from '../../../lambdas/runtime/lambda.ts';
@@ -9,7 +9,7 @@ import { lambdaContext } from '../../../testing/index.ts';
 import { consumerConfig, ThingHappened } from '../../support/runtime-rig.ts';
 
 const environment = Object.entries(
-  encodeConsumerConfig({ ...consumerConfig, publishes: [ThingHappened.type] }),
+  consumerSettings.encode({ ...consumerConfig, publishes: [ThingHappened.type] }),
 );
 
 function deploy(): void {
@@ -104,7 +104,7 @@ describe('in a function', () => {
 });
 
 describe('publishing at once', () => {
-  const atOnce = encodeAtOnceConfig({ busName: 'bus', timeoutMs: 1_000, publishedRetentionDays: 7 });
+  const atOnce = atOnceSettings.encode({ busName: 'bus', timeoutMs: 1_000, publishedRetentionDays: 7 });
   const events = [ThingHappened.create({ aggregateId: '1', data: { n: 1 } })];
   const commit = (outbox: ReturnType<typeof lambdaOutbox>) => outbox.commit({ events });
 

@@ -86,7 +86,8 @@ export function createDeliveries({ directory, periodMs, graceMs, now }: Delivery
       counts.published += 1;
       if (!isProcessed) return;
       counts.processed += 1;
-      const tookMs = (row?.processedAt ?? Number.POSITIVE_INFINITY) - committedAt;
+      const { processedAt = Number.POSITIVE_INFINITY } = row?.status === 'PROCESSED' ? row : {};
+      const tookMs = processedAt - committedAt;
       if (slo !== undefined && tookMs <= slo.latencyMs) counts.withinSlo = (counts.withinSlo ?? 0) + 1;
     },
     leaveOut: (eventId) => {

@@ -6,7 +6,7 @@ import type {
   DeployedTarget,
   DoctorDeps,
 } from '../../../../cli/reports/doctor/deployed-resources.ts';
-import { encodeConsumerConfig, encodeRelayConfig } from '../../../../lambdas/runtime/base/config.ts';
+import { consumerSettings, relaySettings } from '../../../../lambdas/runtime/base/config.ts';
 import {
   type ConsumerEntry,
   type Directory,
@@ -97,9 +97,9 @@ export function resourcesInMemory(directory: Directory = deployed) {
     failure: undefined,
   });
   const { table: tableName, bus: busName, shards } = mailroom;
-  const relay = encodeRelayConfig({ ...relayConfig, tableName, busName, shards, sources: ['things'] });
+  const relay = relaySettings.encode({ ...relayConfig, tableName, busName, shards, sources: ['things'] });
   const consumerOf = ({ name, queue: queueUrl }: ConsumerEntry) =>
-    encodeConsumerConfig({
+    consumerSettings.encode({
       ...consumerConfig,
       tableName,
       shards,

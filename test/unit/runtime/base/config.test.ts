@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import {
-  encodeConsumerConfig,
-  encodeProducerConfig,
-  encodeRelayConfig,
+  consumerSettings,
+  producerSettings,
   readConsumerConfig,
   readProducerConfig,
   readRelayConfig,
+  relaySettings,
 } from '../../../../lambdas/runtime/base/config.ts';
 import { consumerConfig, relayConfig } from '../../../support/runtime-rig.ts';
 
@@ -18,11 +18,11 @@ const producerConfig = {
 };
 
 test('the functions decode what the constructs encode', () => {
-  expect(readProducerConfig(encodeProducerConfig(producerConfig))).toEqual(producerConfig);
+  expect(readProducerConfig(producerSettings.encode(producerConfig))).toEqual(producerConfig);
   const relay = { ...relayConfig, sources: ['orders'] };
   const consumer = { ...consumerConfig, publishes: [] };
-  expect(readRelayConfig(encodeRelayConfig(relay))).toEqual(relay);
-  expect(readConsumerConfig(encodeConsumerConfig(consumer))).toEqual(consumer);
+  expect(readRelayConfig(relaySettings.encode(relay))).toEqual(relay);
+  expect(readConsumerConfig(consumerSettings.encode(consumer))).toEqual(consumer);
 });
 
 test.each([
@@ -38,7 +38,7 @@ test.each([
   ['MAILROOM_PUBLISHES', 'OrderPlaced', 'expected a JSON list of strings'],
   ['MAILROOM_PUBLISHES', '[1]', 'expected a JSON list of strings'],
 ])('%s = %j is refused by name', (name, value, part) => {
-  const env = { ...encodeProducerConfig(producerConfig), [name]: value };
+  const env = { ...producerSettings.encode(producerConfig), [name]: value };
   expect(() => readProducerConfig(env)).toThrow(name);
   expect(() => readProducerConfig(env)).toThrow(part);
 });
