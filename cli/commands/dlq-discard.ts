@@ -36,6 +36,7 @@ import { reporting } from './command.ts';
 interface DiscardOptions extends ChangeOptions, DeadLetterChoice {
   readonly source: string;
   readonly all?: boolean;
+  readonly effectsChecked?: boolean;
   readonly verbose?: boolean;
 }
 
@@ -70,6 +71,7 @@ export function discardCommand(io: Io): Command {
     .argument('[id...]', 'dead letters: their ids or event ids, or the first 8 or more characters')
     .option('--cause <text>', 'dead letters with this text in their cause (any case)')
     .option('--all', `every dead letter of the source (at most ${LIMIT} per run)`)
+    .option('--effects-checked', 'you have asked the providers of all effects that the plan names')
     .option('--apply', 'discard them')
     .addOption(reasonOption())
     .addOption(verboseOption())
@@ -103,7 +105,7 @@ export async function discardDeadLetters(
     const { chosen, choice } = choose(deployment, source, deadLetters, { ids, cause }, planned);
     const plan = chosen.map((deadLetter) => ({
       deadLetter,
-      outcome: plannedOutcome(source, deadLetter, deployment.clock.now()),
+      outcome: plannedOutcome(source, deadLetter, options, deployment.clock.now()),
     }));
     const { same, changed } = asPlanned(
       planned,
@@ -111,7 +113,8 @@ export async function discardDeadLetters(
       ({ deadLetter }) => deadLetter,
       ({ outcome }) => outcome,
     );
-    const steps = reason === undefined ? same : await discardAll(deployment, source, same, reason);
+    const steps =
+      reason === undefined ? same : await discardAll(deployment, source, same, { ...options, reason });
     const report = { place, source, applied, reason: options.reason, steps, changed };
     const isStopped = steps.some(({ outcome }) => outcome === 'untried');
     const isPartial = applied && (steps.some(({ outcome }) => stays(outcome)) || changed.length > 0);
@@ -126,10 +129,16 @@ export async function discardDeadLetters(
   }
 }
 
-function plannedOutcome(source: DeadLetterSource, deadLetter: DeadLetter, now: number): DiscardOutcome {
+function plannedOutcome(
+  source: DeadLetterSource,
+  deadLetter: DeadLetter,
+  { effectsChecked = false }: Pick<DiscardOptions, 'effectsChecked'>,
+  now: number,
+): DiscardOutcome {
   // A pointer without an event id leads to no row.
   if (source.kind === 'dead' && !isEventId(deadLetter.id)) return 'unreadable';
   const verdict = settled(deadLetter, now) ?? 'discard';
+  if (verdict === 'discard' && hasEffects(deadLetter) && !effectsChecked) return 'effects-unchecked';
   return verdict === 'unsent' ? 'discard-replacement' : verdict;
 }
 
@@ -137,13 +146,13 @@ async function discardAll(
   deployment: Deployment,
   source: DeadLetterSource,
   plan: readonly DiscardStep[],
-  reason: string,
+  { reason, effectsChecked }: { readonly reason: string; readonly effectsChecked?: boolean },
 ): Promise<DiscardStep[]> {
-  const note = { by: await deployment.operator(), reason };
+  const note = { by: await deployment.operator(), reason, effectsChecked };
   if (!plan.every(({ outcome }) => stays(outcome))) {
     const ids = plan.map(({ deadLetter }) => deadLetter.eventId ?? deadLetter.id);
     const subject = `${source.name}: ${many(ids.length, 'dead letter')}: ${ids.slice(0, 20).join(', ')}${ids.length > 20 ? ' …' : ''}`;
-    await recordOperation(deployment, { ...note, command: 'dlq discard', subject });
+    await recordOperation(deployment, { by: note.by, reason, command: 'dlq discard', subject });
   }
   let done = 0;
   return eachOf(plan, async (step) => {
@@ -155,6 +164,14 @@ async function discardAll(
     return { ...step, outcome };
   });
 }
+
+function hasEffects({ effects = [] }: DeadLetter): boolean {
+  return effects.length > 0;
+}
+
+const CHECK_EFFECTS =
+  'Side effects of these messages have happened, or may have: `--verbose` names each with its idempotency key. Ask their providers ' +
+  'first; only --effects-checked discards these messages.';
 
 /** The document of `--json`. */
 export function discardJson({ place, source, applied, reason, steps, changed = [] }: DiscardReport) {
@@ -181,6 +198,7 @@ const DONE = [
   ['busy', 'left: a worker holds them'],
   ['unsent', 'left: replaced meanwhile by an event that was not received'],
   ['unreadable', 'left: unreadable'],
+  ['effects-unchecked', 'left: their side effects have happened, or may have'],
   ['untried', 'left: stopped before'],
 ] as const;
 
@@ -207,7 +225,13 @@ export function discardText(
     return { deadLetter, label, refusal };
   });
   const words = choiceWords(choice);
-  const which = [source.name, ...(words.length === 0 ? ['--all'] : words), ...applyWords({ reason })];
+  const mustCheck = steps.some(({ deadLetter }) => hasEffects(deadLetter));
+  const which = [
+    source.name,
+    ...(words.length === 0 ? ['--all'] : words),
+    ...(mustCheck ? ['--effects-checked'] : []),
+    ...applyWords({ reason }),
+  ];
   const grouped = isGrouped(steps.length, options);
   return [
     where,
@@ -215,6 +239,9 @@ export function discardText(
     deadLettersText(lines, deployment.clock.now(), { label: 'outcome', grouped, done: applied }),
     ...(source.kind === 'stream'
       ? [prose('The events of these batches are not discarded: the sweep publishes them.')]
+      : []),
+    ...(mustCheck && (!applied || steps.some(({ outcome }) => outcome === 'effects-unchecked'))
+      ? [prose(CHECK_EFFECTS)]
       : []),
     ...(applied
       ? [`${doneText(steps)}.`]

@@ -3,6 +3,7 @@ import { isEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts'
 import { envelopeJson } from '../../lambdas/runtime/store/stored-envelope.ts';
 import { readable, type UnreadableRow } from '../../lambdas/runtime/store/stored-rows.ts';
 import type { Deployment } from '../deployment/deployment.ts';
+import { effectText } from '../deployment/effect-text.ts';
 import { findOne } from '../reports/dead-letters/choice.ts';
 import { deadLetterJson } from '../reports/dead-letters/dead-letter-text.ts';
 import type { DeadLetter } from '../reports/dead-letters/dead-letters.ts';
@@ -84,7 +85,18 @@ function nextCommand(source: DeadLetterSource, { id, eventId }: DeadLetter): She
 }
 
 function deadLetterText({ name }: DeadLetterSource, letter: DeadLetter, now: number): string {
-  const { id, eventId, type, sentAt, expiresAt, fingerprint, lastError, received, row } = letter;
+  const {
+    id,
+    eventId,
+    type,
+    sentAt,
+    expiresAt,
+    fingerprint,
+    lastError,
+    received,
+    row,
+    effects = [],
+  } = letter;
   const optional = (label: string, text: string | undefined) =>
     text === undefined ? [] : [[label, clipped(text)]];
   return table(
@@ -98,6 +110,7 @@ function deadLetterText({ name }: DeadLetterSource, letter: DeadLetter, now: num
       ...optional('cause', fingerprint),
       ...(lastError === fingerprint ? [] : optional('last error', lastError)),
       ...optional('inbox row', statusOf(row)),
+      ...effects.map((effect) => [`effect ${clipped(effect.effect)}`, effectText(effect)]),
       ...(received === undefined ? [] : [['body', `${Buffer.byteLength(received.body)} bytes`]]),
     ],
   );

@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { TOO_OLD } from '../../lambdas/runtime/inbox/inbox-conditions.ts';
 import { type InboxState, inboxState } from '../../lambdas/runtime/inbox/inbox-state.ts';
+import type { StartedEffect } from '../../lambdas/runtime/inbox/started-effects.ts';
 import {
   allowTooOld,
   notTooOld,
@@ -11,6 +12,8 @@ import { isEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts'
 import { recordOperation } from '../../lambdas/runtime/store/operation-record.ts';
 import { readable } from '../../lambdas/runtime/store/stored-rows.ts';
 import type { Deployment } from '../deployment/deployment.ts';
+import { effectText } from '../deployment/effect-text.ts';
+import { effectsUnchecked, openEffects } from '../deployment/effects.ts';
 import { wholeEventId } from '../deployment/event-prefix.ts';
 import { readInbox } from '../deployment/message-reader.ts';
 import { placeOf, placeText } from '../deployment/place.ts';
@@ -29,6 +32,7 @@ interface MessageDecision extends ChangeOptions {
   readonly consumer: string;
   readonly eventId: string;
   readonly force?: boolean;
+  readonly effectsChecked?: boolean;
 }
 
 /** A decision to make, with its reason. */
@@ -45,6 +49,7 @@ export function decisionCommands(io: Io): readonly Command[] {
   return [
     decisionCommand(io, 'resolve', resolving, resolve)
       .option('--force', 'even if a worker holds it, its row is unreadable or its event is unknown')
+      .option('--effects-checked', 'you have asked the providers of all effects that the plan names')
       .option('--apply', 'resolve it'),
     decisionCommand(io, 'allow', allowing, allow).option('--apply', 'allow it'),
   ];
@@ -96,7 +101,7 @@ interface MessageResult {
 }
 
 async function resolve(deployment: Deployment, decision: MessageDecision): Promise<MessageResult> {
-  const { consumer, eventId, force = false } = decision;
+  const { consumer, eventId, force = false, effectsChecked = false } = decision;
   deployment.consumer(consumer);
   const row = await readInbox(deployment.table, consumer, eventId, true);
   const state = inboxState(row, deployment.clock.now());
@@ -108,19 +113,26 @@ async function resolve(deployment: Deployment, decision: MessageDecision): Promi
   if (!force && state.is === 'leased' && deployment.clockIsTrusted)
     throw leased(decision, state.until, deployment.clock.now());
   const reason = reasonToApply(decision);
+  const effects = openEffects(eventId, consumer, row, deployment.clock.now());
+  const mustCheck = effects.length > 0 || state.is === 'unreadable';
   if (reason === undefined) {
-    const words = ['resolve', consumer, eventId, ...(force ? ['--force'] : []), ...applyWords(decision)];
+    const options = [...(force ? ['--force'] : []), ...(mustCheck ? ['--effects-checked'] : [])];
     return {
       status: 'resolve',
-      text: `Would set ${nameOf(decision)} PROCESSED without running it. ${stateText(state)} Nothing was changed. To resolve it:`,
-      next: shell`messages ${words}`,
+      text: `Would set ${nameOf(decision)} PROCESSED without running it. ${stateText(state)}${checkText(effects, state)} Nothing was changed. To resolve it:`,
+      next: shell`messages ${['resolve', consumer, eventId, ...options, ...applyWords(decision)]}`,
     };
   }
+  if (state.is === 'unreadable' && !effectsChecked) throw effectsUnreadable(decision);
+  if (effects.length > 0 && !effectsChecked)
+    throw effectsUnchecked(`Message ${eventId} of ${consumer}`, effects.map(effectText));
   const made = { ...decision, reason };
   const by = await record(deployment, 'messages resolve', made);
   const result = await resolveMessage(deployment, { ...made, by });
   if (result.status === 'leased') throw leased(decision, result.until, deployment.clock.now());
   if (result.status === 'unreadable') throw unreadable(decision, result.problem);
+  if (result.status === 'effects-unchecked')
+    throw effectsUnchecked(`Message ${eventId} of ${consumer}`, result.effects.map(effectText));
   return { status: result.status, text: `${nameOf(decision)} is ${result.status}.` };
 }
 
@@ -177,6 +189,23 @@ function unreadable({ consumer, eventId }: MessageDecision, problem: string): Ma
     `${consumer} has a row of ${eventId} that ${unreadableText(problem)}. Nothing was changed. Run the command with the deployed ` +
       'version of cdk-mailroom. If the row was changed by hand and no worker holds it, --force sets it PROCESSED.',
   );
+}
+
+function effectsUnreadable({ consumer, eventId }: MessageDecision): MailroomError {
+  return new MailroomError(
+    'EFFECTS_UNCHECKED',
+    `The row of ${eventId} at ${consumer} cannot be read, so it cannot tell which side effects were started. Nothing was changed. Find out from the ` +
+      'logs and the providers whether any has happened; then repeat the command with --effects-checked.',
+  );
+}
+
+/** Names the effects to find out about before a message is resolved. */
+function checkText(effects: readonly StartedEffect[], state: InboxState): string {
+  if (state.is === 'unreadable')
+    return ' Which side effects were started is unknown: find out before you resolve it.';
+  if (effects.length === 0) return '';
+  const said = effects.map((effect) => ` ${effectText(effect).replace(/^e/, 'E')}.`).join('');
+  return `${said} Ask its provider before you resolve it.`;
 }
 
 /** Records a decision before it is applied. @returns the ARN of the operator */

@@ -1,10 +1,11 @@
 import { Command } from 'commander';
 import { HOUR_MS } from '../../lambdas/runtime/base/units.ts';
 import type { Deployment } from '../deployment/deployment.ts';
+import { openEffects } from '../deployment/effects.ts';
 import { checkBodies } from '../deployment/invoke.ts';
 import type { JudgeDeps } from '../reports/dead-letters/redrive-plan.ts';
-import { effectsInDoubt } from '../reports/why/effects-in-doubt.ts';
 import { findTrace } from '../reports/why/find-trace.ts';
+import type { Trace } from '../reports/why/trace-reader.ts';
 import { eventReports, payloadsOf, traceText, verdictText } from '../reports/why/trace-text.ts';
 import { checkRedrive, isActionRequired } from '../reports/why/verdict.ts';
 import { verdictOf } from '../reports/why/why-verdict.ts';
@@ -67,7 +68,7 @@ export async function why(deployment: Deployment, options: WhyOptions) {
     verdict: { ...verdict, consumer: verdict.consumer ?? null },
     events: eventReports(trace, payload),
     more: trace.more,
-    effectsInDoubt: effectsInDoubt(trace, context.now),
+    ...effectsJson(trace, context.now),
   };
   const payloads = payload ? payloadsOf(trace) : [];
   return reportOf(
@@ -79,4 +80,17 @@ export async function why(deployment: Deployment, options: WhyOptions) {
       ),
     isActionRequired(verdict) ? EXIT.attention : EXIT.ok,
   );
+}
+
+/** The effects of the chain's messages whose work is not done; `effectsInDoubt` are those that may have happened without a result. */
+function effectsJson({ events }: Trace, now: number) {
+  const effects = events.flatMap(({ eventId, messages }) =>
+    messages.flatMap(({ consumer: { name: consumer }, row }) =>
+      openEffects(eventId, consumer, row, now).map((effect) => ({ eventId, consumer, ...effect })),
+    ),
+  );
+  return {
+    effectsInDoubt: effects.filter(({ state }) => state === 'failed' || state === 'unknown'),
+    openEffects: effects,
+  };
 }

@@ -19,6 +19,7 @@ export {
   isMailroomError,
   MailroomError,
   type MailroomErrorOfCode,
+  nothingHappened,
   PoisonMessage,
   type RetryDelay,
   RetryLater,

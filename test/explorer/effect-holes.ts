@@ -6,6 +6,7 @@ import {
   conditionWithout,
   replaced,
   replacedCondition,
+  setsStatus,
   tableTamper,
   tamperedTable,
   withCondition,
@@ -101,6 +102,27 @@ export const EFFECT_HOLES: readonly Hole<InboxTamper>[] = [
       update: (update) => replacedCondition(update, '#run = :run', '#run = :run AND fence = :fence'),
     }),
     found: /The result of the effect "charge" is refused while its worker runs/,
+  },
+  {
+    rule: 'a takeover records the effects that its worker has read',
+    where: 'an effect, delivered twice',
+    budget: { faults: 0, stalls: 1 },
+    deviations: 3,
+    tamper: tableTamper({ update: conditionWithout(' AND effects = :seenEffects') }),
+    found: /ran the effect "charge", and is not among the past attempts/,
+  },
+  {
+    rule: 'a failed attempt records the effects that it ran',
+    where: 'an effect and a commit',
+    budget: { faults: 1, stalls: 0 },
+    deviations: 2,
+    tamper: tableTamper({
+      update: (update) =>
+        setsStatus(update, 'FAILED')
+          ? withCondition(replaced(update, ', pastAttempts = :pastAttempts', ''), update.ConditionExpression)
+          : update,
+    }),
+    found: /ran the effect "charge", and is not among the past attempts/,
   },
 ];
 

@@ -54,7 +54,7 @@ interface Setting {
   readonly operatorAheadMs?: number;
   /** How often the effect may have been applied in the end. @default exactly once */
   readonly applied?: readonly number[];
-  /** Whether there is an effect, which must have happened. @default false */
+  /** Whether there is an effect, which must have happened unless an operator has settled the message. @default false */
   readonly charges?: boolean;
   /** How far the second worker's clock is ahead, milliseconds. @default 0 */
   readonly skewMs?: number;
@@ -158,6 +158,16 @@ const SETTINGS: readonly Setting[] = [
   {
     name: 'an operator who resolves by force',
     handler: () => commitOnly,
+    world: { mayForce: true },
+    applied: [0, 1],
+    operator: decides((deps, resolution) =>
+      resolveMessage(deps, { ...resolution, force: true, effectsChecked: true }),
+    ),
+  },
+  {
+    name: 'an operator who resolves what may charge, by force and without a check',
+    handler: () => chargeAndCommit,
+    charges: true,
     world: { mayForce: true },
     applied: [0, 1],
     operator: decides((deps, resolution) => resolveMessage(deps, { ...resolution, force: true })),

@@ -1,5 +1,5 @@
 import { createAwsClock } from '../../cli/terminal/aws-clock.ts';
-import { CLOCK_SKEW_MS } from '../../lambdas/runtime/base/clock.ts';
+import { CLOCK_SKEW_MS, type Clock } from '../../lambdas/runtime/base/clock.ts';
 import type { Resolution } from '../../lambdas/runtime/operations/message-operations.ts';
 import type { OperationDeps } from '../../lambdas/runtime/store/operation-record.ts';
 import { inboxKey, rejectedKey, SCHEMA } from '../../lambdas/runtime/store/rows.ts';
@@ -26,7 +26,11 @@ export function decides(
 }
 
 /** The clock and the table of the `mailroom` command: every answer of the table tells the clock what time it is at AWS. */
-export function deskOf(operator: Actor, table: Table, trueTime: () => number): OperationDeps {
+export function deskOf(
+  operator: Actor,
+  table: Table,
+  trueTime: () => number,
+): OperationDeps & { readonly clock: Clock } {
   const clock = createAwsClock(operator.clock, operator.clock.now);
   const answered = <T>(call: Promise<T>): Promise<T> =>
     call.finally(() => clock.learn(new Date(trueTime()).toUTCString(), clock.steadyMs()));

@@ -1,7 +1,7 @@
 import type { Table, Update } from '../../lambdas/runtime/store/table.ts';
 import type { InboxTamper } from './inbox-scenarios.ts';
 import type { Hole } from './relay-holes.ts';
-import { setsStatus, tableTamper, withCondition } from './tampered-table.ts';
+import { conditionWithout, setsStatus, tableTamper, withCondition } from './tampered-table.ts';
 
 /** The rules of an operator's decision about a message, one by one. */
 export const OPERATOR_HOLES: readonly Hole<InboxTamper>[] = [
@@ -62,6 +62,14 @@ export const OPERATOR_HOLES: readonly Hole<InboxTamper>[] = [
           : update,
     }),
     found: /An operator settled the message, and its effect was applied/,
+  },
+  {
+    rule: 'what starts a side effect between the look and the write wins over an operator who has not checked',
+    where: 'what may charge',
+    budget: { faults: 0, stalls: 0 },
+    deviations: 2,
+    tamper: tableTamper({ update: conditionWithout(' AND effects = :seenEffects') }),
+    found: /The effects are "worker:.*:charge"/,
   },
   {
     rule: 'a rejected message that is discarded loses its pointer in the same transaction',

@@ -97,6 +97,9 @@ export const operationsMutants: readonly Mutant[] = [
     ['a rule that was changed matches only a minute later', 'since + RULE_DELAY_MS', 'since'],
   ]),
   ...mutantsOf('operations/message-operations.ts', 'message-operations', [
+    ['a message whose effects are unchecked is not settled', 'if (effects.length > 0 && !effectsChecked)', 'if (false)'],
+    ['force does not settle a message whose effects are unchecked', 'if (force && effectsChecked && ', 'if (force && '],
+    ['an effect that starts between the read and the write refuses the decision', 'asSeen(readable(row), effectsChecked)', 'asSeen(readable(row), true)'],
     ['why a message was not allowed is read strongly consistently', 'if (await allowMessage({ table, clock, random, consumer }, note)) return; const row = readInboxRow(await table.get(inboxKey(consumer, eventId), { consistent: true }));', 'if (await allowMessage({ table, clock, random, consumer }, note)) return; const row = readInboxRow(await table.get(inboxKey(consumer, eventId)));'],
   ]),
   ...mutantsOf('operations/directory-parts.ts', 'directory', [

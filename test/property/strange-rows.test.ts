@@ -199,7 +199,7 @@ it('status, lists and searches never fail', async () => {
       ).not.toBe('');
       const messages = await messagesOf({ directory, table, queues, clock }, worker, { limit: 10 });
       for (const { at } of messages.items) expect(at === null || isTime(at)).toBe(true);
-      await receiveDeadLetters({ directory, table, queues }, deadLetterSource(directory, 'dead'), {
+      await receiveDeadLetters({ directory, table, queues, clock }, deadLetterSource(directory, 'dead'), {
         limit: 10,
         hideS: 0,
       });

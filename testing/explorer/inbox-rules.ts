@@ -30,17 +30,17 @@ export function inboxViolation(
     return `A ${before.status.toLowerCase()} message became ${after.status}`;
   if (afterItem.expiresAt !== undefined && !mayExpire(after))
     return `TTL may delete a message that is ${after.status}`;
-  if (before?.status !== 'PROCESSING') return undefined;
+  if (before?.status !== 'PROCESSING') return before && attemptViolation(before, after);
   if (before.fence === after.fence) {
     const same = after.status === 'PROCESSING' && before.leaseUntil === after.leaseUntil;
     return same || fenceOwner(before.fence) === actorIndex
-      ? undefined
+      ? attemptViolation(before, after)
       : `A worker changed a message that another worker holds: ${before.status} to ${after.status}`;
   }
   const forced = mayForce && after.status === 'PROCESSED' && after.resolvedBy !== undefined;
   return !forced && (before.leaseUntil ?? 0) > now + CLOCK_SKEW_MS
     ? 'A message was taken over while its lease was valid'
-    : undefined;
+    : attemptViolation(before, after);
 }
 
 function effectViolation(before: InboxRow, after: InboxRow, actorIndex: number): string | undefined {
@@ -62,6 +62,22 @@ function effectViolation(before: InboxRow, after: InboxRow, actorIndex: number):
     const finished = same && was.status !== effect.status;
     if (finished && fenceOwner(effect.fence) !== actorIndex)
       return 'A worker finished the effect of another worker';
+  }
+  return undefined;
+}
+
+/** Finds a past attempt, or an effect that one ran, that a change forgets. */
+function attemptViolation(before: InboxRow, after: InboxRow): string | undefined {
+  const { pastAttempts: attempts = [] } = after;
+  const last = before.pastAttempts?.at(-1);
+  const known = last === undefined ? -1 : attempts.findIndex((attempt) => isDeepStrictEqual(attempt, last));
+  if (last !== undefined && known < 0) return 'A past attempt was forgotten';
+  const isHeld = after.status === 'PROCESSING' && before.fence === after.fence;
+  if (before.status !== 'PROCESSING' || isHeld || isSettled(after)) return undefined;
+  const recorded = attempts.slice(known + 1).flatMap(({ effects = {} }) => Object.keys(effects));
+  for (const [name, { fence }] of Object.entries(before.effects ?? {})) {
+    if (fence === before.fence && !recorded.includes(name))
+      return `An attempt ended that ran the effect "${name}", and is not among the past attempts`;
   }
   return undefined;
 }

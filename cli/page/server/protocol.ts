@@ -142,11 +142,15 @@ export type Plan = PlanDocument & {
   readonly count: number;
   /** The text to type: the count for a redrive or repair, the stack's name for a discard, the consumer's for a resend. */
   readonly confirmation: string;
+  /** The side effects that have happened, or may have, of the messages that it discards, each as a sentence with its idempotency key. */
+  readonly effects: readonly string[];
 };
 
 export interface ApplyRequest {
   readonly reason: string;
   readonly confirmation: string;
+  /** The operator has asked the providers of the plan's `effects`; required if there are any. @default false */
+  readonly effectsChecked?: boolean;
 }
 
 /** A change that is being made, or was made since the page's server started. */

@@ -1,5 +1,6 @@
 import { Option } from 'commander';
 import { fingerprint as maskedCause } from '../../../lambdas/runtime/base/errors.ts';
+import { effectText } from '../../deployment/effect-text.ts';
 import { fingerprintText, when } from '../../terminal/listing.ts';
 import { clipped, detailedTable } from '../../terminal/output.ts';
 import { paint } from '../../terminal/paint.ts';
@@ -15,6 +16,7 @@ export function deadLetterJson(deadLetter: DeadLetter) {
     expiresAt: deadLetter.expiresAt ?? null,
     fingerprint: deadLetter.fingerprint ?? null,
     lastError: deadLetter.lastError ?? null,
+    effects: deadLetter.effects ?? [],
   };
 }
 
@@ -82,6 +84,7 @@ function lineTable(
       details: [
         `${clipped(type ?? 'unknown type')}${event}`,
         clipped(refusalText(refusal) ?? fingerprintText(fingerprint)),
+        ...(deadLetter.effects ?? []).map(effectText),
       ],
     };
   });
@@ -119,6 +122,7 @@ function groupTable(
       .reduce((a, b) => ((b.expiresAt ?? 0) < (a.expiresAt ?? 0) ? b : a));
     const oldest = Math.min(...group.map((line) => line.deadLetter.sentAt ?? now));
     const refused = refusalText(refusal);
+    const withEffects = group.filter((line) => (line.deadLetter.effects ?? []).length > 0).length;
     return {
       cells: [
         group.length,
@@ -129,6 +133,7 @@ function groupTable(
       details: [
         fingerprintText(deadLetter.fingerprint ?? refused),
         ...(refused === undefined || isCauseOf(refusal, deadLetter) ? [] : [`now: ${clipped(refused)}`]),
+        ...(withEffects === 0 ? [] : [`side effects have happened, or may have, for ${withEffects} of them`]),
       ],
     };
   });

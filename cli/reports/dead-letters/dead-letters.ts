@@ -1,3 +1,5 @@
+import type { Clock } from '../../../lambdas/runtime/base/clock.ts';
+import type { StartedEffect } from '../../../lambdas/runtime/inbox/started-effects.ts';
 import type { DeadLetterQueue } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import { readDeadLetter } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
@@ -11,6 +13,7 @@ import {
   type UnreadableRow,
 } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../../lambdas/runtime/store/table.ts';
+import { openEffects } from '../../deployment/effects.ts';
 import { unreadableText } from '../../deployment/row-text.ts';
 import { eachOf, type PartialList, readPartition, readSweepState } from '../../deployment/rows-reader.ts';
 import type { DeadLetterSource } from './sources.ts';
@@ -30,6 +33,8 @@ export interface DeadLetter extends MessageStanding {
   readonly fingerprint: string | undefined;
   /** The last error of its row. */
   readonly lastError: string | undefined;
+  /** The side effects that have happened, or may have, while its work is not done. @default none */
+  readonly effects?: readonly StartedEffect[] | undefined;
   /** No queue has it any more: it is made from the outbox row of its event. @default false */
   readonly isGone?: boolean | undefined;
   /** As received from SQS. */
@@ -49,6 +54,7 @@ export interface DeadLetterDeps {
   readonly directory: Directory;
   readonly table: Table;
   readonly queues: Queues;
+  readonly clock: Clock;
 }
 
 /**
@@ -66,7 +72,7 @@ export async function receiveDeadLetters(
   const { retentionMs, waiting, inFlight } = await deps.queues.depth(source.url);
   const received = await deps.queues.receive(source.url, options);
   const deadLetters: DeadLetter[] = await eachOf(received, (message) =>
-    explained(deps.table, source, message, retentionMs),
+    explained(deps, source, message, retentionMs),
   );
   return { deadLetters, total: Math.max(deadLetters.length, waiting + inFlight) };
 }
@@ -89,14 +95,28 @@ export function inboxId({ eventId, id }: Pick<DeadLetter, 'eventId' | 'id'>): st
 }
 
 /** Combines a dead letter with its standing at its consumer. */
-async function explained(table: Table, source: DeadLetterQueue, message: QueueMessage, retentionMs: number) {
+async function explained(
+  { table, clock }: DeadLetterDeps,
+  source: DeadLetterQueue,
+  message: QueueMessage,
+  retentionMs: number,
+) {
   const { eventId, type, cause, expiresAt } = readDeadLetter(source, message, retentionMs);
   const { messageId: id, sentAt } = message;
   const letter = { id, eventId, type, sentAt, expiresAt, received: message };
   if (source.kind === 'stream') return { ...letter, fingerprint: cause, lastError: undefined };
-  const standing = await readStanding(table, source.consumer.name, inboxId({ eventId, id }));
+  const { name } = source.consumer;
+  const rowId = inboxId({ eventId, id });
+  const standing = await readStanding(table, name, rowId);
+  const effects = openEffects(rowId, name, standing.row, clock.now());
   const { fingerprint, lastError } = readable(standing.row) ?? {};
-  return { ...letter, fingerprint: cause ?? fingerprint, lastError: cause ?? lastError, ...standing };
+  return {
+    ...letter,
+    fingerprint: cause ?? fingerprint,
+    lastError: cause ?? lastError,
+    effects,
+    ...standing,
+  };
 }
 
 async function deadEvents({ directory, table }: DeadLetterDeps, limit: number): Promise<ReceivedDeadLetters> {

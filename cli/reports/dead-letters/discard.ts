@@ -14,9 +14,15 @@ export interface DiscardDeps extends OperationDeps {
   readonly queues: Pick<Queues, 'remove'>;
 }
 
+/** The operator's note on a discard. */
+export interface DiscardNote extends Note {
+  /** The operator has asked the providers of all effects. @default false */
+  readonly effectsChecked?: boolean | undefined;
+}
+
 /**
  * The result for a dead letter. Of one with `discard-replacement`, the event in its place was never received, and is discarded. A
- * `handled` one is deleted; `busy`, `unsent` and `unreadable` ones stay, as do `untried` ones, because of Ctrl-C, and those that have
+ * `handled` one is deleted; `busy`, `unsent` and `unreadable` ones stay, as do those with `effects-unchecked`, as do `untried` ones, because of Ctrl-C, and those that have
  * `changed` since the plan that was confirmed.
  */
 export type DiscardOutcome =
@@ -27,6 +33,7 @@ export type DiscardOutcome =
   | 'busy'
   | 'unsent'
   | 'unreadable'
+  | 'effects-unchecked'
   | 'untried'
   | 'changed';
 
@@ -35,7 +42,7 @@ export async function discard(
   deps: DiscardDeps,
   source: DeadLetterSource,
   deadLetter: DeadLetter,
-  note: Note,
+  note: DiscardNote,
 ): Promise<DiscardOutcome> {
   if (source.kind === 'dead') return decideDead(deps, deadLetter.id, note);
   const { received } = deadLetter;
@@ -60,7 +67,7 @@ async function decide(
   deps: DiscardDeps,
   { consumer }: Extract<DeadLetterSource, { kind: 'rule' | 'consumer' }>,
   deadLetter: DeadLetter,
-  note: Note,
+  note: DiscardNote,
 ): Promise<DiscardOutcome> {
   const replacement = unsentReplacement(deadLetter);
   const { status } = await discardMessage(deps, {
@@ -70,7 +77,7 @@ async function decide(
     unlessReceived: replacement !== undefined,
   });
   if (status === 'leased') return 'busy';
-  if (status === 'unreadable') return 'unreadable';
+  if (status === 'unreadable' || status === 'effects-unchecked') return status;
   // A resend may have come first: then its event is the one that would be lost.
   const standing = await readStanding(deps.table, consumer.name, inboxId(deadLetter));
   if (unsentReplacement(standing) !== undefined) return 'unsent';
@@ -80,5 +87,5 @@ async function decide(
 
 /** True for the result of a dead letter that stays in its source. */
 export function stays(outcome: DiscardOutcome): boolean {
-  return outcome === 'busy' || outcome === 'unsent' || outcome === 'unreadable';
+  return ['busy', 'unsent', 'unreadable', 'effects-unchecked'].includes(outcome);
 }

@@ -173,9 +173,10 @@ export function replacementBy(
   { data, repeatEffects = false }: NewData,
 ): Replacing {
   const replacing = replacingBy(deployment, consumer, deadLetter, data);
-  for (const { eventId, row } of replacing.replaced) {
-    if (!repeatEffects) refuseEffects(eventId, row, consumer);
-    refuseRunningEffects(eventId, row, deployment.clock.now());
+  const now = deployment.clock.now();
+  for (const event of replacing.replaced) {
+    if (!repeatEffects) refuseEffects(event, consumer, now);
+    refuseRunningEffects(event, consumer, now);
   }
   return replacing;
 }

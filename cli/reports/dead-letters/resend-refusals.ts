@@ -3,16 +3,18 @@ import { MailroomError } from '../../../lambdas/runtime/base/errors.ts';
 import { jsonObject, textOf } from '../../../lambdas/runtime/base/json.ts';
 import { entryBytes, PUT_EVENTS_BYTES_MAX } from '../../../lambdas/runtime/bus/event-bus.ts';
 import type { Envelope } from '../../../lambdas/runtime/events/event.ts';
+import { effectsToCheck, startedEffects } from '../../../lambdas/runtime/inbox/started-effects.ts';
 import type { ConsumerDeadLetters } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import { consumersOf, mailroomEventsOf } from '../../../lambdas/runtime/operations/subscriptions.ts';
 import { isEventId } from '../../../lambdas/runtime/store/event-id.ts';
-import type { EffectStatus, InboxRow } from '../../../lambdas/runtime/store/rows.ts';
+import type { InboxRow } from '../../../lambdas/runtime/store/rows.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
+import { effectNames } from '../../deployment/effect-text.ts';
 import { minuteAfter } from '../../terminal/output.ts';
 import { shell } from '../../terminal/shell.ts';
 import type { DeadLetter } from './dead-letters.ts';
-import { settled } from './standing.ts';
+import { type EventAtConsumer, settled } from './standing.ts';
 
 /** @throws `CANNOT_RESEND` if it is not a Mailroom event that its consumer can read */
 export function readableEvent({ eventId, received }: DeadLetter): {
@@ -55,23 +57,25 @@ export function refuseSettled(
 
 /**
  * Refuses to replace an event whose handler has started side effects: those of the new event have other idempotency keys, so the
- * provider would repeat them. A released effect may have happened too, and only its key would tell.
+ * provider would repeat them. One that ended with an error may have happened too, and only its key would tell.
  */
-export function refuseEffects(eventId: string, row: DeadLetter['row'], consumer: string): void {
-  if (effectsText(row) === '') return;
+export function refuseEffects({ eventId, row }: EventAtConsumer, consumer: string, now: number): void {
+  const effects = effectsToCheck(startedEffects(consumer, eventId, readable(row), now));
+  if (effects.length === 0) return;
   throw cannot(
-    `The handler of ${consumer} has started side effects of event ${eventId}: ${effectsText(row)}. A new event has new idempotency keys, so they would run again. ` +
+    `The handler of ${consumer} has started side effects of event ${eventId}: ${effectNames(effects)}. A new event has new idempotency keys, so they would run again. ` +
       'If their providers confirm that nothing happened, repeat the command with --repeat-effects.',
   );
 }
 
 /** Refuses while a function may still call a provider: its answer today would not be its answer in a minute. */
-export function refuseRunningEffects(eventId: string, row: DeadLetter['row'], now: number): void {
+export function refuseRunningEffects({ eventId, row }: EventAtConsumer, consumer: string, now: number): void {
   const running = Object.values(effectsOf(row)).filter(({ status }) => status === 'IN_PROGRESS');
   const until = Math.max(...running.map(({ endsBy }) => endsBy + CLOCK_SKEW_MS));
   if (until < now) return;
+  const effects = effectNames(startedEffects(consumer, eventId, readable(row), now));
   throw cannot(
-    `A function may still run side effects of event ${eventId} until ${minuteAfter(until)}: ${effectsText(row)}. Ask their providers and repeat the command then.`,
+    `A function may still run side effects of event ${eventId} until ${minuteAfter(until)}: ${effects}. Ask their providers and repeat the command then.`,
   );
 }
 
@@ -79,19 +83,6 @@ export function refuseRunningEffects(eventId: string, row: DeadLetter['row'], no
 export function effectsOf(row: DeadLetter['row']): NonNullable<InboxRow['effects']> {
   return readable(row)?.effects ?? {};
 }
-
-/** E.g. `charge (completed)`; empty if there is none. */
-export function effectsText(row: DeadLetter['row']): string {
-  return Object.entries(effectsOf(row))
-    .map(([name, { status }]) => `${name} (${EFFECT_WORDS[status]})`)
-    .join(', ');
-}
-
-const EFFECT_WORDS: Readonly<Record<EffectStatus, string>> = {
-  COMPLETED: 'completed',
-  IN_PROGRESS: 'no result is stored',
-  RELEASED: 'failed',
-};
 
 export function refuseTooLarge(entry: Parameters<typeof entryBytes>[0]): void {
   const bytes = entryBytes(entry);

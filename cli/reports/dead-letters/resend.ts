@@ -1,5 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { Clock } from '../../../lambdas/runtime/base/clock.ts';
 import { MailroomError } from '../../../lambdas/runtime/base/errors.ts';
+import { startedEffects } from '../../../lambdas/runtime/inbox/started-effects.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import { discardMessage } from '../../../lambdas/runtime/operations/message-operations.ts';
 import type { Queues } from '../../../lambdas/runtime/operations/queues.ts';
@@ -10,13 +12,14 @@ import {
 } from '../../../lambdas/runtime/store/operation-record.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
+import { effectNames } from '../../deployment/effect-text.ts';
 import { readInbox } from '../../deployment/message-reader.ts';
 import { RESEND, replacedBy, replacementOf, resendSubject } from '../../deployment/resent-event.ts';
 import type { DeadLetter } from './dead-letters.ts';
 import { type Redriven, type RedriveProgress, redriveInSteps } from './redrive-steps.ts';
 import { queueRedriver } from './redrivers.ts';
 import type { ResendPlan } from './resend-plan.ts';
-import { cannot, effectsOf, effectsText } from './resend-refusals.ts';
+import { cannot, effectsOf } from './resend-refusals.ts';
 
 /** Waits for this long until the consumer has processed the event, by default. */
 const WAIT_MS = 60_000;
@@ -39,6 +42,7 @@ export interface Replacement {
 
 /** Dependencies of {@link sendInPlace}. */
 export interface ReplacementDeps extends OperationDeps {
+  readonly clock: Clock;
   readonly queues: Pick<Queues, 'send'>;
 }
 
@@ -112,7 +116,7 @@ export async function sendInPlace(
 
 /** Discards the old event at its consumer in favor of the new one. */
 async function takeOver(
-  deps: OperationDeps,
+  deps: ReplacementDeps,
   { consumer, eventId, row: planned, newEventId }: Replacement,
   { by, reason }: Note,
 ): Promise<void> {
@@ -121,6 +125,7 @@ async function takeOver(
     reason: replacedBy(newEventId, reason),
     consumer: consumer.name,
     eventId,
+    effectsChecked: true, // below
   });
   const row = await readInbox(deps.table, consumer.name, eventId, true);
   const named = replacementOf(row);
@@ -132,8 +137,9 @@ async function takeOver(
       `Another resend of event ${eventId} came first, as ${named}. Nothing was sent.`,
     );
   if (isDeepStrictEqual(effectsOf(row), effectsOf(planned))) return;
+  const effects = startedEffects(consumer.name, eventId, readable(row), deps.clock.now());
   throw cannot(
-    `A worker has started side effects of event ${eventId} since the plan: ${effectsText(row)}. Nothing was sent. ` +
+    `A worker has started side effects of event ${eventId} since the plan: ${effectNames(effects)}. Nothing was sent. ` +
       'If their providers confirm that nothing happened, repeat the command with --repeat-effects, and with the event id if the dead letter ' +
       'is gone.',
   );

@@ -3,7 +3,7 @@ import { isUnreadable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { clipped } from '../../terminal/output.ts';
 import { type ShellText, shell } from '../../terminal/shell.ts';
 import { isQueueEmpty, messageCase } from './message-case.ts';
-import { causeText, doubtText, type MessageFacts, unclaimedText, WORDS } from './message-words.ts';
+import { causeText, effectsText, type MessageFacts, unclaimedText, WORDS } from './message-words.ts';
 import type { TracedEvent, TracedMessage } from './trace-reader.ts';
 import { nameOf, unreadableRow, type WhyContext, type WhyVerdict } from './verdict.ts';
 import { claimStopped } from './wiring-check.ts';
@@ -25,10 +25,10 @@ export function ofMessage(
   const heldUntil = state.is === 'leased' ? state.until : 0;
   const facts = { ...message, event, name, row, heldUntil, context };
   const { state: named, text, next } = WORDS[found];
-  const said = { ...subject, state: named, text: text(facts) + doubtText(facts) + causeText(facts) };
+  const said = { ...subject, state: named, text: text(facts) + effectsText(facts) + causeText(facts) };
   const stopped = claimStopped(context, consumer.name, found, !isQueueEmpty(message));
   if (stopped !== undefined) {
-    const text = `${unclaimedText(found, facts)}${doubtText(facts)} It cannot be claimed. ${stopped.text}`;
+    const text = `${unclaimedText(found, facts)}${effectsText(facts)} It cannot be claimed. ${stopped.text}`;
     return { ...said, state: 'late', text, next: stopped.next };
   }
   const skipped = skippedByRedrive(facts);

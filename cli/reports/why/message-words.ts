@@ -1,13 +1,14 @@
 import { invokedFunction } from '../../../lambdas/runtime/operations/directory.ts';
 import { isForeignEventId } from '../../../lambdas/runtime/store/foreign-id.ts';
 import type { InboxRow } from '../../../lambdas/runtime/store/rows.ts';
+import { effectText } from '../../deployment/effect-text.ts';
+import { openEffects } from '../../deployment/effects.ts';
 import { replacementOf } from '../../deployment/resent-event.ts';
 import { attemptText, unfinishedText } from '../../deployment/row-text.ts';
 import { clipped, many, minuteAfter } from '../../terminal/output.ts';
 import { hours, type ShellText, shell } from '../../terminal/shell.ts';
 import { duration, time } from '../../terminal/times.ts';
 import { resendLine } from '../dead-letters/remedies.ts';
-import { doubtsOf } from './effects-in-doubt.ts';
 import { type MessageCase, MISSING_AFTER_MS, MOVED_MS, publishedAtOf } from './message-case.ts';
 import { bornAt, type TracedEvent, type TracedMessage } from './trace-reader.ts';
 import { asClause, inTime, type WhyContext, type WhyVerdict } from './verdict.ts';
@@ -239,15 +240,14 @@ function redriveCommand({ deadLetter }: MessageFacts): ShellText {
   return shell`dlq redrive ${deadLetter?.source ?? ''} ${deadLetter?.id ?? ''}`;
 }
 
-/** Names the effects that may have happened although no result is stored: the function that ran them has stopped. */
-export function doubtText({ event, consumer, row, context }: MessageFacts): string {
-  return doubtsOf(event.eventId, consumer.name, row, context.now)
-    .map(
-      ({ effect, startedAt, key }) =>
-        ` Effect ${clipped(effect)} started at ${time(startedAt)} and stored no result, so it may have happened: before you settle ` +
-        `this by hand, ask its provider about the idempotency key ${clipped(key)}. An attempt repeats it under that key.`,
-    )
-    .join('');
+/** Names the effects that have happened, or may have, while the work of the message is not done. */
+export function effectsText({ event, consumer, row, context }: MessageFacts): string {
+  const effects = openEffects(event.eventId, consumer.name, row, context.now);
+  if (effects.length === 0) return '';
+  const said = effects.map((effect) => ` ${effectText(effect).replace(/^e/, 'E')}.`).join('');
+  const inDoubt = effects.some(({ state }) => state !== 'completed');
+  const repeated = inDoubt ? ' An attempt repeats what has not completed under the same key.' : '';
+  return `${said} Ask its provider before you settle this by hand.${repeated}`;
 }
 
 function attemptOf({ row, consumer }: MessageFacts): string {

@@ -1,6 +1,8 @@
+import { pastAttemptsOf } from '../../../lambdas/runtime/inbox/past-attempts.ts';
 import { isForeignEventId } from '../../../lambdas/runtime/store/foreign-id.ts';
-import type { InboxRow, OutboxRow, StoredEffect } from '../../../lambdas/runtime/store/rows.ts';
+import type { AttemptEnd, InboxRow, OutboxRow, StoredEffect } from '../../../lambdas/runtime/store/rows.ts';
 import { isUnreadable, readable } from '../../../lambdas/runtime/store/stored-rows.ts';
+import { STATE_WORDS } from '../../deployment/effect-text.ts';
 import { attemptText, unfinishedText, unreadableText } from '../../deployment/row-text.ts';
 import { clipped, many } from '../../terminal/output.ts';
 import { duration, time } from '../../terminal/times.ts';
@@ -26,6 +28,7 @@ type StoryWord =
   | 'requeued'
   | 'published'
   | 'discarded'
+  | 'attempt-ended'
   | 'claimed'
   | 'effect-started'
   | 'effect-completed'
@@ -120,12 +123,15 @@ function messageStory(message: TracedMessage): OwnLine[] {
     const held = `${queue.waiting} waiting and ${queue.inFlight} in flight`;
     lines.push(tell('not-arrived', null, `not claimed; its queue has ${held}`));
   }
-  if (row !== undefined && wasRedriven(row))
-    lines.push(tell('redriven', null, 'rejected, then redriven; only later attempts are stored'));
+  if (row !== undefined) lines.push(...pastStory(message, row));
+  if (row !== undefined && wasRedriven(row)) lines.push(tell('redriven', null, 'rejected, then redriven'));
   if (row?.claimedAt !== undefined)
     lines.push(tell('claimed', row.claimedAt, `${attemptText(row.attempts, consumer.maxAttempts)} started`));
   if (row !== undefined)
-    lines.push(...Object.entries(row.effects ?? {}).flatMap(effectStory), ...statusStory(message, row));
+    lines.push(
+      ...Object.entries(row.effects ?? {}).flatMap((effect) => effectStory(effect, row)),
+      ...statusStory(message, row),
+    );
   if (deadLetter !== undefined) {
     const { source, sentAt, expiresAt } = deadLetter;
     const text = `dead letter in ${source}: sent ${time(sentAt)}, permanently deleted ${time(expiresAt)}`;
@@ -133,6 +139,32 @@ function messageStory(message: TracedMessage): OwnLine[] {
   }
   return lines;
 }
+
+/** The attempts before the present state: a line each, with the effects that it ran. */
+function pastStory({ consumer }: TracedMessage, { status, pastAttempts }: InboxRow): OwnLine[] {
+  const past = pastAttemptsOf(pastAttempts);
+  const isPresent = past.at(-1)?.ended === PRESENT[status];
+  return (isPresent ? past.slice(0, -1) : past).map(({ at, attempt, ended, error, effects }) => {
+    const ran = Object.entries(effects ?? {}).map(
+      ([name, state]) => `${clipped(name)} (${STATE_WORDS[state]})`,
+    );
+    const said = `${attemptText(attempt, consumer.maxAttempts)} ${ENDED[ended]}${errorText({ lastError: error })}`;
+    return tell('attempt-ended', at, ran.length === 0 ? said : `${said}; effects: ${ran.join(', ')}`);
+  });
+}
+
+/** The end of the last attempt that the status of its row tells, too. */
+const PRESENT: Readonly<Partial<Record<InboxRow['status'], AttemptEnd['ended']>>> = {
+  FAILED: 'failed',
+  REJECTED: 'rejected',
+};
+
+const ENDED: Readonly<Record<AttemptEnd['ended'], string>> = {
+  failed: 'failed',
+  rejected: 'was rejected',
+  released: 'was interrupted and is not counted',
+  'no-result': 'ended without a result',
+};
 
 /** True if a message was rejected before its present state: its attempts begin again at 1 then. */
 function wasRedriven(row: InboxRow): boolean {
@@ -182,22 +214,36 @@ function statusStory({ consumer, failedAt }: TracedMessage, row: InboxRow): OwnL
   }
 }
 
-function effectStory([named, effect]: readonly [string, StoredEffect]): OwnLine[] {
+function effectStory([named, effect]: readonly [string, StoredEffect], row: InboxRow): OwnLine[] {
   const name = clipped(named);
-  const started = tell('effect-started', effect.startedAt, `effect ${name} started`);
+  const before = runsBefore(named, effect, row);
+  const again = before === 0 ? '' : `, for the ${ordinal(before + 1)} time under the same key`;
+  const started = tell('effect-started', effect.startedAt, `effect ${name} started${again}`);
   switch (effect.status) {
     case 'COMPLETED': {
       const text = `effect ${name} completed; its result is stored`;
       return [started, tell('effect-completed', effect.completedAt, text)];
     }
-    case 'RELEASED':
-      return [
-        started,
-        tell('effect-released', null, `effect ${name} failed; the next attempt runs it again`),
-      ];
+    case 'RELEASED': {
+      const ended = effect.nothingHappened === true ? 'and nothing happened' : 'so it may have happened';
+      const error = effect.error === undefined ? '' : ` (${clipped(effect.error)})`;
+      const text = `effect ${name} ended with an error${error}, ${ended}`;
+      return [started, tell('effect-released', effect.endedAt, text)];
+    }
     default:
       return [started];
   }
+}
+
+/** The number of earlier attempts that ran an effect. */
+function runsBefore(name: string, { startedAt }: StoredEffect, { pastAttempts }: InboxRow): number {
+  const ran = pastAttemptsOf(pastAttempts).filter(({ effects }) => Object.hasOwn(effects ?? {}, name));
+  // The attempt that started it last is over, and is one of them.
+  return ran.filter(({ at }) => at < startedAt).length;
+}
+
+function ordinal(count: number): string {
+  return { 2: 'second', 3: 'third' }[count] ?? `${count}th`;
 }
 
 function errorText({ lastError }: { readonly lastError?: string | undefined }): string {

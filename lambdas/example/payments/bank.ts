@@ -1,5 +1,5 @@
 import { InvokeCommand, type LambdaClient } from '@aws-sdk/client-lambda';
-import { PoisonMessage } from '../../runtime/index.ts';
+import { nothingHappened, PoisonMessage } from '../../runtime/index.ts';
 
 /** A request to charge a customer. */
 export interface Charge {
@@ -84,7 +84,8 @@ interface BankResponse {
 /** A request that the bank will never accept is poison; any other response is worth a retry. */
 function undecided(answer: BankResponse): Error {
   const message = messageOf(answer);
-  if (answer.statusCode === 400) return new PoisonMessage(`The bank refused the request: ${message}`);
+  if (answer.statusCode === 400)
+    return nothingHappened(new PoisonMessage(`The bank refused the request: ${message}`));
   return new BankError(`The bank answered ${answer.statusCode}: ${message}`);
 }
 

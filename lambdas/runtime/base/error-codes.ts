@@ -54,6 +54,7 @@ export type MailroomErrorCode =
   | 'BAD_DIRECTORY'
   | 'CANNOT_RESEND'
   | 'CONSUMER_PAUSED'
+  | 'EFFECTS_UNCHECKED'
   | 'MAPPING_BUSY'
   | 'MESSAGE_LEASED'
   | 'NOTHING_DEPLOYED'

@@ -7,9 +7,10 @@ import { completeMessage } from '../inbox/inbox-completion.ts';
 import { ALONE_FROM } from '../inbox/inbox-conditions.ts';
 import { cutOffMessage, failMessage, releaseMessage } from '../inbox/inbox-lease.ts';
 import { rejectMessage } from '../inbox/inbox-rejection.ts';
+import type { EffectStates } from '../inbox/past-attempts.ts';
 import { backoffMs } from '../store/retry.ts';
 import { type ClaimedMessage, claimedOf, type Received } from './consumer-context.ts';
-import { reportEffectsInDoubt } from './effects-in-doubt.ts';
+import { reportEffectsInDoubt, reportEffectsOfRejected } from './effects-in-doubt.ts';
 import { putFailedHint, removeFailedHint } from './failed-hints.ts';
 import type { LeasedHandler } from './handler.ts';
 import { type LeasedRun, outOfTime, RESPONSE_MARGIN_MS, runLeased } from './leased-run.ts';
@@ -59,12 +60,12 @@ export async function claimAndRun(
   const { claim } = result;
   const claimed = claimedOf(received, claim);
   if (claim.takenOver) telemetry.count('LeasesExpired');
-  reportEffectsInDoubt(claimed);
   if (claim.attempt > ATTEMPTS_UNNOTICED) telemetry.count('AttemptsOverThree');
   if (claim.attempt > config.maxAttempts) {
     // The last attempt ended without a result, as recorded in the row.
     return reject(claimed, attemptsSpent(config.maxAttempts, claim.lastError));
   }
+  reportEffectsInDoubt(claimed);
   const event = await readClaimed(handler, envelope);
   if ('problem' in event) return reject(claimed, event.problem);
   return settle(claimed, await runLeased(claimed, handler, event));
@@ -108,7 +109,7 @@ async function threw(claimed: ClaimedMessage, error: unknown): Promise<MessageOu
   const cause = isMailroomError(error, 'RETRY_LATER') ? (error.cause ?? error) : error;
   if (claim.attempt >= config.maxAttempts) return reject(claimed, attemptsSpent(claim.attempt, cause));
   const afterMs = retryAfterMs(claimed, claim.attempt, error);
-  const write = (retryAt: number) => failMessage(inbox, claim, cause, retryAt);
+  const write = (retryAt: number) => failMessage(inbox, claim, cause, retryAt, effectsRun(claimed));
   return setFailed(claimed, afterMs, write, () => reportFailed(claimed, afterMs, cause));
 }
 
@@ -118,7 +119,7 @@ async function cutOff(claimed: ClaimedMessage, error: unknown): Promise<MessageO
   if (claim.unfinished >= ALONE_FROM && claim.attempt >= config.maxAttempts)
     return reject(claimed, attemptsSpent(claim.attempt, error));
   const afterMs = unfinishedAfterMs(claimed);
-  const write = (retryAt: number) => cutOffMessage(inbox, claim, error, retryAt);
+  const write = (retryAt: number) => cutOffMessage(inbox, claim, error, retryAt, effectsRun(claimed));
   return setFailed(claimed, afterMs, write, () => reportFailed(claimed, afterMs, error));
 }
 
@@ -126,7 +127,7 @@ async function cutOff(claimed: ClaimedMessage, error: unknown): Promise<MessageO
 async function interrupted(claimed: ClaimedMessage, error: unknown): Promise<MessageOutcome> {
   const { inbox, claim } = claimed;
   const outcome = reportOutage(claimed, error);
-  const write = (retryAt: number) => releaseMessage(inbox, claim, retryAt, error);
+  const write = (retryAt: number) => releaseMessage(inbox, claim, retryAt, effectsRun(claimed), error);
   return setFailed(claimed, outcome.afterMs, write, () => outcome);
 }
 
@@ -149,7 +150,9 @@ async function setFailed(
 async function release(claimed: ClaimedMessage, until: number, error: unknown): Promise<MessageOutcome> {
   const { inbox, clock, claim } = claimed;
   const afterMs = untilMs(claimed, until);
-  const lost = await writeEnd(claimed, () => releaseMessage(inbox, claim, clock.now() + afterMs));
+  const lost = await writeEnd(claimed, () =>
+    releaseMessage(inbox, claim, clock.now() + afterMs, effectsRun(claimed)),
+  );
   if (lost !== undefined) return lost;
   claimed.telemetry.count('MessagesLeased');
   return again(afterMs, error);
@@ -187,10 +190,15 @@ async function processed(claimed: ClaimedMessage, wholeRun = true): Promise<Mess
 
 async function reject(claimed: ClaimedMessage, error: unknown): Promise<MessageOutcome> {
   const { inbox, claim } = claimed;
-  const lost = await writeEnd(claimed, () => rejectMessage(inbox, claim, error));
+  const lost = await writeEnd(claimed, () => rejectMessage(inbox, claim, error, effectsRun(claimed)));
   if (lost !== undefined) return lost;
+  reportEffectsOfRejected(claimed);
   await removeHint(claimed);
   return reportRejected(claimed, error);
+}
+
+function effectsRun({ effects }: ClaimedMessage): EffectStates {
+  return Object.fromEntries(effects.ended);
 }
 
 /** Removes the FAILED hint, if there may be one: each failure leaves its error, also one that counts no attempt. */

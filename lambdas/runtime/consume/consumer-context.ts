@@ -7,6 +7,7 @@ import { traceContextOf, traceIdOf, xrayTraceIdOf } from '../observe/trace-conte
 import { NO_SPAN, type Tracer, type TracerSpan } from '../observe/tracer.ts';
 import type { Outbox } from '../outbox/outbox.ts';
 import type { RandomBytes } from '../store/event-id.ts';
+import type { EffectState } from '../store/rows.ts';
 import type { Table } from '../store/table.ts';
 import type { Delivery } from './delivery.ts';
 import type { Queue } from './queue.ts';
@@ -42,7 +43,10 @@ export interface ClaimedMessage extends Received {
 /** The side effects of one claim, as requested by its handler so far. */
 export interface Effects {
   readonly asked: Set<string>;
+  /** Those that have happened, under this claim or an earlier one. */
   readonly succeeded: Set<string>;
+  /** The ends of those that this claim has run. */
+  readonly ended: Map<string, EffectState>;
   readonly running: Map<string, Promise<unknown>>;
   /** The number of calls so far. */
   runs: number;
@@ -50,7 +54,13 @@ export interface Effects {
 
 /** A message whose handler has not started. */
 export function claimedOf(received: Received, claim: Claim): ClaimedMessage {
-  const effects = { asked: new Set<string>(), succeeded: new Set<string>(), running: new Map(), runs: 0 };
+  const effects = {
+    asked: new Set<string>(),
+    succeeded: new Set<string>(),
+    ended: new Map(),
+    running: new Map(),
+    runs: 0,
+  };
   return { ...withFields(received, { attempt: claim.attempt }), claim, effects };
 }
 

@@ -1,6 +1,7 @@
-import { CLOCK_SKEW_MS } from '../base/clock.ts';
 import { MailroomError } from '../base/errors.ts';
 import { effectIn } from '../inbox/inbox-effect.ts';
+import { effectState, idempotencyKey } from '../inbox/started-effects.ts';
+import type { EffectState, StoredEffect } from '../store/rows.ts';
 import type { ClaimedMessage } from './consumer-context.ts';
 
 /** The code under which effects in doubt are logged. */
@@ -14,20 +15,54 @@ export const EFFECTS_IN_DOUBT = 'EFFECTS_IN_DOUBT';
  *
  * @param claimed - a message whose handler has not started
  */
-export function reportEffectsInDoubt({ config, telemetry, clock, claim }: ClaimedMessage): void {
-  const { eventId } = claim.message;
-  const inDoubt = Object.keys(claim.effects).filter((name) => {
-    const { status, endsBy } = effectIn(claim.effects, name) ?? {};
-    return status === 'IN_PROGRESS' && Number(endsBy) + CLOCK_SKEW_MS < clock.now();
+export function reportEffectsInDoubt(claimed: ClaimedMessage): void {
+  const inDoubt = effectsIn(claimed, ['unknown']);
+  report(claimed, inDoubt, {
+    text: 'An earlier attempt began effects and stored no result',
+    what: (keys) =>
+      `These effects may have happened: ask the provider about ${keys}. An attempt repeats them under the same keys.`,
   });
-  if (inDoubt.length === 0) return;
-  telemetry.count('EffectsInDoubt', inDoubt.length);
-  const keys = inDoubt.map((name) => `${config.consumer}:${eventId}:${name}`);
-  telemetry.log.error('An earlier attempt began effects and stored no result', {
-    error: new MailroomError(
-      EFFECTS_IN_DOUBT,
-      `These effects may have happened: ask the provider about the idempotency ${keys.length === 1 ? 'key' : 'keys'} ` +
-        `${keys.join(', ')}. An attempt repeats them under the same keys.`,
-    ),
+}
+
+/**
+ * Reports the effects that have happened, or may have, of a message that is rejected: no attempt follows that would finish its work.
+ *
+ * @param claimed - a message that was rejected under this claim
+ */
+export function reportEffectsOfRejected(claimed: ClaimedMessage): void {
+  const left = effectsIn(claimed, ['completed', 'failed', 'running', 'unknown']);
+  report(claimed, left, {
+    text: 'A message is rejected whose effects have happened, or may have',
+    what: (keys) =>
+      `No attempt follows. Before the message is discarded or resolved, ask the provider about ${keys}. A redrive repeats under the same ` +
+      'keys what has not completed.',
+  });
+}
+
+interface EffectsFinding {
+  readonly text: string;
+  readonly what: (keys: string) => string;
+}
+
+function report(
+  { config, telemetry, claim }: ClaimedMessage,
+  names: readonly string[],
+  { text, what }: EffectsFinding,
+): void {
+  if (names.length === 0) return;
+  telemetry.count('EffectsInDoubt', names.length);
+  const keys = names.map((name) => idempotencyKey(config.consumer, claim.message.eventId, name));
+  const said = `the idempotency ${keys.length === 1 ? 'key' : 'keys'} ${keys.join(', ')}`;
+  telemetry.log.error(text, { error: new MailroomError(EFFECTS_IN_DOUBT, what(said)) });
+}
+
+/** The effects in these states: of an effect that this claim has run its own state, of every other one that of the row. */
+function effectsIn({ claim, effects, clock }: ClaimedMessage, states: readonly EffectState[]): string[] {
+  const names = new Set([...Object.keys(claim.effects), ...effects.ended.keys()]);
+  return [...names].filter((name) => {
+    const stored = effectIn(claim.effects, name);
+    const state =
+      effects.ended.get(name) ?? (stored ? effectState(stored as StoredEffect, clock.now()) : null);
+    return state !== null && states.includes(state);
   });
 }

@@ -36,7 +36,8 @@ export interface LeasedContext {
    *
    * @param name - a unique name within the handler; 1 to 64 letters, digits, dots, dashes and underscores
    * @param effect - its result is stored in the message's row as JSON (at most 4 KB) and returned as parsed JSON: a `Date` becomes a string
-   * @throws the error that `effect` throws: the effect is then released and the next attempt runs it again
+   * @throws the error that `effect` throws: the next attempt runs the effect again, under the same key. Until the message is processed, the effect
+   * counts as one that may have happened, unless `effect` marks its error by `nothingHappened`
    * @throws `EFFECT_REPEATED` if an effect of this name has already succeeded in this run: in a loop, include the item in the name
    * @throws `TOO_MANY_EFFECTS` for the 65th effect of a message, `EFFECT_RESULT_NOT_STORABLE`: the message is rejected
    * @throws `EFFECT_IN_PROGRESS`, `FENCE_LOST`: do not catch these; SQS redelivers the message

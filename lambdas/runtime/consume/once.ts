@@ -1,6 +1,7 @@
-import { errorCode, MailroomError, PoisonMessage } from '../base/errors.ts';
+import { errorCode, isNothingHappened, MailroomError, PoisonMessage } from '../base/errors.ts';
 import type { JsonOf } from '../events/json-of.ts';
 import { type EffectCall, effectIn, finishEffect, startEffect } from '../inbox/inbox-effect.ts';
+import { idempotencyKey } from '../inbox/started-effects.ts';
 import { backoffMs } from '../store/retry.ts';
 import type { StoredEffect } from '../store/rows.ts';
 import type { ClaimedMessage, Effects, Received } from './consumer-context.ts';
@@ -21,13 +22,12 @@ export async function runOnce<T>(
   effect: (idempotencyKey: string) => Promise<T>,
 ): Promise<JsonOf<T>> {
   const { claim, effects } = claimed;
-  const { asked, succeeded, running } = effects;
+  const { asked, running } = effects;
   refuseName(effects, name);
   effects.runs += 1;
   const call = { claim, name, run: effects.runs };
   asked.add(name);
-  const happened = () => succeeded.add(name);
-  const result = perform(claimed, call, effect, happened).finally(() => running.delete(name));
+  const result = perform(claimed, call, effect).finally(() => running.delete(name));
   running.set(name, result);
   return (await result) as never;
 }
@@ -54,30 +54,42 @@ function refuseName({ running, succeeded }: Effects, name: string): void {
   }
 }
 
-/** @param happened - called once the effect has happened, now or before: it is then not run again under this claim */
+/** An effect that has happened, now or before, is not run again under this claim. */
 async function perform(
-  ctx: Received,
+  claimed: ClaimedMessage,
   call: EffectCall,
   effect: (idempotencyKey: string) => Promise<unknown>,
-  happened: () => void,
 ): Promise<unknown> {
-  const completed = completedBefore(call) ?? (await startEffect(ctx.inbox, call));
+  const { config, effects } = claimed;
+  const { claim, name } = call;
+  const completed = completedBefore(call) ?? (await started(claimed, call));
   if (completed !== undefined) {
-    happened();
+    effects.succeeded.add(name);
     return parsed(completed.result);
   }
-  const idempotencyKey = `${ctx.config.consumer}:${call.claim.message.eventId}:${call.name}`;
   let result: unknown;
   try {
-    result = await effect(idempotencyKey);
-    happened(); // even if its result cannot be stored
+    result = await effect(idempotencyKey(config.consumer, claim.message.eventId, name));
+    effects.ended.set(name, 'completed'); // even if its result cannot be stored
+    effects.succeeded.add(name);
   } catch (error) {
-    await releaseEffect(ctx, call);
+    effects.ended.set(name, isNothingHappened(error) ? 'nothing-happened' : 'failed');
+    await releaseEffect(claimed, call, error);
     throw error;
   }
-  const json = jsonOf(call.name, result); // if it cannot be stored, the effect stays IN_PROGRESS: it has happened
-  await storeResult(ctx, call, json);
+  const json = jsonOf(name, result); // if it cannot be stored, the effect stays IN_PROGRESS: it has happened
+  await storeResult(claimed, call, json);
   return parsed(json); // parsed, so that the handler gets the same value on the first run and on a retry
+}
+
+/** As {@link startEffect}. An effect whose start may have been stored is recorded as run. */
+async function started({ inbox, effects }: ClaimedMessage, call: EffectCall) {
+  try {
+    return await startEffect(inbox, call);
+  } catch (error) {
+    if (isOutage(error)) effects.ended.set(call.name, 'unknown');
+    throw error;
+  }
 }
 
 /** A completed effect never changes, so the claim's own reading of the row is enough: a refused start would cost a write of it. */
@@ -90,11 +102,11 @@ function completedBefore({ claim, name }: EffectCall): Pick<StoredEffect, 'resul
 async function storeResult(
   { inbox, clock, random }: Received,
   call: EffectCall,
-  json: string | undefined,
+  result: string | undefined,
 ): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await finishEffect(inbox, call, 'COMPLETED', json);
+      return await finishEffect(inbox, call, { status: 'COMPLETED', result });
     } catch (error) {
       const pauseMs = backoffMs(attempt, 50, 1_000, random);
       if (!isOutage(error) || clock.now() + pauseMs > call.claim.endsBy - STORE_MARGIN_MS) throw error;
@@ -104,13 +116,17 @@ async function storeResult(
 }
 
 /** If this write fails, the effect stays IN_PROGRESS, and the next attempt waits until this function has certainly stopped. */
-async function releaseEffect({ inbox, telemetry }: Received, call: EffectCall): Promise<void> {
+async function releaseEffect(
+  { inbox, telemetry }: Received,
+  call: EffectCall,
+  error: unknown,
+): Promise<void> {
   try {
-    await finishEffect(inbox, call, 'RELEASED');
-  } catch (error) {
+    await finishEffect(inbox, call, { status: 'RELEASED', error });
+  } catch (unwritten) {
     telemetry.log.warn('A failed effect could not be released', {
       effect: call.name,
-      error: error as Error,
+      error: unwritten as Error,
     });
   }
 }

@@ -7,6 +7,7 @@ import type { Claim, InboxContext, InboxRefusal, Message } from './inbox.ts';
 import { admissionOf, isOurs, mustRunAlone, refusalOf, rowOf } from './inbox-admission.ts';
 import { ALONE_FROM, abandoned, claimable, readmissible } from './inbox-conditions.ts';
 import { transactRow, type Written, writeRow } from './inbox-writes.ts';
+import { effectsOfClaim, withAttempt } from './past-attempts.ts';
 
 /** Options of a claim. */
 export interface ClaimOptions {
@@ -81,6 +82,13 @@ async function takeOver(inbox: InboxContext, wanted: Wanted, row: ProcessingRow)
   const change = claimedRow(wanted, {
     set: {
       attempts: firstReceive ? 1 : Math.max(1, attemptsOf(row)) + counted,
+      pastAttempts: withAttempt(row.pastAttempts, {
+        at: row.leaseUntil ?? wanted.claimedAt,
+        attempt: attemptsOf(row),
+        ended: 'no-result',
+        error: row.outOfTime ? row.lastError : died.message,
+        effects: effectsOfClaim(row.effects, row.fence),
+      }),
       unfinished: firstReceive ? 1 : unfinished + 1,
       ...(row.outOfTime ? {} : cause),
     },
@@ -103,7 +111,12 @@ async function readmit(inbox: InboxContext, wanted: Wanted, row: RejectedRow): P
     { Delete: { Key: { ...rejectedKey(inbox.consumer, message.eventId) } } },
   ]);
   if (isGranted(readmitted, wanted))
-    return granted(wanted, { attempts: 1, lastError: row.lastError, effects: row.effects });
+    return granted(wanted, {
+      attempts: 1,
+      lastError: row.lastError,
+      effects: row.effects,
+      pastAttempts: row.pastAttempts,
+    });
   return refusalOf(inbox, message, readmitted.item);
 }
 
@@ -141,12 +154,23 @@ function isGranted({ ok, item }: Written, { fence }: Wanted): boolean {
 function granted(wanted: Wanted, item: Item = {}, takenOver = false): ClaimResult {
   const { message, fence, leaseUntil, endsBy } = wanted;
   const row = asRow<ProcessingRow>(item);
-  const { unfinished = 0, lastError } = row;
+  const { unfinished = 0, lastError, pastAttempts } = row;
   const effects = row.effects ?? {}; // also if it was set to null by hand
   const attempt = attemptsOf(row);
   return {
     status: 'claimed',
-    claim: { message, attempt, fence, leaseUntil, endsBy, takenOver, unfinished, effects, lastError },
+    claim: {
+      message,
+      attempt,
+      fence,
+      leaseUntil,
+      endsBy,
+      takenOver,
+      unfinished,
+      effects,
+      lastError,
+      pastAttempts,
+    },
   };
 }
 

@@ -38,9 +38,11 @@ export function claimable(inbox: InboxContext, message: Message, alone: boolean)
 
 /** A row whose lease has passed, in exactly the state that was read. A row without a lease is free immediately. */
 export function abandoned({ clock }: InboxContext, message: Message, row: ProcessingRow): RowCondition {
+  const effects = sameEffects(row);
   return {
-    condition: `${LEASE_PASSED} AND ${fencedBy(row)} AND ${NOT_REJECTED}`,
+    condition: `${LEASE_PASSED} AND ${fencedBy(row)} AND ${effects.condition} AND ${NOT_REJECTED}`,
     values: {
+      ...effects.values,
       ':held': 'PROCESSING',
       ':now': clock.now(),
       ':messageId': message.messageId,
@@ -81,6 +83,13 @@ export function mine(claim: Claim): RowCondition {
 /** A message without a row may be claimed, unless its row may have expired. */
 function unknown(inbox: InboxContext, message: Message): string[] {
   return forgottenBecause(inbox, message.eventId) === undefined ? ['attribute_not_exists(PK)'] : [];
+}
+
+/** No effect was started or finished since the row was read: a worker may do that after its lease, until another one takes over. */
+export function sameEffects({ effects }: Pick<InboxRow, 'effects'>): RowCondition {
+  return effects === undefined
+    ? { condition: 'attribute_not_exists(effects)', values: {} }
+    : { condition: 'effects = :seenEffects', values: { ':seenEffects': effects } };
 }
 
 /** The row is exactly in the state that was read: each claim has a new fence. A row in an unexpected form may have none. */

@@ -2,7 +2,7 @@ import type { RowChange, RowCondition } from '../store/row-update.ts';
 import { type InboxRow, rejectedKey, SCHEMA } from '../store/rows.ts';
 import type { InboxAccess } from './inbox.ts';
 import { FINAL_REMOVES } from './inbox-completion.ts';
-import { TOO_OLD } from './inbox-conditions.ts';
+import { sameEffects, TOO_OLD } from './inbox-conditions.ts';
 import { decisionExpiresAt } from './inbox-history.ts';
 import { transactRow } from './inbox-writes.ts';
 
@@ -59,21 +59,24 @@ export const NOT_FINAL: RowCondition = {
   values: { ':PROCESSED': 'PROCESSED', ':DISCARDED': 'DISCARDED' },
 };
 
-/** The row is unchanged since it was read. */
-export function asSeen(row: InboxRow | undefined): RowCondition {
+/** The row is unchanged since it was read. @param effectsChecked - its effects may have changed */
+export function asSeen(row: InboxRow | undefined, effectsChecked: boolean): RowCondition {
   if (row === undefined) return { condition: 'attribute_not_exists(PK)', values: {} };
   const { status, fence } = row;
+  const effects = effectsChecked ? undefined : sameEffects(row);
   const { leaseUntil } = 'leaseUntil' in row ? row : {};
   return {
     condition: [
       '#status = :seenStatus',
       fence === '' ? 'attribute_not_exists(fence)' : 'fence = :seenFence',
       leaseUntil === undefined ? 'attribute_not_exists(leaseUntil)' : 'leaseUntil = :seenLeaseUntil',
+      ...(effects === undefined ? [] : [effects.condition]),
     ].join(' AND '),
     values: {
       ':seenStatus': status,
       ...(fence === '' ? {} : { ':seenFence': fence }),
       ...(leaseUntil === undefined ? {} : { ':seenLeaseUntil': leaseUntil }),
+      ...effects?.values,
     },
   };
 }

@@ -1,15 +1,23 @@
 import { CLOCK_SKEW_MS } from '../base/clock.ts';
-import { FenceLost, MailroomError, PoisonMessage } from '../base/errors.ts';
+import { FenceLost, isNothingHappened, MailroomError, PoisonMessage } from '../base/errors.ts';
 import { isObject } from '../base/json.ts';
 import type { StoredEffect } from '../store/rows.ts';
 import type { Item } from '../store/table.ts';
 import type { Claim, InboxContext } from './inbox.ts';
 import { isOurs, rowOf } from './inbox-admission.ts';
 import { mine } from './inbox-conditions.ts';
-import { writeRow } from './inbox-writes.ts';
+import { rowCause, writeRow } from './inbox-writes.ts';
 
 /** The most effects of one message. With results of at most 4 KB, they take at most three quarters of its 400 KB row. */
 const EFFECTS_MAX = 64;
+
+/** Longer errors of an effect are cut: its message's row keeps one of each effect. */
+const EFFECT_ERROR_MAX_CHARS = 200;
+
+/** The end of an effect: its result as JSON, `undefined` if it returned nothing; or its error, after which the next attempt runs it again. */
+export type EffectEnd =
+  | { readonly status: 'COMPLETED'; readonly result: string | undefined }
+  | { readonly status: 'RELEASED'; readonly error: unknown };
 
 /** One call of `ctx.once`, identified by the claim's fence and the number of the call, from 1. */
 export interface EffectCall {
@@ -97,22 +105,17 @@ export async function startEffect(
 }
 
 /**
- * Sets an effect COMPLETED with its result, or RELEASED after a failure, so that the next attempt runs it again. The condition
+ * Sets an effect COMPLETED with its result, or RELEASED with its error, so that the next attempt runs it again. The condition
  * names the call that started it, because a write that timed out may take effect late, after the handler has tried the effect
  * again under the same claim. It does not depend on the message: the result of a completed effect is stored even after the lease
  * is lost. Without the effect's entry nothing is written, so that no write brings back a row that TTL has deleted.
  *
  * @throws `FENCE_LOST` if another call has started the effect
  */
-export async function finishEffect(
-  inbox: InboxContext,
-  call: EffectCall,
-  status: 'COMPLETED' | 'RELEASED',
-  result?: string,
-): Promise<void> {
+export async function finishEffect(inbox: InboxContext, call: EffectCall, end: EffectEnd): Promise<void> {
   const { claim, name, run } = call;
   const { fence } = claim;
-  const { ok, item } = await writeRow(inbox, claim.message.eventId, finished(inbox, status, result), {
+  const { ok, item } = await writeRow(inbox, claim.message.eventId, finished(inbox, end), {
     condition: FINISHABLE,
     names: { '#effect': name },
     values: { ':IN_PROGRESS': 'IN_PROGRESS', ':fence': fence, ':run': run },
@@ -120,22 +123,26 @@ export async function finishEffect(
   if (ok) return;
   const stored = effectIn(rowOf(item)?.effects, name);
   const ours = stored?.fence === fence && stored.run === run;
-  if (ours && stored.status === status) return; // this call wrote it, but the response was lost
+  if (ours && stored.status === end.status) return; // this call wrote it, but the response was lost
   throw fenceLost(call, 'ran, but its result cannot be stored');
 }
 
-function finished({ clock }: InboxContext, status: 'COMPLETED' | 'RELEASED', result: string | undefined) {
-  const values: Item = {
-    ':finished': status,
-    ...(status === 'COMPLETED' && { ':completedAt': clock.now() }),
-    ...(result !== undefined && { ':result': result }),
+function finished(inbox: InboxContext, end: EffectEnd) {
+  const attributes = Object.entries(ended(inbox, end)).filter(([, value]) => value !== undefined);
+  return {
+    set: {},
+    // `status` and `result` are reserved words of DynamoDB.
+    computed: Object.fromEntries(attributes.map(([name]) => [`effects.#effect.#${name}`, `:${name}Now`])),
+    values: Object.fromEntries(attributes.map(([name, value]) => [`:${name}Now`, value])) as Item,
   };
-  const computed = {
-    'effects.#effect.#status': ':finished',
-    ...(status === 'COMPLETED' && { 'effects.#effect.completedAt': ':completedAt' }),
-    ...(result !== undefined && { 'effects.#effect.#result': ':result' }),
-  };
-  return { set: {}, computed, values };
+}
+
+function ended(inbox: InboxContext, end: EffectEnd): Partial<StoredEffect> {
+  const { status } = end;
+  const now = inbox.clock.now();
+  if (status === 'COMPLETED') return { status, completedAt: now, result: end.result };
+  const error = rowCause(inbox, end.error).lastError.slice(0, EFFECT_ERROR_MAX_CHARS);
+  return { status, endedAt: now, error, nothingHappened: isNothingHappened(end.error) || undefined };
 }
 
 /**

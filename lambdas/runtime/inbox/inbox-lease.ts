@@ -1,7 +1,8 @@
 import type { InboxRow } from '../store/rows.ts';
 import type { Claim, InboxContext, InboxRefusal } from './inbox.ts';
 import { ALONE_FROM } from './inbox-conditions.ts';
-import { fenceLost, rowCause, writeUnderFence } from './inbox-writes.ts';
+import { attemptCause, fenceLost, rowCause, writeUnderFence } from './inbox-writes.ts';
+import type { EffectStates } from './past-attempts.ts';
 
 /** Extends the lease, never past `endsBy`. @throws `FENCE_LOST` if this worker has lost the message */
 export async function renewLease(inbox: InboxContext, claim: Claim): Promise<Claim> {
@@ -20,15 +21,17 @@ export async function renewLease(inbox: InboxContext, claim: Claim): Promise<Cla
  * The handler failed: FAILED, with the error; any worker may claim the message. Returns the refusal if the write was refused.
  *
  * @param retryAt - the time at which SQS redelivers the message, epoch milliseconds
+ * @param effects - the side effects that the attempt ran
  */
 export function failMessage(
   inbox: InboxContext,
   claim: Claim,
   error: unknown,
   retryAt: number,
+  effects: EffectStates,
 ): Promise<InboxRefusal | undefined> {
   const change = {
-    set: { status: 'FAILED', retryAt, ...rowCause(inbox, error) },
+    set: { status: 'FAILED', retryAt, ...attemptCause(inbox, claim, { ended: 'failed', error, effects }) },
     remove: ['leaseUntil', 'endsBy', 'unfinished', 'outOfTime'],
   };
   return writeUnderFence(inbox, claim, change, isFailed);
@@ -43,10 +46,20 @@ export function releaseMessage(
   inbox: InboxContext,
   claim: Claim,
   retryAt: number,
+  effects: EffectStates,
   cause?: unknown,
 ): Promise<InboxRefusal | undefined> {
+  // An outage of hours must not push the attempts out whose effects matter.
+  const past =
+    Object.keys(effects).length > 0 &&
+    attemptCause(inbox, claim, { ended: 'released', error: cause, effects });
   const change = {
-    set: { status: 'FAILED', retryAt, ...(cause === undefined ? {} : rowCause(inbox, cause)) },
+    set: {
+      status: 'FAILED',
+      retryAt,
+      ...(past && { pastAttempts: past.pastAttempts }),
+      ...(cause === undefined ? {} : rowCause(inbox, cause)),
+    },
     computed: { attempts: 'attempts - :one' },
     values: { ':one': 1 },
     // The number of claims without a result stays, so that a release cannot hide a message that kills its process.
@@ -64,10 +77,12 @@ export function cutOffMessage(
   claim: Claim,
   error: unknown,
   retryAt: number,
+  effects: EffectStates,
 ): Promise<InboxRefusal | undefined> {
   const unfinished = claim.unfinished + 1;
+  const cause = attemptCause(inbox, claim, { ended: 'failed', error, effects });
   const change = {
-    set: { status: 'FAILED', retryAt, unfinished, ...rowCause(inbox, error) },
+    set: { status: 'FAILED', retryAt, unfinished, ...cause },
     computed: { attempts: 'attempts - :uncounted' },
     values: { ':uncounted': claim.unfinished >= ALONE_FROM ? 0 : 1 },
     remove: ['leaseUntil', 'endsBy', 'outOfTime'],

@@ -1,20 +1,23 @@
 import { errorCode } from '../base/errors.ts';
 import { isUnreadableId, mintToken } from '../store/event-id.ts';
 import type { RowChange, RowCondition } from '../store/row-update.ts';
-import { type RejectedPointer, rejectedKey, SCHEMA } from '../store/rows.ts';
+import { type RejectedPointer, type RejectedRow, rejectedKey, SCHEMA } from '../store/rows.ts';
 import type { Claim, InboxContext, InboxRefusal, Message } from './inbox.ts';
 import { admissionOf, refusalOf, rowOf } from './inbox-admission.ts';
 import { mine, readmissible, rejectable, TOO_OLD } from './inbox-conditions.ts';
 import { inboxExpiresAt } from './inbox-history.ts';
-import { rowCause, transactRow, type Written } from './inbox-writes.ts';
+import { attemptCause, rowCause, transactRow, type Written } from './inbox-writes.ts';
+import type { EffectStates } from './past-attempts.ts';
 
-/** The message can never succeed: PROCESSING -> REJECTED. Returns the refusal if the write was refused. */
+/** The message can never succeed: PROCESSING -> REJECTED. Returns the refusal if the write was refused. @param effects - those that the attempt ran */
 export async function rejectMessage(
   inbox: InboxContext,
   claim: Claim,
   error: unknown,
+  effects: EffectStates,
 ): Promise<InboxRefusal | undefined> {
-  const { ok, item } = await rejection(inbox, claim.message, error)(mine(claim));
+  const { pastAttempts } = attemptCause(inbox, claim, { ended: 'rejected', error, effects });
+  const { ok, item } = await rejection(inbox, claim.message, error, { pastAttempts })(mine(claim));
   if (ok) return undefined;
   const refusal = refusalOf(inbox, claim.message, item);
   return refusal.status === 'rejected' ? undefined : refusal;
@@ -30,7 +33,7 @@ export async function rejectUnclaimed(
   error: unknown,
 ): Promise<InboxRefusal> {
   const reason = errorCode(error);
-  const reject = rejection(inbox, message, error, mintToken(inbox.random));
+  const reject = rejection(inbox, message, error, { fence: mintToken(inbox.random) });
   const { condition, values } = rejectable(inbox, message);
   const first = await reject({
     condition: reason === TOO_OLD ? `attribute_not_exists(PK) OR (${condition})` : condition,
@@ -48,13 +51,13 @@ export async function rejectUnclaimed(
  * Any state -> REJECTED, with the pointer that lists it, in one transaction. Both may expire if the event could not be read: no handler
  * runs under such an id, and once the code can read the message, its redrive runs under the event's own id.
  *
- * @param fence - set if no claim has left one @default the claim's fence stays
+ * @param set.fence - set if no claim has left one @default the claim's fence stays
  */
 function rejection(
   inbox: InboxContext,
   message: Message,
   error: unknown,
-  fence?: string,
+  { fence, pastAttempts }: Partial<Pick<RejectedRow, 'fence' | 'pastAttempts'>>,
 ): (condition: RowCondition) => Promise<Written> {
   const rejectedAt = inbox.clock.now();
   const cause = {
@@ -66,7 +69,14 @@ function rejection(
     }),
   };
   const change: RowChange = {
-    set: { status: 'REJECTED', schema: SCHEMA, type: message.type ?? 'unknown', fence, ...cause },
+    set: {
+      status: 'REJECTED',
+      schema: SCHEMA,
+      type: message.type ?? 'unknown',
+      fence,
+      pastAttempts,
+      ...cause,
+    },
     ...(fence === undefined
       ? {}
       : { computed: { attempts: 'if_not_exists(attempts, :zero)' }, values: { ':zero': 0 } }),

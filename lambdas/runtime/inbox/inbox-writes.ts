@@ -2,11 +2,12 @@ import { FenceLost, isMailroomError } from '../base/errors.ts';
 import { storedCause } from '../observe/redaction.ts';
 import { transactWithRetry, writeWithRetry } from '../store/retry.ts';
 import { conditionalUpdate, type RowChange, type RowCondition } from '../store/row-update.ts';
-import { type InboxRow, inboxKey } from '../store/rows.ts';
+import { type AttemptEnd, type InboxRow, inboxKey } from '../store/rows.ts';
 import type { Item, TransactAction } from '../store/table.ts';
 import type { Claim, InboxAccess, InboxContext, InboxRefusal } from './inbox.ts';
 import { refusalOf, rowOf } from './inbox-admission.ts';
 import { mine } from './inbox-conditions.ts';
+import { type EffectStates, withAttempt } from './past-attempts.ts';
 
 /** The result of a conditional write of an inbox row. */
 export interface Written {
@@ -82,6 +83,17 @@ export function fenceLost(claim: Claim, refusal: InboxRefusal): FenceLost {
   return new FenceLost(
     `This worker no longer holds message ${claim.message.eventId} (it is ${refusal.status}); writes under the old claim are refused`,
   );
+}
+
+/** The end of a claim's attempt, with its cause, in the form that its row stores. */
+export function attemptCause(
+  inbox: InboxContext,
+  { attempt, pastAttempts }: Claim,
+  { ended, error, effects }: { ended: AttemptEnd['ended']; error: unknown; effects: EffectStates },
+) {
+  const cause = rowCause(inbox, error);
+  const end = { at: inbox.clock.now(), attempt, ended, error: cause.lastError, effects };
+  return { ...cause, pastAttempts: withAttempt(pastAttempts, end) };
 }
 
 /** The reason for a message's failure, in the form that its row stores. */

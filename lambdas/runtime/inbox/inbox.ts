@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { Redact } from '../observe/redaction.ts';
 import type { RandomBytes } from '../store/event-id.ts';
-import type { InboxHistory, StoredEffect } from '../store/rows.ts';
+import type { AttemptEnd, InboxHistory, StoredEffect } from '../store/rows.ts';
 import type { Table } from '../store/table.ts';
 
 /** Dependencies of one consumer's inbox. */
@@ -67,6 +67,8 @@ export interface Claim {
   readonly unfinished: number;
   /** The side effects of earlier claims, by name, as this claim read them. */
   readonly effects: Readonly<Record<string, StoredEffect>>;
+  /** The attempts before this one, as its claim read them. */
+  readonly pastAttempts?: readonly AttemptEnd[] | undefined;
   /** The error of the previous attempt, if there was one. */
   readonly lastError?: string | undefined;
 }

@@ -9,6 +9,7 @@ import {
   NOT_FINAL,
 } from '../inbox/inbox-decision.ts';
 import { inboxState } from '../inbox/inbox-state.ts';
+import { effectsToCheck, type StartedEffect, startedEffects } from '../inbox/started-effects.ts';
 import { eventIdTime, isUnreadableId, mintToken, systemRandomBytes } from '../store/event-id.ts';
 import { isForeignEventId } from '../store/foreign-id.ts';
 import type { Note, OperationDeps } from '../store/operation-record.ts';
@@ -28,17 +29,24 @@ export interface Resolution extends MessageNote {
    * DynamoDB cannot be undone. @default false
    */
   readonly force?: boolean | undefined;
+  /**
+   * The operator has asked the providers of every side effect that was started for the message. Without it, a message with an
+   * effect that has happened, or may have, is left unchanged; so is one whose row cannot be read. @default false
+   */
+  readonly effectsChecked?: boolean | undefined;
   /** Changes nothing if the consumer has a row of the message. @default false */
   readonly unlessReceived?: boolean | undefined;
 }
 
 /**
  * The result of an operator's decision. `leased`: a worker may hold the message until `until`; `unreadable`: it is unknown whether
- * a worker holds it; `received`: the message has a row, and only one without a row was to be decided. Nothing was changed.
+ * a worker holds it; `received`: the message has a row, and only one without a row was to be decided; `effects-unchecked`: these
+ * side effects have happened, or may have. Nothing was changed.
  */
 export type Decision =
   | { readonly status: 'resolved' | 'processed' | 'discarded' | 'received' }
   | { readonly status: 'leased'; readonly until: number }
+  | { readonly status: 'effects-unchecked'; readonly effects: readonly StartedEffect[] }
   | { readonly status: 'unreadable'; readonly problem: string };
 
 /**
@@ -46,8 +54,8 @@ export type Decision =
  * prevents further writes by a worker that is still running, and a REJECTED pointer is removed in the same transaction. If the
  * message is redelivered, it is absorbed as a duplicate.
  *
- * @returns the state of the row: `resolved`; `processed` or `discarded` if it was so before; `leased` or `unreadable` if nothing
- * was changed
+ * @returns the state of the row: `resolved`; `processed` or `discarded` if it was so before; `leased`, `effects-unchecked` or
+ * `unreadable` if nothing was changed
  * @throws `BAD_EVENT_ID` if `eventId` is neither an event id nor `unreadable-<SQS message id>`
  *
  * @example
@@ -66,7 +74,8 @@ export async function resolveMessage(deps: OperationDeps, resolution: Resolution
  * REJECTED pointer is removed in the same transaction. Refused if the message is processed or a worker holds it.
  *
  * @param discard.eventId - the event's id, or `unreadable-<SQS message id>` for a message without one
- * @returns the state of the row: `discarded` now or before, `processed`; `leased` or `unreadable` if nothing was changed
+ * @returns the state of the row: `discarded` now or before, `processed`; `leased`, `effects-unchecked` or `unreadable` if nothing was
+ * changed
  */
 export async function discardMessage(
   deps: OperationDeps,
@@ -93,10 +102,12 @@ const LEASE_MAX_MS = 15 * 60_000;
  *    running leases as passed.
  * 2. At the write, the row is unchanged since the read: its status, its fence and its lease. A claim, a takeover or a renewal in
  *    between wins, and the message is read again. A lease that was over at the read is over at the write.
+ * 3. Unless the operator has checked the effects, none that was started at the read can have happened, and at the write the row has the
+ *    same effects. This holds with `force`, too, while a worker may start another one.
  */
 async function decide(
   deps: OperationDeps,
-  { force = false, unlessReceived = false, ...resolution }: Resolution,
+  { force = false, unlessReceived = false, effectsChecked = false, ...resolution }: Resolution,
   status: FinalDecision['status'],
 ): Promise<Decision> {
   const { table, clock = systemClock, random = systemRandomBytes } = deps;
@@ -104,15 +115,18 @@ async function decide(
   const inbox = { table, clock, random, consumer };
   const decision = { ...resolution, status, fence: mintToken(random) };
   const decided = { status: status === 'PROCESSED' ? 'resolved' : 'discarded' } as const;
-  if (force && (await decideMessage(inbox, decision, NOT_FINAL))) return decided;
+  if (force && effectsChecked && (await decideMessage(inbox, decision, NOT_FINAL))) return decided;
   for (let looks = 0; looks < LOOKS; looks += 1) {
     const row = readInboxRow(await table.get(inboxKey(consumer, eventId), { consistent: true }));
     if (unlessReceived && row !== undefined) return { status: 'received' };
-    const state = inboxState(row, await judgedAt(deps, readable(row)), CLOCK_SKEW_MS);
+    const judged = force ? clock.now() : await judgedAt(deps, readable(row));
+    const state = inboxState(row, judged, CLOCK_SKEW_MS);
     if (state.is === 'unreadable') return { status: 'unreadable', problem: state.problem };
-    if (state.is === 'leased') return { status: 'leased', until: state.until };
+    if (state.is === 'leased' && !force) return { status: 'leased', until: state.until };
     if (state.is === 'processed' || state.is === 'discarded') return { status: state.is };
-    if (await decideMessage(inbox, decision, asSeen(readable(row)))) return decided;
+    const effects = effectsToCheck(startedEffects(consumer, eventId, readable(row), clock.now()));
+    if (effects.length > 0 && !effectsChecked) return { status: 'effects-unchecked', effects };
+    if (await decideMessage(inbox, decision, asSeen(readable(row), effectsChecked))) return decided;
   }
   return { status: 'leased', until: clock.now() }; // its holder keeps changing
 }

@@ -170,6 +170,8 @@ interface MessageRow<Status extends InboxStatus> extends Key {
   readonly lastError?: string | undefined;
   /** Identical for failures with the same cause. */
   readonly fingerprint?: string | undefined;
+  /** The last attempts that did not succeed, oldest first; about 2 KB. Absent: none. No transition except a claim's own changes them. */
+  readonly pastAttempts?: readonly AttemptEnd[] | undefined;
   /** The set of SQS message ids under which it was rejected. Another id means a redrive, and is admitted. */
   readonly rejectedIds?: ReadonlySet<string> | undefined;
   /** Set by an operator who allows a message to run although it is older than the inbox retention. */
@@ -309,6 +311,36 @@ export interface StoredEffect {
   readonly completedAt?: number | undefined;
   /** The effect's return value, as JSON; absent if it returned nothing. */
   readonly result?: string | undefined;
+  /** The time at which a RELEASED effect ended, epoch milliseconds. */
+  readonly endedAt?: number | undefined;
+  /** The error with which a RELEASED effect ended; at most 200 characters. */
+  readonly error?: string | undefined;
+  /** The error of a RELEASED effect said that nothing happened. Absent: it may have happened. */
+  readonly nothingHappened?: boolean | undefined;
+}
+
+/**
+ * The end of a side effect of a message, as far as its row shows. Only `nothing-happened` says that its provider did nothing:
+ * `completed`: its result is stored; `failed`: it ended with an error, after which it may have happened; `running`: its function has not
+ * certainly stopped; `unknown`: its function stopped and stored no result.
+ */
+export type EffectState = 'completed' | 'failed' | 'running' | 'unknown' | 'nothing-happened';
+
+/** The end of an attempt that did not succeed. */
+export interface AttemptEnd {
+  /** Epoch milliseconds; of an attempt without a result, the end of its lease. */
+  readonly at: number;
+  /** Its number; a redrive starts again at 1. */
+  readonly attempt: number;
+  /**
+   * `failed`: its handler threw, or its time was up; `rejected`: so that the message can never succeed; `released`: it is not counted;
+   * `no-result`: its function stopped, or ran out of time, before its handler ended.
+   */
+  readonly ended: 'failed' | 'rejected' | 'released' | 'no-result';
+  /** At most 120 characters. */
+  readonly error?: string | undefined;
+  /** The side effects that it ran, and how each ended. Absent: none, or too many to keep. */
+  readonly effects?: Readonly<Record<string, EffectState>> | undefined;
 }
 
 /** Makes the key of an event's outbox row. */

@@ -38,7 +38,7 @@ export function readable<R extends Key>(row: R | UnreadableRow | undefined): R |
 }
 
 /** The kinds of stored attributes. */
-type Kind = 'text' | 'json' | 'time' | 'number' | 'flag' | 'texts' | 'effects';
+type Kind = 'text' | 'json' | 'time' | 'number' | 'flag' | 'texts' | 'list' | 'effects';
 
 /** The attributes of a row besides its key, in any of its states, with their kinds; `?` marks those that may be missing. */
 type Shape<R> = {
@@ -59,6 +59,7 @@ const INBOX: Shape<InboxRow> = {
   attempts: 'number',
   unfinished: 'number?',
   effects: 'effects?',
+  pastAttempts: 'list?',
   outOfTime: 'flag?',
   type: 'text?',
   claimedAt: 'time?',
@@ -113,6 +114,9 @@ const EFFECT: Shape<StoredEffect> = {
   startedAt: 'time',
   completedAt: 'time?',
   result: 'text?',
+  endedAt: 'time?',
+  error: 'text?',
+  nothingHappened: 'flag?',
 };
 
 const DEAD: Shape<DeadPointer> = { deadAt: 'time', type: 'text', lastError: 'text', fingerprint: 'text' };
@@ -136,7 +140,8 @@ const OPERATION: Shape<OperationRow> = {
 
 const INBOX_STATUSES: readonly InboxStatus[] = ['PROCESSING', 'PROCESSED', 'FAILED', 'REJECTED', 'DISCARDED'];
 const OUTBOX_STATUSES: readonly OutboxStatus[] = ['PENDING', 'PUBLISHED', 'DEAD', 'DISCARDED'];
-const EFFECT_STATUSES: readonly EffectStatus[] = ['IN_PROGRESS', 'COMPLETED', 'RELEASED'];
+/** Every status of a side effect. */
+export const EFFECT_STATUSES: readonly EffectStatus[] = ['IN_PROGRESS', 'COMPLETED', 'RELEASED'];
 
 /**
  * Reads an inbox row; `undefined` if it does not exist. Every row that the inbox itself acts on can be read, so `leaseUntil`, `fence`
@@ -251,6 +256,7 @@ const KINDS: Readonly<Record<Kind, { is(value: unknown): boolean; readonly calle
     is: (value) => value instanceof Set && [...value].every((text) => typeof text === 'string'),
     called: 'a set of strings',
   },
+  list: { is: Array.isArray, called: 'a list' },
   effects: {
     is: (value) => isMap(value) && Object.values(value).every(isEffect),
     called: 'a map of side effects',

@@ -5,8 +5,10 @@ import { asDelivered } from '../../../demo/shop.ts';
 import { PaymentCaptured } from '../../../lambdas/example/events.ts';
 import { orderKey, orderRow } from '../../../lambdas/example/orders/order.ts';
 import { mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
+import { unwrapped } from '../../support/captured-io.ts';
 import { envelopeOf } from '../../support/envelope-of.ts';
 import { eventually } from '../support/eventually.ts';
+import { mailroom } from '../support/mailroom.ts';
 import {
   bankRequests,
   charges,
@@ -156,6 +158,18 @@ describe.concurrent('a message that was rejected', () => {
     expect(await charges(orderId)).toEqual([]);
     const released = await effect('payments', eventId, 'charge');
     expect(released).toMatchObject({ status: 'RELEASED' });
+    // The bank may have charged in each of the five attempts.
+    const resolving = ['messages', 'resolve', 'payments', eventId];
+    const doubt =
+      /charge ended at .* with an error .*, so it may have happened; its idempotency key is payments:.*:charge/;
+    expect(unwrapped((await mailroom(...resolving)).out)).toMatch(doubt);
+    expect(unwrapped((await mailroom('why', eventId)).out)).toMatch(doubt);
+    expect(await mailroom(...resolving, '--apply', '--reason', 'charged by phone')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('EFFECTS_UNCHECKED'),
+    });
+    const { pastAttempts } = (await message('payments', eventId)) ?? {};
+    expect(pastAttempts).toMatchObject(Array(5).fill({ effects: { charge: 'failed' } }));
     expect(await message('payments', eventId)).not.toHaveProperty('expiresAt');
 
     await redrive('payments', first);

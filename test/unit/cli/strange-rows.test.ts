@@ -146,7 +146,7 @@ describe('lists of messages and of dead letters', () => {
       sentAt: mailroom.clock.now(),
       attributes: {},
     });
-    const deps = { directory, table: mailroom.table, queues: mailroom.queues };
+    const deps = { directory, table: mailroom.table, queues: mailroom.queues, clock: mailroom.clock };
     const source = deadLetterSource(directory, 'consumer:worker');
     const { deadLetters } = await receiveDeadLetters(deps, source, { limit: 10, hideS: 0 });
     const check = () => Promise.resolve([]);
@@ -167,7 +167,7 @@ describe('lists of messages and of dead letters', () => {
       lastError: 'e',
       fingerprint: 'f',
     });
-    const deps = { directory, table: mailroom.table, queues: mailroom.queues };
+    const deps = { directory, table: mailroom.table, queues: mailroom.queues, clock: mailroom.clock };
     const source = deadLetterSource(directory, 'dead');
     const { deadLetters } = await receiveDeadLetters(deps, source, { limit: 10, hideS: 0 });
     expect(deadLetters.map(({ id, sentAt }) => [id, sentAt])).toEqual(

@@ -1,14 +1,14 @@
 import { deflateRawSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
+import { openEffects } from '../../../cli/deployment/effects.ts';
 import { judgeDeadLetters } from '../../../cli/reports/dead-letters/redrive-plan.ts';
-import { effectsInDoubt } from '../../../cli/reports/why/effects-in-doubt.ts';
-import { readTrace } from '../../../cli/reports/why/trace-reader.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { PUT_EVENTS_BYTES_MAX } from '../../../lambdas/runtime/bus/event-bus.ts';
 import { transactional } from '../../../lambdas/runtime/consume/handler.ts';
 import type { QueueMessage } from '../../../lambdas/runtime/operations/queues.ts';
 import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { inboxKey } from '../../../lambdas/runtime/store/rows.ts';
+import { readInboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 import { broken, commit, fine, poison, why } from './support/why-rig.ts';
@@ -345,27 +345,42 @@ describe('why, of a message whose effect may have happened', () => {
     const row = { schema: 1, status, fence: 'f', attempts: 1, leaseUntil: now - 60_000 };
     const effects = { charge: { ...charge, endsBy: now + endsInMs, startedAt: now - 90_000, ...effect } };
     await mailroom.memory.write({ Put: { Item: { ...inboxKey('worker', eventId), ...row, effects } } });
-    const trace = await readTrace({ directory, table: mailroom.table, queues: mailroom.queues }, [eventId]);
+    const stored = readInboxRow(await mailroom.table.get(inboxKey('worker', eventId)));
     const { text } = (await why(mailroom, eventId)).verdict;
-    return { eventId, text, inDoubt: effectsInDoubt(trace, now), startedAt: now - 90_000 };
+    return { eventId, text, open: openEffects(eventId, 'worker', stored, now), startedAt: now - 90_000 };
   }
 
   test.each(['PROCESSING', 'FAILED'])('it names the effect and its idempotency key: %s', async (status) => {
-    const { eventId, text, inDoubt, startedAt } = await whyWith(status, {}, -30_000);
+    const { eventId, text, open, startedAt } = await whyWith(status, {}, -30_000);
     const key = `worker:${eventId}:charge`;
-    expect(inDoubt).toEqual([{ eventId, consumer: 'worker', effect: 'charge', startedAt, key }]);
-    expect(text).toMatch(/Effect charge started at .* and stored no result, so it may have happened/);
-    expect(text).toContain(`idempotency key worker:${eventId}:charge`);
+    expect(open).toEqual([{ effect: 'charge', key, state: 'unknown', startedAt }]);
+    expect(text).toMatch(
+      /Effect charge started at .* and stored no result, so it may have happened; its idempotency key/,
+    );
+    expect(text).toContain(key);
   });
 
   test.each([
-    ['is stored', 'FAILED', { status: 'COMPLETED', completedAt: 1 }, -30_000],
-    ['failed and was released', 'FAILED', { status: 'RELEASED' }, -30_000],
-    ['may still be running', 'FAILED', {}, 60_000],
-    ['belongs to a processed message', 'PROCESSED', {}, -30_000],
-  ])('it says nothing of an effect that %s', async (_what, status, effect, endsInMs) => {
-    const { text, inDoubt } = await whyWith(status, effect, endsInMs);
-    expect(text).not.toContain('may have happened');
-    expect(inDoubt).toEqual([]);
+    ['completed', { status: 'COMPLETED', completedAt: 1 }, -30_000, /Effect charge completed at 1970.*; its/],
+    [
+      'failed',
+      { status: 'RELEASED', endedAt: 1, error: 'the bank hung up' },
+      -30_000,
+      /Effect charge ended at 1970.* with an error \(the bank hung up\), so it may have happened; its/,
+    ],
+    ['running', {}, 60_000, /Effect charge started at .* and may still run; its/],
+  ])('it names an effect that is %s', async (state, effect, endsInMs, words) => {
+    const { text, open } = await whyWith('FAILED', effect, endsInMs);
+    expect(open).toMatchObject([{ effect: 'charge', state }]);
+    expect(text).toMatch(words);
+  });
+
+  test.each([
+    ['did not happen', 'FAILED', { status: 'RELEASED', nothingHappened: true }],
+    ['belongs to a processed message', 'PROCESSED', {}],
+  ])('it says nothing of an effect that %s', async (_what, status, effect) => {
+    const { text, open } = await whyWith(status, effect, -30_000);
+    expect(text).not.toContain('charge');
+    expect(open).toEqual([]);
   });
 });

@@ -101,8 +101,14 @@ describe('why, of what operators did', () => {
     await mailroom.drain();
     const { verdict, story, trace } = await why(mailroom, eventId);
     expect(verdict.state).toBe('processed');
-    expect(story.slice(2)).toEqual(['worker redriven', 'worker claimed', 'worker processed']);
-    expect(unwrapped(traceText(trace))).toContain('rejected, then redriven; only later attempts are stored');
+    expect(story.slice(2)).toEqual([
+      'worker attempt-ended',
+      'worker redriven',
+      'worker claimed',
+      'worker processed',
+    ]);
+    expect(unwrapped(traceText(trace))).toContain('attempt 1 of 3 was rejected: the bank is closed');
+    expect(unwrapped(traceText(trace))).toContain('rejected, then redriven');
   });
 
   test('it waits for a relay: nothing claims that one is at work on it, and after the stream relay’s time the status is next', async () => {

@@ -1,4 +1,3 @@
-import type { EffectInDoubt } from '../../../reports/why/effects-in-doubt.ts';
 import { escaped } from '../../../terminal/escaped.ts';
 import { duration, time } from '../../../terminal/times.ts';
 import type { WhyDocument } from '../documents.ts';
@@ -128,7 +127,7 @@ function EventLanes({ event, lanes, scale, document }: EventLanesProps) {
 interface OutcomeProps {
   readonly status: string | null;
   readonly isOutbox: boolean;
-  readonly doubts: readonly EffectInDoubt[];
+  readonly doubts: WhyDocument['effectsInDoubt'];
 }
 
 function Outcome({ status, isOutbox, doubts }: OutcomeProps) {

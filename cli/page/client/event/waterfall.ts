@@ -39,6 +39,7 @@ const BAD: ReadonlySet<ReportLine['what']> = new Set([
   'publish-failed',
   'dead',
   'failed',
+  'attempt-ended',
   'rejected',
   'effect-released',
   'unreadable',
@@ -112,7 +113,8 @@ function effectBars(lines: readonly ReportLine[], claimed: number | null, end: n
     if (line.what !== 'effect-started' || line.at === null) return [];
     const next = lines[index + 1];
     const lastEnd = line.at < (claimed ?? line.at) ? null : end;
-    const to = next?.what === 'effect-completed' ? next.at : lastEnd;
+    const hasEnded = next?.what === 'effect-completed' || next?.what === 'effect-released';
+    const to = (hasEnded ? next.at : null) ?? lastEnd;
     return to === null || to === undefined ? [] : [bar('effect', line.at, to, line.text)];
   });
 }

@@ -1,27 +1,36 @@
 import { useId, useState } from 'preact/hooks';
 import { duration } from '../../../terminal/times.ts';
+import type { ApplyRequest } from '../../server/protocol.ts';
 import { Button } from '../frame/button.tsx';
+import { many } from '../frame/format.ts';
 import { useNow } from '../frame/mailroom.ts';
 import { Notice } from '../frame/notice.tsx';
+import { Stored } from '../frame/stored.tsx';
 import { missingFrom, REASON_MAX } from './plan-groups.ts';
+
+/** Effects are cut to this many characters: a name, an error of 200 and a key. */
+const EFFECT_CHARACTERS = 600;
 
 interface ConfirmFormProps {
   /** Epoch milliseconds. */
   readonly expiresAt: number;
   /** The text to type. */
   readonly wanted: string;
+  /** The side effects of which the operator must have asked the providers. */
+  readonly effects: readonly string[];
   readonly isApplying: boolean;
-  readonly onApply: (reason: string, confirmation: string) => void;
+  readonly onApply: (confirmed: ApplyRequest) => void;
   readonly onAgain: () => void;
 }
 
 /** The reason and the typed confirmation of a plan, while it is valid. */
-export function ConfirmForm({ expiresAt, wanted, isApplying, onApply, onAgain }: ConfirmFormProps) {
-  const ids = { reason: useId(), typed: useId(), missing: useId() };
+export function ConfirmForm({ expiresAt, wanted, effects, isApplying, onApply, onAgain }: ConfirmFormProps) {
+  const ids = { reason: useId(), typed: useId(), checked: useId(), missing: useId() };
   const leftMs = expiresAt - useNow();
   const [reason, setReason] = useState('');
   const [typed, setTyped] = useState('');
-  const missing = missingFrom({ reason, typed }, wanted);
+  const [isChecked, setChecked] = useState(effects.length === 0);
+  const missing = missingFrom({ reason, typed, isChecked }, wanted);
   if (leftMs <= 0)
     return (
       <div role="status">
@@ -36,7 +45,8 @@ export function ConfirmForm({ expiresAt, wanted, isApplying, onApply, onAgain }:
     );
   const submit = (event: Event) => {
     event.preventDefault();
-    if (missing.length === 0 && !isApplying) onApply(reason.trim(), typed.trim());
+    if (missing.length === 0 && !isApplying)
+      onApply({ reason: reason.trim(), confirmation: typed.trim(), effectsChecked: isChecked });
   };
   return (
     <form class="stack" onSubmit={submit}>
@@ -51,6 +61,26 @@ export function ConfirmForm({ expiresAt, wanted, isApplying, onApply, onAgain }:
           onInput={({ currentTarget }) => setReason(currentTarget.value)}
         />
       </div>
+      {effects.length > 0 && (
+        <div class="field">
+          <ul>
+            {effects.map((effect) => (
+              <li key={effect}>
+                <Stored text={effect} clip={EFFECT_CHARACTERS} />
+              </li>
+            ))}
+          </ul>
+          <label for={ids.checked}>
+            <input
+              id={ids.checked}
+              type="checkbox"
+              checked={isChecked}
+              onChange={({ currentTarget }) => setChecked(currentTarget.checked)}
+            />{' '}
+            I have asked the providers about {many(effects.length, 'idempotency key')}
+          </label>
+        </div>
+      )}
       <div class="field">
         <label for={ids.typed}>
           To confirm, type <code>{wanted}</code>

@@ -107,6 +107,8 @@ export interface Confirmation {
   readonly reason: string;
   /** The text that was typed. */
   readonly typed: string;
+  /** The box that says that the providers were asked is ticked, or there is none. */
+  readonly isChecked: boolean;
 }
 
 /** The limits of a reason, as the command has them. */
@@ -118,9 +120,10 @@ export const REASON_MAX = 500;
  *
  * @param wanted - the text to type
  */
-export function missingFrom({ reason, typed }: Confirmation, wanted: string): string[] {
+export function missingFrom({ reason, typed, isChecked }: Confirmation, wanted: string): string[] {
   return [
     ...(reason.trim().length < REASON_MIN ? ['Write a reason.'] : []),
+    ...(isChecked ? [] : ['Ask the providers of the side effects, then tick the box.']),
     ...(typed.trim() === wanted ? [] : [`Type ${wanted} to confirm.`]),
   ];
 }

@@ -20,6 +20,7 @@ export interface ShownPlan {
     readonly expiresAt: number;
     readonly count: number;
     readonly confirmation: string;
+    readonly effects: readonly string[];
   } | null;
 }
 
@@ -55,8 +56,8 @@ export function usePlan(request: PlanRequest): UsedPlan {
 }
 
 async function madePlan(api: Api, request: PlanRequest): Promise<ShownPlan> {
-  const { id, command, expiresAt, count, confirmation, ...planned } = await api.plan(request);
-  return { command, planned, notRead: null, toApply: { id, expiresAt, count, confirmation } };
+  const { id, command, expiresAt, count, confirmation, effects, ...planned } = await api.plan(request);
+  return { command, planned, notRead: null, toApply: { id, expiresAt, count, confirmation, effects } };
 }
 
 async function readPlan(api: Api, request: PlanRequest): Promise<ShownPlan> {

@@ -56,4 +56,9 @@ export const DISCARD_VERDICTS: Readonly<Record<string, VerdictWords>> = {
   unsent: VERDICTS.unsent,
   busy: VERDICTS.busy,
   unreadable: VERDICTS.unreadable,
+  'effects-unchecked': {
+    is: 'look',
+    label: 'effects to check',
+    todo: 'Stays: its side effects have happened, or may have. Ask their providers, then discard it with --effects-checked.',
+  },
 };

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
-import type { PlanRequest } from '../../server/protocol.ts';
+import type { ApplyRequest, PlanRequest } from '../../server/protocol.ts';
 import type { RefusedError } from '../frame/api.ts';
 import { Command } from '../frame/command.tsx';
 import { many } from '../frame/format.ts';
@@ -33,10 +33,10 @@ export function PlanDialog({ request, onClose, children }: PlanDialogProps) {
   });
   // The browser keeps the focus in a modal dialog, and returns it when the dialog closes.
   useEffect(() => dialog.current?.showModal(), []);
-  const apply = async (planId: string, reason: string, confirmation: string): Promise<void> => {
+  const apply = async (planId: string, confirmed: ApplyRequest): Promise<void> => {
     setState({ isApplying: true, error: null });
     try {
-      const run = await api.apply(planId, { reason, confirmation });
+      const run = await api.apply(planId, confirmed);
       followStartedRun(run.id);
       keep({ run });
       dialog.current?.close();
@@ -112,7 +112,7 @@ function SameCommand({ line, kind }: SameCommandProps) {
 interface ConfirmProps {
   readonly plan: ShownPlan;
   readonly isApplying: boolean;
-  readonly onApply: (planId: string, reason: string, confirmation: string) => void;
+  readonly onApply: (planId: string, confirmed: ApplyRequest) => void;
   readonly onAgain: () => void;
 }
 
@@ -132,7 +132,8 @@ function Confirm({ plan: { toApply }, isApplying, onApply, onAgain }: ConfirmPro
       expiresAt={toApply.expiresAt}
       wanted={toApply.confirmation}
       isApplying={isApplying}
-      onApply={(reason, confirmation) => onApply(toApply.id, reason, confirmation)}
+      effects={toApply.effects}
+      onApply={(confirmed) => onApply(toApply.id, confirmed)}
       onAgain={onAgain}
     />
   );

@@ -46,10 +46,14 @@ export function planRequest(request: unknown): PlanRequest {
  * @throws `BAD_ARGUMENT` if the reason is absent or a placeholder
  */
 export function applyRequest(request: unknown): ApplyRequest {
-  const { reason, confirmation } = membersOf(request);
+  const { reason, confirmation, effectsChecked } = membersOf(request);
   if (typeof reason !== 'string') throw bad('reason', 'must be a string');
   try {
-    return { reason: reasonArgument(reason), confirmation: text('confirmation', confirmation) };
+    return {
+      reason: reasonArgument(reason),
+      confirmation: text('confirmation', confirmation),
+      effectsChecked: effectsChecked === true,
+    };
   } catch (error) {
     if (error instanceof MailroomError) throw error;
     throw bad('reason', `is refused. ${errorMessage(error)}`);

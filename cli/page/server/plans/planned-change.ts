@@ -5,6 +5,7 @@ import { discardDeadLetters } from '../../../commands/dlq-discard.ts';
 import { redrive } from '../../../commands/dlq-redrive.ts';
 import { resendDeadLetter } from '../../../commands/dlq-resend.ts';
 import type { Deployment } from '../../../deployment/deployment.ts';
+import { effectText } from '../../../deployment/effect-text.ts';
 import { repairKey } from '../../../reports/audit/audit-repair.ts';
 import { durationArgument } from '../../../terminal/arguments.ts';
 import type { PlannedVerdicts } from '../../../terminal/change.ts';
@@ -21,6 +22,8 @@ export interface PlannedChange {
   readonly planned: PlannedVerdicts;
   /** The text that the operator types. */
   readonly confirmation: string;
+  /** The effects that the operator must have checked. */
+  readonly effects: readonly string[];
   /** The command of a terminal that makes the same change, up to its reason. */
   readonly terminal: readonly string[];
   /** Makes the change, bound to the plan. */
@@ -43,7 +46,8 @@ export async function planOf(deployment: Deployment, request: PlanRequest): Prom
     case 'redrive':
       return ofKind(kind, await redrive(deployment, request));
     case 'discard':
-      return ofKind(kind, await discardDeadLetters(deployment, request));
+      // The operator confirms the effects with the plan.
+      return ofKind(kind, await discardDeadLetters(deployment, { ...request, effectsChecked: true }));
     case 'resend':
       return ofKind(
         kind,
@@ -76,6 +80,7 @@ export function plannedChange(
       lock: 'audit --repair',
       planned,
       confirmation: count,
+      effects: [],
       terminal: ['audit', '--since', `${minutes}m`, '--repair'],
       apply: (deployment, reason) =>
         audit(deployment, { since: minutes * MINUTE_MS, repair: true, apply: true, reason }, planned),
@@ -88,6 +93,7 @@ export function plannedChange(
       lock: source,
       planned,
       confirmation: plan.kind === 'resend' ? plan.document.consumer : '',
+      effects: [],
       terminal: ['dlq', 'resend', source, request.id, '--data', DATA_FILE],
       apply: (deployment, reason) =>
         resendDeadLetter(
@@ -101,13 +107,23 @@ export function plannedChange(
   const { cause } = request;
   const isLong = ids.length > PASTED_IDS_MAX && cause !== undefined;
   const run = kind === 'redrive' ? redrive : discardDeadLetters;
+  const effects =
+    plan.kind === 'discard'
+      ? plan.document.deadLetters.flatMap(({ effects }) => effects.map(effectText))
+      : [];
+  const checked = effects.length > 0 ? { effectsChecked: true } : {};
   return {
     kind,
     lock: source,
     planned,
     confirmation: kind === 'discard' ? directory.mailroom.stack : count,
-    terminal: ['dlq', kind, source, ...(isLong ? ['--cause', cause] : ids)],
-    apply: (deployment, reason) => run(deployment, { source, ids, apply: true, reason }, planned),
+    effects,
+    terminal: [
+      ...['dlq', kind, source],
+      ...(isLong ? ['--cause', cause] : ids),
+      ...(effects.length > 0 ? ['--effects-checked'] : []),
+    ],
+    apply: (deployment, reason) => run(deployment, { source, ids, apply: true, reason, ...checked }, planned),
   };
 }
 

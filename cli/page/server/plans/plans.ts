@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import pLimit from 'p-limit';
 import { MailroomError } from '../../../../lambdas/runtime/base/errors.ts';
 import type { Deployment } from '../../../deployment/deployment.ts';
+import { effectsUnchecked } from '../../../deployment/effects.ts';
 import { EXIT, type ExitCode } from '../../../terminal/io.ts';
 import type { Plan, PlanDocument, PlanRequest, Run } from '../protocol.ts';
 import { type Refusal, runQuietly } from '../quiet-run.ts';
@@ -23,7 +24,7 @@ export interface Plans {
    *
    * @param request - an `ApplyRequest` of the page
    * @returns the run, which goes on
-   * @throws `READ_ONLY`, `NO_SUCH_PLAN`, `PLAN_EXPIRED`, `BAD_ARGUMENT` for the reason, `WRONG_CONFIRMATION`, `NOTHING_PLANNED`,
+   * @throws `READ_ONLY`, `NO_SUCH_PLAN`, `PLAN_EXPIRED`, `BAD_ARGUMENT` for the reason, `WRONG_CONFIRMATION`, `EFFECTS_UNCHECKED`, `NOTHING_PLANNED`,
    * `ALREADY_RUNNING`
    */
   apply(id: string, request: unknown): Run;
@@ -81,6 +82,7 @@ export function createPlans(deps: PlansDeps): Plans {
         expiresAt: now() + VALID_MS,
         count: change.planned.size,
         confirmation: change.confirmation,
+        effects: change.effects,
       };
       kept.set(plan.id, { plan, change });
       for (const id of [...kept.keys()].slice(0, -KEPT_MAX)) kept.delete(id);
@@ -89,7 +91,7 @@ export function createPlans(deps: PlansDeps): Plans {
     apply: (id, request) => {
       if (!allowsChanges) throw readOnly();
       const { plan, change } = found(kept, id);
-      const { reason, confirmation } = applyRequest(request);
+      const { reason, confirmation, effectsChecked } = applyRequest(request);
       if (now() >= plan.expiresAt)
         throw new MailroomError(
           'PLAN_EXPIRED',
@@ -100,6 +102,8 @@ export function createPlans(deps: PlansDeps): Plans {
           'WRONG_CONFIRMATION',
           `The confirmation is "${confirmation}", but must be "${plan.confirmation}". Nothing was changed.`,
         );
+      if (plan.effects.length > 0 && effectsChecked !== true)
+        throw effectsUnchecked('The plan', plan.effects);
       if (plan.count === 0)
         throw new MailroomError('NOTHING_PLANNED', 'The plan changes nothing, so there is nothing to apply.');
       const started = runs.start(change, reason);

@@ -13,12 +13,13 @@ import { memoryDeployment } from './memory-deployment.ts';
 import { operatingMailroom } from './operating-mailroom.ts';
 
 /** The changes of a page on a Mailroom in memory, whose consumer rejects what its test wants. */
-export function plansRig({ allowsChanges = true } = {}) {
+export function plansRig({ allowsChanges = true, charges = false } = {}) {
   /** By `n` of an event, the reason for which the consumer rejects it. */
   const rejects = new Map<number, string>();
   const ran: number[] = [];
   const mailroom = operatingMailroom([
-    leased(ThingHappened, async ({ data: { n } }) => {
+    leased(ThingHappened, async ({ data: { n } }, ctx) => {
+      if (charges) await ctx.once('charge', async () => 'charged');
       const reason = rejects.get(n);
       if (reason !== undefined) throw new PoisonMessage(reason);
       ran.push(n);

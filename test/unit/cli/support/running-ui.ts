@@ -40,6 +40,7 @@ const PLAN: Plan = {
   document: {} as never,
   count: 1,
   confirmation: '1',
+  effects: [],
 };
 
 export const RUN: Run = {

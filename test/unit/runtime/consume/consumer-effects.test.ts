@@ -275,7 +275,7 @@ describe('an effect that another worker may still be running', () => {
 });
 
 describe('an effect that its handler tries again', () => {
-  const RELEASE = '":finished":"RELEASED"';
+  const RELEASE = '":statusNow":"RELEASED"';
   const START = '"status":"IN_PROGRESS"';
 
   /** Tries an effect twice, and lets a write of the first try, which is not answered, land during the second. */

@@ -1,6 +1,11 @@
 import { describe, expect, test, vi } from 'vitest';
 import { CLOCK_SKEW_MS } from '../../../../lambdas/runtime/base/clock.ts';
-import { AlreadyProcessed, errorCode, PoisonMessage } from '../../../../lambdas/runtime/base/errors.ts';
+import {
+  AlreadyProcessed,
+  errorCode,
+  nothingHappened,
+  PoisonMessage,
+} from '../../../../lambdas/runtime/base/errors.ts';
 import type { LeasedContext } from '../../../../lambdas/runtime/consume/handler.ts';
 import type { StoredEffect } from '../../../../lambdas/runtime/store/rows.ts';
 import { beforeWrite, CONSUMER, domainRow, oneMessage, throttled } from './consumer-rig.ts';
@@ -8,6 +13,7 @@ import { beforeWrite, CONSUMER, domainRow, oneMessage, throttled } from './consu
 const charge = async () => 'charged';
 const charges = (ctx: LeasedContext) => ctx.once('charge', charge);
 const busy = async () => Promise.reject(new Error('bank answered 500'));
+const refusing = async () => Promise.reject(nothingHappened(new Error('bank answered 422')));
 const failsFirst = (ctx: LeasedContext): void => {
   if (ctx.attempt === 1) throw new Error('later step failed');
 };
@@ -174,7 +180,7 @@ describe('an effect that fails', () => {
   async function failed(beforeRelease: (one: OneMessage) => Promise<unknown>) {
     const one = oneMessage();
     let left: StoredEffect | undefined;
-    const table = beforeWrite(one.memory, '":finished":"RELEASED"', () => beforeRelease(one));
+    const table = beforeWrite(one.memory, '":statusNow":"RELEASED"', () => beforeRelease(one));
     const handler = (ctx: LeasedContext) =>
       ctx.once('charge', busy).catch((error: unknown) => {
         left = one.effect();
@@ -244,6 +250,103 @@ describe('an effect in doubt, which an earlier attempt left without a result,', 
   });
 });
 
+describe('the effects of a rejected message', () => {
+  const rejects = () => {
+    throw new PoisonMessage('no such customer');
+  };
+
+  test.each<[string, (ctx: LeasedContext) => Promise<unknown>, number]>([
+    ['that completed', charges, 1],
+    ['that failed', (ctx) => ctx.once('charge', busy).catch(() => {}), 1],
+    [
+      'of which one completed and one failed',
+      (ctx) => charges(ctx).then(() => ctx.once('ship', busy).catch(() => {})),
+      2,
+    ],
+    ['after which nothing happened', (ctx) => ctx.once('charge', refusing).catch(() => {}), 0],
+    ['that were never started', async () => {}, 0],
+  ])('are counted and named with their keys: %s', async (_what, effects, counted) => {
+    const one = oneMessage();
+    await one.drain(async (ctx) => {
+      await effects(ctx);
+      rejects();
+    });
+    expect(one.row()).toMatchObject({ status: 'REJECTED' });
+    expect(one.telemetry.counted('EffectsInDoubt')).toBe(counted);
+    const message = expect.stringContaining(`${one.event.eventId}:charge`);
+    expect(errorsOf(one, 'No attempt follows')).toMatchObject(
+      counted === 0 ? [] : [{ error: { code: 'EFFECTS_IN_DOUBT', message } }],
+    );
+  });
+
+  test('are counted once more where an earlier attempt left them in doubt', async () => {
+    const one = oneMessage();
+    await one.leaveEffect({ status: 'RELEASED' });
+    await one.drain(rejects);
+    expect(one.telemetry.counted('EffectsInDoubt')).toBe(1);
+  });
+});
+
+describe('the past attempts of a message', () => {
+  test('tell what each ran, over failures, a crash, a rejection and a redrive', async () => {
+    const one = oneMessage();
+    await one.drain(async (ctx) => {
+      await ctx.once('charge', ctx.attempt === 1 ? busy : charge);
+      throw new Error(`attempt ${ctx.attempt}`);
+    });
+    expect(one.row()).toMatchObject({
+      status: 'REJECTED',
+      pastAttempts: [
+        { attempt: 1, ended: 'failed', error: 'bank answered 500', effects: { charge: 'failed' } },
+        { attempt: 2, ended: 'failed', error: 'attempt 2', effects: { charge: 'completed' } },
+        { attempt: 3, ended: 'rejected' },
+      ],
+    });
+    one.queue.redrive();
+    await one.drain(async (ctx) => void (await ctx.once('charge', charge)));
+    const { pastAttempts } = one.row() as { readonly pastAttempts: readonly object[] };
+    expect(one.row()).toMatchObject({ status: 'PROCESSED' });
+    expect(pastAttempts).toHaveLength(3);
+  });
+
+  test('tell of an attempt without a result which effects it left', async () => {
+    const one = oneMessage();
+    await one.leaveEffect({ fence: 'of the dead', endsBy: 1 });
+    await one.overwrite({ status: 'PROCESSING', fence: 'of the dead', leaseUntil: 1, endsBy: 1 });
+    await one.deliver(charges);
+    expect(one.row()).toMatchObject({
+      status: 'PROCESSED',
+      pastAttempts: [{ ended: 'no-result', effects: { charge: 'unknown' } }],
+    });
+  });
+
+  test('are not written where the first attempt succeeds', async () => {
+    const one = oneMessage();
+    await one.deliver(charges);
+    expect(one.row()).not.toHaveProperty('pastAttempts');
+  });
+});
+
+describe('a released effect', () => {
+  test.each([
+    ['may have happened', busy, undefined, 'bank answered 500'],
+    ['did not happen, if its error says so', refusing, true, 'bank answered 422'],
+  ])('keeps its error and the time of its end: %s', async (_what, effect, nothing, error) => {
+    const one = oneMessage();
+    await one.deliver((ctx) => ctx.once('charge', effect));
+    const stored = one.effect();
+    expect(stored).toMatchObject({ status: 'RELEASED', error });
+    expect(stored?.nothingHappened).toBe(nothing);
+    expect(stored?.endedAt).toBeGreaterThanOrEqual(stored?.startedAt ?? Number.POSITIVE_INFINITY);
+  });
+
+  test('keeps 200 characters of its error', async () => {
+    const one = oneMessage();
+    await one.deliver((ctx) => ctx.once('charge', () => Promise.reject(new Error('x'.repeat(1_000)))));
+    expect(one.effect()?.error).toBe('x'.repeat(200));
+  });
+});
+
 describe('the effects of earlier attempts', () => {
   type Case = [
     what: string,
@@ -301,8 +404,14 @@ describe('the effects of earlier attempts', () => {
       0,
     ],
     [
-      'not if the effect failed and is not requested again',
+      'once if the effect failed and is not requested again',
       (ctx) => (ctx.attempt === 1 ? ctx.once('charge', busy) : charge()),
+      1,
+      'never requested "charge"',
+    ],
+    [
+      'not if the effect failed, its error says that nothing happened, and it is not requested again',
+      (ctx) => (ctx.attempt === 1 ? ctx.once('charge', refusing) : charge()),
       0,
     ],
     [

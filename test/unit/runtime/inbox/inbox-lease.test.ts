@@ -47,7 +47,7 @@ describe('a claim that ends', () => {
   test('with a failure is counted, and forgets the claims before it that had no result', async () => {
     const { inbox, claim, row } = await claimed(2);
     await markOutOfTime(inbox, claim, new Error('the time is up'), false);
-    await failMessage(inbox, claim, new Error('not now'), 7);
+    await failMessage(inbox, claim, new Error('not now'), 7, {});
     expect(row()).toMatchObject({ status: 'FAILED', attempts: 4, retryAt: 7, lastError: 'not now' });
     for (const name of [...FREE, 'unfinished']) expect(row()).not.toHaveProperty(name);
   });
@@ -59,7 +59,7 @@ describe('a claim that ends', () => {
     'in a release %s, takes its attempt back, and keeps the claims that had no result',
     async (_how, error, lastError) => {
       const { inbox, claim, row } = await claimed(2);
-      await releaseMessage(inbox, claim, 7, error);
+      await releaseMessage(inbox, claim, 7, {}, error);
       expect(row()).toMatchObject({ status: 'FAILED', attempts: 3, retryAt: 7, unfinished: 2, lastError });
       for (const name of FREE) expect(row()).not.toHaveProperty(name);
     },
@@ -74,7 +74,7 @@ describe('a claim that ends', () => {
     'a claim that ran out of time after %i without a result is one more, and counts only if it had to run alone',
     async (unfinished, attempts) => {
       const { inbox, claim, row } = await claimed(unfinished);
-      await cutOffMessage(inbox, claim, new Error('the time is up'), 7);
+      await cutOffMessage(inbox, claim, new Error('the time is up'), 7, {});
       expect(row()).toMatchObject({
         status: 'FAILED',
         attempts,
@@ -92,7 +92,7 @@ describe('a claim that ends', () => {
       await markOutOfTime(inbox, claim, new Error('the time is up'), false);
       if (end === 'complete') await completeMessage(inbox, claim, undefined);
       if (end === 'commit') await commitMessage(inbox, claim, []);
-      if (end === 'reject') await rejectMessage(inbox, claim, new PoisonMessage('not like this'));
+      if (end === 'reject') await rejectMessage(inbox, claim, new PoisonMessage('not like this'), {});
       expect(row()).toMatchObject({ status: end === 'reject' ? 'REJECTED' : 'PROCESSED' });
       for (const name of [...FREE, 'unfinished']) expect(row()).not.toHaveProperty(name);
     }

@@ -52,12 +52,16 @@ async function message(handle: () => Promise<void>, ageDays = 0) {
     eventId: event.eventId,
     deliver: () => runThrough(parts.clock, parts.queue.deliver(consume)),
     redrive: () => parts.queue.redrive(),
-    resolve: (force = false, clockIsTrusted = true) =>
-      resolveMessage({ ...deps, clockIsTrusted }, { ...note, consumer, eventId: event.eventId, force }),
+    resolve: (force = false, clockIsTrusted = true, effectsChecked = force) =>
+      resolveMessage(
+        { ...deps, clockIsTrusted },
+        { ...note, consumer, eventId: event.eventId, force, effectsChecked },
+      ),
     /** Writes the inbox row, as an operator might by hand. */
     put: (row: object) =>
       parts.memory.write({ Put: { Item: { ...key, schema: 1, fence: 'f', attempts: 1, ...row } } }),
-    discard: () => discardMessage(deps, { ...note, consumer, eventId: event.eventId }),
+    discard: (effectsChecked = false) =>
+      discardMessage(deps, { ...note, consumer, eventId: event.eventId, effectsChecked }),
     allow: () => allowTooOld(deps, { ...note, consumer, eventId: event.eventId }),
   };
 }
@@ -344,5 +348,54 @@ describe('to allow a message that is too old', () => {
       'REJECTED, ATTEMPTS_EXHAUSTED',
     );
     expect(row()).not.toHaveProperty('runAnyway');
+  });
+});
+
+describe('a message with a side effect that may have happened', () => {
+  const stored = { fence: 'one', run: 1, endsBy: 1, startedAt: 1 };
+  const found = { status: 'REJECTED', reason: 'ATTEMPTS_EXHAUSTED' };
+
+  test.each([
+    ['completed', { status: 'COMPLETED', completedAt: 2 }],
+    ['failed', { status: 'RELEASED', endedAt: 2, error: 'no answer' }],
+    ['unknown', { status: 'IN_PROGRESS' }],
+    ['running', { status: 'IN_PROGRESS', endsBy: Date.UTC(2100, 0, 1) }],
+  ])('is neither resolved nor discarded until that is checked: %s', async (state, effect) => {
+    const { put, row, resolve, discard, eventId } = await message(async () => {});
+    await put({ ...found, effects: { charge: { ...stored, ...effect } } });
+    const before = row();
+    const refusal = {
+      status: 'effects-unchecked',
+      effects: [expect.objectContaining({ effect: 'charge', key: `${consumer}:${eventId}:charge`, state })],
+    };
+    expect(await resolve()).toEqual(refusal);
+    expect(await resolve(true, true, false)).toEqual(refusal);
+    expect(await discard()).toEqual(refusal);
+    expect(row()).toEqual(before);
+    expect(await discard(true)).toEqual({ status: 'discarded' });
+  });
+
+  test('is settled without a check if nothing happened', async () => {
+    const { put, discard } = await message(async () => {});
+    await put({ ...found, effects: { charge: { ...stored, status: 'RELEASED', nothingHappened: true } } });
+    expect(await discard()).toEqual({ status: 'discarded' });
+  });
+
+  test('is not taken by force if the effect starts between the read and the write', async () => {
+    const { put, row, eventId, memory, clock } = await message(async () => {});
+    const held = { status: 'PROCESSING', leaseUntil: Date.UTC(2100, 0, 1) };
+    await put({ ...held, effects: {} });
+    const effects = { charge: { ...stored, status: 'IN_PROGRESS', endsBy: Date.UTC(2100, 0, 1) } };
+    const table = {
+      ...memory,
+      get: async (...given: Parameters<typeof memory.get>) => {
+        const read = await memory.get(...given);
+        await put({ ...held, effects });
+        return read;
+      },
+    };
+    const wanted = { ...note, consumer, eventId, force: true };
+    expect(await resolveMessage({ table, clock }, wanted)).toMatchObject({ status: 'effects-unchecked' });
+    expect(row()).toMatchObject({ status: 'PROCESSING', effects });
   });
 });

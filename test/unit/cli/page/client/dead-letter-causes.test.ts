@@ -9,7 +9,16 @@ import { HOUR_MS } from '../../../../../lambdas/runtime/base/units.ts';
 
 function deadLetter(id: string, about: Partial<ReadDeadLetter> = {}): ReadDeadLetter {
   const times = { sentAt: 1_000, expiresAt: 9_000 };
-  return { id, eventId: null, type: null, fingerprint: null, lastError: null, ...times, ...about };
+  return {
+    id,
+    eventId: null,
+    type: null,
+    fingerprint: null,
+    lastError: null,
+    effects: [],
+    ...times,
+    ...about,
+  };
 }
 
 describe('the causes of dead letters', () => {

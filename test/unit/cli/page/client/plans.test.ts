@@ -64,10 +64,19 @@ describe('a plan by verdict', () => {
 });
 
 test('a plan can be applied once a reason is written and the confirmation typed', () => {
-  expect(missingFrom({ reason: '', typed: '' }, '12')).toEqual(['Write a reason.', 'Type 12 to confirm.']);
-  expect(missingFrom({ reason: ' a ', typed: '1' }, '12')).toHaveLength(2);
-  expect(missingFrom({ reason: 'the bank is back', typed: ' 12 ' }, '12')).toEqual([]);
-  expect(missingFrom({ reason: 'the bank is back', typed: 'Mailroom' }, 'mailroom')).toHaveLength(1);
+  const isChecked = true;
+  expect(missingFrom({ reason: '', typed: '', isChecked }, '12')).toEqual([
+    'Write a reason.',
+    'Type 12 to confirm.',
+  ]);
+  expect(missingFrom({ reason: ' a ', typed: '1', isChecked }, '12')).toHaveLength(2);
+  expect(missingFrom({ reason: 'the bank is back', typed: ' 12 ', isChecked }, '12')).toEqual([]);
+  expect(missingFrom({ reason: 'the bank is back', typed: '12', isChecked: false }, '12')).toEqual([
+    'Ask the providers of the side effects, then tick the box.',
+  ]);
+  expect(missingFrom({ reason: 'the bank is back', typed: 'Mailroom', isChecked }, 'mailroom')).toHaveLength(
+    1,
+  );
 });
 
 describe('the command of a read-only page', () => {

@@ -1,0 +1,59 @@
+import type { AttemptEnd, EffectState, StoredEffect } from '../store/rows.ts';
+import { effectState } from './started-effects.ts';
+
+/** The most attempts that a row keeps, and the most bytes of JSON that they take: each later write of the row pays for them. */
+const ATTEMPTS_MAX = 10;
+const BYTES_MAX = 2_048;
+
+/** The side effects that one claim has run, and how each ended. */
+export type EffectStates = Readonly<Record<string, EffectState>>;
+
+/** Longer errors of an attempt are cut. */
+const ERROR_MAX_CHARS = 120;
+
+/**
+ * Adds the end of an attempt to those of its message; the oldest are forgotten where they become too large. Only the holder of the
+ * message writes them, under its fence, so none is lost between a read and a write.
+ *
+ * @param past - the row's attribute, as it was read
+ */
+export function withAttempt(past: unknown, { error, effects = {}, ...end }: AttemptEnd): AttemptEnd[] {
+  const attempts = pastAttemptsOf(past);
+  attempts.push({
+    ...end,
+    ...(error !== undefined && { error: error.slice(0, ERROR_MAX_CHARS) }),
+    ...(Object.keys(effects).length > 0 && { effects }),
+  });
+  while (attempts.length > ATTEMPTS_MAX || (attempts.length > 1 && bytesOf(attempts) > BYTES_MAX))
+    attempts.shift();
+  const [last] = attempts;
+  if (last === undefined || bytesOf(attempts) <= BYTES_MAX) return attempts;
+  const { effects: _tooMany, ...kept } = last;
+  return [kept];
+}
+
+/** Returns the past attempts of a row that can be read. @param past - the row's attribute, as it was read */
+export function pastAttemptsOf(past: unknown): AttemptEnd[] {
+  return Array.isArray(past) ? past.filter(isAttempt) : [];
+}
+
+/** Returns the ends of the effects that one claim has started, by the row that it left. */
+export function effectsOfClaim(
+  effects: Readonly<Record<string, StoredEffect>> | undefined,
+  fence: string,
+): EffectStates {
+  const own = Object.entries(effects ?? {}).filter(([, effect]) => effect?.fence === fence);
+  // Its function has stopped, so an effect without a result is not running.
+  return Object.fromEntries(
+    own.map(([name, effect]) => [name, effectState(effect, Number.POSITIVE_INFINITY)]),
+  );
+}
+
+function isAttempt(value: unknown): value is AttemptEnd {
+  const { at, attempt, ended } = Object(value) as Partial<AttemptEnd>;
+  return Number.isSafeInteger(at) && Number.isSafeInteger(attempt) && typeof ended === 'string';
+}
+
+function bytesOf(attempts: readonly AttemptEnd[]): number {
+  return Buffer.byteLength(JSON.stringify(attempts));
+}

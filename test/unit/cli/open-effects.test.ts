@@ -1,0 +1,73 @@
+import { describe, expect, test } from 'vitest';
+import { unwrapped } from '../../support/captured-io.ts';
+import { plansRig } from './support/plans-rig.ts';
+import { APPLY, rejected, source } from './support/rejected-event.ts';
+import { runInMemory } from './support/run-in-memory.ts';
+
+/** A Mailroom with a rejected message whose charge has completed. */
+async function charged() {
+  const rig = await rejected({ effect: true });
+  const key = `worker:${rig.eventId}:charge`;
+  const run = (...argv: string[]) => rig.until(runInMemory(rig, argv));
+  const text = async (...argv: string[]) => unwrapped((await run(...argv)).out);
+  return { ...rig, key, run, text };
+}
+
+describe('a rejected message whose effect has completed', () => {
+  test('is shown with the effect and its key by why, dlq list, dlq show and every plan', async () => {
+    const { text, eventId, letterId, key } = await charged();
+    for (const argv of [
+      ['why', eventId],
+      ['dlq', 'list', source],
+      ['dlq', 'show', source, letterId],
+      ['dlq', 'redrive', source],
+      ['dlq', 'discard', source, letterId],
+      ['messages', 'resolve', 'worker', eventId],
+    ])
+      expect(await text(...argv), argv.join(' ')).toMatch(
+        new RegExp(`charge completed at .*its idempotency key is ${key}`),
+      );
+  });
+
+  test('is discarded only once the effects are checked, by the command that the plan prints', async () => {
+    const { command, text, letterId, letters } = await charged();
+    const refused = await command('', 'dlq', 'discard', source, letterId, ...APPLY);
+    expect(refused.exitCode).toBe(1);
+    expect(refused.document).toMatchObject({ deadLetters: [{ outcome: 'effects-unchecked' }] });
+    expect(await letters()).toEqual([letterId]);
+    const plan = await text('dlq', 'discard', source, letterId);
+    expect(plan).toContain(`dlq discard ${source} ${letterId} --effects-checked --apply`);
+    const made = await command('', 'dlq', 'discard', source, letterId, '--effects-checked', ...APPLY);
+    expect(made).toMatchObject({ exitCode: 0, document: { deadLetters: [{ outcome: 'discarded' }] } });
+    expect(await letters()).toEqual([]);
+  });
+
+  test('is resolved only once the effects are checked, by force neither', async () => {
+    const { run, text, eventId, key } = await charged();
+    for (const options of [[], ['--force']]) {
+      const { code, err } = await run('messages', 'resolve', 'worker', eventId, ...options, ...APPLY);
+      expect(code).toBe(2);
+      expect(unwrapped(err)).toContain('EFFECTS_UNCHECKED');
+      expect(unwrapped(err)).toContain(key);
+    }
+    const plan = await text('messages', 'resolve', 'worker', eventId);
+    expect(plan).toContain(`messages resolve worker ${eventId} --effects-checked --apply`);
+    const made = await run('messages', 'resolve', 'worker', eventId, '--effects-checked', ...APPLY);
+    expect(made.code).toBe(0);
+    expect(await text('why', eventId)).not.toContain('charge');
+  });
+});
+
+describe('a discard on the page', () => {
+  test('names the effects, and is applied only once they are checked', async () => {
+    const rig = plansRig({ charges: true });
+    const [id = ''] = await rig.dead('n is not for us', 7);
+    const plan = await rig.plans.make({ kind: 'discard', source, ids: [id] });
+    expect(plan.effects).toEqual([expect.stringMatching(/^effect charge completed at .*:charge$/)]);
+    expect(plan.command).toContain(' --effects-checked ');
+    const confirmed = { reason: 'charged by phone', confirmation: plan.confirmation };
+    expect(() => rig.plans.apply(plan.id, confirmed)).toThrow(/not settled: effect charge completed/);
+    const run = await rig.end(rig.plans.apply(plan.id, { ...confirmed, effectsChecked: true }));
+    expect(run).toMatchObject({ state: 'done', document: { deadLetters: [{ outcome: 'discarded' }] } });
+  });
+});
