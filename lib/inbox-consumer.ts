@@ -123,6 +123,7 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
     const table = props.mailroom.table.tableName;
     const entry: ConsumerEntry = {
       stack: Stack.of(this).stackName,
+      stackPath: Stack.of(this).node.path,
       name: props.name,
       service: props.service,
       events: subscribed(props),
@@ -135,6 +136,7 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
       function: this.function.functionName,
       alias: this.alias?.aliasName,
       maxAttempts: settings.retry.attempts,
+      batchSize: settings.batchSize,
       slo: props.slo && {
         latencyMs: props.slo.latency.toMilliseconds(),
         percentile: props.slo.percentile ?? SLO_PERCENTILE,

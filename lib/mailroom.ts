@@ -116,6 +116,7 @@ export class Mailroom extends Construct {
     if (props.heartbeat !== undefined) this.heartbeat = this.beat(props.heartbeat, functions);
     const entry: MailroomEntry = {
       stack: Stack.of(this).stackName,
+      stackPath: Stack.of(this).node.path,
       table: this.table.tableName,
       bus: this.bus.eventBusName,
       shards: this.shards,

@@ -134,8 +134,8 @@ export async function audit(deployment: Deployment, options: AuditOptions, plann
 function restoreLines(deployment: Deployment, { drift }: AuditReport): string[] {
   const { mailroom, consumers } = deployment.directory;
   const fixes = drift.map((found) => {
-    const { stack } = consumers.find(({ name }) => name === found.consumer) ?? mailroom;
-    return fixLine(ruleFix(found, { bus: mailroom.bus, stack }), deployment);
+    const entry = consumers.find(({ name }) => name === found.consumer) ?? mailroom;
+    return fixLine(ruleFix(found, mailroom.bus, entry), deployment);
   });
   return [...new Set(fixes)];
 }

@@ -30,6 +30,10 @@ export interface Mapping {
   readonly enabled: boolean;
   /** Lambda is not about to change its state. */
   readonly isSettled: boolean;
+  /** Its filters as JSON: Lambda drops what none of them matches. Empty: it drops nothing. */
+  readonly filters: readonly string[];
+  /** The most messages or records of one invocation. */
+  readonly batchSize: number | undefined;
   /** Lambda keeps the messages or records that the function reports as failed (`ReportBatchItemFailures`). */
   readonly reportsItemFailures: boolean;
   /** Lambda halves a batch of a stream before it retries it. */
@@ -80,6 +84,8 @@ function mappingOf(found: EventSourceMappingConfiguration): Mapping {
     source: found.EventSourceArn ?? '',
     enabled: READING.has(found.State ?? ''),
     isSettled: found.State === 'Enabled' || found.State === 'Disabled',
+    filters: (found.FilterCriteria?.Filters ?? []).map(({ Pattern = '' }) => Pattern),
+    batchSize: found.BatchSize,
     reportsItemFailures: found.FunctionResponseTypes?.includes('ReportBatchItemFailures') ?? false,
     bisects: found.BisectBatchOnFunctionError ?? false,
     failureDestination: found.DestinationConfig?.OnFailure?.Destination,

@@ -2,14 +2,14 @@ import { ArnFormat, Duration, Lazy, RemovalPolicy, Stack } from 'aws-cdk-lib';
 import type { Rule } from 'aws-cdk-lib/aws-events';
 import { Grant } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
-import { FilterCriteria, FilterRule, StartingPosition, type Tracing } from 'aws-cdk-lib/aws-lambda';
+import { FilterCriteria, StartingPosition, type Tracing } from 'aws-cdk-lib/aws-lambda';
 import { DynamoEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
 import { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { relaySettings } from '../../lambdas/runtime/base/config.ts';
 import { directoryPath } from '../../lambdas/runtime/operations/directory.ts';
 import { HAND_BACK_MS } from '../../lambdas/runtime/relay/relay-timings.ts';
-import { OUTBOX_PREFIX } from '../../lambdas/runtime/store/rows.ts';
+import { STREAM_FILTER } from '../../lambdas/runtime/relay/stream-filter.ts';
 import { refuse } from '../checks/refusal.ts';
 import { QUEUE_RETENTION_MAX } from '../checks/retentions.ts';
 import {
@@ -221,12 +221,7 @@ export class OutboxRelay extends Construct {
     this.streamFunction.addEventSource(
       new DynamoEventSource(props.table, {
         startingPosition: StartingPosition.TRIM_HORIZON,
-        filters: [
-          FilterCriteria.filter({
-            eventName: FilterRule.isEqual('INSERT'),
-            dynamodb: { Keys: { PK: { S: FilterRule.beginsWith(OUTBOX_PREFIX) } } },
-          }),
-        ],
+        filters: [FilterCriteria.filter(STREAM_FILTER)],
         batchSize: props.batchSize ?? 100,
         parallelizationFactor: props.parallelizationFactor ?? 1,
         maxBatchingWindow: props.batchingWindow,

@@ -113,7 +113,7 @@ export const storeInboxMutants: readonly Mutant[] = [
     ['a failure whose answer was lost is recognised', "return row.status === 'FAILED';", 'return false;'],
     ['a failure takes the claims without a result back', "remove: ['leaseUntil', 'endsBy', 'unfinished', 'outOfTime']", "remove: ['leaseUntil', 'endsBy', 'outOfTime']"],
     ['a release keeps the claims without a result', "a message that kills its process. remove: ['leaseUntil',", "a message that kills its process.\n remove: ['unfinished', 'leaseUntil',"],
-    ['an outage is written on the row as its last error', '...(cause === undefined ? {} : rowCause(inbox, cause))', ''],
+    ['an outage is written on the row as its last error', '...(cause === undefined ? {} : rowCause(inbox, cause)),', ''],
     ['a handler that was cut off ended without a result', 'const unfinished = claim.unfinished + 1', 'const unfinished = claim.unfinished'],
     ['a handler that was cut off counts no attempt unless it ran alone', 'claim.unfinished >= ALONE_FROM ? 0 : 1', '0'],
     ['a handler that was cut off alone counts an attempt', 'claim.unfinished >= ALONE_FROM ? 0 : 1', '1'],

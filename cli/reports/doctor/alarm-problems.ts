@@ -1,5 +1,10 @@
+import {
+  type Directory,
+  deployWords,
+  type EntryStack,
+} from '../../../lambdas/runtime/operations/directory.ts';
 import { many } from '../../terminal/output.ts';
-import { deployWords, type PartProblem } from '../status/part-checks.ts';
+import type { PartProblem } from '../status/part-checks.ts';
 import type { DeployedAlarm } from './deployed-resources.ts';
 
 /** A problem of the alarms. */
@@ -20,7 +25,11 @@ const NAMED_MAX = 3;
  *
  * @param all - all alarms of the region; those of a Mailroom have its stack in the command of their description
  */
-export function alarmProblems(all: readonly DeployedAlarm[], stack: string): AlarmProblem[] {
+export function alarmProblems(
+  all: readonly DeployedAlarm[],
+  { mailroom, consumers }: Directory,
+): AlarmProblem[] {
+  const { stack } = mailroom;
   const own = all.filter(({ description }) => isOf(description, stack));
   if (own.length === 0) {
     const text =
@@ -28,7 +37,11 @@ export function alarmProblems(all: readonly DeployedAlarm[], stack: string): Ala
       '(docs/operating.md, "Setting the alarms up") and deploy it';
     return [{ part, problem: 'no-alarms', text, fix: [] }];
   }
-  return [...disabledProblems(own), ...silentProblems(own, all), ...firingProblems(own)];
+  return [
+    ...disabledProblems(own),
+    ...silentProblems(own, all, [mailroom, ...consumers]),
+    ...firingProblems(own),
+  ];
 }
 
 /** The first command of an alarm's text: see `lib/monitoring/delivery-alarm.ts`. */
@@ -47,7 +60,11 @@ function disabledProblems(own: readonly DeployedAlarm[]): AlarmProblem[] {
 }
 
 /** Alarms that notify no one: without an action, and in no composite alarm that has one. */
-function silentProblems(own: readonly DeployedAlarm[], all: readonly DeployedAlarm[]): AlarmProblem[] {
+function silentProblems(
+  own: readonly DeployedAlarm[],
+  all: readonly DeployedAlarm[],
+  entries: readonly EntryStack[],
+): AlarmProblem[] {
   let loud = all.filter(({ actions }) => actions.length > 0);
   for (let before = -1; before < loud.length; ) {
     before = loud.length;
@@ -57,7 +74,10 @@ function silentProblems(own: readonly DeployedAlarm[], all: readonly DeployedAla
   const silent = own.filter((alarm) => !loud.includes(alarm)).map(({ name }) => name);
   if (silent.length === 0) return [];
   const text = `no action is set for ${named(silent)}: no one is notified`;
-  const stacks = [...new Set(silent.map(stackOf))];
+  const stacks = silent.map((name) => {
+    const stack = stackOf(name);
+    return entries.find((entry) => entry.stack === stack) ?? { stack };
+  });
   return [{ part, problem: 'alarm-without-action', text, fix: deployWords(...stacks) }];
 }
 

@@ -116,6 +116,7 @@ async function readQueue(sqs: SQSClient, QueueUrl: string): Promise<DeployedQueu
       visibilityS: Number(Attributes.VisibilityTimeout),
       retentionS: Number(Attributes.MessageRetentionPeriod),
       messageBytesMax: Number(Attributes.MaximumMessageSize),
+      delayS: Number(Attributes.DelaySeconds ?? 0),
       policy: Attributes.Policy,
       redrive: Attributes.RedrivePolicy,
     };

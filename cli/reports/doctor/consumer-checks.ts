@@ -14,6 +14,7 @@ import {
   redriveProblems,
   retentionProblems,
   sizeProblems,
+  sourceProblems,
   targetProblems,
   visibilityProblems,
 } from './queue-problems.ts';
@@ -54,7 +55,7 @@ export function consumerChecks(
       needs: [...NEEDS.mappings, ...NEEDS.queue],
       find: async () => {
         const { queue } = await queues();
-        return queue === undefined ? [] : queueSettingsProblems(wiring, checked, queue.arn);
+        return queue === undefined ? [] : queueSettingsProblems(wiring, consumer, checked, queue.arn);
       },
     },
     ...routesOf(mailroom, consumer).map(({ bus, rule }) => ({
@@ -71,7 +72,7 @@ function queueProblems(
   consumer: ConsumerEntry,
   queues: ConsumerQueues,
 ): QueueProblem[] {
-  const { name: part, stack } = consumer;
+  const { name: part } = consumer;
   const { queue, deadLetterQueue, undeliveredQueue } = queues;
   const deployed = [queue, deadLetterQueue, undeliveredQueue];
   const all = urlsOf(consumer).map((url, index) => [url, deployed[index]] as const);
@@ -89,8 +90,9 @@ function queueProblems(
     ].join(':'),
   );
   return [
-    ...all.flatMap(([url, one]) => missingQueueProblems(part, stack, url, one)),
+    ...all.flatMap(([url, one]) => missingQueueProblems(part, consumer, url, one)),
     ...redriveProblems(consumer, queues),
+    ...sourceProblems(consumer, queues),
     ...retentionProblems(consumer, queues),
     ...(undeliveredQueue === undefined || consumer.undeliveredQueue === undefined
       ? []

@@ -40,6 +40,8 @@ export interface DeployedQueue {
   readonly visibilityS: number;
   readonly retentionS: number;
   readonly messageBytesMax: number;
+  /** The delay of every new message. */
+  readonly delayS: number;
   /** Its policy as JSON; `undefined` if it has none. */
   readonly policy: string | undefined;
   /** Its redrive policy as JSON; `undefined` if it has none. */

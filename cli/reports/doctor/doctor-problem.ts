@@ -4,7 +4,7 @@ import type { WiringProblem } from '../status/wiring.ts';
 import type { CheckedFunction } from '../status/wiring-problems.ts';
 import type { AccountProblem } from './account-problems.ts';
 import type { AlarmProblem } from './alarm-problems.ts';
-import type { DeployedFunction, DeployedResources, DoctorDeps } from './deployed-resources.ts';
+import type { DeployedFunction, DeployedResources } from './deployed-resources.ts';
 import type { FunctionProblem } from './function-problems.ts';
 import type { MappingProblem } from './mapping-problems.ts';
 import type { QueueProblem } from './queue-problems.ts';
@@ -36,15 +36,6 @@ export async function ofFunction(
 ): Promise<readonly DoctorProblem[]> {
   const found = await resources.function(invokedFunction(name, alias));
   return found === undefined ? [] : find(found);
-}
-
-/** The functions of the relay. */
-export function relaysOf({ directory: { mailroom } }: DoctorDeps) {
-  const { streamFunction, sweepFunction, stack } = mailroom;
-  return {
-    relay: { part: 'stream relay', name: streamFunction, stack },
-    sweep: { part: 'sweep', name: sweepFunction, stack },
-  };
 }
 
 /** The queues of a consumer. The last one is absent for a consumer of an existing queue. */

@@ -4,10 +4,14 @@ import {
   readRelayConfig,
 } from '../../../lambdas/runtime/base/config.ts';
 import { errorMessage } from '../../../lambdas/runtime/base/errors.ts';
-import type { ConsumerEntry, Directory } from '../../../lambdas/runtime/operations/directory.ts';
+import {
+  type ConsumerEntry,
+  type Directory,
+  deployWords,
+} from '../../../lambdas/runtime/operations/directory.ts';
 import { SCHEMA } from '../../../lambdas/runtime/store/rows.ts';
 import { duration } from '../../terminal/times.ts';
-import { deployWords, type PartProblem } from '../status/part-checks.ts';
+import type { PartProblem } from '../status/part-checks.ts';
 import { STUCK_MS } from '../status/status-report.ts';
 import type { CheckedFunction } from '../status/wiring-problems.ts';
 import type { DeployedFunction, DeployedQueue } from './deployed-resources.ts';
@@ -18,13 +22,11 @@ export type FunctionProblem = PartProblem<
 >;
 
 /** A function that Lambda cannot run. */
-export function failedProblems(
-  { part, name, stack }: CheckedFunction,
-  found: DeployedFunction,
-): FunctionProblem[] {
+export function failedProblems(checked: CheckedFunction, found: DeployedFunction): FunctionProblem[] {
+  const { part, name } = checked;
   if (found.failure === undefined) return [];
   const text = `Lambda cannot run the function ${name} of ${part}: ${found.failure}`;
-  return [{ part, problem: 'function-failed', text, fix: deployWords(stack) }];
+  return [{ part, problem: 'function-failed', text, fix: deployWords(checked) }];
 }
 
 /** The settings that a function was deployed with, or why it cannot start. */
@@ -41,13 +43,14 @@ export function settingsOf<C>(
 
 /** A relay whose environment belongs to another Mailroom, or is incomplete. */
 export function relaySettingsProblems(
-  { part, stack }: CheckedFunction,
+  checked: CheckedFunction,
   found: DeployedFunction,
   { table, bus }: Directory['mailroom'],
 ): FunctionProblem[] {
+  const { part } = checked;
   const settings = settingsOf(readRelayConfig, found);
   const problem = (text: string): FunctionProblem[] => [
-    { part, problem: 'settings', text, fix: deployWords(stack) },
+    { part, problem: 'settings', text, fix: deployWords(checked) },
   ];
   if (typeof settings === 'string') return problem(`the function of ${part} cannot start: ${settings}`);
   if (settings.tableName !== table)
@@ -68,13 +71,13 @@ export function consumerSettingsProblems(
   queue: DeployedQueue | undefined,
   { table, shards }: Directory['mailroom'],
 ): FunctionProblem[] {
-  const { name: part, stack } = consumer;
+  const { name: part } = consumer;
   const settings = settingsOf<ConsumerConfig>(readConsumerConfig, found);
   const problem = (kind: FunctionProblem['problem'], text: string): FunctionProblem => ({
     part,
     problem: kind,
     text,
-    fix: deployWords(stack),
+    fix: deployWords(consumer),
   });
   if (typeof settings === 'string')
     return [problem('settings', `the function of ${part} cannot start: ${settings}`)];
@@ -146,11 +149,11 @@ export function versionProblems(
   const older = entries.filter(({ schema }) => schema !== undefined && schema < newest);
   return [
     ...older.map(
-      ({ name: part, stack, schema }): FunctionProblem => ({
+      ({ name: part, schema, ...entry }): FunctionProblem => ({
         part,
         problem: 'older-version',
-        text: `the stack ${stack} was deployed with a version that reads rows up to schema ${schema}, but rows of schema ${newest} exist: ${part} cannot read them`,
-        fix: deployWords(stack),
+        text: `the stack ${entry.stack} was deployed with a version that reads rows up to schema ${schema}, but rows of schema ${newest} exist: ${part} cannot read them`,
+        fix: deployWords(entry),
       }),
     ),
     ...(newest <= SCHEMA

@@ -1,22 +1,32 @@
-import { invokedFunction } from '../../../lambdas/runtime/operations/directory.ts';
+import {
+  type ConsumerEntry,
+  deployWords,
+  invokedFunction,
+} from '../../../lambdas/runtime/operations/directory.ts';
 import type { Mapping, Wiring } from '../../deployment/aws-wiring.ts';
-import { deployWords, type PartProblem } from '../status/part-checks.ts';
+import type { PartProblem } from '../status/part-checks.ts';
 import type { CheckedFunction } from '../status/wiring-problems.ts';
 
 /** A problem of the settings of an event source mapping. */
 export type MappingProblem = PartProblem<
-  'no-item-failures' | 'no-bisect' | 'no-failure-destination' | 'endless-retries' | 'no-max-concurrency'
+  | 'no-item-failures'
+  | 'batch-size'
+  | 'no-bisect'
+  | 'no-failure-destination'
+  | 'endless-retries'
+  | 'no-max-concurrency'
 >;
 
 /** Settings of a consumer's mapping that lose messages, or let it starve other functions. */
 export async function queueSettingsProblems(
   wiring: Wiring,
+  { batchSize }: ConsumerEntry,
   checked: CheckedFunction,
   queueArn: string,
 ): Promise<MappingProblem[]> {
   const mapping = await mappingOf(wiring, checked, (source) => source === queueArn);
   if (mapping === undefined) return []; // reported as `no-mapping`
-  const { part, stack } = checked;
+  const { part } = checked;
   const text = `the event source mapping of ${checked.name} has no maximum concurrency: ${part} can use up the concurrency of the account, which stops all other functions`;
   return [
     ...itemFailures(
@@ -24,8 +34,18 @@ export async function queueSettingsProblems(
       mapping,
       `SQS deletes the messages that ${part} fails to process, so they are lost`,
     ),
+    ...(batchSize === undefined || mapping.batchSize === batchSize
+      ? []
+      : [
+          {
+            part,
+            problem: 'batch-size' as const,
+            text: `the event source mapping of ${checked.name} passes at most ${mapping.batchSize} messages to an invocation instead of ${batchSize}: ${part} works at another speed and price than declared`,
+            fix: update(mapping, '--batch-size', String(batchSize)),
+          },
+        ]),
     ...(mapping.concurrencyMax === undefined
-      ? [{ part, problem: 'no-max-concurrency' as const, text, fix: deployWords(stack) }]
+      ? [{ part, problem: 'no-max-concurrency' as const, text, fix: deployWords(checked) }]
       : []),
   ];
 }
@@ -39,7 +59,7 @@ export async function streamSettingsProblems(
 ): Promise<MappingProblem[]> {
   const mapping = await mappingOf(wiring, checked, (source) => source.includes(`:table/${table}/stream/`));
   if (mapping === undefined) return []; // reported as `no-mapping`
-  const { part, name, stack } = checked;
+  const { part, name } = checked;
   const problem = (kind: MappingProblem['problem'], text: string, fix: readonly string[]) => ({
     part,
     problem: kind,
@@ -74,7 +94,7 @@ export async function streamSettingsProblems(
           problem(
             'endless-retries',
             `${one} retries a failing batch without limit: new events of its shard wait behind it`,
-            deployWords(stack),
+            deployWords(checked),
           ),
         ]),
   ];

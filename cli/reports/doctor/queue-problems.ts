@@ -1,7 +1,12 @@
 import { PUT_EVENTS_BYTES_MAX } from '../../../lambdas/runtime/bus/event-bus.ts';
-import type { ConsumerEntry, Directory } from '../../../lambdas/runtime/operations/directory.ts';
+import {
+  type ConsumerEntry,
+  type Directory,
+  deployWords,
+  type EntryStack,
+} from '../../../lambdas/runtime/operations/directory.ts';
 import { duration } from '../../terminal/times.ts';
-import { deployWords, type PartProblem } from '../status/part-checks.ts';
+import type { PartProblem } from '../status/part-checks.ts';
 import type { DeployedQueue, DeployedResources, DeployedTarget } from './deployed-resources.ts';
 import { matchesAny, objectOf, type ReadStatement, statementsOf } from './resource-policy.ts';
 
@@ -12,6 +17,7 @@ export type QueueProblem = PartProblem<
   | 'redrive'
   | 'retention'
   | 'message-size'
+  | 'delay'
   | 'queue-policy'
   | 'no-dead-letter-queue'
 >;
@@ -35,7 +41,7 @@ const MESSAGE_BYTES = 1_048_576;
 /** A registered queue that was deleted. */
 export function missingQueueProblems(
   part: string,
-  stack: string,
+  stack: EntryStack,
   url: string,
   queue: DeployedQueue | undefined,
 ): QueueProblem[] {
@@ -62,13 +68,14 @@ export function visibilityProblems(
 
 /** A queue without a way to its dead-letter queue, or with too few receives. */
 export function redriveProblems(
-  { name: part, stack, maxAttempts }: ConsumerEntry,
+  consumer: ConsumerEntry,
   { queue, deadLetterQueue }: ConsumerQueues,
 ): QueueProblem[] {
   if (queue === undefined || deadLetterQueue === undefined) return []; // reported as `no-queue`
+  const { name: part, maxAttempts } = consumer;
   const { deadLetterTargetArn, maxReceiveCount } = objectOf(queue.redrive);
   const problem = (text: string): QueueProblem[] => [
-    { part, problem: 'redrive', text, fix: deployWords(stack) },
+    { part, problem: 'redrive', text, fix: deployWords(consumer) },
   ];
   if (deadLetterTargetArn !== deadLetterQueue.arn) {
     const found =
@@ -86,26 +93,62 @@ export function redriveProblems(
   );
 }
 
+/** A queue that holds every message back, or deletes messages whose attempts are not over. */
+export function sourceProblems(
+  { name: part, rule, queue: url, maxAttempts, inboxRetentionDays }: ConsumerEntry,
+  { queue, deadLetterQueue }: ConsumerQueues,
+): QueueProblem[] {
+  if (queue === undefined) return [];
+  const { delayS, retentionS, visibilityS } = queue;
+  const attemptsS = visibilityS * (maxAttempts + 1);
+  const longestS = Math.min(RETENTION_S, inboxRetentionDays * 86_400 - (deadLetterQueue?.retentionS ?? 0));
+  return [
+    // An existing queue may have a delay of its own.
+    ...(delayS === 0 || rule === undefined
+      ? []
+      : [
+          {
+            part,
+            problem: 'delay' as const,
+            text: `the queue of ${part} holds every message back for ${duration(delayS * 1_000)} (DelaySeconds)`,
+            fix: setAttribute(url, 'DelaySeconds', 0),
+          },
+        ]),
+    ...(retentionS >= attemptsS
+      ? []
+      : [
+          {
+            part,
+            problem: 'retention' as const,
+            text: `the queue of ${part} keeps messages for ${duration(retentionS * 1_000)}: SQS deletes those that wait or fail before their ${maxAttempts} attempts are over, and they never reach consumer:${part}`,
+            fix: setAttribute(url, 'MessageRetentionPeriod', longestS),
+            followUp: ['npx', 'cdk-mailroom', 'audit', '--since', '24h'],
+          },
+        ]),
+  ];
+}
+
 /** Dead letters that are deleted before an operator can look at them, or kept for longer than their inbox row. */
 export function retentionProblems(
-  { name: part, stack, inboxRetentionDays, deadLetterQueue: url }: ConsumerEntry,
+  consumer: ConsumerEntry,
   { queue, deadLetterQueue }: ConsumerQueues,
 ): QueueProblem[] {
   if (queue === undefined || deadLetterQueue === undefined) return [];
+  const { name: part, inboxRetentionDays, deadLetterQueue: url } = consumer;
   const inboxS = inboxRetentionDays * 86_400;
   const kept = deadLetterQueue.retentionS;
   if (kept < DEAD_LETTERS_MIN_S) {
     const text = `the dead-letter queue of ${part} keeps messages for ${duration(kept * 1_000)}: they are permanently deleted before an operator can look at them`;
     const bestS = Math.min(RETENTION_S, inboxS - queue.retentionS);
     const fix =
-      bestS < DEAD_LETTERS_MIN_S ? deployWords(stack) : setAttribute(url, 'MessageRetentionPeriod', bestS);
+      bestS < DEAD_LETTERS_MIN_S ? deployWords(consumer) : setAttribute(url, 'MessageRetentionPeriod', bestS);
     return [{ part, problem: 'retention', text, fix }];
   }
   if (queue.retentionS + kept <= inboxS) return [];
   const text =
     `the queues of ${part} keep messages for ${duration((queue.retentionS + kept) * 1_000)}, but its inbox rows are kept for ` +
     `${inboxRetentionDays} d: a message redriven after that is rejected as too old`;
-  return [{ part, problem: 'retention', text, fix: deployWords(stack) }];
+  return [{ part, problem: 'retention', text, fix: deployWords(consumer) }];
 }
 
 /** A queue without a consumer that keeps its messages for less than the constructs set. */
@@ -130,16 +173,17 @@ export function sizeProblems(part: string, url: string, queue: DeployedQueue): Q
 
 /** Queues whose policies do not let the rule send, or let others send. */
 export function queuePolicyProblems(
-  { name: part, stack }: ConsumerEntry,
+  consumer: ConsumerEntry,
   { queue, deadLetterQueue, undeliveredQueue }: ConsumerQueues,
   ruleArns: readonly string[],
 ): QueueProblem[] {
   if (ruleArns.length === 0) return []; // an existing queue has other senders
+  const { name: part } = consumer;
   const problem = (text: string): QueueProblem => ({
     part,
     problem: 'queue-policy',
     text,
-    fix: deployWords(stack),
+    fix: deployWords(consumer),
   });
   const refuses = [
     [queue, `its queue: EventBridge sends the events of ${part} to rule:${part} instead`],

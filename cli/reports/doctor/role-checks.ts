@@ -1,7 +1,7 @@
 import { readConsumerConfig } from '../../../lambdas/runtime/base/config.ts';
-import { type CheckedFunction, functionOf } from '../status/wiring-problems.ts';
+import { type CheckedFunction, functionOf, relayFunctions } from '../status/wiring-problems.ts';
 import type { DeployedFunction, DeployedQueue, DoctorDeps } from './deployed-resources.ts';
-import { type DoctorCheck, NEEDS, ofFunction, relaysOf } from './doctor-problem.ts';
+import { type DoctorCheck, NEEDS, ofFunction } from './doctor-problem.ts';
 import { settingsOf } from './function-problems.ts';
 import {
   consumerNeeds,
@@ -19,7 +19,7 @@ export function roleChecks(deps: DoctorDeps, queues: ReadonlyMap<string, Deploye
   const { directory, resources, roles } = deps;
   if (typeof roles === 'string') return [];
   const { mailroom, consumers } = directory;
-  const { relay, sweep } = relaysOf(deps);
+  const { relay, sweep } = relayFunctions(deps.directory.mailroom);
   const roleResources = async (): Promise<RoleResources> => {
     const { arn, streamArn } = await resources.table();
     return { table: arn, stream: streamArn, queue: (url) => queues.get(url)?.arn };

@@ -1,5 +1,9 @@
-import type { ConsumerEntry, Directory } from '../../../lambdas/runtime/operations/directory.ts';
-import { directoryPath } from '../../../lambdas/runtime/operations/directory.ts';
+import {
+  type ConsumerEntry,
+  type Directory,
+  deployWords,
+  directoryPath,
+} from '../../../lambdas/runtime/operations/directory.ts';
 import {
   failedKey,
   INBOX_PREFIX,
@@ -7,7 +11,7 @@ import {
   rejectedKey,
   SWEEP_STATE_KEY,
 } from '../../../lambdas/runtime/store/rows.ts';
-import { deployWords, type PartProblem } from '../status/part-checks.ts';
+import type { PartProblem } from '../status/part-checks.ts';
 import type { CheckedFunction } from '../status/wiring-problems.ts';
 
 /** The simulator port: the permissions that a role's own policies grant. */
@@ -116,7 +120,7 @@ export function consumerNeeds(
 /** A role whose policies do not allow what its function does. */
 export async function roleProblems(
   simulator: RoleSimulator,
-  { part, stack }: CheckedFunction,
+  checked: CheckedFunction,
   role: string,
   needs: readonly RoleNeed[],
 ): Promise<PartProblem<'role'>[]> {
@@ -126,9 +130,9 @@ export async function roleProblems(
   return found
     .filter(({ denied }) => denied.length > 0)
     .map(({ need: { resource, context }, denied }) => ({
-      part,
+      part: checked.part,
       problem: 'role',
-      text: `the role of ${part} may not ${denied.join(', ')} on ${resource}${context ? ` (${context.key} ${context.values.join(', ')})` : ''}: its calls fail`,
-      fix: deployWords(stack),
+      text: `the role of ${checked.part} may not ${denied.join(', ')} on ${resource}${context ? ` (${context.key} ${context.values.join(', ')})` : ''}: its calls fail`,
+      fix: deployWords(checked),
     }));
 }

@@ -1,7 +1,8 @@
+import { relayFunctions } from '../status/wiring-problems.ts';
 import { clockProblems, concurrencyLeftProblems } from './account-problems.ts';
 import { alarmProblems } from './alarm-problems.ts';
 import type { DoctorDeps } from './deployed-resources.ts';
-import { type DoctorCheck, NEEDS, ofFunction, relaysOf } from './doctor-problem.ts';
+import { type DoctorCheck, NEEDS, ofFunction } from './doctor-problem.ts';
 import {
   failedProblems,
   relaySettingsProblems,
@@ -21,8 +22,8 @@ import {
 export function sharedChecks(deps: DoctorDeps): DoctorCheck[] {
   const { directory, resources, wiring, now } = deps;
   const { mailroom, consumers } = directory;
-  const { failureQueue, stack, table: tableName } = mailroom;
-  const { relay, sweep } = relaysOf(deps);
+  const { failureQueue, table: tableName } = mailroom;
+  const { relay, sweep } = relayFunctions(deps.directory.mailroom);
   const failures = () => resources.queue(failureQueue);
   return [
     ...tableChecks(deps),
@@ -36,7 +37,7 @@ export function sharedChecks(deps: DoctorDeps): DoctorCheck[] {
       needs: NEEDS.queue,
       find: async () => {
         const queue = await failures();
-        if (queue === undefined) return missingQueueProblems(relay.part, stack, failureQueue, queue);
+        if (queue === undefined) return missingQueueProblems(relay.part, mailroom, failureQueue, queue);
         return keptProblems(relay.part, 'the queue of discarded batches', failureQueue, queue);
       },
     },
@@ -74,7 +75,7 @@ export function sharedChecks(deps: DoctorDeps): DoctorCheck[] {
     {
       part: 'alarms',
       needs: ['cloudwatch:DescribeAlarms'],
-      find: async () => alarmProblems(await resources.alarms(), stack),
+      find: async () => alarmProblems(await resources.alarms(), directory),
     },
     { part: 'this machine', needs: [], find: async () => clockProblems(deps.machineAheadMs) },
   ];

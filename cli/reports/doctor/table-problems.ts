@@ -1,6 +1,6 @@
-import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
+import { type Directory, deployWords } from '../../../lambdas/runtime/operations/directory.ts';
 import { EXPIRES_AT, INBOX_PREFIX } from '../../../lambdas/runtime/store/rows.ts';
-import { deployWords, type PartProblem } from '../status/part-checks.ts';
+import type { PartProblem } from '../status/part-checks.ts';
 import type { DeployedResources, DeployedTable } from './deployed-resources.ts';
 import { matchesAny, statementsOf } from './resource-policy.ts';
 
@@ -29,12 +29,12 @@ export async function expiryProblems(
 /** A stream whose records do not contain the event. */
 export async function streamViewProblems(
   table: () => Promise<DeployedTable>,
-  { stack }: Directory['mailroom'],
+  mailroom: Directory['mailroom'],
 ): Promise<TableProblem[]> {
   const { streamView } = await table();
   if (streamView === undefined || WITH_NEW_IMAGE.test(streamView)) return []; // without a stream: `stream-off`
   const text = `the stream of the table holds ${streamView} instead of NEW_IMAGE: the stream relay cannot read events, and each waits for the sweep`;
-  return [{ part, problem: 'stream-view', text, fix: deployWords(stack) }];
+  return [{ part, problem: 'stream-view', text, fix: deployWords(mailroom) }];
 }
 
 /** Actions that remove or replace a row: see `lib/mailroom/mailroom-table.ts`. */
@@ -43,7 +43,7 @@ const REPLACING = ['BatchWriteItem', 'DeleteItem', 'PartiQLDelete', 'PartiQLInse
 /** A table whose policy does not keep inbox rows. */
 export async function tablePolicyProblems(
   resources: DeployedResources,
-  { stack }: Directory['mailroom'],
+  mailroom: Directory['mailroom'],
 ): Promise<TableProblem[]> {
   const kept = statementsOf(await resources.tablePolicy())
     .filter(({ effect, conditions }) => {
@@ -54,7 +54,7 @@ export async function tablePolicyProblems(
   const open = REPLACING.filter((action) => !matchesAny(kept, `dynamodb:${action}`));
   if (open.length === 0) return [];
   const text = `the table's policy does not deny ${open.join(', ')} on inbox rows: an event whose inbox row is deleted or replaced can be processed twice`;
-  return [{ part, problem: 'table-policy', text, fix: deployWords(stack) }];
+  return [{ part, problem: 'table-policy', text, fix: deployWords(mailroom) }];
 }
 
 /**

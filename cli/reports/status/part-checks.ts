@@ -91,8 +91,3 @@ export function readOnce<T>(read: () => Promise<T>): () => Promise<T> {
     return result;
   };
 }
-
-/** The words of the command that restores what was changed or deleted by hand. */
-export function deployWords(...stacks: readonly string[]): string[] {
-  return ['npx', 'cdk', 'deploy', ...stacks, '--revert-drift'];
-}

@@ -5,6 +5,7 @@ import {
   concurrencyProblems,
   functionOf,
   queueMappingProblems,
+  relayFunctions,
   relayMappingProblems,
   ruleProblems,
   scheduleProblems,
@@ -28,8 +29,7 @@ export function wiringChecks(deps: WiringDeps): PartCheck<WiringProblem['problem
   const { mailroom, consumers } = directory;
   const stream = readOnce(() => wiring.stream());
   const bus = readOnce(() => wiring.hasBus(mailroom.bus));
-  const relay = { part: 'stream relay', name: mailroom.streamFunction, stack: mailroom.stack };
-  const sweep = { part: 'sweep', name: mailroom.sweepFunction, stack: mailroom.stack };
+  const { relay, sweep } = relayFunctions(mailroom);
   return [
     { part: 'table', needs: DESCRIBE_TABLE, find: async () => streamProblems(await stream(), mailroom) },
     { part: relay.part, needs: LIST_MAPPINGS, find: () => relayMappingProblems(deps, relay, stream) },

@@ -16,6 +16,7 @@ export type Pauses = (consumer: Pick<ConsumerEntry, 'name' | 'queue'>) => Promis
 /** A part that events pass, and what stops them there. */
 export type WiringProblem = PartProblem<
   | 'mapping-disabled'
+  | 'mapping-filter'
   | 'paused'
   | 'no-mapping'
   | 'concurrency-zero'

@@ -1,6 +1,5 @@
 import { MailroomError } from '../base/errors.ts';
 import { effectIn } from '../inbox/inbox-effect.ts';
-import { EFFECT_STATUSES } from '../store/stored-rows.ts';
 import type { ClaimedMessage } from './consumer-context.ts';
 
 /** The code under which effects that changed their names are logged. */
@@ -15,11 +14,9 @@ export const UNSTABLE_EFFECTS = 'UNSTABLE_EFFECTS';
  */
 export function reportUnstableEffects({ telemetry, claim, effects }: ClaimedMessage): void {
   const { asked } = effects;
-  const left = Object.keys(claim.effects).filter((name) => {
-    const { status, nothingHappened } = effectIn(claim.effects, name) ?? {};
-    const isKnown = EFFECT_STATUSES.some((known) => known === status);
-    return isKnown && nothingHappened !== true && !asked.has(name);
-  });
+  const left = Object.keys(claim.effects).filter(
+    (name) => effectIn(claim.effects, name)?.nothingHappened !== true && !asked.has(name),
+  );
   if (left.length === 0) return;
   telemetry.count('UnstableEffects', left.length);
   telemetry.log.error('A message was processed without the effects of its earlier attempts', {

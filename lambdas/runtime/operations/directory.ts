@@ -14,10 +14,22 @@ export interface Directory {
   readonly consumers: readonly ConsumerEntry[];
 }
 
-/** The directory entry of the parts that all services share. */
-export interface MailroomEntry {
-  /** The CloudFormation stack. */
+/** The stack of an entry. */
+export interface EntryStack {
+  /** Its name in CloudFormation. */
   readonly stack: string;
+  /** Its construct path, by which `cdk deploy` selects it. Absent in entries of versions up to 0.1. */
+  readonly stackPath?: string | undefined;
+}
+
+/** The command that restores what was changed or deleted by hand in some stacks. */
+export function deployWords(...stacks: readonly EntryStack[]): string[] {
+  const selected = new Set(stacks.map(({ stack, stackPath = stack }) => stackPath));
+  return ['npx', 'cdk', 'deploy', ...selected, '--revert-drift'];
+}
+
+/** The directory entry of the parts that all services share. */
+export interface MailroomEntry extends EntryStack {
   readonly table: string;
   /** The name of the bus. */
   readonly bus: string;
@@ -51,9 +63,7 @@ interface HeartbeatEntry {
 }
 
 /** The directory entry of a consumer. */
-export interface ConsumerEntry {
-  /** The CloudFormation stack. */
-  readonly stack: string;
+export interface ConsumerEntry extends EntryStack {
   readonly name: string;
   /** The `source` of the events that its handlers write. */
   readonly service: string;
@@ -72,6 +82,8 @@ export interface ConsumerEntry {
   /** The alias of its function that the mapping invokes. Absent: the function itself. */
   readonly alias?: string | undefined;
   readonly maxAttempts: number;
+  /** The most messages of one invocation. Absent in entries of versions up to 0.1. */
+  readonly batchSize?: number | undefined;
   /** Its SLO. Absent without one, and in entries of versions up to 0.1. */
   readonly slo?: EntrySlo | undefined;
   readonly inboxRetentionDays: number;

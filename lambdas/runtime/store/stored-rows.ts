@@ -140,8 +140,7 @@ const OPERATION: Shape<OperationRow> = {
 
 const INBOX_STATUSES: readonly InboxStatus[] = ['PROCESSING', 'PROCESSED', 'FAILED', 'REJECTED', 'DISCARDED'];
 const OUTBOX_STATUSES: readonly OutboxStatus[] = ['PENDING', 'PUBLISHED', 'DEAD', 'DISCARDED'];
-/** Every status of a side effect. */
-export const EFFECT_STATUSES: readonly EffectStatus[] = ['IN_PROGRESS', 'COMPLETED', 'RELEASED'];
+const EFFECT_STATUSES: readonly EffectStatus[] = ['IN_PROGRESS', 'COMPLETED', 'RELEASED'];
 
 /**
  * Reads an inbox row; `undefined` if it does not exist. Every row that the inbox itself acts on can be read, so `leaseUntil`, `fence`

@@ -95,6 +95,14 @@ async function faults(): Promise<Fault[]> {
   const remap = (change: object) => () =>
     lambda.send(new UpdateEventSourceMappingCommand({ UUID, ...change }));
 
+  const { EventSourceMappings: [own = {}] = [] } = await lambda.send(
+    new ListEventSourceMappingsCommand({ FunctionName: consumer.function }),
+  );
+  const filters = (Filters: readonly { readonly Pattern: string }[]) => () =>
+    lambda.send(
+      new UpdateEventSourceMappingCommand({ UUID: own.UUID, FilterCriteria: { Filters: [...Filters] } }),
+    );
+
   const named = { EventBusName: entry.bus, Rule: ruleName(consumer) };
   const { Targets = [] } = await bridge.send(new ListTargetsByRuleCommand(named));
   const retarget = (targets: typeof Targets) => () =>
@@ -166,6 +174,16 @@ async function faults(): Promise<Fault[]> {
       byDeploy: true,
     },
     {
+      finding: 'notifications: mapping-filter',
+      plant: filters([{ Pattern: '{"body":{"detail":{"type":["None"]}}}' }]),
+      undo: filters([]),
+    },
+    {
+      finding: 'notifications: delay',
+      plant: attribute(queue, 'DelaySeconds', '900'),
+      undo: attribute(queue, 'DelaySeconds', '0'),
+    },
+    {
       finding: 'notifications: visibility',
       plant: attribute(queue, 'VisibilityTimeout', '240'),
       undo: attribute(queue, 'VisibilityTimeout', '30'),
@@ -198,8 +216,8 @@ test('the doctor finds nothing in a healthy system, each planted fault, and noth
   const left = planted.filter(({ byDeploy }) => byDeploy);
   expect((await found()).sort()).toEqual(left.flatMap(findingsOf).sort());
   const { out: rest } = await mailroom('doctor');
-  expect(rest).toContain('npx cdk deploy mailroom-local --revert-drift');
-  expect(rest).toContain('npx cdk deploy mailroom-local-notifications --revert-drift');
+  expect(rest).toContain('npx cdk deploy Mailroom --revert-drift');
+  expect(rest).toContain('npx cdk deploy Notifications --revert-drift');
   for (const { undo } of left) await undo();
   expect(await found()).toEqual([]);
 });

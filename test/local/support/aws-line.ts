@@ -47,6 +47,7 @@ const COMMANDS: Readonly<Record<string, (settings: Settings, options: Options) =
     ),
   'lambda update-event-source-mapping': (settings, { one, any, flag }) => {
     const [destination] = any('--destination-config');
+    const [filters] = any('--filter-criteria');
     const types = any('--function-response-types');
     return new LambdaClient(settings).send(
       new UpdateEventSourceMappingCommand({
@@ -54,6 +55,7 @@ const COMMANDS: Readonly<Record<string, (settings: Settings, options: Options) =
         ...(flag('--enabled') ? { Enabled: true } : {}),
         ...(flag('--bisect-batch-on-function-error') ? { BisectBatchOnFunctionError: true } : {}),
         ...(types.length > 0 ? { FunctionResponseTypes: types as FunctionResponseType[] } : {}),
+        ...(filters === undefined ? {} : { FilterCriteria: JSON.parse(filters) }),
         ...(destination === undefined ? {} : { DestinationConfig: JSON.parse(destination) }),
       }),
     );

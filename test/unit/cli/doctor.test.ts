@@ -5,6 +5,7 @@ import { examine } from '../../../cli/reports/doctor/doctor-checks.ts';
 import { doctorReport, doctorText } from '../../../cli/reports/doctor/doctor-text.ts';
 import type { RoleNeed } from '../../../cli/reports/doctor/role-needs.ts';
 import { COLUMNS } from '../../../cli/terminal/prose.ts';
+import { STREAM_FILTER } from '../../../lambdas/runtime/relay/stream-filter.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { directory, worker } from './support/mailroom-in-memory.ts';
 import { resourcesInMemory } from './support/resources-in-memory.ts';
@@ -31,7 +32,7 @@ test('a healthy Mailroom has no problem', async () => {
 
 const { streamFunction, sweepFunction } = directory.mailroom;
 const DEPLOY = 'npx cdk deploy mailroom-dev --revert-drift';
-const DEPLOY_WORKER = 'npx cdk deploy things-dev --revert-drift';
+const DEPLOY_WORKER = 'npx cdk deploy dev/Things --revert-drift';
 const UPDATE = 'aws lambda update-event-source-mapping --uuid';
 
 describe('the doctor finds, and names the command that repairs it:', () => {
@@ -98,6 +99,36 @@ describe('the doctor finds, and names the command that repairs it:', () => {
       ({ changeMapping }) => changeMapping(worker.function, { reportsItemFailures: false }),
       [worker.name, 'no-item-failures'],
       `${UPDATE} worker-mapping --function-response-types ReportBatchItemFailures --region eu-west-1`,
+    ],
+    [
+      'a queue mapping with a filter',
+      ({ changeMapping }) => changeMapping(worker.function, { filters: ['{"body":{"n":[1]}}'] }),
+      [worker.name, 'mapping-filter'],
+      `${UPDATE} worker-mapping --filter-criteria '{}' --region eu-west-1`,
+    ],
+    [
+      'a stream mapping with another filter than declared',
+      ({ changeMapping }) => changeMapping(streamFunction, { filters: ['{"eventName":["REMOVE"]}'] }),
+      ['stream relay', 'mapping-filter'],
+      `${UPDATE} stream-mapping --filter-criteria '${JSON.stringify({ Filters: [{ Pattern: JSON.stringify(STREAM_FILTER) }] })}' --region eu-west-1`,
+    ],
+    [
+      'a queue mapping with another batch size than declared',
+      ({ changeMapping }) => changeMapping(worker.function, { batchSize: 1 }),
+      [worker.name, 'batch-size'],
+      `${UPDATE} worker-mapping --batch-size 10 --region eu-west-1`,
+    ],
+    [
+      'a queue that holds every message back',
+      ({ changeQueue }) => changeQueue(worker.queue, { delayS: 900 }),
+      [worker.name, 'delay'],
+      'aws sqs set-queue-attributes --queue-url queue --attributes DelaySeconds=0 --region eu-west-1',
+    ],
+    [
+      'a queue that forgets within a minute',
+      ({ changeQueue }) => changeQueue(worker.queue, { retentionS: 60 }),
+      [worker.name, 'retention'],
+      'aws sqs set-queue-attributes --queue-url queue --attributes MessageRetentionPeriod=1209600 --region eu-west-1',
     ],
     [
       'a queue mapping without a maximum concurrency',

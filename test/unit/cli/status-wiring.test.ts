@@ -57,7 +57,7 @@ test('a healthy system has no problem of its wiring, and everything was checked'
 });
 
 const DEPLOY = 'npx cdk deploy mailroom-dev --revert-drift';
-const DEPLOY_WORKER = 'npx cdk deploy things-dev --revert-drift';
+const DEPLOY_WORKER = 'npx cdk deploy dev/Things --revert-drift';
 
 describe('the status finds, and names the command that repairs it:', () => {
   test.each<[string, (deployed: Deployed) => void, [string, string], string]>([
@@ -196,7 +196,7 @@ describe('the status finds, and names the command that repairs it:', () => {
     deployed.rules.delete('bus|worker-rule');
     const { report, text } = await statusOf(deployed.wiring);
     expect(report.wiring.problems.map(({ problem }) => problem)).toEqual(['no-bus']);
-    expect(text).toContain('npx cdk deploy mailroom-dev things-dev --revert-drift');
+    expect(text).toContain('npx cdk deploy mailroom-dev dev/Things --revert-drift');
   });
 });
 

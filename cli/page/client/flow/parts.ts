@@ -17,6 +17,7 @@ type WiringKind = StatusDocument['wiring']['problems'][number]['problem'];
 /** The problems of the wiring, in a few words each. */
 const PROBLEMS: Readonly<Record<WiringKind, string>> = {
   'mapping-disabled': 'Mapping off',
+  'mapping-filter': 'Mapping filters',
   paused: 'Paused',
   'no-mapping': 'No mapping',
   'concurrency-zero': 'Concurrency 0',

@@ -7,7 +7,7 @@ import { isUnreadable, readOutboxRow } from '../../store/stored-rows.ts';
 import type { Table } from '../../store/table.ts';
 import { depthOf } from '../dead-letters.ts';
 import { deliveredEvent } from '../delivered-event.ts';
-import type { ConsumerEntry, Directory } from '../directory.ts';
+import { type ConsumerEntry, type Directory, deployWords } from '../directory.ts';
 import type { Queues } from '../queues.ts';
 import type { MissingEvent } from './audit-ledger.ts';
 
@@ -105,7 +105,7 @@ async function planConsumer(
   const events = missing.filter((event) => event.consumer === consumer.name);
   const depth = events.length === 0 ? undefined : await depthOf(queues, consumer.queue);
   if (depth === undefined) {
-    const why = `its queue does not exist; \`npx cdk deploy ${consumer.stack} --revert-drift\` restores it`;
+    const why = `its queue does not exist; \`${deployWords(consumer).join(' ')}\` restores it`;
     return { queueArn: '', toSend: [], unsent: events.map((event) => ({ ...event, why })) };
   }
   const judged = await pMap(

@@ -15,6 +15,7 @@ export const RETENTION_MS = 14 * DAY_MS;
 /** The rig's consumer, as the directory has it. */
 export const worker = {
   stack: 'things-dev',
+  stackPath: 'dev/Things',
   name: consumerConfig.consumer,
   service: consumerConfig.service,
   events: [ThingHappened],
@@ -24,6 +25,7 @@ export const worker = {
   undeliveredQueue: 'undelivered',
   function: 'worker-function',
   maxAttempts: consumerConfig.maxAttempts,
+  batchSize: 10,
   inboxRetentionDays: consumerConfig.inboxRetentionDays,
 } satisfies ConsumerEntry;
 

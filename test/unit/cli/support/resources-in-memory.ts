@@ -73,6 +73,7 @@ export function resourcesInMemory(directory: Directory = deployed) {
     visibilityS: 180,
     retentionS: 14 * 86_400,
     messageBytesMax: 1_048_576,
+    delayS: 0,
     policy: queuePolicy(mailroom.bus),
     redrive: redrive && JSON.stringify(redrive),
   });

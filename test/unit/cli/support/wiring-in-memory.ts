@@ -12,6 +12,8 @@ const STREAM = 'arn:aws:dynamodb:eu-west-1:111122223333:table/Mailroom/stream/20
 const SETTINGS = {
   enabled: true,
   isSettled: true,
+  filters: [],
+  batchSize: 10,
   reportsItemFailures: true,
   bisects: true,
   failureDestination: 'failures',

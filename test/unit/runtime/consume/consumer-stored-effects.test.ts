@@ -311,13 +311,14 @@ describe('the past attempts of a message', () => {
 
   test('tell of an attempt without a result which effects it left', async () => {
     const one = oneMessage();
+    await one.leaveEffect({ fence: 'of an earlier one', status: 'COMPLETED' }, 'ship');
     await one.leaveEffect({ fence: 'of the dead', endsBy: 1 });
     await one.overwrite({ status: 'PROCESSING', fence: 'of the dead', leaseUntil: 1, endsBy: 1 });
     await one.deliver(charges);
-    expect(one.row()).toMatchObject({
-      status: 'PROCESSED',
-      pastAttempts: [{ ended: 'no-result', effects: { charge: 'unknown' } }],
-    });
+    const { status, pastAttempts } = one.row() as { status: string; pastAttempts: { effects: object }[] };
+    expect(status).toBe('PROCESSED');
+    expect(pastAttempts).toMatchObject([{ ended: 'no-result' }]);
+    expect(pastAttempts[0]?.effects).toEqual({ charge: 'unknown' });
   });
 
   test('are not written where the first attempt succeeds', async () => {

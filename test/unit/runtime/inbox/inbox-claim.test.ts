@@ -137,6 +137,18 @@ describe('a takeover', () => {
     ['processed by its worker', DEAD, { status: 'PROCESSED', attempts: 3 }, 'processed'],
     ['taken over, and left again', DEAD, { ...DEAD, fence: 'another' }, 'leased'],
     [
+      'left with a new effect, where it had none,',
+      DEAD,
+      { ...DEAD, effects: { charge: { status: 'IN_PROGRESS' } } },
+      'leased',
+    ],
+    [
+      'left with another effect',
+      { ...DEAD, effects: {} },
+      { ...DEAD, effects: { charge: { status: 'IN_PROGRESS' } } },
+      'leased',
+    ],
+    [
       'taken over, where it had no fencing token,',
       { ...DEAD, fence: undefined },
       { ...DEAD, fence: 'another' },

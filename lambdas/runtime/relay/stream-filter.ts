@@ -1,0 +1,7 @@
+import { OUTBOX_PREFIX } from '../store/rows.ts';
+
+/** The filter of the stream mapping: the stream relay receives new outbox rows only. */
+export const STREAM_FILTER = {
+  eventName: ['INSERT'],
+  dynamodb: { Keys: { PK: { S: [{ prefix: OUTBOX_PREFIX }] } } },
+};
