@@ -12,7 +12,7 @@ import { PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import type { ITopic } from 'aws-cdk-lib/aws-sns';
 import { Construct } from 'constructs';
 import { refuse } from './checks/refusal.ts';
-import type { IInboxConsumer } from './consumer/consumer.ts';
+import type { IInboxConsumer } from './consumer/consumer-interface.ts';
 import { acknowledge } from './functions/acknowledgements.ts';
 import { RUNBOOK_URL } from './mailroom/tags.ts';
 import type { Mailroom } from './mailroom.ts';
@@ -23,25 +23,25 @@ import {
   type AlarmText,
   alarmDescription,
   deliveryAlarm,
-} from './monitoring/delivery-alarm.ts';
+} from './monitoring/alarm-plan.ts';
 import {
   consumerAlarms,
   failingConsumer,
   growingDeadLetters,
   sloAlarms,
   stalledConsumer,
-} from './monitoring/delivery-consumer-alarms.ts';
-import { DeliveryDashboard } from './monitoring/delivery-dashboard.ts';
-import { heartbeatAlarms } from './monitoring/delivery-heartbeat-alarms.ts';
+} from './monitoring/consumer-alarms.ts';
+import { DeliveryDashboard } from './monitoring/dashboard.ts';
+import { heartbeatAlarms } from './monitoring/heartbeat-alarms.ts';
 import {
   auditMetrics,
   consumerMetrics,
   deliveryCounts,
   heartbeatMetrics,
   relayMetrics,
-} from './monitoring/delivery-metrics.ts';
-import { auditAlarms, relayAlarms } from './monitoring/delivery-relay-alarms.ts';
-import { type AlarmThresholds, thresholdProblems, withThresholds } from './monitoring/delivery-thresholds.ts';
+} from './monitoring/metrics.ts';
+import { auditAlarms, relayAlarms } from './monitoring/relay-alarms.ts';
+import { type AlarmThresholds, thresholdProblems, withThresholds } from './monitoring/thresholds.ts';
 
 /** The topics that alarms notify. Subscribe people or a paging service to them. */
 export interface AlarmTopics {

@@ -1,6 +1,6 @@
 export type { Subscription } from '../lambdas/runtime/events/data-filter.ts';
 export type { EventRef } from '../lambdas/runtime/events/event.ts';
-export type { IInboxConsumer } from './consumer/consumer.ts';
+export type { IInboxConsumer } from './consumer/consumer-interface.ts';
 export type { ConsumerSlo } from './consumer/consumer-slo.ts';
 export type { EarlierName } from './consumer/fixed-name.ts';
 export type {
@@ -25,5 +25,5 @@ export {
 export { OutboxRelay, type OutboxRelayOptions, type OutboxRelayProps } from './mailroom/outbox-relay.ts';
 export type { ProducerProps, PublishAtOnceOptions } from './mailroom/producer-props.ts';
 export { Mailroom } from './mailroom.ts';
-export type { AlarmThresholds } from './monitoring/delivery-thresholds.ts';
+export type { AlarmThresholds } from './monitoring/thresholds.ts';
 export { ServiceFunction, type ServiceFunctionProps } from './service-function.ts';

@@ -11,7 +11,7 @@ import { serviceNameProblems } from './checks/names.ts';
 import { refuse } from './checks/refusal.ts';
 import { archiveProblems } from './checks/retentions.ts';
 import { atOnceProblems } from './checks/timings.ts';
-import type { IInboxConsumer } from './consumer/consumer.ts';
+import type { IInboxConsumer } from './consumer/consumer-interface.ts';
 import { addUse, useProblems } from './consumer/function-uses.ts';
 import { DeclaredEvents, publishesProblems, sourcesProblems } from './mailroom/declared-events.ts';
 import { directoryEntry } from './mailroom/directory-entry.ts';

@@ -1,4 +1,4 @@
-import { INBOX_PREFIX, SYSTEM_PREFIXES } from '../lambdas/runtime/store/rows.ts';
+import { INBOX_PREFIX, SYSTEM_PREFIXES } from '../lambdas/runtime/store/keys.ts';
 import { ValidationException } from './validation-exception.ts';
 
 /** Refuses an action on a partition key that IAM would deny. */

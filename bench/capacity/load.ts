@@ -1,6 +1,6 @@
 import { PUT_EVENTS_ENTRIES_MAX } from '../../lambdas/runtime/bus/event-bus.ts';
+import { SWEEP_AGES_MINUTES } from '../../lambdas/runtime/relay/minutes-to-sweep.ts';
 import { CONCURRENCY } from '../../lambdas/runtime/relay/relay-context.ts';
-import { SWEEP_AGES_MINUTES } from '../../lambdas/runtime/relay/sweep-minutes.ts';
 import { UPDATE_EACH_MAX } from '../../lambdas/runtime/store/table.ts';
 import {
   CALL_CPU_MS,

@@ -16,7 +16,8 @@ import {
 import type { Telemetry } from '../../lambdas/runtime/observe/telemetry.ts';
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { dynamoTable } from '../../lambdas/runtime/store/dynamo-table.ts';
-import { inboxHistoryKey, OUTBOX_PREFIX, SCHEMA } from '../../lambdas/runtime/store/rows.ts';
+import { inboxHistoryKey, OUTBOX_PREFIX } from '../../lambdas/runtime/store/keys.ts';
+import { SCHEMA } from '../../lambdas/runtime/store/rows.ts';
 import type { Item, Table } from '../../lambdas/runtime/store/table.ts';
 import { consumerConfig, eventBridgeMessage, memoryQueue, producerConfig } from '../../testing/index.ts';
 import { bookInvocation, bookSend, chunks } from '../alternatives/queue-delivery.ts';

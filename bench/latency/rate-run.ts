@@ -4,7 +4,7 @@ import pMap from 'p-map';
 import { systemClock } from '../../lambdas/runtime/base/clock.ts';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
-import { inboxKey } from '../../lambdas/runtime/store/rows.ts';
+import { inboxKey } from '../../lambdas/runtime/store/keys.ts';
 import type { Key } from '../../lambdas/runtime/store/table.ts';
 import { CONSUMER, type PlacedOrder, type Producer } from './producers.ts';
 

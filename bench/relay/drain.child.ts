@@ -4,7 +4,7 @@ import { batchEntries } from '../../lambdas/runtime/bus/entry-batches.ts';
 import { type PendingRow, pendingRow } from '../../lambdas/runtime/outbox/pending-row.ts';
 import { createRelaySweep } from '../../lambdas/runtime/relay/relay-sweep.ts';
 import { minuteOf } from '../../lambdas/runtime/store/event-id.ts';
-import { outboxPartition } from '../../lambdas/runtime/store/rows.ts';
+import { outboxPartition } from '../../lambdas/runtime/store/keys.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
 import { answer, relayPorts } from './ports.ts';
 

@@ -1,5 +1,5 @@
 import { createServer } from 'node:http';
-import { SWEEP_STATE_KEY } from '../../lambdas/runtime/store/rows.ts';
+import { SWEEP_STATE_KEY } from '../../lambdas/runtime/store/keys.ts';
 import { CALL_MS } from '../assumptions.ts';
 import { RELAY_CONFIG } from './events.ts';
 import { createOutboxRows } from './outbox-rows.ts';

@@ -1,11 +1,6 @@
 import { type InboxState, inboxState } from '../../lambdas/runtime/inbox/inbox-state.ts';
-import {
-  failedKey,
-  type InboxRow,
-  inboxKey,
-  type RejectedPointer,
-  rejectedKey,
-} from '../../lambdas/runtime/store/rows.ts';
+import { failedKey, inboxKey, rejectedKey } from '../../lambdas/runtime/store/keys.ts';
+import type { InboxRow, RejectedPointer } from '../../lambdas/runtime/store/rows.ts';
 import {
   isUnreadable,
   readFailedHint,

@@ -1,5 +1,6 @@
 import { DAY_MS } from '../../lambdas/runtime/base/units.ts';
-import { type OperationRow, operationKey } from '../../lambdas/runtime/store/rows.ts';
+import { operationKey } from '../../lambdas/runtime/store/keys.ts';
+import type { OperationRow } from '../../lambdas/runtime/store/rows.ts';
 import { isUnreadable, readOperation } from '../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
 import { eachOf, readPartition } from './rows-reader.ts';

@@ -3,7 +3,7 @@ import { MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
 import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
 import { sweepStateOf } from '../../lambdas/runtime/relay/sweep-state.ts';
 import { minuteOf } from '../../lambdas/runtime/store/event-id.ts';
-import { outboxPartition, SWEEP_STATE_KEY } from '../../lambdas/runtime/store/rows.ts';
+import { outboxPartition, SWEEP_STATE_KEY } from '../../lambdas/runtime/store/keys.ts';
 import {
   GET_EACH_REQUEST_MAX,
   type Item,

@@ -1,5 +1,5 @@
 import type { ConsumerEntry, Directory } from '../../lambdas/runtime/operations/directory.ts';
-import { inboxKey } from '../../lambdas/runtime/store/rows.ts';
+import { inboxKey } from '../../lambdas/runtime/store/keys.ts';
 import { type OutboxReaderDeps, publishedIn, type SampledEvent } from './published-events.ts';
 import { eachOf, minutesOf, type PartialList, withItems } from './rows-reader.ts';
 

@@ -19,7 +19,6 @@ import {
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Construct } from 'constructs';
 import {
-  EXPIRES_AT,
   failedKey,
   HEARTBEAT_STATE_KEY,
   INBOX_PREFIX,
@@ -27,7 +26,8 @@ import {
   rejectedKey,
   SWEEP_STATE_KEY,
   SYSTEM_PREFIXES,
-} from '../../lambdas/runtime/store/rows.ts';
+} from '../../lambdas/runtime/store/keys.ts';
+import { EXPIRES_AT } from '../../lambdas/runtime/store/rows.ts';
 import { refuse } from '../checks/refusal.ts';
 import { grantTableKey } from './encryption.ts';
 

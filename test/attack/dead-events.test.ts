@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { createRelaySweep } from '../../lambdas/runtime/relay/relay-sweep.ts';
-import { deadKey } from '../../lambdas/runtime/store/rows.ts';
+import { deadKey } from '../../lambdas/runtime/store/keys.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
 import { lambdaContext } from '../../testing/index.ts';
 import { relayConfig, rig, runThrough } from '../support/runtime-rig.ts';

@@ -17,7 +17,7 @@ import { createOutbox } from '../../lambdas/runtime/outbox/outbox.ts';
 import { createSweepPass } from '../../lambdas/runtime/relay/relay-sweep.ts';
 import { outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import { itemBytes } from '../../lambdas/runtime/store/item-size.ts';
-import { inboxKey } from '../../lambdas/runtime/store/rows.ts';
+import { inboxKey } from '../../lambdas/runtime/store/keys.ts';
 import { unwrapped } from '../support/captured-io.ts';
 import { consumerConfig, relayConfig, rig, runThrough, ThingHappened } from '../support/runtime-rig.ts';
 import { directory, mailroomInMemory, worker } from '../unit/cli/support/mailroom-in-memory.ts';

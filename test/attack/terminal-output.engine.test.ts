@@ -2,7 +2,7 @@ import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest';
 import { MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
 import { mintEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
-import { deadKey, failedKey, inboxKey, operationKey, rejectedKey } from '../../lambdas/runtime/store/rows.ts';
+import { deadKey, failedKey, inboxKey, operationKey, rejectedKey } from '../../lambdas/runtime/store/keys.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
 import { handmadeMailroom } from '../local/support/handmade-mailroom.ts';
 import { mailroomAt } from '../local/support/mailroom.ts';

@@ -1,5 +1,5 @@
 import { type Consumer, QUEUE_OUTPUTS, required } from '../../demo/readings.ts';
-import { INBOX_PREFIX } from '../../lambdas/runtime/store/rows.ts';
+import { INBOX_PREFIX } from '../../lambdas/runtime/store/keys.ts';
 import type { Act, Call } from './fault-proxy.ts';
 import type { OrderSystem } from './order-system.ts';
 import type { Stage } from './stage.ts';

@@ -1,4 +1,4 @@
-import { inboxKey } from '../../lambdas/runtime/store/rows.ts';
+import { inboxKey } from '../../lambdas/runtime/store/keys.ts';
 import type { Actor, Budget, Scheduler } from '../../testing/explorer/actor.ts';
 import type { ConsumerWorldOptions } from '../../testing/explorer/consumer-parts.ts';
 import { type ConsumerWorld, consumerWorld } from '../../testing/explorer/consumer-world.ts';

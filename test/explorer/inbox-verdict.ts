@@ -1,4 +1,4 @@
-import { inboxKey, OUTBOX_PREFIX } from '../../lambdas/runtime/store/rows.ts';
+import { inboxKey, OUTBOX_PREFIX } from '../../lambdas/runtime/store/keys.ts';
 import type { ConsumerWorld } from '../../testing/explorer/consumer-world.ts';
 import { CHARGE, COUNTER } from './consumer-handlers.ts';
 

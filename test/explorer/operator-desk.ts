@@ -1,8 +1,9 @@
 import { createAwsClock } from '../../cli/terminal/aws-clock.ts';
 import { CLOCK_SKEW_MS, type Clock } from '../../lambdas/runtime/base/clock.ts';
 import type { Resolution } from '../../lambdas/runtime/operations/message-operations.ts';
+import { inboxKey, rejectedKey } from '../../lambdas/runtime/store/keys.ts';
 import type { OperationDeps } from '../../lambdas/runtime/store/operation-record.ts';
-import { inboxKey, rejectedKey, SCHEMA } from '../../lambdas/runtime/store/rows.ts';
+import { SCHEMA } from '../../lambdas/runtime/store/rows.ts';
 import type { Item, Table } from '../../lambdas/runtime/store/table.ts';
 import type { Actor } from '../../testing/explorer/actor.ts';
 import type { ConsumerWorld } from '../../testing/explorer/consumer-world.ts';

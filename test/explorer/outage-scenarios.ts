@@ -1,4 +1,4 @@
-import { inboxKey } from '../../lambdas/runtime/store/rows.ts';
+import { inboxKey } from '../../lambdas/runtime/store/keys.ts';
 import type { Budget } from '../../testing/explorer/actor.ts';
 import type { ConsumerWorld } from '../../testing/explorer/consumer-world.ts';
 import type { Scenario } from '../../testing/explorer/exploration.ts';

@@ -1,4 +1,5 @@
-import { asRow, OUTBOX_PREFIX, type OutboxRow } from '../../lambdas/runtime/store/rows.ts';
+import { OUTBOX_PREFIX } from '../../lambdas/runtime/store/keys.ts';
+import { asRow, type OutboxRow } from '../../lambdas/runtime/store/rows.ts';
 import type { Change } from '../../testing/explorer/past-items.ts';
 
 /**

@@ -6,22 +6,20 @@ import { MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
 import type { Bus } from '../../lambdas/runtime/bus/event-bus.ts';
 import { defineEvent } from '../../lambdas/runtime/events/event.ts';
 import { createOutbox } from '../../lambdas/runtime/outbox/outbox.ts';
-import { requeueDead } from '../../lambdas/runtime/outbox/outbox-decisions.ts';
 import type { OutboxEntry } from '../../lambdas/runtime/outbox/outbox-entry.ts';
+import { requeueDead } from '../../lambdas/runtime/outbox/outbox-operator.ts';
 import { type AtOncePublisher, createAtOncePublisher } from '../../lambdas/runtime/outbox/publish-at-once.ts';
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { createSweepPass } from '../../lambdas/runtime/relay/relay-sweep.ts';
 import { END_MARGIN_MS } from '../../lambdas/runtime/relay/sweep-tally.ts';
 import { eventIdTime, minuteOf, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import {
-  asRow,
   deadKey,
   OUTBOX_PREFIX,
-  type OutboxRow,
   outboxPartition,
-  SCHEMA,
   SWEEP_STATE_KEY,
-} from '../../lambdas/runtime/store/rows.ts';
+} from '../../lambdas/runtime/store/keys.ts';
+import { asRow, type OutboxRow, SCHEMA } from '../../lambdas/runtime/store/rows.ts';
 import type { StoredOutboxRow } from '../../lambdas/runtime/store/stored-envelope.ts';
 import type { Item, Table } from '../../lambdas/runtime/store/table.ts';
 import type { Actor, Scheduler } from '../../testing/explorer/actor.ts';

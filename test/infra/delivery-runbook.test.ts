@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { RUNBOOK_ANCHORS } from '../../lib/monitoring/delivery-alarm.ts';
+import { RUNBOOK_ANCHORS } from '../../lib/monitoring/alarm-plan.ts';
 import { resources, synthStage } from './synth.ts';
 
 const page = readFileSync(new URL('../../docs/operating.md', import.meta.url), 'utf8');

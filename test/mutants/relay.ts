@@ -118,7 +118,7 @@ export const relayMutants: readonly Mutant[] = [
     ['a failed read is logged', 'if (failure !== undefined) {', 'if (false) {'],
     ['reads that succeed log nothing', 'if (failure !== undefined) {', 'if (true) {'],
   ]),
-  ...mutantsOf('relay/partition-sweep.ts', 'unsettled-minutes relay-sweep relay-sweep-failures relay-turns sweep-walks forged-events relay-sweep-breaker relay-sweep-steps', [
+  ...mutantsOf('relay/sweep-partition.ts', 'unsettled-minutes relay-sweep relay-sweep-failures relay-turns sweep-walks forged-events relay-sweep-breaker relay-sweep-steps', [
     ['the sweep publishes declared sources only', 'const ours = rows.filter(declared.has);', 'const ours = rows;'],
     ['the minute of an event with an undeclared source stays unsettled', 'unreadable.length + undeclared.length + waiting.length', 'unreadable.length + waiting.length'],
     ['events with an undeclared source are counted', 'undeclared: undeclared.length,', 'undeclared: 0,'],
@@ -143,7 +143,7 @@ export const relayMutants: readonly Mutant[] = [
     ['a page of which not every row had its turn is read again', 'if (inTime || found.untried === 0) walked =', 'walked ='],
     ['a row whose lease ran short had no turn', 'tried += group.length - untried.length;', 'tried += group.length;'],
   ]),
-  ...mutantsOf('relay/shard-sweep.ts', 'unsettled-minutes relay-sweep sweep-state relay-sweep-steps sweep-walks relay-sweep-breaker sweep-pointers', [
+  ...mutantsOf('relay/sweep-shard.ts', 'unsettled-minutes relay-sweep sweep-state relay-sweep-steps sweep-walks relay-sweep-breaker sweep-pointers', [
     ['unsettled minutes take turns: those that never settle do not keep the others out', 'const first = Math.floor(now / MINUTE_MS) % Math.max(1, pointers.length);', 'const first = now * 0;'],
     ['a minute with something left gets a pointer', 'return clean || !how.pointers ? read : leave();', 'return read;'],
     ['a minute that has neither been read whole nor got a pointer makes the pass incomplete', 'if (!(await work(item))) done = false;', 'await work(item);'],
@@ -183,7 +183,7 @@ export const relayMutants: readonly Mutant[] = [
     ['whoever reads a range reads every shard that was ever used', 'return Math.max(sweepStateOf(item).shards ?? 0, atLeast);', 'return atLeast;'],
     ['the number of shards is read strongly consistently by whoever reads a range once', 'table.get(SWEEP_STATE_KEY, { consistent: true }); return Math.max(', 'table.get(SWEEP_STATE_KEY); return Math.max('],
   ]),
-  ...mutantsOf('relay/sweep-minutes.ts', 'sweep-minutes relay-sweep', [
+  ...mutantsOf('relay/minutes-to-sweep.ts', 'minutes-to-sweep relay-sweep', [
     ['a minute is read for the last time at an age of 1024 minutes', '[1, 4, 16, 64, 256, 1024]', '[1, 4, 16, 64, 256]'],
     ['a minute is read only when it is over for a minute', '[1, 4, 16, 64, 256, 1024]', '[0, 4, 16, 64, 256, 1024]'],
     ['a minute whose age was passed right at the end of a pass is read by that pass', 'minute + MINUTE_MS + ageMs <= now', 'minute + MINUTE_MS + ageMs < now'],

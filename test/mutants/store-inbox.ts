@@ -7,7 +7,7 @@ export const storeInboxMutants: readonly Mutant[] = [
     ['an outbox row is read with its envelope as text', 'stored.problem === undefined ? { ...item, envelope: stored.json } : item', 'item'],
     ['an outbox row of an unknown encoding is unreadable', 'item.encoding === undefined ? undefined : stored.problem', 'undefined'],
   ]),
-  ...mutantsOf('store/keys.ts', 'relay-stream relay-sweep', [
+  ...mutantsOf('store/parsed-keys.ts', 'relay-stream relay-sweep', [
     ['a copy of a row in another partition is not an event', '&& outboxKeyOf(eventId).PK === PK ?', '?'],
   ]),
   ...mutantsOf('inbox/inbox-claim.ts', 'inbox-claim consumer-leases leased-run claimed-run consumer-poison consumer-effects', [
@@ -185,7 +185,7 @@ export const storeInboxMutants: readonly Mutant[] = [
     ['past attempts that were damaged by hand are ignored', 'past.filter(isAttempt)', 'past'],
     ['an attempt without a result names its own effects only', '.filter(([, effect]) => effect?.fence === fence)', ''],
   ]),
-  ...mutantsOf('inbox/inbox-decision.ts', 'message-operations', [
+  ...mutantsOf('inbox/inbox-operator.ts', 'message-operations', [
     ["the row of an operator's decision outlives every inbox retention", 'expiresAt: decisionExpiresAt(now)', 'expiresAt: Math.ceil(now / 1_000) + 36 * 86_400'],
     ['a message is resolved only as it was seen: its status', "'#status = :seenStatus'", "'(attribute_exists(PK) OR #status = :seenStatus)'"],
     ['a message is resolved only as it was seen: its claim', "'fence = :seenFence'", "'(attribute_exists(PK) OR fence = :seenFence)'"],

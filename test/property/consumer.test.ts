@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { pendingRow } from '../../lambdas/runtime/outbox/pending-row.ts';
-import { inboxKey, rejectedKey } from '../../lambdas/runtime/store/rows.ts';
+import { inboxKey, rejectedKey } from '../../lambdas/runtime/store/keys.ts';
 import { envelopeOf } from '../support/envelope-of.ts';
 import { consumerConfig } from '../support/runtime-rig.ts';
 import { anyJson, anyThrown } from './support/arbitraries.ts';

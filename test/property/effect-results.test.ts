@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { createConsumer } from '../../lambdas/runtime/consume/consumer.ts';
 import { type LeasedContext, leased } from '../../lambdas/runtime/consume/handler.ts';
 import { mintEventId } from '../../lambdas/runtime/store/event-id.ts';
-import { inboxKey } from '../../lambdas/runtime/store/rows.ts';
+import { inboxKey } from '../../lambdas/runtime/store/keys.ts';
 import { lambdaContext, memoryTable, memoryTelemetry } from '../../testing/index.ts';
 import { consumerConfig } from '../support/runtime-rig.ts';
 import { anything } from './support/anything.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
-import { minutesToSweep, SWEEP_AGES_MINUTES } from '../../lambdas/runtime/relay/sweep-minutes.ts';
+import { minutesToSweep, SWEEP_AGES_MINUTES } from '../../lambdas/runtime/relay/minutes-to-sweep.ts';
 import {
   eventIdShard,
   eventIdTime,
@@ -9,7 +9,7 @@ import {
   mintEventId,
   outboxKeyOf,
 } from '../../lambdas/runtime/store/event-id.ts';
-import { outboxPartition } from '../../lambdas/runtime/store/rows.ts';
+import { outboxPartition } from '../../lambdas/runtime/store/keys.ts';
 import { anyJson, anyText } from './support/arbitraries.ts';
 import { runs } from './support/runs.ts';
 

@@ -7,7 +7,7 @@ import { createConsumer } from '../../lambdas/runtime/consume/consumer.ts';
 import { leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
 import { type ForeignEvent, foreignEvent } from '../../lambdas/runtime/events/foreign-event.ts';
 import { foreignEventId } from '../../lambdas/runtime/store/foreign-id.ts';
-import { inboxKey } from '../../lambdas/runtime/store/rows.ts';
+import { inboxKey } from '../../lambdas/runtime/store/keys.ts';
 import { lambdaContext, memoryTable, memoryTelemetry } from '../../testing/index.ts';
 import { consumerConfig } from '../support/runtime-rig.ts';
 import { eagerClock, settled } from './support/eager-clock.ts';

@@ -15,7 +15,7 @@ import { isTime } from '../../lambdas/runtime/base/clock.ts';
 import { HOUR_MS } from '../../lambdas/runtime/base/units.ts';
 import { createAudit } from '../../lambdas/runtime/operations/audit/audit.ts';
 import { isEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
-import { inboxKey, SWEEP_STATE_KEY } from '../../lambdas/runtime/store/rows.ts';
+import { inboxKey, SWEEP_STATE_KEY } from '../../lambdas/runtime/store/keys.ts';
 import { readInboxRow, readOutboxRow } from '../../lambdas/runtime/store/stored-rows.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
 import { directory, mailroomInMemory, worker } from '../unit/cli/support/mailroom-in-memory.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
-import { minutesToSweep, SWEEP_AGES_MINUTES } from '../../lambdas/runtime/relay/sweep-minutes.ts';
+import { minutesToSweep, SWEEP_AGES_MINUTES } from '../../lambdas/runtime/relay/minutes-to-sweep.ts';
 import { minuteOf } from '../../lambdas/runtime/store/event-id.ts';
 import { runs } from './support/runs.ts';
 

@@ -1,4 +1,5 @@
-import { type InboxRow, inboxHistoryKey, SCHEMA } from '../../lambdas/runtime/store/rows.ts';
+import { inboxHistoryKey } from '../../lambdas/runtime/store/keys.ts';
+import { type InboxRow, SCHEMA } from '../../lambdas/runtime/store/rows.ts';
 import type { Key, Table, TransactAction } from '../../lambdas/runtime/store/table.ts';
 import type { MemoryTable } from '../memory-table.ts';
 import type { Actor } from './actor.ts';

@@ -7,7 +7,7 @@ import { UNSTABLE_EFFECTS } from '../../lambdas/runtime/consume/unstable-effects
 import type { ForeignSubscription } from '../../lambdas/runtime/events/foreign-event.ts';
 import { isForeign } from '../../lambdas/runtime/events/handled-event.ts';
 import type { Telemetry } from '../../lambdas/runtime/observe/telemetry.ts';
-import { inboxKey } from '../../lambdas/runtime/store/rows.ts';
+import { inboxKey } from '../../lambdas/runtime/store/keys.ts';
 import { lambdaContext } from '../lambda-context.ts';
 import { memoryTelemetry } from '../memory-telemetry.ts';
 import type { Actor } from './actor.ts';

@@ -1,4 +1,5 @@
-import { asRow, INBOX_PREFIX, type InboxRow } from '../../lambdas/runtime/store/rows.ts';
+import { INBOX_PREFIX } from '../../lambdas/runtime/store/keys.ts';
+import { asRow, type InboxRow } from '../../lambdas/runtime/store/rows.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
 import type { Actor } from './actor.ts';
 import { type ConsumerParts, itemsNow, violate } from './consumer-parts.ts';

@@ -1,11 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { CLOCK_SKEW_MS } from '../../lambdas/runtime/base/clock.ts';
 import { isUnreadableId } from '../../lambdas/runtime/store/event-id.ts';
-import { asRow, INBOX_PREFIX, type InboxRow } from '../../lambdas/runtime/store/rows.ts';
+import { INBOX_PREFIX } from '../../lambdas/runtime/store/keys.ts';
+import { asRow, type InboxRow } from '../../lambdas/runtime/store/rows.ts';
 import type { Change } from './past-items.ts';
 
 /**
- * The invariants of an inbox row, which hold for every writer at all times. Returns a sentence if one is violated.
+ * The invariants of an inbox row, which hold for every writer at all times. Those of a handler are in `observed-handler.ts`, of TTL in `expiry.ts`. Returns a sentence if one is violated.
  *
  * @param actorIndex - the caller; the first byte of a fencing token identifies its owner
  * @param now - the true time in epoch milliseconds

@@ -1,7 +1,8 @@
 import { isMailroomError } from '../../lambdas/runtime/base/errors.ts';
 import type { Handler, LeasedContext, TransactionalContext } from '../../lambdas/runtime/consume/handler.ts';
 import type { Envelope } from '../../lambdas/runtime/events/event.ts';
-import { asRow, type InboxRow, inboxKey, isKnownSchema } from '../../lambdas/runtime/store/rows.ts';
+import { inboxKey } from '../../lambdas/runtime/store/keys.ts';
+import { asRow, type InboxRow, isKnownSchema } from '../../lambdas/runtime/store/rows.ts';
 import type { MemoryTable } from '../memory-table.ts';
 import type { Actor } from './actor.ts';
 import { named } from './call-outcomes.ts';

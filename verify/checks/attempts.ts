@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { required } from '../../demo/readings.ts';
 import { asDelivered } from '../../demo/shop.ts';
-import { inboxKey } from '../../lambdas/runtime/store/rows.ts';
+import { inboxKey } from '../../lambdas/runtime/store/keys.ts';
 import type { Key } from '../../lambdas/runtime/store/table.ts';
 import type { DeployedSystem } from '../deployed-system.ts';
 import type { ProbeCall } from '../probe-call.ts';

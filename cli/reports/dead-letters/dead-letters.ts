@@ -5,7 +5,8 @@ import { readDeadLetter } from '../../../lambdas/runtime/operations/dead-letters
 import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import type { QueueMessage, Queues } from '../../../lambdas/runtime/operations/queues.ts';
 import { unreadableId } from '../../../lambdas/runtime/store/event-id.ts';
-import { type DeadPointer, deadKey } from '../../../lambdas/runtime/store/rows.ts';
+import { deadKey } from '../../../lambdas/runtime/store/keys.ts';
+import type { DeadPointer } from '../../../lambdas/runtime/store/rows.ts';
 import {
   isUnreadable,
   readable,

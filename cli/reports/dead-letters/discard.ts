@@ -1,6 +1,6 @@
 import { discardMessage } from '../../../lambdas/runtime/operations/message-operations.ts';
 import type { Queues } from '../../../lambdas/runtime/operations/queues.ts';
-import { discardDead } from '../../../lambdas/runtime/outbox/outbox-decisions.ts';
+import { discardDead } from '../../../lambdas/runtime/outbox/outbox-operator.ts';
 import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import type { Note, OperationDeps } from '../../../lambdas/runtime/store/operation-record.ts';
 import { isUnreadable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';

@@ -7,12 +7,8 @@ import { forgottenBecause } from '../../../lambdas/runtime/inbox/inbox-history.t
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import type { SweepRange } from '../../../lambdas/runtime/relay/sweep-range.ts';
 import { isEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
-import {
-  asRow,
-  type InboxHistory,
-  inboxHistoryKey,
-  type OutboxRow,
-} from '../../../lambdas/runtime/store/rows.ts';
+import { inboxHistoryKey } from '../../../lambdas/runtime/store/keys.ts';
+import { asRow, type InboxHistory, type OutboxRow } from '../../../lambdas/runtime/store/rows.ts';
 import { isUnreadable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';

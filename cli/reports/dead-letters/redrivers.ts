@@ -1,5 +1,5 @@
 import type { Queues } from '../../../lambdas/runtime/operations/queues.ts';
-import { markResent, requeueDead } from '../../../lambdas/runtime/outbox/outbox-decisions.ts';
+import { markResent, requeueDead } from '../../../lambdas/runtime/outbox/outbox-operator.ts';
 import type { SweepRange, SweepRangeReport } from '../../../lambdas/runtime/relay/sweep-range.ts';
 import { isEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import type { Note, OperationDeps } from '../../../lambdas/runtime/store/operation-record.ts';

@@ -44,7 +44,7 @@ export function alarmProblems(
   ];
 }
 
-/** The first command of an alarm's text: see `lib/monitoring/delivery-alarm.ts`. */
+/** The first command of an alarm's text: see `lib/monitoring/alarm-plan.ts`. */
 function isOf(description: string, stack: string): boolean {
   return description
     .split('\n')

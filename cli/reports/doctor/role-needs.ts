@@ -10,7 +10,7 @@ import {
   OUTBOX_PREFIX,
   rejectedKey,
   SWEEP_STATE_KEY,
-} from '../../../lambdas/runtime/store/rows.ts';
+} from '../../../lambdas/runtime/store/keys.ts';
 import type { PartProblem } from '../status/part-checks.ts';
 import type { CheckedFunction } from '../status/wiring-problems.ts';
 

@@ -1,5 +1,6 @@
 import { type Directory, deployWords } from '../../../lambdas/runtime/operations/directory.ts';
-import { EXPIRES_AT, INBOX_PREFIX } from '../../../lambdas/runtime/store/rows.ts';
+import { INBOX_PREFIX } from '../../../lambdas/runtime/store/keys.ts';
+import { EXPIRES_AT } from '../../../lambdas/runtime/store/rows.ts';
 import type { PartProblem } from '../status/part-checks.ts';
 import type { DeployedResources, DeployedTable } from './deployed-resources.ts';
 import { matchesAny, statementsOf } from './resource-policy.ts';

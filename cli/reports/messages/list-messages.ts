@@ -1,7 +1,8 @@
 import { HOUR_MS } from '../../../lambdas/runtime/base/units.ts';
 import { depthOf } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
-import { inboxKey, type RejectedPointer } from '../../../lambdas/runtime/store/rows.ts';
+import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
+import type { RejectedPointer } from '../../../lambdas/runtime/store/rows.ts';
 import {
   isUnreadable,
   readable,

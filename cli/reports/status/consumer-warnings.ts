@@ -4,7 +4,7 @@ import { inboxState } from '../../../lambdas/runtime/inbox/inbox-state.ts';
 import type { ConsumerEntry, Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import type { QueueDepth } from '../../../lambdas/runtime/operations/queues.ts';
 import { eventIdTime, isEventId, minuteOf } from '../../../lambdas/runtime/store/event-id.ts';
-import { inboxKey } from '../../../lambdas/runtime/store/rows.ts';
+import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
 import { readInboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { WaitingMessage } from '../../deployment/message-reader.ts';
 import { type OutboxReaderDeps, publishedIn, type SampledEvent } from '../../deployment/published-events.ts';

@@ -3,7 +3,7 @@ import { type InboxState, inboxState } from '../../../lambdas/runtime/inbox/inbo
 import type { ConsumerEntry, Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import { consumersOf } from '../../../lambdas/runtime/operations/subscriptions.ts';
 import { eventIdTime, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
-import { inboxKey } from '../../../lambdas/runtime/store/rows.ts';
+import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
 import { readable, readInboxRow, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Item, Table } from '../../../lambdas/runtime/store/table.ts';
 import { withItems } from '../../deployment/rows-reader.ts';

@@ -10,7 +10,8 @@ import type { QueueDepth, QueueMessage, Queues } from '../../../lambdas/runtime/
 import { consumersOf } from '../../../lambdas/runtime/operations/subscriptions.ts';
 import { eventIdTime, isEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { isForeignEventId } from '../../../lambdas/runtime/store/foreign-id.ts';
-import { failedKey, type InboxRow, inboxKey, type OutboxRow } from '../../../lambdas/runtime/store/rows.ts';
+import { failedKey, inboxKey } from '../../../lambdas/runtime/store/keys.ts';
+import type { InboxRow, OutboxRow } from '../../../lambdas/runtime/store/rows.ts';
 import {
   readable,
   readFailedHint,

@@ -1,5 +1,6 @@
 import { withDeadline } from '../base/deadline.ts';
-import { expiresAt, type FailedHint, failedKey, SCHEMA } from '../store/rows.ts';
+import { failedKey } from '../store/keys.ts';
+import { expiresAt, type FailedHint, SCHEMA } from '../store/rows.ts';
 import type { Write } from '../store/table.ts';
 import type { Received } from './consumer-context.ts';
 

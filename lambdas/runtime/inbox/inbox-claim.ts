@@ -1,7 +1,8 @@
 import { fingerprint, MailroomError } from '../base/errors.ts';
 import { mintToken } from '../store/event-id.ts';
+import { inboxKey, rejectedKey } from '../store/keys.ts';
 import type { RowChange } from '../store/row-update.ts';
-import { asRow, inboxKey, type ProcessingRow, type RejectedRow, rejectedKey, SCHEMA } from '../store/rows.ts';
+import { asRow, type ProcessingRow, type RejectedRow, SCHEMA } from '../store/rows.ts';
 import type { Item } from '../store/table.ts';
 import type { Claim, InboxContext, InboxRefusal, Message } from './inbox.ts';
 import { admissionOf, isOurs, mustRunAlone, refusalOf, rowOf } from './inbox-admission.ts';

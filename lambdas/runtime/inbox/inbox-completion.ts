@@ -1,7 +1,8 @@
 import { isMailroomError, TransactionCancelled } from '../base/errors.ts';
 import { mintToken } from '../store/event-id.ts';
+import { inboxKey } from '../store/keys.ts';
 import type { RowChange } from '../store/row-update.ts';
-import { inboxKey, SCHEMA } from '../store/rows.ts';
+import { SCHEMA } from '../store/rows.ts';
 import type { Item, TransactAction } from '../store/table.ts';
 import type { Claim, InboxContext, InboxRefusal, Message } from './inbox.ts';
 import { admissionOf, isOurs, refusalOf, rowOf } from './inbox-admission.ts';

@@ -3,15 +3,9 @@ import { isMailroomError, MailroomError } from '../base/errors.ts';
 import { DAY_MS } from '../base/units.ts';
 import { eventIdTime, isEventId } from '../store/event-id.ts';
 import { isForeignEventId } from '../store/foreign-id.ts';
+import { inboxHistoryKey } from '../store/keys.ts';
 import { conditionalUpdate } from '../store/row-update.ts';
-import {
-  asRow,
-  expiresAt,
-  type InboxHistory,
-  inboxHistoryKey,
-  isKnownSchema,
-  SCHEMA,
-} from '../store/rows.ts';
+import { asRow, expiresAt, type InboxHistory, isKnownSchema, SCHEMA } from '../store/rows.ts';
 import type { InboxContext } from './inbox.ts';
 
 /**

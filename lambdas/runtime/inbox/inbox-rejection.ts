@@ -1,7 +1,8 @@
 import { errorCode } from '../base/errors.ts';
 import { isUnreadableId, mintToken } from '../store/event-id.ts';
+import { rejectedKey } from '../store/keys.ts';
 import type { RowChange, RowCondition } from '../store/row-update.ts';
-import { type RejectedPointer, type RejectedRow, rejectedKey, SCHEMA } from '../store/rows.ts';
+import { type RejectedPointer, type RejectedRow, SCHEMA } from '../store/rows.ts';
 import type { Claim, InboxContext, InboxRefusal, Message } from './inbox.ts';
 import { admissionOf, refusalOf, rowOf } from './inbox-admission.ts';
 import { mine, readmissible, rejectable, TOO_OLD } from './inbox-conditions.ts';

@@ -1,8 +1,9 @@
 import { FenceLost, isMailroomError } from '../base/errors.ts';
 import { storedCause } from '../observe/redaction.ts';
+import { inboxKey } from '../store/keys.ts';
 import { transactWithRetry, writeWithRetry } from '../store/retry.ts';
 import { conditionalUpdate, type RowChange, type RowCondition } from '../store/row-update.ts';
-import { type AttemptEnd, type InboxRow, inboxKey } from '../store/rows.ts';
+import type { AttemptEnd, InboxRow } from '../store/rows.ts';
 import type { Item, TransactAction } from '../store/table.ts';
 import type { Claim, InboxAccess, InboxContext, InboxRefusal } from './inbox.ts';
 import { refusalOf, rowOf } from './inbox-admission.ts';

@@ -7,13 +7,14 @@ import {
   decideMessage,
   type FinalDecision,
   NOT_FINAL,
-} from '../inbox/inbox-decision.ts';
+} from '../inbox/inbox-operator.ts';
 import { inboxState } from '../inbox/inbox-state.ts';
 import { effectsToCheck, type StartedEffect, startedEffects } from '../inbox/started-effects.ts';
 import { eventIdTime, isUnreadableId, mintToken, systemRandomBytes } from '../store/event-id.ts';
 import { isForeignEventId } from '../store/foreign-id.ts';
+import { inboxKey } from '../store/keys.ts';
 import type { Note, OperationDeps } from '../store/operation-record.ts';
-import { type InboxRow, inboxKey } from '../store/rows.ts';
+import type { InboxRow } from '../store/rows.ts';
 import { isUnreadable, readable, readInboxRow, type UnreadableRow } from '../store/stored-rows.ts';
 
 /** A message, with the operator who decides about it and the reason. */

@@ -3,7 +3,7 @@ import { textOf } from '../base/json.ts';
 import type { BusEntry } from '../bus/event-bus.ts';
 import { xrayHeaderOf } from '../observe/trace-context.ts';
 import { eventIdTime } from '../store/event-id.ts';
-import { eventIdInSortKey, eventIdOf, outboxMinuteTime } from '../store/keys.ts';
+import { eventIdInSortKey, eventIdOf, outboxMinuteTime } from '../store/parsed-keys.ts';
 import { isKnownSchema, type OutboxRow } from '../store/rows.ts';
 import { envelopeJson, isKnownEncoding } from '../store/stored-envelope.ts';
 import type { Item, Key } from '../store/table.ts';

@@ -1,7 +1,8 @@
 import { isMailroomError } from '../base/errors.ts';
 import { mintToken, type RandomBytes } from '../store/event-id.ts';
-import { unsettledMinuteOf } from '../store/keys.ts';
-import { asRow, type LeftPending, SCHEMA, type UnsettledPointer, unsettledKey } from '../store/rows.ts';
+import { unsettledKey } from '../store/keys.ts';
+import { unsettledMinuteOf } from '../store/parsed-keys.ts';
+import { asRow, type LeftPending, SCHEMA, type UnsettledPointer } from '../store/rows.ts';
 import type { Table, Write } from '../store/table.ts';
 import { pagesOf } from '../store/table-requests.ts';
 

@@ -1,6 +1,6 @@
 import { asMailroomError, MailroomError } from '../base/errors.ts';
 import type { BusResult } from '../bus/event-bus.ts';
-import { failEvent } from '../outbox/outbox-transitions.ts';
+import { failEvent } from '../outbox/outbox-failure.ts';
 import type { PendingRow } from '../outbox/pending-row.ts';
 import { backoffMs } from '../store/retry.ts';
 import type { BusBreaker } from './bus-breaker.ts';

@@ -1,12 +1,12 @@
 import { MINUTE_MS } from '../base/units.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
 import { flushSpans } from '../observe/tracer.ts';
-import type { SweepContext } from './partition-sweep.ts';
+import { youngestMinutes } from './minutes-to-sweep.ts';
 import type { RelayHandlerDeps } from './relay-context.ts';
-import { sweepContext, sweepMinutes } from './shard-sweep.ts';
-import { youngestMinutes } from './sweep-minutes.ts';
+import type { SweepContext } from './sweep-partition.ts';
 import { type SweepReport, sweepPass } from './sweep-pass.ts';
 import { rangeToSweep, type SweepRangeReport, sweepRange } from './sweep-range.ts';
+import { sweepContext, sweepMinutes } from './sweep-shard.ts';
 import { END_MARGIN_MS, newTally } from './sweep-tally.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { OUTBOX_PREFIX } from '../store/rows.ts';
+import { OUTBOX_PREFIX } from '../store/keys.ts';
 
 /** The filter of the stream mapping: the stream relay receives new outbox rows only. */
 export const STREAM_FILTER = {

@@ -1,9 +1,10 @@
 import { MINUTE_MS } from '../base/units.ts';
-import { deadKey, type UnsettledPointer } from '../store/rows.ts';
+import { deadKey } from '../store/keys.ts';
+import type { UnsettledPointer } from '../store/rows.ts';
 import { pagesOf } from '../store/table-requests.ts';
-import type { SweepContext } from './partition-sweep.ts';
-import { readPointers, sweepMinutes, sweepUnsettled } from './shard-sweep.ts';
-import { minutesToSweep } from './sweep-minutes.ts';
+import { minutesToSweep } from './minutes-to-sweep.ts';
+import type { SweepContext } from './sweep-partition.ts';
+import { readPointers, sweepMinutes, sweepUnsettled } from './sweep-shard.ts';
 import { moveSweptTo, type SweepStart, startSweep } from './sweep-state.ts';
 import { attemptStep, hasTimeLeft, newTally, type Tally } from './sweep-tally.ts';
 

@@ -1,8 +1,8 @@
 import { MailroomError } from '../base/errors.ts';
 import { MINUTE_MS } from '../base/units.ts';
 import { minuteOf } from '../store/event-id.ts';
-import type { SweepContext } from './partition-sweep.ts';
-import { sweepMinutes } from './shard-sweep.ts';
+import type { SweepContext } from './sweep-partition.ts';
+import { sweepMinutes } from './sweep-shard.ts';
 import { shardsEverUsed } from './sweep-state.ts';
 import { END_MARGIN_MS, newTally } from './sweep-tally.ts';
 

@@ -1,10 +1,11 @@
 import { isTime } from '../base/clock.ts';
 import { isMailroomError } from '../base/errors.ts';
 import { MINUTE_MS } from '../base/units.ts';
-import { SCHEMA, SWEEP_STATE_KEY, type SweepState } from '../store/rows.ts';
+import { SWEEP_STATE_KEY } from '../store/keys.ts';
+import { SCHEMA, type SweepState } from '../store/rows.ts';
 import type { Item, Table } from '../store/table.ts';
-import type { SweepContext } from './partition-sweep.ts';
-import { SWEEP_AGE_MAX_MS } from './sweep-minutes.ts';
+import { SWEEP_AGE_MAX_MS } from './minutes-to-sweep.ts';
+import type { SweepContext } from './sweep-partition.ts';
 
 /** A stored state further in the future than this comes from a wrong clock, milliseconds. */
 const FUTURE_MAX_MS = MINUTE_MS;

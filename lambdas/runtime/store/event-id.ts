@@ -1,6 +1,6 @@
 import { randomBytes as nodeRandomBytes } from 'node:crypto';
 import { MailroomError } from '../base/errors.ts';
-import { outboxKey } from './rows.ts';
+import { outboxKey } from './keys.ts';
 import type { Key } from './table.ts';
 
 /** A source of random bytes; tests pass their own. */

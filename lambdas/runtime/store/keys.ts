@@ -1,49 +1,75 @@
-import { isEventId, outboxKeyOf } from './event-id.ts';
 import type { Key } from './table.ts';
 
-/**
- * Parses the keys of Mailroom's items. `rows.ts`, and `outboxKeyOf` in `event-id.ts`, make these keys.
- */
+/** The prefix of the partition keys of outbox rows. */
+export const OUTBOX_PREFIX = 'OUTBOX#';
+/** The prefix of the partition keys of inbox rows. */
+export const INBOX_PREFIX = 'INBOX#';
+/** The beginnings of the partition keys that only Mailroom writes; no domain key may match one. */
+export const SYSTEM_PREFIXES = [
+  OUTBOX_PREFIX,
+  INBOX_PREFIX,
+  'DEAD#',
+  'SWEEP',
+  'MAILROOM#',
+  'REJECTED#',
+  'FAILED#',
+  'OPERATIONS#',
+];
+const HISTORY = 'HISTORY';
 
-/** The prefix of the sort keys of outbox rows. */
-export const EVENT_PREFIX = 'EVENT#';
-
-/** A key read from the table; its origin is unknown. */
-interface StoredKey {
-  readonly PK?: unknown;
-  readonly SK?: unknown;
+/** Makes the key of an event's outbox row. */
+export function outboxKey(minute: string, shard: number, eventId: string): Key {
+  return { PK: `${OUTBOX_PREFIX}${minute}#${shardText(shard)}`, SK: `EVENT#${eventId}` };
 }
 
-/** Returns the event id in the sort key of an outbox row, in any partition; `undefined` if it contains none. */
-export function eventIdInSortKey(SK: unknown): string | undefined {
-  if (typeof SK !== 'string' || !SK.startsWith(EVENT_PREFIX)) return undefined;
-  const eventId = SK.slice(EVENT_PREFIX.length);
-  return isEventId(eventId) ? eventId : undefined;
+/** Makes the partition key of one minute of one shard. */
+export function outboxPartition(minute: string, shard: number): string {
+  return `${OUTBOX_PREFIX}${minute}#${shardText(shard)}`;
 }
 
-/**
- * Returns the id of the event whose outbox row has this key; `undefined` if the key is not one. A duplicate of a row in another
- * partition is not the event's row, because its id leads to another key.
- *
- * @example
- * ```ts
- * eventIdOf({ PK: 'OUTBOX#2026-11-21T01:09#03', SK: 'EVENT#01a1fba6-4458-7a41-9c37-3f5d2b8e1103' });
- * // '01a1fba6-4458-7a41-9c37-3f5d2b8e1103'
- * ```
- */
-export function eventIdOf({ PK, SK }: StoredKey): string | undefined {
-  const eventId = eventIdInSortKey(SK);
-  return eventId !== undefined && outboxKeyOf(eventId).PK === PK ? eventId : undefined;
+/** Makes the key of a DEAD event's pointer. */
+export function deadKey(shard: number, eventId: string): Key {
+  return { PK: `DEAD#${shardText(shard)}`, SK: eventId };
 }
 
-/** Returns the start of the minute of an outbox partition, epoch milliseconds; `undefined` if it is not such a partition. */
-export function outboxMinuteTime(PK: unknown): number | undefined {
-  const minute = /^OUTBOX#(\d{4}-\d\d-\d\dT\d\d:\d\d)#/.exec(String(PK))?.[1];
-  const startsAt = Date.parse(`${minute}Z`);
-  return Number.isNaN(startsAt) ? undefined : startsAt;
+/** Makes the key of an unsettled minute's pointer. */
+export function unsettledKey(shard: number, minute: string): Key {
+  return { PK: `SWEEP#${shardText(shard)}`, SK: minute };
 }
 
-/** Returns the shard and the unsettled minute of a sweep pointer. */
-export function unsettledMinuteOf({ PK, SK }: Key): { readonly shard: number; readonly minute: string } {
-  return { shard: Number(PK.slice('SWEEP#'.length)), minute: SK };
+/** The key of the sweep's state. */
+export const SWEEP_STATE_KEY: Key = { PK: 'SWEEP', SK: 'STATE' };
+
+/** The key of the heartbeats' state. */
+export const HEARTBEAT_STATE_KEY: Key = { PK: 'MAILROOM#HEARTBEAT', SK: 'STATE' };
+
+/** Makes the key of a message's inbox row. */
+export function inboxKey(consumer: string, eventId: string): Key {
+  return { PK: `${INBOX_PREFIX}${consumer}#${eventId}`, SK: 'MESSAGE' };
+}
+
+/** Makes the key of the history of a consumer's inbox. */
+export function inboxHistoryKey(consumer: string): Key {
+  return { PK: `${INBOX_PREFIX}${consumer}#${HISTORY}`, SK: HISTORY };
+}
+
+/** Makes the key of a rejected message's pointer. */
+export function rejectedKey(consumer: string, eventId: string): Key {
+  return { PK: `REJECTED#${consumer}`, SK: eventId };
+}
+
+/** Makes the key of a failed message's hint. */
+export function failedKey(consumer: string, eventId: string): Key {
+  return { PK: `FAILED#${consumer}`, SK: eventId };
+}
+
+/** Makes the key of an operation's record: by month, in time order. */
+export function operationKey(at: number, token: string): Key {
+  const time = new Date(at).toISOString();
+  return { PK: `OPERATIONS#${time.slice(0, 7)}`, SK: `${time}#${token}` };
+}
+
+/** The shard in two or three decimal digits, as in keys. */
+function shardText(shard: number): string {
+  return String(shard).padStart(2, '0');
 }

@@ -1,7 +1,8 @@
 import { systemClock } from '../base/clock.ts';
 import { mintToken } from './event-id.ts';
+import { operationKey } from './keys.ts';
 import type { TransactDeps } from './retry.ts';
-import { expiresAt, type OperationRow, operationKey, SCHEMA } from './rows.ts';
+import { expiresAt, type OperationRow, SCHEMA } from './rows.ts';
 
 /** Dependencies of an operator's changes. */
 export interface OperationDeps extends TransactDeps {

@@ -22,23 +22,6 @@ export function isKnownSchema(schema: unknown): boolean {
 /** The TTL attribute, epoch **seconds**. Only on rows that need no further work. */
 export const EXPIRES_AT = 'expiresAt';
 
-/** The prefix of the partition keys of outbox rows. */
-export const OUTBOX_PREFIX = 'OUTBOX#';
-/** The prefix of the partition keys of inbox rows. */
-export const INBOX_PREFIX = 'INBOX#';
-/** The beginnings of the partition keys that only Mailroom writes; no domain key may match one. */
-export const SYSTEM_PREFIXES = [
-  OUTBOX_PREFIX,
-  INBOX_PREFIX,
-  'DEAD#',
-  'SWEEP',
-  'MAILROOM#',
-  'REJECTED#',
-  'FAILED#',
-  'OPERATIONS#',
-];
-const HISTORY = 'HISTORY';
-
 const DAY_S = 86_400;
 
 /** Returns the TTL value of a row that may be deleted `days` days after `now`. */
@@ -341,63 +324,6 @@ export interface AttemptEnd {
   readonly error?: string | undefined;
   /** The side effects that it ran, and how each ended. Absent: none, or too many to keep. */
   readonly effects?: Readonly<Record<string, EffectState>> | undefined;
-}
-
-/** Makes the key of an event's outbox row. */
-export function outboxKey(minute: string, shard: number, eventId: string): Key {
-  return { PK: `${OUTBOX_PREFIX}${minute}#${shardText(shard)}`, SK: `EVENT#${eventId}` };
-}
-
-/** Makes the partition key of one minute of one shard. */
-export function outboxPartition(minute: string, shard: number): string {
-  return `${OUTBOX_PREFIX}${minute}#${shardText(shard)}`;
-}
-
-/** Makes the key of a DEAD event's pointer. */
-export function deadKey(shard: number, eventId: string): Key {
-  return { PK: `DEAD#${shardText(shard)}`, SK: eventId };
-}
-
-/** Makes the key of an unsettled minute's pointer. */
-export function unsettledKey(shard: number, minute: string): Key {
-  return { PK: `SWEEP#${shardText(shard)}`, SK: minute };
-}
-
-/** The key of the sweep's state. */
-export const SWEEP_STATE_KEY: Key = { PK: 'SWEEP', SK: 'STATE' };
-
-/** The key of the heartbeats' state. */
-export const HEARTBEAT_STATE_KEY: Key = { PK: 'MAILROOM#HEARTBEAT', SK: 'STATE' };
-
-/** Makes the key of a message's inbox row. */
-export function inboxKey(consumer: string, eventId: string): Key {
-  return { PK: `${INBOX_PREFIX}${consumer}#${eventId}`, SK: 'MESSAGE' };
-}
-
-/** Makes the key of the history of a consumer's inbox. */
-export function inboxHistoryKey(consumer: string): Key {
-  return { PK: `${INBOX_PREFIX}${consumer}#${HISTORY}`, SK: HISTORY };
-}
-
-/** Makes the key of a rejected message's pointer. */
-export function rejectedKey(consumer: string, eventId: string): Key {
-  return { PK: `REJECTED#${consumer}`, SK: eventId };
-}
-
-/** Makes the key of a failed message's hint. */
-export function failedKey(consumer: string, eventId: string): Key {
-  return { PK: `FAILED#${consumer}`, SK: eventId };
-}
-
-/** Makes the key of an operation's record: by month, in time order. */
-export function operationKey(at: number, token: string): Key {
-  const time = new Date(at).toISOString();
-  return { PK: `OPERATIONS#${time.slice(0, 7)}`, SK: `${time}#${token}` };
-}
-
-/** The shard in two or three decimal digits, as in keys. */
-function shardText(shard: number): string {
-  return String(shard).padStart(2, '0');
 }
 
 /** Views an item that Mailroom wrote as its row type. */

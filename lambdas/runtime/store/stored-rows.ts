@@ -1,6 +1,6 @@
 import { isTime } from '../base/clock.ts';
 import { isDeeperThan, JSON_DEPTH_MAX } from '../base/json-depth.ts';
-import { eventIdOf } from './keys.ts';
+import { eventIdOf } from './parsed-keys.ts';
 import {
   type DeadPointer,
   type EffectStatus,

@@ -4,7 +4,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { asDelivered } from '../../../demo/shop.ts';
 import { DAY_MS } from '../../../lambdas/runtime/base/units.ts';
 import { eventIdShard, mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
-import { deadKey, operationKey, rejectedKey } from '../../../lambdas/runtime/store/rows.ts';
+import { deadKey, operationKey, rejectedKey } from '../../../lambdas/runtime/store/keys.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { eventually } from '../support/eventually.ts';
 import { failedMessage } from '../support/failed-message.ts';

@@ -8,7 +8,7 @@ import {
   foreignEventId,
   foreignIdText,
 } from '../../../lambdas/runtime/store/foreign-id.ts';
-import { inboxKey } from '../../../lambdas/runtime/store/rows.ts';
+import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
 import { LOCAL_REGION } from '../../../localstack/workspace.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { eventually } from '../support/eventually.ts';

@@ -2,7 +2,7 @@ import { DeleteCommand } from '@aws-sdk/lib-dynamodb';
 import { expect, test } from 'vitest';
 import { RULE_DELAY_MS } from '../../../lambdas/runtime/operations/audit/audit-declaration.ts';
 import type { HeartbeatReport } from '../../../lambdas/runtime/operations/heartbeat/heartbeat-handler.ts';
-import { HEARTBEAT_STATE_KEY } from '../../../lambdas/runtime/store/rows.ts';
+import { HEARTBEAT_STATE_KEY } from '../../../lambdas/runtime/store/keys.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { eventually } from '../support/eventually.ts';
 import { deployed, documents, invoke, output } from '../support/features.ts';

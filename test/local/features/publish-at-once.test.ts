@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
-import { inboxKey } from '../../../lambdas/runtime/store/rows.ts';
+import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
 import { eventually } from '../support/eventually.ts';
 import { invoke, output, read } from '../support/features.ts';
 

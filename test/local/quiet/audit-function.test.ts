@@ -6,7 +6,7 @@ import type { AuditSummary } from '../../../lambdas/runtime/operations/audit/aud
 import { readEntryVersions } from '../../../lambdas/runtime/operations/ssm-directory.ts';
 import { declaredSince } from '../../../lambdas/runtime/operations/subscriptions.ts';
 import { mintEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
-import { inboxKey } from '../../../lambdas/runtime/store/rows.ts';
+import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
 import { eventually } from '../support/eventually.ts';
 import { message, only, placeOrder, put, settled, tableName } from '../support/order-system.ts';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest';
 import { z } from 'zod/mini';
 import { defineEvent } from '../../../lambdas/runtime/index.ts';
-import { deadKey, failedKey, inboxKey, rejectedKey } from '../../../lambdas/runtime/store/rows.ts';
+import { deadKey, failedKey, inboxKey, rejectedKey } from '../../../lambdas/runtime/store/keys.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { handmadeMailroom, SMALL_SOURCE } from '../support/handmade-mailroom.ts';
 import { mailroomAt } from '../support/mailroom.ts';

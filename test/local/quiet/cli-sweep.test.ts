@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
-import { SWEEP_STATE_KEY } from '../../../lambdas/runtime/store/rows.ts';
+import { SWEEP_STATE_KEY } from '../../../lambdas/runtime/store/keys.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { mailroom } from '../support/mailroom.ts';
 import { get } from '../support/order-system.ts';

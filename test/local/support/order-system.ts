@@ -11,13 +11,12 @@ import { CONSUMERS_OF, type Consumer, required, type WrittenEvent } from '../../
 import { stockKey, stockRow } from '../../../lambdas/example/inventory/stock.ts';
 import { isSettled, type Order, orderKey } from '../../../lambdas/example/orders/order.ts';
 import type { Item, Key } from '../../../lambdas/runtime/index.ts';
-import {
-  type InboxRow,
-  inboxKey,
-  type OutboxRow,
-  type RejectedPointer,
-  rejectedKey,
-  type StoredEffect,
+import { inboxKey, rejectedKey } from '../../../lambdas/runtime/store/keys.ts';
+import type {
+  InboxRow,
+  OutboxRow,
+  RejectedPointer,
+  StoredEffect,
 } from '../../../lambdas/runtime/store/rows.ts';
 import { callFunctionUrl, type FunctionUrlRequest } from '../../../localstack/function-url.ts';
 import { dynamoClient } from '../../support/aws.ts';

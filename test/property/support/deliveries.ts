@@ -1,7 +1,7 @@
 import type { SQSRecord } from 'aws-lambda';
 import fc from 'fast-check';
 import { mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
-import { inboxKey } from '../../../lambdas/runtime/store/rows.ts';
+import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
 import type { Item } from '../../../lambdas/runtime/store/table.ts';
 import { consumerConfig } from '../../support/runtime-rig.ts';
 import { anyJson, anyText } from './arbitraries.ts';

@@ -2,12 +2,8 @@ import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import fc from 'fast-check';
 import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { minuteOf } from '../../../lambdas/runtime/store/event-id.ts';
-import {
-  type OutboxRow,
-  outboxPartition,
-  SWEEP_STATE_KEY,
-  unsettledKey,
-} from '../../../lambdas/runtime/store/rows.ts';
+import { outboxPartition, SWEEP_STATE_KEY, unsettledKey } from '../../../lambdas/runtime/store/keys.ts';
+import type { OutboxRow } from '../../../lambdas/runtime/store/rows.ts';
 import type { Item } from '../../../lambdas/runtime/store/table.ts';
 import { anyText } from './arbitraries.ts';
 import {

@@ -4,7 +4,8 @@ import { AlreadyProcessed, PoisonMessage } from '../../../lambdas/runtime/base/e
 import { createConsumer } from '../../../lambdas/runtime/consume/consumer.ts';
 import { leased, transactional } from '../../../lambdas/runtime/consume/handler.ts';
 import { defineEvent, type Envelope } from '../../../lambdas/runtime/events/event.ts';
-import { inboxKey, type OutboxRow } from '../../../lambdas/runtime/store/rows.ts';
+import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
+import type { OutboxRow } from '../../../lambdas/runtime/store/rows.ts';
 import { lambdaContext, memoryTable, memoryTelemetry } from '../../../testing/index.ts';
 import { consumerConfig } from '../../support/runtime-rig.ts';
 import { batchOf, DEEDS, type Deed, type Spec } from './deliveries.ts';

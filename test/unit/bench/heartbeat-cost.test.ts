@@ -15,7 +15,7 @@ import type { ConsumerEntry, MailroomEntry } from '../../../lambdas/runtime/oper
 import { createHeartbeatHandler } from '../../../lambdas/runtime/operations/heartbeat/heartbeat-handler.ts';
 import { createRelayStream } from '../../../lambdas/runtime/relay/relay-stream.ts';
 import { dynamoTable } from '../../../lambdas/runtime/store/dynamo-table.ts';
-import { OUTBOX_PREFIX } from '../../../lambdas/runtime/store/rows.ts';
+import { OUTBOX_PREFIX } from '../../../lambdas/runtime/store/keys.ts';
 import {
   consumerConfig,
   eventBridgeMessage,

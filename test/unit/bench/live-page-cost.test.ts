@@ -13,7 +13,8 @@ import type { Directory } from '../../../lambdas/runtime/operations/directory.ts
 import { sqsQueues } from '../../../lambdas/runtime/operations/sqs-queues.ts';
 import { dynamoTable } from '../../../lambdas/runtime/store/dynamo-table.ts';
 import { mintEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
-import { SCHEMA, SWEEP_STATE_KEY } from '../../../lambdas/runtime/store/rows.ts';
+import { SWEEP_STATE_KEY } from '../../../lambdas/runtime/store/keys.ts';
+import { SCHEMA } from '../../../lambdas/runtime/store/rows.ts';
 import { manualClock } from '../../../testing/index.ts';
 import { STUB_CONFIGURATION, stubHandler } from '../../support/stub-client.ts';
 import { directory as small, worker } from '../cli/support/mailroom-in-memory.ts';

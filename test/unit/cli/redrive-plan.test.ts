@@ -11,7 +11,8 @@ import { DAY_MS } from '../../../lambdas/runtime/base/units.ts';
 import type { Check } from '../../../lambdas/runtime/consume/check-messages.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import { mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
-import { type InboxRow, inboxHistoryKey } from '../../../lambdas/runtime/store/rows.ts';
+import { inboxHistoryKey } from '../../../lambdas/runtime/store/keys.ts';
+import type { InboxRow } from '../../../lambdas/runtime/store/rows.ts';
 import { memoryTable } from '../../../testing/index.ts';
 
 const NOW = Date.UTC(2026, 5, 1);

@@ -9,7 +9,8 @@ import { attemptsSpent } from '../../../lambdas/runtime/consume/message-outcome.
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import type { Queues } from '../../../lambdas/runtime/operations/queues.ts';
 import { mintEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
-import { type InboxRow, inboxKey } from '../../../lambdas/runtime/store/rows.ts';
+import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
+import type { InboxRow } from '../../../lambdas/runtime/store/rows.ts';
 import { manualClock, memoryTable } from '../../../testing/index.ts';
 import { runThrough } from '../../support/runtime-rig.ts';
 

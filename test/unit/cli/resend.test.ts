@@ -5,7 +5,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { dataChanges } from '../../../cli/reports/dead-letters/data-changes.ts';
 import { resentEventId } from '../../../cli/reports/dead-letters/resend-plan.ts';
 import { eventIdShard, eventIdTime, mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
-import { inboxKey } from '../../../lambdas/runtime/store/rows.ts';
+import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { worker } from './support/mailroom-in-memory.ts';
 import { APPLY, rejected, source } from './support/rejected-event.ts';

@@ -7,7 +7,7 @@ import {
   unsentReplacement,
 } from '../../../cli/reports/dead-letters/standing.ts';
 import { mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
-import { inboxKey } from '../../../lambdas/runtime/store/rows.ts';
+import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
 import { memoryTable } from '../../../testing/index.ts';
 
 /** Events of which each is replaced by the next; the last has no row. */

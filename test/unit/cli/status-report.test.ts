@@ -4,7 +4,7 @@ import { statusText } from '../../../cli/reports/status/status-text.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { eventIdTime } from '../../../lambdas/runtime/store/event-id.ts';
-import { deadKey, failedKey, SWEEP_STATE_KEY } from '../../../lambdas/runtime/store/rows.ts';
+import { deadKey, failedKey, SWEEP_STATE_KEY } from '../../../lambdas/runtime/store/keys.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { consumerConfig, ThingHappened } from '../../support/runtime-rig.ts';
 import { directory, mailroomInMemory, RETENTION_MS, worker } from './support/mailroom-in-memory.ts';

@@ -7,7 +7,7 @@ import { readStatus } from '../../../cli/reports/status/status-report.ts';
 import { statusText } from '../../../cli/reports/status/status-text.ts';
 import { eventReports, payloadsOf, traceText } from '../../../cli/reports/why/trace-text.ts';
 import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
-import { deadKey, failedKey, inboxKey, rejectedKey } from '../../../lambdas/runtime/store/rows.ts';
+import { deadKey, failedKey, inboxKey, rejectedKey } from '../../../lambdas/runtime/store/keys.ts';
 import type { Item } from '../../../lambdas/runtime/store/table.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';

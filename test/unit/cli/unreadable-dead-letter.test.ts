@@ -3,7 +3,7 @@ import { inboxId, receiveDeadLetters } from '../../../cli/reports/dead-letters/d
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { rejectedBy } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import { discardMessage, resolveMessage } from '../../../lambdas/runtime/operations/message-operations.ts';
-import { inboxKey, rejectedKey } from '../../../lambdas/runtime/store/rows.ts';
+import { inboxKey, rejectedKey } from '../../../lambdas/runtime/store/keys.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 

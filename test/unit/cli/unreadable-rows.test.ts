@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { inboxKey, rejectedKey } from '../../../lambdas/runtime/store/rows.ts';
+import { inboxKey, rejectedKey } from '../../../lambdas/runtime/store/keys.ts';
 import { APPLY, rejected, source } from './support/rejected-event.ts';
 
 /** A dead letter whose message was also rejected under its SQS message id, when its event could not be read. */

@@ -7,7 +7,7 @@ import { PUT_EVENTS_BYTES_MAX } from '../../../lambdas/runtime/bus/event-bus.ts'
 import { transactional } from '../../../lambdas/runtime/consume/handler.ts';
 import type { QueueMessage } from '../../../lambdas/runtime/operations/queues.ts';
 import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
-import { inboxKey } from '../../../lambdas/runtime/store/rows.ts';
+import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
 import { readInboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';

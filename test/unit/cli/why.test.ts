@@ -5,8 +5,8 @@ import { eventReports, traceText } from '../../../cli/reports/why/trace-text.ts'
 import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { leased, transactional } from '../../../lambdas/runtime/consume/handler.ts';
 import { resolveMessage } from '../../../lambdas/runtime/operations/message-operations.ts';
-import { discardDead, requeueDead } from '../../../lambdas/runtime/outbox/outbox-decisions.ts';
-import { inboxKey } from '../../../lambdas/runtime/store/rows.ts';
+import { discardDead, requeueDead } from '../../../lambdas/runtime/outbox/outbox-operator.ts';
+import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
 import { mailroomInMemory, worker } from './support/mailroom-in-memory.ts';

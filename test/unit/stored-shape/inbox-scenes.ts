@@ -7,7 +7,7 @@ import {
   type Resolution,
   resolveMessage,
 } from '../../../lambdas/runtime/operations/message-operations.ts';
-import { inboxKey } from '../../../lambdas/runtime/store/rows.ts';
+import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
 import { consumer, EVENT_ID, OrderPlaced, shapeRig } from './stored-shape-rig.ts';
 
 type Rig = ReturnType<typeof shapeRig>;

@@ -3,11 +3,12 @@ import { eventBridgeBus } from '../../../lambdas/runtime/bus/eventbridge-bus.ts'
 import { HEARTBEAT } from '../../../lambdas/runtime/events/heartbeat-event.ts';
 import type { MailroomEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import { createHeartbeatHandler } from '../../../lambdas/runtime/operations/heartbeat/heartbeat-handler.ts';
-import { discardDead, requeueDead } from '../../../lambdas/runtime/outbox/outbox-decisions.ts';
+import { discardDead, requeueDead } from '../../../lambdas/runtime/outbox/outbox-operator.ts';
 import { listUnsettled, storeWalk } from '../../../lambdas/runtime/outbox/unsettled-minutes.ts';
 import { eventIdShard } from '../../../lambdas/runtime/store/event-id.ts';
+import { HEARTBEAT_STATE_KEY } from '../../../lambdas/runtime/store/keys.ts';
 import { recordOperation } from '../../../lambdas/runtime/store/operation-record.ts';
-import { HEARTBEAT_STATE_KEY, SCHEMA } from '../../../lambdas/runtime/store/rows.ts';
+import { SCHEMA } from '../../../lambdas/runtime/store/rows.ts';
 import { memoryTelemetry, producerConfig } from '../../../testing/index.ts';
 import { STUB_CONFIGURATION, stubHandler } from '../../support/stub-client.ts';
 import { bytesOf, EVENT_ID, NOW, shapeRig } from './stored-shape-rig.ts';

@@ -1,5 +1,5 @@
 import pMap from 'p-map';
-import { markResent } from '../../outbox/outbox-decisions.ts';
+import { markResent } from '../../outbox/outbox-operator.ts';
 import { outboxKeyOf } from '../../store/event-id.ts';
 import { type Note, type OperationDeps, recordOperation } from '../../store/operation-record.ts';
 import type { OutboxRow } from '../../store/rows.ts';

@@ -4,7 +4,7 @@ import { PoisonMessage } from '../../../../lambdas/runtime/base/errors.ts';
 import { leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
 import { foreignEvent } from '../../../../lambdas/runtime/events/foreign-event.ts';
 import { foreignEventId } from '../../../../lambdas/runtime/store/foreign-id.ts';
-import { inboxKey, rejectedKey } from '../../../../lambdas/runtime/store/rows.ts';
+import { inboxKey, rejectedKey } from '../../../../lambdas/runtime/store/keys.ts';
 import { consumerConfig, rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { CONSUMER, consumer, domainRow, envelope, type Parts, send } from './consumer-rig.ts';
 

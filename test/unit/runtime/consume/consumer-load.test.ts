@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { HOUR_MS } from '../../../../lambdas/runtime/base/units.ts';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
-import { inboxKey } from '../../../../lambdas/runtime/store/rows.ts';
+import { inboxKey } from '../../../../lambdas/runtime/store/keys.ts';
 import { consumerConfig as defaultConfig } from '../../../../testing/index.ts';
 import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import {

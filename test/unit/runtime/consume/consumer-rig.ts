@@ -2,15 +2,10 @@ import { expect } from 'vitest';
 import { createConsumer } from '../../../../lambdas/runtime/consume/consumer.ts';
 import { type Handler, type LeasedContext, leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import type { Envelope } from '../../../../lambdas/runtime/events/event.ts';
-import { withExtras } from '../../../../lambdas/runtime/observe/telemetry.ts';
+import { withExtras } from '../../../../lambdas/runtime/observe/log-fields.ts';
 import { mintEventId } from '../../../../lambdas/runtime/store/event-id.ts';
-import {
-  failedKey,
-  type InboxRow,
-  inboxKey,
-  rejectedKey,
-  type StoredEffect,
-} from '../../../../lambdas/runtime/store/rows.ts';
+import { failedKey, inboxKey, rejectedKey } from '../../../../lambdas/runtime/store/keys.ts';
+import type { InboxRow, StoredEffect } from '../../../../lambdas/runtime/store/rows.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';
 import { lambdaContext, type QueueHandler } from '../../../../testing/index.ts';
 import { consumerConfig, rig, runThrough, ThingHappened } from '../../../support/runtime-rig.ts';

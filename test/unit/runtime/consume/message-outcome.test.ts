@@ -23,7 +23,7 @@ import type { MetricName } from '../../../../lambdas/runtime/observe/telemetry.t
 import { NO_SPAN, NO_TRACER } from '../../../../lambdas/runtime/observe/tracer.ts';
 import { mintEventId } from '../../../../lambdas/runtime/store/event-id.ts';
 import { foreignEventId } from '../../../../lambdas/runtime/store/foreign-id.ts';
-import { failedKey, inboxKey } from '../../../../lambdas/runtime/store/rows.ts';
+import { failedKey, inboxKey } from '../../../../lambdas/runtime/store/keys.ts';
 import { consumerConfig, rig } from '../../../support/runtime-rig.ts';
 import { CONSUMER } from './consumer-rig.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { PoisonMessage, TransactionCancelled } from '../../../../lambdas/runtime/base/errors.ts';
 import { transactional } from '../../../../lambdas/runtime/consume/handler.ts';
-import { inboxHistoryKey } from '../../../../lambdas/runtime/store/rows.ts';
+import { inboxHistoryKey } from '../../../../lambdas/runtime/store/keys.ts';
 import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { body, CONSUMER, crashable, domainRow, inboxRow, oneMessage, send } from './consumer-rig.ts';
 

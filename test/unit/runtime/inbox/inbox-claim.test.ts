@@ -5,7 +5,7 @@ import { claimMessage, isSuspect } from '../../../../lambdas/runtime/inbox/inbox
 import { openInbox } from '../../../../lambdas/runtime/inbox/inbox-history.ts';
 import { rejectUnclaimed } from '../../../../lambdas/runtime/inbox/inbox-rejection.ts';
 import { systemRandomBytes } from '../../../../lambdas/runtime/store/event-id.ts';
-import { inboxKey } from '../../../../lambdas/runtime/store/rows.ts';
+import { inboxKey } from '../../../../lambdas/runtime/store/keys.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';
 import { rig } from '../../../support/runtime-rig.ts';
 import { staleReads } from '../../../support/stale-reads.ts';

@@ -9,7 +9,7 @@ import { forgottenBecause, openInbox } from '../../../../lambdas/runtime/inbox/i
 import { allowTooOld } from '../../../../lambdas/runtime/operations/message-operations.ts';
 import { systemRandomBytes } from '../../../../lambdas/runtime/store/event-id.ts';
 import { foreignEventId } from '../../../../lambdas/runtime/store/foreign-id.ts';
-import { inboxHistoryKey, inboxKey } from '../../../../lambdas/runtime/store/rows.ts';
+import { inboxHistoryKey, inboxKey } from '../../../../lambdas/runtime/store/keys.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';
 import { type consumerConfig, rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { body, CONSUMER, consumer, envelope, inboxRow, type Parts, send } from '../consume/consumer-rig.ts';

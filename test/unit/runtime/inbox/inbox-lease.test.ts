@@ -12,7 +12,7 @@ import {
 } from '../../../../lambdas/runtime/inbox/inbox-lease.ts';
 import { rejectMessage } from '../../../../lambdas/runtime/inbox/inbox-rejection.ts';
 import { systemRandomBytes } from '../../../../lambdas/runtime/store/event-id.ts';
-import { inboxKey } from '../../../../lambdas/runtime/store/rows.ts';
+import { inboxKey } from '../../../../lambdas/runtime/store/keys.ts';
 import { rig } from '../../../support/runtime-rig.ts';
 import { CONSUMER, envelope, inboxRow } from '../consume/consumer-rig.ts';
 

@@ -10,7 +10,7 @@ import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import { createLogger } from '../../../../lambdas/runtime/observe/logger.ts';
 import { powertoolsTelemetry } from '../../../../lambdas/runtime/observe/telemetry.ts';
 import { mintEventId } from '../../../../lambdas/runtime/store/event-id.ts';
-import { inboxKey } from '../../../../lambdas/runtime/store/rows.ts';
+import { inboxKey } from '../../../../lambdas/runtime/store/keys.ts';
 import { lambdaContext } from '../../../../testing/index.ts';
 import { consumerConfig, rig, runThrough, ThingHappened } from '../../../support/runtime-rig.ts';
 

@@ -3,7 +3,8 @@ import { DAY_MS } from '../../../../lambdas/runtime/base/units.ts';
 import { createDeadLetterWatch } from '../../../../lambdas/runtime/operations/dead-letter-watch.ts';
 import type { ConsumerEntry, Directory } from '../../../../lambdas/runtime/operations/directory.ts';
 import type { QueueMessage, Queues } from '../../../../lambdas/runtime/operations/queues.ts';
-import { type RejectedPointer, rejectedKey, SCHEMA } from '../../../../lambdas/runtime/store/rows.ts';
+import { rejectedKey } from '../../../../lambdas/runtime/store/keys.ts';
+import { type RejectedPointer, SCHEMA } from '../../../../lambdas/runtime/store/rows.ts';
 import { manualClock, memoryTable, memoryTelemetry } from '../../../../testing/index.ts';
 import { runThrough } from '../../../support/runtime-rig.ts';
 

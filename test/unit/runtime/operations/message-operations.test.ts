@@ -8,7 +8,7 @@ import {
   discardMessage,
   resolveMessage,
 } from '../../../../lambdas/runtime/operations/message-operations.ts';
-import { inboxKey, rejectedKey } from '../../../../lambdas/runtime/store/rows.ts';
+import { inboxKey, rejectedKey } from '../../../../lambdas/runtime/store/keys.ts';
 import { eventBridgeMessage } from '../../../../testing/index.ts';
 import { consumerConfig, rig, runThrough, ThingHappened } from '../../../support/runtime-rig.ts';
 import { staleReads } from '../../../support/stale-reads.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { MINUTE_MS } from '../../../../lambdas/runtime/base/units.ts';
 import { minuteOf } from '../../../../lambdas/runtime/store/event-id.ts';
-import { SWEEP_STATE_KEY } from '../../../../lambdas/runtime/store/rows.ts';
+import { SWEEP_STATE_KEY } from '../../../../lambdas/runtime/store/keys.ts';
 import { rig } from '../../../support/runtime-rig.ts';
 import { pointers, sweeper } from '../relay/relay-sweep-rig.ts';
 

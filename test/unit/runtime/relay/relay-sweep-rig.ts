@@ -1,5 +1,5 @@
 import { createRelaySweep, createSweepPass } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
-import { SWEEP_STATE_KEY } from '../../../../lambdas/runtime/store/rows.ts';
+import { SWEEP_STATE_KEY } from '../../../../lambdas/runtime/store/keys.ts';
 import type { Query, Table, Write } from '../../../../lambdas/runtime/store/table.ts';
 import { lambdaContext } from '../../../../testing/index.ts';
 import { relayConfig, type rig, runThrough } from '../../../support/runtime-rig.ts';

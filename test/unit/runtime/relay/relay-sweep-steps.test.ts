@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { MINUTE_MS } from '../../../../lambdas/runtime/base/units.ts';
 import { createOutbox } from '../../../../lambdas/runtime/outbox/outbox.ts';
 import { minuteOf } from '../../../../lambdas/runtime/store/event-id.ts';
-import { SWEEP_STATE_KEY } from '../../../../lambdas/runtime/store/rows.ts';
+import { SWEEP_STATE_KEY } from '../../../../lambdas/runtime/store/keys.ts';
 import type { Table, Write } from '../../../../lambdas/runtime/store/table.ts';
 import { consumerConfig, rig } from '../../../support/runtime-rig.ts';
 import { breaking, isPointer, pointers, state, sweeper } from './relay-sweep-rig.ts';

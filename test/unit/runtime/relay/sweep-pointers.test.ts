@@ -3,7 +3,7 @@ import { MINUTE_MS } from '../../../../lambdas/runtime/base/units.ts';
 import { createOutbox } from '../../../../lambdas/runtime/outbox/outbox.ts';
 import { createSweepPass } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
 import { minuteOf } from '../../../../lambdas/runtime/store/event-id.ts';
-import { SWEEP_STATE_KEY } from '../../../../lambdas/runtime/store/rows.ts';
+import { SWEEP_STATE_KEY } from '../../../../lambdas/runtime/store/keys.ts';
 import type { Item, Query } from '../../../../lambdas/runtime/store/table.ts';
 import { consumerConfig, relayConfig, rig, runThrough } from '../../../support/runtime-rig.ts';
 

@@ -4,7 +4,7 @@ import { createOutbox } from '../../../../lambdas/runtime/outbox/outbox.ts';
 import { createRelaySweep } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
 import type { SweepRangeReport } from '../../../../lambdas/runtime/relay/sweep-range.ts';
 import { minuteOf } from '../../../../lambdas/runtime/store/event-id.ts';
-import { SWEEP_STATE_KEY } from '../../../../lambdas/runtime/store/rows.ts';
+import { SWEEP_STATE_KEY } from '../../../../lambdas/runtime/store/keys.ts';
 import { lambdaContext } from '../../../../testing/index.ts';
 import { consumerConfig, relayConfig, rig, runThrough } from '../../../support/runtime-rig.ts';
 import { staleReads } from '../../../support/stale-reads.ts';

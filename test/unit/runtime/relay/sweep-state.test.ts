@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { MINUTE_MS } from '../../../../lambdas/runtime/base/units.ts';
 import { createSweepPass } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
 import { moveSweptTo, startSweep } from '../../../../lambdas/runtime/relay/sweep-state.ts';
-import { SWEEP_STATE_KEY } from '../../../../lambdas/runtime/store/rows.ts';
+import { SWEEP_STATE_KEY } from '../../../../lambdas/runtime/store/keys.ts';
 import { relayConfig, rig, runThrough } from '../../../support/runtime-rig.ts';
 import { breaking, isPointer, pointers, state, sweeper } from './relay-sweep-rig.ts';
 

@@ -2,9 +2,10 @@ import { describe, expect, test, vi } from 'vitest';
 import { PoisonMessage } from '../../../../lambdas/runtime/base/errors.ts';
 import { leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
 import { allowTooOld } from '../../../../lambdas/runtime/operations/message-operations.ts';
-import { discardDead, markResent, requeueDead } from '../../../../lambdas/runtime/outbox/outbox-decisions.ts';
+import { discardDead, markResent, requeueDead } from '../../../../lambdas/runtime/outbox/outbox-operator.ts';
 import { outboxKeyOf } from '../../../../lambdas/runtime/store/event-id.ts';
-import { inboxHistoryKey, inboxKey, SCHEMA } from '../../../../lambdas/runtime/store/rows.ts';
+import { inboxHistoryKey, inboxKey } from '../../../../lambdas/runtime/store/keys.ts';
+import { SCHEMA } from '../../../../lambdas/runtime/store/rows.ts';
 import type { Item } from '../../../../lambdas/runtime/store/table.ts';
 import { consumerConfig, rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import {

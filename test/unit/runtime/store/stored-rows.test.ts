@@ -2,7 +2,8 @@ import { deflateRawSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { inboxState, isOverdue } from '../../../../lambdas/runtime/inbox/inbox-state.ts';
 import { mintEventId, outboxKeyOf } from '../../../../lambdas/runtime/store/event-id.ts';
-import { asRow, type InboxRow, inboxKey } from '../../../../lambdas/runtime/store/rows.ts';
+import { inboxKey } from '../../../../lambdas/runtime/store/keys.ts';
+import { asRow, type InboxRow } from '../../../../lambdas/runtime/store/rows.ts';
 import {
   isUnreadable,
   readable,

@@ -16,12 +16,8 @@ import type {
 } from '../../../../../lambdas/runtime/operations/directory.ts';
 import type { QueueMessage, Queues } from '../../../../../lambdas/runtime/operations/queues.ts';
 import { mintEventId, outboxKeyOf, type RandomBytes } from '../../../../../lambdas/runtime/store/event-id.ts';
-import {
-  type InboxRow,
-  inboxKey,
-  type OutboxRow,
-  SCHEMA,
-} from '../../../../../lambdas/runtime/store/rows.ts';
+import { inboxKey } from '../../../../../lambdas/runtime/store/keys.ts';
+import { type InboxRow, type OutboxRow, SCHEMA } from '../../../../../lambdas/runtime/store/rows.ts';
 import { storedEnvelope } from '../../../../../lambdas/runtime/store/stored-envelope.ts';
 import { manualClock, memoryTable } from '../../../../../testing/index.ts';
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { DAY_MS, MINUTE_MS } from '../../../../../lambdas/runtime/base/units.ts';
-import { type InboxRow, inboxHistoryKey, inboxKey } from '../../../../../lambdas/runtime/store/rows.ts';
+import { inboxHistoryKey, inboxKey } from '../../../../../lambdas/runtime/store/keys.ts';
+import type { InboxRow } from '../../../../../lambdas/runtime/store/rows.ts';
 import { auditRig, consumerEntry } from './audit-rig.ts';
 
 const LONG_AGO = 20 * MINUTE_MS;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { MINUTE_MS } from '../../../../../lambdas/runtime/base/units.ts';
 import { createLedger } from '../../../../../lambdas/runtime/operations/audit/audit-ledger.ts';
-import { inboxKey, SWEEP_STATE_KEY } from '../../../../../lambdas/runtime/store/rows.ts';
+import { inboxKey, SWEEP_STATE_KEY } from '../../../../../lambdas/runtime/store/keys.ts';
 import { auditRig, consumerEntry, SHARDS } from './audit-rig.ts';
 
 const LONG_AGO = 20 * MINUTE_MS;

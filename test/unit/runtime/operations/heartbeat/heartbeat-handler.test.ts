@@ -5,7 +5,7 @@ import { HEARTBEAT } from '../../../../../lambdas/runtime/events/heartbeat-event
 import type { ConsumerEntry } from '../../../../../lambdas/runtime/operations/directory.ts';
 import { createHeartbeatHandler } from '../../../../../lambdas/runtime/operations/heartbeat/heartbeat-handler.ts';
 import { mintEventId, outboxKeyOf } from '../../../../../lambdas/runtime/store/event-id.ts';
-import { HEARTBEAT_STATE_KEY, inboxKey } from '../../../../../lambdas/runtime/store/rows.ts';
+import { HEARTBEAT_STATE_KEY, inboxKey } from '../../../../../lambdas/runtime/store/keys.ts';
 import { memoryTelemetry, producerConfig } from '../../../../../testing/index.ts';
 import { runThrough, ThingHappened } from '../../../../support/runtime-rig.ts';
 import { directory, mailroomInMemory, worker } from '../../../cli/support/mailroom-in-memory.ts';

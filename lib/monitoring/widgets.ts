@@ -8,7 +8,7 @@ import {
   Stats,
   TextWidget,
 } from 'aws-cdk-lib/aws-cloudwatch';
-import { COUNT_PERIOD } from './delivery-metrics.ts';
+import { COUNT_PERIOD } from './metrics.ts';
 
 /** The width of a dashboard in columns. */
 export const DASHBOARD_WIDTH = 24;

@@ -1,5 +1,6 @@
+import { rejectedKey } from '../store/keys.ts';
 import type { RowChange, RowCondition } from '../store/row-update.ts';
-import { type InboxRow, rejectedKey, SCHEMA } from '../store/rows.ts';
+import { type InboxRow, SCHEMA } from '../store/rows.ts';
 import type { InboxAccess } from './inbox.ts';
 import { FINAL_REMOVES } from './inbox-completion.ts';
 import { sameEffects, TOO_OLD } from './inbox-conditions.ts';

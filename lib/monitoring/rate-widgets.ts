@@ -1,8 +1,8 @@
 import { GraphWidget, type IWidget, MathExpression, SingleValueWidget } from 'aws-cdk-lib/aws-cloudwatch';
-import type { IInboxConsumer } from '../consumer/consumer.ts';
+import type { IInboxConsumer } from '../consumer/consumer-interface.ts';
 import { SLO_PERCENTILE } from '../consumer/consumer-slo.ts';
-import type { DeliveryCounts } from './delivery-metrics.ts';
-import { DASHBOARD_WIDTH } from './delivery-widgets.ts';
+import type { DeliveryCounts } from './metrics.ts';
+import { DASHBOARD_WIDTH } from './widgets.ts';
 
 /** A consumer and its deliveries. */
 interface AuditedConsumer {

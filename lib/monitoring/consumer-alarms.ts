@@ -1,12 +1,12 @@
 import { Duration } from 'aws-cdk-lib';
 import { type IMetric, MathExpression } from 'aws-cdk-lib/aws-cloudwatch';
 import { say } from '../checks/refusal.ts';
-import type { IInboxConsumer } from '../consumer/consumer.ts';
+import type { IInboxConsumer } from '../consumer/consumer-interface.ts';
 import { logGroupNameOf } from '../consumer/existing-function.ts';
-import type { AlarmPlan, AlarmSeverity } from './delivery-alarm.ts';
-import { COUNT_PERIOD, type ConsumerMetrics } from './delivery-metrics.ts';
-import { throttled, troublePeriods } from './delivery-relay-alarms.ts';
-import type { EffectiveThresholds } from './delivery-thresholds.ts';
+import type { AlarmPlan, AlarmSeverity } from './alarm-plan.ts';
+import { COUNT_PERIOD, type ConsumerMetrics } from './metrics.ts';
+import { throttled, troublePeriods } from './relay-alarms.ts';
+import type { EffectiveThresholds } from './thresholds.ts';
 
 const HOUR = Duration.hours(1);
 

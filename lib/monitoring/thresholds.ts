@@ -3,7 +3,7 @@ import { RETRY } from '../checks/receives.ts';
 import { between, say, unless } from '../checks/refusal.ts';
 import { QUEUE_RETENTION_MAX } from '../checks/retentions.ts';
 import { STREAM_RECORD_AGE_MAX } from '../mailroom/outbox-relay.ts';
-import { COUNT_PERIOD } from './delivery-metrics.ts';
+import { COUNT_PERIOD } from './metrics.ts';
 
 /** Alarm thresholds. Conditions that must never occur (a dead letter, a lost event) have none. */
 export interface AlarmThresholds {

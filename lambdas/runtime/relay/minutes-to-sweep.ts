@@ -1,8 +1,6 @@
 import { MINUTE_MS } from '../base/units.ts';
 import { minuteOf } from '../store/event-id.ts';
 
-/** One minute, milliseconds. */
-
 /**
  * The ages, in minutes after a minute's end, at which the sweep reads that minute. Each event is therefore read six times, and
  * a later age catches late commits. The last age is the maximum lateness that the sweep covers.

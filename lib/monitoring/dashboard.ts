@@ -12,7 +12,7 @@ import {
 import type { Construct } from 'constructs';
 import { HOUR_MS } from '../../lambdas/runtime/base/units.ts';
 import { say } from '../checks/refusal.ts';
-import type { IInboxConsumer } from '../consumer/consumer.ts';
+import type { IInboxConsumer } from '../consumer/consumer-interface.ts';
 import { SLO_PERCENTILE } from '../consumer/consumer-slo.ts';
 import type {
   AuditMetrics,
@@ -20,8 +20,8 @@ import type {
   DeliveryCounts,
   HeartbeatMetrics,
   RelayMetrics,
-} from './delivery-metrics.ts';
-import { deliveryRow } from './delivery-rate-widgets.ts';
+} from './metrics.ts';
+import { deliveryRow } from './rate-widgets.ts';
 import {
   DASHBOARD_WIDTH,
   FROM_ZERO,
@@ -32,7 +32,7 @@ import {
   namedIfAny,
   percentiles,
   sum,
-} from './delivery-widgets.ts';
+} from './widgets.ts';
 
 /** A consumer and its metrics. */
 interface WatchedConsumer {

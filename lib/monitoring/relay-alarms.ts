@@ -2,9 +2,9 @@ import { Duration } from 'aws-cdk-lib';
 import { type IMetric, Stats, TreatMissingData } from 'aws-cdk-lib/aws-cloudwatch';
 import { say } from '../checks/refusal.ts';
 import type { OutboxAudit } from '../mailroom/outbox-audit.ts';
-import type { AlarmPlan } from './delivery-alarm.ts';
-import { type AuditMetrics, COUNT_PERIOD, type RelayMetrics } from './delivery-metrics.ts';
-import type { EffectiveThresholds } from './delivery-thresholds.ts';
+import type { AlarmPlan } from './alarm-plan.ts';
+import { type AuditMetrics, COUNT_PERIOD, type RelayMetrics } from './metrics.ts';
+import type { EffectiveThresholds } from './thresholds.ts';
 
 const HOUR = Duration.hours(1);
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { MINUTE_MS } from '../../../../lambdas/runtime/base/units.ts';
-import { minutesToSweep, youngestMinutes } from '../../../../lambdas/runtime/relay/sweep-minutes.ts';
+import { minutesToSweep, youngestMinutes } from '../../../../lambdas/runtime/relay/minutes-to-sweep.ts';
 import { minuteOf } from '../../../../lambdas/runtime/store/event-id.ts';
 
 const NOON = Date.UTC(2026, 10, 21, 12);

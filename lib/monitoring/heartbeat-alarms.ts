@@ -1,6 +1,6 @@
 import { Stats, TreatMissingData } from 'aws-cdk-lib/aws-cloudwatch';
-import type { AlarmPlan } from './delivery-alarm.ts';
-import type { HeartbeatMetrics } from './delivery-metrics.ts';
+import type { AlarmPlan } from './alarm-plan.ts';
+import type { HeartbeatMetrics } from './metrics.ts';
 
 /** The number of most recent heartbeats that the alarms consider. */
 const HEARTBEATS = 3;

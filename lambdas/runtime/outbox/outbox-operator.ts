@@ -1,10 +1,11 @@
 import { systemClock } from '../base/clock.ts';
 import { isMailroomError, MailroomError } from '../base/errors.ts';
 import { eventIdShard, eventIdTime, minuteOf, outboxKeyOf } from '../store/event-id.ts';
+import { deadKey } from '../store/keys.ts';
 import type { Note, OperationDeps } from '../store/operation-record.ts';
 import { happens } from '../store/retry.ts';
 import { ofKnownSchema } from '../store/row-update.ts';
-import { deadKey, expiresAt } from '../store/rows.ts';
+import { expiresAt } from '../store/rows.ts';
 import type { EachUpdate, Item, TransactAction } from '../store/table.ts';
 import { updateAction } from '../store/table-requests.ts';
 import { unsettledPointer } from './unsettled-minutes.ts';

@@ -7,11 +7,11 @@ import {
   unsettledPointer,
   walkedPart,
 } from '../outbox/unsettled-minutes.ts';
-import { unsettledMinuteOf } from '../store/keys.ts';
+import { unsettledMinuteOf } from '../store/parsed-keys.ts';
 import type { UnsettledPointer } from '../store/rows.ts';
 import { declaredSources } from './declared-sources.ts';
-import { type SweepContext, type SweepPartition, sweepPartition } from './partition-sweep.ts';
 import { type RelayHandlerDeps, relayContext } from './relay-context.ts';
+import { type SweepContext, type SweepPartition, sweepPartition } from './sweep-partition.ts';
 import { attemptStep, hasTimeLeft, type Tally } from './sweep-tally.ts';
 
 /** The maximum number of shards read concurrently: each has a page of up to 1 MB in memory. */

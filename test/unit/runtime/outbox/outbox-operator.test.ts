@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { TransactionCancelled } from '../../../../lambdas/runtime/base/errors.ts';
-import { discardDead, markResent, requeueDead } from '../../../../lambdas/runtime/outbox/outbox-decisions.ts';
+import { discardDead, markResent, requeueDead } from '../../../../lambdas/runtime/outbox/outbox-operator.ts';
 import { createRelayStream } from '../../../../lambdas/runtime/relay/relay-stream.ts';
 import { createSweepPass } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
 import {
@@ -9,8 +9,8 @@ import {
   minuteOf,
   outboxKeyOf,
 } from '../../../../lambdas/runtime/store/event-id.ts';
+import { deadKey, unsettledKey } from '../../../../lambdas/runtime/store/keys.ts';
 import { recordOperation } from '../../../../lambdas/runtime/store/operation-record.ts';
-import { deadKey, unsettledKey } from '../../../../lambdas/runtime/store/rows.ts';
 import { relayConfig, rig, runThrough } from '../../../support/runtime-rig.ts';
 import { staleReads } from '../../../support/stale-reads.ts';
 
