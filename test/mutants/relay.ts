@@ -59,6 +59,7 @@ export const relayMutants: readonly Mutant[] = [
     ['an entry that is not allowed is not the event’s fault', "if (ACCESS_CODES.test(code)) return 'access';", ''],
     ['an entry that is throttled is not the event’s fault', "return BUS_CODES.test(code) ? 'bus' : 'unknown';", "return 'unknown';"],
     ['an entry that fails for an unknown reason is not the fault of the bus', "return BUS_CODES.test(code) ? 'bus' : 'unknown';", "return 'bus';"],
+    ['a call that is refused for the input of one entry is the fault of that entry', '|InvalidInput', ''],
     ['a call that is not allowed is the fault of the configuration', "return ACCESS_CODES.test(code) ? 'access' : 'bus';", "return 'bus';"],
   ]),
   ...mutantsOf('relay/relay-stream.ts', 'relay-stream relay-stream-failures relay-turns producer-turn forged-events', [

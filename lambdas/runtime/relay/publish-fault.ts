@@ -31,7 +31,7 @@ export function faultOfEntry(code: string): PublishFault {
 export function faultOfCall(error: unknown): PublishFault {
   const code = errorCode(error);
   if (
-    /^(ValidationException|ValidationError|RequestEntityTooLarge\w*|SerializationException|InvalidArgument)/.test(
+    /^(ValidationException|ValidationError|RequestEntityTooLarge\w*|SerializationException|InvalidArgument|InvalidInput)/.test(
       code,
     )
   ) {

@@ -47,6 +47,7 @@ describe.concurrent('dead letters of a consumer', () => {
       expiresAt: sentAt + 14 * 86_400_000,
       fingerprint: null,
       lastError: null,
+      effects: [],
     });
     expect(deadLetters[unreadable]).toMatchObject({ eventId: null, type: null });
     await look();

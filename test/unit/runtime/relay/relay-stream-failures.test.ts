@@ -43,23 +43,27 @@ test('a failing entry of unknown cause counts an attempt and waits its backoff',
   expect(wait).toBeLessThanOrEqual(5_000);
 });
 
-test('a whole call refused as invalid is made once per entry, and what fails alone is DEAD', async () => {
-  const parts = rig({
-    bus: {
-      failCall: (call) =>
-        call.entries.some((entry) => entry.detail.includes('"n":2')) ? { error: invalid } : undefined,
-    },
-  });
-  await parts.outbox.commit({ events: [1, 2, 3].map(parts.happened) });
-  await stream(parts)();
-  expect(parts.publishedIds()).toHaveLength(2);
-  expect(
-    parts
-      .rows()
-      .map((row) => row.status)
-      .sort(),
-  ).toEqual(['DEAD', 'PUBLISHED', 'PUBLISHED']);
-});
+test.each(['ValidationException', 'InvalidInputException'])(
+  'a whole call refused as %s is made once per entry, and what fails alone is DEAD',
+  async (name) => {
+    const refused = Object.assign(new Error('the entry is not valid'), { name });
+    const parts = rig({
+      bus: {
+        failCall: (call) =>
+          call.entries.some((entry) => entry.detail.includes('"n":2')) ? { error: refused } : undefined,
+      },
+    });
+    await parts.outbox.commit({ events: [1, 2, 3].map(parts.happened) });
+    await stream(parts)();
+    expect(parts.publishedIds()).toHaveLength(2);
+    expect(
+      parts
+        .rows()
+        .map((row) => row.status)
+        .sort(),
+    ).toEqual(['DEAD', 'PUBLISHED', 'PUBLISHED']);
+  },
+);
 
 test.each([
   ['throttled', { code: 'ThrottlingException', message: 'slow down' }, 3],
