@@ -57,7 +57,13 @@ export function constructsTemplate(
   });
   const template = JSON.stringify(Template.fromStack(stack).toJSON());
   // A literal in the template of the constructs.
-  return JSON.parse(template.replaceAll('\\"stack\\":\\"Shop\\"', '\\"stack\\":\\"{AWS::StackName}\\"'));
+  // Without the CDK, a stack has no construct path.
+  return JSON.parse(
+    template.replaceAll(
+      '\\"stack\\":\\"Shop\\",\\"stackPath\\":\\"Shop\\"',
+      '\\"stack\\":\\"{AWS::StackName}\\"',
+    ),
+  );
 }
 
 /** The parts that the constructs deploy, by the names that they have in the examples. */

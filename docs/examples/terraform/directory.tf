@@ -24,6 +24,7 @@ locals {
     undeliveredQueue   = aws_sqs_queue.receipts_undelivered.url
     function           = aws_lambda_function.receipts.function_name
     maxAttempts        = 10
+    batchSize          = 10
     inboxRetentionDays = 35
     schema             = 1
   }

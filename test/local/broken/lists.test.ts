@@ -120,6 +120,7 @@ it('dlq list shows the DEAD events and groups them by cause', async () => {
     type: 'OrderPlaced',
     sentAt: deadAt,
     expiresAt: null,
+    effects: [],
     ...cause,
   });
   const [grouped] = (await mailroom('dlq', 'list', 'dead', '--by', 'cause', '--json')).json()

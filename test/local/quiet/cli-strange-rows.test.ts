@@ -74,7 +74,9 @@ describe('rows that were changed by hand, or that a newer version wrote,', () =>
     const refused = await run(...resolve);
     expect(refused.code).toBe(2);
     expect(unwrapped(refused.err)).toMatch(/UNREADABLE_ROW: .*its "status" is "PARKED"/);
-    expect((await run(...resolve, '--force', '--apply')).code).toBe(0);
+    const forced = [...resolve, '--force', '--apply'];
+    expect(unwrapped((await run(...forced)).err)).toMatch(/EFFECTS_UNCHECKED: .*cannot be read/);
+    expect((await run(...forced, '--effects-checked')).code).toBe(0);
     expect(await small.table.get(inboxKey('ledger', eventId))).toMatchObject({ status: 'PROCESSED' });
   });
 
