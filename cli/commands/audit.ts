@@ -7,8 +7,8 @@ import { readEntryVersions } from '../../lambdas/runtime/operations/ssm-director
 import type { Deployment } from '../deployment/deployment.ts';
 import { repair } from '../reports/audit/audit-repair.ts';
 import { auditFindings, auditJson, auditText } from '../reports/audit/audit-text.ts';
+import { ruleFix } from '../reports/checks/consumer-checks.ts';
 import { fixLine } from '../reports/status/status-findings.ts';
-import { ruleFix } from '../reports/status/wiring-problems.ts';
 import { durationArgument } from '../terminal/arguments.ts';
 import { BEHIND_MAX_MS } from '../terminal/aws-clock.ts';
 import {
@@ -135,7 +135,7 @@ function restoreLines(deployment: Deployment, { drift }: AuditReport): string[] 
   const { mailroom, consumers } = deployment.directory;
   const fixes = drift.map((found) => {
     const entry = consumers.find(({ name }) => name === found.consumer) ?? mailroom;
-    return fixLine(ruleFix(found, mailroom.bus, entry), deployment);
+    return fixLine(ruleFix(found.problem, found.rule, mailroom.bus, entry), deployment);
   });
   return [...new Set(fixes)];
 }

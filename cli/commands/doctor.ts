@@ -1,15 +1,19 @@
 import { Command } from 'commander';
+import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
 import type { Deployment } from '../deployment/deployment.ts';
 import { readSweepState } from '../deployment/rows-reader.ts';
-import { awsResources } from '../reports/doctor/aws-resources.ts';
-import type { DoctorDeps } from '../reports/doctor/deployed-resources.ts';
-import { examine } from '../reports/doctor/doctor-checks.ts';
-import { doctorJson, doctorReport, doctorText } from '../reports/doctor/doctor-text.ts';
-import { iamSimulator } from '../reports/doctor/iam-simulator.ts';
-import { readOnce } from '../reports/status/part-checks.ts';
-import { pausesOf } from '../reports/status/pauses.ts';
+import { isPause } from '../reports/checks/check.ts';
+import { type DoctorDeps, type Examination, examine } from '../reports/checks/checks.ts';
+import { iamSimulator } from '../reports/checks/iam-simulator.ts';
+import { pausesOf } from '../reports/checks/pauses.ts';
+import { type CommandLines, problemsJson } from '../reports/status/status-findings.ts';
+import { bullet, repairLines } from '../reports/status/status-text.ts';
 import { EXIT, type Io } from '../terminal/io.ts';
+import { many } from '../terminal/output.ts';
+import { paint } from '../terminal/paint.ts';
+import { prose } from '../terminal/prose.ts';
 import { reportOf } from '../terminal/terminal.ts';
+import { time } from '../terminal/times.ts';
 import { reporting } from './command.ts';
 
 /** `mailroom doctor`. */
@@ -20,6 +24,15 @@ export function doctorCommand(io: Io): Command {
         'Exits with 1 if it finds a problem, or could not check everything.',
     )
     .action(reporting(io, doctor));
+}
+
+/** The result of `mailroom doctor`. Times are epoch milliseconds. */
+interface DoctorReport extends Examination {
+  readonly stack: string;
+  readonly region: string;
+  readonly at: number;
+  /** No problem was found, and nothing that applies was left unchecked. */
+  readonly ok: boolean;
 }
 
 /** The problems of the deployed resources. */
@@ -39,17 +52,64 @@ export async function doctor(deployment: Deployment) {
 }
 
 async function depsOf(deployment: Deployment, now: number): Promise<DoctorDeps> {
-  const { directory, table, clients, wiring, isLocal, machineAheadMs } = deployment;
-  const sweep = readOnce(() => readSweepState(directory, table));
+  const { directory, table, clients, isLocal } = deployment;
+  let sweep: ReturnType<typeof readSweepState> | undefined;
+  const readSweep = () => {
+    sweep ??= readSweepState(directory, table);
+    return sweep;
+  };
   return {
-    directory,
-    wiring,
-    resources: awsResources(clients, table.name, now),
+    ...deployment,
     pauses: pausesOf(deployment),
     now,
-    sweptAt: async () => (await sweep()).sweptTo ?? table.createdAt(),
-    rowSchema: async () => (await sweep()).schema,
-    machineAheadMs,
+    sweptAt: async () => (await readSweep()).sweptTo ?? table.createdAt(),
+    rowSchema: async () => (await readSweep()).schema,
     roles: isLocal ? 'local' : ((await iamSimulator(clients.settings)) ?? 'no-client'),
   };
+}
+
+/** Makes the report of an examination. */
+export function doctorReport(
+  { mailroom: { stack } }: Directory,
+  region: string,
+  at: number,
+  found: Examination,
+): DoctorReport {
+  const ok = found.problems.length + found.notChecked.length === 0;
+  return { stack, region, at, ok, ...found };
+}
+
+/** The document of `mailroom doctor --json`. */
+export function doctorJson(report: DoctorReport, lines: CommandLines) {
+  return { ...report, problems: problemsJson(report.problems, lines) };
+}
+
+/** The report as text: the verdict, and each problem with the command that repairs it. */
+export function doctorText(report: DoctorReport, lines: CommandLines): string {
+  const { problems, notChecked, skipped, checks, stack, region, at } = report;
+  const broken = problems.filter((problem) => !isPause(problem)).length;
+  const found = [
+    ...(broken > 0 ? [paint.red(many(broken, 'problem'))] : []),
+    ...(broken < problems.length
+      ? [paint.yellow(`${many(problems.length - broken, 'consumer')} paused`)]
+      : []),
+    ...(notChecked.length > 0 ? [paint.yellow('not everything was checked')] : []),
+  ];
+  const verdict = found.length === 0 ? paint.green('no problem found') : found.join(', ');
+  return [
+    prose(`${paint.bold(verdict)} in ${many(checks, 'check')}  ${stack}, ${region}, ${time(at)}`),
+    ...problems.flatMap((problem) =>
+      bullet(
+        {
+          what: problem.text,
+          ...(problem.fix.length === 0 ? {} : { next: repairLines(problem, lines) }),
+        },
+        isPause(problem) ? paint.yellow : paint.red,
+      ),
+    ),
+    ...notChecked.flatMap(({ needs, parts }) =>
+      bullet({ what: `not checked: ${parts.join(', ')}; needs ${needs.join(' and ')}` }, paint.yellow),
+    ),
+    ...skipped.map((what) => prose(paint.dim(`  skipped: ${what}`), 4)),
+  ].join('\n');
 }

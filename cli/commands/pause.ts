@@ -5,10 +5,10 @@ import { depthOf } from '../../lambdas/runtime/operations/dead-letters.ts';
 import { type ConsumerEntry, invokedFunction } from '../../lambdas/runtime/operations/directory.ts';
 import type { QueueDepth } from '../../lambdas/runtime/operations/queues.ts';
 import { recordOperation } from '../../lambdas/runtime/store/operation-record.ts';
-import type { Mapping } from '../deployment/aws-wiring.ts';
 import type { Deployment } from '../deployment/deployment.ts';
 import { placeOf, placeText } from '../deployment/place.ts';
-import { pausedText, pausesOf } from '../reports/status/pauses.ts';
+import type { Mapping } from '../deployment/resources.ts';
+import { pausedText, pausesOf } from '../reports/checks/pauses.ts';
 import { applyWords, type ChangeOptions, reasonOption, reasonToApply } from '../terminal/change.ts';
 import { EXIT, type Io } from '../terminal/io.ts';
 import { many } from '../terminal/output.ts';
@@ -104,11 +104,11 @@ async function readConsumer(deployment: Deployment, name: string): Promise<Switc
 }
 
 async function ownMappings(
-  { wiring }: Pick<Deployment, 'wiring'>,
+  { resources }: Pick<Deployment, 'resources'>,
   { function: name, alias }: ConsumerEntry,
   { arn }: Pick<QueueDepth, 'arn'>,
 ): Promise<Mapping[]> {
-  return (await wiring.mappings(invokedFunction(name, alias))).filter(({ source }) => source === arn);
+  return (await resources.mappings(invokedFunction(name, alias))).filter(({ source }) => source === arn);
 }
 
 /** The result of a pause, a resume or their plan. */

@@ -14,10 +14,11 @@ import { type ShellText, shell } from '../terminal/shell.ts';
 import { createTerminal, type Terminal } from '../terminal/terminal.ts';
 import { duration } from '../terminal/times.ts';
 import { appStacks } from './app-stacks.ts';
-import { awsWiring, type Wiring } from './aws-wiring.ts';
+import { awsResources } from './aws-resources.ts';
 import { chooseMailroom } from './choose-mailroom.ts';
 import { type Clients, createClients } from './clients.ts';
 import { type FunctionSettings, readFunction } from './deployed-function.ts';
+import type { Resources } from './resources.ts';
 import { type GlobalOptions, localEndpoints, targetOf } from './target.ts';
 
 /** One deployed Mailroom, and the clients that reach its resources. */
@@ -36,8 +37,7 @@ export interface Deployment {
   readonly directory: Directory;
   readonly table: Table;
   readonly queues: Queues;
-  /** Reads the deployed resources that move events. */
-  readonly wiring: Wiring;
+  readonly resources: Resources;
   /** Enables or disables an event source mapping. Lambda needs about a minute to do it. */
   enableMapping(uuid: string, enabled: boolean): Promise<void>;
   /** Reads a function's settings; `undefined` if the function does not exist. */
@@ -88,7 +88,7 @@ export async function openDeployment(io: Io, options: GlobalOptions): Promise<De
     directory,
     table: dynamoTable({ client: clients.dynamo, tableName }),
     queues: sqsQueues(clients.sqs),
-    wiring: awsWiring(clients, tableName),
+    resources: awsResources(clients, tableName, clock),
     enableMapping: async (UUID, Enabled) => {
       await lambdaReads.send(new UpdateEventSourceMappingCommand({ UUID, Enabled }));
     },

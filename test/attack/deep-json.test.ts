@@ -21,8 +21,8 @@ import { inboxKey } from '../../lambdas/runtime/store/keys.ts';
 import { unwrapped } from '../support/captured-io.ts';
 import { consumerConfig, relayConfig, rig, runThrough, ThingHappened } from '../support/runtime-rig.ts';
 import { directory, mailroomInMemory, worker } from '../unit/cli/support/mailroom-in-memory.ts';
+import { wired } from '../unit/cli/support/resources-in-memory.ts';
 import { commit, fine, type Mailroom, why } from '../unit/cli/support/why-rig.ts';
-import { wired } from '../unit/cli/support/wiring-in-memory.ts';
 
 /** Far more levels than a stack has room for. */
 const DEEP = 50_000;

@@ -5,7 +5,7 @@ import {
   type RoleResources,
   streamRelayNeeds,
   sweepNeeds,
-} from '../../cli/reports/doctor/role-needs.ts';
+} from '../../cli/reports/checks/role-needs.ts';
 import { readConsumerConfig } from '../../lambdas/runtime/base/config.ts';
 import { readDirectories } from '../../lambdas/runtime/operations/directory.ts';
 import { deployedParts } from './access/deployed-parts.ts';
@@ -24,22 +24,25 @@ test('the deployed roles have every permission that the doctor demands of them, 
   if (directory === undefined) throw new Error('The app has no directory');
   const { mailroom, consumers } = directory;
   const table = parts.find(({ name }) => name === mailroom.table)?.arn ?? '';
-  const resources: RoleResources = {
+  const resourcesOf = (queueUrl: string): RoleResources => ({
     table,
     stream: `${table}/stream/2026-11-21T00:00:00.000`,
-    queue: (url) => ofType('AWS::SQS::Queue').find(({ name }) => url.endsWith(`/${name}`))?.arn,
-  };
+    queue: ofType('AWS::SQS::Queue').find(({ name }) => queueUrl.endsWith(`/${name}`))?.arn,
+  });
   const functionOf = (name: string) => {
     const found = ofType('AWS::Lambda::Function').find((part) => part.name === name);
     if (found === undefined) throw new Error(`No function ${name}`);
     return found.properties;
   };
   const needed: (readonly [string, readonly RoleNeed[]])[] = [
-    [mailroom.streamFunction, streamRelayNeeds(resources, mailroom)],
-    [mailroom.sweepFunction, sweepNeeds(resources, mailroom)],
+    [mailroom.streamFunction, streamRelayNeeds(resourcesOf(mailroom.failureQueue), mailroom)],
+    [mailroom.sweepFunction, sweepNeeds(resourcesOf(mailroom.failureQueue), mailroom)],
     ...consumers.map((consumer) => {
       const { publishes = [] } = readConsumerConfig(functionOf(consumer.function).Environment.Variables);
-      return [consumer.function, consumerNeeds(resources, consumer, publishes.length > 0)] as const;
+      return [
+        consumer.function,
+        consumerNeeds(resourcesOf(consumer.queue), consumer, publishes.length > 0),
+      ] as const;
     }),
   ];
 

@@ -53,7 +53,7 @@ export const operationsMutants: readonly Mutant[] = [
     ['without a metric the age of the oldest message is unknown', 'if (at === undefined || ageS === undefined) return undefined;', 'if (at === undefined || ageS === undefined) return now;'],
   ]),
   ...mutantsOf('operations/audit/audit-drift.ts', 'audit-drift', [
-    ['a rule with another target has drifted', 'queueArn === undefined || rule.targets.includes(queueArn)', 'true'],
+    ['a rule with another target has drifted', 'queueArn === undefined || rule.targets.some(({ arn }) => arn === queueArn)', 'true'],
     ['a disabled rule has drifted', 'rule.enabled ?', 'true ?'],
     ['a rule that matches other events than declared has drifted', 'takesExactly(rule.pattern, events) ?', 'true ?'],
   ]),

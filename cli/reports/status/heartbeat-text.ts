@@ -28,7 +28,7 @@ export function heartbeatFindings(
 ): { readonly what: string; readonly next: string }[] {
   if (heartbeat === null || heartbeat.state === 'ok') return [];
   const known = new Set([
-    ...wiring.problems.map(({ part }) => part),
+    ...wiring.problems.filter(({ level }) => level === 'flow').map(({ part }) => part),
     ...looks.map(({ consumer }) => consumer),
   ]);
   const { state, sentAgoMs } = heartbeat;

@@ -31,7 +31,7 @@ export const keepNothing: Keep = (_name, read) => read();
  * @example
  * ```ts
  * const { keep } = createKeptReadings(clock);
- * const wiring = await keep('wiring', () => readWiring(deps), () => 60_000);
+ * const wiring = await keep('wiring', () => runChecks(checks), () => 60_000);
  * ```
  */
 export function createKeptReadings(clock: Clock): KeptReadings {

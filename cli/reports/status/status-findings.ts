@@ -1,10 +1,10 @@
 import { many } from '../../terminal/output.ts';
 import { hours, type ShellText, shell } from '../../terminal/shell.ts';
 import { duration } from '../../terminal/times.ts';
+import { isPause, type PartProblem, STUCK_MS } from '../checks/check.ts';
 import type { Warning } from './consumer-warnings.ts';
 import { heartbeatFindings } from './heartbeat-text.ts';
-import type { PartProblem } from './part-checks.ts';
-import { isPause, STUCK_MS, type StatusReport } from './status-report.ts';
+import type { StatusReport } from './status-report.ts';
 
 /** A finding of the status. */
 export interface StatusFinding {
@@ -70,7 +70,7 @@ export function repairCommands(
 }
 
 /** Problems in a document of `--json`: each with its `commands` as the text prints them. */
-export function problemsJson<Problem extends PartProblem>(problems: readonly Problem[], lines: CommandLines) {
+export function problemsJson(problems: readonly PartProblem[], lines: CommandLines) {
   return problems.map((problem) => ({ ...problem, commands: repairCommands(problem, lines) }));
 }
 
@@ -111,7 +111,7 @@ interface Finding {
 
 function outboxFindings({ outbox, wiring }: StatusReport): Finding[] {
   const findings: Finding[] = [];
-  const isSweepExplained = wiring.problems.some(({ part }) => part === 'sweep');
+  const isSweepExplained = wiring.problems.some(({ part, level }) => part === 'sweep' && level === 'flow');
   if (outbox.oldestPendingMs > STUCK_MS) {
     const swept = outbox.sweptAgoMs === null ? 'never' : `${duration(outbox.sweptAgoMs)} ago`;
     findings.push({
@@ -133,18 +133,14 @@ function outboxFindings({ outbox, wiring }: StatusReport): Finding[] {
   return findings;
 }
 
-function deadLetterFindings({ deadLetterSources, gone, at }: StatusReport): Finding[] {
+function deadLetterFindings({ deadLetterSources, at }: StatusReport): Finding[] {
   const held = deadLetterSources.filter(({ count }) => count > 0);
-  return [
-    ...gone.map((url) => ({ what: `the queue ${url} does not exist`, command: shell`audit --since 1h` })),
-    ...held.map(({ source, count, firstExpiryAt }) => {
-      const what =
-        source === 'dead' ? many(count, 'DEAD event') : `${many(count, 'dead letter')} in ${source}`;
-      const expiry =
-        firstExpiryAt === null ? '' : `; the first is permanently deleted in ${duration(firstExpiryAt - at)}`;
-      return { what: `${what}${expiry}`, command: shell`dlq list ${source} --by cause` };
-    }),
-  ];
+  return held.map(({ source, count, firstExpiryAt }) => {
+    const what = source === 'dead' ? many(count, 'DEAD event') : `${many(count, 'dead letter')} in ${source}`;
+    const expiry =
+      firstExpiryAt === null ? '' : `; the first is permanently deleted in ${duration(firstExpiryAt - at)}`;
+    return { what: `${what}${expiry}`, command: shell`dlq list ${source} --by cause` };
+  });
 }
 
 function consumerFindings({ consumers, deadLetterSources }: StatusReport): Finding[] {

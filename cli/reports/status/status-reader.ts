@@ -1,10 +1,11 @@
 import { depthOf } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import type { QueueDepth, Queues } from '../../../lambdas/runtime/operations/queues.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
+import { runChecks } from '../checks/check.ts';
+import { checksOf } from '../checks/checks.ts';
+import { pausesOf } from '../checks/pauses.ts';
 import { createKeptReadings } from './kept-readings.ts';
-import { pausesOf } from './pauses.ts';
 import { BROKEN_KEPT_MS, KEPT_MS, readStatus, type StatusReport, WIRING_KEPT_MS } from './status-report.ts';
-import { readWiring } from './wiring-report.ts';
 
 /** Reads the status again and again. */
 export interface StatusReader {
@@ -30,9 +31,9 @@ const DEPTH_KEPT_MS = 4_000;
  * ```
  */
 export function createStatusReader(
-  deployment: Pick<Deployment, 'directory' | 'region' | 'table' | 'queues' | 'wiring' | 'clock'>,
+  deployment: Pick<Deployment, 'directory' | 'region' | 'table' | 'queues' | 'resources' | 'clock'>,
 ): StatusReader {
-  const { directory, region, table, queues, wiring, clock } = deployment;
+  const { directory, region, table, queues, resources, clock } = deployment;
   const { keep, forget } = createKeptReadings(clock);
   const kept: Queues = {
     ...queues,
@@ -57,11 +58,13 @@ export function createStatusReader(
         table,
         queues: kept,
         keep,
-        wiring: (queueArn) =>
+        wiring: () =>
           keep(
             'wiring',
-            () =>
-              readWiring({ directory, wiring, queueArn, pauses: pausesOf({ table, queues: kept, clock }) }),
+            () => {
+              const pauses = pausesOf({ table, queues: kept, clock });
+              return runChecks(checksOf({ directory, resources, pauses }, 'settings'));
+            },
             ({ problems }) => (problems.length > 0 ? BROKEN_KEPT_MS : WIRING_KEPT_MS),
           ),
         now: clock.now(),

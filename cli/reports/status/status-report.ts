@@ -6,14 +6,13 @@ import { isUnreadable, readable, readOutboxRow } from '../../../lambdas/runtime/
 import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import { readRejected, readWaiting } from '../../deployment/message-reader.ts';
 import { eachOf, readSweepState } from '../../deployment/rows-reader.ts';
+import { type Checked, isPause, STUCK_MS } from '../checks/check.ts';
 import { readDeadPointers } from '../dead-letters/dead-letters.ts';
 import { createWarnings, type Warning } from './consumer-warnings.ts';
 import { type HeartbeatStatus, readHeartbeatStatus } from './heartbeat-status.ts';
 import { type Keep, keepNothing } from './kept-readings.ts';
-import type { PartProblem } from './part-checks.ts';
 import { oldestMs, readPending, waitingSince } from './pending-events.ts';
 import { deadEventsStatus, held, readSourceStatus, type SourceStatus } from './source-status.ts';
-import type { WiringReport } from './wiring.ts';
 
 /** The document of `mailroom status --json`. Times are epoch milliseconds; absent values are `null`. */
 export interface StatusReport {
@@ -24,8 +23,8 @@ export interface StatusReport {
   readonly ok: boolean;
   /** `broken`: action is required. `look`: a consumer may be in trouble, or something could not be checked. */
   readonly state: 'ok' | 'look' | 'broken';
-  /** The points at which events do not pass, and the checks that were not made. */
-  readonly wiring: WiringReport;
+  /** The parts that are not as declared, and the checks that were not made. */
+  readonly wiring: Checked;
   /** Consumers that may be in trouble. */
   readonly looks: readonly Warning[];
   /** The scheduled heartbeat; `null` without one. */
@@ -74,8 +73,8 @@ export interface StatusDeps {
   readonly region: string;
   readonly table: Table;
   readonly queues: Queues;
-  /** Reads the wiring with the ARNs of the queues. See `readWiring`. */
-  readonly wiring: (queueArn: (url: string) => string | undefined) => Promise<WiringReport>;
+  /** Makes the checks up to the level `settings`: see `checksOf`. */
+  readonly wiring: () => Promise<Checked>;
   /** Keeps the PENDING events and samples of events for a next status. @default they are read */
   readonly keep?: Keep;
   readonly now: number;
@@ -95,9 +94,6 @@ const POINTERS_MAX = 10_000;
 
 /** The most hints at failed messages whose rows are read. */
 const FAILED_MAX = 1_000;
-
-/** An event that is PENDING for longer than this is stuck: the alarm's own threshold. */
-export const STUCK_MS = 5 * 60_000;
 
 /** Reads the status of the whole Mailroom. It changes nothing and receives only from dead-letter queues. */
 export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
@@ -123,12 +119,12 @@ export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
     readDeadPointers(table, sweep.shards, POINTERS_MAX),
     eachOf(directory.consumers, (consumer) => readConsumer(table, consumer, now)),
     reading,
-    reading.then((depths) => deps.wiring((url) => depths.get(url)?.arn)),
+    deps.wiring(),
     readHeartbeatStatus(deps),
   ]);
   const look = createWarnings({ directory, table, shards: sweep.shards, keep, now });
   const looks = await eachOf(consumers, ({ consumer, waiting }) => {
-    const isCut = wiring.problems.some(({ part }) => part === consumer.name);
+    const isCut = wiring.problems.some(({ part, level }) => part === consumer.name && level === 'flow');
     return look({ consumer, depth: depths.get(consumer.queue), failed: waiting.items, isCut });
   });
   const sources = await eachOf(deadLetterQueues(directory), (source) => {
@@ -180,20 +176,14 @@ function stateOf(report: Facts): StatusReport['state'] {
 
 type Facts = Omit<StatusReport, 'ok' | 'state'>;
 
-/** True for a consumer that an operator has paused: events wait for it on purpose. */
-export function isPause({ problem }: Pick<PartProblem, 'problem'>): boolean {
-  return problem === 'paused';
-}
-
-/** Nothing is dead, stuck or gone, events pass all parts, and the sweep runs. A failed message is retried without help. */
-function isWell({ wiring, outbox, consumers, deadLetterSources, gone }: Facts): boolean {
+/** Nothing is dead or stuck, all parts are as declared, and the sweep runs. A failed message is retried without help. */
+function isWell({ wiring, outbox, consumers, deadLetterSources }: Facts): boolean {
   return (
     wiring.problems.every(isPause) &&
     outbox.oldestPendingMs <= STUCK_MS &&
     outbox.unsweptMs <= STUCK_MS &&
     outbox.unreadable === 0 &&
     deadLetterSources.every(({ count }) => count === 0) &&
-    gone.length === 0 &&
     Object.values(consumers).every(({ rejected, unreadable }) => rejected + unreadable === 0)
   );
 }

@@ -3,8 +3,8 @@ import { paint } from '../../terminal/paint.ts';
 import { prose } from '../../terminal/prose.ts';
 import { shell } from '../../terminal/shell.ts';
 import { duration, time } from '../../terminal/times.ts';
+import type { Checked, PartProblem } from '../checks/check.ts';
 import { heartbeatText } from './heartbeat-text.ts';
-import type { PartProblem } from './part-checks.ts';
 import {
   type CommandLines,
   problemsJson,
@@ -13,7 +13,6 @@ import {
   statusFindings,
 } from './status-findings.ts';
 import type { StatusReport } from './status-report.ts';
-import type { WiringProblem, WiringReport } from './wiring.ts';
 
 /** The status as text: the problems with the command to run first for each, then the tables. */
 export function statusText(report: StatusReport, lines: CommandLines): string {
@@ -75,8 +74,8 @@ function commandsText(commands: readonly string[]): string {
 
 /** The document of `mailroom status --json`. */
 interface StatusJson extends Omit<StatusReport, 'wiring'> {
-  readonly wiring: Omit<WiringReport, 'problems'> & {
-    readonly problems: readonly (WiringProblem & { readonly commands: readonly string[] })[];
+  readonly wiring: Omit<Checked, 'problems'> & {
+    readonly problems: readonly (PartProblem & { readonly commands: readonly string[] })[];
   };
   readonly findings: readonly StatusFinding[];
 }

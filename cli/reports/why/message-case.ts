@@ -3,7 +3,7 @@ import { TOO_OLD } from '../../../lambdas/runtime/inbox/inbox-conditions.ts';
 import { inboxState, isOverdue } from '../../../lambdas/runtime/inbox/inbox-state.ts';
 import type { RejectedRow } from '../../../lambdas/runtime/store/rows.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
-import { STUCK_MS } from '../status/status-report.ts';
+import { STUCK_MS } from '../checks/check.ts';
 import { bornAt, type TracedEvent, type TracedMessage } from './trace-reader.ts';
 
 /** A message that is unclaimed and in no queue this long after the publish is missing: the audit's grace period. */

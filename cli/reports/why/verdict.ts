@@ -4,10 +4,10 @@ import { unreadableText } from '../../deployment/row-text.ts';
 import { clipped } from '../../terminal/output.ts';
 import { type ShellText, shell } from '../../terminal/shell.ts';
 import { duration, time } from '../../terminal/times.ts';
+import type { Checked } from '../checks/check.ts';
 import type { JudgedDeadLetter } from '../dead-letters/redrive-plan.ts';
 import { type JudgeDeps, judgeDeadLetters } from '../dead-letters/redrive-plan.ts';
 import { deadLetterSource } from '../dead-letters/sources.ts';
-import type { WiringReport } from '../status/wiring.ts';
 import type { Trace, TracedEvent } from './trace-reader.ts';
 
 /** The states of an event, the worst first. Down to `late`, action is required. */
@@ -69,7 +69,7 @@ export interface WhyContext {
   /** The verdict of a redrive on one dead letter; absent if it was not checked. */
   readonly redrive?: RedriveCheck | undefined;
   /** The wiring of the parts for which the events wait; absent if it was not checked. */
-  readonly wiring?: WiringReport | undefined;
+  readonly wiring?: Checked | undefined;
 }
 
 /** The verdict of a redrive on a dead letter, by the consumer's deployed code. */

@@ -3,8 +3,8 @@ import { isUnreadable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { clipped, many } from '../../terminal/output.ts';
 import { hours, shell } from '../../terminal/shell.ts';
 import { duration } from '../../terminal/times.ts';
+import { STUCK_MS } from '../checks/check.ts';
 import { tooLarge } from '../dead-letters/redrive-plan.ts';
-import { STUCK_MS } from '../status/status-report.ts';
 import { ofMessage } from './message-verdict.ts';
 import { bornAt, type Trace, type TracedEvent } from './trace-reader.ts';
 import {

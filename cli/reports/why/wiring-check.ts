@@ -1,24 +1,21 @@
-import { depthOf } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
-import { eachOf } from '../../deployment/rows-reader.ts';
-import { runChecks } from '../status/part-checks.ts';
-import { pausesOf } from '../status/pauses.ts';
+import { type Checked, type PartProblem, type RouteFault, runChecks } from '../checks/check.ts';
+import { checksOf } from '../checks/checks.ts';
+import { pausesOf } from '../checks/pauses.ts';
 import { fixLine } from '../status/status-findings.ts';
-import type { WiringProblem, WiringReport } from '../status/wiring.ts';
-import { wiringChecks } from '../status/wiring-report.ts';
 import { type MessageCase, messageCase } from './message-case.ts';
 import type { Trace } from './trace-reader.ts';
 import type { StateText, WhyContext } from './verdict.ts';
 
 /** Dependencies of {@link checkWiring}. */
-export type WiringCheckDeps = Pick<Deployment, 'directory' | 'wiring' | 'queues' | 'table' | 'clock'>;
+export type WiringCheckDeps = Pick<Deployment, 'directory' | 'resources' | 'queues' | 'table' | 'clock'>;
 
-/** The parts that publish a PENDING event: see `wiringChecks`. */
+/** The parts that publish a PENDING event: see `checksOf`. */
 const RELAY_PARTS = ['table', 'stream relay', 'sweep'];
 
 /** The problems that keep events out of a queue. They do not delay a message that is already in it. */
-const ROUTE_PROBLEMS: ReadonlySet<WiringProblem['problem']> = new Set([
+const ROUTE_PROBLEMS: ReadonlySet<PartProblem['problem']> = new Set<RouteFault>([
   'no-bus',
   'no-rule',
   'rule-disabled',
@@ -39,10 +36,10 @@ const TO_CLAIM: ReadonlySet<MessageCase | undefined> = new Set<MessageCase>([
 
 /** Reads the wiring of the parts for which the events of a trace wait. It reads nothing if none waits. */
 export async function checkWiring(
-  { directory, wiring, ...deployment }: WiringCheckDeps,
+  deployment: WiringCheckDeps,
   { events }: Trace,
   now: number,
-): Promise<WiringReport> {
+): Promise<Checked> {
   const isPending = events.some(({ row }) => readable(row)?.status === 'PENDING');
   const consumers = events.flatMap((event) =>
     event.messages
@@ -51,12 +48,7 @@ export async function checkWiring(
   );
   const parts = new Set([...(isPending ? RELAY_PARTS : []), ...consumers.map(({ name }) => name)]);
   if (consumers.length > 0) parts.add('bus');
-  const urls = [...new Set(consumers.map(({ queue }) => queue))];
-  const depths = new Map(
-    await eachOf(urls, async (url) => [url, await depthOf(deployment.queues, url)] as const),
-  );
-  const pauses = pausesOf(deployment);
-  const checks = wiringChecks({ directory, wiring, pauses, queueArn: (url) => depths.get(url)?.arn });
+  const checks = checksOf({ ...deployment, pauses: pausesOf(deployment) }, 'flow');
   return runChecks(checks.filter(({ part }) => parts.has(part)));
 }
 
@@ -87,7 +79,7 @@ export function publishStopped(
 }
 
 function stoppedBy(
-  problems: readonly WiringProblem[] = [],
+  problems: readonly PartProblem[] = [],
   lines: Pick<WhyContext, 'commandLine' | 'awsLine'>,
 ): Pick<StateText, 'text' | 'next'> | undefined {
   const [first] = problems;

@@ -28,7 +28,11 @@ export function eventBridgeRules(client: EventBridgeClient): DeployedRules {
         return {
           enabled: State !== 'DISABLED',
           pattern: EventPattern,
-          targets: Targets.map(({ Arn = '' }) => Arn),
+          targets: Targets.map(({ Id = '', Arn = '', DeadLetterConfig }) => ({
+            id: Id,
+            arn: Arn,
+            deadLetterQueue: DeadLetterConfig?.Arn,
+          })),
         };
       } catch (error) {
         if (errorCode(error) === 'ResourceNotFoundException') return undefined;

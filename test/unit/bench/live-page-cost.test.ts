@@ -17,8 +17,8 @@ import { SWEEP_STATE_KEY } from '../../../lambdas/runtime/store/keys.ts';
 import { SCHEMA } from '../../../lambdas/runtime/store/rows.ts';
 import { manualClock } from '../../../testing/index.ts';
 import { STUB_CONFIGURATION, stubHandler } from '../../support/stub-client.ts';
-import { directory as small, worker } from '../cli/support/mailroom-in-memory.ts';
-import { wiringInMemory } from '../cli/support/wiring-in-memory.ts';
+import { queueArn, directory as small, worker } from '../cli/support/mailroom-in-memory.ts';
+import { resourcesInMemory } from '../cli/support/resources-in-memory.ts';
 
 const SHARDS = 8;
 
@@ -46,12 +46,14 @@ async function watched(minutes: number, eventsPerS: number) {
   const dynamo = new DynamoDBClient(aws.client);
   const requestHandler = stubHandler(() => {
     const { QueueUrl } = requestHandler.requests.at(-1) as { readonly QueueUrl: string };
-    // The wiring in memory has URLs for ARNs.
-    return { status: 200, body: { Attributes: { QueueArn: QueueUrl, MessageRetentionPeriod: '60' } } };
+    return {
+      status: 200,
+      body: { Attributes: { QueueArn: queueArn(QueueUrl), MessageRetentionPeriod: '60' } },
+    };
   });
   const sqs = new SQSClient({ ...STUB_CONFIGURATION, requestHandler: requestHandler as never });
   const calls = { wiring: 0 };
-  const { wiring } = wiringInMemory(directory);
+  const { resources } = resourcesInMemory(directory);
   /** A port's read that takes a number of calls. */
   const counted =
     <Args extends readonly unknown[], Result>(read: (...args: Args) => Promise<Result>, count = 1) =>
@@ -65,13 +67,10 @@ async function watched(minutes: number, eventsPerS: number) {
     clock,
     table: dynamoTable({ client: dynamo, tableName: TABLE }),
     queues: sqsQueues(sqs),
-    wiring: {
-      mappings: counted(wiring.mappings),
-      reservedConcurrency: counted(wiring.reservedConcurrency),
-      hasBus: counted(wiring.hasBus),
+    resources: {
+      ...Object.fromEntries(Object.entries(resources).map(([name, read]) => [name, counted(read)])),
       // The rule and its targets.
-      rules: { describe: counted(wiring.rules.describe, 2) },
-      stream: counted(wiring.stream),
+      rule: counted(resources.rule, 2),
     },
     commandLine: (command: string) => command,
     awsLine: (command: string) => command,

@@ -8,15 +8,13 @@ import {
 import { describe, expect, test } from 'vitest';
 import { readFunction } from '../../../cli/deployment/deployed-function.ts';
 import { checkBodies } from '../../../cli/deployment/invoke.ts';
-import { examine } from '../../../cli/reports/doctor/doctor-checks.ts';
-import { readWiring } from '../../../cli/reports/status/wiring-report.ts';
+import { examine } from '../../../cli/reports/checks/checks.ts';
 import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import { STUB_CONFIGURATION } from '../../support/stub-client.ts';
 import { mailroomInMemory, directory as plain, worker } from './support/mailroom-in-memory.ts';
-import { resourcesInMemory } from './support/resources-in-memory.ts';
+import { resourcesInMemory, wiringOf } from './support/resources-in-memory.ts';
 import { runInMemory } from './support/run-in-memory.ts';
 import { fine } from './support/why-rig.ts';
-import { wiringInMemory } from './support/wiring-in-memory.ts';
 
 const aliased = { ...worker, alias: 'live' };
 const directory: Directory = {
@@ -24,8 +22,6 @@ const directory: Directory = {
   consumers: plain.consumers.map((consumer) => (consumer.name === worker.name ? aliased : consumer)),
 };
 const LIVE = `${worker.function}:live`;
-
-const queueArn = (url: string) => url;
 
 /** A client that records which function each call names, and sends nothing. */
 function recordingClient(answer: object = {}) {
@@ -40,18 +36,15 @@ function recordingClient(answer: object = {}) {
 
 describe('a consumer behind an alias', () => {
   test('is healthy for status and doctor if the mapping, the settings and the role are those of the alias', async () => {
-    const { wiring } = wiringInMemory(directory);
-    expect(
-      (await readWiring({ directory, wiring, queueArn, pauses: async () => undefined })).problems,
-    ).toEqual([]);
+    expect((await wiringOf(resourcesInMemory(directory).resources, directory)()).problems).toEqual([]);
     expect((await examine(resourcesInMemory(directory).deps)).problems).toEqual([]);
   });
 
   test('has no mapping if only the function has one', async () => {
-    const { wiring, mappings } = wiringInMemory(directory);
+    const { resources, mappings } = resourcesInMemory(directory);
     mappings.set(worker.function, mappings.get(LIVE) ?? []);
     mappings.delete(LIVE);
-    const { problems } = await readWiring({ directory, wiring, queueArn, pauses: async () => undefined });
+    const { problems } = await wiringOf(resources, directory)();
     expect(problems).toMatchObject([
       {
         part: worker.name,
@@ -62,9 +55,9 @@ describe('a consumer behind an alias', () => {
   });
 
   test('never runs if its function may not: concurrency is reserved for the function, not for the alias', async () => {
-    const { wiring, reserved } = wiringInMemory(directory);
+    const { resources, reserved } = resourcesInMemory(directory);
     reserved.set(worker.function, 0);
-    const { problems } = await readWiring({ directory, wiring, queueArn, pauses: async () => undefined });
+    const { problems } = await wiringOf(resources, directory)();
     expect(problems).toMatchObject([
       {
         problem: 'concurrency-zero',

@@ -1,9 +1,9 @@
 import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
+import { doctorReport, doctorText } from '../../../cli/commands/doctor.ts';
 import { auditText } from '../../../cli/reports/audit/audit-text.ts';
-import type { DoctorDeps } from '../../../cli/reports/doctor/deployed-resources.ts';
-import { examine } from '../../../cli/reports/doctor/doctor-checks.ts';
-import { doctorReport, doctorText } from '../../../cli/reports/doctor/doctor-text.ts';
+import type { DoctorDeps } from '../../../cli/reports/checks/checks.ts';
+import { examine } from '../../../cli/reports/checks/checks.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
@@ -14,9 +14,8 @@ import { ThingHappened } from '../../support/runtime-rig.ts';
 import { auditRig, consumerEntry } from '../runtime/operations/audit/audit-rig.ts';
 import { captured, capturedRuns, countedBytes, tooWide } from './support/captured-output.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
-import { resourcesInMemory } from './support/resources-in-memory.ts';
+import { resourcesInMemory, targetOf } from './support/resources-in-memory.ts';
 import { runInMemory } from './support/run-in-memory.ts';
-import { wiringInMemory } from './support/wiring-in-memory.ts';
 
 async function review(name: string, styled: string): Promise<void> {
   const text = stripVTControlCharacters(styled);
@@ -96,8 +95,8 @@ test('the status of a Mailroom with a late heartbeat is the reviewed one', async
     mailroom: { ...directory.mailroom, heartbeat, changedAt: clock.now() },
     consumers: [subscribed, { ...subscribed, name: 'payments', function: 'payments', rule: 'payments-rule' }],
   };
-  const deployed = wiringInMemory(beating);
-  const targets = ['arn:aws:lambda:x:1:function:heartbeat-function'];
+  const deployed = resourcesInMemory(beating);
+  const targets = [targetOf('arn:aws:lambda:x:1:function:heartbeat-function')];
   deployed.rules.set('default|heartbeat-rule', { enabled: true, pattern: '', targets });
   const beat = createHeartbeatHandler({
     config: { ...producerConfig({ service: HEARTBEAT.source, shards: 2 }), everyMs: EVERY_MS },

@@ -14,8 +14,8 @@ import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { capturedIo, unwrapped } from '../../support/captured-io.ts';
 import { auditRig, consumerEntry } from '../runtime/operations/audit/audit-rig.ts';
 import { directory, mailroomInMemory } from './support/mailroom-in-memory.ts';
+import { resourcesInMemory, wired, wiringOf } from './support/resources-in-memory.ts';
 import { broken, commit, poison, why } from './support/why-rig.ts';
-import { wired, wiringInMemory, wiringOf } from './support/wiring-in-memory.ts';
 
 const EVENT_ID = '01a1fe32-7358-7e75-8b69-4ee374467501';
 
@@ -94,19 +94,19 @@ test('a status with problems of the wiring, looks and unchecked parts fits 80 co
   const deny = () => Promise.reject(Object.assign(new Error('no'), { name: 'AccessDeniedException' }));
   const texts: string[] = [];
   for (const plant of [
-    (deployed: ReturnType<typeof wiringInMemory>) => deployed.buses.clear(),
-    (deployed: ReturnType<typeof wiringInMemory>) => deployed.rules.clear(),
-    (deployed: ReturnType<typeof wiringInMemory>) => deployed.mappings.clear(),
-    (deployed: ReturnType<typeof wiringInMemory>) => deployed.reserved.clear(),
+    (deployed: ReturnType<typeof resourcesInMemory>) => deployed.buses.clear(),
+    (deployed: ReturnType<typeof resourcesInMemory>) => deployed.rules.clear(),
+    (deployed: ReturnType<typeof resourcesInMemory>) => deployed.mappings.clear(),
+    (deployed: ReturnType<typeof resourcesInMemory>) => deployed.reserved.clear(),
   ]) {
-    const deployed = wiringInMemory();
+    const deployed = resourcesInMemory();
     plant(deployed);
     const report = await readStatus({
       directory,
       region: 'eu-west-1',
       table: rows,
       queues,
-      wiring: wiringOf({ ...deployed.wiring, stream: deny }),
+      wiring: wiringOf({ ...deployed.resources, table: deny }),
       now: clock.now(),
     });
     const looks = (['failing', 'stalled', 'behind'] as const).map((look) => ({

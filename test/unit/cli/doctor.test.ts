@@ -1,9 +1,9 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import type { DoctorDeps } from '../../../cli/reports/doctor/deployed-resources.ts';
-import { examine } from '../../../cli/reports/doctor/doctor-checks.ts';
-import { doctorReport, doctorText } from '../../../cli/reports/doctor/doctor-text.ts';
-import type { RoleNeed } from '../../../cli/reports/doctor/role-needs.ts';
+import { doctorReport, doctorText } from '../../../cli/commands/doctor.ts';
+import type { DoctorDeps } from '../../../cli/reports/checks/checks.ts';
+import { examine } from '../../../cli/reports/checks/checks.ts';
+import type { RoleNeed } from '../../../cli/reports/checks/role-needs.ts';
 import { COLUMNS } from '../../../cli/terminal/prose.ts';
 import { STREAM_FILTER } from '../../../lambdas/runtime/relay/stream-filter.ts';
 import { unwrapped } from '../../support/captured-io.ts';
@@ -39,10 +39,7 @@ describe('the doctor finds, and names the command that repairs it:', () => {
   test.each<[string, (deployed: Deployed) => void, [string, string], string]>([
     [
       'what status finds: a rule that is disabled',
-      ({ rules }) => {
-        const rule = rules.get('bus|worker-rule');
-        if (rule) rules.set('bus|worker-rule', { ...rule, enabled: false });
-      },
+      ({ changeRule }) => changeRule('bus|worker-rule', { enabled: false }),
       [worker.name, 'rule-disabled'],
       'aws events enable-rule --name worker-rule --event-bus-name bus --region eu-west-1',
     ],
@@ -235,9 +232,11 @@ describe('the doctor finds, and names the command that repairs it:', () => {
     ],
     [
       'a rule whose target has no dead-letter queue',
-      ({ targets }) => {
-        const target = targets.get('worker-rule');
-        if (target) targets.set('worker-rule', { ...target, deadLetterQueue: undefined });
+      ({ rules, changeRule }) => {
+        const { targets = [] } = rules.get('bus|worker-rule') ?? {};
+        changeRule('bus|worker-rule', {
+          targets: targets.map((target) => ({ ...target, deadLetterQueue: undefined })),
+        });
       },
       [worker.name, 'no-dead-letter-queue'],
       'aws events put-targets --rule worker-rule --event-bus-name bus --targets ' +
@@ -398,8 +397,8 @@ test('a check that the caller may not make is named with the action that it lack
   const { ok, problems, notChecked, text } = await examined({ ...deps, resources });
   expect({ ok, problems }).toEqual({ ok: false, problems: [] });
   expect(notChecked).toEqual([
+    { needs: ['sqs:GetQueueAttributes'], parts: [worker.name, 'stream relay'] },
     { needs: ['dynamodb:GetResourcePolicy'], parts: ['table'] },
-    { needs: ['sqs:GetQueueAttributes'], parts: ['stream relay', worker.name] },
     { needs: ['cloudwatch:DescribeAlarms'], parts: ['alarms'] },
   ]);
   expect(unwrapped(text)).toContain('not checked: alarms; needs cloudwatch:DescribeAlarms');

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
+import { doctorJson, doctorReport } from '../../../cli/commands/doctor.ts';
 import { auditJson } from '../../../cli/reports/audit/audit-text.ts';
-import { examine } from '../../../cli/reports/doctor/doctor-checks.ts';
-import { doctorJson, doctorReport } from '../../../cli/reports/doctor/doctor-text.ts';
+import { examine } from '../../../cli/reports/checks/checks.ts';
 import type { Warning } from '../../../cli/reports/status/consumer-warnings.ts';
 import type { HeartbeatStatus } from '../../../cli/reports/status/heartbeat-status.ts';
 import { readStatus } from '../../../cli/reports/status/status-report.ts';
@@ -55,7 +55,7 @@ test('status prints the members in docs/cli.md', async () => {
     table,
     queues,
     wiring: async () => ({
-      problems: [{ part: 'payments', problem: 'no-bus', text: '', fix: [''], followUp: [''] }],
+      problems: [{ part: 'payments', problem: 'no-bus', level: 'flow', text: '', fix: [''], followUp: [''] }],
       notChecked: [{ needs: [''], parts: [''] }],
     }),
     now: clock.now(),

@@ -92,7 +92,9 @@ test('the audit names the foreign events that it does not cover, expects no row 
   ]);
   rig.rules.set('mixed-rule', {
     ...rig.rules.get('payments-rule'),
-    targets: ['arn:aws:sqs:eu-west-1:123456789012:mixed-queue'],
+    targets: [
+      { id: 'Queue', arn: 'arn:aws:sqs:eu-west-1:123456789012:mixed-queue', deadLetterQueue: undefined },
+    ],
   } as never);
   const { eventId: placed } = await rig.event(20 * MINUTE_MS);
   await rig.event(20 * MINUTE_MS, { source: Charged.source, type: Charged.type });

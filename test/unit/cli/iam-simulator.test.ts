@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import * as iam from '@aws-sdk/client-iam';
 import { expect, test } from 'vitest';
-import { iamSimulator } from '../../../cli/reports/doctor/iam-simulator.ts';
+import { iamSimulator } from '../../../cli/reports/checks/iam-simulator.ts';
 import { STUB_CONFIGURATION } from '../../support/stub-client.ts';
 
 const ROLE = 'arn:aws:iam::111122223333:role/payments';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { doctorReport, doctorText } from '../../../cli/commands/doctor.ts';
 import { troublesOf } from '../../../cli/page/client/flow/parts.ts';
-import { examine } from '../../../cli/reports/doctor/doctor-checks.ts';
-import { doctorReport, doctorText } from '../../../cli/reports/doctor/doctor-text.ts';
-import { pausesOf } from '../../../cli/reports/status/pauses.ts';
+import { examine } from '../../../cli/reports/checks/checks.ts';
+import { pausesOf } from '../../../cli/reports/checks/pauses.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { unwrapped } from '../../support/captured-io.ts';
@@ -10,7 +10,6 @@ import { ThingHappened } from '../../support/runtime-rig.ts';
 import { mailroomInMemory, RETENTION_MS, worker } from './support/mailroom-in-memory.ts';
 import { resourcesInMemory } from './support/resources-in-memory.ts';
 import { runInMemory } from './support/run-in-memory.ts';
-import { wiringInMemory } from './support/wiring-in-memory.ts';
 
 const APPLY = ['--apply', '--reason', 'the bank migrates'];
 
@@ -21,7 +20,7 @@ function mailroom(options: { readonly settles?: boolean } = {}) {
       throw new PoisonMessage('no');
     }),
   ]);
-  const deployed = wiringInMemory(parts.directory);
+  const deployed = resourcesInMemory(parts.directory);
   const { settles = true } = options;
   const enableMapping: typeof deployed.enableMapping = async (uuid, enabled) => {
     await deployed.enableMapping(uuid, enabled);

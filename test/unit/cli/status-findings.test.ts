@@ -7,7 +7,7 @@ import { leased } from '../../../lambdas/runtime/index.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
 import { directory, mailroomInMemory } from './support/mailroom-in-memory.ts';
-import { wired } from './support/wiring-in-memory.ts';
+import { wired } from './support/resources-in-memory.ts';
 
 const lines = {
   commandLine: (command: string) => `mailroom ${command}`,
@@ -39,6 +39,7 @@ async function troubled(): Promise<StatusReport> {
       problems: [
         {
           part: 'worker',
+          level: 'flow',
           problem: 'rule-disabled',
           text: 'worker receives no events',
           fix: ['aws', 'events', 'enable-rule', '--name', 'worker-rule'],

@@ -9,7 +9,7 @@ import { memoryTelemetry, producerConfig } from '../../../testing/index.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
 import { directory as deployed, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
-import { wiringInMemory, wiringOf } from './support/wiring-in-memory.ts';
+import { resourcesInMemory, targetOf, wiringOf } from './support/resources-in-memory.ts';
 
 const EVERY_MS = 10 * 60_000;
 
@@ -37,11 +37,11 @@ function beating(...more: readonly string[]) {
       ...more.map((name) => ({ ...subscribed, name, function: `${name}-function`, rule: `${name}-rule` })),
     ],
   };
-  const wiring = wiringInMemory(directory);
+  const wiring = resourcesInMemory(directory);
   wiring.rules.set('default|heartbeat-rule', {
     enabled: true,
     pattern: '',
-    targets: ['arn:aws:lambda:x:1:function:heartbeat-function'],
+    targets: [targetOf('arn:aws:lambda:x:1:function:heartbeat-function')],
   });
   return {
     ...mailroom,
@@ -55,7 +55,7 @@ function beating(...more: readonly string[]) {
       directory: async () => directory,
     }),
     status: async () => {
-      const read = wiringOf(wiring.wiring, directory);
+      const read = wiringOf(wiring.resources, directory);
       const report = await readStatus({
         directory,
         region: 'x',
@@ -72,7 +72,7 @@ function beating(...more: readonly string[]) {
 describe('the heartbeat in status', () => {
   test('is absent where none is scheduled', async () => {
     const { table, queues, clock } = mailroomInMemory([]);
-    const wiring = wiringOf(wiringInMemory().wiring);
+    const wiring = wiringOf(resourcesInMemory().resources);
     const report = await readStatus({
       directory: deployed,
       region: 'x',

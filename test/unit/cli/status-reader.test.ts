@@ -5,13 +5,13 @@ import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import type { Query } from '../../../lambdas/runtime/store/table.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
-import { wiringInMemory } from './support/wiring-in-memory.ts';
+import { resourcesInMemory } from './support/resources-in-memory.ts';
 
 /** A Mailroom whose reads are counted, and a reader of its status. */
 function watched() {
   const mailroom = mailroomInMemory([leased(ThingHappened, async () => {})]);
   const { table, queues, clock } = mailroom;
-  const deployed = wiringInMemory();
+  const deployed = resourcesInMemory();
   const reads = { outbox: 0, depths: 0, wiring: 0 };
   const faults = { depth: undefined as Error | undefined };
   const status = createStatusReader({
@@ -33,11 +33,11 @@ function watched() {
         return queues.depth(url);
       },
     },
-    wiring: {
-      ...deployed.wiring,
+    resources: {
+      ...deployed.resources,
       hasBus: (name) => {
         reads.wiring += 1;
-        return deployed.wiring.hasBus(name);
+        return deployed.resources.hasBus(name);
       },
     },
   });

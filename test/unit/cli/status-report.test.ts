@@ -8,14 +8,14 @@ import { deadKey, failedKey, SWEEP_STATE_KEY } from '../../../lambdas/runtime/st
 import { unwrapped } from '../../support/captured-io.ts';
 import { consumerConfig, ThingHappened } from '../../support/runtime-rig.ts';
 import { directory, mailroomInMemory, RETENTION_MS, worker } from './support/mailroom-in-memory.ts';
-import { wired } from './support/wiring-in-memory.ts';
+import { resourcesInMemory, wired, wiringOf } from './support/resources-in-memory.ts';
 
 type Mailroom = ReturnType<typeof mailroomInMemory>;
 
 const fine = leased(ThingHappened, async () => {});
 
-function status({ table, queues, clock }: Mailroom) {
-  return readStatus({ directory, region: 'eu-west-1', table, queues, wiring: wired, now: clock.now() });
+function status({ table, queues, clock }: Mailroom, wiring = wired) {
+  return readStatus({ directory, region: 'eu-west-1', table, queues, wiring, now: clock.now() });
 }
 
 const lines = {
@@ -113,6 +113,8 @@ describe('the status', () => {
     const mailroom = mailroomInMemory([fine]);
     await mailroom.outbox.commit({ events: [mailroom.happened(1)] });
     await mailroom.publish();
+    const deployed = resourcesInMemory();
+    deployed.queues.delete(worker.undeliveredQueue);
     const queues = {
       ...mailroom.queues,
       depth: async (url: string) => {
@@ -120,7 +122,7 @@ describe('the status', () => {
         throw Object.assign(new Error('There is no such queue'), { name: 'QueueDoesNotExist' });
       },
     };
-    const report = await status({ ...mailroom, queues });
+    const report = await status({ ...mailroom, queues }, wiringOf(deployed.resources));
     expect(report).toMatchObject({ gone: [worker.undeliveredQueue], ok: false });
     expect(report.consumers.worker).toMatchObject({ queued: 1 });
     expect(unwrapped(statusText(report, lines))).toContain(

@@ -6,7 +6,7 @@ import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
-import { wired, wiringInMemory, wiringOf } from './support/wiring-in-memory.ts';
+import { resourcesInMemory, wired, wiringOf } from './support/resources-in-memory.ts';
 
 const lines = {
   commandLine: (command: string) => `mailroom ${command}`,
@@ -129,14 +129,14 @@ describe('messages that wait', () => {
     await mailroom.publish();
     await mailroom.clock.advance(3 * 60_000);
     await mailroom.publish();
-    const deployed = wiringInMemory();
+    const deployed = resourcesInMemory();
     const own = deployed.mappings.get(worker.function) ?? [];
     deployed.mappings.set(
       worker.function,
       own.map((mapping) => ({ ...mapping, enabled: false })),
     );
     const { table, queues, clock } = mailroom;
-    const wiring = wiringOf(deployed.wiring);
+    const wiring = wiringOf(deployed.resources);
     const report = await readStatus({ directory, region: 'x', table, queues, wiring, now: clock.now() });
     expect(report).toMatchObject({ state: 'broken', looks: [] });
     expect(report.wiring.problems).toHaveLength(1);

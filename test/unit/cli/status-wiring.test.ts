@@ -1,16 +1,16 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import type { Wiring } from '../../../cli/deployment/aws-wiring.ts';
+import type { Resources } from '../../../cli/deployment/resources.ts';
 import { readStatus } from '../../../cli/reports/status/status-report.ts';
 import { statusJson, statusText } from '../../../cli/reports/status/status-text.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
-import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
-import { wiringInMemory, wiringOf } from './support/wiring-in-memory.ts';
+import { directory, mailroomInMemory, queueArn, worker } from './support/mailroom-in-memory.ts';
+import { resourcesInMemory, targetOf, wiringOf } from './support/resources-in-memory.ts';
 
-type Deployed = ReturnType<typeof wiringInMemory>;
+type Deployed = ReturnType<typeof resourcesInMemory>;
 
 const lines = {
   commandLine: (command: string) => `mailroom ${command}`,
@@ -18,14 +18,14 @@ const lines = {
 };
 
 /** The status of an idle Mailroom with this wiring. */
-async function statusOf(wiring: Wiring, entries: Directory = directory) {
+async function statusOf(resources: Resources, entries: Directory = directory) {
   const { table, queues, clock } = mailroomInMemory([leased(ThingHappened, async () => {})]);
   const report = await readStatus({
     directory: entries,
     region: 'eu-west-1',
     table,
     queues,
-    wiring: wiringOf(wiring, entries),
+    wiring: wiringOf(resources, entries),
     now: clock.now(),
   });
   return { report, text: statusText(report, lines) };
@@ -39,14 +39,8 @@ function disableMapping({ mappings }: Deployed, functionName: string): void {
   );
 }
 
-function changeRule({ rules }: Deployed, name: string, change: object): void {
-  const rule = rules.get(name);
-  if (rule === undefined) throw new Error(`There is no rule ${name}`);
-  rules.set(name, { ...rule, ...change });
-}
-
 test('a healthy system has no problem of its wiring, and everything was checked', async () => {
-  const { report, text } = await statusOf(wiringInMemory().wiring);
+  const { report, text } = await statusOf(resourcesInMemory().resources);
   expect(report).toMatchObject({ ok: true, state: 'ok', wiring: { problems: [], notChecked: [] } });
   expect(text).toContain('all is well');
   // What it cannot see is named with the command that can.
@@ -81,16 +75,17 @@ describe('the status finds, and names the command that repairs it:', () => {
     ],
     [
       'a mapping of a stream that the table no longer has',
-      ({ state }) => {
-        state.stream = `${state.stream}-new`;
+      ({ table }) => {
+        table.streamArn = `${table.streamArn}-new`;
       },
       ['stream relay', 'no-mapping'],
       DEPLOY,
     ],
     [
       'a stream that is off',
-      ({ state }) => {
-        state.stream = undefined;
+      ({ table }) => {
+        table.streamArn = undefined;
+        table.streamView = undefined;
       },
       ['table', 'stream-off'],
       DEPLOY,
@@ -115,7 +110,7 @@ describe('the status finds, and names the command that repairs it:', () => {
     ],
     [
       'the rule of a consumer that is disabled',
-      (deployed) => changeRule(deployed, 'bus|worker-rule', { enabled: false }),
+      ({ changeRule }) => changeRule('bus|worker-rule', { enabled: false }),
       [worker.name, 'rule-disabled'],
       'aws events enable-rule --name worker-rule --event-bus-name bus --region eu-west-1',
     ],
@@ -127,19 +122,19 @@ describe('the status finds, and names the command that repairs it:', () => {
     ],
     [
       'a rule that delivers elsewhere',
-      (deployed) => changeRule(deployed, 'bus|worker-rule', { targets: ['other'] }),
+      ({ changeRule }) => changeRule('bus|worker-rule', { targets: [targetOf('other')] }),
       [worker.name, 'target'],
       DEPLOY_WORKER,
     ],
     [
       'a rule that matches other events',
-      (deployed) => changeRule(deployed, 'bus|worker-rule', { pattern: '{"source":["others"]}' }),
+      ({ changeRule }) => changeRule('bus|worker-rule', { pattern: '{"source":["others"]}' }),
       [worker.name, 'pattern'],
       DEPLOY_WORKER,
     ],
     [
       'a schedule that is disabled',
-      (deployed) => changeRule(deployed, 'default|sweep-rule', { enabled: false }),
+      ({ changeRule }) => changeRule('default|sweep-rule', { enabled: false }),
       ['sweep', 'rule-disabled'],
       'aws events enable-rule --name sweep-rule --region eu-west-1',
     ],
@@ -151,15 +146,15 @@ describe('the status finds, and names the command that repairs it:', () => {
     ],
     [
       'a schedule that invokes something else',
-      (deployed) =>
-        changeRule(deployed, 'default|sweep-rule', { targets: ['arn:aws:lambda:x:1:function:x'] }),
+      ({ changeRule }) =>
+        changeRule('default|sweep-rule', { targets: [targetOf('arn:aws:lambda:x:1:function:x')] }),
       ['sweep', 'target'],
       DEPLOY,
     ],
   ])('%s', async (_what, plant, [part, problem], command) => {
-    const deployed = wiringInMemory();
+    const deployed = resourcesInMemory();
     plant(deployed);
-    const { report, text } = await statusOf(deployed.wiring);
+    const { report, text } = await statusOf(deployed.resources);
     expect(report.wiring.problems.map((found) => [found.part, found.problem])).toEqual([[part, problem]]);
     expect(report).toMatchObject({ ok: false, state: 'broken' });
     expect(text).toMatch(/^.*1 problem/);
@@ -167,9 +162,9 @@ describe('the status finds, and names the command that repairs it:', () => {
   });
 
   test('a disabled rule stops every event of its consumer; after the repair, the audit finds what was missed', async () => {
-    const deployed = wiringInMemory();
-    changeRule(deployed, 'bus|worker-rule', { enabled: false });
-    const { text } = await statusOf(deployed.wiring);
+    const deployed = resourcesInMemory();
+    deployed.changeRule('bus|worker-rule', { enabled: false });
+    const { text } = await statusOf(deployed.resources);
     expect(unwrapped(text)).toContain('worker receives no events: its rule worker-rule is disabled.');
     expect(stripVTControlCharacters(text)).toMatch(
       /^ {4}aws events enable-rule .*\n {4}mailroom audit --since 24h$/m,
@@ -177,9 +172,9 @@ describe('the status finds, and names the command that repairs it:', () => {
   });
 
   test('a problem whose repair --json has as the text prints it, with region and endpoint', async () => {
-    const deployed = wiringInMemory();
-    changeRule(deployed, 'bus|worker-rule', { enabled: false });
-    const { report } = await statusOf(deployed.wiring);
+    const deployed = resourcesInMemory();
+    deployed.changeRule('bus|worker-rule', { enabled: false });
+    const { report } = await statusOf(deployed.resources);
     const repaired = {
       fix: ['aws', 'events', 'enable-rule', '--name', 'worker-rule', '--event-bus-name', 'bus'],
       commands: [
@@ -191,19 +186,24 @@ describe('the status finds, and names the command that repairs it:', () => {
   });
 
   test('a bus that was deleted, once, and not each of its rules', async () => {
-    const deployed = wiringInMemory();
+    const deployed = resourcesInMemory();
     deployed.buses.clear();
     deployed.rules.delete('bus|worker-rule');
-    const { report, text } = await statusOf(deployed.wiring);
+    const { report, text } = await statusOf(deployed.resources);
     expect(report.wiring.problems.map(({ problem }) => problem)).toEqual(['no-bus']);
     expect(text).toContain('npx cdk deploy mailroom-dev dev/Things --revert-drift');
   });
 });
 
 test('a check that the caller may not make is not a success: it is named with the action that it needs', async () => {
-  const deny = () => Promise.reject(Object.assign(new Error('no'), { name: 'AccessDeniedException' }));
-  const { wiring } = wiringInMemory();
-  const denied = { ...wiring, mappings: deny, hasBus: deny };
+  const deny = (action: string) => () =>
+    Promise.reject(Object.assign(new Error(`no ${action}`), { name: 'AccessDeniedException' }));
+  const { resources } = resourcesInMemory();
+  const denied = {
+    ...resources,
+    mappings: deny('lambda:ListEventSourceMappings'),
+    hasBus: deny('events:DescribeEventBus'),
+  };
   const { report, text } = await statusOf(denied);
   expect(report).toMatchObject({
     ok: false,
@@ -223,14 +223,14 @@ test('a check that the caller may not make is not a success: it is named with th
 });
 
 test('any other failure of a check fails the status, instead of passing for a result', async () => {
-  const { wiring } = wiringInMemory();
-  const failing = { ...wiring, stream: () => Promise.reject(new Error('no answer')) };
+  const { resources } = resourcesInMemory();
+  const failing = { ...resources, table: () => Promise.reject(new Error('no answer')) };
   await expect(statusOf(failing)).rejects.toThrow('no answer');
 });
 
 test('an entry of an older version, which does not name the rule of the schedule, is read', async () => {
   const { sweepRule: _, ...older } = directory.mailroom;
-  const { report } = await statusOf(wiringInMemory().wiring, { ...directory, mailroom: older });
+  const { report } = await statusOf(resourcesInMemory().resources, { ...directory, mailroom: older });
   expect(report).toMatchObject({ ok: true, wiring: { problems: [], notChecked: [] } });
 });
 
@@ -240,7 +240,7 @@ describe('the foreign events of a consumer', () => {
   const deployedRule = {
     enabled: true,
     pattern: JSON.stringify({ source: ['stripe'], 'detail-type': ['charge.succeeded'] }),
-    targets: [worker.queue],
+    targets: [{ ...targetOf(queueArn(worker.queue)), deadLetterQueue: queueArn(worker.undeliveredQueue) }],
   };
   const entries = { ...directory, consumers: [{ ...worker, events: [ThingHappened, Charged], foreignRule }] };
   const existing = {
@@ -249,24 +249,24 @@ describe('the foreign events of a consumer', () => {
   };
 
   test('have their own rule, and the other one does not match them', async () => {
-    const deployed = wiringInMemory();
+    const deployed = resourcesInMemory(entries);
     deployed.rules.set('default|foreign-rule', deployedRule);
-    const { report } = await statusOf(deployed.wiring, entries);
+    const { report } = await statusOf(deployed.resources, entries);
     expect(report.wiring.problems).toEqual([]);
   });
 
   test('do not arrive when their rule is disabled: the repair is named, and that the audit does not find what was lost', async () => {
-    const deployed = wiringInMemory();
+    const deployed = resourcesInMemory(entries);
     deployed.rules.set('default|foreign-rule', { ...deployedRule, enabled: false });
-    const { report, text } = await statusOf(deployed.wiring, entries);
+    const { report, text } = await statusOf(deployed.resources, entries);
     expect(report.wiring.problems).toMatchObject([{ part: worker.name, problem: 'rule-disabled' }]);
     expect(unwrapped(text)).toContain('the audit does not cover them');
     expect(unwrapped(text)).toContain('aws events enable-rule --name foreign-rule --event-bus-name default');
   });
 
   test('foreign events of an existing queue need no rule', async () => {
-    const deployed = wiringInMemory(directory);
-    const { report, text } = await statusOf(deployed.wiring, existing);
+    const deployed = resourcesInMemory(directory);
+    const { report, text } = await statusOf(deployed.resources, existing);
     expect(report.wiring.problems).toEqual([]);
     expect(text).not.toContain('rule:worker');
   });

@@ -11,8 +11,8 @@ import { deadKey, failedKey, inboxKey, rejectedKey } from '../../../lambdas/runt
 import type { Item } from '../../../lambdas/runtime/store/table.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
+import { wired } from './support/resources-in-memory.ts';
 import { commit, fine, type Mailroom, why } from './support/why-rig.ts';
-import { wired } from './support/wiring-in-memory.ts';
 
 const NEWER = 'its "schema" is 2, and this version reads up to 1';
 

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { unwrapped } from '../../support/captured-io.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
+import { resourcesInMemory } from './support/resources-in-memory.ts';
 import { runInMemory } from './support/run-in-memory.ts';
 import { broken, commit, fine } from './support/why-rig.ts';
-import { wiringInMemory } from './support/wiring-in-memory.ts';
 
-type Deployed = ReturnType<typeof wiringInMemory>;
+type Deployed = ReturnType<typeof resourcesInMemory>;
 
 const disableMapping = ({ mappings }: Deployed) =>
   mappings.set(
@@ -28,7 +28,7 @@ const disableRule = ({ rules }: Deployed) => {
 };
 
 function troubled(handler = fine) {
-  return { ...mailroomInMemory([handler]), deployed: wiringInMemory(directory) };
+  return { ...mailroomInMemory([handler]), deployed: resourcesInMemory(directory) };
 }
 
 type Troubled = ReturnType<typeof troubled>;

@@ -14,8 +14,8 @@ export interface PartTrouble {
 
 type WiringKind = StatusDocument['wiring']['problems'][number]['problem'];
 
-/** The problems of the wiring, in a few words each. */
-const PROBLEMS: Readonly<Record<WiringKind, string>> = {
+/** The problems that stop events, in a few words each. */
+const PROBLEMS: Readonly<Partial<Record<WiringKind, string>>> = {
   'mapping-disabled': 'Mapping off',
   'mapping-filter': 'Mapping filters',
   paused: 'Paused',
@@ -24,6 +24,7 @@ const PROBLEMS: Readonly<Record<WiringKind, string>> = {
   'no-function': 'Function gone',
   'no-bus': 'Bus gone',
   'stream-off': 'Stream off',
+  'no-queue': 'Queue gone',
   'no-rule': 'Rule gone',
   'rule-disabled': 'Rule off',
   pattern: 'Rule changed',
@@ -46,7 +47,7 @@ export function troublesOf(status: StatusDocument): PartTrouble[] {
     ...wiring.problems.map(({ part, problem }) => ({
       part,
       is: problem === 'paused' ? ('look' as const) : ('broken' as const),
-      text: PROBLEMS[problem],
+      text: PROBLEMS[problem] ?? 'Settings',
       isBefore: BEFORE.has(problem),
     })),
     ...looks.map(({ consumer, look }) => ({

@@ -16,8 +16,15 @@ export interface DeployedRule {
   readonly enabled: boolean;
   /** The event pattern, as JSON. */
   readonly pattern: string;
-  /** The ARNs of its targets. */
-  readonly targets: readonly string[];
+  readonly targets: readonly DeployedTarget[];
+}
+
+/** A target of a rule. */
+export interface DeployedTarget {
+  readonly id: string;
+  readonly arn: string;
+  /** The ARN of the queue that receives events that the target did not accept. */
+  readonly deadLetterQueue: string | undefined;
 }
 
 /** A fault of a consumer's rule. */
@@ -38,7 +45,9 @@ export function ruleFaults(
   return [
     ...(rule.enabled ? [] : ['rule-disabled' as const]),
     ...(takesExactly(rule.pattern, events) ? [] : ['pattern' as const]),
-    ...(queueArn === undefined || rule.targets.includes(queueArn) ? [] : ['target' as const]),
+    ...(queueArn === undefined || rule.targets.some(({ arn }) => arn === queueArn)
+      ? []
+      : ['target' as const]),
   ];
 }
 

@@ -43,6 +43,11 @@ export const directory: Directory = {
   consumers: [worker],
 };
 
+/** The ARN of a queue, whose URL is its name. */
+export function queueArn(url: string): string {
+  return `arn:aws:sqs:eu-west-1:111122223333:${url}`;
+}
+
 /** A whole Mailroom on the rig: what is committed is published by a sweep, and the consumer's queue gets it. */
 export function mailroomInMemory(
   handlers: readonly Handler[],
@@ -61,7 +66,7 @@ export function mailroomInMemory(
   const queues: Queues = {
     depth: async (url) => {
       const waiting = url === worker.queue ? queue.messages().length : lettersOf(url).length;
-      return { arn: url, waiting, inFlight: 0, retentionMs: RETENTION_MS };
+      return { arn: queueArn(url), waiting, inFlight: 0, retentionMs: RETENTION_MS };
     },
     receive: async (url, { limit }) => {
       if (url === worker.queue) throw new Error('Only the consumer receives from its queue');

@@ -6,12 +6,12 @@ import type { Io } from '../../../../cli/terminal/io.ts';
 import { createTerminal } from '../../../../cli/terminal/terminal.ts';
 import { MailroomError } from '../../../../lambdas/runtime/base/errors.ts';
 import type { mailroomInMemory } from './mailroom-in-memory.ts';
-import { wiringInMemory } from './wiring-in-memory.ts';
+import { resourcesInMemory } from './resources-in-memory.ts';
 
 /** A Mailroom in memory on which `runInMemory` runs the whole command. */
 export type MemoryMailroom = ReturnType<typeof mailroomInMemory> & {
-  /** @default a healthy wiring */
-  readonly deployed?: ReturnType<typeof wiringInMemory>;
+  /** @default everything is as declared */
+  readonly deployed?: ReturnType<typeof resourcesInMemory>;
   /** @default false */
   readonly isLocal?: boolean;
   /** The deployed functions. @default each is healthy */
@@ -35,7 +35,7 @@ export function memoryDeployment(
   { json = false }: GlobalOptions,
 ): Deployment {
   const { clock, table, queues, directory } = mailroom;
-  const deployed = mailroom.deployed ?? wiringInMemory(directory);
+  const deployed = mailroom.deployed ?? resourcesInMemory(directory);
   const deployment = {
     terminal: createTerminal(io, json),
     clock,
@@ -45,7 +45,7 @@ export function memoryDeployment(
     directory,
     table,
     queues,
-    wiring: deployed.wiring,
+    resources: deployed.resources,
     enableMapping: deployed.enableMapping,
     deployedFunction: async (name: string) =>
       mailroom.functionOf === undefined ? healthyFunction : mailroom.functionOf(name),

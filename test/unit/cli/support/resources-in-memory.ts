@@ -2,29 +2,56 @@ import type {
   DeployedAlarm,
   DeployedFunction,
   DeployedQueue,
-  DeployedResources,
-  DeployedTarget,
-  DoctorDeps,
-} from '../../../../cli/reports/doctor/deployed-resources.ts';
+  Mapping,
+  Resources,
+} from '../../../../cli/deployment/resources.ts';
+import { runChecks } from '../../../../cli/reports/checks/check.ts';
+import { checksOf, type DoctorDeps } from '../../../../cli/reports/checks/checks.ts';
 import { consumerSettings, relaySettings } from '../../../../lambdas/runtime/base/config.ts';
+import { encodeRulePattern } from '../../../../lambdas/runtime/bus/rule-pattern.ts';
+import type {
+  DeployedRule,
+  DeployedTarget,
+} from '../../../../lambdas/runtime/operations/audit/audit-drift.ts';
 import {
   type ConsumerEntry,
   type Directory,
   invokedFunction,
 } from '../../../../lambdas/runtime/operations/directory.ts';
+import { mailroomEventsOf } from '../../../../lambdas/runtime/operations/subscriptions.ts';
 import { SCHEMA } from '../../../../lambdas/runtime/store/rows.ts';
 import { consumerConfig, relayConfig } from '../../../support/runtime-rig.ts';
-import { directory as deployed, worker } from './mailroom-in-memory.ts';
-import { wiringInMemory } from './wiring-in-memory.ts';
+import { directory as deployed, queueArn } from './mailroom-in-memory.ts';
 
 const TABLE_ARN = 'arn:aws:dynamodb:eu-west-1:111122223333:table/Mailroom';
 const NOW = 1_795_266_039_731;
 
-const queueArn = (name: string) => `arn:aws:sqs:eu-west-1:111122223333:${name}`;
+/** The settings of a mapping that reports each failed item. */
+const SETTINGS = {
+  enabled: true,
+  isSettled: true,
+  filters: [],
+  batchSize: 10,
+  reportsItemFailures: true,
+  bisects: true,
+  failureDestination: undefined,
+  retriesMax: 10,
+  concurrencyMax: 100,
+};
+
+/** A target of a rule that has no dead-letter queue. */
+export function targetOf(arn: string): DeployedTarget {
+  return { id: 'Target0', arn, deadLetterQueue: undefined };
+}
 
 /** The policy of a consumer's queue: see `lib/mailroom/queue-senders.ts`. */
-function queuePolicy(bus: string): string {
-  const rules = { 'aws:SourceArn': `arn:aws:events:eu-west-1:111122223333:rule/${bus}/*` };
+function queuePolicy({ mailroom, consumers }: Directory): string {
+  const own = consumers.flatMap(({ foreignRule }) => foreignRule?.name ?? []);
+  const rules = {
+    'aws:SourceArn': [`${mailroom.bus}/*`, ...own].map(
+      (name) => `arn:aws:events:eu-west-1:111122223333:rule/${name}`,
+    ),
+  };
   const Principal = { Service: 'events.amazonaws.com' };
   return JSON.stringify({
     Statement: [
@@ -64,41 +91,150 @@ function alarm(name: string, stack: string, changes: Partial<DeployedAlarm> = {}
   };
 }
 
-/** A deployed Mailroom, healthy until a test changes it. */
+/** The deployed resources of a Mailroom, healthy until a test changes them. */
 export function resourcesInMemory(directory: Directory = deployed) {
   const { mailroom, consumers } = directory;
-  const wired = wiringInMemory(directory);
-  const queue = (name: string, redrive?: object): DeployedQueue => ({
-    arn: queueArn(name),
-    visibilityS: 180,
-    retentionS: 14 * 86_400,
-    messageBytesMax: 1_048_576,
-    delayS: 0,
-    policy: queuePolicy(mailroom.bus),
-    redrive: redrive && JSON.stringify(redrive),
-  });
-  const redriveOf = ({ deadLetterQueue, maxAttempts }: ConsumerEntry) => ({
-    deadLetterTargetArn: queueArn(deadLetterQueue),
-    maxReceiveCount: maxAttempts + 15,
-  });
-  const queues = new Map<string, DeployedQueue>([
-    [mailroom.failureQueue, queue(mailroom.failureQueue)],
-    ...consumers.flatMap((consumer): [string, DeployedQueue][] => [
-      [consumer.queue, queue(consumer.queue, redriveOf(consumer))],
-      [consumer.deadLetterQueue, queue(consumer.deadLetterQueue)],
-      ...(consumer.undeliveredQueue === undefined
-        ? []
-        : [[consumer.undeliveredQueue, queue(consumer.undeliveredQueue)] as [string, DeployedQueue]]),
+  const { bus: busName, streamFunction, sweepFunction } = mailroom;
+  const queue =
+    (redrive?: object) =>
+    (url: string): [string, DeployedQueue] => [
+      url,
+      {
+        arn: queueArn(url),
+        visibilityS: 180,
+        retentionS: 14 * 86_400,
+        messageBytesMax: 1_048_576,
+        delayS: 0,
+        policy: queuePolicy(directory),
+        redrive: redrive && JSON.stringify(redrive),
+      },
+    ];
+  const queues = new Map([
+    queue()(mailroom.failureQueue),
+    ...consumers.flatMap(({ queue: url, deadLetterQueue, undeliveredQueue, maxAttempts }) => [
+      queue({ deadLetterTargetArn: queueArn(deadLetterQueue), maxReceiveCount: maxAttempts + 15 })(url),
+      ...[deadLetterQueue, undeliveredQueue ?? []].flat().map(queue()),
     ]),
   ]);
+  const functions = functionsOf(directory);
+  const streamArn = `${TABLE_ARN}/stream/2026`;
+  const failureDestination = queueArn(mailroom.failureQueue);
+  const mappings = new Map<string, Mapping[]>([
+    [streamFunction, [{ uuid: 'stream-mapping', source: streamArn, ...SETTINGS, failureDestination }]],
+    ...consumers.map(({ name, function: handler, alias, queue: url }): [string, Mapping[]] => [
+      invokedFunction(handler, alias),
+      [{ uuid: `${name}-mapping`, source: queueArn(url), ...SETTINGS }],
+    ]),
+  ]);
+  const reserved = new Map<string, number | null>(
+    [streamFunction, sweepFunction, ...consumers.map((consumer) => consumer.function)].map((name) => [
+      name,
+      null,
+    ]),
+  );
+  const buses = new Set([busName]);
+  const rules = new Map<string, DeployedRule>([
+    [
+      `default|${mailroom.sweepRule}`,
+      { enabled: true, pattern: '', targets: [targetOf(`arn:aws:lambda:x:1:function:${sweepFunction}`)] },
+    ],
+    ...consumers.map((consumer): [string, DeployedRule] => [
+      `${busName}|${consumer.rule}`,
+      {
+        enabled: true,
+        pattern: JSON.stringify(encodeRulePattern(mailroomEventsOf(consumer))),
+        targets: [
+          {
+            ...targetOf(queueArn(consumer.queue)),
+            deadLetterQueue: queueArn(consumer.undeliveredQueue ?? ''),
+          },
+        ],
+      },
+    ]),
+  ]);
+  const table = {
+    arn: TABLE_ARN,
+    isProtected: true,
+    streamView: 'NEW_IMAGE' as string | undefined,
+    streamArn: streamArn as string | undefined,
+  };
+  const settings = {
+    expiryAttribute: 'expiresAt' as string | undefined,
+    tablePolicy: JSON.stringify(TABLE_POLICY) as string | undefined,
+    hasRecovery: true,
+    concurrency: { limit: 1_000, unreserved: 1_000 },
+    peak: undefined as number | undefined,
+    alarms: [alarm('mailroom-ops-Stuck-1A', mailroom.stack), alarm('other', 'other-stack', { actions: [] })],
+  };
+  const resources: Resources = {
+    table: async () => table,
+    expiryAttribute: async () => settings.expiryAttribute,
+    tablePolicy: async () => settings.tablePolicy,
+    hasRecovery: async () => settings.hasRecovery,
+    hasBus: async (name) => buses.has(name),
+    rule: async (bus, name) => rules.get(`${bus}|${name}`),
+    queue: async (url) => queues.get(url),
+    mappings: async (name) => mappings.get(name) ?? [],
+    function: async (name) => functions.get(name),
+    reservedConcurrency: async (name) => reserved.get(name),
+    concurrency: async () => settings.concurrency,
+    concurrencyPeak: async () => settings.peak,
+    alarms: async () => settings.alarms,
+  };
+  const deps: DoctorDeps = {
+    directory,
+    resources,
+    pauses: async () => undefined,
+    now: NOW,
+    sweptAt: async () => NOW - 60_000,
+    rowSchema: async () => SCHEMA,
+    machineAheadMs: 0,
+    roles: 'local',
+  };
+  const changeFunction = (name: string, change: Partial<DeployedFunction>) =>
+    replace(functions, name, change);
+  const changeMapping = (name: string, change: Partial<Mapping>) =>
+    mappings.set(
+      name,
+      (mappings.get(name) ?? []).map((mapping) => ({ ...mapping, ...change })),
+    );
+  return {
+    resources,
+    deps,
+    mappings,
+    reserved,
+    buses,
+    rules,
+    queues,
+    table,
+    settings,
+    alarm: (name: string, changes: Partial<DeployedAlarm>) => alarm(name, mailroom.stack, changes),
+    changeQueue: (url: string, change: Partial<DeployedQueue>) => replace(queues, url, change),
+    changeRule: (name: string, change: Partial<DeployedRule>) => replace(rules, name, change),
+    changeFunction,
+    changeEnvironment: (name: string, change: Readonly<Record<string, string>>) =>
+      changeFunction(name, { environment: { ...functions.get(name)?.environment, ...change } }),
+    changeMapping,
+    /** Changes a mapping at once. */
+    enableMapping: async (uuid: string, enabled: boolean) => {
+      for (const [name, own] of mappings)
+        if (own.some((mapping) => mapping.uuid === uuid)) changeMapping(name, { enabled });
+    },
+  };
+}
+
+/** The functions of a Mailroom, with the settings that its consumers and its relay declare. */
+function functionsOf({ mailroom, consumers }: Directory): Map<string, DeployedFunction> {
+  const { table: tableName, bus: busName, shards } = mailroom;
   const running = (environment: Readonly<Record<string, string>>): DeployedFunction => ({
     timeoutS: 30,
     role: 'arn:aws:iam::111122223333:role/any',
     environment,
     failure: undefined,
   });
-  const { table: tableName, bus: busName, shards } = mailroom;
-  const relay = relaySettings.encode({ ...relayConfig, tableName, busName, shards, sources: ['things'] });
+  const relay = running(
+    relaySettings.encode({ ...relayConfig, tableName, busName, shards, sources: ['things'] }),
+  );
   const consumerOf = ({ name, queue: queueUrl }: ConsumerEntry) =>
     consumerSettings.encode({
       ...consumerConfig,
@@ -109,92 +245,26 @@ export function resourcesInMemory(directory: Directory = deployed) {
       visibilityTimeoutMs: 180_000,
       publishes: ['ThingDone'],
     });
-  const functions = new Map<string, DeployedFunction>([
-    [mailroom.streamFunction, running(relay)],
-    [mailroom.sweepFunction, running(relay)],
+  return new Map([
+    [mailroom.streamFunction, relay],
+    [mailroom.sweepFunction, relay],
     ...consumers.map((consumer): [string, DeployedFunction] => [
       invokedFunction(consumer.function, consumer.alias),
       running(consumerOf(consumer)),
     ]),
   ]);
-  const targets = new Map<string, DeployedTarget>(
-    consumers.map(({ rule = '', queue: url, undeliveredQueue = '' }) => [
-      rule,
-      { id: 'Target0', arn: queueArn(url), deadLetterQueue: queueArn(undeliveredQueue) },
-    ]),
-  );
-  // The wiring of other tests has URLs where this has ARNs.
-  for (const { rule = '', queue: url, function: handler, alias } of consumers) {
-    const name = invokedFunction(handler, alias);
-    const found = wired.rules.get(`${mailroom.bus}|${rule}`);
-    if (found) wired.rules.set(`${mailroom.bus}|${rule}`, { ...found, targets: [queueArn(url)] });
-    const own = wired.mappings.get(name) ?? [];
-    wired.mappings.set(
-      name,
-      own.map((mapping) => ({ ...mapping, source: queueArn(url) })),
-    );
-  }
-  const stream = wired.mappings.get(mailroom.streamFunction) ?? [];
-  wired.mappings.set(
-    mailroom.streamFunction,
-    stream.map((mapping) => ({ ...mapping, failureDestination: queueArn(mailroom.failureQueue) })),
-  );
-  const table = { arn: TABLE_ARN, isProtected: true, streamView: 'NEW_IMAGE', streamArn: wired.state.stream };
-  const state = {
-    expiryAttribute: 'expiresAt' as string | undefined,
-    tablePolicy: JSON.stringify(TABLE_POLICY) as string | undefined,
-    hasRecovery: true,
-    concurrency: { limit: 1_000, unreserved: 1_000 },
-    peak: undefined as number | undefined,
-    alarms: [alarm('mailroom-ops-Stuck-1A', mailroom.stack), alarm('other', 'other-stack', { actions: [] })],
-  };
-  const resources: DeployedResources = {
-    table: async () => table,
-    expiryAttribute: async () => state.expiryAttribute,
-    tablePolicy: async () => state.tablePolicy,
-    hasRecovery: async () => state.hasRecovery,
-    queue: async (url) => queues.get(url),
-    targets: async (_bus, rule) => [targets.get(rule) ?? []].flat(),
-    function: async (name) => functions.get(name),
-    concurrency: async () => state.concurrency,
-    concurrencyPeak: async () => state.peak,
-    alarms: async () => state.alarms,
-  };
-  const deps: DoctorDeps = {
-    directory,
-    wiring: wired.wiring,
-    resources,
-    pauses: async () => undefined,
-    now: NOW,
-    sweptAt: async () => NOW - 60_000,
-    rowSchema: async () => SCHEMA,
-    machineAheadMs: 0,
-    roles: 'local',
-  };
-  return {
-    ...wired,
-    deps,
-    queues,
-    functions,
-    targets,
-    table,
-    settings: state,
-    alarm: (name: string, changes: Partial<DeployedAlarm>) => alarm(name, mailroom.stack, changes),
-    changeQueue: (url: string, change: Partial<DeployedQueue>) => replace(queues, url, change),
-    changeFunction: (name: string, change: Partial<DeployedFunction>) => replace(functions, name, change),
-    changeEnvironment: (name: string, change: Readonly<Record<string, string>>) =>
-      replace(functions, name, { environment: { ...functions.get(name)?.environment, ...change } }),
-    changeMapping: (name: string, change: object) =>
-      wired.mappings.set(
-        name,
-        (wired.mappings.get(name) ?? []).map((mapping) => ({ ...mapping, ...change })),
-      ),
-    worker,
-  };
 }
 
 function replace<T>(map: Map<string, T>, name: string, change: Partial<T>): void {
   const found = map.get(name);
   if (found === undefined) throw new Error(`There is no ${name}`);
   map.set(name, { ...found, ...change });
+}
+
+/** Makes the checks of a healthy Mailroom, for tests about other things. */
+export const wired = wiringOf(resourcesInMemory().resources);
+
+/** The dependency of `readStatus` on the checks. */
+export function wiringOf(resources: Resources, directory: Directory = deployed) {
+  return () => runChecks(checksOf({ directory, resources, pauses: async () => undefined }, 'settings'));
 }

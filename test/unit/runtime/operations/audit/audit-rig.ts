@@ -123,7 +123,13 @@ export function auditRig(
       {
         enabled: true,
         pattern: JSON.stringify(encodeRulePattern(consumer.events)),
-        targets: [`arn:aws:sqs:eu-west-1:123456789012:${consumer.queue}`],
+        targets: [
+          {
+            id: 'Queue',
+            arn: `arn:aws:sqs:eu-west-1:123456789012:${consumer.queue}`,
+            deadLetterQueue: undefined,
+          },
+        ],
       },
     ]),
   );

@@ -5,8 +5,8 @@ import type { Handler } from '../../../../../../lambdas/runtime/consume/handler.
 import { capturedIo } from '../../../../../support/captured-io.ts';
 import { mailroomInMemory } from '../../../support/mailroom-in-memory.ts';
 import { memoryDeployment } from '../../../support/memory-deployment.ts';
+import { resourcesInMemory } from '../../../support/resources-in-memory.ts';
 import { fine } from '../../../support/why-rig.ts';
-import { wiringInMemory } from '../../../support/wiring-in-memory.ts';
 
 /** The kinds of reads that the rig counts and fails. */
 export type Read = 'outbox' | 'states' | 'depth' | 'sweep' | 'wiring';
@@ -14,7 +14,7 @@ export type Read = 'outbox' | 'states' | 'depth' | 'sweep' | 'wiring';
 /** A Mailroom in memory, its live state, and a tab that can be opened and closed. */
 export function liveRig(handlers: readonly Handler[] = [fine]) {
   const mailroom = mailroomInMemory(handlers);
-  const deployed = wiringInMemory();
+  const deployed = resourcesInMemory();
   const deployment = memoryDeployment({ ...mailroom, deployed }, capturedIo().io, {});
   const { clock } = mailroom;
   const reads: Record<Read, number> = { outbox: 0, states: 0, depth: 0, sweep: 0, wiring: 0 };
@@ -48,7 +48,7 @@ export function liveRig(handlers: readonly Handler[] = [fine]) {
       getEach: counted(() => 'states', table.getEach),
     },
     queues: { ...queues, depth: counted(() => 'depth', queues.depth) },
-    wiring: { ...deployed.wiring, hasBus: counted(() => 'wiring', deployed.wiring.hasBus) },
+    resources: { ...deployed.resources, hasBus: counted(() => 'wiring', deployed.resources.hasBus) },
   };
   const live = createLive(watched);
 

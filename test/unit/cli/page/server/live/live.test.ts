@@ -150,6 +150,7 @@ describe('the poller', () => {
     gates.clear();
     release();
     await clock.advance(0);
+    await clock.advance(0);
     expect(tab.flow().status?.wiring.problems).toMatchObject([{ problem: 'no-bus' }]);
     deployed.buses.add('bus');
     live.refresh();

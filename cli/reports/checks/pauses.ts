@@ -1,13 +1,21 @@
 import { MailroomError } from '../../../lambdas/runtime/base/errors.ts';
 import { depthOf } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import { type ConsumerEntry, invokedFunction } from '../../../lambdas/runtime/operations/directory.ts';
+import { isDenied } from '../../deployment/aws-resources.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
-import { readOperations } from '../../deployment/operations.ts';
+import { type Operation, readOperations } from '../../deployment/operations.ts';
 import { clipped } from '../../terminal/output.ts';
 import { shell } from '../../terminal/shell.ts';
 import { time } from '../../terminal/times.ts';
-import { isDenied } from './part-checks.ts';
-import type { Pause, Pauses } from './wiring.ts';
+
+/** The pause of a consumer: its latest record in the operations log. */
+export interface Pause extends Pick<Operation, 'at' | 'by' | 'reason'> {
+  /** When SQS begins to delete messages that were sent after the pause, epoch milliseconds; absent without the queue. */
+  readonly expiresFrom?: number;
+}
+
+/** Reads the pause of a consumer whose mapping is disabled; `undefined` if the log has none, or a later resume. */
+export type Pauses = (consumer: Pick<ConsumerEntry, 'name' | 'queue'>) => Promise<Pause | undefined>;
 
 /** A longer pause counts as a disabled mapping: SQS keeps no message for more than 14 days. */
 const PAUSE_MAX_MS = 35 * 86_400_000;
@@ -43,12 +51,12 @@ export function pausedText(consumer: string, { at, by, reason, expiresFrom }: Pa
  * @throws `CONSUMER_PAUSED`
  */
 export async function requireNotPaused(
-  deployment: Pick<Deployment, 'table' | 'queues' | 'clock' | 'wiring' | 'commandLine'>,
+  deployment: Pick<Deployment, 'table' | 'queues' | 'clock' | 'resources' | 'commandLine'>,
   consumer: ConsumerEntry,
 ): Promise<void> {
   const { name, function: functionName, alias, queue } = consumer;
   const arn = (await depthOf(deployment.queues, queue))?.arn;
-  const mappings = await deployment.wiring
+  const mappings = await deployment.resources
     .mappings(invokedFunction(functionName, alias))
     .catch((error: unknown) => {
       if (isDenied(error)) return []; // without the permission, the operator has to know

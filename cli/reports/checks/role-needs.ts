@@ -1,7 +1,6 @@
 import {
   type ConsumerEntry,
   type Directory,
-  deployWords,
   directoryPath,
 } from '../../../lambdas/runtime/operations/directory.ts';
 import {
@@ -11,9 +10,6 @@ import {
   rejectedKey,
   SWEEP_STATE_KEY,
 } from '../../../lambdas/runtime/store/keys.ts';
-import type { PartProblem } from '../status/part-checks.ts';
-import type { CheckedFunction } from '../status/wiring-problems.ts';
-
 /** The simulator port: the permissions that a role's own policies grant. */
 export interface RoleSimulator {
   /** @returns the actions of the need that the role's policies do not allow */
@@ -33,7 +29,8 @@ export interface RoleNeed {
 export interface RoleResources {
   readonly table: string;
   readonly stream: string | undefined;
-  readonly queue: (url: string) => string | undefined;
+  /** The queue of the consumer, or of the relay's discarded batches. */
+  readonly queue: string | undefined;
 }
 
 const rows = (table: string, actions: readonly string[], key: string): RoleNeed => ({
@@ -75,7 +72,7 @@ export function streamRelayNeeds(resources: RoleResources, mailroom: Directory['
   return [
     ...relayNeeds(resources, mailroom),
     ...(stream === undefined ? [] : [{ actions: reading, resource: stream }]),
-    ...onQueue(queue(mailroom.failureQueue), 'SendMessage'),
+    ...onQueue(queue, 'SendMessage'),
   ];
 }
 
@@ -92,14 +89,14 @@ export function sweepNeeds(resources: RoleResources, mailroom: Directory['mailro
       actions: ['ssm:GetParametersByPath'],
       resource: arnBeside(table, 'ssm', `parameter${directoryPath(mailroom.table)}`),
     },
-    ...onQueue(queue(mailroom.failureQueue), 'GetQueueAttributes', 'ReceiveMessage'),
+    ...onQueue(queue, 'GetQueueAttributes', 'ReceiveMessage'),
   ];
 }
 
 /** The needs of a consumer. @param publishes - its handlers write events */
 export function consumerNeeds(
   { table, queue }: RoleResources,
-  { name, queue: url }: ConsumerEntry,
+  { name }: ConsumerEntry,
   publishes: boolean,
 ): RoleNeed[] {
   return [
@@ -107,32 +104,6 @@ export function consumerNeeds(
     rows(table, ['PutItem', 'DeleteItem'], rejectedKey(name, '').PK),
     rows(table, ['PutItem', 'DeleteItem'], failedKey(name, '').PK),
     ...(publishes ? [rows(table, ['PutItem'], `${OUTBOX_PREFIX}any`)] : []),
-    ...onQueue(
-      queue(url),
-      'ReceiveMessage',
-      'DeleteMessage',
-      'ChangeMessageVisibility',
-      'GetQueueAttributes',
-    ),
+    ...onQueue(queue, 'ReceiveMessage', 'DeleteMessage', 'ChangeMessageVisibility', 'GetQueueAttributes'),
   ];
-}
-
-/** A role whose policies do not allow what its function does. */
-export async function roleProblems(
-  simulator: RoleSimulator,
-  checked: CheckedFunction,
-  role: string,
-  needs: readonly RoleNeed[],
-): Promise<PartProblem<'role'>[]> {
-  const found = await Promise.all(
-    needs.map(async (need) => ({ need, denied: await simulator.denied(role, need) })),
-  );
-  return found
-    .filter(({ denied }) => denied.length > 0)
-    .map(({ need: { resource, context }, denied }) => ({
-      part: checked.part,
-      problem: 'role',
-      text: `the role of ${checked.part} may not ${denied.join(', ')} on ${resource}${context ? ` (${context.key} ${context.values.join(', ')})` : ''}: its calls fail`,
-      fix: deployWords(checked),
-    }));
 }

@@ -12,21 +12,32 @@ import {
   type DynamoDBClient,
   GetResourcePolicyCommand,
 } from '@aws-sdk/client-dynamodb';
-import { ListTargetsByRuleCommand } from '@aws-sdk/client-eventbridge';
-import { GetAccountSettingsCommand, GetFunctionConfigurationCommand } from '@aws-sdk/client-lambda';
+import { DescribeEventBusCommand } from '@aws-sdk/client-eventbridge';
+import {
+  type EventSourceMappingConfiguration,
+  GetAccountSettingsCommand,
+  GetFunctionConcurrencyCommand,
+  GetFunctionConfigurationCommand,
+  paginateListEventSourceMappings,
+} from '@aws-sdk/client-lambda';
 import { GetQueueAttributesCommand, type SQSClient } from '@aws-sdk/client-sqs';
-import { errorCode } from '../../../lambdas/runtime/base/errors.ts';
-import { orMissing } from '../../deployment/aws-wiring.ts';
-import type { Clients } from '../../deployment/clients.ts';
-import type { DeployedAlarm, DeployedQueue, DeployedResources, DeployedTable } from './deployed-resources.ts';
+import type { Clock } from '../../lambdas/runtime/base/clock.ts';
+import { errorCode } from '../../lambdas/runtime/base/errors.ts';
+import { eventBridgeRules } from '../../lambdas/runtime/operations/eventbridge-rules.ts';
+import type { Clients } from './clients.ts';
+import type { DeployedAlarm, DeployedQueue, DeployedTable, Mapping, Resources } from './resources.ts';
 
 /** The period in which the peak of the account's concurrency is looked for. */
 const PEAK_MS = 3_600_000;
 
-/** The resources port on AWS. @param TableName - of the Mailroom table @param now - AWS's time, epoch milliseconds */
-export function awsResources(clients: Clients, TableName: string, now: number): DeployedResources {
+/** States in which a mapping reads, or is about to. `Disabling`, `Disabled` and `Deleting` are the others. */
+const READING = new Set(['Enabled', 'Enabling', 'Creating', 'Updating']);
+
+/** The resources port on AWS. @param TableName - of the Mailroom table */
+export function awsResources(clients: Clients, TableName: string, clock: Clock): Resources {
   const { dynamo, sqs, events, lambdaReads: lambda, cloudwatch } = clients;
   const table = () => readTable(dynamo, TableName);
+  const rules = eventBridgeRules(events);
   return {
     table,
     expiryAttribute: async () => {
@@ -51,14 +62,16 @@ export function awsResources(clients: Clients, TableName: string, now: number): 
       );
     },
     queue: (url) => readQueue(sqs, url),
-    targets: async (EventBusName, Rule) => {
-      const answer = await orMissing(() => events.send(new ListTargetsByRuleCommand({ EventBusName, Rule })));
-      return (answer?.Targets ?? []).map(({ Id = '', Arn = '', DeadLetterConfig }) => ({
-        id: Id,
-        arn: Arn,
-        deadLetterQueue: DeadLetterConfig?.Arn,
-      }));
-    },
+    hasBus: async (Name) =>
+      (await orMissing(() => events.send(new DescribeEventBusCommand({ Name })))) !== undefined,
+    rule: (bus, name) => rules.describe(bus, name),
+    mappings: async (FunctionName) =>
+      (await orMissing(async () => {
+        const found: Mapping[] = [];
+        for await (const page of paginateListEventSourceMappings({ client: lambda }, { FunctionName }))
+          found.push(...(page.EventSourceMappings ?? []).map(mappingOf));
+        return found;
+      })) ?? [],
     function: (FunctionName) =>
       orMissing(async () => {
         const found = await lambda.send(new GetFunctionConfigurationCommand({ FunctionName }));
@@ -75,13 +88,18 @@ export function awsResources(clients: Clients, TableName: string, now: number): 
           failure: failures[0],
         };
       }),
+    reservedConcurrency: (FunctionName) =>
+      orMissing(async () => {
+        const answer = await lambda.send(new GetFunctionConcurrencyCommand({ FunctionName }));
+        return answer.ReservedConcurrentExecutions ?? null;
+      }),
     concurrency: async () => {
       const { AccountLimit } = await lambda.send(new GetAccountSettingsCommand({}));
       const { ConcurrentExecutions: limit = 0, UnreservedConcurrentExecutions: unreserved = limit } =
         AccountLimit ?? {};
       return { limit, unreserved };
     },
-    concurrencyPeak: () => readPeak(cloudwatch, now),
+    concurrencyPeak: () => readPeak(cloudwatch, clock.now()),
     alarms: async () => {
       const found: DeployedAlarm[] = [];
       const all = { AlarmTypes: ['MetricAlarm' as const, 'CompositeAlarm' as const] };
@@ -157,4 +175,41 @@ function alarmOf(alarm: MetricAlarm & Pick<CompositeAlarm, 'AlarmRule'>): Deploy
     actions: alarm.AlarmActions ?? [],
     rule: alarm.AlarmRule,
   };
+}
+
+function mappingOf(found: EventSourceMappingConfiguration): Mapping {
+  return {
+    uuid: found.UUID ?? '',
+    source: found.EventSourceArn ?? '',
+    enabled: READING.has(found.State ?? ''),
+    isSettled: found.State === 'Enabled' || found.State === 'Disabled',
+    filters: (found.FilterCriteria?.Filters ?? []).map(({ Pattern = '' }) => Pattern),
+    batchSize: found.BatchSize,
+    reportsItemFailures: found.FunctionResponseTypes?.includes('ReportBatchItemFailures') ?? false,
+    bisects: found.BisectBatchOnFunctionError ?? false,
+    failureDestination: found.DestinationConfig?.OnFailure?.Destination,
+    retriesMax: found.MaximumRetryAttempts,
+    concurrencyMax: found.ScalingConfig?.MaximumConcurrency,
+  };
+}
+
+/** Makes a read; `undefined` if the resource does not exist. @param missing - the code of the error that means this */
+export async function orMissing<T>(
+  read: () => Promise<T>,
+  missing = 'ResourceNotFoundException',
+): Promise<T | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    if (errorCode(error) === missing) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * True if a call was denied: by AWS, whose services name it `AccessDenied` or `AccessDeniedException`, or by a local engine that does
+ * not have the operation.
+ */
+export function isDenied(error: unknown): boolean {
+  return /AccessDenied|UnknownOperation/.test(errorCode(error));
 }

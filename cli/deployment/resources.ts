@@ -1,10 +1,7 @@
-import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
-import type { Wiring } from '../../deployment/aws-wiring.ts';
-import type { Pauses } from '../status/wiring.ts';
-import type { RoleSimulator } from './role-needs.ts';
+import type { DeployedRule } from '../../lambdas/runtime/operations/audit/audit-drift.ts';
 
-/** The resources port: the settings of the deployed resources. It only reads. */
-export interface DeployedResources {
+/** The resources port: the deployed resources of a Mailroom and their settings. It only reads. */
+export interface Resources {
   table(): Promise<DeployedTable>;
   /** The attribute by which DynamoDB expires rows; `undefined` if TTL is off. */
   expiryAttribute(): Promise<string | undefined>;
@@ -12,12 +9,17 @@ export interface DeployedResources {
   tablePolicy(): Promise<string | undefined>;
   /** Point-in-time recovery of the table is on. */
   hasRecovery(): Promise<boolean>;
+  hasBus(name: string): Promise<boolean>;
+  /** @returns `undefined` if the bus has no such rule or does not exist */
+  rule(bus: string, name: string): Promise<DeployedRule | undefined>;
   /** @returns `undefined` if the queue does not exist */
   queue(url: string): Promise<DeployedQueue | undefined>;
-  /** The targets of a rule; none if the rule does not exist. */
-  targets(bus: string, rule: string): Promise<readonly DeployedTarget[]>;
+  /** The event source mappings of a function, or of an alias (`name:alias`); none if it does not exist. */
+  mappings(functionName: string): Promise<readonly Mapping[]>;
   /** @param name - with an alias: `name:alias`. @returns `undefined` if the function does not exist */
   function(name: string): Promise<DeployedFunction | undefined>;
+  /** The reserved concurrency of a function; `null` if none is reserved, `undefined` if the function does not exist. */
+  reservedConcurrency(functionName: string): Promise<number | null | undefined>;
   concurrency(): Promise<AccountConcurrency>;
   /** The most unreserved concurrency that the account used in the last hour; `undefined` without a metric. */
   concurrencyPeak(): Promise<number | undefined>;
@@ -31,6 +33,7 @@ export interface DeployedTable {
   readonly isProtected: boolean;
   /** The images in its stream, e.g. `NEW_IMAGE`; `undefined` without a stream. */
   readonly streamView: string | undefined;
+  /** The ARN of its stream; `undefined` if it is off. */
   readonly streamArn: string | undefined;
 }
 
@@ -48,12 +51,28 @@ export interface DeployedQueue {
   readonly redrive: string | undefined;
 }
 
-/** A target of a rule. */
-export interface DeployedTarget {
-  readonly id: string;
-  readonly arn: string;
-  /** The ARN of the queue that receives events that the target did not accept. */
-  readonly deadLetterQueue: string | undefined;
+/** An event source mapping. */
+export interface Mapping {
+  readonly uuid: string;
+  /** The ARN of the queue or stream that it reads. */
+  readonly source: string;
+  readonly enabled: boolean;
+  /** Lambda is not about to change its state. */
+  readonly isSettled: boolean;
+  /** Its filters as JSON: Lambda drops what none of them matches. Empty: it drops nothing. */
+  readonly filters: readonly string[];
+  /** The most messages or records of one invocation. */
+  readonly batchSize: number | undefined;
+  /** Lambda keeps the messages or records that the function reports as failed (`ReportBatchItemFailures`). */
+  readonly reportsItemFailures: boolean;
+  /** Lambda halves a batch of a stream before it retries it. */
+  readonly bisects: boolean;
+  /** The ARN of the queue that receives discarded records of a stream. */
+  readonly failureDestination: string | undefined;
+  /** The most retries of a batch of a stream; `undefined` or -1 for no limit. */
+  readonly retriesMax: number | undefined;
+  /** The most concurrent invocations for a queue; `undefined` for no limit. */
+  readonly concurrencyMax: number | undefined;
 }
 
 /** A function. */
@@ -84,22 +103,4 @@ export interface DeployedAlarm {
   readonly actions: readonly string[];
   /** The rule of a composite alarm. */
   readonly rule: string | undefined;
-}
-
-/** Dependencies of the checks of `mailroom doctor`. */
-export interface DoctorDeps {
-  readonly directory: Directory;
-  readonly wiring: Wiring;
-  readonly resources: DeployedResources;
-  readonly pauses: Pauses;
-  /** AWS's time, epoch milliseconds. */
-  readonly now: number;
-  /** When the sweep's last complete pass began; before the first, when the table was created. Epoch milliseconds. */
-  readonly sweptAt: () => Promise<number>;
-  /** The version of the sweep's state row; `undefined` before the first pass. */
-  readonly rowSchema: () => Promise<number | undefined>;
-  /** The least by which this machine's clock is ahead of AWS's, milliseconds; negative if it is behind. */
-  readonly machineAheadMs: number;
-  /** `local`: the endpoint is a local engine, which checks no policies. `no-client`: the package of the client is missing. */
-  readonly roles: RoleSimulator | 'local' | 'no-client';
 }

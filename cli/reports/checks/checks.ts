@@ -1,0 +1,92 @@
+import type { Resources } from '../../deployment/resources.ts';
+import { clockCheck, concurrencyLeftCheck } from './account-checks.ts';
+import { alarmCheck } from './alarm-checks.ts';
+import { type CheckDeps, type Checked, LEVELS, type Level, type PartCheck, runChecks } from './check.ts';
+import { consumerChecks } from './consumer-checks.ts';
+import { relayChecks, type SweepStateReader, sweepReadingChecks } from './relay-checks.ts';
+import { roleChecks } from './role-checks.ts';
+import type { RoleSimulator } from './role-needs.ts';
+import { tableChecks, tableSurroundingsChecks } from './table-checks.ts';
+
+/** Dependencies of {@link examine}. */
+export interface DoctorDeps extends CheckDeps, SweepStateReader {
+  /** The least by which this machine's clock is ahead of AWS's, milliseconds; negative if it is behind. */
+  readonly machineAheadMs: number;
+  /** `local`: the endpoint is a local engine, which checks no policies. `no-client`: the package of the client is missing. */
+  readonly roles: RoleSimulator | 'local' | 'no-client';
+}
+
+/** The result of {@link examine}. */
+export interface Examination extends Checked {
+  /** The number of checks that were made. */
+  readonly checks: number;
+  /** The checks that do not apply here, as sentences. */
+  readonly skipped: readonly string[];
+}
+
+const NO_CLIENT = ['the package @aws-sdk/client-iam (npm install --save-dev @aws-sdk/client-iam)'];
+
+/** The checks up to a level, those of the flow first, in the order in which an event passes the parts. */
+export function checksOf(deps: CheckDeps, upTo: Exclude<Level, 'surroundings'>): PartCheck[] {
+  const reading = { ...deps, resources: readOnce(deps.resources) };
+  return byLevel([
+    ...tableChecks(reading),
+    ...relayChecks(reading),
+    ...deps.directory.consumers.flatMap((consumer) => consumerChecks(reading, consumer)),
+  ]).filter(({ level }) => LEVELS.indexOf(level) <= LEVELS.indexOf(upTo));
+}
+
+/**
+ * Makes all checks of a deployed Mailroom.
+ *
+ * @param progress - called after each check with the number of checks made, and of all
+ */
+export async function examine(
+  deps: DoctorDeps,
+  progress: (made: number, all: number) => void = () => {},
+): Promise<Examination> {
+  const reading = { ...deps, resources: readOnce(deps.resources) };
+  const checks = [
+    ...checksOf(reading, 'settings'),
+    ...tableSurroundingsChecks(reading),
+    ...sweepReadingChecks(reading),
+    concurrencyLeftCheck(reading),
+    alarmCheck(reading),
+    clockCheck(deps.machineAheadMs),
+    ...(typeof deps.roles === 'string' ? [] : roleChecks(reading, deps.roles)),
+  ];
+  const { problems, notChecked } = await runChecks(checks, (made) => progress(made, checks.length));
+  return {
+    checks: checks.length,
+    problems: withoutConsequences(problems),
+    notChecked: [
+      ...notChecked,
+      ...(deps.roles === 'no-client' ? [{ needs: NO_CLIENT, parts: ['roles'] }] : []),
+    ],
+    skipped: deps.roles === 'local' ? ['roles: a local engine checks no policies'] : [],
+  };
+}
+
+function byLevel(checks: readonly PartCheck[]): PartCheck[] {
+  return LEVELS.flatMap((level) => checks.filter((check) => check.level === level));
+}
+
+/** A sweep that cannot run is not reported as silent, too. */
+function withoutConsequences(problems: Checked['problems']) {
+  const isExplained = problems.some(({ part, problem }) => part === 'sweep' && problem !== 'sweep-silent');
+  return problems.filter(({ problem }) => problem !== 'sweep-silent' || !isExplained);
+}
+
+/** The resources, each read once for all checks. */
+function readOnce(resources: Resources): Resources {
+  const known = new Map<string, unknown>();
+  const once =
+    (name: string, read: (...names: string[]) => unknown) =>
+    (...names: string[]) => {
+      const key = JSON.stringify([name, ...names]);
+      if (!known.has(key)) known.set(key, read(...names));
+      return known.get(key);
+    };
+  const entries = Object.entries(resources).map(([name, read]) => [name, once(name, read)] as const);
+  return Object.fromEntries(entries) as unknown as Resources;
+}
