@@ -194,7 +194,7 @@ function mappingOf(found: EventSourceMappingConfiguration): Mapping {
 }
 
 /** Makes a read; `undefined` if the resource does not exist. @param missing - the code of the error that means this */
-export async function orMissing<T>(
+async function orMissing<T>(
   read: () => Promise<T>,
   missing = 'ResourceNotFoundException',
 ): Promise<T | undefined> {

@@ -86,7 +86,7 @@ export interface DeployedFunction {
 }
 
 /** Concurrent executions of the account's functions in the region. */
-export interface AccountConcurrency {
+interface AccountConcurrency {
   readonly limit: number;
   /** The part of the limit that functions without a reservation share. */
   readonly unreserved: number;

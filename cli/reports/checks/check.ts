@@ -17,7 +17,7 @@ export type Level = (typeof LEVELS)[number];
 export type RouteFault = RuleFault | 'no-bus';
 
 /** The kinds of problems of a part. */
-export type ProblemKind =
+type ProblemKind =
   | RouteFault
   // Other problems that stop events.
   | 'mapping-disabled'
