@@ -30,9 +30,12 @@ export { type EventBridgeBusDeps, eventBridgeBus } from './bus/eventbridge-bus.t
 export { type ConsumerDeps, type ConsumerHandler, createConsumer } from './consume/consumer.ts';
 export {
   type Handler,
+  type HandlerOptions,
   type LeasedContext,
   type LeasedHandler,
   leased,
+  type PastEffect,
+  type RejectedContext,
   type TransactionalContext,
   type TransactionalHandler,
   transactional,

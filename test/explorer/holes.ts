@@ -10,6 +10,8 @@ import { inboxScenarios } from './inbox-scenarios.ts';
 import { OPERATOR_HOLES } from './operator-holes.ts';
 import { OUTAGE_HOLES } from './outage-holes.ts';
 import { outageScenarios } from './outage-scenarios.ts';
+import { REJECTION_HOLES } from './rejection-holes.ts';
+import { rejectionScenarios } from './rejection-scenarios.ts';
 import { type Hole, RELAY_HOLES } from './relay-holes.ts';
 import { type Bounds, relayScenarios } from './relay-scenarios.ts';
 import { RESEND_HOLES } from './resend-holes.ts';
@@ -48,6 +50,7 @@ export const HOLES: readonly PlantedHole[] = [
   ...EVENT_HOLES.map((hole) => planted('inbox', hole, eventScenarios)),
   ...THAW_HOLES.map((hole) => planted('inbox', hole, thawScenarios)),
   ...RESEND_HOLES.map((hole) => planted('resend', hole, resendScenarios)),
+  ...REJECTION_HOLES.map((hole) => planted('inbox', hole, rejectionScenarios)),
 ];
 
 function planted<T>(

@@ -1,6 +1,6 @@
 import { createAwsClock } from '../../cli/terminal/aws-clock.ts';
 import { CLOCK_SKEW_MS, type Clock } from '../../lambdas/runtime/base/clock.ts';
-import type { Resolution } from '../../lambdas/runtime/operations/message-operations.ts';
+import type { Settlement } from '../../lambdas/runtime/inbox/settle-message.ts';
 import { inboxKey, rejectedKey } from '../../lambdas/runtime/store/keys.ts';
 import type { OperationDeps } from '../../lambdas/runtime/store/operation-record.ts';
 import { SCHEMA } from '../../lambdas/runtime/store/rows.ts';
@@ -10,7 +10,7 @@ import type { ConsumerWorld } from '../../testing/explorer/consumer-world.ts';
 
 /** An operator who decides about the message, at any time. */
 export function decides(
-  decision: (deps: OperationDeps, resolution: Resolution) => Promise<unknown>,
+  decision: (deps: OperationDeps, resolution: Settlement) => Promise<unknown>,
 ): (world: ConsumerWorld, operator: Actor, desk: OperationDeps) => Promise<void> {
   return async (world, operator, desk) => {
     await operator.step('looks at the message', () => {}); // which may be at any time

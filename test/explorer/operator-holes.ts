@@ -82,12 +82,12 @@ export const OPERATOR_HOLES: readonly Hole<InboxTamper>[] = [
 ];
 
 /** Whether an operator takes the message: the update says who did. */
-function isDecision({ UpdateExpression = '' }: Update): boolean {
+export function isDecision({ UpdateExpression = '' }: Update): boolean {
   return /(resolved|discarded)By = /.test(UpdateExpression);
 }
 
 /** An operator's decision under another condition. */
-function settlesIf(condition: string): (update: Update) => Update {
+export function settlesIf(condition: string): (update: Update) => Update {
   return (update) => (isDecision(update) ? withCondition(update, condition) : update);
 }
 

@@ -1,4 +1,6 @@
+import { rejectionScenarios } from './rejection-scenarios.ts';
 import { resendScenarios } from './resend-scenarios.ts';
 import { walkTests } from './walk-tests.ts';
 
 walkTests('of an event and those in its place, one runs', resendScenarios);
+walkTests('a handler or an operator commits, never both', rejectionScenarios);

@@ -3,6 +3,7 @@ import { batchScenarios } from './batch-scenarios.ts';
 import { eventScenarios } from './event-scenarios.ts';
 import { inboxScenarios } from './inbox-scenarios.ts';
 import { outageScenarios } from './outage-scenarios.ts';
+import { rejectionScenarios } from './rejection-scenarios.ts';
 import { type Bounds, relayScenarios } from './relay-scenarios.ts';
 import { resendScenarios } from './resend-scenarios.ts';
 import { retentionScenarios } from './retention-scenarios.ts';
@@ -56,6 +57,7 @@ export function scenariosOf(bounds: Bounds): Scenario[] {
     ...eventScenarios(bounds),
     ...thawScenarios(bounds),
     ...resendScenarios(bounds),
+    ...rejectionScenarios(bounds),
   ];
 }
 

@@ -46,7 +46,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'lambdas/runtime/store': upTo('bus'),
   'lambdas/runtime/observe': upTo('bus'),
   'lambdas/runtime/outbox': upTo('observe'),
-  'lambdas/runtime/inbox': upTo('observe'),
+  'lambdas/runtime/inbox': upTo('outbox'),
   'lambdas/runtime/relay': upTo('outbox'),
   'lambdas/runtime/consume': upTo('inbox'),
   'lambdas/runtime/operations': upTo('consume'),

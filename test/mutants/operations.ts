@@ -96,10 +96,22 @@ export const operationsMutants: readonly Mutant[] = [
   ...mutantsOf('operations/audit/audit-declaration.ts', 'audit-declaration audit-verdict', [
     ['a rule that was changed matches only a minute later', 'since + RULE_DELAY_MS', 'since'],
   ]),
-  ...mutantsOf('operations/message-operations.ts', 'message-operations', [
+  ...mutantsOf('inbox/settle-message.ts', 'message-operations settle-requests', [
     ['a message whose effects are unchecked is not settled', 'if (effects.length > 0 && !effectsChecked)', 'if (false)'],
     ['force does not settle a message whose effects are unchecked', 'if (force && effectsChecked && ', 'if (force && '],
-    ['an effect that starts between the read and the write refuses the decision', 'asSeen(readable(row), effectsChecked)', 'asSeen(readable(row), true)'],
+    ['force does not leave out the writes', '&& writes === undefined && ', '&& '],
+    ['an effect that starts between the read and the write refuses the decision', 'asSeen(seen, effectsChecked && writes === undefined)', 'asSeen(seen, true)'],
+    ['writes are made from the effects at the write', 'asSeen(seen, effectsChecked && writes === undefined)', 'asSeen(seen, effectsChecked)'],
+    ['a completed effect needs no check only if its result is read', "!readsResults || ended !== 'completed'", "ended !== 'completed'"],
+    ['nothing is made from the result of an effect that may still run', "if (until !== undefined) return { status: 'leased', until };", ''],
+    ['an effect may run until its function has stopped by every clock', 'Math.max(...running.map(({ endsBy }) => endsBy)) + CLOCK_SKEW_MS', 'Math.max(...running.map(({ endsBy }) => endsBy))'],
+    ['a rejected message whose row was deleted is not settled without a check', "if (state.is === 'absent' && !effectsChecked && (await isRejected(inbox, eventId)))", 'if (false)'],
+  ]),
+  ...mutantsOf('consume/settle-requests.ts', 'settle-requests', [
+    ['a message that may have been processed is not rejected', 'refuseTooOld(ctx, eventId, row);', ''],
+    ['a message that was allowed to run may be rejected', 'if (row?.runAnyway) return;', ''],
+  ]),
+  ...mutantsOf('operations/message-operations.ts', 'message-operations', [
     ['why a message was not allowed is read strongly consistently', 'if (await allowMessage({ table, clock, random, consumer }, note)) return; const row = readInboxRow(await table.get(inboxKey(consumer, eventId), { consistent: true }));', 'if (await allowMessage({ table, clock, random, consumer }, note)) return; const row = readInboxRow(await table.get(inboxKey(consumer, eventId)));'],
   ]),
   ...mutantsOf('operations/directory-parts.ts', 'directory', [

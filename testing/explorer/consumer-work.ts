@@ -1,4 +1,4 @@
-import type { SQSBatchResponse, SQSRecord } from 'aws-lambda';
+import type { SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
 import { errorCode, errorMessage } from '../../lambdas/runtime/base/errors.ts';
 import { createConsumer } from '../../lambdas/runtime/consume/consumer.ts';
 import type { Handler } from '../../lambdas/runtime/consume/handler.ts';
@@ -68,7 +68,23 @@ async function nextMessages(
   }
 }
 
+/** Sends a request to the consumer's function as the `mailroom` command does. @returns its answer, if it was received */
+export async function ask(parts: ConsumerParts, actor: Actor, request: unknown): Promise<unknown> {
+  const end = await actor.invoke(FUNCTION_TIMEOUT_MS, () => invoke(parts, actor, request, []));
+  return end.kind === 'returned' ? end.value : undefined;
+}
+
 function invocation(parts: ConsumerParts, actor: Actor, records: SQSRecord[]): Promise<SQSBatchResponse> {
+  return invoke(parts, actor, { Records: records }, records);
+}
+
+/** One invocation of the consumer's function, in a process of its own. */
+function invoke(
+  parts: ConsumerParts,
+  actor: Actor,
+  event: unknown,
+  records: readonly SQSRecord[],
+): Promise<SQSBatchResponse> {
   const { scheduler, options, config, memory, log } = parts;
   const report = (what: string) => violate(parts, what);
   const table = tableOf(parts, actor);
@@ -97,7 +113,7 @@ function invocation(parts: ConsumerParts, actor: Actor, records: SQSRecord[]): P
   });
   const clock = { now: () => scheduler.now(), sleep: async () => {} };
   const answer = options.tamperConsumer?.(consume, actor) ?? consume;
-  return answer({ Records: records }, lambdaContext({ clock, timeoutMs: FUNCTION_TIMEOUT_MS }));
+  return answer(event as SQSEvent, lambdaContext({ clock, timeoutMs: FUNCTION_TIMEOUT_MS }));
 }
 
 /** The event in a message of this world, by the identity that the consumer gives it. */

@@ -15,7 +15,7 @@ import { type MemoryTable, memoryTable } from '../memory-table.ts';
 import type { Actor, Scheduler, World } from './actor.ts';
 import { type ConsumerParts, type ConsumerWorldOptions, itemsNow, violate } from './consumer-parts.ts';
 import { tableOf } from './consumer-table.ts';
-import { work } from './consumer-work.ts';
+import { ask, work } from './consumer-work.ts';
 import { expireItems } from './expiry.ts';
 import { type ExploredQueue, exploredQueue } from './explored-queue.ts';
 import type { HandlerLog } from './observed-handler.ts';
@@ -36,6 +36,8 @@ export interface ConsumerWorld extends World {
   tableOf(actor: Actor): Table;
   /** Receives and handles messages until the queue is empty. @param invocationsMax - the maximum number of invocations */
   work(actor: Actor, invocationsMax: number): Promise<void>;
+  /** Sends a request to the consumer's function as the `mailroom` command does. @returns its answer, if it was received */
+  ask(actor: Actor, request: unknown): Promise<unknown>;
   /** Makes every call of the table fail, from now on. @param ms - for how long */
   beginOutage(ms: number): void;
   /** Runs DynamoDB's TTL: deletes each item some time after its `expiresAt`, until no item has one. */
@@ -73,6 +75,7 @@ export async function consumerWorld(
     log,
     tableOf: (actor) => tableOf(parts, actor),
     work: (actor, invocationsMax) => work(parts, actor, invocationsMax),
+    ask: (actor, request) => ask(parts, actor, request),
     beginOutage: (ms) => {
       parts.tableBackAt = scheduler.now() + ms;
     },

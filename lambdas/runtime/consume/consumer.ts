@@ -31,6 +31,7 @@ import {
   tooLate,
 } from './message-outcome.ts';
 import { type Queue, VISIBILITY_MAX_S } from './queue.ts';
+import { settleForOperator, settleRequestOf } from './settle-requests.ts';
 import { asLeased, runUnclaimed } from './transactional-run.ts';
 
 /** Dependencies of {@link createConsumer}. */
@@ -113,9 +114,11 @@ export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
     async (event, context) => {
       const bodies = bodiesToCheck(event);
       if (bodies !== undefined) return checkMessages(handlers, foreign, config.consumer, bodies);
-      const records = (Array.isArray(event?.Records) ? event.Records : []).filter(hasMessageId);
       const beganAt = clock.now();
       const endsBy = beganAt + context.getRemainingTimeInMillis();
+      const asked = settleRequestOf(event);
+      if (asked !== undefined) return settleForOperator({ ctx, handlers, foreign, endsBy }, asked);
+      const records = (Array.isArray(event?.Records) ? event.Records : []).filter(hasMessageId);
       const deliveries = records.map((record) => readDelivery(record, { beganAt, endsBy }, foreign));
       telemetry.count(
         'MessagesReceived',

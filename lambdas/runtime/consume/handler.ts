@@ -2,6 +2,7 @@ import type { EventOf, HandledDefinition } from '../events/handled-event.ts';
 import type { JsonOf } from '../events/json-of.ts';
 import type { LogFields } from '../observe/telemetry.ts';
 import type { Commit } from '../outbox/outbox.ts';
+import type { EffectState } from '../store/rows.ts';
 
 /** The context that a leased handler receives with its event. */
 export interface LeasedContext {
@@ -81,6 +82,57 @@ export interface TransactionalContext {
   readonly logFields: LogFields;
 }
 
+/** The context that a `rejected` function receives with its event. */
+export interface RejectedContext {
+  /** The operator who discards the message: the ARN of the caller. */
+  readonly by: string;
+  /** The operator's reason. */
+  readonly reason: string;
+  /** The last error of the message, with the code of its rejection. Absent if it has none. */
+  readonly cause: { readonly code: string; readonly message: string } | undefined;
+  /** The side effects that its handler started, by name. */
+  readonly effects: Readonly<Record<string, PastEffect>>;
+  /** Returns the number of milliseconds until the function is stopped. */
+  remainingMs(): number;
+  /** As {@link LeasedContext.logFields}, without `attempt`. */
+  readonly logFields: LogFields;
+}
+
+/** A side effect of a message whose handler does not run again. */
+export interface PastEffect {
+  /**
+   * `completed`: it has happened. `nothing-happened`: its error said so. Otherwise it may have happened; the operator has confirmed
+   * that its provider was asked.
+   */
+  readonly state: EffectState;
+  /** The idempotency key under which its provider knows it. */
+  readonly idempotencyKey: string;
+  /** The result of a completed effect. */
+  readonly result: unknown;
+}
+
+/** Options of {@link leased} and {@link transactional}. */
+export interface HandlerOptions<E extends HandledDefinition> {
+  /**
+   * Ends the work of a message that an operator discards with `mailroom dlq discard --reject`. It only reads and returns: its writes and
+   * events commit in the transaction that sets the message DISCARDED, so either the handler commits, or this does, and only once. It may
+   * run several times, as a {@link transactional} handler. To compensate for a completed effect, announce it: the consumer of that event
+   * does so with its own retries.
+   *
+   * @default the message can only be discarded without an event
+   *
+   * @example
+   * ```ts
+   * leased(OrderPlaced, charge, {
+   *   rejected: async ({ aggregateId, data }, { effects }) => ({
+   *     events: [PaymentRejected.create({ aggregateId, data: { orderId: data.orderId, charge: effects.charge?.result } })],
+   *   }),
+   * });
+   * ```
+   */
+  readonly rejected?: (event: EventOf<E>, ctx: RejectedContext) => Promise<Commit>;
+}
+
 /** One handler of a consumer, created by {@link leased} or {@link transactional}. */
 export type Handler = LeasedHandler | TransactionalHandler;
 
@@ -92,6 +144,8 @@ export interface LeasedHandler {
   readonly definition: HandledDefinition;
   /** The function passed to {@link leased}. */
   readonly handle: (event: never, ctx: LeasedContext) => Promise<unknown>;
+  /** Its {@link HandlerOptions.rejected}. */
+  readonly rejected?: ((event: never, ctx: RejectedContext) => Promise<Commit>) | undefined;
 }
 
 /** A handler created by {@link transactional}. */
@@ -102,6 +156,8 @@ export interface TransactionalHandler {
   readonly definition: HandledDefinition;
   /** The function passed to {@link transactional}. */
   readonly handle: (event: never, ctx: TransactionalContext) => Promise<Commit>;
+  /** Its {@link HandlerOptions.rejected}. */
+  readonly rejected?: ((event: never, ctx: RejectedContext) => Promise<Commit>) | undefined;
 }
 
 /**
@@ -120,8 +176,9 @@ export interface TransactionalHandler {
 export function leased<E extends HandledDefinition>(
   definition: E,
   handle: (event: EventOf<E>, ctx: LeasedContext) => Promise<unknown>,
+  { rejected }: HandlerOptions<E> = {},
 ): Handler {
-  return { kind: 'leased', definition, handle };
+  return { kind: 'leased', definition, handle, rejected };
 }
 
 /**
@@ -140,6 +197,7 @@ export function leased<E extends HandledDefinition>(
 export function transactional<E extends HandledDefinition>(
   definition: E,
   handle: (event: EventOf<E>, ctx: TransactionalContext) => Promise<Commit>,
+  { rejected }: HandlerOptions<E> = {},
 ): Handler {
-  return { kind: 'transactional', definition, handle };
+  return { kind: 'transactional', definition, handle, rejected };
 }

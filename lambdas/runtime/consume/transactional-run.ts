@@ -78,7 +78,8 @@ async function actionsOf(
   given: TransactionalContext,
 ): Promise<TransactAction[]> {
   const waitMs = given.remainingMs() - RESPONSE_MARGIN_MS;
-  const wanted = await withDeadline(clock, waitMs, commitOf(handler, event, given), (): never => {
+  const run = commitOf(event.type, () => handler.handle(event as never, given));
+  const wanted = await withDeadline(clock, waitMs, run, (): never => {
     throw outOfTime();
   });
   const { writes = [], events = [] } = wanted;
@@ -98,7 +99,7 @@ export function asLeased(ctx: ConsumerContext, handler: TransactionalHandler): L
     definition: handler.definition,
     handle: async (event: HandledEvent, given) => {
       await onFreshReads(ctx, given.remainingMs, async () =>
-        given.commit(await commitOf(handler, event, given)),
+        given.commit(await commitOf(event.type, () => handler.handle(event as never, given))),
       );
     },
   };
@@ -109,8 +110,8 @@ export function asLeased(ctx: ConsumerContext, handler: TransactionalHandler): L
  *
  * @throws the error of the last try
  */
-async function onFreshReads<T>(
-  { clock, random }: ConsumerContext,
+export async function onFreshReads<T>(
+  { clock, random }: Pick<ConsumerContext, 'clock' | 'random'>,
   remainingMs: () => number,
   work: () => Promise<T>,
 ): Promise<T> {
@@ -125,18 +126,14 @@ async function onFreshReads<T>(
   }
 }
 
-/** Returns the commit that the handler returned. @throws `NO_COMMIT` if it returned something else */
-async function commitOf(
-  handler: TransactionalHandler,
-  event: HandledEvent,
-  given: TransactionalContext,
-): Promise<Commit> {
-  const wanted: unknown = await handler.handle(event as never, given);
+/** Returns the commit that a function of the consumer returned. @throws `NO_COMMIT` if it returned something else */
+export async function commitOf(eventType: string, run: () => Promise<Commit>): Promise<Commit> {
+  const wanted: unknown = await run();
   const isList = Array.isArray(wanted);
   if (typeof wanted === 'object' && wanted !== null && !isList) return wanted;
   throw new MailroomError(
     'NO_COMMIT',
-    `The handler of ${event.type} returned ${isList ? 'a list' : typeof wanted}; it must return { writes, events }, or {} to write nothing`,
+    `The handler of ${eventType} returned ${isList ? 'a list' : typeof wanted}; it must return { writes, events }, or {} to write nothing`,
   );
 }
 

@@ -103,7 +103,7 @@ function processed({ clock, inboxRetentionDays }: InboxContext) {
 }
 
 /** The cancellation as the handler's own transaction would report it: with the reasons of its writes only. */
-function withoutInboxRow(error: TransactionCancelled, writes: number): TransactionCancelled {
+export function withoutInboxRow(error: TransactionCancelled, writes: number): TransactionCancelled {
   return new TransactionCancelled(error.reasons.slice(error.reasons.length - writes), { cause: error });
 }
 

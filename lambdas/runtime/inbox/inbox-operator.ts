@@ -1,8 +1,10 @@
+import { isMailroomError } from '../base/errors.ts';
 import { rejectedKey } from '../store/keys.ts';
 import type { RowChange, RowCondition } from '../store/row-update.ts';
 import { type InboxRow, SCHEMA } from '../store/rows.ts';
+import type { TransactAction } from '../store/table.ts';
 import type { InboxAccess } from './inbox.ts';
-import { FINAL_REMOVES } from './inbox-completion.ts';
+import { FINAL_REMOVES, withoutInboxRow } from './inbox-completion.ts';
 import { sameEffects, TOO_OLD } from './inbox-conditions.ts';
 import { decisionExpiresAt } from './inbox-history.ts';
 import { transactRow } from './inbox-writes.ts';
@@ -25,12 +27,15 @@ export interface FinalDecision extends Decided {
  * Any state -> PROCESSED or DISCARDED without running the message, with the REJECTED pointer removed, in one transaction.
  *
  * @param condition - the rows that may be changed: {@link asSeen}, or by force {@link NOT_FINAL}
+ * @param writes - commit in the same transaction
  * @returns true if the change was made
+ * @throws `TRANSACTION_CANCELLED`, with the reasons of `writes`, if one of them was refused
  */
 export async function decideMessage(
   inbox: InboxAccess,
   decision: FinalDecision,
   condition: RowCondition,
+  writes: readonly TransactAction[] = [],
 ): Promise<boolean> {
   const { eventId, status, fence, by, reason } = decision;
   const now = inbox.clock.now();
@@ -48,10 +53,14 @@ export async function decideMessage(
     values: { ':none': 0 },
     remove: FINAL_REMOVES,
   };
-  const { ok } = await transactRow(inbox, eventId, change, condition, [
-    { Delete: { Key: { ...rejectedKey(inbox.consumer, eventId) } } },
-  ]);
-  return ok;
+  const pointer = { Delete: { Key: { ...rejectedKey(inbox.consumer, eventId) } } };
+  try {
+    const { ok } = await transactRow(inbox, eventId, change, condition, [pointer, ...writes]);
+    return ok;
+  } catch (error) {
+    if (isMailroomError(error, 'TRANSACTION_CANCELLED')) throw withoutInboxRow(error, writes.length);
+    throw error;
+  }
 }
 
 /** Any row that is not final, even if a worker holds it. */

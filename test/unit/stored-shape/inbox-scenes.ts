@@ -1,10 +1,10 @@
 import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { DAY_MS } from '../../../lambdas/runtime/base/units.ts';
 import { type Handler, leased, transactional } from '../../../lambdas/runtime/consume/handler.ts';
+import type { Settlement } from '../../../lambdas/runtime/inbox/settle-message.ts';
 import {
   allowTooOld,
   discardMessage,
-  type Resolution,
   resolveMessage,
 } from '../../../lambdas/runtime/operations/message-operations.ts';
 import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
@@ -13,7 +13,7 @@ import { consumer, EVENT_ID, OrderPlaced, shapeRig } from './stored-shape-rig.ts
 type Rig = ReturnType<typeof shapeRig>;
 
 const payment = { PK: 'PAYMENT#42', SK: 'PAYMENT' };
-const decision: Resolution = {
+const decision: Settlement = {
   consumer: consumer.consumer,
   eventId: EVENT_ID,
   by: 'arn:aws:sts::111122223333:assumed-role/on-call/ada',

@@ -1,0 +1,155 @@
+import { CLOCK_SKEW_MS, systemClock } from '../base/clock.ts';
+import { checkTransaction } from '../outbox/transaction-checks.ts';
+import { mintToken, systemRandomBytes } from '../store/event-id.ts';
+import { inboxKey, rejectedKey } from '../store/keys.ts';
+import type { Note, OperationDeps } from '../store/operation-record.ts';
+import type { InboxRow } from '../store/rows.ts';
+import { readable, readInboxRow } from '../store/stored-rows.ts';
+import type { TransactAction } from '../store/table.ts';
+import type { InboxAccess } from './inbox.ts';
+import { asSeen, decideMessage, type FinalDecision, NOT_FINAL } from './inbox-operator.ts';
+import { inboxState } from './inbox-state.ts';
+import { effectState, effectsToCheck, type StartedEffect, startedEffects } from './started-effects.ts';
+
+/** A message, with the operator who decides about it and the reason. */
+export interface MessageNote extends Note {
+  readonly consumer: string;
+  readonly eventId: string;
+}
+
+/** A message to settle without its handler, with the operator and the reason. */
+export interface Settlement extends MessageNote {
+  /**
+   * Takes the message from a worker that still holds it: all further writes by this worker are refused. Its effects outside
+   * DynamoDB cannot be undone. @default false
+   */
+  readonly force?: boolean | undefined;
+  /**
+   * The operator has asked the providers of every side effect that was started for the message. Without it, a message with an
+   * effect that has happened, or may have, is left unchanged; so is one whose row cannot be read. @default false
+   */
+  readonly effectsChecked?: boolean | undefined;
+  /** Changes nothing if the consumer has a row of the message. @default false */
+  readonly unlessReceived?: boolean | undefined;
+  /**
+   * Makes the writes that commit in the decision's transaction, from the row as it was read; `undefined` if the message has none. It
+   * is called again if the row has changed. @default no writes
+   */
+  readonly writes?: ((row: InboxRow | undefined) => Promise<readonly TransactAction[]>) | undefined;
+  /**
+   * `writes` is made from the results of the completed effects: no effect may still run, and only those that may have happened need a
+   * check. @default false
+   */
+  readonly readsResults?: boolean | undefined;
+}
+
+/**
+ * The result of an operator's decision. `resolved` and `discarded`: it is made, now or before; `processed`: the handler was first. In
+ * all other cases, nothing was changed. `leased`: a worker may hold the message until `until`; `unreadable`: it is unknown whether a
+ * worker holds it; `received`: the message has a row, and only one without a row was to be decided; `effects-unchecked`: these side
+ * effects have happened, or may have; `row-deleted`: the message was rejected and its row is gone, and with it the record of its effects.
+ */
+export type Decision =
+  | { readonly status: 'resolved' | 'processed' | 'discarded' | 'received' | 'row-deleted' }
+  | { readonly status: 'leased'; readonly until: number }
+  | { readonly status: 'effects-unchecked'; readonly effects: readonly StartedEffect[] }
+  | { readonly status: 'unreadable'; readonly problem: string };
+
+/** The maximum number of reads of a message whose row changes between the read and the write. */
+const LOOKS = 3;
+
+/** The inbox row, and the pointer of a rejected message. */
+const OWN_ACTIONS = 2;
+
+/** The longest time that a worker can hold a message, milliseconds: Lambda's maximum timeout. */
+const LEASE_MAX_MS = 15 * 60_000;
+
+/**
+ * Takes a message for the operator. The invariant, without `force`:
+ *
+ *     claim          read           write
+ *     |--- lease ----|--- margin ---|
+ *                leaseUntil     now, by a clock that is not ahead of AWS's
+ *
+ * 1. At the read, no worker holds the message: it has no row, is FAILED or REJECTED, or is PROCESSING under a lease that ended
+ *    at least the clock margin ago. An operator's own clock cannot decide that: a laptop that is half a minute ahead would treat
+ *    running leases as passed.
+ * 2. At the write, the row is unchanged since the read: its status, its fence and its lease. A claim, a takeover or a renewal in
+ *    between wins, and the message is read again. A lease that was over at the read is over at the write.
+ * 3. Unless the operator has checked the effects, none that was started at the read can have happened, and at the write the row has the
+ *    same effects. This holds with `force`, too, while a worker may start another one.
+ * 4. `writes` commit if and only if this transaction settles the message, and the effects from which they were made are those at the
+ *    write: they commit at most once, and never beside a commit of its handler.
+ * 5. With `readsResults`, every function that ran an effect has stopped by every clock, so that its result is stored or never will be.
+ * 6. A pointer of a rejected message without its row shows that someone deleted the row: no effect of it is known then.
+ *
+ * @throws `TRANSACTION_CANCELLED` if one of `writes` was refused: nothing was changed
+ */
+export async function settleMessage(
+  deps: OperationDeps,
+  {
+    force = false,
+    unlessReceived = false,
+    effectsChecked = false,
+    readsResults = false,
+    writes,
+    ...note
+  }: Settlement,
+  status: FinalDecision['status'],
+): Promise<Decision> {
+  const { table, clock = systemClock, random = systemRandomBytes } = deps;
+  const { consumer, eventId } = note;
+  const inbox = { table, clock, random, consumer };
+  const decision = { ...note, status, fence: mintToken(random) };
+  const decided = { status: status === 'PROCESSED' ? 'resolved' : 'discarded' } as const;
+  if (force && effectsChecked && writes === undefined && (await decideMessage(inbox, decision, NOT_FINAL)))
+    return decided;
+  for (let looks = 0; looks < LOOKS; looks += 1) {
+    const row = readInboxRow(await table.get(inboxKey(consumer, eventId), { consistent: true }));
+    if (unlessReceived && row !== undefined) return { status: 'received' };
+    const judged = force ? clock.now() : await judgedAt(deps, readable(row));
+    const state = inboxState(row, judged, CLOCK_SKEW_MS);
+    if (state.is === 'unreadable') return { status: 'unreadable', problem: state.problem };
+    if (state.is === 'leased' && !force) return { status: 'leased', until: state.until };
+    if (state.is === 'processed' || state.is === 'discarded') return { status: state.is };
+    if (state.is === 'absent' && !effectsChecked && (await isRejected(inbox, eventId)))
+      return { status: 'row-deleted' };
+    const seen = readable(row);
+    const until = readsResults ? effectsRunUntil(seen, clock.now()) : undefined;
+    if (until !== undefined) return { status: 'leased', until };
+    const started = effectsToCheck(startedEffects(consumer, eventId, seen, clock.now()));
+    const effects = started.filter(({ state: ended }) => !readsResults || ended !== 'completed');
+    if (effects.length > 0 && !effectsChecked) return { status: 'effects-unchecked', effects };
+    const made = writes === undefined ? [] : await writes(seen);
+    if (made.length > 0) checkTransaction(made, { table, clock, ownActions: OWN_ACTIONS });
+    const condition = asSeen(seen, effectsChecked && writes === undefined);
+    if (await decideMessage(inbox, decision, condition, made)) return decided;
+  }
+  return { status: 'leased', until: clock.now() }; // its holder keeps changing
+}
+
+/** Returns the time until which effects of a message may still run in a function that has lost it; `undefined` if none does. */
+function effectsRunUntil(row: InboxRow | undefined, now: number): number | undefined {
+  const running = Object.values(row?.effects ?? {}).filter(
+    (effect) => effectState(effect, now) === 'running',
+  );
+  return running.length === 0 ? undefined : Math.max(...running.map(({ endsBy }) => endsBy)) + CLOCK_SKEW_MS;
+}
+
+/** Returns true if a message without a row has the pointer of a rejected one. */
+async function isRejected({ table, consumer }: InboxAccess, eventId: string): Promise<boolean> {
+  return (await table.get({ ...rejectedKey(consumer, eventId) }, { consistent: true })) !== undefined;
+}
+
+/**
+ * Returns the time by which the lease of a row is judged. Without a trusted clock, it first waits for the lease to end:
+ * `claimedAt` and `leaseUntil` come from the worker's clock, so a wait of their difference is long enough. If the row is unchanged
+ * after the wait, its lease is over; if it has changed, the conditional write is refused.
+ */
+async function judgedAt(deps: OperationDeps, row: InboxRow | undefined): Promise<number> {
+  const { clock = systemClock, clockIsTrusted = true } = deps;
+  if (clockIsTrusted || row?.status !== 'PROCESSING' || row.leaseUntil === undefined) return clock.now();
+  const lastsMs = row.leaseUntil - (row.claimedAt ?? 0);
+  await clock.sleep(lastsMs > 0 ? Math.min(lastsMs, LEASE_MAX_MS) : LEASE_MAX_MS);
+  return Number.POSITIVE_INFINITY;
+}
