@@ -9,6 +9,7 @@ import { stepPrinter } from '../localstack/step-printer.ts';
 import { DEFAULT_PORT, localEnvironment } from '../localstack/workspace.ts';
 import { openDemoPage, RUN_MAX_MS } from './page.ts';
 import { printReceipt, type Receipt } from './receipt.ts';
+import { paymentRejection } from './rejection.ts';
 import { runDemo } from './run.ts';
 
 interface DemoOptions {
@@ -62,7 +63,9 @@ async function demo(options: DemoOptions): Promise<void> {
 async function runOnly(engine: Engine, options: DemoOptions): Promise<number> {
   const outputs = await deploy(engine);
   const { orders = ORDERS, rate = RATE } = options;
-  const receipt = await runDemo({ outputs, endpoint: engine.endpoint, orders, rate, steps });
+  const { endpoint } = engine;
+  const rejectPayment = await paymentRejection(endpoint);
+  const receipt = await runDemo({ outputs, endpoint, orders, rate, steps, rejectPayment });
   report(receipt, options);
   return receipt.problems.length;
 }

@@ -89,7 +89,7 @@ async function isOpened(file: string): Promise<boolean> {
 }
 
 /** The commands of the page print nothing to the terminal of the demo. */
-function quietIo(signal: AbortSignal): Io {
+export function quietIo(signal: AbortSignal): Io {
   return {
     env: {},
     outIsTerminal: false,

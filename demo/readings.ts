@@ -15,6 +15,7 @@ export const CONSUMERS_OF: Readonly<Record<string, readonly Consumer[]>> = {
   PaymentDeclined: ['order-status', 'inventory'],
   PaymentRefunded: ['order-status'],
   PaymentCancelled: ['order-status'],
+  PaymentRejected: ['order-status', 'inventory', 'payments'],
   StockReserved: ['order-status'],
   StockRejected: ['order-status', 'payments'],
   StockReleased: ['order-status'],
@@ -48,7 +49,10 @@ interface MoneyMove {
 
 /** The state of one run in the tables and queues. */
 export interface Readings {
-  readonly orders: readonly Pick<Order, 'orderId' | 'items' | 'totalCents' | 'payment' | 'stock'>[];
+  readonly orders: readonly Pick<
+    Order,
+    'orderId' | 'customerId' | 'items' | 'totalCents' | 'payment' | 'stock'
+  >[];
   readonly events: readonly WrittenEvent[];
   /** Inbox rows by consumer and event id. */
   readonly inbox: Readonly<Record<Consumer, ReadonlyMap<string, InboxRow>>>;

@@ -1,7 +1,8 @@
 import { isSettled, orderStatus } from '../lambdas/example/orders/order.ts';
 import { eventIdTime } from '../lambdas/runtime/store/event-id.ts';
+import type { InboxRow } from '../lambdas/runtime/store/rows.ts';
 import { CONSUMERS, CONSUMERS_OF, type Consumer, emailsDue, keptCents, type Readings } from './readings.ts';
-import { isSoldOut, type Repeat, type Resent, STOCK_PER_SKU } from './shop.ts';
+import { isSoldOut, isUnchargeable, type Repeat, type Resent, STOCK_PER_SKU } from './shop.ts';
 
 /** The median and the 99th percentile, in milliseconds. */
 interface Latency {
@@ -13,12 +14,14 @@ interface Latency {
 export interface Receipt {
   /** Orders in the table. */
   readonly orders: number;
-  /** Orders that ended `cancelled`: those for sold-out goods. */
+  /** Orders that ended `cancelled`: those for sold-out goods, and one whose payment was rejected. */
   readonly cancelled: number;
   /** Events with status PUBLISHED in the outbox. */
   readonly eventsPublished: number;
   /** Messages with status PROCESSED, by consumer. */
   readonly processed: Readonly<Record<Consumer, number>>;
+  /** Messages with status DISCARDED: the payment that the bank refuses for good, which an operator's command has rejected. */
+  readonly rejected: number;
   /** Requests and messages sent a second time. */
   readonly duplicatesSent: number;
   /** Duplicates without a trace: still one order, one resulting event, one charge. */
@@ -65,9 +68,7 @@ export function progressOf(readings: Readings, ordersAsked: number): Progress {
   const { orders, events, inbox } = readings;
   const published = events.filter(({ row }) => row.status === 'PUBLISHED').length;
   const wanted = events.flatMap(({ envelope }) =>
-    (CONSUMERS_OF[envelope.type] ?? []).map(
-      (consumer) => inbox[consumer].get(envelope.eventId)?.status === 'PROCESSED',
-    ),
+    (CONSUMERS_OF[envelope.type] ?? []).map((consumer) => isDone(inbox[consumer].get(envelope.eventId))),
   );
   const processed = wanted.filter(Boolean).length;
   const finished =
@@ -91,11 +92,7 @@ export function receiptOf(all: Readings, sent: Sent): Receipt {
   const readings = { ...all, deadLetters };
   const { orders, events, inbox, charges, refunds, emails } = readings;
   const due = emailsDue(readings);
-  const caused = new Map<string, number>();
-  for (const { envelope } of events) {
-    const cause = `${envelope.causationId} ${envelope.aggregateType}`;
-    caused.set(cause, (caused.get(cause) ?? 0) + 1);
-  }
+  const caused = countBy(events.map(({ envelope }) => `${envelope.causationId} ${envelope.aggregateType}`));
   const placed = countBy(
     events
       .filter(({ envelope }) => envelope.type === 'OrderPlaced')
@@ -146,12 +143,13 @@ export function receiptOf(all: Readings, sent: Sent): Receipt {
         [...inbox[consumer].values()].filter((row) => row.status === 'PROCESSED').length,
       ]),
     ) as Record<Consumer, number>,
+    rejected: countOf(inbox, 'DISCARDED'),
     duplicatesSent: sent.repeats.length + sent.resent.length,
     duplicatesAbsorbed: absorbedRepeats.length + absorbedMessages.length,
     charges: [...charges.values()].flat().length,
     refunds: [...refunds.values()].flat().length,
     doubleCharges: [...charges.values()].flat().length - charges.size,
-    missingCharges: orders.filter((order) => !isSoldOut(order) && !charges.has(order.orderId)).length,
+    missingCharges: orders.filter((order) => isSold(order) && !charges.has(order.orderId)).length,
     emails: [...emails.values()].reduce((sum, made) => sum + made, 0),
   };
   return {
@@ -169,13 +167,11 @@ function problemsOf(
 ): string[] {
   const { orders, events, inbox, stock, emails, refunds } = readings;
   const unprocessed = events.flatMap(({ envelope }) =>
-    (CONSUMERS_OF[envelope.type] ?? []).filter(
-      (consumer) => inbox[consumer].get(envelope.eventId)?.status !== 'PROCESSED',
-    ),
+    (CONSUMERS_OF[envelope.type] ?? []).filter((consumer) => !isDone(inbox[consumer].get(envelope.eventId))),
   );
-  const [soldOut, inStock] = [orders.filter(isSoldOut), orders.filter((order) => !isSoldOut(order))];
+  const [unsold, sold] = [orders.filter((order) => !isSold(order)), orders.filter(isSold)];
   const statusIs = (wanted: string) => (order: Readings['orders'][number]) => orderStatus(order) === wanted;
-  const ordered = inStock.flatMap(({ items }) => items).reduce((sum, { quantity }) => sum + quantity, 0);
+  const ordered = sold.flatMap(({ items }) => items).reduce((sum, { quantity }) => sum + quantity, 0);
   const taken = [...stock.values()].reduce((sum, available) => sum + STOCK_PER_SKU - available, 0);
   const surplus = [...emailsDue(readings)].map(([orderId, due]) => (emails.get(orderId) ?? 0) - due);
   const keptOf = ({ orderId }: { readonly orderId: string }) => keptCents(readings, orderId);
@@ -183,13 +179,13 @@ function problemsOf(
     [sent.orders - counts.orders, 'orders are missing from the table'],
     [events.length - counts.eventsPublished, 'events are not published'],
     [unprocessed.length, 'messages are not processed'],
-    [inStock.length - inStock.filter(statusIs('confirmed')).length, 'orders are not confirmed'],
-    [soldOut.length - soldOut.filter(statusIs('cancelled')).length, 'orders are not cancelled'],
+    [sold.length - sold.filter(statusIs('confirmed')).length, 'orders are not confirmed'],
+    [unsold.length - unsold.filter(statusIs('cancelled')).length, 'orders are not cancelled'],
     [counts.missingCharges, 'orders are not charged'],
     [counts.doubleCharges, 'charges are duplicates'],
     [counts.refunds - refunds.size, 'refunds are duplicates'],
-    [soldOut.filter((order) => keptOf(order) !== 0).length, 'cancelled orders are not refunded'],
-    [inStock.filter(({ orderId }) => refunds.has(orderId)).length, 'confirmed orders are refunded'],
+    [unsold.filter((order) => keptOf(order) !== 0).length, 'cancelled orders are not refunded'],
+    [sold.filter(({ orderId }) => refunds.has(orderId)).length, 'confirmed orders are refunded'],
     [counts.duplicatesSent - counts.duplicatesAbsorbed, 'duplicates were not absorbed'],
     [surplus.filter((more) => more < 0).length, 'orders have too few e-mails'],
     [surplus.filter((more) => more > 0).length, 'orders have too many e-mails'],
@@ -198,6 +194,20 @@ function problemsOf(
     [readings.queued, 'messages are still in a queue'],
   ];
   return checks.filter(([count]) => count !== 0).map(([count, what]) => `${count} ${what}`);
+}
+
+/** Returns true for an order that must end confirmed. */
+function isSold(order: Readings['orders'][number]): boolean {
+  return !isSoldOut(order) && !isUnchargeable(order);
+}
+
+function countOf(inbox: Readings['inbox'], status: InboxRow['status']): number {
+  return CONSUMERS.flatMap((consumer) => [...inbox[consumer].values()].filter((row) => row.status === status))
+    .length;
+}
+
+function isDone(row: InboxRow | undefined): boolean {
+  return row?.status === 'PROCESSED' || row?.status === 'DISCARDED';
 }
 
 /** The median and the 99th percentile by nearest rank; 0 for an empty list. */
@@ -221,6 +231,7 @@ export function printReceipt(receipt: Receipt): string {
     ['orders cancelled', receipt.cancelled],
     ['events published', receipt.eventsPublished],
     ...CONSUMERS.map((consumer): [string, number] => [`processed by ${consumer}`, processed[consumer]]),
+    ...(receipt.rejected > 0 ? [['payments rejected', receipt.rejected] as [string, number]] : []),
     ['duplicates sent', receipt.duplicatesSent],
     ['duplicates absorbed', receipt.duplicatesAbsorbed],
     ['e-mails sent', receipt.emails],

@@ -34,6 +34,11 @@ export interface DemoRun {
   readonly onPlaced?: (() => void) | undefined;
   /** Called when no more orders are placed. */
   readonly onSettling?: (() => void) | undefined;
+  /**
+   * Rejects a message of payments that the bank refuses for good, once its dead letter can be received. The second order is then of a
+   * customer whom the bank does not know. @default every customer is known
+   */
+  readonly rejectPayment?: ((eventId: string) => Promise<void>) | undefined;
   /** The faults that were made during the run, which it waits for: see {@link runEnd}. @default none */
   readonly faults?: (() => MadeFaults) | undefined;
 }
@@ -56,7 +61,7 @@ interface Settled {
  */
 export async function runDemo(run: DemoRun): Promise<Receipt> {
   const { outputs, endpoint, orders = Number.POSITIVE_INFINITY, rate, steps, call } = run;
-  const { ends, signal, onPlaced, onSettling } = run;
+  const { ends, signal, onPlaced, onSettling, rejectPayment } = run;
   const runId = `demo-${Date.now().toString(36)}`;
   const reader = createReader(outputs);
   const shop = createShop({ outputs, endpoint, runId, call });
@@ -71,6 +76,7 @@ export async function runDemo(run: DemoRun): Promise<Receipt> {
     .placeOrders(orders, {
       ratePerSecond: rate,
       soldOutEvery: SOLD_OUT_EVERY,
+      withUnknownCustomer: rejectPayment !== undefined,
       ...{ ends, signal },
       onPlaced: () => {
         placing.placed += 1;
@@ -87,6 +93,9 @@ export async function runDemo(run: DemoRun): Promise<Receipt> {
   });
   const { readings, resent } = await untilSettled(run, placing, deadLettersBefore, async () => {
     const seen = await reader.read(runId);
+    for (const [eventId, { status }] of rejectPayment === undefined ? [] : seen.inbox.payments) {
+      if (status === 'REJECTED' && seen.deadLetters > deadLettersBefore) await rejectPayment?.(eventId);
+    }
     return { readings: seen, resent: await shop.resendSome(seen.events) };
   });
   const repeats = await placement;

@@ -40,11 +40,21 @@ export function isSoldOut({ items }: { readonly items: readonly { readonly sku: 
   return items.some(({ sku }) => sku.endsWith(SOLD_OUT));
 }
 
+/** The order whose customer the bank does not know, counted from 0. */
+const UNKNOWN_CUSTOMER = 1;
+
+/** Returns true for the order of a customer whom the bank does not know: its payment must end rejected. */
+export function isUnchargeable({ customerId }: { readonly customerId: string }): boolean {
+  return customerId.endsWith('-unknown');
+}
+
 /** Options for placing orders. */
 interface OrderPlacement {
   readonly ratePerSecond: number;
   /** One in this many orders, starting with the first, is for sold-out goods. @default none */
   readonly soldOutEvery?: number | undefined;
+  /** The second order is of a customer whom the bank does not know. @default false */
+  readonly withUnknownCustomer?: boolean | undefined;
   readonly onPlaced?: (() => void) | undefined;
   /** Places no further order once it is aborted. @default never */
   readonly ends?: AbortSignal | undefined;
@@ -99,9 +109,12 @@ export function createShop(deps: ShopDeps): Shop {
   const resent = new Set<string>();
 
   /** Retries one request until it is answered; the idempotency key makes that safe. */
-  async function post(n: number, sku: string, signal: AbortSignal | undefined): Promise<string> {
+  async function post(
+    n: number,
+    { sku, customer, signal }: { sku: string; customer: string; signal: AbortSignal | undefined },
+  ): Promise<string> {
     const order = {
-      customerId: `${runId}-customer-${n}`,
+      customerId: `${runId}-customer-${customer}`,
       items: [{ sku: `${runId}-${sku}`, quantity: 1 + (n % 3), unitPrice: 100 + n }],
     };
     const request = {
@@ -133,16 +146,19 @@ export function createShop(deps: ShopDeps): Shop {
       }
     },
 
-    placeOrders: async (count, { ratePerSecond, soldOutEvery, onPlaced, ends, signal }) => {
+    placeOrders: async (
+      count,
+      { ratePerSecond, soldOutEvery, withUnknownCustomer = false, onPlaced, ends, signal },
+    ) => {
       const repeats: Repeat[] = [];
       await pMap(
         paced(count, ratePerSecond, ends),
         async (n) => {
           const isSoldOut = soldOutEvery !== undefined && n % soldOutEvery === 0;
           const sku = isSoldOut ? SOLD_OUT : `sku-${n % SKUS}`;
-          const answers = await Promise.all(
-            Array.from({ length: n % REPEAT_EVERY === 0 ? 2 : 1 }, () => post(n, sku, signal)),
-          );
+          const customer = withUnknownCustomer && n === UNKNOWN_CUSTOMER ? 'unknown' : String(n);
+          const times = Array.from({ length: n % REPEAT_EVERY === 0 ? 2 : 1 });
+          const answers = await Promise.all(times.map(() => post(n, { sku, customer, signal })));
           const [first = '', second] = answers;
           const { orderId } = JSON.parse(first) as { orderId: string };
           if (second !== undefined) repeats.push({ orderId, sameAnswer: first === second });
@@ -154,9 +170,7 @@ export function createShop(deps: ShopDeps): Shop {
     },
 
     resendSome: async (events) => {
-      const chosen = events.filter(
-        ({ envelope }) => hash(envelope.eventId) % RESEND_EVERY === 0 && !resent.has(envelope.eventId),
-      );
+      const chosen = events.filter((event) => isResent(event) && !resent.has(event.envelope.eventId));
       const sent = await pMap(
         chosen,
         async ({ row, envelope }) => {
@@ -187,6 +201,12 @@ async function* paced(count: number, perSecond: number, ends?: AbortSignal): Asy
     if (ends?.aborted) return;
     yield n;
   }
+}
+
+/** Returns true for an event whose messages are sent again. A duplicate of a rejected message would count as its redrive. */
+function isResent({ envelope: { eventId, type, data } }: WrittenEvent): boolean {
+  const isRejected = type === 'OrderPlaced' && isUnchargeable(data as { readonly customerId: string });
+  return hash(eventId) % RESEND_EVERY === 0 && !isRejected;
 }
 
 /** A number derived from an event id, always the same one. */

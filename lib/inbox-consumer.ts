@@ -135,6 +135,7 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
       undeliveredQueue: this.undeliveredQueue?.queueUrl,
       function: this.function.functionName,
       alias: this.alias?.aliasName,
+      domainKeys: props.domainKeys,
       maxAttempts: settings.retry.attempts,
       batchSize: settings.batchSize,
       slo: props.slo && {

@@ -1,8 +1,11 @@
 import { Command } from 'commander';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
+import type { RejectRequest } from '../../lambdas/runtime/consume/settle-requests.ts';
+import type { ConsumerEntry } from '../../lambdas/runtime/operations/directory.ts';
 import { isEventId } from '../../lambdas/runtime/store/event-id.ts';
 import { recordOperation } from '../../lambdas/runtime/store/operation-record.ts';
 import type { Deployment } from '../deployment/deployment.ts';
+import { checkBodies, settleByConsumer } from '../deployment/invoke.ts';
 import { type Place, placeOf, placeText } from '../deployment/place.ts';
 import { eachOf } from '../deployment/rows-reader.ts';
 import { choiceWords, choose, type DeadLetterChoice } from '../reports/dead-letters/choice.ts';
@@ -13,7 +16,7 @@ import {
   verboseOption,
 } from '../reports/dead-letters/dead-letter-text.ts';
 import { type DeadLetter, putBack } from '../reports/dead-letters/dead-letters.ts';
-import { type DiscardOutcome, discard, stays } from '../reports/dead-letters/discard.ts';
+import { type Discarded, type DiscardOutcome, discard, stays } from '../reports/dead-letters/discard.ts';
 import { asPlanned, type ChangedDeadLetter, receiveForChange } from '../reports/dead-letters/planned.ts';
 import { unsentText } from '../reports/dead-letters/redrive-plan.ts';
 import { type DeadLetterSource, deadLetterSource } from '../reports/dead-letters/sources.ts';
@@ -37,12 +40,12 @@ interface DiscardOptions extends ChangeOptions, DeadLetterChoice {
   readonly source: string;
   readonly all?: boolean;
   readonly effectsChecked?: boolean;
+  readonly reject?: boolean;
   readonly verbose?: boolean;
 }
 
-interface DiscardStep {
+interface DiscardStep extends Discarded {
   readonly deadLetter: DeadLetter;
-  readonly outcome: DiscardOutcome;
 }
 
 /** A discard, planned or applied. */
@@ -71,6 +74,7 @@ export function discardCommand(io: Io): Command {
     .argument('[id...]', 'dead letters: their ids or event ids, or the first 8 or more characters')
     .option('--cause <text>', 'dead letters with this text in their cause (any case)')
     .option('--all', `every dead letter of the source (at most ${LIMIT} per run)`)
+    .option('--reject', "have the consumer commit what its handler's rejected function returns")
     .option('--effects-checked', 'you have asked the providers of all effects that the plan names')
     .option('--apply', 'discard them')
     .addOption(reasonOption())
@@ -98,15 +102,23 @@ export async function discardDeadLetters(
       `Select the dead letters of ${options.source} by id, with --cause, or with --all.`,
     );
   }
+  const { reject = false } = options;
+  if (reject && source.kind !== 'consumer' && source.kind !== 'rule') {
+    throw new MailroomError(
+      'BAD_ARGUMENT',
+      `--reject runs a consumer's rejected function, and ${options.source} has no messages of a consumer.`,
+    );
+  }
   const place = await placeOf(deployment);
   const limits = { limit: LIMIT, hideS: DISCARD_HIDES_S, planned };
   const { deadLetters } = await receiveForChange(deployment, source, limits);
   try {
     const { chosen, choice } = choose(deployment, source, deadLetters, { ids, cause }, planned);
-    const plan = chosen.map((deadLetter) => ({
+    const plain = chosen.map((deadLetter) => ({
       deadLetter,
       outcome: plannedOutcome(source, deadLetter, options, deployment.clock.now()),
     }));
+    const plan = reject ? await rejections(deployment, source, plain) : plain;
     const { same, changed } = asPlanned(
       planned,
       plan,
@@ -132,46 +144,93 @@ export async function discardDeadLetters(
 function plannedOutcome(
   source: DeadLetterSource,
   deadLetter: DeadLetter,
-  { effectsChecked = false }: Pick<DiscardOptions, 'effectsChecked'>,
+  { effectsChecked = false, reject = false }: Pick<DiscardOptions, 'effectsChecked' | 'reject'>,
   now: number,
 ): DiscardOutcome {
   // A pointer without an event id leads to no row.
   if (source.kind === 'dead' && !isEventId(deadLetter.id)) return 'unreadable';
   const verdict = settled(deadLetter, now) ?? 'discard';
-  if (verdict === 'discard' && hasEffects(deadLetter) && !effectsChecked) return 'effects-unchecked';
+  if (verdict === 'row-deleted') return effectsChecked ? 'discard' : verdict;
+  if (verdict === 'discard' && mustCheck(deadLetter, reject) && !effectsChecked) return 'effects-unchecked';
   return verdict === 'unsent' ? 'discard-replacement' : verdict;
 }
+
+/** Plans to reject what would be discarded: the deployed consumer is asked whether its handler has a `rejected` function. */
+async function rejections(
+  { clients }: Deployment,
+  source: DeadLetterSource,
+  plain: readonly DiscardStep[],
+): Promise<DiscardStep[]> {
+  if (source.kind !== 'consumer' && source.kind !== 'rule') return [...plain];
+  const open = plain.filter(({ outcome }) => outcome === 'discard');
+  const bodies = open.map(({ deadLetter }) => deadLetter.received?.body ?? '');
+  const checks = await checkBodies(clients.lambda, source.consumer, bodies);
+  return plain.map((step): DiscardStep => {
+    const { deadLetter } = step;
+    if (step.outcome === 'discard-replacement')
+      return {
+        deadLetter,
+        outcome: 'not-rejectable',
+        message: `${unsentText(deadLetter)}. ${WITHOUT_REJECT}`,
+      };
+    const check = checks[open.indexOf(step)];
+    if (check === undefined) return step;
+    if (!check.ok)
+      return { deadLetter, outcome: 'not-rejectable', message: `${check.code}: ${check.message}` };
+    return check.rejects
+      ? { deadLetter, outcome: 'reject' }
+      : {
+          deadLetter,
+          outcome: 'not-rejectable',
+          message: `The deployed handler of ${check.type} has no rejected function. ${WITHOUT_REJECT}`,
+        };
+  });
+}
+
+const WITHOUT_REJECT = 'Discard it without --reject.';
 
 async function discardAll(
   deployment: Deployment,
   source: DeadLetterSource,
   plan: readonly DiscardStep[],
-  { reason, effectsChecked }: { readonly reason: string; readonly effectsChecked?: boolean },
+  { reason, effectsChecked, reject }: DiscardOptions & { readonly reason: string },
 ): Promise<DiscardStep[]> {
+  const { clients } = deployment;
   const note = { by: await deployment.operator(), reason, effectsChecked };
-  if (!plan.every(({ outcome }) => stays(outcome))) {
-    const ids = plan.map(({ deadLetter }) => deadLetter.eventId ?? deadLetter.id);
-    const subject = `${source.name}: ${many(ids.length, 'dead letter')}: ${ids.slice(0, 20).join(', ')}${ids.length > 20 ? ' …' : ''}`;
-    await recordOperation(deployment, { by: note.by, reason, command: 'dlq discard', subject });
-  }
+  const deps = {
+    ...deployment,
+    reject: reject
+      ? (consumer: ConsumerEntry, request: RejectRequest) =>
+          settleByConsumer(clients.lambda, consumer, request)
+      : undefined,
+  };
   let done = 0;
   return eachOf(plan, async (step) => {
     if (stays(step.outcome)) return step;
     if (deployment.terminal.signal.aborted) return { ...step, outcome: 'untried' };
-    const outcome = await discard(deployment, source, step.deadLetter, note);
+    const { eventId = step.deadLetter.id } = step.deadLetter;
+    const command = reject ? 'dlq discard --reject' : 'dlq discard';
+    await recordOperation(deployment, { by: note.by, reason, command, subject: `${source.name} ${eventId}` });
+    const how = step.outcome === 'reject' ? deps : deployment;
+    const discarded = await discard(how, source, step.deadLetter, note);
     done += 1;
     deployment.terminal.progress(`${done} of ${plan.length} discarded`);
-    return { ...step, outcome };
+    return { ...step, ...discarded };
   });
 }
 
-function hasEffects({ effects = [] }: DeadLetter): boolean {
-  return effects.length > 0;
+/** True if effects of a message must be checked. A `rejected` function reads the results of those that have completed. */
+function mustCheck({ effects = [] }: DeadLetter, reject = false): boolean {
+  return effects.some(({ state }) => !reject || state !== 'completed');
 }
 
 const CHECK_EFFECTS =
   'Side effects of these messages have happened, or may have: `--verbose` names each with its idempotency key. Ask their providers ' +
   'first; only --effects-checked discards these messages.';
+
+const CHECK_DELETED =
+  'The inbox rows of rejected messages were deleted by hand, and with them the record of their side effects: any may have happened. ' +
+  'Find out from the logs and the providers; only --effects-checked discards these messages.';
 
 /** The document of `--json`. */
 export function discardJson({ place, source, applied, reason, steps, changed = [] }: DiscardReport) {
@@ -181,7 +240,11 @@ export function discardJson({ place, source, applied, reason, steps, changed = [
     applied,
     reason: reason ?? null,
     deadLetters: [
-      ...steps.map(({ deadLetter, outcome }) => ({ ...deadLetterJson(deadLetter), outcome })),
+      ...steps.map(({ deadLetter, outcome, message }) => ({
+        ...deadLetterJson(deadLetter),
+        outcome,
+        ...(message !== undefined && { message }),
+      })),
       ...changed.map(({ deadLetter, text }) => ({
         ...deadLetterJson(deadLetter),
         outcome: 'changed' as const,
@@ -194,11 +257,14 @@ export function discardJson({ place, source, applied, reason, steps, changed = [
 /** The outcomes that a finished discard counts. */
 const DONE = [
   ['discarded', 'discarded'],
+  ['rejected', 'rejected'],
   ['handled', 'deleted as already handled'],
   ['busy', 'left: a worker holds them'],
   ['unsent', 'left: replaced meanwhile by an event that was not received'],
   ['unreadable', 'left: unreadable'],
   ['effects-unchecked', 'left: their side effects have happened, or may have'],
+  ['row-deleted', 'left: their rows were deleted by hand'],
+  ['not-rejectable', 'left: they cannot be rejected'],
   ['untried', 'left: stopped before'],
 ] as const;
 
@@ -215,21 +281,24 @@ export function discardText(
   deployment: Pick<Deployment, 'clock' | 'commandLine'>,
   { place, source, applied, reason, steps }: DiscardReport,
   choice: DeadLetterChoice,
-  options: Pick<DiscardOptions, 'verbose'>,
+  options: Pick<DiscardOptions, 'verbose' | 'reject'>,
 ): string {
   const where = prose(placeText(place));
   if (steps.length === 0) return `${where}\nNothing to discard in ${source.name}.`;
-  const lines = steps.map(({ deadLetter, outcome }) => {
-    const refusal = outcome === 'discard-replacement' ? { message: unsentText(deadLetter) } : undefined;
+  const lines = steps.map(({ deadLetter, outcome, message }) => {
+    const replaced = outcome === 'discard-replacement' ? unsentText(deadLetter) : message;
+    const refusal = replaced === undefined ? undefined : { message: replaced };
     const label = outcome === 'discard-replacement' ? 'discard' : outcome;
     return { deadLetter, label, refusal };
   });
   const words = choiceWords(choice);
-  const mustCheck = steps.some(({ deadLetter }) => hasEffects(deadLetter));
+  const isOpen = steps.some(({ deadLetter }) => mustCheck(deadLetter, options.reject));
+  const isDeleted = steps.some(({ deadLetter }) => deadLetter.isRowDeleted);
   const which = [
     source.name,
     ...(words.length === 0 ? ['--all'] : words),
-    ...(mustCheck ? ['--effects-checked'] : []),
+    ...(options.reject ? ['--reject'] : []),
+    ...(isOpen || isDeleted ? ['--effects-checked'] : []),
     ...applyWords({ reason }),
   ];
   const grouped = isGrouped(steps.length, options);
@@ -240,13 +309,16 @@ export function discardText(
     ...(source.kind === 'stream'
       ? [prose('The events of these batches are not discarded: the sweep publishes them.')]
       : []),
-    ...(mustCheck && (!applied || steps.some(({ outcome }) => outcome === 'effects-unchecked'))
+    ...(isOpen && (!applied || steps.some(({ outcome }) => outcome === 'effects-unchecked'))
       ? [prose(CHECK_EFFECTS)]
+      : []),
+    ...(isDeleted && (!applied || steps.some(({ outcome }) => outcome === 'row-deleted'))
+      ? [prose(CHECK_DELETED)]
       : []),
     ...(applied
       ? [`${doneText(steps)}.`]
       : [
-          'Nothing was changed. To discard them:',
+          `Nothing was changed. To ${options.reject ? 'reject' : 'discard'} them:`,
           `  ${deployment.commandLine(shell`dlq discard ${which}`)}`,
         ]),
   ].join('\n');

@@ -1,6 +1,4 @@
-import { readFile } from 'node:fs/promises';
 import { Command } from 'commander';
-import { errorMessage, MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import type { Deployment } from '../deployment/deployment.ts';
 import { requireNotPaused } from '../reports/checks/pauses.ts';
 import type { Redriven } from '../reports/dead-letters/redrive-steps.ts';
@@ -11,7 +9,7 @@ import { findToResend } from '../reports/dead-letters/resend-search.ts';
 import { deadLetterSource } from '../reports/dead-letters/sources.ts';
 import { durationArgument, onceArgument } from '../terminal/arguments.ts';
 import { type ChangeOptions, type PlannedVerdicts, reasonOption, reasonToApply } from '../terminal/change.ts';
-import { EXIT, type Io } from '../terminal/io.ts';
+import { EXIT, fileText, type Io } from '../terminal/io.ts';
 import { reportOf } from '../terminal/terminal.ts';
 import { reporting } from './command.ts';
 
@@ -55,7 +53,8 @@ export function resendCommand(io: Io): Command {
     .action(
       reporting<ResendOptions>(
         io,
-        (deployment, options) => resendDeadLetter(deployment, options, () => textOfData(io, options.data)),
+        (deployment, options) =>
+          resendDeadLetter(deployment, options, () => fileText(io, '--data', options.data)),
         'source',
         'id',
       ),
@@ -96,14 +95,4 @@ export async function resendDeadLetter(
     (seen) => resendText(deployment, seen, options),
     isStopped ? EXIT.stopped : isFine ? EXIT.ok : EXIT.attention,
   );
-}
-
-/** @throws `BAD_ARGUMENT` if the file cannot be read */
-async function textOfData(io: Io, file: string): Promise<string> {
-  if (file === '-') return (await io.input?.()) ?? '';
-  try {
-    return await readFile(file, 'utf8');
-  } catch (error) {
-    throw new MailroomError('BAD_ARGUMENT', `--data: ${errorMessage(error)}`);
-  }
 }

@@ -15,11 +15,15 @@ import type { Deployment } from '../deployment/deployment.ts';
 import { effectText } from '../deployment/effect-text.ts';
 import { effectsUnchecked, openEffects } from '../deployment/effects.ts';
 import { wholeEventId } from '../deployment/event-prefix.ts';
+import { settleByConsumer } from '../deployment/invoke.ts';
 import { readInbox } from '../deployment/message-reader.ts';
 import { placeOf, placeText } from '../deployment/place.ts';
 import { unreadableText } from '../deployment/row-text.ts';
+import { readStanding } from '../reports/dead-letters/standing.ts';
+import { causeOf, fixText, readFix, refuseOtherKeys } from '../reports/messages/manual-fix.ts';
+import { onceArgument } from '../terminal/arguments.ts';
 import { applyWords, type ChangeOptions, reasonOption, reasonToApply } from '../terminal/change.ts';
-import type { Io } from '../terminal/io.ts';
+import { fileText, type Io } from '../terminal/io.ts';
 import { clipped } from '../terminal/output.ts';
 import { prose } from '../terminal/prose.ts';
 import { type ShellText, shell } from '../terminal/shell.ts';
@@ -33,6 +37,8 @@ interface MessageDecision extends ChangeOptions {
   readonly eventId: string;
   readonly force?: boolean;
   readonly effectsChecked?: boolean;
+  /** The file of a manual fix, which a printed command repeats. */
+  readonly commit?: string;
 }
 
 /** A decision to make, with its reason. */
@@ -47,7 +53,12 @@ export function decisionCommands(io: Io): readonly Command[] {
     'Shows whether a message was rejected as EVENT_TOO_OLD. With --apply, allows it to run: use it only if you know that the ' +
     'message was never processed. Redrive it afterwards.';
   return [
-    decisionCommand(io, 'resolve', resolving, resolve)
+    decisionCommand(io, 'resolve', resolving, (deployment, decision) => resolve(deployment, decision, io))
+      .option(
+        '--commit <file>',
+        'rows and events to commit with it, as JSON; - reads standard input',
+        onceArgument,
+      )
       .option('--force', 'even if a worker holds it, its row is unreadable or its event is unknown')
       .option('--effects-checked', 'you have asked the providers of all effects that the plan names')
       .option('--apply', 'resolve it'),
@@ -100,40 +111,65 @@ interface MessageResult {
   readonly next?: ShellText | undefined;
 }
 
-async function resolve(deployment: Deployment, decision: MessageDecision): Promise<MessageResult> {
+async function resolve(deployment: Deployment, decision: MessageDecision, io: Io): Promise<MessageResult> {
   const { consumer, eventId, force = false, effectsChecked = false } = decision;
-  deployment.consumer(consumer);
-  const row = await readInbox(deployment.table, consumer, eventId, true);
-  const state = inboxState(row, deployment.clock.now());
-  if (state.is === 'absent' && !force) await requireEvent(deployment, eventId);
+  const { table, clock, directory } = deployment;
+  const entry = deployment.consumer(consumer);
+  const fix =
+    decision.commit === undefined ? undefined : readFix(await fileText(io, '--commit', decision.commit));
+  if (fix !== undefined) refuseOtherKeys(fix, entry, directory.mailroom.table);
+  const { row, isRowDeleted = false } = await readStanding(table, consumer, eventId);
+  const state = inboxState(row, clock.now());
+  if (state.is === 'absent' && !isRowDeleted && !force) await requireEvent(deployment, eventId);
   if (state.is === 'processed' || state.is === 'discarded')
     return { status: state.is, text: `${nameOf(decision)} was already ${state.row.status}.` };
   if (!force && state.is === 'unreadable') throw unreadable(decision, state.problem);
   // Without AWS's time, only resolveMessage can tell: it watches the row for a whole lease.
   if (!force && state.is === 'leased' && deployment.clockIsTrusted)
-    throw leased(decision, state.until, deployment.clock.now());
+    throw leased(decision, state.until, clock.now());
   const reason = reasonToApply(decision);
-  const effects = openEffects(eventId, consumer, row, deployment.clock.now());
-  const mustCheck = effects.length > 0 || state.is === 'unreadable';
+  const effects = openEffects(eventId, consumer, row, clock.now());
+  const areUnknown = isRowDeleted || state.is === 'unreadable';
   if (reason === undefined) {
-    const options = [...(force ? ['--force'] : []), ...(mustCheck ? ['--effects-checked'] : [])];
+    const options = [
+      ...(decision.commit === undefined ? [] : ['--commit', decision.commit]),
+      ...(force ? ['--force'] : []),
+      ...(effects.length > 0 || areUnknown ? ['--effects-checked'] : []),
+    ];
+    const commits = fix === undefined ? '' : ` Would commit with it ${fixText(fix)}.`;
     return {
       status: 'resolve',
-      text: `Would set ${nameOf(decision)} PROCESSED without running it. ${stateText(state)}${checkText(effects, state)} Nothing was changed. To resolve it:`,
+      text: `Would set ${nameOf(decision)} PROCESSED without running it.${commits} ${stateText(state, isRowDeleted)}${checkText(effects, areUnknown)} Nothing was changed. To resolve it:`,
       next: shell`messages ${['resolve', consumer, eventId, ...options, ...applyWords(decision)]}`,
     };
   }
-  if (state.is === 'unreadable' && !effectsChecked) throw effectsUnreadable(decision);
+  if (areUnknown && !effectsChecked) throw effectsUnknown(decision, isRowDeleted);
   if (effects.length > 0 && !effectsChecked)
     throw effectsUnchecked(`Message ${eventId} of ${consumer}`, effects.map(effectText));
   const made = { ...decision, reason };
   const by = await record(deployment, 'messages resolve', made);
-  const result = await resolveMessage(deployment, { ...made, by });
-  if (result.status === 'leased') throw leased(decision, result.until, deployment.clock.now());
+  const result =
+    fix === undefined
+      ? await resolveMessage(deployment, { ...made, by })
+      : await settleByConsumer(deployment.clients.lambda, entry, {
+          mailroomCommit: {
+            eventId,
+            by,
+            reason,
+            force,
+            effectsChecked,
+            cause: await causeOf(table, eventId),
+            ...fix,
+          },
+        });
+  if (result.status === 'leased') throw leased(decision, result.until, clock.now());
   if (result.status === 'unreadable') throw unreadable(decision, result.problem);
+  if (result.status === 'row-deleted') throw effectsUnknown(decision, true);
   if (result.status === 'effects-unchecked')
     throw effectsUnchecked(`Message ${eventId} of ${consumer}`, result.effects.map(effectText));
-  return { status: result.status, text: `${nameOf(decision)} is ${result.status}.` };
+  if (result.status === 'refused') throw fixRefused(decision, result);
+  const commits = fix === undefined || result.status !== 'resolved' ? '' : ` It committed ${fixText(fix)}.`;
+  return { status: result.status, text: `${nameOf(decision)} is ${result.status}.${commits}` };
 }
 
 async function allow(deployment: Deployment, decision: MessageDecision): Promise<MessageResult> {
@@ -191,18 +227,28 @@ function unreadable({ consumer, eventId }: MessageDecision, problem: string): Ma
   );
 }
 
-function effectsUnreadable({ consumer, eventId }: MessageDecision): MailroomError {
+function effectsUnknown({ consumer, eventId }: MessageDecision, isRowDeleted: boolean): MailroomError {
+  const what = isRowDeleted ? 'was deleted by hand' : 'cannot be read';
   return new MailroomError(
     'EFFECTS_UNCHECKED',
-    `The row of ${eventId} at ${consumer} cannot be read, so it cannot tell which side effects were started. Nothing was changed. Find out from the ` +
+    `The row of ${eventId} at ${consumer} ${what}, so it cannot tell which side effects were started. Nothing was changed. Find out from the ` +
       'logs and the providers whether any has happened; then repeat the command with --effects-checked.',
   );
 }
 
+function fixRefused(
+  { consumer, eventId }: MessageDecision,
+  { code, message }: { readonly code: string; readonly message: string },
+): MailroomError {
+  return new MailroomError(
+    'FIX_REFUSED',
+    `The function of ${consumer} refused to commit the fix of ${eventId}: ${code}: ${message} Nothing was changed.`,
+  );
+}
+
 /** Names the effects to find out about before a message is resolved. */
-function checkText(effects: readonly StartedEffect[], state: InboxState): string {
-  if (state.is === 'unreadable')
-    return ' Which side effects were started is unknown: find out before you resolve it.';
+function checkText(effects: readonly StartedEffect[], areUnknown: boolean): string {
+  if (areUnknown) return ' Which side effects were started is unknown: find out before you resolve it.';
   if (effects.length === 0) return '';
   const said = effects.map((effect) => ` ${effectText(effect).replace(/^e/, 'E')}.`).join('');
   return `${said} Ask its provider before you resolve it.`;
@@ -222,10 +268,12 @@ function nameOf({ consumer, eventId }: MessageDecision): string {
 }
 
 /** The state that a resolution ends. */
-function stateText(state: InboxState): string {
+function stateText(state: InboxState, isRowDeleted: boolean): string {
   switch (state.is) {
     case 'absent':
-      return 'The consumer never began it.';
+      return isRowDeleted
+        ? 'It was rejected, and its row was deleted by hand.'
+        : 'The consumer never began it.';
     case 'unreadable':
       return `Its row ${unreadableText(state.problem)}.`;
     case 'leased':

@@ -1,6 +1,7 @@
 import { InvokeCommand, type LambdaClient } from '@aws-sdk/client-lambda';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import type { Check, CheckRequest } from '../../lambdas/runtime/consume/check-messages.ts';
+import type { SettleAnswer, SettleRequest } from '../../lambdas/runtime/consume/settle-requests.ts';
 import { type ConsumerEntry, invokedFunction } from '../../lambdas/runtime/operations/directory.ts';
 
 /** The largest payload of a synchronous invocation (Lambda quota: 6 MB), less room for the JSON around the bodies. */
@@ -43,15 +44,35 @@ export async function checkBodies(
     const request: CheckRequest = { mailroomCheck: { bodies: batch } };
     const answer = await invoke<{ checks?: Check[] } | null>(client, invoked, request);
     if (answer?.checks?.length !== batch.length) {
-      throw new MailroomError(
-        'OLD_CONSUMER',
-        `The function of consumer ${consumer.name} (${invoked}) was built with an older Mailroom and cannot check messages. ` +
-          'Deploy it again, then repeat the command.',
-      );
+      throw oldConsumer(consumer.name, invoked, 'check messages');
     }
     checks.push(...answer.checks);
   }
   return checks;
+}
+
+/**
+ * Has a deployed consumer end a message for an operator.
+ *
+ * @throws `OLD_CONSUMER` if its function does not support the request
+ */
+export async function settleByConsumer(
+  client: LambdaClient,
+  consumer: Pick<ConsumerEntry, 'name' | 'function' | 'alias'>,
+  request: SettleRequest,
+): Promise<SettleAnswer['settled']> {
+  const invoked = invokedFunction(consumer.function, consumer.alias);
+  const answer = await invoke<Partial<SettleAnswer> | null>(client, invoked, request);
+  if (answer?.settled === undefined) throw oldConsumer(consumer.name, invoked, 'end messages');
+  return answer.settled;
+}
+
+function oldConsumer(name: string, invoked: string, can: string): MailroomError {
+  return new MailroomError(
+    'OLD_CONSUMER',
+    `The function of consumer ${name} (${invoked}) was built with an older Mailroom and cannot ${can}. ` +
+      'Deploy it again, then repeat the command.',
+  );
 }
 
 /** Splits bodies into payloads. A body that is too large for one is sent alone, and Lambda refuses it. */

@@ -1,3 +1,6 @@
+import { readFile } from 'node:fs/promises';
+import { errorMessage, MailroomError } from '../../lambdas/runtime/base/errors.ts';
+
 /** The exit codes: a contract with pipelines. */
 export const EXIT = {
   /** No action required, or done. */
@@ -47,4 +50,20 @@ export interface Io {
   readonly signal: AbortSignal;
   /** The exit code of the run. */
   exitCode: ExitCode;
+}
+
+/**
+ * Reads the file that an option names.
+ *
+ * @param option - e.g. `--data`, for the error
+ * @param file - `-` for standard input
+ * @throws `BAD_ARGUMENT` if it cannot be read
+ */
+export async function fileText(io: Io, option: string, file: string): Promise<string> {
+  if (file === '-') return (await io.input?.()) ?? '';
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    throw new MailroomError('BAD_ARGUMENT', `${option}: ${errorMessage(error)}`);
+  }
 }

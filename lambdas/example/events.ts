@@ -90,7 +90,7 @@ export const PaymentDeclined = defineEvent({
   schema: z.object({ orderId, customerId: name, amountCents: cents, reason: z.string() }),
 });
 
-/** From payments: the customer was refunded, because inventory could not reserve the order's items. */
+/** From payments: the customer was refunded, because the order could not be completed. */
 export const PaymentRefunded = defineEvent({
   source: 'payments',
   type: 'PaymentRefunded',
@@ -114,6 +114,21 @@ export const PaymentCancelled = defineEvent({
   schema: z.object({ orderId }),
 });
 
+/** From payments: an operator has ended the payment, which cannot succeed. A charge is refunded: `PaymentRefunded` follows. */
+export const PaymentRejected = defineEvent({
+  source: 'payments',
+  type: 'PaymentRejected',
+  version: 1,
+  aggregateType: 'Payment',
+  schema: z.object({
+    orderId,
+    customerId: name,
+    amountCents: cents,
+    chargeId: z.optional(z.string()),
+    reason: z.string(),
+  }),
+});
+
 /** From inventory: every item of the order is reserved. */
 export const StockReserved = defineEvent({
   source: 'inventory',
@@ -132,7 +147,7 @@ export const StockRejected = defineEvent({
   schema: z.object({ orderId, missingSkus: z.array(name).check(z.minLength(1)) }),
 });
 
-/** From inventory: nothing is reserved for the order any longer, because its payment was declined. */
+/** From inventory: nothing is reserved for the order any longer, because it is not paid. */
 export const StockReleased = defineEvent({
   source: 'inventory',
   type: 'StockReleased',
@@ -150,7 +165,7 @@ export const OrderCancelled = defineEvent({
   schema: z.object({
     orderId,
     customerId: name,
-    reason: z.enum(['out-of-stock', 'payment-declined']),
+    reason: z.enum(['out-of-stock', 'payment-declined', 'payment-failed']),
     refundedCents: cents,
   }),
 });

@@ -3,6 +3,7 @@ import type { Construct } from 'constructs';
 import {
   OrderPlaced,
   PaymentDeclined,
+  PaymentRejected,
   StockRejected,
   StockReleased,
   StockReserved,
@@ -21,7 +22,7 @@ export class InventoryStack extends Stack {
       mailroom,
       name: 'inventory',
       service: 'inventory',
-      events: [OrderPlaced, PaymentDeclined],
+      events: [OrderPlaced, PaymentDeclined, PaymentRejected],
       publishes: [StockReserved, StockRejected, StockReleased],
       entry: lambdaEntry('example/inventory/handler'),
       domainKeys: ['STOCK#*', 'RESERVATION#*'],

@@ -8,6 +8,7 @@ import {
   PaymentCaptured,
   PaymentDeclined,
   PaymentRefunded,
+  PaymentRejected,
   StockRejected,
 } from '../../lambdas/example/events.ts';
 import { InboxConsumer } from '../inbox-consumer.ts';
@@ -24,8 +25,8 @@ export class PaymentsStack extends Stack {
       mailroom,
       name: 'payments',
       service: 'payments',
-      events: [OrderPlaced, StockRejected],
-      publishes: [PaymentCaptured, PaymentDeclined, PaymentRefunded, PaymentCancelled],
+      events: [OrderPlaced, StockRejected, PaymentRejected],
+      publishes: [PaymentCaptured, PaymentDeclined, PaymentRefunded, PaymentCancelled, PaymentRejected],
       entry: lambdaEntry('example/payments/handler'),
       domainKeys: ['PAYMENT#*'],
       functionProps: { environment: { BANK_FUNCTION_NAME: bank.functionName } },

@@ -19,6 +19,7 @@ function processed(...eventIds: string[]): ReadonlyMap<string, InboxRow> {
 
 const ORDER: Readings['orders'][number] = {
   orderId: 'order',
+  customerId: 'customer',
   items: [{ sku: 'sku', quantity: 3, unitPrice: 100 }],
   totalCents: 300,
   payment: 'captured',

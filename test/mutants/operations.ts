@@ -96,19 +96,30 @@ export const operationsMutants: readonly Mutant[] = [
   ...mutantsOf('operations/audit/audit-declaration.ts', 'audit-declaration audit-verdict', [
     ['a rule that was changed matches only a minute later', 'since + RULE_DELAY_MS', 'since'],
   ]),
-  ...mutantsOf('inbox/settle-message.ts', 'message-operations settle-requests', [
+  ...mutantsOf('inbox/settle-message.ts', 'message-operations settle-requests hostile-settle-requests', [
     ['a message whose effects are unchecked is not settled', 'if (effects.length > 0 && !effectsChecked)', 'if (false)'],
-    ['force does not settle a message whose effects are unchecked', 'if (force && effectsChecked && ', 'if (force && '],
+    ['force does not settle a message whose effects are unchecked', 'force && effectsChecked && ', 'force && '],
     ['force does not leave out the writes', '&& writes === undefined && ', '&& '],
     ['an effect that starts between the read and the write refuses the decision', 'asSeen(seen, effectsChecked && writes === undefined)', 'asSeen(seen, true)'],
     ['writes are made from the effects at the write', 'asSeen(seen, effectsChecked && writes === undefined)', 'asSeen(seen, effectsChecked)'],
     ['a completed effect needs no check only if its result is read', "!readsResults || ended !== 'completed'", "ended !== 'completed'"],
     ['nothing is made from the result of an effect that may still run', "if (until !== undefined) return { status: 'leased', until };", ''],
     ['an effect may run until its function has stopped by every clock', 'Math.max(...running.map(({ endsBy }) => endsBy)) + CLOCK_SKEW_MS', 'Math.max(...running.map(({ endsBy }) => endsBy))'],
-    ['a rejected message whose row was deleted is not settled without a check', "if (state.is === 'absent' && !effectsChecked && (await isRejected(inbox, eventId)))", 'if (false)'],
+    ['a rejected message whose row was deleted is not settled without a check', 'seen === undefined && (readsResults || !effectsChecked)', 'seen === undefined && readsResults'],
+    ['a rejected message whose row was deleted is not rejected, whatever was checked', 'seen === undefined && (readsResults || !effectsChecked)', 'seen === undefined && !effectsChecked'],
+    ['by force a fix is committed while an effect may run', 'writes === undefined || force ? undefined', 'writes === undefined ? undefined'],
   ]),
-  ...mutantsOf('consume/settle-requests.ts', 'settle-requests', [
-    ['a message that may have been processed is not rejected', 'refuseTooOld(ctx, eventId, row);', ''],
+  ...mutantsOf('consume/settle-requests.ts', 'settle-requests hostile-settle-requests', [
+    ['an operator writes no row of Mailroom', 'if (reserved === undefined) continue;', 'continue;'],
+    ['a fix names an event, or a message without one', 'if (!isUnreadableId(id) && !isForeignEventId(id)) eventIdOf(id);', ''],
+    ['a request has no member that is unknown', 'if (unknown !== undefined)', 'if (false)'],
+    ['a flag of a request is not a text', "if (value === undefined || typeof value === 'boolean') return value ?? false;", "return Boolean(value);"],
+  ]),
+  ...mutantsOf('consume/settle-for-operator.ts', 'settle-requests hostile-settle-requests', [
+    ['a message that may have been processed is not rejected', 'refuseTooOld(ctx, eventId, row); const effects', 'const effects'],
+    ['a message that may have been processed is not fixed', 'if (!force) refuseTooOld(ctx, eventId, row);', ''],
+    ['an earlier decision is that of the request only if it committed the same', 'row.commitId === commitId', 'row.commitId !== undefined'],
+    ['a refused transaction is told from one that may have happened', '!wroteNothing(error)', 'false'],
     ['a message that was allowed to run may be rejected', 'if (row?.runAnyway) return;', ''],
   ]),
   ...mutantsOf('operations/message-operations.ts', 'message-operations', [

@@ -185,15 +185,16 @@ export const storeInboxMutants: readonly Mutant[] = [
     ['past attempts that were damaged by hand are ignored', 'past.filter(isAttempt)', 'past'],
     ['an attempt without a result names its own effects only', '.filter(([, effect]) => effect?.fence === fence)', ''],
   ]),
-  ...mutantsOf('inbox/inbox-operator.ts', 'message-operations settle-requests', [
+  ...mutantsOf('inbox/inbox-operator.ts', 'message-operations settle-requests hostile-settle-requests', [
     ["the row of an operator's decision outlives every inbox retention", 'expiresAt: decisionExpiresAt(now)', 'expiresAt: Math.ceil(now / 1_000) + 36 * 86_400'],
     ['a message is resolved only as it was seen: its status', "'#status = :seenStatus'", "'(attribute_exists(PK) OR #status = :seenStatus)'"],
     ['a message is resolved only as it was seen: its claim', "'fence = :seenFence'", "'(attribute_exists(PK) OR fence = :seenFence)'"],
     ['a message is resolved only as it was seen: its lease', "'leaseUntil = :seenLeaseUntil'", "'(attribute_exists(PK) OR leaseUntil = :seenLeaseUntil)'"],
     ['a message that has not come yet is resolved only while it has no row', "if (row === undefined) return { condition: 'attribute_not_exists(PK)', values: {} };", "if (row === undefined) return { condition: 'attribute_not_exists(NOTHING)', values: {} };"],
     ['a message that is final is not resolved, by force neither', 'OR NOT (#status IN (:PROCESSED, :DISCARDED))', 'OR attribute_exists(PK) OR NOT (#status IN (:PROCESSED, :DISCARDED))'],
-    ['a decision takes a fencing token of its own', 'fence, expiresAt: decisionExpiresAt(', 'expiresAt: decisionExpiresAt('],
+    ['a decision takes a fencing token of its own', 'fence, commitId, expiresAt: decisionExpiresAt(', 'commitId, expiresAt: decisionExpiresAt('],
     ['the pointer of a rejected message goes when it is resolved or discarded', '[pointer, ...writes]', '[...writes]'],
+    ['a pointer without its row refuses a decision', "isGone = needsRow && { ConditionExpression: 'attribute_not_exists(PK)' }", 'isGone = {}'],
     ['what an operator commits is in the transaction of the decision', '[pointer, ...writes]', '[pointer]'],
     ['only a message that is too old is allowed to run', '#status = :REJECTED AND reason = :TOO_OLD', '#status = :REJECTED AND (attribute_exists(PK) OR reason = :TOO_OLD)'],
     ['only a rejected message is allowed to run', '#status = :REJECTED AND reason = :TOO_OLD', '(attribute_exists(PK) OR #status = :REJECTED) AND reason = :TOO_OLD', 'Only a rejected row has a reason: each transition out of REJECTED removes it.'],

@@ -110,7 +110,7 @@ async function explained(
   const rowId = inboxId({ eventId, id });
   const standing = await readStanding(table, name, rowId);
   const effects = openEffects(rowId, name, standing.row, clock.now());
-  const { fingerprint, lastError } = readable(standing.row) ?? {};
+  const { fingerprint, lastError } = standing.isRowDeleted ? ROW_DELETED : (readable(standing.row) ?? {});
   return {
     ...letter,
     fingerprint: cause ?? fingerprint,
@@ -119,6 +119,11 @@ async function explained(
     ...standing,
   };
 }
+
+const ROW_DELETED = {
+  fingerprint: 'its inbox row was deleted by hand',
+  lastError: 'its inbox row was deleted by hand',
+};
 
 async function deadEvents({ directory, table }: DeadLetterDeps, limit: number): Promise<ReceivedDeadLetters> {
   const { shards } = await readSweepState(directory, table);

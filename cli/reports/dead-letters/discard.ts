@@ -1,3 +1,5 @@
+import type { RejectRequest, SettleAnswer } from '../../../lambdas/runtime/consume/settle-requests.ts';
+import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import { discardMessage } from '../../../lambdas/runtime/operations/message-operations.ts';
 import type { Queues } from '../../../lambdas/runtime/operations/queues.ts';
 import { discardDead } from '../../../lambdas/runtime/outbox/outbox-operator.ts';
@@ -12,6 +14,10 @@ import { settleUnreadable } from './unreadable-rows.ts';
 /** Dependencies of {@link discard}. */
 export interface DiscardDeps extends OperationDeps {
   readonly queues: Pick<Queues, 'remove'>;
+  /** Has the consumer's function run its `rejected` function. @default the message is discarded without it */
+  readonly reject?:
+    | ((consumer: ConsumerEntry, request: RejectRequest) => Promise<SettleAnswer['settled']>)
+    | undefined;
 }
 
 /** The operator's note on a discard. */
@@ -21,21 +27,33 @@ export interface DiscardNote extends Note {
 }
 
 /**
- * The result for a dead letter. Of one with `discard-replacement`, the event in its place was never received, and is discarded. A
- * `handled` one is deleted; `busy`, `unsent` and `unreadable` ones stay, as do those with `effects-unchecked`, as do `untried` ones, because of Ctrl-C, and those that have
- * `changed` since the plan that was confirmed.
+ * The result for a dead letter. Of one with `discard-replacement`, the event in its place was never received, and is discarded. `reject`
+ * and `rejected`: with what its handler's `rejected` function commits. A `handled` one is deleted. All others stay: `busy`, `unsent` and
+ * `unreadable` ones, those with `effects-unchecked` or whose `row-deleted` by hand, `not-rejectable` ones, `untried` ones, because of
+ * Ctrl-C, and those that have `changed` since the plan that was confirmed.
  */
 export type DiscardOutcome =
   | 'discard'
   | 'discard-replacement'
   | 'discarded'
+  | 'reject'
+  | 'rejected'
   | 'handled'
   | 'busy'
   | 'unsent'
   | 'unreadable'
   | 'effects-unchecked'
+  | 'row-deleted'
+  | 'not-rejectable'
   | 'untried'
   | 'changed';
+
+/** The outcome of a discard. */
+export interface Discarded {
+  readonly outcome: DiscardOutcome;
+  /** Why it is `not-rejectable`. */
+  readonly message?: string | undefined;
+}
 
 /** Sets the row DISCARDED, then deletes the dead letter: a message that arrives in between is absorbed. */
 export async function discard(
@@ -43,14 +61,40 @@ export async function discard(
   source: DeadLetterSource,
   deadLetter: DeadLetter,
   note: DiscardNote,
-): Promise<DiscardOutcome> {
-  if (source.kind === 'dead') return decideDead(deps, deadLetter.id, note);
+): Promise<Discarded> {
+  if (source.kind === 'dead') return { outcome: await decideDead(deps, deadLetter.id, note) };
   const { received } = deadLetter;
-  const decided = source.kind === 'stream' ? 'discarded' : await decide(deps, source, deadLetter, note);
-  if (stays(decided)) return decided;
+  const decided = await decidedOf(deps, source, deadLetter, note);
+  if (stays(decided.outcome)) return decided;
   await settleUnreadable(deps, source, [deadLetter], note);
   if (received !== undefined) await deps.queues.remove(source.url, received);
   return decided;
+}
+
+async function decidedOf(
+  deps: DiscardDeps,
+  source: Exclude<DeadLetterSource, { kind: 'dead' }>,
+  deadLetter: DeadLetter,
+  note: DiscardNote,
+): Promise<Discarded> {
+  if (source.kind === 'stream') return { outcome: 'discarded' };
+  if (deps.reject === undefined) return { outcome: await decide(deps, source, deadLetter, note) };
+  const { body = '', sentAt } = deadLetter.received ?? {};
+  const { by, reason, effectsChecked } = note;
+  const mailroomReject = { by, reason, effectsChecked, body, sentAt };
+  const settled = await deps.reject(source.consumer, { mailroomReject });
+  switch (settled.status) {
+    case 'refused':
+      return { outcome: 'not-rejectable', message: `${settled.code}: ${settled.message}` };
+    case 'discarded':
+      return { outcome: 'rejected' };
+    case 'effects-unchecked':
+    case 'row-deleted':
+    case 'unreadable':
+      return { outcome: settled.status };
+    default:
+      return { outcome: settled.status === 'leased' ? 'busy' : 'handled' };
+  }
 }
 
 async function decideDead(deps: DiscardDeps, eventId: string, note: Note): Promise<DiscardOutcome> {
@@ -77,7 +121,7 @@ async function decide(
     unlessReceived: replacement !== undefined,
   });
   if (status === 'leased') return 'busy';
-  if (status === 'unreadable' || status === 'effects-unchecked') return status;
+  if (status === 'unreadable' || status === 'effects-unchecked' || status === 'row-deleted') return status;
   // A resend may have come first: then its event is the one that would be lost.
   const standing = await readStanding(deps.table, consumer.name, inboxId(deadLetter));
   if (unsentReplacement(standing) !== undefined) return 'unsent';
@@ -85,7 +129,16 @@ async function decide(
   return status === 'processed' ? 'handled' : 'discarded';
 }
 
+const STAYS: ReadonlySet<DiscardOutcome> = new Set([
+  'busy',
+  'unsent',
+  'unreadable',
+  'effects-unchecked',
+  'row-deleted',
+  'not-rejectable',
+]);
+
 /** True for the result of a dead letter that stays in its source. */
 export function stays(outcome: DiscardOutcome): boolean {
-  return ['busy', 'unsent', 'unreadable', 'effects-unchecked'].includes(outcome);
+  return STAYS.has(outcome);
 }

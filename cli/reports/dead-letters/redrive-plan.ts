@@ -25,12 +25,13 @@ export const REDRIVE_VERDICTS = [
   'too-old',
   'busy',
   'unreadable',
+  'row-deleted',
 ] as const;
 
 /**
  * The effect of a redrive on a dead letter: it is already `handled`; it `runs` again; it still `fails`, because today's code cannot
  * read it; it is replaced by an event that may be `unsent`; it is `too-old` to know whether it ran before; it is `busy`, because a
- * worker holds its lease or it is retried soon; or its row is `unreadable`.
+ * worker holds its lease or it is retried soon; its row is `unreadable`; or its `row-deleted` by hand leaves its side effects unknown.
  */
 export type RedriveVerdict = (typeof REDRIVE_VERDICTS)[number];
 

@@ -40,6 +40,7 @@ export function remediesText(
     tooOld(source, of('too-old')),
     busy(of('busy')),
     unreadable(of('unreadable')),
+    rowDeleted(source, of('row-deleted')),
   ];
   return remedies.flatMap((remedy) => {
     if (remedy === undefined) return [];
@@ -118,6 +119,16 @@ function unreadable(letters: readonly JudgedDeadLetter[]): Remedy | undefined {
   if (letters.length === 0) return undefined;
   const text = `${letters.length} with a row that cannot be read: kept. To see what to do:`;
   return { text, commands: letters.map((letter) => shell`why ${inboxId(letter)}`) };
+}
+
+function rowDeleted(source: DeadLetterSource, letters: readonly JudgedDeadLetter[]): Remedy | undefined {
+  if (letters.length === 0 || source.kind === 'dead' || source.kind === 'stream') return undefined;
+  const text = `${letters.length} whose inbox row was deleted by hand: kept. Which side effects have happened is unknown, and a redrive would repeat them. Ask their providers; finish the work by hand where needed, then resolve:`;
+  const { name } = source.consumer;
+  const commands = letters.map(
+    (letter) => shell`messages resolve ${[name, inboxId(letter), '--effects-checked']}`,
+  );
+  return { text, commands };
 }
 
 function pronoun(letters: readonly unknown[]): string {

@@ -132,6 +132,7 @@ export async function planResend(
     received: { messageId: newEventId, receiptHandle: '', body, sentAt: clock.now(), attributes: {} },
     row: await readInbox(table, consumer.name, newEventId, true),
     replacements: undefined,
+    isRowDeleted: undefined,
   };
   const check = (of: typeof consumer, bodies: readonly string[]) => checkBodies(clients.lambda, of, bodies);
   const [verdict] = await judgeDeadLetters({ table, check, now: clock.now() }, source, [message]);

@@ -47,6 +47,10 @@ export function refuseSettled(
       );
     case 'busy':
       throw cannot(`A worker holds event ${eventId}, or it is retried soon. Repeat the command in a minute.`);
+    case 'row-deleted':
+      throw cannot(
+        `The row of event ${eventId} at ${consumer} was deleted by hand, so which side effects have happened is unknown. Ask their providers, then discard the dead letter with --effects-checked.`,
+      );
     case 'unreadable':
       throw cannot(
         `The row of event ${eventId} at ${consumer} cannot be read: \`${commandLine(shell`why ${eventId}`)}\` shows it.`,

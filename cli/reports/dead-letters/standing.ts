@@ -1,4 +1,5 @@
 import { inboxState } from '../../../lambdas/runtime/inbox/inbox-state.ts';
+import { rejectedKey } from '../../../lambdas/runtime/store/keys.ts';
 import type { InboxRow } from '../../../lambdas/runtime/store/rows.ts';
 import type { UnreadableRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../../lambdas/runtime/store/table.ts';
@@ -17,6 +18,8 @@ export interface MessageStanding {
   readonly row?: EventAtConsumer['row'];
   /** In order: the row of each one names the next. @default none */
   readonly replacements?: readonly EventAtConsumer[] | undefined;
+  /** Its row was deleted by hand: it has the pointer of a rejected message. No effect of it is known. @default false */
+  readonly isRowDeleted?: boolean | undefined;
 }
 
 /** The most replacements of one event that are followed: each is an operator's resend. */
@@ -36,7 +39,10 @@ export async function readStanding(
     replacements.push(replacement);
     next = replacementOf(replacement.row);
   }
-  return { row, replacements };
+  const isRowDeleted =
+    row === undefined &&
+    (await table.get(rejectedKey(consumer, eventId), { consistent: true })) !== undefined;
+  return { row, replacements, ...(isRowDeleted && { isRowDeleted }) };
 }
 
 /**
@@ -50,13 +56,14 @@ export function unsentReplacement({ row, replacements = [] }: MessageStanding): 
 }
 
 /** The reason why a message must not run again. */
-export type SettledVerdict = 'handled' | 'unsent' | 'busy' | 'unreadable';
+export type SettledVerdict = 'handled' | 'unsent' | 'busy' | 'unreadable' | 'row-deleted';
 
 /**
  * Judges by the inbox rows alone why a dead letter must not run again; `undefined` if it may. A replaced event is `handled` once its
  * last replacement has a row, whatever became of that one: it is retried, or has its own dead letter. Until then it is `unsent`.
  */
 export function settled(standing: MessageStanding, now: number): SettledVerdict | undefined {
+  if (standing.isRowDeleted) return 'row-deleted';
   if (unsentReplacement(standing) !== undefined) return 'unsent';
   const last = standing.replacements?.at(-1);
   if (last !== undefined) return inboxState(last.row, now).is === 'unreadable' ? 'unreadable' : 'handled';

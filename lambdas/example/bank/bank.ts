@@ -45,6 +45,10 @@ export function createBank({ ledger, now, sleep }: BankDeps) {
       await ledger.answered(request.orderId, number, 'declined');
       return refusal(422, 'DECLINED', 'the customer may not be charged');
     }
+    if (orders.isUnknown && request.operation === 'charge') {
+      await ledger.answered(request.orderId, number, 'unknown-customer');
+      return refusal(400, 'UNKNOWN_CUSTOMER', 'the bank does not know the customer');
+    }
     const outcome = await settle(request, orders);
     await ledger.answered(request.orderId, number, outcome.kind);
     // The charge has already happened, even if the caller stops waiting for the response.

@@ -6,6 +6,8 @@ export interface Misbehaviour {
   readonly failures: number;
   /** `decline`: it refuses to charge, 422. */
   readonly declines: boolean;
+  /** `unknown`, or an id that ends with `-unknown`: it does not know the customer, 400. */
+  readonly isUnknown: boolean;
   /** `no-keys`: it makes a charge for every request, ignoring the idempotency key. */
   readonly ignoresKeys: boolean;
 }
@@ -23,6 +25,7 @@ export function misbehaviour(customerId: string): Misbehaviour {
     delayMs: numberAfter('slow', customerId),
     failures: numberAfter('fail', customerId),
     declines: customerId === 'decline',
+    isUnknown: /(^|-)unknown$/.test(customerId),
     ignoresKeys: customerId === 'no-keys',
   };
 }

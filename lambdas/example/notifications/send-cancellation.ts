@@ -5,6 +5,7 @@ import type { EmailProvider } from './email-provider.ts';
 const REASONS = {
   'out-of-stock': 'some of the items are out of stock',
   'payment-declined': 'your bank declined the payment',
+  'payment-failed': 'the payment failed',
 } as const;
 
 /**

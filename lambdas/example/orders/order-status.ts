@@ -11,6 +11,7 @@ import {
   PaymentCaptured,
   PaymentDeclined,
   PaymentRefunded,
+  PaymentRejected,
   StockRejected,
   StockReleased,
   StockReserved,
@@ -28,6 +29,10 @@ export function orderStatusHandlers({ table }: { readonly table: Table }): reado
     transactional(PaymentDeclined, async ({ data }) => report(data.orderId, { payment: 'declined' })),
     transactional(PaymentRefunded, async ({ data }) => report(data.orderId, { payment: 'refunded' })),
     transactional(PaymentCancelled, async ({ data }) => report(data.orderId, { payment: 'cancelled' })),
+    // A charge is refunded first.
+    transactional(PaymentRejected, async ({ data }) =>
+      data.chargeId === undefined ? report(data.orderId, { payment: 'rejected' }) : {},
+    ),
     transactional(StockReserved, async ({ data }) => report(data.orderId, { stock: 'reserved' })),
     transactional(StockRejected, async ({ data }) => report(data.orderId, { stock: 'rejected' })),
     transactional(StockReleased, async ({ data }) => report(data.orderId, { stock: 'released' })),
@@ -67,7 +72,12 @@ function cancelled({ orderId, customerId, totalCents, payment, stock }: Order): 
     data: {
       orderId,
       customerId,
-      reason: stock === 'rejected' ? 'out-of-stock' : 'payment-declined',
+      reason:
+        stock === 'rejected'
+          ? 'out-of-stock'
+          : payment === 'declined'
+            ? 'payment-declined'
+            : 'payment-failed',
       refundedCents: payment === 'refunded' ? totalCents : 0,
     },
   });

@@ -17,7 +17,7 @@ export interface Order {
   readonly placedAt: number;
   /** SHA-256 of the request's content; distinguishes a repeated request from another one with the same key. */
   readonly requestHash: string;
-  readonly payment: 'pending' | 'captured' | 'declined' | 'refunded' | 'cancelled';
+  readonly payment: 'pending' | 'captured' | 'declined' | 'refunded' | 'cancelled' | 'rejected';
   readonly stock: 'pending' | 'reserved' | 'rejected' | 'released';
 }
 
@@ -92,7 +92,14 @@ export function requestHash({ customerId, items }: OrderRequest): string {
 }
 
 /** The progress of each half. A report with a lower rank than the current one changes nothing. */
-const PAYMENT_RANK = { pending: 0, captured: 1, declined: 2, refunded: 2, cancelled: 2 } as const;
+const PAYMENT_RANK = {
+  pending: 0,
+  captured: 1,
+  declined: 2,
+  refunded: 2,
+  cancelled: 2,
+  rejected: 2,
+} as const;
 const STOCK_RANK = { pending: 0, reserved: 1, rejected: 2, released: 2 } as const;
 
 /** Applies a report. The halves only move forward: a `captured` that arrives after its `refunded` changes nothing. */

@@ -1,4 +1,5 @@
 import {
+  type EventOf,
   type Handler,
   isMailroomError,
   type LeasedContext,
@@ -17,6 +18,7 @@ import {
   putPayment,
 } from './payment.ts';
 import { refundCharge } from './refund-charge.ts';
+import { rejectPayment } from './reject-payment.ts';
 
 /**
  * Charges each placed order once, unless inventory has rejected it.
@@ -27,12 +29,13 @@ import { refundCharge } from './refund-charge.ts';
  * not decide.
  *
  * Inventory may reject the order at any time. Before `charging` is written, nothing is charged. After that, the last commit finds
- * the payment `cancelling`, and the charge is refunded instead of announced: see {@link Payment}.
+ * the payment `cancelling`, and the charge is refunded instead of announced: see {@link Payment}. If the message is rejected, an operator
+ * can end the payment: see {@link rejectPayment}.
  */
 export function chargeOrder(deps: { readonly bank: Bank; readonly table: Table }): Handler {
   const { bank, table } = deps;
-  return leased(OrderPlaced, async ({ data }, ctx) => {
-    const invoice = { orderId: data.orderId, customerId: data.customerId, amountCents: data.totalCents };
+  const charges = async ({ data }: OrderPlacedEvent, ctx: LeasedContext) => {
+    const invoice = invoiceOf(data);
     const begun = await begin(table, invoice);
     if (begun.status === 'cancelled') return;
     const decided = await charge(bank, invoice, ctx);
@@ -49,7 +52,16 @@ export function chargeOrder(deps: { readonly bank: Bank; readonly table: Table }
     }
     const ended = decided.status === 'captured' ? await refundCharge(bank, decided, ctx) : decided;
     await ctx.commit({ writes: [putPayment(ended, 'cancelling')], events: [announcePayment(ended)] });
+  };
+  return leased(OrderPlaced, charges, {
+    rejected: ({ data }, ctx) => rejectPayment(table, invoiceOf(data), ctx),
   });
+}
+
+type OrderPlacedEvent = EventOf<typeof OrderPlaced>;
+
+function invoiceOf({ orderId, customerId, totalCents }: OrderPlacedEvent['data']): Invoice {
+  return { orderId, customerId, amountCents: totalCents };
 }
 
 /** Records that the bank is about to be called, or finds the status that this message or `StockRejected` has already written. */

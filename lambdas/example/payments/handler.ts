@@ -4,6 +4,7 @@ import { requiredEnv } from '../required-env.ts';
 import { lambdaBank } from './bank.ts';
 import { cancelPayment } from './cancel-payment.ts';
 import { chargeOrder } from './charge-order.ts';
+import { refundRejected } from './reject-payment.ts';
 
 const bank = lambdaBank({
   client: new LambdaClient({ maxAttempts: 1 }),
@@ -14,4 +15,5 @@ const bank = lambdaBank({
 export const handler = lambdaConsumer(({ table }) => [
   chargeOrder({ bank, table }),
   cancelPayment({ bank, table }),
+  refundRejected({ bank }),
 ]);

@@ -1,5 +1,11 @@
 import { type EventDraft, type Item, isMailroomError, type Key, type Put } from '../../runtime/index.ts';
-import { PaymentCancelled, PaymentCaptured, PaymentDeclined, PaymentRefunded } from '../events.ts';
+import {
+  PaymentCancelled,
+  PaymentCaptured,
+  PaymentDeclined,
+  PaymentRefunded,
+  PaymentRejected,
+} from '../events.ts';
 
 /** The amount of a charge, and the customer. */
 export interface Invoice {
@@ -8,11 +14,16 @@ export interface Invoice {
   readonly amountCents: number;
 }
 
-/** A payment decided by the bank or by inventory. */
+/** A payment decided by the bank, by inventory or by an operator. */
 export type DecidedPayment =
   | (Invoice & { readonly status: 'captured'; readonly chargeId: string })
   | (Invoice & { readonly status: 'declined'; readonly reason: string })
   | (Invoice & { readonly status: 'refunded'; readonly chargeId: string; readonly refundId: string })
+  | (Invoice & {
+      readonly status: 'rejected';
+      readonly chargeId?: string | undefined;
+      readonly reason: string;
+    })
   | { readonly status: 'cancelled'; readonly orderId: string };
 
 /**
@@ -26,6 +37,9 @@ export type DecidedPayment =
  *        │                            └────> cancelling ─┬─ the bank charged ──> refunded
  *        │                                               └─ it declined ───────> declined
  *        └── StockRejected ──> cancelled (OrderPlaced then charges nothing)
+ *
+ * An operator who rejects `OrderPlaced` ends what is not decided: no row, `charging` and `cancelling` become `rejected`. If the bank had
+ * charged, `PaymentRejected` says so, and its handler refunds: `rejected` becomes `refunded`.
  *
  * `charging` is written before the bank is called, so `cancelled` means that it never will be.
  */
@@ -82,6 +96,8 @@ export function announcePayment(payment: DecidedPayment): EventDraft {
       return PaymentDeclined.create({ aggregateId, data: withoutStatus(payment) });
     case 'refunded':
       return PaymentRefunded.create({ aggregateId, data: withoutStatus(payment) });
+    case 'rejected':
+      return PaymentRejected.create({ aggregateId, data: withoutStatus(payment) });
     case 'cancelled':
       return PaymentCancelled.create({ aggregateId, data: withoutStatus(payment) });
   }

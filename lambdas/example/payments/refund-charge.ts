@@ -1,11 +1,11 @@
 import type { LeasedContext } from '../../runtime/index.ts';
 import type { Bank } from './bank.ts';
-import type { DecidedPayment } from './payment.ts';
+import type { DecidedPayment, Invoice } from './payment.ts';
 
 /** Refunds a charge once: a separate side effect with its own name, and so its own key at the bank. */
 export async function refundCharge(
   bank: Bank,
-  payment: DecidedPayment & { readonly status: 'captured' },
+  payment: Invoice & { readonly chargeId: string },
   ctx: LeasedContext,
 ): Promise<DecidedPayment> {
   const { orderId, customerId, amountCents, chargeId } = payment;

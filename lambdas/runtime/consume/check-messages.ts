@@ -16,7 +16,13 @@ export interface CheckRequest {
 
 /** The result for one message: whether the deployed consumer can read it. */
 export type Check =
-  | { readonly ok: true; readonly eventId: string; readonly type: string }
+  | {
+      readonly ok: true;
+      readonly eventId: string;
+      readonly type: string;
+      /** Its handler has a `rejected` function. @default false */
+      readonly rejects?: boolean;
+    }
   | { readonly ok: false; readonly code: string; readonly message: string };
 
 /** The response: one check per body, in order. To a caller that treats the function as an SQS handler, it reports no failures. */
@@ -52,8 +58,9 @@ async function checkMessage(
   try {
     const delivered = readDelivered({ body }, { subscriptions, arrivedAt: 0 });
     const { eventId, type } = delivered.envelope;
-    await readEvent(handlerOf(handlers, consumer, delivered).definition, delivered.envelope);
-    return { ok: true, eventId, type };
+    const { definition, rejected } = handlerOf(handlers, consumer, delivered);
+    await readEvent(definition, delivered.envelope);
+    return { ok: true, eventId, type, ...(rejected !== undefined && { rejects: true }) };
   } catch (error) {
     return { ok: false, code: errorCode(error), message: errorMessage(error) };
   }

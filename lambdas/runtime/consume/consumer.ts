@@ -31,7 +31,8 @@ import {
   tooLate,
 } from './message-outcome.ts';
 import { type Queue, VISIBILITY_MAX_S } from './queue.ts';
-import { settleForOperator, settleRequestOf } from './settle-requests.ts';
+import { settleForOperator } from './settle-for-operator.ts';
+import { isSettleRequest } from './settle-requests.ts';
 import { asLeased, runUnclaimed } from './transactional-run.ts';
 
 /** Dependencies of {@link createConsumer}. */
@@ -116,8 +117,7 @@ export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
       if (bodies !== undefined) return checkMessages(handlers, foreign, config.consumer, bodies);
       const beganAt = clock.now();
       const endsBy = beganAt + context.getRemainingTimeInMillis();
-      const asked = settleRequestOf(event);
-      if (asked !== undefined) return settleForOperator({ ctx, handlers, foreign, endsBy }, asked);
+      if (isSettleRequest(event)) return settleForOperator({ ctx, handlers, foreign, endsBy }, event);
       const records = (Array.isArray(event?.Records) ? event.Records : []).filter(hasMessageId);
       const deliveries = records.map((record) => readDelivery(record, { beganAt, endsBy }, foreign));
       telemetry.count(

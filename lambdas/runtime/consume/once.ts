@@ -13,7 +13,8 @@ const EFFECT_RESULT_MAX_BYTES = 4 * 1024;
 /** The time before the function's end at which it stops retrying to store a result, so that the message can still be released, milliseconds. */
 const STORE_MARGIN_MS = 3_000;
 
-const EFFECT_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+/** `constructor` is a name that the SDK cannot store in a map. */
+const EFFECT_NAME = /^(?!constructor$)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 /** Runs a side effect under its own key, unless its result is already stored. */
 export async function runOnce<T>(
@@ -36,7 +37,7 @@ function refuseName({ running, succeeded }: Effects, name: string): void {
   if (!EFFECT_NAME.test(name)) {
     throw new MailroomError(
       'BAD_EFFECT_NAME',
-      `ctx.once: "${name}" is not a valid effect name; use 1 to 64 letters, digits, dots, dashes and underscores`,
+      `ctx.once: "${name}" is not a valid effect name; use 1 to 64 letters, digits, dots, dashes and underscores, and not "constructor"`,
     );
   }
   if (running.has(name)) {

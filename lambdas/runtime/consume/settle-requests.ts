@@ -1,25 +1,16 @@
+import { createHash } from 'node:crypto';
 import type { SQSBatchResponse } from 'aws-lambda';
-import { withDeadline } from '../base/deadline.ts';
-import { errorCode, isMailroomError, MailroomError } from '../base/errors.ts';
+import { MailroomError } from '../base/errors.ts';
 import { isObject } from '../base/json.ts';
 import { defineEvent, type EventDraft } from '../events/event.ts';
-import type { ForeignSubscription } from '../events/foreign-event.ts';
-import { TOO_OLD } from '../inbox/inbox-conditions.ts';
-import { forgottenBecause, openInbox } from '../inbox/inbox-history.ts';
-import { type Decision, type Settlement, settleMessage } from '../inbox/settle-message.ts';
-import { startedEffects } from '../inbox/started-effects.ts';
-import { storedCause } from '../observe/redaction.ts';
+import type { Decision } from '../inbox/settle-message.ts';
 import type { CausingEvent } from '../outbox/outbox-entry.ts';
-import { eventCount } from '../outbox/transaction-checks.ts';
+import { eventIdTime, isUnreadableId } from '../store/event-id.ts';
+import { isForeignEventId } from '../store/foreign-id.ts';
+import { SYSTEM_PREFIXES } from '../store/keys.ts';
 import type { Note } from '../store/operation-record.ts';
-import type { InboxRow } from '../store/rows.ts';
 import type { TransactAction } from '../store/table.ts';
-import { type ConsumerContext, receivedOf } from './consumer-context.ts';
-import { readDelivery } from './delivery.ts';
-import type { PastEffect, RejectedContext } from './handler.ts';
-import { outOfTime, RESPONSE_MARGIN_MS } from './leased-run.ts';
-import { type Handlers, handlerOf, readEvent } from './message.ts';
-import { commitOf, onFreshReads } from './transactional-run.ts';
+import { checkedActions } from '../store/table-checks.ts';
 
 /** An operator's request to a consumer's function to end a message without its handler. */
 export type SettleRequest = RejectRequest | CommitRequest;
@@ -29,6 +20,8 @@ export interface RejectRequest {
   readonly mailroomReject: SettleNote & {
     /** The message's body, exactly as in the queue. */
     readonly body: string;
+    /** The time at which SQS received the message, epoch milliseconds: that of a foreign event without its own. */
+    readonly sentAt?: number | undefined;
   };
 }
 
@@ -36,7 +29,7 @@ export interface RejectRequest {
 export interface CommitRequest {
   readonly mailroomCommit: SettleNote & {
     readonly eventId: string;
-    /** As in {@link Settlement}. @default false */
+    /** Takes the message from a worker that still holds it. @default false */
     readonly force?: boolean | undefined;
     /** The message's event: the new ones inherit its correlation id and trace. @default they begin a chain */
     readonly cause?: CausingEvent | undefined;
@@ -47,8 +40,9 @@ export interface CommitRequest {
   };
 }
 
+/** The operator, the reason, and what the operator has checked. */
 interface SettleNote extends Note {
-  /** As in {@link Settlement}. @default false */
+  /** The operator has asked the providers of the effects that may have happened. @default false */
   readonly effectsChecked?: boolean | undefined;
 }
 
@@ -62,174 +56,123 @@ export interface OperatorEvent {
   readonly data: unknown;
 }
 
-/** The result: the decision, or the reason why nothing was changed. To a caller that treats the function as an SQS handler, it reports no failures. */
+/**
+ * The result: the decision, or the reason why nothing was changed. To a caller that treats the function as an SQS handler, it reports
+ * no failures.
+ */
 export interface SettleAnswer extends SQSBatchResponse {
   readonly settled:
     | Decision
     | { readonly status: 'refused'; readonly code: string; readonly message: string };
 }
 
-/** The consumer's function that receives a request. */
-export interface SettlingFunction {
-  readonly ctx: ConsumerContext;
-  readonly handlers: Handlers;
-  /** The consumer's foreign events. */
-  readonly foreign: readonly ForeignSubscription[];
-  /** The time at which this invocation is stopped, epoch milliseconds. */
-  readonly endsBy: number;
-}
-
-/** Returns the invocation as a {@link SettleRequest}; `undefined` if it is not one. */
-export function settleRequestOf(event: unknown): SettleRequest | undefined {
-  if (!isObject(event) || 'Records' in event) return undefined;
-  const { mailroomReject, mailroomCommit } = event;
-  return isObject(mailroomReject) || isObject(mailroomCommit)
-    ? (event as unknown as SettleRequest)
-    : undefined;
+/** Returns true if an invocation is meant as a {@link SettleRequest}. */
+export function isSettleRequest(event: unknown): event is Readonly<Record<string, unknown>> {
+  return isObject(event) && !('Records' in event) && ('mailroomReject' in event || 'mailroomCommit' in event);
 }
 
 /**
- * Ends a message for an operator, by `settleMessage`: what the handler's `rejected` function returns, or what the operator has
- * written, commits if and only if it ends the message.
+ * Checks every member of a request: it comes from outside, and whatever it names would commit.
  *
- * @throws the table's error if the outcome is unknown: the same request, repeated, reports it
+ * @throws `BAD_ARGUMENT`, naming the member
  */
-export async function settleForOperator(
-  settling: SettlingFunction,
-  request: SettleRequest,
-): Promise<SettleAnswer> {
-  const { ctx } = settling;
-  let failed: { readonly error: unknown } | undefined;
-  const answer = (settled: SettleAnswer['settled']): SettleAnswer => ({ batchItemFailures: [], settled });
-  try {
-    await openInbox(ctx.inbox);
-    const wanted = await ('mailroomReject' in request
-      ? rejection(settling, request.mailroomReject)
-      : operatorCommit(settling, request.mailroomCommit));
-    let made: readonly TransactAction[] = [];
-    const writes = async (row: InboxRow | undefined) => {
-      try {
-        made = await wanted.writes(row);
-        return made;
-      } catch (error) {
-        failed = { error };
-        throw error;
-      }
-    };
-    const decision = await onFreshReads(ctx, remainingMs(settling), () =>
-      settleMessage(ctx, { ...wanted.settlement, writes }, wanted.status),
-    );
-    const { status } = decision;
-    if (status === 'discarded' || status === 'resolved') {
-      ctx.telemetry.count('EventsCommitted', eventCount(made));
-      ctx.telemetry.flush();
-    }
-    return answer(decision);
-  } catch (error) {
-    if (failed?.error !== error && !isMailroomError(error)) throw error;
-    const { lastError: message } = storedCause(error, ctx.inbox.redact);
-    return answer({ status: 'refused', code: errorCode(error), message });
+export function checkedRequest(event: Readonly<Record<string, unknown>>): SettleRequest {
+  if ('mailroomReject' in event) {
+    members('the invocation', event, ['mailroomReject']);
+    return { mailroomReject: checkedReject(event.mailroomReject) };
   }
+  members('the invocation', event, ['mailroomCommit']);
+  return { mailroomCommit: checkedCommit(event.mailroomCommit) };
 }
 
-/** A request that can be carried out. */
-interface Wanted {
-  readonly settlement: Omit<Settlement, 'writes'>;
-  readonly status: 'PROCESSED' | 'DISCARDED';
-  readonly writes: (row: InboxRow | undefined) => Promise<readonly TransactAction[]>;
-}
+const NOTE = ['by', 'reason', 'effectsChecked'];
 
-/**
- * @throws `NO_REJECTED_FUNCTION`, `EVENT_TOO_OLD`, and the errors of a message that cannot be read
- */
-async function rejection(
-  settling: SettlingFunction,
-  { body, ...note }: RejectRequest['mailroomReject'],
-): Promise<Wanted> {
-  const { ctx, handlers, foreign, endsBy } = settling;
-  const record = { messageId: 'operator', receiptHandle: '', body: String(body) };
-  const delivery = readDelivery(record as never, { beganAt: ctx.clock.now(), endsBy }, foreign);
-  if ('problem' in delivery.content) throw delivery.content.problem;
-  const { consumer } = ctx.config;
-  const handler = handlerOf(handlers, consumer, delivery.content);
-  const { rejected } = handler;
-  if (rejected === undefined) {
-    throw new MailroomError(
-      'NO_REJECTED_FUNCTION',
-      `The handler of ${handler.definition.type} has no \`rejected\` function. Add one, or discard the message without --reject.`,
-    );
-  }
-  const event = await readEvent(handler.definition, delivery.content.envelope);
-  const { eventId } = delivery.message;
-  const { logFields } = receivedOf(ctx, delivery);
+function checkedReject(request: unknown): RejectRequest['mailroomReject'] {
+  const { body, sentAt, ...note } = members('mailroomReject', request, [...NOTE, 'body', 'sentAt']);
+  const arrivedAt = sentAt === undefined || Number.isSafeInteger(sentAt) ? sentAt : undefined;
   return {
-    settlement: { ...note, consumer, eventId, readsResults: true },
-    status: 'DISCARDED',
-    writes: async (row) => {
-      refuseTooOld(ctx, eventId, row);
-      const given: RejectedContext = {
-        by: note.by,
-        reason: note.reason,
-        cause: causeOf(row),
-        effects: pastEffects(ctx, eventId, row),
-        remainingMs: remainingMs(settling),
-        logFields,
-      };
-      const waitMs = given.remainingMs() - RESPONSE_MARGIN_MS;
-      const run = commitOf(event.type, async () => rejected(event as never, given));
-      const { writes = [], events = [] } = await withDeadline(ctx.clock, waitMs, run, (): never => {
-        throw outOfTime();
-      });
-      return [...writes, ...(await ctx.outbox.entries(events, event))];
-    },
+    ...checkedNote('mailroomReject', note),
+    body: textAt('mailroomReject.body', body),
+    sentAt: arrivedAt as number | undefined,
   };
 }
 
-/** A message whose row may have expired may have been processed: nothing is rejected then. */
-function refuseTooOld({ inbox }: ConsumerContext, eventId: string, row: InboxRow | undefined): void {
-  if (row?.runAnyway) return;
-  const isForgotten = row === undefined || (row.status === 'REJECTED' && row.reason === TOO_OLD);
-  const why = isForgotten ? forgottenBecause(inbox, eventId) : undefined;
-  if (why === undefined) return;
-  throw new MailroomError(
-    TOO_OLD,
-    `${why} If you know that it was never processed, allow it first with \`messages allow\`; otherwise discard it without --reject.`,
-  );
-}
-
-function causeOf(row: InboxRow | undefined): RejectedContext['cause'] {
-  if (row?.lastError === undefined) return undefined;
-  const code = row.status === 'REJECTED' ? row.reason : undefined;
-  return { code: code ?? 'UNKNOWN', message: row.lastError };
-}
-
-function pastEffects(
-  { config, clock }: ConsumerContext,
-  eventId: string,
-  row: InboxRow | undefined,
-): RejectedContext['effects'] {
-  const started = startedEffects(config.consumer, eventId, row, clock.now());
-  return Object.fromEntries(
-    started.map(({ effect, key, state }): [string, PastEffect] => {
-      const result = row?.effects?.[effect]?.result;
-      return [
-        effect,
-        { state, idempotencyKey: key, result: result === undefined ? undefined : JSON.parse(result) },
-      ];
-    }),
-  );
-}
-
-/** @throws `INVALID_EVENT`, `BAD_EVENT_DEFINITION` */
-async function operatorCommit(
-  { ctx }: SettlingFunction,
-  { eventId, cause, writes, events, ...note }: CommitRequest['mailroomCommit'],
-): Promise<Wanted> {
-  const drafts = events.map((event, index) => draftOf(event, index, ctx.config.service));
+function checkedCommit(request: unknown): CommitRequest['mailroomCommit'] {
+  const at = 'mailroomCommit';
+  const own = ['eventId', 'force', 'cause', 'writes', 'events'];
+  const { eventId, force, cause, writes, events, ...note } = members(at, request, [...NOTE, ...own]);
+  const id = textAt(`${at}.eventId`, eventId);
+  if (!isUnreadableId(id) && !isForeignEventId(id)) eventIdOf(id);
   return {
-    settlement: { ...note, consumer: ctx.config.consumer, eventId },
-    status: 'PROCESSED',
-    writes: async () => [...writes, ...(await ctx.outbox.entries(drafts, cause))],
+    ...checkedNote(at, note),
+    eventId: id,
+    force: flagAt(`${at}.force`, force),
+    cause: cause === undefined ? undefined : checkedCause(cause),
+    writes: checkedWrites(writes),
+    events: listAt(`${at}.events`, events).map((one, index) => checkedEvent(`events[${index}]`, one)),
+  };
+}
+
+function eventIdOf(id: string): void {
+  try {
+    eventIdTime(id);
+  } catch (error) {
+    throw bad('mailroomCommit.eventId', 'must be an event id, or unreadable-<SQS message id>', error);
+  }
+}
+
+/** @throws `BAD_WRITE` for a row of Mailroom: its events are `events`, and no operator writes any other row of it */
+function checkedWrites(writes: unknown): readonly TransactAction[] {
+  const list = listAt('mailroomCommit.writes', writes).map(
+    (one, index) => objectAt(`writes[${index}]`, one) as TransactAction,
+  );
+  for (const [index, { kind, request }] of checkedActions(list).entries()) {
+    const { PK } = (kind === 'Put' ? request.Item : request.Key) ?? {};
+    const reserved = SYSTEM_PREFIXES.find((prefix) => String(PK).startsWith(prefix));
+    if (reserved === undefined) continue;
+    throw new MailroomError(
+      'BAD_WRITE',
+      `writes[${index}] has a partition key that begins with "${reserved}", which only Mailroom uses. Write rows of the service.`,
+    );
+  }
+  return list;
+}
+
+function checkedEvent(at: string, event: unknown): OperatorEvent {
+  const allowed = ['type', 'version', 'aggregateType', 'aggregateId', 'data'];
+  const { type, version, aggregateType, aggregateId, data } = members(at, event, allowed);
+  if (version !== undefined && !Number.isSafeInteger(version))
+    throw bad(`${at}.version`, 'must be a whole number from 1');
+  return {
+    type: textAt(`${at}.type`, type),
+    version: version as number | undefined,
+    aggregateType: textAt(`${at}.aggregateType`, aggregateType),
+    aggregateId: textAt(`${at}.aggregateId`, aggregateId),
+    data,
+  };
+}
+
+/** The members that new events inherit; others of its envelope are ignored. */
+function checkedCause(cause: unknown): CausingEvent {
+  const { eventId, correlationId, hops, traceId, traceparent, tracestate } = objectAt('cause', cause);
+  if (hops !== undefined && (!Number.isSafeInteger(hops) || Number(hops) < 1))
+    throw bad('cause.hops', 'must be a whole number from 1');
+  const trace = Object.entries({ traceId, traceparent, tracestate }).filter(
+    ([, value]) => typeof value === 'string',
+  );
+  return {
+    eventId: textAt('cause.eventId', eventId),
+    correlationId: textAt('cause.correlationId', correlationId),
+    hops: hops as number | undefined,
+    ...Object.fromEntries(trace),
+  };
+}
+
+function checkedNote(at: string, { by, reason, effectsChecked }: Readonly<Record<string, unknown>>) {
+  return {
+    by: textAt(`${at}.by`, by),
+    reason: textAt(`${at}.reason`, reason),
+    effectsChecked: flagAt(`${at}.effectsChecked`, effectsChecked),
   };
 }
 
@@ -238,18 +181,49 @@ const UNVALIDATED = {
   '~standard': { version: 1, vendor: 'mailroom', validate: (value: unknown) => ({ value }) },
 } as const;
 
-function draftOf(event: OperatorEvent, index: number, source: string): EventDraft {
-  const { type, version = 1, aggregateType, aggregateId, data } = event;
-  for (const [name, value] of Object.entries({ type, aggregateType })) {
-    if (typeof value === 'string' && value !== '') continue;
-    throw new MailroomError('INVALID_EVENT', `events[${index}].${name} must be a non-empty string.`);
-  }
-  return defineEvent({ source, type, version, aggregateType, schema: UNVALIDATED }).create({
-    aggregateId,
-    data,
-  });
+/** Makes an operator's event one of a service. @throws `BAD_EVENT_DEFINITION` */
+export function draftOf(
+  { type, version = 1, aggregateType, aggregateId, data }: OperatorEvent,
+  source: string,
+): EventDraft {
+  const definition = defineEvent({ source, type, version, aggregateType, schema: UNVALIDATED });
+  return definition.create({ aggregateId, data });
 }
 
-function remainingMs({ ctx, endsBy }: SettlingFunction): () => number {
-  return () => Math.max(0, endsBy - ctx.clock.now());
+/** Identifies what a request commits, so that a repeated one recognizes its own commit. */
+export function commitIdOf(request: SettleRequest): string {
+  if ('mailroomReject' in request) return 'rejected';
+  const { writes, events } = request.mailroomCommit;
+  return createHash('sha256').update(JSON.stringify({ writes, events })).digest('hex').slice(0, 32);
+}
+
+function members(at: string, value: unknown, allowed: readonly string[]): Readonly<Record<string, unknown>> {
+  const object = objectAt(at, value);
+  const unknown = Object.keys(object).find((name) => !allowed.includes(name));
+  if (unknown !== undefined) throw bad(`${at}.${unknown}`, `is unknown; known are ${allowed.join(', ')}`);
+  return object;
+}
+
+function objectAt(at: string, value: unknown): Readonly<Record<string, unknown>> {
+  if (isObject(value) && !Array.isArray(value)) return value;
+  throw bad(at, 'must be an object');
+}
+
+function listAt(at: string, value: unknown): readonly unknown[] {
+  if (Array.isArray(value)) return value;
+  throw bad(at, 'must be a list');
+}
+
+function textAt(at: string, value: unknown): string {
+  if (typeof value === 'string' && value !== '') return value;
+  throw bad(at, 'must be a non-empty string');
+}
+
+function flagAt(at: string, value: unknown): boolean {
+  if (value === undefined || typeof value === 'boolean') return value ?? false;
+  throw bad(at, 'must be true or false');
+}
+
+function bad(at: string, allowed: string, cause?: unknown): MailroomError {
+  return new MailroomError('BAD_ARGUMENT', `${at} ${allowed}. Nothing was changed.`, { cause });
 }

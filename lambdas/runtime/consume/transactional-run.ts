@@ -78,7 +78,7 @@ async function actionsOf(
   given: TransactionalContext,
 ): Promise<TransactAction[]> {
   const waitMs = given.remainingMs() - RESPONSE_MARGIN_MS;
-  const run = commitOf(event.type, () => handler.handle(event as never, given));
+  const run = commitOf(`The handler of ${event.type}`, () => handler.handle(event as never, given));
   const wanted = await withDeadline(clock, waitMs, run, (): never => {
     throw outOfTime();
   });
@@ -99,7 +99,9 @@ export function asLeased(ctx: ConsumerContext, handler: TransactionalHandler): L
     definition: handler.definition,
     handle: async (event: HandledEvent, given) => {
       await onFreshReads(ctx, given.remainingMs, async () =>
-        given.commit(await commitOf(event.type, () => handler.handle(event as never, given))),
+        given.commit(
+          await commitOf(`The handler of ${event.type}`, () => handler.handle(event as never, given)),
+        ),
       );
     },
   };
@@ -127,13 +129,13 @@ export async function onFreshReads<T>(
 }
 
 /** Returns the commit that a function of the consumer returned. @throws `NO_COMMIT` if it returned something else */
-export async function commitOf(eventType: string, run: () => Promise<Commit>): Promise<Commit> {
+export async function commitOf(what: string, run: () => Promise<Commit>): Promise<Commit> {
   const wanted: unknown = await run();
   const isList = Array.isArray(wanted);
   if (typeof wanted === 'object' && wanted !== null && !isList) return wanted;
   throw new MailroomError(
     'NO_COMMIT',
-    `The handler of ${eventType} returned ${isList ? 'a list' : typeof wanted}; it must return { writes, events }, or {} to write nothing`,
+    `${what} returned ${isList ? 'a list' : typeof wanted}; it must return { writes, events }, or {} to write nothing`,
   );
 }
 

@@ -21,29 +21,36 @@ export interface FinalDecision extends Decided {
   readonly status: 'PROCESSED' | 'DISCARDED';
   /** A token of the decision: it prevents further writes by a worker that is still running. */
   readonly fence: string;
+  /** Identifies what the operator commits with it. Absent: nothing. */
+  readonly commitId?: string | undefined;
 }
 
 /**
  * Any state -> PROCESSED or DISCARDED without running the message, with the REJECTED pointer removed, in one transaction.
  *
  * @param condition - the rows that may be changed: {@link asSeen}, or by force {@link NOT_FINAL}
- * @param writes - commit in the same transaction
- * @returns true if the change was made
+ * @param options.writes - commit in the same transaction @default none
+ * @param options.needsRow - a pointer without its row refuses the decision @default false
+ * @returns `row-deleted` if such a pointer refused it, `changed` if the row did
  * @throws `TRANSACTION_CANCELLED`, with the reasons of `writes`, if one of them was refused
  */
 export async function decideMessage(
   inbox: InboxAccess,
   decision: FinalDecision,
   condition: RowCondition,
-  writes: readonly TransactAction[] = [],
-): Promise<boolean> {
-  const { eventId, status, fence, by, reason } = decision;
+  {
+    writes = [],
+    needsRow = false,
+  }: { readonly writes?: readonly TransactAction[]; readonly needsRow?: boolean } = {},
+): Promise<'done' | 'changed' | 'row-deleted'> {
+  const { eventId, status, fence, by, reason, commitId } = decision;
   const now = inbox.clock.now();
   const change: RowChange = {
     set: {
       status,
       schema: SCHEMA,
       fence,
+      commitId,
       expiresAt: decisionExpiresAt(now),
       ...(status === 'PROCESSED'
         ? { processedAt: now, resolvedBy: by, resolvedReason: reason }
@@ -53,13 +60,15 @@ export async function decideMessage(
     values: { ':none': 0 },
     remove: FINAL_REMOVES,
   };
-  const pointer = { Delete: { Key: { ...rejectedKey(inbox.consumer, eventId) } } };
+  const isGone = needsRow && { ConditionExpression: 'attribute_not_exists(PK)' };
+  const pointer = { Delete: { Key: { ...rejectedKey(inbox.consumer, eventId) }, ...isGone } };
   try {
     const { ok } = await transactRow(inbox, eventId, change, condition, [pointer, ...writes]);
-    return ok;
+    return ok ? 'done' : 'changed';
   } catch (error) {
-    if (isMailroomError(error, 'TRANSACTION_CANCELLED')) throw withoutInboxRow(error, writes.length);
-    throw error;
+    if (!isMailroomError(error, 'TRANSACTION_CANCELLED')) throw error;
+    if (needsRow && error.reasons[1]?.code === 'ConditionalCheckFailed') return 'row-deleted';
+    throw writes.length === 0 ? error : withoutInboxRow(error, writes.length);
   }
 }
 

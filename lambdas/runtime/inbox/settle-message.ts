@@ -1,12 +1,11 @@
 import { CLOCK_SKEW_MS, systemClock } from '../base/clock.ts';
 import { checkTransaction } from '../outbox/transaction-checks.ts';
 import { mintToken, systemRandomBytes } from '../store/event-id.ts';
-import { inboxKey, rejectedKey } from '../store/keys.ts';
+import { inboxKey } from '../store/keys.ts';
 import type { Note, OperationDeps } from '../store/operation-record.ts';
-import type { InboxRow } from '../store/rows.ts';
+import type { DiscardedRow, InboxRow, ProcessedRow } from '../store/rows.ts';
 import { readable, readInboxRow } from '../store/stored-rows.ts';
 import type { TransactAction } from '../store/table.ts';
-import type { InboxAccess } from './inbox.ts';
 import { asSeen, decideMessage, type FinalDecision, NOT_FINAL } from './inbox-operator.ts';
 import { inboxState } from './inbox-state.ts';
 import { effectState, effectsToCheck, type StartedEffect, startedEffects } from './started-effects.ts';
@@ -37,10 +36,11 @@ export interface Settlement extends MessageNote {
    */
   readonly writes?: ((row: InboxRow | undefined) => Promise<readonly TransactAction[]>) | undefined;
   /**
-   * `writes` is made from the results of the completed effects: no effect may still run, and only those that may have happened need a
-   * check. @default false
+   * `writes` is made from the results of the completed effects: only those that may have happened need a check. @default false
    */
   readonly readsResults?: boolean | undefined;
+  /** Stored with the decision, to recognize it. @default none */
+  readonly commitId?: string | undefined;
 }
 
 /**
@@ -50,7 +50,9 @@ export interface Settlement extends MessageNote {
  * effects have happened, or may have; `row-deleted`: the message was rejected and its row is gone, and with it the record of its effects.
  */
 export type Decision =
-  | { readonly status: 'resolved' | 'processed' | 'discarded' | 'received' | 'row-deleted' }
+  | { readonly status: 'resolved' | 'received' | 'row-deleted' }
+  /** `earlier`: the row of a message that was settled before. */
+  | { readonly status: 'processed' | 'discarded'; readonly earlier?: ProcessedRow | DiscardedRow }
   | { readonly status: 'leased'; readonly until: number }
   | { readonly status: 'effects-unchecked'; readonly effects: readonly StartedEffect[] }
   | { readonly status: 'unreadable'; readonly problem: string };
@@ -80,8 +82,10 @@ const LEASE_MAX_MS = 15 * 60_000;
  *    same effects. This holds with `force`, too, while a worker may start another one.
  * 4. `writes` commit if and only if this transaction settles the message, and the effects from which they were made are those at the
  *    write: they commit at most once, and never beside a commit of its handler.
- * 5. With `readsResults`, every function that ran an effect has stopped by every clock, so that its result is stored or never will be.
- * 6. A pointer of a rejected message without its row shows that someone deleted the row: no effect of it is known then.
+ * 5. Without `force`, `writes` are made only once every function that ran an effect has stopped by every clock: its result is stored, or
+ *    never will be.
+ * 6. A pointer of a rejected message without its row shows that someone deleted the row, and with it the results of its effects. The
+ *    decision then needs the check of the operator, and none that reads results is made.
  *
  * @throws `TRANSACTION_CANCELLED` if one of `writes` was refused: nothing was changed
  */
@@ -102,7 +106,12 @@ export async function settleMessage(
   const inbox = { table, clock, random, consumer };
   const decision = { ...note, status, fence: mintToken(random) };
   const decided = { status: status === 'PROCESSED' ? 'resolved' : 'discarded' } as const;
-  if (force && effectsChecked && writes === undefined && (await decideMessage(inbox, decision, NOT_FINAL)))
+  if (
+    force &&
+    effectsChecked &&
+    writes === undefined &&
+    (await decideMessage(inbox, decision, NOT_FINAL)) === 'done'
+  )
     return decided;
   for (let looks = 0; looks < LOOKS; looks += 1) {
     const row = readInboxRow(await table.get(inboxKey(consumer, eventId), { consistent: true }));
@@ -111,19 +120,20 @@ export async function settleMessage(
     const state = inboxState(row, judged, CLOCK_SKEW_MS);
     if (state.is === 'unreadable') return { status: 'unreadable', problem: state.problem };
     if (state.is === 'leased' && !force) return { status: 'leased', until: state.until };
-    if (state.is === 'processed' || state.is === 'discarded') return { status: state.is };
-    if (state.is === 'absent' && !effectsChecked && (await isRejected(inbox, eventId)))
-      return { status: 'row-deleted' };
+    if (state.is === 'processed' || state.is === 'discarded') return { status: state.is, earlier: state.row };
     const seen = readable(row);
-    const until = readsResults ? effectsRunUntil(seen, clock.now()) : undefined;
+    const until = writes === undefined || force ? undefined : effectsRunUntil(seen, clock.now());
     if (until !== undefined) return { status: 'leased', until };
     const started = effectsToCheck(startedEffects(consumer, eventId, seen, clock.now()));
     const effects = started.filter(({ state: ended }) => !readsResults || ended !== 'completed');
     if (effects.length > 0 && !effectsChecked) return { status: 'effects-unchecked', effects };
-    const made = writes === undefined ? [] : await writes(seen);
-    if (made.length > 0) checkTransaction(made, { table, clock, ownActions: OWN_ACTIONS });
+    const actions = writes === undefined ? [] : await writes(seen);
+    if (actions.length > 0) checkTransaction(actions, { table, clock, ownActions: OWN_ACTIONS });
     const condition = asSeen(seen, effectsChecked && writes === undefined);
-    if (await decideMessage(inbox, decision, condition, made)) return decided;
+    const needsRow = seen === undefined && (readsResults || !effectsChecked);
+    const made = await decideMessage(inbox, decision, condition, { writes: actions, needsRow });
+    if (made === 'row-deleted') return { status: made };
+    if (made === 'done') return decided;
   }
   return { status: 'leased', until: clock.now() }; // its holder keeps changing
 }
@@ -134,11 +144,6 @@ function effectsRunUntil(row: InboxRow | undefined, now: number): number | undef
     (effect) => effectState(effect, now) === 'running',
   );
   return running.length === 0 ? undefined : Math.max(...running.map(({ endsBy }) => endsBy)) + CLOCK_SKEW_MS;
-}
-
-/** Returns true if a message without a row has the pointer of a rejected one. */
-async function isRejected({ table, consumer }: InboxAccess, eventId: string): Promise<boolean> {
-  return (await table.get({ ...rejectedKey(consumer, eventId) }, { consistent: true })) !== undefined;
 }
 
 /**

@@ -81,6 +81,8 @@ export interface ConsumerEntry extends EntryStack {
   readonly function: string;
   /** The alias of its function that the mapping invokes. Absent: the function itself. */
   readonly alias?: string | undefined;
+  /** The partition keys of the rows that its handlers write, with `*` as a trailing wildcard. Absent: none, as in entries of versions up to 0.1. */
+  readonly domainKeys?: readonly string[] | undefined;
   readonly maxAttempts: number;
   /** The most messages of one invocation. Absent in entries of versions up to 0.1. */
   readonly batchSize?: number | undefined;

@@ -73,7 +73,7 @@ function checkKeys(actions: readonly Action[], tableName: string): void {
   const seen = new Map<string, number>();
   for (const [index, { kind, request }] of actions.entries()) {
     const { PK, SK } = (kind === 'Put' ? request.Item : request.Key) ?? {};
-    if ((request.TableName ?? tableName) !== tableName || typeof PK !== 'string') continue;
+    if (tableIn(request.TableName ?? tableName) !== tableIn(tableName) || typeof PK !== 'string') continue;
     const at = `Action ${index + 1} of ${actions.length} (${kind})`;
     const reserved = SYSTEM_PREFIXES.find((prefix) => PK.startsWith(prefix));
     if (reserved !== undefined && outboxEventId({ [kind]: request }) === undefined) {
@@ -93,6 +93,11 @@ function checkKeys(actions: readonly Action[], tableName: string): void {
     }
     seen.set(key, index + 1);
   }
+}
+
+/** The name of a table, which DynamoDB also accepts as an ARN. */
+function tableIn(nameOrArn: string): string {
+  return nameOrArn.slice(nameOrArn.lastIndexOf('/') + 1);
 }
 
 /** Counts the events that a transaction writes. */

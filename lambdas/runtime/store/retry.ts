@@ -120,6 +120,11 @@ const UNREAD = /^(\w*Throttl\w*|ProvisionedThroughputExceeded\w*|RequestLimitExc
 const REFUSED =
   /^(ValidationException|AccessDenied\w*|UnrecognizedClient\w*|ExpiredToken\w*|ResourceNotFound\w*|IdempotentParameterMismatch\w*|BAD_\w+)$/;
 
+/** Returns true if an error of the table proves that nothing was written. */
+export function wroteNothing(error: unknown): boolean {
+  return failureOf(error) === 'refused';
+}
+
 function failureOf(error: unknown): keyof typeof RETRIES | 'refused' {
   if (isMailroomError(error, 'TRANSACTION_CANCELLED')) return isConflictOnly(error) ? 'conflict' : 'refused';
   const code = errorCode(error);

@@ -201,7 +201,7 @@ export interface ProcessedRow extends MessageRow<'PROCESSED'> {
   readonly processedAt?: number | undefined;
   /** The handler's return value, as JSON. */
   readonly result?: string | undefined;
-  /** The commit that set it PROCESSED, if one did; distinguishes it from another try of the same claim. */
+  /** The commit that set it PROCESSED, if one did; distinguishes it from another try of the same claim, or names an operator's fix. */
   readonly commitId?: string | undefined;
   /** The operator who resolved it: it was set PROCESSED without being run. */
   readonly resolvedBy?: string | undefined;
@@ -212,6 +212,8 @@ export interface ProcessedRow extends MessageRow<'PROCESSED'> {
 
 /** The row of a rejected message that an operator discarded. */
 export interface DiscardedRow extends MessageRow<'DISCARDED'> {
+  /** Present if its handler's `rejected` function committed with it. */
+  readonly commitId?: string | undefined;
   readonly discardedAt?: number | undefined;
   readonly discardedBy?: string | undefined;
   readonly discardedReason?: string | undefined;

@@ -17,8 +17,11 @@ export type Action = {
  * @throws `BAD_WRITE` if no member or more than one is set
  */
 export function soleAction(action: TransactAction): Action {
-  const set = Object.entries(action).filter(([, request]) => request !== undefined);
+  const set = Object.entries(Object(action)).filter(([, request]) => request !== undefined);
   const [kind, request] = set[0] ?? [];
+  if (set.length === 1 && (typeof request !== 'object' || request === null)) {
+    throw new MailroomError('BAD_WRITE', `A write has a ${kind} that is not an object.`);
+  }
   if (
     set.length === 1 &&
     (kind === 'Put' || kind === 'Update' || kind === 'Delete' || kind === 'ConditionCheck')

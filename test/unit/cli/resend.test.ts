@@ -5,7 +5,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { dataChanges } from '../../../cli/reports/dead-letters/data-changes.ts';
 import { resentEventId } from '../../../cli/reports/dead-letters/resend-plan.ts';
 import { eventIdShard, eventIdTime, mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
-import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
+import { inboxKey, rejectedKey } from '../../../lambdas/runtime/store/keys.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { worker } from './support/mailroom-in-memory.ts';
 import { APPLY, rejected, source } from './support/rejected-event.ts';
@@ -312,7 +312,8 @@ describe('a resend', () => {
   test('sends nothing once the inbox may have forgotten whether the old event or another one in its place ran', async () => {
     const { resend, clock, memory, eventId, sent, rowOf } = await rejected();
     await clock.advance((worker.inboxRetentionDays + 1) * 86_400_000);
-    await memory.write({ Delete: { Key: { ...inboxKey('worker', eventId) } } }); // as TTL does
+    for (const key of [inboxKey('worker', eventId), rejectedKey('worker', eventId)])
+      await memory.write({ Delete: { Key: { ...key } } }); // as TTL does with a row that was processed
     const { exitCode, document } = await resend({ n: 5 }, ...APPLY);
     expect(exitCode).toBe(1);
     expect(document).toMatchObject({ verdict: 'too-old', outcome: 'kept' });

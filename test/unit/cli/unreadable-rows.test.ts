@@ -61,7 +61,8 @@ describe('the row of a message that could not be read', () => {
 
   test('is not created by a redrive', async () => {
     const { redrive, id, rowOf, memory } = await readAgain({ n: 5 });
-    await memory.write({ Delete: { Key: { ...inboxKey('worker', id) } } });
+    for (const key of [inboxKey('worker', id), rejectedKey('worker', id)])
+      await memory.write({ Delete: { Key: { ...key } } });
     await redrive();
     expect(await rowOf(id)).toBeUndefined();
   });

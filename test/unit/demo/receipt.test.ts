@@ -51,6 +51,7 @@ function readings(change: Partial<Readings> = {}): Readings {
     orders: [
       {
         orderId: ORDER,
+        customerId: 'customer',
         items: [{ sku: 'sku', quantity: 2, unitPrice: 450 }],
         totalCents: 900,
         payment: 'captured',

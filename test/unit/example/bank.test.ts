@@ -210,6 +210,7 @@ describe('the bank, with injected faults', () => {
         delayMs: 0,
         failures: 0,
         declines: false,
+        isUnknown: false,
         ignoresKeys: false,
       });
     },

@@ -4,6 +4,7 @@ import {
   PaymentCaptured,
   PaymentDeclined,
   PaymentRefunded,
+  PaymentRejected,
   StockRejected,
   StockReleased,
   StockReserved,
@@ -30,6 +31,11 @@ const refunded = PaymentRefunded.create({
   data: { ...payment, chargeId: 'c-1', refundId: 'r-1' },
 });
 const notCharged = PaymentCancelled.create({ aggregateId: orderId, data: { orderId } });
+const ended = PaymentRejected.create({ aggregateId: orderId, data: { ...payment, reason: 'unknown' } });
+const endedAfterCharge = PaymentRejected.create({
+  aggregateId: orderId,
+  data: { ...payment, chargeId: 'c-1', reason: 'unknown' },
+});
 const released = StockReleased.create({ aggregateId: orderId, data: { orderId } });
 const rejected = StockRejected.create({ aggregateId: orderId, data: { orderId, missingSkus: ['coffee'] } });
 
@@ -51,6 +57,8 @@ describe('order-status', () => {
     ['cancelling', [declined]],
     ['cancelling', [captured, rejected]],
     ['cancelling', [rejected, captured]],
+    ['cancelling', [ended]],
+    ['placed', [endedAfterCharge]],
   ])('moves an order on to %s', async (expected, drafts) => {
     const { announce, deliver, status } = await setUp();
     for (const draft of drafts) expect(await deliver(await announce(draft))).toBe('done');
@@ -62,6 +70,8 @@ describe('order-status', () => {
     ['out-of-stock', 0, [rejected, notCharged]],
     ['out-of-stock', 0, [rejected, declined]],
     ['payment-declined', 0, [reserved, declined, released]],
+    ['payment-failed', 0, [reserved, ended, released]],
+    ['payment-failed', 100, [endedAfterCharge, refunded, released]],
   ])(
     'ends %s with %i cents refunded, in whatever order the events come',
     async (reason, refundedCents, drafts) => {

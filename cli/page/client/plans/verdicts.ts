@@ -42,6 +42,11 @@ export const VERDICTS: Readonly<Record<RedriveVerdict, VerdictWords>> = {
     label: 'unreadable',
     todo: 'Stays: its row cannot be read. Open the event to see why.',
   },
+  'row-deleted': {
+    is: 'broken',
+    label: 'row deleted',
+    todo: 'Stays: its row was deleted by hand, so which side effects have happened is unknown. Ask their providers.',
+  },
 };
 
 /** The outcome of a planned discard in words; `discard` is the plan's own. */
@@ -56,6 +61,7 @@ export const DISCARD_VERDICTS: Readonly<Record<string, VerdictWords>> = {
   unsent: VERDICTS.unsent,
   busy: VERDICTS.busy,
   unreadable: VERDICTS.unreadable,
+  'row-deleted': VERDICTS['row-deleted'],
   'effects-unchecked': {
     is: 'look',
     label: 'effects to check',

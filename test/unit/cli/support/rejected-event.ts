@@ -2,7 +2,7 @@ import { readInbox } from '../../../../cli/deployment/message-reader.ts';
 import { runMailroom } from '../../../../cli/program.ts';
 import { createTerminal } from '../../../../cli/terminal/terminal.ts';
 import { PoisonMessage } from '../../../../lambdas/runtime/base/errors.ts';
-import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
+import { type HandlerOptions, leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import { capturedIo } from '../../../support/captured-io.ts';
 import { ThingHappened } from '../../../support/runtime-rig.ts';
 import { memoryDeployment } from './memory-deployment.ts';
@@ -14,14 +14,24 @@ export const source = 'consumer:worker';
 export const APPLY = ['--apply', '--reason', 'the price was wrong'];
 
 /** A Mailroom whose consumer rejects a negative `n`, and one dead letter of such an event. */
-export async function rejected({ effect = false } = {}) {
+export async function rejected({
+  effect = false,
+  options = {},
+}: {
+  readonly effect?: boolean;
+  readonly options?: HandlerOptions<typeof ThingHappened>;
+} = {}) {
   const ran: number[] = [];
   const mailroom = operatingMailroom([
-    leased(ThingHappened, async ({ data: { n } }, ctx) => {
-      if (effect) await ctx.once('charge', async () => 'charged');
-      if (n < 0) throw new PoisonMessage('n is negative');
-      ran.push(n);
-    }),
+    leased(
+      ThingHappened,
+      async ({ data: { n } }, ctx) => {
+        if (effect) await ctx.once('charge', async () => 'charged');
+        if (n < 0) throw new PoisonMessage('n is negative');
+        ran.push(n);
+      },
+      options,
+    ),
   ]);
   const [event] = await mailroom.outbox.commit({ events: [mailroom.happened(-1)] });
   await mailroom.publish();

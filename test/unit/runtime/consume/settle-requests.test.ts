@@ -229,13 +229,13 @@ describe('a formal rejection', () => {
     expect(await one.reject()).toEqual({ status: 'discarded' });
   });
 
-  test('needs a check if the row of the rejected message was deleted', async () => {
+  test('is not made if the row of the rejected message was deleted', async () => {
     const one = settling({ rejected: announces });
     await one.exhaust();
     const { PK, SK } = one.row() as { readonly PK: string; readonly SK: string };
     await one.memory.write({ Delete: { Key: { PK, SK } } });
     expect(await one.reject()).toEqual({ status: 'row-deleted' });
-    expect(await one.reject({ effectsChecked: true })).toEqual({ status: 'discarded' });
+    expect(await one.reject({ effectsChecked: true })).toEqual({ status: 'row-deleted' });
   });
 
   test('works for a transactional handler', async () => {
@@ -297,6 +297,38 @@ describe('a manual fix', () => {
     expect(await one.commit({ writes: [domainRow], effectsChecked: true })).toEqual({ status: 'resolved' });
   });
 
+  test('needs a check if the row of the rejected message was deleted', async () => {
+    const one = settling();
+    await one.exhaust();
+    const { PK, SK } = one.row() as { readonly PK: string; readonly SK: string };
+    await one.memory.write({ Delete: { Key: { PK, SK } } });
+    expect(await one.commit({ writes: [domainRow] })).toEqual({ status: 'row-deleted' });
+    expect(one.domainRow()).toBeUndefined();
+    expect(await one.commit({ writes: [domainRow], effectsChecked: true })).toEqual({ status: 'resolved' });
+    expect(one.pointer()).toBeUndefined();
+  });
+
+  test('waits for an effect that may still run, except by force', async () => {
+    const one = settling();
+    await one.exhaust();
+    await one.leaveEffect({ endsBy: one.clock.now() + 10_000 });
+    const fix = { writes: [domainRow], effectsChecked: true };
+    expect(await one.commit(fix)).toMatchObject({ status: 'leased' });
+    expect(await one.commit({ ...fix, force: true })).toEqual({ status: 'resolved' });
+  });
+
+  test('is recognized when it is requested again, and no other one is taken for it', async () => {
+    const one = settling();
+    await one.exhaust();
+    await one.commit({ writes: [domainRow] });
+    expect(await one.commit({ writes: [domainRow] })).toEqual({ status: 'resolved' });
+    expect(await one.commit({ events: [event] })).toMatchObject({
+      status: 'refused',
+      code: 'ALREADY_SETTLED',
+      message: expect.stringContaining('by ada (the customer left)'),
+    });
+  });
+
   test('refuses a message that a worker holds, except by force', async () => {
     const one = settling();
     await one.overwrite({
@@ -313,8 +345,8 @@ describe('a manual fix', () => {
 
   test.each([
     ['a row of Mailroom', { writes: [{ Put: { Item: { PK: 'INBOX#x', SK: 'x' } } }] }, 'BAD_WRITE'],
-    ['an event without a type', { events: [{ ...event, type: undefined }] }, 'INVALID_EVENT'],
-    ['an event without an aggregate', { events: [{ ...event, aggregateId: 7 }] }, 'INVALID_EVENT'],
+    ['an event without a type', { events: [{ ...event, type: undefined }] }, 'BAD_ARGUMENT'],
+    ['an event without an aggregate', { events: [{ ...event, aggregateId: 7 }] }, 'BAD_ARGUMENT'],
     ['an event of version 0', { events: [{ ...event, version: 0 }] }, 'BAD_EVENT_DEFINITION'],
   ])('refuses %s', async (_what, change, code) => {
     const one = settling();

@@ -89,7 +89,7 @@ describe('to resolve a message', () => {
     });
     expect(row()).toHaveProperty('expiresAt');
     expect(pointer()).toBeUndefined();
-    expect(await resolve()).toEqual({ status: 'processed' });
+    expect(await resolve()).toMatchObject({ status: 'processed' });
   });
 
   test('before it comes: its handler is never run', async () => {
@@ -118,7 +118,9 @@ describe('to resolve a message', () => {
   test('reports the status that a strongly consistent read finds', async () => {
     const { deliver, stale, eventId } = await message(async () => {});
     await deliver();
-    expect(await resolveMessage(stale, { ...note, consumer, eventId })).toEqual({ status: 'processed' });
+    expect(await resolveMessage(stale, { ...note, consumer, eventId })).toMatchObject({
+      status: 'processed',
+    });
   });
 
   test('is refused while a worker holds it, with the end of the lease', async () => {
@@ -268,7 +270,7 @@ describe('to discard a message', () => {
     });
     for (let i = 0; i < 10 && queue.deadLetters().length === 0; i += 1) await deliver();
     expect(pointer()).toBeDefined();
-    expect(await discard()).toEqual({ status: 'discarded' });
+    expect(await discard()).toMatchObject({ status: 'discarded' });
     expect(row()).toMatchObject({
       status: 'DISCARDED',
       discardedBy: 'ada',
@@ -277,7 +279,7 @@ describe('to discard a message', () => {
       expiresAt: expect.any(Number),
     });
     expect(pointer()).toBeUndefined();
-    expect(await discard()).toEqual({ status: 'discarded' });
+    expect(await discard()).toMatchObject({ status: 'discarded' });
 
     expect(redrive()).toBe(1);
     await deliver();
@@ -293,15 +295,15 @@ describe('to discard a message', () => {
     const until = parts.clock.now() + consumerConfig.leaseMs + CLOCK_SKEW_MS;
     await parts.deliver();
     expect(verdict).toEqual({ status: 'leased', until });
-    expect(await parts.discard()).toEqual({ status: 'processed' });
+    expect(await parts.discard()).toMatchObject({ status: 'processed' });
     expect(parts.row()).toMatchObject({ status: 'PROCESSED' });
     expect(parts.row()).not.toHaveProperty('discardedBy');
   });
 
   test('resolving a discarded message leaves it discarded', async () => {
     const { discard, resolve, row } = await message(async () => {});
-    expect(await discard()).toEqual({ status: 'discarded' });
-    expect(await resolve(true)).toEqual({ status: 'discarded' });
+    expect(await discard()).toMatchObject({ status: 'discarded' });
+    expect(await resolve(true)).toMatchObject({ status: 'discarded' });
     expect(row()).toMatchObject({ status: 'DISCARDED' });
   });
 });
@@ -372,13 +374,13 @@ describe('a message with a side effect that may have happened', () => {
     expect(await resolve(true, true, false)).toEqual(refusal);
     expect(await discard()).toEqual(refusal);
     expect(row()).toEqual(before);
-    expect(await discard(true)).toEqual({ status: 'discarded' });
+    expect(await discard(true)).toMatchObject({ status: 'discarded' });
   });
 
   test('is settled without a check if nothing happened', async () => {
     const { put, discard } = await message(async () => {});
     await put({ ...found, effects: { charge: { ...stored, status: 'RELEASED', nothingHappened: true } } });
-    expect(await discard()).toEqual({ status: 'discarded' });
+    expect(await discard()).toMatchObject({ status: 'discarded' });
   });
 
   test('is not taken by force if the effect starts between the read and the write', async () => {

@@ -1,0 +1,98 @@
+import { errorMessage, MailroomError } from '../../../lambdas/runtime/base/errors.ts';
+import { isObject, textOf } from '../../../lambdas/runtime/base/json.ts';
+import { parseJson } from '../../../lambdas/runtime/base/json-depth.ts';
+import type { CommitRequest, OperatorEvent } from '../../../lambdas/runtime/consume/settle-requests.ts';
+import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
+import type { CausingEvent } from '../../../lambdas/runtime/outbox/outbox-entry.ts';
+import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
+import { readable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
+import type { Table, TransactAction } from '../../../lambdas/runtime/store/table.ts';
+import { checkedActions } from '../../../lambdas/runtime/store/table-checks.ts';
+import { many } from '../../terminal/output.ts';
+
+/** The writes and events that an operator commits in place of a handler. */
+export type ManualFix = Pick<CommitRequest['mailroomCommit'], 'writes' | 'events'>;
+
+/** The shape of the file, for its errors. */
+const SHAPE =
+  '{ "writes": [{ "Put": { "Item": { "PK": "…", "SK": "…" } } }], "events": [{ "type": "…", "aggregateType": "…", "aggregateId": "…", "data": {} }] }';
+
+/**
+ * Reads a manual fix.
+ *
+ * @param text - JSON
+ * @throws `BAD_ARGUMENT`, naming the member that is wrong
+ */
+export function readFix(text: string): ManualFix {
+  let fix: unknown;
+  try {
+    fix = parseJson(text);
+  } catch (error) {
+    throw bad(`is not JSON (${errorMessage(error)})`);
+  }
+  if (!isObject(fix) || Array.isArray(fix)) throw bad('is not an object');
+  const { writes = [], events = [], ...others } = fix;
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined) throw bad(`has a member "${unknown}"`);
+  if (!Array.isArray(writes)) throw bad('has "writes" that are not a list');
+  if (!Array.isArray(events)) throw bad('has "events" that are not a list');
+  if (writes.length + events.length === 0) throw bad('has neither writes nor events');
+  for (const [index, write] of writes.entries()) {
+    if (!isObject(write)) throw bad(`has writes[${index}] that is not an object`);
+  }
+  for (const [index, event] of events.entries()) {
+    for (const name of ['type', 'aggregateType', 'aggregateId']) {
+      if (!isObject(event) || !textOf(event[name])) throw bad(`has no text in events[${index}].${name}`);
+    }
+  }
+  return { writes: writes as TransactAction[], events: events as OperatorEvent[] };
+}
+
+/**
+ * Refuses a write of the Mailroom table that the consumer's own function could not make. Rows of other tables are left to the permissions
+ * of the function.
+ *
+ * @throws `BAD_WRITE`, and `BAD_ITEM` for a write that cannot be sent
+ */
+export function refuseOtherKeys(
+  { writes }: ManualFix,
+  { name, domainKeys = [] }: ConsumerEntry,
+  table: string,
+): void {
+  for (const [index, { kind, request }] of checkedActions(writes).entries()) {
+    if ((request.TableName ?? table).split('/').at(-1) !== table) continue;
+    const { PK } = (kind === 'Put' ? request.Item : request.Key) ?? {};
+    if (domainKeys.some((pattern) => matches(pattern, String(PK)))) continue;
+    throw new MailroomError(
+      'BAD_WRITE',
+      `--commit: writes[${index}] has the partition key "${String(PK)}", which is not among the domainKeys of ${name} ` +
+        `(${domainKeys.join(', ') || 'none'}). Write rows of this service only, or have their owner handle an event.`,
+    );
+  }
+}
+
+function matches(pattern: string, key: string): boolean {
+  return pattern.endsWith('*') ? key.startsWith(pattern.slice(0, -1)) : key === pattern;
+}
+
+/** Names what a fix would commit: `Put PAYMENT#1 / PAYMENT; event PaymentRefunded of Payment 1`. */
+export function fixText({ writes, events }: ManualFix): string {
+  const rows = checkedActions(writes).map(({ kind, request }) => {
+    const { PK, SK } = (kind === 'Put' ? request.Item : request.Key) ?? {};
+    return [kind, request.TableName, PK, ...(SK === undefined ? [] : ['/', SK])].filter(Boolean).join(' ');
+  });
+  const named = events.map(
+    ({ type, aggregateType, aggregateId }) => `event ${type} of ${aggregateType} ${aggregateId}`,
+  );
+  return `${many(rows.length, 'write')} and ${many(named.length, 'event')}: ${[...rows, ...named].join('; ')}`;
+}
+
+/** The event whose correlation id and trace the new events inherit; `undefined` if the outbox does not have it. */
+export async function causeOf(table: Pick<Table, 'get'>, eventId: string): Promise<CausingEvent | undefined> {
+  const row = readable(readOutboxRow(await table.get(outboxKeyOf(eventId), { consistent: true })));
+  return row === undefined ? undefined : (JSON.parse(row.envelope) as CausingEvent);
+}
+
+function bad(problem: string): MailroomError {
+  return new MailroomError('BAD_ARGUMENT', `--commit: the file ${problem}. It has the form ${SHAPE}`);
+}

@@ -1,0 +1,25 @@
+import { discardDeadLetters } from '../cli/commands/dlq-discard.ts';
+import { openDeployment } from '../cli/deployment/deployment.ts';
+import { isMailroomError } from '../lambdas/runtime/base/errors.ts';
+import { quietIo } from './page.ts';
+
+/**
+ * Rejects messages of payments as an operator does: `mailroom dlq discard consumer:payments <event id> --reject`. A message whose dead letter
+ * cannot be received yet is left for the next call.
+ */
+export async function paymentRejection(endpoint: string): Promise<(eventId: string) => Promise<void>> {
+  const deployment = await openDeployment(quietIo(new AbortController().signal), { endpoint, json: true });
+  return async (eventId) => {
+    try {
+      await discardDeadLetters(deployment, {
+        source: 'consumer:payments',
+        ids: [eventId],
+        reject: true,
+        apply: true,
+        reason: 'the bank does not know the customer',
+      });
+    } catch (error) {
+      if (!isMailroomError(error, 'NO_SUCH_DEAD_LETTER')) throw error;
+    }
+  };
+}

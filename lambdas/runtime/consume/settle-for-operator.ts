@@ -1,0 +1,238 @@
+import type { SQSRecord } from 'aws-lambda';
+import { withDeadline } from '../base/deadline.ts';
+import { errorCode, isMailroomError, MailroomError } from '../base/errors.ts';
+import type { ForeignSubscription } from '../events/foreign-event.ts';
+import { TOO_OLD } from '../inbox/inbox-conditions.ts';
+import { forgottenBecause, openInbox } from '../inbox/inbox-history.ts';
+import { type Settlement, settleMessage } from '../inbox/settle-message.ts';
+import { startedEffects } from '../inbox/started-effects.ts';
+import { redactedError, storedCause } from '../observe/redaction.ts';
+import { eventCount } from '../outbox/transaction-checks.ts';
+import { wroteNothing } from '../store/retry.ts';
+import type { DiscardedRow, InboxRow, ProcessedRow } from '../store/rows.ts';
+import type { TransactAction } from '../store/table.ts';
+import { type ConsumerContext, receivedOf } from './consumer-context.ts';
+import { readDelivery } from './delivery.ts';
+import type { PastEffect, RejectedContext } from './handler.ts';
+import { outOfTime, RESPONSE_MARGIN_MS } from './leased-run.ts';
+import { type Handlers, handlerOf, readEvent } from './message.ts';
+import {
+  type CommitRequest,
+  checkedRequest,
+  commitIdOf,
+  draftOf,
+  type RejectRequest,
+  type SettleAnswer,
+  type SettleRequest,
+} from './settle-requests.ts';
+import { commitOf, onFreshReads } from './transactional-run.ts';
+
+/** The consumer's function that receives a request. */
+export interface SettlingFunction {
+  readonly ctx: ConsumerContext;
+  readonly handlers: Handlers;
+  /** The consumer's foreign events. */
+  readonly foreign: readonly ForeignSubscription[];
+  /** The time at which this invocation is stopped, epoch milliseconds. */
+  readonly endsBy: number;
+}
+
+/**
+ * Ends a message for an operator, by `settleMessage`: what the handler's `rejected` function returns, or what the operator has
+ * written, commits if and only if it ends the message.
+ *
+ * @param event - an invocation for which `isSettleRequest` is true
+ * @throws the table's error if the outcome is unknown: the same request, repeated, reports it
+ */
+export async function settleForOperator(
+  settling: SettlingFunction,
+  event: Readonly<Record<string, unknown>>,
+): Promise<SettleAnswer> {
+  const { ctx } = settling;
+  let failed: { readonly error: unknown } | undefined;
+  const answer = (settled: SettleAnswer['settled']): SettleAnswer => ({ batchItemFailures: [], settled });
+  try {
+    const request = checkedRequest(event);
+    const commitId = commitIdOf(request);
+    await openInbox(ctx.inbox);
+    const wanted = await wantedBy(settling, request);
+    let made: readonly TransactAction[] = [];
+    const writes = async (row: InboxRow | undefined) => {
+      try {
+        made = await wanted.writes(row);
+        return made;
+      } catch (error) {
+        failed = { error };
+        throw error;
+      }
+    };
+    const decision = await onFreshReads(ctx, remainingMs(settling), () =>
+      settleMessage(ctx, { ...wanted.settlement, commitId, writes }, wanted.status),
+    );
+    if ('earlier' in decision && decision.earlier !== undefined)
+      return answer(earlierDecision(decision.earlier, commitId));
+    if (decision.status === 'discarded' || decision.status === 'resolved') {
+      ctx.telemetry.count('EventsCommitted', eventCount(made));
+      ctx.telemetry.flush();
+    }
+    return answer(decision);
+  } catch (error) {
+    // Of a transaction that may have happened, only the row tells the outcome.
+    if (failed?.error !== error && !isMailroomError(error) && !wroteNothing(error)) throw error;
+    const { redact } = ctx.inbox;
+    const { lastError: message } = storedCause(error, redact);
+    const code = errorCode(redact === undefined ? error : redactedError(error, redact));
+    return answer({ status: 'refused', code, message });
+  }
+}
+
+/** The answer for a message that was settled before: by this very request, by its handler, or by another decision. */
+function earlierDecision(row: ProcessedRow | DiscardedRow, commitId: string): SettleAnswer['settled'] {
+  const isResolved = row.status === 'PROCESSED';
+  if (row.commitId === commitId) return { status: isResolved ? 'resolved' : 'discarded' };
+  if (isResolved && row.resolvedBy === undefined) return { status: 'processed' };
+  const [by, reason] = isResolved
+    ? [row.resolvedBy, row.resolvedReason]
+    : [row.discardedBy, row.discardedReason];
+  return {
+    status: 'refused',
+    code: 'ALREADY_SETTLED',
+    message: `The message is already ${row.status}, by ${by ?? 'an operator'} (${reason ?? 'no reason'}). Nothing was committed now.`,
+  };
+}
+
+/** A request that can be carried out. */
+interface WantedDecision {
+  readonly settlement: Omit<Settlement, 'writes' | 'commitId'>;
+  readonly status: 'PROCESSED' | 'DISCARDED';
+  readonly writes: (row: InboxRow | undefined) => Promise<readonly TransactAction[]>;
+}
+
+function wantedBy(
+  settling: SettlingFunction,
+  request: SettleRequest,
+): Promise<WantedDecision> | WantedDecision {
+  return 'mailroomReject' in request
+    ? rejection(settling, request.mailroomReject)
+    : operatorCommit(settling, request.mailroomCommit);
+}
+
+/**
+ * @throws `NO_REJECTED_FUNCTION`, `EVENT_TOO_OLD`, and the errors of a message that cannot be read
+ */
+async function rejection(
+  settling: SettlingFunction,
+  { body, sentAt, by, reason, effectsChecked }: RejectRequest['mailroomReject'],
+): Promise<WantedDecision> {
+  const { ctx, handlers, foreign, endsBy } = settling;
+  const attributes = sentAt === undefined ? {} : { SentTimestamp: String(sentAt) };
+  const record = { messageId: 'operator', receiptHandle: '', body, attributes } as SQSRecord;
+  const delivery = readDelivery(record, { beganAt: ctx.clock.now(), endsBy }, foreign);
+  if ('problem' in delivery.content) throw delivery.content.problem;
+  const { consumer } = ctx.config;
+  const handler = handlerOf(handlers, consumer, delivery.content);
+  const { rejected } = handler;
+  if (rejected === undefined) {
+    throw new MailroomError(
+      'NO_REJECTED_FUNCTION',
+      `The handler of ${handler.definition.type} has no \`rejected\` function. Add one, or discard the message without --reject.`,
+    );
+  }
+  const event = await readEvent(handler.definition, delivery.content.envelope);
+  const { eventId } = delivery.message;
+  const { logFields } = receivedOf(ctx, delivery);
+  return {
+    settlement: { by, reason, effectsChecked, consumer, eventId, readsResults: true },
+    status: 'DISCARDED',
+    writes: async (row) => {
+      refuseTooOld(ctx, eventId, row);
+      const effects = pastEffects(ctx, eventId, row);
+      const given = {
+        by,
+        reason,
+        cause: causeOf(row),
+        effects,
+        remainingMs: remainingMs(settling),
+        logFields,
+      };
+      const waitMs = given.remainingMs() - RESPONSE_MARGIN_MS;
+      const run = commitOf(`The rejected function of ${event.type}`, async () =>
+        rejected(event as never, given),
+      );
+      const { writes = [], events = [] } = await withDeadline(ctx.clock, waitMs, run, (): never => {
+        throw outOfTime();
+      });
+      return [...writes, ...(await ctx.outbox.entries(events, event))];
+    },
+  };
+}
+
+/** @throws `BAD_EVENT_DEFINITION`, `EVENT_TOO_OLD` */
+function operatorCommit(
+  { ctx }: SettlingFunction,
+  {
+    eventId,
+    cause,
+    writes,
+    events,
+    by,
+    reason,
+    effectsChecked,
+    force = false,
+  }: CommitRequest['mailroomCommit'],
+): WantedDecision {
+  const drafts = events.map((event) => draftOf(event, ctx.config.service));
+  return {
+    settlement: { by, reason, effectsChecked, force, consumer: ctx.config.consumer, eventId },
+    status: 'PROCESSED',
+    writes: async (row) => {
+      if (!force) refuseTooOld(ctx, eventId, row);
+      return [...writes, ...(await ctx.outbox.entries(drafts, cause))];
+    },
+  };
+}
+
+/** A message whose row may have expired may have been processed: nothing is committed for it then. */
+function refuseTooOld({ inbox }: ConsumerContext, eventId: string, row: InboxRow | undefined): void {
+  if (row?.runAnyway) return;
+  const isForgotten = row === undefined || (row.status === 'REJECTED' && row.reason === TOO_OLD);
+  const why = isForgotten ? forgottenBecause(inbox, eventId) : undefined;
+  if (why === undefined) return;
+  throw new MailroomError(
+    TOO_OLD,
+    `${why} If you know that it was never processed, allow it first with \`messages allow\`; otherwise end it without a commit.`,
+  );
+}
+
+function causeOf(row: InboxRow | undefined): RejectedContext['cause'] {
+  if (row?.lastError === undefined) return undefined;
+  const code = row.status === 'REJECTED' ? row.reason : undefined;
+  return { code: code ?? 'UNKNOWN', message: row.lastError };
+}
+
+function pastEffects(
+  { config, clock }: ConsumerContext,
+  eventId: string,
+  row: InboxRow | undefined,
+): RejectedContext['effects'] {
+  const started = startedEffects(config.consumer, eventId, row, clock.now());
+  return Object.fromEntries(
+    started.map(({ effect, key, state }): [string, PastEffect] => {
+      const result = resultOf(effect, row?.effects?.[effect]?.result);
+      return [effect, { state, idempotencyKey: key, result }];
+    }),
+  );
+}
+
+/** @throws `UNREADABLE_ROW` if the row was changed by hand: the parser's own message would quote the result */
+function resultOf(effect: string, stored: string | undefined): unknown {
+  try {
+    return stored === undefined ? undefined : JSON.parse(stored);
+  } catch {
+    throw new MailroomError('UNREADABLE_ROW', `The stored result of effect "${effect}" is not JSON.`);
+  }
+}
+
+function remainingMs({ ctx, endsBy }: SettlingFunction): () => number {
+  return () => Math.max(0, endsBy - ctx.clock.now());
+}
