@@ -40,6 +40,7 @@ export {
   type TransactionalHandler,
   transactional,
 } from './consume/handler.ts';
+export { type ProviderResponse, throwForStatus } from './consume/http-status.ts';
 export type { Queue } from './consume/queue.ts';
 export { type SqsQueueDeps, sqsQueue } from './consume/sqs-queue.ts';
 export type { DataFilter, FilterOperator, Scalar, Subscription, TextOperator } from './events/data-filter.ts';

@@ -8,6 +8,7 @@ import { ROOT, type Tarball } from './tarball.ts';
 export const ENTRIES = [
   'cdk-mailroom',
   'cdk-mailroom/runtime',
+  'cdk-mailroom/http',
   'cdk-mailroom/internals',
   'cdk-mailroom/testing',
 ] as const;
@@ -46,6 +47,7 @@ export async function evaluate(app: string, code: string, ...flags: readonly str
 
 /** Everything that a producer and its test import. */
 const PRODUCER = `
+import { createOncePerKey } from 'cdk-mailroom/http';
 import { createRelayStream } from 'cdk-mailroom/internals';
 import { defineEvent, lambdaOutbox, type Outbox } from 'cdk-mailroom/runtime';
 import { memoryTable } from 'cdk-mailroom/testing';
@@ -53,6 +55,8 @@ export const outbox: Outbox = lambdaOutbox();
 export const items: readonly object[] = memoryTable().items();
 // @ts-expect-error the types are those of the package, and not any
 export const wrong: number = defineEvent;
+// @ts-expect-error the same of the HTTP idempotency, although Powertools is not installed
+export const wrongOncePerKey: number = createOncePerKey;
 // @ts-expect-error the same of the relay
 export const wrongRelay: number = createRelayStream;
 `;

@@ -133,7 +133,7 @@ describe('importing', () => {
     expect(packages.filter((name) => IN_AWS.test(name))).toEqual([]);
   });
 
-  test.each(['cdk-mailroom/runtime', 'cdk-mailroom/testing'])(
+  test.each(['cdk-mailroom/runtime', 'cdk-mailroom/http', 'cdk-mailroom/testing'])(
     '%s loads nothing of the CDK',
     async (entry) => {
       const packages = await reachedPackages(tarball, entry);
@@ -141,6 +141,17 @@ describe('importing', () => {
       expect(packages.filter((name) => CDK.test(name))).toEqual([]);
     },
   );
+});
+
+describe('Powertools Idempotency', () => {
+  const reached = async (entry: string) =>
+    (await reachedPackages(tarball, entry)).includes('@aws-lambda-powertools/idempotency');
+
+  test('is loaded by cdk-mailroom/http only', async () => {
+    expect(await reached('cdk-mailroom/http')).toBe(true);
+    for (const entry of ENTRIES.filter((name) => name !== 'cdk-mailroom/http'))
+      expect(await reached(entry), entry).toBe(false);
+  });
 });
 
 describe('an entry', () => {
@@ -220,6 +231,17 @@ describe('an app that only produces', () => {
       'cdk-mailroom uses @aws-sdk/client-sqs here, which is not installed. Run: npm install @aws-sdk/client-sqs',
     );
   });
+
+  test.each(['require', 'await import'])(
+    'gets an error that names Powertools when it answers an HTTP request without it, by %s',
+    async (load) => {
+      const request = `{ idempotencyKey: 'a', payload: {}, remainingMs: 1, first: async () => '{}', earlier: async () => undefined }`;
+      const oncePerKey = `(${load}('cdk-mailroom/http')).createOncePerKey({ client: {}, tableName: '', operation: 'a' })`;
+      expect(await evaluate(app, `${oncePerKey}(${request}).catch(({ message }) => message)`)).toBe(
+        'cdk-mailroom uses @aws-lambda-powertools/idempotency here, which is not installed. Run: npm install @aws-lambda-powertools/idempotency',
+      );
+    },
+  );
 
   test('gets an error that names the packages that the command needs', async () => {
     const command = ['node_modules/cdk-mailroom/bin/mailroom.js', 'why', '42'];

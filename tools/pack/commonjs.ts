@@ -29,16 +29,20 @@ const LAZY_PACKAGES = Object.keys(manifest.peerDependenciesMeta).filter(
   (name) => !CDK_PACKAGES.includes(name),
 );
 
-/** Those of `LAZY_PACKAGES` that the build imports. */
+/** The modules of `LAZY_PACKAGES` that the build imports. */
 const lazilyLoaded = new Set<string>();
 
-const lazyPackage = (name: string) => `module.exports = new Proxy({}, {
+/** The one of `LAZY_PACKAGES` that contains a module. */
+const lazyPackageOf = (path: string) =>
+  LAZY_PACKAGES.find((name) => path === name || path.startsWith(`${name}/`));
+
+const lazyModule = (path: string) => `module.exports = new Proxy({}, {
   get(_, member) {
     try {
-      return require('${name}')[member];
+      return require('${path}')[member];
     } catch (cause) {
-      if (cause?.code !== 'MODULE_NOT_FOUND' || !cause.message.includes("'${name}'")) throw cause;
-      throw new Error('cdk-mailroom uses ${name} here, which is not installed. Run: npm install ${name}', { cause });
+      if (cause?.code !== 'MODULE_NOT_FOUND' || !cause.message.includes("'${path}'")) throw cause;
+      throw new Error('cdk-mailroom uses ${lazyPackageOf(path)} here, which is not installed. Run: npm install ${lazyPackageOf(path)}', { cause });
     }
   },
 });
@@ -57,7 +61,7 @@ const substitutes: Plugin = {
   setup({ onResolve, onLoad }) {
     onResolve({ filter: /.*/ }, ({ path, kind, importer }) => {
       if (kind === 'entry-point') return undefined;
-      if (LAZY_PACKAGES.includes(path)) lazilyLoaded.add(path);
+      if (lazyPackageOf(path) !== undefined) lazilyLoaded.add(path);
       const substituted = ES_MODULE_PACKAGES.includes(path) || lazilyLoaded.has(path);
       return {
         path: substituted ? specifier(importer, join(DIST, substituteOf(path))) : path,
@@ -98,12 +102,12 @@ async function copyPackage(name: string): Promise<void> {
   });
 }
 
-async function writeLazyPackage(name: string): Promise<void> {
+async function writeLazyModule(path: string): Promise<void> {
   await build({
     ...OPTIONS,
     bundle: false,
-    stdin: { contents: lazyPackage(name), sourcefile: `${name}.js` },
-    outfile: join(CJS, substituteOf(name)),
+    stdin: { contents: lazyModule(path), sourcefile: `${path}.js` },
+    outfile: join(CJS, substituteOf(path)),
   });
 }
 
@@ -122,7 +126,7 @@ await failOnWarnings({
   plugins: [substitutes],
 });
 for (const name of ES_MODULE_PACKAGES) await copyPackage(name);
-for (const name of lazilyLoaded) await writeLazyPackage(name);
+for (const path of lazilyLoaded) await writeLazyModule(path);
 await copyDeclarations(TYPES, CJS, ENTRIES, LAZY_PACKAGES);
 await rm(TYPES, { recursive: true });
 await writeFile(join(CJS, 'package.json'), '{ "type": "commonjs" }\n');

@@ -1,4 +1,5 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { createOncePerKey } from '../../runtime/http.ts';
 import {
   clientSettings,
   createOutbox,
@@ -8,7 +9,6 @@ import {
   systemClock,
 } from '../../runtime/index.ts';
 import { createOrdersApi } from './api.ts';
-import { createOncePerKey, requestRecords } from './once-per-key.ts';
 import { createPlaceOrder } from './place-order.ts';
 
 const config = readProducerConfig(process.env);
@@ -23,7 +23,7 @@ export const handler = createOrdersApi({
     outbox: createOutbox({ config, table }),
     table,
     clock: systemClock,
-    oncePerKey: createOncePerKey({ recordsFor: requestRecords({ client, tableName }) }),
+    oncePerKey: createOncePerKey({ client, tableName, operation: 'orders' }),
   }),
   table,
   onError: (message, error) => log.error(message, error),

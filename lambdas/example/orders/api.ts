@@ -1,18 +1,14 @@
 import type { Context } from 'aws-lambda';
+import { type HttpAnswer, httpProblem } from '../../runtime/http.ts';
 import type { Table } from '../../runtime/index.ts';
 import { type OrderRequest, orderRequest } from '../events.ts';
-import { callerOf, HttpError, type HttpRequest, type HttpResponse, json, jsonBody, problem } from './http.ts';
-import { isOrderId, orderIdOf, orderJson, orderKey, orderOfRow } from './order.ts';
+import { callerOf, HttpError, type HttpRequest, jsonBody } from './http.ts';
+import { isOrderId, orderJson, orderKey, orderOfRow } from './order.ts';
+import type { PlaceOrder } from './place-order.ts';
 
 /** Dependencies of {@link createOrdersApi}. */
 export interface OrdersApiDeps {
-  /** Places an order and returns the response body, see `createPlaceOrder`. */
-  readonly placeOrder: (
-    key: string,
-    request: OrderRequest,
-    context: Context,
-    caller: string | undefined,
-  ) => Promise<string>;
+  readonly placeOrder: PlaceOrder;
   readonly table: Table;
   /** Called for every internal failure. */
   readonly onError: (message: string, error: Error) => void;
@@ -27,19 +23,19 @@ export interface OrdersApiDeps {
  * ```
  */
 export function createOrdersApi(deps: OrdersApiDeps) {
-  return async (request: HttpRequest, context: Context): Promise<HttpResponse> => {
+  return async (request: HttpRequest, context: Context): Promise<HttpAnswer> => {
     try {
       return await route(deps, request, context);
     } catch (error) {
-      if (error instanceof HttpError) return problem(error);
+      if (error instanceof HttpError) return error.answer;
       deps.onError('The request failed', error instanceof Error ? error : new Error(String(error)));
       const message = 'The request failed; send it again with the same Idempotency-Key.';
-      return problem(new HttpError(500, { code: 'INTERNAL', message }));
+      return httpProblem(500, { code: 'INTERNAL', message });
     }
   };
 }
 
-async function route(deps: OrdersApiDeps, request: HttpRequest, context: Context): Promise<HttpResponse> {
+async function route(deps: OrdersApiDeps, request: HttpRequest, context: Context): Promise<HttpAnswer> {
   const [, root, orderId, ...rest] = request.rawPath.split('/');
   if (root !== 'orders' || orderId === '' || rest.length > 0) {
     throw new HttpError(404, {
@@ -62,19 +58,25 @@ function allow(method: string, request: HttpRequest): void {
   throw new HttpError(405, { code: 'METHOD_NOT_ALLOWED', message }, { allow: method });
 }
 
-async function postOrder(deps: OrdersApiDeps, request: HttpRequest, context: Context): Promise<HttpResponse> {
-  const caller = callerOf(request);
-  // Two callers may choose the same key.
-  const key = [...(caller === undefined ? [] : [caller]), idempotencyKey(request)].join('/');
-  const body = await deps.placeOrder(key, parseOrder(jsonBody(request)), context, caller);
-  return json(201, body, { location: `/orders/${orderIdOf(key)}` });
+async function postOrder(
+  { placeOrder }: OrdersApiDeps,
+  request: HttpRequest,
+  context: Context,
+): Promise<HttpAnswer> {
+  return placeOrder({
+    // A function URL passes header names in lowercase.
+    idempotencyKey: request.headers['idempotency-key'],
+    caller: callerOf(request),
+    request: parseOrder(jsonBody(request)),
+    remainingMs: context.getRemainingTimeInMillis(),
+  });
 }
 
 async function getOrder(
   { table }: OrdersApiDeps,
   orderId: string,
   caller: string | undefined,
-): Promise<HttpResponse> {
+): Promise<HttpAnswer> {
   if (!isOrderId(orderId)) {
     const message = 'The order id must be one that POST /orders returned, a lowercase UUID.';
     throw new HttpError(400, { code: 'INVALID_REQUEST', message, field: 'orderId' });
@@ -84,23 +86,8 @@ async function getOrder(
   if (row === undefined || orderOfRow(row).placedBy !== caller) {
     throw new HttpError(404, { code: 'NO_SUCH_ORDER', message: `Order ${orderId} does not exist.` });
   }
-  return json(200, orderJson(orderOfRow(row)));
-}
-
-/** 1 to 255 visible ASCII characters. */
-const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
-
-function idempotencyKey(request: HttpRequest): string {
-  // A function URL passes header names in lowercase.
-  const key = request.headers['idempotency-key'];
-  if (key !== undefined && IDEMPOTENCY_KEY.test(key)) return key;
-  const field = 'Idempotency-Key';
-  if (key === undefined) {
-    const message = 'The header Idempotency-Key is missing. Send a new random value with each new order.';
-    throw new HttpError(400, { code: 'IDEMPOTENCY_KEY_MISSING', message, field });
-  }
-  const message = `The header Idempotency-Key has ${key.length} characters; it must be 1 to 255 visible ASCII characters.`;
-  throw new HttpError(400, { code: 'INVALID_REQUEST', message, field });
+  const headers = { 'content-type': 'application/json' };
+  return { statusCode: 200, headers, body: orderJson(orderOfRow(row)) };
 }
 
 function parseOrder(body: unknown): OrderRequest {

@@ -1,8 +1,5 @@
-import type {
-  APIGatewayEventRequestContextIAMAuthorizer,
-  APIGatewayProxyEventV2,
-  APIGatewayProxyStructuredResultV2,
-} from 'aws-lambda';
+import type { APIGatewayEventRequestContextIAMAuthorizer, APIGatewayProxyEventV2 } from 'aws-lambda';
+import { type HttpAnswer, httpProblem } from '../../runtime/http.ts';
 
 /** A request to a Lambda function URL (payload format 2.0). */
 export type HttpRequest = APIGatewayProxyEventV2;
@@ -19,44 +16,18 @@ export function callerOf(request: HttpRequest): string | undefined {
   return authorizer?.iam.callerId.split(':')[0];
 }
 
-/** A response of a Lambda function URL. */
-export type HttpResponse = APIGatewayProxyStructuredResultV2;
-
 /** The maximum body size, bytes: an order with the most items and the longest names takes about half of it. */
 export const BODY_BYTES_MAX = 65_536;
 
-/** A problem with a request, as returned to the caller. */
-export interface Problem {
-  /** A stable, uppercase name. */
-  readonly code: string;
-  readonly message: string;
-  /** The invalid part of the request, e.g. `items.0.quantity` or `Idempotency-Key`. */
-  readonly field?: string | undefined;
-}
-
 /** Refuses a request; thrown where the problem is found. */
 export class HttpError extends Error {
-  readonly statusCode: number;
-  readonly problem: Problem;
-  readonly headers: Readonly<Record<string, string>>;
+  readonly answer: HttpAnswer;
 
-  constructor(statusCode: number, problem: Problem, headers: Readonly<Record<string, string>> = {}) {
+  constructor(...[statusCode, problem, headers]: Parameters<typeof httpProblem>) {
     super(problem.message);
     this.name = 'HttpError';
-    this.statusCode = statusCode;
-    this.problem = problem;
-    this.headers = headers;
+    this.answer = httpProblem(statusCode, problem, headers);
   }
-}
-
-/** Makes a JSON response. `body` is already JSON, so that a stored response is sent byte for byte. */
-export function json(statusCode: number, body: string, headers: Record<string, string> = {}): HttpResponse {
-  return { statusCode, headers: { 'content-type': 'application/json', ...headers }, body };
-}
-
-/** Makes the response to a refused request: `{ error: { code, message, field? } }`. */
-export function problem(error: HttpError): HttpResponse {
-  return json(error.statusCode, JSON.stringify({ error: error.problem }), error.headers);
 }
 
 /**

@@ -116,7 +116,8 @@ export interface RetryDelay {
 
 /**
  * Thrown by a consumer's handler to retry this message after a delay that the handler chooses, for example the delay in a
- * provider's `Retry-After` header. It counts as an attempt; only the delay differs from that of any other error.
+ * provider's `Retry-After` header, which `throwForStatus` reads. It counts as an attempt; only the delay differs from that of any
+ * other error.
  *
  * @example
  * ```ts

@@ -1,49 +1,67 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { createMeteredAws } from '../../../bench/aws/metered-aws.ts';
+import { createOncePerKey, type HttpAnswer, type OncePerKey } from '../../../lambdas/runtime/http.ts';
 import {
   createOutbox,
+  dynamoTable,
+  type Handler,
+  type LeasedContext,
   type Outbox,
   type Table,
   TransactionCancelled,
 } from '../../../lambdas/runtime/index.ts';
-import { memoryTable, producerConfig } from '../../../testing/index.ts';
+import { producerConfig } from '../../../testing/index.ts';
 import { codeOf } from '../page-module.ts';
 
-type PlaceOrder = (key: string | undefined, totalCents: number) => Promise<{ status: number; body: object }>;
+type PlaceOrder = (key: string | undefined, totalCents: number) => Promise<HttpAnswer>;
 type Application = { listen(port: number, host: string): Server };
 
 const page = 'docs/recipes/http-service.md';
 const { createPlaceOrder } = await codeOf<{
-  createPlaceOrder(deps: { outbox: Outbox; table: Table }): PlaceOrder;
+  createPlaceOrder(deps: { outbox: Outbox; table: Table; oncePerKey: OncePerKey }): PlaceOrder;
 }>(page, 'src/orders.ts');
 const { expressApp } = await codeOf<{ expressApp(placeOrder: PlaceOrder): Application }>(
   page,
   'src/express-app.ts',
 );
+const { shipOrder } = await codeOf<{ shipOrder(carrierUrl: string): Handler }>(page, 'src/ship-order.ts');
 
-function service(table: Table = memoryTable()): PlaceOrder {
-  return createPlaceOrder({ outbox: createOutbox({ config: producerConfig(), table }), table });
+/** The table and the service, with a table whose parts a test replaces. */
+function setUp() {
+  const aws = createMeteredAws([{ name: 'Mailroom', keys: ['PK', 'SK'] }]);
+  const client = new DynamoDBClient(aws.client);
+  const table = dynamoTable({ client, tableName: 'Mailroom' });
+  const oncePerKey = createOncePerKey({ client, tableName: 'Mailroom', operation: 'orders' });
+  const serviceWith = (part: Partial<Table>) => {
+    const changed = { ...table, ...part };
+    const outbox = createOutbox({ config: producerConfig(), table: changed });
+    return createPlaceOrder({ outbox, table: changed, oncePerKey });
+  };
+  const rows = (prefix: string) => aws.items('Mailroom').filter(({ PK }) => String(PK).startsWith(prefix));
+  return { table, serviceWith, service: serviceWith({}), rows };
 }
 
 test('Express places one order per key, and reports what was wrong', async () => {
-  const server = expressApp(service()).listen(0, '127.0.0.1');
+  const server = expressApp(setUp().service).listen(0, '127.0.0.1');
   onTestFinished(() => void server.close());
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   const post = async (key: Record<string, string>, body: string) => {
     const headers = { 'Content-Type': 'application/json', ...key };
-    const { status } = await fetch(`http://127.0.0.1:${port}/orders`, { method: 'POST', headers, body });
-    return status;
+    const response = await fetch(`http://127.0.0.1:${port}/orders`, { method: 'POST', headers, body });
+    return [response.status, response.headers.get('idempotent-replayed')];
   };
   const order = '{"totalCents":4200}';
-  expect(await post({ 'Idempotency-Key': 'a' }, order)).toBe(201);
-  expect(await post({ 'Idempotency-Key': 'a' }, order)).toBe(201);
-  expect(await post({ 'Idempotency-Key': 'a' }, '{"totalCents":1}')).toBe(409);
-  expect(await post({ 'Idempotency-Key': 'b' }, '{}')).toBe(400);
-  expect(await post({ 'Idempotency-Key': 'b' }, 'no json')).toBe(400);
-  expect(await post({}, order)).toBe(400);
+  expect(await post({ 'Idempotency-Key': 'a' }, order)).toEqual([201, null]);
+  expect(await post({ 'Idempotency-Key': 'a' }, order)).toEqual([201, 'true']);
+  expect(await post({ 'Idempotency-Key': 'a' }, '{"totalCents":1}')).toEqual([422, null]);
+  expect(await post({ 'Idempotency-Key': 'b' }, '{}')).toEqual([400, null]);
+  expect(await post({ 'Idempotency-Key': 'b' }, 'no json')).toEqual([400, null]);
+  expect(await post({}, order)).toEqual([400, null]);
 });
 
 test.each([
@@ -51,24 +69,46 @@ test.each([
   ['a lost connection', new Error('socket hang up')],
 ])('%s is answered with 503, and the same request places the order later', async (_, error) => {
   const log = vi.spyOn(console, 'error').mockImplementation(() => {});
-  const table = memoryTable();
-  const broken: Table = { ...table, transact: () => Promise.reject(error) };
-  expect((await service(broken)('a', 4200)).status).toBe(503);
+  const { service, serviceWith } = setUp();
+  const broken = serviceWith({ transact: () => Promise.reject(error) });
+  expect(await broken('a', 4200)).toMatchObject({ statusCode: 503, headers: { 'retry-after': '1' } });
   expect(log).toHaveBeenCalledWith(error);
-  expect((await service(table)('a', 4200)).status).toBe(201);
+  expect((await service('a', 4200)).statusCode).toBe(201);
 });
 
-test('an order whose answer was lost is found by the same request', async () => {
-  vi.spyOn(console, 'error').mockImplementation(() => {});
-  const table = memoryTable();
-  const deaf: Table = {
-    ...table,
+test('an order whose answer was lost on the way from the table is found at once', async () => {
+  const { table, service, serviceWith, rows } = setUp();
+  const deaf = serviceWith({
     transact: async (...call) => {
       await table.transact(...call);
       throw new Error('socket hang up');
     },
-  };
-  expect((await service(deaf)('a', 4200)).status).toBe(503);
-  expect((await service(table)('a', 4200)).status).toBe(201);
-  expect(table.items()).toHaveLength(2);
+  });
+  expect(await deaf('a', 4200)).toMatchObject({
+    statusCode: 201,
+    headers: { 'idempotent-replayed': 'true' },
+  });
+  expect(await service('a', 4200)).toMatchObject({ statusCode: 201 });
+  expect([...rows('ORDER#'), ...rows('OUTBOX#')]).toHaveLength(2);
+});
+
+test.each([
+  [201, {}, 'committed'],
+  [422, {}, 'PoisonMessage'],
+  [429, { 'retry-after': '60' }, 'RetryLater'],
+  [500, {}, 'Error'],
+])('a carrier that answers %i with %j: %s', async (status, headers, outcome) => {
+  const reply = new Response('{"shipmentId":"s-1"}', { status, headers });
+  const call = vi.spyOn(globalThis, 'fetch').mockResolvedValue(reply);
+  onTestFinished(() => call.mockRestore());
+  const commit = vi.fn(async () => {});
+  const ctx = {
+    once: (name: string, effect: (key: string, signal: AbortSignal) => Promise<unknown>) =>
+      effect(`shipping:event-1:${name}`, new AbortController().signal),
+    commit,
+  } as unknown as LeasedContext;
+  const run = shipOrder('http://carrier/shipments').handle({ data: { orderId: '42' } } as never, ctx);
+  expect(await run.then(() => 'committed').catch(({ name }) => name)).toBe(outcome);
+  expect(commit).toHaveBeenCalledTimes(outcome === 'committed' ? 1 : 0);
+  expect(call.mock.calls[0]?.[1]?.headers).toMatchObject({ 'Idempotency-Key': 'shipping:event-1:ship' });
 });

@@ -39,7 +39,7 @@ test('http-service.md: a container gets the settings and permissions of a produc
   });
   const policies = JSON.stringify(resources(template, 'AWS::IAM::Policy'));
   expect(policies).toContain('"dynamodb:LeadingKeys":["OUTBOX#*"]');
-  expect(policies).toContain('"dynamodb:LeadingKeys":["ORDER#*"]');
+  expect(policies).toContain('"dynamodb:LeadingKeys":["ORDER#*","REQUEST#*"]');
 });
 
 test('http-service.md: the function is a producer, behind IAM', () => {

@@ -4,9 +4,9 @@ import { afterEach, beforeEach, vi } from 'vitest';
 import { createMeteredAws } from '../../../bench/aws/metered-aws.ts';
 import { createOrdersApi } from '../../../lambdas/example/orders/api.ts';
 import type { HttpRequest } from '../../../lambdas/example/orders/http.ts';
-import { createOncePerKey, requestRecords } from '../../../lambdas/example/orders/once-per-key.ts';
 import { orderIdOf, orderKey } from '../../../lambdas/example/orders/order.ts';
 import { createPlaceOrder } from '../../../lambdas/example/orders/place-order.ts';
+import { createOncePerKey, type HttpAnswer } from '../../../lambdas/runtime/http.ts';
 import {
   createOutbox,
   dynamoTable,
@@ -38,7 +38,7 @@ export function setUp() {
   const table = dynamoTable({ client, tableName: 'Mailroom' });
   const outbox = createOutbox({ config: producerConfig({ service: 'orders' }), table });
   const errors: Error[] = [];
-  const oncePerKey = createOncePerKey({ recordsFor: requestRecords({ client, tableName: table.name }) });
+  const oncePerKey = createOncePerKey({ client, tableName: table.name, operation: 'orders' });
 
   const apiWith = (part: Partial<Outbox> = {}) =>
     createOrdersApi({
@@ -75,6 +75,11 @@ export function post(body: unknown = order, key = 'key-1'): HttpRequest {
 
 export function parsed(response: { body?: string | undefined }) {
   return JSON.parse(response.body ?? '');
+}
+
+/** The answer to a repeated request, by the answer to the first one. */
+export function replayOf(first: HttpAnswer): HttpAnswer {
+  return { ...first, headers: { ...first.headers, 'idempotent-replayed': 'true' } };
 }
 
 /** What another service does to the order that was placed under `key-1`. */

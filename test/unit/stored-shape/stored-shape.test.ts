@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import type { Context } from 'aws-lambda';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { createMeteredAws } from '../../../bench/aws/metered-aws.ts';
-import { createOncePerKey, requestRecords } from '../../../lambdas/example/orders/once-per-key.ts';
+import { createOncePerKey } from '../../../lambdas/runtime/http.ts';
 import { codeBlocks } from '../../docs/code-blocks.ts';
 import { inboxScenes } from './inbox-scenes.ts';
 import { outboxScenes } from './outbox-scenes.ts';
@@ -38,10 +37,14 @@ async function httpRequestKey(): Promise<unknown> {
   vi.useFakeTimers({ now: NOW, toFake: ['Date'] });
   const aws = createMeteredAws([{ name: 'Mailroom', keys: ['PK', 'SK'] }]);
   const client = new DynamoDBClient(aws.client);
-  const oncePerKey = createOncePerKey({ recordsFor: requestRecords({ client, tableName: 'Mailroom' }) });
-  const request = { customerId: 'alice', items: [{ sku: 'coffee', quantity: 2, unitPrice: 1_250 }] };
-  const context = { getRemainingTimeInMillis: () => 10_000 } as Context;
-  await oncePerKey('key-1', request, context, async () => '{"orderId":"42"}');
+  const oncePerKey = createOncePerKey({ client, tableName: 'Mailroom', operation: 'orders' });
+  await oncePerKey({
+    idempotencyKey: 'key-1',
+    payload: { customerId: 'alice', items: [{ sku: 'coffee', quantity: 2, unitPrice: 1_250 }] },
+    remainingMs: 10_000,
+    first: async () => '{"orderId":"42"}',
+    earlier: async () => undefined,
+  });
   return onlyOne(aws.items('Mailroom'), 'REQUEST#');
 }
 

@@ -9,6 +9,7 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 export const ENTRIES = {
   constructs: 'lib/index.d.ts',
   runtime: 'lambdas/runtime/index.d.ts',
+  http: 'lambdas/runtime/http.d.ts',
   internals: 'lambdas/runtime/internals.d.ts',
   testing: 'testing/index.d.ts',
 } as const;

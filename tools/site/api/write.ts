@@ -11,6 +11,11 @@ const PAGES: Readonly<
 > = {
   constructs: ['constructs', 'cdk-mailroom', 'The constructs, for CDK apps.'],
   runtime: ['runtime', 'cdk-mailroom/runtime', 'The library that Lambda functions import.'],
+  http: [
+    'http',
+    'cdk-mailroom/http',
+    'HTTP requests that can be sent again, for Lambda functions and services.',
+  ],
   testing: ['testing', 'cdk-mailroom/testing', 'In-memory doubles and the explorer, for tests.'],
   internals: [
     'internals',
