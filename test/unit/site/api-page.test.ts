@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import type { ApiDeclaration } from '../../../tools/site/api/declarations.ts';
-import { entryPage } from '../../../tools/site/api/page.ts';
+import { type ApiDeclaration, entryPage } from '../../../tools/site/api/page.ts';
 
 const text = (text: string) => [{ text }];
 
