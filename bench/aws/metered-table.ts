@@ -48,7 +48,7 @@ export function storedBytes(item: Attributes | undefined): number {
 /** Creates an empty table with its indexes and its stream. */
 export function createMeteredTable({ name, keys, indexes = [] }: TableShape) {
   const store = createStore(name, keys, true);
-  const rows = createView(store, { name, keys });
+  const rows = createView(store, { name, keys }, true);
   const views = new Map(indexes.map((index) => [index.name, createView(store, index)]));
   let inserts = createStream();
 
@@ -85,12 +85,11 @@ export function createMeteredTable({ name, keys, indexes = [] }: TableShape) {
   };
 }
 
-/** The table itself if the keys are the table's own, otherwise an index of it. */
-function createView(store: Store, { keys, projects }: IndexShape) {
+/** The table itself, or an index of it. */
+function createView(store: Store, { keys, projects }: IndexShape, isTable = false) {
   const [partitionName, sortName] = keys;
   const keyNames = sortName === undefined ? [partitionName] : [partitionName, sortName];
   const cursorNames = new Set([...keyNames, ...store.keyNames]);
-  const isTable = keyNames.every((name, index) => name === store.keyNames[index]);
   /** The entries that were read since the last change. */
   const sorted = new Map<string | undefined, readonly Attributes[]>();
   const holds = (item: Attributes) => keyNames.every((name) => item[name] !== undefined);
