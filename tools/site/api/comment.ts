@@ -6,10 +6,11 @@ export interface CommentParts {
   readonly throws: readonly string[];
   readonly examples: readonly string[];
   readonly defaultValue: string;
+  readonly deprecated: string;
 }
 
 /** The block tags of this repository's comments. One may follow text in its line. */
-const TAGS = /(?:^|\s)@(param|returns|throws|example|default)\b/;
+const TAGS = /(?:^|\s)@(param|returns|throws|example|default|deprecated)\b/;
 
 /**
  * Reads a doc comment, whose text is Markdown.
@@ -42,6 +43,7 @@ export function commentParts(comment: string, linkTo: (name: string) => string |
     // An example without a fence is code, too.
     examples: of('example').map((code) => (code.includes('```') ? code : `\`\`\`ts\n${code}\n\`\`\``)),
     defaultValue: plainText(of('default').join(' ')),
+    deprecated: plainText(of('deprecated').join(' ')),
   };
 }
 

@@ -107,16 +107,12 @@ function declared(one: ApiDeclaration, linkTo: LinkTo): string {
   ]);
 }
 
-function details({
-  params,
-  returns,
-  throws,
-  defaultValue,
-  examples,
-}: Omit<CommentParts, 'summary'>): string[] {
+function details(parts: Omit<CommentParts, 'summary'>): string[] {
+  const { params, returns, throws, defaultValue, deprecated, examples } = parts;
   const list = (title: string, lines: readonly string[]) =>
     lines.length === 0 ? '' : `**${title}**\n\n${lines.map((line) => `- ${oneLine(line)}`).join('\n')}`;
   return [
+    deprecated === '' ? '' : `**Deprecated:** ${deprecated}`,
     list(
       'Parameters',
       params.map(([name, text]) => `\`${name}\`: ${text}`),
@@ -129,8 +125,9 @@ function details({
 }
 
 function row({ name, isOptional, docComment = '', ...property }: ApiDeclaration, linkTo: LinkTo): string {
-  const { summary, defaultValue, throws } = commentParts(docComment, linkTo);
+  const { summary, defaultValue, throws, deprecated } = commentParts(docComment, linkTo);
   const cell = [
+    deprecated && `**Deprecated:** ${deprecated}`,
     summary,
     ...throws.map((text) => `Throws ${text}`),
     defaultValue && `Default: ${defaultValue}`,
