@@ -1,6 +1,5 @@
 import { appFunctions, bundleFunction, type FunctionBundle } from '../tools/pack/function-bundle.ts';
-import { type ImportTime, importRuns, medians } from './bundles/import-time.ts';
-import { measureVariants, variantsTable } from './bundles/variants.ts';
+import { type ImportTime, importTimes } from './bundles/import-time.ts';
 import type { FigureTable, Part } from './part.ts';
 
 /** The number of fresh processes in which each bundle is imported. */
@@ -13,9 +12,8 @@ const PACKAGES_SHOWN = 4;
 /** The clients and commands of the relay's live path, bundled by esbuild; trimmed: with Mailroom's settings. */
 const SDK_CLIENTS = { name: 'sdk-clients', entry: 'bench/bundles/sdk-clients.handler.ts' };
 
-interface BundleFigure {
+interface BundleFigure extends ImportTime {
   readonly bundle: FunctionBundle;
-  readonly time: ImportTime;
 }
 
 /** Measures the size, the contents and the import time of each function's code. */
@@ -24,58 +22,43 @@ export const bundles: Part = {
   title: 'size and import time of every function',
   run: async ({ say, quick }) => {
     const made = await Promise.all([
-      bundleFunction({ name: 'empty', entry: 'bench/bundles/empty.handler.ts' }),
       bundleFunction(SDK_CLIENTS, { external: [] }),
       bundleFunction({ ...SDK_CLIENTS, name: 'sdk-clients-trimmed' }),
       ...appFunctions().map((entry) => bundleFunction(entry)),
     ]);
     const runs = quick ? RUNS_QUICK : RUNS;
     say(`importing ${made.length} bundles, each in ${runs} fresh processes`);
-    const times = await importRuns(made, runs);
-    const figures = made.map((bundle) => ({ bundle, time: medians(times.get(bundle.name) ?? []) }));
-    say(`importing variants of one bundle, each in ${2 * runs} fresh processes`);
-    const variants = await measureVariants(2 * runs);
-    return {
-      json: { bundles: figures.map(asJson), bundleVariants: variants },
-      tables: [tableOf(figures), variantsTable(variants)],
-    };
+    const times = await importTimes(made, runs);
+    const figures = made.map((bundle, index) => ({ bundle, ...(times[index] as ImportTime) }));
+    return { json: { bundles: figures.map(figureRecord) }, tables: [bundleTable(figures)] };
   },
 };
 
-function asJson({ bundle, time }: BundleFigure) {
-  const { name, bytes, gzipBytes, packages } = bundle;
-  return { name, bytes, gzipBytes, importMs: round(time.wallMs), importCpuMs: round(time.cpuMs), packages };
+function figureRecord({ bundle: { name, bytes, gzipBytes, packages }, wallMs, cpuMs }: BundleFigure) {
+  return { name, bytes, gzipBytes, importMs: round(wallMs), importCpuMs: round(cpuMs), packages };
 }
 
-function tableOf(figures: readonly BundleFigure[]): FigureTable {
-  const sdk = figures.find(({ bundle }) => bundle.name === 'sdk-clients') as BundleFigure;
+function bundleTable(figures: readonly BundleFigure[]): FigureTable {
+  const sdk = figures[0] as BundleFigure;
+  const parts = ({ packages }: FunctionBundle) =>
+    packages.slice(0, PACKAGES_SHOWN).map(({ name, bytes }) => `${name} ${kb(bytes)}`);
   return {
     name: 'bundles',
     title: `Bundles, and their import by Node.js ${process.versions.node} (medians). "× SDK" compares with sdk-clients.`,
     head: [
-      'function',
-      'KB',
-      '× SDK',
-      'KB gzip',
-      'import ms',
-      '× SDK',
-      'CPU ms',
-      '× SDK',
+      ...['function', 'KB', '× SDK', 'KB gzip', 'import ms', '× SDK', 'CPU ms', '× SDK'],
       'largest parts, KB',
     ],
-    rows: figures.map(({ bundle, time }) => [
+    rows: figures.map(({ bundle, wallMs, cpuMs }) => [
       bundle.name,
       kb(bundle.bytes),
       (bundle.bytes / sdk.bundle.bytes).toFixed(2),
       kb(bundle.gzipBytes),
-      round(time.wallMs),
-      (time.wallMs / sdk.time.wallMs).toFixed(2),
-      round(time.cpuMs),
-      (time.cpuMs / sdk.time.cpuMs).toFixed(2),
-      bundle.packages
-        .slice(0, PACKAGES_SHOWN)
-        .map(({ name, bytes }) => `${name} ${kb(bytes)}`)
-        .join(', '),
+      round(wallMs),
+      (wallMs / sdk.wallMs).toFixed(2),
+      round(cpuMs),
+      (cpuMs / sdk.cpuMs).toFixed(2),
+      parts(bundle).join(', '),
     ]),
   };
 }

@@ -1,21 +1,57 @@
 import { createHash } from 'node:crypto';
-import lists from './corpus/shop.json' with { type: 'json' };
 
-/** The lists of `corpus/shop.json`: names, streets, cities and products as a European web shop has them. */
-interface ShopLists {
-  readonly first: readonly string[];
-  readonly last: readonly string[];
-  readonly street: readonly string[];
-  readonly city: readonly (readonly [city: string, postcode: string, country: string])[];
-  readonly mail: readonly string[];
-  readonly product: readonly string[];
-  readonly note: readonly string[];
-  readonly carrier: readonly string[];
-  readonly payment: readonly string[];
-  readonly warehouse: readonly string[];
+/** Names, streets, cities and products as a European web shop has them. */
+const SHOP = {
+  first: list(`
+    Amara | Jonas | Priya | Mateo | Ingrid | Yusuf | Chloe | Haruto | Leila | Oskar | Bridget | Tomasz |
+    Nadia | Callum | Sofia | Emeka | Greta | Rashid | Paloma | Viktor | Hannah | Dmitri | Fatima |
+    Lorenzo | Zanele | Patrick | Mei | Andrzej | Camille | Rohan | Birgit | Kwame`),
+  last: list(`
+    Okafor | Lindqvist | Raman | Fernandez | Haugen | Demir | Beaumont | Tanaka | Haddad | Nowak |
+    Gallagher | Wisniewski | Petrov | Mackenzie | Rossi | Nwosu | Baumgartner | Aziz | Castillo | Horvath |
+    Fischer | Volkov | Mansouri | Bianchi | Dlamini | Whitaker | Zhang | Kowalczyk | Lefebvre | Kapoor |
+    Schroeder | Mensah`),
+  street: list(`
+    Harbour View Road | Rue des Lilas | Calle de Alcala | Lindenstrasse | King George Avenue |
+    Via Garibaldi | Prinsengracht | Storgatan | Maple Hollow Drive | Old Mill Lane | Boulevard Voltaire |
+    Kastanienallee | Passeig de Gracia | Quayside Terrace | Nowy Swiat | Church Hill | Bahnhofstrasse |
+    Piazza Dante | Sunset Ridge Court | Rua do Carmo | Victoria Embankment | Mariahilfer Strasse |
+    Elm Grove | Karl Johans gate`),
+  city: list(`
+    Bristol, BS1 6TR, GB | Lyon, 69003, FR | Madrid, 28014, ES | Hamburg, 20095, DE |
+    Utrecht, 3511 LX, NL | Torino, 10121, IT | Goteborg, 411 06, SE | Portland, OR 97205, US |
+    Galway, H91 E9CX, IE | Krakow, 31-042, PL | Graz, 8010, AT | Porto, 4050-253, PT | Aarhus, 8000, DK |
+    Basel, 4051, CH | Bergen, 5014, NO | Leuven, 3000, BE`),
+  mail: list(`gmail.com | outlook.com | icloud.com | proton.me | yahoo.co.uk | web.de | orange.fr | hey.com`),
+  product: list(`
+    Merino Crew Sweater, Charcoal | Cast Iron Skillet 26 cm | Noise-Cancelling Headphones |
+    Linen Duvet Cover, King | Trail Running Shoes, Size 43 | Pour-Over Coffee Kettle 0.9 l |
+    Bamboo Cutting Board, Large | USB-C Docking Station 11-in-1 | Wool Picnic Blanket, Tartan |
+    Ceramic Planter 18 cm, Sage | Stainless Water Bottle 750 ml | Desk Lamp with Dimmer, Brass |
+    Organic Cotton T-Shirt, M | Board Game: Harvest Valley | Watercolour Set, 24 Pans |
+    Mechanical Keyboard, Brown Switches | Yoga Mat 6 mm, Slate | Chef's Knife 20 cm, Damascus |
+    Espresso Beans 1 kg, Dark Roast | Rain Jacket, Navy, Size L | Paperback: The Quiet Estuary |
+    Bluetooth Speaker, Waterproof | Beeswax Candles, Set of 6 | Electric Toothbrush Heads x 8 |
+    Kids' Balance Bike, Red | Leather Card Wallet, Cognac | Solar Garden Lights x 10 |
+    Fountain Pen, Fine Nib | Dog Harness, Medium, Teal | Sourdough Proofing Basket 22 cm |
+    Wireless Charger Stand 15 W | Vintage Film Camera Strap`),
+  note: list(`
+    Please leave the parcel with the neighbour at number 12 if nobody answers. |
+    Gift: no invoice in the box, and wrap the sweater separately. |
+    Ring the bell twice; the intercom of the second floor is broken. |
+    Deliver after five in the afternoon, the office is closed before. |
+    The colour should match the previous order from September. |
+    Call me before delivery, the gate code changes every week. |
+    If the blue one is out of stock, black is fine as well. |
+    Put the receipt into a separate envelope, it goes to accounting.`),
+  carrier: list(`DHL Express | UPS Standard | DPD Classic | PostNord | Royal Mail Tracked 48 | Colissimo`),
+  payment: list(`card_visa | card_mastercard | paypal | klarna_invoice | apple_pay | sepa_debit`),
+  warehouse: list(`ROTTERDAM-2 | LEIPZIG-1 | DAVENTRY-4 | MALAGA-1 | RENO-3`),
+};
+
+function list(text: string): readonly string[] {
+  return text.split('|').map((each) => each.trim());
 }
-
-const SHOP = lists as unknown as ShopLists;
 
 /** An order as a web shop announces it. */
 export interface ShopOrder {
@@ -89,7 +125,7 @@ function members(draw: Drawer): readonly object[] {
 }
 
 function address(draw: Drawer) {
-  const [city, postcode, country] = draw.from(SHOP.city);
+  const [city, postcode, country] = draw.from(SHOP.city).split(', ');
   return { street: `${draw.from(SHOP.street)} ${1 + draw.below(180)}`, postcode, city, country };
 }
 

@@ -1,8 +1,7 @@
-import type { SteadyLoad, System, Workload } from './alternatives/system.ts';
+import type { SteadyLoad, System } from './alternatives/system.ts';
 import { ALTERNATIVES } from './alternatives/systems.ts';
-import { START } from './alternatives/workload.ts';
+import { jumpingClock, type Workload } from './alternatives/workload.ts';
 import { MINUTES_PER_MONTH } from './assumptions.ts';
-import { jumpingClock } from './aws/jumping-clock.ts';
 import { createMeteredAws } from './aws/metered-aws.ts';
 import { MAILROOM, UNCOMPRESSED } from './cost/mailroom.ts';
 import { lambdaMs, measure, total, usageOf, usdPerMillion } from './cost/measure.ts';
@@ -25,9 +24,15 @@ const SYSTEMS: readonly System[] = [...Object.values(MAILROOM), UNCOMPRESSED, ..
 
 /** One batch of the relay: the cost is proportional to the number of batches. */
 const BATCH: Workload = { events: 100, payloadBytes: PAYLOADS[0], consumers: 1, retries: 0, batchSize: 100 };
+const QUICK_BATCH: Workload = { ...BATCH, events: 5, batchSize: 5 };
 
-/** One event at a time, as at low rates. */
-const ALONE: Workload = { ...BATCH, events: 1, batchSize: 1 };
+/** Events that come alone, as at low rates, failures and more consumers, for each payload. */
+const OTHER_CASES: readonly Workload[] = PAYLOADS.flatMap((payloadBytes) => [
+  { ...BATCH, payloadBytes, events: 1, batchSize: 1 },
+  { ...BATCH, payloadBytes, retries: 1 },
+  { ...BATCH, payloadBytes, consumers: 3 },
+  { ...BATCH, payloadBytes, consumers: 3, retries: 1 },
+]);
 
 /** The rates and payloads at which the standing cost is measured. */
 const STANDING: readonly SteadyLoad[] = [
@@ -35,10 +40,6 @@ const STANDING: readonly SteadyLoad[] = [
   { eventsPerSecond: 1_000, payloadBytes: 300 },
   { eventsPerSecond: 1_000, payloadBytes: 1_024 },
 ];
-
-/** A quick run, with only a few events and rows. */
-const QUICK_BATCH: Workload = { ...BATCH, events: 5, batchSize: 5 };
-const QUICK_EVENTS_PER_SECOND = 1;
 
 /** Measures the cost of an event: requests and units are counted, prices and function times are computed. */
 export const cost: Part = {
@@ -48,18 +49,16 @@ export const cost: Part = {
     say('one consumer, no failures');
     const plain = await plainRuns(SYSTEMS, quick ? QUICK_BATCH : BATCH);
     const cases: Measured[] = [];
-    for (const workload of quick ? [] : otherCases()) {
+    for (const workload of quick ? [] : OTHER_CASES) {
       const { payloadBytes, consumers, retries, batchSize } = workload;
       say(`${payloadBytes} B, ${consumers} consumers, ${retries} % fail once, batches of ${batchSize}`);
       for (const system of SYSTEMS) cases.push(await measured(system, workload));
     }
     const standing: StandingCost[] = [];
-    for (const load of STANDING) {
-      const eventsPerSecond = quick
-        ? Math.min(QUICK_EVENTS_PER_SECOND, load.eventsPerSecond)
-        : load.eventsPerSecond;
-      say(`one minute at ${eventsPerSecond} events/s of ${load.payloadBytes} B`);
-      standing.push(...(await standingRuns({ ...load, eventsPerSecond })));
+    for (const { eventsPerSecond, payloadBytes } of STANDING) {
+      const load = { payloadBytes, eventsPerSecond: quick ? Math.min(1, eventsPerSecond) : eventsPerSecond };
+      say(`one minute at ${load.eventsPerSecond} events/s of ${payloadBytes} B`);
+      standing.push(...(await standingRuns(load)));
     }
     return {
       json: {
@@ -85,19 +84,9 @@ export async function plainRuns(
   payloads: readonly number[] = PAYLOADS,
 ): Promise<Measured[]> {
   const runs: Measured[] = [];
-  for (const system of systems) {
+  for (const system of systems)
     for (const payloadBytes of payloads) runs.push(await measured(system, { ...batch, payloadBytes }));
-  }
   return runs;
-}
-
-function otherCases(): Workload[] {
-  return PAYLOADS.flatMap((payloadBytes) => [
-    { ...ALONE, payloadBytes },
-    { ...BATCH, payloadBytes, retries: 1 },
-    { ...BATCH, payloadBytes, consumers: 3 },
-    { ...BATCH, payloadBytes, consumers: 3, retries: 1 },
-  ]);
 }
 
 /** Runs a workload through a system, and prices it. */
@@ -115,7 +104,7 @@ async function standingRuns(load: SteadyLoad): Promise<StandingCost[]> {
   for (const system of SYSTEMS) {
     const { standing } = system;
     if (standing === undefined || runs.some((run) => run.system.standing === standing)) continue;
-    const aws = createMeteredAws(system.tables, { clock: jumpingClock(START) });
+    const aws = createMeteredAws(system.tables, { clock: jumpingClock() });
     const times = await standing(aws, load);
     const perMinute = usageOf(aws.requests(), 1 / times);
     const perMillion = usdPerMillion(perMinute, lambdaMs(perMinute, 0));
@@ -126,26 +115,19 @@ async function standingRuns(load: SteadyLoad): Promise<StandingCost[]> {
 }
 
 function costRecord({ system, workload, event, usd }: Measured) {
+  const { payloadBytes, consumers, batchSize, retries, events } = workload;
   return {
     system: system.name,
     promise: system.promise,
-    payloadBytes: workload.payloadBytes,
-    consumers: workload.consumers,
-    batchSize: workload.batchSize,
-    retries: workload.retries / workload.events,
-    ...rounded(event.whole),
-    usdPerMillion: figure(total(usd)),
+    ...{ payloadBytes, consumers, batchSize },
+    retries: retries / events,
+    ...rounded({ ...event.whole, usdPerMillion: total(usd) }),
     usd: rounded(usd),
   };
 }
 
-function stepRecords({ system, workload, event }: Measured) {
-  return [...event.steps].map(([step, usage]) => ({
-    system: system.name,
-    payloadBytes: workload.payloadBytes,
-    step,
-    ...rounded(usage),
-  }));
+function stepRecords({ system: { name }, workload: { payloadBytes }, event }: Measured) {
+  return [...event.steps].map(([step, usage]) => ({ system: name, payloadBytes, step, ...rounded(usage) }));
 }
 
 function standingRecord(standing: StandingCost) {
@@ -153,20 +135,12 @@ function standingRecord(standing: StandingCost) {
   const perMillion = usdPerMillionEvents(standing);
   return {
     outbox: outboxName(standing),
-    eventsPerSecond,
-    payloadBytes,
-    ...rounded(perMinute),
-    usdPerMonth: figure(usdPerMonth),
-    ...(perMillion === undefined ? {} : { usdPerMillion: figure(perMillion) }),
+    ...{ eventsPerSecond, payloadBytes },
+    ...rounded({ ...perMinute, usdPerMonth, ...(perMillion !== undefined && { usdPerMillion: perMillion }) }),
   };
 }
 
 function rounded<T extends object>(figures: T): T {
-  return Object.fromEntries(
-    Object.entries(figures).map(([name, value]) => [name, figure(value as number)]),
-  ) as T;
-}
-
-function figure(value: number): number {
-  return Number(value.toFixed(4));
+  const each = Object.entries(figures).map(([name, value]) => [name, Number((value as number).toFixed(4))]);
+  return Object.fromEntries(each) as T;
 }

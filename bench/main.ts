@@ -1,16 +1,15 @@
 import '../localstack/quiet-sdk.ts';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
-import { Command } from 'commander';
+import { Command, InvalidArgumentError } from 'commander';
 import { table } from '../cli/terminal/output.ts';
 import { errorMessage, MailroomError } from '../lambdas/runtime/base/errors.ts';
 import { bundles } from './bundles.ts';
+import type { CapacityTarget } from './capacity/plan.ts';
 import { capacity } from './capacity.ts';
 import { command } from './command.ts';
 import { cost } from './cost.ts';
-import { drain } from './drain.ts';
 import { latency } from './latency.ts';
-import { memory } from './memory.ts';
 import type { FigureTable, Part, PartResult } from './part.ts';
 import { withTables } from './part.ts';
 import { peers } from './peers.ts';
@@ -22,10 +21,14 @@ interface BenchOptions {
   readonly docs: boolean;
   readonly install: boolean;
   readonly packages?: string;
+  readonly rate?: number;
+  readonly peak?: number;
+  readonly payload: number;
+  readonly consumers: number;
 }
 
 /** The parts, in the order in which they run. */
-const PARTS: readonly Part[] = [cost, relay, memory, drain, latency, bundles, capacity, command, peers];
+const PARTS: readonly Part[] = [cost, relay, latency, bundles, capacity, command, peers];
 
 /** The files that contain the tables. */
 const DOCS = ['docs/cost.md', 'docs/scaling.md', 'bench/README.md'];
@@ -35,13 +38,32 @@ async function bench(names: readonly string[], options: BenchOptions): Promise<v
   for (const part of choose(names)) {
     say(`${part.name}: ${part.title}`);
     const { quick, install, packages } = options;
-    const result = await part.run({ say: (line) => say(`  ${line}`), quick, install, packages });
+    const target = targetOf(options);
+    const result = await part.run({ say: (line) => say(`  ${line}`), quick, install, packages, target });
     results.push(result);
     for (const figures of result.tables) (options.json ? say : print)(terminalTable(figures));
   }
   if (options.docs) writeDocs(results.flatMap(({ tables }) => tables));
   if (options.json)
     print(JSON.stringify(Object.assign({ machine: machine() }, ...results.map(({ json }) => json))));
+}
+
+function targetOf({ rate, peak = rate, payload, consumers }: BenchOptions): CapacityTarget | undefined {
+  if (rate === undefined || peak === undefined) return undefined;
+  if (peak < rate)
+    program.error(`error: --peak is ${peak}, but must be at least --rate, ${rate}. Raise --peak or omit it.`);
+  return { eventsPerSecond: rate, peakEventsPerSecond: peak, payloadBytes: payload, consumers };
+}
+
+/** Reads a number of an option, within bounds outside which a plan makes no sense. */
+function numberFrom(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    const isWhole = Number.isInteger(min) && !Number.isInteger(value);
+    if (value >= min && value <= max && !isWhole) return value;
+    const kind = Number.isInteger(min) ? 'whole number' : 'number';
+    throw new InvalidArgumentError(`It must be a ${kind} from ${min} to ${max.toLocaleString('en-US')}.`);
+  };
 }
 
 function choose(names: readonly string[]): readonly Part[] {
@@ -84,6 +106,12 @@ function say(line: string): void {
   console.error(line);
 }
 
+const rate = numberFrom(0.001, 100_000_000);
+// An event above 64 KB counts as several on the bus (EventBridge pricing), which a plan does not model.
+const payloadBytes = numberFrom(1, 60_000);
+// One rule per consumer: a bus has at most 300 (EventBridge user guide, "Quotas").
+const consumerCount = numberFrom(1, 300);
+
 const program = new Command('npm run bench --')
   .description(
     'Measures the cost of an event and the speed of Mailroom, compared with the alternatives in the same run.',
@@ -94,6 +122,10 @@ const program = new Command('npm run bench --')
   .option('--docs', 'write the tables of this run to docs/ and bench/README.md', false)
   .option('--install', 'let peers install the packages that it measures, in a temporary folder', false)
   .option('--packages <folder>', 'with --install: take those packages from .tgz files in this folder')
+  .option('--rate <events>', 'with capacity: plan for this average of events per second', rate)
+  .option('--peak <events>', 'with --rate: events per second in the busiest seconds (default: --rate)', rate)
+  .option('--payload <bytes>', "with --rate: size of an event's payload as JSON", payloadBytes, 200)
+  .option('--consumers <count>', 'with --rate: number of consumers of each event', consumerCount, 1)
   .addHelpText('after', () => `\nParts:\n${partList()}`)
   .action(bench);
 

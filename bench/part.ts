@@ -1,3 +1,5 @@
+import type { CapacityTarget } from './capacity/plan.ts';
+
 /** A table of figures, for the terminal and for the docs. */
 export interface FigureTable {
   /** The marker of its position in the docs: `<!-- bench:NAME -->`. */
@@ -24,6 +26,8 @@ export interface PartSettings {
   readonly install: boolean;
   /** A folder with `.tgz` files to install instead of packages of the registry. */
   readonly packages?: string | undefined;
+  /** Plans the capacity for this instead of for the rates of the docs. */
+  readonly target?: CapacityTarget | undefined;
 }
 
 /** A part of the benchmark: `npm run bench -- NAME`. */

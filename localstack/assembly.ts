@@ -13,7 +13,7 @@ export interface AssemblyOptions extends DeployProgress {
 }
 
 /** The sources of every app in the project, beside its own folder. The lock file stands for the packages. */
-const SOURCES = ['bench', 'bin', 'cdk.json', 'lambdas', 'lib', 'package-lock.json', 'tools', 'tsconfig.json'];
+const SOURCES = ['bin', 'cdk.json', 'lambdas', 'lib', 'package-lock.json', 'tools', 'tsconfig.json'];
 
 /**
  * Returns an app's assembly for the local stage, for `cdk deploy --app`. An app is synthesized again only if its sources have

@@ -24,14 +24,8 @@ import { type Authorize, accessTo } from './memory-access.ts';
 import { type ActionOutcome, assertItemBytes, judge, type Prepared, prepare } from './memory-action.ts';
 import { createStore, type KeyNames, type Store, toAttributes, toItem } from './memory-store.ts';
 import { createStream } from './memory-stream.ts';
-import { fingerprint, judgeOne, prepareAll } from './memory-transaction.ts';
+import { createTokens, fingerprint, judgeOne, prepareAll } from './memory-transaction.ts';
 import { ValidationException } from './validation-exception.ts';
-
-/** The lifetime of a transaction's token: 10 minutes (DynamoDB API reference, TransactWriteItems). */
-const TOKEN_MS = 600_000;
-
-/** The maximum length of a transaction's token in characters (DynamoDB API reference, TransactWriteItems). */
-const TOKEN_CHARS_MAX = 36;
 
 /** The maximum number of bytes that one page of a query reads: 1 MB (DynamoDB API reference, Query). */
 const PAGE_BYTES_MAX = 1024 * 1024;
@@ -90,7 +84,7 @@ export function memoryTable(options: MemoryTableOptions = {}): MemoryTable {
     store,
     stores: new Map([[name, store], ...others]),
     stream: createStream(),
-    tokens: new Map(),
+    tokens: createTokens(clock),
   };
   const created = clock.now();
   return {
@@ -125,7 +119,7 @@ interface Memory {
   readonly store: Store;
   readonly stores: ReadonlyMap<string, Store>;
   readonly stream: ReturnType<typeof createStream>;
-  readonly tokens: Map<string, { readonly request: string; readonly until: number }>;
+  readonly tokens: ReturnType<typeof createTokens>;
 }
 
 function storeOf({ store, stores }: Memory, tableName?: string): Store {
@@ -208,7 +202,7 @@ function transact(memory: Memory, actions: readonly TransactAction[], token?: st
   for (const [index, action] of prepared.entries())
     authorizeAction(memory, checked[index]?.kind ?? 'Put', action);
   const request = token === undefined ? '' : fingerprint(actions);
-  if (token !== undefined && isReplay(memory, token, request)) return;
+  if (token !== undefined && memory.tokens.isReplay(token, request)) return;
   const judged = prepared.map(judgeOne);
   if (judged.some(({ reason }) => reason.code !== 'None')) {
     throw new TransactionCancelled(judged.map(({ reason }) => reason));
@@ -217,23 +211,7 @@ function transact(memory: Memory, actions: readonly TransactAction[], token?: st
     const action = prepared[index];
     if (outcome && action) apply(memory, action.store, action.key, outcome);
   });
-  if (token !== undefined) memory.tokens.set(token, { request, until: memory.clock.now() + TOKEN_MS });
-}
-
-function isReplay(memory: Memory, token: string, request: string): boolean {
-  if (token.length === 0 || token.length > TOKEN_CHARS_MAX) {
-    throw new ValidationException(
-      `Value '${token}' at 'clientRequestToken' failed to satisfy constraint: ` +
-        `Member must have length between 1 and ${TOKEN_CHARS_MAX}`,
-    );
-  }
-  const known = memory.tokens.get(token);
-  if (known === undefined || known.until <= memory.clock.now()) return false;
-  if (known.request === request) return true;
-  throw new ValidationException(
-    'The token was used by another transaction within the last 10 minutes',
-    'IdempotentParameterMismatchException',
-  );
+  if (token !== undefined) memory.tokens.add(token, request);
 }
 
 function updateEach(memory: Memory, updates: readonly EachUpdate[]): EachResult[] {

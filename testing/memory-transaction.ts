@@ -1,3 +1,4 @@
+import type { Clock } from '../lambdas/runtime/base/clock.ts';
 import type { CancellationReason } from '../lambdas/runtime/base/errors.ts';
 import {
   TRANSACTION_ACTIONS_MAX,
@@ -57,6 +58,38 @@ export function judgeOne(action: Prepared): {
   } catch (error) {
     return { reason: { code: 'ValidationError', message: (error as Error).message } };
   }
+}
+
+/** The lifetime of a transaction's token: 10 minutes (DynamoDB API reference, TransactWriteItems). */
+const TOKEN_MS = 600_000;
+
+/** The maximum length of a transaction's token in characters (DynamoDB API reference, TransactWriteItems). */
+const TOKEN_CHARS_MAX = 36;
+
+/** The tokens of recent transactions, each with a text of its request. */
+export function createTokens(clock: Clock) {
+  const tokens = new Map<string, { readonly request: string; readonly until: number }>();
+  return {
+    /** @throws ValidationException if the token is not valid, or belongs to another recent transaction */
+    isReplay: (token: string, request: string): boolean => {
+      if (token.length === 0 || token.length > TOKEN_CHARS_MAX) {
+        throw new ValidationException(
+          `Value '${token}' at 'clientRequestToken' failed to satisfy constraint: ` +
+            `Member must have length between 1 and ${TOKEN_CHARS_MAX}`,
+        );
+      }
+      const known = tokens.get(token);
+      if (known === undefined || known.until <= clock.now()) return false;
+      if (known.request === request) return true;
+      throw new ValidationException(
+        'The token was used by another transaction within the last 10 minutes',
+        'IdempotentParameterMismatchException',
+      );
+    },
+    add: (token: string, request: string): void => {
+      tokens.set(token, { request, until: clock.now() + TOKEN_MS });
+    },
+  };
 }
 
 /** Equal texts for equal actions. */

@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { QueryCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
+import { paginateQuery } from '@aws-sdk/lib-dynamodb';
 import { eventIdShard } from '../../lambdas/runtime/store/event-id.ts';
-import { type BenchRun, createRun, type SendingHalf } from './composed-system.ts';
+import { DAY_S, OUTBOX, updateOutbox, writeOrder } from './outbox-rows.ts';
 import { chunks } from './queue-delivery.ts';
-import { DAY_S, isRefused, OUTBOX, writeOrder } from './stored-outbox.ts';
-import type { StoredEvent } from './workload.ts';
+import { type BenchRun, createRun, type SendingHalf } from './system.ts';
 
 /** The index: unfinished rows, by shard, oldest first. */
 const OUTSTANDING = 'outstanding';
@@ -78,107 +77,39 @@ export const statusIndex: SendingHalf = {
 /** Polls one shard. An index is read eventually consistent, so the claim's condition decides. */
 async function outstanding({ documents }: BenchRun, shard: number): Promise<string[]> {
   const eventIds: string[] = [];
-  let from: Record<string, unknown> | undefined;
-  do {
-    const page = await documents.send(
-      new QueryCommand({
-        TableName: OUTBOX,
-        IndexName: OUTSTANDING,
-        KeyConditionExpression: 'outstanding = :shard',
-        ExpressionAttributeValues: { ':shard': shardName(shard) },
-        ExclusiveStartKey: from,
-      }),
-    );
-    eventIds.push(...(page.Items ?? []).map(({ eventId }) => String(eventId)));
-    from = page.LastEvaluatedKey;
-  } while (from);
+  const query = {
+    TableName: OUTBOX,
+    IndexName: OUTSTANDING,
+    KeyConditionExpression: 'outstanding = :shard',
+    ExpressionAttributeValues: { ':shard': shardName(shard) },
+  };
+  for await (const { Items = [] } of paginateQuery({ client: documents }, query))
+    eventIds.push(...Items.map(({ eventId }) => String(eventId)));
   return eventIds;
 }
 
-/** Claims, publishes and completes. @returns the number of published events */
+/** Claims, publishes, and completes or releases. @returns the number of published events */
 async function publishAll(run: BenchRun, eventIds: readonly string[]): Promise<number> {
   const owner = randomUUID();
-  const claimed: StoredEvent[] = [];
-  for (const eventId of eventIds) {
-    const event = await claim(run, eventId, owner);
-    if (event) claimed.push(event);
-  }
-  const taken = await run.publish(claimed);
-  for (const [index, { eventId }] of claimed.entries()) {
-    await (taken[index] ? complete(run, eventId, owner) : release(run, eventId, owner));
+  const now = run.aws.clock.now();
+  // A row that is finished, or claimed by another worker, refuses the claim.
+  const claim = 'SET #status = :status, #owner = :owner, leaseUntil = :leaseUntil';
+  const isOpen = 'attribute_exists(outstanding) AND (#status = :pending OR leaseUntil < :now)';
+  const claimed = { status: 'CLAIMED', pending: 'PENDING', owner, leaseUntil: now + LEASE_MS, now };
+  const found = [];
+  for (const eventId of eventIds) found.push(await updateOutbox(run, eventId, claim, isOpen, claimed));
+  const events = found.filter((event) => event !== undefined);
+  const taken = await run.publish(events);
+  // Refused if the lease expired and another worker claimed the row; that worker publishes it again.
+  const settle = (eventId: string, update: string, values: object) =>
+    updateOutbox(run, eventId, `${update} leaseUntil, #owner`, '#owner = :owner', { ...values, owner });
+  const complete = 'SET #status = :status, publishedAt = :now, expiresAt = :expires REMOVE outstanding,';
+  const published = { status: 'PUBLISHED', now, expires: Math.ceil(now / 1_000) + RETENTION_S };
+  for (const [index, { eventId }] of events.entries()) {
+    if (taken[index]) await settle(eventId, complete, published);
+    else await settle(eventId, 'SET #status = :status REMOVE', { status: 'PENDING' });
   }
   return taken.filter(Boolean).length;
-}
-
-/** @returns the row; undefined if it is finished or claimed by another worker */
-async function claim(run: BenchRun, eventId: string, owner: string): Promise<StoredEvent | undefined> {
-  const now = run.aws.clock.now();
-  try {
-    const { Attributes } = await run.documents.send(
-      new UpdateCommand({
-        TableName: OUTBOX,
-        Key: { eventId },
-        UpdateExpression: 'SET #status = :claimed, #owner = :owner, leaseUntil = :leaseUntil',
-        ConditionExpression: 'attribute_exists(outstanding) AND (#status = :pending OR leaseUntil < :now)',
-        ExpressionAttributeNames: { '#status': 'status', '#owner': 'owner' },
-        ExpressionAttributeValues: {
-          ':claimed': 'CLAIMED',
-          ':pending': 'PENDING',
-          ':owner': owner,
-          ':leaseUntil': now + LEASE_MS,
-          ':now': now,
-        },
-        ReturnValues: 'ALL_NEW',
-      }),
-    );
-    return Attributes as StoredEvent | undefined;
-  } catch (error) {
-    if (isRefused(error)) return undefined;
-    throw error;
-  }
-}
-
-function complete(run: BenchRun, eventId: string, owner: string): Promise<void> {
-  const now = run.aws.clock.now();
-  return settle(
-    run,
-    eventId,
-    owner,
-    'SET #status = :status, publishedAt = :now, expiresAt = :expires REMOVE outstanding,',
-    {
-      ':status': 'PUBLISHED',
-      ':now': now,
-      ':expires': Math.ceil(now / 1_000) + RETENTION_S,
-    },
-  );
-}
-
-function release(run: BenchRun, eventId: string, owner: string): Promise<void> {
-  return settle(run, eventId, owner, 'SET #status = :status REMOVE', { ':status': 'PENDING' });
-}
-
-/** Ends a claim. Refused if the lease expired and another worker claimed the row; that worker publishes it again. */
-async function settle(
-  run: BenchRun,
-  eventId: string,
-  owner: string,
-  update: string,
-  values: Record<string, unknown>,
-): Promise<void> {
-  try {
-    await run.documents.send(
-      new UpdateCommand({
-        TableName: OUTBOX,
-        Key: { eventId },
-        UpdateExpression: `${update} leaseUntil, #owner`,
-        ConditionExpression: '#owner = :owner',
-        ExpressionAttributeNames: { '#status': 'status', '#owner': 'owner' },
-        ExpressionAttributeValues: { ...values, ':owner': owner },
-      }),
-    );
-  } catch (error) {
-    if (!isRefused(error)) throw error;
-  }
 }
 
 function shardName(shard: number): string {

@@ -1,8 +1,7 @@
-import { ScanCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
-import type { MeteredAws } from '../aws/metered-aws.ts';
-import { type BenchRun, createRun, type SendingHalf } from './composed-system.ts';
+import { paginateScan } from '@aws-sdk/lib-dynamodb';
+import { DAY_S, OUTBOX, streamedEvent, updateOutbox, writeOrder } from './outbox-rows.ts';
 import { chunks } from './queue-delivery.ts';
-import { DAY_S, isRefused, OUTBOX, streamedEvent, writeOrder } from './stored-outbox.ts';
+import { type BenchRun, createRun, type SendingHalf } from './system.ts';
 import { type StoredEvent, storedEvent } from './workload.ts';
 
 /**
@@ -50,12 +49,11 @@ export const twoTable: SendingHalf = {
     const rows = eventsPerSecond * RETENTION_S;
     const sample = Math.min(rows, SAMPLE_ROWS);
     const run = createRun(aws, { events: sample, payloadBytes, consumers: 0, retries: 0, batchSize: 1 });
+    const published = { status: 'PUBLISHED', ...publishedAt(run) };
+    const indexes = Array.from({ length: sample }, (_, index) => index);
     aws.seed(
       OUTBOX,
-      Array.from({ length: sample }, (_, index) => ({
-        ...storedEvent(index, payloadBytes),
-        ...published(aws),
-      })),
+      indexes.map((index) => ({ ...storedEvent(index, payloadBytes), ...published })),
     );
     await aws.during('standing', () => scanPending(run));
     return SCANS_PER_MINUTE * (rows === 0 ? 1 : rows / sample);
@@ -73,56 +71,35 @@ export async function publishPending(run: BenchRun): Promise<number> {
 
 /** @returns false if the bus refused the event and the mark was rolled back */
 async function publishMarked(run: BenchRun, event: StoredEvent): Promise<boolean> {
-  const key = { TableName: OUTBOX, Key: { eventId: event.eventId } };
-  try {
-    const { status, publishedAt, expiresAt } = published(run.aws);
-    await run.documents.send(
-      new UpdateCommand({
-        ...key,
-        UpdateExpression: 'SET #status = :published, publishedAt = :now, expiresAt = :expires',
-        ConditionExpression: 'attribute_not_exists(publishedAt)',
-        ExpressionAttributeNames: { '#status': 'status' },
-        ExpressionAttributeValues: { ':published': status, ':now': publishedAt, ':expires': expiresAt },
-      }),
-    );
-  } catch (error) {
-    if (isRefused(error)) return true;
-    throw error;
-  }
+  const mark = 'SET #status = :status, publishedAt = :publishedAt, expiresAt = :expiresAt';
+  const isMarked = await updateOutbox(run, event.eventId, mark, 'attribute_not_exists(publishedAt)', {
+    status: 'PUBLISHED',
+    ...publishedAt(run),
+  });
+  if (!isMarked) return true;
   const [taken = false] = await run.publish([event]);
-  if (taken) return true;
-  await run.documents.send(
-    new UpdateCommand({
-      ...key,
-      UpdateExpression: 'SET #status = :pending REMOVE publishedAt, expiresAt',
-      ExpressionAttributeNames: { '#status': 'status' },
-      ExpressionAttributeValues: { ':pending': 'PENDING' },
-    }),
-  );
-  return false;
+  if (!taken)
+    await updateOutbox(run, event.eventId, 'SET #status = :status REMOVE publishedAt, expiresAt', undefined, {
+      status: 'PENDING',
+    });
+  return taken;
 }
 
 /** Reads the whole outbox; the filter applies after reading, so every row read is billed. */
 async function scanPending({ documents }: BenchRun): Promise<StoredEvent[]> {
   const found: StoredEvent[] = [];
-  let from: Record<string, unknown> | undefined;
-  do {
-    const page = await documents.send(
-      new ScanCommand({
-        TableName: OUTBOX,
-        FilterExpression: '#status = :pending',
-        ExpressionAttributeNames: { '#status': 'status' },
-        ExpressionAttributeValues: { ':pending': 'PENDING' },
-        ExclusiveStartKey: from,
-      }),
-    );
-    found.push(...((page.Items ?? []) as StoredEvent[]));
-    from = page.LastEvaluatedKey;
-  } while (from);
+  const scan = {
+    TableName: OUTBOX,
+    FilterExpression: '#status = :pending',
+    ExpressionAttributeNames: { '#status': 'status' },
+    ExpressionAttributeValues: { ':pending': 'PENDING' },
+  };
+  for await (const { Items = [] } of paginateScan({ client: documents }, scan))
+    found.push(...(Items as StoredEvent[]));
   return found;
 }
 
-function published({ clock }: MeteredAws) {
-  const now = clock.now();
-  return { status: 'PUBLISHED', publishedAt: now, expiresAt: Math.ceil(now / 1_000) + RETENTION_S };
+function publishedAt({ aws }: BenchRun) {
+  const now = aws.clock.now();
+  return { publishedAt: now, expiresAt: Math.ceil(now / 1_000) + RETENTION_S };
 }

@@ -1,9 +1,26 @@
+import { createHash } from 'node:crypto';
+import type { Clock } from '../../lambdas/runtime/base/clock.ts';
 import type { Envelope } from '../../lambdas/runtime/events/event.ts';
 import { mintEventId } from '../../lambdas/runtime/store/event-id.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
 import type { TableShape } from '../aws/metered-table.ts';
 import { type ShopOrder, shopOrder } from '../corpus.ts';
-import type { Workload } from './system.ts';
+
+/** The input of a measured system. */
+export interface Workload {
+  /** The number of events; the handler writes one domain row of under 1 KB with each. */
+  readonly events: number;
+  /** The size of each event's payload (`data`) as JSON, in bytes. */
+  readonly payloadBytes: number;
+  readonly consumers: number;
+  /** The number of events that fail once at the bus, and that fail once in each consumer's handler. */
+  readonly retries: number;
+  /**
+   * The number of records or rows that a relay processes at once. A consumer receives at most 10 messages, the limit of one SQS
+   * receive.
+   */
+  readonly batchSize: number;
+}
 
 /** The EventBridge `source` of every event. */
 export const SOURCE = 'orders';
@@ -61,16 +78,19 @@ export function consumerNames({ consumers }: Pick<Workload, 'consumers'>): strin
  * @throws RangeError if the size is too small for the order's id
  */
 export function payload(index: number, bytes: number): ShopOrder {
-  const key = `${index} ${bytes}`;
-  const made = payloads.get(key) ?? shopOrder(orderId(index), bytes);
-  payloads.set(key, made);
-  return made;
+  return shopOrder(orderId(index), bytes);
 }
 
-/** The payloads made so far: every system carries the same ones. */
-const payloads = new Map<string, ShopOrder>();
+/** Random bytes that are the same in every run, so that costs do not depend on chance. */
+export function fixedRandom(): (count: number) => Uint8Array {
+  let drawn = 0;
+  return (count) => {
+    drawn += 1;
+    return createHash('sha256').update(String(drawn)).digest().subarray(0, count);
+  };
+}
 
-/** Random bytes that are the same in every run. */
+/** The same, of a seed. */
 function fixedBytes(seed: number, count: number): Uint8Array {
   return Uint8Array.from({ length: count }, (_, byte) => (seed * 31 + byte * 17 + (seed >> 8) * 7) & 0xff);
 }
@@ -124,5 +144,25 @@ export function handlerFaults(workload: Workload): (consumer: string, order: str
     if (!faulty.has(order) || failed.has(key)) return;
     failed.add(key);
     throw new Error(`${consumer} fails once at ${order}`);
+  };
+}
+
+/**
+ * A clock on which a pause takes no time: it advances the clock and ends in the next turn. A pause that a signal can abort waits
+ * for the signal, because no call here is slow enough for such a time-out or heartbeat to come first.
+ */
+export function jumpingClock(start = START): Clock {
+  let now = start;
+  return {
+    now: () => now,
+    sleep: (ms, signal) =>
+      new Promise((resolve) => {
+        if (signal?.aborted === false) {
+          signal.addEventListener('abort', () => resolve(), { once: true });
+          return;
+        }
+        if (signal === undefined) now += Math.max(0, ms);
+        setImmediate(resolve);
+      }),
   };
 }

@@ -1,18 +1,29 @@
 import type { Attributes } from '../../testing/attribute-values.ts';
 import { parseCondition } from '../../testing/condition.ts';
-import type { ParsedCondition as Condition } from '../../testing/condition-functions.ts';
-import { ExpressionReader, Placeholders } from '../../testing/expression-reader.ts';
+import type { ParsedCondition } from '../../testing/condition-functions.ts';
+import { Placeholders } from '../../testing/expression-reader.ts';
 import { ValidationException } from '../../testing/validation-exception.ts';
 import { readUnits } from './billing.ts';
-import type { Metered } from './dynamodb-write.ts';
-import type { MeteredTable } from './metered-table.ts';
-import { type OrderedView, storedBytes } from './ordered-view.ts';
-import { known, type Wire } from './wire.ts';
+import { type MeteredTable, storedBytes, type TableView } from './metered-table.ts';
+import { known, type Metered, type Wire } from './wire.ts';
 
 /** The maximum number of bytes that one page reads: 1 MB (DynamoDB API reference, Query and Scan). */
 const PAGE_BYTES_MAX = 1024 * 1024;
 
-const READ_MEMBERS = [
+/** Members of a query; a scan has no key condition and no direction. */
+interface QueryInput extends Wire {
+  readonly IndexName?: string;
+  readonly KeyConditionExpression?: string;
+  readonly FilterExpression?: string;
+  readonly ExpressionAttributeNames?: Record<string, string>;
+  readonly ExpressionAttributeValues?: Attributes;
+  readonly ConsistentRead?: boolean;
+  readonly Limit?: number;
+  readonly ExclusiveStartKey?: Attributes;
+  readonly ScanIndexForward?: boolean;
+}
+
+const SCAN_MEMBERS = [
   'TableName',
   'IndexName',
   'FilterExpression',
@@ -23,150 +34,71 @@ const READ_MEMBERS = [
   'ExclusiveStartKey',
 ];
 
-/** Members of both reads. */
-export interface ScanInput extends Wire {
-  readonly IndexName?: string;
-  readonly FilterExpression?: string;
-  readonly ExpressionAttributeNames?: Record<string, string>;
-  readonly ExpressionAttributeValues?: Attributes;
-  readonly ConsistentRead?: boolean;
-  readonly Limit?: number;
-  readonly ExclusiveStartKey?: Attributes;
-}
-
-/** Members of a query. */
-export interface QueryInput extends ScanInput {
-  readonly KeyConditionExpression?: string;
-  readonly ScanIndexForward?: boolean;
-}
-
-/** Reads a page of one partition of a table or an index. */
-export function query(table: MeteredTable, input: QueryInput): Metered {
-  known('Query', input, [...READ_MEMBERS, 'KeyConditionExpression', 'ScanIndexForward']);
-  const view = table.view(input.IndexName);
-  const placeholders = new Placeholders(input.ExpressionAttributeNames, input.ExpressionAttributeValues);
-  const text = input.KeyConditionExpression ?? '';
-  const partition = partitionOf(text, view, placeholders);
-  const inRange = parseCondition(text, placeholders);
-  const filter = filterOf(input, view, placeholders);
-  const forward = view.partition(partition).filter(inRange);
-  const backward = input.ScanIndexForward === false;
-  const from = input.ExclusiveStartKey;
-  const isAfter = (item: Attributes) =>
-    from === undefined || (backward ? view.compare(item, from) < 0 : view.compare(item, from) > 0);
-  return page(view, input, backward ? forward.toReversed() : forward, isAfter, filter);
-}
-
-/** Reads a page of a whole table or index. */
-export function scan(table: MeteredTable, input: ScanInput): Metered {
-  known('Scan', input, READ_MEMBERS);
-  const view = table.view(input.IndexName);
-  const placeholders = new Placeholders(input.ExpressionAttributeNames, input.ExpressionAttributeValues);
-  const filter = filterOf(input, view, placeholders);
-  const [name = ''] = view.keyNames;
-  const from = input.ExclusiveStartKey;
-  const isAfter = (item: Attributes) => {
-    const [at = '', start = ''] = [item[name]?.S, from?.[name]?.S];
-    return from === undefined || at > start || (at === start && view.compare(item, from) > 0);
-  };
-  return page(view, input, view.all(), isAfter, filter);
-}
-
-/** Continues after the end of the previous page. A page is billed by the bytes it reads, before the filter. */
-function page(
-  view: OrderedView,
-  { ConsistentRead = false, Limit, IndexName }: ScanInput,
-  items: readonly Attributes[],
-  isAfter: (item: Attributes) => boolean,
-  filter: Condition,
-): Metered {
+/** Reads a page of one partition of a table or an index, or of all partitions. */
+export function readPage(operation: 'Query' | 'Scan', table: MeteredTable, input: QueryInput): Metered {
+  const isQuery = operation === 'Query';
+  known(operation, input, [
+    ...SCAN_MEMBERS,
+    ...(isQuery ? ['KeyConditionExpression', 'ScanIndexForward'] : []),
+  ]);
+  const { Limit, ConsistentRead = false, IndexName, ExclusiveStartKey: from } = input;
   if (Limit !== undefined && Limit < 1) throw new ValidationException(`Limit ${Limit} must be at least 1`);
-  if (ConsistentRead && IndexName !== undefined) {
+  if (ConsistentRead && IndexName !== undefined)
     throw new ValidationException('Consistent reads are not supported on global secondary indexes');
-  }
-  let bytes = 0;
-  let end = firstAfter(items, isAfter);
-  const begin = end;
+  const view = table.view(IndexName);
+  const placeholders = new Placeholders(input.ExpressionAttributeNames, input.ExpressionAttributeValues);
+  const found = isQuery ? queried(view, input, placeholders) : view.entries();
+  const filter = filterOf(view, input, placeholders);
+  const sign = input.ScanIndexForward === false ? -1 : 1;
+  const items = from === undefined ? found : found.filter((item) => sign * view.compare(item, from) > 0);
+  let [read, bytes] = [0, 0];
   let last: Attributes | undefined;
-  while (end < items.length && last === undefined) {
-    const item = items[end] as Attributes;
-    end += 1;
+  while (read < items.length && last === undefined) {
+    const item = items[read] as Attributes;
+    read += 1;
     bytes += storedBytes(item);
-    if (end - begin === Limit || bytes >= PAGE_BYTES_MAX) last = item;
+    if (read === Limit || bytes >= PAGE_BYTES_MAX) last = item;
   }
-  const Items = items.slice(begin, end).filter(filter);
+  const Items = items.slice(0, read).filter(filter);
   return {
-    answer: {
-      Items,
-      Count: Items.length,
-      ScannedCount: end - begin,
-      LastEvaluatedKey: last && view.cursor(last),
-    },
+    answer: { Items, Count: Items.length, ScannedCount: read, LastEvaluatedKey: last && view.cursor(last) },
+    // A page is billed by what it reads, before the filter.
     readUnits: readUnits(bytes, ConsistentRead ? 'strong' : 'eventual'),
   };
 }
 
-/** The items are sorted, so a binary search works. */
-function firstAfter(items: readonly Attributes[], isAfter: (item: Attributes) => boolean): number {
-  let [low, high] = [0, items.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (isAfter(items[middle] as Attributes)) high = middle;
-    else low = middle + 1;
-  }
-  return low;
-}
-
-/** The partition in a key condition of the form `partition = :value`, with or without one condition on the sort key. */
-function partitionOf(text: string, view: OrderedView, placeholders: Placeholders): string {
-  const [partitionName, sortName] = view.keyNames;
-  const reader = new ExpressionReader('KeyConditionExpression', text, placeholders);
-  let value: string | undefined;
-  do {
-    const wrapped = reader.accept('(');
-    if (reader.atFunction('begins_with')) {
-      reader.take();
-      reader.expect('(');
-      sortPath(reader, sortName);
-      reader.expect(',');
-      reader.value();
-      reader.expect(')');
-    } else {
-      const [name] = reader.path();
-      const operator = reader.take().toUpperCase();
-      const bound = reader.value();
-      if (name === partitionName && operator === '=') value = bound.S;
-      else if (name !== sortName)
-        throw reader.error(`Query condition missed key schema element: ${partitionName}`);
-      if (operator === 'BETWEEN') {
-        reader.expect('AND');
-        reader.value();
-      }
-    }
-    if (wrapped) reader.expect(')');
-  } while (reader.accept('AND'));
-  reader.end();
-  if (value) return value;
-  throw reader.error(`One or more parameter values are not valid: ${partitionName} is missing or empty`);
-}
-
-function sortPath(reader: ExpressionReader, sortName: string | undefined): void {
-  const [name] = reader.path();
-  if (name !== sortName) throw reader.error(`Query key condition not supported on ${name}`);
+/** The entries of a query's partition that meet its key condition, in its direction. */
+function queried(
+  view: TableView,
+  { KeyConditionExpression = '', ExpressionAttributeNames = {}, ...input }: QueryInput,
+  placeholders: Placeholders,
+): readonly Attributes[] {
+  const inRange = parseCondition(KeyConditionExpression, placeholders);
+  const equals = [...KeyConditionExpression.matchAll(/([#\w]+) *= *(:\w+)/g)];
+  const value = equals.find(
+    ([, name = '']) => (ExpressionAttributeNames[name] ?? name) === view.partitionName,
+  )?.[2];
+  const partition = input.ExpressionAttributeValues?.[value ?? '']?.S;
+  if (!partition)
+    throw new ValidationException(
+      `One or more parameter values are not valid: ${view.partitionName} is missing or empty`,
+    );
+  const found = view.entries(partition).filter(inRange);
+  return input.ScanIndexForward === false ? found.reverse() : found;
 }
 
 /** Without a filter, every item passes. */
 function filterOf(
-  { FilterExpression, ExpressionAttributeNames = {} }: ScanInput,
-  view: OrderedView,
+  view: TableView,
+  { FilterExpression, ExpressionAttributeNames = {} }: QueryInput,
   placeholders: Placeholders,
-): Condition {
+): ParsedCondition {
   const filter = FilterExpression === undefined ? () => true : parseCondition(FilterExpression, placeholders);
   placeholders.assertUsed();
-  const named = (FilterExpression?.match(/(?<![:\w])#?\w+/g) ?? []).map(
-    (word) => ExpressionAttributeNames[word] ?? word,
-  );
-  const key = named.find((name) => view.keyNames.includes(name));
+  const words = FilterExpression?.match(/(?<![:\w])#?\w+/g) ?? [];
+  const key = words
+    .map((word) => ExpressionAttributeNames[word] ?? word)
+    .find((name) => view.keyNames.includes(name));
   if (key === undefined) return filter;
   throw new ValidationException(
     `Filter Expression can only contain non-primary key attributes: Primary key attribute: ${key}`,

@@ -1,5 +1,4 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
-import type { Attributes } from '../../testing/attribute-values.ts';
 import { ValidationException } from '../../testing/validation-exception.ts';
 import type { Wire } from './wire.ts';
 
@@ -29,37 +28,28 @@ export function readStatement(
   if (tableName === undefined)
     throw new Error(`The metered AWS does not support this statement: ${Statement}`);
   const keyNames = keyNamesOf(tableName);
-  const [set, remove, when] = [sets, removes, where].map(quotedNames) as [string[], string[], string[]];
-  if (Parameters.length !== set.length + when.length) {
+  const [set = [], remove = [], when = []] = [sets, removes, where].map(quotedNames);
+  if (Parameters.length !== set.length + when.length)
     throw new ValidationException("Number of parameters in request and statement don't match.");
-  }
-  const value = (index: number) => Parameters[index] as AttributeValue;
-  const names: Record<string, string> = {};
-  const values: Attributes = {};
-  const named = (mark: string, name: string) => {
-    names[mark] = name;
-    return mark;
-  };
-  const equals = (mark: string, name: string, index: number) => {
-    values[`:${mark}`] = value(index);
-    return `${named(`#${mark}`, name)} = :${mark}`;
-  };
-
-  const assignments = set.map((name, i) => equals(`s${i}`, name, i));
-  const removals = remove.map((name, i) => named(`#r${i}`, name));
-  const conditions = when.flatMap((name, i) =>
-    keyNames.includes(name) ? [] : [equals(`w${i}`, name, set.length + i)],
-  );
-  const Key = Object.fromEntries(keyNames.map((name) => [name, value(set.length + when.indexOf(name))]));
-  const exists = `attribute_exists(${named('#key', keyNames[0] ?? '')})`;
+  const bound = [...set, ...when].map((name, at) => ({ name, at, value: Parameters[at] }));
+  const isKey = ({ name, at }: { name: string; at: number }) => at >= set.length && keyNames.includes(name);
+  const plain = bound.filter((each) => !isKey(each));
+  const equals = plain.map(({ at }) => ({ isSet: at < set.length, text: `#p${at} = :p${at}` }));
+  const assignments = equals.filter(({ isSet }) => isSet).map(({ text }) => text);
+  const conditions = equals.filter(({ isSet }) => !isSet).map(({ text }) => text);
+  const removals = remove.map((_, at) => `#r${at}`).join(', ');
   return {
     tableName,
     update: {
-      Key,
-      UpdateExpression: `SET ${assignments.join(', ')}${removals.length > 0 ? ` REMOVE ${removals.join(', ')}` : ''}`,
-      ConditionExpression: [exists, ...conditions].join(' AND '),
-      ExpressionAttributeNames: names,
-      ExpressionAttributeValues: values,
+      Key: Object.fromEntries(bound.filter(isKey).map(({ name, value }) => [name, value])),
+      UpdateExpression: `SET ${assignments.join(', ')}${removals && ` REMOVE ${removals}`}`,
+      ConditionExpression: ['attribute_exists(#key)', ...conditions].join(' AND '),
+      ExpressionAttributeNames: {
+        '#key': keyNames[0],
+        ...Object.fromEntries(plain.map(({ at, name }) => [`#p${at}`, name])),
+        ...Object.fromEntries(remove.map((name, at) => [`#r${at}`, name])),
+      },
+      ExpressionAttributeValues: Object.fromEntries(plain.map(({ at, value }) => [`:p${at}`, value])),
     },
   };
 }

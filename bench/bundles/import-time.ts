@@ -11,6 +11,7 @@ import {
   producerSettings,
   relaySettings,
 } from '../../lambdas/runtime/base/config.ts';
+import { consumerConfig, producerConfig, relayConfig } from '../../testing/index.ts';
 import type { FunctionBundle } from '../../tools/pack/function-bundle.ts';
 
 /** The time that a fresh process takes to import a bundle. */
@@ -32,38 +33,14 @@ console.log(JSON.stringify({ wallMs, cpuMs: (user + system) / 1_000 }));
 process.exit();
 `;
 
-const producer = {
-  tableName: 'Mailroom',
-  service: 'bench',
-  shards: 8,
-  bornLeaseMs: 30_000,
-  publishes: ['OrderPlaced'],
-};
+const producer = producerConfig({ service: 'bench', publishes: ['OrderPlaced'] });
+const queueUrl = 'https://sqs.us-east-1.amazonaws.com/111122223333/bench';
 
 /** Environment variables that the app's functions read while they are imported. */
 export const FUNCTION_ENVIRONMENT: Readonly<Record<string, string>> = {
   ...producerSettings.encode(producer),
-  ...consumerSettings.encode({
-    ...producer,
-    consumer: 'bench',
-    queueUrl: 'https://sqs.us-east-1.amazonaws.com/111122223333/bench',
-    leaseMs: 60_000,
-    visibilityTimeoutMs: 180_000,
-    maxAttempts: 5,
-    retryFirstMs: 2_000,
-    retryLongestMs: 900_000,
-    inboxRetentionDays: 35,
-  }),
-  ...relaySettings.encode({
-    ...producer,
-    busName: 'bench',
-    sources: ['bench'],
-    claimLeaseMs: 30_000,
-    publishTimeoutMs: 5_000,
-    maxAttempts: 10,
-    publishedRetentionDays: 7,
-    sweepEveryMs: 60_000,
-  }),
+  ...consumerSettings.encode(consumerConfig({ ...producer, queueUrl })),
+  ...relaySettings.encode(relayConfig({ sources: ['bench'] })),
   ...auditSettings.encode({ tableName: 'Mailroom', sinceMs: 3_600_000, everyMs: 900_000 }),
   ...heartbeatSettings.encode({ ...producer, everyMs: 300_000 }),
   BANK_FUNCTION_NAME: 'bank',
@@ -80,25 +57,28 @@ export const FUNCTION_ENVIRONMENT: Readonly<Record<string, string>> = {
  * Imports each bundle in a fresh `node`, one bundle after the other, `runs` times, so that a slow moment of the machine affects
  * all of them equally. They are in a folder without `node_modules`, as in Lambda.
  *
- * @param environments - environment variables in addition to {@link FUNCTION_ENVIRONMENT}, by the bundle's name
- * @returns the times of each run, by name
+ * @returns the median times of each bundle
  */
-export async function importRuns(
-  bundles: readonly FunctionBundle[],
-  runs: number,
-  environments: Readonly<Record<string, NodeJS.ProcessEnv>> = {},
-): Promise<ReadonlyMap<string, readonly ImportTime[]>> {
+export async function importTimes(bundles: readonly FunctionBundle[], runs: number): Promise<ImportTime[]> {
   return withFiles(bundles, async (folder) => {
-    const times = new Map<string, ImportTime[]>(bundles.map(({ name }) => [name, []]));
+    const times: ImportTime[][] = bundles.map(() => []);
     // The first round warms the file cache.
     for (let round = 0; round <= runs; round += 1) {
-      for (const [name, taken] of times) {
-        const env = { ...FUNCTION_ENVIRONMENT, ...environments[name] };
-        const time = await importOnce(join(folder, `${name}.mjs`), env);
-        if (round > 0) taken.push(time);
+      for (const [index, { name }] of bundles.entries()) {
+        const args = [
+          '--input-type=module',
+          '--eval',
+          CHILD,
+          pathToFileURL(join(folder, `${name}.mjs`)).href,
+        ];
+        const { stdout } = await promisify(execFile)(process.execPath, args, { env: FUNCTION_ENVIRONMENT });
+        if (round > 0 || runs === 0) times[index]?.push(JSON.parse(stdout));
       }
     }
-    return times;
+    return times.map((each) => ({
+      wallMs: median(each.map(({ wallMs }) => wallMs)),
+      cpuMs: median(each.map(({ cpuMs }) => cpuMs)),
+    }));
   });
 }
 
@@ -119,21 +99,7 @@ export async function withFiles<T>(
   }
 }
 
-async function importOnce(file: string, env: NodeJS.ProcessEnv): Promise<ImportTime> {
-  const args = ['--input-type=module', '--eval', CHILD, pathToFileURL(file).href];
-  const { stdout } = await promisify(execFile)(process.execPath, args, { env });
-  return JSON.parse(stdout);
-}
-
-/** The median of each time. */
-export function medians(times: readonly ImportTime[]): ImportTime {
-  return {
-    wallMs: median(times.map(({ wallMs }) => wallMs)),
-    cpuMs: median(times.map(({ cpuMs }) => cpuMs)),
-  };
-}
-
 /** The middle one of the values. */
-export function median(values: readonly number[]): number {
+function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }

@@ -13,13 +13,12 @@ import {
   TABLE,
 } from './quotas.ts';
 
-/** A limit of a resource. */
+/** A limit of one Mailroom, or of the account. */
 export interface CapacityLimit {
-  /** A short name. */
   readonly name: string;
   /** The unit. */
   readonly what: string;
-  /** The total need of all events, for one Mailroom or the account. */
+  /** The total need of all events. */
   readonly needed: number;
   /** The amount available by default. */
   readonly available: number;
@@ -40,7 +39,6 @@ export function fullness({ needed, available }: CapacityLimit): number {
   return needed / available;
 }
 
-/** Limits of one Mailroom. */
 function mailroomLimits(mailroom: MailroomPlan, mailrooms: number, unitsMax: number): CapacityLimit[] {
   const { demand, eventsPerSecond, partitions } = mailroom;
   const needed = eventsPerSecond * mailrooms;
@@ -91,41 +89,21 @@ function mailroomLimits(mailroom: MailroomPlan, mailrooms: number, unitsMax: num
 /** Account quotas per region. */
 function accountLimits(mailroom: MailroomPlan, mailrooms: number): CapacityLimit[] {
   const { demand, eventsPerSecond, stream, consumer } = mailroom;
+  const quota = (name: string, what: string, remedy: string, needed: number, available: number) => {
+    return { name, what, needed, available, remedy, quotaNeeded: needed };
+  };
+  const elsewhere = 'or use several accounts or regions';
   const putEvents = mailrooms * stream.putEventsPerSecond;
+  const bus = `raise EventBridge's PutEvents quota, ${elsewhere}`;
   const deliveries = mailrooms * eventsPerSecond * demand.consumers;
+  const rules = `raise EventBridge's invocations quota, ${elsewhere}`;
   const functions = mailrooms * (stream.concurrency + demand.consumers * consumer.concurrency);
+  const lambda = "raise Lambda's concurrency quota, or make handlers faster";
+  const accounts = "raise EventBridge's quota of buses, or use several accounts";
   return [
-    {
-      name: 'PutEvents',
-      what: 'calls/s',
-      needed: putEvents,
-      available: PUT_EVENTS_PER_SECOND,
-      remedy: "raise EventBridge's PutEvents quota, or use several accounts or regions",
-      quotaNeeded: putEvents,
-    },
-    {
-      name: 'bus invocations',
-      what: 'deliveries/s',
-      needed: deliveries,
-      available: DELIVERIES_PER_SECOND,
-      remedy: "raise EventBridge's invocations quota, or use several accounts or regions",
-      quotaNeeded: deliveries,
-    },
-    {
-      name: 'Lambda concurrency',
-      what: 'concurrent functions',
-      needed: functions,
-      available: LAMBDA_CONCURRENCY,
-      remedy: "raise Lambda's concurrency quota, or make handlers faster",
-      quotaNeeded: functions,
-    },
-    {
-      name: 'event buses',
-      what: 'one per Mailroom',
-      needed: mailrooms,
-      available: EVENT_BUSES,
-      remedy: "raise EventBridge's quota of buses, or use several accounts",
-      quotaNeeded: mailrooms,
-    },
+    quota('PutEvents', 'calls/s', bus, putEvents, PUT_EVENTS_PER_SECOND),
+    quota('bus invocations', 'deliveries/s', rules, deliveries, DELIVERIES_PER_SECOND),
+    quota('Lambda concurrency', 'concurrent functions', lambda, functions, LAMBDA_CONCURRENCY),
+    quota('event buses', 'one per Mailroom', accounts, mailrooms, EVENT_BUSES),
   ];
 }

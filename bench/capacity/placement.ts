@@ -1,13 +1,5 @@
-import { type Demand, outboxUnits, spreadUnits } from './demand.ts';
+import { outboxUnits, type Placement, spreadUnits } from './load.ts';
 import { PARTITION } from './quotas.ts';
-
-/** The distribution of one table's writes over its partitions. */
-export interface Placement {
-  readonly demand: Demand;
-  readonly eventsPerSecond: number;
-  readonly shards: number;
-  readonly partitions: number;
-}
 
 /** The usable share of a partition's units: arrivals are uneven within a second, and throttled commits are retried. */
 const USABLE = 0.95;

@@ -1,7 +1,26 @@
-import { type CapacityBill, monthlyBill } from './bill.ts';
-import { type Demand, demandOf } from './demand.ts';
-import { type CapacityLimit, limitsOf } from './limits.ts';
-import { consumerLoad, type MailroomPlan, SWEEP_SECONDS_MAX, streamLoad, sweepLoad } from './load.ts';
+import { SQS_REQUEST_BYTES } from '../alternatives/queue-delivery.ts';
+import {
+  GB_BYTES,
+  INBOX_ROW_BYTES,
+  LAMBDA_MB,
+  LOG_BYTES_PER_INVOCATION,
+  MINUTES_PER_MONTH,
+  PRICES,
+  STORED_ITEM_BYTES,
+} from '../assumptions.ts';
+import { limitsOf } from './limits.ts';
+import {
+  consumerLoad,
+  demandOf,
+  type EventDemand,
+  type MailroomPlan,
+  outboxUnits,
+  type Placement,
+  SWEEP_SECONDS_MAX,
+  spreadUnits,
+  streamLoad,
+  sweepLoad,
+} from './load.ts';
 import { carries, throttledShare } from './placement.ts';
 import { NEW_TABLE, PARTITION, SHARDS_MAX, SHARDS_MIN, TABLE } from './quotas.ts';
 
@@ -15,26 +34,11 @@ export interface CapacityTarget {
   readonly payloadBytes?: number;
   /** The number of consumers of each event. @default 1 */
   readonly consumers?: number;
-  /**
-   * The maximum write units per second of one table. Beyond it the plan uses several Mailrooms.
-   *
-   * @default 400,000: ten times DynamoDB's default quota
-   */
+  /** The maximum write units per second of one table; beyond it the plan uses several Mailrooms. @default ten times the quota */
   readonly tableWriteUnitsMax?: number;
 }
 
-/** The resources of a plan, per Mailroom and in total. All rates are those of the peak. */
-export interface CapacityPlan {
-  readonly target: Required<CapacityTarget>;
-  readonly demand: Demand;
-  /** The number of Mailrooms that share the events, each with its own table and bus. */
-  readonly mailrooms: number;
-  /** One Mailroom. */
-  readonly mailroom: MailroomPlan;
-  /** All limits, fullest first. */
-  readonly limits: readonly CapacityLimit[];
-  readonly bill: CapacityBill;
-}
+export type CapacityPlan = ReturnType<typeof planCapacity>;
 
 /** A plan uses this many times the minimum number of partitions, and then only as many shards as these need. */
 const SPARE_PARTITIONS = 1.25;
@@ -52,8 +56,8 @@ const PARTITIONS_MIN = NEW_TABLE.writeUnits / PARTITION.writeUnits;
  * limits[0]; // what is met first
  * ```
  */
-export function planCapacity(target: CapacityTarget): CapacityPlan {
-  const whole = {
+export function planCapacity(target: CapacityTarget) {
+  const whole: Required<CapacityTarget> = {
     peakEventsPerSecond: target.eventsPerSecond,
     payloadBytes: 200,
     consumers: 1,
@@ -66,19 +70,23 @@ export function planCapacity(target: CapacityTarget): CapacityPlan {
     planMailroom(demand, whole.peakEventsPerSecond / mailrooms, partitionsMax);
   const mailrooms = fewest(1, (count) => planFor(count) !== undefined);
   const mailroom = planFor(mailrooms) as MailroomPlan;
+  // The bill is that of an average day.
+  const billed = withLoads({ ...mailroom, eventsPerSecond: whole.eventsPerSecond / mailrooms });
   return {
     target: whole,
     demand,
+    /** The number of Mailrooms that share the events, each with its own table and bus. */
     mailrooms,
     mailroom,
+    /** All limits, fullest first. */
     limits: limitsOf(mailroom, mailrooms, whole.tableWriteUnitsMax),
-    bill: monthlyBill(planBilled(mailroom, whole.eventsPerSecond / mailrooms), mailrooms),
+    bill: monthlyBill(billed, mailrooms),
   };
 }
 
 /** One Mailroom for a rate; none if one table cannot carry it. */
 function planMailroom(
-  demand: Demand,
+  demand: EventDemand,
   eventsPerSecond: number,
   partitionsMax: number,
 ): MailroomPlan | undefined {
@@ -91,26 +99,18 @@ function planMailroom(
     : Math.min(partitionsMax, Math.ceil(least * SPARE_PARTITIONS));
   let shards = SHARDS_MIN;
   while (shards < SHARDS_MAX && !fits(shards, partitions)) shards *= 2;
-  const placement = { demand, eventsPerSecond, shards, partitions };
-  const sweep = sweepLoad(placement);
-  if (sweep.seconds > SWEEP_SECONDS_MAX) return undefined;
+  const plan = withLoads({ demand, eventsPerSecond, shards, partitions });
+  return plan.sweep.seconds > SWEEP_SECONDS_MAX ? undefined : plan;
+}
+
+function withLoads(placement: Placement): MailroomPlan {
+  const { eventsPerSecond, partitions } = placement;
   return {
     ...placement,
-    sweep,
+    sweep: sweepLoad(placement),
     warmWriteUnits: partitions > PARTITIONS_MIN ? partitions * PARTITION.writeUnits : undefined,
     throttledShare: throttledShare(placement),
     stream: streamLoad(placement),
-    consumer: consumerLoad(eventsPerSecond),
-  };
-}
-
-/** The same Mailroom on an average day, which is what the bill is based on. */
-function planBilled(mailroom: MailroomPlan, eventsPerSecond: number): MailroomPlan {
-  const placement = { ...mailroom, eventsPerSecond };
-  return {
-    ...placement,
-    stream: streamLoad(placement),
-    sweep: sweepLoad(placement),
     consumer: consumerLoad(eventsPerSecond),
   };
 }
@@ -126,4 +126,50 @@ function fewest(from: number, holds: (count: number) => boolean): number {
     else low = middle;
   }
   return high;
+}
+
+/** The retention of rows in days: published ones (lib/mailroom/outbox-relay.ts), and processed ones (lib/checks/retentions.ts). */
+const KEPT_DAYS = { outbox: 7, inbox: 35 } as const;
+
+const SECONDS_PER_MONTH = MINUTES_PER_MONTH * 60;
+
+/**
+ * US dollars per month of 30 days for a number of Mailrooms, without the producers' functions, permanent domain rows, alarms, and
+ * the charge for raising warm throughput.
+ */
+function monthlyBill({ demand, eventsPerSecond, stream, sweep, consumer }: MailroomPlan, mailrooms: number) {
+  const millions = (eventsPerSecond * mailrooms * SECONDS_PER_MONTH) / 1e6;
+  const gb = LAMBDA_MB / 1_024;
+  const functionsPerSecond =
+    functionUsd(stream.invocationsPerSecond, stream.concurrency * gb) +
+    demand.consumers * functionUsd(consumer.invocationsPerSecond, consumer.concurrency * gb) +
+    functionUsd(1 / 60, (sweep.seconds / 60) * gb);
+  const storedBytesDays =
+    KEPT_DAYS.outbox * (demand.rowBytes + STORED_ITEM_BYTES) +
+    demand.consumers * KEPT_DAYS.inbox * (INBOX_ROW_BYTES + STORED_ITEM_BYTES);
+  const storedGb = (eventsPerSecond * mailrooms * 86_400 * storedBytesDays) / GB_BYTES;
+  // A message is sent and received in a batch, per started 64 KB, and deleted.
+  const { messagesPerInvocation } = consumer;
+  const received = Math.ceil((messagesPerInvocation * demand.rowBytes) / SQS_REQUEST_BYTES);
+  const queueRequests = 1 + (received + 1) / messagesPerInvocation;
+  const parts = {
+    writes: millions * (outboxUnits(demand) + spreadUnits(demand)) * PRICES.writeUnitsPerMillion,
+    reads: (mailrooms * sweep.readUnits * MINUTES_PER_MONTH * PRICES.readUnitsPerMillion) / 1e6,
+    storage: storedGb * (PRICES.storagePerGbMonth + PRICES.recoveryPerGbMonth),
+    bus: millions * PRICES.busEventsPerMillion,
+    queues: millions * demand.consumers * queueRequests * PRICES.queueRequestsPerMillion,
+    /** Including logs. */
+    functions: mailrooms * functionsPerSecond * SECONDS_PER_MONTH,
+  };
+  const total = Object.values(parts).reduce((sum, usd) => sum + usd, 0);
+  return { ...parts, total, perMillionEvents: total / millions };
+}
+
+/** The cost of one second of a function. */
+function functionUsd(invocations: number, gbSeconds: number): number {
+  return (
+    (invocations * PRICES.invocationsPerMillion) / 1e6 +
+    gbSeconds * PRICES.lambdaGbSecond +
+    (invocations * LOG_BYTES_PER_INVOCATION * PRICES.logsPerGb) / GB_BYTES
+  );
 }

@@ -19,9 +19,6 @@ export const TABLE = { writeUnits: 40_000, readUnits: 40_000 } as const;
 export const SHARDS_MIN = 8;
 export const SHARDS_MAX = 256;
 
-/** Lambda's polls per second and stream shard (Lambda guide, "Polling and batching streams"). */
-export const STREAM_POLLS_PER_SECOND = 4;
-
 /**
  * PutEvents calls per second, of up to ten entries each (EventBridge user guide, "Quotas"): us-east-1, us-west-2 and eu-west-1;
  * 2,400 in us-east-2 and eu-central-1, 1,200 or fewer elsewhere. Adjustable.

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
 import { z } from 'zod';
-import type { Clock } from '../../lambdas/runtime/base/clock.ts';
 import { eventBridgeBus } from '../../lambdas/runtime/bus/eventbridge-bus.ts';
 import {
   createAtOncePublisher,
@@ -13,31 +12,36 @@ import {
   leased,
   transactional,
 } from '../../lambdas/runtime/index.ts';
-import type { Telemetry } from '../../lambdas/runtime/observe/telemetry.ts';
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { dynamoTable } from '../../lambdas/runtime/store/dynamo-table.ts';
 import { inboxHistoryKey, OUTBOX_PREFIX } from '../../lambdas/runtime/store/keys.ts';
 import { SCHEMA } from '../../lambdas/runtime/store/rows.ts';
 import type { Item, Table } from '../../lambdas/runtime/store/table.ts';
-import { consumerConfig, eventBridgeMessage, memoryQueue, producerConfig } from '../../testing/index.ts';
+import {
+  consumerConfig,
+  eventBridgeMessage,
+  memoryQueue,
+  memoryTelemetry,
+  producerConfig,
+} from '../../testing/index.ts';
 import { bookInvocation, bookSend, chunks } from '../alternatives/queue-delivery.ts';
-import type { SteadyLoad, System, Workload } from '../alternatives/system.ts';
+import type { System } from '../alternatives/system.ts';
 import {
   consumerNames,
   EVENT,
+  fixedRandom,
   handledWrite,
   handlerFaults,
   isRetried,
+  jumpingClock,
   orderId,
   orderRow,
   payload,
   SOURCE,
-  START,
+  type Workload,
 } from '../alternatives/workload.ts';
-import { jumpingClock } from '../aws/jumping-clock.ts';
 import { createMeteredAws, type MeteredAws } from '../aws/metered-aws.ts';
-import { fixedRandom, RELAY_CONFIG, silent, TABLE } from './settings.ts';
-import { sweepMinute } from './sweep-standing.ts';
+import { RELAY_CONFIG, sweepMinute, TABLE } from './sweep-minute.ts';
 
 /** Default settings of producer and consumer, as the constructs pass them. */
 const PRODUCER_CONFIG = producerConfig({ service: SOURCE, tableName: TABLE });
@@ -45,55 +49,49 @@ const CONSUMER_CONFIG = consumerConfig({ service: SOURCE, tableName: TABLE, queu
 
 const OrderPlaced = defineEvent({ ...EVENT, schema: z.object({ orderId: z.string(), note: z.string() }) });
 
-/** Creates the payload of an event, whose JSON has exactly this many bytes. */
-type PayloadOf = (index: number, bytes: number) => { readonly orderId: string; readonly note: string };
+/** The differences between the runs. */
+interface MailroomVariant {
+  /** The handler returns its write; commits it under its lease; or also makes one external call with `ctx.once`. */
+  readonly handler: 'transactional' | 'leased' | 'leased, once';
+  /** Creates a payload whose JSON has exactly this many bytes. @default a realistic order */
+  readonly payloadOf?: (index: number, bytes: number) => { readonly orderId: string; readonly note: string };
+  /** The publisher of the events. `both`: a relay that does not know that the producer publishes. @default 'relay' */
+  readonly publisher?: 'relay' | 'producer' | 'both';
+}
 
-/** The kind of a consumer's handler. */
-type HandlerStyle = 'transactional' | 'leased' | 'leased, once';
-
-/**
- * Mailroom as deployed: the real outbox, stream handler and consumer, with the SDK clients that they use in AWS.
- *
- * - `transactional`: the handler returns its write.
- * - `leased`: it commits its write under its lease.
- * - `leased, once`: it also makes one external call with `ctx.once`.
- */
-export const MAILROOM: Readonly<Record<HandlerStyle, System>> = {
-  transactional: mailroom('mailroom (transactional)', 'transactional'),
-  leased: mailroom('mailroom (leased)', 'leased'),
-  'leased, once': mailroom('mailroom (leased, ctx.once)', 'leased, once'),
+/** Mailroom as deployed, by handler: the real outbox, stream handler and consumer, with the SDK clients that they use in AWS. */
+export const MAILROOM: Readonly<Record<MailroomVariant['handler'], System>> = {
+  transactional: mailroom('mailroom (transactional)', { handler: 'transactional' }),
+  leased: mailroom('mailroom (leased)', { handler: 'leased' }),
+  'leased, once': mailroom('mailroom (leased, ctx.once)', { handler: 'leased, once' }),
 };
 
 /** Leased handlers, and payloads that hardly compress: random text. */
-export const UNCOMPRESSED = mailroom('mailroom (leased, random text)', 'leased', randomText);
-
-/** The publisher of a run's events. */
-type PublishedBy = 'relay' | 'producer' | 'producer, beside a relay that does not know that';
+export const UNCOMPRESSED = mailroom('mailroom (leased, random text)', {
+  handler: 'leased',
+  payloadOf: randomText,
+});
 
 /** Transactional handlers, and a producer that publishes at once. */
-export const AT_ONCE = mailroom('mailroom (transactional, at once)', 'transactional', payload, 'producer');
+export const AT_ONCE = mailroom('mailroom (transactional, at once)', {
+  handler: 'transactional',
+  publisher: 'producer',
+});
 
 /** As {@link AT_ONCE}, with a relay that publishes every event again. */
-export const AT_ONCE_AGAIN = mailroom(
-  'mailroom (transactional, published again)',
-  'transactional',
-  payload,
-  'producer, beside a relay that does not know that',
-);
+export const AT_ONCE_AGAIN = mailroom('mailroom (transactional, published again)', {
+  handler: 'transactional',
+  publisher: 'both',
+});
 
-function mailroom(
-  name: string,
-  style: HandlerStyle,
-  payloadOf: PayloadOf = payload,
-  publishedBy: PublishedBy = 'relay',
-): System {
+function mailroom(name: string, variant: MailroomVariant): System {
   return {
     name,
     promise: { publishes: 'at least once', effects: 'exactly once' },
     tables: [{ name: TABLE, keys: ['PK', 'SK'] }],
     standing: sweepStanding,
     run: async (aws, workload) => {
-      const flow = createFlow(aws, workload, { style, payloadOf, publishedBy });
+      const flow = createFlow(aws, workload, variant);
       const indexes = Array.from({ length: workload.events }, (_, index) => index);
       for (const batch of chunks(indexes, workload.batchSize)) {
         await aws.during('write', () => flow.write(batch));
@@ -106,17 +104,14 @@ function mailroom(
 }
 
 /** The sweep does not depend on the handlers. */
-async function sweepStanding(
-  aws: MeteredAws,
-  { eventsPerSecond, payloadBytes }: SteadyLoad,
-): Promise<number> {
-  await sweepMinute(aws, await publishedRow(payloadBytes), eventsPerSecond);
+async function sweepStanding(...[aws, load]: Parameters<NonNullable<System['standing']>>): Promise<number> {
+  await sweepMinute(aws, await publishedRow(load.payloadBytes), load.eventsPerSecond);
   return 1;
 }
 
 /** A published outbox row. */
 export async function publishedRow(payloadBytes: number): Promise<Item> {
-  const aws = createMeteredAws(MAILROOM.transactional.tables, { clock: jumpingClock(START) });
+  const aws = createMeteredAws(MAILROOM.transactional.tables, { clock: jumpingClock() });
   const workload = { events: 1, payloadBytes, consumers: 0, retries: 0, batchSize: 1 };
   await MAILROOM.transactional.run(aws, workload);
   const row = aws.items(TABLE).find(({ status }) => status === 'PUBLISHED');
@@ -124,30 +119,20 @@ export async function publishedRow(payloadBytes: number): Promise<Item> {
   throw new Error('The event was not published');
 }
 
-/** The table without the read unit of the inbox history, which is a cost of a function's start and not of an event. */
-function ofRunningConsumer(table: Table, consumer: string): Table {
-  const key = inboxHistoryKey(consumer);
-  const retentions = [{ days: CONSUMER_CONFIG.inboxRetentionDays, since: 0 }];
-  return {
-    ...table,
-    get: async (asked, options) =>
-      asked.PK === key.PK ? { ...key, schema: SCHEMA, retentions, changedAt: 0 } : table.get(asked, options),
-  };
-}
-
-/** The dependencies of a run's parts. */
-interface RunParts {
-  readonly table: Table;
-  readonly clock: Clock;
-  readonly random: (count: number) => Uint8Array;
-  readonly telemetry: Telemetry;
-}
-
-/** The consumers of a run, each with its queue. */
-function createConsumers(aws: MeteredAws, workload: Workload, parts: RunParts, style: HandlerStyle) {
-  const { clock, table } = parts;
+/** The parts of one run, and the AWS services between them. */
+function createFlow(aws: MeteredAws, workload: Workload, variant: MailroomVariant) {
+  const { handler, payloadOf = payload, publisher = 'relay' } = variant;
+  const { clock } = aws;
+  const { busName, publishedRetentionDays } = RELAY_CONFIG;
+  const table = dynamoTable({ client: new DynamoDBClient(aws.client), tableName: TABLE });
+  const bus = eventBridgeBus({ client: new EventBridgeClient(aws.client), busName });
+  const parts = { table, clock, random: fixedRandom(), telemetry: memoryTelemetry() };
+  const atOnce = { busName, publishedRetentionDays, timeoutMs: 1_000 };
+  const publishAtOnce = publisher === 'relay' ? undefined : createAtOncePublisher({ config: atOnce, bus });
+  const outbox = createOutbox({ ...parts, config: PRODUCER_CONFIG, publishAtOnce });
+  const relayStream = createRelayStream({ ...parts, bus, config: RELAY_CONFIG });
   const faults = handlerFaults(workload);
-  return consumerNames(workload).map((consumer) => {
+  const consumers = consumerNames(workload).map((consumer) => {
     const queue = memoryQueue({ clock, visibilityTimeoutMs: CONSUMER_CONFIG.visibilityTimeoutMs });
     const handle = createConsumer({
       ...parts,
@@ -159,57 +144,29 @@ function createConsumers(aws: MeteredAws, workload: Workload, parts: RunParts, s
           return queue.changeVisibility(receiptHandle, seconds);
         },
       },
-      handlers: [handlerOf(style, consumer, faults)],
+      handlers: [handlerOf(handler, consumer, faults)],
     });
     return { queue, handle };
   });
-}
 
-/** Delivers until the queue is empty. */
-async function drain(
-  aws: MeteredAws,
-  { queue, handle }: ReturnType<typeof createConsumers>[number],
-): Promise<void> {
-  const { clock } = aws;
-  for (let waiting = queue.messages(); waiting.length > 0; waiting = queue.messages()) {
-    await clock.sleep(Math.min(...waiting.map(({ visibleAt }) => visibleAt)) - clock.now());
-    let bodies: string[] = [];
-    const { received, failed } = await queue.deliver(async (event, context) => {
-      bodies = event.Records.map(({ body }) => body);
-      return handle(event, context);
-    });
-    bookInvocation(aws, bodies, received - failed.length);
+  /** Delivers until the queue is empty. */
+  async function drain({ queue, handle }: (typeof consumers)[number]): Promise<void> {
+    for (let waiting = queue.messages(); waiting.length > 0; waiting = queue.messages()) {
+      await clock.sleep(Math.min(...waiting.map(({ visibleAt }) => visibleAt)) - clock.now());
+      let bodies: string[] = [];
+      const { received, failed } = await queue.deliver(async (event, context) => {
+        bodies = event.Records.map(({ body }) => body);
+        return handle(event, context);
+      });
+      bookInvocation(aws, bodies, received - failed.length);
+    }
   }
-}
-
-/** The differences between the runs. */
-interface FlowOptions {
-  readonly style: HandlerStyle;
-  readonly payloadOf: PayloadOf;
-  readonly publishedBy: PublishedBy;
-}
-
-/** The parts of one run, and the AWS services between them. */
-function createFlow(aws: MeteredAws, workload: Workload, { style, payloadOf, publishedBy }: FlowOptions) {
-  const { clock } = aws;
-  const random = fixedRandom();
-  const table = dynamoTable({ client: new DynamoDBClient(aws.client), tableName: TABLE });
-  const bus = eventBridgeBus({ client: new EventBridgeClient(aws.client), busName: RELAY_CONFIG.busName });
-  const parts = { table, clock, random, telemetry: silent };
-  const { busName, publishedRetentionDays } = RELAY_CONFIG;
-  const atOnce = { busName, publishedRetentionDays, timeoutMs: 1_000 };
-  const publishAtOnce = publishedBy === 'relay' ? undefined : createAtOncePublisher({ config: atOnce, bus });
-  const outbox = createOutbox({ ...parts, config: PRODUCER_CONFIG, publishAtOnce });
-  const relayStream = createRelayStream({ ...parts, bus, config: RELAY_CONFIG });
-  const consumers = createConsumers(aws, workload, parts, style);
 
   return {
     write: async (indexes: readonly number[]) => {
       for (const index of indexes) {
-        const event = OrderPlaced.create({
-          aggregateId: orderId(index),
-          data: payloadOf(index, workload.payloadBytes),
-        });
+        const data = payloadOf(index, workload.payloadBytes);
+        const event = OrderPlaced.create({ aggregateId: orderId(index), data });
         await outbox.commit({ writes: [{ Put: { Item: orderRow(index) } }], events: [event] });
         await clock.sleep(1);
       }
@@ -218,41 +175,48 @@ function createFlow(aws: MeteredAws, workload: Workload, { style, payloadOf, pub
       // The mapping's filter passes new outbox rows only.
       const isEvent = (keys: Record<string, { S?: string }> = {}) => keys.PK?.S?.startsWith(OUTBOX_PREFIX);
       const Records = aws.takeInserts(TABLE).filter(({ dynamodb }) => isEvent(dynamodb?.Keys));
-      if (publishedBy === 'producer, beside a relay that does not know that')
-        for (const { dynamodb } of Records) delete dynamodb?.NewImage?.producerUntil;
+      if (publisher === 'both') for (const { dynamodb } of Records) delete dynamodb?.NewImage?.producerUntil;
       const { batchItemFailures } = await relayStream({ Records });
       if (batchItemFailures.length > 0) throw new Error('The relay returned failed events');
       aws.book('lambda', 'Invoke', 1);
     },
     consume: async () => {
-      const bodies = aws.takePublished().map(({ Source, DetailType, Detail }, n) =>
-        eventBridgeMessage({
-          source: Source,
-          detailType: DetailType,
-          detail: Detail,
-          id: `published-${n}`,
-          publishedAt: clock.now(),
-        }),
-      );
+      const publishedAt = clock.now();
+      const bodies = aws
+        .takePublished()
+        .map(({ Source: source, DetailType: detailType, Detail: detail }, n) =>
+          eventBridgeMessage({ source, detailType, detail, id: `published-${n}`, publishedAt }),
+        );
       for (const consumer of consumers) {
         for (const body of bodies) {
           bookSend(aws, body);
           consumer.queue.send(body);
         }
-        await drain(aws, consumer);
+        await drain(consumer);
       }
     },
   };
 }
 
+/** The table without the read unit of the inbox history, which is a cost of a function's start and not of an event. */
+function ofRunningConsumer(table: Table, consumer: string): Table {
+  const key = inboxHistoryKey(consumer);
+  const retentions = [{ days: CONSUMER_CONFIG.inboxRetentionDays, since: 0 }];
+  const history = { ...key, schema: SCHEMA, retentions, changedAt: 0 };
+  return {
+    ...table,
+    get: async (asked, options) => (asked.PK === key.PK ? history : table.get(asked, options)),
+  };
+}
+
 /** A handler that writes one row per event, and fails once first if the workload says so. */
 function handlerOf(
-  style: HandlerStyle,
+  kind: MailroomVariant['handler'],
   consumer: string,
   mayFail: (consumer: string, order: string) => void,
 ): Handler {
   const writes = (order: string) => [{ Update: handledWrite(consumer, order) }];
-  if (style === 'transactional') {
+  if (kind === 'transactional') {
     return transactional(OrderPlaced, async ({ data }) => {
       mayFail(consumer, data.orderId);
       return { writes: writes(data.orderId) };
@@ -260,20 +224,18 @@ function handlerOf(
   }
   return leased(OrderPlaced, async ({ data }, ctx) => {
     mayFail(consumer, data.orderId);
-    if (style === 'leased, once')
+    if (kind === 'leased, once')
       await ctx.once('charge', async () => ({ chargeId: `charge-${data.orderId}` }));
     await ctx.commit({ writes: writes(data.orderId) });
   });
 }
 
 /** A payload of random characters, the same in every run: it compresses to four fifths at best. */
-function randomText(index: number, bytes: number): ReturnType<PayloadOf> {
+function randomText(index: number, bytes: number) {
   const empty = { orderId: orderId(index), note: '' };
   const count = bytes - JSON.stringify(empty).length;
   const random = createHash('shake256', { outputLength: count }).update(empty.orderId).digest();
   // From ] to ~, and from # to [: the 91 characters of ASCII that JSON does not escape.
-  return {
-    ...empty,
-    note: String.fromCharCode(...random.map((byte) => 35 + (byte % 91) + (byte % 91 < 57 ? 0 : 1))),
-  };
+  const codes = [...random].map((byte) => 35 + (byte % 91) + (byte % 91 < 57 ? 0 : 1));
+  return { ...empty, note: String.fromCharCode(...codes) };
 }

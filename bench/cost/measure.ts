@@ -1,8 +1,8 @@
 import { CONCURRENCY } from '../../lambdas/runtime/relay/relay-context.ts';
 import { itemBytes } from '../../lambdas/runtime/store/item-size.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
-import type { System, Workload } from '../alternatives/system.ts';
-import { START } from '../alternatives/workload.ts';
+import type { System } from '../alternatives/system.ts';
+import { jumpingClock, START, type Workload } from '../alternatives/workload.ts';
 import {
   CALL_CPU_MS,
   CALL_MS,
@@ -15,7 +15,6 @@ import {
   PRICES,
   STORED_ITEM_BYTES,
 } from '../assumptions.ts';
-import { jumpingClock } from '../aws/jumping-clock.ts';
 import { createMeteredAws, type MeteredRequest } from '../aws/metered-aws.ts';
 
 /** Requests and units of a run or a part of it; an average if it is per event. */
@@ -33,14 +32,7 @@ export interface Usage {
 }
 
 /** The cost per million events, or per month, by service in US dollars. */
-export interface Dollars {
-  readonly dynamodb: number;
-  readonly bus: number;
-  readonly queue: number;
-  readonly lambda: number;
-  readonly logs: number;
-  readonly storage: number;
-}
+export type Dollars = ReturnType<typeof usdPerMillion>;
 
 /** The usage of one event in one system, in total and by step: `write`, `relay`, `consume`. */
 export interface EventUsage {
@@ -50,7 +42,7 @@ export interface EventUsage {
 
 /** Runs a workload through a system and counts the usage of each event, without the standing cost. */
 export async function measure(system: System, workload: Workload): Promise<EventUsage> {
-  const aws = createMeteredAws(system.tables, { clock: jumpingClock(START) });
+  const aws = createMeteredAws(system.tables, { clock: jumpingClock() });
   await system.run(aws, workload);
   const requests = aws.requests().filter(({ step }) => step !== 'standing');
   const names = new Set(requests.map(({ step }) => step));
@@ -89,7 +81,7 @@ export function usageOf(requests: readonly MeteredRequest[], per = 1): Usage {
  *
  * @param lambdaMs - the functions' run time for it, see {@link lambdaMs}
  */
-export function usdPerMillion(usage: Usage, lambdaMs: number): Dollars {
+export function usdPerMillion(usage: Usage, lambdaMs: number) {
   const gbSeconds = (lambdaMs / 1_000) * (LAMBDA_MB / 1_024) * 1_000_000;
   const logGb = (usage.invocations * LOG_BYTES_PER_INVOCATION * 1_000_000) / GB_BYTES;
   return {

@@ -1,5 +1,6 @@
 import { itemBytes } from '../../lambdas/runtime/store/item-size.ts';
-import type { System, Workload } from '../alternatives/system.ts';
+import type { System } from '../alternatives/system.ts';
+import type { Workload } from '../alternatives/workload.ts';
 import { MINUTES_PER_MONTH } from '../assumptions.ts';
 import type { FigureTable } from '../part.ts';
 import { MAILROOM, publishedRow } from './mailroom.ts';
@@ -28,22 +29,12 @@ export interface StandingCost {
   readonly usdPerMonth: number;
 }
 
-/**
- * The price by payload, for runs with one consumer and no failures. It is the same in every run of the same code.
- *
- * @param standing - the cost per minute; the last column shows it at the highest rate
- */
+/** The price by payload, for runs with one consumer and no failures. The last column is the cost per minute at the highest rate. */
 export function priceTable(plain: readonly Measured[], standing: readonly StandingCost[]): FigureTable {
   const rate = Math.max(0, ...standing.map(({ eventsPerSecond }) => eventsPerSecond));
-  const byTheMinute = (system: System) => {
-    const found = standing.find(
-      (each) =>
-        each.system.standing === system.standing &&
-        each.payloadBytes === PAYLOAD &&
-        each.eventsPerSecond === rate,
-    );
-    return found ? (usdPerMillionEvents(found) ?? 0) : 0;
-  };
+  const shown = standing.filter((each) => each.payloadBytes === PAYLOAD && each.eventsPerSecond === rate);
+  const byTheMinute = ({ standing: minute }: System) =>
+    shown.find(({ system }) => system.standing === minute);
   return {
     name: 'cost',
     title: 'A million events, one consumer, US dollars',
@@ -54,13 +45,16 @@ export function priceTable(plain: readonly Measured[], standing: readonly Standi
       ...PAYLOADS.map(bytesText),
       `by the minute, ${bytesText(PAYLOAD)}`,
     ],
-    rows: systemsOf(plain).map((system) => [
-      system.name,
-      system.promise.publishes,
-      system.promise.effects,
-      ...PAYLOADS.map((payloadBytes) => dollars(total(find(plain, system, { payloadBytes }).usd))),
-      dollars(byTheMinute(system)),
-    ]),
+    rows: systemsOf(plain).map((system) => {
+      const minute = byTheMinute(system);
+      return [
+        system.name,
+        system.promise.publishes,
+        system.promise.effects,
+        ...PAYLOADS.map((payloadBytes) => price(plain, system, { payloadBytes })),
+        dollars((minute && usdPerMillionEvents(minute)) ?? 0),
+      ];
+    }),
   };
 }
 
@@ -70,24 +64,17 @@ export function servicesTable(plain: readonly Measured[]): FigureTable {
     name: 'cost-services',
     title: `Cost by service: ${bytesText(PAYLOAD)}, one consumer`,
     head: [
-      'system',
-      'write units',
-      'read units',
-      'DynamoDB calls',
-      'DynamoDB',
-      'bus',
-      'queue',
-      'Lambda',
-      'logs',
-      'storage',
+      ...['system', 'write units', 'read units', 'DynamoDB calls'],
+      ...['DynamoDB', 'bus', 'queue', 'Lambda', 'logs', 'storage'],
     ],
     rows: systemsOf(plain).map((system) => {
-      const { event, usd } = find(plain, system, { payloadBytes: PAYLOAD });
+      const { event, usd } = find(plain, system);
       const { writeUnits, readUnits, dynamodbCalls } = event.whole;
+      const { dynamodb, bus, queue, lambda, logs, storage } = usd;
       return [
         system.name,
         ...[writeUnits, readUnits, dynamodbCalls].map(units),
-        ...[usd.dynamodb, usd.bus, usd.queue, usd.lambda, usd.logs, usd.storage].map(dollars),
+        ...[dynamodb, bus, queue, lambda, logs, storage].map(dollars),
       ];
     }),
   };
@@ -95,76 +82,57 @@ export function servicesTable(plain: readonly Measured[]): FigureTable {
 
 /** Mailroom's steps. Write and relay are the same for every kind of handler. */
 export async function stepsTable(plain: readonly Measured[]): Promise<FigureTable> {
-  const rows = await Promise.all(PAYLOADS.map(publishedRow));
+  const published = await Promise.all(PAYLOADS.map(publishedRow));
   const { transactional, leased, 'leased, once': once } = MAILROOM;
-  const steps: readonly (readonly [title: string, system: System, step: string])[] = [
-    ['write: domain row and outbox row', transactional, 'write'],
-    ['relay: mark', transactional, 'relay'],
-    ['consume: transactional handler', transactional, 'consume'],
-    ['consume: leased handler, ctx.commit', leased, 'consume'],
-    ['consume: leased handler, ctx.once and ctx.commit', once, 'consume'],
-  ];
+  const row = (title: string, system: System, step: string) => {
+    const usages = PAYLOADS.map((payloadBytes) =>
+      find(plain, system, { payloadBytes }).event.steps.get(step),
+    );
+    const calls = units(usages[0]?.dynamodbCalls ?? 0);
+    return [title, calls, ...usages.map((usage) => units(usage?.writeUnits ?? 0))];
+  };
   return {
     name: 'cost-steps',
     title: 'Write units of one event in Mailroom, by step',
     head: ['step', 'DynamoDB calls', ...PAYLOADS.map(bytesText)],
     rows: [
-      ['outbox row, bytes', '', ...rows.map((row) => units(itemBytes(row)))],
-      ...steps.map(([title, system, step]) => {
-        const usages = PAYLOADS.map((payloadBytes) =>
-          find(plain, system, { payloadBytes }).event.steps.get(step),
-        );
-        return [
-          title,
-          units(usages[0]?.dynamodbCalls ?? 0),
-          ...usages.map((usage) => units(usage?.writeUnits ?? 0)),
-        ];
-      }),
+      ['outbox row, bytes', '', ...published.map((item) => units(itemBytes(item)))],
+      row('write: domain row and outbox row', transactional, 'write'),
+      row('relay: mark', transactional, 'relay'),
+      row('consume: transactional handler', transactional, 'consume'),
+      row('consume: leased handler, ctx.commit', leased, 'consume'),
+      row('consume: leased handler, ctx.once and ctx.commit', once, 'consume'),
     ],
   };
 }
 
 /** The additional cost of more consumers and failures, and the cost of an event that arrives alone. */
 export function casesTable(runs: readonly Measured[]): FigureTable {
-  const cases = [
-    { consumers: 1, retries: 0 },
-    { consumers: 1, retries: 1 },
-    { consumers: 3, retries: 0 },
-    { consumers: 3, retries: 1 },
-    { batchSize: 1 },
+  const cases: readonly (readonly [string, Partial<Workload>])[] = [
+    ['1 consumer', { consumers: 1, retries: 0 }],
+    ['and 1 % fails', { consumers: 1, retries: 1 }],
+    ['3 consumers', { consumers: 3, retries: 0 }],
+    ['and 1 % fails', { consumers: 3, retries: 1 }],
+    ['1 consumer, events come alone', { batchSize: 1 }],
   ];
   return {
     name: 'cost-cases',
     title: `Three consumers, 1 % failing once, single events: ${bytesText(PAYLOAD)}, US dollars per million`,
-    head: [
-      'system',
-      '1 consumer',
-      'and 1 % fails',
-      '3 consumers',
-      'and 1 % fails',
-      '1 consumer, events come alone',
-    ],
+    head: ['system', ...cases.map(([title]) => title)],
     rows: systemsOf(runs).map((system) => [
       system.name,
-      ...cases.map((part) => dollars(total(find(runs, system, { payloadBytes: PAYLOAD, ...part }).usd))),
+      ...cases.map(([, part]) => price(runs, system, part)),
     ]),
   };
 }
 
 /** The cost per minute. */
 export function standingTable(standing: readonly StandingCost[]): FigureTable {
+  const head = ['outbox', 'events/s', 'payload', 'read units a minute', 'DynamoDB calls'];
   return {
     name: 'cost-standing',
     title: 'Cost per minute: scans, polls and the sweep',
-    head: [
-      'outbox',
-      'events/s',
-      'payload',
-      'read units a minute',
-      'DynamoDB calls',
-      'USD a month',
-      'USD a million events',
-    ],
+    head: [...head, 'USD a month', 'USD a million events'],
     rows: standing.map((each) => {
       const perMillion = usdPerMillionEvents(each);
       return [
@@ -185,26 +153,29 @@ export function outboxName({ system }: StandingCost): string {
   return system.name.split(/[+ ]/)[0] ?? '';
 }
 
-function systemsOf(runs: readonly Measured[]): System[] {
-  return [...new Set(runs.map(({ system }) => system))];
-}
-
-function find(runs: readonly Measured[], system: System, part: Partial<Workload>): Measured {
-  // If no batch size is given, the first match: runs with full batches come first.
-  const wanted = { payloadBytes: PAYLOAD, consumers: 1, retries: 0, ...part };
-  const found = runs.find(
-    ({ system: measured, workload }) =>
-      measured === system &&
-      Object.entries(wanted).every(([name, value]) => workload[name as keyof Workload] === value),
-  );
-  if (found) return found;
-  throw new Error(`${system.name} was not measured with ${JSON.stringify(wanted)}`);
-}
-
 /** The standing cost per million events at a rate; none at rate zero. */
 export function usdPerMillionEvents({ usdPerMonth, eventsPerSecond }: StandingCost): number | undefined {
   const millions = (eventsPerSecond * 60 * MINUTES_PER_MONTH) / 1_000_000;
   return millions === 0 ? undefined : usdPerMonth / millions;
+}
+
+function systemsOf(runs: readonly Measured[]): System[] {
+  return [...new Set(runs.map(({ system }) => system))];
+}
+
+function price(runs: readonly Measured[], system: System, part: Partial<Workload>): string {
+  return dollars(total(find(runs, system, part).usd));
+}
+
+/** The run of a system. If no batch size is given, the first match: runs with full batches come first. */
+function find(runs: readonly Measured[], system: System, part: Partial<Workload> = {}): Measured {
+  const wanted = Object.entries({ payloadBytes: PAYLOAD, consumers: 1, retries: 0, ...part });
+  const found = runs.find(
+    ({ system: measured, workload }) =>
+      measured === system && wanted.every(([name, value]) => workload[name as keyof Workload] === value),
+  );
+  if (found) return found;
+  throw new Error(`${system.name} was not measured with ${JSON.stringify(wanted)}`);
 }
 
 function units(value: number): string {

@@ -7,7 +7,8 @@ import { OUTBOX_PREFIX } from '../../lambdas/runtime/store/keys.ts';
 import { producerConfig } from '../../testing/index.ts';
 import { chunks } from '../alternatives/queue-delivery.ts';
 import { EVENT, orderId, orderRow, payload, SOURCE } from '../alternatives/workload.ts';
-import { answer, relayPorts } from '../relay/ports.ts';
+import { answer, argument } from '../child.ts';
+import { relayPorts } from '../relay/measured-relay.ts';
 import { type Carrier, control, measureCarrier, type PeerTask } from './carried.ts';
 
 /** The construct's default number of records per stream batch. */
@@ -15,10 +16,10 @@ const BATCH_SIZE = 100;
 
 const OrderPlaced = defineEvent({ ...EVENT, schema: z.looseObject({ orderId: z.string() }) });
 
-const { deps } = relayPorts();
-const { tableName } = deps.config;
-const outbox = createOutbox({ table: deps.table, config: producerConfig({ service: SOURCE, tableName }) });
-const relayStream = createRelayStream(deps);
+const ports = relayPorts();
+const { tableName } = ports.config;
+const outbox = createOutbox({ table: ports.table, config: producerConfig({ service: SOURCE, tableName }) });
+const relayStream = createRelayStream(ports);
 
 /** Mailroom as deployed: its outbox, and its stream relay, invoked with one batch after the other as by one stream shard. */
 const mailroom: Carrier = {
@@ -37,4 +38,4 @@ const mailroom: Carrier = {
   },
 };
 
-answer(await measureCarrier(mailroom, JSON.parse(process.argv[2] ?? '') as PeerTask));
+answer(await measureCarrier(mailroom, argument<PeerTask>()));

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { DOMAIN, EVENT, orderRow, payload, SOURCE } from '../alternatives/workload.ts';
-import { answer } from '../relay/ports.ts';
+import { answer, argument } from '../child.ts';
 import { type Carrier, control, measureCarrier, PEER_TABLE, type PeerTask } from './carried.ts';
 
 /** The parts of outbox-event-bus that are used here. */
@@ -13,7 +13,7 @@ interface PeerBus {
 
 type Class<T> = new (...options: never[]) => T;
 
-const task = JSON.parse(process.argv[2] ?? '') as PeerTask;
+const task = argument<PeerTask>();
 if (task.peer === undefined) throw new Error('The task has no settings of the peer');
 const { folder, workers, outbox, publisher } = task.peer;
 

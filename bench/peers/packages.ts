@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { errorMessage } from '../../lambdas/runtime/base/errors.ts';
+import manifest from '../../package.json' with { type: 'json' };
 
 /** The version of the peer's packages, which are released together. */
 export const PEER_VERSION = '2.0.3';
@@ -25,30 +26,17 @@ const SDK_PACKAGES = [
 /** The arguments of `npm`. No script of a package is run. */
 const NPM_ARGUMENTS = ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--save-exact'];
 
-/**
- * The packages to install, each as `name@version`.
- *
- * @throws Error if this repository does not pin the version of an SDK package
- */
-export async function peerSpecs(): Promise<string[]> {
-  const manifest = await readFile(new URL('../../package.json', import.meta.url), 'utf8');
-  const { devDependencies } = JSON.parse(manifest) as { devDependencies: Record<string, string> };
-  const sdk = SDK_PACKAGES.map((name) => {
-    const version = devDependencies[name];
-    if (!/^\d+\.\d+\.\d+$/.test(version ?? ''))
-      throw new Error(
-        `package.json pins ${name} to "${version}"; an exact version such as 3.1162.0 is needed`,
-      );
-    return `${name}@${version}`;
-  });
+/** The packages to install, each as `name@version`; package.json pins exact ones. */
+export function peerSpecs(): string[] {
+  const sdk = SDK_PACKAGES.map((name) => `${name}@${manifest.devDependencies[name]}`);
   return [...PEER_PACKAGES.map((name) => `${name}@${PEER_VERSION}`), ...sdk];
 }
 
 /** The lines that are printed instead of figures without `--install`. */
-export async function installPlan(): Promise<string[]> {
+export function installPlan(): string[] {
   return [
     'nothing was measured, because the peer is not a dependency of this repository. With --install, this part runs',
-    `  npm ${[...NPM_ARGUMENTS, ...(await peerSpecs())].join(' ')}`,
+    `  npm ${[...NPM_ARGUMENTS, ...peerSpecs()].join(' ')}`,
     'in a temporary folder, which it deletes at the end. Add --packages <folder> to take the peer from .tgz files,',
     'e.g. of `pnpm pack` in its repository, where the registry does not have it.',
   ];
@@ -76,7 +64,7 @@ export async function withPeer<T>(
 }
 
 async function install(folder: string, packages: string | undefined): Promise<void> {
-  const specs = await peerSpecs();
+  const specs = peerSpecs();
   const wanted =
     packages === undefined ? specs : [...(await packedFiles(packages)), ...specs.slice(PEER_PACKAGES.length)];
   try {

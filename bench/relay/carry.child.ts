@@ -3,11 +3,12 @@ import { EventBridgeClient, PutEventsCommand } from '@aws-sdk/client-eventbridge
 import { DynamoDBDocumentClient, UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import pMap from 'p-map';
 import { clientSettings } from '../../lambdas/runtime/base/client-settings.ts';
+import { type Clock, systemClock } from '../../lambdas/runtime/base/clock.ts';
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { createRelaySweep } from '../../lambdas/runtime/relay/relay-sweep.ts';
 import { envelopeJson } from '../../lambdas/runtime/store/stored-envelope.ts';
-import { streamBatch } from './events.ts';
-import { relayPorts, roundClock } from './ports.ts';
+import { argument } from '../child.ts';
+import { relayPorts, streamBatch } from './measured-relay.ts';
 
 /** The task of a fresh process. It works for a time whenever its parent says so, and answers with what it did. */
 export interface CarryTask {
@@ -32,23 +33,26 @@ export interface Carried {
   readonly cpuMs: number;
 }
 
-const task = JSON.parse(process.argv[2] ?? '') as CarryTask;
-const { deps } = relayPorts();
-const clock = roundClock(task.now);
-const handlerDeps = { ...deps, clock, concurrency: task.concurrency };
+const task = argument<CarryTask>();
+const ports = relayPorts();
+
+/** When the round began, which is `task.now` for it, so that the same rows are new, or due, again. */
+let roundAt = Date.now();
+const clock: Clock = { now: () => task.now + Date.now() - roundAt, sleep: systemClock.sleep };
+const deps = { ...ports, clock, concurrency: task.concurrency };
 
 /** Creates a round of work, which publishes events and returns their number. */
 const rounds: Record<CarryTask['path'], () => Promise<() => Promise<number>>> = {
   stream: async () => {
     const batch = await streamBatch(task.batch, task.now);
-    const handler = createRelayStream(handlerDeps);
+    const handler = createRelayStream(deps);
     return async () => {
       const { batchItemFailures } = await handler(batch);
       return task.batch - batchItemFailures.length;
     };
   },
   sweep: async () => {
-    const sweep = createRelaySweep(handlerDeps);
+    const sweep = createRelaySweep(deps);
     return async () => {
       const report = await sweep({}, { getRemainingTimeInMillis: () => 55_000 });
       return report.published;
@@ -60,7 +64,7 @@ const rounds: Record<CarryTask['path'], () => Promise<() => Promise<number>>> = 
     const documents = DynamoDBDocumentClient.from(new DynamoDBClient(clientSettings));
     const eventbridge = new EventBridgeClient({ logger: clientSettings.logger, maxAttempts: 1 });
     return async () => {
-      await pMap(Records, (record) => publishOne(documents, eventbridge, record.dynamodb?.NewImage ?? {}), {
+      await pMap(Records, ({ dynamodb }) => publishOne(documents, eventbridge, dynamodb?.NewImage ?? {}), {
         concurrency: task.concurrency,
       });
       return task.batch;
@@ -71,18 +75,19 @@ const rounds: Record<CarryTask['path'], () => Promise<() => Promise<number>>> = 
 async function publishOne(
   documents: DynamoDBDocumentClient,
   eventbridge: EventBridgeClient,
-  image: Readonly<Record<string, { readonly S?: string }>>,
+  image: Readonly<Record<string, { readonly S?: string; readonly B?: string }>>,
 ): Promise<void> {
-  const { PK, SK, source, type } = image;
-  const { busName, tableName } = deps.config;
+  const { PK, SK, source, type, envelope, encoding } = image;
+  // The envelope may be compressed.
+  const stored = envelopeJson({ envelope: envelope?.S ?? envelope?.B, encoding: encoding?.S });
+  const Detail = stored.problem === undefined ? stored.json : undefined;
+  const EventBusName = ports.config.busName;
   await eventbridge.send(
-    new PutEventsCommand({
-      Entries: [{ EventBusName: busName, Source: source?.S, DetailType: type?.S, Detail: detailOf(image) }],
-    }),
+    new PutEventsCommand({ Entries: [{ EventBusName, Source: source?.S, DetailType: type?.S, Detail }] }),
   );
   await documents.send(
     new UpdateCommand({
-      TableName: tableName,
+      TableName: ports.config.tableName,
       Key: { PK: PK?.S, SK: SK?.S },
       UpdateExpression: 'SET #status = :published, publishedAt = :now',
       ConditionExpression: '#status = :pending',
@@ -97,7 +102,7 @@ async function turn(round: () => Promise<number>, { forMs }: CarryTurn): Promise
   const startedAt = performance.now();
   let events = 0;
   while (performance.now() - startedAt < forMs) {
-    clock.putBack();
+    roundAt = Date.now();
     const published = await round();
     if (published === 0) throw new Error(`A round of the ${task.path} path published nothing`);
     events += published;
@@ -108,12 +113,3 @@ async function turn(round: () => Promise<number>, { forMs }: CarryTurn): Promise
 
 const round = await rounds[task.path]();
 process.on('message', async (wanted: CarryTurn) => process.send?.(await turn(round, wanted)));
-
-/** The envelope, which may be compressed. */
-function detailOf({
-  envelope,
-  encoding,
-}: Readonly<Record<string, { readonly S?: string; readonly B?: string }>>) {
-  const stored = envelopeJson({ envelope: envelope?.S ?? envelope?.B, encoding: encoding?.S });
-  return stored.problem === undefined ? stored.json : undefined;
-}

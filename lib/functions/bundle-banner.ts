@@ -3,7 +3,7 @@ import type { ICommandHooks } from 'aws-cdk-lib/aws-lambda-nodejs';
 /**
  * Maps the stack traces of a bundle to its source files when a stack is read, by the `.map` file beside the bundle.
  * `--enable-source-maps` does the same, but reads the map of the whole bundle, libraries included, whenever a process starts: the
- * stream relay's import then takes 1.28 times the CPU time (`npm run bench -- bundles`). If that option is set, Node.js maps.
+ * stream relay's import then takes 1.28 times the CPU time (docs/adr/0032). If that option is set, Node.js maps.
  *
  * A frame has the name of the function that was called in the source, which the map holds at the place of the call, i.e. in
  * the next frame. The text is one line without double quotes, dollars, percent signs, backticks and backslashes, because esbuild

@@ -24,6 +24,11 @@ const SCOPE = [
 /** Legitimate uses: the file, some of the words around the use, and the reason. */
 const ALLOWED: readonly { readonly path: string; readonly words: string; readonly because: string }[] = [
   {
+    path: 'bench/corpus.ts',
+    words: 'at number 12 if nobody answers',
+    because: 'A customer wrote it, and its bytes are part of the measured payloads.',
+  },
+  {
     path: 'docs/operating.md',
     words: 'The stream gave up on a batch',
     because: 'Deployed alarms link to this heading.',

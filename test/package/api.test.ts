@@ -23,7 +23,7 @@ beforeAll(async () => {
     '--declarationDir',
     built,
   ]);
-  for (const [name, types] of Object.entries(ENTRIES)) {
+  for (const [name, { types }] of Object.entries(ENTRIES)) {
     const own = join(folder, name);
     await mkdir(own);
     reports.set(name, await apiReport(join(built, types), own));

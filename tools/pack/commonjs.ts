@@ -4,8 +4,7 @@ import { dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type BuildOptions, build, type Plugin } from 'esbuild';
 import manifest from '../../package.json' with { type: 'json' };
-import { copyDeclarations } from './declarations.ts';
-import { reachedFiles } from './reached-files.ts';
+import { copyDeclarations, reachedFiles } from './declarations.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const DIST = join(ROOT, 'dist');

@@ -1,6 +1,5 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { reachedFiles } from './reached-files.ts';
+import { dirname, join, posix } from 'node:path';
 
 /**
  * Copies the declarations that the entries reach. An import of an optional package is preceded by `@ts-expect-error`, so that an app
@@ -25,6 +24,32 @@ export async function copyDeclarations(
       text.replace(TS_EXTENSION, '.js').replace(IMPORT, (line, name) => ignored(line, name, optional)),
     );
   }
+}
+
+/**
+ * The files that the entries import, directly or not, and the entries themselves.
+ *
+ * @param folder - contains all of them
+ * @param entries - paths from there, without an extension
+ * @param extension - `.js` or `.d.ts`
+ * @returns paths from the folder, sorted
+ * @example
+ * await reachedFiles('dist', ['lib/index'], '.js'); // ['lib/index.js', 'lib/mailroom.js', …]
+ */
+export async function reachedFiles(
+  folder: string,
+  entries: readonly string[],
+  extension: '.js' | '.d.ts',
+): Promise<readonly string[]> {
+  const reached = new Set(entries.map((entry) => entry + extension));
+  // A set also visits what is added during the loop.
+  for (const file of reached) {
+    const text = await readFile(join(folder, file), 'utf8');
+    // Declarations name the TypeScript files that they were made of.
+    for (const [, path = ''] of text.matchAll(/(?:\bfrom |\bimport\()'(\.\.?\/[^']+)\.[jt]s'/g))
+      reached.add(posix.join(posix.dirname(file), path) + extension);
+  }
+  return [...reached].sort();
 }
 
 /** The extension of an imported file: tsc keeps it, and type-aware linters do not resolve it. */

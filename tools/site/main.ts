@@ -1,8 +1,8 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { writeApi } from './api/write.ts';
 import { brokenLinks } from './broken-links.ts';
-import { command } from './command.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const API = `${ROOT}docs/api`;
@@ -15,20 +15,20 @@ const ACTIONS: Readonly<Record<string, () => Promise<void>>> = {
   dev: async () => {
     // Takes half a minute; `npm run docs:build` renews it.
     if (!existsSync(API)) await writeApi(ROOT, API);
-    await vitepress('dev');
+    vitepress('dev');
   },
   build: async () => {
     await writeApi(ROOT, API);
-    await vitepress('build');
+    vitepress('build');
     const broken = await brokenLinks(OUT, process.env.DOCS_BASE ?? '/');
     if (broken.length > 0) throw new Error(`Links of the site lead nowhere:\n${broken.join('\n')}`);
     console.log(`The site is in ${OUT}. To read it: npm run docs:preview`);
   },
-  preview: () => vitepress('preview'),
+  preview: async () => vitepress('preview'),
 };
 
-function vitepress(action: string): Promise<void> {
-  return command(ROOT, 'npx', ['--no', '--', 'vitepress', action, 'docs']);
+function vitepress(action: string): void {
+  execFileSync('npx', ['--no', '--', 'vitepress', action, 'docs'], { cwd: ROOT, stdio: 'inherit' });
 }
 
 const [name = ''] = process.argv.slice(2);

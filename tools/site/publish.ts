@@ -1,7 +1,7 @@
+import { execFileSync } from 'node:child_process';
 import { cp, readdir, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { command } from './command.ts';
 import { newest, replacedAtRoot, versionMenu, versionOf } from './versions.ts';
 
 /*
@@ -25,7 +25,11 @@ await writeFile(join(pages, 'versions.json'), `${JSON.stringify({ versions }, un
 async function build(at: string, out: string): Promise<void> {
   const variables = { DOCS_VERSION: version, DOCS_BASE: at, DOCS_VERSIONS_ROOT: base, DOCS_OUT: out };
   await rm(out, { recursive: true, force: true });
-  await command(ROOT, 'npm', ['run', 'docs:build'], variables);
+  execFileSync('npm', ['run', 'docs:build'], {
+    cwd: ROOT,
+    stdio: 'inherit',
+    env: { ...process.env, ...variables },
+  });
 }
 
 async function renewRoot(names: readonly string[]): Promise<void> {

@@ -58,17 +58,6 @@ export function replacedAtRoot(names: readonly string[]): string[] {
 
 /** Newest first; a pre-release after its release, `next` at the end. */
 function sorted(versions: readonly string[]): string[] {
-  return versions.toSorted((a, b) => compared(b, a));
-}
-
-function compared(a: string, b: string): number {
-  const [first, second] = [RELEASE.exec(a), RELEASE.exec(b)];
-  if (first === null || second === null) return Number(second === null) - Number(first === null);
-  for (const part of [1, 2, 3]) {
-    const difference = Number(first[part]) - Number(second[part]);
-    if (difference !== 0) return difference;
-  }
-  if (first[4] === undefined || second[4] === undefined)
-    return Number(first[4] === undefined) - Number(second[4] === undefined);
-  return first[4].localeCompare(second[4], 'en', { numeric: true });
+  const order = (version: string) => (version === 'next' ? '' : version.replace(/^[\d.]+$/, '$&-z'));
+  return versions.toSorted((a, b) => order(b).localeCompare(order(a), 'en', { numeric: true }));
 }

@@ -67,7 +67,7 @@ interface GroupReport {
  * the records that it returns.
  *
  * Rows are read a few groups at a time, and only the keys of finished rows are kept: a batch of 10,000 records needs about 3 MB
- * in addition to the batch itself (`npm run bench -- memory`).
+ * in addition to the batch itself.
  *
  * @example
  * ```ts

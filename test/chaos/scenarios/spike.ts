@@ -11,7 +11,7 @@ const NAIVE_ORDERS = 20;
 
 /**
  * Far more orders at once than the system carries: the backlog waits in the table and in the queue until it is done. How long
- * that takes is a figure of this machine, and no verdict: `npm run bench` measures latency and rates.
+ * that takes is a figure of this machine, and no verdict: `npm run bench -- relay` measures rates.
  *
  * Only inventory listens meanwhile. An order that goes all the way is 26 calls to the one thread of this engine, and
  * 2,000 of them take it minutes; relay and inventory make 4 of the 26.

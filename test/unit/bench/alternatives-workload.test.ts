@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { bookInvocation, bookSend, deliver } from '../../../bench/alternatives/queue-delivery.ts';
-import type { Workload } from '../../../bench/alternatives/system.ts';
 import {
   DOMAIN,
   envelope,
@@ -10,6 +9,7 @@ import {
   orderRow,
   payload,
   retriedOrders,
+  type Workload,
 } from '../../../bench/alternatives/workload.ts';
 import { createMeteredAws } from '../../../bench/aws/metered-aws.ts';
 import { isEventId } from '../../../lambdas/runtime/store/event-id.ts';

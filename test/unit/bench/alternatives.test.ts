@@ -1,13 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { type BenchRun, createRun, type ReceivingHalf } from '../../../bench/alternatives/composed-system.ts';
-import { plainConsumer } from '../../../bench/alternatives/direct.ts';
-import { powertoolsInbox } from '../../../bench/alternatives/powertools-inbox.ts';
+import { plainConsumer, powertoolsInbox, transactionalInbox } from '../../../bench/alternatives/inboxes.ts';
 import { statusIndex } from '../../../bench/alternatives/status-index.ts';
-import type { System, Workload } from '../../../bench/alternatives/system.ts';
+import {
+  type BenchRun,
+  createRun,
+  type ReceivingHalf,
+  type System,
+} from '../../../bench/alternatives/system.ts';
 import { ALTERNATIVES } from '../../../bench/alternatives/systems.ts';
-import { transactionalInbox } from '../../../bench/alternatives/transactional-inbox.ts';
 import { publishPending, twoTable } from '../../../bench/alternatives/two-table.ts';
-import { DOMAIN, envelope, START } from '../../../bench/alternatives/workload.ts';
+import { DOMAIN, envelope, START, type Workload } from '../../../bench/alternatives/workload.ts';
 import { createMeteredAws } from '../../../bench/aws/metered-aws.ts';
 import { itemBytes } from '../../../lambdas/runtime/store/item-size.ts';
 import { manualClock } from '../../../testing/index.ts';

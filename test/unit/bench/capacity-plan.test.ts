@@ -1,16 +1,20 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { START } from '../../../bench/alternatives/workload.ts';
-import { jumpingClock } from '../../../bench/aws/jumping-clock.ts';
+import { jumpingClock } from '../../../bench/alternatives/workload.ts';
 import { createMeteredAws } from '../../../bench/aws/metered-aws.ts';
-import { demandOf, outboxUnits, spreadUnits } from '../../../bench/capacity/demand.ts';
 import { fullness } from '../../../bench/capacity/limits.ts';
-import { SWEEP_SECONDS_MAX, sweepLoad } from '../../../bench/capacity/load.ts';
+import {
+  demandOf,
+  outboxUnits,
+  SWEEP_SECONDS_MAX,
+  spreadUnits,
+  sweepLoad,
+} from '../../../bench/capacity/load.ts';
 import { carries, highestRate, throttledShare } from '../../../bench/capacity/placement.ts';
 import { planCapacity } from '../../../bench/capacity/plan.ts';
 import { PARTITION, SHARDS_MAX } from '../../../bench/capacity/quotas.ts';
-import { planTables } from '../../../bench/capacity.ts';
+import { capacityTables } from '../../../bench/capacity.ts';
 import { MAILROOM, UNCOMPRESSED } from '../../../bench/cost/mailroom.ts';
 import { withTables } from '../../../bench/part.ts';
 import { itemBytes } from '../../../lambdas/runtime/store/item-size.ts';
@@ -59,7 +63,7 @@ test('the row of a plan is about as large as one that the outbox writes', async 
 test('a plan reckons with what a real sweep reads', async () => {
   // An envelope of 500 B is stored as text, as a plan assumes for every size.
   const load = { eventsPerSecond: 20, payloadBytes: 500 };
-  const aws = createMeteredAws(MAILROOM.transactional.tables, { clock: jumpingClock(START) });
+  const aws = createMeteredAws(MAILROOM.transactional.tables, { clock: jumpingClock() });
   await MAILROOM.transactional.standing?.(aws, load);
   const measured = aws.requests().reduce((sum, { readUnits }) => sum + readUnits, 0);
   const placement = { demand: demandOf(load.payloadBytes, 1), shards: 8, partitions: 4 };
@@ -163,7 +167,7 @@ describe('a plan', () => {
 
 test('docs/scaling.md shows what the code plans today (npm run bench -- capacity --docs)', () => {
   const docs = readFileSync(new URL('../../../docs/scaling.md', import.meta.url), 'utf8');
-  const tables = planTables();
+  const tables = capacityTables();
   for (const { name } of tables) expect(docs).toContain(`<!-- bench:${name} -->`);
   expect(withTables(docs, tables)).toBe(docs);
 });

@@ -2,12 +2,11 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
 import { expect, test } from 'vitest';
 import { bookInvocation, bookSend } from '../../../bench/alternatives/queue-delivery.ts';
-import { START } from '../../../bench/alternatives/workload.ts';
+import { fixedRandom, jumpingClock } from '../../../bench/alternatives/workload.ts';
 import { MINUTES_PER_MONTH } from '../../../bench/assumptions.ts';
-import { jumpingClock } from '../../../bench/aws/jumping-clock.ts';
 import { createMeteredAws } from '../../../bench/aws/metered-aws.ts';
 import { lambdaMs, total, usageOf, usdPerMillion } from '../../../bench/cost/measure.ts';
-import { fixedRandom, RELAY_CONFIG, silent, TABLE } from '../../../bench/cost/settings.ts';
+import { RELAY_CONFIG, TABLE } from '../../../bench/cost/sweep-minute.ts';
 import { eventBridgeBus } from '../../../lambdas/runtime/bus/eventbridge-bus.ts';
 import { createConsumer } from '../../../lambdas/runtime/consume/consumer.ts';
 import { HEARTBEAT } from '../../../lambdas/runtime/events/heartbeat-event.ts';
@@ -21,6 +20,7 @@ import {
   eventBridgeMessage,
   lambdaContext,
   memoryQueue,
+  memoryTelemetry,
   producerConfig,
 } from '../../../testing/index.ts';
 import { costPage } from './cost-page.ts';
@@ -33,11 +33,11 @@ const [METRIC, ALARM] = [0.3, 0.1];
 
 /** The price of heartbeats for a month, without metric and alarms, in US dollars. */
 async function usdPerMonth(consumerCount: number): Promise<number> {
-  const aws = createMeteredAws([{ name: TABLE, keys: ['PK', 'SK'] }], { clock: jumpingClock(START) });
+  const aws = createMeteredAws([{ name: TABLE, keys: ['PK', 'SK'] }], { clock: jumpingClock() });
   const { clock } = aws;
   const table = dynamoTable({ client: new DynamoDBClient(aws.client), tableName: TABLE });
   const bus = eventBridgeBus({ client: new EventBridgeClient(aws.client), busName: RELAY_CONFIG.busName });
-  const parts = { table, clock, random: fixedRandom(), telemetry: silent };
+  const parts = { table, clock, random: fixedRandom(), telemetry: memoryTelemetry() };
   const names = Array.from({ length: consumerCount }, (_, n) => `consumer-${n}`);
   const entries = names.map((name) => ({ name, events: [HEARTBEAT] }) as unknown as ConsumerEntry);
   const beat = createHeartbeatHandler({

@@ -1,22 +1,21 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { atOnceCosts, atOnceCostTable } from '../../../bench/latency/at-once-cost.ts';
-import { awsLatency, awsLatencyTable } from '../../../bench/latency/aws-latency.ts';
+import { atOnceCosts, atOnceTable, latencySteps, latencyTable } from '../../../bench/latency.ts';
 import { line } from './cost-page.ts';
 
 const read = (page: string) => readFileSync(new URL(`../../../${page}`, import.meta.url), 'utf8');
 
 test('bench/README.md shows the computed latency on AWS', () => {
-  for (const row of awsLatencyTable().rows) expect(read('bench/README.md')).toContain(line(row));
+  for (const row of latencyTable().rows) expect(read('bench/README.md')).toContain(line(row));
 });
 
 test('bench/README.md shows the price of publishing at once', async () => {
-  for (const row of atOnceCostTable(await atOnceCosts(100)).rows)
+  for (const row of atOnceTable(await atOnceCosts(100)).rows)
     expect(read('bench/README.md')).toContain(line(row));
 });
 
 test('docs/scaling.md states the sums of the steps', () => {
-  const all = awsLatency().at(-1);
+  const all = latencySteps().at(-1);
   const page = read('docs/scaling.md');
   expect(page).toContain(`about ${all?.relay} ms after the commit`);
   expect(page).toContain(`saves** about ${Number(all?.relay) - Number(all?.atOnce)} ms`);

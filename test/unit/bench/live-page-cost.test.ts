@@ -1,11 +1,11 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { expect, test, vi } from 'vitest';
-import { EVENT } from '../../../bench/alternatives/workload.ts';
+import { EVENT, fixedRandom } from '../../../bench/alternatives/workload.ts';
 import { PRICES } from '../../../bench/assumptions.ts';
 import { createMeteredAws } from '../../../bench/aws/metered-aws.ts';
 import { publishedRow } from '../../../bench/cost/mailroom.ts';
-import { fixedRandom, TABLE } from '../../../bench/cost/settings.ts';
+import { TABLE } from '../../../bench/cost/sweep-minute.ts';
 import type { Deployment } from '../../../cli/deployment/deployment.ts';
 import { createLive } from '../../../cli/page/server/live/live.ts';
 import type { Flow } from '../../../cli/page/server/protocol.ts';

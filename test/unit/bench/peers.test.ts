@@ -11,8 +11,8 @@ import {
 } from '../../../bench/peers/carried.ts';
 import { PEER_PACKAGES, PEER_VERSION, peerSpecs, withPeer } from '../../../bench/peers/packages.ts';
 import { peers } from '../../../bench/peers.ts';
-import { RELAY_CONFIG } from '../../../bench/relay/events.ts';
-import { runChild, startServer } from '../../../bench/relay/processes.ts';
+import { runChild, startServer } from '../../../bench/processes.ts';
+import { RELAY_CONFIG } from '../../../bench/relay/measured-relay.ts';
 
 const TASK: PeerTask = { payloadBytes: 200, warmUp: 3, events: 20, roundMax: 10 };
 
@@ -20,7 +20,7 @@ const TABLES = { tables: [{ name: RELAY_CONFIG.tableName, keys: ['PK', 'SK'] }] 
 
 /** Runs `use` beside the process with the tables and the bus. */
 async function withTables<T>(use: (endpoint: string) => Promise<T>): Promise<T> {
-  const server = await startServer('../peers/tables', TABLES);
+  const server = await startServer('peers/tables', TABLES);
   try {
     return await use(server.endpoint);
   } finally {
@@ -55,13 +55,13 @@ test('without --install, the part prints the command with exact versions, and me
   const result = await peers.run({ say: (line) => said.push(line), quick: true, install: false });
   expect(result).toEqual({ json: {}, tables: [] });
   const command = said.find((line) => line.includes('npm install')) ?? '';
-  for (const spec of await peerSpecs()) expect(command).toContain(` ${spec}`);
+  for (const spec of peerSpecs()) expect(command).toContain(` ${spec}`);
   expect(command).toContain('--ignore-scripts');
   expect(said.join('\n')).toContain('--install');
 });
 
-test('every package has an exact version, and the peer is no dependency', async () => {
-  const specs = await peerSpecs();
+test('every package has an exact version, and the peer is no dependency', () => {
+  const specs = peerSpecs();
   expect(specs.filter((spec) => !/.@\d+\.\d+\.\d+$/.test(spec))).toEqual([]);
   expect(specs.slice(0, PEER_PACKAGES.length)).toEqual(
     PEER_PACKAGES.map((name) => `${name}@${PEER_VERSION}`),
@@ -76,7 +76,7 @@ test('a folder without a file for each package is refused by name', async () => 
 });
 
 test('Mailroom publishes every event once over HTTP, also those that the bus refused, for five write units', async () => {
-  const figures = await withTables((endpoint) => runChild<PeerFigures>('../peers/mailroom', endpoint, TASK));
+  const figures = await withTables((endpoint) => runChild<PeerFigures>('peers/mailroom', endpoint, TASK));
   expect(figures).toMatchObject({ writeUnits: 5, readUnits: 0, busCalls: 0.1, duplicates: 0, lost: 0 });
   expect(figures.eventsPerSecond).toBeGreaterThan(0);
 });

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import type { ApiDeclaration } from '../../../tools/site/api/declarations.ts';
-import { entryPage } from '../../../tools/site/api/page.ts';
+import { type ApiDeclaration, entryPage } from '../../../tools/site/api/page.ts';
 
 const text = (text: string) => [{ text }];
 
@@ -34,6 +33,7 @@ const publish: ApiDeclaration = {
     ' * Publishes.',
     ' * @param  - deps.clock - the time',
     ' * @returns the count',
+    ' * @deprecated use `send`',
     ' * @throws `BAD_EVENT` if it is invalid',
     ' * @example',
     " * publish(['a_b']); // <1>",
@@ -76,6 +76,7 @@ test('a method has an address of its own beside an interface of its name', () =>
 test('parameters of an object, results, errors and examples are shown', () => {
   expect(page).toContain('- `deps.clock`: the time');
   expect(page).toContain('**Returns** the count');
+  expect(page).toContain('**Deprecated:** use `send`');
   expect(page).toContain('- `BAD_EVENT` if it is invalid');
   expect(page).toContain("```ts\npublish(['a_b']); // <1>\n```");
 });

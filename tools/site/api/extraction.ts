@@ -5,13 +5,33 @@ import { Extractor, ExtractorConfig, ExtractorLogLevel, type IConfigFile } from 
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** The entries of the package, by the names of their reports. */
+/** The entries of the package, by the names of their reports and pages: their declarations, what is imported, what it is for. */
 export const ENTRIES = {
-  constructs: 'lib/index.d.ts',
-  runtime: 'lambdas/runtime/index.d.ts',
-  http: 'lambdas/runtime/http.d.ts',
-  internals: 'lambdas/runtime/internals.d.ts',
-  testing: 'testing/index.d.ts',
+  constructs: {
+    types: 'lib/index.d.ts',
+    specifier: 'cdk-mailroom',
+    purpose: 'The constructs, for CDK apps.',
+  },
+  runtime: {
+    types: 'lambdas/runtime/index.d.ts',
+    specifier: 'cdk-mailroom/runtime',
+    purpose: 'The library that Lambda functions import.',
+  },
+  http: {
+    types: 'lambdas/runtime/http.d.ts',
+    specifier: 'cdk-mailroom/http',
+    purpose: 'HTTP requests that can be sent again, for Lambda functions and services.',
+  },
+  testing: {
+    types: 'testing/index.d.ts',
+    specifier: 'cdk-mailroom/testing',
+    purpose: 'In-memory doubles and the explorer, for tests.',
+  },
+  internals: {
+    types: 'lambdas/runtime/internals.d.ts',
+    specifier: 'cdk-mailroom/internals',
+    purpose: 'Parts for tools that read or write the table. They can change in a minor version.',
+  },
 } as const;
 
 /** The public surface of one entry of the package. */

@@ -11,8 +11,15 @@ import { mintEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.t
 import { SWEEP_STATE_KEY } from '../../lambdas/runtime/store/keys.ts';
 import { SCHEMA } from '../../lambdas/runtime/store/rows.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
+import { memoryTelemetry, relayConfig } from '../../testing/index.ts';
+import { fixedRandom } from '../alternatives/workload.ts';
 import type { MeteredAws } from '../aws/metered-aws.ts';
-import { fixedRandom, RELAY_CONFIG, silent, TABLE } from './settings.ts';
+
+/** The Mailroom table; the services store their rows in it. */
+export const TABLE = 'Mailroom';
+
+/** Default settings of the relay, as the constructs pass them. */
+export const RELAY_CONFIG = relayConfig({ tableName: TABLE });
 
 /** The number of consumers that the dead-letter watch finds. */
 const WATCHED_CONSUMERS = 3;
@@ -28,7 +35,7 @@ const SWEEP_TIMEOUT_MS = 55_000;
  */
 export async function sweepMinute(aws: MeteredAws, row: Item, eventsPerSecond: number): Promise<void> {
   const { clock } = aws;
-  const parts = { clock, random: fixedRandom(), telemetry: silent };
+  const parts = { clock, random: fixedRandom(), telemetry: memoryTelemetry() };
   const sweptTo = clock.now() - MINUTE_MS;
   aws.seed(TABLE, [{ ...SWEEP_STATE_KEY, schema: SCHEMA, sweptTo, shards: RELAY_CONFIG.shards }]);
   for (const minute of minutesToSweep(sweptTo, clock.now())) {

@@ -1,8 +1,9 @@
-import { TransactWriteCommand } from '@aws-sdk/lib-dynamodb';
+import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
+import { TransactWriteCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import { unmarshall } from '@aws-sdk/util-dynamodb';
 import type { AttributeValue, DynamoDBRecord } from 'aws-lambda';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
-import type { BenchRun } from './composed-system.ts';
+import type { BenchRun } from './system.ts';
 import { DOMAIN, orderRow, type StoredEvent, storedEvent } from './workload.ts';
 
 /** The outbox's table, a separate one in every alternative. */
@@ -44,7 +45,39 @@ export function streamedEvent(record: DynamoDBRecord): StoredEvent {
   return unmarshall(image as Parameters<typeof unmarshall>[0]) as StoredEvent;
 }
 
-/** Returns true if a conditional write was refused. */
-export function isRefused(error: unknown): boolean {
-  return error instanceof Error && error.name === 'ConditionalCheckFailedException';
+/**
+ * Updates a row of the outbox.
+ *
+ * @param values - by the names of their placeholders
+ * @returns the row; undefined if the condition refused the update
+ */
+export async function updateOutbox(
+  { documents }: BenchRun,
+  eventId: string,
+  UpdateExpression: string,
+  ConditionExpression: string | undefined,
+  values: object,
+): Promise<StoredEvent | undefined> {
+  const reserved = ['status', 'owner'].filter((name) =>
+    `${UpdateExpression} ${ConditionExpression}`.includes(`#${name}`),
+  );
+  try {
+    const { Attributes } = await documents.send(
+      new UpdateCommand({
+        TableName: OUTBOX,
+        Key: { eventId },
+        UpdateExpression,
+        ConditionExpression,
+        ExpressionAttributeNames: Object.fromEntries(reserved.map((name) => [`#${name}`, name])),
+        ExpressionAttributeValues: Object.fromEntries(
+          Object.entries(values).map(([name, value]) => [`:${name}`, value]),
+        ),
+        ReturnValues: 'ALL_NEW',
+      }),
+    );
+    return Attributes as StoredEvent;
+  } catch (error) {
+    if (error instanceof ConditionalCheckFailedException) return undefined;
+    throw error;
+  }
 }

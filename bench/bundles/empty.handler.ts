@@ -1,2 +1,0 @@
-/** The smallest possible function. */
-export const handler = async () => {};
