@@ -38,6 +38,9 @@ const toolTests = [
 const benchTests = ['test/unit/bench/**/*.test.ts', 'test/contract/table.wire.test.ts'];
 const holeTests = ['test/explorer/holes.test.ts'];
 
+/** Run by `npm run verify` on the system that it deploys, before `test/local/core`: see vitest.verify.config.ts. */
+const accountTests = ['test/account/**/*.test.ts'];
+
 /** Minutes for what takes seconds: a timeout finds a test that hangs, and must never judge the speed of a machine. */
 const HANGS_MS = 300_000;
 
@@ -108,6 +111,7 @@ export default defineConfig({
             ...toolTests,
             ...benchTests,
             ...holeTests,
+            ...accountTests,
           ],
         },
       },

@@ -67,9 +67,10 @@ export async function runCdk({ cwd, env, args, onLine, signal }: CdkRun): Promis
   }
 }
 
-function endGroupOf(pid: number | undefined): void {
+/** Ends a process that was started in a group of its own, with the processes it started. */
+export function endGroupOf(pid: number | undefined, signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): void {
   try {
-    if (pid !== undefined) process.kill(-pid, 'SIGTERM');
+    if (pid !== undefined) process.kill(-pid, signal);
   } catch {
     // It has already ended.
   }

@@ -2,7 +2,11 @@ import { DescribeTableCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DescribeEventBusCommand, EventBridgeClient } from '@aws-sdk/client-eventbridge';
 import { GetFunctionCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { GetQueueAttributesCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { pause } from '../demo/shop.ts';
 import type { Outputs } from '../localstack/cdk-process.ts';
+
+/** SQS shows a deleted queue for up to a minute (SQS API reference, DeleteQueue). */
+const SHOWN_AT_MOST_MS = 120_000;
 
 /** Errors by which the services say that a thing does not exist. */
 const GONE = ['ResourceNotFoundException', 'QueueDoesNotExist', 'NotFoundException'];
@@ -33,6 +37,14 @@ export async function leftBehind(outputs: Outputs): Promise<string[]> {
     }),
   );
   return found.flat();
+}
+
+/** Waits until {@link leftBehind} finds nothing. @returns what still exists after two minutes */
+export async function leftForGood(outputs: Outputs): Promise<string[]> {
+  for (const end = Date.now() + SHOWN_AT_MOST_MS; ; await pause(1_000)) {
+    const left = await leftBehind(outputs);
+    if (left.length === 0 || Date.now() >= end) return left;
+  }
 }
 
 async function isGone(looked: Promise<unknown>): Promise<boolean> {

@@ -6,16 +6,14 @@ import { errorMessage, MailroomError } from '../lambdas/runtime/base/errors.ts';
 import { type Engine, startEngine } from '../localstack/engine.ts';
 import { freePort } from '../localstack/free-port.ts';
 import { stepPrinter } from '../localstack/step-printer.ts';
-import { checksOf } from './checks/checks.ts';
-import { deployedSystem } from './deployed-system.ts';
-import { leftBehind } from './left-behind.ts';
+import { leftForGood } from './left-behind.ts';
 import { planText, requireConsent, type VerifyPlan } from './plan.ts';
 import { leftText, printVerifyReceipt, type VerifyReceipt } from './receipt.ts';
 import { verify } from './run.ts';
+import { runTests } from './run-tests.ts';
 import { stacksOf } from './stacks.ts';
 import { randomName, readName } from './system-name.ts';
 import { awsTarget, checkTarget, localTarget, type TargetOptions, type VerifyTarget } from './target.ts';
-import { untilOf } from './until.ts';
 
 interface VerifyOptions extends TargetOptions {
   readonly orders: number;
@@ -24,13 +22,13 @@ interface VerifyOptions extends TargetOptions {
   readonly json: boolean;
 }
 
-/** Most orders of a run: the readings scan the tables. */
+/** Most orders of a run: the tests scan the tables. */
 const ORDERS_MAX = 1_000;
 
 const EXIT_CODES = `
 Exit codes:
-    0  every check passed or cannot be shown here, and everything is destroyed
-    1  a check failed, or something is left
+    0  every test passed or cannot be shown here, and everything is destroyed
+    1  a test failed, or something is left
     2  wrong usage, no such account, or no consent; nothing was changed
   130  stopped with Ctrl-C, and everything is destroyed`;
 
@@ -67,17 +65,10 @@ async function run(plan: VerifyPlan, yes: boolean): Promise<VerifyReceipt> {
   const signal = stopSignal(target, name);
   return await verify(plan, {
     stacks: stacksOf(target, name, { onProgress: steps.step, onDetail: steps.detail }),
-    checks: checksOf(plan.orders),
     steps,
     signal,
-    connect: (outputs) => deployedSystem({ target, name, outputs, steps, signal }),
-    // SQS shows a deleted queue for up to a minute (SQS API reference, DeleteQueue).
-    leftBehind: (outputs) =>
-      untilOf(new AbortController().signal)('nothing is left', async () => {
-        const left = await leftBehind(outputs);
-        if (left.length > 0) throw new Error(`these still exist: ${left.join(', ')}`);
-        return left;
-      }),
+    test: (outputs, onResult) => runTests({ ...plan, outputs, steps, signal, onResult }),
+    leftBehind: leftForGood,
   });
 }
 
@@ -118,8 +109,8 @@ function nameArgument(text: string): string {
 async function main(): Promise<void> {
   const program = new Command('npm run verify --')
     .description(
-      'Deploys the order system under a random name, checks what only a deployment can show (IAM, redrives, faults), prints a ' +
-        'receipt, and destroys everything it deployed.',
+      'Deploys the order system under a random name, runs the main tests and those that need an account (IAM, redrives, ' +
+        'faults) against it, prints a receipt, and destroys everything it deployed.',
     )
     .option('--profile <name>', 'the AWS profile whose account is used and charged')
     .option('--region <name>', "the AWS region (default: the profile's)")

@@ -5,12 +5,12 @@ import type { VerifyTarget } from './target.ts';
 /** The outcome of a check. `not-shown`: this target cannot show it, e.g. a local engine that enforces no IAM. */
 type VerifyOutcome = 'passed' | 'failed' | 'not-shown';
 
-/** A finished check. */
+/** A finished check: deploying, a test, or destroying. */
 export interface VerifyResult {
   readonly check: string;
   readonly outcome: VerifyOutcome;
   readonly seconds: number;
-  /** The observation, or the reason why it failed or cannot be shown. */
+  /** The observation, or the reason why it failed or cannot be shown; empty if its name says everything. */
   readonly detail: string;
 }
 
@@ -88,7 +88,7 @@ export function printVerifyReceipt(receipt: VerifyReceipt, target: VerifyTarget)
     '',
     ...checks.flatMap(({ check, outcome, seconds, detail }) => [
       prose(`  ${WORDS[outcome]} ${check}  ${seconds} s`, INDENT),
-      ...detail.split('\n').map((line) => prose(' '.repeat(INDENT) + line, INDENT)),
+      ...(detail === '' ? [] : detail.split('\n')).map((line) => prose(' '.repeat(INDENT) + line, INDENT)),
     ]),
     '',
     receipt.destroyed ? goneText(receipt.target) : leftText(target, name),

@@ -1,6 +1,4 @@
-import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
 import { MailroomError } from '../lambdas/runtime/base/errors.ts';
 import { type CdkRun, type Outputs, readOutputs, runCdk } from '../localstack/cdk-process.ts';
 import { bootstrapLocal } from '../localstack/deploy.ts';
@@ -42,7 +40,6 @@ export interface Stacks {
 export function stacksOf(target: VerifyTarget, name: string, progress: DeployProgress): Stacks {
   const outputsFile = localFile(`outputs-${name}.json`);
   const assembly = localFile(`cdk-${name}`);
-  const manifest = join(assembly, 'manifest.json');
   const run = ({ args, ...others }: Pick<CdkRun, 'args' | 'onLine' | 'signal'>) =>
     runCdk({
       ...others,
@@ -55,7 +52,7 @@ export function stacksOf(target: VerifyTarget, name: string, progress: DeployPro
       ],
     });
   const app = [
-    ...['--app', 'node --import tsx verify/app.ts'],
+    ...['--app', 'node --import tsx test/account/app.ts'],
     ...['--context', `verify=${name}`, '--output', assembly],
   ];
   return {
@@ -81,8 +78,7 @@ export function stacksOf(target: VerifyTarget, name: string, progress: DeployPro
     destroy: async () => {
       const destroy = () =>
         run({
-          // The manifest is written last: without it, the CDK was stopped before the templates were complete.
-          args: ['destroy', '--force', ...(existsSync(manifest) ? ['--app', assembly] : app)],
+          args: ['destroy', '--force', ...app],
           onLine: (line) => progress.onDetail?.(line.trim()),
           // In a process group of its own: Ctrl-C must not end it half-way.
           signal: new AbortController().signal,

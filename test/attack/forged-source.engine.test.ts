@@ -10,7 +10,8 @@ import { mailroom } from '../local/support/mailroom.ts';
 import { documents, eventsWith, get, put, tableName } from '../local/support/order-system.ts';
 import { outboxOf } from '../local/support/unpublished-order.ts';
 
-const type = `ParcelForged-${randomUUID()}`;
+/** A type that no consumer has; in an account its queues are deployed, see test/account/verified-system.ts. */
+const type = 'ParcelForged';
 const schema = z.object({ run: z.string(), n: z.int() });
 const definition = { type, version: 1, aggregateType: 'Parcel', schema };
 const Genuine = defineEvent({ ...definition, source: 'orders' });

@@ -3,12 +3,10 @@ import { Template } from 'aws-cdk-lib/assertions';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { CONSUMERS } from '../../demo/readings.ts';
 import { orderSystem } from '../../lib/example/order-system.ts';
-import type { Attempted, Attempts } from '../../verify/checks/attempts.ts';
-import { PROBES } from '../../verify/checks/denials.ts';
-import { BY_THE_HOUR } from '../../verify/price.ts';
-import type { ProbeCall } from '../../verify/probe-call.ts';
-import { verifiedSystem } from '../../verify/probes-stack.ts';
-import { verifyStage } from '../../verify/verify-stage.ts';
+import { BY_THE_HOUR } from '../../verify/plan.ts';
+import { type Attempted, type Attempts, PROBES } from '../account/attempts.ts';
+import type { ProbeCall } from '../account/probe.handler.ts';
+import { verifiedSystem, verifyStage } from '../account/verified-system.ts';
 import { ACCOUNT, type DeployedPart, deployedParts, REGION } from './access/deployed-parts.ts';
 import { askOf, type Principal, rolesOf, type Verdict } from './access/permissions.ts';
 import { mailroomTable } from './access/role-table.ts';
@@ -133,12 +131,12 @@ describe.each(PROBES)('the attempts of $role', ({ output, attempts }) => {
   let judge: (call: ProbeCall) => Promise<Verdict>;
   let made: Attempts;
 
-  beforeAll(async () => {
+  beforeAll(() => {
     const parts = deployedParts(app);
     const role = rolesOf(parts).find(({ name }) => name === roleOfProbe(output));
     if (role === undefined) throw new Error(`No role of ${output}`);
     judge = judgeOf(parts, role);
-    made = await attempts(attempted(parts));
+    made = attempts(attempted(parts));
   });
 
   test('the deployed policies deny every forbidden attempt', async () => {
@@ -162,18 +160,17 @@ function attempted(parts: readonly DeployedPart[]): Attempted {
       return [consumer, part?.name ?? ''];
     }),
   );
-  const envelope = { type: 'OrderPlaced', occurredAt: 0 };
   return {
-    directory: {
-      mailroom: { table: mailroomTable([...parts]).name, bus: named('AWS::Events::EventBus', 'Mailroom') },
-    },
+    table: mailroomTable([...parts]).name,
+    bus: named('AWS::Events::EventBus', 'Mailroom'),
     outputs: {
       OpenBusName: named('AWS::Events::EventBus', 'Probes'),
-      OpenQueueUrl: named('AWS::SQS::Queue', 'Probes'),
+      OpenQueueUrl:
+        parts.find(({ type, id }) => type === 'AWS::SQS::Queue' && id.startsWith('OpenQueue'))?.name ?? '',
     },
-    consumer: (name: (typeof CONSUMERS)[number]) => ({ queue: queues[name] }),
-    read: async () => ({ events: [{ row: { source: 'orders' }, envelope }] }),
-  } as never;
+    queue: (consumer) => queues[consumer] ?? '',
+    duplicate: '{}',
+  };
 }
 
 /** The source queue of a consumer has its name; CloudFormation names the others. */

@@ -7,8 +7,12 @@ import {
 import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
 import { SQSClient } from '@aws-sdk/client-sqs';
 
-/** How clients of a local AWS at an endpoint are made. The credentials are the ones it takes from anybody. */
+/**
+ * How clients of a local AWS at an endpoint are made. The credentials are the ones it takes from anybody. Without an endpoint, the
+ * environment names an account.
+ */
 function configuration(endpoint: string) {
+  if (endpoint === '') return {};
   return { endpoint, region: 'us-east-1', credentials: { accessKeyId: 'test', secretAccessKey: 'test' } };
 }
 

@@ -13,10 +13,14 @@ import { LOCAL_REGION, localEnvironment, localFile, projectRoot } from '../../lo
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** The endpoint of the local AWS of this project's tests. */
+    /** The endpoint of the local AWS of this project's tests; empty for an account, see vitest.verify.config.ts. */
     endpoint: string;
     /** The outputs of all stacks there, by name. */
     outputs: Outputs;
+    /** The stack of their Mailroom, if there may be others. */
+    stack?: string;
+    /** Orders of the demo, for test/account. */
+    orders?: number;
   }
 }
 

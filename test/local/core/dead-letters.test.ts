@@ -31,13 +31,13 @@ describe.concurrent('dead letters of a consumer', () => {
       eventually(async () => {
         const run = await mailroom('dlq', 'list', 'consumer:notifications', '--json');
         const [{ source, count, deadLetters }] = run.json().deadLetterSources;
+        expect(count).toBeGreaterThanOrEqual(2); // SQS counts approximately
         expect(Object.keys(byId(deadLetters))).toEqual(expect.arrayContaining([unreadable, readable]));
-        return { run, source, count, deadLetters: byId(deadLetters) };
+        return { run, source, deadLetters: byId(deadLetters) };
       });
-    const { run, source, count, deadLetters } = await look();
+    const { run, source, deadLetters } = await look();
     expect(run.code).toBe(0);
     expect(source).toBe('consumer:notifications');
-    expect(count).toBeGreaterThanOrEqual(2);
     const sentAt = Number(deadLetters[readable]?.sentAt);
     expect(deadLetters[readable]).toEqual({
       id: readable,

@@ -1,33 +1,8 @@
 import { expect, inject, test } from 'vitest';
-import { LOCAL_ACCOUNT, LOCAL_REGION } from '../../../localstack/workspace.ts';
-import { unsignedCheck } from '../../../verify/checks/orders.ts';
-import { moveTaskCheck } from '../../../verify/checks/redrive.ts';
-import { deployedSystem } from '../../../verify/deployed-system.ts';
 import { leftBehind } from '../../../verify/left-behind.ts';
-import { isMiniStack } from '../../support/aws.ts';
 import { runVerify } from '../support/verify-command.ts';
 
-// Deploying, every check and destroying are a nightly test: verify.nightly.test.ts. These checks disturb no test beside them.
-test('an order whose message died is redriven; what the engine cannot show is not called passed', async () => {
-  const endpoint = inject('endpoint');
-  const system = await deployedSystem({
-    target: { account: LOCAL_ACCOUNT, region: LOCAL_REGION, endpoint },
-    name: 'local',
-    outputs: inject('outputs'),
-    steps: { say: () => {}, step: () => {}, detail: () => {} },
-    signal: new AbortController().signal,
-  });
-  // The API of the stage `local` is open.
-  expect(await unsignedCheck.run(system)).toMatchObject({ outcome: 'not-shown' });
-  const moved = await moveTaskCheck.run(system);
-  if (await isMiniStack(endpoint)) {
-    expect(moved).toMatchObject({
-      outcome: 'not-shown',
-      detail: expect.stringContaining('StartMessageMoveTask'),
-    });
-  }
-});
-
+// Deploying, every test and destroying are a nightly test: verify.nightly.test.ts.
 test('what exists of a deployment is found by its outputs, and what does not exist is not', async () => {
   const outputs = inject('outputs');
   const found = await leftBehind(outputs);

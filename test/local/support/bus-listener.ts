@@ -26,8 +26,10 @@ export interface BusListener {
   remove(): Promise<void>;
 }
 
-/** Begins to listen to an event. */
+/** Begins to listen to an event: by the rule that is deployed for it with the probes of `npm run verify`, or by one of its own. */
 export async function listenTo(event: EventRef): Promise<BusListener> {
+  const deployed = inject('outputs')[`Listener${event.source}${event.type}Url`];
+  if (deployed !== undefined) return { heard: heardBy(deployed), remove: async () => {} };
   const [events, sqs] = [eventBridgeClient(inject('endpoint')), sqsClient(inject('endpoint'))];
   const name = `listener-${randomUUID()}`;
   const rule = { Name: name, EventBusName: required(inject('outputs'), 'EventBusName') };
@@ -42,24 +44,29 @@ export async function listenTo(event: EventRef): Promise<BusListener> {
   await events.send(
     new PutTargetsCommand({ ...target, Targets: [{ Id: 'queue', Arn: Attributes?.QueueArn }] }),
   );
-  const heard: Envelope[] = [];
 
   return {
-    heard: async () => {
-      for (;;) {
-        const { Messages = [] } = await sqs.send(
-          new ReceiveMessageCommand({ QueueUrl, MaxNumberOfMessages: 10 }),
-        );
-        if (Messages.length === 0) return heard;
-        heard.push(...Messages.map(({ Body = '' }) => JSON.parse(Body).detail as Envelope));
-        const Entries = Messages.map(({ ReceiptHandle }, i) => ({ Id: String(i), ReceiptHandle }));
-        await sqs.send(new DeleteMessageBatchCommand({ QueueUrl, Entries }));
-      }
-    },
+    heard: heardBy(QueueUrl),
     remove: async () => {
       await events.send(new RemoveTargetsCommand({ ...target, Ids: ['queue'] }));
       await events.send(new DeleteRuleCommand(rule));
       await sqs.send(new DeleteQueueCommand({ QueueUrl }));
     },
+  };
+}
+
+function heardBy(QueueUrl: string): BusListener['heard'] {
+  const sqs = sqsClient(inject('endpoint'));
+  const heard: Envelope[] = [];
+  return async () => {
+    for (;;) {
+      const { Messages = [] } = await sqs.send(
+        new ReceiveMessageCommand({ QueueUrl, MaxNumberOfMessages: 10 }),
+      );
+      if (Messages.length === 0) return heard;
+      heard.push(...Messages.map(({ Body = '' }) => JSON.parse(Body).detail as Envelope));
+      const Entries = Messages.map(({ ReceiptHandle }, i) => ({ Id: String(i), ReceiptHandle }));
+      await sqs.send(new DeleteMessageBatchCommand({ QueueUrl, Entries }));
+    }
   };
 }

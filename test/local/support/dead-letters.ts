@@ -22,7 +22,7 @@ export const queues = sqsQueues(sqsClient(inject('endpoint')));
 export const directory = await readDirectory(new SSMClient({}), tableName);
 
 /** What the directory says of a consumer. */
-function consumerOf(name: Consumer): ConsumerEntry {
+export function consumerOf(name: Consumer): ConsumerEntry {
   const found = directory.consumers.find((entry) => entry.name === name);
   if (found === undefined) throw new Error(`No consumer ${name}`);
   return found;

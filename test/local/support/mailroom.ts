@@ -31,7 +31,11 @@ export async function mailroomUntil(
 ): Promise<Run> {
   const stop = new AbortController();
   const { io, written } = capturedIo({
-    env: { AWS_ENDPOINT_URL: endpoint },
+    env: {
+      // An account is found as by a user's shell.
+      ...(endpoint === '' ? process.env : { AWS_ENDPOINT_URL: endpoint }),
+      MAILROOM_STACK: inject('stack'),
+    },
     signal: stop.signal,
     onOut: (out) => {
       if (enough(out)) stop.abort();

@@ -5,23 +5,25 @@ import {
   PutCommand,
   paginateQuery,
   paginateScan,
+  UpdateCommand,
 } from '@aws-sdk/lib-dynamodb';
 import { expect, inject } from 'vitest';
 import { CONSUMERS_OF, type Consumer, required, type WrittenEvent } from '../../../demo/readings.ts';
 import { stockKey, stockRow } from '../../../lambdas/example/inventory/stock.ts';
 import { isSettled, type Order, orderKey } from '../../../lambdas/example/orders/order.ts';
 import type { Item, Key } from '../../../lambdas/runtime/index.ts';
-import { inboxKey, rejectedKey } from '../../../lambdas/runtime/store/keys.ts';
+import { INBOX_PREFIX, inboxKey, rejectedKey } from '../../../lambdas/runtime/store/keys.ts';
 import type {
   InboxRow,
   OutboxRow,
   RejectedPointer,
   StoredEffect,
 } from '../../../lambdas/runtime/store/rows.ts';
-import { callFunctionUrl, type FunctionUrlRequest } from '../../../localstack/function-url.ts';
+import type { FunctionUrlRequest } from '../../../localstack/function-url.ts';
 import { dynamoClient } from '../../support/aws.ts';
 import { envelopeOf } from '../../support/envelope-of.ts';
 import { eventually } from './eventually.ts';
+import { signedCall } from './signed-call.ts';
 
 const endpoint = inject('endpoint');
 const outputs = inject('outputs');
@@ -32,6 +34,10 @@ export const documents = DynamoDBDocumentClient.from(dynamoClient(endpoint));
 export const tableName = required(outputs, 'TableName');
 const bankTableName = required(outputs, 'BankTableName');
 const apiUrl = required(outputs, 'OrdersUrl');
+/** True for a deployment of `npm run verify`. */
+const isVerified = inject('stack') !== undefined;
+/** Calls the orders API with a signature, which the stage `local` does not require. */
+export const call = signedCall(endpoint);
 
 /** What the API answered. */
 export interface Answer {
@@ -41,12 +47,18 @@ export interface Answer {
   readonly location: string | null;
 }
 
+/** HTTP: a new account runs 10 functions at a time, and refuses more. */
+const THROTTLED = 429;
+
 /** Sends a request to the orders API. */
 export async function request(method: string, path: string, init: FunctionUrlRequest = {}): Promise<Answer> {
-  const { status, headers, text } = await callFunctionUrl(endpoint, new URL(path, apiUrl), {
-    method,
-    ...init,
+  const answer = await eventually(async () => {
+    const tried = await call(new URL(path, apiUrl), { method, ...init }).catch((error: Error) => error);
+    expect(tried).not.toMatchObject({ status: THROTTLED });
+    return tried;
   });
+  if (answer instanceof Error) throw answer;
+  const { status, headers, text } = answer;
   return { status, text, location: headers.location ?? null };
 }
 
@@ -89,8 +101,22 @@ export async function inStock(sku: string): Promise<unknown> {
   return (await get(stockKey(sku)))?.available;
 }
 
-/** Writes a row of the Mailroom table as it is. */
+/** Writes a row of the Mailroom table as it is. In an account, the policy of the table denies putting an inbox row, so a new one is updated. */
 export async function put(row: Item): Promise<void> {
+  const { PK, SK, ...attributes } = row;
+  if (isVerified && String(PK).startsWith(INBOX_PREFIX)) {
+    const entries = Object.entries(attributes);
+    await documents.send(
+      new UpdateCommand({
+        TableName: tableName,
+        Key: { PK, SK },
+        UpdateExpression: `SET ${entries.map((_, n) => `#${n} = :${n}`).join(', ')}`,
+        ExpressionAttributeNames: Object.fromEntries(entries.map(([name], n) => [`#${n}`, name])),
+        ExpressionAttributeValues: Object.fromEntries(entries.map(([, value], n) => [`:${n}`, value])),
+      }),
+    );
+    return;
+  }
   await documents.send(new PutCommand({ TableName: tableName, Item: row }));
 }
 

@@ -41,7 +41,7 @@ export async function send(consumer: Consumer, bodies: readonly string[]): Promi
 }
 
 /** How many messages a consumer's queue holds, those in flight and those that wait hidden included. */
-async function waiting(consumer: Consumer): Promise<number> {
+export async function waiting(consumer: Consumer): Promise<number> {
   const { Attributes = {} } = await sqs.send(
     new GetQueueAttributesCommand({
       QueueUrl: queueUrl(consumer, 'QueueUrl'),

@@ -1,67 +1,46 @@
-import type { InvokeCommand } from '@aws-sdk/client-lambda';
 import { describe, expect, test } from 'vitest';
-import { denialChecks } from '../../../verify/checks/denials.ts';
-import type { DeployedSystem } from '../../../verify/deployed-system.ts';
-import type { ProbeCall, ProbeOutcome } from '../../../verify/probe-call.ts';
-import { untilOf } from '../../../verify/until.ts';
+import { PROBES } from '../../account/attempts.ts';
+import { denialsOf } from '../../account/denials.ts';
+import type { ProbeOutcome } from '../../account/probe.handler.ts';
 
-/** A deployment whose probes answer as `judge` says. */
-function deployment(judge: (call: ProbeCall) => ProbeOutcome['kind'], endpoint?: string): DeployedSystem {
-  const send = async ({ input }: InvokeCommand) => {
-    const { calls } = JSON.parse(String(input.Payload)) as { readonly calls: readonly ProbeCall[] };
-    const outcomes = calls.map((call) => ({ kind: judge(call), error: 'why' }));
-    return { Payload: new TextEncoder().encode(JSON.stringify(outcomes)) };
-  };
-  return {
-    target: { account: '111122223333', region: 'eu-west-1', endpoint },
-    lambda: { send },
-    outputs: { ProbeRelay: 'relay-probe' },
-    directory: { mailroom: { table: 'table', bus: 'bus' } },
-    until: untilOf(new AbortController().signal, { deadlineMs: 0 }),
-  } as never;
-}
+const { denied } = PROBES[2]?.attempts({
+  table: 'table',
+  bus: 'bus',
+  outputs: {},
+  queue: (consumer) => consumer,
+  duplicate: '{}',
+}) ?? { denied: [] };
 
-/** The one right of the relay that is tried: it puts events of declared sources. */
-const isItsRight = (call: ProbeCall) =>
-  call.command === 'PutEvents' && call.input.Entries?.[0]?.Source === 'orders';
-
-const relay = denialChecks.find(({ name }) => name.includes('the relay'));
-const run = async (system: DeployedSystem) => relay?.run(system);
-const LOCAL = 'http://127.0.0.1:4566';
+/** Outcomes of these calls, of which one command is judged differently. */
+const outcomes = (kind: ProbeOutcome['kind'], command?: string, other: ProbeOutcome['kind'] = kind) =>
+  denied.map(({ call }) => ({ kind: call.command === command ? other : kind, error: 'why' }));
 
 describe('the denials of a role', () => {
-  test('passed if every forbidden call is denied and the role has its rights', async () => {
-    const system = deployment((call) => (isItsRight(call) ? 'allowed' : 'denied'));
-    expect(await run(system)).toMatchObject({
-      outcome: 'passed',
-      detail: expect.stringContaining('put an event of another source'),
-    });
+  test('have no hole if every forbidden call is denied', () => {
+    for (const isLocal of [true, false])
+      expect(denialsOf(denied, outcomes('denied'), isLocal)).toEqual({ holes: [] });
   });
 
-  test('fail if one forbidden call is let through, and name it', async () => {
-    const hole = (call: ProbeCall) => isItsRight(call) || call.command === 'DeleteItem';
-    for (const endpoint of [undefined, LOCAL]) {
-      const system = deployment((call) => (hole(call) ? 'allowed' : 'denied'), endpoint);
-      await expect(run(system)).rejects.toThrow(/^delete an outbox row: allowed/);
+  test('have a hole if one forbidden call is let through, also on a local engine', () => {
+    for (const isLocal of [true, false]) {
+      const found = denialsOf(denied, outcomes('denied', 'DeleteItem', 'allowed'), isLocal);
+      expect(found).toEqual({ holes: ['delete an outbox row: allowed why'] });
     }
   });
 
-  test('fail if an outcome is unknown: a throttled call was not denied', async () => {
-    const system = deployment((call) => (isItsRight(call) ? 'allowed' : 'unknown'));
-    await expect(run(system)).rejects.toThrow('unknown why');
+  test('have a hole if an outcome is unknown or missing: a throttled call was not denied', () => {
+    expect(denialsOf(denied, outcomes('denied', 'DeleteItem', 'unknown'), false).holes).toEqual([
+      'delete an outbox row: unknown why',
+    ]);
+    expect(denialsOf(denied, outcomes('unknown'), true).holes).toHaveLength(denied.length);
+    expect(denialsOf(denied, [], true).holes).toHaveLength(denied.length);
   });
 
-  test('fail if the role is denied everything: that shows nothing', async () => {
-    await expect(run(deployment(() => 'denied'))).rejects.toThrow(
-      "the relay's role may do what it needs: put an event of a declared source",
-    );
-  });
-
-  test('cannot be shown by an engine that lets every call through; in an account, that is a failure', async () => {
-    expect(await run(deployment(() => 'allowed', LOCAL))).toEqual({
-      outcome: 'not-shown',
-      detail: 'the engine enforces no IAM: it let all 5 forbidden calls through',
+  test('cannot be shown by an engine that lets every call through; an account that does is open', () => {
+    expect(denialsOf(denied, outcomes('allowed'), true)).toEqual({
+      holes: [],
+      notShown: 'the engine enforces no IAM: it let all 5 forbidden calls through',
     });
-    await expect(run(deployment(() => 'allowed'))).rejects.toThrow('add an outbox row: allowed');
+    expect(denialsOf(denied, outcomes('allowed'), false).holes).toHaveLength(5);
   });
 });

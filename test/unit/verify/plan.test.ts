@@ -1,8 +1,7 @@
 import { PassThrough, Writable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import { columnsOf } from '../../../cli/terminal/prose.ts';
-import { planText, requireConsent } from '../../../verify/plan.ts';
-import { estimatedUsd } from '../../../verify/price.ts';
+import { estimatedUsd, planText, requireConsent } from '../../../verify/plan.ts';
 
 const AWS = { account: '111122223333', region: 'eu-west-1', profile: 'my sandbox' };
 const LOCAL = { account: '000000000000', region: 'us-east-1', endpoint: 'http://127.0.0.1:4566' };
@@ -14,9 +13,9 @@ describe('the plan', () => {
     expect(planText({ ...plan, target: AWS })).toMatchInlineSnapshot(`
       "Deploys 8 stacks, mailroom-verify-x7k2q9mt*: account 111122223333, region
         eu-west-1, profile my sandbox.
-      Takes about 30 minutes, and costs about 0.10 USD an hour (list prices of
+      Takes about 45 minutes, and costs about 0.15 USD an hour (list prices of
         us-east-1, without free tiers).
-      Then it destroys them, also if a check fails or you press Ctrl-C.
+      Then it destroys them, also if a test fails or you press Ctrl-C.
       If this process is killed, destroy them with:
         npm run verify -- --profile 'my sandbox' --region eu-west-1 --destroy verify-x7k2q9mt --yes"
     `);
@@ -26,7 +25,7 @@ describe('the plan', () => {
     expect(planText({ ...plan, target: LOCAL })).toMatchInlineSnapshot(`
       "Deploys 8 stacks, mailroom-verify-x7k2q9mt*: local engine at
         http://127.0.0.1:4566.
-      Then it destroys them, also if a check fails or you press Ctrl-C.
+      Then it destroys them, also if a test fails or you press Ctrl-C.
       If this process is killed, destroy them with:
         AWS_ENDPOINT_URL=http://127.0.0.1:4566 npm run verify -- --local --destroy verify-x7k2q9mt"
     `);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { acceptedEntries, outcomeOf } from '../../../verify/probe-call.ts';
+import { acceptedEntries, outcomeOf } from '../../account/probe.handler.ts';
 
 const failing = (name: string) => async () => {
   throw Object.assign(new Error('no'), { name });

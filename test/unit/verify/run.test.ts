@@ -1,29 +1,35 @@
 import { describe, expect, test } from 'vitest';
 import { columnsOf } from '../../../cli/terminal/prose.ts';
-import { notShown, passed, type VerifyCheck, type VerifyFinding } from '../../../verify/checks/check.ts';
-import type { DeployedSystem } from '../../../verify/deployed-system.ts';
-import { printVerifyReceipt } from '../../../verify/receipt.ts';
+import { printVerifyReceipt, type VerifyResult } from '../../../verify/receipt.ts';
 import { verify } from '../../../verify/run.ts';
 
 const AWS = { account: '111122223333', region: 'eu-west-1', profile: 'sandbox' };
 const plan = { target: AWS, name: 'verify-x7k2q9mt', orders: 20, destroyOnly: false };
 const COMMAND = 'npm run verify -- --profile sandbox --region eu-west-1 --destroy verify-x7k2q9mt --yes';
 
-const check = (name: string, find: () => VerifyFinding): VerifyCheck => ({ name, run: async () => find() });
-const good = check('orders are charged once', () => passed('20 orders'));
-const hidden = check('IAM denies', () => notShown('the engine enforces no IAM'));
-const bad = check('a redrive works', () => {
-  throw new Error('The message did not return');
+const result = (check: string, outcome: VerifyResult['outcome'], detail = ''): VerifyResult => ({
+  check,
+  outcome,
+  detail,
+  seconds: 1,
 });
+const good = result('orders are charged once', 'passed', '20 orders');
+const hidden = result('IAM denies', 'not-shown', 'the engine enforces no IAM');
+const bad = result('a redrive works', 'failed', 'The message did not return');
 
-/** A run whose stacks only record what is asked of them. */
-function rig({ checks = [good], deployFails = false, destroyFails = false, left = [] as string[] } = {}) {
+/** A run whose stacks only record what is asked of them, and whose tests have these results. */
+function rig({
+  results = [good],
+  testsFail = false,
+  deployFails = false,
+  destroyFails = false,
+  left = [] as string[],
+} = {}) {
   const stop = new AbortController();
   const calls: string[] = [];
   const deps = {
-    checks,
     signal: stop.signal,
-    steps: { say: () => {}, step: () => {}, detail: () => {} },
+    steps: { step: () => {} },
     stacks: {
       deploy: async () => {
         calls.push('deploy');
@@ -35,7 +41,11 @@ function rig({ checks = [good], deployFails = false, destroyFails = false, left 
         if (destroyFails) throw new Error('DELETE_FAILED');
       },
     },
-    connect: async () => ({}) as DeployedSystem,
+    test: async (_outputs: object, onResult: (found: VerifyResult) => void) => {
+      calls.push('test');
+      for (const found of results) onResult(found);
+      if (testsFail) throw new Error('vitest ended with 1');
+    },
     leftBehind: async () => left,
   };
   return { deps, calls, stop };
@@ -44,29 +54,38 @@ function rig({ checks = [good], deployFails = false, destroyFails = false, left 
 const outcomes = (checks: readonly { readonly outcome: string }[]) => checks.map(({ outcome }) => outcome);
 
 describe('a run', () => {
-  test('deploys, checks and destroys; what cannot be shown here is no failure', async () => {
-    const { deps, calls } = rig({ checks: [good, hidden] });
+  test('deploys, tests and destroys; what cannot be shown here is no failure', async () => {
+    const { deps, calls } = rig({ results: [good, hidden] });
     const receipt = await verify(plan, deps);
-    expect(calls).toEqual(['deploy', 'destroy']);
+    expect(calls).toEqual(['deploy', 'test', 'destroy']);
     expect(receipt).toMatchObject({
       verdict: 'passed',
       destroyed: true,
       target: 'aws',
       ...{ region: 'eu-west-1' },
     });
-    expect(outcomes(receipt.checks)).toEqual(['passed', 'passed', 'not-shown', 'passed']);
+    expect(outcomes(receipt.checks)).toEqual(['passed', 'passed', 'not-shown', 'passed', 'passed']);
     expect(receipt.destroyCommand).toBeUndefined();
   });
 
-  test('destroys after a failed check, and runs the other checks before', async () => {
-    const { deps, calls } = rig({ checks: [bad, good] });
+  test('destroys after a failed test, and names it', async () => {
+    const { deps, calls } = rig({ results: [bad, good] });
     const receipt = await verify(plan, deps);
-    expect(calls).toEqual(['deploy', 'destroy']);
+    expect(calls).toEqual(['deploy', 'test', 'destroy']);
     expect(receipt).toMatchObject({ verdict: 'failed', destroyed: true });
-    expect(outcomes(receipt.checks)).toEqual(['passed', 'failed', 'passed', 'passed']);
+    expect(receipt.checks).toContainEqual(bad);
   });
 
-  test('destroys after a failed deployment, and checks nothing', async () => {
+  test('has failed if its tests do not run to their end', async () => {
+    const { deps } = rig({ testsFail: true });
+    const receipt = await verify(plan, deps);
+    expect(receipt).toMatchObject({ verdict: 'failed', destroyed: true });
+    expect(receipt.checks).toContainEqual(
+      expect.objectContaining({ outcome: 'failed', detail: 'vitest ended with 1' }),
+    );
+  });
+
+  test('destroys after a failed deployment, and tests nothing', async () => {
     const { deps, calls } = rig({ deployFails: true });
     const receipt = await verify(plan, deps);
     expect(calls).toEqual(['deploy', 'destroy']);
@@ -74,16 +93,21 @@ describe('a run', () => {
     expect(receipt.checks.map(({ detail }) => detail)).toEqual(['CREATE_FAILED', 'its stacks are gone']);
   });
 
-  test('destroys when it is stopped during a check, whose abort is not a failure', async () => {
-    const stopping = check('is stopped', () => {
+  test.each([
+    ['not what the stop caused', [], 'stopped'],
+    ['what failed before', [bad], 'failed'],
+  ] as const)('destroys when it is stopped; of failures, the receipt has %s', async (_, before, verdict) => {
+    const { deps, calls, stop } = rig();
+    const run = async (_outputs: object, onResult: (found: VerifyResult) => void) => {
+      for (const found of [good, ...before]) onResult(found);
       stop.abort();
-      throw new Error('The wait was aborted');
-    });
-    const { deps, calls, stop } = rig({ checks: [stopping, good] });
-    const receipt = await verify(plan, deps);
+      onResult(result('is stopped', 'failed', 'The wait was aborted'));
+      throw new Error('killed');
+    };
+    const receipt = await verify(plan, { ...deps, test: run });
     expect(calls).toEqual(['deploy', 'destroy']);
-    expect(receipt).toMatchObject({ verdict: 'stopped', destroyed: true });
-    expect(outcomes(receipt.checks)).toEqual(['passed', 'passed']);
+    expect(receipt).toMatchObject({ verdict, destroyed: true });
+    expect(receipt.checks.slice(1, -1)).toEqual([good, ...before]);
   });
 
   test.each([
@@ -100,7 +124,7 @@ describe('a run', () => {
     },
   );
 
-  test('of --destroy deploys and checks nothing', async () => {
+  test('of --destroy deploys and tests nothing', async () => {
     const { deps, calls } = rig();
     const receipt = await verify({ ...plan, destroyOnly: true }, deps);
     expect(calls).toEqual(['destroy']);
@@ -132,13 +156,14 @@ describe('the receipt', () => {
         detail: 'Not seen within 10 minutes: the move task is completed.',
       },
       { check: 'IAM denies', outcome: 'not-shown', seconds: 1, detail: 'the engine enforces no IAM' },
+      { check: 'a slow bank charges an order once', outcome: 'passed', seconds: 9, detail: '' },
     ],
   } as const;
 
   test('says the verdict first, then each check, then what is left', () => {
     const text = printVerifyReceipt(receipt, AWS);
     expect(text).toMatchInlineSnapshot(`
-      "FAILED: verify-x7k2q9mt, account 111122223333, region eu-west-1: 1 passed, 1
+      "FAILED: verify-x7k2q9mt, account 111122223333, region eu-west-1: 2 passed, 1
         failed, 1 cannot be shown here. 22 min, about 0.12 USD (list prices of
         us-east-1).
 
@@ -149,6 +174,7 @@ describe('the receipt', () => {
                   Not seen within 10 minutes: the move task is completed.
         not shown IAM denies  1 s
                   the engine enforces no IAM
+        passed    a slow bank charges an order once  9 s
 
       Everything was destroyed. What CloudFormation cannot remove: the alarms' KMS key
       is deleted after 30 days, free of charge, and the functions' code stays in the

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { freePort } from '../../../localstack/free-port.ts';
-import { signedCall } from '../../../verify/signed-call.ts';
+import { signedCall } from '../../local/support/signed-call.ts';
 
 const hash = (data: string) => createHash('sha256').update(data).digest('hex');
 const mac = (key: string | Buffer, data: string) => createHmac('sha256', key).update(data).digest();
@@ -39,7 +39,8 @@ test('a request to the orders API is signed for Lambda with the credentials of t
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   onTestFinished(() => void server.close());
 
-  const call = signedCall({ region: 'eu-west-1' });
+  vi.stubEnv('AWS_REGION', 'eu-west-1');
+  const call = signedCall('');
   const answer = await call(new URL(`http://127.0.0.1:${port}/orders?a=1`), {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'idempotency-key': 'k' },

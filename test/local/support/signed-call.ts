@@ -1,8 +1,8 @@
 import { createHash, createHmac, type Hash, type Hmac } from 'node:crypto';
 import { STSClient } from '@aws-sdk/client-sts';
 import { SignatureV4 } from '@smithy/signature-v4';
-import type { OrdersCall } from '../demo/shop.ts';
-import { callFunctionUrl } from '../localstack/function-url.ts';
+import type { OrdersCall } from '../../../demo/shop.ts';
+import { callFunctionUrl } from '../../../localstack/function-url.ts';
 
 /** The hash that {@link SignatureV4} takes, by Node.js. */
 class Sha256 {
@@ -31,25 +31,19 @@ function bytesOf(data: ArrayBuffer | ArrayBufferView): Uint8Array {
 }
 
 /**
- * Makes a caller of function URLs that signs its requests, as an API with the authorization `AWS_IAM` requires. The credentials
- * are those of the environment.
+ * Makes a caller of function URLs that signs its requests, as an API with the authorization `AWS_IAM` requires. The credentials and
+ * the region are those of the environment.
  *
- * @param endpoint - the engine's URL; absent for AWS, where each URL names its own host
+ * @param endpoint - the engine's URL; empty for an account, where each URL names its own host
  *
  * @example
  * ```ts
- * const call = signedCall({ region: 'eu-west-1' });
+ * const call = signedCall('');
  * await call(new URL('orders', OrdersUrl), { method: 'POST', headers, body });
  * ```
  */
-export function signedCall({
-  region,
-  endpoint,
-}: {
-  readonly region: string;
-  readonly endpoint?: string | undefined;
-}): OrdersCall {
-  const { credentials } = new STSClient({ region }).config;
+export function signedCall(endpoint: string): OrdersCall {
+  const { credentials, region } = new STSClient({}).config;
   const signer = new SignatureV4({ service: 'lambda', region, credentials, sha256: Sha256 });
   return async (url, { method = 'GET', headers = {}, body }) => {
     const signed = await signer.sign({
@@ -61,6 +55,6 @@ export function signedCall({
       headers: { ...headers, host: url.host },
       body,
     });
-    return await callFunctionUrl(endpoint ?? url.origin, url, { method, headers: signed.headers, body });
+    return await callFunctionUrl(endpoint || url.origin, url, { method, headers: signed.headers, body });
   };
 }

@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { required } from '../../demo/readings.ts';
-import { asDelivered } from '../../demo/shop.ts';
+import { type Consumer, required } from '../../demo/readings.ts';
 import { inboxKey } from '../../lambdas/runtime/store/keys.ts';
 import type { Key } from '../../lambdas/runtime/store/table.ts';
-import type { DeployedSystem } from '../deployed-system.ts';
-import type { ProbeCall } from '../probe-call.ts';
+import type { Outputs } from '../../localstack/cdk-process.ts';
+import type { ProbeCall } from './probe.handler.ts';
 
 /** A call, and what it does, for the receipt. */
 interface Attempt {
@@ -19,8 +18,23 @@ export interface Attempts {
   readonly denied: readonly Attempt[];
 }
 
-/** The parts that the attempts name. */
-export type Attempted = Pick<DeployedSystem, 'directory' | 'outputs' | 'consumer' | 'read'>;
+/** The parts of a deployment that the attempts name. */
+export interface Attempted {
+  readonly table: string;
+  readonly bus: string;
+  readonly outputs: Outputs;
+  /** The URL of a consumer's queue. */
+  queue(consumer: Consumer): string;
+  /** The body of a message that payments and inventory have processed, which their inboxes absorb. */
+  readonly duplicate: string;
+}
+
+/** A role, the output with the name of the function that runs with it, and its attempts. */
+interface Probe {
+  readonly role: string;
+  readonly output: string;
+  readonly attempts: (system: Attempted) => Attempts;
+}
 
 /** A row that no event has. */
 const PROBE = 'verify-probe';
@@ -89,25 +103,19 @@ function tableCalls(TableName: string) {
   };
 }
 
+/** Sends a message that its consumer has processed before. */
+function sendTo(QueueUrl: string, { duplicate }: Attempted): ProbeCall {
+  return { command: 'SendMessage', input: { QueueUrl, MessageBody: duplicate } };
+}
+
 function putEvent(EventBusName: string, Source: string): ProbeCall {
   const entry = { EventBusName, Source, DetailType: UNKNOWN_TYPE, Detail: '{}' };
   return { command: 'PutEvents', input: { Entries: [entry] } };
 }
 
-/** Sends a message that the consumer has processed before, which its inbox absorbs. */
-async function duplicateOf(system: Attempted): Promise<(queueUrl: string) => ProbeCall> {
-  const { events } = await system.read('demo-');
-  const processed = events.find(({ envelope }) => envelope.type === 'OrderPlaced');
-  if (processed === undefined) throw new Error('No order was placed that a probe could repeat');
-  const MessageBody = asDelivered(processed.row.source, processed.envelope);
-  return (QueueUrl) => ({ command: 'SendMessage', input: { QueueUrl, MessageBody } });
-}
-
 /** The role of payments' function. */
-export async function consumerAttempts(system: Attempted): Promise<Attempts> {
-  const { mailroom } = system.directory;
-  const table = tableCalls(mailroom.table);
-  const send = await duplicateOf(system);
+function consumerAttempts(system: Attempted): Attempts {
+  const table = tableCalls(system.table);
   return {
     allowed: [{ what: 'read its inbox', call: table.get(OWN_INBOX) }],
     denied: [
@@ -116,17 +124,15 @@ export async function consumerAttempts(system: Attempted): Promise<Attempts> {
       { what: "update another consumer's inbox", call: table.update(OTHER_INBOX) },
       { what: 'read the outbox', call: table.query(OUTBOX.PK) },
       { what: 'scan the table', call: table.scan() },
-      { what: 'put an event on the bus', call: putEvent(mailroom.bus, 'payments') },
-      { what: 'send to its queue', call: send(system.consumer('payments').queue) },
+      { what: 'put an event on the bus', call: putEvent(system.bus, 'payments') },
+      { what: 'send to its queue', call: sendTo(system.queue('payments'), system) },
     ],
   };
 }
 
 /** The role of the orders API. */
-export async function producerAttempts(system: Attempted): Promise<Attempts> {
-  const { mailroom } = system.directory;
-  const table = tableCalls(mailroom.table);
-  const send = await duplicateOf(system);
+function producerAttempts(system: Attempted): Attempts {
+  const table = tableCalls(system.table);
   return {
     allowed: [{ what: 'read its rows', call: table.get({ PK: `ORDER#${PROBE}`, SK: 'ORDER' }) }],
     denied: [
@@ -135,19 +141,19 @@ export async function producerAttempts(system: Attempted): Promise<Attempts> {
       { what: "read another service's rows", call: table.get({ PK: `PAYMENT#${PROBE}`, SK: 'PAYMENT' }) },
       { what: 'read the outbox', call: table.query(OUTBOX.PK) },
       { what: 'delete an outbox row', call: table.remove(OUTBOX) },
-      { what: 'put an event on the bus', call: putEvent(mailroom.bus, 'orders') },
-      { what: "send to a consumer's queue", call: send(system.consumer('inventory').queue) },
+      { what: 'put an event on the bus', call: putEvent(system.bus, 'orders') },
+      { what: "send to a consumer's queue", call: sendTo(system.queue('inventory'), system) },
     ],
   };
 }
 
 /** The role of the stream relay, which the bus admits. */
-export async function relayAttempts({ directory: { mailroom } }: Attempted): Promise<Attempts> {
-  const table = tableCalls(mailroom.table);
+function relayAttempts(system: Attempted): Attempts {
+  const table = tableCalls(system.table);
   return {
-    allowed: [{ what: 'put an event of a declared source', call: putEvent(mailroom.bus, 'orders') }],
+    allowed: [{ what: 'put an event of a declared source', call: putEvent(system.bus, 'orders') }],
     denied: [
-      { what: 'put an event of another source', call: putEvent(mailroom.bus, UNKNOWN_SOURCE) },
+      { what: 'put an event of another source', call: putEvent(system.bus, UNKNOWN_SOURCE) },
       { what: 'add an outbox row', call: table.put(OUTBOX) },
       { what: 'delete an outbox row', call: table.remove(OUTBOX) },
       { what: 'read an inbox row', call: table.get(OWN_INBOX) },
@@ -157,10 +163,8 @@ export async function relayAttempts({ directory: { mailroom } }: Attempted): Pro
 }
 
 /** A role with every right: what it may do elsewhere, the policies of table, bus and queues deny. */
-export async function intruderAttempts(system: Attempted): Promise<Attempts> {
-  const { directory, outputs } = system;
-  const table = tableCalls(directory.mailroom.table);
-  const send = await duplicateOf(system);
+function intruderAttempts(system: Attempted): Attempts {
+  const table = tableCalls(system.table);
   const writes = (key: Key, row: string): Attempt[] => [
     { what: `delete ${row}`, call: table.remove(key) },
     { what: `replace ${row}`, call: table.put(key) },
@@ -171,16 +175,27 @@ export async function intruderAttempts(system: Attempted): Promise<Attempts> {
   return {
     allowed: [
       ...writes({ PK: `VERIFY#${randomUUID()}`, SK: PROBE }, 'another row'),
-      { what: 'put an event on another bus', call: putEvent(required(outputs, 'OpenBusName'), 'orders') },
-      { what: 'send to another queue', call: send(required(outputs, 'OpenQueueUrl')) },
+      {
+        what: 'put an event on another bus',
+        call: putEvent(required(system.outputs, 'OpenBusName'), 'orders'),
+      },
+      { what: 'send to another queue', call: sendTo(required(system.outputs, 'OpenQueueUrl'), system) },
     ],
     denied: [
       ...writes(OWN_INBOX, 'an inbox row'),
-      { what: 'put an event on the bus', call: putEvent(directory.mailroom.bus, 'orders') },
+      { what: 'put an event on the bus', call: putEvent(system.bus, 'orders') },
       ...(['payments', 'inventory'] as const).map((consumer) => ({
         what: `send to the queue of ${consumer}`,
-        call: send(system.consumer(consumer).queue),
+        call: sendTo(system.queue(consumer), system),
       })),
     ],
   };
 }
+
+/** The probes of the deployment. */
+export const PROBES: readonly Probe[] = [
+  { role: "a consumer's role", output: 'ProbeConsumer', attempts: consumerAttempts },
+  { role: "a producer's role", output: 'ProbeProducer', attempts: producerAttempts },
+  { role: "the relay's role", output: 'ProbeRelay', attempts: relayAttempts },
+  { role: 'a role with every right', output: 'ProbeIntruder', attempts: intruderAttempts },
+];

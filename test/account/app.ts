@@ -1,7 +1,6 @@
 import { App } from 'aws-cdk-lib';
-import { verifiedSystem } from './probes-stack.ts';
-import { readName } from './system-name.ts';
-import { verifyStage } from './verify-stage.ts';
+import { readName } from '../../verify/system-name.ts';
+import { verifiedSystem, verifyStage } from './verified-system.ts';
 
 const app = new App();
 verifiedSystem(app, verifyStage(readName(app.node.tryGetContext('verify')), process.env));

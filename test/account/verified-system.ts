@@ -1,22 +1,48 @@
 import type { App } from 'aws-cdk-lib';
 import { CfnOutput, Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
-import { EventBus } from 'aws-cdk-lib/aws-events';
+import { EventBus, Rule } from 'aws-cdk-lib/aws-events';
+import { SqsQueue } from 'aws-cdk-lib/aws-events-targets';
 import { type IRole, PolicyStatement } from 'aws-cdk-lib/aws-iam';
-import { Architecture } from 'aws-cdk-lib/aws-lambda';
+import { Architecture, FunctionUrlAuthType } from 'aws-cdk-lib/aws-lambda';
 import { NodejsFunction } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { Queue } from 'aws-cdk-lib/aws-sqs';
-import { type OrderSystem, orderSystem } from '../lib/example/order-system.ts';
-import { type Stage, stackProps } from '../lib/example/stage.ts';
-import { MAILROOM_TAG, tag } from '../lib/mailroom/tags.ts';
-import { BUNDLING, RUNTIME, ServiceFunction } from '../lib/service-function.ts';
+import { type OrderSystem, orderSystem } from '../../lib/example/order-system.ts';
+import { readStage, type Stage, stackProps } from '../../lib/example/stage.ts';
+import { MAILROOM_TAG, tag } from '../../lib/mailroom/tags.ts';
+import { BUNDLING, RUNTIME, ServiceFunction } from '../../lib/service-function.ts';
 
 /** The handler of every probe, relative to the folder in which `cdk` runs. */
-const ENTRY = 'verify/probe.handler.ts';
+const ENTRY = 'test/account/probe.handler.ts';
+
+/** The events that tests listen to: no consumer has them. Their queues are deployed, so that a killed run leaves nothing else behind. */
+const LISTENED = [
+  { source: 'orders', type: 'ParcelWeighed' },
+  { source: 'orders', type: 'ParcelForged' },
+  { source: 'bank', type: 'ParcelForged' },
+];
 
 /** Deploys the order system with its probes. */
 export function verifiedSystem(app: App, stage: Stage): void {
   new ProbesStack(app, 'Probes', stage, orderSystem(app, stage));
+}
+
+/**
+ * The stage that is verified: like `local`, it retains nothing and retries within seconds. Like `prod`, its API requires a
+ * signature, and in AWS it sweeps once a minute and has composite alarms.
+ *
+ * @param name - of the deployment, as `randomName` returns it
+ * @param env - with `AWS_ENDPOINT_URL` it is for a local engine, else for the account of `CDK_DEFAULT_ACCOUNT`
+ */
+export function verifyStage(name: string, env: Readonly<Record<string, string | undefined>>): Stage {
+  const stage = { ...readStage('local', env), name, ordersAuth: FunctionUrlAuthType.AWS_IAM };
+  if (env.AWS_ENDPOINT_URL) return stage;
+  return {
+    ...stage,
+    env: { account: env.CDK_DEFAULT_ACCOUNT, region: env.CDK_DEFAULT_REGION },
+    sweepEvery: Duration.minutes(1),
+    compositeAlarms: true,
+  };
 }
 
 /**
@@ -33,6 +59,16 @@ class ProbesStack extends Stack {
     this.probe('Producer', api.role);
     this.probe('Relay', mailroom.relay.streamFunction.role);
     this.intruder(system);
+    for (const { source, type } of LISTENED) {
+      const queue = new Queue(this, `${source}${type}`, { removalPolicy: RemovalPolicy.DESTROY });
+      const eventPattern = { source: [source], detailType: [type] };
+      new Rule(this, `${source}${type}Rule`, {
+        eventBus: mailroom.bus,
+        eventPattern,
+        targets: [new SqsQueue(queue)],
+      });
+      new CfnOutput(this, `Listener${source}${type}Url`, { value: queue.queueUrl });
+    }
   }
 
   private probe(id: string, role: IRole | undefined): void {
