@@ -6,15 +6,13 @@ import type { Deployment } from '../../deployment/deployment.ts';
 import { placeOf } from '../../deployment/place.ts';
 import { deadLetterSources } from '../../reports/dead-letters/sources.ts';
 import { receivedText } from '../../reports/describe/consumer-description.ts';
-import type { DemoPanel } from './demo-panel.ts';
-import type { Guards } from './guard.ts';
-import type { KeyExchange } from './key-exchange.ts';
-import type { Live } from './live/live.ts';
+import { type Guards, refuse, refuseError } from './guards.ts';
+import type { KeyExchange } from './keys.ts';
+import type { Live } from './live.ts';
 import type { PageFile } from './page-files.ts';
-import type { Plans } from './plans/plans.ts';
-import type { DemoFault, KeyResponse, LiveMessage, MailroomInfo } from './protocol.ts';
+import type { Plans } from './plans.ts';
+import type { DemoFault, DemoState, KeyResponse, LiveMessage, MailroomInfo } from './protocol.ts';
 import { isReading, type RunReading, readingRequest } from './readings.ts';
-import { refuse, refuseError } from './refusal.ts';
 
 /** The parts that the routes lead to. */
 interface RouteDeps {
@@ -176,4 +174,19 @@ function jsonOf(text: string): unknown {
     if (isMailroomError(error, 'JSON_TOO_DEEP')) throw error;
     return undefined;
   }
+}
+
+/** The runs of `npm run demo -- --ui`, and the faults that it can make on the engine that it started. */
+export interface DemoPanel {
+  state(): DemoState;
+  /** Makes a fault. Nothing happens if it is already made. */
+  break(name: DemoFault['name']): Promise<void>;
+  /** Runs the command that repairs a fault. Nothing happens if there is nothing to repair. */
+  repair(name: DemoFault['name']): Promise<void>;
+  /** Places no more orders. The receipt follows once everything is processed. */
+  endRun(): void;
+  /** Starts a run without any fault. Nothing happens during a run. */
+  startRun(): void;
+  /** Calls the listener after every change of the state. @returns a function that ends this */
+  onChange(listener: () => void): () => void;
 }

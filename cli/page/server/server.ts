@@ -5,17 +5,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createAdaptorServer } from '@hono/node-server';
 import { errorCode, MailroomError } from '../../../lambdas/runtime/base/errors.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
-import type { DemoPanel } from './demo-panel.ts';
-import { guards } from './guard.ts';
-import { createIdleWatch } from './idle-watch.ts';
-import { createKeyExchange } from './key-exchange.ts';
-import { createLive, type Live } from './live/live.ts';
+import { guards } from './guards.ts';
+import { createKeyExchange, createRedirects } from './keys.ts';
+import { createLive, type Live } from './live.ts';
 import { type PageFile, readPageFiles } from './page-files.ts';
-import { createPlans, type Plans } from './plans/plans.ts';
+import { createPlans, type Plans } from './plans.ts';
 import type { Run } from './protocol.ts';
 import { createReadings, type RunReading } from './readings.ts';
-import { createRedirects } from './redirect-file.ts';
-import { createRoutes } from './routes.ts';
+import { createRoutes, type DemoPanel } from './routes.ts';
 
 /** The only interface that the server listens on: no other machine reaches it. */
 const HOST = '127.0.0.1';
@@ -186,4 +183,50 @@ async function close(server: Server): Promise<void> {
   server.close();
   server.closeAllConnections();
   await closed;
+}
+
+/** Watches whether a server is used. */
+export interface IdleWatch {
+  /** The server was used now. */
+  seen(): void;
+  /** It is in use until the returned function is called. */
+  begin(): () => void;
+  /** Ends the watch. */
+  stop(): void;
+}
+
+/**
+ * Calls `onIdle` once after `idleMs` without use.
+ *
+ * @param isBusy - postpones the end, e.g. while a change is made and no tab is open
+ */
+export function createIdleWatch(
+  idleMs: number,
+  { onIdle, isBusy }: { readonly onIdle: () => void; readonly isBusy: () => boolean },
+): IdleWatch {
+  let uses = 0;
+  let timer: NodeJS.Timeout | undefined;
+  const restart = (): void => {
+    clearTimeout(timer);
+    if (uses === 0) timer = setTimeout(() => (isBusy() ? restart() : onIdle()), idleMs).unref();
+  };
+  restart();
+  return {
+    seen: restart,
+    begin: () => {
+      uses += 1;
+      clearTimeout(timer);
+      let ended = false;
+      return () => {
+        if (ended) return;
+        ended = true;
+        uses -= 1;
+        restart();
+      };
+    },
+    stop: () => {
+      uses = Number.POSITIVE_INFINITY;
+      clearTimeout(timer);
+    },
+  };
 }

@@ -1,18 +1,15 @@
 import type { ComponentChildren } from 'preact';
 import type { PlanRequest } from '../../server/protocol.ts';
-import { Button } from '../frame/button.tsx';
-import { Command } from '../frame/command.tsx';
-import { EventLink } from '../frame/event-link.tsx';
+import { Button, Command } from '../frame/controls.tsx';
 import { useMailroom } from '../frame/mailroom.ts';
+import { ReadingBar, useReading } from '../frame/reading.tsx';
 import { State } from '../frame/state.tsx';
-import { Stored, StoredJson } from '../frame/stored.tsx';
+import { EventLink, Stored, StoredJson } from '../frame/stored.tsx';
 import { At, Expiry } from '../frame/times.tsx';
-import { useReading } from '../frame/use-reading.ts';
 import { VERDICTS } from '../plans/verdicts.ts';
-import { ReadingBar } from '../readings/reading-bar.tsx';
-import type { ReadDeadLetter } from './causes.ts';
 import { EditAndSend } from './edit-and-send.tsx';
-import { useReadSources } from './read-sources.ts';
+import type { ReadDeadLetter } from './sources.ts';
+import { useReadSources } from './sources.ts';
 
 interface DeadLetterViewProps {
   readonly source: string;

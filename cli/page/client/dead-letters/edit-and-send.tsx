@@ -1,13 +1,13 @@
 import { useId, useState } from 'preact/hooks';
 import { type DataChange, dataChanges } from '../../../reports/dead-letters/data-changes.ts';
-import { Button } from '../frame/button.tsx';
+import { Button } from '../frame/controls.tsx';
 import { useMailroom } from '../frame/mailroom.ts';
-import { Notice } from '../frame/notice.tsx';
+import { Notice } from '../frame/state.tsx';
 import { Stored } from '../frame/stored.tsx';
 import { Table } from '../frame/table.tsx';
-import { type EditedData, editedData, storedData } from '../plans/edited-data.ts';
-import { PlanDialog } from '../screens/plan-dialog.tsx';
-import { consumerOf } from './read-sources.ts';
+import { PlanDialog } from '../plans/plan-dialog.tsx';
+import { type EditedData, editedData, storedData } from './edited-data.ts';
+import { consumerOf } from './sources.ts';
 
 interface EditAndSendProps {
   readonly source: string;

@@ -1,20 +1,24 @@
 import { useId } from 'preact/hooks';
 import { escaped } from '../../../terminal/escaped.ts';
 import type { PlanRequest } from '../../server/protocol.ts';
-import { Button } from '../frame/button.tsx';
-import { ShortId } from '../frame/event-link.tsx';
+import { Button } from '../frame/controls.tsx';
 import { count, many } from '../frame/format.ts';
 import { useMailroom } from '../frame/mailroom.ts';
-import { Notice } from '../frame/notice.tsx';
+import { ReadingBar } from '../frame/reading.tsx';
 import { routeTo } from '../frame/route.ts';
-import { State } from '../frame/state.tsx';
-import { Stored } from '../frame/stored.tsx';
+import { Notice, State } from '../frame/state.tsx';
+import { ShortId, Stored } from '../frame/stored.tsx';
 import { type Column, Table } from '../frame/table.tsx';
 import { Ago, Expiry } from '../frame/times.tsx';
 import { VERDICTS } from '../plans/verdicts.ts';
-import { ReadingBar } from '../readings/reading-bar.tsx';
-import { type CauseGroup, choiceOf } from './causes.ts';
-import { READ_MAX, type ReadResult, type ReadSource, sourceWords } from './read-sources.ts';
+import {
+  type CauseGroup,
+  choiceOf,
+  READ_MAX,
+  type ReadResult,
+  type ReadSource,
+  sourceWords,
+} from './sources.ts';
 
 interface SourcePanelProps {
   readonly source: string;

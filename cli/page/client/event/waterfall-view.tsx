@@ -1,12 +1,11 @@
 import { escaped } from '../../../terminal/escaped.ts';
 import { duration, time } from '../../../terminal/times.ts';
 import type { WhyDocument } from '../documents.ts';
-import { EventLink } from '../frame/event-link.tsx';
+import { stateOf } from '../frame/format.ts';
 import { State } from '../frame/state.tsx';
-import { stateOf } from '../frame/state-name.ts';
-import { Stored } from '../frame/stored.tsx';
+import { EventLink, Stored } from '../frame/stored.tsx';
+import type { EventReport } from './waterfall.ts';
 import { type Bar, chainOf, type Lane, lanesOf, type Mark, spanOf, ticksOf } from './waterfall.ts';
-import type { EventReport } from './why-document.ts';
 
 /** Event types are cut to this many characters. */
 const TYPE_CHARACTERS = 80;

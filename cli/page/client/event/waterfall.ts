@@ -1,5 +1,5 @@
 import { duration } from '../../../terminal/times.ts';
-import type { EventReport } from './why-document.ts';
+import type { WhyDocument } from '../documents.ts';
 
 /** A line of an event's story, as `why` tells it. */
 type ReportLine = EventReport['story'][number];
@@ -179,4 +179,21 @@ export function ticksOf(span: number): readonly Tick[] {
     const text = step < SECOND ? `${at.toLocaleString('en-US')} ms` : duration(at);
     return { part: at / span, text: at === 0 ? '0' : text };
   });
+}
+
+/** An event of a {@link WhyDocument}. */
+export type EventReport = WhyDocument['events'][number];
+
+const OPTIONS = /(?: --(?:stage|stack|profile|region|endpoint) \S+)+$/;
+
+/**
+ * Another command of `mailroom` with the options of a reading's command that select the Mailroom.
+ *
+ * @example
+ * ```ts
+ * commandLike('npx cdk-mailroom why 42 --stage dev', 'logs 01a1fe32-7358'); // 'npx cdk-mailroom logs 01a1fe32-7358 --stage dev'
+ * ```
+ */
+export function commandLike(command: string, words: string): string {
+  return `npx cdk-mailroom ${words}${OPTIONS.exec(command)?.[0] ?? ''}`;
 }

@@ -1,5 +1,5 @@
 import type { FlowEvent } from '../../server/protocol.ts';
-import { type StateName, stateOf } from '../frame/state-name.ts';
+import { type StateName, stateOf } from '../frame/format.ts';
 
 /** The events with one correlation id, e.g. those of an order. */
 export interface Story {

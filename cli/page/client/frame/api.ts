@@ -25,6 +25,17 @@ export class RefusedError extends Error {
   }
 }
 
+/** An error as a {@link RefusedError}. */
+export function refused(error: unknown): RefusedError {
+  if (error instanceof RefusedError) return error;
+  return new RefusedError({ code: 'PAGE', message: error instanceof Error ? error.message : String(error) });
+}
+
+/** The error of a command that failed or was refused. */
+export function errorOf({ error }: { readonly error: Refusal | null }): RefusedError | null {
+  return error === null ? null : new RefusedError(error);
+}
+
 /** The code of a request that got no answer. */
 const NO_SERVER = 'NO_SERVER';
 

@@ -1,7 +1,7 @@
 import { createContext } from 'preact';
-import { useContext, useEffect, useState } from 'preact/hooks';
-import type { DemoState, Flow, MailroomInfo, Run } from '../../server/protocol.ts';
-import type { Api } from './api.ts';
+import { useCallback, useContext, useEffect, useState } from 'preact/hooks';
+import type { DemoState, Flow, LiveMessage, MailroomInfo, Run } from '../../server/protocol.ts';
+import { type Api, RefusedError } from './api.ts';
 
 /** The live stream: `paused` while the tab is hidden, `lost` while the server does not answer. */
 export type Connection = 'connecting' | 'open' | 'paused' | 'lost';
@@ -43,4 +43,98 @@ export function useNow(everyMs = 1_000): number {
     return () => clearInterval(timer);
   }, [everyMs]);
   return now + skewMs;
+}
+
+/** The part of {@link OpenMailroom} that the live stream brings. */
+export type ShownLive = Pick<OpenMailroom, 'connection' | 'flow' | 'runs' | 'demo' | 'skewMs'>;
+
+/** The pauses before the stream is opened again; the last one repeats. */
+const PAUSES_MS = [500, 1_000, 2_000, 5_000];
+
+const EMPTY: ShownLive = { connection: 'connecting', flow: null, runs: [], demo: null, skewMs: 0 };
+
+/**
+ * Follows the live stream while the tab is visible: a hidden tab closes its stream, so that the server stops polling.
+ *
+ * @param onKeyLost - called when the server no longer knows the key
+ */
+export function useLive(api: Api, onKeyLost: () => void): ShownLive & Pick<OpenMailroom, 'keep'> {
+  const [live, setLive] = useState(EMPTY);
+  useEffect(() => {
+    const visibility = () => {
+      if (document.hidden) {
+        stream?.abort();
+        stream = undefined;
+        setLive((before) => ({ ...before, connection: 'paused' }));
+      } else stream ??= follow(api, setLive, onKeyLost);
+    };
+    let stream: AbortController | undefined;
+    visibility();
+    document.addEventListener('visibilitychange', visibility);
+    return () => {
+      document.removeEventListener('visibilitychange', visibility);
+      stream?.abort();
+    };
+  }, [api, onKeyLost]);
+  const keep = useCallback<OpenMailroom['keep']>(({ run, demo }) => {
+    if (run !== undefined) setLive((before) => received(before, { kind: 'run', run }));
+    if (demo !== undefined) setLive((before) => received(before, { kind: 'demo', demo }));
+  }, []);
+  return { ...live, keep };
+}
+
+type LiveChange = (change: (before: ShownLive) => ShownLive) => void;
+
+function follow(api: Api, change: LiveChange, onKeyLost: () => void): AbortController {
+  const controller = new AbortController();
+  const { signal } = controller;
+  const run = async (): Promise<void> => {
+    for (let failures = 0; !signal.aborted; failures += 1) {
+      try {
+        await api.live((message) => {
+          failures = 0;
+          if (!signal.aborted) change((before) => ({ ...received(before, message), connection: 'open' }));
+        }, signal);
+      } catch (error) {
+        if (error instanceof RefusedError && error.code === 'NO_KEY') return onKeyLost();
+      }
+      if (signal.aborted) return;
+      change((before) => ({ ...before, connection: 'lost' }));
+      await pause(PAUSES_MS[Math.min(failures, PAUSES_MS.length - 1)] ?? 0, signal);
+    }
+  };
+  void run();
+  return controller;
+}
+
+function received(before: ShownLive, message: LiveMessage): ShownLive {
+  switch (message.kind) {
+    case 'flow':
+      return { ...before, flow: message.flow, skewMs: message.flow.at - Date.now() };
+    case 'run':
+      return { ...before, runs: withRun(before.runs, message.run) };
+    case 'demo':
+      return { ...before, demo: message.demo };
+  }
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}
+
+/**
+ * Adds the state of a run to the list, the newest run first. A run that is over does not run again: the response to a request may
+ * arrive after a message of the live stream that is newer.
+ */
+export function withRun(runs: readonly Run[], run: Run): readonly Run[] {
+  const known = runs.find(({ id }) => id === run.id);
+  if (known !== undefined && known.state !== 'running' && run.state === 'running') return runs;
+  const others = runs.filter(({ id }) => id !== run.id);
+  return [run, ...others].sort((a, b) => b.startedAt - a.startedAt);
 }

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useId, useState } from 'preact/hooks';
-import { Button } from './button.tsx';
+import { Button } from './controls.tsx';
 import { count } from './format.ts';
 
 /** A column of a {@link Table}. */

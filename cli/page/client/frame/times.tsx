@@ -1,6 +1,5 @@
 import { duration, time } from '../../../terminal/times.ts';
-import { urgencyOf } from './expiry.ts';
-import { roughly } from './format.ts';
+import { roughly, urgencyOf } from './format.ts';
 import { useNow } from './mailroom.ts';
 import { State } from './state.tsx';
 

@@ -1,10 +1,8 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { PlanDocument, PlanRequest } from '../../server/protocol.ts';
 import type { Reading } from '../../server/readings.ts';
-import { type Api, RefusedError } from '../frame/api.ts';
+import { type Api, RefusedError, refused } from '../frame/api.ts';
 import { useMailroom } from '../frame/mailroom.ts';
-import { refused } from '../frame/use-reading.ts';
-import { commandOf } from './plan-groups.ts';
 
 /** A plan as the dialog shows it. */
 export interface ShownPlan {
@@ -90,4 +88,55 @@ async function planReading(api: Api, request: PlanRequest): Promise<PlanReading>
   }
   const reading = await api.read('redrive-plan', { source, ...only });
   return { ...reading, planned: reading.document && { kind, document: reading.document } };
+}
+
+/** The most ids in a command: more are hard to paste. */
+const IDS_MAX = 20;
+
+/**
+ * The command that applies the plan of a read-only page.
+ *
+ * @param reading - the command that made the plan
+ *
+ * @example
+ * ```ts
+ * commandOf('npx cdk-mailroom dlq redrive dead --stage dev', { kind: 'redrive', source: 'dead' });
+ * // 'npx cdk-mailroom dlq redrive dead --stage dev --apply --reason "…"'
+ * ```
+ */
+export function commandOf(reading: string, request: PlanRequest): string {
+  const ids = 'ids' in request && (request.ids?.length ?? 0) > 1 ? (request.ids ?? []) : [];
+  // SQS's ids and event ids need no quotes; others are left out rather than quoted wrongly.
+  const words = ids.filter((id) => /^[\w-]+$/.test(id)).slice(0, IDS_MAX);
+  if (ids.length > 0 && words.length === 0) return reading; // it would select all of them
+  const source = 'source' in request ? request.source : '';
+  const selected =
+    words.length === 0 ? reading : reading.replace(source, () => `${source} ${words.join(' ')}`);
+  return `${selected} --apply --reason "…"`;
+}
+
+/** A form that confirms a plan. */
+export interface Confirmation {
+  readonly reason: string;
+  /** The text that was typed. */
+  readonly typed: string;
+  /** The box that says that the providers were asked is ticked, or there is none. */
+  readonly isChecked: boolean;
+}
+
+/** The limits of a reason, as the command has them. */
+const REASON_MIN = 3;
+export const REASON_MAX = 500;
+
+/**
+ * The conditions that a plan still lacks before it can be applied, as sentences; empty once it can. The server checks them again.
+ *
+ * @param wanted - the text to type
+ */
+export function missingFrom({ reason, typed, isChecked }: Confirmation, wanted: string): string[] {
+  return [
+    ...(reason.trim().length < REASON_MIN ? ['Write a reason.'] : []),
+    ...(isChecked ? [] : ['Ask the providers of the side effects, then tick the box.']),
+    ...(typed.trim() === wanted ? [] : [`Type ${wanted} to confirm.`]),
+  ];
 }

@@ -1,5 +1,6 @@
 import type { RedriveVerdict } from '../../../reports/dead-letters/redrive-plan.ts';
-import type { StateName } from '../frame/state-name.ts';
+import type { PlanDocument } from '../../server/protocol.ts';
+import type { StateName } from '../frame/format.ts';
 
 /** A verdict of a redrive in words. */
 export interface VerdictWords {
@@ -45,7 +46,7 @@ export const VERDICTS: Readonly<Record<RedriveVerdict, VerdictWords>> = {
 };
 
 /** The outcome of a planned discard in words; `discard` is the plan's own. */
-export const DISCARD_VERDICTS: Readonly<Record<string, VerdictWords>> = {
+const DISCARD_VERDICTS: Readonly<Record<string, VerdictWords>> = {
   discard: { is: 'look', label: 'discarded', todo: 'Never runs again. A later delivery is absorbed.' },
   'discard-replacement': {
     is: 'look',
@@ -62,3 +63,79 @@ export const DISCARD_VERDICTS: Readonly<Record<string, VerdictWords>> = {
     todo: 'Stays: its side effects have happened, or may have. Ask their providers, then discard it with --effects-checked.',
   },
 };
+
+/** The part of a plan with one verdict. */
+export interface PlanGroup extends VerdictWords {
+  readonly count: number;
+  /** The errors of the deployed code, the most frequent first, with their counts. */
+  readonly reasons: readonly (readonly [string, number])[];
+}
+
+/** A dead letter or event of a plan. */
+interface Planned {
+  readonly words: VerdictWords;
+  readonly reason: string | null;
+}
+
+/**
+ * The groups of a plan, in the order in which its command lists verdicts.
+ *
+ * @param ids - only these dead letters. @default all of the document
+ */
+export function planGroups(plan: PlanDocument, ids?: readonly string[]): PlanGroup[] {
+  const planned = plannedOf(plan, ids);
+  const order = [...Object.values(VERDICTS), ...Object.values(DISCARD_VERDICTS)];
+  const groups = new Map<string, Planned[]>();
+  for (const one of planned) {
+    const group = groups.get(one.words.label);
+    if (group === undefined) groups.set(one.words.label, [one]);
+    else group.push(one);
+  }
+  return [...groups.values()]
+    .flatMap((group) => (group[0] === undefined ? [] : [{ ...group[0].words, ...counted(group) }]))
+    .sort((a, b) => rank(order, a) - rank(order, b));
+}
+
+function rank(order: readonly VerdictWords[], { label }: VerdictWords): number {
+  const found = order.findIndex((words) => words.label === label);
+  return found < 0 ? order.length : found;
+}
+
+function counted(group: readonly Planned[]): Pick<PlanGroup, 'count' | 'reasons'> {
+  const reasons = new Map<string, number>();
+  for (const { reason } of group) if (reason !== null) reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
+  return { count: group.length, reasons: [...reasons].sort(([, a], [, b]) => b - a) };
+}
+
+function plannedOf(plan: PlanDocument, ids?: readonly string[]): Planned[] {
+  const isWanted = ({ id }: { readonly id: string }) => ids === undefined || ids.includes(id);
+  switch (plan.kind) {
+    case 'redrive':
+      return plan.document.deadLetters.filter(isWanted).map(({ verdict, code, message }) => ({
+        words: VERDICTS[verdict ?? 'unreadable'],
+        reason: [code, message].filter(Boolean).join(': ') || null,
+      }));
+    case 'discard':
+      return plan.document.deadLetters.filter(isWanted).map(({ outcome, ...entry }) => ({
+        words: DISCARD_VERDICTS[outcome] ?? { is: 'look', label: outcome, todo: '' },
+        reason: 'message' in entry && typeof entry.message === 'string' ? entry.message : null,
+      }));
+    case 'repair':
+      return (plan.document.repair?.events ?? []).map(({ consumer, outcome, why }) => ({
+        words:
+          outcome === 'unsent'
+            ? { is: 'look', label: 'not sent', todo: 'It cannot be sent again.' }
+            : { is: 'ok', label: `sent to ${consumer}`, todo: `Only ${consumer} receives it.` },
+        reason: why,
+      }));
+    case 'resend': {
+      const { consumer, verdict, code, message } = plan.document;
+      const { is, label } = VERDICTS[verdict];
+      const words =
+        verdict === 'runs'
+          ? { is, label: 'would run', todo: `Sent to ${consumer} only, as a new event.` }
+          : { is, label, todo: 'Not sent.' };
+      return [{ words, reason: [code, message].filter(Boolean).join(': ') || null }];
+    }
+  }
+}

@@ -1,11 +1,9 @@
 import type { ReadingDocuments } from '../../server/readings.ts';
-import { Button } from '../frame/button.tsx';
-import { Command } from '../frame/command.tsx';
+import { Button, Command } from '../frame/controls.tsx';
 import { many } from '../frame/format.ts';
-import { Notice } from '../frame/notice.tsx';
+import { ReadingBar, useKeptReading } from '../frame/reading.tsx';
+import { Notice } from '../frame/state.tsx';
 import { Stored } from '../frame/stored.tsx';
-import { useKeptReading } from '../readings/kept-reading.ts';
-import { ReadingBar } from '../readings/reading-bar.tsx';
 
 /** The checks of `mailroom doctor`: run on a click, because they are a few hundred calls. */
 export function DoctorScreen() {

@@ -2,20 +2,15 @@ import { useEffect } from 'preact/hooks';
 import type { ListedMessage } from '../../../reports/messages/listed-message.ts';
 import type { Cause } from '../../../terminal/listing.ts';
 import type { ReadingDocuments, ReadingParameters } from '../../server/readings.ts';
-import { Button } from '../frame/button.tsx';
-import { EventLink } from '../frame/event-link.tsx';
-import { count } from '../frame/format.ts';
+import { Button, Choice } from '../frame/controls.tsx';
+import { count, stateOf } from '../frame/format.ts';
 import { useMailroom } from '../frame/mailroom.ts';
-import { Notice } from '../frame/notice.tsx';
+import { Due, Name, ReadingBar, useReading } from '../frame/reading.tsx';
 import { type Route, routeTo } from '../frame/route.ts';
-import { State } from '../frame/state.tsx';
-import { stateOf } from '../frame/state-name.ts';
-import { Stored } from '../frame/stored.tsx';
+import { Notice, State } from '../frame/state.tsx';
+import { EventLink, Stored } from '../frame/stored.tsx';
 import { type Column, Table } from '../frame/table.tsx';
 import { Ago, Expiry } from '../frame/times.tsx';
-import { useReading } from '../frame/use-reading.ts';
-import { Choice } from '../readings/choice.tsx';
-import { Due, Name, ReadingBar } from '../readings/reading-bar.tsx';
 
 /** The most messages that are listed one by one. */
 const LISTED_MAX = 1_000;

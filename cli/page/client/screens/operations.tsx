@@ -1,13 +1,11 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { ReadingDocuments } from '../../server/readings.ts';
-import { Button } from '../frame/button.tsx';
-import { Notice } from '../frame/notice.tsx';
+import { Button, Choice } from '../frame/controls.tsx';
+import { ReadingBar, useKeptReading } from '../frame/reading.tsx';
+import { Notice } from '../frame/state.tsx';
 import { Stored } from '../frame/stored.tsx';
 import { type Column, Table } from '../frame/table.tsx';
 import { At } from '../frame/times.tsx';
-import { Choice } from '../readings/choice.tsx';
-import { useKeptReading } from '../readings/kept-reading.ts';
-import { ReadingBar } from '../readings/reading-bar.tsx';
 
 const RANGES = [
   ['1d', 'last day'],

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { MOVES_MAX, movesBetween } from '../../../../../cli/page/client/flow/moves.ts';
-import { deadLettersOf, troublesAt, troublesOf } from '../../../../../cli/page/client/flow/parts.ts';
+import { MOVES_MAX, movesBetween } from '../../../../../cli/page/client/flow/moving-dots.ts';
 import { storiesOf, summaryOf } from '../../../../../cli/page/client/flow/stories.ts';
-import { headlineOf } from '../../../../../cli/page/client/frame/findings.ts';
+import { deadLettersOf, troublesAt, troublesOf } from '../../../../../cli/page/client/flow/troubles.ts';
+import { headlineOf } from '../../../../../cli/page/client/frame/format.ts';
 import type { FlowEvent, StatusDocument } from '../../../../../cli/page/server/protocol.ts';
 
 function flowEvent(eventId: string, rest: Partial<FlowEvent> = {}): FlowEvent {

@@ -1,8 +1,8 @@
 import { get as httpGet } from 'node:http';
 import { createParser } from 'eventsource-parser';
 import { expect, onTestFinished, test } from 'vitest';
-import type { DemoPanel } from '../../../../../cli/page/server/demo-panel.ts';
 import type { DemoState, LiveMessage } from '../../../../../cli/page/server/protocol.ts';
+import type { DemoPanel } from '../../../../../cli/page/server/routes.ts';
 import { RUN, runningUi } from '../../support/running-ui.ts';
 
 const GENEROUS = { timeout: 60_000 };

@@ -1,0 +1,122 @@
+import type { Clock } from '../../../lambdas/runtime/base/clock.ts';
+import { explain } from '../../terminal/report-error.ts';
+import type { Flow } from './protocol.ts';
+
+/** A reading that is repeated at an interval while it runs. */
+export interface PollLoop {
+  /** Reads now, and then at the interval. */
+  start(): void;
+  stop(): void;
+  /** Reads now; if a reading is running, once more after it. */
+  wake(): void;
+}
+
+/**
+ * Creates a loop. Two readings never overlap, also not across a stop and a start.
+ *
+ * @param read - makes one reading; it never rejects
+ *
+ * @example
+ * ```ts
+ * const loop = createPollLoop(clock, 2_000, readEvents);
+ * loop.start();
+ * ```
+ */
+export function createPollLoop(clock: Clock, everyMs: number, read: () => Promise<void>): PollLoop {
+  let ended = Promise.resolve();
+  let pause = new AbortController();
+  /** Identifies the present run. */
+  let running: symbol | undefined;
+
+  async function repeat(run: symbol): Promise<void> {
+    while (running === run) {
+      pause = new AbortController();
+      // Aborted by a wake during the reading, too.
+      const { signal } = pause;
+      const dueAt = clock.now() + everyMs;
+      await read();
+      await clock.sleep(dueAt - clock.now(), signal);
+    }
+  }
+
+  return {
+    start: () => {
+      const run = Symbol('run');
+      running = run;
+      // A run that pauses would otherwise delay this one.
+      pause.abort();
+      ended = ended.then(() => repeat(run));
+    },
+    stop: () => {
+      running = undefined;
+      pause.abort();
+    },
+    wake: () => pause.abort(),
+  };
+}
+
+/** The longest pause before a part that failed is read again, milliseconds. */
+const PAUSE_MAX_MS = 60_000;
+
+/** The parts of the flow that could not be read. */
+export interface UnreadParts {
+  /**
+   * Reads a part, unless it failed and its pause is not over. A part that fails is read again at its interval doubled, then doubled
+   * again, up to a minute. It never rejects.
+   */
+  read(part: string, everyMs: number, read: () => Promise<void>): Promise<void>;
+  /** The parts that failed; those with one reason are one entry. */
+  list(): Flow['unread'];
+  /** Makes every part be read at its next turn. */
+  retry(): void;
+}
+
+interface Failure {
+  readonly times: number;
+  readonly message: string;
+  readonly retryAt: number;
+}
+
+/**
+ * Creates the list of parts that could not be read, empty at first.
+ *
+ * @example
+ * ```ts
+ * await unread.read('status', 10_000, readStatus);
+ * unread.list(); // [{ part: 'status', message: 'The AWS credentials have expired. Log in again.' }]
+ * ```
+ */
+export function createUnreadParts(clock: Clock): UnreadParts {
+  const failures = new Map<string, Failure>();
+  return {
+    read: async (part, everyMs, read) => {
+      const failed = failures.get(part);
+      if (failed !== undefined && clock.now() < failed.retryAt) return;
+      try {
+        await read();
+        failures.delete(part);
+      } catch (error) {
+        const times = (failed?.times ?? 0) + 1;
+        const pauseMs = Math.min(PAUSE_MAX_MS, everyMs * 2 ** times);
+        failures.set(part, { times, message: messageOf(error), retryAt: clock.now() + pauseMs });
+      }
+    },
+    list: () => {
+      const messages = new Set([...failures.values()].map(({ message }) => message));
+      return [...messages].map((message) => ({
+        part: [...failures]
+          .flatMap(([part, failure]) => (failure.message === message ? [part] : []))
+          .join(', '),
+        message,
+      }));
+    },
+    retry: () => {
+      for (const [part, failure] of failures) failures.set(part, { ...failure, times: 0, retryAt: 0 });
+    },
+  };
+}
+
+function messageOf(error: unknown): string {
+  const { message, remedy = 'It is read again within a minute.' } = explain(error);
+  return `${message.replace(/\.?$/, '.')} ${remedy}`;
+}
