@@ -32,4 +32,4 @@ function messages({ flow }: OpenMailroom): number {
   return consumers.reduce((sum, { failed, rejected }) => sum + failed + rejected, 0);
 }
 
-render(<App screens={SCREENS} slots={[RunPanel]} />, document.body);
+render(<App screens={SCREENS} Runs={RunPanel} />, document.body);

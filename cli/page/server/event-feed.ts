@@ -1,9 +1,8 @@
 import type { Clock } from '../../../lambdas/runtime/base/clock.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
-import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import { eventIdTime } from '../../../lambdas/runtime/store/event-id.ts';
 import { EVENT_PREFIX, eventIdOf } from '../../../lambdas/runtime/store/parsed-keys.ts';
-import type { Table } from '../../../lambdas/runtime/store/table.ts';
+import type { Deployment } from '../../deployment/deployment.ts';
 import type { OutboxReaderDeps } from '../../deployment/published-events.ts';
 import { eachOf, minutesOf, partitionsOf, readSweepState } from '../../deployment/rows-reader.ts';
 import { createEventCursor, type NewRow } from '../../reports/tail/event-cursor.ts';
@@ -24,15 +23,12 @@ export interface EventFeed {
 /** The most rows of a minute that the first reading takes: 100 events a second, of shards that are not filled evenly. */
 const FIRST_ROWS_MAX = 9_000;
 
-/** Dependencies of {@link createEventFeed}. */
-export interface EventFeedDeps {
-  readonly directory: Directory;
-  readonly table: Table;
-  readonly clock: Clock;
-}
-
 /** Creates a feed that begins a minute ago, and earlier if there are too few events. */
-export function createEventFeed({ directory, table, clock }: EventFeedDeps): EventFeed {
+export function createEventFeed({
+  directory,
+  table,
+  clock,
+}: Pick<Deployment, 'directory' | 'table' | 'clock'>): EventFeed {
   const follow = createFollower({ directory, table });
   const committed = createRates();
   const processed = new Map(directory.consumers.map(({ name }) => [name, createRates()]));

@@ -6,18 +6,10 @@ import { join } from 'node:path';
 /** 256 bits, for tokens and keys. */
 const SECRET_BYTES = 32;
 
-/** A token of a {@link KeyExchange}. */
-interface OneTimeToken {
-  /** 43 characters of base64url. */
-  readonly token: string;
-  /** Ends the token: it can no longer be exchanged. */
-  revoke(): void;
-}
-
 /** Exchanges one-time tokens for keys. Both are kept in memory, as hashes. */
 export interface KeyExchange {
-  /** Makes a token. @param onUsed - called when it is exchanged */
-  newToken(onUsed?: () => void): OneTimeToken;
+  /** Makes a token of 43 characters of base64url. @param onUsed - called when it is exchanged @returns also how to end it before */
+  newToken(onUsed?: () => void): { readonly token: string; revoke(): void };
   /** @returns a key for a token that is valid and was not exchanged before; otherwise `undefined` */
   exchange(token: string): string | undefined;
   accepts(key: string): boolean;
@@ -73,7 +65,7 @@ function match(hashes: readonly Buffer[], secret: string): Buffer | undefined {
 }
 
 /** The redirect files of a server, each with its own one-time token. */
-export interface Redirects {
+interface Redirects {
   /** Writes a file that opens the page once. @returns its path */
   add(): Promise<string>;
   /** Deletes all files and ends their tokens. */
@@ -89,15 +81,7 @@ export interface Redirects {
  *
  * @param origin - of the page, e.g. `http://127.0.0.1:40123`
  */
-export function createRedirects({
-  keys,
-  origin,
-  keptMs,
-}: {
-  readonly keys: KeyExchange;
-  readonly origin: string;
-  readonly keptMs: number;
-}): Redirects {
+export function createRedirects(keys: KeyExchange, origin: string, keptMs: number): Redirects {
   const files = new Set<() => Promise<void>>();
   return {
     add: async () => {

@@ -47,15 +47,8 @@ export function createLive(deployment: Deployment): Live {
 
   const flow = (): Flow => {
     const at = clock.now();
-    const { feed, queues, status, statusAt } = state;
-    return {
-      at,
-      status,
-      statusAt,
-      ...feed.show(at),
-      queues: Object.fromEntries(queues),
-      unread: unread.list(),
-    };
+    const { feed, queues, status } = state;
+    return { at, status, ...feed.show(at), queues: Object.fromEntries(queues), unread: unread.list() };
   };
   const subscribers = createSubscribers(() => ({ kind: 'flow', flow: flow() }));
 
@@ -68,7 +61,7 @@ export function createLive(deployment: Deployment): Live {
           queues.set(name, null);
           throw error;
         });
-        queues.set(name, depth === undefined ? null : (trends.get(name)?.add(depth, clock.now()) ?? null));
+        queues.set(name, depth === undefined ? null : (trends.get(name)?.(depth, clock.now()) ?? null));
       }),
     );
     await Promise.all(readings);
@@ -77,19 +70,18 @@ export function createLive(deployment: Deployment): Live {
   function readStatus(): Promise<void> {
     const reading = state;
     return unread.read('status', EVERY_MS.status, async () => {
-      const report = await reader.read();
-      reading.status = statusJson(report, deployment);
-      reading.statusAt = report.at;
+      reading.status = statusJson(await reader.read(), deployment);
     });
   }
 
-  const loops = [
-    { everyMs: EVERY_MS.events, read: () => readEvents(state.feed, unread, clock) },
-    { everyMs: EVERY_MS.queues, read: readQueues },
-    { everyMs: EVERY_MS.status, read: readStatus },
-  ].map(({ everyMs, read }) =>
-    createPollLoop(clock, everyMs, async () => {
-      await read();
+  const reads = {
+    events: () => readEvents(state.feed, unread, clock),
+    queues: readQueues,
+    status: readStatus,
+  };
+  const loops = (['events', 'queues', 'status'] as const).map((name) =>
+    createPollLoop(clock, EVERY_MS[name], async () => {
+      await reads[name]();
       lastReadAt = clock.now();
       subscribers.send();
       // The last one may have been dropped.
@@ -139,7 +131,6 @@ interface LiveState {
   readonly queues: Map<string, QueueNow | null>;
   readonly trends: ReadonlyMap<string, ReturnType<typeof createQueueTrend>>;
   status: Flow['status'];
-  statusAt: number | null;
 }
 
 function emptyState({ directory, table, clock }: Deployment): LiveState {
@@ -148,7 +139,6 @@ function emptyState({ directory, table, clock }: Deployment): LiveState {
     queues: new Map(),
     trends: new Map(directory.consumers.map(({ name }) => [name, createQueueTrend()])),
     status: null,
-    statusAt: null,
   };
 }
 
@@ -172,20 +162,17 @@ const RUNS_MAX = 100;
 function createSubscribers(flow: () => LiveMessage): Subscribers {
   const sends = new Set<Subscriber>();
   const kept = new Map<string, LiveMessage>();
-
-  function deliver(send: Subscriber, message: LiveMessage): void {
+  const deliver = (send: Subscriber, message: LiveMessage): void => {
     try {
       send(message);
     } catch {
       // The tab was closed; its stream reports that next.
       sends.delete(send);
     }
-  }
-
-  function toAll(message: LiveMessage): void {
+  };
+  const toAll = (message: LiveMessage): void => {
     for (const send of [...sends]) deliver(send, message);
-  }
-
+  };
   return {
     count: () => sends.size,
     add: (send) => {
@@ -213,26 +200,19 @@ function createSubscribers(flow: () => LiveMessage): Subscribers {
 /** A depth is compared with that of this time ago, milliseconds. */
 const TREND_OF_MS = 60_000;
 
-/** The depths of one queue over the last minute. */
-interface QueueTrend {
-  /** Adds a reading. @returns it with the direction in which the queue moves */
-  add(depth: QueueDepth, now: number): QueueNow;
-}
-
 /**
- * Creates an empty trend. The messages that wait and those in flight are compared together: a message that fails moves between the
- * two, and leaves the queue only when it is processed or dead.
+ * Creates an empty trend of a queue over the last minute, which adds the direction in which the queue moves to each reading. The
+ * messages that wait and those in flight are compared together: a message that fails moves between the two, and leaves the queue only
+ * when it is processed or dead.
  */
-function createQueueTrend(): QueueTrend {
+function createQueueTrend(): (depth: QueueDepth, now: number) => QueueNow {
   let history: { readonly at: number; readonly messages: number }[] = [];
-  return {
-    add: ({ waiting, inFlight }, now) => {
-      const messages = waiting + inFlight;
-      const first = history.findLastIndex(({ at }) => at <= now - TREND_OF_MS);
-      history = [...history.slice(Math.max(0, first)), { at: now, messages }];
-      const before = history[0]?.messages ?? messages;
-      const trend = messages < before ? 'falling' : messages > before ? 'rising' : 'level';
-      return { queued: waiting, inFlight, trend };
-    },
+  return ({ waiting, inFlight }, now) => {
+    const messages = waiting + inFlight;
+    const first = history.findLastIndex(({ at }) => at <= now - TREND_OF_MS);
+    history = [...history.slice(Math.max(0, first)), { at: now, messages }];
+    const before = history[0]?.messages ?? messages;
+    const trend = messages < before ? 'falling' : messages > before ? 'rising' : 'level';
+    return { queued: waiting, inFlight, trend };
   };
 }

@@ -1,4 +1,5 @@
 import { errorMessage, MailroomError } from '../../../lambdas/runtime/base/errors.ts';
+import { isObject } from '../../../lambdas/runtime/base/json.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { audit } from '../../commands/audit.ts';
 import { discardDeadLetters } from '../../commands/dlq-discard.ts';
@@ -48,13 +49,10 @@ export async function planOf(deployment: Deployment, request: PlanRequest): Prom
     case 'discard':
       // The operator confirms the effects with the plan.
       return ofKind(kind, await discardDeadLetters(deployment, { ...request, effectsChecked: true }));
-    case 'resend':
-      return ofKind(
-        kind,
-        await resendDeadLetter(deployment, { ...request, data: DATA_FILE }, async () =>
-          JSON.stringify(request.data),
-        ),
-      );
+    case 'resend': {
+      const data = async () => JSON.stringify(request.data);
+      return ofKind(kind, await resendDeadLetter(deployment, { ...request, data: DATA_FILE }, data));
+    }
     case 'repair':
       return ofKind(kind, await audit(deployment, { since: sinceOf(request), repair: true }));
   }
@@ -146,28 +144,29 @@ export function terminalCommand(
 }
 
 /** The verdicts that a change acts on. */
-const ACTED_ON: ReadonlySet<string | null> = new Set(['runs', 'handled', 'discard', 'discard-replacement']);
+const ACTED_ON: ReadonlySet<string | null> = new Set([
+  'runs',
+  'handled',
+  'discard',
+  'discard-replacement',
+  'send',
+]);
 
 function verdictsOf(plan: PlanDocument): PlannedVerdicts {
-  const acted = (all: readonly (readonly [string, string | null])[]) =>
-    new Map(
-      all.flatMap(([id, verdict]) => (verdict !== null && ACTED_ON.has(verdict) ? [[id, verdict]] : [])),
-    );
+  const acted = verdictsIn(plan).filter((one): one is [string, string] => ACTED_ON.has(one[1]));
+  return new Map(acted);
+}
+
+function verdictsIn(plan: PlanDocument): (readonly [id: string, verdict: string | null])[] {
   switch (plan.kind) {
     case 'redrive':
-      return acted(plan.document.deadLetters.map(({ id, verdict }) => [id, verdict]));
+      return plan.document.deadLetters.map(({ id, verdict }) => [id, verdict]);
     case 'discard':
-      return acted(plan.document.deadLetters.map(({ id, outcome }) => [id, outcome]));
+      return plan.document.deadLetters.map(({ id, outcome }) => [id, outcome]);
     case 'repair':
-      return new Map(
-        (plan.document.repair?.events ?? []).flatMap((event) =>
-          event.outcome === 'send' ? [[repairKey(event), event.outcome]] : [],
-        ),
-      );
-    case 'resend': {
-      const { newEventId, verdict } = plan.document;
-      return new Map(verdict === 'runs' ? [[newEventId, verdict]] : []);
-    }
+      return (plan.document.repair?.events ?? []).map((event) => [repairKey(event), event.outcome]);
+    case 'resend':
+      return [[plan.document.newEventId, plan.document.verdict]];
   }
 }
 
@@ -180,16 +179,7 @@ const ID = /^[0-9A-Za-z][\w-]{7,127}$/;
 /** The most characters of a cause: stored fingerprints are cut before this. */
 const CAUSE_MAX = 1_000;
 
-/**
- * Reads a request for a plan.
- *
- * @throws `BAD_ARGUMENT`, naming the member
- *
- * @example
- * ```ts
- * planRequest({ kind: 'redrive', source: 'consumer:payments', cause: 'BankError' });
- * ```
- */
+/** Reads a request for a plan. @throws `BAD_ARGUMENT`, naming the member */
 export function planRequest(request: unknown): PlanRequest {
   const { kind, source, ids, cause, id, data, since } = membersOf(request);
   if (kind === 'redrive' || kind === 'discard') {
@@ -209,11 +199,7 @@ export function planRequest(request: unknown): PlanRequest {
   throw bad('kind', 'must be "redrive", "discard", "resend" or "repair"');
 }
 
-/**
- * Reads a request to apply a plan.
- *
- * @throws `BAD_ARGUMENT` if the reason is absent or a placeholder
- */
+/** Reads a request to apply a plan. @throws `BAD_ARGUMENT` if the reason is absent or a placeholder */
 export function applyRequest(request: unknown): ApplyRequest {
   const { reason, confirmation, effectsChecked } = membersOf(request);
   if (typeof reason !== 'string') throw bad('reason', 'must be a string');
@@ -229,10 +215,8 @@ export function applyRequest(request: unknown): ApplyRequest {
   }
 }
 
-type Members = Readonly<Partial<Record<string, unknown>>>;
-
-function membersOf(request: unknown): Members {
-  if (typeof request === 'object' && request !== null && !Array.isArray(request)) return request as Members;
+function membersOf(request: unknown): Readonly<Partial<Record<string, unknown>>> {
+  if (isObject(request) && !Array.isArray(request)) return request;
   throw new MailroomError('BAD_ARGUMENT', 'The request must be a JSON object.');
 }
 

@@ -13,7 +13,7 @@ import {
   terminalCommand,
 } from './planned-change.ts';
 import type { Plan, PlanDocument, PlanRequest, Run } from './protocol.ts';
-import { type Refusal, runQuietly } from './quiet-run.ts';
+import { runQuietly } from './quiet-run.ts';
 
 /** The changes that the page makes: each is planned, confirmed, and then made by the command itself. */
 export interface Plans {
@@ -40,7 +40,10 @@ export interface Plans {
 }
 
 /** Dependencies of {@link createPlans}. */
-export interface PlansDeps extends RunsDeps {
+interface PlansDeps {
+  readonly deployment: Deployment;
+  /** Receives each state of a run. */
+  readonly announce: (run: Run) => void;
   /** The page was started with `--allow-changes`. */
   readonly allowsChanges: boolean;
 }
@@ -51,25 +54,18 @@ const VALID_MS = 120_000;
 /** The most plans that are kept: with 1,000 dead letters each, some megabytes. */
 const PLANS_MAX = 20;
 
-/** A plan that was shown. */
-interface KeptPlan {
-  readonly plan: Plan;
-  readonly change: PlannedChange;
-}
-
 /**
  * Creates the changes of the page.
  *
  * @example
  * ```ts
- * const plans = createPlans({ deployment, allowsChanges, announce: (run) => live.announce({ kind: 'run', run }) });
  * const plan = await plans.make({ kind: 'redrive', source: 'consumer:payments', cause: 'BankError' });
  * plans.apply(plan.id, { reason: 'the bank is back', confirmation: String(plan.count) });
  * ```
  */
 export function createPlans(deps: PlansDeps): Plans {
   const { deployment, allowsChanges } = deps;
-  const kept = new Map<string, KeptPlan>();
+  const kept = new Map<string, { readonly plan: Plan; readonly change: PlannedChange }>();
   const runs = createRuns(deps);
   // A plan receives dead letters, which hides them from another plan: one at a time.
   const limit = pLimit(1);
@@ -95,7 +91,13 @@ export function createPlans(deps: PlansDeps): Plans {
     },
     apply: (id, request) => {
       if (!allowsChanges) throw readOnly();
-      const { plan, change } = found(kept, id);
+      const shown = kept.get(id);
+      if (shown === undefined)
+        throw new MailroomError(
+          'NO_SUCH_PLAN',
+          'There is no such plan: it was applied before, or newer plans have replaced it. Plan it again.',
+        );
+      const { plan, change } = shown;
       const { reason, confirmation, effectsChecked } = applyRequest(request);
       if (now() >= plan.expiresAt)
         throw new MailroomError(
@@ -120,15 +122,6 @@ export function createPlans(deps: PlansDeps): Plans {
   };
 }
 
-function found(kept: ReadonlyMap<string, KeptPlan>, id: string): KeptPlan {
-  const plan = kept.get(id);
-  if (plan !== undefined) return plan;
-  throw new MailroomError(
-    'NO_SUCH_PLAN',
-    'There is no such plan: it was applied before, or newer plans have replaced it. Plan it again.',
-  );
-}
-
 /**
  * Plans a change. A cause of the page is exact: no dead letter whose cause only contains it is planned.
  *
@@ -136,7 +129,12 @@ function found(kept: ReadonlyMap<string, KeptPlan>, id: string): KeptPlan {
  */
 async function planDocument(deployment: Deployment, request: PlanRequest): Promise<PlanDocument> {
   const { document: plan, error, exitCode } = await runQuietly(deployment, (quiet) => planOf(quiet, request));
-  if (error !== null) throw failed(error, exitCode);
+  if (error !== null) {
+    const { code, message } = error;
+    throw exitCode < EXIT.aws
+      ? new MailroomError(code, message)
+      : Object.assign(new Error(message), { name: code });
+  }
   if (plan === null || (plan.kind !== 'redrive' && plan.kind !== 'discard')) return plan as PlanDocument;
   if (request.kind === 'repair' || request.kind === 'resend' || request.cause === undefined) return plan;
   const { deadLetters } = plan.document;
@@ -149,34 +147,11 @@ async function planDocument(deployment: Deployment, request: PlanRequest): Promi
     : { kind: 'discard', document: { ...plan.document, deadLetters: [] } };
 }
 
-function failed({ code, message }: Refusal, exitCode: ExitCode): Error {
-  return exitCode < EXIT.aws
-    ? new MailroomError(code, message)
-    : Object.assign(new Error(message), { name: code });
-}
-
 function readOnly(): MailroomError {
   return new MailroomError(
     'READ_ONLY',
     'This page is read-only. Start it with --allow-changes, or run the command that it shows in a terminal.',
   );
-}
-
-/** Dependencies of {@link createRuns}. */
-interface RunsDeps {
-  readonly deployment: Deployment;
-  /** Receives each state of a run. */
-  readonly announce: (run: Run) => void;
-}
-
-/** The runs of the page. */
-interface Runs {
-  /** Starts the change of a plan. @throws `ALREADY_RUNNING` if a change of the same source is being made */
-  start(change: PlannedChange, reason: string): Run;
-  /** @throws `NO_SUCH_RUN` */
-  stop(id: string): Run;
-  /** The newest first. */
-  list(): readonly Run[];
 }
 
 /** The most runs that are kept. Those that go on are not dropped. */
@@ -190,61 +165,42 @@ interface KeptRun {
 }
 
 /** Creates the runs of the page: one at a time for each dead-letter source, so that two cannot take each other's dead letters. */
-function createRuns(deps: RunsDeps): Runs {
-  const { deployment, announce } = deps;
+function createRuns({ deployment, announce }: Pick<PlansDeps, 'deployment' | 'announce'>) {
   const kept: KeptRun[] = [];
   const update = (one: KeptRun, change: Partial<Run>) => {
     one.run = { ...one.run, ...change };
     announce(one.run);
   };
   return {
-    start: (change, reason) => {
-      const other = kept.find(({ run, lock }) => run.state === 'running' && lock === change.lock);
-      if (other !== undefined) throw alreadyRunning(change.lock, other.run);
-      const command = terminalCommand(deployment, change, reason);
+    start: (change: PlannedChange, reason: string): Run => {
+      const { kind, lock } = change;
+      const other = kept.find((one) => one.run.state === 'running' && one.lock === lock);
+      if (other !== undefined) throw alreadyRunning(lock, other.run);
       const run: Run = {
-        id: randomUUID(),
-        kind: change.kind,
-        command,
-        state: 'running',
-        startedAt: deployment.clock.now(),
-        progress: '',
-        document: null,
-        error: null,
-        exitCode: null,
-        notes: [],
+        ...{ id: randomUUID(), kind, command: terminalCommand(deployment, change, reason) },
+        ...{ state: 'running', startedAt: deployment.clock.now(), progress: '' },
+        ...{ document: null, error: null, exitCode: null, notes: [] },
       };
-      const one = { run, lock: change.lock, stop: new AbortController() };
+      const one = { run, lock, stop: new AbortController() };
       kept.unshift(one);
       const over = kept.filter((known) => known.run.state !== 'running').slice(RUNS_MAX - 1);
       for (const old of over) kept.splice(kept.indexOf(old), 1);
       announce(run);
-      void perform(deployment, change, reason, one.stop.signal, (progress) => update(one, { progress })).then(
-        (end) => update(one, end),
-      );
+      void runQuietly(deployment, (quiet) => change.apply(quiet, reason), {
+        signal: one.stop.signal,
+        onProgress: (progress) => update(one, { progress }),
+      }).then((end) => update(one, { state: stateOf(end.exitCode), ...end }));
       return run;
     },
-    stop: (id) => {
+    stop: (id: string): Run => {
       const one = kept.find(({ run }) => run.id === id);
       if (one === undefined)
         throw new MailroomError('NO_SUCH_RUN', 'There is no such run: the page lists the last 50.');
       one.stop.abort();
       return one.run;
     },
-    list: () => kept.map(({ run }) => run),
+    list: (): readonly Run[] => kept.map(({ run }) => run),
   };
-}
-
-/** Makes the change of a plan. @returns the end of the run; it never throws */
-async function perform(
-  deployment: Deployment,
-  { apply }: PlannedChange,
-  reason: string,
-  signal: AbortSignal,
-  onProgress: (line: string) => void,
-): Promise<Partial<Run>> {
-  const result = await runQuietly(deployment, (quiet) => apply(quiet, reason), { signal, onProgress });
-  return { state: stateOf(result.exitCode), ...result };
 }
 
 function stateOf(exitCode: ExitCode): Run['state'] {

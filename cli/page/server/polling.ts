@@ -3,7 +3,7 @@ import { explain } from '../../terminal/report-error.ts';
 import type { Flow } from './protocol.ts';
 
 /** A reading that is repeated at an interval while it runs. */
-export interface PollLoop {
+interface PollLoop {
   /** Reads now, and then at the interval. */
   start(): void;
   stop(): void;
@@ -15,12 +15,6 @@ export interface PollLoop {
  * Creates a loop. Two readings never overlap, also not across a stop and a start.
  *
  * @param read - makes one reading; it never rejects
- *
- * @example
- * ```ts
- * const loop = createPollLoop(clock, 2_000, readEvents);
- * loop.start();
- * ```
  */
 export function createPollLoop(clock: Clock, everyMs: number, read: () => Promise<void>): PollLoop {
   let ended = Promise.resolve();
@@ -71,23 +65,12 @@ export interface UnreadParts {
   retry(): void;
 }
 
-interface Failure {
-  readonly times: number;
-  readonly message: string;
-  readonly retryAt: number;
-}
-
-/**
- * Creates the list of parts that could not be read, empty at first.
- *
- * @example
- * ```ts
- * await unread.read('status', 10_000, readStatus);
- * unread.list(); // [{ part: 'status', message: 'The AWS credentials have expired. Log in again.' }]
- * ```
- */
+/** Creates the list of parts that could not be read, empty at first. */
 export function createUnreadParts(clock: Clock): UnreadParts {
-  const failures = new Map<string, Failure>();
+  const failures = new Map<
+    string,
+    { readonly times: number; readonly message: string; readonly retryAt: number }
+  >();
   return {
     read: async (part, everyMs, read) => {
       const failed = failures.get(part);
@@ -102,13 +85,12 @@ export function createUnreadParts(clock: Clock): UnreadParts {
       }
     },
     list: () => {
-      const messages = new Set([...failures.values()].map(({ message }) => message));
-      return [...messages].map((message) => ({
-        part: [...failures]
-          .flatMap(([part, failure]) => (failure.message === message ? [part] : []))
-          .join(', '),
-        message,
-      }));
+      const parts = new Map<string, string>();
+      for (const [part, { message }] of failures) {
+        const others = parts.get(message);
+        parts.set(message, others === undefined ? part : `${others}, ${part}`);
+      }
+      return [...parts].map(([message, part]) => ({ part, message }));
     },
     retry: () => {
       for (const [part, failure] of failures) failures.set(part, { ...failure, times: 0, retryAt: 0 });

@@ -1,6 +1,7 @@
 import { type Context, Hono } from 'hono';
 import { type SSEStreamingApi, streamSSE } from 'hono/streaming';
 import { isMailroomError, MailroomError } from '../../../lambdas/runtime/base/errors.ts';
+import { isObject } from '../../../lambdas/runtime/base/json.ts';
 import { parseJson } from '../../../lambdas/runtime/base/json-depth.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { placeOf } from '../../deployment/place.ts';
@@ -84,26 +85,21 @@ function addChanges(app: Hono, { plans }: RouteDeps): void {
 
 function addDemo(app: Hono, { demo, live }: RouteDeps): void {
   if (demo === undefined) return;
-  const nameOf = (given: string): DemoFault['name'] | undefined =>
-    demo.state().faults.find(({ name }) => name === given)?.name;
-  app.get('/api/demo', (c) => c.json(demo.state()));
   for (const act of ['break', 'repair'] as const) {
     app.post(`/api/demo/faults/:name/${act}`, async (c) => {
-      const name = nameOf(c.req.param('name'));
-      if (name === undefined) return c.notFound();
-      await demo[act](name);
+      const fault = demo.state().faults.find(({ name }) => name === c.req.param('name'));
+      if (fault === undefined) return c.notFound();
+      await demo[act](fault.name);
       live.refresh();
       return c.json(demo.state());
     });
   }
-  app.post('/api/demo/end', (c) => {
-    demo.endRun();
-    return c.json(demo.state());
-  });
-  app.post('/api/demo/start', (c) => {
-    demo.startRun();
-    return c.json(demo.state());
-  });
+  for (const act of ['end', 'start'] as const) {
+    app.post(`/api/demo/${act}`, (c) => {
+      demo[`${act}Run`]();
+      return c.json(demo.state());
+    });
+  }
 }
 
 async function infoOf({ deployment, demo, ...deps }: RouteDeps): Promise<MailroomInfo> {
@@ -161,8 +157,7 @@ function closeOf(stream: SSEStreamingApi): AbortSignal {
 /** The body of a request: an object of JSON. */
 async function bodyOf(c: Context): Promise<Readonly<Record<string, unknown>>> {
   const value = jsonOf(await c.req.text());
-  if (typeof value === 'object' && value !== null && !Array.isArray(value))
-    return value as Readonly<Record<string, unknown>>;
+  if (isObject(value) && !Array.isArray(value)) return value;
   throw new MailroomError('BAD_ARGUMENT', 'The body of the request must be a JSON object.');
 }
 

@@ -109,7 +109,7 @@ export async function startUi(deps: UiDeps): Promise<RunningUi> {
   });
   const server = createAdaptorServer({ fetch: app.fetch, overrideGlobalObjects: false }) as Server;
   origin = await listen(server, deps.port ?? 0);
-  const redirects = createRedirects({ keys, origin, keptMs: deps.redirectMs ?? REDIRECT_MS });
+  const redirects = createRedirects(keys, origin, deps.redirectMs ?? REDIRECT_MS);
   const forget = announceDemo(demo, live);
   const ended = once(signal, 'abort').then(async (): Promise<'idle' | 'stopped'> => {
     idle.stop();

@@ -1,15 +1,15 @@
-import type { ComponentChildren } from 'preact';
 import type { PlanRequest } from '../../server/protocol.ts';
 import { Button, Command } from '../frame/controls.tsx';
+import { errorText } from '../frame/format.ts';
 import { useMailroom } from '../frame/mailroom.ts';
 import { ReadingBar, useReading } from '../frame/reading.tsx';
 import { State } from '../frame/state.tsx';
 import { EventLink, Stored, StoredJson } from '../frame/stored.tsx';
+import { Fact } from '../frame/table.tsx';
 import { At, Expiry } from '../frame/times.tsx';
 import { VERDICTS } from '../plans/verdicts.ts';
 import { EditAndSend } from './edit-and-send.tsx';
-import type { ReadDeadLetter } from './sources.ts';
-import { useReadSources } from './sources.ts';
+import { type ReadDeadLetter, useReadSources } from './sources.ts';
 
 interface DeadLetterViewProps {
   readonly source: string;
@@ -21,7 +21,8 @@ interface DeadLetterViewProps {
 export function DeadLetterView({ source, id, onPlan }: DeadLetterViewProps) {
   const { info } = useMailroom();
   const { of } = useReadSources();
-  const { reading, error, isReading, read } = useReading('dlq-show');
+  const used = useReading('dlq-show');
+  const { reading, error, isReading, read } = used;
   const listed = of(source).result?.deadLetters.find((deadLetter) => deadLetter.id === id);
   const shown = error === null ? (reading?.document ?? undefined) : undefined;
   const deadLetter: ReadDeadLetter | undefined = shown === undefined ? listed : { ...listed, ...shown };
@@ -33,7 +34,7 @@ export function DeadLetterView({ source, id, onPlan }: DeadLetterViewProps) {
         ) : (
           <Facts deadLetter={deadLetter} status={shown?.status} />
         )}
-        <ReadingBar reading={reading} error={error} isReading={isReading} verb="Receiving">
+        <ReadingBar used={used} verb="Receiving">
           <Button isDisabled={isReading} onClick={() => read({ source, id })}>
             {listed === undefined ? 'Read' : 'Read again'}
           </Button>
@@ -61,20 +62,28 @@ export function DeadLetterView({ source, id, onPlan }: DeadLetterViewProps) {
           </div>
         )}
       </section>
-      {shown?.body !== undefined && <Payload source={source} id={id} body={shown.body} />}
+      {shown?.body === null && <p class="empty">Its payload cannot be read.</p>}
+      {typeof shown?.body === 'string' && (
+        <>
+          <section class="panel stack">
+            <h2>Payload</h2>
+            <StoredJson value={parsed(shown.body)} label="Payload" />
+          </section>
+          <EditAndSend source={source} id={id} body={shown.body} />
+        </>
+      )}
     </>
   );
 }
 
-function Facts({
-  deadLetter,
-  status,
-}: {
+interface FactsProps {
   readonly deadLetter: ReadDeadLetter;
   readonly status: string | null | undefined;
-}) {
-  const { eventId, type, sentAt, expiresAt, fingerprint, lastError, verdict, code, message } = deadLetter;
-  const refusal = [code, message].filter(Boolean).join(': ');
+}
+
+function Facts({ deadLetter, status }: FactsProps) {
+  const { eventId, type, sentAt, expiresAt, fingerprint, lastError, verdict } = deadLetter;
+  const refusal = errorText(deadLetter);
   return (
     <dl class="facts">
       <Fact title="Event">{eventId === null ? 'cannot be read' : <EventLink id={eventId} isWhole />}</Fact>
@@ -96,51 +105,15 @@ function Facts({
           )}
         </Fact>
       )}
-      <Fact title="Cause" isWide>
+      <Fact title="Cause" class="wide">
         <Stored text={fingerprint ?? 'unknown'} />
       </Fact>
       {lastError !== null && lastError !== fingerprint && (
-        <Fact title="Last error" isWide>
+        <Fact title="Last error" class="wide">
           <Stored text={lastError} />
         </Fact>
       )}
     </dl>
-  );
-}
-
-interface FactProps {
-  readonly title: string;
-  readonly isWide?: boolean;
-  readonly children: ComponentChildren;
-}
-
-function Fact({ title, isWide = false, children }: FactProps) {
-  return (
-    <div class={isWide ? 'wide' : undefined}>
-      <dt>{title}</dt>
-      <dd>{children}</dd>
-    </div>
-  );
-}
-
-function Payload({
-  source,
-  id,
-  body,
-}: {
-  readonly source: string;
-  readonly id: string;
-  readonly body: string | null;
-}) {
-  if (body === null) return <p class="empty">Its payload cannot be read.</p>;
-  return (
-    <>
-      <section class="panel stack">
-        <h2>Payload</h2>
-        <StoredJson value={parsed(body)} label="Payload" />
-      </section>
-      <EditAndSend source={source} id={id} body={body} />
-    </>
   );
 }
 

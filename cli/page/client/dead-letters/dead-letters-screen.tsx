@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { escaped } from '../../../terminal/escaped.ts';
 import type { PlanRequest } from '../../server/protocol.ts';
 import { Button } from '../frame/controls.tsx';
-import { many } from '../frame/format.ts';
+import { errorText, many } from '../frame/format.ts';
 import { useMailroom } from '../frame/mailroom.ts';
 import { type Route, routeTo } from '../frame/route.ts';
 import { Notice, State } from '../frame/state.tsx';
@@ -13,94 +13,31 @@ import { PlanDialog } from '../plans/plan-dialog.tsx';
 import { VERDICTS } from '../plans/verdicts.ts';
 import { DeadLetterView } from './dead-letter-view.tsx';
 import { SourcePanel, UNKNOWN_CAUSE } from './source-panel.tsx';
-import { choiceOf, type ReadDeadLetter, type ReadSource, useReadSources } from './sources.ts';
+import { choiceOf, type ReadDeadLetter, useReadSources } from './sources.ts';
 
 /**
  * Dead letters: by source and cause, then those of a cause (`#/dead-letters/<source>?cause=…`), then one
  * (`#/dead-letters/<source>?id=…`).
  */
-export function DeadLettersScreen({ route }: { readonly route: Route }) {
+export function DeadLettersScreen({ route: { argument: source, query } }: { readonly route: Route }) {
   const [request, setRequest] = useState<PlanRequest | null>(null);
-  return (
-    <>
-      <Content route={route} onPlan={setRequest} />
-      {request !== null && <PlanDialog request={request} onClose={() => setRequest(null)} />}
-    </>
-  );
-}
-
-interface ContentProps {
-  readonly route: Route;
-  readonly onPlan: (request: PlanRequest) => void;
-}
-
-function Content({ route: { argument: source, query }, onPlan }: ContentProps) {
-  const { of, read } = useReadSources();
   const { cause, id } = query;
-  if (source !== '' && id !== undefined)
-    return (
-      <>
-        <Heading source={source} title="Dead letter" />
-        <DeadLetterView key={`${source} ${id}`} source={source} id={id} onPlan={onPlan} />
-      </>
-    );
-  if (source !== '' && cause !== undefined)
-    return (
-      <>
-        <Heading source={source} title={cause === UNKNOWN_CAUSE ? 'Unknown cause' : cause} />
-        <CauseView
-          source={source}
-          cause={cause}
-          state={of(source)}
-          onRead={() => read(source)}
-          onPlan={onPlan}
-        />
-      </>
-    );
-  return <Overview only={source} onPlan={onPlan} />;
-}
-
-/** The sources with dead letters first: the others are usually empty. */
-function Overview({ only, onPlan }: { readonly only: string } & Pick<ContentProps, 'onPlan'>) {
-  const { info, flow } = useMailroom();
-  const { of, read } = useReadSources();
-  const counts = new Map((flow?.status?.deadLetterSources ?? []).map(({ source, count }) => [source, count]));
-  const known = only === '' ? info.sources : info.sources.filter((source) => source === only);
-  const countOf = (source: string) => of(source).result?.total ?? counts.get(source) ?? 0;
-  const isEmpty =
-    (flow?.status ?? null) !== null && known.length > 0 && known.every((source) => countOf(source) === 0);
-  const sources = known.toSorted((a, b) => (counts.get(b) ?? 0) - (counts.get(a) ?? 0));
   return (
     <>
-      <Heading source="" title="Dead letters" />
-      <div class="row">
-        <p class="quiet-text reading-hint">
-          Dead letters are read only on request, because receiving one hides it from other readers for up to
-          30 seconds.
-        </p>
-        {only !== '' && <a href={routeTo('dead-letters')}>All sources</a>}
-        {sources.length > 1 && (
-          <Button
-            isDisabled={sources.every((source) => of(source).isReading)}
-            onClick={() => {
-              for (const source of sources) read(source);
-            }}
-          >
-            Read all sources
-          </Button>
-        )}
-      </div>
-      {isEmpty && <Notice is="ok" title="No dead letters" />}
-      {sources.length === 0 && <p class="empty">This Mailroom has no such dead-letter source.</p>}
-      {sources.map((source) => (
-        <SourcePanel
-          key={source}
-          source={source}
-          state={of(source)}
-          onRead={() => read(source)}
-          onPlan={onPlan}
-        />
-      ))}
+      {source !== '' && id !== undefined ? (
+        <>
+          <Heading source={source} title="Dead letter" />
+          <DeadLetterView key={`${source} ${id}`} source={source} id={id} onPlan={setRequest} />
+        </>
+      ) : source !== '' && cause !== undefined ? (
+        <>
+          <Heading source={source} title={cause === UNKNOWN_CAUSE ? 'Unknown cause' : cause} />
+          <CauseView source={source} cause={cause} onPlan={setRequest} />
+        </>
+      ) : (
+        <Overview only={source} onPlan={setRequest} />
+      )}
+      {request !== null && <PlanDialog request={request} onClose={() => setRequest(null)} />}
     </>
   );
 }
@@ -125,36 +62,82 @@ function Heading({ source, title }: { readonly source: string; readonly title: s
   );
 }
 
-interface CauseViewProps {
-  readonly source: string;
-  /** A fingerprint, or `UNKNOWN_CAUSE`. */
-  readonly cause: string;
-  readonly state: ReadSource;
-  readonly onRead: () => void;
+interface PlanProps {
   readonly onPlan: (request: PlanRequest) => void;
 }
 
+/** The sources with dead letters first: the others are usually empty. */
+function Overview({ only, onPlan }: PlanProps & { readonly only: string }) {
+  const { info, flow } = useMailroom();
+  const { of, read } = useReadSources();
+  const status = flow?.status ?? null;
+  const counts = new Map((status?.deadLetterSources ?? []).map(({ source, count }) => [source, count]));
+  const known = info.sources.filter((source) => only === '' || source === only);
+  const isEmpty = (source: string) => (of(source).result?.total ?? counts.get(source) ?? 0) === 0;
+  const sources = known.toSorted((a, b) => (counts.get(b) ?? 0) - (counts.get(a) ?? 0));
+  return (
+    <>
+      <Heading source="" title="Dead letters" />
+      <div class="row">
+        <p class="quiet-text reading-hint">
+          Dead letters are read only on request, because receiving one hides it from other readers for up to
+          30 seconds.
+        </p>
+        {only !== '' && <a href={routeTo('dead-letters')}>All sources</a>}
+        {sources.length > 1 && (
+          <Button
+            isDisabled={sources.every((source) => of(source).isReading)}
+            onClick={() => {
+              for (const source of sources) read(source);
+            }}
+          >
+            Read all sources
+          </Button>
+        )}
+      </div>
+      {status !== null && known.length > 0 && known.every(isEmpty) && (
+        <Notice is="ok" title="No dead letters" />
+      )}
+      {sources.length === 0 && <p class="empty">This Mailroom has no such dead-letter source.</p>}
+      {sources.map((source) => (
+        <SourcePanel
+          key={source}
+          source={source}
+          state={of(source)}
+          onRead={() => read(source)}
+          onPlan={onPlan}
+        />
+      ))}
+    </>
+  );
+}
+
+interface CauseViewProps extends PlanProps {
+  readonly source: string;
+  /** A fingerprint, or `UNKNOWN_CAUSE`. */
+  readonly cause: string;
+}
+
 /** The dead letters of one cause. */
-function CauseView({ source, cause, state, onRead, onPlan }: CauseViewProps) {
-  const { result, isReading } = state;
+function CauseView({ source, cause, onPlan }: CauseViewProps) {
+  const { of, read } = useReadSources();
+  const { result, isReading } = of(source);
   const group = result?.causes.find(({ fingerprint }) => (fingerprint ?? UNKNOWN_CAUSE) === cause);
-  if (result === null || group === undefined)
+  if (result === null || group === undefined) {
+    const title =
+      result === null
+        ? 'The dead letters of this source have not been read.'
+        : 'No dead letter has this cause.';
     return (
-      <Notice
-        is="idle"
-        title={
-          result === null
-            ? 'The dead letters of this source have not been read.'
-            : 'No dead letter has this cause.'
-        }
-      >
+      <Notice is="idle" title={title}>
         <p>
-          <Button isDisabled={isReading} onClick={onRead}>
+          <Button isDisabled={isReading} onClick={() => read(source)}>
             {isReading ? 'Receiving' : 'Read'}
           </Button>
         </p>
       </Notice>
     );
+  }
   const choice = choiceOf(group, result.causes);
   return (
     <section class="panel stack">
@@ -195,15 +178,15 @@ function columnsOf(source: string): readonly Column<ReadDeadLetter>[] {
       cell: ({ eventId }) => (eventId === null ? 'cannot be read' : <EventLink id={eventId} />),
     },
     { title: 'Type', cell: ({ type }) => <Stored text={type ?? 'unknown'} clip={60} /> },
-    { title: 'Since', cell: ({ sentAt }) => (sentAt === null ? '?' : <Ago at={sentAt} />) },
+    { title: 'Since', cell: ({ sentAt }) => <Ago at={sentAt} /> },
     { title: 'Expires', cell: ({ expiresAt }) => <Expiry at={expiresAt} /> },
     {
       title: 'Deployed code',
-      cell: ({ verdict, code, message }) =>
+      cell: ({ verdict, ...error }) =>
         verdict ? (
           <span class="verdicts">
             <State is={VERDICTS[verdict].is}>{VERDICTS[verdict].label}</State>
-            {(code || message) && <Stored text={[code, message].filter(Boolean).join(': ')} clip={160} />}
+            {errorText(error) !== '' && <Stored text={errorText(error)} clip={160} />}
           </span>
         ) : (
           'not checked'

@@ -1,7 +1,8 @@
+import { isObject, jsonObject } from '../../../../lambdas/runtime/base/json.ts';
 import { lossyNumberText } from '../../../reports/dead-letters/lossy-number.ts';
 
 /** The data of an event in the body of a dead letter. */
-export type StoredData =
+type StoredData =
   | { readonly is: 'data'; readonly data: unknown }
   | { readonly is: 'none'; readonly why: string };
 
@@ -21,17 +22,10 @@ export type EditedData =
 export function storedData(body: string): StoredData {
   const why = lossyNumberText(body);
   if (why !== undefined) return { is: 'none', why };
-  const { detail } = parsed(body) as { readonly detail?: unknown };
-  const { eventId, data } = (typeof detail === 'object' && detail !== null ? detail : {}) as {
-    readonly eventId?: unknown;
-    readonly data?: unknown;
-  };
-  if (typeof eventId !== 'string' || data === undefined)
-    return {
-      is: 'none',
-      why: 'Its body is not an event of Mailroom, so it has no data to edit.',
-    };
-  return { is: 'data', data };
+  const detail = jsonObject(body)?.detail;
+  const { eventId, data } = isObject(detail) ? detail : {};
+  if (typeof eventId === 'string' && data !== undefined) return { is: 'data', data };
+  return { is: 'none', why: 'Its body is not an event of Mailroom, so it has no data to edit.' };
 }
 
 /**
@@ -49,13 +43,5 @@ export function editedData(text: string): EditedData {
     return problem === undefined ? { is: 'data', data } : { is: 'wrong', problem };
   } catch (error) {
     return { is: 'wrong', problem: `Not JSON: ${error instanceof Error ? error.message : String(error)}` };
-  }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text) ?? {};
-  } catch {
-    return {};
   }
 }

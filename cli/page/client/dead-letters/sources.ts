@@ -1,9 +1,9 @@
 import { useEffect, useState } from 'preact/hooks';
+import type { deadLetterJson } from '../../../reports/dead-letters/dead-letter-text.ts';
 import type { RedriveVerdict } from '../../../reports/dead-letters/redrive-plan.ts';
-import type { Reading } from '../../server/readings.ts';
-import type { DeadLetterEntry, PlannedDeadLetter } from '../documents.ts';
-import type { Api, RefusedError } from '../frame/api.ts';
-import { errorOf, refused } from '../frame/api.ts';
+import type { Reading, ReadingDocuments } from '../../server/readings.ts';
+import { type Api, errorOf, type RefusedError, refused } from '../frame/api.ts';
+import { groupsOf } from '../frame/format.ts';
 import { useMailroom } from '../frame/mailroom.ts';
 
 /** The most dead letters that are read of a source. */
@@ -19,10 +19,7 @@ export interface ReadSource {
 }
 
 /** The result of a reading. */
-export interface ReadResult {
-  readonly at: number;
-  readonly command: string;
-  readonly notes: readonly string[];
+export interface ReadResult extends Pick<Reading, 'at' | 'command' | 'notes'> {
   /** All dead letters of the source, read or not; approximate for queues. */
   readonly total: number;
   readonly deadLetters: readonly ReadDeadLetter[];
@@ -40,12 +37,6 @@ const listeners = new Set<() => void>();
 /**
  * The dead letters of every source that was read, and a function that reads one. Receiving hides dead letters from other readers
  * for seconds, so nothing is read before a click.
- *
- * @example
- * ```ts
- * const { of, read } = useReadSources();
- * read('consumer:payments');
- * ```
  */
 export function useReadSources() {
   const { api } = useMailroom();
@@ -53,9 +44,7 @@ export function useReadSources() {
   useEffect(() => {
     const listener = () => setChanges((changes) => changes + 1);
     listeners.add(listener);
-    return () => {
-      listeners.delete(listener);
-    };
+    return () => void listeners.delete(listener);
   }, []);
   return {
     of: (source: string) => sources.get(source) ?? UNREAD,
@@ -82,26 +71,21 @@ function keep(source: string, value: ReadSource): void {
 /** Reads the plan of a redrive of all, which has the verdicts; without the right to check them, the list. */
 async function readSource(api: Api, source: string): Promise<ReadResult> {
   const parameters = { source, limit: String(READ_MAX) };
+  const result = (
+    { at, command, notes }: Reading,
+    { count, deadLetters }: { readonly count: number; readonly deadLetters: readonly ReadDeadLetter[] },
+    notChecked: string | null,
+  ): ReadResult => ({
+    ...{ at, command, notes, total: count, deadLetters, notChecked },
+    causes: causesOf(deadLetters),
+  });
   const plan = await api.read('redrive-plan', parameters);
-  if (plan.document !== null) {
-    const { count, deadLetters } = plan.document;
-    return result(plan, count, deadLetters, null);
-  }
+  if (plan.document !== null) return result(plan, plan.document, null);
   const list = await api.read('dlq', parameters);
   const refusal = errorOf(list);
   if (refusal !== null) throw refusal;
   const found = list.document?.deadLetterSources.find((listed) => listed.source === source);
-  const deadLetters = found !== undefined && 'deadLetters' in found ? found.deadLetters : [];
-  return result(list, found?.count ?? 0, deadLetters, plan.error?.message ?? null);
-}
-
-function result(
-  { at, command, notes }: Pick<Reading, 'at' | 'command' | 'notes'>,
-  total: number,
-  deadLetters: readonly ReadDeadLetter[],
-  notChecked: string | null,
-): ReadResult {
-  return { at, command, notes, total, deadLetters, causes: causesOf(deadLetters), notChecked };
+  return result(list, { count: 0, deadLetters: [], ...found }, plan.error?.message ?? null);
 }
 
 /**
@@ -123,14 +107,9 @@ export function sourceWords(source: string): string {
   }
 }
 
-/** The consumer of a source; `null` for `dead` and `stream`. */
-export function consumerOf(source: string): string | null {
-  return source.split(':')[1] ?? null;
-}
-
 /** A dead letter as it was read: with its verdict if the redrive could be planned. */
-export type ReadDeadLetter = DeadLetterEntry &
-  Partial<Pick<PlannedDeadLetter, 'verdict' | 'code' | 'message'>>;
+export type ReadDeadLetter = ReturnType<typeof deadLetterJson> &
+  Partial<Pick<ReadingDocuments['redrive-plan']['deadLetters'][number], 'verdict' | 'code' | 'message'>>;
 
 /** The dead letters of one cause. Times are epoch milliseconds. */
 export interface CauseGroup {
@@ -145,34 +124,23 @@ export interface CauseGroup {
   readonly verdicts: ReadonlyMap<RedriveVerdict, number>;
 }
 
-/**
- * Groups dead letters by cause, the most frequent first.
- *
- * @example
- * ```ts
- * causesOf(document.deadLetters)[0]?.firstExpiryAt;
- * ```
- */
+/** Groups dead letters by cause, the most frequent first. */
 export function causesOf(deadLetters: readonly ReadDeadLetter[]): CauseGroup[] {
-  const groups = new Map<string | null, ReadDeadLetter[]>();
-  for (const deadLetter of deadLetters) {
-    const group = groups.get(deadLetter.fingerprint);
-    if (group === undefined) groups.set(deadLetter.fingerprint, [deadLetter]);
-    else group.push(deadLetter);
-  }
-  return [...groups].map(groupOf).sort((a, b) => b.deadLetters.length - a.deadLetters.length);
-}
-
-function groupOf([fingerprint, group]: readonly [string | null, ReadDeadLetter[]]): CauseGroup {
-  const verdicts = new Map<RedriveVerdict, number>();
-  for (const { verdict } of group) if (verdict) verdicts.set(verdict, (verdicts.get(verdict) ?? 0) + 1);
-  return {
-    fingerprint,
-    deadLetters: group.toSorted((a, b) => (a.sentAt ?? 0) - (b.sentAt ?? 0)),
-    oldestAt: least(group.map(({ sentAt }) => sentAt)),
-    firstExpiryAt: least(group.map(({ expiresAt }) => expiresAt)),
-    verdicts,
-  };
+  return [...groupsOf(deadLetters, ({ fingerprint }) => fingerprint)]
+    .map(([fingerprint, group]) => {
+      const judged = groupsOf(
+        group.flatMap(({ verdict }) => verdict ?? []),
+        (verdict) => verdict,
+      );
+      return {
+        fingerprint,
+        deadLetters: group.toSorted((a, b) => (a.sentAt ?? 0) - (b.sentAt ?? 0)),
+        oldestAt: least(group.map(({ sentAt }) => sentAt)),
+        firstExpiryAt: least(group.map(({ expiresAt }) => expiresAt)),
+        verdicts: new Map([...judged].map(([verdict, all]) => [verdict, all.length])),
+      };
+    })
+    .sort((a, b) => b.deadLetters.length - a.deadLetters.length);
 }
 
 /**

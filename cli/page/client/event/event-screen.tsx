@@ -1,7 +1,6 @@
 import { useEffect } from 'preact/hooks';
 import { time } from '../../../terminal/times.ts';
 import type { Reading } from '../../server/readings.ts';
-import type { WhyDocument } from '../documents.ts';
 import type { RefusedError } from '../frame/api.ts';
 import { Button, Command } from '../frame/controls.tsx';
 import { preciseTime, stateOf } from '../frame/format.ts';
@@ -10,14 +9,25 @@ import { useReading } from '../frame/reading.tsx';
 import { type Route, routeTo } from '../frame/route.ts';
 import { Notice, Refused, State } from '../frame/state.tsx';
 import { EventLink, Stored, StoredJson } from '../frame/stored.tsx';
-import { type Column, Table } from '../frame/table.tsx';
+import { type Column, Fact, Table } from '../frame/table.tsx';
 import { Ago, At } from '../frame/times.tsx';
-import { commandLike, type EventReport, isBad } from './waterfall.ts';
+import { commandLike, type EventReport, isBad, type WhyDocument } from './waterfall.ts';
 import { Waterfall } from './waterfall-view.tsx';
 
 /** The state of an event, its problem and the remedy: the command `why`. */
 export function EventScreen({ route: { argument: id, query } }: { readonly route: Route }) {
-  return id === '' ? <NoEvent /> : <WhyScreen key={id} id={id} since={query.since} />;
+  if (id !== '') return <WhyScreen key={id} id={id} since={query.since} />;
+  return (
+    <>
+      <h1>Event</h1>
+      <Notice is="idle" title="Search for an event">
+        <p>
+          Enter an event id or at least its first 8 characters, an aggregate id such as an order id, a
+          correlation id, any value in the data of an event, the id of a foreign event, or a dead-letter id.
+        </p>
+      </Notice>
+    </>
+  );
 }
 
 interface WhyProps {
@@ -28,8 +38,7 @@ interface WhyProps {
 
 function WhyScreen({ id, since }: WhyProps) {
   const { reading, error, isReading, read } = useReading('why');
-  const readAgain = (payload?: '1') =>
-    read({ id, ...(since === undefined ? {} : { since }), ...(payload === undefined ? {} : { payload }) });
+  const readAgain = (payload?: '1') => read({ id, since, payload });
   useEffect(() => {
     readAgain();
   }, [id, since]);
@@ -65,55 +74,10 @@ function WhyScreen({ id, since }: WhyProps) {
   );
 }
 
-interface FoundProps {
-  readonly document: WhyDocument;
-  readonly reading: Reading;
-  readonly isReading: boolean;
-  readonly onPayload: () => void;
-}
-
-function Found({ document, reading, isReading, onPayload }: FoundProps) {
-  const { verdict, events } = document;
-  const [first] = events;
-  return (
-    <>
-      <Notice is={stateOf(verdict.state)} title={<span class="verdict">{verdict.state}</span>}>
-        <p>
-          <Stored text={verdict.text} />
-        </p>
-        {verdict.next !== null && (
-          <p>
-            <Command line={verdict.next} />
-          </p>
-        )}
-      </Notice>
-      {first !== undefined && <EventFacts event={first} />}
-      <Waterfall document={document} now={reading.at} />
-      <Timeline events={events} />
-      <Payloads events={events} isReading={isReading} onShow={onPayload} />
-      <section class="panel stack" aria-labelledby="terminal-title">
-        <h2 id="terminal-title">In a terminal</h2>
-        <p class="row">
-          The same verdict <Command line={`${reading.command} --story`} />
-        </p>
-        <p class="row">
-          The logs of its functions <Command line={commandLike(reading.command, `logs ${verdict.eventId}`)} />
-        </p>
-      </section>
-    </>
-  );
-}
-
 /** Longer ranges of the search. */
 const RANGES = ['6h', '24h', '7d'];
 
-interface NotFoundProps {
-  readonly id: string;
-  readonly error: RefusedError;
-  readonly since: string | undefined;
-}
-
-function NotFound({ id, error, since }: NotFoundProps) {
+function NotFound({ id, error, since }: WhyProps & { readonly error: RefusedError }) {
   return (
     <>
       <Refused error={error} />
@@ -131,16 +95,41 @@ function NotFound({ id, error, since }: NotFoundProps) {
   );
 }
 
-function NoEvent() {
+interface FoundProps {
+  readonly document: WhyDocument;
+  readonly reading: Reading;
+  readonly isReading: boolean;
+  readonly onPayload: () => void;
+}
+
+function Found({ document, reading: { command, at }, ...payloads }: FoundProps) {
+  const { verdict, events } = document;
+  const [first] = events;
   return (
     <>
-      <h1>Event</h1>
-      <Notice is="idle" title="Search for an event">
+      <Notice is={stateOf(verdict.state)} title={<span class="verdict">{verdict.state}</span>}>
         <p>
-          Enter an event id or at least its first 8 characters, an aggregate id such as an order id, a
-          correlation id, any value in the data of an event, the id of a foreign event, or a dead-letter id.
+          <Stored text={verdict.text} />
         </p>
+        {verdict.next !== null && (
+          <p>
+            <Command line={verdict.next} />
+          </p>
+        )}
       </Notice>
+      {first !== undefined && <EventFacts event={first} />}
+      <Waterfall document={document} now={at} />
+      <Timeline events={events} />
+      <Payloads events={events} {...payloads} />
+      <section class="panel stack" aria-labelledby="terminal-title">
+        <h2 id="terminal-title">In a terminal</h2>
+        <p class="row">
+          The same verdict <Command line={`${command} --story`} />
+        </p>
+        <p class="row">
+          The logs of its functions <Command line={commandLike(command, `logs ${verdict.eventId}`)} />
+        </p>
+      </section>
     </>
   );
 }
@@ -153,57 +142,19 @@ function EventFacts({ event }: { readonly event: EventReport }) {
   const { source, aggregateType, aggregateId, occurredAt, correlationId, causationId, traceId } = event;
   return (
     <dl class="facts">
-      <Fact name="Source" text={source} />
-      {aggregateId !== null && (
-        <div>
-          <dt>
-            <Stored text={aggregateType ?? 'Aggregate'} clip={CHARACTERS} />
-          </dt>
-          <dd>
-            <a class="id" href={routeTo('event', aggregateId)}>
-              <Stored text={aggregateId} clip={CHARACTERS} />
-            </a>
-          </dd>
-        </div>
-      )}
-      {occurredAt !== null && (
-        <div>
-          <dt>Occurred</dt>
-          <dd>
-            <At at={occurredAt} />
-          </dd>
-        </div>
-      )}
-      {correlationId !== null && (
-        <div>
-          <dt>Correlation id</dt>
-          <dd>
-            <EventLink id={correlationId} isWhole />
-          </dd>
-        </div>
-      )}
-      {causationId !== null && (
-        <div>
-          <dt>Caused by</dt>
-          <dd>
-            <EventLink id={causationId} isWhole />
-          </dd>
-        </div>
-      )}
-      <Fact name="Trace" text={traceId} />
+      <Fact title="Source">{source && <Stored text={source} clip={CHARACTERS} />}</Fact>
+      <Fact title={<Stored text={aggregateType ?? 'Aggregate'} clip={CHARACTERS} />}>
+        {aggregateId && (
+          <a class="id" href={routeTo('event', aggregateId)}>
+            <Stored text={aggregateId} clip={CHARACTERS} />
+          </a>
+        )}
+      </Fact>
+      <Fact title="Occurred">{occurredAt && <At at={occurredAt} />}</Fact>
+      <Fact title="Correlation id">{correlationId && <EventLink id={correlationId} isWhole />}</Fact>
+      <Fact title="Caused by">{causationId && <EventLink id={causationId} isWhole />}</Fact>
+      <Fact title="Trace">{traceId && <Stored text={traceId} clip={CHARACTERS} />}</Fact>
     </dl>
-  );
-}
-
-function Fact({ name, text }: { readonly name: string; readonly text: string | null }) {
-  if (text === null) return null;
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>
-        <Stored text={text} clip={CHARACTERS} />
-      </dd>
-    </div>
   );
 }
 
@@ -224,25 +175,28 @@ const COLUMNS: readonly Column<TimelineRow>[] = [
   { title: 'Where', cell: ({ line: { consumer } }) => consumer ?? 'outbox' },
   {
     title: 'What',
-    cell: ({ line }) =>
-      isBad(line) ? (
-        <State is="broken">
-          <Stored text={line.text} />
-        </State>
-      ) : (
-        <Stored text={line.text} />
-      ),
+    cell: ({ line }) => {
+      const text = <Stored text={line.text} />;
+      return isBad(line) ? <State is="broken">{text}</State> : text;
+    },
   },
 ];
 
-/** The story in words, in order of time. */
+/** The story in words, in order of time. A line without a time follows the one before it. */
 function Timeline({ events }: { readonly events: readonly EventReport[] }) {
+  const rows = events.flatMap(({ eventId, type, story }) => {
+    let order = 0;
+    return story.map((line, index) => {
+      order = line.at ?? order;
+      return { key: `${eventId} ${index}`, order, type: type ?? 'unreadable', line };
+    });
+  });
   return (
     <section class="panel">
       <Table
         caption="Timeline"
         columns={events.length > 1 ? COLUMNS : COLUMNS.filter(({ title }) => title !== 'Event')}
-        rows={rowsOf(events)}
+        rows={rows.sort((a, b) => a.order - b.order)}
         keyOf={({ key }) => key}
         empty="Nothing is stored about this event."
       />
@@ -250,28 +204,12 @@ function Timeline({ events }: { readonly events: readonly EventReport[] }) {
   );
 }
 
-/** A line without a time follows the one before it. */
-function rowsOf(events: readonly EventReport[]): TimelineRow[] {
-  return events
-    .flatMap(({ eventId, type, story }) => {
-      let order = 0;
-      return story.map((line, index) => {
-        order = line.at ?? order;
-        return { key: `${eventId} ${index}`, order, type: type ?? 'unreadable', line };
-      });
-    })
-    .sort((a, b) => a.order - b.order);
-}
-
-interface PayloadsProps {
+interface PayloadsProps extends Pick<FoundProps, 'isReading' | 'onPayload'> {
   readonly events: readonly EventReport[];
-  readonly isReading: boolean;
-  /** Reads the data. */
-  readonly onShow: () => void;
 }
 
 /** The data of the events: hidden until it is asked for, and absent unless the server was started with `--payload`. */
-function Payloads({ events, isReading, onShow }: PayloadsProps) {
+function Payloads({ events, isReading, onPayload }: PayloadsProps) {
   const { info } = useMailroom();
   const shown = events.filter((event) => 'data' in event);
   return (
@@ -284,7 +222,7 @@ function Payloads({ events, isReading, onShow }: PayloadsProps) {
       )}
       {info.showsPayloads && shown.length === 0 && (
         <p class="row">
-          <Button isDisabled={isReading} onClick={onShow}>
+          <Button isDisabled={isReading} onClick={onPayload}>
             Show the payload
           </Button>
           <span class="quiet-text">Hidden until you show it.</span>

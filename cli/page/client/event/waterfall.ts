@@ -1,5 +1,11 @@
 import { duration } from '../../../terminal/times.ts';
-import type { WhyDocument } from '../documents.ts';
+import type { ReadingDocuments } from '../../server/readings.ts';
+
+/** The document of `why`. */
+export type WhyDocument = ReadingDocuments['why'];
+
+/** An event of a {@link WhyDocument}. */
+export type EventReport = WhyDocument['events'][number];
 
 /** A line of an event's story, as `why` tells it. */
 type ReportLine = EventReport['story'][number];
@@ -14,7 +20,7 @@ export interface Bar {
 }
 
 /** A moment in a lane. */
-export interface Mark {
+interface Mark {
   readonly kind: 'ok' | 'bad' | 'plain' | 'next';
   readonly at: number;
   readonly text: string;
@@ -180,9 +186,6 @@ export function ticksOf(span: number): readonly Tick[] {
     return { part: at / span, text: at === 0 ? '0' : text };
   });
 }
-
-/** An event of a {@link WhyDocument}. */
-export type EventReport = WhyDocument['events'][number];
 
 const OPTIONS = /(?: --(?:stage|stack|profile|region|endpoint) \S+)+$/;
 

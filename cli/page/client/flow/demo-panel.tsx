@@ -1,24 +1,17 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import type { DemoFault, DemoState } from '../../server/protocol.ts';
-import type { Api, RefusedError } from '../frame/api.ts';
-import { refused } from '../frame/api.ts';
+import type { RefusedError } from '../frame/api.ts';
 import { Button, Command } from '../frame/controls.tsx';
 import { many, roughly } from '../frame/format.ts';
 import { useMailroom, useNow } from '../frame/mailroom.ts';
+import { useRequest } from '../frame/reading.tsx';
 import { Notice, Refused, State } from '../frame/state.tsx';
 import { Stored } from '../frame/stored.tsx';
 
 /** The demo: the orders that are placed, the faults to make and repair, and the receipt. Only while the demo runs the page. */
 export function DemoPanel() {
-  const { info, api, demo, keep } = useMailroom();
+  const { info, demo } = useMailroom();
   const [error, setError] = useState<RefusedError | null>(null);
-  useEffect(() => {
-    if (info.isDemo && demo === null)
-      api.demo().then(
-        (state) => keep({ demo: state }),
-        (failure) => setError(refused(failure)),
-      );
-  }, [info.isDemo, demo, api, keep]);
   if (!info.isDemo) return null;
   return (
     <section class="panel stack demo" aria-labelledby="demo-title">
@@ -26,7 +19,7 @@ export function DemoPanel() {
         <h2 id="demo-title">Break it</h2>
         {demo !== null && <Run demo={demo} onError={setError} />}
       </div>
-      {error !== null && <Refused error={error} />}
+      <Refused error={error} />
       {demo !== null && (
         <ul class="faults">
           {demo.faults.map((fault) => (
@@ -45,54 +38,44 @@ export function DemoPanel() {
           For another run, run <code>npm run demo -- --ui</code> again.
         </p>
       )}
-      {demo?.receipt && <Receipt lines={demo.receipt} />}
+      {demo?.receipt && (
+        <div role="status">
+          <h3>Receipt</h3>
+          <pre class="receipt">{demo.receipt.join('\n')}</pre>
+        </div>
+      )}
     </section>
   );
 }
 
-interface RunProps {
-  readonly demo: DemoState;
+/** A part that sends requests. The live stream brings the new state of the demo, in order with later ones. */
+interface RequestProps {
   readonly onError: (error: RefusedError | null) => void;
 }
 
 /** The orders of the run, and the button that ends it or starts another one. */
-function Run({ demo: { phase, placed, orders, endsAt }, onError }: RunProps) {
+function Run({ demo, onError }: RequestProps & { readonly demo: DemoState }) {
+  const { phase, placed, orders, endsAt } = demo;
   const { info } = useMailroom();
   const now = useNow();
-  const { isSending, send } = useDemoRequest(onError);
-  const change = phase === 'over' ? 'start' : 'end';
-  const isTimed = phase === 'ordering' && endsAt !== null;
+  const { state, send } = useRequest(onError);
   return (
     <p class="row">
       <span id="demo-orders">
         {orders === null ? `${many(placed, 'order')} placed` : `${placed} of ${many(orders, 'order')} placed`}
-        {isTimed && `, more for ${roughly(endsAt - now)}`}
+        {phase === 'ordering' && endsAt !== null && `, more for ${roughly(endsAt - now)}`}
       </span>
       {orders !== null && <progress aria-labelledby="demo-orders" max={orders} value={placed} />}
       {info.allowsChanges && (
         <Button
-          isDisabled={isSending || phase === 'waiting' || phase === 'settling'}
-          onClick={() => send((api) => api.demoRun(change))}
+          isDisabled={state === 'sending' || phase === 'waiting' || phase === 'settling'}
+          onClick={() => send((api) => api.demoRun(phase === 'over' ? 'start' : 'end'))}
         >
           {phase === 'over' ? 'New run' : 'End the run'}
         </Button>
       )}
     </p>
   );
-}
-
-/** Sends a request that changes the demo. The live stream brings the new state, in order with later ones. */
-function useDemoRequest(onError: RunProps['onError']) {
-  const { api } = useMailroom();
-  const [isSending, setSending] = useState(false);
-  const send = (request: (to: Api) => Promise<DemoState>) => {
-    setSending(true);
-    onError(null);
-    request(api)
-      .catch((failure) => onError(refused(failure)))
-      .finally(() => setSending(false));
-  };
-  return { isSending, send };
 }
 
 const NAMES: Readonly<Record<DemoFault['name'], string>> = {
@@ -102,21 +85,21 @@ const NAMES: Readonly<Record<DemoFault['name'], string>> = {
   'worker-killed': 'Worker killed',
 };
 
-interface FaultProps {
+interface FaultProps extends RequestProps {
   readonly fault: DemoFault;
   /** Without new orders, a fault would affect nothing. */
   readonly isOrdering: boolean;
-  readonly onError: (error: RefusedError | null) => void;
 }
 
 function Fault({ fault: { name, text, state, error, repair }, isOrdering, onError }: FaultProps) {
-  const { isSending, send } = useDemoRequest(onError);
+  const { state: request, send } = useRequest(onError);
   const isWhole = state === 'whole';
+  const is = isWhole ? 'ok' : state === 'broken' ? 'broken' : 'busy';
   return (
     <li class="fault" data-fault={name}>
       <div class="row spread">
         <h3>{NAMES[name]}</h3>
-        <FaultState state={state} />
+        <State is={is}>{isWhole ? 'works' : state}</State>
       </div>
       <p>{text}</p>
       {error !== null && (
@@ -133,7 +116,7 @@ function Fault({ fault: { name, text, state, error, repair }, isOrdering, onErro
       <p>
         <Button
           class={isWhole ? 'danger' : 'primary'}
-          isDisabled={isSending || (isWhole ? !isOrdering : state === 'repairing')}
+          isDisabled={request === 'sending' || (isWhole ? !isOrdering : state === 'repairing')}
           onClick={() => send((api) => api.fault(name, isWhole ? 'break' : 'repair'))}
         >
           {isWhole ? 'Break' : 'Repair'}
@@ -141,19 +124,5 @@ function Fault({ fault: { name, text, state, error, repair }, isOrdering, onErro
         </Button>
       </p>
     </li>
-  );
-}
-
-function FaultState({ state }: { readonly state: DemoFault['state'] }) {
-  if (state === 'whole') return <State is="ok">works</State>;
-  return <State is={state === 'broken' ? 'broken' : 'busy'}>{state}</State>;
-}
-
-function Receipt({ lines }: { readonly lines: readonly string[] }) {
-  return (
-    <div role="status">
-      <h3>Receipt</h3>
-      <pre class="receipt">{lines.join('\n')}</pre>
-    </div>
   );
 }

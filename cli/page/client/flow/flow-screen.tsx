@@ -1,5 +1,4 @@
 import { useId, useState } from 'preact/hooks';
-import type { StatusFinding } from '../../../reports/status/status-findings.ts';
 import { escaped } from '../../../terminal/escaped.ts';
 import { duration } from '../../../terminal/times.ts';
 import type { Flow, FlowEvent } from '../../server/protocol.ts';
@@ -29,7 +28,7 @@ export function FlowScreen() {
     <>
       <h1 class="unseen">Flow</h1>
       <DemoPanel />
-      <FindingsList findings={flow.status?.findings ?? []} />
+      <Findings findings={flow.status?.findings ?? []} />
       {flow.unread.map(({ part, message }) => (
         <Notice
           key={part}
@@ -57,7 +56,7 @@ export function FlowScreen() {
 }
 
 /** The findings of `mailroom status`, each with the commands to run first. */
-function FindingsList({ findings }: { readonly findings: readonly StatusFinding[] }) {
+function Findings({ findings }: Pick<NonNullable<Flow['status']>, 'findings'>) {
   if (findings.length === 0) return null;
   return (
     <section aria-labelledby="findings-title" class="findings">
@@ -79,18 +78,13 @@ function FindingsList({ findings }: { readonly findings: readonly StatusFinding[
   );
 }
 
-/** The longest event type that is shown whole. */
-const TYPE_CHARACTERS = 48;
-
 /** The stories that are shown at first. */
 const STORIES_SHOWN = 12;
 
 /** The newest events by correlation id: a story is a line that opens into its events. */
-function Newest({ flow }: { readonly flow: Flow }) {
-  const { at, events, eventsSince, isSample } = flow;
+function Newest({ flow: { at, events, eventsSince, isSample } }: { readonly flow: Flow }) {
   const [isWhole, setWhole] = useState(false);
   const stories = storiesOf(events);
-  const shown = isWhole ? stories : stories.slice(0, STORIES_SHOWN);
   return (
     <section class="panel" aria-labelledby="newest-title">
       <div class="panel-head">
@@ -107,7 +101,7 @@ function Newest({ flow }: { readonly flow: Flow }) {
         </p>
       ) : (
         <ol class="stories">
-          {shown.map((story) => (
+          {(isWhole ? stories : stories.slice(0, STORIES_SHOWN)).map((story) => (
             <StoryLine key={story.id} story={story} />
           ))}
         </ol>
@@ -146,10 +140,16 @@ function StoryLine({ story: { id, events, at } }: { readonly story: Story }) {
         <span class="id">
           <ShortId id={id} />
         </span>
-        <Aggregate event={first} />
+        {first !== undefined && <Aggregate event={first} />}
         <span class="story-events">
-          {events.map((event, index) => (
-            <StoryEvent key={event.eventId} event={event} isFirst={index === 0} />
+          {events.map((event) => (
+            <span key={event.eventId} class="story-event">
+              {event !== first && <Icon name="next" />}
+              <a href={routeTo('event', event.eventId)}>
+                <Type event={event} />
+              </a>
+              <State is={summaryOf(event).is}>{summaryOf(event).text}</State>
+            </span>
           ))}
         </span>
       </div>
@@ -160,9 +160,19 @@ function StoryLine({ story: { id, events, at } }: { readonly story: Story }) {
   );
 }
 
+interface EventProps {
+  readonly event: FlowEvent;
+}
+
+/** Types longer than this are cut. */
+const TYPE_CHARACTERS = 48;
+
+function Type({ event: { type } }: EventProps) {
+  return <Stored text={type ?? 'unreadable'} clip={TYPE_CHARACTERS} />;
+}
+
 /** The aggregate of an event, e.g. `Order …8d1c03ff`, with a link to its events. */
-function Aggregate({ event }: { readonly event: FlowEvent | undefined }) {
-  const { aggregateType = null, aggregateId = null } = event ?? {};
+function Aggregate({ event: { aggregateType, aggregateId } }: EventProps) {
   return (
     <span class="aggregate">
       {aggregateType !== null && <Stored text={aggregateType} clip={TYPE_CHARACTERS} />}
@@ -175,31 +185,17 @@ function Aggregate({ event }: { readonly event: FlowEvent | undefined }) {
   );
 }
 
-function StoryEvent({ event, isFirst }: { readonly event: FlowEvent; readonly isFirst: boolean }) {
-  const { is, text } = summaryOf(event);
-  return (
-    <span class="story-event">
-      {!isFirst && <Icon name="next" />}
-      <a href={routeTo('event', event.eventId)}>
-        <Stored text={event.type ?? 'unreadable'} clip={TYPE_CHARACTERS} />
-      </a>
-      <State is={is}>{text}</State>
-    </span>
-  );
-}
-
-function EventStates({ event }: { readonly event: FlowEvent }) {
-  const { eventId, type, status, consumers, at } = event;
-  const outbox = status.toLowerCase();
+function EventStates({ event }: EventProps) {
+  const outbox = event.status.toLowerCase();
   return (
     <li>
-      <EventLink id={eventId} />
-      <Stored text={type ?? 'unreadable'} clip={TYPE_CHARACTERS} />
+      <EventLink id={event.eventId} />
+      <Type event={event} />
       <Aggregate event={event} />
-      <Ago at={at} />
+      <Ago at={event.at} />
       <span class="event-states">
         <State is={stateOf(outbox)}>{outbox}</State>
-        {Object.entries(consumers).map(([name, state]) => (
+        {Object.entries(event.consumers).map(([name, state]) => (
           <span key={name} class="event-state">
             <span class="quiet-text">{name}</span> <State is={stateOf(state)}>{state}</State>
           </span>

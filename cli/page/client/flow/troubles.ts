@@ -41,30 +41,20 @@ const LOOKS: Readonly<Record<StatusDocument['looks'][number]['look'], string>> =
 };
 
 /** The troubles of all parts, as the status has found them. */
-export function troublesOf(status: StatusDocument): PartTrouble[] {
-  const { wiring, looks, heartbeat } = status;
+export function troublesOf({ wiring, looks, heartbeat }: StatusDocument): PartTrouble[] {
+  const look = (part: string, text: string): PartTrouble => ({ part, is: 'look', text, isBefore: false });
   return [
-    ...wiring.problems.map(({ part, problem }) => ({
-      part,
-      is: problem === 'paused' ? ('look' as const) : ('broken' as const),
-      text: PROBLEMS[problem] ?? 'Settings',
-      isBefore: BEFORE.has(problem),
-    })),
-    ...looks.map(({ consumer, look }) => ({
-      part: consumer,
-      is: 'look' as const,
-      text: LOOKS[look],
-      isBefore: false,
-    })),
-    ...(heartbeat?.late ?? []).map(({ consumer }) => ({
-      part: consumer,
-      is: 'look' as const,
-      text: 'Heartbeat late',
-      isBefore: false,
-    })),
-    ...wiring.notChecked.flatMap(({ parts }) =>
-      parts.map((part) => ({ part, is: 'look' as const, text: 'Not checked', isBefore: false })),
+    ...wiring.problems.map(
+      ({ part, problem }): PartTrouble => ({
+        part,
+        is: problem === 'paused' ? 'look' : 'broken',
+        text: PROBLEMS[problem] ?? 'Settings',
+        isBefore: BEFORE.has(problem),
+      }),
     ),
+    ...looks.map((found) => look(found.consumer, LOOKS[found.look])),
+    ...(heartbeat?.late ?? []).map(({ consumer }) => look(consumer, 'Heartbeat late')),
+    ...wiring.notChecked.flatMap(({ parts }) => parts.map((part) => look(part, 'Not checked'))),
   ];
 }
 

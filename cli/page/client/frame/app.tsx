@@ -8,6 +8,13 @@ import { MailroomProvider, useLive, useMailroom } from './mailroom.ts';
 import { focusMain, hasFocus, MAIN, parseRoute, type Route, routeTo, type Screen } from './route.ts';
 import { Icon, Notice, Refused } from './state.tsx';
 
+/** The parts that the frame shows. */
+interface AppProps {
+  readonly screens: readonly Screen[];
+  /** The changes that are being made: above every screen. */
+  readonly Runs: ComponentType;
+}
+
 type State =
   | { readonly is: 'opening' }
   | { readonly is: 'no-key' }
@@ -25,32 +32,38 @@ export function App(props: AppProps) {
     case 'opening':
       return <p class="alone">Opening</p>;
     case 'no-key':
-      return <NoKey />;
+      // The key lives in this tab's memory only, so a reload loses it.
+      return (
+        <Alone>
+          <p>This tab has no key. The key is kept only in the memory of a tab, so a reload discards it.</p>
+          <p>
+            {NEW_TAB} If nothing runs there, start <code>mailroom ui</code>, or the demo, again.
+          </p>
+        </Alone>
+      );
     case 'refused':
       return (
-        <main class="alone">
-          <h1>Mailroom</h1>
+        <Alone>
           <Refused error={state.error} />
-          <p>
-            Press <kbd>Enter</kbd> in the terminal that serves this page to open a new tab.
-          </p>
-        </main>
+          <p>{NEW_TAB}</p>
+        </Alone>
       );
     case 'open':
       return <Open {...props} api={state.api} info={state.info} onKeyLost={loseKey} />;
   }
 }
 
-/** The key lives in this tab's memory only, so a reload loses it. */
-function NoKey() {
+const NEW_TAB = (
+  <>
+    Press <kbd>Enter</kbd> in the terminal that serves this page to open a new tab.
+  </>
+);
+
+function Alone({ children }: { readonly children: ComponentChildren }) {
   return (
     <main class="alone">
       <h1>Mailroom</h1>
-      <p>This tab has no key. The key is kept only in the memory of a tab, so a reload discards it.</p>
-      <p>
-        Press <kbd>Enter</kbd> in the terminal that serves this page to open a new tab. If nothing runs there,
-        start <code>mailroom ui</code>, or the demo, again.
-      </p>
+      {children}
     </main>
   );
 }
@@ -70,25 +83,18 @@ interface OpenProps extends AppProps {
   readonly onKeyLost: () => void;
 }
 
-function Open({ api, info, onKeyLost, screens, slots }: OpenProps) {
+function Open({ api, info, onKeyLost, ...parts }: OpenProps) {
   const live = useLive(api, onKeyLost);
   const mailroom = useMemo(() => ({ api, info, ...live }), [api, info, live]);
   return (
     <MailroomProvider value={mailroom}>
-      <Shell screens={screens} slots={slots} />
+      <Shell {...parts} />
     </MailroomProvider>
   );
 }
 
-/** The parts that the frame shows. */
-export interface AppProps {
-  readonly screens: readonly Screen[];
-  /** Shown above every screen: the changes that are being made. */
-  readonly slots: readonly ComponentType[];
-}
-
 /** The frame around every screen. */
-function Shell({ screens, slots }: AppProps) {
+function Shell({ screens, Runs }: AppProps) {
   const route = useRoute();
   const mailroom = useMailroom();
   const screen = screens.find(({ name }) => name === route.screen) ?? screens[0];
@@ -141,29 +147,23 @@ function Shell({ screens, slots }: AppProps) {
         aria-label={screen.title}
         class={mailroom.connection === 'lost' ? 'is-old' : undefined}
       >
-        {mailroom.connection === 'lost' && <ServerGone />}
-        {slots.map((Slot, index) => (
-          <Slot key={index} />
-        ))}
+        {mailroom.connection === 'lost' && (
+          <div role="alert">
+            <Notice is="broken" title="The page's server is not responding">
+              <p>
+                The data on this page is stale. Start <code>mailroom ui</code>, or the demo, again in the
+                terminal. It opens a new tab.
+              </p>
+            </Notice>
+          </div>
+        )}
+        <Runs />
         <Guarded key={screen.name} title={screen.title} place={place}>
           <screen.View route={route} />
         </Guarded>
       </main>
       <Shortcuts screens={screens} />
     </>
-  );
-}
-
-function ServerGone() {
-  return (
-    <div role="alert">
-      <Notice is="broken" title="The page's server is not responding">
-        <p>
-          The data on this page is stale. Start <code>mailroom ui</code>, or the demo, again in the terminal.
-          It opens a new tab.
-        </p>
-      </Notice>
-    </div>
   );
 }
 

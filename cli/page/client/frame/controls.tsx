@@ -12,11 +12,6 @@ interface ButtonProps extends Omit<ButtonHTMLAttributes<HTMLButtonElement>, 'dis
 /**
  * A button that keeps the focus while it does nothing. With the attribute `disabled` it would lose the focus, and a keyboard would
  * start again at the top of the page.
- *
- * @example
- * ```tsx
- * <Button isDisabled={isReading} onClick={read}>Read again</Button>
- * ```
  */
 export function Button({ isDisabled = false, onClick, type = 'button', ...rest }: ButtonProps) {
   return (
@@ -37,14 +32,7 @@ interface ChoiceProps<Value extends string> {
   readonly onChange: (value: Value) => void;
 }
 
-/**
- * A labelled list to choose one value from.
- *
- * @example
- * ```tsx
- * <Choice label="Range" value={since} options={[['1h', 'last hour']]} onChange={setSince} />
- * ```
- */
+/** A labelled list to choose one value from. */
 export function Choice<Value extends string>({ label, value, options, onChange }: ChoiceProps<Value>) {
   const id = useId();
   return (
@@ -64,16 +52,7 @@ export function Choice<Value extends string>({ label, value, options, onChange }
 /** The time for which the button says `Copied`. */
 const SAID_MS = 2_000;
 
-/**
- * A command to paste into a terminal, with a button that copies it.
- *
- * @param line - the complete command
- *
- * @example
- * ```tsx
- * <Command line="npx cdk-mailroom sweep --since 1h --stage dev" />
- * ```
- */
+/** A complete command to paste into a terminal, with a button that copies it. */
 export function Command({ line }: { readonly line: string }) {
   const [said, setSaid] = useState('');
   useEffect(() => {
@@ -103,5 +82,15 @@ export function Command({ line }: { readonly line: string }) {
         {said !== '' && said}
       </span>
     </span>
+  );
+}
+
+/** The command that does what the screen did. */
+export function SameCommand({ line }: { readonly line: string }) {
+  return (
+    <details class="same-command">
+      <summary>In a terminal</summary>
+      <Command line={line} />
+    </details>
   );
 }

@@ -45,11 +45,6 @@ const LOOK_MS = 72 * HOUR_MS;
  * The urgency of a permanent deletion.
  *
  * @param expiresAt - epoch milliseconds; `null`: it is kept until an operator decides
- *
- * @example
- * ```ts
- * urgencyOf(now + 3_600_000, now); // 'broken'
- * ```
  */
 export function urgencyOf(expiresAt: number | null, now: number): 'ok' | 'look' | 'broken' {
   if (expiresAt === null || expiresAt - now >= LOOK_MS) return 'ok';
@@ -78,6 +73,9 @@ const STATES: Readonly<Record<string, StateName>> = {
   released: 'look',
 };
 
+/** The states, that which most requires action first. */
+export const WORST_FIRST: readonly StateName[] = ['broken', 'look', 'busy', 'idle', 'ok'];
+
 /** The state of a word of the command: a message's or event's state, in any case. Unknown words require a look. */
 export function stateOf(word: string): StateName {
   return STATES[word.toLowerCase()] ?? 'broken';
@@ -98,4 +96,26 @@ export function headlineOf(status: Pick<StatusDocument, 'state' | 'findings'> | 
   if (state === 'broken') return { is: 'broken', text: `${broken} broken` };
   if (state === 'look') return { is: 'look', text: `${findings.length - broken} to look at` };
   return { is: 'ok', text: 'All is well' };
+}
+
+/** Items by a key, in the order in which the keys come first. */
+export function groupsOf<Key, Item>(items: readonly Item[], keyOf: (item: Item) => Key): Map<Key, Item[]> {
+  const groups = new Map<Key, Item[]>();
+  for (const item of items) {
+    const group = groups.get(keyOf(item));
+    if (group === undefined) groups.set(keyOf(item), [item]);
+    else group.push(item);
+  }
+  return groups;
+}
+
+/** The error of the deployed code for a message, e.g. `INVALID_PAYLOAD: at total`; empty without one. */
+export function errorText({
+  code,
+  message,
+}: {
+  readonly code?: string | null | undefined;
+  readonly message?: string | null | undefined;
+}): string {
+  return [code, message].filter(Boolean).join(': ');
 }

@@ -3,47 +3,30 @@ import { roughly } from './format.ts';
 import { type Connection, useMailroom, useNow } from './mailroom.ts';
 import { routeTo, type Screen } from './route.ts';
 import { Icon } from './state.tsx';
+import { Fact } from './table.tsx';
 
 /** Live data older than this is stale: five of its intervals. */
 const STALE_MS = 10_000;
 
 /** The place, what may be changed and how old the data is: on every screen. */
 export function Band() {
-  const { info } = useMailroom();
-  const { stack, region, account, isLocal, allowsChanges, isDemo } = info;
+  const { stack, region, account, isLocal, allowsChanges, isDemo } = useMailroom().info;
   return (
     <section class={`band ${isLocal ? 'is-local' : 'is-aws'}`} aria-label="Environment">
       <strong class="place">{isDemo ? 'Demo' : isLocal ? 'Local' : 'AWS'}</strong>
       <dl>
-        <div>
-          <dt>Stack</dt>
-          <dd>
-            <strong>{stack}</strong>
-          </dd>
-        </div>
-        {!isLocal && (
-          <div>
-            <dt>Account</dt>
-            <dd>{account}</dd>
-          </div>
-        )}
-        <div>
-          <dt>Region</dt>
-          <dd>{region}</dd>
-        </div>
-        <div>
-          <dt>Changes</dt>
-          <dd class={allowsChanges ? 'allowed' : undefined}>
-            <Icon name={allowsChanges ? 'edit' : 'lock'} />
-            {allowsChanges ? 'Changes allowed' : 'Read-only'}
-          </dd>
-        </div>
-        <div class="far">
-          <dt>Data</dt>
-          <dd>
-            <Age />
-          </dd>
-        </div>
+        <Fact title="Stack">
+          <strong>{stack}</strong>
+        </Fact>
+        <Fact title="Account">{isLocal ? null : account}</Fact>
+        <Fact title="Region">{region}</Fact>
+        <Fact title="Changes" class={allowsChanges ? 'allowed' : undefined}>
+          <Icon name={allowsChanges ? 'edit' : 'lock'} />
+          {allowsChanges ? 'Changes allowed' : 'Read-only'}
+        </Fact>
+        <Fact title="Data" class="far">
+          <Age />
+        </Fact>
       </dl>
     </section>
   );
@@ -75,16 +58,12 @@ function Age() {
 /** Finds an event by any id, on every screen: the command `why`. */
 export function Search() {
   const box = useRef<HTMLInputElement>(null);
-  useEffect(() => {
-    const key = (event: KeyboardEvent) => {
-      if (event.key !== '/' || !isShortcut(event)) return;
-      event.preventDefault();
-      box.current?.focus();
-      box.current?.select();
-    };
-    addEventListener('keydown', key);
-    return () => removeEventListener('keydown', key);
-  }, []);
+  useShortcut((event) => {
+    if (event.key !== '/') return;
+    event.preventDefault();
+    box.current?.focus();
+    box.current?.select();
+  });
   const submit = (event: Event) => {
     event.preventDefault();
     const id = box.current?.value.trim() ?? '';
@@ -114,16 +93,17 @@ export function Search() {
 /** The keys of the page, in a dialog that `?` opens. A digit opens the screen at that place of the navigation. */
 export function Shortcuts({ screens }: { readonly screens: readonly Screen[] }) {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
-    const key = (event: KeyboardEvent) => {
-      if (!isShortcut(event)) return;
-      if (event.key === '?') dialog.current?.showModal();
-      const screen = /^[1-9]$/.test(event.key) ? screens[Number(event.key) - 1] : undefined;
-      if (screen !== undefined) location.hash = routeTo(screen.name);
-    };
-    addEventListener('keydown', key);
-    return () => removeEventListener('keydown', key);
-  }, [screens]);
+  useShortcut(({ key }) => {
+    if (key === '?') dialog.current?.showModal();
+    const screen = /^[1-9]$/.test(key) ? screens[Number(key) - 1] : undefined;
+    if (screen !== undefined) location.hash = routeTo(screen.name);
+  });
+  const keys = [
+    ['/', 'Find an event by any id'],
+    ...screens.map(({ title }, index) => [index + 1, title] as const),
+    ['?', 'This list'],
+    ['Esc', 'Close a dialog'],
+  ] as const;
   return (
     <footer class="foot">
       <button type="button" class="quiet" onClick={() => dialog.current?.showModal()}>
@@ -132,39 +112,20 @@ export function Shortcuts({ screens }: { readonly screens: readonly Screen[] }) 
       <dialog ref={dialog} aria-labelledby="shortcuts-title">
         <h2 id="shortcuts-title">Keyboard shortcuts</h2>
         <dl class="keys">
-          <div>
-            <dt>
-              <kbd>/</kbd>
-            </dt>
-            <dd>Find an event by any id</dd>
-          </div>
-          {screens.map(({ name, title }, index) => (
-            <div key={name}>
-              <dt>
-                <kbd>{index + 1}</kbd>
-              </dt>
-              <dd>{title}</dd>
-            </div>
+          {keys.map(([key, meaning]) => (
+            <Fact key={key} title={<kbd>{key}</kbd>}>
+              {meaning}
+            </Fact>
           ))}
-          <div>
-            <dt>
-              <kbd>?</kbd>
-            </dt>
-            <dd>This list</dd>
-          </div>
-          <div>
-            <dt>
-              <kbd>Esc</kbd>
-            </dt>
-            <dd>Close a dialog</dd>
-          </div>
         </dl>
         <form method="dialog" class="row spread">
           <label class="row">
             <input
               type="checkbox"
               defaultChecked
-              onChange={({ currentTarget }) => turnShortcuts(currentTarget.checked)}
+              onChange={({ currentTarget }) => {
+                isOn = currentTarget.checked;
+              }}
             />
             Use single keys in this tab
           </label>
@@ -175,17 +136,20 @@ export function Shortcuts({ screens }: { readonly screens: readonly Screen[] }) 
   );
 }
 
+/** The single keys of this tab are on: spoken words, too, arrive as keys. */
 let isOn = true;
 
-/** Turns the single keys of this tab on or off: spoken words, too, arrive as keys. */
-function turnShortcuts(isWanted: boolean): void {
-  isOn = isWanted;
-}
-
-/** True for a key of the page; false while they are off, or if the key belongs to a field, an open dialog or the browser. */
-function isShortcut({ ctrlKey, metaKey, altKey, target }: KeyboardEvent): boolean {
-  if (!isOn || ctrlKey || metaKey || altKey || document.querySelector('dialog[open]') !== null) return false;
-  return !(target instanceof HTMLElement && takesText(target));
+/** Receives the keys of the page: none while they are off, or if a key belongs to a field, an open dialog or the browser. */
+function useShortcut(receive: (event: KeyboardEvent) => void): void {
+  useEffect(() => {
+    const key = (event: KeyboardEvent) => {
+      const { ctrlKey, metaKey, altKey, target } = event;
+      if (!isOn || ctrlKey || metaKey || altKey || document.querySelector('dialog[open]') !== null) return;
+      if (!(target instanceof HTMLElement && takesText(target))) receive(event);
+    };
+    addEventListener('keydown', key);
+    return () => removeEventListener('keydown', key);
+  });
 }
 
 /** The types of an input without text; the browser reads a type that it does not know as `text`. */

@@ -18,8 +18,8 @@ export interface OpenMailroom {
   readonly demo: DemoState | null;
   /** The server's clock minus this browser's, milliseconds. */
   readonly skewMs: number;
-  /** Keeps a run or the demo's state that a request returned, before the live stream sends it. */
-  readonly keep: (change: { readonly run?: Run; readonly demo?: DemoState }) => void;
+  /** Keeps a run that a request returned, before the live stream sends it. */
+  readonly keep: (run: Run) => void;
 }
 
 const Context = createContext<OpenMailroom | null>(null);
@@ -34,19 +34,19 @@ export function useMailroom(): OpenMailroom {
   return mailroom;
 }
 
-/** The time on the server, epoch milliseconds; renders again at every interval. */
-export function useNow(everyMs = 1_000): number {
+/** The time on the server, epoch milliseconds; renders again every second. */
+export function useNow(): number {
   const { skewMs } = useMailroom();
   const [now, setNow] = useState(Date.now());
   useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), everyMs);
+    const timer = setInterval(() => setNow(Date.now()), 1_000);
     return () => clearInterval(timer);
-  }, [everyMs]);
+  }, []);
   return now + skewMs;
 }
 
 /** The part of {@link OpenMailroom} that the live stream brings. */
-export type ShownLive = Pick<OpenMailroom, 'connection' | 'flow' | 'runs' | 'demo' | 'skewMs'>;
+type ShownLive = Pick<OpenMailroom, 'connection' | 'flow' | 'runs' | 'demo' | 'skewMs'>;
 
 /** The pauses before the stream is opened again; the last one repeats. */
 const PAUSES_MS = [500, 1_000, 2_000, 5_000];
@@ -76,16 +76,15 @@ export function useLive(api: Api, onKeyLost: () => void): ShownLive & Pick<OpenM
       stream?.abort();
     };
   }, [api, onKeyLost]);
-  const keep = useCallback<OpenMailroom['keep']>(({ run, demo }) => {
-    if (run !== undefined) setLive((before) => received(before, { kind: 'run', run }));
-    if (demo !== undefined) setLive((before) => received(before, { kind: 'demo', demo }));
-  }, []);
+  const keep = useCallback((run: Run) => setLive((before) => received(before, { kind: 'run', run })), []);
   return { ...live, keep };
 }
 
-type LiveChange = (change: (before: ShownLive) => ShownLive) => void;
-
-function follow(api: Api, change: LiveChange, onKeyLost: () => void): AbortController {
+function follow(
+  api: Api,
+  change: (change: (before: ShownLive) => ShownLive) => void,
+  onKeyLost: () => void,
+): AbortController {
   const controller = new AbortController();
   const { signal } = controller;
   const run = async (): Promise<void> => {

@@ -1,16 +1,14 @@
 import type { ComponentChildren } from 'preact';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { duration } from '../../../terminal/times.ts';
 import type { Reading, ReadingName, ReadingParameters } from '../../server/readings.ts';
-import { errorOf, type RefusedError, refused } from './api.ts';
-import { Command } from './controls.tsx';
+import { type Api, errorOf, type RefusedError, refused } from './api.ts';
+import { SameCommand } from './controls.tsx';
 import { useMailroom, useNow } from './mailroom.ts';
-import { Refused, State } from './state.tsx';
-import { Stored } from './stored.tsx';
+import { Notes, Refused, State } from './state.tsx';
 import { Ago } from './times.tsx';
 
 /** The state of a reading command. */
-export interface UsedReading<Name extends ReadingName> {
+interface UsedReading<Name extends ReadingName> {
   /** The last result; kept while the next one is read. */
   readonly reading: Reading<Name> | null;
   /** Why the last request failed; `null` after a success. */
@@ -20,21 +18,11 @@ export interface UsedReading<Name extends ReadingName> {
   readonly read: (parameters: ReadingParameters[Name]) => void;
 }
 
-/**
- * A reading command for a screen: nothing is read before `read` is called.
- *
- * @example
- * ```tsx
- * const { reading, error, isReading, read } = useReading('doctor');
- * ```
- */
+/** A reading command for a screen: nothing is read before `read` is called. */
 export function useReading<Name extends ReadingName>(name: Name): UsedReading<Name> {
   const { api } = useMailroom();
-  const [state, setState] = useState<Omit<UsedReading<Name>, 'read'>>({
-    reading: null,
-    error: null,
-    isReading: false,
-  });
+  const none: Omit<UsedReading<Name>, 'read'> = { reading: null, error: null, isReading: false };
+  const [state, setState] = useState(none);
   const current = useRef<AbortController | undefined>(undefined);
   const read = useCallback(
     (parameters: ReadingParameters[Name]) => {
@@ -59,14 +47,7 @@ export function useReading<Name extends ReadingName>(name: Name): UsedReading<Na
 /** The last good reading of each name: a screen that is opened again shows it with its age instead of nothing. */
 const kept = new Map<ReadingName, Reading>();
 
-/**
- * A reading command whose last result outlives its screen, and stays while a later one fails.
- *
- * @example
- * ```ts
- * const { reading, error, isReading, read } = useKeptReading('doctor');
- * ```
- */
+/** A reading command whose last result outlives its screen, and stays while a later one fails. */
 export function useKeptReading<Name extends ReadingName>(name: Name): UsedReading<Name> {
   const used = useReading(name);
   if (used.reading !== null && used.reading.error === null) kept.set(name, used.reading);
@@ -76,11 +57,46 @@ export function useKeptReading<Name extends ReadingName>(name: Name): UsedReadin
 /** A result older than this is marked as old: others may have changed what it shows. */
 const OLD_MS = 300_000;
 
-/** The state of a reading, as `useReading` returns it. */
-export interface ReadingBarProps {
-  readonly reading: Pick<Reading, 'at' | 'command' | 'notes'> | null;
+/** A request that a control sends. */
+interface UsedRequest {
+  /** `sent` once it was answered. */
+  readonly state: 'idle' | 'sending' | 'sent';
+  /** Why the last one failed. */
   readonly error: RefusedError | null;
-  readonly isReading: boolean;
+  /** @returns the response; `undefined` if the request failed */
+  readonly send: <T>(request: (to: Api) => Promise<T>) => Promise<T | undefined>;
+}
+
+/** A request for a control. @param onError - receives the error, and `null` when a request is sent */
+export function useRequest(onError?: (error: RefusedError | null) => void): UsedRequest {
+  const { api } = useMailroom();
+  const [used, setUsed] = useState<Omit<UsedRequest, 'send'>>({ state: 'idle', error: null });
+  const settle = (state: UsedRequest['state'], error: RefusedError | null = null) => {
+    setUsed({ state, error });
+    onError?.(error);
+  };
+  return {
+    ...used,
+    send: async (request) => {
+      settle('sending');
+      try {
+        const response = await request(api);
+        settle('sent');
+        return response;
+      } catch (error) {
+        settle('idle', refused(error));
+        return undefined;
+      }
+    },
+  };
+}
+
+interface ReadingBarProps {
+  readonly used: {
+    readonly reading: Pick<Reading, 'at' | 'command' | 'notes'> | null;
+    readonly error: RefusedError | null;
+    readonly isReading: boolean;
+  };
   /** The work while it is read, e.g. `Checking`. */
   readonly verb: string;
   /** The controls that start it. */
@@ -88,10 +104,10 @@ export interface ReadingBarProps {
 }
 
 /** The controls of a reading, its age, why the last one failed, and the command that does the same. */
-export function ReadingBar({ reading, error, isReading, verb, children }: ReadingBarProps) {
+export function ReadingBar({ used: { reading, error, isReading }, verb, children }: ReadingBarProps) {
   return (
     <>
-      <div class="reading-bar">
+      <div class="row">
         {children}
         <p role="status" class="reading-state">
           {isReading ? (
@@ -101,19 +117,10 @@ export function ReadingBar({ reading, error, isReading, verb, children }: Readin
           )}
         </p>
         {reading !== null && !isReading && <Age at={reading.at} />}
-        {reading !== null && (
-          <details class="same-command">
-            <summary>In a terminal</summary>
-            <Command line={reading.command} />
-          </details>
-        )}
+        {reading !== null && <SameCommand line={reading.command} />}
       </div>
-      {error !== null && <Refused error={error} />}
-      {reading?.notes.map((note) => (
-        <p key={note} class="quiet-text">
-          <Stored text={note} />
-        </p>
-      ))}
+      <Refused error={error} />
+      <Notes notes={reading?.notes ?? []} />
     </>
   );
 }
@@ -126,21 +133,4 @@ function Age({ at }: { readonly at: number }) {
     </>
   );
   return <p class="reading-age">{isOld ? <State is="look">{age}</State> : age}</p>;
-}
-
-/** A future time as a clock that counts down, and `due` from then on: nothing is lost when it passes. */
-export function Due({ at }: { readonly at: number }) {
-  const now = useNow();
-  return (
-    <span class="clock">{at <= now ? 'due' : `in ${duration(Math.ceil((at - now) / 1_000) * 1_000)}`}</span>
-  );
-}
-
-/** The name of a consumer in a table: not broken while the window is wide. */
-export function Name({ text }: { readonly text: string }) {
-  return (
-    <span class="name">
-      <Stored text={text} />
-    </span>
-  );
 }

@@ -3,15 +3,13 @@ import type { RefusedError } from './api.ts';
 import type { StateName } from './format.ts';
 import { Stored } from './stored.tsx';
 
-/**
- * A state: a symbol, a word and a colour, so that no information is in the colour alone.
- *
- * @example
- * ```tsx
- * <State is="broken">rejected</State>
- * ```
- */
-export function State({ is, children }: { readonly is: StateName; readonly children: ComponentChildren }) {
+interface StateProps {
+  readonly is: StateName;
+  readonly children: ComponentChildren;
+}
+
+/** A state: a symbol, a word and a colour, so that no information is in the colour alone. */
+export function State({ is, children }: StateProps) {
   return (
     <span class={`state is-${is}`}>
       <Icon name={is} />
@@ -26,14 +24,7 @@ interface NoticeProps {
   readonly children?: ComponentChildren;
 }
 
-/**
- * Something to know before the rest of the screen: a finding, an error, or the reason why there is nothing to show.
- *
- * @example
- * ```tsx
- * <Notice is="look" title="1,000 of 10,000 dead letters were read" />
- * ```
- */
+/** Something to know before the rest of the screen: a finding, an error, or the reason why there is nothing to show. */
 export function Notice({ is, title, children }: NoticeProps) {
   return (
     <div class={`notice is-${is}`}>
@@ -46,8 +37,9 @@ export function Notice({ is, title, children }: NoticeProps) {
   );
 }
 
-/** A refused request: its message and code, announced at once. */
-export function Refused({ error }: { readonly error: RefusedError }) {
+/** The refusal of a request, announced at once; nothing without one. */
+export function Refused({ error }: { readonly error: RefusedError | null }) {
+  if (error === null) return null;
   return (
     <div role="alert">
       <Notice is="broken" title={<Stored text={error.message} />}>
@@ -55,6 +47,15 @@ export function Refused({ error }: { readonly error: RefusedError }) {
       </Notice>
     </div>
   );
+}
+
+/** The lines that a command wrote to stderr. */
+export function Notes({ notes }: { readonly notes: readonly string[] }) {
+  return notes.map((note) => (
+    <p key={note} class="quiet-text">
+      <Stored text={note} />
+    </p>
+  ));
 }
 
 /** Shapes that are drawn rather than written, because no font is shipped with the page. All are 16 units wide. */

@@ -7,11 +7,6 @@ import { routeTo } from './route.ts';
  * hide what stands beside it.
  *
  * @param clip - the most characters that are shown. @default all
- *
- * @example
- * ```tsx
- * <Stored text={event.type} clip={80} />
- * ```
  */
 export function Stored({ text, clip }: { readonly text: string; readonly clip?: number }) {
   const clean = escaped(text);
@@ -54,5 +49,14 @@ export function ShortId({ id }: { readonly id: string }) {
       {start !== '' && <span class="id-start">{start}</span>}
       {end}
     </bdi>
+  );
+}
+
+/** The name of a consumer in a table: not broken while the window is wide. */
+export function Name({ text }: { readonly text: string }) {
+  return (
+    <span class="name">
+      <Stored text={text} />
+    </span>
   );
 }

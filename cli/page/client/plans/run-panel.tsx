@@ -1,18 +1,15 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Run } from '../../server/protocol.ts';
-import type { RefusedError } from '../frame/api.ts';
-import { errorOf, refused } from '../frame/api.ts';
-import { Button, Command } from '../frame/controls.tsx';
+import { Button, Command, SameCommand } from '../frame/controls.tsx';
 import { count, many, type StateName } from '../frame/format.ts';
 import { useMailroom } from '../frame/mailroom.ts';
+import { useRequest } from '../frame/reading.tsx';
 import { focusMain, hasFocus } from '../frame/route.ts';
-import { Icon, Notice, Refused, State } from '../frame/state.tsx';
+import { Icon, Notes, Notice, Refused, State } from '../frame/state.tsx';
 import { EventLink, Stored } from '../frame/stored.tsx';
 import { type Column, Table } from '../frame/table.tsx';
 import { Ago } from '../frame/times.tsx';
 import {
-  followRun,
-  isFollowed,
   NO_PROGRESS,
   nextOf,
   outcomeCounts,
@@ -21,20 +18,28 @@ import {
   type RunProgress,
   type RunResult,
   resultsOf,
-  takesFocus,
 } from './runs.ts';
 
-const dismissed = new Set<string>();
+/** The runs that are shown until they are dismissed: those that this tab started or saw going on. The operations log has the others. */
+const followed = new Set<string>();
+
+/** The runs that this tab has started, and that have not been shown yet: each receives the focus then. */
+const started = new Set<string>();
+
+/** Shows a run that this tab has started. */
+export function followStarted({ id }: Run): void {
+  followed.add(id);
+  started.add(id);
+}
 
 /** The changes that are being made, on every screen; and their outcomes until they are dismissed. */
 export function RunPanel() {
   const { runs } = useMailroom();
-  const [, setDismissed] = useState(0);
-  for (const { id, state } of runs) if (state === 'running') followRun(id);
-  const shown = runs.filter(({ id }) => isFollowed(id) && !dismissed.has(id));
+  const [dismissed, setDismissed] = useState<readonly string[]>([]);
+  for (const { id, state } of runs) if (state === 'running') followed.add(id);
+  const shown = runs.filter(({ id }) => followed.has(id) && !dismissed.includes(id));
   const dismiss = (id: string) => {
-    dismissed.add(id);
-    setDismissed(dismissed.size);
+    setDismissed([...dismissed, id]);
     focusMain();
   };
   return (
@@ -72,14 +77,18 @@ function titleOf(run: Run): string {
   return `${KINDS[run.kind]}, ${stateOf(run)[1]}`;
 }
 
-function RunView({ run, onDismiss }: { readonly run: Run; readonly onDismiss: () => void }) {
+interface RunProps {
+  readonly run: Run;
+}
+
+function RunView({ run, onDismiss }: RunProps & { readonly onDismiss: () => void }) {
   const [is, word] = stateOf(run);
   const isRunning = run.state === 'running';
   const section = useRef<HTMLElement>(null);
   const hadFocus = section.current?.contains(document.activeElement) ?? false;
   useEffect(() => {
     // A run is shown above the screen that started it, and its Stop button goes when it ends.
-    if (takesFocus(run.id) || (hadFocus && !hasFocus())) section.current?.focus();
+    if (started.delete(run.id) || (hadFocus && !hasFocus())) section.current?.focus();
   }, [run.id, run.state]);
   return (
     <section ref={section} tabIndex={-1} class={`panel run stack is-${is}`} aria-label={titleOf(run)}>
@@ -101,21 +110,35 @@ function RunView({ run, onDismiss }: { readonly run: Run; readonly onDismiss: ()
           )}
         </span>
       </div>
-      {isRunning ? <Running run={run} /> : <RunResults run={run} />}
-      <details class="same-command">
-        <summary>In a terminal</summary>
-        <Command line={run.command} />
-      </details>
+      {isRunning ? <Running run={run} /> : <Results run={run} />}
+      <SameCommand line={run.command} />
     </section>
   );
 }
 
-function Running({ run: { kind, progress } }: { readonly run: Run }) {
+function Stop({ id }: { readonly id: string }) {
+  const { keep } = useMailroom();
+  const { state, error, send } = useRequest();
+  const stop = async (): Promise<void> => {
+    const run = await send((api) => api.stop(id));
+    if (run !== undefined) keep(run);
+  };
+  return (
+    <>
+      <Button class="danger" isDisabled={state !== 'idle'} onClick={stop}>
+        {state === 'idle' ? 'Stop' : 'Stopping'}
+      </Button>
+      <Refused error={error} />
+    </>
+  );
+}
+
+function Running({ run: { kind, progress } }: RunProps) {
   const [{ step, steps, done, of }, setProgress] = useState<RunProgress>(NO_PROGRESS);
   useEffect(() => setProgress((before) => progressed(before, progress)), [progress]);
   return (
     <>
-      {kind === 'redrive' && <Steps step={step} steps={steps} />}
+      {kind === 'redrive' && <Steps step={step ?? 0} steps={steps ?? 3} />}
       {of !== null && done !== null && (
         <div class="row">
           <progress value={done} max={of} aria-label="Done" />
@@ -132,12 +155,11 @@ function Running({ run: { kind, progress } }: { readonly run: Run }) {
 }
 
 /** One dead letter costs little if the cause persists: so 1 is sent first, then 10, then the rest. */
-function Steps({ step, steps }: Pick<RunProgress, 'step' | 'steps'>) {
-  const labels = ['1', '10', 'the rest'].slice(0, steps ?? 3);
+function Steps({ step, steps }: { readonly step: number; readonly steps: number }) {
   return (
     <ol class="steps" aria-label="Steps">
-      {labels.map((label, index) => {
-        const at = step === null ? 'idle' : index + 1 < step ? 'ok' : index + 1 === step ? 'busy' : 'idle';
+      {['1', '10', 'the rest'].slice(0, steps).map((label, index) => {
+        const at = index + 1 < step ? 'ok' : index + 1 === step ? 'busy' : 'idle';
         return (
           <li key={label} aria-current={at === 'busy' ? 'step' : undefined}>
             <State is={at}>{label}</State>
@@ -148,42 +170,16 @@ function Steps({ step, steps }: Pick<RunProgress, 'step' | 'steps'>) {
   );
 }
 
-function Stop({ id }: { readonly id: string }) {
-  const { api, keep } = useMailroom();
-  const [isStopping, setStopping] = useState(false);
-  const [error, setError] = useState<RefusedError | null>(null);
-  const stop = async (): Promise<void> => {
-    setStopping(true);
-    try {
-      keep({ run: await api.stop(id) });
-    } catch (failure) {
-      setStopping(false);
-      setError(refused(failure));
-    }
-  };
-  return (
-    <>
-      <Button class="danger" isDisabled={isStopping} onClick={stop}>
-        {isStopping ? 'Stopping' : 'Stop'}
-      </Button>
-      {error !== null && <Refused error={error} />}
-    </>
-  );
-}
-
 /** The outcome of a run: by outcome, what comes next, and on request each dead letter. */
-function RunResults({ run }: { readonly run: Run }) {
-  const error = errorOf(run);
-  const results = resultsOf(run.document);
-  const next = nextOf(run.document);
+function Results({ run: { document, error, notes } }: RunProps) {
+  const results = resultsOf(document);
+  const next = nextOf(document);
+  // The error that stopped a redrive, with its event.
+  const failed = results.find(({ outcome }) => outcome === 'failed-again');
   return (
     <>
       {error !== null && <Notice is="broken" title={<Stored text={error.message} />} />}
-      {run.notes.map((note) => (
-        <p key={note} class="quiet-text">
-          <Stored text={note} />
-        </p>
-      ))}
+      <Notes notes={notes} />
       {results.length > 0 && (
         <>
           <ul class="outcomes">
@@ -199,7 +195,12 @@ function RunResults({ run }: { readonly run: Run }) {
               );
             })}
           </ul>
-          <FailedAgain results={results} />
+          {failed !== undefined && (
+            <p>
+              <EventLink id={failed.eventId ?? failed.id} /> failed again:{' '}
+              <Stored text={failed.detail ?? 'unknown cause'} />
+            </p>
+          )}
           <details>
             <summary>Each of {many(results.length, 'result')}</summary>
             <Table
@@ -222,18 +223,6 @@ function RunResults({ run }: { readonly run: Run }) {
   );
 }
 
-/** The error that stopped a redrive, with its event. */
-function FailedAgain({ results }: { readonly results: readonly RunResult[] }) {
-  const first = results.find(({ outcome }) => outcome === 'failed-again');
-  if (first === undefined) return null;
-  return (
-    <p>
-      <EventLink id={first.eventId ?? first.id} /> failed again:{' '}
-      <Stored text={first.detail ?? 'unknown cause'} />
-    </p>
-  );
-}
-
 const COLUMNS: readonly Column<RunResult>[] = [
   {
     title: 'Event',
@@ -241,10 +230,7 @@ const COLUMNS: readonly Column<RunResult>[] = [
   },
   {
     title: 'Outcome',
-    cell: ({ outcome }) => {
-      const { is, label } = outcomeWords(outcome);
-      return <State is={is}>{label}</State>;
-    },
+    cell: ({ outcome }) => <State is={outcomeWords(outcome).is}>{outcomeWords(outcome).label}</State>,
   },
   { title: 'Detail', cell: ({ detail }) => <Stored text={detail ?? ''} clip={300} /> },
 ];

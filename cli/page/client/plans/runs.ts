@@ -1,14 +1,8 @@
 import { isObject } from '../../../../lambdas/runtime/base/json.ts';
-import type { StateName } from '../frame/format.ts';
+import { groupsOf, WORST_FIRST } from '../frame/format.ts';
+import type { VerdictWords } from './verdicts.ts';
 
-/** The outcome of a change for a dead letter or an event, in words. */
-export interface OutcomeWords {
-  readonly is: StateName;
-  readonly label: string;
-  readonly todo: string;
-}
-
-const OUTCOMES: Readonly<Record<string, OutcomeWords>> = {
+const OUTCOMES: Readonly<Record<string, VerdictWords>> = {
   processed: { is: 'ok', label: 'processed', todo: 'Done.' },
   deleted: { is: 'ok', label: 'deleted', todo: 'Its message was already handled.' },
   discarded: { is: 'ok', label: 'discarded', todo: 'It never runs again.' },
@@ -42,7 +36,7 @@ const OUTCOMES: Readonly<Record<string, OutcomeWords>> = {
 };
 
 /** The words of an outcome. An outcome of a newer command keeps its own word. */
-export function outcomeWords(outcome: string): OutcomeWords {
+export function outcomeWords(outcome: string): VerdictWords {
   return OUTCOMES[outcome] ?? { is: 'look', label: outcome, todo: '' };
 }
 
@@ -55,14 +49,7 @@ export interface RunResult {
   readonly detail: string | null;
 }
 
-/**
- * The results in the document of a run, of any kind; empty without one.
- *
- * @example
- * ```ts
- * resultsOf(run.document).filter(({ outcome }) => outcome === 'failed-again');
- * ```
- */
+/** The results in the document of a run, of any kind; empty without one. */
 export function resultsOf(document: unknown): RunResult[] {
   if (!isObject(document)) return [];
   if (text(document.newEventId) !== null)
@@ -88,40 +75,14 @@ export function nextOf(document: unknown): string | null {
 
 /** The number of results with each outcome; those that require action first. */
 export function outcomeCounts(results: readonly RunResult[]): (readonly [string, number])[] {
-  const counts = new Map<string, number>();
-  for (const { outcome } of results) counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
-  const rank = (outcome: string) => RANKS.indexOf(outcomeWords(outcome).is);
-  return [...counts].sort(([a], [b]) => rank(a) - rank(b));
+  const rank = (outcome: string) => WORST_FIRST.indexOf(outcomeWords(outcome).is);
+  return [...groupsOf(results, ({ outcome }) => outcome)]
+    .map(([outcome, all]) => [outcome, all.length] as const)
+    .sort(([a], [b]) => rank(a) - rank(b));
 }
-
-const RANKS: readonly StateName[] = ['broken', 'look', 'busy', 'idle', 'ok'];
 
 function text(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
-}
-
-const followed = new Set<string>();
-const started = new Set<string>();
-
-/** Shows a run until it is dismissed: one that this tab started or saw going on. The operations log has the others. */
-export function followRun(id: string): void {
-  followed.add(id);
-}
-
-/** Follows a run that this tab has started: it receives the focus once it is shown. */
-export function followStartedRun(id: string): void {
-  followRun(id);
-  started.add(id);
-}
-
-/** True if a run is shown. */
-export function isFollowed(id: string): boolean {
-  return followed.has(id);
-}
-
-/** True once for a run that this tab has started. */
-export function takesFocus(id: string): boolean {
-  return started.delete(id);
 }
 
 /** The progress of a run, read from the lines that the command prints. Members are `null` until a line has them. */

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { PlanDocument, PlanRequest } from '../../server/protocol.ts';
+import type { Plan, PlanDocument, PlanRequest } from '../../server/protocol.ts';
 import type { Reading } from '../../server/readings.ts';
 import { type Api, RefusedError, refused } from '../frame/api.ts';
 import { useMailroom } from '../frame/mailroom.ts';
@@ -13,35 +13,33 @@ export interface ShownPlan {
   /** Why it could not be read; `null` if it was. */
   readonly notRead: string | null;
   /** `null` on a read-only page, which can only read the plan. */
-  readonly toApply: {
-    readonly id: string;
-    readonly expiresAt: number;
-    readonly count: number;
-    readonly confirmation: string;
-    readonly effects: readonly string[];
-  } | null;
+  readonly toApply: Plan | null;
 }
 
 interface UsedPlan {
   /** `null` until it is made. */
   readonly plan: ShownPlan | null;
   readonly error: RefusedError | null;
-  /** Makes a new plan. */
-  readonly again: () => void;
 }
 
-/** Makes the plan of a request: on the server, which then applies exactly it; or on a read-only page, by reading it. */
-export function usePlan(request: PlanRequest): UsedPlan {
+const NONE: UsedPlan = { plan: null, error: null };
+
+/**
+ * Makes the plan of a request: on the server, which then applies exactly it; or on a read-only page, by reading it.
+ *
+ * @returns also `again`, which makes a new plan
+ */
+export function usePlan(request: PlanRequest): UsedPlan & { readonly again: () => void } {
   const { api, info } = useMailroom();
   const [tries, setTries] = useState(0);
-  const [state, setState] = useState<Omit<UsedPlan, 'again'>>({ plan: null, error: null });
+  const [state, setState] = useState(NONE);
   // A dialog has one request; `tries` asks for a new plan.
   useEffect(() => {
     let isOpen = true;
     const settle = (result: Partial<UsedPlan>) => {
-      if (isOpen) setState({ plan: null, error: null, ...result });
+      if (isOpen) setState({ ...NONE, ...result });
     };
-    setState({ plan: null, error: null });
+    setState(NONE);
     (info.allowsChanges ? madePlan(api, request) : readPlan(api, request)).then(
       (plan) => settle({ plan }),
       (error) => settle({ error: refused(error) }),
@@ -54,18 +52,15 @@ export function usePlan(request: PlanRequest): UsedPlan {
 }
 
 async function madePlan(api: Api, request: PlanRequest): Promise<ShownPlan> {
-  const { id, command, expiresAt, count, confirmation, effects, ...planned } = await api.plan(request);
-  return { command, planned, notRead: null, toApply: { id, expiresAt, count, confirmation, effects } };
+  const plan = await api.plan(request);
+  return { command: plan.command, planned: plan, notRead: null, toApply: plan };
 }
 
 async function readPlan(api: Api, request: PlanRequest): Promise<ShownPlan> {
-  const { command: reading, error, planned } = await planReading(api, request);
-  const command = commandOf(reading, request);
+  const { command, error, planned } = await planReading(api, request);
   // The read-only policy does not allow the check of the deployed code.
-  if (error?.code === 'ACCESS_DENIED')
-    return { command, planned: null, notRead: error.message, toApply: null };
-  if (error !== null) throw new RefusedError(error);
-  return { command, planned, notRead: null, toApply: null };
+  if (error !== null && error.code !== 'ACCESS_DENIED') throw new RefusedError(error);
+  return { command: commandOf(command, request), planned, notRead: error?.message ?? null, toApply: null };
 }
 
 type PlanReading = Pick<Reading, 'command' | 'error'> & { readonly planned: PlanDocument | null };
@@ -80,13 +75,12 @@ async function planReading(api: Api, request: PlanRequest): Promise<PlanReading>
   const { source, cause, ids = [] } = request;
   if (kind === 'discard' && cause === undefined && ids.length > 1)
     throw new Error('No option of the command selects these dead letters by cause. Open one to discard it.');
-  const only =
-    cause !== undefined ? { cause } : ids.length === 1 && ids[0] !== undefined ? { id: ids[0] } : {};
+  const id = cause === undefined && ids.length === 1 ? ids[0] : undefined;
   if (kind === 'discard') {
-    const reading = await api.read('discard-plan', { source, ...only });
+    const reading = await api.read('discard-plan', { source, cause, id });
     return { ...reading, planned: reading.document && { kind, document: reading.document } };
   }
-  const reading = await api.read('redrive-plan', { source, ...only });
+  const reading = await api.read('redrive-plan', { source, cause, id });
   return { ...reading, planned: reading.document && { kind, document: reading.document } };
 }
 
@@ -105,7 +99,7 @@ const IDS_MAX = 20;
  * ```
  */
 export function commandOf(reading: string, request: PlanRequest): string {
-  const ids = 'ids' in request && (request.ids?.length ?? 0) > 1 ? (request.ids ?? []) : [];
+  const ids = 'ids' in request && request.ids !== undefined && request.ids.length > 1 ? request.ids : [];
   // SQS's ids and event ids need no quotes; others are left out rather than quoted wrongly.
   const words = ids.filter((id) => /^[\w-]+$/.test(id)).slice(0, IDS_MAX);
   if (ids.length > 0 && words.length === 0) return reading; // it would select all of them
@@ -116,7 +110,7 @@ export function commandOf(reading: string, request: PlanRequest): string {
 }
 
 /** A form that confirms a plan. */
-export interface Confirmation {
+interface Confirmation {
   readonly reason: string;
   /** The text that was typed. */
   readonly typed: string;

@@ -1,8 +1,8 @@
 import type { RedriveVerdict } from '../../../reports/dead-letters/redrive-plan.ts';
 import type { PlanDocument } from '../../server/protocol.ts';
-import type { StateName } from '../frame/format.ts';
+import { errorText, groupsOf, type StateName } from '../frame/format.ts';
 
-/** A verdict of a redrive in words. */
+/** A verdict or an outcome in words. */
 export interface VerdictWords {
   readonly is: StateName;
   readonly label: string;
@@ -71,11 +71,8 @@ export interface PlanGroup extends VerdictWords {
   readonly reasons: readonly (readonly [string, number])[];
 }
 
-/** A dead letter or event of a plan. */
-interface Planned {
-  readonly words: VerdictWords;
-  readonly reason: string | null;
-}
+/** The labels in the order in which a plan shows them. */
+const ORDER = [...Object.values(VERDICTS), ...Object.values(DISCARD_VERDICTS)].map(({ label }) => label);
 
 /**
  * The groups of a plan, in the order in which its command lists verdicts.
@@ -83,42 +80,40 @@ interface Planned {
  * @param ids - only these dead letters. @default all of the document
  */
 export function planGroups(plan: PlanDocument, ids?: readonly string[]): PlanGroup[] {
-  const planned = plannedOf(plan, ids);
-  const order = [...Object.values(VERDICTS), ...Object.values(DISCARD_VERDICTS)];
-  const groups = new Map<string, Planned[]>();
-  for (const one of planned) {
-    const group = groups.get(one.words.label);
-    if (group === undefined) groups.set(one.words.label, [one]);
-    else group.push(one);
-  }
+  const groups = groupsOf(plannedOf(plan, ids), ({ words }) => words.label);
+  const rank = (label: string) => (ORDER.includes(label) ? ORDER.indexOf(label) : ORDER.length);
   return [...groups.values()]
-    .flatMap((group) => (group[0] === undefined ? [] : [{ ...group[0].words, ...counted(group) }]))
-    .sort((a, b) => rank(order, a) - rank(order, b));
+    .flatMap((group) => group.slice(0, 1).map(({ words }) => ({ ...words, ...counted(group) })))
+    .sort((a, b) => rank(a.label) - rank(b.label));
 }
 
-function rank(order: readonly VerdictWords[], { label }: VerdictWords): number {
-  const found = order.findIndex((words) => words.label === label);
-  return found < 0 ? order.length : found;
+/** A dead letter or event of a plan. */
+interface Planned {
+  readonly words: VerdictWords;
+  /** Empty without one. */
+  readonly reason: string;
 }
 
 function counted(group: readonly Planned[]): Pick<PlanGroup, 'count' | 'reasons'> {
-  const reasons = new Map<string, number>();
-  for (const { reason } of group) if (reason !== null) reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
-  return { count: group.length, reasons: [...reasons].sort(([, a], [, b]) => b - a) };
+  const found = group.map(({ reason }) => reason).filter((reason) => reason !== '');
+  const reasons = [...groupsOf(found, (reason) => reason)].map(
+    ([reason, all]) => [reason, all.length] as const,
+  );
+  return { count: group.length, reasons: reasons.sort(([, a], [, b]) => b - a) };
 }
 
 function plannedOf(plan: PlanDocument, ids?: readonly string[]): Planned[] {
   const isWanted = ({ id }: { readonly id: string }) => ids === undefined || ids.includes(id);
   switch (plan.kind) {
     case 'redrive':
-      return plan.document.deadLetters.filter(isWanted).map(({ verdict, code, message }) => ({
-        words: VERDICTS[verdict ?? 'unreadable'],
-        reason: [code, message].filter(Boolean).join(': ') || null,
+      return plan.document.deadLetters.filter(isWanted).map((deadLetter) => ({
+        words: VERDICTS[deadLetter.verdict ?? 'unreadable'],
+        reason: errorText(deadLetter),
       }));
     case 'discard':
       return plan.document.deadLetters.filter(isWanted).map(({ outcome, ...entry }) => ({
         words: DISCARD_VERDICTS[outcome] ?? { is: 'look', label: outcome, todo: '' },
-        reason: 'message' in entry && typeof entry.message === 'string' ? entry.message : null,
+        reason: 'message' in entry && typeof entry.message === 'string' ? entry.message : '',
       }));
     case 'repair':
       return (plan.document.repair?.events ?? []).map(({ consumer, outcome, why }) => ({
@@ -126,16 +121,12 @@ function plannedOf(plan: PlanDocument, ids?: readonly string[]): Planned[] {
           outcome === 'unsent'
             ? { is: 'look', label: 'not sent', todo: 'It cannot be sent again.' }
             : { is: 'ok', label: `sent to ${consumer}`, todo: `Only ${consumer} receives it.` },
-        reason: why,
+        reason: why ?? '',
       }));
     case 'resend': {
-      const { consumer, verdict, code, message } = plan.document;
-      const { is, label } = VERDICTS[verdict];
-      const words =
-        verdict === 'runs'
-          ? { is, label: 'would run', todo: `Sent to ${consumer} only, as a new event.` }
-          : { is, label, todo: 'Not sent.' };
-      return [{ words, reason: [code, message].filter(Boolean).join(': ') || null }];
+      const { consumer, verdict } = plan.document;
+      const todo = verdict === 'runs' ? `Sent to ${consumer} only, as a new event.` : 'Not sent.';
+      return [{ words: { ...VERDICTS[verdict], todo }, reason: errorText(plan.document) }];
     }
   }
 }

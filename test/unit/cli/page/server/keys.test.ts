@@ -75,7 +75,7 @@ test('an unopened redirect file expires, and its token with it', async () => {
     made.push(one.token);
     return one;
   };
-  const redirects = createRedirects({ keys: { ...keys, newToken }, origin: 'http://127.0.0.1:1', keptMs: 1 });
+  const redirects = createRedirects({ ...keys, newToken }, 'http://127.0.0.1:1', 1);
   const path = await redirects.add();
   await expect.poll(() => existsSync(path), { timeout: 60_000 }).toBe(false);
   expect(made.map(keys.exchange)).toEqual([undefined]);

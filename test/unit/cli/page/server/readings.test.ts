@@ -72,10 +72,10 @@ describe('the command of a reading', () => {
         'dlq',
         [
           ['source', 'consumer:payments'],
-          ['by', 'cause'],
+          ['limit', '1000'],
         ],
       ],
-      ['dlq', 'list', 'consumer:payments', '--by', 'cause'],
+      ['dlq', 'list', 'consumer:payments', '--limit', '1000'],
     ],
     [
       [
@@ -314,7 +314,6 @@ test('a reading that is requested several times at once runs once; a few run at 
     new AbortController().signal,
   );
   const request = (id: string): ReadingRequest => ({
-    name: 'why',
     words: ['why', id],
     run: async () => {
       started.push(id);
