@@ -10,15 +10,7 @@ import { createFollower, FOLLOWED_MAX, type FollowedEvent } from '../../reports/
 import type { Flow } from './protocol.ts';
 
 /** The newest events and the states of their messages. */
-export interface EventFeed {
-  /** Reads the events that were committed since the call before. */
-  readNew(now: number): Promise<void>;
-  /** Reads the states of the newest events. */
-  readStates(now: number): Promise<void>;
-  /** Reads events from before the feed began, unless it has enough. @returns true if it found any */
-  readEarlier(): Promise<boolean>;
-  show(now: number): Pick<Flow, 'committedPerS' | 'processedPerS' | 'events' | 'eventsSince' | 'isSample'>;
-}
+export type EventFeed = ReturnType<typeof createEventFeed>;
 
 /** The most rows of a minute that the first reading takes: 100 events a second, of shards that are not filled evenly. */
 const FIRST_ROWS_MAX = 9_000;
@@ -28,19 +20,20 @@ export function createEventFeed({
   directory,
   table,
   clock,
-}: Pick<Deployment, 'directory' | 'table' | 'clock'>): EventFeed {
+}: Pick<Deployment, 'directory' | 'table' | 'clock'>) {
   const follow = createFollower({ directory, table });
   const committed = createRates();
   const processed = new Map(directory.consumers.map(({ name }) => [name, createRates()]));
   let cursor: ReturnType<typeof createEventCursor> | undefined;
-  let earlier: EarlierEvents | undefined;
+  let earlier: ReturnType<typeof createEarlierEvents> | undefined;
   let isFirst = true;
   let fresh: readonly NewRow[] = [];
   let newest: readonly FollowedEvent[] = [];
   let sampledAt = Number.NEGATIVE_INFINITY;
 
   return {
-    readNew: async (now) => {
+    /** Reads the events that were committed since the call before. */
+    readNew: async (now: number): Promise<void> => {
       if (cursor === undefined) {
         const { shards } = await readSweepState(directory, table);
         cursor = createEventCursor({ table, shards }, now - RATES_OF_MS);
@@ -52,7 +45,8 @@ export function createEventFeed({
       fresh = [...fresh, ...rows].slice(-FOLLOWED_MAX);
       if (more) sampledAt = now;
     },
-    readStates: async (now) => {
+    /** Reads the states of the newest events. */
+    readStates: async (now: number): Promise<void> => {
       // The follower keeps them if it fails.
       const rows = fresh;
       fresh = [];
@@ -61,7 +55,8 @@ export function createEventFeed({
       const all = new Map([...newest, ...events].map((event) => [event.eventId, event]));
       newest = [...all.values()].sort((a, b) => (a.eventId < b.eventId ? 1 : -1)).slice(0, FOLLOWED_MAX);
     },
-    readEarlier: async () => {
+    /** Reads events from before the feed began, unless it has enough. @returns true if it found any */
+    readEarlier: async (): Promise<boolean> => {
       const free = FOLLOWED_MAX - newest.length - fresh.length;
       if (isFirst || earlier === undefined || earlier.isOver() || free <= 0) return false;
       // The first minute of the feed is read again from its start.
@@ -70,7 +65,9 @@ export function createEventFeed({
       fresh = [...rows.slice(-free), ...fresh];
       return rows.length > 0;
     },
-    show: (now) => ({
+    show: (
+      now: number,
+    ): Pick<Flow, 'committedPerS' | 'processedPerS' | 'events' | 'eventsSince' | 'isSample'> => ({
       committedPerS: committed.perS(now),
       processedPerS: Object.fromEntries([...processed].map(([name, rates]) => [name, rates.perS(now)])),
       events: newest,
@@ -92,22 +89,8 @@ const CALL_MS = 1_000;
 /** The most rows of a partition that are read. */
 const ROWS_MAX = 1_000;
 
-/** A search for the newest events before a time. */
-export interface EarlierEvents {
-  /** The search has come back to here, epoch milliseconds. */
-  since(): number;
-  isOver(): boolean;
-  /**
-   * Searches for about a second. A call that fails is repeated by the next one.
-   *
-   * @param max - the search is over when it has found so many
-   * @returns the newest rows that were found, in order of commit
-   */
-  read(max: number): Promise<readonly NewRow[]>;
-}
-
 /**
- * Creates a search. The outbox has one partition for each minute and shard, and no index of those with rows: it probes them for one row
+ * Creates a search for the newest events before a time. The outbox has one partition for each minute and shard, and no index of those with rows: it probes them for one row
  * each, the newest first, and then reads those that have one.
  *
  * @param before - epoch milliseconds; the rows of its minute are found, too
@@ -115,7 +98,7 @@ export interface EarlierEvents {
 export function createEarlierEvents(
   { table, shards, clock }: OutboxReaderDeps & { readonly clock: Clock },
   before: number,
-): EarlierEvents {
+) {
   let from = Math.floor(before / MINUTE_MS) * MINUTE_MS + MINUTE_MS;
   const first = from - BACK_MS;
   let isOver = false;
@@ -147,9 +130,16 @@ export function createEarlierEvents(
   }
 
   return {
+    /** The search has come back to here, epoch milliseconds. */
     since: () => from,
     isOver: () => isOver,
-    read: async (max) => {
+    /**
+     * Searches for about a second. A call that fails is repeated by the next one.
+     *
+     * @param max - the search is over when it has found so many
+     * @returns the newest rows that were found, in order of commit
+     */
+    read: async (max: number): Promise<readonly NewRow[]> => {
       const endsAt = clock.now() + CALL_MS;
       let found: readonly NewRow[] = [];
       do {
@@ -169,26 +159,19 @@ const INTERVAL_MS = 2_000;
 /** The number of intervals that are counted. */
 const INTERVALS = 30;
 
-/** The time that {@link Rates} cover, milliseconds. */
+/** The time that rates cover, milliseconds. */
 const RATES_OF_MS = INTERVAL_MS * INTERVALS;
 
 /** Counts what happened in each of the last 30 intervals of 2 seconds. */
-interface Rates {
-  /** @param at - when it happened, epoch milliseconds */
-  add(at: number): void;
-  /** The number per second in each whole interval before `now`, oldest first. */
-  perS(now: number): number[];
-}
-
-/** Creates a count of nothing. */
-function createRates(): Rates {
+function createRates() {
   const counts = new Map<number, number>();
   return {
-    add: (at) => {
+    add: (at: number): void => {
       const interval = Math.floor(at / INTERVAL_MS);
       counts.set(interval, (counts.get(interval) ?? 0) + 1);
     },
-    perS: (now) => {
+    /** The number per second in each whole interval before `now`, oldest first. */
+    perS: (now: number): number[] => {
       const current = Math.floor(now / INTERVAL_MS);
       for (const interval of counts.keys()) if (interval < current - INTERVALS) counts.delete(interval);
       return Array.from(

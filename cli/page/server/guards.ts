@@ -1,4 +1,4 @@
-import type { Context, MiddlewareHandler } from 'hono';
+import type { Context } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { createMiddleware } from 'hono/factory';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
@@ -33,7 +33,6 @@ const HEADERS: Readonly<Record<string, string>> = {
 /** Hono would answer a HEAD as a GET without its body: a live stream without a reader, which never ends. */
 const METHODS: readonly string[] = ['GET', 'POST'];
 
-/** Properties of {@link guards}. */
 interface GuardDeps {
   /** The address of the page, e.g. `http://127.0.0.1:40123`. */
   readonly origin: () => string;
@@ -44,16 +43,7 @@ interface GuardDeps {
 }
 
 /** The checks of requests, in the order in which a request meets them. */
-export interface Guards {
-  /** Every request: the exact Host, the method, and the headers of the response. */
-  readonly every: MiddlewareHandler;
-  /** A request with a body: from the page's own origin, JSON, and not too large. */
-  readonly post: readonly MiddlewareHandler[];
-  /** A request for data. */
-  readonly key: MiddlewareHandler;
-  /** A request that changes something. */
-  readonly change: MiddlewareHandler;
-}
+export type Guards = ReturnType<typeof guards>;
 
 /**
  * Creates the checks of a server.
@@ -62,11 +52,12 @@ export interface Guards {
  * then the Host is that name; and it has no key. There is one address, so Host and Origin are each compared with one text:
  * `localhost` would be a second origin, and may be another server on `::1`.
  */
-export function guards({ origin, accepts, allowsChanges, onUse }: GuardDeps): Guards {
+export function guards({ origin, accepts, allowsChanges, onUse }: GuardDeps) {
   const isForeign = (c: Context): boolean => c.req.header('Origin') !== origin();
   const foreignOrigin = (c: Context): Response =>
     refuse(c, 403, 'FOREIGN_ORIGIN', `The request does not come from the page at ${origin()}.`);
   return {
+    /** Every request: the exact Host, the method, and the headers of the response. */
     every: createMiddleware(async (c, next) => {
       const host = new URL(origin()).host;
       if (c.req.header('Host') !== host)
@@ -76,6 +67,7 @@ export function guards({ origin, accepts, allowsChanges, onUse }: GuardDeps): Gu
       else await next();
       for (const [name, value] of Object.entries(HEADERS)) c.res.headers.set(name, value);
     }),
+    /** A request with a body: from the page's own origin, JSON, and not too large. */
     post: [
       createMiddleware(async (c, next) => {
         if (isForeign(c)) return foreignOrigin(c);
@@ -89,20 +81,21 @@ export function guards({ origin, accepts, allowsChanges, onUse }: GuardDeps): Gu
           refuse(c, 413, 'TOO_LARGE', `A request may have ${BODY_MAX_BYTES.toLocaleString('en')} bytes.`),
       }),
     ],
+    /** A request for data. */
     key: createMiddleware(async (c, next) => {
       const [, key = ''] = /^Bearer ([\w-]{1,100})$/.exec(c.req.header('Authorization') ?? '') ?? [];
-      if (!accepts(key)) {
+      if (!accepts(key))
         return refuse(
           c,
           401,
           'NO_KEY',
           'This tab has no key, or the key of an earlier run. Press Enter in the terminal that serves this page to open another tab.',
         );
-      }
       if (c.req.header('Origin') !== undefined && isForeign(c)) return foreignOrigin(c);
       onUse();
       await next();
     }),
+    /** A request that changes something. */
     change: createMiddleware(async (c, next) => {
       if (allowsChanges) return await next();
       return refuse(

@@ -64,16 +64,8 @@ function match(hashes: readonly Buffer[], secret: string): Buffer | undefined {
   return hashes.filter((known) => timingSafeEqual(known, hash))[0];
 }
 
-/** The redirect files of a server, each with its own one-time token. */
-interface Redirects {
-  /** Writes a file that opens the page once. @returns its path */
-  add(): Promise<string>;
-  /** Deletes all files and ends their tokens. */
-  removeAll(): Promise<void>;
-}
-
 /**
- * Creates the redirect files of a server. A file and its token end when the token is exchanged, and after `keptMs`.
+ * Creates the redirect files of a server, each with its own one-time token. A file and its token end when the token is exchanged, and after `keptMs`.
  *
  * The command line of a browser shows in `ps`, so the token must not be on it; the path of a file may be. Only the file's owner can
  * read it: the directory is new and has mode 0700, the file 0600. The token is in the fragment of the address, which a browser sends
@@ -81,10 +73,11 @@ interface Redirects {
  *
  * @param origin - of the page, e.g. `http://127.0.0.1:40123`
  */
-export function createRedirects(keys: KeyExchange, origin: string, keptMs: number): Redirects {
+export function createRedirects(keys: KeyExchange, origin: string, keptMs: number) {
   const files = new Set<() => Promise<void>>();
   return {
-    add: async () => {
+    /** Writes a file that opens the page once. @returns its path */
+    add: async (): Promise<string> => {
       const folder = await mkdtemp(join(tmpdir(), 'mailroom-'));
       const remove = async (): Promise<void> => {
         clearTimeout(timer);
@@ -99,7 +92,8 @@ export function createRedirects(keys: KeyExchange, origin: string, keptMs: numbe
       await writeFile(path, htmlOf(`${origin}/#token=${token}`), { mode: 0o600, flag: 'wx' });
       return path;
     },
-    removeAll: async () => void (await Promise.all([...files].map((remove) => remove()))),
+    /** Deletes all files and ends their tokens. */
+    removeAll: async (): Promise<void> => void (await Promise.all([...files].map((remove) => remove()))),
   };
 }
 

@@ -142,24 +142,13 @@ function emptyState({ directory, table, clock }: Deployment): LiveState {
   };
 }
 
-/** The tabs that are open, and the messages that a new one needs. */
-interface Subscribers {
-  count(): number;
-  /** Adds a subscriber and sends it the flow, every run and the state of the demo. @returns a function that removes it */
-  add(send: Subscriber): () => void;
-  /** Sends the flow to all. */
-  send(): void;
-  /** Sends a message to all, and keeps it for new subscribers. */
-  announce(message: LiveMessage): void;
-}
-
 type Subscriber = (message: LiveMessage) => void;
 
 /** The most runs that a new subscriber receives. */
 const RUNS_MAX = 100;
 
-/** Creates an empty list. @param flow - makes the message with the latest flow */
-function createSubscribers(flow: () => LiveMessage): Subscribers {
+/** The tabs that are open, and the messages that a new one needs. @param flow - makes the message with the latest flow */
+function createSubscribers(flow: () => LiveMessage) {
   const sends = new Set<Subscriber>();
   const kept = new Map<string, LiveMessage>();
   const deliver = (send: Subscriber, message: LiveMessage): void => {
@@ -175,17 +164,20 @@ function createSubscribers(flow: () => LiveMessage): Subscribers {
   };
   return {
     count: () => sends.size,
-    add: (send) => {
+    /** Adds a subscriber and sends it the flow, every run and the state of the demo. @returns a function that removes it */
+    add: (send: Subscriber): (() => void) => {
       // Two subscriptions of one function are two.
       const own: Subscriber = (message) => send(message);
       sends.add(own);
       for (const message of [flow(), ...kept.values()]) deliver(own, message);
-      return () => sends.delete(own);
+      return () => void sends.delete(own);
     },
-    send: () => {
+    /** Sends the flow to all. */
+    send: (): void => {
       if (sends.size > 0) toAll(flow());
     },
-    announce: (message) => {
+    /** Sends a message to all, and keeps it for new subscribers. */
+    announce: (message: LiveMessage): void => {
       if (message.kind !== 'flow') {
         const name = message.kind === 'run' ? `run ${message.run.id}` : message.kind;
         kept.set(name, message);

@@ -2,21 +2,12 @@ import type { Clock } from '../../../lambdas/runtime/base/clock.ts';
 import { explain } from '../../terminal/report-error.ts';
 import type { Flow } from './protocol.ts';
 
-/** A reading that is repeated at an interval while it runs. */
-interface PollLoop {
-  /** Reads now, and then at the interval. */
-  start(): void;
-  stop(): void;
-  /** Reads now; if a reading is running, once more after it. */
-  wake(): void;
-}
-
 /**
- * Creates a loop. Two readings never overlap, also not across a stop and a start.
+ * Creates a reading that is repeated at an interval while it runs. Two readings never overlap, also not across a stop and a start.
  *
  * @param read - makes one reading; it never rejects
  */
-export function createPollLoop(clock: Clock, everyMs: number, read: () => Promise<void>): PollLoop {
+export function createPollLoop(clock: Clock, everyMs: number, read: () => Promise<void>) {
   let ended = Promise.resolve();
   let pause = new AbortController();
   /** Identifies the present run. */
@@ -34,6 +25,7 @@ export function createPollLoop(clock: Clock, everyMs: number, read: () => Promis
   }
 
   return {
+    /** Reads now, and then at the interval. */
     start: () => {
       const run = Symbol('run');
       running = run;
@@ -45,6 +37,7 @@ export function createPollLoop(clock: Clock, everyMs: number, read: () => Promis
       running = undefined;
       pause.abort();
     },
+    /** Reads now; if a reading is running, once more after it. */
     wake: () => pause.abort(),
   };
 }
@@ -53,26 +46,20 @@ export function createPollLoop(clock: Clock, everyMs: number, read: () => Promis
 const PAUSE_MAX_MS = 60_000;
 
 /** The parts of the flow that could not be read. */
-export interface UnreadParts {
-  /**
-   * Reads a part, unless it failed and its pause is not over. A part that fails is read again at its interval doubled, then doubled
-   * again, up to a minute. It never rejects.
-   */
-  read(part: string, everyMs: number, read: () => Promise<void>): Promise<void>;
-  /** The parts that failed; those with one reason are one entry. */
-  list(): Flow['unread'];
-  /** Makes every part be read at its next turn. */
-  retry(): void;
-}
+export type UnreadParts = ReturnType<typeof createUnreadParts>;
 
 /** Creates the list of parts that could not be read, empty at first. */
-export function createUnreadParts(clock: Clock): UnreadParts {
+export function createUnreadParts(clock: Clock) {
   const failures = new Map<
     string,
     { readonly times: number; readonly message: string; readonly retryAt: number }
   >();
   return {
-    read: async (part, everyMs, read) => {
+    /**
+     * Reads a part, unless it failed and its pause is not over. A part that fails is read again at its interval doubled, then doubled
+     * again, up to a minute. It never rejects.
+     */
+    read: async (part: string, everyMs: number, read: () => Promise<void>): Promise<void> => {
       const failed = failures.get(part);
       if (failed !== undefined && clock.now() < failed.retryAt) return;
       try {
@@ -84,7 +71,8 @@ export function createUnreadParts(clock: Clock): UnreadParts {
         failures.set(part, { times, message: messageOf(error), retryAt: clock.now() + pauseMs });
       }
     },
-    list: () => {
+    /** The parts that failed; those with one reason are one entry. */
+    list: (): Flow['unread'] => {
       const parts = new Map<string, string>();
       for (const [part, { message }] of failures) {
         const others = parts.get(message);
@@ -92,7 +80,8 @@ export function createUnreadParts(clock: Clock): UnreadParts {
       }
       return [...parts].map(([message, part]) => ({ part, message }));
     },
-    retry: () => {
+    /** Makes every part be read at its next turn. */
+    retry: (): void => {
       for (const [part, failure] of failures) failures.set(part, { ...failure, times: 0, retryAt: 0 });
     },
   };

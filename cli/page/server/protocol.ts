@@ -97,13 +97,7 @@ export type StatusDocument = ReturnType<typeof statusJson>;
 /** Asks for a plan. The server makes it, keeps it for two minutes, and applies exactly it. */
 export type PlanRequest =
   | {
-      readonly kind: 'redrive';
-      readonly source: string;
-      readonly ids?: readonly string[];
-      readonly cause?: string;
-    }
-  | {
-      readonly kind: 'discard';
+      readonly kind: 'redrive' | 'discard';
       readonly source: string;
       readonly ids?: readonly string[];
       readonly cause?: string;

@@ -78,7 +78,12 @@ export interface RunningUi {
  */
 export async function startUi(deps: UiDeps): Promise<RunningUi> {
   const { deployment, demo, allowsChanges, idleMs = IDLE_MS, live = createLive(deployment) } = deps;
-  const { plans = createPlans({ deployment, allowsChanges, announce: announcer(live) }) } = deps;
+  const announce = (run: Run): void => {
+    live.announce({ kind: 'run', run });
+    // It has changed what was read.
+    if (run.state !== 'running') live.refresh();
+  };
+  const { plans = createPlans({ deployment, allowsChanges, announce }) } = deps;
   const page = deps.page ?? (await readPageFiles());
   const stopping = new AbortController();
   const signal = AbortSignal.any([stopping.signal, deployment.terminal.signal]);
@@ -95,11 +100,7 @@ export async function startUi(deps: UiDeps): Promise<RunningUi> {
   const app = createRoutes({
     ...deps,
     live,
-    plans,
-    demo,
-    keys,
-    signal,
-    page,
+    ...{ plans, demo, keys, signal, page },
     guards: guards({ origin: () => origin, accepts: keys.accepts, allowsChanges, onUse: idle.seen }),
     read: deps.read ?? createReadings(deployment, signal),
     onStream: () => {
@@ -151,14 +152,6 @@ function announceDemo(demo: DemoPanel | undefined, live: Live): () => void {
   return demo.onChange(announce);
 }
 
-/** Announces the states of a run. After its end everything is read again: it has changed. */
-function announcer(live: Live): (run: Run) => void {
-  return (run) => {
-    live.announce({ kind: 'run', run });
-    if (run.state !== 'running') live.refresh();
-  };
-}
-
 /** @returns the origin of the page */
 async function listen(server: Server, port: number): Promise<string> {
   const failed = once(server, 'error').then(([error]) => {
@@ -185,25 +178,15 @@ async function close(server: Server): Promise<void> {
   await closed;
 }
 
-/** Watches whether a server is used. */
-export interface IdleWatch {
-  /** The server was used now. */
-  seen(): void;
-  /** It is in use until the returned function is called. */
-  begin(): () => void;
-  /** Ends the watch. */
-  stop(): void;
-}
-
 /**
- * Calls `onIdle` once after `idleMs` without use.
+ * Watches whether a server is used: calls `onIdle` once after `idleMs` without use.
  *
  * @param isBusy - postpones the end, e.g. while a change is made and no tab is open
  */
 export function createIdleWatch(
   idleMs: number,
   { onIdle, isBusy }: { readonly onIdle: () => void; readonly isBusy: () => boolean },
-): IdleWatch {
+) {
   let uses = 0;
   let timer: NodeJS.Timeout | undefined;
   const restart = (): void => {
@@ -212,7 +195,9 @@ export function createIdleWatch(
   };
   restart();
   return {
+    /** The server was used now. */
     seen: restart,
+    /** It is in use until the returned function is called. */
     begin: () => {
       uses += 1;
       clearTimeout(timer);

@@ -43,12 +43,7 @@ export function DeadLetterView({ source, id, onPlan }: DeadLetterViewProps) {
               Read with payload
             </Button>
           )}
-          <button type="button" onClick={() => onPlan({ kind: 'redrive', source, ids: [id] })}>
-            Plan a redrive
-          </button>
-          <button type="button" class="danger" onClick={() => onPlan({ kind: 'discard', source, ids: [id] })}>
-            Plan a discard
-          </button>
+          <PlanButtons choice={{ source, ids: [id] }} onPlan={onPlan} />
         </ReadingBar>
         {!info.showsPayloads && (
           <p class="quiet-text">
@@ -72,6 +67,24 @@ export function DeadLetterView({ source, id, onPlan }: DeadLetterViewProps) {
           <EditAndSend source={source} id={id} body={shown.body} />
         </>
       )}
+    </>
+  );
+}
+
+interface PlanButtonsProps extends Pick<DeadLetterViewProps, 'onPlan'> {
+  readonly choice: { readonly source: string; readonly ids?: readonly string[]; readonly cause?: string };
+}
+
+/** The buttons that plan a change of some dead letters. */
+export function PlanButtons({ choice, onPlan }: PlanButtonsProps) {
+  return (
+    <>
+      <button type="button" onClick={() => onPlan({ kind: 'redrive', ...choice })}>
+        Plan a redrive
+      </button>
+      <button type="button" class="danger" onClick={() => onPlan({ kind: 'discard', ...choice })}>
+        Plan a discard
+      </button>
     </>
   );
 }

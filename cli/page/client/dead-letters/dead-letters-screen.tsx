@@ -11,7 +11,7 @@ import { type Column, Table } from '../frame/table.tsx';
 import { Ago, Expiry } from '../frame/times.tsx';
 import { PlanDialog } from '../plans/plan-dialog.tsx';
 import { VERDICTS } from '../plans/verdicts.ts';
-import { DeadLetterView } from './dead-letter-view.tsx';
+import { DeadLetterView, PlanButtons } from './dead-letter-view.tsx';
 import { SourcePanel, UNKNOWN_CAUSE } from './source-panel.tsx';
 import { choiceOf, type ReadDeadLetter, useReadSources } from './sources.ts';
 
@@ -138,16 +138,10 @@ function CauseView({ source, cause, onPlan }: CauseViewProps) {
       </Notice>
     );
   }
-  const choice = choiceOf(group, result.causes);
   return (
     <section class="panel stack">
       <div class="row">
-        <button type="button" onClick={() => onPlan({ kind: 'redrive', source, ...choice })}>
-          Plan a redrive
-        </button>
-        <button type="button" class="danger" onClick={() => onPlan({ kind: 'discard', source, ...choice })}>
-          Plan a discard
-        </button>
+        <PlanButtons choice={{ source, ...choiceOf(group, result.causes) }} onPlan={onPlan} />
         <span class="reading-age">
           Read <Ago at={result.at} />
         </span>

@@ -1,10 +1,9 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import type { DemoFault, DemoState } from '../../server/protocol.ts';
-import type { RefusedError } from '../frame/api.ts';
+import type { Api, RefusedError } from '../frame/api.ts';
 import { Button, Command } from '../frame/controls.tsx';
 import { many, roughly } from '../frame/format.ts';
-import { useMailroom, useNow } from '../frame/mailroom.ts';
-import { useRequest } from '../frame/reading.tsx';
+import { useMailroom, useNow, useTask } from '../frame/mailroom.ts';
 import { Notice, Refused, State } from '../frame/state.tsx';
 import { Stored } from '../frame/stored.tsx';
 
@@ -53,12 +52,19 @@ interface RequestProps {
   readonly onError: (error: RefusedError | null) => void;
 }
 
+/** Sends the requests of a part. */
+function useRequest(onError: RequestProps['onError']) {
+  const { error, isBusy, start } = useTask((api, request: (to: Api) => Promise<unknown>) => request(api));
+  useEffect(() => onError(isBusy ? null : error), [isBusy, error]);
+  return { isSending: isBusy, send: start };
+}
+
 /** The orders of the run, and the button that ends it or starts another one. */
 function Run({ demo, onError }: RequestProps & { readonly demo: DemoState }) {
   const { phase, placed, orders, endsAt } = demo;
   const { info } = useMailroom();
   const now = useNow();
-  const { state, send } = useRequest(onError);
+  const { isSending, send } = useRequest(onError);
   return (
     <p class="row">
       <span id="demo-orders">
@@ -68,7 +74,7 @@ function Run({ demo, onError }: RequestProps & { readonly demo: DemoState }) {
       {orders !== null && <progress aria-labelledby="demo-orders" max={orders} value={placed} />}
       {info.allowsChanges && (
         <Button
-          isDisabled={state === 'sending' || phase === 'waiting' || phase === 'settling'}
+          isDisabled={isSending || phase === 'waiting' || phase === 'settling'}
           onClick={() => send((api) => api.demoRun(phase === 'over' ? 'start' : 'end'))}
         >
           {phase === 'over' ? 'New run' : 'End the run'}
@@ -92,7 +98,7 @@ interface FaultProps extends RequestProps {
 }
 
 function Fault({ fault: { name, text, state, error, repair }, isOrdering, onError }: FaultProps) {
-  const { state: request, send } = useRequest(onError);
+  const { isSending, send } = useRequest(onError);
   const isWhole = state === 'whole';
   const is = isWhole ? 'ok' : state === 'broken' ? 'broken' : 'busy';
   return (
@@ -116,7 +122,7 @@ function Fault({ fault: { name, text, state, error, repair }, isOrdering, onErro
       <p>
         <Button
           class={isWhole ? 'danger' : 'primary'}
-          isDisabled={request === 'sending' || (isWhole ? !isOrdering : state === 'repairing')}
+          isDisabled={isSending || (isWhole ? !isOrdering : state === 'repairing')}
           onClick={() => send((api) => api.fault(name, isWhole ? 'break' : 'repair'))}
         >
           {isWhole ? 'Break' : 'Repair'}

@@ -1,7 +1,7 @@
 import { createContext } from 'preact';
-import { useCallback, useContext, useEffect, useState } from 'preact/hooks';
+import { useCallback, useContext, useEffect, useRef, useState } from 'preact/hooks';
 import type { DemoState, Flow, LiveMessage, MailroomInfo, Run } from '../../server/protocol.ts';
-import { type Api, RefusedError } from './api.ts';
+import { type Api, RefusedError, refused } from './api.ts';
 
 /** The live stream: `paused` while the tab is hidden, `lost` while the server does not answer. */
 export type Connection = 'connecting' | 'open' | 'paused' | 'lost';
@@ -43,6 +43,44 @@ export function useNow(): number {
     return () => clearInterval(timer);
   }, []);
   return now + skewMs;
+}
+
+/** The state of a {@link useTask}. */
+interface TaskState<Result> {
+  /** The last result; kept while the work is done again. */
+  readonly result: Result | null;
+  /** Why the work failed the last time; `null` after a success. */
+  readonly error: RefusedError | null;
+  readonly isBusy: boolean;
+}
+
+/** Work with the page's requests. It begins with `start`; a result of work that is under way then is dropped. */
+export function useTask<Given, Result>(
+  work: (api: Api, given: Given, signal: AbortSignal) => Promise<Result>,
+) {
+  const { api } = useMailroom();
+  const [state, setState] = useState<TaskState<Result>>({ result: null, error: null, isBusy: false });
+  const latest = useRef(work);
+  latest.current = work;
+  const current = useRef<AbortController | undefined>(undefined);
+  const start = useCallback(
+    (given: Given) => {
+      current.current?.abort();
+      const controller = new AbortController();
+      current.current = controller;
+      const settle = (end: Partial<TaskState<Result>>) => {
+        if (!controller.signal.aborted) setState((before) => ({ ...before, ...end, isBusy: false }));
+      };
+      setState((before) => ({ ...before, isBusy: true }));
+      latest.current(api, given, controller.signal).then(
+        (result) => settle({ result, error: null }),
+        (error) => settle({ error: refused(error) }),
+      );
+    },
+    [api],
+  );
+  useEffect(() => () => current.current?.abort(), []);
+  return { ...state, start };
 }
 
 /** The part of {@link OpenMailroom} that the live stream brings. */

@@ -4,8 +4,7 @@ import { duration } from '../../../terminal/times.ts';
 import type { ApplyRequest, Plan, PlanDocument, PlanRequest } from '../../server/protocol.ts';
 import { Button, Command } from '../frame/controls.tsx';
 import { count, many } from '../frame/format.ts';
-import { useMailroom, useNow } from '../frame/mailroom.ts';
-import { useRequest } from '../frame/reading.tsx';
+import { useMailroom, useNow, useTask } from '../frame/mailroom.ts';
 import { Notice, Refused, State } from '../frame/state.tsx';
 import { Stored } from '../frame/stored.tsx';
 import { Table } from '../frame/table.tsx';
@@ -153,25 +152,22 @@ function ConfirmForm({
 }: Omit<ShownProps, 'plan' | 'request'> & { readonly plan: Plan }) {
   const { keep } = useMailroom();
   const { id, expiresAt, confirmation: wanted, effects } = plan;
-  const { state, error, send } = useRequest();
   const ids = { reason: useId(), typed: useId(), checked: useId(), missing: useId() };
   const leftMs = expiresAt - useNow();
   const [reason, setReason] = useState('');
   const [typed, setTyped] = useState('');
   const [isChecked, setChecked] = useState(effects.length === 0);
   const missing = missingFrom({ reason, typed, isChecked }, wanted);
-  const isApplying = state === 'sending';
-  const apply = async (confirmed: ApplyRequest): Promise<void> => {
-    const run = await send((api) => api.apply(id, confirmed));
-    if (run === undefined) return;
+  const { error, isBusy, start } = useTask(async (api, confirmed: ApplyRequest) => {
+    const run = await api.apply(id, confirmed);
     followStarted(run);
     keep(run);
     onApplied();
-  };
+  });
   const submit = (event: Event) => {
     event.preventDefault();
-    if (missing.length === 0 && !isApplying)
-      void apply({ reason: reason.trim(), confirmation: typed.trim(), effectsChecked: isChecked });
+    if (missing.length === 0 && !isBusy)
+      start({ reason: reason.trim(), confirmation: typed.trim(), effectsChecked: isChecked });
   };
   if (leftMs <= 0)
     return (
@@ -190,7 +186,7 @@ function ConfirmForm({
     );
   return (
     <>
-      <Refused error={error} />
+      <Refused error={isBusy ? null : error} />
       <form class="stack" onSubmit={submit}>
         <div class="field">
           <label for={ids.reason}>Reason, stored in the operations log</label>
@@ -240,10 +236,10 @@ function ConfirmForm({
           <Button
             type="submit"
             class="primary"
-            isDisabled={missing.length > 0 || isApplying}
+            isDisabled={missing.length > 0 || isBusy}
             aria-describedby={ids.missing}
           >
-            {isApplying ? 'Applying' : 'Apply'}
+            {isBusy ? 'Applying' : 'Apply'}
           </Button>
           <span id={ids.missing} class="quiet-text">
             {missing.join(' ')}

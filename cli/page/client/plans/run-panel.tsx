@@ -2,8 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Run } from '../../server/protocol.ts';
 import { Button, Command, SameCommand } from '../frame/controls.tsx';
 import { count, many, type StateName } from '../frame/format.ts';
-import { useMailroom } from '../frame/mailroom.ts';
-import { useRequest } from '../frame/reading.tsx';
+import { useMailroom, useTask } from '../frame/mailroom.ts';
 import { focusMain, hasFocus } from '../frame/route.ts';
 import { Icon, Notes, Notice, Refused, State } from '../frame/state.tsx';
 import { EventLink, Stored } from '../frame/stored.tsx';
@@ -118,17 +117,17 @@ function RunView({ run, onDismiss }: RunProps & { readonly onDismiss: () => void
 
 function Stop({ id }: { readonly id: string }) {
   const { keep } = useMailroom();
-  const { state, error, send } = useRequest();
-  const stop = async (): Promise<void> => {
-    const run = await send((api) => api.stop(id));
-    if (run !== undefined) keep(run);
-  };
+  const { result, error, isBusy, start } = useTask(async (api) => {
+    keep(await api.stop(id));
+    return true;
+  });
+  const isStopping = isBusy || result === true;
   return (
     <>
-      <Button class="danger" isDisabled={state !== 'idle'} onClick={stop}>
-        {state === 'idle' ? 'Stop' : 'Stopping'}
+      <Button class="danger" isDisabled={isStopping} onClick={() => start(undefined)}>
+        {isStopping ? 'Stopping' : 'Stop'}
       </Button>
-      <Refused error={error} />
+      <Refused error={isStopping ? null : error} />
     </>
   );
 }

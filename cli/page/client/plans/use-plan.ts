@@ -1,8 +1,8 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect } from 'preact/hooks';
 import type { Plan, PlanDocument, PlanRequest } from '../../server/protocol.ts';
 import type { Reading } from '../../server/readings.ts';
-import { type Api, RefusedError, refused } from '../frame/api.ts';
-import { useMailroom } from '../frame/mailroom.ts';
+import { type Api, RefusedError } from '../frame/api.ts';
+import { useMailroom, useTask } from '../frame/mailroom.ts';
 
 /** A plan as the dialog shows it. */
 export interface ShownPlan {
@@ -16,39 +16,16 @@ export interface ShownPlan {
   readonly toApply: Plan | null;
 }
 
-interface UsedPlan {
-  /** `null` until it is made. */
-  readonly plan: ShownPlan | null;
-  readonly error: RefusedError | null;
-}
-
-const NONE: UsedPlan = { plan: null, error: null };
-
-/**
- * Makes the plan of a request: on the server, which then applies exactly it; or on a read-only page, by reading it.
- *
- * @returns also `again`, which makes a new plan
- */
-export function usePlan(request: PlanRequest): UsedPlan & { readonly again: () => void } {
-  const { api, info } = useMailroom();
-  const [tries, setTries] = useState(0);
-  const [state, setState] = useState(NONE);
-  // A dialog has one request; `tries` asks for a new plan.
-  useEffect(() => {
-    let isOpen = true;
-    const settle = (result: Partial<UsedPlan>) => {
-      if (isOpen) setState({ ...NONE, ...result });
-    };
-    setState(NONE);
-    (info.allowsChanges ? madePlan(api, request) : readPlan(api, request)).then(
-      (plan) => settle({ plan }),
-      (error) => settle({ error: refused(error) }),
-    );
-    return () => {
-      isOpen = false;
-    };
-  }, [tries]);
-  return { ...state, again: () => setTries(tries + 1) };
+/** Makes the plan of a request: on the server, which then applies exactly it; or on a read-only page, by reading it. */
+export function usePlan(request: PlanRequest) {
+  const { info } = useMailroom();
+  const { result, error, isBusy, start } = useTask((api) =>
+    info.allowsChanges ? madePlan(api, request) : readPlan(api, request),
+  );
+  const again = () => start(undefined);
+  // A dialog has one request.
+  useEffect(again, []);
+  return { plan: isBusy || error !== null ? null : result, error: isBusy ? null : error, again };
 }
 
 async function madePlan(api: Api, request: PlanRequest): Promise<ShownPlan> {
