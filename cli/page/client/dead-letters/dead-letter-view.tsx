@@ -32,7 +32,7 @@ export function DeadLetterView({ source, id, onPlan }: DeadLetterViewProps) {
         {deadLetter === undefined ? (
           <p class="empty">This dead letter has not been read.</p>
         ) : (
-          <Facts deadLetter={deadLetter} status={shown?.status} />
+          <Facts deadLetter={deadLetter} {...(shown && { status: shown.status })} />
         )}
         <ReadingBar used={used} verb="Receiving">
           <Button isDisabled={isReading} onClick={() => read({ source, id })}>
@@ -89,12 +89,13 @@ export function PlanButtons({ choice, onPlan }: PlanButtonsProps) {
   );
 }
 
-interface FactsProps {
+function Facts({
+  deadLetter,
+  status,
+}: {
   readonly deadLetter: ReadDeadLetter;
-  readonly status: string | null | undefined;
-}
-
-function Facts({ deadLetter, status }: FactsProps) {
+  readonly status?: string | null;
+}) {
   const { eventId, type, sentAt, expiresAt, fingerprint, lastError, verdict } = deadLetter;
   const refusal = errorText(deadLetter);
   return (

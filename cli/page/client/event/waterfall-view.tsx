@@ -57,7 +57,7 @@ export function Waterfall({ document, now }: { readonly document: WhyDocument; r
         </div>
         <ol>
           {chain.map(({ event, depth, lanes }) => (
-            <li key={event.eventId} class={`depth-${Math.min(depth, 4)}`}>
+            <li key={event.eventId} style={{ '--depth': Math.min(depth, 4) }}>
               <EventLanes event={event} lanes={lanes} scale={scale} document={document} />
             </li>
           ))}

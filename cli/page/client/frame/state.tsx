@@ -3,13 +3,8 @@ import type { RefusedError } from './api.ts';
 import type { StateName } from './format.ts';
 import { Stored } from './stored.tsx';
 
-interface StateProps {
-  readonly is: StateName;
-  readonly children: ComponentChildren;
-}
-
 /** A state: a symbol, a word and a colour, so that no information is in the colour alone. */
-export function State({ is, children }: StateProps) {
+export function State({ is, children }: { readonly is: StateName; readonly children: ComponentChildren }) {
   return (
     <span class={`state is-${is}`}>
       <Icon name={is} />
