@@ -8,7 +8,7 @@ const SECRET_BYTES = 32;
 
 /** Exchanges one-time tokens for keys. Both are kept in memory, as hashes. */
 export interface KeyExchange {
-  /** Makes a token of 43 characters of base64url. @param onUsed - called when it is exchanged @returns also how to end it before */
+  /** Makes a token, of 43 characters of base64url, which `revoke` ends. @param onUsed - called when it is exchanged */
   newToken(onUsed?: () => void): { readonly token: string; revoke(): void };
   /** @returns a key for a token that is valid and was not exchanged before; otherwise `undefined` */
   exchange(token: string): string | undefined;
@@ -65,7 +65,8 @@ function match(hashes: readonly Buffer[], secret: string): Buffer | undefined {
 }
 
 /**
- * Creates the redirect files of a server, each with its own one-time token. A file and its token end when the token is exchanged, and after `keptMs`.
+ * Creates the redirect files of a server, each with its own one-time token. A file and its token end when the token is exchanged,
+ * and after `keptMs`.
  *
  * The command line of a browser shows in `ps`, so the token must not be on it; the path of a file may be. Only the file's owner can
  * read it: the directory is new and has mode 0700, the file 0600. The token is in the fragment of the address, which a browser sends

@@ -4,8 +4,6 @@ import {
   choiceOf,
   type ReadDeadLetter,
 } from '../../../../../cli/page/client/dead-letters/sources.ts';
-import { urgencyOf } from '../../../../../cli/page/client/frame/format.ts';
-import { HOUR_MS } from '../../../../../lambdas/runtime/base/units.ts';
 
 function deadLetter(id: string, about: Partial<ReadDeadLetter> = {}): ReadDeadLetter {
   const times = { sentAt: 1_000, expiresAt: 9_000 };
@@ -64,13 +62,4 @@ describe('the causes of dead letters', () => {
     );
     expect(causesOf(many).map((group) => group.deadLetters.length)).toEqual([3_334, 3_333, 3_333]);
   });
-});
-
-test('a permanent deletion is urgent in three days, and broken in one', () => {
-  expect(urgencyOf(null, 0)).toBe('ok');
-  expect(urgencyOf(72 * HOUR_MS, 0)).toBe('ok');
-  expect(urgencyOf(72 * HOUR_MS - 1, 0)).toBe('look');
-  expect(urgencyOf(24 * HOUR_MS, 0)).toBe('look');
-  expect(urgencyOf(24 * HOUR_MS - 1, 0)).toBe('broken');
-  expect(urgencyOf(-1, 0)).toBe('broken');
 });
