@@ -1,5 +1,5 @@
-import type { DemoPanel } from '../cli/page/server/demo-panel.ts';
 import type { DemoFault, DemoState } from '../cli/page/server/protocol.ts';
+import type { DemoPanel } from '../cli/page/server/routes.ts';
 import { MailroomError } from '../lambdas/runtime/base/errors.ts';
 import type { InjectedFault } from './made-faults.ts';
 import { createFaultLedger } from './made-faults.ts';

@@ -215,7 +215,6 @@ const MOVED: FlowEvent = {
 const FLOW: Flow = {
   at: 1,
   status: null,
-  statusAt: null,
   committedPerS: [],
   processedPerS: {},
   queues: {},

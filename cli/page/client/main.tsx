@@ -1,6 +1,35 @@
 import { render } from 'preact';
+import { DeadLettersScreen } from './dead-letters/dead-letters-screen.tsx';
+import { EventScreen } from './event/event-screen.tsx';
+import { FlowScreen } from './flow/flow-screen.tsx';
 import { App } from './frame/app.tsx';
-import { RunPanel } from './screens/run-panel.tsx';
-import { SCREENS } from './screens.ts';
+import type { OpenMailroom } from './frame/mailroom.ts';
+import type { Screen } from './frame/route.ts';
+import { RunPanel } from './plans/run-panel.tsx';
+import { AuditScreen } from './screens/audit.tsx';
+import { DoctorScreen } from './screens/doctor.tsx';
+import { MessagesScreen } from './screens/messages.tsx';
+import { OperationsScreen } from './screens/operations.tsx';
 
-render(<App screens={SCREENS} slots={[RunPanel]} />, document.body);
+/** The screens, in the order of the navigation. */
+const SCREENS: readonly Screen[] = [
+  { name: 'flow', title: 'Flow', View: FlowScreen },
+  { name: 'event', title: 'Event', View: EventScreen },
+  { name: 'dead-letters', title: 'Dead letters', View: DeadLettersScreen, countOf: deadLetters },
+  { name: 'messages', title: 'Messages', View: MessagesScreen, countOf: messages },
+  { name: 'doctor', title: 'Doctor', View: DoctorScreen },
+  { name: 'audit', title: 'Audit', View: AuditScreen },
+  { name: 'operations', title: 'Operations log', View: OperationsScreen },
+];
+
+function deadLetters({ flow }: OpenMailroom): number {
+  return (flow?.status?.deadLetterSources ?? []).reduce((sum, { count }) => sum + count, 0);
+}
+
+/** Failed and rejected messages: what the screen lists first. */
+function messages({ flow }: OpenMailroom): number {
+  const consumers = Object.values(flow?.status?.consumers ?? {});
+  return consumers.reduce((sum, { failed, rejected }) => sum + failed + rejected, 0);
+}
+
+render(<App screens={SCREENS} Runs={RunPanel} />, document.body);

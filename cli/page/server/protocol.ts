@@ -17,7 +17,7 @@ import type { ReadingDocuments } from './readings.ts';
  * | `POST /api/plans` {@link PlanRequest} | {@link Plan} |
  * | `POST /api/plans/<id>/apply` {@link ApplyRequest} | {@link Run} |
  * | `POST /api/runs/<id>/stop` | {@link Run} |
- * | `GET /api/demo`, `POST /api/demo/faults/<name>/{break,repair}`, `POST /api/demo/{end,start}` | {@link DemoState}; only while `npm run demo -- --ui` runs |
+ * | `POST /api/demo/faults/<name>/{break,repair}`, `POST /api/demo/{end,start}` | {@link DemoState}; only while `npm run demo -- --ui` runs |
  *
  * A refused request has status 4xx and a {@link Refusal}.
  */
@@ -66,7 +66,6 @@ export interface Flow {
   readonly at: number;
   /** The document of `mailroom status --json`, read by the same code; `null` before the first reading. */
   readonly status: StatusDocument | null;
-  readonly statusAt: number | null;
   /** Events committed per second in each of the last 30 intervals of 2 seconds, oldest first. */
   readonly committedPerS: readonly number[];
   /** Messages processed per second by each consumer, among the events that are followed. */
@@ -98,13 +97,7 @@ export type StatusDocument = ReturnType<typeof statusJson>;
 /** Asks for a plan. The server makes it, keeps it for two minutes, and applies exactly it. */
 export type PlanRequest =
   | {
-      readonly kind: 'redrive';
-      readonly source: string;
-      readonly ids?: readonly string[];
-      readonly cause?: string;
-    }
-  | {
-      readonly kind: 'discard';
+      readonly kind: 'redrive' | 'discard';
       readonly source: string;
       readonly ids?: readonly string[];
       readonly cause?: string;

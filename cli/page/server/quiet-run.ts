@@ -15,7 +15,7 @@ export interface Refusal {
 }
 
 /** The result of a command, and what it would have printed on stderr. */
-export interface QuietResult<Document> {
+interface QuietResult<Document> {
   readonly exitCode: ExitCode;
   /** The document of `--json`; `null` if the command failed or was refused. */
   readonly document: Document | null;
@@ -25,8 +25,7 @@ export interface QuietResult<Document> {
   readonly notes: readonly string[];
 }
 
-/** Options of {@link runQuietly}. */
-export interface QuietOptions {
+interface QuietOptions {
   /** Stops the command, as Ctrl-C does. @default never */
   readonly signal?: AbortSignal;
   /** Receives each line of progress. @default it is dropped */

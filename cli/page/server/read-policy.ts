@@ -2,20 +2,6 @@ import { deadLetterQueues } from '../../../lambdas/runtime/operations/dead-lette
 import { DIRECTORY_ROOT, type Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import type { Place } from '../../deployment/place.ts';
 
-/** A statement of {@link readPolicy}. */
-interface PolicyStatement {
-  readonly Sid: string;
-  readonly Effect: 'Allow';
-  readonly Action: readonly string[];
-  readonly Resource: readonly string[];
-}
-
-/** An IAM policy document. */
-export interface ReadPolicy {
-  readonly Version: '2012-10-17';
-  readonly Statement: readonly PolicyStatement[];
-}
-
 /**
  * The IAM policy for reading one Mailroom: what the commands call that change nothing, on its resources only. docs/cli.md lists the
  * same actions.
@@ -34,18 +20,21 @@ export function readPolicy(
   directory: Directory,
   { account, region }: Pick<Place, 'account' | 'region'>,
   partition = 'aws',
-): ReadPolicy {
+) {
   const { mailroom, consumers } = directory;
   const arn = (service: string, resource: string) =>
     `arn:${partition}:${service}:${region}:${account}:${resource}`;
   const queue = (url: string) => arn('sqs', lastPart(url));
   const deadLetters = deadLetterQueues(directory).map(({ url }) => queue(url));
+  const { streamFunction, sweepFunction, heartbeat } = mailroom;
   const functions = [
-    mailroom.streamFunction,
-    mailroom.sweepFunction,
-    ...(mailroom.heartbeat === undefined ? [] : [mailroom.heartbeat.function]),
-    ...consumers.map((consumer) => consumer.function),
-  ].map((name) => arn('lambda', `function:${name}`));
+    streamFunction,
+    sweepFunction,
+    heartbeat?.function,
+    ...consumers.map((one) => one.function),
+  ]
+    .filter((name) => name !== undefined)
+    .map((name) => arn('lambda', `function:${name}`));
   const parameters = arn('ssm', `parameter${DIRECTORY_ROOT}`);
   return {
     Version: '2012-10-17',
@@ -97,7 +86,7 @@ const ACCOUNT_ACTIONS = [
   'cloudwatch:GetMetricData',
 ];
 
-function allow(name: string, actions: readonly string[], resources: readonly string[]): PolicyStatement {
+function allow(name: string, actions: readonly string[], resources: readonly string[]) {
   return { Sid: `Mailroom${name}`, Effect: 'Allow', Action: actions, Resource: [...new Set(resources)] };
 }
 

@@ -34,17 +34,11 @@ interface Parameter<Value> {
 const text = (value: string) => value;
 const argument: Parameter<string> = { words: (value) => [value], read: text };
 const required: Parameter<string> & { readonly required: true } = { ...argument, required: true };
-const byCause: Parameter<'cause'> = {
-  values: ['cause'],
-  words: (value) => ['--by', value],
-  read: () => 'cause',
-};
 const flag = (name: string): Parameter<true> => ({
   values: ['1'],
   words: () => [`--${name}`],
   read: () => true,
 });
-const payload = flag('payload');
 const option = <Value>(name: string, read: (value: string) => Value): Parameter<Value> => ({
   words: (value) => [`--${name}`, value],
   read,
@@ -52,26 +46,24 @@ const option = <Value>(name: string, read: (value: string) => Value): Parameter<
 const since = option('since', durationArgument);
 const limit = option('limit', countArgument);
 const cause = option('cause', text);
-const state: Parameter<ListedState> = {
-  values: ['failed', 'rejected', 'waiting'],
-  words: (value) => [`--${value}`],
-  read: (value) => value as ListedState,
-};
-
-type ListedState = 'failed' | 'rejected' | 'waiting';
+const payload = flag('payload');
+const oneOf = <const Name extends string>(
+  values: readonly Name[],
+  words: Parameter<Name>['words'],
+): Parameter<Name> => ({ values, words, read: (value) => value as Name });
 
 type Parameters = Readonly<Record<string, Parameter<unknown>>>;
 
 /** The values of parameters; those that are not required may be absent. */
 type Values<Of extends Parameters> = {
-  readonly [Key in keyof Of as Of[Key] extends { readonly required: true } ? Key : never]: ReturnType<
-    Of[Key]['read']
-  >;
+  readonly [Key in RequiredKey<Of>]: ReturnType<Of[Key]['read']>;
 } & {
-  readonly [Key in keyof Of as Of[Key] extends { readonly required: true } ? never : Key]?: ReturnType<
-    Of[Key]['read']
-  >;
+  readonly [Key in Exclude<keyof Of, RequiredKey<Of>>]?: ReturnType<Of[Key]['read']>;
 };
+
+type RequiredKey<Of extends Parameters> = {
+  [Key in keyof Of]: Of[Key] extends { readonly required: true } ? Key : never;
+}[keyof Of];
 
 /** A reading: its command, its parameters in the order of the command's words, and the command's function. */
 interface ReadingOf<Of extends Parameters, Document> {
@@ -80,22 +72,25 @@ interface ReadingOf<Of extends Parameters, Document> {
   run(deployment: Deployment, values: Values<Of>): Promise<Report<Document>>;
 }
 
-function reading<Of extends Parameters, Document>(of: ReadingOf<Of, Document>): ReadingOf<Of, Document> {
-  return of;
-}
+const reading = <Of extends Parameters, Document>(of: ReadingOf<Of, Document>) => of;
 
 /** The readings of the page. */
 const READINGS = {
   why: reading({ command: ['why'], parameters: { id: required, since, payload }, run: why }),
   messages: reading({
     command: ['messages', 'list'],
-    parameters: { state, consumer: option('consumer', text), by: byCause, limit },
+    parameters: {
+      state: oneOf(['failed', 'rejected', 'waiting'], (value) => [`--${value}`]),
+      consumer: option('consumer', text),
+      by: oneOf(['cause'], (value) => ['--by', value]),
+      limit,
+    },
     run: (deployment, { state, ...values }) =>
       listMessages(deployment, { ...values, ...(state !== undefined && { [state]: true }) }),
   }),
   dlq: reading({
     command: ['dlq', 'list'],
-    parameters: { source: argument, by: byCause, limit },
+    parameters: { source: argument, limit },
     run: (deployment, values) => listDeadLetters(deployment, { ...values, json: true }),
   }),
   'dlq-show': reading({
@@ -158,7 +153,6 @@ export interface Reading<Name extends ReadingName = ReadingName> {
 
 /** A reading that is asked for. */
 export interface ReadingRequest {
-  readonly name: ReadingName;
   /** The words of the command that does the same. */
   readonly words: readonly string[];
   run(deployment: Deployment): Promise<Report<ReadingDocuments[ReadingName]>>;
@@ -180,24 +174,30 @@ export function readingRequest(
   given: readonly (readonly [string, string])[],
 ): ReadingRequest {
   const { command, parameters, run } = READINGS[name] as ReadingOf<Parameters, ReadingDocuments[ReadingName]>;
-  const known = Object.entries(parameters);
-  for (const [key, value] of given) check(key, value, { name, known, given });
-  const found = known.flatMap(([key, parameter]) => {
-    const [, value] = given.find(([own]) => own === key) ?? [];
+  const values = new Map<string, string>();
+  for (const [key, value] of given) {
+    const parameter = Object.hasOwn(parameters, key) ? parameters[key] : undefined;
+    if (parameter === undefined) {
+      const names = Object.keys(parameters).join(', ') || 'none';
+      throw refused(key, `is not a parameter of ${name}; its parameters: ${names}`);
+    }
+    if (values.has(key)) throw refused(key, 'is given twice; give it once');
+    check(key, value, parameter);
+    values.set(key, value);
+  }
+  const words = [...command];
+  const read: Record<string, unknown> = {};
+  for (const [key, parameter] of Object.entries(parameters)) {
+    const value = values.get(key);
     if (value === undefined && parameter.required) throw refused(key, 'is missing');
-    return value === undefined ? [] : [{ key, parameter, value }];
-  });
-  const values = Object.fromEntries(
-    found.map(({ key, parameter, value }) => [key, read(key, parameter, value)]),
-  );
-  return {
-    name,
-    words: [...command, ...found.flatMap(({ parameter, value }) => parameter.words(value))],
-    run: (deployment) => run(deployment, values),
-  };
+    if (value === undefined) continue;
+    words.push(...parameter.words(value));
+    read[key] = readValue(key, value, parameter);
+  }
+  return { words, run: (deployment) => run(deployment, read) };
 }
 
-function read(key: string, parameter: Parameter<unknown>, value: string): unknown {
+function readValue(key: string, value: string, parameter: Parameter<unknown>): unknown {
   try {
     return parameter.read(value);
   } catch (error) {
@@ -205,20 +205,8 @@ function read(key: string, parameter: Parameter<unknown>, value: string): unknow
   }
 }
 
-interface CheckContext {
-  readonly name: ReadingName;
-  readonly known: readonly (readonly [string, Parameter<unknown>])[];
-  readonly given: readonly (readonly [string, string])[];
-}
-
-function check(key: string, value: string, { name, known, given }: CheckContext): void {
-  const [, parameter] = known.find(([own]) => own === key) ?? [];
-  if (parameter === undefined) {
-    const names = known.map(([own]) => own).join(', ') || 'none';
-    throw refused(key, `is not a parameter of ${name}; its parameters: ${names}`);
-  }
-  if (given.filter(([own]) => own === key).length > 1) throw refused(key, 'is given twice; give it once');
-  const { values } = parameter;
+/** @throws `BAD_ARGUMENT` unless the value may be one of the parameter's */
+function check(key: string, value: string, { values }: Parameter<unknown>): void {
   if (values !== undefined && !values.includes(value))
     throw refused(key, `must be ${values.join(' or ')}`, value);
   if (value === '' || value.length > PARAMETER_MAX)

@@ -1,20 +1,19 @@
 import { type Context, Hono } from 'hono';
 import { type SSEStreamingApi, streamSSE } from 'hono/streaming';
 import { isMailroomError, MailroomError } from '../../../lambdas/runtime/base/errors.ts';
+import { isObject } from '../../../lambdas/runtime/base/json.ts';
 import { parseJson } from '../../../lambdas/runtime/base/json-depth.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { placeOf } from '../../deployment/place.ts';
 import { deadLetterSources } from '../../reports/dead-letters/sources.ts';
 import { receivedText } from '../../reports/describe/consumer-description.ts';
-import type { DemoPanel } from './demo-panel.ts';
-import type { Guards } from './guard.ts';
-import type { KeyExchange } from './key-exchange.ts';
-import type { Live } from './live/live.ts';
+import { type Guards, refuse, refuseError } from './guards.ts';
+import type { KeyExchange } from './keys.ts';
+import type { Live } from './live.ts';
 import type { PageFile } from './page-files.ts';
-import type { Plans } from './plans/plans.ts';
-import type { DemoFault, KeyResponse, LiveMessage, MailroomInfo } from './protocol.ts';
+import type { Plans } from './plans.ts';
+import type { DemoFault, DemoState, KeyResponse, LiveMessage, MailroomInfo } from './protocol.ts';
 import { isReading, type RunReading, readingRequest } from './readings.ts';
-import { refuse, refuseError } from './refusal.ts';
 
 /** The parts that the routes lead to. */
 interface RouteDeps {
@@ -86,26 +85,21 @@ function addChanges(app: Hono, { plans }: RouteDeps): void {
 
 function addDemo(app: Hono, { demo, live }: RouteDeps): void {
   if (demo === undefined) return;
-  const nameOf = (given: string): DemoFault['name'] | undefined =>
-    demo.state().faults.find(({ name }) => name === given)?.name;
-  app.get('/api/demo', (c) => c.json(demo.state()));
   for (const act of ['break', 'repair'] as const) {
     app.post(`/api/demo/faults/:name/${act}`, async (c) => {
-      const name = nameOf(c.req.param('name'));
-      if (name === undefined) return c.notFound();
-      await demo[act](name);
+      const fault = demo.state().faults.find(({ name }) => name === c.req.param('name'));
+      if (fault === undefined) return c.notFound();
+      await demo[act](fault.name);
       live.refresh();
       return c.json(demo.state());
     });
   }
-  app.post('/api/demo/end', (c) => {
-    demo.endRun();
-    return c.json(demo.state());
-  });
-  app.post('/api/demo/start', (c) => {
-    demo.startRun();
-    return c.json(demo.state());
-  });
+  for (const act of ['end', 'start'] as const) {
+    app.post(`/api/demo/${act}`, (c) => {
+      demo[`${act}Run`]();
+      return c.json(demo.state());
+    });
+  }
 }
 
 async function infoOf({ deployment, demo, ...deps }: RouteDeps): Promise<MailroomInfo> {
@@ -163,8 +157,7 @@ function closeOf(stream: SSEStreamingApi): AbortSignal {
 /** The body of a request: an object of JSON. */
 async function bodyOf(c: Context): Promise<Readonly<Record<string, unknown>>> {
   const value = jsonOf(await c.req.text());
-  if (typeof value === 'object' && value !== null && !Array.isArray(value))
-    return value as Readonly<Record<string, unknown>>;
+  if (isObject(value) && !Array.isArray(value)) return value;
   throw new MailroomError('BAD_ARGUMENT', 'The body of the request must be a JSON object.');
 }
 
@@ -176,4 +169,19 @@ function jsonOf(text: string): unknown {
     if (isMailroomError(error, 'JSON_TOO_DEEP')) throw error;
     return undefined;
   }
+}
+
+/** The runs of `npm run demo -- --ui`, and the faults that it can make on the engine that it started. */
+export interface DemoPanel {
+  state(): DemoState;
+  /** Makes a fault. Nothing happens if it is already made. */
+  break(name: DemoFault['name']): Promise<void>;
+  /** Runs the command that repairs a fault. Nothing happens if there is nothing to repair. */
+  repair(name: DemoFault['name']): Promise<void>;
+  /** Places no more orders. The receipt follows once everything is processed. */
+  endRun(): void;
+  /** Starts a run without any fault. Nothing happens during a run. */
+  startRun(): void;
+  /** Calls the listener after every change of the state. @returns a function that ends this */
+  onChange(listener: () => void): () => void;
 }

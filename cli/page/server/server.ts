@@ -5,17 +5,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createAdaptorServer } from '@hono/node-server';
 import { errorCode, MailroomError } from '../../../lambdas/runtime/base/errors.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
-import type { DemoPanel } from './demo-panel.ts';
-import { guards } from './guard.ts';
-import { createIdleWatch } from './idle-watch.ts';
-import { createKeyExchange } from './key-exchange.ts';
-import { createLive, type Live } from './live/live.ts';
+import { guards } from './guards.ts';
+import { createKeyExchange, createRedirects } from './keys.ts';
+import { createLive, type Live } from './live.ts';
 import { type PageFile, readPageFiles } from './page-files.ts';
-import { createPlans, type Plans } from './plans/plans.ts';
+import { createPlans, type Plans } from './plans.ts';
 import type { Run } from './protocol.ts';
 import { createReadings, type RunReading } from './readings.ts';
-import { createRedirects } from './redirect-file.ts';
-import { createRoutes } from './routes.ts';
+import { createRoutes, type DemoPanel } from './routes.ts';
 
 /** The only interface that the server listens on: no other machine reaches it. */
 const HOST = '127.0.0.1';
@@ -81,7 +78,12 @@ export interface RunningUi {
  */
 export async function startUi(deps: UiDeps): Promise<RunningUi> {
   const { deployment, demo, allowsChanges, idleMs = IDLE_MS, live = createLive(deployment) } = deps;
-  const { plans = createPlans({ deployment, allowsChanges, announce: announcer(live) }) } = deps;
+  const announce = (run: Run): void => {
+    live.announce({ kind: 'run', run });
+    // It has changed what was read.
+    if (run.state !== 'running') live.refresh();
+  };
+  const { plans = createPlans({ deployment, allowsChanges, announce }) } = deps;
   const page = deps.page ?? (await readPageFiles());
   const stopping = new AbortController();
   const signal = AbortSignal.any([stopping.signal, deployment.terminal.signal]);
@@ -98,11 +100,7 @@ export async function startUi(deps: UiDeps): Promise<RunningUi> {
   const app = createRoutes({
     ...deps,
     live,
-    plans,
-    demo,
-    keys,
-    signal,
-    page,
+    ...{ plans, demo, keys, signal, page },
     guards: guards({ origin: () => origin, accepts: keys.accepts, allowsChanges, onUse: idle.seen }),
     read: deps.read ?? createReadings(deployment, signal),
     onStream: () => {
@@ -112,7 +110,7 @@ export async function startUi(deps: UiDeps): Promise<RunningUi> {
   });
   const server = createAdaptorServer({ fetch: app.fetch, overrideGlobalObjects: false }) as Server;
   origin = await listen(server, deps.port ?? 0);
-  const redirects = createRedirects({ keys, origin, keptMs: deps.redirectMs ?? REDIRECT_MS });
+  const redirects = createRedirects(keys, origin, deps.redirectMs ?? REDIRECT_MS);
   const forget = announceDemo(demo, live);
   const ended = once(signal, 'abort').then(async (): Promise<'idle' | 'stopped'> => {
     idle.stop();
@@ -154,14 +152,6 @@ function announceDemo(demo: DemoPanel | undefined, live: Live): () => void {
   return demo.onChange(announce);
 }
 
-/** Announces the states of a run. After its end everything is read again: it has changed. */
-function announcer(live: Live): (run: Run) => void {
-  return (run) => {
-    live.announce({ kind: 'run', run });
-    if (run.state !== 'running') live.refresh();
-  };
-}
-
 /** @returns the origin of the page */
 async function listen(server: Server, port: number): Promise<string> {
   const failed = once(server, 'error').then(([error]) => {
@@ -186,4 +176,42 @@ async function close(server: Server): Promise<void> {
   server.close();
   server.closeAllConnections();
   await closed;
+}
+
+/**
+ * Watches whether a server is used: calls `onIdle` once after `idleMs` without use.
+ *
+ * @param isBusy - postpones the end, e.g. while a change is made and no tab is open
+ */
+export function createIdleWatch(
+  idleMs: number,
+  { onIdle, isBusy }: { readonly onIdle: () => void; readonly isBusy: () => boolean },
+) {
+  let uses = 0;
+  let timer: NodeJS.Timeout | undefined;
+  const restart = (): void => {
+    clearTimeout(timer);
+    if (uses === 0) timer = setTimeout(() => (isBusy() ? restart() : onIdle()), idleMs).unref();
+  };
+  restart();
+  return {
+    /** The server was used now. */
+    seen: restart,
+    /** It is in use until the returned function is called. */
+    begin: () => {
+      uses += 1;
+      clearTimeout(timer);
+      let ended = false;
+      return () => {
+        if (ended) return;
+        ended = true;
+        uses -= 1;
+        restart();
+      };
+    },
+    stop: () => {
+      uses = Number.POSITIVE_INFINITY;
+      clearTimeout(timer);
+    },
+  };
 }

@@ -10,7 +10,7 @@ import { reportOf } from '../../terminal/terminal.ts';
 import { duration } from '../../terminal/times.ts';
 import { hasBrowser, openInBrowser, tunnelOf } from './browser.ts';
 import { readPolicy } from './read-policy.ts';
-import { IDLE_MS, type RunningUi, startUi } from './server.ts';
+import { IDLE_MS, startUi } from './server.ts';
 
 /** A redirect file that a person has to open or to copy is valid for this time. */
 const BY_HAND_MS = 10 * 60_000;
@@ -72,57 +72,44 @@ async function printPolicy(deployment: Deployment): Promise<ExitCode> {
 }
 
 async function serve(deployment: Deployment, options: UiOptions, io: Io & Browser): Promise<ExitCode> {
-  const { terminal } = deployment;
-  const opens = options.open && !terminal.json && (io.browse !== undefined || hasBrowser(io.env));
+  const { terminal, isLocal } = deployment;
+  const { allowChanges: allowsChanges = false, payload: showsPayloads = false, port, idle: idleMs } = options;
+  const browse = io.browse ?? (hasBrowser(io.env) ? openInBrowser : undefined);
+  const opens = options.open && !terminal.json && browse !== undefined;
   const place = await placeOf(deployment);
-  const { allowChanges = false, payload = false, port, idle } = options;
   const ui = await startUi({
-    deployment,
-    allowsChanges: allowChanges,
-    showsPayloads: payload,
-    port,
-    idleMs: idle,
+    ...{ deployment, allowsChanges, showsPayloads, port, idleMs },
     ...(opens ? {} : { redirectMs: BY_HAND_MS }),
   });
   const { url, redirectFile } = ui;
-  const started = { ...place, url, redirectFile, allowsChanges: allowChanges, showsPayloads: payload };
-  await terminal.print(
-    reportOf(started, started, (seen) => startText(seen, { idleMs: idle, isLocal: deployment.isLocal })),
-  );
-  const show = (file: string) => showPage(file, ui, { io, deployment, opens });
+  const started = { ...place, url, redirectFile, allowsChanges, showsPayloads };
+  await terminal.print(reportOf(started, started, (seen) => startText(seen, { idleMs, isLocal })));
+  const show = (file: string) => showPage(deployment, { url, file, env: io.env }, opens ? browse : undefined);
   await show(redirectFile);
   const forget = io.onLine?.(() => void ui.newRedirect().then(show));
   const why = await ui.ended;
   forget?.();
   terminal.say(
     why === 'idle'
-      ? `Stopped: the page was not used for ${duration(idle)}. To wait longer: --idle 4h.`
+      ? `Stopped: the page was not used for ${duration(idleMs)}. To wait longer: --idle 4h.`
       : 'Stopped.',
   );
   return EXIT.ok;
 }
 
-/** Opens the page, or prints how to open it. */
+/** Opens the page, or prints how to open it. @param browse - absent if no browser may be opened */
 async function showPage(
-  file: string,
-  { url }: RunningUi,
-  {
-    io,
-    deployment,
-    opens,
-  }: { readonly io: Io & Browser; readonly deployment: Deployment; readonly opens: boolean },
+  { terminal }: Deployment,
+  { url, file, env }: { readonly url: string; readonly file: string; readonly env: Io['env'] },
+  browse: Browser['browse'],
 ): Promise<void> {
-  const { terminal } = deployment;
   if (terminal.json) return;
-  const { browse = openInBrowser } = io;
-  const isOpen =
-    opens &&
-    (await browse(file).then(
-      () => true,
-      () => false,
-    ));
-  if (isOpen) return terminal.say('Opened in your browser.');
-  const tunnel = tunnelOf(io.env, { port: new URL(url).port, file });
+  const opened = browse?.(file).then(
+    () => true,
+    () => false,
+  );
+  if (await opened) return terminal.say('Opened in your browser.');
+  const tunnel = tunnelOf(env, { port: new URL(url).port, file });
   const lines =
     tunnel === undefined
       ? [`To open the page, open this file in a browser on this machine: ${file}`]

@@ -5,7 +5,7 @@ import {
 } from '@aws-sdk/client-lambda';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { openDeployment } from '../../../cli/deployment/deployment.ts';
-import { createLive } from '../../../cli/page/server/live/live.ts';
+import { createLive } from '../../../cli/page/server/live.ts';
 import type { Flow } from '../../../cli/page/server/protocol.ts';
 import { CONSUMERS_OF } from '../../../demo/readings.ts';
 import { capturedIo } from '../../support/captured-io.ts';

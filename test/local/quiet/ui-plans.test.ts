@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect, inject, it } from 'vitest';
 import { openDeployment } from '../../../cli/deployment/deployment.ts';
-import { createPlans } from '../../../cli/page/server/plans/plans.ts';
+import { createPlans } from '../../../cli/page/server/plans.ts';
 import type { Plan, PlanRequest, Run } from '../../../cli/page/server/protocol.ts';
 import { capturedIo } from '../../support/captured-io.ts';
 import { delivered, die, paymentCaptured, rejectedPayment } from '../support/dead-letters.ts';

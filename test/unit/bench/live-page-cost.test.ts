@@ -7,7 +7,7 @@ import { createMeteredAws } from '../../../bench/aws/metered-aws.ts';
 import { publishedRow } from '../../../bench/cost/mailroom.ts';
 import { TABLE } from '../../../bench/cost/sweep-minute.ts';
 import type { Deployment } from '../../../cli/deployment/deployment.ts';
-import { createLive } from '../../../cli/page/server/live/live.ts';
+import { createLive } from '../../../cli/page/server/live.ts';
 import type { Flow } from '../../../cli/page/server/protocol.ts';
 import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import { sqsQueues } from '../../../lambdas/runtime/operations/sqs-queues.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { plannedChange } from '../../../cli/page/server/plans/planned-change.ts';
+import { plannedChange } from '../../../cli/page/server/planned-change.ts';
 import { repair, repairJson } from '../../../cli/reports/audit/audit-repair.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { auditRig, consumerEntry } from '../runtime/operations/audit/audit-rig.ts';

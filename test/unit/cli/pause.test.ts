@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { doctorReport, doctorText } from '../../../cli/commands/doctor.ts';
-import { troublesOf } from '../../../cli/page/client/flow/parts.ts';
+import { troublesOf } from '../../../cli/page/client/flow/troubles.ts';
 import { examine } from '../../../cli/reports/checks/checks.ts';
 import { pausesOf } from '../../../cli/reports/checks/pauses.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';

@@ -1,18 +1,15 @@
-import type { ComponentChildren } from 'preact';
 import type { PlanRequest } from '../../server/protocol.ts';
-import { Button } from '../frame/button.tsx';
-import { Command } from '../frame/command.tsx';
-import { EventLink } from '../frame/event-link.tsx';
+import { Button, Command } from '../frame/controls.tsx';
+import { errorText } from '../frame/format.ts';
 import { useMailroom } from '../frame/mailroom.ts';
+import { ReadingBar, useReading } from '../frame/reading.tsx';
 import { State } from '../frame/state.tsx';
-import { Stored, StoredJson } from '../frame/stored.tsx';
+import { EventLink, Stored, StoredJson } from '../frame/stored.tsx';
+import { Fact } from '../frame/table.tsx';
 import { At, Expiry } from '../frame/times.tsx';
-import { useReading } from '../frame/use-reading.ts';
 import { VERDICTS } from '../plans/verdicts.ts';
-import { ReadingBar } from '../readings/reading-bar.tsx';
-import type { ReadDeadLetter } from './causes.ts';
 import { EditAndSend } from './edit-and-send.tsx';
-import { useReadSources } from './read-sources.ts';
+import { type ReadDeadLetter, useReadSources } from './sources.ts';
 
 interface DeadLetterViewProps {
   readonly source: string;
@@ -24,7 +21,8 @@ interface DeadLetterViewProps {
 export function DeadLetterView({ source, id, onPlan }: DeadLetterViewProps) {
   const { info } = useMailroom();
   const { of } = useReadSources();
-  const { reading, error, isReading, read } = useReading('dlq-show');
+  const used = useReading('dlq-show');
+  const { reading, error, isReading, read } = used;
   const listed = of(source).result?.deadLetters.find((deadLetter) => deadLetter.id === id);
   const shown = error === null ? (reading?.document ?? undefined) : undefined;
   const deadLetter: ReadDeadLetter | undefined = shown === undefined ? listed : { ...listed, ...shown };
@@ -34,9 +32,9 @@ export function DeadLetterView({ source, id, onPlan }: DeadLetterViewProps) {
         {deadLetter === undefined ? (
           <p class="empty">This dead letter has not been read.</p>
         ) : (
-          <Facts deadLetter={deadLetter} status={shown?.status} />
+          <Facts deadLetter={deadLetter} {...(shown && { status: shown.status })} />
         )}
-        <ReadingBar reading={reading} error={error} isReading={isReading} verb="Receiving">
+        <ReadingBar used={used} verb="Receiving">
           <Button isDisabled={isReading} onClick={() => read({ source, id })}>
             {listed === undefined ? 'Read' : 'Read again'}
           </Button>
@@ -45,12 +43,7 @@ export function DeadLetterView({ source, id, onPlan }: DeadLetterViewProps) {
               Read with payload
             </Button>
           )}
-          <button type="button" onClick={() => onPlan({ kind: 'redrive', source, ids: [id] })}>
-            Plan a redrive
-          </button>
-          <button type="button" class="danger" onClick={() => onPlan({ kind: 'discard', source, ids: [id] })}>
-            Plan a discard
-          </button>
+          <PlanButtons choice={{ source, ids: [id] }} onPlan={onPlan} />
         </ReadingBar>
         {!info.showsPayloads && (
           <p class="quiet-text">
@@ -64,7 +57,34 @@ export function DeadLetterView({ source, id, onPlan }: DeadLetterViewProps) {
           </div>
         )}
       </section>
-      {shown?.body !== undefined && <Payload source={source} id={id} body={shown.body} />}
+      {shown?.body === null && <p class="empty">Its payload cannot be read.</p>}
+      {typeof shown?.body === 'string' && (
+        <>
+          <section class="panel stack">
+            <h2>Payload</h2>
+            <StoredJson value={parsed(shown.body)} label="Payload" />
+          </section>
+          <EditAndSend source={source} id={id} body={shown.body} />
+        </>
+      )}
+    </>
+  );
+}
+
+interface PlanButtonsProps extends Pick<DeadLetterViewProps, 'onPlan'> {
+  readonly choice: { readonly source: string; readonly ids?: readonly string[]; readonly cause?: string };
+}
+
+/** The buttons that plan a change of some dead letters. */
+export function PlanButtons({ choice, onPlan }: PlanButtonsProps) {
+  return (
+    <>
+      <button type="button" onClick={() => onPlan({ kind: 'redrive', ...choice })}>
+        Plan a redrive
+      </button>
+      <button type="button" class="danger" onClick={() => onPlan({ kind: 'discard', ...choice })}>
+        Plan a discard
+      </button>
     </>
   );
 }
@@ -74,10 +94,10 @@ function Facts({
   status,
 }: {
   readonly deadLetter: ReadDeadLetter;
-  readonly status: string | null | undefined;
+  readonly status?: string | null;
 }) {
-  const { eventId, type, sentAt, expiresAt, fingerprint, lastError, verdict, code, message } = deadLetter;
-  const refusal = [code, message].filter(Boolean).join(': ');
+  const { eventId, type, sentAt, expiresAt, fingerprint, lastError, verdict } = deadLetter;
+  const refusal = errorText(deadLetter);
   return (
     <dl class="facts">
       <Fact title="Event">{eventId === null ? 'cannot be read' : <EventLink id={eventId} isWhole />}</Fact>
@@ -99,51 +119,15 @@ function Facts({
           )}
         </Fact>
       )}
-      <Fact title="Cause" isWide>
+      <Fact title="Cause" class="wide">
         <Stored text={fingerprint ?? 'unknown'} />
       </Fact>
       {lastError !== null && lastError !== fingerprint && (
-        <Fact title="Last error" isWide>
+        <Fact title="Last error" class="wide">
           <Stored text={lastError} />
         </Fact>
       )}
     </dl>
-  );
-}
-
-interface FactProps {
-  readonly title: string;
-  readonly isWide?: boolean;
-  readonly children: ComponentChildren;
-}
-
-function Fact({ title, isWide = false, children }: FactProps) {
-  return (
-    <div class={isWide ? 'wide' : undefined}>
-      <dt>{title}</dt>
-      <dd>{children}</dd>
-    </div>
-  );
-}
-
-function Payload({
-  source,
-  id,
-  body,
-}: {
-  readonly source: string;
-  readonly id: string;
-  readonly body: string | null;
-}) {
-  if (body === null) return <p class="empty">Its payload cannot be read.</p>;
-  return (
-    <>
-      <section class="panel stack">
-        <h2>Payload</h2>
-        <StoredJson value={parsed(body)} label="Payload" />
-      </section>
-      <EditAndSend source={source} id={id} body={body} />
-    </>
   );
 }
 

@@ -1,13 +1,13 @@
 import { useId, useState } from 'preact/hooks';
 import { type DataChange, dataChanges } from '../../../reports/dead-letters/data-changes.ts';
-import { Button } from '../frame/button.tsx';
+import { Button } from '../frame/controls.tsx';
+import { many } from '../frame/format.ts';
 import { useMailroom } from '../frame/mailroom.ts';
-import { Notice } from '../frame/notice.tsx';
+import { Notice } from '../frame/state.tsx';
 import { Stored } from '../frame/stored.tsx';
-import { Table } from '../frame/table.tsx';
-import { type EditedData, editedData, storedData } from '../plans/edited-data.ts';
-import { PlanDialog } from '../screens/plan-dialog.tsx';
-import { consumerOf } from './read-sources.ts';
+import { type Column, Table } from '../frame/table.tsx';
+import { PlanDialog } from '../plans/plan-dialog.tsx';
+import { editedData, storedData } from './edited-data.ts';
 
 interface EditAndSendProps {
   readonly source: string;
@@ -19,8 +19,8 @@ interface EditAndSendProps {
 export function EditAndSend({ source, id, body }: EditAndSendProps) {
   const { info } = useMailroom();
   const title = useId();
-  const consumer = consumerOf(source);
-  if (consumer === null) return null; // DEAD events and stream batches are sent to no consumer
+  const [, consumer] = source.split(':');
+  if (consumer === undefined) return null; // DEAD events and stream batches are sent to no consumer
   const stored = storedData(body);
   return (
     <section class="panel stack" aria-labelledby={title}>
@@ -44,18 +44,19 @@ export function EditAndSend({ source, id, body }: EditAndSendProps) {
   );
 }
 
-interface EditorProps {
-  readonly source: string;
-  readonly id: string;
-  readonly stored: unknown;
-}
-
-function Editor({ source, id, stored }: EditorProps) {
+function Editor({ source, id, stored }: Omit<EditAndSendProps, 'body'> & { readonly stored: unknown }) {
   const ids = { field: useId(), hint: useId() };
-  const [text, setText] = useState(() => JSON.stringify(stored, null, 2));
+  const original = JSON.stringify(stored, null, 2);
+  const [text, setText] = useState(original);
   const [isPlanning, setPlanning] = useState(false);
   const edited = editedData(text);
-  const changes = edited.is === 'data' ? dataChanges(stored, edited.data) : [];
+  const isWrong = edited.is === 'wrong';
+  const changes = isWrong ? [] : dataChanges(stored, edited.data);
+  const hint = isWrong
+    ? edited.problem
+    : changes.length === 0
+      ? 'Equal to the stored data. Redrive the dead letter to run it unchanged.'
+      : `${many(changes.length, 'difference')} from the stored data.`;
   return (
     <>
       <div class="field">
@@ -66,69 +67,62 @@ function Editor({ source, id, stored }: EditorProps) {
           value={text}
           spellcheck={false}
           autocomplete="off"
-          aria-invalid={edited.is === 'wrong'}
+          aria-invalid={isWrong}
           aria-describedby={ids.hint}
           onInput={({ currentTarget }) => setText(currentTarget.value)}
         />
-        <p id={ids.hint} class={edited.is === 'wrong' ? 'field-problem' : 'quiet-text'}>
-          {hintOf(edited, changes)}
+        <p id={ids.hint} class={isWrong ? 'field-problem' : 'quiet-text'}>
+          {hint}
         </p>
       </div>
-      <Changes changes={changes} />
+      <Differences changes={changes} />
       <div class="row">
         <Button
           class="primary"
-          isDisabled={edited.is === 'wrong' || changes.length === 0}
+          isDisabled={changes.length === 0}
           aria-describedby={ids.hint}
           onClick={() => setPlanning(true)}
         >
           Plan a resend
         </Button>
-        <button type="button" onClick={() => setText(JSON.stringify(stored, null, 2))}>
+        <button type="button" onClick={() => setText(original)}>
           Undo all edits
         </button>
       </div>
-      {isPlanning && edited.is === 'data' && (
+      {isPlanning && !isWrong && (
         <PlanDialog
           request={{ kind: 'resend', source, id, data: edited.data }}
           onClose={() => setPlanning(false)}
         >
-          <Changes changes={changes} />
+          <Differences changes={changes} />
         </PlanDialog>
       )}
     </>
   );
 }
 
-function hintOf(edited: EditedData, changes: readonly DataChange[]): string {
-  if (edited.is === 'wrong') return edited.problem;
-  if (changes.length === 0) return 'Equal to the stored data. Redrive the dead letter to run it unchanged.';
-  return `${changes.length} ${changes.length === 1 ? 'difference' : 'differences'} from the stored data.`;
-}
-
 /** The differences from the stored data. */
-function Changes({ changes }: { readonly changes: readonly DataChange[] }) {
+function Differences({ changes }: { readonly changes: readonly DataChange[] }) {
   if (changes.length === 0) return null;
-  return (
-    <Table
-      caption="Differences"
-      columns={[
-        {
-          title: 'Member',
-          cell: ({ path }: DataChange) => <code>{path === '' ? 'all data' : <Stored text={path} />}</code>,
-        },
-        { title: 'Stored', cell: ({ before }) => <Value is="removed" value={before} /> },
-        { title: 'New', cell: ({ after }) => <Value is="added" value={after} /> },
-      ]}
-      rows={changes}
-      keyOf={({ path }) => path}
-      empty=""
-    />
-  );
+  return <Table caption="Differences" columns={COLUMNS} rows={changes} keyOf={({ path }) => path} empty="" />;
 }
 
-function Value({ is, value }: { readonly is: 'added' | 'removed'; readonly value: unknown }) {
+const COLUMNS: readonly Column<DataChange>[] = [
+  {
+    title: 'Member',
+    cell: ({ path }) => <code>{path === '' ? 'all data' : <Stored text={path} />}</code>,
+  },
+  { title: 'Stored', cell: ({ before }) => <Value as="del" value={before} /> },
+  { title: 'New', cell: ({ after }) => <Value as="ins" value={after} /> },
+];
+
+function Value({ as: Tag, value }: { readonly as: 'del' | 'ins'; readonly value: unknown }) {
   if (value === undefined) return <span class="quiet-text">absent</span>;
-  const text = <Stored text={JSON.stringify(value)} clip={400} />;
-  return <code>{is === 'added' ? <ins>{text}</ins> : <del>{text}</del>}</code>;
+  return (
+    <code>
+      <Tag>
+        <Stored text={JSON.stringify(value)} clip={400} />
+      </Tag>
+    </code>
+  );
 }

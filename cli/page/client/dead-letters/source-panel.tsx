@@ -1,20 +1,24 @@
 import { useId } from 'preact/hooks';
 import { escaped } from '../../../terminal/escaped.ts';
 import type { PlanRequest } from '../../server/protocol.ts';
-import { Button } from '../frame/button.tsx';
-import { ShortId } from '../frame/event-link.tsx';
+import { Button } from '../frame/controls.tsx';
 import { count, many } from '../frame/format.ts';
 import { useMailroom } from '../frame/mailroom.ts';
-import { Notice } from '../frame/notice.tsx';
+import { ReadingBar } from '../frame/reading.tsx';
 import { routeTo } from '../frame/route.ts';
-import { State } from '../frame/state.tsx';
-import { Stored } from '../frame/stored.tsx';
+import { Notice, State } from '../frame/state.tsx';
+import { ShortId, Stored } from '../frame/stored.tsx';
 import { type Column, Table } from '../frame/table.tsx';
 import { Ago, Expiry } from '../frame/times.tsx';
 import { VERDICTS } from '../plans/verdicts.ts';
-import { ReadingBar } from '../readings/reading-bar.tsx';
-import { type CauseGroup, choiceOf } from './causes.ts';
-import { READ_MAX, type ReadResult, type ReadSource, sourceWords } from './read-sources.ts';
+import {
+  type CauseGroup,
+  choiceOf,
+  READ_MAX,
+  type ReadResult,
+  type ReadSource,
+  sourceWords,
+} from './sources.ts';
 
 interface SourcePanelProps {
   readonly source: string;
@@ -26,18 +30,26 @@ interface SourcePanelProps {
 /** A dead-letter source: its count from the live status, and after a click its causes. */
 export function SourcePanel({ source, state, onRead, onPlan }: SourcePanelProps) {
   const id = useId();
+  const { flow } = useMailroom();
   const { isReading, error, result } = state;
+  const status = flow?.status ?? null;
+  const live = status?.deadLetterSources.find((known) => known.source === source);
+  // As they were read, or else by the live status; undefined if neither is known.
+  const total = result?.total ?? (status === null ? undefined : (live?.count ?? 0));
+  const title = (
+    <h2 id={id}>
+      <Stored text={source} />
+    </h2>
+  );
   const read = (
     <Button isDisabled={isReading} onClick={onRead} aria-describedby={id}>
       {result === null ? 'Read' : 'Read again'}
     </Button>
   );
-  if (useCount(source, result) === 0 && error === null)
+  if (total === 0 && error === null)
     return (
       <section class="panel row is-compact" aria-labelledby={id}>
-        <h2 id={id}>
-          <Stored text={source} />
-        </h2>
+        {title}
         <State is="ok">empty</State>
         {read}
       </section>
@@ -45,13 +57,11 @@ export function SourcePanel({ source, state, onRead, onPlan }: SourcePanelProps)
   return (
     <section class="panel stack" aria-labelledby={id}>
       <div class="panel-head">
-        <h2 id={id}>
-          <Stored text={source} />
-        </h2>
-        <Counted source={source} result={result} />
+        {title}
+        <Counted total={total} result={result} firstExpiryAt={live?.firstExpiryAt ?? null} />
       </div>
       <p class="quiet-text">{sourceWords(source)}</p>
-      <ReadingBar reading={result} error={error} isReading={isReading} verb="Receiving">
+      <ReadingBar used={{ reading: result, error, isReading }} verb="Receiving">
         {read}
         {result !== null && result.deadLetters.length > 0 && (
           <Button isDisabled={isReading} onClick={() => onPlan({ kind: 'redrive', source })}>
@@ -64,33 +74,24 @@ export function SourcePanel({ source, state, onRead, onPlan }: SourcePanelProps)
   );
 }
 
-/** The dead letters of a source: as they were read, or else by the live status; `undefined` if neither is known. */
-function useCount(source: string, result: ReadResult | null): number | undefined {
-  const { flow } = useMailroom();
-  if (result !== null) return result.total;
-  const status = flow?.status ?? null;
-  if (status === null) return undefined;
-  return status.deadLetterSources.find((known) => known.source === source)?.count ?? 0;
+interface CountedProps {
+  readonly total: number | undefined;
+  readonly result: ReadResult | null;
+  /** By the live status. */
+  readonly firstExpiryAt: number | null;
 }
 
 /** The total, how much of it was read, and before a reading the first expiry that the live status knows. */
-function Counted({
-  source,
-  result,
-}: Pick<SourcePanelProps, 'source'> & { readonly result: ReadResult | null }) {
-  const { flow } = useMailroom();
-  const total = useCount(source, result);
+function Counted({ total, result, firstExpiryAt }: CountedProps) {
   if (total === undefined) return <span class="quiet-text">not read</span>;
   if (total === 0) return <span class="quiet-text">empty, by the live count</span>;
-  const live = flow?.status?.deadLetterSources.find((known) => known.source === source);
-  const firstExpiryAt = result === null ? (live?.firstExpiryAt ?? null) : null;
   const isPart = result !== null && result.deadLetters.length < total;
   return (
     <span class="row">
       <State is="broken">
         {isPart ? `${count(result.deadLetters.length)} of ${count(total)} read` : many(total, 'dead letter')}
       </State>
-      {firstExpiryAt !== null && (
+      {result === null && firstExpiryAt !== null && (
         <span>
           first expires <Expiry at={firstExpiryAt} />
         </span>
@@ -99,30 +100,30 @@ function Counted({
   );
 }
 
-interface CausesProps {
-  readonly source: string;
+interface CausesProps extends Pick<SourcePanelProps, 'source' | 'onPlan'> {
   readonly result: ReadResult;
   /** A plan receives the dead letters, too: it would see none of those that are being read. */
   readonly isReading: boolean;
-  readonly onPlan: (request: PlanRequest) => void;
 }
 
-function Causes({ source, result, isReading, onPlan }: CausesProps) {
+function Causes(props: CausesProps) {
   const { runs } = useMailroom();
+  const { source, result } = props;
   const { at, total, deadLetters, causes, notChecked } = result;
   const isChanged = runs.some(({ startedAt, command }) => startedAt > at && command.includes(source));
+  const read = deadLetters.length;
   return (
     <>
       {isChanged && (
         <Notice is="look" title="A change to this source was started after it was read. Read it again." />
       )}
-      {deadLetters.length < total && deadLetters.length >= READ_MAX && (
-        <Notice is="look" title={`${count(deadLetters.length)} of ${count(total)} dead letters were read`}>
+      {read < total && read >= READ_MAX && (
+        <Notice is="look" title={`${count(read)} of ${count(total)} dead letters were read`}>
           <p>The counts below are lower bounds. A plan covers at most {count(READ_MAX)} at a time.</p>
         </Notice>
       )}
-      {deadLetters.length < total && deadLetters.length < READ_MAX && (
-        <Notice is="look" title={`${many(total - deadLetters.length, 'dead letter')} could not be received`}>
+      {read < total && read < READ_MAX && (
+        <Notice is="look" title={`${many(total - read, 'dead letter')} could not be received`}>
           <p>Another reader is receiving them. Read again in half a minute.</p>
         </Notice>
       )}
@@ -135,7 +136,7 @@ function Causes({ source, result, isReading, onPlan }: CausesProps) {
       )}
       <Table
         caption="By cause"
-        columns={columnsOf({ source, result, isReading, onPlan })}
+        columns={columnsOf(props)}
         rows={causes}
         keyOf={({ fingerprint }) => fingerprint ?? ''}
         empty="No dead letters."
@@ -144,12 +145,11 @@ function Causes({ source, result, isReading, onPlan }: CausesProps) {
   );
 }
 
-function columnsOf({ source, result, isReading, onPlan }: CausesProps): readonly Column<CauseGroup>[] {
-  const { causes } = result;
+function columnsOf({ source, result: { causes }, isReading, onPlan }: CausesProps): Column<CauseGroup>[] {
   const isKept = causes.every(({ firstExpiryAt }) => firstExpiryAt === null);
   const plan = (group: CauseGroup, kind: 'redrive' | 'discard') =>
     onPlan({ kind, source, ...choiceOf(group, causes) });
-  return [
+  const columns: Column<CauseGroup>[] = [
     { title: 'Count', isNumber: true, cell: ({ deadLetters }) => count(deadLetters.length) },
     {
       title: 'Cause',
@@ -160,10 +160,8 @@ function columnsOf({ source, result, isReading, onPlan }: CausesProps): readonly
       ),
     },
     { title: 'Deployed code', cell: ({ verdicts }) => <Verdicts verdicts={verdicts} /> },
-    { title: 'Oldest', cell: ({ oldestAt }) => (oldestAt === null ? '?' : <Ago at={oldestAt} />) },
-    ...(isKept
-      ? []
-      : [{ title: 'First expiry', cell: ({ firstExpiryAt }: CauseGroup) => <Expiry at={firstExpiryAt} /> }]),
+    { title: 'Oldest', cell: ({ oldestAt }) => <Ago at={oldestAt} /> },
+    { title: 'First expiry', cell: ({ firstExpiryAt }) => <Expiry at={firstExpiryAt} /> },
     {
       title: 'Example',
       cell: ({ deadLetters: [first] }) => <Example source={source} id={first?.id ?? ''} />,
@@ -182,6 +180,7 @@ function columnsOf({ source, result, isReading, onPlan }: CausesProps): readonly
       ),
     },
   ];
+  return columns.filter(({ title }) => !(isKept && title === 'First expiry'));
 }
 
 /** The cause of the dead letters without one, in a route. No fingerprint is a single character. */

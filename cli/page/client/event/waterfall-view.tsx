@@ -1,12 +1,18 @@
 import { escaped } from '../../../terminal/escaped.ts';
 import { duration, time } from '../../../terminal/times.ts';
-import type { WhyDocument } from '../documents.ts';
-import { EventLink } from '../frame/event-link.tsx';
+import { stateOf } from '../frame/format.ts';
 import { State } from '../frame/state.tsx';
-import { stateOf } from '../frame/state-name.ts';
-import { Stored } from '../frame/stored.tsx';
-import { type Bar, chainOf, type Lane, lanesOf, type Mark, spanOf, ticksOf } from './waterfall.ts';
-import type { EventReport } from './why-document.ts';
+import { EventLink, Stored } from '../frame/stored.tsx';
+import {
+  type Bar,
+  chainOf,
+  type EventReport,
+  type Lane,
+  lanesOf,
+  spanOf,
+  ticksOf,
+  type WhyDocument,
+} from './waterfall.ts';
 
 /** Event types are cut to this many characters. */
 const TYPE_CHARACTERS = 80;
@@ -18,11 +24,7 @@ interface Scale {
 
 /** The chain of events over time: for each event its outbox and its consumers, to one scale. */
 export function Waterfall({ document, now }: { readonly document: WhyDocument; readonly now: number }) {
-  const chain = chainOf(document.events).map(({ event, depth }) => ({
-    event,
-    depth,
-    lanes: lanesOf(event, now),
-  }));
+  const chain = chainOf(document.events).map((link) => ({ ...link, lanes: lanesOf(link.event, now) }));
   const scale = spanOf(chain.flatMap(({ lanes }) => lanes));
   return (
     <section class="panel" aria-labelledby="waterfall-title">
@@ -32,7 +34,16 @@ export function Waterfall({ document, now }: { readonly document: WhyDocument; r
           From {time(scale.from)}, {duration(scale.to - scale.from)}
         </p>
       </div>
-      <Legend />
+      <ul class="legend">
+        {LEGEND.map(([kind, text, shape]) => (
+          <li key={kind}>
+            <svg class={kind} width="18" height="10" aria-hidden="true">
+              <rect width="18" {...shape} />
+            </svg>
+            {text}
+          </li>
+        ))}
+      </ul>
       <div class="waterfall">
         <div class="lane">
           <span />
@@ -46,7 +57,7 @@ export function Waterfall({ document, now }: { readonly document: WhyDocument; r
         </div>
         <ol>
           {chain.map(({ event, depth, lanes }) => (
-            <li key={event.eventId} class={`depth-${Math.min(depth, 4)}`}>
+            <li key={event.eventId} style={{ '--depth': Math.min(depth, 4) }}>
               <EventLanes event={event} lanes={lanes} scale={scale} document={document} />
             </li>
           ))}
@@ -57,30 +68,12 @@ export function Waterfall({ document, now }: { readonly document: WhyDocument; r
   );
 }
 
-function Legend() {
-  return (
-    <ul class="legend">
-      <li>
-        <svg class="key waiting" width="18" height="10" aria-hidden="true">
-          <rect width="18" height="10" />
-        </svg>
-        waiting
-      </li>
-      <li>
-        <svg class="key working" width="18" height="10" aria-hidden="true">
-          <rect width="18" height="10" />
-        </svg>
-        last attempt
-      </li>
-      <li>
-        <svg class="key effect" width="18" height="10" aria-hidden="true">
-          <rect y="3" width="18" height="4" />
-        </svg>
-        effect
-      </li>
-    </ul>
-  );
-}
+const LEGEND: readonly (readonly [Bar['kind'], string, { readonly y?: number; readonly height: number }])[] =
+  [
+    ['waiting', 'waiting', { height: 10 }],
+    ['working', 'last attempt', { height: 10 }],
+    ['effect', 'effect', { y: 3, height: 4 }],
+  ];
 
 interface EventLanesProps {
   readonly event: EventReport;
@@ -89,10 +82,9 @@ interface EventLanesProps {
   readonly document: WhyDocument;
 }
 
-function EventLanes({ event, lanes, scale, document }: EventLanesProps) {
+function EventLanes({ event, lanes, scale, document: { events, effectsInDoubt } }: EventLanesProps) {
   const { eventId, type, consumers, causationId } = event;
-  const doubts = document.effectsInDoubt.filter((doubt) => doubt.eventId === eventId);
-  const isCauseShown = document.events.some((other) => other.eventId === causationId);
+  const isCauseShown = events.some((other) => other.eventId === causationId);
   return (
     <>
       <h3 class="row">
@@ -106,56 +98,29 @@ function EventLanes({ event, lanes, scale, document }: EventLanesProps) {
       </h3>
       <ul>
         {lanes.map((lane) => {
-          const status = lane.consumer === null ? event.status : (consumers[lane.consumer] ?? null);
+          const { consumer } = lane;
+          const status = consumer === null ? event.status : (consumers[consumer] ?? null);
+          const word = status?.toLowerCase() ?? (consumer === null ? 'no outbox row' : 'not claimed');
+          const doubts = effectsInDoubt.filter(
+            (doubt) => doubt.eventId === eventId && doubt.consumer === consumer,
+          );
           return (
-            <li key={lane.consumer ?? ''} class="lane">
-              <span class="lane-name">{lane.consumer ?? 'outbox'}</span>
+            <li key={consumer ?? ''} class="lane">
+              <span class="lane-name">{consumer ?? 'outbox'}</span>
               <Strip lane={lane} scale={scale} />
-              <Outcome
-                status={status}
-                isOutbox={lane.consumer === null}
-                doubts={doubts.filter(({ consumer }) => consumer === lane.consumer)}
-              />
+              <span class="lane-outcome">
+                <State is={status === null ? 'busy' : stateOf(word)}>{word}</State>
+                {doubts.map(({ effect }) => (
+                  <State key={effect} is="broken">
+                    <Stored text={effect} clip={TYPE_CHARACTERS} />: RESULT UNKNOWN
+                  </State>
+                ))}
+              </span>
             </li>
           );
         })}
       </ul>
     </>
-  );
-}
-
-interface OutcomeProps {
-  readonly status: string | null;
-  readonly isOutbox: boolean;
-  readonly doubts: WhyDocument['effectsInDoubt'];
-}
-
-function Outcome({ status, isOutbox, doubts }: OutcomeProps) {
-  const word = status?.toLowerCase() ?? (isOutbox ? 'no outbox row' : 'not claimed');
-  return (
-    <span class="lane-outcome">
-      <State is={status === null ? 'busy' : stateOf(word)}>{word}</State>
-      {doubts.map(({ effect }) => (
-        <State key={effect} is="broken">
-          <Stored text={effect} clip={TYPE_CHARACTERS} />: RESULT UNKNOWN
-        </State>
-      ))}
-    </span>
-  );
-}
-
-/** A lane's bars and marks. The timeline below tells the same in words, so screen readers skip the picture. */
-function Strip({ lane: { bars, marks }, scale }: { readonly lane: Lane; readonly scale: Scale }) {
-  return (
-    <svg class="strip" width="100%" height="22" aria-hidden="true">
-      <line class="strip-ground" x1="0" x2="100%" y1="11" y2="11" />
-      {bars.map((bar) => (
-        <BarShape key={`${bar.kind}${bar.from}`} bar={bar} scale={scale} />
-      ))}
-      {marks.map((mark) => (
-        <MarkShape key={`${mark.at}${mark.text}`} mark={mark} scale={scale} />
-      ))}
-    </svg>
   );
 }
 
@@ -165,25 +130,35 @@ const BAR_SHAPES: Readonly<Record<Bar['kind'], { readonly y: number; readonly he
   effect: { y: 9, height: 4 },
 };
 
-function BarShape({ bar: { kind, from, to, text }, scale }: { readonly bar: Bar; readonly scale: Scale }) {
+/** A lane's bars and marks. The timeline below tells the same in words, so screen readers skip the picture. */
+function Strip({ lane: { bars, marks }, scale }: { readonly lane: Lane; readonly scale: Scale }) {
   return (
-    <rect
-      class={kind}
-      x={percent(place(from, scale))}
-      width={`${Math.max((place(to, scale) - place(from, scale)) * 98, 0.2).toFixed(2)}%`}
-      {...BAR_SHAPES[kind]}
-      rx="2"
-    >
-      <title>{`${escaped(text)}: ${duration(to - from)}`}</title>
-    </rect>
-  );
-}
-
-function MarkShape({ mark: { kind, at, text }, scale }: { readonly mark: Mark; readonly scale: Scale }) {
-  return (
-    <circle class={`mark is-${kind}`} cx={percent(place(at, scale))} cy="11" r={kind === 'plain' ? 2.5 : 4.5}>
-      <title>{`${time(at)} ${escaped(text)}`}</title>
-    </circle>
+    <svg class="strip" width="100%" height="22" aria-hidden="true">
+      <line x1="0" x2="100%" y1="11" y2="11" />
+      {bars.map(({ kind, from, to, text }) => (
+        <rect
+          key={`${kind}${from}`}
+          class={kind}
+          x={percent(place(from, scale))}
+          width={`${Math.max((place(to, scale) - place(from, scale)) * 98, 0.2).toFixed(2)}%`}
+          {...BAR_SHAPES[kind]}
+          rx="2"
+        >
+          <title>{`${escaped(text)}: ${duration(to - from)}`}</title>
+        </rect>
+      ))}
+      {marks.map(({ kind, at, text }) => (
+        <circle
+          key={`${at}${text}`}
+          class={`mark is-${kind}`}
+          cx={percent(place(at, scale))}
+          cy="11"
+          r={kind === 'plain' ? 2.5 : 4.5}
+        >
+          <title>{`${time(at)} ${escaped(text)}`}</title>
+        </circle>
+      ))}
+    </svg>
   );
 }
 

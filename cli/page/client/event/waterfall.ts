@@ -1,5 +1,11 @@
 import { duration } from '../../../terminal/times.ts';
-import type { EventReport } from './why-document.ts';
+import type { ReadingDocuments } from '../../server/readings.ts';
+
+/** The document of `why`. */
+export type WhyDocument = ReadingDocuments['why'];
+
+/** An event of a {@link WhyDocument}. */
+export type EventReport = WhyDocument['events'][number];
 
 /** A line of an event's story, as `why` tells it. */
 type ReportLine = EventReport['story'][number];
@@ -14,7 +20,7 @@ export interface Bar {
 }
 
 /** A moment in a lane. */
-export interface Mark {
+interface Mark {
   readonly kind: 'ok' | 'bad' | 'plain' | 'next';
   readonly at: number;
   readonly text: string;
@@ -179,4 +185,18 @@ export function ticksOf(span: number): readonly Tick[] {
     const text = step < SECOND ? `${at.toLocaleString('en-US')} ms` : duration(at);
     return { part: at / span, text: at === 0 ? '0' : text };
   });
+}
+
+const OPTIONS = /(?: --(?:stage|stack|profile|region|endpoint) \S+)+$/;
+
+/**
+ * Another command of `mailroom` with the options of a reading's command that select the Mailroom.
+ *
+ * @example
+ * ```ts
+ * commandLike('npx cdk-mailroom why 42 --stage dev', 'logs 01a1fe32-7358'); // 'npx cdk-mailroom logs 01a1fe32-7358 --stage dev'
+ * ```
+ */
+export function commandLike(command: string, words: string): string {
+  return `npx cdk-mailroom ${words}${OPTIONS.exec(command)?.[0] ?? ''}`;
 }

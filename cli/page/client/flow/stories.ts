@@ -1,5 +1,5 @@
 import type { FlowEvent } from '../../server/protocol.ts';
-import { type StateName, stateOf } from '../frame/state-name.ts';
+import { groupsOf, type StateName, stateOf, WORST_FIRST } from '../frame/format.ts';
 
 /** The events with one correlation id, e.g. those of an order. */
 export interface Story {
@@ -13,12 +13,7 @@ export interface Story {
 
 /** Groups events into stories, that with the newest event first. */
 export function storiesOf(events: readonly FlowEvent[]): Story[] {
-  const groups = new Map<string, FlowEvent[]>();
-  for (const event of events) {
-    const id = event.correlationId ?? event.eventId;
-    groups.set(id, [...(groups.get(id) ?? []), event]);
-  }
-  return [...groups]
+  return [...groupsOf(events, ({ correlationId, eventId }) => correlationId ?? eventId)]
     .map(([id, group]) => {
       const inOrder = group.sort((a, b) => a.at - b.at);
       return { id, events: inOrder, at: Math.max(...inOrder.map(({ at }) => at)) };
@@ -27,20 +22,18 @@ export function storiesOf(events: readonly FlowEvent[]): Story[] {
 }
 
 /** The state of an event in one word: the worst of its outbox row and its messages. */
-export interface EventSummary {
+interface EventSummary {
   readonly is: StateName;
   /** E.g. `failed at payments`. */
   readonly text: string;
 }
-
-const ORDER: readonly StateName[] = ['broken', 'look', 'busy', 'idle', 'ok'];
 
 /** Summarises an event. */
 export function summaryOf({ status, consumers }: Pick<FlowEvent, 'status' | 'consumers'>): EventSummary {
   const outbox = status.toLowerCase();
   if (status !== 'PUBLISHED') return { is: stateOf(outbox), text: outbox };
   const states = Object.entries(consumers).map(([name, state]) => ({ name, state, is: stateOf(state) }));
-  const [worst] = states.sort((a, b) => ORDER.indexOf(a.is) - ORDER.indexOf(b.is));
+  const [worst] = states.sort((a, b) => WORST_FIRST.indexOf(a.is) - WORST_FIRST.indexOf(b.is));
   if (worst === undefined) return { is: 'ok', text: 'published' };
   if (worst.is === 'ok') return { is: 'ok', text: 'processed' };
   const names = states.filter(({ state }) => state === worst.state).map(({ name }) => name);

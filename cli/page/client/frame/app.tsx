@@ -1,11 +1,19 @@
-import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
+import type { ComponentChildren, ComponentType } from 'preact';
+import { useCallback, useEffect, useErrorBoundary, useMemo, useRef, useState } from 'preact/hooks';
 import type { MailroomInfo } from '../../server/protocol.ts';
-import { type Api, createApi, exchangeToken, type RefusedError } from './api.ts';
-import { MailroomProvider } from './mailroom.ts';
-import { Refused } from './notice.tsx';
-import { type AppProps, Shell } from './shell.tsx';
-import { useLive } from './use-live.ts';
-import { refused } from './use-reading.ts';
+import { type Api, createApi, exchangeToken, type RefusedError, refused } from './api.ts';
+import { headlineOf } from './format.ts';
+import { Band, Search, Shortcuts } from './head.tsx';
+import { MailroomProvider, useLive, useMailroom } from './mailroom.ts';
+import { focusMain, hasFocus, MAIN, parseRoute, type Route, routeTo, type Screen } from './route.ts';
+import { Icon, Notice, Refused } from './state.tsx';
+
+/** The parts that the frame shows. */
+interface AppProps {
+  readonly screens: readonly Screen[];
+  /** The changes that are being made: above every screen. */
+  readonly Runs: ComponentType;
+}
 
 type State =
   | { readonly is: 'opening' }
@@ -24,32 +32,38 @@ export function App(props: AppProps) {
     case 'opening':
       return <p class="alone">Opening</p>;
     case 'no-key':
-      return <NoKey />;
+      // The key lives in this tab's memory only, so a reload loses it.
+      return (
+        <Alone>
+          <p>This tab has no key. The key is kept only in the memory of a tab, so a reload discards it.</p>
+          <p>
+            {NEW_TAB} If nothing runs there, start <code>mailroom ui</code>, or the demo, again.
+          </p>
+        </Alone>
+      );
     case 'refused':
       return (
-        <main class="alone">
-          <h1>Mailroom</h1>
+        <Alone>
           <Refused error={state.error} />
-          <p>
-            Press <kbd>Enter</kbd> in the terminal that serves this page to open a new tab.
-          </p>
-        </main>
+          <p>{NEW_TAB}</p>
+        </Alone>
       );
     case 'open':
       return <Open {...props} api={state.api} info={state.info} onKeyLost={loseKey} />;
   }
 }
 
-/** The key lives in this tab's memory only, so a reload loses it. */
-function NoKey() {
+const NEW_TAB = (
+  <>
+    Press <kbd>Enter</kbd> in the terminal that serves this page to open a new tab.
+  </>
+);
+
+function Alone({ children }: { readonly children: ComponentChildren }) {
   return (
     <main class="alone">
       <h1>Mailroom</h1>
-      <p>This tab has no key. The key is kept only in the memory of a tab, so a reload discards it.</p>
-      <p>
-        Press <kbd>Enter</kbd> in the terminal that serves this page to open a new tab. If nothing runs there,
-        start <code>mailroom ui</code>, or the demo, again.
-      </p>
+      {children}
     </main>
   );
 }
@@ -69,12 +83,126 @@ interface OpenProps extends AppProps {
   readonly onKeyLost: () => void;
 }
 
-function Open({ api, info, onKeyLost, screens, slots }: OpenProps) {
+function Open({ api, info, onKeyLost, ...parts }: OpenProps) {
   const live = useLive(api, onKeyLost);
   const mailroom = useMemo(() => ({ api, info, ...live }), [api, info, live]);
   return (
     <MailroomProvider value={mailroom}>
-      <Shell screens={screens} slots={slots} />
+      <Shell {...parts} />
     </MailroomProvider>
+  );
+}
+
+/** The frame around every screen. */
+function Shell({ screens, Runs }: AppProps) {
+  const route = useRoute();
+  const mailroom = useMailroom();
+  const screen = screens.find(({ name }) => name === route.screen) ?? screens[0];
+  const headline = headlineOf(mailroom.flow?.status ?? null);
+  useEffect(() => {
+    document.title = `${headline.text} · ${screen?.title} · ${mailroom.info.stack} · Mailroom`;
+  }, [headline.text, screen?.title, mailroom.info.stack]);
+  // A new screen is read from its beginning, by eyes and by screen readers; so is a part of it that replaced the link to it.
+  const place = `${route.screen}/${route.argument}`;
+  const opened = useRef({ place, route });
+  useEffect(() => {
+    const before = opened.current;
+    opened.current = { place, route };
+    if (before.route === route || (before.place === place && hasFocus())) return;
+    window.scrollTo(0, 0);
+    focusMain();
+  }, [place, route]);
+  if (screen === undefined) return null;
+  return (
+    <>
+      <button type="button" class="skip" onClick={focusMain}>
+        Skip to the content
+      </button>
+      <Band />
+      <header class="head">
+        <p class={`headline is-${headline.is}`} role="status">
+          <Icon name={headline.is} />
+          <span>{headline.text}</span>
+        </p>
+        <Search />
+        <nav aria-label="Screens" class="tabs">
+          <ul>
+            {screens.map(({ name, title, countOf }) => {
+              const number = countOf?.(mailroom) ?? 0;
+              return (
+                <li key={name}>
+                  <a href={routeTo(name)} aria-current={name === screen.name ? 'page' : undefined}>
+                    {title}
+                    {number > 0 && <span class="badge">{number}</span>}
+                  </a>
+                </li>
+              );
+            })}
+          </ul>
+        </nav>
+      </header>
+      <main
+        id={MAIN}
+        tabIndex={-1}
+        aria-label={screen.title}
+        class={mailroom.connection === 'lost' ? 'is-old' : undefined}
+      >
+        {mailroom.connection === 'lost' && (
+          <div role="alert">
+            <Notice is="broken" title="The page's server is not responding">
+              <p>
+                The data on this page is stale. Start <code>mailroom ui</code>, or the demo, again in the
+                terminal. It opens a new tab.
+              </p>
+            </Notice>
+          </div>
+        )}
+        <Runs />
+        <Guarded key={screen.name} title={screen.title} place={place}>
+          <screen.View route={route} />
+        </Guarded>
+      </main>
+      <Shortcuts screens={screens} />
+    </>
+  );
+}
+
+function useRoute(): Route {
+  const [route, setRoute] = useState(() => parseRoute(location.hash));
+  useEffect(() => {
+    const change = () => setRoute(parseRoute(location.hash));
+    addEventListener('hashchange', change);
+    return () => removeEventListener('hashchange', change);
+  }, []);
+  return route;
+}
+
+interface GuardedProps {
+  readonly title: string;
+  /** Another place of the same screen is tried again. */
+  readonly place: string;
+  readonly children: ComponentChildren;
+}
+
+/** Keeps the frame when a screen fails, and shows the error in the screen's place. */
+function Guarded({ title, place, children }: GuardedProps) {
+  const [error, reset] = useErrorBoundary();
+  const failedAt = useRef(place);
+  useEffect(() => {
+    if (failedAt.current !== place) reset();
+    failedAt.current = place;
+  }, [place, reset]);
+  if (error === undefined) return <>{children}</>;
+  return (
+    <>
+      <h1>{title}</h1>
+      <Refused error={refused(error)} />
+      <p>This screen could not display the result. Run its command in a terminal instead.</p>
+      <p>
+        <button type="button" onClick={reset}>
+          Try again
+        </button>
+      </p>
+    </>
   );
 }

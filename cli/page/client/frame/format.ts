@@ -1,5 +1,7 @@
 import { isTime } from '../../../../lambdas/runtime/base/clock.ts';
+import { HOUR_MS } from '../../../../lambdas/runtime/base/units.ts';
 import { duration } from '../../../terminal/times.ts';
+import type { StatusDocument } from '../../server/protocol.ts';
 
 /** A duration as its largest unit, e.g. `3 s`: for ages that change while one looks at them. */
 export function roughly(ms: number): string {
@@ -31,4 +33,89 @@ export function idParts(id: string): readonly [start: string, end: string] {
   const characters = [...id];
   if (characters.length <= 13) return ['', id];
   return [characters.slice(0, -8).join(''), characters.slice(-8).join('')];
+}
+
+/** As the alarm for an expiring dead letter, by default. */
+const BROKEN_MS = 24 * HOUR_MS;
+
+/** Three days: a long weekend. */
+const LOOK_MS = 72 * HOUR_MS;
+
+/**
+ * The urgency of a permanent deletion.
+ *
+ * @param expiresAt - epoch milliseconds; `null`: it is kept until an operator decides
+ */
+export function urgencyOf(expiresAt: number | null, now: number): 'ok' | 'look' | 'broken' {
+  if (expiresAt === null || expiresAt - now >= LOOK_MS) return 'ok';
+  return expiresAt - now < BROKEN_MS ? 'broken' : 'look';
+}
+
+/** `ok`: done or well. `look`: may be in trouble. `broken`: action is required. `busy`: under way. `idle`: nothing to say. */
+export type StateName = 'ok' | 'look' | 'broken' | 'busy' | 'idle';
+
+const STATES: Readonly<Record<string, StateName>> = {
+  processed: 'ok',
+  published: 'ok',
+  completed: 'ok',
+  resolved: 'ok',
+  discarded: 'idle',
+  expired: 'idle',
+  waiting: 'busy',
+  working: 'busy',
+  processing: 'busy',
+  pending: 'busy',
+  publishing: 'busy',
+  failed: 'look',
+  retrying: 'look',
+  abandoned: 'look',
+  unproven: 'look',
+  released: 'look',
+};
+
+/** The states, that which most requires action first. */
+export const WORST_FIRST: readonly StateName[] = ['broken', 'look', 'busy', 'idle', 'ok'];
+
+/** The state of a word of the command: a message's or event's state, in any case. Unknown words require a look. */
+export function stateOf(word: string): StateName {
+  return STATES[word.toLowerCase()] ?? 'broken';
+}
+
+/** The one line of the verdict: the tab's title and the page's live region. */
+export interface Headline {
+  readonly is: 'ok' | 'look' | 'broken' | 'idle';
+  /** E.g. `2 broken`. */
+  readonly text: string;
+}
+
+/** The verdict of a status in a few words. @param status - `null` before the first reading */
+export function headlineOf(status: Pick<StatusDocument, 'state' | 'findings'> | null): Headline {
+  if (status === null) return { is: 'idle', text: 'Reading' };
+  const { state, findings } = status;
+  const broken = findings.filter((finding) => finding.state === 'broken').length;
+  if (state === 'broken') return { is: 'broken', text: `${broken} broken` };
+  if (state === 'look') return { is: 'look', text: `${findings.length - broken} to look at` };
+  return { is: 'ok', text: 'All is well' };
+}
+
+/** Items by a key, in the order in which the keys come first. */
+export function groupsOf<Key, Item>(items: readonly Item[], keyOf: (item: Item) => Key): Map<Key, Item[]> {
+  const groups = new Map<Key, Item[]>();
+  for (const item of items) {
+    const group = groups.get(keyOf(item));
+    if (group === undefined) groups.set(keyOf(item), [item]);
+    else group.push(item);
+  }
+  return groups;
+}
+
+/** The error of the deployed code for a message, e.g. `INVALID_PAYLOAD: at total`; empty without one. */
+export function errorText({
+  code,
+  message,
+}: {
+  readonly code?: string | null | undefined;
+  readonly message?: string | null | undefined;
+}): string {
+  return [code, message].filter(Boolean).join(': ');
 }

@@ -1,15 +1,12 @@
 import { escaped } from '../../../terminal/escaped.ts';
+import { idParts } from './format.ts';
+import { routeTo } from './route.ts';
 
 /**
  * A text that others wrote: as a text node with control and format characters escaped, and isolated, so that it cannot reverse or
  * hide what stands beside it.
  *
  * @param clip - the most characters that are shown. @default all
- *
- * @example
- * ```tsx
- * <Stored text={event.type} clip={80} />
- * ```
  */
 export function Stored({ text, clip }: { readonly text: string; readonly clip?: number }) {
   const clean = escaped(text);
@@ -28,5 +25,38 @@ export function StoredJson({ value, label }: { readonly value: unknown; readonly
     <section class="code" aria-label={label}>
       <pre>{lines.map((line) => `${escaped(line)}\n`)}</pre>
     </section>
+  );
+}
+
+/** A link to the Event screen of an id. @param isWhole - the whole id instead of its end */
+export function EventLink({ id, isWhole = false }: { readonly id: string; readonly isWhole?: boolean }) {
+  return (
+    <a class="id" href={routeTo('event', id)} title={escaped(id)} aria-label={`Event ${escaped(id)}`}>
+      {isWhole ? <Stored text={id} /> : <ShortId id={id} />}
+    </a>
+  );
+}
+
+/**
+ * The end of a stored id. Its beginning takes no room but is still there: selecting the id copies all of it, as the command `why`
+ * needs it.
+ */
+export function ShortId({ id }: { readonly id: string }) {
+  const whole = escaped(id);
+  const [start, end] = idParts(whole);
+  return (
+    <bdi class="stored short-id" title={whole}>
+      {start !== '' && <span class="id-start">{start}</span>}
+      {end}
+    </bdi>
+  );
+}
+
+/** The name of a consumer in a table: not broken while the window is wide. */
+export function Name({ text }: { readonly text: string }) {
+  return (
+    <span class="name">
+      <Stored text={text} />
+    </span>
   );
 }

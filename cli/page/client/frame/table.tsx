@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useId, useState } from 'preact/hooks';
-import { Button } from './button.tsx';
+import { Button } from './controls.tsx';
 import { count } from './format.ts';
 
 /** A column of a {@link Table}. */
@@ -24,14 +24,7 @@ interface TableProps<Row> {
 /** The rows of a page. */
 const PAGE_SIZE = 50;
 
-/**
- * A table in pages. In a narrow window each row becomes a block with the titles of its columns.
- *
- * @example
- * ```tsx
- * <Table caption="Causes" columns={columns} rows={causes} keyOf={({ fingerprint }) => fingerprint} empty="No dead letters." />
- * ```
- */
+/** A table in pages. In a narrow window each row becomes a block with the titles of its columns. */
 export function Table<Row>({ caption, columns, rows, keyOf, empty }: TableProps<Row>) {
   const [wanted, setPage] = useState(0);
   const id = useId();
@@ -77,6 +70,24 @@ export function Table<Row>({ caption, columns, rows, keyOf, empty }: TableProps<
           </Button>
         </nav>
       )}
+    </div>
+  );
+}
+
+interface FactProps {
+  readonly title: ComponentChildren;
+  /** @default '' */
+  readonly class?: string | undefined;
+  readonly children: ComponentChildren;
+}
+
+/** A named value of a `<dl>`; nothing without a value. */
+export function Fact({ title, class: name, children }: FactProps) {
+  if (children === null) return null;
+  return (
+    <div class={name}>
+      <dt>{title}</dt>
+      <dd>{children}</dd>
     </div>
   );
 }

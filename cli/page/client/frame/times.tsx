@@ -1,13 +1,12 @@
 import { duration, time } from '../../../terminal/times.ts';
-import { urgencyOf } from './expiry.ts';
-import { roughly } from './format.ts';
+import { roughly, urgencyOf } from './format.ts';
 import { useNow } from './mailroom.ts';
 import { State } from './state.tsx';
 
-/** A past time as an age, e.g. `3 min ago`; the time itself is its title. */
+/** A past time as an age, e.g. `3 min ago`; the time itself is its title. `?` for an unknown one. */
 export function Ago({ at }: { readonly at: number | null }) {
   const now = useNow();
-  if (at === null) return <span>never</span>;
+  if (at === null) return '?';
   return (
     <time dateTime={stamp(at)} title={time(at)}>
       {roughly(now - at)} ago
@@ -15,14 +14,7 @@ export function Ago({ at }: { readonly at: number | null }) {
   );
 }
 
-/**
- * The time of a permanent deletion as a clock that counts down, with its urgency (see {@link urgencyOf}).
- *
- * @example
- * ```tsx
- * <Expiry at={firstExpiryAt} />
- * ```
- */
+/** The time of a permanent deletion as a clock that counts down, with its urgency (see {@link urgencyOf}). */
 export function Expiry({ at }: { readonly at: number | null }) {
   const now = useNow();
   if (at === null) return <span>never</span>;
@@ -34,6 +26,14 @@ export function Expiry({ at }: { readonly at: number | null }) {
   );
   const urgency = urgencyOf(at, now);
   return urgency === 'ok' ? text : <State is={urgency}>{text}</State>;
+}
+
+/** A future time as a clock that counts down, and `due` from then on: nothing is lost when it passes. */
+export function Due({ at }: { readonly at: number }) {
+  const now = useNow();
+  return (
+    <span class="clock">{at <= now ? 'due' : `in ${duration(Math.ceil((at - now) / 1_000) * 1_000)}`}</span>
+  );
 }
 
 /** A time in UTC. */

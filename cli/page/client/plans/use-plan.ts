@@ -1,10 +1,8 @@
-import { useEffect, useState } from 'preact/hooks';
-import type { PlanDocument, PlanRequest } from '../../server/protocol.ts';
+import { useEffect } from 'preact/hooks';
+import type { Plan, PlanDocument, PlanRequest } from '../../server/protocol.ts';
 import type { Reading } from '../../server/readings.ts';
 import { type Api, RefusedError } from '../frame/api.ts';
-import { useMailroom } from '../frame/mailroom.ts';
-import { refused } from '../frame/use-reading.ts';
-import { commandOf } from './plan-groups.ts';
+import { useMailroom, useTask } from '../frame/mailroom.ts';
 
 /** A plan as the dialog shows it. */
 export interface ShownPlan {
@@ -15,59 +13,31 @@ export interface ShownPlan {
   /** Why it could not be read; `null` if it was. */
   readonly notRead: string | null;
   /** `null` on a read-only page, which can only read the plan. */
-  readonly toApply: {
-    readonly id: string;
-    readonly expiresAt: number;
-    readonly count: number;
-    readonly confirmation: string;
-    readonly effects: readonly string[];
-  } | null;
-}
-
-interface UsedPlan {
-  /** `null` until it is made. */
-  readonly plan: ShownPlan | null;
-  readonly error: RefusedError | null;
-  /** Makes a new plan. */
-  readonly again: () => void;
+  readonly toApply: Plan | null;
 }
 
 /** Makes the plan of a request: on the server, which then applies exactly it; or on a read-only page, by reading it. */
-export function usePlan(request: PlanRequest): UsedPlan {
-  const { api, info } = useMailroom();
-  const [tries, setTries] = useState(0);
-  const [state, setState] = useState<Omit<UsedPlan, 'again'>>({ plan: null, error: null });
-  // A dialog has one request; `tries` asks for a new plan.
-  useEffect(() => {
-    let isOpen = true;
-    const settle = (result: Partial<UsedPlan>) => {
-      if (isOpen) setState({ plan: null, error: null, ...result });
-    };
-    setState({ plan: null, error: null });
-    (info.allowsChanges ? madePlan(api, request) : readPlan(api, request)).then(
-      (plan) => settle({ plan }),
-      (error) => settle({ error: refused(error) }),
-    );
-    return () => {
-      isOpen = false;
-    };
-  }, [tries]);
-  return { ...state, again: () => setTries(tries + 1) };
+export function usePlan(request: PlanRequest) {
+  const { info } = useMailroom();
+  const { result, error, isBusy, start } = useTask((api) =>
+    info.allowsChanges ? madePlan(api, request) : readPlan(api, request),
+  );
+  const again = () => start(undefined);
+  // A dialog has one request.
+  useEffect(again, []);
+  return { plan: isBusy || error !== null ? null : result, error: isBusy ? null : error, again };
 }
 
 async function madePlan(api: Api, request: PlanRequest): Promise<ShownPlan> {
-  const { id, command, expiresAt, count, confirmation, effects, ...planned } = await api.plan(request);
-  return { command, planned, notRead: null, toApply: { id, expiresAt, count, confirmation, effects } };
+  const plan = await api.plan(request);
+  return { command: plan.command, planned: plan, notRead: null, toApply: plan };
 }
 
 async function readPlan(api: Api, request: PlanRequest): Promise<ShownPlan> {
-  const { command: reading, error, planned } = await planReading(api, request);
-  const command = commandOf(reading, request);
+  const { command, error, planned } = await planReading(api, request);
   // The read-only policy does not allow the check of the deployed code.
-  if (error?.code === 'ACCESS_DENIED')
-    return { command, planned: null, notRead: error.message, toApply: null };
-  if (error !== null) throw new RefusedError(error);
-  return { command, planned, notRead: null, toApply: null };
+  if (error !== null && error.code !== 'ACCESS_DENIED') throw new RefusedError(error);
+  return { command: commandOf(command, request), planned, notRead: error?.message ?? null, toApply: null };
 }
 
 type PlanReading = Pick<Reading, 'command' | 'error'> & { readonly planned: PlanDocument | null };
@@ -82,12 +52,62 @@ async function planReading(api: Api, request: PlanRequest): Promise<PlanReading>
   const { source, cause, ids = [] } = request;
   if (kind === 'discard' && cause === undefined && ids.length > 1)
     throw new Error('No option of the command selects these dead letters by cause. Open one to discard it.');
-  const only =
-    cause !== undefined ? { cause } : ids.length === 1 && ids[0] !== undefined ? { id: ids[0] } : {};
+  const id = cause === undefined && ids.length === 1 ? ids[0] : undefined;
   if (kind === 'discard') {
-    const reading = await api.read('discard-plan', { source, ...only });
+    const reading = await api.read('discard-plan', { source, cause, id });
     return { ...reading, planned: reading.document && { kind, document: reading.document } };
   }
-  const reading = await api.read('redrive-plan', { source, ...only });
+  const reading = await api.read('redrive-plan', { source, cause, id });
   return { ...reading, planned: reading.document && { kind, document: reading.document } };
+}
+
+/** The most ids in a command: more are hard to paste. */
+const IDS_MAX = 20;
+
+/**
+ * The command that applies the plan of a read-only page.
+ *
+ * @param reading - the command that made the plan
+ *
+ * @example
+ * ```ts
+ * commandOf('npx cdk-mailroom dlq redrive dead --stage dev', { kind: 'redrive', source: 'dead' });
+ * // 'npx cdk-mailroom dlq redrive dead --stage dev --apply --reason "…"'
+ * ```
+ */
+export function commandOf(reading: string, request: PlanRequest): string {
+  const ids = 'ids' in request && request.ids !== undefined && request.ids.length > 1 ? request.ids : [];
+  // SQS's ids and event ids need no quotes; others are left out rather than quoted wrongly.
+  const words = ids.filter((id) => /^[\w-]+$/.test(id)).slice(0, IDS_MAX);
+  if (ids.length > 0 && words.length === 0) return reading; // it would select all of them
+  const source = 'source' in request ? request.source : '';
+  const selected =
+    words.length === 0 ? reading : reading.replace(source, () => `${source} ${words.join(' ')}`);
+  return `${selected} --apply --reason "…"`;
+}
+
+/** A form that confirms a plan. */
+interface Confirmation {
+  readonly reason: string;
+  /** The text that was typed. */
+  readonly typed: string;
+  /** The box that says that the providers were asked is ticked, or there is none. */
+  readonly isChecked: boolean;
+}
+
+/** The limits of a reason, as the command has them. */
+const REASON_MIN = 3;
+export const REASON_MAX = 500;
+
+/**
+ * The conditions that a plan still lacks before it can be applied, as sentences; empty once it can. The server checks them again.
+ *
+ * @param wanted - the text to type
+ */
+export function missingFrom({ reason, typed, isChecked }: Confirmation, wanted: string): string[] {
+  return [
+    ...(reason.trim().length < REASON_MIN ? ['Write a reason.'] : []),
+    ...(isChecked ? [] : ['Ask the providers of the side effects, then tick the box.']),
+    ...(typed.trim() === wanted ? [] : [`Type ${wanted} to confirm.`]),
+  ];
 }

@@ -1,7 +1,8 @@
 import type { RedriveVerdict } from '../../../reports/dead-letters/redrive-plan.ts';
-import type { StateName } from '../frame/state-name.ts';
+import type { PlanDocument } from '../../server/protocol.ts';
+import { errorText, groupsOf, type StateName } from '../frame/format.ts';
 
-/** A verdict of a redrive in words. */
+/** A verdict or an outcome in words. */
 export interface VerdictWords {
   readonly is: StateName;
   readonly label: string;
@@ -50,7 +51,7 @@ export const VERDICTS: Readonly<Record<RedriveVerdict, VerdictWords>> = {
 };
 
 /** The outcome of a planned discard in words; `discard` is the plan's own. */
-export const DISCARD_VERDICTS: Readonly<Record<string, VerdictWords>> = {
+const DISCARD_VERDICTS: Readonly<Record<string, VerdictWords>> = {
   discard: { is: 'look', label: 'discarded', todo: 'Never runs again. A later delivery is absorbed.' },
   'discard-replacement': {
     is: 'look',
@@ -68,3 +69,70 @@ export const DISCARD_VERDICTS: Readonly<Record<string, VerdictWords>> = {
     todo: 'Stays: its side effects have happened, or may have. Ask their providers, then discard it with --effects-checked.',
   },
 };
+
+/** The part of a plan with one verdict. */
+export interface PlanGroup extends VerdictWords {
+  readonly count: number;
+  /** The errors of the deployed code, the most frequent first, with their counts. */
+  readonly reasons: readonly (readonly [string, number])[];
+}
+
+/** The labels in the order in which a plan shows them. */
+const ORDER = [...Object.values(VERDICTS), ...Object.values(DISCARD_VERDICTS)].map(({ label }) => label);
+
+/**
+ * The groups of a plan, in the order in which its command lists verdicts.
+ *
+ * @param ids - only these dead letters. @default all of the document
+ */
+export function planGroups(plan: PlanDocument, ids?: readonly string[]): PlanGroup[] {
+  const groups = groupsOf(plannedOf(plan, ids), ({ words }) => words.label);
+  const rank = (label: string) => (ORDER.includes(label) ? ORDER.indexOf(label) : ORDER.length);
+  return [...groups.values()]
+    .flatMap((group) => group.slice(0, 1).map(({ words }) => ({ ...words, ...counted(group) })))
+    .sort((a, b) => rank(a.label) - rank(b.label));
+}
+
+/** A dead letter or event of a plan. */
+interface Planned {
+  readonly words: VerdictWords;
+  /** Empty without one. */
+  readonly reason: string;
+}
+
+function counted(group: readonly Planned[]): Pick<PlanGroup, 'count' | 'reasons'> {
+  const found = group.map(({ reason }) => reason).filter((reason) => reason !== '');
+  const reasons = [...groupsOf(found, (reason) => reason)].map(
+    ([reason, all]) => [reason, all.length] as const,
+  );
+  return { count: group.length, reasons: reasons.sort(([, a], [, b]) => b - a) };
+}
+
+function plannedOf(plan: PlanDocument, ids?: readonly string[]): Planned[] {
+  const isWanted = ({ id }: { readonly id: string }) => ids === undefined || ids.includes(id);
+  switch (plan.kind) {
+    case 'redrive':
+      return plan.document.deadLetters.filter(isWanted).map((deadLetter) => ({
+        words: VERDICTS[deadLetter.verdict ?? 'unreadable'],
+        reason: errorText(deadLetter),
+      }));
+    case 'discard':
+      return plan.document.deadLetters.filter(isWanted).map(({ outcome, ...entry }) => ({
+        words: DISCARD_VERDICTS[outcome] ?? { is: 'look', label: outcome, todo: '' },
+        reason: 'message' in entry && typeof entry.message === 'string' ? entry.message : '',
+      }));
+    case 'repair':
+      return (plan.document.repair?.events ?? []).map(({ consumer, outcome, why }) => ({
+        words:
+          outcome === 'unsent'
+            ? { is: 'look', label: 'not sent', todo: 'It cannot be sent again.' }
+            : { is: 'ok', label: `sent to ${consumer}`, todo: `Only ${consumer} receives it.` },
+        reason: why ?? '',
+      }));
+    case 'resend': {
+      const { consumer, verdict } = plan.document;
+      const todo = verdict === 'runs' ? `Sent to ${consumer} only, as a new event.` : 'Not sent.';
+      return [{ words: { ...VERDICTS[verdict], todo }, reason: errorText(plan.document) }];
+    }
+  }
+}

@@ -1,16 +1,19 @@
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { MINUTE_MS } from '../../../../lambdas/runtime/base/units.ts';
-import { AuditFindings } from '../audit/audit-findings.tsx';
-import { Ledgers } from '../audit/ledgers.tsx';
-import type { ShownAudit } from '../documents.ts';
-import { Button } from '../frame/button.tsx';
-import { many } from '../frame/format.ts';
-import { Notice } from '../frame/notice.tsx';
-import { At } from '../frame/times.tsx';
-import { Choice } from '../readings/choice.tsx';
-import { useKeptReading } from '../readings/kept-reading.ts';
-import { ReadingBar } from '../readings/reading-bar.tsx';
-import { PlanDialog } from './plan-dialog.tsx';
+import { answersOf, detailsOf } from '../../../reports/audit/audit-answers.ts';
+import type { ReadingDocuments } from '../../server/readings.ts';
+import { Button, Choice } from '../frame/controls.tsx';
+import { count, many } from '../frame/format.ts';
+import { ReadingBar, useKeptReading } from '../frame/reading.tsx';
+import { routeTo } from '../frame/route.ts';
+import { Notice, State } from '../frame/state.tsx';
+import { EventLink, Name, Stored } from '../frame/stored.tsx';
+import { type Column, Table } from '../frame/table.tsx';
+import { Ago, At, Due } from '../frame/times.tsx';
+import { PlanDialog } from '../plans/plan-dialog.tsx';
+
+type ShownAudit = ReadingDocuments['audit'];
 
 const RANGES = [
   ['1h', 'last hour'],
@@ -19,14 +22,13 @@ const RANGES = [
   ['7d', 'last 7 days'],
 ] as const;
 
-type Since = (typeof RANGES)[number][0];
-
 /** The conservation check: run on a click, because it reads every event of its range. */
 export function AuditScreen() {
-  const [since, setSince] = useState<Since>('1h');
+  const [since, setSince] = useState<(typeof RANGES)[number][0]>('1h');
   const [isPlanning, setPlanning] = useState(false);
-  const { reading, error, isReading, read } = useKeptReading('audit');
-  const report = reading?.document ?? undefined;
+  const used = useKeptReading('audit');
+  const { reading, isReading, read } = used;
+  const audit = reading?.document ?? undefined;
   return (
     <>
       <div class="panel-head">
@@ -36,19 +38,24 @@ export function AuditScreen() {
         </p>
       </div>
       <section class="panel stack">
-        <ReadingBar reading={reading} error={error} isReading={isReading} verb="Reading events">
+        <ReadingBar used={used} verb="Reading events">
           <Choice label="Range" value={since} options={RANGES} onChange={setSince} />
           <Button isDisabled={isReading} onClick={() => read({ since })}>
             {reading === null ? 'Run the audit' : 'Run the audit again'}
           </Button>
         </ReadingBar>
         {reading === null && !isReading && <p class="empty">Not run yet.</p>}
-        {report !== undefined && (
-          <Report report={report} isOk={reading?.exitCode === 0} onPlan={() => setPlanning(true)} />
+        {audit !== undefined && (
+          <>
+            <Verdict audit={audit} isOk={reading?.exitCode === 0} />
+            <Missing audit={audit} onPlan={() => setPlanning(true)} />
+            <Inconclusive audit={audit} />
+            <Findings audit={audit} />
+          </>
         )}
       </section>
-      {isPlanning && report !== undefined && (
-        <PlanDialog request={{ kind: 'repair', since: sinceOf(report) }} onClose={() => setPlanning(false)} />
+      {isPlanning && audit !== undefined && (
+        <PlanDialog request={{ kind: 'repair', since: sinceOf(audit) }} onClose={() => setPlanning(false)} />
       )}
     </>
   );
@@ -59,27 +66,165 @@ function sinceOf({ since }: ShownAudit): string {
   return `${Math.ceil((Date.now() - since) / MINUTE_MS) + 10}m`;
 }
 
-interface ReportProps {
-  readonly report: ShownAudit;
-  readonly isOk: boolean;
-  readonly onPlan: () => void;
+interface AuditProps {
+  readonly audit: ShownAudit;
 }
 
-function Report({ report, isOk, onPlan }: ReportProps) {
-  const { verdict, since, until, events, published, pending, dead, discarded, unreadable } = report;
-  const counts = [
-    `${many(events, 'event')}: ${published} published, ${pending} pending, ${dead} dead, ${discarded} discarded`,
-    ...(unreadable > 0 ? [`${unreadable} unreadable`] : []),
-  ];
+/** The verdict, and the ledger of each consumer: what it should have received, and where each event is. */
+function Verdict({ audit, isOk }: AuditProps & { readonly isOk: boolean }) {
+  const { verdict, since, until, events, published, pending, dead, discarded, unreadable } = audit;
   return (
     <>
       <Notice is={isOk ? 'ok' : 'broken'} title={verdict}>
         <p>
-          <At at={since} /> to <At at={until} />. {counts.join(', ')}.
+          <At at={since} /> to <At at={until} />. {many(events, 'event')}: {published} published, {pending}{' '}
+          pending, {dead} dead, {discarded} discarded{unreadable > 0 && `, ${unreadable} unreadable`}.
         </p>
       </Notice>
-      <Ledgers consumers={report.consumers} />
-      <AuditFindings report={report} onPlan={onPlan} />
+      <Table
+        caption="By consumer"
+        columns={LEDGER_COLUMNS}
+        rows={Object.entries(audit.consumers).map(([consumer, counts]) => ({ consumer, ...counts }))}
+        keyOf={({ consumer }) => consumer}
+        empty="No consumers."
+      />
     </>
+  );
+}
+
+const LEDGER_COLUMNS: readonly Column<ShownAudit['consumers'][string] & { readonly consumer: string }>[] = [
+  { title: 'Consumer', cell: ({ consumer }) => <Name text={consumer} /> },
+  { title: 'Expected', isNumber: true, cell: ({ expected }) => count(expected) },
+  { title: 'Processed', isNumber: true, cell: (ledger) => count(answersOf(ledger).processed) },
+  { title: 'Open', isNumber: true, cell: (ledger) => count(answersOf(ledger).open) },
+  { title: 'Missing', isNumber: true, cell: (ledger) => <Bad number={answersOf(ledger).missing} /> },
+  { title: 'Cannot tell', isNumber: true, cell: (ledger) => <Bad number={answersOf(ledger).cannotTell} /> },
+  { title: 'Of these', cell: (ledger) => <span>{detailsOf(ledger).join(', ') || '–'}</span> },
+];
+
+function Bad({ number }: { readonly number: number }) {
+  return number > 0 ? <State is="broken">{count(number)}</State> : <span>0</span>;
+}
+
+function Missing({ audit: { missing }, onPlan }: AuditProps & { readonly onPlan: () => void }) {
+  if (missing.length === 0) return null;
+  return (
+    <>
+      <Table
+        caption="Missing: published but never received"
+        columns={[
+          { title: 'Event', cell: ({ eventId }) => <EventLink id={eventId} /> },
+          { title: 'Type', cell: ({ type }) => <Stored text={type} clip={80} /> },
+          { title: 'Consumer', cell: ({ consumer }) => <Name text={consumer} /> },
+          { title: 'Published', cell: ({ publishedAt }) => <Ago at={publishedAt} /> },
+        ]}
+        rows={missing}
+        keyOf={({ eventId, consumer }) => `${eventId} ${consumer}`}
+        empty=""
+      />
+      <div class="row">
+        <button type="button" onClick={onPlan}>
+          Plan a repair
+        </button>
+        <span class="quiet-text">
+          Sends each event only to the consumer that missed it. Fix the cause first.
+        </span>
+      </div>
+    </>
+  );
+}
+
+function Inconclusive({ audit: { inconclusive } }: AuditProps) {
+  return inconclusive.map(({ consumer, events, queued, missingAtLeast, conclusiveAt }) => (
+    <Notice
+      key={consumer}
+      is="look"
+      title={
+        <>
+          <Stored text={consumer} />: {many(events, 'event')} inconclusive
+          {missingAtLeast > 0 && `, at least ${missingAtLeast} missing`}
+        </>
+      }
+    >
+      <p>
+        These events are lost unless they are still in the queue, which has about {many(queued, 'message')}.
+        Run the audit again once the queue is empty
+        {conclusiveAt !== null && (
+          <>
+            , or <Due at={conclusiveAt} /> if all messages in the queue are newer than these events
+          </>
+        )}
+        .
+      </p>
+    </Notice>
+  ));
+}
+
+/** The other findings, each with its entries. */
+function Findings({ audit: { doubled, drift, unreadableRows, incomplete, notAudited } }: AuditProps) {
+  return (
+    <>
+      <Listed
+        title="Doubled: identical events with the same cause"
+        entries={doubled.map(
+          ({ type, aggregateId, causationId, eventIds }) =>
+            `${type} of ${aggregateId}, caused by ${causationId}: ${eventIds.join(', ')}`,
+        )}
+        is="broken"
+      />
+      <Listed
+        title="Deployed resources that differ from their declaration"
+        entries={drift.map(({ consumer, text }) => `${consumer}: ${text}`)}
+        is="broken"
+      >
+        <p>
+          <a href={routeTo('doctor')}>Doctor</a> has the commands that restore them.
+        </p>
+      </Listed>
+      <Listed
+        title="Rows that cannot be read"
+        entries={unreadableRows.map(
+          ({ eventId, consumer, problem }) =>
+            `${eventId}, ${consumer === null ? 'outbox' : `inbox of ${consumer}`}: ${problem}`,
+        )}
+        is="broken"
+      />
+      <Listed title="Not read, so the audit is incomplete" entries={incomplete} is="look" />
+      <Listed
+        title="Not audited, because foreign events have no outbox row"
+        entries={notAudited.map(
+          ({ consumer, events }) =>
+            `${consumer}: ${events.map(({ source, type }) => `${type} of ${source}`).join(', ')}`,
+        )}
+        is="idle"
+      />
+    </>
+  );
+}
+
+/** The entries of a finding that are listed; a terminal shows as many. */
+const LISTED_MAX = 20;
+
+interface ListedProps {
+  readonly title: string;
+  readonly entries: readonly string[];
+  readonly is: 'broken' | 'look' | 'idle';
+  readonly children?: ComponentChildren;
+}
+
+function Listed({ title, entries, is, children }: ListedProps) {
+  if (entries.length === 0) return null;
+  return (
+    <Notice is={is} title={title}>
+      <ul>
+        {entries.slice(0, LISTED_MAX).map((text) => (
+          <li key={text}>
+            <Stored text={text} clip={300} />
+          </li>
+        ))}
+        {entries.length > LISTED_MAX && <li>and {entries.length - LISTED_MAX} more</li>}
+      </ul>
+      {children}
+    </Notice>
   );
 }

@@ -1,15 +1,14 @@
 import type { ReadingDocuments } from '../../server/readings.ts';
-import { Button } from '../frame/button.tsx';
-import { Command } from '../frame/command.tsx';
+import { Button, Command } from '../frame/controls.tsx';
 import { many } from '../frame/format.ts';
-import { Notice } from '../frame/notice.tsx';
+import { ReadingBar, useKeptReading } from '../frame/reading.tsx';
+import { Notice } from '../frame/state.tsx';
 import { Stored } from '../frame/stored.tsx';
-import { useKeptReading } from '../readings/kept-reading.ts';
-import { ReadingBar } from '../readings/reading-bar.tsx';
 
 /** The checks of `mailroom doctor`: run on a click, because they are a few hundred calls. */
 export function DoctorScreen() {
-  const { reading, error, isReading, read } = useKeptReading('doctor');
+  const used = useKeptReading('doctor');
+  const { reading, isReading, read } = used;
   return (
     <>
       <div class="panel-head">
@@ -17,7 +16,7 @@ export function DoctorScreen() {
         <p class="quiet-text">Compares the deployed resources with their declaration. Changes nothing.</p>
       </div>
       <section class="panel stack">
-        <ReadingBar reading={reading} error={error} isReading={isReading} verb="Checking: up to a minute">
+        <ReadingBar used={used} verb="Checking: up to a minute">
           <Button isDisabled={isReading} onClick={() => read({})}>
             {reading === null ? 'Run the checks' : 'Run the checks again'}
           </Button>
@@ -29,17 +28,17 @@ export function DoctorScreen() {
   );
 }
 
-function Result({
-  document: { ok, checks, problems, notChecked, skipped },
-}: {
-  readonly document: ReadingDocuments['doctor'];
-}) {
+function Result({ document }: { readonly document: ReadingDocuments['doctor'] }) {
+  const { ok, checks, problems, notChecked, skipped } = document;
+  const [is, found] =
+    problems.length > 0
+      ? (['broken', many(problems.length, 'problem')] as const)
+      : ok
+        ? (['ok', 'No problem found'] as const)
+        : (['look', 'Not everything was checked'] as const);
   return (
     <>
-      <Notice
-        is={problems.length > 0 ? 'broken' : ok ? 'ok' : 'look'}
-        title={verdictOf(problems.length, ok, checks)}
-      />
+      <Notice is={is} title={`${found} in ${many(checks, 'check')}`} />
       {problems.length > 0 && (
         <section class="stack" aria-label="Problems">
           {problems.map(({ part, problem, text, commands }) => (
@@ -77,10 +76,4 @@ function Result({
       )}
     </>
   );
-}
-
-function verdictOf(problems: number, isOk: boolean, checks: number): string {
-  const found =
-    problems > 0 ? many(problems, 'problem') : isOk ? 'No problem found' : 'Not everything was checked';
-  return `${found} in ${many(checks, 'check')}`;
 }

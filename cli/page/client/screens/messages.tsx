@@ -1,26 +1,19 @@
 import { useEffect } from 'preact/hooks';
 import type { ListedMessage } from '../../../reports/messages/listed-message.ts';
 import type { Cause } from '../../../terminal/listing.ts';
-import type { ReadingDocuments, ReadingParameters } from '../../server/readings.ts';
-import { Button } from '../frame/button.tsx';
-import { EventLink } from '../frame/event-link.tsx';
-import { count } from '../frame/format.ts';
+import type { ReadingDocuments } from '../../server/readings.ts';
+import { Button, Choice } from '../frame/controls.tsx';
+import { count, stateOf } from '../frame/format.ts';
 import { useMailroom } from '../frame/mailroom.ts';
-import { Notice } from '../frame/notice.tsx';
+import { ReadingBar, useReading } from '../frame/reading.tsx';
 import { type Route, routeTo } from '../frame/route.ts';
-import { State } from '../frame/state.tsx';
-import { stateOf } from '../frame/state-name.ts';
-import { Stored } from '../frame/stored.tsx';
+import { Notice, State } from '../frame/state.tsx';
+import { EventLink, Name, Stored } from '../frame/stored.tsx';
 import { type Column, Table } from '../frame/table.tsx';
-import { Ago, Expiry } from '../frame/times.tsx';
-import { useReading } from '../frame/use-reading.ts';
-import { Choice } from '../readings/choice.tsx';
-import { Due, Name, ReadingBar } from '../readings/reading-bar.tsx';
+import { Ago, Due, Expiry } from '../frame/times.tsx';
 
 /** The most messages that are listed one by one. */
 const LISTED_MAX = 1_000;
-
-type MessageState = 'failed' | 'rejected' | 'waiting';
 
 const STATES = [
   ['', 'failed and rejected'],
@@ -29,71 +22,51 @@ const STATES = [
   ['waiting', 'waiting, unclaimed'],
 ] as const;
 
+/** Not by cause is a value, too: an empty member would be left out of the fragment, and its default would come back. */
 const GROUPS = [
   ['cause', 'by cause'],
-  ['', 'one by one'],
+  ['each', 'one by one'],
 ] as const;
 
 /** The messages that consumers could not process, or have not claimed: `#/messages?state=failed&consumer=payments&by=cause`. */
 export function MessagesScreen({ route: { query } }: { readonly route: Route }) {
   const { info } = useMailroom();
   const { reading, error, isReading, read } = useReading('messages');
-  const state = query.state ?? '';
-  const consumer = query.consumer ?? '';
-  const by = query.by ?? 'cause';
-  const readAgain = () => read(parametersOf(state, consumer, by));
-  useEffect(() => read(parametersOf(state, consumer, by)), [state, consumer, by, read]);
-  const choose = (change: Readonly<Record<string, string>>) => {
-    // An empty member would be left out of the fragment, and its default would come back.
-    const next = { state, consumer, by, ...change };
-    location.hash = routeTo('messages', '', { ...next, by: next.by === '' ? 'each' : next.by });
+  const state = STATES.find(([known]) => known === query.state)?.[0] ?? '';
+  const { consumer = '', by = 'cause' } = query;
+  const isByCause = by === 'cause';
+  const readAgain = () =>
+    read({
+      state,
+      consumer,
+      by: isByCause ? 'cause' : undefined,
+      limit: isByCause ? undefined : String(LISTED_MAX),
+    });
+  useEffect(readAgain, [state, consumer, by, read]);
+  const choose = (name: 'state' | 'consumer' | 'by') => (value: string) => {
+    location.hash = routeTo('messages', '', { state, consumer, by, [name]: value });
   };
-  const consumers = [['', 'all consumers'], ...info.consumers.map(({ name }) => [name, name])] as const;
+  const consumers = [
+    ['', 'all consumers'],
+    ...info.consumers.map(({ name }) => [name, name] as const),
+  ] as const;
+  const found = error === null ? reading : null;
   return (
     <>
       <h1>Messages</h1>
       <section class="panel stack">
-        <ReadingBar
-          reading={error === null ? reading : null}
-          error={error}
-          isReading={isReading}
-          verb="Reading"
-        >
-          <Choice
-            label="State"
-            value={state}
-            options={STATES}
-            onChange={(value) => choose({ state: value })}
-          />
-          <Choice
-            label="Consumer"
-            value={consumer}
-            options={consumers as readonly (readonly [string, string])[]}
-            onChange={(value) => choose({ consumer: value })}
-          />
-          <Choice
-            label="List"
-            value={by === 'cause' ? 'cause' : ''}
-            options={GROUPS}
-            onChange={(value) => choose({ by: value })}
-          />
+        <ReadingBar used={{ reading: found, error, isReading }} verb="Reading">
+          <Choice label="State" value={state} options={STATES} onChange={choose('state')} />
+          <Choice label="Consumer" value={consumer} options={consumers} onChange={choose('consumer')} />
+          <Choice label="List" value={isByCause ? by : 'each'} options={GROUPS} onChange={choose('by')} />
           <Button isDisabled={isReading} onClick={readAgain}>
             Read again
           </Button>
         </ReadingBar>
-        {error === null && reading?.document && <Result document={reading.document} />}
+        {found?.document && <Result document={found.document} />}
       </section>
     </>
   );
-}
-
-function parametersOf(state: string, consumer: string, by: string): ReadingParameters['messages'] {
-  const isState = STATES.some(([known]) => known === state) && state !== '';
-  return {
-    ...(isState ? { state: state as MessageState } : {}),
-    ...(consumer === '' ? {} : { consumer }),
-    ...(by === 'cause' ? { by: 'cause' } : { limit: String(LISTED_MAX) }),
-  };
 }
 
 function Result({ document }: { readonly document: ReadingDocuments['messages'] }) {
@@ -136,8 +109,8 @@ function Result({ document }: { readonly document: ReadingDocuments['messages'] 
 const CAUSE_COLUMNS: readonly Column<Cause>[] = [
   { title: 'Count', isNumber: true, cell: (cause) => count(cause.count) },
   { title: 'Cause', cell: ({ fingerprint }) => <Stored text={fingerprint ?? 'unknown cause'} clip={300} /> },
-  { title: 'Oldest', cell: ({ oldestAt }) => (oldestAt === null ? '?' : <Ago at={oldestAt} />) },
-  { title: 'Newest', cell: ({ newestAt }) => (newestAt === null ? '?' : <Ago at={newestAt} />) },
+  { title: 'Oldest', cell: ({ oldestAt }) => <Ago at={oldestAt} /> },
+  { title: 'Newest', cell: ({ newestAt }) => <Ago at={newestAt} /> },
   { title: 'Newest event', cell: ({ example }) => <EventLink id={example} /> },
 ];
 
@@ -145,12 +118,9 @@ const MESSAGE_COLUMNS: readonly Column<ListedMessage>[] = [
   { title: 'Event', cell: ({ eventId }) => <EventLink id={eventId} /> },
   { title: 'Type', cell: ({ type }) => <Stored text={type ?? 'unknown'} clip={60} /> },
   { title: 'Consumer', cell: ({ consumer }) => <Name text={consumer} /> },
-  {
-    title: 'State',
-    cell: ({ status }) => <State is={stateOf(status)}>{status.toLowerCase()}</State>,
-  },
-  { title: 'Attempt', cell: (message) => attempts(message) },
-  { title: 'Since', cell: ({ at }) => (at === null ? '?' : <Ago at={at} />) },
+  { title: 'State', cell: ({ status }) => <State is={stateOf(status)}>{status.toLowerCase()}</State> },
+  { title: 'Attempt', cell: attempts },
+  { title: 'Since', cell: ({ at }) => <Ago at={at} /> },
   { title: 'Next', cell: (message) => <Next message={message} /> },
   {
     title: 'Error',

@@ -1,13 +1,11 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { ReadingDocuments } from '../../server/readings.ts';
-import { Button } from '../frame/button.tsx';
-import { Notice } from '../frame/notice.tsx';
+import { Button, Choice } from '../frame/controls.tsx';
+import { ReadingBar, useKeptReading } from '../frame/reading.tsx';
+import { Notice } from '../frame/state.tsx';
 import { Stored } from '../frame/stored.tsx';
 import { type Column, Table } from '../frame/table.tsx';
 import { At } from '../frame/times.tsx';
-import { Choice } from '../readings/choice.tsx';
-import { useKeptReading } from '../readings/kept-reading.ts';
-import { ReadingBar } from '../readings/reading-bar.tsx';
 
 const RANGES = [
   ['1d', 'last day'],
@@ -19,13 +17,14 @@ const RANGES = [
 /** The changes that operators made: when, who, what and why; newest first. */
 export function OperationsScreen() {
   const [since, setSince] = useState<(typeof RANGES)[number][0]>('7d');
-  const { reading, error, isReading, read } = useKeptReading('operations');
+  const used = useKeptReading('operations');
+  const { reading, isReading, read } = used;
   useEffect(() => read({ since }), [since, read]);
   return (
     <>
       <h1>Operations log</h1>
       <section class="panel stack">
-        <ReadingBar reading={reading} error={error} isReading={isReading} verb="Reading">
+        <ReadingBar used={used} verb="Reading">
           <Choice label="Range" value={since} options={RANGES} onChange={setSince} />
           <Button isDisabled={isReading} onClick={() => read({ since })}>
             Read again
@@ -37,13 +36,9 @@ export function OperationsScreen() {
   );
 }
 
-type ShownOperation = ReadingDocuments['operations']['operations'][number];
+type ShownOperations = ReadingDocuments['operations'];
 
-function Result({
-  document: { operations, more, unreadable },
-}: {
-  readonly document: ReadingDocuments['operations'];
-}) {
+function Result({ document: { operations, more, unreadable } }: { readonly document: ShownOperations }) {
   return (
     <>
       {more && <Notice is="look" title="Not all changes are listed. Choose a shorter range." />}
@@ -59,7 +54,7 @@ function Result({
   );
 }
 
-const COLUMNS: readonly Column<ShownOperation>[] = [
+const COLUMNS: readonly Column<ShownOperations['operations'][number]>[] = [
   { title: 'When', cell: ({ at }) => <At at={at} /> },
   { title: 'Who', cell: ({ by }) => <Stored text={by} clip={120} /> },
   {

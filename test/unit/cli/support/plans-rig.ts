@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { createPlans } from '../../../../cli/page/server/plans/plans.ts';
+import { createPlans } from '../../../../cli/page/server/plans.ts';
 import type { Run } from '../../../../cli/page/server/protocol.ts';
 import { EXIT, type Io } from '../../../../cli/terminal/io.ts';
 import { PoisonMessage } from '../../../../lambdas/runtime/base/errors.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { editedData, storedData } from '../../../../../cli/page/client/plans/edited-data.ts';
+import { editedData, storedData } from '../../../../../cli/page/client/dead-letters/edited-data.ts';
 
 describe('the data of a dead letter', () => {
   test('is that of the event in the body', () => {

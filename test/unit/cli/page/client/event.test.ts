@@ -1,7 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { chainOf, lanesOf, spanOf, ticksOf } from '../../../../../cli/page/client/event/waterfall.ts';
-import type { EventReport } from '../../../../../cli/page/client/event/why-document.ts';
-import { commandLike } from '../../../../../cli/page/client/event/why-document.ts';
+import type { EventReport } from '../../../../../cli/page/client/event/waterfall.ts';
+import {
+  chainOf,
+  commandLike,
+  lanesOf,
+  spanOf,
+  ticksOf,
+} from '../../../../../cli/page/client/event/waterfall.ts';
 
 type Line = EventReport['story'][number];
 

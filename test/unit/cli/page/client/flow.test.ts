@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { MOVES_MAX, movesBetween } from '../../../../../cli/page/client/flow/moves.ts';
-import { deadLettersOf, troublesAt, troublesOf } from '../../../../../cli/page/client/flow/parts.ts';
+import { MOVES_MAX, movesBetween } from '../../../../../cli/page/client/flow/moving-dots.ts';
 import { storiesOf, summaryOf } from '../../../../../cli/page/client/flow/stories.ts';
-import { headlineOf } from '../../../../../cli/page/client/frame/findings.ts';
+import { deadLettersOf, troublesAt, troublesOf } from '../../../../../cli/page/client/flow/troubles.ts';
 import type { FlowEvent, StatusDocument } from '../../../../../cli/page/server/protocol.ts';
 
 function flowEvent(eventId: string, rest: Partial<FlowEvent> = {}): FlowEvent {
@@ -117,14 +116,4 @@ describe('the parts of the diagram', () => {
   test('the dead letters of a consumer are those of both of its queues', () => {
     expect(deadLettersOf(status, 'payments')).toBe(3);
   });
-});
-
-test.each([
-  ['ok', [], 'ok', 'All is well'],
-  ['look', ['look', 'look'], 'look', '2 to look at'],
-  ['broken', ['broken', 'look'], 'broken', '1 broken'],
-] as const)('the verdict of a status that is %s with %j', (state, findings, is, text) => {
-  const found = findings.map((one) => ({ state: one, what: '', commands: [] }));
-  expect(headlineOf({ state, findings: found })).toEqual({ is, text });
-  expect(headlineOf(null)).toEqual({ is: 'idle', text: 'Reading' });
 });

@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest';
-import { idParts, rate, roughly } from '../../../../../cli/page/client/frame/format.ts';
+import {
+  headlineOf,
+  idParts,
+  rate,
+  roughly,
+  urgencyOf,
+} from '../../../../../cli/page/client/frame/format.ts';
+import { HOUR_MS } from '../../../../../lambdas/runtime/base/units.ts';
 
 test('an age has one unit and is at least a second', () => {
   expect([-20, 10, 3_400, 125_000].map(roughly)).toEqual(['1 s', '1 s', '3 s', '2 min']);
@@ -16,4 +23,23 @@ test('a long id ends in its last 8 characters, and loses none', () => {
   ]);
   expect(idParts('evt_1')).toEqual(['', 'evt_1']);
   expect(idParts(`an order ${'😀'.repeat(9)}`)).toEqual(['an order 😀', '😀'.repeat(8)]);
+});
+
+test('a permanent deletion is urgent in three days, and broken in one', () => {
+  expect(urgencyOf(null, 0)).toBe('ok');
+  expect(urgencyOf(72 * HOUR_MS, 0)).toBe('ok');
+  expect(urgencyOf(72 * HOUR_MS - 1, 0)).toBe('look');
+  expect(urgencyOf(24 * HOUR_MS, 0)).toBe('look');
+  expect(urgencyOf(24 * HOUR_MS - 1, 0)).toBe('broken');
+  expect(urgencyOf(-1, 0)).toBe('broken');
+});
+
+test.each([
+  ['ok', [], 'ok', 'All is well'],
+  ['look', ['look', 'look'], 'look', '2 to look at'],
+  ['broken', ['broken', 'look'], 'broken', '1 broken'],
+] as const)('the verdict of a status that is %s with %j', (state, findings, is, text) => {
+  const found = findings.map((one) => ({ state: one, what: '', commands: [] }));
+  expect(headlineOf({ state, findings: found })).toEqual({ is, text });
+  expect(headlineOf(null)).toEqual({ is: 'idle', text: 'Reading' });
 });

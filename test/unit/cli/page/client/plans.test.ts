@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { commandOf, missingFrom, planGroups } from '../../../../../cli/page/client/plans/plan-groups.ts';
+import { commandOf, missingFrom } from '../../../../../cli/page/client/plans/use-plan.ts';
+import { planGroups } from '../../../../../cli/page/client/plans/verdicts.ts';
 import type { PlanDocument } from '../../../../../cli/page/server/protocol.ts';
 
 /** A plan whose document has only the members that are shown. */

@@ -1,16 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { withRun } from '../../../../../cli/page/client/frame/runs.ts';
+import { withRun } from '../../../../../cli/page/client/frame/mailroom.ts';
 import {
   NO_PROGRESS,
-  progressed,
-  type RunProgress,
-} from '../../../../../cli/page/client/plans/followed-runs.ts';
-import {
   nextOf,
   outcomeCounts,
   outcomeWords,
+  progressed,
+  type RunProgress,
   resultsOf,
-} from '../../../../../cli/page/client/plans/outcomes.ts';
+} from '../../../../../cli/page/client/plans/runs.ts';
 import { VERDICTS } from '../../../../../cli/page/client/plans/verdicts.ts';
 import type { Run } from '../../../../../cli/page/server/protocol.ts';
 import { REDRIVE_VERDICTS } from '../../../../../cli/reports/dead-letters/redrive-plan.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { BODY_MAX_BYTES } from '../../../../../cli/page/server/guard.ts';
+import { BODY_MAX_BYTES } from '../../../../../cli/page/server/guards.ts';
 import { runningUi, tokenIn } from '../../support/running-ui.ts';
 
 const codeOf = (response: { readonly json: () => { readonly code?: string } }) => response.json().code;

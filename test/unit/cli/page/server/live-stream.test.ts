@@ -1,8 +1,8 @@
 import { get as httpGet } from 'node:http';
 import { createParser } from 'eventsource-parser';
 import { expect, onTestFinished, test } from 'vitest';
-import type { DemoPanel } from '../../../../../cli/page/server/demo-panel.ts';
 import type { DemoState, LiveMessage } from '../../../../../cli/page/server/protocol.ts';
+import type { DemoPanel } from '../../../../../cli/page/server/routes.ts';
 import { RUN, runningUi } from '../../support/running-ui.ts';
 
 const GENEROUS = { timeout: 60_000 };
@@ -148,7 +148,6 @@ test('the faults of the demo are made and repaired; each tab sees it, and everyt
   const tab = await opened(rig);
   const broken = { faults: [{ name: 'rule-off', state: 'broken' }] };
   expect((await rig.change('/api/demo/faults/rule-off/break')).json()).toMatchObject(broken);
-  expect((await rig.get('/api/demo')).json()).toMatchObject(broken);
   await expect.poll(() => tab.messages.at(-1), GENEROUS).toMatchObject({ kind: 'demo', demo: broken });
   await rig.change('/api/demo/faults/rule-off/repair');
   expect((await rig.change('/api/demo/faults/bank-down/break')).status).toBe(404);
@@ -167,7 +166,7 @@ test('a read-only page neither ends nor starts a run of the demo', async () => {
 });
 
 test('without the demo there is no panel', async () => {
-  const { get, change } = await runningUi({ allowsChanges: true });
-  expect((await get('/api/demo')).status).toBe(404);
+  const { change } = await runningUi({ allowsChanges: true });
+  expect((await change('/api/demo/end')).status).toBe(404);
   expect((await change('/api/demo/faults/rule-off/break')).status).toBe(404);
 });

@@ -3,6 +3,7 @@ import type { MailroomInfo } from '../../../../../cli/page/server/protocol.ts';
 import {
   createReadings,
   type Reading,
+  type ReadingName,
   type ReadingRequest,
   readingRequest,
 } from '../../../../../cli/page/server/readings.ts';
@@ -33,187 +34,58 @@ async function rejectedMailroom() {
   return { mailroom, eventId: event?.eventId ?? '' };
 }
 
+/** Reads a request such as `why?id=order-1&since=6h`. */
+function requested(text: string) {
+  const [name = '', query] = text.split('?');
+  return readingRequest(name as ReadingName, [...new URLSearchParams(query)]);
+}
+
 describe('the command of a reading', () => {
-  test.each<[Parameters<typeof readingRequest>, string[]]>([
+  test.each([
+    ['why?since=6h&id=order 1', ['why', 'order 1', '--since', '6h']],
+    ['why?id=01a1fba6&payload=1', ['why', '01a1fba6', '--payload']],
     [
-      [
-        'why',
-        [
-          ['since', '6h'],
-          ['id', 'order 1'],
-        ],
-      ],
-      ['why', 'order 1', '--since', '6h'],
-    ],
-    [
-      [
-        'why',
-        [
-          ['id', '01a1fba6'],
-          ['payload', '1'],
-        ],
-      ],
-      ['why', '01a1fba6', '--payload'],
-    ],
-    [
-      [
-        'messages',
-        [
-          ['state', 'failed'],
-          ['consumer', 'payments'],
-          ['by', 'cause'],
-          ['limit', '50'],
-        ],
-      ],
+      'messages?state=failed&consumer=payments&by=cause&limit=50',
       ['messages', 'list', '--failed', '--consumer', 'payments', '--by', 'cause', '--limit', '50'],
     ],
+    ['dlq?source=consumer:payments&limit=1000', ['dlq', 'list', 'consumer:payments', '--limit', '1000']],
+    ['dlq-show?id=5f0a1a0c&source=dead', ['dlq', 'show', 'dead', '5f0a1a0c']],
+    ['doctor', ['doctor']],
+    ['audit?since=7d', ['audit', '--since', '7d']],
+    ['audit?repair=1&since=7d', ['audit', '--since', '7d', '--repair']],
     [
-      [
-        'dlq',
-        [
-          ['source', 'consumer:payments'],
-          ['by', 'cause'],
-        ],
-      ],
-      ['dlq', 'list', 'consumer:payments', '--by', 'cause'],
-    ],
-    [
-      [
-        'dlq-show',
-        [
-          ['id', '5f0a1a0c'],
-          ['source', 'dead'],
-        ],
-      ],
-      ['dlq', 'show', 'dead', '5f0a1a0c'],
-    ],
-    [['doctor', []], ['doctor']],
-    [
-      ['audit', [['since', '7d']]],
-      ['audit', '--since', '7d'],
-    ],
-    [
-      [
-        'audit',
-        [
-          ['repair', '1'],
-          ['since', '7d'],
-        ],
-      ],
-      ['audit', '--since', '7d', '--repair'],
-    ],
-    [
-      [
-        'redrive-plan',
-        [
-          ['source', 'consumer:payments'],
-          ['cause', 'BankError'],
-          ['limit', '1000'],
-        ],
-      ],
+      'redrive-plan?source=consumer:payments&cause=BankError&limit=1000',
       ['dlq', 'redrive', 'consumer:payments', '--cause', 'BankError', '--limit', '1000'],
     ],
-    [
-      [
-        'discard-plan',
-        [
-          ['id', '5f0a1a0c'],
-          ['source', 'dead'],
-        ],
-      ],
-      ['dlq', 'discard', 'dead', '5f0a1a0c'],
-    ],
-    [
-      ['operations', [['since', '30d']]],
-      ['operations', '--since', '30d'],
-    ],
-  ])('%j', (given, argv) => {
-    expect(readingRequest(...given).words).toEqual(argv);
+    ['discard-plan?id=5f0a1a0c&source=dead', ['dlq', 'discard', 'dead', '5f0a1a0c']],
+    ['operations?since=30d', ['operations', '--since', '30d']],
+  ])('%s', (request, words) => {
+    expect(requested(request).words).toEqual(words);
   });
 
-  test.each<[Parameters<typeof readingRequest>, string]>([
-    [['why', []], 'The parameter id is missing.'],
-    [['why', [['id', '']]], 'The parameter id is "", which must have 1 to 500 characters.'],
-    [['why', [['id', 'x'.repeat(501)]]], 'must have 1 to 500 characters'],
-    [['why', [['id', '--endpoint=http://evil.example']]], 'must not begin with a hyphen'],
+  test.each([
+    ['why', 'The parameter id is missing.'],
+    ['why?id=', 'The parameter id is "", which must have 1 to 500 characters.'],
+    [`why?id=${'x'.repeat(501)}`, 'must have 1 to 500 characters'],
+    ['why?id=--endpoint=http://evil.example', 'must not begin with a hyphen'],
+    ['dlq-show?source=dead&id=-h', 'The parameter id is "-h", which must not begin with a hyphen.'],
+    ['audit?since=--apply', 'must not begin with a hyphen'],
     [
-      [
-        'dlq-show',
-        [
-          ['source', 'dead'],
-          ['id', '-h'],
-        ],
-      ],
-      'The parameter id is "-h", which must not begin with a hyphen.',
-    ],
-    [['audit', [['since', '--apply']]], 'must not begin with a hyphen'],
-    [
-      [
-        'audit',
-        [
-          ['since', '1h'],
-          ['apply', '1'],
-        ],
-      ],
+      'audit?since=1h&apply=1',
       'The parameter apply is not a parameter of audit; its parameters: since, repair.',
     ],
     [
-      [
-        'redrive-plan',
-        [
-          ['source', 'dead'],
-          ['apply', '1'],
-        ],
-      ],
+      'redrive-plan?source=dead&apply=1',
       'The parameter apply is not a parameter of redrive-plan; its parameters: source, id, cause, limit.',
     ],
-    [
-      [
-        'discard-plan',
-        [
-          ['source', 'dead'],
-          ['cause', '--apply'],
-        ],
-      ],
-      'must not begin with a hyphen',
-    ],
-    [['doctor', [['id', 'x']]], 'The parameter id is not a parameter of doctor; its parameters: none.'],
-    [
-      [
-        'why',
-        [
-          ['id', 'a'],
-          ['id', 'b'],
-        ],
-      ],
-      'The parameter id is given twice; give it once.',
-    ],
-    [
-      ['messages', [['state', 'apply']]],
-      'The parameter state is "apply", which must be failed or rejected or waiting.',
-    ],
-    [
-      [
-        'why',
-        [
-          ['id', 'a'],
-          ['payload', 'yes'],
-        ],
-      ],
-      'The parameter payload is "yes", which must be 1.',
-    ],
-    [
-      [
-        'why',
-        [
-          ['id', 'a'],
-          ['__proto__', 'b'],
-        ],
-      ],
-      'is not a parameter of why',
-    ],
-  ])('%j is refused: %s', (given, message) => {
-    expect(() => readingRequest(...given)).toThrow(message);
+    ['discard-plan?source=dead&cause=--apply', 'must not begin with a hyphen'],
+    ['doctor?id=x', 'The parameter id is not a parameter of doctor; its parameters: none.'],
+    ['why?id=a&id=b', 'The parameter id is given twice; give it once.'],
+    ['messages?state=apply', 'The parameter state is "apply", which must be failed or rejected or waiting.'],
+    ['why?id=a&payload=yes', 'The parameter payload is "yes", which must be 1.'],
+    ['why?id=a&__proto__=b', 'is not a parameter of why'],
+  ])('%s is refused: %s', (request, message) => {
+    expect(() => requested(request)).toThrow(message);
   });
 });
 
@@ -314,7 +186,6 @@ test('a reading that is requested several times at once runs once; a few run at 
     new AbortController().signal,
   );
   const request = (id: string): ReadingRequest => ({
-    name: 'why',
     words: ['why', id],
     run: async () => {
       started.push(id);

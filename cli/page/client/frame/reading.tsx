@@ -1,0 +1,74 @@
+import type { ComponentChildren } from 'preact';
+import type { Reading, ReadingName, ReadingParameters } from '../../server/readings.ts';
+import { errorOf, type RefusedError } from './api.ts';
+import { SameCommand } from './controls.tsx';
+import { useNow, useTask } from './mailroom.ts';
+import { Notes, Refused, State } from './state.tsx';
+import { Ago } from './times.tsx';
+
+/** A reading command for a screen. */
+export function useReading<Name extends ReadingName>(name: Name) {
+  const { result, error, isBusy, start } = useTask(
+    (api, parameters: ReadingParameters[Name], signal): Promise<Reading<Name>> =>
+      api.read(name, parameters, signal),
+  );
+  const refusal = error ?? (result === null ? null : errorOf(result));
+  return { reading: result, error: refusal, isReading: isBusy, read: start };
+}
+
+/** The last good reading of each name: a screen that is opened again shows it with its age instead of nothing. */
+const kept = new Map<ReadingName, Reading>();
+
+/** A reading command whose last result outlives its screen, and stays while a later one fails. */
+export function useKeptReading<Name extends ReadingName>(name: Name): ReturnType<typeof useReading<Name>> {
+  const used = useReading(name);
+  if (used.reading !== null && used.reading.error === null) kept.set(name, used.reading);
+  return { ...used, reading: (kept.get(name) as Reading<Name> | undefined) ?? null };
+}
+
+/** A result older than this is marked as old: others may have changed what it shows. */
+const OLD_MS = 300_000;
+
+interface ReadingBarProps {
+  readonly used: {
+    readonly reading: Pick<Reading, 'at' | 'command' | 'notes'> | null;
+    readonly error: RefusedError | null;
+    readonly isReading: boolean;
+  };
+  /** The work while it is read, e.g. `Checking`. */
+  readonly verb: string;
+  /** The controls that start it. */
+  readonly children: ComponentChildren;
+}
+
+/** The controls of a reading, its age, why the last one failed, and the command that does the same. */
+export function ReadingBar({ used: { reading, error, isReading }, verb, children }: ReadingBarProps) {
+  return (
+    <>
+      <div class="row">
+        {children}
+        <p role="status" class="reading-state">
+          {isReading ? (
+            <State is="busy">{verb}</State>
+          ) : (
+            reading !== null && error === null && <span class="unseen">Done</span>
+          )}
+        </p>
+        {reading !== null && !isReading && <Age at={reading.at} />}
+        {reading !== null && <SameCommand line={reading.command} />}
+      </div>
+      <Refused error={error} />
+      <Notes notes={reading?.notes ?? []} />
+    </>
+  );
+}
+
+function Age({ at }: { readonly at: number }) {
+  const isOld = useNow() - at > OLD_MS;
+  const age = (
+    <>
+      Read <Ago at={at} />
+    </>
+  );
+  return <p class="reading-age">{isOld ? <State is="look">{age}</State> : age}</p>;
+}

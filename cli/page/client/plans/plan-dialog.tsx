@@ -1,0 +1,254 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { duration } from '../../../terminal/times.ts';
+import type { ApplyRequest, Plan, PlanDocument, PlanRequest } from '../../server/protocol.ts';
+import { Button, Command } from '../frame/controls.tsx';
+import { count, many } from '../frame/format.ts';
+import { useMailroom, useNow, useTask } from '../frame/mailroom.ts';
+import { Notice, Refused, State } from '../frame/state.tsx';
+import { Stored } from '../frame/stored.tsx';
+import { Table } from '../frame/table.tsx';
+import { followStarted } from './run-panel.tsx';
+import { missingFrom, REASON_MAX, type ShownPlan, usePlan } from './use-plan.ts';
+import { type PlanGroup, planGroups } from './verdicts.ts';
+
+interface PlanDialogProps {
+  readonly request: PlanRequest;
+  readonly onClose: () => void;
+  /** More about the change, shown above the verdicts. */
+  readonly children?: ComponentChildren;
+}
+
+/** Shows what a change would do, and makes it once the operator has confirmed it. */
+export function PlanDialog({ request, onClose, children }: PlanDialogProps) {
+  const { info } = useMailroom();
+  const dialog = useRef<HTMLDialogElement>(null);
+  const title = useId();
+  const { plan, error, again } = usePlan(request);
+  // The browser keeps the focus in a modal dialog, and returns it when the dialog closes.
+  useEffect(() => dialog.current?.showModal(), []);
+  const close = () => dialog.current?.close();
+  return (
+    <dialog ref={dialog} class="plan stack" aria-labelledby={title} onClose={onClose}>
+      <div class="panel-head">
+        <h2 id={title} tabIndex={-1} autofocus>
+          {titleOf(request)}
+        </h2>
+        <span class="quiet-text">
+          {info.stack}, account {info.account}, {info.region}
+        </span>
+      </div>
+      {children}
+      <p role="status">
+        {plan === null && error === null && <State is="busy">Planning. Nothing is changed.</State>}
+        {plan !== null && <span class="unseen">Planned</span>}
+      </p>
+      <Refused error={error} />
+      {plan !== null && <Shown request={request} plan={plan} onAgain={again} onApplied={close} />}
+      <div class="row">
+        {error !== null && (
+          <button type="button" onClick={again}>
+            Plan again
+          </button>
+        )}
+        <button type="button" onClick={close}>
+          Close
+        </button>
+      </div>
+    </dialog>
+  );
+}
+
+function titleOf(request: PlanRequest): string {
+  if (request.kind === 'repair') return 'Repair: send the missing events';
+  const { source } = request;
+  if (request.kind === 'resend') return `Resend a dead letter in ${source}`;
+  const chosen = request.ids === undefined ? 'dead letters' : many(request.ids.length, 'dead letter');
+  return `${request.kind === 'redrive' ? 'Redrive' : 'Discard'} ${chosen} in ${source}`;
+}
+
+interface ShownProps extends Pick<PlanDialogProps, 'request'> {
+  readonly plan: ShownPlan;
+  readonly onAgain: () => void;
+  readonly onApplied: () => void;
+}
+
+function Shown({ request, plan: { planned, notRead, command, toApply }, onAgain, onApplied }: ShownProps) {
+  return (
+    <>
+      {planned !== null && <PlanTable request={request} plan={planned} />}
+      {notRead !== null && (
+        <Notice is="look" title="Your role cannot read this plan">
+          <p>
+            <Stored text={notRead} />
+          </p>
+        </Notice>
+      )}
+      <div class="field">
+        <p class="quiet-text">
+          The same in a terminal{request.kind === 'resend' && ', with the new data saved as data.json'}:
+        </p>
+        <Command line={command} />
+      </div>
+      {toApply === null ? (
+        <Notice is="idle" title="This page is read-only. Run the command in a terminal.">
+          <p>
+            To apply plans here, start the page with <code>mailroom ui --allow-changes</code>.
+          </p>
+        </Notice>
+      ) : toApply.count === 0 ? (
+        <Notice is="idle" title="There is nothing to change." />
+      ) : (
+        <ConfirmForm key={toApply.id} plan={toApply} onAgain={onAgain} onApplied={onApplied} />
+      )}
+    </>
+  );
+}
+
+/** The errors that a verdict shows; the screen behind the dialog has them all. */
+const REASONS_MAX = 3;
+
+/** The effect of a plan by verdict, each with what can be done. */
+function PlanTable({ request, plan }: { readonly request: PlanRequest; readonly plan: PlanDocument }) {
+  return (
+    <Table
+      caption="What would happen"
+      columns={[
+        { title: 'Count', isNumber: true, cell: (group: PlanGroup) => count(group.count) },
+        { title: 'Verdict', cell: ({ is, label }) => <State is={is}>{label}</State> },
+        {
+          title: 'Meaning',
+          cell: ({ todo, reasons }) => (
+            <div class="meaning">
+              <p>{todo}</p>
+              {reasons.slice(0, REASONS_MAX).map(([reason, number]) => (
+                <p key={reason} class="quiet-text">
+                  {number > 1 && `${count(number)} × `}
+                  <Stored text={reason} clip={200} />
+                </p>
+              ))}
+              {reasons.length > REASONS_MAX && (
+                <p class="quiet-text">and {many(reasons.length - REASONS_MAX, 'other error')}</p>
+              )}
+            </div>
+          ),
+        },
+      ]}
+      rows={planGroups(plan, 'ids' in request ? request.ids : undefined)}
+      keyOf={({ label }) => label}
+      empty="No dead letter or event matches."
+    />
+  );
+}
+
+/** Effects are cut to this many characters: a name, an error of 200 and a key. */
+const EFFECT_CHARACTERS = 600;
+
+/** The reason and the typed confirmation of a plan, while it is valid. */
+function ConfirmForm({
+  plan,
+  onAgain,
+  onApplied,
+}: Omit<ShownProps, 'plan' | 'request'> & { readonly plan: Plan }) {
+  const { keep } = useMailroom();
+  const { id, expiresAt, confirmation: wanted, effects } = plan;
+  const ids = { reason: useId(), typed: useId(), checked: useId(), missing: useId() };
+  const leftMs = expiresAt - useNow();
+  const [reason, setReason] = useState('');
+  const [typed, setTyped] = useState('');
+  const [isChecked, setChecked] = useState(effects.length === 0);
+  const missing = missingFrom({ reason, typed, isChecked }, wanted);
+  const { error, isBusy, start } = useTask(async (api, confirmed: ApplyRequest) => {
+    const run = await api.apply(id, confirmed);
+    followStarted(run);
+    keep(run);
+    onApplied();
+  });
+  const submit = (event: Event) => {
+    event.preventDefault();
+    if (missing.length === 0 && !isBusy)
+      start({ reason: reason.trim(), confirmation: typed.trim(), effectsChecked: isChecked });
+  };
+  if (leftMs <= 0)
+    return (
+      <>
+        <Refused error={error} />
+        <div role="status">
+          <Notice is="look" title="This plan has expired. The dead letters or events may have changed since.">
+            <p>
+              <button type="button" onClick={onAgain}>
+                Plan again
+              </button>
+            </p>
+          </Notice>
+        </div>
+      </>
+    );
+  return (
+    <>
+      <Refused error={isBusy ? null : error} />
+      <form class="stack" onSubmit={submit}>
+        <div class="field">
+          <label for={ids.reason}>Reason, stored in the operations log</label>
+          <input
+            id={ids.reason}
+            value={reason}
+            required
+            maxLength={REASON_MAX}
+            autocomplete="off"
+            onInput={({ currentTarget }) => setReason(currentTarget.value)}
+          />
+        </div>
+        {effects.length > 0 && (
+          <div class="field">
+            <ul>
+              {effects.map((effect) => (
+                <li key={effect}>
+                  <Stored text={effect} clip={EFFECT_CHARACTERS} />
+                </li>
+              ))}
+            </ul>
+            <label for={ids.checked}>
+              <input
+                id={ids.checked}
+                type="checkbox"
+                checked={isChecked}
+                onChange={({ currentTarget }) => setChecked(currentTarget.checked)}
+              />{' '}
+              I have asked the providers about {many(effects.length, 'idempotency key')}
+            </label>
+          </div>
+        )}
+        <div class="field">
+          <label for={ids.typed}>
+            To confirm, type <code>{wanted}</code>
+          </label>
+          <input
+            id={ids.typed}
+            value={typed}
+            required
+            autocomplete="off"
+            spellcheck={false}
+            onInput={({ currentTarget }) => setTyped(currentTarget.value)}
+          />
+        </div>
+        <div class="row">
+          <Button
+            type="submit"
+            class="primary"
+            isDisabled={missing.length > 0 || isBusy}
+            aria-describedby={ids.missing}
+          >
+            {isBusy ? 'Applying' : 'Apply'}
+          </Button>
+          <span id={ids.missing} class="quiet-text">
+            {missing.join(' ')}
+          </span>
+          <span class="plan-clock">
+            Valid for {duration(Math.max(1, Math.floor(leftMs / 1_000)) * 1_000)}
+          </span>
+        </div>
+      </form>
+    </>
+  );
+}

@@ -1,0 +1,113 @@
+import { isObject } from '../../../../lambdas/runtime/base/json.ts';
+import { groupsOf, WORST_FIRST } from '../frame/format.ts';
+import type { VerdictWords } from './verdicts.ts';
+
+const OUTCOMES: Readonly<Record<string, VerdictWords>> = {
+  processed: { is: 'ok', label: 'processed', todo: 'Done.' },
+  deleted: { is: 'ok', label: 'deleted', todo: 'Its message was already handled.' },
+  discarded: { is: 'ok', label: 'discarded', todo: 'It never runs again.' },
+  handled: { is: 'ok', label: 'already handled', todo: 'Its dead letter was deleted.' },
+  sent: { is: 'ok', label: 'sent', todo: 'Audit again in a few minutes.' },
+  'failed-again': {
+    is: 'broken',
+    label: 'failed again',
+    todo: 'The redrive stopped here. Fix the cause, then plan again.',
+  },
+  superseded: {
+    is: 'look',
+    label: 'superseded',
+    todo: 'Another operator discarded or replaced it before it ran. Open the event for details.',
+  },
+  waiting: {
+    is: 'look',
+    label: 'waiting',
+    todo: 'Redriven, without a result yet. Open the event to see what it waits for.',
+  },
+  untried: { is: 'idle', label: 'not tried', todo: 'Still in the source.' },
+  kept: { is: 'idle', label: 'kept', todo: 'It would not run, so it stays in the source.' },
+  busy: { is: 'look', label: 'busy', todo: 'A worker holds it. Try again in a minute.' },
+  unreadable: { is: 'broken', label: 'unreadable', todo: 'Its row cannot be read.' },
+  changed: {
+    is: 'look',
+    label: 'changed since the plan',
+    todo: 'Left alone. Read the dead letters again, then plan again.',
+  },
+  unsent: { is: 'look', label: 'not sent', todo: 'The reason is beside each event.' },
+};
+
+/** The words of an outcome. An outcome of a newer command keeps its own word. */
+export function outcomeWords(outcome: string): VerdictWords {
+  return OUTCOMES[outcome] ?? { is: 'look', label: outcome, todo: '' };
+}
+
+/** A dead letter or event that a run changed, or left. */
+export interface RunResult {
+  readonly id: string;
+  readonly eventId: string | null;
+  readonly outcome: string;
+  /** An error, or why it was left. */
+  readonly detail: string | null;
+}
+
+/** The results in the document of a run, of any kind; empty without one. */
+export function resultsOf(document: unknown): RunResult[] {
+  if (!isObject(document)) return [];
+  if (text(document.newEventId) !== null)
+    return [resultOf({ ...document, id: document.newEventId, eventId: document.newEventId })];
+  const listed = isObject(document.repair) ? document.repair.events : document.deadLetters;
+  return Array.isArray(listed) ? listed.filter(isObject).map(resultOf) : [];
+}
+
+function resultOf(entry: Readonly<Record<string, unknown>>): RunResult {
+  const { id, eventId, consumer } = entry;
+  return {
+    id: text(id) ?? `${text(eventId) ?? '?'} ${text(consumer) ?? ''}`.trim(),
+    eventId: text(eventId),
+    outcome: text(entry.outcome) ?? '?',
+    detail: text(entry.failedAgain) ?? text(entry.message) ?? text(entry.why),
+  };
+}
+
+/** The command that comes after a run, if its document has one. */
+export function nextOf(document: unknown): string | null {
+  return isObject(document) ? text(document.next) : null;
+}
+
+/** The number of results with each outcome; those that require action first. */
+export function outcomeCounts(results: readonly RunResult[]): (readonly [string, number])[] {
+  const rank = (outcome: string) => WORST_FIRST.indexOf(outcomeWords(outcome).is);
+  return [...groupsOf(results, ({ outcome }) => outcome)]
+    .map(([outcome, all]) => [outcome, all.length] as const)
+    .sort(([a], [b]) => rank(a) - rank(b));
+}
+
+function text(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
+}
+
+/** The progress of a run, read from the lines that the command prints. Members are `null` until a line has them. */
+export interface RunProgress {
+  /** The step that is sent: the first has 1, the second 10, the third the rest. */
+  readonly step: number | null;
+  readonly steps: number | null;
+  readonly done: number | null;
+  readonly of: number | null;
+}
+
+/** The progress before the first line. */
+export const NO_PROGRESS: RunProgress = { step: null, steps: null, done: null, of: null };
+
+/**
+ * Adds a line to the progress of a run: the command prints the step in one line and the dead letters that are done in another.
+ *
+ * @example
+ * ```ts
+ * progressed(NO_PROGRESS, 'Step 2 of 3: 4 of 10 redriven'); // { step: 2, steps: 3, done: null, of: null }
+ * ```
+ */
+export function progressed(before: RunProgress, line: string): RunProgress {
+  const [, step, steps] = /^Step (\d+) of (\d+):/.exec(line) ?? [];
+  if (step !== undefined) return { ...before, step: Number(step), steps: Number(steps) };
+  const [, done, of] = /^Done: (\d+) of (\d+)$/.exec(line) ?? /^(\d+) of (\d+) discarded$/.exec(line) ?? [];
+  return done === undefined ? before : { ...before, done: Number(done), of: Number(of) };
+}

@@ -1,0 +1,65 @@
+import { describe, expect, test } from 'vitest';
+import {
+  causesOf,
+  choiceOf,
+  type ReadDeadLetter,
+} from '../../../../../cli/page/client/dead-letters/sources.ts';
+
+function deadLetter(id: string, about: Partial<ReadDeadLetter> = {}): ReadDeadLetter {
+  const times = { sentAt: 1_000, expiresAt: 9_000 };
+  return {
+    id,
+    eventId: null,
+    type: null,
+    fingerprint: null,
+    lastError: null,
+    effects: [],
+    ...times,
+    ...about,
+  };
+}
+
+describe('the causes of dead letters', () => {
+  test('are in order of their counts, each with its oldest, its first expiry and its verdicts', () => {
+    const groups = causesOf([
+      deadLetter('a', { fingerprint: 'payments Bad: #', sentAt: 3_000, expiresAt: 7_000, verdict: 'fails' }),
+      deadLetter('b', { fingerprint: 'payments Bank: #', sentAt: 5_000, expiresAt: null, verdict: 'runs' }),
+      deadLetter('c', { fingerprint: 'payments Bank: #', sentAt: 2_000, expiresAt: 8_000, verdict: 'busy' }),
+      deadLetter('d', { fingerprint: 'payments Bank: #', sentAt: null, expiresAt: 6_000, verdict: 'runs' }),
+    ]);
+    expect(groups.map(({ fingerprint }) => fingerprint)).toEqual(['payments Bank: #', 'payments Bad: #']);
+    expect(groups[0]).toMatchObject({ oldestAt: 2_000, firstExpiryAt: 6_000 });
+    expect(groups[0]?.deadLetters.map(({ id }) => id)).toEqual(['d', 'c', 'b']);
+    expect(groups[0]?.verdicts).toEqual(
+      new Map([
+        ['runs', 2],
+        ['busy', 1],
+      ]),
+    );
+  });
+
+  test('have no first expiry where nothing expires, and no verdicts where nothing was judged', () => {
+    const [group] = causesOf([deadLetter('a', { expiresAt: null }), deadLetter('b', { expiresAt: null })]);
+    expect(group).toMatchObject({ fingerprint: null, firstExpiryAt: null });
+    expect(group?.verdicts.size).toBe(0);
+  });
+
+  test('are chosen by cause only where the command would choose no other', () => {
+    const groups = causesOf([
+      deadLetter('a', { fingerprint: 'payments Bank: #' }),
+      deadLetter('b', { fingerprint: 'payments BANK: # of #' }),
+      deadLetter('c'),
+    ]);
+    const choices = new Map(groups.map((group) => [group.fingerprint, choiceOf(group, groups)]));
+    expect(choices.get('payments Bank: #')).toEqual({ ids: ['a'] });
+    expect(choices.get('payments BANK: # of #')).toEqual({ cause: 'payments BANK: # of #' });
+    expect(choices.get(null)).toEqual({ ids: ['c'] });
+  });
+
+  test('of 10,000 dead letters are counted completely', () => {
+    const many = Array.from({ length: 10_000 }, (_, index) =>
+      deadLetter(`id-${index}`, { fingerprint: `cause ${index % 3}` }),
+    );
+    expect(causesOf(many).map((group) => group.deadLetters.length)).toEqual([3_334, 3_333, 3_333]);
+  });
+});
