@@ -3,6 +3,7 @@
 export { type RelayConfig, readRelayConfig } from './base/config.ts';
 export type { Bus, BusEntry, BusResult } from './bus/event-bus.ts';
 export { type EventBridgeBusDeps, eventBridgeBus } from './bus/eventbridge-bus.ts';
+export type { InvocationContext } from './observe/telemetry.ts';
 export type { RelayHandlerDeps } from './relay/relay-context.ts';
 export { createRelayStream } from './relay/relay-stream.ts';
 export type { DeadLetterWatch } from './relay/relay-sweep.ts';

@@ -76,7 +76,7 @@ export function receivedOf(ctx: ConsumerContext, delivery: Delivery, span: Trace
     eventType: message.type,
     messageId: message.messageId,
     receives,
-    correlationId: envelope?.correlationId,
+    correlation_id: envelope?.correlationId, // Powertools' name
     // The name by which OpenTelemetry's backends find the lines of a trace ("Trace Context in non-OTLP Log Formats").
     trace_id: trace && traceIdOf(trace),
     xrayTraceId: xrayTraceIdOf(envelope?.traceId),

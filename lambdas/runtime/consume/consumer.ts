@@ -113,6 +113,7 @@ export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
     async (event, context) => {
       const bodies = bodiesToCheck(event);
       if (bodies !== undefined) return checkMessages(handlers, foreign, config.consumer, bodies);
+      telemetry.startInvocation?.(context);
       const records = (Array.isArray(event?.Records) ? event.Records : []).filter(hasMessageId);
       const beganAt = clock.now();
       const endsBy = beganAt + context.getRemainingTimeInMillis();

@@ -13,7 +13,7 @@ export interface LeasedContext {
   remainingMs(): number;
   /**
    * The fields of Mailroom's own log lines about this message: `consumer`, `eventId`, `eventType`, `messageId`, `receives`,
-   * `attempt`, `correlationId`, and `trace_id` and `xrayTraceId` where known. A function processes several messages at a time, so
+   * `attempt`, `correlation_id`, and `trace_id` and `xrayTraceId` where known. A function processes several messages at a time, so
    * give them to a logger of the message, not to one that all share.
    *
    * @example

@@ -16,6 +16,7 @@ export function withExtras(telemetry: Telemetry, change: (extra: unknown[]) => o
   return {
     log: { debug: changed('debug'), info: changed('info'), warn: changed('warn'), error: changed('error') },
     // Not copied with a spread: the methods may be those of a class.
+    startInvocation: (context) => telemetry.startInvocation?.(context),
     count: (...call) => telemetry.count(...call),
     gauge: (...call) => telemetry.gauge(...call),
     duration: (...call) => telemetry.duration(...call),

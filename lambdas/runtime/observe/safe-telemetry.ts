@@ -17,6 +17,7 @@ export function safeTelemetry(telemetry: Telemetry): Telemetry {
       void attempted(() => log[level](message, ...extra));
   return {
     log: { debug: safe('debug'), info: safe('info'), warn: safe('warn'), error: safe('error') },
+    startInvocation: (context) => void attempted(() => telemetry.startInvocation?.(context)),
     count: (...call) => void attempted(() => telemetry.count(...call)),
     gauge: (...call) => void attempted(() => telemetry.gauge(...call)),
     duration: (...call) => void attempted(() => telemetry.duration(...call)),

@@ -1,5 +1,5 @@
 import { unmarshall } from '@aws-sdk/util-dynamodb';
-import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from 'aws-lambda';
+import type { Context, DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from 'aws-lambda';
 import pMap from 'p-map';
 import { CLOCK_SKEW_MS } from '../base/clock.ts';
 import { groupsOf } from '../bus/entry-batches.ts';
@@ -76,7 +76,7 @@ interface GroupReport {
  */
 export function createRelayStream(
   deps: RelayHandlerDeps,
-): (event: DynamoDBStreamEvent) => Promise<DynamoDBBatchResponse> {
+): (event: DynamoDBStreamEvent, context?: Context) => Promise<DynamoDBBatchResponse> {
   const { config, concurrency = CONCURRENCY } = deps;
   const context = relayContext(deps, 'stream', concurrency);
   const { clock, telemetry } = context;
@@ -86,7 +86,8 @@ export function createRelayStream(
   const inGroups = <T>(rows: Iterable<StreamRow>, work: (group: StreamRow[]) => Promise<T>) =>
     pMap(groupsOf(rows, GROUP_ROWS), work, { concurrency: groupsAtOnce });
 
-  return async (event) => {
+  return async (event, lambda) => {
+    if (lambda) telemetry.startInvocation?.(lambda);
     const breaker = startPass(context);
     const reports = await inGroups(readRecords(event, telemetry), (group) => {
       const rows = group.filter(declared.has);

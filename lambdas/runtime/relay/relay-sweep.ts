@@ -1,5 +1,5 @@
 import { MINUTE_MS } from '../base/units.ts';
-import type { Telemetry } from '../observe/telemetry.ts';
+import type { InvocationContext, Telemetry } from '../observe/telemetry.ts';
 import { flushSpans } from '../observe/tracer.ts';
 import { youngestMinutes } from './minutes-to-sweep.ts';
 import type { RelayHandlerDeps } from './relay-context.ts';
@@ -18,7 +18,7 @@ import { END_MARGIN_MS, newTally } from './sweep-tally.ts';
  */
 export type RelaySweepHandler = (
   event: unknown,
-  context: { getRemainingTimeInMillis(): number },
+  context: InvocationContext,
 ) => Promise<SweepReport | SweepRangeReport>;
 
 /**
@@ -51,6 +51,7 @@ export function createRelaySweep(deps: RelaySweepDeps): RelaySweepHandler {
   const context = sweepContext(deps);
   const { config, clock, telemetry } = context;
   const sweep: RelaySweepHandler = async (event, lambda) => {
+    telemetry.startInvocation?.(lambda);
     const startedAt = clock.now();
     const endsBy = startedAt + lambda.getRemainingTimeInMillis();
     const range = rangeToSweep(event, startedAt);

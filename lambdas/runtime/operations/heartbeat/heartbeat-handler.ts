@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from '../../base/clock.ts';
 import type { HeartbeatConfig } from '../../base/config.ts';
 import { HEARTBEAT } from '../../events/heartbeat-event.ts';
-import { powertoolsTelemetry, type Telemetry } from '../../observe/telemetry.ts';
+import { type InvocationContext, powertoolsTelemetry, type Telemetry } from '../../observe/telemetry.ts';
 import { createOutbox } from '../../outbox/outbox.ts';
 import { eventIdTime, type RandomBytes } from '../../store/event-id.ts';
 import { HEARTBEAT_STATE_KEY } from '../../store/keys.ts';
@@ -50,7 +50,9 @@ export interface HeartbeatReport {
  * export const handler = createHeartbeatHandler({ config, table, directory: () => readDirectory(ssm, config.tableName) });
  * ```
  */
-export function createHeartbeatHandler(deps: HeartbeatHandlerDeps): () => Promise<HeartbeatReport> {
+export function createHeartbeatHandler(
+  deps: HeartbeatHandlerDeps,
+): (event?: unknown, context?: InvocationContext) => Promise<HeartbeatReport> {
   const { config, table, clock = systemClock, random } = deps;
   const telemetry =
     deps.telemetry ?? powertoolsTelemetry({ service: 'mailroom-heartbeat', tableName: config.tableName });
@@ -68,7 +70,8 @@ export function createHeartbeatHandler(deps: HeartbeatHandlerDeps): () => Promis
     return latest;
   }
 
-  return async () => {
+  return async (_event, context) => {
+    if (context) telemetry.startInvocation?.(context);
     const { latest } = await readLastHeartbeats(table);
     const ageMs = latest === undefined ? Number.POSITIVE_INFINITY : clock.now() - eventIdTime(latest);
     // A heartbeat of the future comes from a wrong clock, and delays none.
