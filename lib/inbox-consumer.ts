@@ -130,6 +130,7 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
       rule: this.rule?.ruleName,
       foreignRule:
         this.foreignBus === undefined ? undefined : { name: foreignRuleName(this), bus: this.foreignBus },
+      fairBy: props.fairBy,
       queue: this.queue.queueUrl,
       deadLetterQueue: this.deadLetterQueue.queueUrl,
       undeliveredQueue: this.undeliveredQueue?.queueUrl,

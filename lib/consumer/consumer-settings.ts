@@ -3,6 +3,7 @@ import type { IConstruct } from 'constructs';
 import { filtersProblems, isForeignEvent } from '../checks/filter-problems.ts';
 import { serviceNameProblems } from '../checks/names.ts';
 import { OUTAGE_TOLERANCE, RETRY } from '../checks/receives.ts';
+import { unless } from '../checks/refusal.ts';
 import { defaultInboxRetention, QUEUE_RETENTION_MAX } from '../checks/retentions.ts';
 import { BATCH_SIZE_MAX, type ConsumerSettings } from '../checks/timings.ts';
 import { timeoutOf } from './existing-function.ts';
@@ -60,5 +61,31 @@ export function subscriptionProblems(consumer: IConstruct, props: InboxConsumerP
         : [`events contains an event of "${source}" without a type. Use a definition, or { source, type }.`],
     ),
     ...filtersProblems(props.events),
+    ...fairByProblems(props),
+  ];
+}
+
+/** The paths of texts in an envelope. EventBridge takes dots, dashes, underscores and alphanumeric characters (user guide, "Target parameters"). */
+const FAIR_BY = /^\$\.detail\.(?:aggregateId|aggregateType|correlationId|type|data(?:\.[\w-]+)+)$/;
+
+/** The longest path (EventBridge API reference, SqsParameters). */
+const FAIR_BY_LENGTH_MAX = 100;
+
+function fairByProblems({ events, queue, fairBy }: InboxConsumerProps): string[] {
+  if (fairBy === undefined) return [];
+  return [
+    ...unless(
+      FAIR_BY.test(fairBy) && fairBy.length <= FAIR_BY_LENGTH_MAX,
+      `fairBy is "${fairBy}", but must be the path of a text in the envelope, of at most ${FAIR_BY_LENGTH_MAX} characters: "$.detail." followed by ` +
+        'aggregateId, aggregateType, correlationId, type, or a field of data. Use one like "$.detail.data.tenantId".',
+    ),
+    ...unless(
+      queue === undefined,
+      'fairBy and queue are both given, but the senders of an existing queue set the message groups. Omit fairBy.',
+    ),
+    ...unless(
+      queue !== undefined || !events.every(isForeignEvent),
+      'fairBy is given, but events contains foreign events only, which have no envelope. Omit fairBy.',
+    ),
   ];
 }

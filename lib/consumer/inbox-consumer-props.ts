@@ -45,6 +45,14 @@ export interface InboxConsumerProps {
    */
   readonly foreignBus?: IEventBus;
   /**
+   * The path of the tenant in a Mailroom event, e.g. `$.detail.data.tenantId` or `$.detail.aggregateId`: a text of up to 128 ASCII letters, digits
+   * and punctuation marks in every event of `events`. SQS then delivers the messages of other tenants first while one tenant fills the
+   * queue. Foreign events have no tenant.
+   *
+   * @default messages are delivered whatever their tenant
+   */
+  readonly fairBy?: string;
+  /**
    * An existing queue to consume. Its messages are JSON, from any sender or an SNS subscription. `events` must be a single foreign
    * event with an `id`. The consumer then has no rule, and does not change the settings or the senders of the queue. It must be a
    * standard queue of this app without another consumer, and with its own dead-letter queue, whose `maxReceiveCount` covers
