@@ -1,6 +1,6 @@
 import pMap from 'p-map';
 import { MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
-import { batchEntries } from '../../lambdas/runtime/bus/entry-batches.ts';
+import { batchEntries } from '../../lambdas/runtime/bus/event-bus.ts';
 import { type PendingRow, pendingRow } from '../../lambdas/runtime/outbox/pending-row.ts';
 import { createRelaySweep } from '../../lambdas/runtime/relay/relay-sweep.ts';
 import { minuteOf } from '../../lambdas/runtime/store/event-id.ts';

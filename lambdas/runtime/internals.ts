@@ -6,13 +6,13 @@ export { type EventBridgeBusDeps, eventBridgeBus } from './bus/eventbridge-bus.t
 export type { InvocationContext } from './observe/telemetry.ts';
 export type { RelayHandlerDeps } from './relay/relay-context.ts';
 export { createRelayStream } from './relay/relay-stream.ts';
-export type { DeadLetterWatch } from './relay/relay-sweep.ts';
 export {
   createRelaySweep,
+  type DeadLetterWatch,
   type RelaySweepDeps,
   type RelaySweepHandler,
+  type SweepReport,
 } from './relay/relay-sweep.ts';
-export type { SweepReport } from './relay/sweep-pass.ts';
 export type { SweepRange, SweepRangeReport } from './relay/sweep-range.ts';
 export type { OutboxRow, OutboxStatus } from './store/rows.ts';
 export type { EncodedEnvelope, StoredOutboxRow } from './store/stored-envelope.ts';

@@ -41,8 +41,8 @@ function announcingCalls(role: IConstruct, except: string): string[] {
   const policies = role.node
     .findAll()
     .filter((node) => node instanceof Policy || node instanceof ManagedPolicy);
-  const statements = policies.flatMap((policy): Statement[] => {
-    const document: { readonly Statement?: Statement[] } | undefined = Stack.of(policy).resolve(
+  const statements = policies.flatMap((policy): PolicyLine[] => {
+    const document: { readonly Statement?: PolicyLine[] } | undefined = Stack.of(policy).resolve(
       policy.document,
     );
     return document?.Statement ?? [];
@@ -56,7 +56,7 @@ function announcingCalls(role: IConstruct, except: string): string[] {
 }
 
 /** A statement as it is rendered. */
-interface Statement {
+interface PolicyLine {
   readonly Effect: string;
   readonly Action?: string | readonly string[];
   readonly Resource?: unknown;

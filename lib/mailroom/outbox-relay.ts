@@ -8,8 +8,7 @@ import { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { relaySettings } from '../../lambdas/runtime/base/config.ts';
 import { directoryPath } from '../../lambdas/runtime/operations/directory.ts';
-import { HAND_BACK_MS } from '../../lambdas/runtime/relay/relay-timings.ts';
-import { STREAM_FILTER } from '../../lambdas/runtime/relay/stream-filter.ts';
+import { HAND_BACK_MS, STREAM_FILTER } from '../../lambdas/runtime/relay/stream-settings.ts';
 import { refuse } from '../checks/refusal.ts';
 import { QUEUE_RETENTION_MAX } from '../checks/retentions.ts';
 import {

@@ -1,5 +1,5 @@
-import type { EventOf, HandledDefinition } from '../events/handled-event.ts';
-import type { JsonOf } from '../events/json-of.ts';
+import type { JsonOf } from '../base/json.ts';
+import type { EventOf, HandledDefinition } from '../events/foreign-event.ts';
 import type { LogFields } from '../observe/telemetry.ts';
 import type { Commit } from '../outbox/outbox.ts';
 

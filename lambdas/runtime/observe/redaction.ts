@@ -1,6 +1,6 @@
 import { errorCode, errorMessage, fingerprint } from '../base/errors.ts';
-import { withExtras } from './log-fields.ts';
 import type { Telemetry } from './telemetry.ts';
+import { withExtras } from './telemetry-wrappers.ts';
 
 /**
  * Redacts the text of an error before it is stored and logged. It receives the full message of whatever a handler threw and the

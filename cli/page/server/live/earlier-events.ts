@@ -1,6 +1,6 @@
 import type { Clock } from '../../../../lambdas/runtime/base/clock.ts';
 import { MINUTE_MS } from '../../../../lambdas/runtime/base/units.ts';
-import { EVENT_PREFIX, eventIdOf } from '../../../../lambdas/runtime/store/parsed-keys.ts';
+import { EVENT_PREFIX, eventIdOf } from '../../../../lambdas/runtime/store/event-id.ts';
 import type { OutboxReaderDeps } from '../../../deployment/published-events.ts';
 import { eachOf, minutesOf, partitionsOf } from '../../../deployment/rows-reader.ts';
 import type { NewRow } from '../../../reports/tail/event-cursor.ts';
