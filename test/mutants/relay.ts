@@ -48,7 +48,7 @@ export const relayMutants: readonly Mutant[] = [
   ]),
   ...mutantsOf('relay/relay-context.ts', 'bus-breaker', [
     ['a source that fails again and again is left alone', '>= SOURCE_FAILURES_MAX,', '> 1_000_000,'],
-    ['when the bus is discarded, no source is tried', 'isOpen: (source) => isGivenUp() ||', 'isOpen: (source) =>'],
+    ['when the bus is discarded, no source is tried', 'isOpen: (source) => isStopped() ||', 'isOpen: (source) =>'],
     ['what the bus takes of a source clears its failures', 'for (const source of took) failures.delete(source);', ''],
     ['a source of which something was taken has not failed', 'if (!took.has(source)) failures.set', 'failures.set'],
     ['one call that is taken clears the failures in a row', 'if (took.size > 0) inARow = 0; else if (news)', 'if (took.size === 0 && news)'],
@@ -199,7 +199,7 @@ export const relayMutants: readonly Mutant[] = [
   ]),
   ...mutantsOf('relay/sweep-tally.ts', 'relay-sweep sweep-state relay-turns relay-sweep-breaker unsettled-minutes', [
     ['the sweep stops a margin before its function is stopped', 'now < tally.endsBy - END_MARGIN_MS', 'now < tally.endsBy'],
-    ['the sweep stops when the bus is discarded', '!tally.breaker.isGivenUp() &&', ''],
+    ['the sweep stops when the bus is discarded', '!tally.breaker.isStopped() &&', ''],
     ['the last publish of a sweep leaves time for its mark', 'endsBy - publishTimeoutMs - MARK_MS', 'endsBy - publishTimeoutMs'],
     ['the last publish of a sweep is over before its function is stopped', 'endsBy - publishTimeoutMs - MARK_MS', 'endsBy - MARK_MS'],
     ['a minute that could not be swept makes the pass incomplete', 'return false;', 'return true;'],

@@ -103,7 +103,7 @@ export interface BusBreaker {
   /** Returns true if events of this source are skipped for the rest of this pass. */
   isOpen(source: string): boolean;
   /** Returns true if the pass has stopped publishing to the bus. */
-  isGivenUp(): boolean;
+  isStopped(): boolean;
   /** Records the result of a call: the sources with an accepted entry, and those with failed entries. */
   record(call: { readonly took: ReadonlySet<string>; readonly failed: ReadonlySet<string> }): void;
 }
@@ -112,10 +112,10 @@ export interface BusBreaker {
 export function createBusBreaker(): BusBreaker {
   const failures = new Map<string, number>();
   let inARow = 0;
-  const isGivenUp = () => inARow >= BUS_FAILURES_MAX;
+  const isStopped = () => inARow >= BUS_FAILURES_MAX;
   return {
-    isGivenUp,
-    isOpen: (source) => isGivenUp() || (failures.get(source) ?? 0) >= SOURCE_FAILURES_MAX,
+    isStopped,
+    isOpen: (source) => isStopped() || (failures.get(source) ?? 0) >= SOURCE_FAILURES_MAX,
     record: ({ took, failed }) => {
       // Calls already in flight when their source's breaker opened say nothing new about the bus.
       const news = [...failed].some((source) => (failures.get(source) ?? 0) < SOURCE_FAILURES_MAX);

@@ -41,7 +41,7 @@ export function newTally(endsBy: number, publishTimeoutMs: number): Tally {
 
 /** Returns true while there is time and the bus accepts events. */
 export function hasTimeLeft(tally: Tally, now: number): boolean {
-  return !tally.breaker.isGivenUp() && hasTime(tally, now);
+  return !tally.breaker.isStopped() && hasTime(tally, now);
 }
 
 /** Returns true while there is time. */
