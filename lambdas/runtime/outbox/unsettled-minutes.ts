@@ -1,6 +1,6 @@
 import { isMailroomError } from '../base/errors.ts';
-import { mintToken, type RandomBytes, unsettledMinuteOf } from '../store/event-id.ts';
-import { unsettledKey } from '../store/keys.ts';
+import { mintToken, type RandomBytes } from '../store/event-id.ts';
+import { unsettledKey, unsettledMinuteOf } from '../store/keys.ts';
 import { asRow, type LeftPending, SCHEMA, type UnsettledPointer } from '../store/rows.ts';
 import { pagesOf, type Table, type Write } from '../store/table.ts';
 

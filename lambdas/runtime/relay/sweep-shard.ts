@@ -7,7 +7,7 @@ import {
   unsettledPointer,
   walkedPart,
 } from '../outbox/unsettled-minutes.ts';
-import { unsettledMinuteOf } from '../store/event-id.ts';
+import { unsettledMinuteOf } from '../store/keys.ts';
 import type { UnsettledPointer } from '../store/rows.ts';
 import { declaredSources, type RelayHandlerDeps, relayContext } from './relay-context.ts';
 import { type SweepContext, type SweepPartition, sweepPartition } from './sweep-partition.ts';

@@ -1,6 +1,6 @@
 import { randomBytes as nodeRandomBytes } from 'node:crypto';
 import { MailroomError } from '../base/errors.ts';
-import { outboxKey } from './keys.ts';
+import { EVENT_PREFIX, outboxKey } from './keys.ts';
 import type { Key } from './table.ts';
 
 /** A source of random bytes; tests pass their own. */
@@ -93,18 +93,6 @@ export function mintToken(random: RandomBytes = systemRandomBytes): string {
   return Buffer.from(random(16)).toString('hex');
 }
 
-function requireEventId(eventId: string): void {
-  if (!isEventId(eventId)) {
-    throw new MailroomError(
-      'BAD_EVENT_ID',
-      `"${eventId}" is not an event id; expected a UUIDv7 in lowercase`,
-    );
-  }
-}
-
-/** The prefix of the sort keys of outbox rows. */
-export const EVENT_PREFIX = 'EVENT#';
-
 /** A key read from the table; its origin is unknown. */
 interface StoredKey {
   readonly PK?: unknown;
@@ -140,7 +128,11 @@ export function outboxMinuteTime(PK: unknown): number | undefined {
   return Number.isNaN(startsAt) ? undefined : startsAt;
 }
 
-/** Returns the shard and the unsettled minute of a sweep pointer. */
-export function unsettledMinuteOf({ PK, SK }: Key): { readonly shard: number; readonly minute: string } {
-  return { shard: Number(PK.slice('SWEEP#'.length)), minute: SK };
+function requireEventId(eventId: string): void {
+  if (!isEventId(eventId)) {
+    throw new MailroomError(
+      'BAD_EVENT_ID',
+      `"${eventId}" is not an event id; expected a UUIDv7 in lowercase`,
+    );
+  }
 }

@@ -1,6 +1,7 @@
 import type { Clock } from '../../../../lambdas/runtime/base/clock.ts';
 import { MINUTE_MS } from '../../../../lambdas/runtime/base/units.ts';
-import { EVENT_PREFIX, eventIdOf } from '../../../../lambdas/runtime/store/event-id.ts';
+import { eventIdOf } from '../../../../lambdas/runtime/store/event-id.ts';
+import { EVENT_PREFIX } from '../../../../lambdas/runtime/store/keys.ts';
 import type { OutboxReaderDeps } from '../../../deployment/published-events.ts';
 import { eachOf, minutesOf, partitionsOf } from '../../../deployment/rows-reader.ts';
 import type { NewRow } from '../../../reports/tail/event-cursor.ts';
