@@ -2,8 +2,9 @@ import { Annotations as Messages, Stack } from 'aws-cdk-lib';
 import { Annotations, Match } from 'aws-cdk-lib/assertions';
 import { EventBus } from 'aws-cdk-lib/aws-events';
 import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
-import { Code, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda';
+import { Code, Function as LambdaFunction, Runtime, StartingPosition } from 'aws-cdk-lib/aws-lambda';
 import { SqsDestination } from 'aws-cdk-lib/aws-lambda-destinations';
+import { DynamoEventSource, SqsDlq } from 'aws-cdk-lib/aws-lambda-event-sources';
 import { Topic } from 'aws-cdk-lib/aws-sns';
 import { Queue } from 'aws-cdk-lib/aws-sqs';
 import { expect, test } from 'vitest';
@@ -13,6 +14,7 @@ import { testApp } from './synth.ts';
 
 const placed = { source: 'orders', type: 'OrderPlaced' };
 const entry = lambdaEntry('example/inventory/handler');
+const INLINE = { runtime: Runtime.NODEJS_24_X, handler: 'index.handler', code: Code.fromInline('0') };
 
 /** The actions that the warnings name, by role; empty without a warning. */
 function warned(build: (stack: Stack, mailroom: Mailroom) => void): Readonly<Record<string, string>> {
@@ -74,8 +76,7 @@ test('a function, a consumer with domain rows and a role of a container are chec
   expect(
     warned((stack, mailroom) => {
       const topic = new Topic(stack, 'Topic');
-      const runtime = { runtime: Runtime.NODEJS_24_X, handler: 'index.handler', code: Code.fromInline('0') };
-      const own = new LambdaFunction(stack, 'Own', runtime);
+      const own = new LambdaFunction(stack, 'Own', INLINE);
       mailroom.addProducer(own, { service: 'orders', publishes: [placed] });
       topic.grantPublish(own);
       topic.grantPublish(consumer(stack, mailroom, ['POINTS#*']).function);
@@ -95,6 +96,14 @@ test("Mailroom's own permissions, and those of Lambda's failure destinations, ar
     warned((stack, mailroom) => {
       const api = producer(stack, mailroom, {});
       api.configureAsyncInvoke({ onFailure: new SqsDestination(new Queue(stack, 'Failed')) });
+      const own = new LambdaFunction(stack, 'Own', { ...INLINE, deadLetterQueue: new Queue(stack, 'Dead') });
+      own.addEventSource(
+        new DynamoEventSource(mailroom.table, {
+          startingPosition: StartingPosition.LATEST,
+          onFailure: new SqsDlq(new Queue(stack, 'Unread')),
+        }),
+      );
+      mailroom.addProducer(own, { service: 'orders', publishes: [placed] });
       consumer(stack, mailroom, ['POINTS#*']);
       const reader = new ServiceFunction(stack, 'Reader', { entry, service: 'reader' });
       new Topic(stack, 'Topic').grantPublish(reader); // has no right to write rows
