@@ -149,21 +149,21 @@ export class DeliveryAlarms extends Construct {
         ]);
       this.addSlo(own, sloAlarms(consumer, metrics));
     }
-    const told = this.composite ? [this.pageOnce()] : [];
+    const combined = this.composite ? [this.pageOnce()] : [];
     if (props.dashboard ?? true) {
       this.dashboard = new DeliveryDashboard(this, 'Dashboard', {
         relay,
         audit,
         heartbeat,
         consumers,
-        alarms: [...told, ...this.alarms.page, ...this.alarms.ticket],
+        alarms: [...combined, ...this.alarms.page, ...this.alarms.ticket],
       });
     }
     this.refuseLaterConsumers(mailroom);
   }
 
   private addAll(scope: Construct, plans: readonly AlarmPlan[]): void {
-    for (const plan of plans) this.tell(deliveryAlarm(scope, this.place, plan), plan.severity);
+    for (const plan of plans) this.addAlarm(deliveryAlarm(scope, this.place, plan), plan.severity);
   }
 
   /** Alarms only if both windows breach; without composite alarms, on the long window alone. */
@@ -175,7 +175,7 @@ export class DeliveryAlarms extends Construct {
     if (long === undefined) return;
     const { plan } = long;
     if (!this.composite) {
-      this.tell(long.alarm, plan.severity);
+      this.addAlarm(long.alarm, plan.severity);
       return;
     }
     const both = new CompositeAlarm(scope, 'Slow', {
@@ -183,10 +183,10 @@ export class DeliveryAlarms extends Construct {
       alarmDescription: alarmDescription(scope, this.place, plan),
       alarmRule: AlarmRule.allOf(...windows.map(({ alarm }) => AlarmRule.fromAlarm(alarm, AlarmState.ALARM))),
     });
-    this.tell(both, plan.severity);
+    this.addAlarm(both, plan.severity);
   }
 
-  private tell(alarm: AlarmBase, severity: AlarmSeverity): void {
+  private addAlarm(alarm: AlarmBase, severity: AlarmSeverity): void {
     this.alarms[severity].push(alarm);
     if (severity === 'page' && this.composite) {
       if (alarm instanceof Alarm) acknowledge(alarm, PART_OF_COMPOSITE);

@@ -10,16 +10,24 @@ import { refuse } from './checks/refusal.ts';
 import { type ConsumerSettings, consumerProblems } from './checks/timings.ts';
 import { consumerFunction } from './consumer/consumer-function.ts';
 import { consumerQueues, foreignBusName, foreignRuleName, subscribed } from './consumer/consumer-intake.ts';
-import type { IInboxConsumer } from './consumer/consumer-interface.ts';
-import { consumerSettings, subscriptionProblems } from './consumer/consumer-settings.ts';
-import { type ConsumerSlo, SLO_PERCENTILE, sloProblems } from './consumer/consumer-slo.ts';
+import {
+  type ConsumerSlo,
+  type IInboxConsumer,
+  SLO_PERCENTILE,
+  sloProblems,
+} from './consumer/consumer-interface.ts';
+import { consumerSettings, queuePropsProblems } from './consumer/consumer-settings.ts';
 import { functionProblems } from './consumer/existing-function.ts';
 import { existingQueueProblems, ofExistingQueue } from './consumer/existing-queue.ts';
 import { earlierNameProblems, inboxSince, pinName } from './consumer/fixed-name.ts';
-import { warnOfForeignIds } from './consumer/foreign-events.ts';
 import type { InboxConsumerProps } from './consumer/inbox-consumer-props.ts';
-import { queuePropsProblems } from './consumer/queue-props.ts';
-import { warnOfSilence, warnOfSubscriptions } from './consumer/subscription-warnings.ts';
+
+import {
+  subscriptionProblems,
+  warnOfForeignIds,
+  warnOfSilence,
+  warnOfSubscriptions,
+} from './consumer/subscriptions.ts';
 import { sourceQueueName } from './functions/physical-name.ts';
 import { publishesProblems } from './mailroom/declared-events.ts';
 import { directoryEntry } from './mailroom/directory-entry.ts';
@@ -130,6 +138,7 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
       rule: this.rule?.ruleName,
       foreignRule:
         this.foreignBus === undefined ? undefined : { name: foreignRuleName(this), bus: this.foreignBus },
+      fairBy: props.fairBy,
       queue: this.queue.queueUrl,
       deadLetterQueue: this.deadLetterQueue.queueUrl,
       undeliveredQueue: this.undeliveredQueue?.queueUrl,

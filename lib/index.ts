@@ -1,20 +1,19 @@
 export type { Subscription } from '../lambdas/runtime/events/data-filter.ts';
 export type { EventRef } from '../lambdas/runtime/events/event.ts';
-export type { IInboxConsumer } from './consumer/consumer-interface.ts';
-export type { ConsumerSlo } from './consumer/consumer-slo.ts';
+export type { ConsumerSlo, IInboxConsumer } from './consumer/consumer-interface.ts';
 export type { EarlierName } from './consumer/fixed-name.ts';
 export type {
   ConsumerAlias,
   ConsumerFunctionProps,
+  ConsumerQueueProps,
   InboxConsumerProps,
   RetryOptions,
 } from './consumer/inbox-consumer-props.ts';
-export type { ConsumerQueueProps } from './consumer/queue-props.ts';
 export { type AlarmTopics, DeliveryAlarms, type DeliveryAlarmsProps } from './delivery-alarms.ts';
 export type { MailroomFunctionProps, PassedFunctionProps } from './functions/function-props.ts';
 export { InboxConsumer } from './inbox-consumer.ts';
 export { MailroomBus, type MailroomBusProps } from './mailroom/event-bus.ts';
-export type { MailroomProps } from './mailroom/mailroom-props.ts';
+export type { MailroomProps, ProducerProps, PublishAtOnceOptions } from './mailroom/mailroom-props.ts';
 export { MailroomTable, type MailroomTableProps } from './mailroom/mailroom-table.ts';
 export { OutboxAudit, type OutboxAuditOptions, type OutboxAuditProps } from './mailroom/outbox-audit.ts';
 export {
@@ -23,7 +22,6 @@ export {
   type OutboxHeartbeatProps,
 } from './mailroom/outbox-heartbeat.ts';
 export { OutboxRelay, type OutboxRelayOptions, type OutboxRelayProps } from './mailroom/outbox-relay.ts';
-export type { ProducerProps, PublishAtOnceOptions } from './mailroom/producer-props.ts';
 export { Mailroom } from './mailroom.ts';
 export type { AlarmThresholds } from './monitoring/thresholds.ts';
 export { ServiceFunction, type ServiceFunctionProps } from './service-function.ts';

@@ -12,12 +12,22 @@ import { refuse } from './checks/refusal.ts';
 import { archiveProblems } from './checks/retentions.ts';
 import { atOnceProblems } from './checks/timings.ts';
 import type { IInboxConsumer } from './consumer/consumer-interface.ts';
-import { addUse, useProblems } from './consumer/function-uses.ts';
-import { DeclaredEvents, publishesProblems, sourcesProblems } from './mailroom/declared-events.ts';
+import {
+  addUse,
+  DeclaredEvents,
+  publishesProblems,
+  sourcesProblems,
+  useProblems,
+} from './mailroom/declared-events.ts';
 import { directoryEntry } from './mailroom/directory-entry.ts';
 import { letServicesUse } from './mailroom/encryption.ts';
 import { MailroomBus } from './mailroom/event-bus.ts';
-import type { MailroomProps } from './mailroom/mailroom-props.ts';
+import {
+  type MailroomProps,
+  type ProducerProps,
+  producerProblems,
+  turnOf,
+} from './mailroom/mailroom-props.ts';
 import { MailroomTable } from './mailroom/mailroom-table.ts';
 import { OutboxAudit } from './mailroom/outbox-audit.ts';
 import {
@@ -26,7 +36,6 @@ import {
   type OutboxHeartbeatProps,
 } from './mailroom/outbox-heartbeat.ts';
 import { OutboxRelay } from './mailroom/outbox-relay.ts';
-import { type ProducerProps, producerProblems, turnOf } from './mailroom/producer-props.ts';
 import { MAILROOM_TAG, SERVICE_TAG, tag } from './mailroom/tags.ts';
 
 /**

@@ -1,6 +1,13 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Duration, type RemovalPolicy, Validations } from 'aws-cdk-lib';
+import {
+  type AddToPrincipalPolicyResult,
+  ManagedPolicy,
+  PolicyStatement,
+  Role,
+  ServicePrincipal,
+} from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import { Architecture, type Code, LoggingFormat, Runtime, Tracing } from 'aws-cdk-lib/aws-lambda';
 import { type BundlingOptions, LogLevel, NodejsFunction, OutputFormat } from 'aws-cdk-lib/aws-lambda-nodejs';
@@ -10,7 +17,6 @@ import { refuse, unless } from './checks/refusal.ts';
 import { acknowledge } from './functions/acknowledgements.ts';
 import { BUNDLE_BANNER, sourceMapPaths } from './functions/bundle-banner.ts';
 import { functionPropsProblems, type PassedFunctionProps } from './functions/function-props.ts';
-import { FunctionRole } from './functions/function-role.ts';
 import { moduleUrl } from './functions/module-url.ts';
 
 /** Properties of a {@link ServiceFunction}. */
@@ -221,4 +227,37 @@ function ownLogGroup(
 export function lambdaEntry(handler: string): string {
   const extension = moduleUrl.endsWith('.ts') ? 'ts' : 'js';
   return fileURLToPath(new URL(`../../lambdas/${handler}.${extension}`, moduleUrl));
+}
+
+/** Permissions of a function in a VPC (Lambda developer guide, "Giving Lambda functions access to resources in an Amazon VPC"). */
+const NETWORK_INTERFACES = [
+  'ec2:AssignPrivateIpAddresses',
+  'ec2:CreateNetworkInterface',
+  'ec2:DeleteNetworkInterface',
+  'ec2:DescribeNetworkInterfaces',
+  'ec2:DescribeSubnets',
+  'ec2:UnassignPrivateIpAddresses',
+];
+
+/**
+ * The execution role of a function. Its grants are in a managed policy: an inline policy has no versions to roll back to, and the
+ * compliance packs of cdk-nag reject it.
+ */
+class FunctionRole extends Role {
+  private readonly granted: ManagedPolicy;
+
+  constructor(scope: Construct, id: string) {
+    super(scope, id, { assumedBy: new ServicePrincipal('lambda.amazonaws.com') });
+    this.granted = new ManagedPolicy(this, 'Grants', { roles: [this] });
+  }
+
+  override addToPrincipalPolicy(statement: PolicyStatement): AddToPrincipalPolicyResult {
+    this.granted.addStatements(statement);
+    return { statementAdded: true, policyDependable: this.granted };
+  }
+
+  /** Lets Lambda attach the function to a VPC: the CDK grants that only to roles that it creates itself. */
+  allowNetworkInterfaces(): void {
+    this.addToPrincipalPolicy(new PolicyStatement({ actions: NETWORK_INTERFACES, resources: ['*'] }));
+  }
 }

@@ -1,9 +1,8 @@
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
-import { eventIdTime, isEventId } from '../../lambdas/runtime/store/event-id.ts';
+import { eventIdOf, eventIdTime, isEventId } from '../../lambdas/runtime/store/event-id.ts';
 import { isForeignEventId } from '../../lambdas/runtime/store/foreign-id.ts';
-import { failedKey, rejectedKey } from '../../lambdas/runtime/store/keys.ts';
-import { EVENT_PREFIX, eventIdOf } from '../../lambdas/runtime/store/parsed-keys.ts';
+import { EVENT_PREFIX, failedKey, rejectedKey } from '../../lambdas/runtime/store/keys.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
 import { eachOf, minutesOf, partitionsOf, readPartition, readSweepState } from './rows-reader.ts';
 

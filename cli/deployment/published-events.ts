@@ -1,7 +1,8 @@
 import { jsonObject } from '../../lambdas/runtime/base/json.ts';
 import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
 import { consumersOf } from '../../lambdas/runtime/operations/subscriptions.ts';
-import { EVENT_PREFIX, eventIdOf } from '../../lambdas/runtime/store/parsed-keys.ts';
+import { eventIdOf } from '../../lambdas/runtime/store/event-id.ts';
+import { EVENT_PREFIX } from '../../lambdas/runtime/store/keys.ts';
 import { readable, readOutboxRow } from '../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
 import { eachOf, type PartialList, partitionsOf, readPartition } from './rows-reader.ts';

@@ -1,4 +1,4 @@
-import { JSON_DEPTH_MAX } from '../../lambdas/runtime/base/json-depth.ts';
+import { JSON_DEPTH_MAX } from '../../lambdas/runtime/base/json.ts';
 
 /**
  * Characters that a terminal acts on or hides, which no stored text may print: control characters (C0, C1: OSC and cursor codes

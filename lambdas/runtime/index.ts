@@ -25,6 +25,7 @@ export {
   RetryLater,
   TransactionCancelled,
 } from './base/errors.ts';
+export type { JsonOf } from './base/json.ts';
 export type { Bus, BusEntry, BusResult } from './bus/event-bus.ts';
 export { type EventBridgeBusDeps, eventBridgeBus } from './bus/eventbridge-bus.ts';
 export { type ConsumerDeps, type ConsumerHandler, createConsumer } from './consume/consumer.ts';
@@ -56,14 +57,14 @@ export {
 } from './events/event.ts';
 export {
   type AnyForeignEventDefinition,
+  type EventOf,
   type ForeignEvent,
   type ForeignEventDefinition,
   type ForeignIdentity,
   type ForeignSubscription,
   foreignEvent,
+  type HandledDefinition,
 } from './events/foreign-event.ts';
-export type { EventOf, HandledDefinition } from './events/handled-event.ts';
-export type { JsonOf } from './events/json-of.ts';
 export { type EventFilter, type SubscribeOptions, subscribe } from './events/subscribe.ts';
 export { type LambdaParts, lambdaConsumer, lambdaOutbox } from './lambda.ts';
 export type { ParentLogger } from './observe/logger.ts';

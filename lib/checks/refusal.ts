@@ -57,6 +57,14 @@ export function wholeDays(property: string, value: Duration): string[] {
   );
 }
 
+/** Validates the interval of a schedule. */
+export function wholeMinutes(property: string, value: Duration): string[] {
+  return unless(
+    value.toMilliseconds() % Duration.minutes(1).toMilliseconds() === 0,
+    `${property} is ${say(value)}, but must be a whole number of minutes: EventBridge runs a schedule at most once a minute.`,
+  );
+}
+
 /** Formats a duration for people. */
 export function say(duration: Duration): string {
   return duration.toMilliseconds() === 0 ? '0 seconds' : duration.toHumanString();

@@ -1,7 +1,7 @@
 import { Duration } from 'aws-cdk-lib';
 import { CLOCK_SKEW_MS } from '../../lambdas/runtime/base/clock.ts';
 import { AT_ONCE_TIMEOUT_MAX_MS } from '../../lambdas/runtime/base/config.ts';
-import { FRESH_MS } from '../../lambdas/runtime/relay/relay-timings.ts';
+import { FRESH_MS } from '../../lambdas/runtime/relay/stream-settings.ts';
 import { receiveProblems } from './receives.ts';
 import { between, say, unless, wholeDays, wholeNumber } from './refusal.ts';
 import { plus, type Retentions, retentionProblems } from './retentions.ts';

@@ -7,11 +7,11 @@ import type { EventRef } from '../../lambdas/runtime/events/event.ts';
 import { type ConsumerSettings, maxConcurrencyOf } from '../checks/timings.ts';
 import { acknowledge } from '../functions/acknowledgements.ts';
 import { checkHandlers } from '../functions/handler-check.ts';
+import { addUse } from '../mailroom/declared-events.ts';
 import { CONSUMER_TAG, MAILROOM_TAG, SERVICE_TAG, tag } from '../mailroom/tags.ts';
 import { ServiceFunction } from '../service-function.ts';
 import { functionBehind, reservedOf, warnOfFixedVersion } from './existing-function.ts';
 import { inboxSince } from './fixed-name.ts';
-import { addUse } from './function-uses.ts';
 import type { InboxConsumerProps } from './inbox-consumer-props.ts';
 
 /** The function of a consumer, and the alias through which its mapping invokes it. */

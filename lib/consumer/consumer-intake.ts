@@ -77,7 +77,7 @@ export function consumerQueues(
     eventBus: mailroom.bus,
     eventPattern: encodeRulePattern(subscribed(props).filter((event) => !isForeignEvent(event))),
   });
-  sendTo(rule, rulesOf(mailroom.bus), queue, undeliveredQueue);
+  sendTo(rule, rulesOf(mailroom.bus), queue, undeliveredQueue, props.fairBy);
   const foreignRule = ruleOfForeignEvents(consumer, props, queue, undeliveredQueue);
   for (const each of [queue, deadLetterQueue, undeliveredQueue]) denySending(each, mailroom.operators);
   const dead = [deadLetterQueue, undeliveredQueue];

@@ -4,7 +4,7 @@ import { Alias, type CfnFunction, type IFunction, Function as LambdaFunction } f
 import type { Construct } from 'constructs';
 import { concurrencyProblems } from '../checks/timings.ts';
 import { runtimeProblems } from '../functions/function-props.ts';
-import { useProblems } from './function-uses.ts';
+import { useProblems } from '../mailroom/declared-events.ts';
 import type { InboxConsumerProps } from './inbox-consumer-props.ts';
 
 /** Properties of a consumer that apply only to a function that it creates. */

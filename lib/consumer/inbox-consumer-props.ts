@@ -7,9 +7,8 @@ import type { Subscription } from '../../lambdas/runtime/events/data-filter.ts';
 import type { EventRef } from '../../lambdas/runtime/events/event.ts';
 import type { PassedFunctionProps } from '../functions/function-props.ts';
 import type { Mailroom } from '../mailroom.ts';
-import type { ConsumerSlo } from './consumer-slo.ts';
+import type { ConsumerSlo } from './consumer-interface.ts';
 import type { EarlierName } from './fixed-name.ts';
-import type { ConsumerQueueProps } from './queue-props.ts';
 
 /** Properties of an `InboxConsumer`. */
 export interface InboxConsumerProps {
@@ -44,6 +43,14 @@ export interface InboxConsumerProps {
    * @default the account's default bus, on which AWS services publish
    */
   readonly foreignBus?: IEventBus;
+  /**
+   * The path of the tenant in a Mailroom event, e.g. `$.detail.data.tenantId` or `$.detail.aggregateId`: a text of up to 128 ASCII letters, digits
+   * and punctuation marks in every event of `events`. SQS then delivers the messages of other tenants first while one tenant fills the
+   * queue. Foreign events have no tenant.
+   *
+   * @default messages are delivered whatever their tenant
+   */
+  readonly fairBy?: string;
   /**
    * An existing queue to consume. Its messages are JSON, from any sender or an SNS subscription. `events` must be a single foreign
    * event with an `id`. The consumer then has no rule, and does not change the settings or the senders of the queue. It must be a
@@ -185,4 +192,34 @@ export interface ConsumerAlias
   extends Pick<AliasOptions, 'additionalVersions' | 'description' | 'provisionedConcurrentExecutions'> {
   /** Its name, e.g. `live`. */
   readonly aliasName: string;
+}
+
+/**
+ * Settings of the queues that a consumer creates.
+ *
+ * @example
+ * ```ts
+ * const queueProps: ConsumerQueueProps = { visibilityTimeout: Duration.minutes(10), deliveryDelay: Duration.minutes(1) };
+ * ```
+ */
+export interface ConsumerQueueProps {
+  /**
+   * The time that SQS hides a received message; at least `timeout`.
+   *
+   * @default 6 times the timeout, as AWS advises; at least 3 minutes
+   */
+  readonly visibilityTimeout?: Duration;
+  /** The retention of the queue. @default 14 days */
+  readonly retention?: Duration;
+  /** The retention of the dead-letter queue, counted from the first send of a message. @default 14 days */
+  readonly deadLetterRetention?: Duration;
+  /** The time for which SQS reuses a data key: a longer time means fewer calls to KMS. Requires the Mailroom's `encryptionKey`. @default 5 minutes */
+  readonly dataKeyReuse?: Duration;
+  /**
+   * The delay of each message: whole seconds, up to 15 minutes, and shorter than the interval between heartbeats. It counts towards
+   * the SLO and also applies to redriven messages.
+   *
+   * @default no delay
+   */
+  readonly deliveryDelay?: Duration;
 }

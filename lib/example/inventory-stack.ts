@@ -11,8 +11,7 @@ import {
 import { InboxConsumer } from '../inbox-consumer.ts';
 import type { Mailroom } from '../mailroom.ts';
 import { lambdaEntry } from '../service-function.ts';
-import { consumerOutputs } from './consumer-outputs.ts';
-import { type Stage, stackProps } from './stage.ts';
+import { consumerOutputs, type Stage, stackProps } from './stage.ts';
 
 /** Inventory: reserves the stock of every order, and releases it if the payment is declined. */
 export class InventoryStack extends Stack {

@@ -4,8 +4,7 @@ import { OrderCancelled, PaymentCaptured } from '../../lambdas/example/events.ts
 import { InboxConsumer } from '../inbox-consumer.ts';
 import type { Mailroom } from '../mailroom.ts';
 import { lambdaEntry } from '../service-function.ts';
-import { consumerOutputs } from './consumer-outputs.ts';
-import { type Stage, stackProps } from './stage.ts';
+import { consumerOutputs, type Stage, stackProps } from './stage.ts';
 
 /** Notifications: sends one e-mail for every payment, and one for every cancelled order. */
 export class NotificationsStack extends Stack {

@@ -15,8 +15,7 @@ import {
 import { InboxConsumer } from '../inbox-consumer.ts';
 import type { Mailroom } from '../mailroom.ts';
 import { lambdaEntry, ServiceFunction } from '../service-function.ts';
-import { consumerOutputs } from './consumer-outputs.ts';
-import { type Stage, stackProps } from './stage.ts';
+import { consumerOutputs, type Stage, stackProps } from './stage.ts';
 
 /** Orders: accepts orders over HTTP, and updates their status as the other services report. */
 export class OrdersStack extends Stack {

@@ -14,8 +14,7 @@ import {
 import { InboxConsumer } from '../inbox-consumer.ts';
 import type { Mailroom } from '../mailroom.ts';
 import { lambdaEntry } from '../service-function.ts';
-import { consumerOutputs } from './consumer-outputs.ts';
-import { type Stage, stackProps } from './stage.ts';
+import { consumerOutputs, type Stage, stackProps } from './stage.ts';
 
 /** Payments: charges the bank for every order, and refunds it if inventory rejects the order. */
 export class PaymentsStack extends Stack {

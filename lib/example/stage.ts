@@ -1,7 +1,15 @@
-import { Duration, type Environment, RemovalPolicy, type StackProps } from 'aws-cdk-lib';
+import {
+  CfnOutput,
+  Duration,
+  type Environment,
+  RemovalPolicy,
+  type Stack,
+  type StackProps,
+} from 'aws-cdk-lib';
 import { FunctionUrlAuthType } from 'aws-cdk-lib/aws-lambda';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import type { InboxConsumerProps } from '../consumer/inbox-consumer-props.ts';
+import type { InboxConsumer } from '../inbox-consumer.ts';
 
 /** The settings in which the stages of the order system differ. */
 export interface Stage {
@@ -112,4 +120,10 @@ export function stackProps(stage: Stage, service?: string): StackProps {
     stackName: ['mailroom', stage.name, ...(service === undefined ? [] : [service])].join('-'),
     terminationProtection: stage.removalPolicy !== RemovalPolicy.DESTROY,
   };
+}
+
+/** Outputs the URLs of a consumer's queues: `<name>QueueUrl` and `<name>DlqUrl`. */
+export function consumerOutputs(stack: Stack, name: string, consumer: InboxConsumer): void {
+  new CfnOutput(stack, `${name}QueueUrl`, { value: consumer.queue.queueUrl });
+  new CfnOutput(stack, `${name}DlqUrl`, { value: consumer.deadLetterQueue.queueUrl });
 }

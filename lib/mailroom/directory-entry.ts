@@ -1,6 +1,9 @@
-import { Stack } from 'aws-cdk-lib';
+import { ArnFormat, Stack } from 'aws-cdk-lib';
+import { Grant, type IGrantable } from 'aws-cdk-lib/aws-iam';
 import { ParameterTier, StringParameter } from 'aws-cdk-lib/aws-ssm';
 import type { Construct } from 'constructs';
+import { directoryPath } from '../../lambdas/runtime/operations/directory.ts';
+import type { MailroomTable } from './mailroom-table.ts';
 
 /** Writes one directory entry: see `lambdas/runtime/operations/directory.ts`. */
 export function directoryEntry(scope: Construct, name: string, entry: object): StringParameter {
@@ -15,4 +18,21 @@ export function directoryEntry(scope: Construct, name: string, entry: object): S
     // Manager refuses to change an advanced parameter back to a standard one.
     tier: ParameterTier.INTELLIGENT_TIERING,
   });
+}
+
+/**
+ * Lets a function read the directory of a Mailroom. A permission on a path covers everything below it for `GetParametersByPath` only
+ * (Systems Manager user guide, "Restricting access to Parameter Store parameters using IAM policies").
+ *
+ * @returns the ARN of the directory
+ */
+export function grantDirectory(scope: Construct, { tableName }: MailroomTable, grantee: IGrantable): string {
+  const directory = Stack.of(scope).formatArn({
+    service: 'ssm',
+    resource: 'parameter',
+    resourceName: directoryPath(tableName).slice(1),
+    arnFormat: ArnFormat.SLASH_RESOURCE_NAME,
+  });
+  Grant.addToPrincipal({ grantee, actions: ['ssm:GetParametersByPath'], resourceArns: [directory] });
+  return directory;
 }

@@ -36,6 +36,11 @@ const NO_SOURCE = '(none)';
 /** The bus on which a role publishes at once: it has one tag. */
 const BUS_OF = new WeakMap<IRole, MailroomBus>();
 
+/** The bus on which a role publishes at once; `undefined` if it leaves publishing to the relay. */
+export function busOfPublisher(role: IRole): MailroomBus | undefined {
+  return BUS_OF.get(role);
+}
+
 /**
  * The event bus. The relay puts events on it, and every consumer has a rule on it.
  *

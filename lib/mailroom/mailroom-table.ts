@@ -29,6 +29,7 @@ import {
 } from '../../lambdas/runtime/store/keys.ts';
 import { EXPIRES_AT } from '../../lambdas/runtime/store/rows.ts';
 import { refuse } from '../checks/refusal.ts';
+import { warnOfDualWrites } from './dual-writes.ts';
 import { grantTableKey } from './encryption.ts';
 
 /** Properties of a {@link MailroomTable}. */
@@ -126,6 +127,7 @@ export class MailroomTable extends TableV2 {
    * Mailroom is one trust domain, and only publishers get this right.
    */
   grantOutbox(grantee: IGrantable): void {
+    warnOfDualWrites(this, grantee);
     this.grantRows(grantee, ['PutItem'], [OUTBOX_KEYS]);
   }
 
@@ -155,7 +157,9 @@ export class MailroomTable extends TableV2 {
           'key that begins with it, or acknowledge this warning.',
       );
     }
-    if (keys.length > 0) this.grantRows(grantee, DOMAIN, keys);
+    if (keys.length === 0) return;
+    warnOfDualWrites(this, grantee);
+    this.grantRows(grantee, DOMAIN, keys);
   }
 
   /** Lets a function publish: claim and mark outbox rows, and keep the pointers to DEAD ones. It cannot delete one, but an update also adds a row. */

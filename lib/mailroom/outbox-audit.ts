@@ -1,19 +1,18 @@
-import { ArnFormat, Duration, type RemovalPolicy, Stack, Validations } from 'aws-cdk-lib';
+import { Duration, type RemovalPolicy, Stack, Validations } from 'aws-cdk-lib';
 import { Grant, PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Tracing } from 'aws-cdk-lib/aws-lambda';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { auditSettings } from '../../lambdas/runtime/base/config.ts';
-import { directoryPath } from '../../lambdas/runtime/operations/directory.ts';
-import { between, refuse, say, unless } from '../checks/refusal.ts';
+import { between, refuse, say, unless, wholeMinutes } from '../checks/refusal.ts';
 import { type MailroomFunctionProps, mailroomFunctionPropsProblems } from '../functions/function-props.ts';
-import { ownCode } from '../functions/own-code.ts';
-import { ServiceFunction } from '../service-function.ts';
+import type { ServiceFunction } from '../service-function.ts';
+import { grantDirectory } from './directory-entry.ts';
 import { grantQueueKey } from './encryption.ts';
 import type { MailroomBus } from './event-bus.ts';
 import type { MailroomTable } from './mailroom-table.ts';
-import { scheduleRuns } from './scheduled-run.ts';
+import { ownFunction, scheduleRuns, timeoutUntilNext } from './own-function.ts';
 
 /** Options of a scheduled audit. */
 export interface OutboxAuditOptions {
@@ -55,10 +54,6 @@ const GRACE = Duration.minutes(5);
 /** The memory size that provides one CPU (Lambda developer guide): a run spends its time signing requests and parsing responses. */
 const ONE_CPU_MB = 1_769;
 
-/** A run ends this long before the next one begins, and never later than Lambda allows (Lambda quotas: 15 minutes). */
-const PAUSE = Duration.seconds(5);
-const TIMEOUT_MAX = Duration.minutes(14);
-
 /**
  * The scheduled audit: checks that every published event is accounted for at every consumer that must receive it, and emits
  * `EventsMissing` and `EventsDoubled`, and each consumer's deliveries. Only the audit detects a missing bus, a drifted rule or a purged queue. It changes nothing
@@ -92,16 +87,11 @@ export class OutboxAudit extends Construct {
       ...auditProblems(this.every, this.since),
       ...mailroomFunctionPropsProblems(props.functionProps),
     ]);
-    this.function = new ServiceFunction(this, 'Function', {
-      ...ownCode(this, 'audit'),
+    this.function = ownFunction(this, 'Function', 'audit', props, {
       service: SERVICE,
       description: 'Mailroom audit: accounts for every published event',
-      timeout: timeoutOf(this.every),
+      timeout: timeoutUntilNext(this.every),
       memoryMb: ONE_CPU_MB,
-      logRemovalPolicy: props.removalPolicy,
-      encryptionKey: props.encryptionKey,
-      tracing: props.tracing,
-      functionProps: props.functionProps,
       environment: auditSettings.encode({
         tableName: props.table.tableName,
         sinceMs: this.since.toMilliseconds(),
@@ -141,16 +131,7 @@ export class OutboxAudit extends Construct {
     const grant = (actions: string[], resourceArns: string[]) =>
       Grant.addToPrincipal({ grantee: this.function, actions, resourceArns });
     table.grantAudit(this.function);
-    const directory = stack.formatArn({
-      service: 'ssm',
-      resource: 'parameter',
-      resourceName: directoryPath(table.tableName).slice(1),
-      arnFormat: ArnFormat.SLASH_RESOURCE_NAME,
-    });
-    grant(['ssm:GetParametersByPath'], [directory]);
-    // A permission on a path covers the parameters below it only for GetParametersByPath (Systems Manager user guide,
-    // "Restricting access").
-    const entries = `${directory}/consumers/*`;
+    const entries = `${grantDirectory(this, table, this.function)}/consumers/*`;
     grant(['ssm:GetParameterHistory'], [entries]);
     const rules = stack.formatArn({
       service: 'events',
@@ -200,10 +181,7 @@ function auditProblems(every: Duration, since: Duration): string[] {
       EVERY_MAX,
       'A more frequent audit would only find events in flight.',
     ),
-    ...unless(
-      every.toMilliseconds() % Duration.minutes(1).toMilliseconds() === 0,
-      `every is ${say(every)}, but must be a whole number of minutes: EventBridge runs a schedule at most once a minute.`,
-    ),
+    ...wholeMinutes('every', every),
     ...between(
       'since',
       since,
@@ -217,9 +195,4 @@ function auditProblems(every: Duration, since: Duration): string[] {
         'in flight. Otherwise no two runs could find the same event missing, and the alarm needs two. Raise since.',
     ),
   ];
-}
-
-function timeoutOf(every: Duration): Duration {
-  const untilNext = every.toSeconds() - PAUSE.toSeconds();
-  return Duration.seconds(Math.min(untilNext, TIMEOUT_MAX.toSeconds()));
 }

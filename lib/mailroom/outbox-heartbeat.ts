@@ -1,18 +1,16 @@
-import { ArnFormat, Duration, type RemovalPolicy, Stack } from 'aws-cdk-lib';
+import { Duration, type RemovalPolicy } from 'aws-cdk-lib';
 import type { Rule } from 'aws-cdk-lib/aws-events';
-import { Grant } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Tracing } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
 import { heartbeatSettings } from '../../lambdas/runtime/base/config.ts';
 import { HEARTBEAT } from '../../lambdas/runtime/events/heartbeat-event.ts';
-import { directoryPath } from '../../lambdas/runtime/operations/directory.ts';
-import { between, refuse, say, unless } from '../checks/refusal.ts';
+import { between, refuse, say, unless, wholeMinutes } from '../checks/refusal.ts';
 import { type MailroomFunctionProps, mailroomFunctionPropsProblems } from '../functions/function-props.ts';
-import { ownCode } from '../functions/own-code.ts';
-import { ServiceFunction } from '../service-function.ts';
+import type { ServiceFunction } from '../service-function.ts';
+import { grantDirectory } from './directory-entry.ts';
 import type { MailroomTable } from './mailroom-table.ts';
-import { scheduleRuns } from './scheduled-run.ts';
+import { ownFunction, scheduleRuns } from './own-function.ts';
 
 /** Options of a scheduled heartbeat. */
 export interface OutboxHeartbeatOptions {
@@ -74,18 +72,14 @@ export class OutboxHeartbeat extends Construct {
     super(scope, id);
     this.every = props.every ?? Duration.minutes(5);
     refuse(`The heartbeat ${this.node.path}`, [
-      ...everyProblems(this.every),
+      ...between('every', this.every, EVERY_MIN, EVERY_MAX, ''),
+      ...wholeMinutes('every', this.every),
       ...mailroomFunctionPropsProblems(props.functionProps),
     ]);
     const { table } = props;
-    this.function = new ServiceFunction(this, 'Function', {
-      ...ownCode(this, 'heartbeat'),
+    this.function = ownFunction(this, 'Function', 'heartbeat', props, {
       service: SERVICE,
       description: 'Mailroom heartbeat: an event that every consumer acknowledges',
-      logRemovalPolicy: props.removalPolicy,
-      encryptionKey: props.encryptionKey,
-      tracing: props.tracing,
-      functionProps: props.functionProps,
       environment: heartbeatSettings.encode({
         service: HEARTBEAT.source,
         publishes: [HEARTBEAT.type],
@@ -96,17 +90,7 @@ export class OutboxHeartbeat extends Construct {
       }),
     });
     table.grantHeartbeat(this.function);
-    const directory = Stack.of(this).formatArn({
-      service: 'ssm',
-      resource: 'parameter',
-      resourceName: directoryPath(table.tableName).slice(1),
-      arnFormat: ArnFormat.SLASH_RESOURCE_NAME,
-    });
-    Grant.addToPrincipal({
-      grantee: this.function,
-      actions: ['ssm:GetParametersByPath'],
-      resourceArns: [directory],
-    });
+    grantDirectory(this, table, this.function);
     this.rule = scheduleRuns(this, this.function, {
       description: 'Sends the heartbeats of the Mailroom.',
       every: this.every,
@@ -122,14 +106,4 @@ export function heartbeatWindowProblems(window = Duration.seconds(0), every?: Du
     `batchingWindow is ${say(window)}, but must be shorter than the interval between heartbeats, ${every && say(every)}. Otherwise ` +
       "each heartbeat would be late. Lower batchingWindow or raise the Mailroom's heartbeat.every.",
   );
-}
-
-function everyProblems(every: Duration): string[] {
-  return [
-    ...between('every', every, EVERY_MIN, EVERY_MAX, ''),
-    ...unless(
-      every.toMilliseconds() % EVERY_MIN.toMilliseconds() === 0,
-      `every is ${say(every)}, but must be a whole number of minutes: EventBridge runs a schedule at most once a minute.`,
-    ),
-  ];
 }

@@ -1,15 +1,12 @@
-import { ArnFormat, Duration, Lazy, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import { Duration, Lazy, RemovalPolicy } from 'aws-cdk-lib';
 import type { Rule } from 'aws-cdk-lib/aws-events';
-import { Grant } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import { FilterCriteria, StartingPosition, type Tracing } from 'aws-cdk-lib/aws-lambda';
 import { DynamoEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
 import { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { relaySettings } from '../../lambdas/runtime/base/config.ts';
-import { directoryPath } from '../../lambdas/runtime/operations/directory.ts';
-import { HAND_BACK_MS } from '../../lambdas/runtime/relay/relay-timings.ts';
-import { STREAM_FILTER } from '../../lambdas/runtime/relay/stream-filter.ts';
+import { HAND_BACK_MS, STREAM_FILTER } from '../../lambdas/runtime/relay/stream-settings.ts';
 import { refuse } from '../checks/refusal.ts';
 import { QUEUE_RETENTION_MAX } from '../checks/retentions.ts';
 import {
@@ -21,13 +18,13 @@ import {
 } from '../checks/timings.ts';
 import { acknowledgeLastStop } from '../functions/acknowledgements.ts';
 import { type MailroomFunctionProps, mailroomFunctionPropsProblems } from '../functions/function-props.ts';
-import { ownCode } from '../functions/own-code.ts';
-import { ServiceFunction } from '../service-function.ts';
+import type { ServiceFunction } from '../service-function.ts';
+import { grantDirectory } from './directory-entry.ts';
 import { grantQueueKey, queueEncryption } from './encryption.ts';
 import type { MailroomBus } from './event-bus.ts';
 import type { MailroomTable } from './mailroom-table.ts';
+import { ownFunction, scheduleRuns, timeoutUntilNext } from './own-function.ts';
 import { failuresTo } from './queue-senders.ts';
-import { scheduleRuns } from './scheduled-run.ts';
 
 /** Options of a relay. */
 export interface OutboxRelayOptions {
@@ -88,12 +85,6 @@ const SPARE_STREAM_RETRIES = 4;
 
 /** Older records are left to the sweep. The stream keeps them for a day, and new events should not wait behind them. */
 export const STREAM_RECORD_AGE_MAX = Duration.hours(1);
-
-/** A sweep ends this long before the next one begins. */
-const SWEEP_PAUSE = Duration.seconds(5);
-
-/** The longest run of one sweep, whatever its interval (Lambda quotas: 15 minutes). */
-const SWEEP_TIMEOUT_MAX = Duration.minutes(14);
 
 /**
  * The relay: publishes the events in the outbox. The stream relay publishes new rows as the table's stream reports them; the sweep
@@ -163,7 +154,8 @@ export class OutboxRelay extends Construct {
     });
     acknowledgeLastStop(this.failureQueue, 'the failure destination of the stream mapping');
     this.streamFunction = this.publisher('Stream', props, environment, streamTimeout(settings));
-    this.sweepFunction = this.publisher('Sweep', props, environment, sweepTimeout(settings.sweepEvery));
+    const untilNext = timeoutUntilNext(schedulePeriod(settings.sweepEvery));
+    this.sweepFunction = this.publisher('Sweep', props, environment, untilNext);
     props.table.grantSweep(this.sweepFunction);
     this.grantWatch(props.table);
     if (props.encryptionKey) grantQueueKey(props.encryptionKey, this.sweepFunction, this);
@@ -176,24 +168,19 @@ export class OutboxRelay extends Construct {
 
   private publisher(
     id: 'Stream' | 'Sweep',
-    { table, bus, sources, memoryMb, removalPolicy, encryptionKey, tracing, functionProps }: OutboxRelayProps,
+    props: OutboxRelayProps,
     environment: Record<string, string>,
     timeout: Duration,
   ): ServiceFunction {
-    const publisher = new ServiceFunction(this, id, {
-      ...ownCode(this, id === 'Stream' ? 'relay-stream' : 'relay-sweep'),
+    const publisher = ownFunction(this, id, id === 'Stream' ? 'relay-stream' : 'relay-sweep', props, {
       service: SERVICE,
       description: `Mailroom relay, ${id.toLowerCase()} path`,
       timeout,
-      memoryMb,
+      memoryMb: props.memoryMb,
       environment,
-      logRemovalPolicy: removalPolicy,
-      encryptionKey,
-      tracing,
-      functionProps,
     });
-    table.grantRelay(publisher);
-    bus.grantPublish(publisher, sources);
+    props.table.grantRelay(publisher);
+    props.bus.grantPublish(publisher, props.sources);
     return publisher;
   }
 
@@ -203,15 +190,7 @@ export class OutboxRelay extends Construct {
    */
   private grantWatch(table: MailroomTable): void {
     const grantee = this.sweepFunction;
-    const directory = Stack.of(this).formatArn({
-      service: 'ssm',
-      resource: 'parameter',
-      resourceName: directoryPath(table.tableName).slice(1),
-      arnFormat: ArnFormat.SLASH_RESOURCE_NAME,
-    });
-    // A permission on a path covers everything below it (Systems Manager user guide, "Restricting access to Parameter Store
-    // parameters using IAM policies").
-    Grant.addToPrincipal({ grantee, actions: ['ssm:GetParametersByPath'], resourceArns: [directory] });
+    grantDirectory(this, table, grantee);
     this.failureQueue.grant(grantee, 'sqs:GetQueueAttributes', 'sqs:ReceiveMessage');
     table.grantRejected(grantee);
   }
@@ -266,9 +245,4 @@ function streamTimeout({ bornLease, claimLease }: RelaySettings): Duration {
 
 function schedulePeriod(sweepEvery: Duration): Duration {
   return Duration.minutes(Math.max(1, sweepEvery.toMinutes({ integral: false })));
-}
-
-function sweepTimeout(sweepEvery: Duration): Duration {
-  const untilNext = schedulePeriod(sweepEvery).toSeconds() - SWEEP_PAUSE.toSeconds();
-  return Duration.seconds(Math.min(untilNext, SWEEP_TIMEOUT_MAX.toSeconds()));
 }

@@ -39,13 +39,22 @@ export const DEFAULT_BUS = 'default';
  *
  * The rule is deployed after both policies, so they cannot refer to it: EventBridge does not retry when it lacks permission, so the
  * first events of a new consumer would be lost.
+ *
+ * @param fairBy - the path of the tenant in an event @default each message is its own tenant
  */
-export function sendTo(rule: Rule, { sid, resourceName }: RulesOf, queue: Queue, undelivered: Queue): void {
+export function sendTo(
+  rule: Rule,
+  { sid, resourceName }: RulesOf,
+  queue: Queue,
+  undelivered: Queue,
+  fairBy?: string,
+): void {
   const sourceArn = Stack.of(queue).formatArn({ service: 'events', resource: 'rule', resourceName });
   rule.addTarget({
     bind: () => ({
       arn: queue.queueArn,
       targetResource: queue,
+      sqsParameters: fairBy === undefined ? undefined : { messageGroupId: fairBy },
       deadLetterConfig: { arn: undelivered.queueArn },
     }),
   });

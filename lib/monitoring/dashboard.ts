@@ -12,8 +12,7 @@ import {
 import type { Construct } from 'constructs';
 import { HOUR_MS } from '../../lambdas/runtime/base/units.ts';
 import { say } from '../checks/refusal.ts';
-import type { IInboxConsumer } from '../consumer/consumer-interface.ts';
-import { SLO_PERCENTILE } from '../consumer/consumer-slo.ts';
+import { type IInboxConsumer, SLO_PERCENTILE } from '../consumer/consumer-interface.ts';
 import type {
   AuditMetrics,
   ConsumerMetrics,

@@ -6,7 +6,7 @@ import { readStatus } from '../../cli/reports/status/status-report.ts';
 import { searchEvents } from '../../cli/reports/why/event-search.ts';
 import { eventReports, payloadsOf, traceText } from '../../cli/reports/why/trace-text.ts';
 import { shown } from '../../cli/terminal/escaped.ts';
-import { isDeeperThan, JSON_DEPTH_MAX, PAYLOAD_DEPTH_MAX } from '../../lambdas/runtime/base/json-depth.ts';
+import { isDeeperThan, JSON_DEPTH_MAX, PAYLOAD_DEPTH_MAX } from '../../lambdas/runtime/base/json.ts';
 import { HOUR_MS } from '../../lambdas/runtime/base/units.ts';
 import { leased } from '../../lambdas/runtime/consume/handler.ts';
 import { defineEvent } from '../../lambdas/runtime/events/event.ts';

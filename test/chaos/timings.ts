@@ -1,4 +1,4 @@
-import { FRESH_MS } from '../../lambdas/runtime/relay/relay-timings.ts';
+import { FRESH_MS } from '../../lambdas/runtime/relay/stream-settings.ts';
 
 /** A stream record that is older than this is late: its time is cut to the second. */
 export const LATE_MS = FRESH_MS + 1_000;

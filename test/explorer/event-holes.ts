@@ -1,4 +1,4 @@
-import { isForeign } from '../../lambdas/runtime/events/handled-event.ts';
+import { isForeign } from '../../lambdas/runtime/events/foreign-event.ts';
 import type { InboxTamper } from './inbox-scenarios.ts';
 import type { Hole } from './relay-holes.ts';
 

@@ -1,4 +1,4 @@
-import { withDeadline } from '../../lambdas/runtime/base/deadline.ts';
+import { withDeadline } from '../../lambdas/runtime/base/clock.ts';
 import { isMailroomError } from '../../lambdas/runtime/base/errors.ts';
 import type { Handler, LeasedContext } from '../../lambdas/runtime/consume/handler.ts';
 import type { Envelope } from '../../lambdas/runtime/events/event.ts';

@@ -3,7 +3,7 @@ import { type Mutant, mutantsOf } from './mutant.ts';
 /** The stream relay and the sweep. */
 // biome-ignore format: a line for each mutant
 export const relayMutants: readonly Mutant[] = [
-  ...mutantsOf('relay/relay.ts', 'relay-stream-failures relay-stream relay-turns', [
+  ...mutantsOf('relay/publish-events.ts', 'relay-stream-failures relay-stream relay-turns', [
     ['an event is published first and marked second', 'batchEntries(rows).map(async (batch) => {', 'batchEntries(rows).map(async (batch) => { await mark(batch);'],
     ['everything that is published is marked', 'await mark(waiting); return outcomes', 'return outcomes'],
     ['a row is published only while its relay still may', 'mayPublish(row) && outlastsPublish(row)', 'outlastsPublish(row)'],
@@ -15,7 +15,7 @@ export const relayMutants: readonly Mutant[] = [
     ['few failed calls are repeated at a time', 'retries: pLimit(RETRIES_AT_ONCE)', 'retries: pLimit(1_000)'],
     ['calls are few until the bus has accepted one', 'Math.min(FIRST_CALLS, concurrency)', 'concurrency'],
   ]),
-  ...mutantsOf('relay/publish-batch.ts', 'relay-stream-failures relay-stream relay-turns relay-calls relay-sweep-breaker relay-sweep-failures', [
+  ...mutantsOf('relay/publish-events.ts', 'relay-stream-failures relay-stream relay-turns relay-calls relay-sweep-breaker relay-sweep-failures', [
     ['right before each call, each row is asked whether it may still be published', 'const sent = rows.filter(ours);', 'const sent = rows;'],
     ['a row that may not be published any more is reported', "const answers = rows.filter((row) => !sent.includes(row)).map((row) => outcome(row, 'leaseTooShort'));", 'const answers: PublishOutcome<R>[] = [];'],
     ['a row that is skipped is reported', "const done = batch.filter((row) => !rows.includes(row)).map((row) => outcome(row, 'skipped'));", 'const done: PublishOutcome<R>[] = [];'],
@@ -42,13 +42,13 @@ export const relayMutants: readonly Mutant[] = [
     ['a call that fails as a whole makes no event DEAD unless it is refused as invalid', 'outcome(row, fault, asMailroomError(thrown))', "outcome(row, 'event', asMailroomError(thrown))"],
     ['a repeated call to the bus is counted', "telemetry.count('PublishRetries');", ''],
   ]),
-  ...mutantsOf('bus/entry-batches.ts', 'entry-batches', [
+  ...mutantsOf('bus/event-bus.ts', 'entry-batches', [
     ['a call has at most ten entries', 'last.length >= PUT_EVENTS_ENTRIES_MAX ||', ''],
     ['a call is below its limit of bytes', '|| bytes > bytesLeft', ''],
   ]),
-  ...mutantsOf('relay/bus-breaker.ts', 'bus-breaker', [
+  ...mutantsOf('relay/relay-context.ts', 'bus-breaker', [
     ['a source that fails again and again is left alone', '>= SOURCE_FAILURES_MAX,', '> 1_000_000,'],
-    ['when the bus is discarded, no source is tried', 'isOpen: (source) => isGivenUp() ||', 'isOpen: (source) =>'],
+    ['when the bus is discarded, no source is tried', 'isOpen: (source) => isStopped() ||', 'isOpen: (source) =>'],
     ['what the bus takes of a source clears its failures', 'for (const source of took) failures.delete(source);', ''],
     ['a source of which something was taken has not failed', 'if (!took.has(source)) failures.set', 'failures.set'],
     ['one call that is taken clears the failures in a row', 'if (took.size > 0) inARow = 0; else if (news)', 'if (took.size === 0 && news)'],
@@ -159,7 +159,7 @@ export const relayMutants: readonly Mutant[] = [
     ['a walk starts anew when its minute comes to an age', 'if (known[index]?.after !== undefined) return leave();', 'if (known[index]?.after !== undefined) return true;'],
     ['a minute whose pointer has no place is read at its age', 'if (known[index]?.after !== undefined) return leave();', 'if (index >= 0) return leave();'],
   ]),
-  ...mutantsOf('relay/sweep-pass.ts', 'sweep-state relay-sweep unsettled-minutes relay-sweep-failures relay-sweep-steps relay-sweep-breaker', [
+  ...mutantsOf('relay/relay-sweep.ts', 'sweep-state relay-sweep unsettled-minutes relay-sweep-failures relay-sweep-steps relay-sweep-breaker', [
     ['the state is the time at which the pass started', 'moveSweptTo(context, start, to)', 'moveSweptTo(context, start, context.clock.now())'],
     ['the state moves only over minutes that were read whole', 'moves = whole && moves && (await', 'moves = moves && (await'],
     ['the state moves past no step after one that it stays before', 'moves = whole && moves && (await', 'moves = settled && (await'],
@@ -199,7 +199,7 @@ export const relayMutants: readonly Mutant[] = [
   ]),
   ...mutantsOf('relay/sweep-tally.ts', 'relay-sweep sweep-state relay-turns relay-sweep-breaker unsettled-minutes', [
     ['the sweep stops a margin before its function is stopped', 'now < tally.endsBy - END_MARGIN_MS', 'now < tally.endsBy'],
-    ['the sweep stops when the bus is discarded', '!tally.breaker.isGivenUp() &&', ''],
+    ['the sweep stops when the bus is discarded', '!tally.breaker.isStopped() &&', ''],
     ['the last publish of a sweep leaves time for its mark', 'endsBy - publishTimeoutMs - MARK_MS', 'endsBy - publishTimeoutMs'],
     ['the last publish of a sweep is over before its function is stopped', 'endsBy - publishTimeoutMs - MARK_MS', 'endsBy - MARK_MS'],
     ['a minute that could not be swept makes the pass incomplete', 'return false;', 'return true;'],

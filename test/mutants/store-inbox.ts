@@ -7,7 +7,7 @@ export const storeInboxMutants: readonly Mutant[] = [
     ['an outbox row is read with its envelope as text', 'stored.problem === undefined ? { ...item, envelope: stored.json } : item', 'item'],
     ['an outbox row of an unknown encoding is unreadable', 'item.encoding === undefined ? undefined : stored.problem', 'undefined'],
   ]),
-  ...mutantsOf('store/parsed-keys.ts', 'relay-stream relay-sweep', [
+  ...mutantsOf('store/event-id.ts', 'relay-stream relay-sweep', [
     ['a copy of a row in another partition is not an event', '&& outboxKeyOf(eventId).PK === PK ?', '?'],
   ]),
   ...mutantsOf('inbox/inbox-claim.ts', 'inbox-claim consumer-leases leased-run claimed-run consumer-poison consumer-effects', [

@@ -33,7 +33,7 @@ export const storeOutboxMutants: readonly Mutant[] = [
     ['a transaction is sent once, whatever retries the client makes', 'sentOnce(new TransactOnceCommand(', '(new TransactOnceCommand('],
     ["a client that caches its middleware still retries its owner's transactions", 'sentOnce(new TransactOnceCommand(', 'sentOnce(new TransactWriteItemsCommand('],
   ]),
-  ...mutantsOf('outbox/outbox-failure.ts', 'outbox-transitions relay-stream relay-stream-failures relay-turns unsettled-minutes publish-at-once', [
+  ...mutantsOf('outbox/outbox-transitions.ts', 'outbox-transitions relay-stream relay-stream-failures relay-turns unsettled-minutes publish-at-once', [
     ['a failure is recorded only under the lease that the relay holds', 'attempts, leaseUntil }, when: held(row)', "attempts, leaseUntil }, when: { status: 'PENDING' }"],
     ['a failure is recorded only on a PENDING row', 'attempts, leaseUntil }, when: held(row)', 'attempts, leaseUntil }, when: { leaseUntil: row.leaseUntil }'],
     ['a failed event waits for its backoff', 'const leaseUntil = now + backoffMs(attempts, RETRY_BASE_MS, RETRY_CAP_MS, random);', 'const leaseUntil = now;'],
@@ -79,7 +79,7 @@ export const storeOutboxMutants: readonly Mutant[] = [
     ['the minute of a requeued event becomes unsettled', '{ Put: { Item: { ...pointer } } },', ''],
     ['an event that is not there is told from one that is not DEAD by a strongly consistent read', 'table.get(outboxKeyOf(eventId), { consistent: true })', 'table.get(outboxKeyOf(eventId))'],
   ]),
-  ...mutantsOf('store/table-requests.ts', 'outbox-transitions unsettled-minutes outbox-operator', [
+  ...mutantsOf('store/table.ts', 'outbox-transitions unsettled-minutes outbox-operator', [
     ['every clause of a conditional update must be met', "conditions.join(' AND ')", "conditions.join(' OR ')"],
     ['every page of a partition is read', 'cursor = page.cursor;', 'cursor = undefined;'],
     ['to say that an event is sent again makes no row', "|| 'attribute_exists(PK)'", "|| 'attribute_exists(PK) OR attribute_not_exists(PK)'"],
@@ -98,7 +98,7 @@ export const storeOutboxMutants: readonly Mutant[] = [
     ['a pointer without a token is removed only while it has none', "'attribute_not_exists(#token)'", "'attribute_exists(PK) OR attribute_not_exists(#token)'"],
     ['a pointer gets a fresh token each time it is put', 'token: mintToken(random)', "token: 'the same'"],
   ]),
-  ...mutantsOf('store/dynamo-get-each.ts', 'dynamo-table', [
+  ...mutantsOf('store/dynamo-table.ts', 'dynamo-table', [
     ['a key that a batch left unread is not taken for absent', 'UnprocessedKeys?.[tableName]?.Keys ?? []', '[]'],
     ['a key that a batch left unread is read as consistently', 'SK: key.SK }, { consistent });', 'SK: key.SK });'],
     ['a batch names no key twice', '[...new Map(keys.map((key) => [idOf(key), key])).values()]', '[...keys]'],

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { batchEntries } from '../../lambdas/runtime/bus/entry-batches.ts';
 import {
   type BusEntry,
+  batchEntries,
   PUT_EVENTS_BYTES_MAX,
   PUT_EVENTS_ENTRIES_MAX,
 } from '../../lambdas/runtime/bus/event-bus.ts';

@@ -2,7 +2,7 @@ import type { DynamoDBStreamEvent } from 'aws-lambda';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
-import { HAND_BACK_MS } from '../../lambdas/runtime/relay/relay-timings.ts';
+import { HAND_BACK_MS } from '../../lambdas/runtime/relay/stream-settings.ts';
 import { deadKey } from '../../lambdas/runtime/store/keys.ts';
 import type { OutboxRow } from '../../lambdas/runtime/store/rows.ts';
 import { memoryTable, memoryTelemetry } from '../../testing/index.ts';

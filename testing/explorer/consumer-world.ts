@@ -3,8 +3,8 @@ import type { ConsumerConfig, ProducerConfig } from '../../lambdas/runtime/base/
 import type { EventDraft } from '../../lambdas/runtime/events/event.ts';
 import { createOutbox } from '../../lambdas/runtime/outbox/outbox.ts';
 import { pendingRow } from '../../lambdas/runtime/outbox/pending-row.ts';
+import { eventIdInSortKey } from '../../lambdas/runtime/store/event-id.ts';
 import { INBOX_PREFIX, inboxHistoryKey, inboxKey, rejectedKey } from '../../lambdas/runtime/store/keys.ts';
-import { eventIdInSortKey } from '../../lambdas/runtime/store/parsed-keys.ts';
 import { SCHEMA } from '../../lambdas/runtime/store/rows.ts';
 import type { StoredOutboxRow } from '../../lambdas/runtime/store/stored-envelope.ts';
 import type { Item, Table } from '../../lambdas/runtime/store/table.ts';

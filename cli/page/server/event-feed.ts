@@ -1,7 +1,7 @@
 import type { Clock } from '../../../lambdas/runtime/base/clock.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
-import { eventIdTime } from '../../../lambdas/runtime/store/event-id.ts';
-import { EVENT_PREFIX, eventIdOf } from '../../../lambdas/runtime/store/parsed-keys.ts';
+import { eventIdOf, eventIdTime } from '../../../lambdas/runtime/store/event-id.ts';
+import { EVENT_PREFIX } from '../../../lambdas/runtime/store/keys.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import type { OutboxReaderDeps } from '../../deployment/published-events.ts';
 import { eachOf, minutesOf, partitionsOf, readSweepState } from '../../deployment/rows-reader.ts';

@@ -1,8 +1,7 @@
 import { type Context, Hono } from 'hono';
 import { type SSEStreamingApi, streamSSE } from 'hono/streaming';
 import { isMailroomError, MailroomError } from '../../../lambdas/runtime/base/errors.ts';
-import { isObject } from '../../../lambdas/runtime/base/json.ts';
-import { parseJson } from '../../../lambdas/runtime/base/json-depth.ts';
+import { isObject, parseJson } from '../../../lambdas/runtime/base/json.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { placeOf } from '../../deployment/place.ts';
 import { deadLetterSources } from '../../reports/dead-letters/sources.ts';

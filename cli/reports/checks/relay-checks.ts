@@ -4,7 +4,7 @@ import {
   deployWords,
   type EntryStack,
 } from '../../../lambdas/runtime/operations/directory.ts';
-import { STREAM_FILTER } from '../../../lambdas/runtime/relay/stream-filter.ts';
+import { STREAM_FILTER } from '../../../lambdas/runtime/relay/stream-settings.ts';
 import { SCHEMA } from '../../../lambdas/runtime/store/rows.ts';
 import type { Resources } from '../../deployment/resources.ts';
 import { duration } from '../../terminal/times.ts';

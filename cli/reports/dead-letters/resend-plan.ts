@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { MailroomError } from '../../../lambdas/runtime/base/errors.ts';
-import { textOf } from '../../../lambdas/runtime/base/json.ts';
-import { isDeeperThan, PAYLOAD_DEPTH_MAX, parseJson } from '../../../lambdas/runtime/base/json-depth.ts';
+import { isDeeperThan, PAYLOAD_DEPTH_MAX, parseJson, textOf } from '../../../lambdas/runtime/base/json.ts';
 import { type Envelope, HOPS_MAX } from '../../../lambdas/runtime/events/event.ts';
 import { type ConsumerDeadLetters, depthOf } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import { deliveredEvent } from '../../../lambdas/runtime/operations/delivered-event.ts';

@@ -1,6 +1,5 @@
 import { errorMessage, MailroomError } from '../../../lambdas/runtime/base/errors.ts';
-import { isObject, textOf } from '../../../lambdas/runtime/base/json.ts';
-import { parseJson } from '../../../lambdas/runtime/base/json-depth.ts';
+import { isObject, parseJson, textOf } from '../../../lambdas/runtime/base/json.ts';
 import type { CommitRequest, OperatorEvent } from '../../../lambdas/runtime/consume/settle-requests.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import type { CausingEvent } from '../../../lambdas/runtime/outbox/outbox-entry.ts';

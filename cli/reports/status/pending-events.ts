@@ -5,8 +5,7 @@ import {
   SWEEP_AGE_MAX_MS,
   youngestMinutes,
 } from '../../../lambdas/runtime/relay/minutes-to-sweep.ts';
-import { outboxPartition, unsettledKey } from '../../../lambdas/runtime/store/keys.ts';
-import { EVENT_PREFIX } from '../../../lambdas/runtime/store/parsed-keys.ts';
+import { EVENT_PREFIX, outboxPartition, unsettledKey } from '../../../lambdas/runtime/store/keys.ts';
 import type { Item, Table } from '../../../lambdas/runtime/store/table.ts';
 import { eachOf, partitionsOf, readPartition, type SweepReading } from '../../deployment/rows-reader.ts';
 

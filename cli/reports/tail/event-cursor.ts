@@ -1,4 +1,5 @@
-import { EVENT_PREFIX, eventIdOf } from '../../../lambdas/runtime/store/parsed-keys.ts';
+import { eventIdOf } from '../../../lambdas/runtime/store/event-id.ts';
+import { EVENT_PREFIX } from '../../../lambdas/runtime/store/keys.ts';
 import type { Item } from '../../../lambdas/runtime/store/table.ts';
 import type { OutboxReaderDeps } from '../../deployment/published-events.ts';
 import { eachOf, minutesOf, partitionsOf } from '../../deployment/rows-reader.ts';

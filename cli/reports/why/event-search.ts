@@ -1,5 +1,5 @@
 import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
-import { EVENT_PREFIX } from '../../../lambdas/runtime/store/parsed-keys.ts';
+import { EVENT_PREFIX } from '../../../lambdas/runtime/store/keys.ts';
 import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import {
   eachOf,

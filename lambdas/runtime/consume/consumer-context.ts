@@ -2,8 +2,8 @@ import type { Clock } from '../base/clock.ts';
 import type { ConsumerConfig } from '../base/config.ts';
 import type { Envelope } from '../events/event.ts';
 import type { Claim, InboxContext } from '../inbox/inbox.ts';
-import { withLogFields } from '../observe/log-fields.ts';
 import type { LogFields, Telemetry } from '../observe/telemetry.ts';
+import { withLogFields } from '../observe/telemetry-wrappers.ts';
 import { traceContextOf, traceIdOf, xrayTraceIdOf } from '../observe/trace-context.ts';
 import { NO_SPAN, type Tracer, type TracerSpan } from '../observe/tracer.ts';
 import type { Outbox } from '../outbox/outbox.ts';
@@ -76,7 +76,7 @@ export function receivedOf(ctx: ConsumerContext, delivery: Delivery, span: Trace
     eventType: message.type,
     messageId: message.messageId,
     receives,
-    correlationId: envelope?.correlationId,
+    correlation_id: envelope?.correlationId, // Powertools' name
     // The name by which OpenTelemetry's backends find the lines of a trace ("Trace Context in non-OTLP Log Formats").
     trace_id: trace && traceIdOf(trace),
     xrayTraceId: xrayTraceIdOf(envelope?.traceId),

@@ -3,14 +3,14 @@ import { type Clock, systemClock } from '../base/clock.ts';
 import type { ConsumerConfig } from '../base/config.ts';
 import { MailroomError } from '../base/errors.ts';
 import type { EventRef } from '../events/event.ts';
-import { isForeign } from '../events/handled-event.ts';
+import { isForeign } from '../events/foreign-event.ts';
 import { HEARTBEAT } from '../events/heartbeat-event.ts';
 import { createInbox } from '../inbox/inbox.ts';
 import { forgottenBecause, openInbox } from '../inbox/inbox-history.ts';
 import { processSpan } from '../observe/message-spans.ts';
 import { type Redact, redactingTelemetry } from '../observe/redaction.ts';
-import { safeTelemetry } from '../observe/safe-telemetry.ts';
 import { ownTelemetry, type Telemetry, type TelemetryOptions } from '../observe/telemetry.ts';
+import { safeTelemetry } from '../observe/telemetry-wrappers.ts';
 import { createTracer, flushSpans, NO_TRACER } from '../observe/tracer.ts';
 import { createOutbox } from '../outbox/outbox.ts';
 import { type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
@@ -115,6 +115,7 @@ export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
     async (event, context) => {
       const bodies = bodiesToCheck(event);
       if (bodies !== undefined) return checkMessages(handlers, foreign, config.consumer, bodies);
+      telemetry.startInvocation?.(context);
       const beganAt = clock.now();
       const endsBy = beganAt + context.getRemainingTimeInMillis();
       if (isSettleRequest(event)) return settleForOperator({ ctx, handlers, foreign, endsBy }, event);

@@ -1,4 +1,4 @@
-import { withDeadline } from '../base/deadline.ts';
+import { withDeadline } from '../base/clock.ts';
 import { failedKey } from '../store/keys.ts';
 import { expiresAt, type FailedHint, SCHEMA } from '../store/rows.ts';
 import type { Write } from '../store/table.ts';

@@ -1,4 +1,4 @@
-import { parseJson } from '../base/json-depth.ts';
+import { parseJson } from '../base/json.ts';
 import type { ForeignEvent, ForeignSubscription } from '../events/foreign-event.ts';
 import { type ForeignIdValue, foreignEventId, foreignIdText } from '../store/foreign-id.ts';
 import { poison } from './poison.ts';

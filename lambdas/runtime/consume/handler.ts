@@ -1,5 +1,5 @@
-import type { EventOf, HandledDefinition } from '../events/handled-event.ts';
-import type { JsonOf } from '../events/json-of.ts';
+import type { JsonOf } from '../base/json.ts';
+import type { EventOf, HandledDefinition } from '../events/foreign-event.ts';
 import type { LogFields } from '../observe/telemetry.ts';
 import type { Commit } from '../outbox/outbox.ts';
 import type { EffectState } from '../store/rows.ts';
@@ -14,7 +14,7 @@ export interface LeasedContext {
   remainingMs(): number;
   /**
    * The fields of Mailroom's own log lines about this message: `consumer`, `eventId`, `eventType`, `messageId`, `receives`,
-   * `attempt`, `correlationId`, and `trace_id` and `xrayTraceId` where known. A function processes several messages at a time, so
+   * `attempt`, `correlation_id`, and `trace_id` and `xrayTraceId` where known. A function processes several messages at a time, so
    * give them to a logger of the message, not to one that all share.
    *
    * @example

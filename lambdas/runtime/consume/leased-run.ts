@@ -1,6 +1,6 @@
-import { withDeadline } from '../base/deadline.ts';
+import { withDeadline } from '../base/clock.ts';
 import { isMailroomError, isPoison, MailroomError } from '../base/errors.ts';
-import type { HandledEvent } from '../events/handled-event.ts';
+import type { HandledEvent } from '../events/foreign-event.ts';
 import type { EffectInProgress } from '../inbox/inbox-effect.ts';
 import { markOutOfTime, renewLease } from '../inbox/inbox-lease.ts';
 import type { ClaimedMessage } from './consumer-context.ts';

@@ -1,7 +1,6 @@
 import type { SQSRecord } from 'aws-lambda';
 import { errorClass, errorMessage, isMailroomError } from '../base/errors.ts';
-import { textOf } from '../base/json.ts';
-import { parseJson, TOO_DEEP } from '../base/json-depth.ts';
+import { parseJson, TOO_DEEP, textOf } from '../base/json.ts';
 import {
   type AnyEventDefinition,
   type Envelope,
@@ -9,8 +8,13 @@ import {
   type ReceivedEvent,
   validateData,
 } from '../events/event.ts';
-import type { ForeignEvent, ForeignSubscription } from '../events/foreign-event.ts';
-import { type HandledDefinition, type HandledEvent, isForeign } from '../events/handled-event.ts';
+import {
+  type ForeignEvent,
+  type ForeignSubscription,
+  type HandledDefinition,
+  type HandledEvent,
+  isForeign,
+} from '../events/foreign-event.ts';
 import { HEARTBEAT } from '../events/heartbeat-event.ts';
 import { isEventId } from '../store/event-id.ts';
 import { readForeign } from './foreign-message.ts';

@@ -1,5 +1,5 @@
 import { errorCode, isNothingHappened, MailroomError, PoisonMessage } from '../base/errors.ts';
-import type { JsonOf } from '../events/json-of.ts';
+import type { JsonOf } from '../base/json.ts';
 import { type EffectCall, effectIn, finishEffect, startEffect } from '../inbox/inbox-effect.ts';
 import { idempotencyKey } from '../inbox/started-effects.ts';
 import { backoffMs } from '../store/retry.ts';

@@ -1,5 +1,5 @@
 import type { SQSRecord } from 'aws-lambda';
-import { withDeadline } from '../base/deadline.ts';
+import { withDeadline } from '../base/clock.ts';
 import { errorCode, isMailroomError, MailroomError } from '../base/errors.ts';
 import type { ForeignSubscription } from '../events/foreign-event.ts';
 import { TOO_OLD } from '../inbox/inbox-conditions.ts';

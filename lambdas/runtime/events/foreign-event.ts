@@ -1,6 +1,13 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { MailroomError } from '../base/errors.ts';
-import { type EventRef, RESERVED_SOURCE } from './event.ts';
+import {
+  type AnyEventDefinition,
+  type Envelope,
+  type EventDefinition,
+  type EventRef,
+  RESERVED_SOURCE,
+  type ReceivedEvent,
+} from './event.ts';
 
 /** The fields that identify a foreign event. */
 export interface ForeignIdentity {
@@ -155,4 +162,23 @@ function isText(value: unknown, max: number): boolean {
 
 function isPath(value: unknown): boolean {
   return isText(value, PATH_MAX) && !String(value).split('.').includes('');
+}
+
+/** The definition of an event that a handler can take: a Mailroom event of the catalogue, or a foreign event. */
+export type HandledDefinition = AnyEventDefinition | AnyForeignEventDefinition;
+
+/** The event that a handler of this definition receives. */
+export type EventOf<E extends HandledDefinition> =
+  E extends EventDefinition<infer T, infer S>
+    ? ReceivedEvent<T, StandardSchemaV1.InferOutput<S>>
+    : E extends ForeignEventDefinition<infer T, infer S>
+      ? ForeignEvent<T, StandardSchemaV1.InferOutput<S>>
+      : never;
+
+/** An event on its way to a handler: the envelope of a Mailroom event, or a foreign event. */
+export type HandledEvent = Envelope | ForeignEvent;
+
+/** Returns true for the definition of a foreign event. */
+export function isForeign(definition: HandledDefinition): definition is AnyForeignEventDefinition {
+  return 'foreign' in definition;
 }

@@ -1,7 +1,7 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
+import type { JsonOf } from '../base/json.ts';
 import type { DataFilter, Scalar, Subscription, TextOperator } from './data-filter.ts';
 import type { AnyEventDefinition, EventRef } from './event.ts';
-import type { JsonOf } from './json-of.ts';
 
 /** Options of {@link subscribe}. */
 export interface SubscribeOptions<E extends EventRef> {

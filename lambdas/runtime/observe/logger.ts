@@ -7,7 +7,8 @@ export interface ParentLogger {
   createChild(options: {
     readonly jsonReplacerFn: (key: string, value: unknown) => unknown;
     readonly persistentKeys: Readonly<Record<string, string | number>>;
-  }): Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>;
+  }): Pick<Logger, 'debug' | 'info' | 'warn' | 'error'> &
+    Partial<Pick<Logger, 'addContext' | 'refreshSampleRateCalculation'>>;
 }
 
 /**

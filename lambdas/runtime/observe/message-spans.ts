@@ -1,10 +1,10 @@
 import type { ConsumerConfig, ProducerConfig } from '../base/config.ts';
-import { textOf } from '../base/json.ts';
-import { parseJson } from '../base/json-depth.ts';
-import type { BusEntry } from '../bus/event-bus.ts';
+import { MailroomError } from '../base/errors.ts';
+import { jsonObject, textOf } from '../base/json.ts';
+import type { Bus, BusEntry } from '../bus/event-bus.ts';
 import type { Envelope, EventDraft } from '../events/event.ts';
 import { type TraceContext, traceContextOf } from './trace-context.ts';
-import type { SpanAttribute, SpanOptions } from './tracer.ts';
+import { createTracer, inSpan, isTraced, type SpanAttribute, type SpanOptions } from './tracer.ts';
 
 /*
  * The spans of Mailroom by the OpenTelemetry semantic conventions for messaging, version 1.45.0 ("Semantic conventions for
@@ -34,9 +34,9 @@ export function sendSpan({ tableName }: ProducerConfig, events: readonly EventDr
 }
 
 /** One PutEvents call. It continues the trace of a single event, and is linked to those of several. */
-export function publishSpan(busName: string, entries: readonly BusEntry[]): SpanOptions {
+function publishSpan(busName: string, entries: readonly BusEntry[]): SpanOptions {
   const bus = busName.slice(busName.lastIndexOf('/') + 1); // the name, or the last part of an ARN
-  const envelopes = entries.map(({ detail }) => envelopeOf(detail));
+  const envelopes = entries.map(({ detail }) => jsonObject(detail)); // PutEvents refuses other text, and the event becomes DEAD
   const links = envelopes.flatMap((envelope) => traceContextOf(envelope) ?? []);
   const [only] = entries.length === 1 ? envelopes : [];
   return {
@@ -112,11 +112,23 @@ function operation(
   };
 }
 
-function envelopeOf(detail: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const envelope = parseJson(detail);
-    return typeof envelope === 'object' && envelope !== null ? { ...envelope } : undefined;
-  } catch {
-    return undefined; // PutEvents refuses it, and the event becomes DEAD
-  }
+/**
+ * A bus whose calls are spans.
+ *
+ * @param busName - the name or ARN of the bus
+ */
+export function tracedBus(bus: Bus, busName: string): Bus {
+  const tracer = createTracer();
+  return {
+    put: async (entries, timeoutMs) => {
+      // The description of a span parses every envelope.
+      if (!isTraced()) return bus.put(entries, timeoutMs);
+      return inSpan(tracer, publishSpan(busName, entries), async (span) => {
+        const results = await bus.put(entries, timeoutMs);
+        const refused = results.find(({ ok }) => !ok);
+        if (refused?.ok === false) span.fail(new MailroomError(refused.code, refused.message));
+        return results;
+      });
+    },
+  };
 }

@@ -1,6 +1,6 @@
 import { errorCode, errorMessage, fingerprint } from '../base/errors.ts';
-import { withExtras } from './log-fields.ts';
 import type { Telemetry } from './telemetry.ts';
+import { withExtras } from './telemetry-wrappers.ts';
 
 /**
  * Redacts the text of an error before it is stored and logged. It receives the full message of whatever a handler threw and the
@@ -21,8 +21,8 @@ const CAUSES_MAX = 10;
 
 /** The reason for a failure as rows store it: at most 1,000 characters, and a fingerprint of at most 240. */
 export function storedCause(error: unknown, redact: Redact | undefined) {
-  const told = redact === undefined ? error : redactedError(error, redact);
-  return { lastError: errorMessage(told), fingerprint: fingerprint(told) };
+  const shown = redact === undefined ? error : redactedError(error, redact);
+  return { lastError: errorMessage(shown), fingerprint: fingerprint(shown) };
 }
 
 /** Telemetry that redacts error text before it is logged. */

@@ -1,5 +1,6 @@
 import type { Logger } from '@aws-lambda-powertools/logger';
 import { Metrics, MetricUnit } from '@aws-lambda-powertools/metrics';
+import type { Context } from 'aws-lambda';
 import { MailroomError } from '../base/errors.ts';
 import { createLogger, type ParentLogger } from './logger.ts';
 
@@ -50,6 +51,8 @@ export type MetricName =
 export interface Telemetry {
   /** The destination of log lines. */
   readonly log: Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>;
+  /** Called at the start of each invocation of a consumer or of Mailroom's own functions. @default nothing */
+  startInvocation?(context: Partial<Context>): void;
   /** Adds to a counter. @param value - @default 1 */
   count(name: MetricName, value?: number): void;
   /** Records a current count, including zero. */
@@ -59,6 +62,9 @@ export interface Telemetry {
   /** Sends the recorded metrics; called once at the end of each invocation. */
   flush(): void;
 }
+
+/** The Lambda context of an invocation. Only the time left is required; the rest identifies the invocation in log lines. */
+export type InvocationContext = Pick<Context, 'getRemainingTimeInMillis'> & Partial<Context>;
 
 /** Fields of a log line. Never parts of a payload. */
 export type LogFields = Readonly<Record<string, string | number>>;
@@ -128,6 +134,10 @@ export function powertoolsTelemetry(
   };
   return {
     log,
+    startInvocation: (context) => {
+      log.refreshSampleRateCalculation?.();
+      log.addContext?.(context as Context);
+    },
     count: (name, value = 1) => {
       if (value > 0) add(name, MetricUnit.Count, value);
     },

@@ -11,11 +11,10 @@ import {
   type TracerProvider,
   trace,
 } from '@opentelemetry/api';
-import { attempted } from '../base/attempted.ts';
-import type { Clock } from '../base/clock.ts';
-import { withDeadline } from '../base/deadline.ts';
+import { type Clock, withDeadline } from '../base/clock.ts';
 import { errorCode, errorMessage } from '../base/errors.ts';
 import { type Redact, redactedError } from './redaction.ts';
+import { attempted } from './telemetry-wrappers.ts';
 import { type TraceContext, traceContextOf, traceIdOf } from './trace-context.ts';
 
 /*

@@ -1,6 +1,5 @@
 import pMap from 'p-map';
-import { type Clock, systemClock } from '../base/clock.ts';
-import { withDeadline } from '../base/deadline.ts';
+import { type Clock, systemClock, withDeadline } from '../base/clock.ts';
 import { MailroomError } from '../base/errors.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
 import type { DeadLetterWatch } from '../relay/relay-sweep.ts';

@@ -1,7 +1,6 @@
 import pMap from 'p-map';
 import { errorCode } from '../base/errors.ts';
-import { textOf } from '../base/json.ts';
-import { parseJson } from '../base/json-depth.ts';
+import { parseJson, textOf } from '../base/json.ts';
 import { deliveredIdentity } from './delivered-event.ts';
 import type { ConsumerEntry, Directory } from './directory.ts';
 import type { QueueDepth, QueueMessage, Queues } from './queues.ts';

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { readDelivered } from '../consume/message.ts';
-import type { ForeignSubscription } from '../events/foreign-event.ts';
-import type { HandledEvent } from '../events/handled-event.ts';
+import type { ForeignSubscription, HandledEvent } from '../events/foreign-event.ts';
 
 /** The properties of an event that {@link deliveredEvent} needs; an outbox row has them. */
 export interface Deliverable {

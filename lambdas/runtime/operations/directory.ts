@@ -73,6 +73,8 @@ export interface ConsumerEntry extends EntryStack {
   readonly rule?: string | undefined;
   /** The rule of its foreign events; absent if it has none, or an existing queue. */
   readonly foreignRule?: ForeignRule | undefined;
+  /** The path of the tenant in its Mailroom events, as the rule's target has it. Absent: each message is its own tenant. */
+  readonly fairBy?: string | undefined;
   /** The URLs of its queues. The undelivered queue is absent for a consumer of an existing queue. */
   readonly queue: string;
   readonly deadLetterQueue: string;

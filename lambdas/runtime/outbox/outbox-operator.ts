@@ -6,8 +6,7 @@ import type { Note, OperationDeps } from '../store/operation-record.ts';
 import { happens } from '../store/retry.ts';
 import { ofKnownSchema } from '../store/row-update.ts';
 import { expiresAt } from '../store/rows.ts';
-import type { EachUpdate, Item, TransactAction } from '../store/table.ts';
-import { updateAction } from '../store/table-requests.ts';
+import { type EachUpdate, type Item, type TransactAction, updateAction } from '../store/table.ts';
 import { unsettledPointer } from './unsettled-minutes.ts';
 
 /** The time after which TTL may delete a DISCARDED event, days. */

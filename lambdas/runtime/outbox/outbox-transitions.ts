@@ -1,11 +1,24 @@
 import type { Clock } from '../base/clock.ts';
 import type { RelayConfig } from '../base/config.ts';
-import { asMailroomError, errorMessage, fingerprint } from '../base/errors.ts';
+import {
+  asMailroomError,
+  errorMessage,
+  fingerprint,
+  isMailroomError,
+  type MailroomError,
+} from '../base/errors.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
-import { eventIdTime, type RandomBytes } from '../store/event-id.ts';
+import { eventIdShard, eventIdTime, type RandomBytes } from '../store/event-id.ts';
+import { deadKey } from '../store/keys.ts';
 import { backoffMs, isRefused, transactWithRetry } from '../store/retry.ts';
-import { expiresAt } from '../store/rows.ts';
-import { type EachResult, type EachUpdate, type Table, UPDATE_EACH_MAX } from '../store/table.ts';
+import { type DeadPointer, expiresAt, SCHEMA } from '../store/rows.ts';
+import {
+  type EachResult,
+  type EachUpdate,
+  type Table,
+  UPDATE_EACH_MAX,
+  updateAction,
+} from '../store/table.ts';
 import { leavingDead } from './outbox-operator.ts';
 import type { PendingRow } from './pending-row.ts';
 
@@ -124,7 +137,7 @@ export async function releaseEvents(context: OutboxContext, releases: readonly R
 }
 
 /** The row is still PENDING under the lease that was read. */
-export function held({ leaseUntil }: PendingRow) {
+function held({ leaseUntil }: PendingRow) {
   return { status: 'PENDING', leaseUntil };
 }
 
@@ -156,7 +169,7 @@ interface EventUpdate<R> extends Omit<EachUpdate, 'key'> {
  *
  * @param change - called for each row when its batch is sent
  */
-export async function updateRows<R extends Pick<PendingRow, 'key'>>(
+async function updateRows<R extends Pick<PendingRow, 'key'>>(
   { table, telemetry, writes }: MarkContext,
   rows: readonly R[],
   change: (row: R) => Pick<EachUpdate, 'set' | 'when'>,
@@ -185,7 +198,7 @@ const NO_RESULT = {
   message: 'The table returned no result',
 } as const;
 
-export function logFailure(
+function logFailure(
   { telemetry }: MarkContext,
   message: string,
   rows: readonly PendingRow[],
@@ -195,10 +208,60 @@ export function logFailure(
 }
 
 /** The attributes that a row stores about an error. */
-export function causeOf(error: unknown): { lastError: string; fingerprint: string } {
+function causeOf(error: unknown): { lastError: string; fingerprint: string } {
   return { lastError: errorMessage(error), fingerprint: `relay ${fingerprint(error)}` };
 }
 
 function wasDead(result: EachResult): boolean {
   return !result.ok && result.refused && result.item?.status === 'DEAD';
+}
+
+/** Backoff of a row whose own publish failed: from 5 s to 15 min. */
+const RETRY_BASE_MS = 5_000;
+const RETRY_CAP_MS = 900_000;
+
+/**
+ * Records the event's own failure: one more attempt and a backoff, or DEAD if the event itself was refused or its attempts are
+ * exhausted. Conditional on the lease that this relay holds, so that it does not interfere with the next holder.
+ */
+export async function failEvent(
+  context: OutboxContext,
+  row: PendingRow,
+  error: MailroomError,
+  refused: boolean,
+): Promise<void> {
+  const { clock, config, random, telemetry } = context;
+  const attempts = row.attempts + 1;
+  const dead = refused || attempts >= config.maxAttempts;
+  const now = clock.now();
+  telemetry.count('EventsRefused', refused ? 1 : 0);
+  logFailure(context, dead ? 'An event is DEAD' : 'An event could not be published', [row], error);
+  const cause = causeOf(error);
+  if (!dead) {
+    const leaseUntil = now + backoffMs(attempts, RETRY_BASE_MS, RETRY_CAP_MS, random);
+    await updateRows(context, [row], () => ({ set: { ...cause, attempts, leaseUntil }, when: held(row) }));
+    return;
+  }
+  const pointer: DeadPointer = {
+    ...deadKey(eventIdShard(row.eventId), row.eventId),
+    schema: SCHEMA,
+    deadAt: now,
+    type: row.entry.detailType,
+    ...cause,
+  };
+  try {
+    await transactWithRetry(context, [
+      updateAction({
+        key: row.key,
+        set: { ...cause, status: 'DEAD', attempts, deadAt: now },
+        when: held(row),
+      }),
+      { Put: { Item: { ...pointer } } },
+    ]);
+    telemetry.count('EventsDead');
+  } catch (writeError) {
+    // Still PENDING under a lease that ends: the sweep reads it again.
+    if (!isMailroomError(writeError, 'TRANSACTION_CANCELLED'))
+      logFailure(context, 'The failure of an event could not be recorded', [row], writeError);
+  }
 }

@@ -1,12 +1,10 @@
 import pLimit from 'p-limit';
-import type { Clock } from '../base/clock.ts';
+import { type Clock, withDeadline } from '../base/clock.ts';
 import type { AtOnceConfig } from '../base/config.ts';
-import { withDeadline } from '../base/deadline.ts';
 import { asMailroomError, errorCode, MailroomError } from '../base/errors.ts';
-import { batchEntries } from '../bus/entry-batches.ts';
-import type { Bus, BusResult } from '../bus/event-bus.ts';
+import { type Bus, type BusResult, batchEntries } from '../bus/event-bus.ts';
+import { tracedBus } from '../observe/message-spans.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
-import { tracedBus } from '../observe/traced-bus.ts';
 import type { RandomBytes } from '../store/event-id.ts';
 import type { Table } from '../store/table.ts';
 import type { OutboxEntry } from './outbox-entry.ts';

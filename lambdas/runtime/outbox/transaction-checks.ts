@@ -1,9 +1,8 @@
 import type { Clock } from '../base/clock.ts';
 import { MailroomError } from '../base/errors.ts';
-import { eventIdTime } from '../store/event-id.ts';
+import { eventIdInSortKey, eventIdTime } from '../store/event-id.ts';
 import { itemBytes } from '../store/item-size.ts';
 import { OUTBOX_PREFIX, SYSTEM_PREFIXES } from '../store/keys.ts';
-import { eventIdInSortKey } from '../store/parsed-keys.ts';
 import { TRANSACTION_ACTIONS_MAX, TRANSACTION_BYTES_MAX, type TransactAction } from '../store/table.ts';
 import { type Action, checkedActions } from '../store/table-checks.ts';
 

@@ -1,10 +1,8 @@
 import { isMailroomError } from '../base/errors.ts';
 import { mintToken, type RandomBytes } from '../store/event-id.ts';
-import { unsettledKey } from '../store/keys.ts';
-import { unsettledMinuteOf } from '../store/parsed-keys.ts';
+import { unsettledKey, unsettledMinuteOf } from '../store/keys.ts';
 import { asRow, type LeftPending, SCHEMA, type UnsettledPointer } from '../store/rows.ts';
-import type { Table, Write } from '../store/table.ts';
-import { pagesOf } from '../store/table-requests.ts';
+import { pagesOf, type Table, type Write } from '../store/table.ts';
 
 /** No rows. */
 export const NOTHING_LEFT: LeftPending = { rows: 0, undeclared: 0 };

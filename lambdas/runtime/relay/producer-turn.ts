@@ -1,6 +1,5 @@
-import { CLOCK_SKEW_MS } from '../base/clock.ts';
+import { CLOCK_SKEW_MS, withDeadline } from '../base/clock.ts';
 import { AT_ONCE_TIMEOUT_MAX_MS } from '../base/config.ts';
-import { withDeadline } from '../base/deadline.ts';
 import { asMailroomError } from '../base/errors.ts';
 import type { OutboxContext } from '../outbox/outbox-transitions.ts';
 import type { PendingRow } from '../outbox/pending-row.ts';

@@ -1,29 +1,27 @@
 import { unmarshall } from '@aws-sdk/util-dynamodb';
-import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from 'aws-lambda';
+import type { Context, DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from 'aws-lambda';
 import pMap from 'p-map';
 import { CLOCK_SKEW_MS } from '../base/clock.ts';
-import { groupsOf } from '../bus/entry-batches.ts';
-import { PUT_EVENTS_ENTRIES_MAX } from '../bus/event-bus.ts';
+import { groupsOf, PUT_EVENTS_ENTRIES_MAX } from '../bus/event-bus.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
 import { flushSpans } from '../observe/tracer.ts';
 import { claimEvents, releaseEvents } from '../outbox/outbox-transitions.ts';
 import { type PendingRow, pendingRow } from '../outbox/pending-row.ts';
+import { READ_NUMBERS } from '../store/attributes.ts';
 import { eventIdTime } from '../store/event-id.ts';
-import { READ_NUMBERS } from '../store/item-numbers.ts';
 import type { Item } from '../store/table.ts';
-import type { BusBreaker } from './bus-breaker.ts';
-import { declaredSources } from './declared-sources.ts';
 import { afterProducers, reportMissedTurns } from './producer-turn.ts';
-import { withOutcome } from './publish-batch.ts';
-import { GROUP_ROWS, publishEvents } from './relay.ts';
+import { GROUP_ROWS, publishEvents, withOutcome } from './publish-events.ts';
 import {
+  type BusBreaker,
   CONCURRENCY,
+  declaredSources,
   type RelayContext,
   type RelayHandlerDeps,
   relayContext,
   startPass,
 } from './relay-context.ts';
-import { FRESH_MS, HAND_BACK_MS } from './relay-timings.ts';
+import { FRESH_MS, HAND_BACK_MS } from './stream-settings.ts';
 
 /** If an event id's time and its record's time differ by more than this, a clock is wrong, milliseconds. */
 const CLOCK_DIFFERENCE_MAX_MS = 60_000;
@@ -76,7 +74,7 @@ interface GroupReport {
  */
 export function createRelayStream(
   deps: RelayHandlerDeps,
-): (event: DynamoDBStreamEvent) => Promise<DynamoDBBatchResponse> {
+): (event: DynamoDBStreamEvent, context?: Context) => Promise<DynamoDBBatchResponse> {
   const { config, concurrency = CONCURRENCY } = deps;
   const context = relayContext(deps, 'stream', concurrency);
   const { clock, telemetry } = context;
@@ -86,7 +84,8 @@ export function createRelayStream(
   const inGroups = <T>(rows: Iterable<StreamRow>, work: (group: StreamRow[]) => Promise<T>) =>
     pMap(groupsOf(rows, GROUP_ROWS), work, { concurrency: groupsAtOnce });
 
-  return async (event) => {
+  return async (event, lambda) => {
+    if (lambda) telemetry.startInvocation?.(lambda);
     const breaker = startPass(context);
     const reports = await inGroups(readRecords(event, telemetry), (group) => {
       const rows = group.filter(declared.has);

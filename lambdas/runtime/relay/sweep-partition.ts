@@ -1,19 +1,15 @@
 import { CLOCK_SKEW_MS } from '../base/clock.ts';
 import { MINUTE_MS } from '../base/units.ts';
-import { groupsOf } from '../bus/entry-batches.ts';
+import { groupsOf } from '../bus/event-bus.ts';
 import { claimEvents, releaseEvents } from '../outbox/outbox-transitions.ts';
 import { type PendingRow, pendingRow, pendingSince } from '../outbox/pending-row.ts';
 import { NOTHING_LEFT, type WalkedPart } from '../outbox/unsettled-minutes.ts';
-import { outboxPartition } from '../store/keys.ts';
-import { EVENT_PREFIX } from '../store/parsed-keys.ts';
+import { EVENT_PREFIX, outboxPartition } from '../store/keys.ts';
 import { backoffMs } from '../store/retry.ts';
 import type { LeftPending } from '../store/rows.ts';
-import type { Item } from '../store/table.ts';
-import { pagesOf } from '../store/table-requests.ts';
-import type { DeclaredSources } from './declared-sources.ts';
-import { withOutcome } from './publish-batch.ts';
-import { GROUP_ROWS, publishEvents } from './relay.ts';
-import type { RelayContext } from './relay-context.ts';
+import { type Item, pagesOf } from '../store/table.ts';
+import { GROUP_ROWS, publishEvents, withOutcome } from './publish-events.ts';
+import type { DeclaredSources, RelayContext } from './relay-context.ts';
 import { hasTime, hasTimeLeft, type Tally } from './sweep-tally.ts';
 
 /** Dependencies shared by all steps of a sweep. */

@@ -1,6 +1,6 @@
 import type { Telemetry } from '../observe/telemetry.ts';
 import type { LeftPending } from '../store/rows.ts';
-import { type BusBreaker, createBusBreaker } from './bus-breaker.ts';
+import { type BusBreaker, createBusBreaker } from './relay-context.ts';
 
 /** The running counts of one pass. */
 export interface Tally {
@@ -41,7 +41,7 @@ export function newTally(endsBy: number, publishTimeoutMs: number): Tally {
 
 /** Returns true while there is time and the bus accepts events. */
 export function hasTimeLeft(tally: Tally, now: number): boolean {
-  return !tally.breaker.isGivenUp() && hasTime(tally, now);
+  return !tally.breaker.isStopped() && hasTime(tally, now);
 }
 
 /** Returns true while there is time. */

@@ -1,5 +1,6 @@
 import {
   BatchExecuteStatementCommand,
+  BatchGetItemCommand,
   type BatchStatementResponse,
   DeleteItemCommand,
   DescribeTableCommand,
@@ -14,8 +15,15 @@ import {
 import { sentOnce } from '../base/client-settings.ts';
 import { ConditionFailed, errorCode, MailroomError, TransactionCancelled } from '../base/errors.ts';
 import { type AttributeMap, attributeOf, attributesOf, itemOf } from './attributes.ts';
-import { dynamoGetEach } from './dynamo-get-each.ts';
-import type { EachResult, EachUpdate, Item, Key, Query, Table } from './table.ts';
+import {
+  type EachResult,
+  type EachUpdate,
+  GET_EACH_REQUEST_MAX,
+  type Item,
+  type Key,
+  type Query,
+  type Table,
+} from './table.ts';
 import { type Action, assertEachUpdates, checkedAction, checkedActions } from './table-checks.ts';
 
 /** A class of its own: a client with `cacheMiddleware` keeps the middleware of each class, and its owner's are retried. */
@@ -225,4 +233,51 @@ function throwRefused(error: unknown): never {
     default:
       throw error;
   }
+}
+
+/** Dependencies of {@link dynamoGetEach}. */
+interface GetEachDeps {
+  readonly client: DynamoDBClient;
+  readonly tableName: string;
+  readonly get: Table['get'];
+}
+
+/**
+ * `getEach` on DynamoDB. BatchGetItem refuses a repeated key, and leaves keys unread when a response reaches 16 MB or the table
+ * throttles. Those are read one after another by `get`, so that the client's retries and backoff apply to each: BatchGetItem
+ * itself succeeds as long as any key was read, and is not retried.
+ *
+ * @example
+ * ```ts
+ * const getEach = dynamoGetEach({ client, tableName, get });
+ * const [first, second] = await getEach([firstKey, secondKey]);
+ * ```
+ */
+function dynamoGetEach({ client, tableName, get }: GetEachDeps): Table['getEach'] {
+  return async (keys, { consistent = false } = {}) => {
+    const distinct = [...new Map(keys.map((key) => [idOf(key), key])).values()];
+    const found = new Map<string, Item>();
+    for (let from = 0; from < distinct.length; from += GET_EACH_REQUEST_MAX) {
+      const Keys = distinct
+        .slice(from, from + GET_EACH_REQUEST_MAX)
+        .map(({ PK, SK }) => attributesOf({ PK, SK }));
+      const { Responses, UnprocessedKeys } = await client.send(
+        new BatchGetItemCommand({ RequestItems: { [tableName]: { Keys, ConsistentRead: consistent } } }),
+      );
+      for (const attributes of Responses?.[tableName] ?? []) {
+        const item = itemOf(attributes);
+        found.set(idOf(item), item);
+      }
+      for (const unread of UnprocessedKeys?.[tableName]?.Keys ?? []) {
+        const key = itemOf(unread) as Item & Key;
+        const item = await get({ PK: key.PK, SK: key.SK }, { consistent });
+        if (item !== undefined) found.set(idOf(key), item);
+      }
+    }
+    return keys.map((key) => found.get(idOf(key)));
+  };
+}
+
+function idOf({ PK, SK }: Item | Key): string {
+  return JSON.stringify([PK, SK]);
 }

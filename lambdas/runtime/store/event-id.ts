@@ -1,6 +1,6 @@
 import { randomBytes as nodeRandomBytes } from 'node:crypto';
 import { MailroomError } from '../base/errors.ts';
-import { outboxKey } from './keys.ts';
+import { EVENT_PREFIX, outboxKey } from './keys.ts';
 import type { Key } from './table.ts';
 
 /** A source of random bytes; tests pass their own. */
@@ -91,6 +91,41 @@ export function outboxKeyOf(eventId: string): Key {
 /** Creates a random token, for the fence of a claim, a pointer or a transaction: 32 hex digits. */
 export function mintToken(random: RandomBytes = systemRandomBytes): string {
   return Buffer.from(random(16)).toString('hex');
+}
+
+/** A key read from the table; its origin is unknown. */
+interface StoredKey {
+  readonly PK?: unknown;
+  readonly SK?: unknown;
+}
+
+/** Returns the event id in the sort key of an outbox row, in any partition; `undefined` if it contains none. */
+export function eventIdInSortKey(SK: unknown): string | undefined {
+  if (typeof SK !== 'string' || !SK.startsWith(EVENT_PREFIX)) return undefined;
+  const eventId = SK.slice(EVENT_PREFIX.length);
+  return isEventId(eventId) ? eventId : undefined;
+}
+
+/**
+ * Returns the id of the event whose outbox row has this key; `undefined` if the key is not one. A duplicate of a row in another
+ * partition is not the event's row, because its id leads to another key.
+ *
+ * @example
+ * ```ts
+ * eventIdOf({ PK: 'OUTBOX#2026-11-21T01:09#03', SK: 'EVENT#01a1fba6-4458-7a41-9c37-3f5d2b8e1103' });
+ * // '01a1fba6-4458-7a41-9c37-3f5d2b8e1103'
+ * ```
+ */
+export function eventIdOf({ PK, SK }: StoredKey): string | undefined {
+  const eventId = eventIdInSortKey(SK);
+  return eventId !== undefined && outboxKeyOf(eventId).PK === PK ? eventId : undefined;
+}
+
+/** Returns the start of the minute of an outbox partition, epoch milliseconds; `undefined` if it is not such a partition. */
+export function outboxMinuteTime(PK: unknown): number | undefined {
+  const minute = /^OUTBOX#(\d{4}-\d\d-\d\dT\d\d:\d\d)#/.exec(String(PK))?.[1];
+  const startsAt = Date.parse(`${minute}Z`);
+  return Number.isNaN(startsAt) ? undefined : startsAt;
 }
 
 function requireEventId(eventId: string): void {

@@ -4,6 +4,8 @@ import type { Key } from './table.ts';
 export const OUTBOX_PREFIX = 'OUTBOX#';
 /** The prefix of the partition keys of inbox rows. */
 export const INBOX_PREFIX = 'INBOX#';
+/** The prefix of the sort keys of outbox rows. */
+export const EVENT_PREFIX = 'EVENT#';
 /** The beginnings of the partition keys that only Mailroom writes; no domain key may match one. */
 export const SYSTEM_PREFIXES = [
   OUTBOX_PREFIX,
@@ -19,7 +21,7 @@ const HISTORY = 'HISTORY';
 
 /** Makes the key of an event's outbox row. */
 export function outboxKey(minute: string, shard: number, eventId: string): Key {
-  return { PK: `${OUTBOX_PREFIX}${minute}#${shardText(shard)}`, SK: `EVENT#${eventId}` };
+  return { PK: `${OUTBOX_PREFIX}${minute}#${shardText(shard)}`, SK: `${EVENT_PREFIX}${eventId}` };
 }
 
 /** Makes the partition key of one minute of one shard. */
@@ -35,6 +37,11 @@ export function deadKey(shard: number, eventId: string): Key {
 /** Makes the key of an unsettled minute's pointer. */
 export function unsettledKey(shard: number, minute: string): Key {
   return { PK: `SWEEP#${shardText(shard)}`, SK: minute };
+}
+
+/** Returns the shard and the unsettled minute of a sweep pointer. */
+export function unsettledMinuteOf({ PK, SK }: Key): { readonly shard: number; readonly minute: string } {
+  return { shard: Number(PK.slice('SWEEP#'.length)), minute: SK };
 }
 
 /** The key of the sweep's state. */

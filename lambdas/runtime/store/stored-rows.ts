@@ -1,6 +1,6 @@
 import { isTime } from '../base/clock.ts';
-import { isDeeperThan, JSON_DEPTH_MAX } from '../base/json-depth.ts';
-import { eventIdOf } from './parsed-keys.ts';
+import { isDeeperThan, JSON_DEPTH_MAX } from '../base/json.ts';
+import { eventIdOf } from './event-id.ts';
 import {
   type DeadPointer,
   type EffectStatus,

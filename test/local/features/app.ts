@@ -49,6 +49,7 @@ new InboxConsumer(stack, 'Shipping', {
   name: 'shipping',
   service: 'shipping',
   events: [StockReserved],
+  fairBy: '$.detail.data.orderId',
   entry: entry('shipping'),
   removalPolicy,
 });

@@ -1,11 +1,10 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { doctorReport, doctorText } from '../../../cli/commands/doctor.ts';
-import type { DoctorDeps } from '../../../cli/reports/checks/checks.ts';
-import { examine } from '../../../cli/reports/checks/checks.ts';
+import { type DoctorDeps, examine } from '../../../cli/reports/checks/checks.ts';
 import type { RoleNeed } from '../../../cli/reports/checks/role-needs.ts';
 import { COLUMNS } from '../../../cli/terminal/prose.ts';
-import { STREAM_FILTER } from '../../../lambdas/runtime/relay/stream-filter.ts';
+import { STREAM_FILTER } from '../../../lambdas/runtime/relay/stream-settings.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { directory, worker } from './support/mailroom-in-memory.ts';
 import { resourcesInMemory } from './support/resources-in-memory.ts';

@@ -1,5 +1,5 @@
 import { errorCode, errorMessage } from '../../base/errors.ts';
-import { parseJson } from '../../base/json-depth.ts';
+import { parseJson } from '../../base/json.ts';
 import type { Envelope } from '../../events/event.ts';
 import { outboxKeyOf } from '../../store/event-id.ts';
 import { readable, readOutboxRow } from '../../store/stored-rows.ts';

@@ -1,6 +1,6 @@
 import { systemClock } from '../../base/clock.ts';
 import type { AuditConfig } from '../../base/config.ts';
-import { powertoolsTelemetry, type Telemetry } from '../../observe/telemetry.ts';
+import { type InvocationContext, powertoolsTelemetry, type Telemetry } from '../../observe/telemetry.ts';
 import type { Directory } from '../directory.ts';
 import { type AuditDeps, type AuditRange, type AuditReport, createAudit } from './audit.ts';
 import { type DeliveryTelemetry, sendDeliveries } from './audit-delivery-metrics.ts';
@@ -62,7 +62,7 @@ const LOGGED_MAX = 50;
  */
 export function createAuditHandler(
   deps: AuditHandlerDeps,
-): (event: unknown, context: { getRemainingTimeInMillis(): number }) => Promise<AuditSummary> {
+): (event: unknown, context: InvocationContext) => Promise<AuditSummary> {
   const { config, clock = systemClock } = deps;
   const common = { service: 'mailroom-audit', tableName: config.tableName };
   const telemetry = deps.telemetry ?? powertoolsTelemetry(common);
@@ -127,6 +127,7 @@ export function createAuditHandler(
   }
 
   return async (_event, context) => {
+    telemetry.startInvocation?.(context);
     const now = clock.now();
     const endsBy = now + context.getRemainingTimeInMillis() - END_MARGIN_MS;
     const directory = await deps.directory();

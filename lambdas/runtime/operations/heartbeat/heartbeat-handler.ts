@@ -1,13 +1,14 @@
 import { type Clock, systemClock } from '../../base/clock.ts';
 import type { HeartbeatConfig } from '../../base/config.ts';
+import { isObject } from '../../base/json.ts';
 import { HEARTBEAT } from '../../events/heartbeat-event.ts';
-import { powertoolsTelemetry, type Telemetry } from '../../observe/telemetry.ts';
+import { type InvocationContext, powertoolsTelemetry, type Telemetry } from '../../observe/telemetry.ts';
 import { createOutbox } from '../../outbox/outbox.ts';
 import { eventIdTime, type RandomBytes } from '../../store/event-id.ts';
 import { HEARTBEAT_STATE_KEY } from '../../store/keys.ts';
 import { SCHEMA } from '../../store/rows.ts';
 import type { Table } from '../../store/table.ts';
-import type { Directory } from '../directory.ts';
+import type { ConsumerEntry, Directory } from '../directory.ts';
 import { readHeartbeat, readLastHeartbeats } from './heartbeat-reading.ts';
 
 /** The number of intervals after which a heartbeat is too old to be judged. */
@@ -50,16 +51,18 @@ export interface HeartbeatReport {
  * export const handler = createHeartbeatHandler({ config, table, directory: () => readDirectory(ssm, config.tableName) });
  * ```
  */
-export function createHeartbeatHandler(deps: HeartbeatHandlerDeps): () => Promise<HeartbeatReport> {
+export function createHeartbeatHandler(
+  deps: HeartbeatHandlerDeps,
+): (event?: unknown, context?: InvocationContext) => Promise<HeartbeatReport> {
   const { config, table, clock = systemClock, random } = deps;
   const telemetry =
     deps.telemetry ?? powertoolsTelemetry({ service: 'mailroom-heartbeat', tableName: config.tableName });
   // `EventsCommitted` of one more service would be one more custom metric, which costs more than the events.
   const outbox = createOutbox({ config, table, clock, random, telemetry: { ...telemetry, count: () => {} } });
 
-  async function send(previous: string | undefined): Promise<string | null> {
+  async function send({ consumers }: Directory, previous: string | undefined): Promise<string | null> {
     const [sent] = await outbox.commit({
-      events: [HEARTBEAT.create({ aggregateId: table.name, data: {} })],
+      events: [HEARTBEAT.create({ aggregateId: table.name, data: payloadFor(consumers) })],
     });
     const latest = sent?.eventId ?? null;
     // Last: a heartbeat that is not recorded is judged by no run, and the one before it is judged again.
@@ -68,7 +71,8 @@ export function createHeartbeatHandler(deps: HeartbeatHandlerDeps): () => Promis
     return latest;
   }
 
-  return async () => {
+  return async (_event, context) => {
+    if (context) telemetry.startInvocation?.(context);
     const { latest } = await readLastHeartbeats(table);
     const ageMs = latest === undefined ? Number.POSITIVE_INFINITY : clock.now() - eventIdTime(latest);
     // A heartbeat of the future comes from a wrong clock, and delays none.
@@ -78,8 +82,9 @@ export function createHeartbeatHandler(deps: HeartbeatHandlerDeps): () => Promis
     }
     // After a long pause, TTL may have deleted the rows of consumers that acknowledged the last one.
     const isRecent = latest !== undefined && ageMs < RECENT_HEARTBEATS * config.everyMs;
-    const last = isRecent ? await readHeartbeat(table, await deps.directory(), latest) : undefined;
-    const sent = await send(latest);
+    const directory = await deps.directory();
+    const last = isRecent ? await readHeartbeat(table, directory, latest) : undefined;
+    const sent = await send(directory, latest);
     const { waiting: late = [], acknowledged = [] } = last ?? {};
     telemetry.gauge('HeartbeatsLate', late.length);
     if (late.length > 0) {
@@ -98,5 +103,26 @@ export function createHeartbeatHandler(deps: HeartbeatHandlerDeps): () => Promis
     telemetry.log.info('Sent a heartbeat', report);
     telemetry.flush();
     return report;
+  };
+}
+
+/**
+ * The payload of a heartbeat: a text at each path by which a consumer's rule groups messages. AWS does not document whether
+ * EventBridge delivers an event that lacks it.
+ */
+function payloadFor(consumers: readonly ConsumerEntry[]): object {
+  return consumers
+    .flatMap(({ fairBy = '' }) => (fairBy.startsWith(DATA_PATH) ? [fairBy.slice(DATA_PATH.length)] : []))
+    .reduce((payload, path) => withTextAt(payload, path.split('.')), {});
+}
+
+/** The beginning of a path in the payload. */
+const DATA_PATH = '$.detail.data.';
+
+function withTextAt(payload: object, [name = '', ...rest]: readonly string[]): object {
+  const inner: unknown = new Map<string, unknown>(Object.entries(payload)).get(name);
+  return {
+    ...payload,
+    [name]: rest.length === 0 ? 'mailroom' : withTextAt(isObject(inner) ? inner : {}, rest),
   };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
-import { withDeadline } from '../../../../lambdas/runtime/base/deadline.ts';
+import { withDeadline } from '../../../../lambdas/runtime/base/clock.ts';
 import { manualClock } from '../../../../testing/index.ts';
 import { runThrough } from '../../../support/runtime-rig.ts';
 

@@ -1,7 +1,11 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { batchEntries, groupsOf } from '../../../../lambdas/runtime/bus/entry-batches.ts';
-import { PUT_EVENTS_BYTES_MAX, PUT_EVENTS_ENTRIES_MAX } from '../../../../lambdas/runtime/bus/event-bus.ts';
+import {
+  batchEntries,
+  groupsOf,
+  PUT_EVENTS_BYTES_MAX,
+  PUT_EVENTS_ENTRIES_MAX,
+} from '../../../../lambdas/runtime/bus/event-bus.ts';
 import { memoryBus } from '../../../../testing/index.ts';
 
 const entries = fc.array(

@@ -90,7 +90,7 @@ describe('the log lines', () => {
       eventType: 'ThingHappened',
       messageId: expect.any(String),
       receives: 1,
-      correlationId: 'chain',
+      correlation_id: 'chain',
       trace_id: '4bf92f3577b34da6a3ce929d0e0e4736',
       xrayTraceId: '1-5759e988-bd862e3fe1be46a994272793',
       ...more,

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { MailroomError } from '../../../../lambdas/runtime/base/errors.ts';
-import { failEvent } from '../../../../lambdas/runtime/outbox/outbox-failure.ts';
 import { discardDead } from '../../../../lambdas/runtime/outbox/outbox-operator.ts';
 import {
   claimEvents,
+  failEvent,
   markPublished,
   type OutboxContext,
   releaseEvents,

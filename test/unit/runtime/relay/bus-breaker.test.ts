@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createBusBreaker } from '../../../../lambdas/runtime/relay/bus-breaker.ts';
+import { createBusBreaker } from '../../../../lambdas/runtime/relay/relay-context.ts';
 
 const call = (took: string[], failed: string[]) => ({ took: new Set(took), failed: new Set(failed) });
 
@@ -23,10 +23,10 @@ test('publishing stops after ten calls in a row without an accepted entry', () =
   for (let n = 0; n < 9; n += 1) breaker.record(call([], [`service-${n}`]));
   breaker.record(call(['orders'], []));
   for (let n = 0; n < 9; n += 1) breaker.record(call([], [`service-${n}`]));
-  expect(breaker.isGivenUp()).toBe(false);
+  expect(breaker.isStopped()).toBe(false);
   breaker.record(call([], []));
-  expect(breaker.isGivenUp()).toBe(false);
+  expect(breaker.isStopped()).toBe(false);
   breaker.record(call([], ['service-9']));
-  expect(breaker.isGivenUp()).toBe(true);
+  expect(breaker.isStopped()).toBe(true);
   expect(breaker.isOpen('orders')).toBe(true);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createEarlierEvents } from '../../../../../cli/page/server/event-feed.ts';
 import { HOUR_MS } from '../../../../../lambdas/runtime/base/units.ts';
-import { EVENT_PREFIX } from '../../../../../lambdas/runtime/store/parsed-keys.ts';
+import { EVENT_PREFIX } from '../../../../../lambdas/runtime/store/keys.ts';
 import type { Query, Table } from '../../../../../lambdas/runtime/store/table.ts';
 import { manualClock, memoryTable } from '../../../../../testing/index.ts';
 

@@ -6,6 +6,7 @@ import type { ConsumerEntry } from '../../../../../lambdas/runtime/operations/di
 import { createHeartbeatHandler } from '../../../../../lambdas/runtime/operations/heartbeat/heartbeat-handler.ts';
 import { mintEventId, outboxKeyOf } from '../../../../../lambdas/runtime/store/event-id.ts';
 import { HEARTBEAT_STATE_KEY, inboxKey } from '../../../../../lambdas/runtime/store/keys.ts';
+import { readable, readOutboxRow } from '../../../../../lambdas/runtime/store/stored-rows.ts';
 import { memoryTelemetry, producerConfig } from '../../../../../testing/index.ts';
 import { runThrough, ThingHappened } from '../../../../support/runtime-rig.ts';
 import { directory, mailroomInMemory, worker } from '../../../cli/support/mailroom-in-memory.ts';
@@ -154,4 +155,21 @@ test('a state that was changed by hand starts anew', async () => {
   expect(gauges).toEqual([0]);
   const state = await table.get(HEARTBEAT_STATE_KEY);
   expect(state).toEqual({ ...HEARTBEAT_STATE_KEY, schema: 1, latest: sent });
+});
+
+test('a heartbeat has a text at each path by which a consumer groups messages', async () => {
+  const paths = [
+    '$.detail.data.tenantId',
+    '$.detail.data.a.b',
+    '$.detail.data.a.__proto__.c',
+    '$.detail.type',
+  ];
+  const { beat, memory } = beating(paths.map((fairBy, i) => ({ ...subscribed, name: `c-${i}`, fairBy })));
+  const { sent } = await beat();
+  if (sent === null) throw new Error('No heartbeat was sent');
+  const row = readable(readOutboxRow(memory.item(outboxKeyOf(sent))));
+  expect(row?.envelope).toContain(
+    '"data":{"tenantId":"mailroom","a":{"b":"mailroom","__proto__":{"c":"mailroom"}}}',
+  );
+  expect({}).not.toHaveProperty('c');
 });

@@ -6,12 +6,57 @@ import {
   type ForeignSubscription,
   foreignEventProblems,
 } from '../../lambdas/runtime/events/foreign-event.ts';
-import { isForeignEvent } from '../checks/filter-problems.ts';
+import { filtersProblems, isForeignEvent, patternLength } from '../checks/filter-problems.ts';
+import { serviceNameProblems } from '../checks/names.ts';
 import { unless } from '../checks/refusal.ts';
 import type { InboxConsumerProps } from './inbox-consumer-props.ts';
 
+/** A rule without a source or a type would match either every event on the bus or none. */
+export function subscriptionProblems(consumer: IConstruct, props: InboxConsumerProps): string[] {
+  const events = props.events.filter((event) => !isForeignEvent(event));
+  if (props.events.length === 0)
+    return ['events is empty. List the events that the consumer subscribes to, e.g. [OrderPlaced].'];
+  const sources = new Set(events.map(({ source }) => source));
+  return [
+    ...foreignSubscriptionProblems(consumer, props),
+    ...[...sources].flatMap((source) => serviceNameProblems('the source of an event in events', source)),
+    ...events.flatMap(({ source, type }) =>
+      typeof type === 'string' && type !== ''
+        ? []
+        : [`events contains an event of "${source}" without a type. Use a definition, or { source, type }.`],
+    ),
+    ...filtersProblems(props.events),
+    ...fairByProblems(props),
+  ];
+}
+
+/** The paths of texts in an envelope. EventBridge takes dots, dashes, underscores and alphanumeric characters (user guide, "Target parameters"). */
+const FAIR_BY = /^\$\.detail\.(?:aggregateId|aggregateType|correlationId|type|data(?:\.[\w-]+)+)$/;
+
+/** The longest path (EventBridge API reference, SqsParameters). */
+const FAIR_BY_LENGTH_MAX = 100;
+
+function fairByProblems({ events, queue, fairBy }: InboxConsumerProps): string[] {
+  if (fairBy === undefined) return [];
+  return [
+    ...unless(
+      FAIR_BY.test(fairBy) && fairBy.length <= FAIR_BY_LENGTH_MAX,
+      `fairBy is "${fairBy}", but must be the path of a text in the envelope, of at most ${FAIR_BY_LENGTH_MAX} characters: "$.detail." followed by ` +
+        'aggregateId, aggregateType, correlationId, type, or a field of data. Use one like "$.detail.data.tenantId".',
+    ),
+    ...unless(
+      queue === undefined,
+      'fairBy and queue are both given, but the senders of an existing queue set the message groups. Omit fairBy.',
+    ),
+    ...unless(
+      queue !== undefined || !events.every(isForeignEvent),
+      'fairBy is given, but events contains foreign events only, which have no envelope. Omit fairBy.',
+    ),
+  ];
+}
+
 /** Validates the foreign events of a consumer, and their bus or queue. */
-export function foreignSubscriptionProblems(consumer: IConstruct, props: InboxConsumerProps): string[] {
+function foreignSubscriptionProblems(consumer: IConstruct, props: InboxConsumerProps): string[] {
   const { events, queue, foreignBus, movedFrom = [] } = props;
   const foreign = events.filter(isForeignEvent);
   const names = events.map(({ source, type }) => `${type} of "${source}"`);
@@ -102,6 +147,55 @@ export function warnOfForeignIds(consumer: IConstruct, { events, queue }: InboxC
       `cdk-mailroom:foreignId-${type}`,
       `The foreign event ${type} of "${source}" has no id, so EventBridge's id identifies it. If its publisher publishes it again, its id ` +
         'changes and it is handled again. Set id to the fields that identify it in its definition, or acknowledge this warning.',
+    );
+  }
+}
+
+/** Warns of subscriptions that work only under a condition. */
+export function warnOfSubscriptions(consumer: IConstruct, props: InboxConsumerProps): void {
+  warnOfEcho(consumer, props);
+  warnOfLongPattern(consumer, props);
+}
+
+/** Warns of an event that the consumer both subscribes to and publishes. A handler that does so on purpose must end the chain itself. */
+function warnOfEcho(consumer: IConstruct, { events, publishes = [] }: InboxConsumerProps): void {
+  for (const { source, type } of events) {
+    if (!publishes.some((own) => own.source === source && own.type === type)) continue;
+    Annotations.of(consumer).addWarningV2(
+      `cdk-mailroom:echo-${type}`,
+      `events and publishes both contain ${type} of "${source}", so the consumer receives the events it publishes. If each one triggers another, the chain is ` +
+        'stopped after 32 hops, and the message is rejected with TOO_MANY_HOPS. Remove it from one of the two, or acknowledge this warning.',
+    );
+  }
+}
+
+/** The default quota for the length of a rule's pattern, which can be raised (EventBridge quotas, "Event pattern size"). */
+const PATTERN_LENGTH_QUOTA = 2_048;
+
+/** Warns of a pattern that an account with default quotas refuses at deployment. */
+function warnOfLongPattern(consumer: IConstruct, { events }: InboxConsumerProps): void {
+  const length = patternLength(events);
+  if (length <= PATTERN_LENGTH_QUOTA) return;
+  Annotations.of(consumer).addWarningV2(
+    'cdk-mailroom:longPattern',
+    `events make a rule pattern of ${length} characters, and the default quota of an account is ${PATTERN_LENGTH_QUOTA}. Raise the quota "Event pattern ` +
+      'size" of EventBridge before you deploy, then acknowledge this warning; or shorten the filters.',
+  );
+}
+
+/**
+ * Warns of an event that no service declares. Call it at synth, when every producer is known: a misspelt event is not reported
+ * anywhere else.
+ */
+export function warnOfSilence(consumer: IConstruct, { mailroom, events }: InboxConsumerProps): void {
+  const { _declared: declared } = mailroom;
+  const own = events.filter((subscribed) => !isForeignEvent(subscribed));
+  for (const event of own.filter((subscribed) => !declared.has(subscribed))) {
+    Annotations.of(consumer).addWarningV2(
+      'cdk-mailroom:nobodyWrites',
+      `events contains ${event.type} of "${event.source}", but no producer or consumer of ${mailroom.node.path} lists it ` +
+        `in publishes (listed: ${declared.text}). The consumer would never receive it. Correct the source or the type, ` +
+        "or add the source to the Mailroom's sources if its producer is in another app.",
     );
   }
 }
