@@ -1,6 +1,6 @@
 import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import { EVENT_PREFIX } from '../../../lambdas/runtime/store/parsed-keys.ts';
-import type { Table } from '../../../lambdas/runtime/store/table.ts';
+import type { Item, Table } from '../../../lambdas/runtime/store/table.ts';
 import {
   eachOf,
   minutesOf,
@@ -10,22 +10,25 @@ import {
 } from '../../deployment/rows-reader.ts';
 import { storedEnvelopeOf, storedEventId } from './stored-envelope.ts';
 
-/** Minutes read between two reports of progress and checks of the signal. */
-const MINUTES_AT_ONCE = 30;
+/** Minutes read between two reports of progress. */
+const REPORTED_MINUTES = 30;
+
+/** Ids that every JSON writer writes as they are. Others may be escaped, so the table cannot compare them. */
+const PLAIN_ID = /^[\w.:@+ -]+$/;
 
 /** Dependencies of {@link searchEvents}. */
 export interface SearchDeps {
   readonly directory: Directory;
   readonly table: Table;
   readonly signal: AbortSignal;
-  /** Called after each step with the minutes read, their total, and the events found. */
+  /** Called now and then with the minutes read, their total, and the events found. */
   readonly onProgress: (read: number, of: number, found: number) => void;
 }
 
 /**
  * Finds the events of a range of time that match an id other than an event id: an order's, a customer's, a chain's. An event
  * matches if its `aggregateId` or `correlationId` is the id, or if `data` contains it as a value at any depth. There is no index,
- * so every minute is read, newest first.
+ * so every minute is read, newest first; the table returns only the rows whose envelope contains the id or is compressed.
  *
  * @returns their ids, newest first
  */
@@ -33,29 +36,35 @@ export async function searchEvents(
   deps: SearchDeps,
   id: string,
   { since, until }: { readonly since: number; readonly until: number },
-) {
+): Promise<string[]> {
   const { directory, table, signal, onProgress } = deps;
   const { shards } = await readSweepState(directory, table);
   const minutes = minutesOf(since, until);
-  const found: string[] = [];
-  for (let read = 0; read < minutes.length; read += MINUTES_AT_ONCE) {
-    signal.throwIfAborted();
-    const step = minutes.slice(read, read + MINUTES_AT_ONCE);
-    const partitions = step.flatMap((minute) => partitionsOf(minute, shards));
-    const matches = await eachOf(partitions, (pk) => eventsOf(table, pk, id));
-    found.push(...matches.flat());
-    onProgress(read + step.length, minutes.length, found.length);
-  }
-  return found;
+  const partitions = minutes.flatMap((minute) => partitionsOf(minute, shards));
+  const containing = PLAIN_ID.test(id) ? { envelope: id } : undefined;
+  let read = 0;
+  let found = 0;
+  const matches = await eachOf(
+    partitions,
+    async (pk) => {
+      const query = { pk, skPrefix: EVENT_PREFIX, containing };
+      const { items } = await readPartition(table, query, Number.POSITIVE_INFINITY);
+      const ids = items.flatMap((row) => matchOf(row, id));
+      read += 1;
+      found += ids.length;
+      const isStep = read % (REPORTED_MINUTES * shards.length) === 0 || read === partitions.length;
+      if (isStep) onProgress(read / shards.length, minutes.length, found);
+      return ids;
+    },
+    signal,
+  );
+  return matches.flat();
 }
 
-async function eventsOf(table: Table, pk: string, id: string): Promise<string[]> {
-  const query = { pk, skPrefix: EVENT_PREFIX };
-  const { items } = await readPartition(table, query, Number.POSITIVE_INFINITY);
-  return items.flatMap((row) => {
-    const envelope = storedEnvelopeOf(row);
-    return envelope !== undefined && belongsTo(envelope, id) ? (storedEventId(row) ?? []) : [];
-  });
+function matchOf(row: Item, id: string): string[] {
+  const envelope = storedEnvelopeOf(row);
+  const eventId = storedEventId(row);
+  return eventId !== undefined && envelope !== undefined && belongsTo(envelope, id) ? [eventId] : [];
 }
 
 function belongsTo(
