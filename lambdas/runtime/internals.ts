@@ -11,6 +11,7 @@ export {
   type RelaySweepDeps,
   type RelaySweepHandler,
 } from './relay/relay-sweep.ts';
+export type { RepublishReport, RepublishRequest } from './relay/republish.ts';
 export type { SweepReport } from './relay/sweep-pass.ts';
 export type { SweepRange, SweepRangeReport } from './relay/sweep-range.ts';
 export type { OutboxRow, OutboxStatus } from './store/rows.ts';

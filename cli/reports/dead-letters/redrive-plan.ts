@@ -89,8 +89,8 @@ export function unsentText(deadLetter: DeadLetter): string {
 }
 
 /** True if the consumer would reject it. */
-function isTooOld(
-  { row, eventId = '' }: DeadLetter,
+export function isTooOld(
+  { row, eventId = '' }: Pick<DeadLetter, 'row' | 'eventId'>,
   { inboxSince, inboxRetentionDays }: ConsumerEntry,
   history: InboxHistory | undefined,
   now: number,

@@ -8,13 +8,10 @@ import {
   readPartition,
   readSweepState,
 } from '../../deployment/rows-reader.ts';
-import { storedEnvelopeOf, storedEventId } from './stored-envelope.ts';
+import { containingId, storedEnvelopeOf, storedEventId } from './stored-envelope.ts';
 
 /** Minutes read between two reports of progress. */
 const REPORTED_MINUTES = 30;
-
-/** Ids that every JSON writer writes as they are. Others may be escaped, so the table cannot compare them. */
-const PLAIN_ID = /^[\w.:@+ -]+$/;
 
 /** Dependencies of {@link searchEvents}. */
 export interface SearchDeps {
@@ -41,7 +38,7 @@ export async function searchEvents(
   const { shards } = await readSweepState(directory, table);
   const minutes = minutesOf(since, until);
   const partitions = minutes.flatMap((minute) => partitionsOf(minute, shards));
-  const containing = PLAIN_ID.test(id) ? { envelope: id } : undefined;
+  const containing = containingId(id);
   let read = 0;
   let found = 0;
   const matches = await eachOf(
