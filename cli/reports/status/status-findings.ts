@@ -2,6 +2,7 @@ import { many } from '../../terminal/output.ts';
 import { hours, type ShellText, shell } from '../../terminal/shell.ts';
 import { duration } from '../../terminal/times.ts';
 import { isPause, type PartProblem, STUCK_MS } from '../checks/check.ts';
+import { whoChanged } from '../checks/who-changed.ts';
 import type { Warning } from './consumer-warnings.ts';
 import { heartbeatFindings } from './heartbeat-text.ts';
 import type { StatusReport } from './status-report.ts';
@@ -61,13 +62,16 @@ export function statusFindings(report: StatusReport, lines: CommandLines): reado
   ];
 }
 
-/** The lines to paste for a problem: its repair, if there is one, and the command to run after it. */
-export function repairCommands(
-  { fix, followUp = [] }: Pick<PartProblem, 'fix' | 'followUp'>,
-  lines: CommandLines,
-): string[] {
-  return [fix, followUp].filter((words) => words.length > 0).map((words) => fixLine(words, lines));
+/** The lines to paste for a problem: its repair, if there is one, the command to run after it, and who changed the part. */
+export function repairCommands(problem: RepairableProblem, lines: CommandLines): string[] {
+  const { fix, followUp = [] } = problem;
+  return [fix, followUp, whoChanged(problem)]
+    .filter((words) => words.length > 0)
+    .map((words) => fixLine(words, lines));
 }
+
+/** The members of a problem from which its commands follow. */
+export type RepairableProblem = Pick<PartProblem, 'problem' | 'fix' | 'followUp'>;
 
 /** Problems in a document of `--json`: each with its `commands` as the text prints them. */
 export function problemsJson(problems: readonly PartProblem[], lines: CommandLines) {

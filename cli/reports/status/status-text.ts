@@ -8,6 +8,7 @@ import { heartbeatText } from './heartbeat-text.ts';
 import {
   type CommandLines,
   problemsJson,
+  type RepairableProblem,
   repairCommands,
   type StatusFinding,
   statusFindings,
@@ -64,7 +65,7 @@ export function bullet(
 }
 
 /** The lines to paste for a problem, below its text. */
-export function repairLines(problem: Pick<PartProblem, 'fix' | 'followUp'>, lines: CommandLines): string {
+export function repairLines(problem: RepairableProblem, lines: CommandLines): string {
   return commandsText(repairCommands(problem, lines));
 }
 
