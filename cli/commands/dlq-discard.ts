@@ -5,7 +5,14 @@ import { recordOperation } from '../../lambdas/runtime/store/operation-record.ts
 import type { Deployment } from '../deployment/deployment.ts';
 import { type Place, placeOf, placeText } from '../deployment/place.ts';
 import { eachOf } from '../deployment/rows-reader.ts';
-import { choiceWords, choose, type DeadLetterChoice } from '../reports/dead-letters/choice.ts';
+import {
+  asPlanned,
+  type ChangedDeadLetter,
+  choiceWords,
+  choose,
+  type DeadLetterChoice,
+  receiveForChange,
+} from '../reports/dead-letters/choice.ts';
 import {
   deadLetterJson,
   deadLettersText,
@@ -14,7 +21,6 @@ import {
 } from '../reports/dead-letters/dead-letter-text.ts';
 import { type DeadLetter, putBack } from '../reports/dead-letters/dead-letters.ts';
 import { type DiscardOutcome, discard, stays } from '../reports/dead-letters/discard.ts';
-import { asPlanned, type ChangedDeadLetter, receiveForChange } from '../reports/dead-letters/planned.ts';
 import { unsentText } from '../reports/dead-letters/redrive-plan.ts';
 import { type DeadLetterSource, deadLetterSource } from '../reports/dead-letters/sources.ts';
 import { settled } from '../reports/dead-letters/standing.ts';

@@ -2,8 +2,13 @@ import { Command, Option } from 'commander';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { HOUR_MS } from '../../lambdas/runtime/base/units.ts';
 import type { Deployment } from '../deployment/deployment.ts';
-import { type HistoryChoice, type HistoryEvent, readHistory } from '../reports/events/event-history.ts';
-import { readUnpublished, type UnpublishedEvent } from '../reports/events/unpublished-events.ts';
+import {
+  type HistoryChoice,
+  type HistoryEvent,
+  readHistory,
+  readUnpublished,
+  type UnpublishedEvent,
+} from '../reports/events/list-events.ts';
 import { countArgument } from '../terminal/arguments.ts';
 import { type ExportFormat, exported, formatOption } from '../terminal/export.ts';
 import type { Io } from '../terminal/io.ts';

@@ -8,7 +8,7 @@ import { deadLetterSource } from '../../cli/reports/dead-letters/sources.ts';
 import { messagesOf } from '../../cli/reports/messages/list-messages.ts';
 import { readStatus } from '../../cli/reports/status/status-report.ts';
 import { statusText } from '../../cli/reports/status/status-text.ts';
-import { searchEvents } from '../../cli/reports/why/event-search.ts';
+import { searchEvents } from '../../cli/reports/why/find-trace.ts';
 import { storyOf } from '../../cli/reports/why/story.ts';
 import { eventReports, payloadsOf, traceText, verdictText } from '../../cli/reports/why/trace-text.ts';
 import { isTime } from '../../lambdas/runtime/base/clock.ts';

@@ -1,4 +1,4 @@
-import { lossyNumberText } from '../../../reports/dead-letters/lossy-number.ts';
+import { lossyNumberText } from '../../../reports/dead-letters/data-changes.ts';
 
 /** The data of an event in the body of a dead letter. */
 export type StoredData =
