@@ -19,10 +19,14 @@ import {
   isGrouped,
   verboseOption,
 } from '../reports/dead-letters/dead-letter-text.ts';
-import { type DeadLetter, putBack } from '../reports/dead-letters/dead-letters.ts';
+import {
+  type DeadLetter,
+  type DeadLetterSource,
+  deadLetterSource,
+  putBack,
+} from '../reports/dead-letters/dead-letters.ts';
 import { type DiscardOutcome, discard, stays } from '../reports/dead-letters/discard.ts';
 import { unsentText } from '../reports/dead-letters/redrive-plan.ts';
-import { type DeadLetterSource, deadLetterSource } from '../reports/dead-letters/sources.ts';
 import { settled } from '../reports/dead-letters/standing.ts';
 import { SOURCE_ARGUMENT } from '../terminal/arguments.ts';
 import {

@@ -12,7 +12,13 @@ import {
   receiveForChange,
 } from '../reports/dead-letters/choice.ts';
 import { verboseOption } from '../reports/dead-letters/dead-letter-text.ts';
-import { type DeadLetter, putBack } from '../reports/dead-letters/dead-letters.ts';
+import {
+  type DeadLetter,
+  type DeadLetterSource,
+  deadLetterSource,
+  putBack,
+} from '../reports/dead-letters/dead-letters.ts';
+import { settleUnreadable } from '../reports/dead-letters/discard.ts';
 import { judgeDeadLetters } from '../reports/dead-letters/redrive-plan.ts';
 import {
   planText,
@@ -21,8 +27,6 @@ import {
   redrivenText,
 } from '../reports/dead-letters/redrive-report.ts';
 import { redriveInSteps, redriverOf } from '../reports/dead-letters/redrive-steps.ts';
-import { type DeadLetterSource, deadLetterSource } from '../reports/dead-letters/sources.ts';
-import { settleUnreadable } from '../reports/dead-letters/unreadable-rows.ts';
 import { countArgument, durationArgument, SOURCE_ARGUMENT } from '../terminal/arguments.ts';
 import { type ChangeOptions, type PlannedVerdicts, reasonOption, reasonToApply } from '../terminal/change.ts';
 import { EXIT, type Io } from '../terminal/io.ts';

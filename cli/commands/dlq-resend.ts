@@ -6,10 +6,10 @@ import type { Deployment } from '../deployment/deployment.ts';
 import { placeText } from '../deployment/place.ts';
 import { requireNotPaused } from '../reports/checks/pauses.ts';
 import type { DataChange } from '../reports/dead-letters/data-changes.ts';
+import { deadLetterSource } from '../reports/dead-letters/dead-letters.ts';
 import type { Redriven } from '../reports/dead-letters/redrive-steps.ts';
 import { findToResend, NEVER_RAN, resend } from '../reports/dead-letters/resend.ts';
 import { consumerSource, newData, planResend, type ResendPlan } from '../reports/dead-letters/resend-plan.ts';
-import { deadLetterSource } from '../reports/dead-letters/sources.ts';
 import { durationArgument, onceArgument } from '../terminal/arguments.ts';
 import {
   applyWords,

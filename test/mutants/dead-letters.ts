@@ -45,9 +45,9 @@ export const deadLettersMutants: readonly Mutant[] = [
     ['a discard leaves the event in place of another one once that was received', 'unlessReceived: replacement !== undefined', 'unlessReceived: false'],
     ['a discard reports a DEAD event of a newer version as unreadable', "row !== undefined && isUnreadable(row) ? 'unreadable' : 'handled'", "row === undefined ? 'unreadable' : 'handled'"],
   ]),
-  ...mutantsOf('cli/reports/dead-letters/unreadable-rows.ts', 'unreadable-rows', [
+  ...mutantsOf('cli/reports/dead-letters/discard.ts', 'unreadable-rows', [
     ['the row of a message that could not be read is settled only if it is rejected', "readable(await readInbox(deps.table, name, unreadId, true))?.status !== 'REJECTED'", 'false'],
-    ['the row of a message that could not be read names the event that was redriven', 'await discardMessage(deps, {', 'if (eventId === unreadId) await discardMessage(deps, {'],
+    ['the row of a message that could not be read names the event that was redriven', 'await discardMessage(deps, { consumer: name,', 'if (eventId === unreadId) await discardMessage(deps, { consumer: name,'],
   ]),
   ...mutantsOf('cli/reports/dead-letters/resend-plan.ts', 'resend interrupted-resend', [
     ['the same data has the same id', 'SHARDS_MAX, () => digest.subarray(0, 16)', 'SHARDS_MAX'],

@@ -4,7 +4,7 @@ import { isMailroomError, MailroomError } from '../../../lambdas/runtime/base/er
 import { parseJson } from '../../../lambdas/runtime/base/json-depth.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { placeOf } from '../../deployment/place.ts';
-import { deadLetterSources } from '../../reports/dead-letters/sources.ts';
+import { deadLetterSources } from '../../reports/dead-letters/dead-letters.ts';
 import { receivedText } from '../../reports/describe/consumer-description.ts';
 import type { DemoPanel } from './demo-panel.ts';
 import type { Guards } from './guard.ts';

@@ -3,8 +3,13 @@ import type { Deployment } from '../../deployment/deployment.ts';
 import { PREFIX_MIN, typedId } from '../../deployment/event-prefix.ts';
 import type { PlannedVerdicts } from '../../terminal/change.ts';
 import { shell } from '../../terminal/shell.ts';
-import { type DeadLetter, putBack, type ReceivedDeadLetters, receiveDeadLetters } from './dead-letters.ts';
-import type { DeadLetterSource } from './sources.ts';
+import {
+  type DeadLetter,
+  type DeadLetterSource,
+  putBack,
+  type ReceivedDeadLetters,
+  receiveDeadLetters,
+} from './dead-letters.ts';
 
 /** A selection of the dead letters of a source. */
 export interface DeadLetterChoice {

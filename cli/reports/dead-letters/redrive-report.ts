@@ -7,11 +7,10 @@ import { prose } from '../../terminal/prose.ts';
 import { shell } from '../../terminal/shell.ts';
 import { type ChangedDeadLetter, choiceWords, type DeadLetterChoice } from './choice.ts';
 import { deadLetterJson, deadLettersText, isGrouped } from './dead-letter-text.ts';
-import type { ReceivedDeadLetters } from './dead-letters.ts';
+import type { DeadLetterSource, ReceivedDeadLetters } from './dead-letters.ts';
 import { type JudgedDeadLetter, REDRIVE_VERDICTS, type RedriveVerdict } from './redrive-plan.ts';
 import type { Redriven } from './redrive-steps.ts';
 import { type RemedyDeps, remediesText } from './remedies.ts';
-import type { DeadLetterSource } from './sources.ts';
 
 /** The plan of a redrive. */
 export interface RedrivePlan {

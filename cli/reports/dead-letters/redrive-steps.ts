@@ -6,9 +6,8 @@ import { isEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.
 import type { Note, OperationDeps } from '../../../lambdas/runtime/store/operation-record.ts';
 import { isUnreadable, readable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
-import { type DeadLetter, inboxId } from './dead-letters.ts';
+import { type DeadLetter, type DeadLetterSource, inboxId } from './dead-letters.ts';
 import { streamRange } from './redrive-plan.ts';
-import type { DeadLetterSource } from './sources.ts';
 import { isHandled, type MessageStanding, readStanding, unsentReplacement } from './standing.ts';
 
 /** The dead letters of each step; the last step has the rest. */
