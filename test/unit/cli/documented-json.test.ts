@@ -136,3 +136,19 @@ test.each([
   const [expected] = await documented(heading);
   expect(members(JSON.parse(out)), err).toEqual(members(expected));
 });
+
+test('ack list prints the members in docs/cli.md', async () => {
+  const mailroom = await processedMailroom();
+  const deployed = resourcesInMemory();
+  deployed.changeRule('bus|worker-rule', { enabled: false });
+  const made = await runInMemory({ ...mailroom, deployed }, [
+    'ack',
+    'worker-rule',
+    '--apply',
+    '--reason',
+    'known',
+  ]);
+  const { out } = await runInMemory(mailroom, ['ack', 'list', '--json']);
+  const [expected] = await documented('ack');
+  expect(members(JSON.parse(out)), made.err).toEqual(members(expected));
+});
