@@ -21,7 +21,7 @@ import type { Io } from '../terminal/io.ts';
 import { headedList } from '../terminal/listing.ts';
 import { clipped, detailedTable } from '../terminal/output.ts';
 import { prose } from '../terminal/prose.ts';
-import { type ShellText, shell } from '../terminal/shell.ts';
+import { shell } from '../terminal/shell.ts';
 import { reportOf } from '../terminal/terminal.ts';
 import { time } from '../terminal/times.ts';
 import { timeArgument } from '../terminal/window.ts';
@@ -77,9 +77,7 @@ function untilArgument(text: string): (now: number) => number {
 }
 
 async function acknowledge(deployment: Deployment, options: AckOptions) {
-  const { clock, table } = deployment;
-  const reason = reasonToApply(options);
-  const now = clock.now();
+  const now = deployment.clock.now();
   const cause = options.cause.trim();
   const until = options.until?.(now) ?? now + ACK_MAX_MS;
   if (until <= now || until > now + ACK_MAX_MS) {
@@ -96,64 +94,63 @@ async function acknowledge(deployment: Deployment, options: AckOptions) {
   const counts = known.flatMap((what) => countOf(what) ?? []);
   const { moreThan = counts.length === 0 ? null : Math.max(...counts) } = options;
   const terms = { cause, until, upTo: moreThan };
-  const by = await deployment.operator();
-  if (reason !== undefined)
-    await recordOperation({ table, clock }, { by, reason, command: ACK, subject: ackSubject(terms) });
-  const words = [
-    ...[cause, '--until', new Date(until).toISOString()],
-    ...(moreThan === null ? [] : ['--more-than', String(moreThan)]),
-  ];
   const end = `until ${time(until)}${moreThan === null ? '' : `, or until one counts more than ${moreThan}`}`;
-  return changeReport(deployment, options, {
+  return change(deployment, options, {
+    operation: { command: ACK, subject: ackSubject(terms) },
+    words: [
+      ...['ack', cause, '--until', new Date(until).toISOString()],
+      ...(moreThan === null ? [] : ['--more-than', String(moreThan)]),
+    ],
     json: { ...terms, findings: known },
     text: (seen, applied) =>
       headedList(`${applied ? 'Acknowledged' : 'Would acknowledge'} ${end}:`, seen.findings),
-    command: shell`ack ${[...words, ...applyWords(options)]}`,
   });
 }
 
 async function removeAck(deployment: Deployment, options: AckOptions) {
-  const { clock, table } = deployment;
-  const reason = reasonToApply(options);
   const { cause } = options;
-  const ack = (await readAcks(table, clock.now())).find((one) => one.cause === cause);
+  const acks = await readAcks(deployment.table, deployment.clock.now());
+  const ack = acks.find((one) => one.cause === cause);
   if (ack === undefined) {
     throw new MailroomError(
       'BAD_ARGUMENT',
       `"${cause}" is not acknowledged. Nothing was changed. To see what is: \`${deployment.commandLine(shell`ack list`)}\`.`,
     );
   }
-  const by = await deployment.operator();
-  if (reason !== undefined)
-    await recordOperation({ table, clock }, { by, reason, command: ACK_REMOVE, subject: cause });
-  return changeReport(deployment, options, {
+  return change(deployment, options, {
+    operation: { command: ACK_REMOVE, subject: cause },
+    words: ['ack', 'remove', cause],
     json: ack,
     text: (seen, applied) =>
       prose(
         `${applied ? 'Ended' : 'Would end'}: ${clipped(seen.cause)}, acknowledged by ${clipped(seen.by)} until ${time(seen.until)}.`,
       ),
-    command: shell`ack remove ${[cause, ...applyWords(options)]}`,
   });
 }
 
-/** A change or its plan: the place, what is changed, and the command that applies it. */
-async function changeReport<Json extends object>(
+/** Plans a change, or records it, which is all that it does. @param planned.words - of the command that applies it */
+async function change<Json extends object>(
   deployment: Deployment,
-  { apply: applied = false }: ChangeOptions,
-  change: {
+  options: ChangeOptions,
+  planned: {
+    readonly operation: { readonly command: string; readonly subject: string };
+    readonly words: readonly string[];
     readonly json: Json;
     readonly text: (seen: Json, applied: boolean) => string;
-    readonly command: ShellText;
   },
 ) {
+  const reason = reasonToApply(options);
+  const { operation, words, json, text } = planned;
+  const applied = reason !== undefined;
+  if (applied) await recordOperation(deployment, { ...operation, by: await deployment.operator(), reason });
   const place = await placeOf(deployment);
-  const { json, text, command } = change;
+  const command = deployment.commandLine(shell`${[...words, ...applyWords(options)]}`);
   return reportOf({ ...place, ...json, applied }, json, (seen) =>
     [
       prose(placeText(place)),
       text(seen, applied),
       'Alarms are not changed.',
-      ...(applied ? [] : ['Nothing was changed. To apply it:', `  ${deployment.commandLine(command)}`]),
+      ...(applied ? [] : ['Nothing was changed. To apply it:', `  ${command}`]),
     ].join('\n'),
   );
 }

@@ -117,19 +117,7 @@ function pendingEvent(item: Item): UnpublishedEvent {
 }
 
 /** A published event, as in the JSON document of docs/cli.md. Times are epoch milliseconds. */
-export interface HistoryEvent {
-  readonly eventId: string;
-  readonly type: string;
-  readonly source: string;
-  readonly aggregateType: string | null;
-  readonly aggregateId: string | null;
-  readonly correlationId: string | null;
-  readonly causationId: string | null;
-  readonly occurredAt: number | null;
-  readonly publishedAt: number | null;
-  /** `producer`, `stream` or `sweep`. */
-  readonly publishedBy: string | null;
-}
+export type HistoryEvent = ReturnType<typeof historyEvent>[number];
 
 /** The published events to list. */
 export interface HistoryChoice {
@@ -178,31 +166,23 @@ export async function readHistory(
   return { items, more: found.length > limit || read < minutes.length };
 }
 
-function historyEvent(item: Item): HistoryEvent[] {
+function historyEvent(item: Item) {
   const row = readable(readOutboxRow(item));
   const eventId = storedEventId(item);
   if (row === undefined || eventId === undefined) return [];
-  const { type, source, publishedAt = null, publishedBy = null } = row;
   const envelope = envelopeOf(row.envelope);
-  const {
-    aggregateType = null,
-    aggregateId = null,
-    correlationId = null,
-    causationId = null,
-    occurredAt = null,
-  } = envelope ?? {};
   return [
     {
       eventId,
-      type,
-      source,
-      aggregateType,
-      aggregateId,
-      correlationId,
-      causationId,
-      occurredAt,
-      publishedAt,
-      publishedBy,
+      type: row.type,
+      source: row.source,
+      aggregateType: envelope?.aggregateType ?? null,
+      aggregateId: envelope?.aggregateId ?? null,
+      correlationId: envelope?.correlationId ?? null,
+      causationId: envelope?.causationId ?? null,
+      occurredAt: envelope?.occurredAt ?? null,
+      publishedAt: row.publishedAt ?? null,
+      publishedBy: row.publishedBy ?? null,
     },
   ];
 }
