@@ -12,8 +12,8 @@ export const relayMutants: readonly Mutant[] = [
     ['a call may take as long as its timeout under the lease', 'config.publishTimeoutMs + CLOCK_SKEW_MS', 'CLOCK_SKEW_MS'],
   ]),
   ...mutantsOf('relay/republish.ts', 'republish', [
-    ['only a PUBLISHED event is published again', "row?.status !== 'PUBLISHED' || !isDeclared", 'row === undefined || !isDeclared'],
-    ['an event of an undeclared source is not published again', "row?.status !== 'PUBLISHED' || !isDeclared", "row?.status !== 'PUBLISHED'"],
+    ['only a PUBLISHED event is published again', "item?.status === 'PUBLISHED' ?", 'item ?'],
+    ['an event of an undeclared source is not published again', 'row === undefined || !declaredSources(config, telemetry).has(row)', 'row === undefined'],
     ['an event that the bus refused is not reported as published', 'if (result?.ok) return { republish: eventId };', 'return { republish: eventId };'],
   ]),
   ...mutantsOf('relay/relay-context.ts', 'relay-calls', [

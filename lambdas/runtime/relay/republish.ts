@@ -1,7 +1,7 @@
 import { errorCode, errorMessage, MailroomError } from '../base/errors.ts';
-import { xrayHeaderOf } from '../observe/trace-context.ts';
+import { pendingRow } from '../outbox/pending-row.ts';
 import { isEventId, outboxKeyOf } from '../store/event-id.ts';
-import { readable, readOutboxRow } from '../store/stored-rows.ts';
+import { declaredSources } from './declared-sources.ts';
 import type { RelayContext } from './relay-context.ts';
 
 /** An operator's request to publish a PUBLISHED event again. */
@@ -29,36 +29,31 @@ export function eventToRepublish(event: unknown): string | undefined {
 }
 
 /**
- * Publishes a PUBLISHED event once more, under its own id, and leaves its row as it is: the call is repeated by whoever does not get an
- * answer. Only a relay can do this, because the bus refuses every other principal.
+ * Publishes a PUBLISHED event once more, under its own id, and leaves its row as it is: a caller without an answer repeats the call.
+ * Only a relay can do this, because the bus refuses every other principal.
  *
- * @throws `NOT_PUBLISHED` if the event's row is missing, unreadable or not PUBLISHED, or its source is not declared
+ * @throws `NOT_PUBLISHED` if the event has no PUBLISHED row that this version can read, or its source is not declared
  */
 export async function republish(
   { table, bus, config, telemetry }: Pick<RelayContext, 'table' | 'bus' | 'config' | 'telemetry'>,
   eventId: string,
 ): Promise<RepublishReport> {
   const item = isEventId(eventId) ? await table.get(outboxKeyOf(eventId), { consistent: true }) : undefined;
-  const row = readable(readOutboxRow(item));
-  const isDeclared = row !== undefined && (config.sources?.includes(row.source) ?? true);
-  if (row?.status !== 'PUBLISHED' || !isDeclared) {
-    const state =
-      row === undefined ? 'has no row that can be read' : `is ${row.status} with source ${row.source}`;
+  // Its entry is that of the PENDING row that it was.
+  const row = item?.status === 'PUBLISHED' ? pendingRow({ ...item, status: 'PENDING' }) : undefined;
+  if (row === undefined || !declaredSources(config, telemetry).has(row)) {
+    const state = item === undefined ? 'has no row' : `is ${item.status}, with source ${item.source}`;
     throw new MailroomError(
       'NOT_PUBLISHED',
       `Event ${eventId} ${state}; only PUBLISHED events of declared sources are published again.`,
     );
   }
-  const { source, type: detailType, envelope: detail } = row;
-  const entry = { source, detailType, detail, traceHeader: xrayHeaderOf(row.traceId) };
   try {
-    const [result] = await bus.put([entry], config.publishTimeoutMs);
+    const [result] = await bus.put([row.entry], config.publishTimeoutMs);
     telemetry.log.info('Published an event again', { eventId, published: result?.ok === true });
     if (result?.ok) return { republish: eventId };
-    return {
-      republish: eventId,
-      refusal: result ?? { code: 'NoAnswer', message: 'PutEvents returned no result' },
-    };
+    const noAnswer = { code: 'NoAnswer', message: 'PutEvents returned no result' };
+    return { republish: eventId, refusal: result ?? noAnswer };
   } catch (error) {
     return { republish: eventId, refusal: { code: errorCode(error), message: errorMessage(error) } };
   }

@@ -46,7 +46,7 @@ test('a pending event, an unknown one and one of an undeclared source are refuse
 
   const undeclared = await published({}, { sources: ['orders'] });
   await undeclared.sweep();
-  await expect(undeclared.republish()).rejects.toEqual(refusal(/is PUBLISHED with source things/));
+  await expect(undeclared.republish()).rejects.toEqual(refusal(/is PUBLISHED, with source things/));
   expect(undeclared.publishedIds()).toHaveLength(1);
 });
 
