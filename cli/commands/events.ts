@@ -216,7 +216,7 @@ function historyText(events: readonly HistoryEvent[], now: number, window: strin
   if (events.length === 0) return `No such events were published ${window}.`;
   const rows = events.map(
     ({ eventId, type, source, aggregateType, aggregateId, publishedAt, publishedBy }) => ({
-      cells: [clipped(eventId), when(publishedAt, now), publishedBy ?? '?'],
+      cells: [clipped(eventId), when(publishedAt, now), clipped(publishedBy ?? '?')],
       details: [
         `${clipped(type)} of ${clipped(source)}: ${clipped(aggregateType ?? '?')} ${clipped(aggregateId ?? '?')}`,
       ],
