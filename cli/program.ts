@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import { Command, type OutputConfiguration } from 'commander';
+import { ackCommand } from './commands/ack.ts';
 import { auditCommand } from './commands/audit.ts';
 import { completionCommand } from './commands/completion.ts';
 import { describeCommand } from './commands/describe.ts';
@@ -41,6 +42,7 @@ const COMMANDS = [
   resumeCommand,
   sweepCommand,
   auditCommand,
+  ackCommand,
   operationsCommand,
   localCommand,
   completionCommand,

@@ -156,9 +156,16 @@ function get(memory: Memory, key: Key): Item | undefined {
   return item && toItem(item);
 }
 
-function query(memory: Memory, { pk, skPrefix = '', where = {}, limit, cursor }: Query): Page {
+function query(
+  memory: Memory,
+  { pk, skPrefix = '', where = {}, containing = {}, limit, cursor }: Query,
+): Page {
   memory.authorize('Query', pk);
   const filter = Object.entries(filterOf(where));
+  const texts = Object.entries(containing);
+  const isWanted = (attributes: Attributes) =>
+    filter.every(([name, value]) => equal(attributes[name], value)) &&
+    texts.every(([name, text]) => attributes[name]?.S?.includes(text) ?? true);
   if (pk === '' || (limit !== undefined && limit < 1)) {
     throw new ValidationException(
       `Query: pk "${pk}" must not be empty, and limit ${limit} must be at least 1`,
@@ -171,7 +178,7 @@ function query(memory: Memory, { pk, skPrefix = '', where = {}, limit, cursor }:
     const sk = attributes.SK?.S ?? '';
     if (!sk.startsWith(skPrefix) || (after !== undefined && byteOrder(sk, after) <= 0)) continue;
     const item = toItem(attributes);
-    if (filter.every(([name, value]) => equal(attributes[name], value))) items.push(item);
+    if (isWanted(attributes)) items.push(item);
     count += 1;
     bytes += itemBytes(item);
     if (count === limit || bytes >= PAGE_BYTES_MAX) return { items, cursor: { PK: pk, SK: sk } };

@@ -8,18 +8,28 @@ import type { Deployment } from '../deployment/deployment.ts';
 import { checkBodies, settleByConsumer } from '../deployment/invoke.ts';
 import { type Place, placeOf, placeText } from '../deployment/place.ts';
 import { eachOf } from '../deployment/rows-reader.ts';
-import { choiceWords, choose, type DeadLetterChoice } from '../reports/dead-letters/choice.ts';
+import {
+  asPlanned,
+  type ChangedDeadLetter,
+  choiceWords,
+  choose,
+  type DeadLetterChoice,
+  receiveForChange,
+} from '../reports/dead-letters/choice.ts';
 import {
   deadLetterJson,
   deadLettersText,
   isGrouped,
   verboseOption,
 } from '../reports/dead-letters/dead-letter-text.ts';
-import { type DeadLetter, putBack } from '../reports/dead-letters/dead-letters.ts';
+import {
+  type DeadLetter,
+  type DeadLetterSource,
+  deadLetterSource,
+  putBack,
+} from '../reports/dead-letters/dead-letters.ts';
 import { type Discarded, type DiscardOutcome, discard, stays } from '../reports/dead-letters/discard.ts';
-import { asPlanned, type ChangedDeadLetter, receiveForChange } from '../reports/dead-letters/planned.ts';
 import { unsentText } from '../reports/dead-letters/redrive-plan.ts';
-import { type DeadLetterSource, deadLetterSource } from '../reports/dead-letters/sources.ts';
 import { settled } from '../reports/dead-letters/standing.ts';
 import { SOURCE_ARGUMENT } from '../terminal/arguments.ts';
 import {

@@ -5,10 +5,20 @@ import { checkBodies } from '../deployment/invoke.ts';
 import { placeOf } from '../deployment/place.ts';
 import { eachOf } from '../deployment/rows-reader.ts';
 import { requireNotPaused } from '../reports/checks/pauses.ts';
-import { choose, type DeadLetterChoice } from '../reports/dead-letters/choice.ts';
+import {
+  asPlanned,
+  choose,
+  type DeadLetterChoice,
+  receiveForChange,
+} from '../reports/dead-letters/choice.ts';
 import { verboseOption } from '../reports/dead-letters/dead-letter-text.ts';
-import { type DeadLetter, putBack } from '../reports/dead-letters/dead-letters.ts';
-import { asPlanned, receiveForChange } from '../reports/dead-letters/planned.ts';
+import {
+  type DeadLetter,
+  type DeadLetterSource,
+  deadLetterSource,
+  putBack,
+} from '../reports/dead-letters/dead-letters.ts';
+import { settleUnreadable } from '../reports/dead-letters/discard.ts';
 import { judgeDeadLetters } from '../reports/dead-letters/redrive-plan.ts';
 import {
   planText,
@@ -16,10 +26,7 @@ import {
   redriveJson,
   redrivenText,
 } from '../reports/dead-letters/redrive-report.ts';
-import { redriveInSteps } from '../reports/dead-letters/redrive-steps.ts';
-import { redriverOf } from '../reports/dead-letters/redrivers.ts';
-import { type DeadLetterSource, deadLetterSource } from '../reports/dead-letters/sources.ts';
-import { settleUnreadable } from '../reports/dead-letters/unreadable-rows.ts';
+import { redriveInSteps, redriverOf } from '../reports/dead-letters/redrive-steps.ts';
 import { countArgument, durationArgument, SOURCE_ARGUMENT } from '../terminal/arguments.ts';
 import { type ChangeOptions, type PlannedVerdicts, reasonOption, reasonToApply } from '../terminal/change.ts';
 import { EXIT, type Io } from '../terminal/io.ts';

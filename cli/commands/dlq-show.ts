@@ -6,8 +6,11 @@ import type { Deployment } from '../deployment/deployment.ts';
 import { effectText } from '../deployment/effect-text.ts';
 import { findOne } from '../reports/dead-letters/choice.ts';
 import { deadLetterJson } from '../reports/dead-letters/dead-letter-text.ts';
-import type { DeadLetter } from '../reports/dead-letters/dead-letters.ts';
-import { type DeadLetterSource, deadLetterSource } from '../reports/dead-letters/sources.ts';
+import {
+  type DeadLetter,
+  type DeadLetterSource,
+  deadLetterSource,
+} from '../reports/dead-letters/dead-letters.ts';
 import { SOURCE_ARGUMENT } from '../terminal/arguments.ts';
 import type { Io } from '../terminal/io.ts';
 import { when } from '../terminal/listing.ts';

@@ -12,6 +12,9 @@ import {
 } from '../reports/dead-letters/dead-letter-text.ts';
 import {
   type DeadLetter,
+  type DeadLetterSource,
+  deadLetterSource,
+  deadLetterSources,
   putBack,
   type ReceivedDeadLetters,
   receiveDeadLetters,
@@ -23,11 +26,6 @@ import {
 } from '../reports/dead-letters/redrive-plan.ts';
 import { judgedText } from '../reports/dead-letters/redrive-report.ts';
 import { remediesText } from '../reports/dead-letters/remedies.ts';
-import {
-  type DeadLetterSource,
-  deadLetterSource,
-  deadLetterSources,
-} from '../reports/dead-letters/sources.ts';
 import { byOption, countArgument, SOURCE_ARGUMENT } from '../terminal/arguments.ts';
 import { shown } from '../terminal/escaped.ts';
 import { EXIT, type Io } from '../terminal/io.ts';

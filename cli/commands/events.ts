@@ -1,6 +1,14 @@
 import { Command, Option } from 'commander';
+import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
+import { HOUR_MS } from '../../lambdas/runtime/base/units.ts';
 import type { Deployment } from '../deployment/deployment.ts';
-import { readUnpublished, type UnpublishedEvent } from '../reports/events/unpublished-events.ts';
+import {
+  type HistoryChoice,
+  type HistoryEvent,
+  readHistory,
+  readUnpublished,
+  type UnpublishedEvent,
+} from '../reports/events/list-events.ts';
 import { countArgument } from '../terminal/arguments.ts';
 import { type ExportFormat, exported, formatOption } from '../terminal/export.ts';
 import type { Io } from '../terminal/io.ts';
@@ -19,15 +27,31 @@ import { paint } from '../terminal/paint.ts';
 import { prose } from '../terminal/prose.ts';
 import { type ShellText, shell } from '../terminal/shell.ts';
 import { type Report, reportOf } from '../terminal/terminal.ts';
+import { type WindowOptions, windowOf, windowOptions } from '../terminal/window.ts';
 import { reporting } from './command.ts';
+import { republishCommand } from './events-republish.ts';
 
-interface EventsOptions {
+interface EventsOptions extends Partial<WindowOptions>, HistoryChoice {
+  readonly published?: boolean;
   readonly pending?: boolean;
   readonly dead?: boolean;
   readonly by?: 'cause' | 'source';
-  readonly limit: number;
   readonly format?: ExportFormat;
 }
+
+/** The columns of `--published --format csv`. */
+const HISTORY_COLUMNS: Readonly<Record<keyof HistoryEvent, true>> = {
+  eventId: true,
+  type: true,
+  source: true,
+  aggregateType: true,
+  aggregateId: true,
+  correlationId: true,
+  causationId: true,
+  occurredAt: true,
+  publishedAt: true,
+  publishedBy: true,
+};
 
 /** The columns of `--format csv`. */
 const COLUMNS: Readonly<Record<keyof UnpublishedEvent, true>> = {
@@ -45,15 +69,30 @@ const COLUMNS: Readonly<Record<keyof UnpublishedEvent, true>> = {
 /** `mailroom events`. */
 export function eventsCommand(io: Io): Command {
   return new Command('events')
-    .description('Lists events of the outbox that are not published.')
-    .addCommand(listCommand(io));
+    .description('Lists events of the outbox, and publishes one again.')
+    .addCommand(listCommand(io))
+    .addCommand(republishCommand(io));
 }
 
 function listCommand(io: Io): Command {
+  const [since, at] = windowOptions('with --published: how far back', HOUR_MS);
   return new Command('list')
-    .description('Lists PENDING events, which wait to be published, and DEAD events, which are not retried.')
+    .description(
+      'Lists PENDING events, which wait to be published, and DEAD events, which are not retried. With --published, lists the history.',
+    )
     .option('--pending', 'only PENDING events')
     .option('--dead', 'only DEAD events')
+    .addOption(
+      new Option('--published', 'the published events instead, newest first').conflicts([
+        'pending',
+        'dead',
+        'by',
+      ]),
+    )
+    .option('--type <type>', 'with --published: only events of this type')
+    .option('--aggregate <id>', 'with --published: only events of this aggregate, such as an order')
+    .addOption(since)
+    .addOption(at)
     .addOption(new Option('--by <what>', 'group by').choices(['cause', 'source']))
     .option('--limit <count>', 'list at most this many', countArgument, 100)
     .addOption(formatOption())
@@ -61,6 +100,13 @@ function listCommand(io: Io): Command {
 }
 
 async function listEvents(deployment: Deployment, options: EventsOptions): Promise<Report> {
+  if (options.published) return historyReport(deployment, options);
+  if (options.type !== undefined || options.aggregate !== undefined || options.at !== undefined) {
+    throw new MailroomError(
+      'BAD_ARGUMENT',
+      '--type, --aggregate and --at need --published. Nothing was read.',
+    );
+  }
   const all = options.pending === options.dead;
   const found = await readUnpublished(deployment, {
     pending: all || options.pending === true,
@@ -69,6 +115,18 @@ async function listEvents(deployment: Deployment, options: EventsOptions): Promi
   return options.by === undefined
     ? eventsReport(deployment, found, options)
     : groupsReport(deployment, found, options.by);
+}
+
+async function historyReport(deployment: Deployment, options: EventsOptions): Promise<Report> {
+  const { clock, terminal } = deployment;
+  const { format } = options;
+  const window = windowOf({ since: HOUR_MS, ...options }, clock.now());
+  const { items, more } = await readHistory(deployment, window, options);
+  if (format !== undefined && more) terminal.say(MORE_PUBLISHED);
+  return reportOf({ events: items, more }, items, (seen) => {
+    if (format !== undefined) return exported(items, format, HISTORY_COLUMNS);
+    return historyText(seen, clock.now(), window.text) + moreText(more, MORE_PUBLISHED);
+  });
 }
 
 type Found = Awaited<ReturnType<typeof readUnpublished>>;
@@ -149,4 +207,20 @@ function eventsText(
     '',
     detailedTable(['event', 'status', 'since', 'next'], rows),
   ].join('\n');
+}
+
+/** The line below a history that was cut. */
+const MORE_PUBLISHED = 'There are more: raise --limit, or choose with --type, --aggregate, --since and --at.';
+
+function historyText(events: readonly HistoryEvent[], now: number, window: string): string {
+  if (events.length === 0) return `No such events were published ${window}.`;
+  const rows = events.map(
+    ({ eventId, type, source, aggregateType, aggregateId, publishedAt, publishedBy }) => ({
+      cells: [clipped(eventId), when(publishedAt, now), clipped(publishedBy ?? '?')],
+      details: [
+        `${clipped(type)} of ${clipped(source)}: ${clipped(aggregateType ?? '?')} ${clipped(aggregateId ?? '?')}`,
+      ],
+    }),
+  );
+  return detailedTable(['event', 'published', 'by'], rows);
 }

@@ -2,8 +2,12 @@ import { Command } from 'commander';
 import { HOUR_MS } from '../../lambdas/runtime/base/units.ts';
 import type { Deployment } from '../deployment/deployment.ts';
 import { eachOf } from '../deployment/rows-reader.ts';
-import { type MessageChoice, messagesOf } from '../reports/messages/list-messages.ts';
-import { type ListedMessage, messagesText } from '../reports/messages/listed-message.ts';
+import {
+  type ListedMessage,
+  type MessageChoice,
+  messagesOf,
+  messagesText,
+} from '../reports/messages/list-messages.ts';
 import { byOption, countArgument } from '../terminal/arguments.ts';
 import { type ExportFormat, exported, formatOption } from '../terminal/export.ts';
 import type { Io } from '../terminal/io.ts';

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Command } from 'commander';
-import type { Deployment } from '../deployment/deployment.ts';
+import { readAcks } from '../reports/status/acknowledgements.ts';
+import type { CommandLines } from '../reports/status/status-findings.ts';
 import { createStatusReader } from '../reports/status/status-reader.ts';
 import type { StatusReport } from '../reports/status/status-report.ts';
 import { statusJson, statusText } from '../reports/status/status-text.ts';
@@ -25,27 +26,35 @@ export function statusCommand(io: Io): Command {
       acting<{ readonly watch?: boolean }>(io, async (deployment, options) => {
         const { terminal } = deployment;
         const status = createStatusReader(deployment);
-        let report = await status.read();
-        if (options.watch !== true) await terminal.print(printed(deployment, report));
+        const read = async (): Promise<Report> => {
+          const report = await status.read();
+          const acks = await readAcks(deployment.table, report.at);
+          return printed({ ...deployment, acks }, report, options.watch ? io.outSize() : undefined);
+        };
+        let shown = await read();
+        if (options.watch !== true) await terminal.print(shown);
         else {
           const redraws = io.outIsTerminal && !terminal.json;
           if (redraws) io.out(CLEAR);
-          for (; ; report = await status.read()) {
+          for (; ; shown = await read()) {
             if (redraws) io.out(REDRAW);
-            await terminal.print(printed(deployment, report, io.outSize()));
+            await terminal.print(shown);
             const continues = await sleep(WATCH_EVERY_MS, true, { signal: io.signal }).catch(() => false);
             if (!continues) break;
           }
         }
-        return report.ok ? EXIT.ok : EXIT.attention;
+        return shown.exitCode;
       }),
     );
 }
 
 /** @param size - of the terminal that the text must fit @default the text is printed whole */
-function printed(deployment: Deployment, report: StatusReport, size?: TerminalSize): Report {
-  return reportOf(statusJson(report, deployment), report, (seen) => {
-    const text = statusText(seen, deployment);
-    return size === undefined ? text : fitted(text, size);
-  });
+function printed(lines: CommandLines, report: StatusReport, size?: TerminalSize): Report {
+  const json = statusJson(report, lines);
+  const subject = { report, acks: lines.acks ?? [] };
+  const text = (seen: typeof subject) => {
+    const whole = statusText(seen.report, { ...lines, acks: seen.acks });
+    return size === undefined ? whole : fitted(whole, size);
+  };
+  return reportOf(json, subject, text, json.ok ? EXIT.ok : EXIT.attention);
 }

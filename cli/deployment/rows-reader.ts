@@ -12,8 +12,8 @@ import {
   type Table,
 } from '../../lambdas/runtime/store/table.ts';
 
-/** Concurrent reads: fast enough, and too few to throttle a small table. */
-const AT_ONCE = 32;
+/** Concurrent reads: as many as an SDK client opens connections. */
+const AT_ONCE = 50;
 
 /** Concurrent reads of {@link withItems}: an item may have 400 KB, so that each of them has up to 40 MB in memory. */
 const BATCHES_AT_ONCE = 4;

@@ -24,6 +24,8 @@ export function table(head: readonly string[], rows: readonly Cells[]): string {
 
 /** A row of short cells, and lines below it for what is too long for a column. */
 export interface DetailedRow {
+  /** A line above the row: what it and the next rows have in common. @default none */
+  readonly heading?: string | undefined;
   readonly cells: Cells;
   readonly details: readonly string[];
 }
@@ -35,7 +37,11 @@ export function detailedTable(head: readonly string[], rows: readonly DetailedRo
     rows.map(({ cells }) => cells),
   ).split('\n');
   const below = (row: DetailedRow | undefined) => (row?.details ?? []).map((line) => prose(`  ${line}`, 4));
-  return [first, ...lines.flatMap((line, index) => [line, ...below(rows[index])])].join('\n');
+  const above = ({ heading }: Partial<DetailedRow> = {}) => (heading === undefined ? [] : [prose(heading)]);
+  return [
+    first,
+    ...lines.flatMap((line, index) => [...above(rows[index]), line, ...below(rows[index])]),
+  ].join('\n');
 }
 
 function grid(head: readonly string[], rows: readonly Cells[]): string {

@@ -3,7 +3,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod/mini';
 import { receiveDeadLetters } from '../../cli/reports/dead-letters/dead-letters.ts';
 import { readStatus } from '../../cli/reports/status/status-report.ts';
-import { searchEvents } from '../../cli/reports/why/event-search.ts';
+import { searchEvents } from '../../cli/reports/why/find-trace.ts';
 import { eventReports, payloadsOf, traceText } from '../../cli/reports/why/trace-text.ts';
 import { shown } from '../../cli/terminal/escaped.ts';
 import { isDeeperThan, JSON_DEPTH_MAX, PAYLOAD_DEPTH_MAX } from '../../lambdas/runtime/base/json.ts';

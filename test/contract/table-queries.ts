@@ -54,6 +54,21 @@ export const queryCases: readonly Case<Table>[] = [
     },
   ],
   [
+    'containing leaves out the items whose text does not contain it, and no item without such a text',
+    async (table) => {
+      const values: Record<string, Item> = {
+        1: { status: 'an order-7 here' },
+        2: { status: 'order-8' },
+        3: { status: new Uint8Array([1]) },
+        4: {},
+        5: { status: 'order-7', kind: 'other' },
+      };
+      await fill(table, 'QUERY#10', Object.keys(values), (sk) => ({ kind: 'one', ...values[sk] }));
+      const query = { pk: 'QUERY#10', where: { kind: 'one' }, containing: { status: 'order-7' } };
+      expect(await sortKeys(table, query)).toEqual(['1', '3', '4']);
+    },
+  ],
+  [
     'limit and cursor walk a partition page by page',
     async (table) => {
       await fill(table, 'QUERY#4', ['1', '2', '3', '4', '5']);

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { deadLetterSources } from '../../cli/reports/dead-letters/sources.ts';
+import { deadLetterSources } from '../../cli/reports/dead-letters/dead-letters.ts';
 import { SOURCE_ARGUMENT } from '../../cli/terminal/arguments.ts';
 import { directory } from '../unit/cli/support/mailroom-in-memory.ts';
 import { ROOT, readPages } from './pages.ts';

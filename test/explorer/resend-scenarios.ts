@@ -1,6 +1,6 @@
 import type { DeadLetter } from '../../cli/reports/dead-letters/dead-letters.ts';
 import { judgeDeadLetters } from '../../cli/reports/dead-letters/redrive-plan.ts';
-import { queueRedriver } from '../../cli/reports/dead-letters/redrivers.ts';
+import { queueRedriver } from '../../cli/reports/dead-letters/redrive-steps.ts';
 import {
   type Replacement,
   type ReplacementDeps,

@@ -22,7 +22,7 @@ export const deadLettersMutants: readonly Mutant[] = [
     ['data that the filter of the consumer excludes is not sent', 'refuseFiltered(deployment, source, { source: bus, type: envelope.type }, data);', ''],
     ['an event in place of another one is judged by its own row', 'row: await readInbox(table, consumer.name, newEventId, true),', 'row: undefined,'],
   ]),
-  ...mutantsOf('cli/reports/dead-letters/resend-search.ts', 'resend interrupted-resend', [
+  ...mutantsOf('cli/reports/dead-letters/resend.ts', 'resend interrupted-resend', [
     ['only an interrupted resend is completed without its dead letter', "if (settled(standing, clock.now()) !== 'unsent') return undefined;", ''],
     ['an interrupted resend is found by the id of the new event', 'if (resent?.consumer === source.consumer.name)', 'if (resent === null)'],
   ]),
@@ -34,7 +34,7 @@ export const deadLettersMutants: readonly Mutant[] = [
     ['a replacement whose row cannot be read is not handled', "inboxState(last.row, now).is === 'unreadable' ? 'unreadable' : 'handled'", "'handled'"],
     ['a replaced event is handled by a replacement in any state', 'if (last !== undefined) return inboxState', 'if (last !== undefined && now < 0) return inboxState'],
   ]),
-  ...mutantsOf('cli/reports/dead-letters/redrivers.ts', 'standing redrive-plan redrive-steps resend interrupted-resend', [
+  ...mutantsOf('cli/reports/dead-letters/redrive-steps.ts', 'standing redrive-plan redrive-steps resend interrupted-resend', [
     ['a redrive keeps a dead letter whose event was replaced meanwhile', 'if (unsentReplacement(await standingOf(deadLetter)) !== undefined) return;', ''],
     ['a redriven event whose replacement was not received is not done', 'if (isHandled(standing)) return DONE;', "if (now.status === 'PROCESSED' || now.status === 'DISCARDED') return DONE;"],
     ['an attempt that was not counted is not the same failure again', "now.status === 'FAILED' && sameCause && now.attempts > 0", "now.status === 'FAILED' && sameCause"],
@@ -45,9 +45,9 @@ export const deadLettersMutants: readonly Mutant[] = [
     ['a discard leaves the event in place of another one once that was received', 'unlessReceived: replacement !== undefined', 'unlessReceived: false'],
     ['a discard reports a DEAD event of a newer version as unreadable', "row !== undefined && isUnreadable(row) ? 'unreadable' : 'handled'", "row === undefined ? 'unreadable' : 'handled'"],
   ]),
-  ...mutantsOf('cli/reports/dead-letters/unreadable-rows.ts', 'unreadable-rows', [
+  ...mutantsOf('cli/reports/dead-letters/discard.ts', 'unreadable-rows', [
     ['the row of a message that could not be read is settled only if it is rejected', "readable(await readInbox(deps.table, name, unreadId, true))?.status !== 'REJECTED'", 'false'],
-    ['the row of a message that could not be read names the event that was redriven', 'await discardMessage(deps, {', 'if (eventId === unreadId) await discardMessage(deps, {'],
+    ['the row of a message that could not be read names the event that was redriven', 'await discardMessage(deps, { consumer: name,', 'if (eventId === unreadId) await discardMessage(deps, { consumer: name,'],
   ]),
   ...mutantsOf('cli/reports/dead-letters/resend-plan.ts', 'resend interrupted-resend', [
     ['the same data has the same id', 'SHARDS_MAX, () => digest.subarray(0, 16)', 'SHARDS_MAX'],

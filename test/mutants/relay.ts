@@ -11,6 +11,11 @@ export const relayMutants: readonly Mutant[] = [
     ['a publish ends a clock margin before its lease does', 'config.publishTimeoutMs + CLOCK_SKEW_MS', 'config.publishTimeoutMs'],
     ['a call may take as long as its timeout under the lease', 'config.publishTimeoutMs + CLOCK_SKEW_MS', 'CLOCK_SKEW_MS'],
   ]),
+  ...mutantsOf('relay/republish.ts', 'republish', [
+    ['only a PUBLISHED event is published again', "item?.status === 'PUBLISHED' ?", 'item ?'],
+    ['an event of an undeclared source is not published again', 'row === undefined || !declaredSources(config, telemetry).has(row)', 'row === undefined'],
+    ['an event that the bus refused is not reported as published', 'if (result?.ok) return { republish: eventId };', 'return { republish: eventId };'],
+  ]),
   ...mutantsOf('relay/relay-context.ts', 'relay-calls', [
     ['few failed calls are repeated at a time', 'retries: pLimit(RETRIES_AT_ONCE)', 'retries: pLimit(1_000)'],
     ['calls are few until the bus has accepted one', 'Math.min(FIRST_CALLS, concurrency)', 'concurrency'],

@@ -4,7 +4,7 @@ import { isMailroomError, MailroomError } from '../../../lambdas/runtime/base/er
 import { isObject, parseJson } from '../../../lambdas/runtime/base/json.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { placeOf } from '../../deployment/place.ts';
-import { deadLetterSources } from '../../reports/dead-letters/sources.ts';
+import { deadLetterSources } from '../../reports/dead-letters/dead-letters.ts';
 import { receivedText } from '../../reports/describe/consumer-description.ts';
 import { type Guards, refuse, refuseError } from './guards.ts';
 import type { KeyExchange } from './keys.ts';

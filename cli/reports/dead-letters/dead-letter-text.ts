@@ -61,32 +61,46 @@ interface DeadLetterLook {
   readonly done?: boolean;
 }
 
-/** Dead letters as a table: one row for each, or for each cause. */
+/** Dead letters as a table: one row for each, with a cause that several share above them, or one row for each cause. */
 export function deadLettersText(lines: readonly DeadLetterLine[], now: number, look: DeadLetterLook): string {
   return look.grouped ? groupTable(lines, now, look) : lineTable(lines, now, look);
 }
+
+/** The cause of a dead letter without a fingerprint. */
+const UNKNOWN = '-';
 
 function lineTable(
   lines: readonly DeadLetterLine[],
   now: number,
   { label, done = false }: DeadLetterLook,
 ): string {
-  const rows = lines.map(({ deadLetter, label: said, refusal }) => {
-    const { id, eventId, type, sentAt, fingerprint = '-' } = deadLetter;
-    const event = eventId === undefined || eventId === id ? '' : ` ${eventId}`;
-    return {
-      cells: [
-        ...(said === undefined ? [] : [said]),
-        clipped(id),
-        when(sentAt ?? null, now),
-        ...(done ? [] : [expiryText(deadLetter, now)]),
-      ],
-      details: [
-        `${clipped(type ?? 'unknown type')}${event}`,
-        clipped(refusalText(refusal) ?? fingerprintText(fingerprint)),
-        ...(deadLetter.effects ?? []).map(effectText),
-      ],
-    };
+  const causes = new Map<string, DeadLetterLine[]>();
+  for (const line of lines) {
+    const cause = clipped(
+      refusalText(line.refusal) ?? fingerprintText(line.deadLetter.fingerprint ?? UNKNOWN),
+    );
+    causes.set(cause, [...(causes.get(cause) ?? []), line]);
+  }
+  const rows = [...causes].flatMap(([cause, same]) => {
+    const isShared = same.length > 1 && cause !== UNKNOWN;
+    return same.map(({ deadLetter, label: said }, index) => {
+      const { id, eventId, type, sentAt } = deadLetter;
+      const event = eventId === undefined || eventId === id ? '' : ` ${eventId}`;
+      return {
+        heading: isShared && index === 0 ? `${same.length} with one cause: ${cause}` : undefined,
+        cells: [
+          ...(said === undefined ? [] : [said]),
+          clipped(id),
+          when(sentAt ?? null, now),
+          ...(done ? [] : [expiryText(deadLetter, now)]),
+        ],
+        details: [
+          `${clipped(type ?? 'unknown type')}${event}`,
+          ...(isShared ? [] : [cause]),
+          ...(deadLetter.effects ?? []).map(effectText),
+        ],
+      };
+    });
   });
   const head = ['dead letter', 'since', ...(done ? [] : ['expires'])];
   return detailedTable(label === undefined ? head : [label, ...head], rows);

@@ -1,7 +1,11 @@
 import type { Clock } from '../../../lambdas/runtime/base/clock.ts';
+import { MailroomError } from '../../../lambdas/runtime/base/errors.ts';
 import type { StartedEffect } from '../../../lambdas/runtime/inbox/started-effects.ts';
-import type { DeadLetterQueue } from '../../../lambdas/runtime/operations/dead-letters.ts';
-import { readDeadLetter } from '../../../lambdas/runtime/operations/dead-letters.ts';
+import {
+  type DeadLetterQueue,
+  deadLetterQueues,
+  readDeadLetter,
+} from '../../../lambdas/runtime/operations/dead-letters.ts';
 import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import type { QueueMessage, Queues } from '../../../lambdas/runtime/operations/queues.ts';
 import { unreadableId } from '../../../lambdas/runtime/store/event-id.ts';
@@ -17,7 +21,6 @@ import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import { openEffects } from '../../deployment/effects.ts';
 import { unreadableText } from '../../deployment/row-text.ts';
 import { eachOf, type PartialList, readPartition, readSweepState } from '../../deployment/rows-reader.ts';
-import type { DeadLetterSource } from './sources.ts';
 import { type MessageStanding, readStanding } from './standing.ts';
 
 /** A message in a dead-letter queue, or a DEAD event; of a message, with its standing at its consumer when it was received. */
@@ -153,4 +156,30 @@ export async function readDeadPointers(
     items: found.flatMap(({ items }) => items.map((item) => readDeadPointer(item))),
     more: found.some(({ more }) => more),
   };
+}
+
+/** A dead-letter source: a queue, or the DEAD rows of the outbox. */
+export type DeadLetterSource = DeadLetterQueue | { readonly name: 'dead'; readonly kind: 'dead' };
+
+/** Every dead-letter source of a Mailroom. */
+export function deadLetterSources(directory: Directory): DeadLetterSource[] {
+  return [{ name: 'dead', kind: 'dead' }, ...deadLetterQueues(directory)];
+}
+
+/**
+ * Finds a dead-letter source by its name.
+ *
+ * @throws `NO_SUCH_SOURCE`, listing the sources
+ */
+export function deadLetterSource(directory: Directory, name: string): DeadLetterSource {
+  const sources = deadLetterSources(directory);
+  const found = sources.find((source) => source.name === name);
+  if (found !== undefined) return found;
+  const names = sources.map((source) => source.name);
+  const meant = names.filter((known) => known.split(':').at(-1) === name.split(':').at(-1)).sort();
+  const hint = meant.length === 0 ? '' : `Did you mean ${meant.join(' or ')}? `;
+  throw new MailroomError(
+    'NO_SUCH_SOURCE',
+    `"${name}" is not a dead-letter source in ${directory.mailroom.stack}. ${hint}Sources: ${names.join(', ')}.`,
+  );
 }

@@ -5,11 +5,11 @@ import type { Queues } from '../../../lambdas/runtime/operations/queues.ts';
 import { discardDead } from '../../../lambdas/runtime/outbox/outbox-operator.ts';
 import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import type { Note, OperationDeps } from '../../../lambdas/runtime/store/operation-record.ts';
-import { isUnreadable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
-import { type DeadLetter, inboxId } from './dead-letters.ts';
-import type { DeadLetterSource } from './sources.ts';
+import { isUnreadable, readable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
+import { readInbox } from '../../deployment/message-reader.ts';
+import { eachOf } from '../../deployment/rows-reader.ts';
+import { type DeadLetter, type DeadLetterSource, inboxId } from './dead-letters.ts';
 import { isHandled, readStanding, unsentReplacement } from './standing.ts';
-import { settleUnreadable } from './unreadable-rows.ts';
 
 /** Dependencies of {@link discard}. */
 export interface DiscardDeps extends OperationDeps {
@@ -141,4 +141,36 @@ const STAYS: ReadonlySet<DiscardOutcome> = new Set([
 /** True for the result of a dead letter that stays in its source. */
 export function stays(outcome: DiscardOutcome): boolean {
   return STAYS.has(outcome);
+}
+
+/**
+ * Settles the rows of messages that could not be read when they were rejected, and whose event can be read today. Such a message has a
+ * row and a REJECTED pointer under its SQS message id, which SQS keeps when it moves the message to the dead-letter queue. The event
+ * is done under its own id, so that row would stay REJECTED permanently.
+ *
+ * @param done - dead letters whose events are processed or discarded
+ */
+export async function settleUnreadable(
+  deps: OperationDeps,
+  source: DeadLetterSource,
+  done: readonly DeadLetter[],
+  { by, reason }: Note,
+): Promise<void> {
+  if (source.kind !== 'consumer') return; // a rule's dead letter never reached the consumer
+  const { name } = source.consumer;
+  await eachOf(done, async ({ id, eventId }) => {
+    const unreadId = inboxId({ id, eventId: undefined });
+    // Without a row there is nothing to settle, and a discard would create one.
+    if (
+      eventId === undefined ||
+      readable(await readInbox(deps.table, name, unreadId, true))?.status !== 'REJECTED'
+    )
+      return;
+    await discardMessage(deps, {
+      consumer: name,
+      eventId: unreadId,
+      by,
+      reason: `Read as ${eventId}: ${reason}`,
+    });
+  });
 }

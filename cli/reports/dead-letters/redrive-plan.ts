@@ -12,8 +12,7 @@ import { asRow, type InboxHistory, type OutboxRow } from '../../../lambdas/runti
 import { isUnreadable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
-import type { DeadLetter } from './dead-letters.ts';
-import type { DeadLetterSource } from './sources.ts';
+import type { DeadLetter, DeadLetterSource } from './dead-letters.ts';
 import { type SettledVerdict, settled, unsentReplacement } from './standing.ts';
 
 /** Every {@link RedriveVerdict}, in the order in which a plan counts them. */
@@ -90,8 +89,8 @@ export function unsentText(deadLetter: DeadLetter): string {
 }
 
 /** True if the consumer would reject it. */
-function isTooOld(
-  { row, eventId = '' }: DeadLetter,
+export function isTooOld(
+  { row, eventId = '' }: Pick<DeadLetter, 'row' | 'eventId'>,
   { inboxSince, inboxRetentionDays }: ConsumerEntry,
   history: InboxHistory | undefined,
   now: number,

@@ -5,14 +5,12 @@ import { clipped, many } from '../../terminal/output.ts';
 import { paint } from '../../terminal/paint.ts';
 import { prose } from '../../terminal/prose.ts';
 import { shell } from '../../terminal/shell.ts';
-import { choiceWords, type DeadLetterChoice } from './choice.ts';
+import { type ChangedDeadLetter, choiceWords, type DeadLetterChoice } from './choice.ts';
 import { deadLetterJson, deadLettersText, isGrouped } from './dead-letter-text.ts';
-import type { ReceivedDeadLetters } from './dead-letters.ts';
-import type { ChangedDeadLetter } from './planned.ts';
+import type { DeadLetterSource, ReceivedDeadLetters } from './dead-letters.ts';
 import { type JudgedDeadLetter, REDRIVE_VERDICTS, type RedriveVerdict } from './redrive-plan.ts';
 import type { Redriven } from './redrive-steps.ts';
 import { type RemedyDeps, remediesText } from './remedies.ts';
-import type { DeadLetterSource } from './sources.ts';
 
 /** The plan of a redrive. */
 export interface RedrivePlan {

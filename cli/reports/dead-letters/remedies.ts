@@ -2,9 +2,8 @@ import type { Deployment } from '../../deployment/deployment.ts';
 import { prose } from '../../terminal/prose.ts';
 import { hours, type ShellText, shell } from '../../terminal/shell.ts';
 import { groupsOf } from './dead-letter-text.ts';
-import { type DeadLetter, inboxId } from './dead-letters.ts';
+import { type DeadLetter, type DeadLetterSource, inboxId } from './dead-letters.ts';
 import type { JudgedDeadLetter, RedriveVerdict } from './redrive-plan.ts';
-import type { DeadLetterSource } from './sources.ts';
 
 /** Dependencies of {@link remediesText}. */
 export type RemedyDeps = Pick<Deployment, 'clock' | 'commandLine'>;

@@ -10,9 +10,8 @@ import { checkBodies } from '../../deployment/invoke.ts';
 import { readInbox } from '../../deployment/message-reader.ts';
 import { type Place, placeOf } from '../../deployment/place.ts';
 import { shell } from '../../terminal/shell.ts';
-import { type DataChange, dataChanges } from './data-changes.ts';
-import type { DeadLetter } from './dead-letters.ts';
-import { lossyNumberText } from './lossy-number.ts';
+import { type DataChange, dataChanges, lossyNumberText } from './data-changes.ts';
+import type { DeadLetter, DeadLetterSource } from './dead-letters.ts';
 import { type JudgedDeadLetter, judgeDeadLetters } from './redrive-plan.ts';
 import {
   cannot,
@@ -23,7 +22,6 @@ import {
   refuseSettled,
   refuseTooLarge,
 } from './resend-refusals.ts';
-import type { DeadLetterSource } from './sources.ts';
 import type { EventAtConsumer } from './standing.ts';
 
 /** The plan of a resend. */

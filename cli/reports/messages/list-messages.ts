@@ -2,7 +2,12 @@ import { HOUR_MS } from '../../../lambdas/runtime/base/units.ts';
 import { depthOf } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
-import type { RejectedPointer } from '../../../lambdas/runtime/store/rows.ts';
+import type {
+  FailedRow,
+  ProcessingRow,
+  RejectedPointer,
+  RejectedRow,
+} from '../../../lambdas/runtime/store/rows.ts';
 import {
   isUnreadable,
   readable,
@@ -15,9 +20,9 @@ import { readRejected, readWaiting } from '../../deployment/message-reader.ts';
 import { unfinishedText, unreadableText } from '../../deployment/row-text.ts';
 import { type PartialList, readSweepState, withItems } from '../../deployment/rows-reader.ts';
 import { readUnclaimed } from '../../deployment/unclaimed-messages.ts';
-import { newest } from '../../terminal/listing.ts';
+import { newest, nextTime, when } from '../../terminal/listing.ts';
+import { clipped, detailedTable } from '../../terminal/output.ts';
 import { type WindowOptions, windowOf } from '../../terminal/window.ts';
-import { type ListedMessage, listed, UNCLAIMED } from './listed-message.ts';
 
 /** The most messages that are read of one consumer. Rows are in order of their events, and the newest are shown. */
 const READ_MAX = 5_000;
@@ -129,4 +134,81 @@ async function rejectedOf(
 
 function unreadableMessage(consumer: ConsumerEntry, eventId: string, problem: string): ListedMessage {
   return listed(consumer, eventId, 'UNREADABLE', { lastError: unreadableText(problem) });
+}
+
+/** The cause of a message that its consumer has not claimed. */
+const UNCLAIMED = 'published, unclaimed';
+
+/** A message as in the JSON document of docs/cli.md. */
+export type ListedMessage = ReturnType<typeof listed>;
+
+/** The known attributes of a message, from its row or from the pointer that lists it. */
+interface MessageContent
+  extends Partial<Pick<FailedRow, 'type' | 'attempts' | 'fingerprint' | 'lastError' | 'retryAt'>>,
+    Pick<ProcessingRow, 'unfinished' | 'outOfTime'>,
+    Pick<RejectedRow, 'reason'> {
+  /** When it became so, epoch milliseconds. */
+  readonly at?: number | undefined;
+}
+
+/** Combines what is known about a message. */
+function listed(
+  consumer: ConsumerEntry,
+  eventId: string,
+  status: 'FAILED' | 'PROCESSING' | 'REJECTED' | 'UNREADABLE' | 'WAITING',
+  content: MessageContent,
+) {
+  return {
+    consumer: consumer.name,
+    eventId,
+    status,
+    type: content.type ?? null,
+    attempt: content.attempts ?? null,
+    maxAttempts: consumer.maxAttempts,
+    at: content.at ?? null,
+    nextAt: content.retryAt ?? null,
+    reason: content.reason ?? null,
+    fingerprint: content.fingerprint ?? null,
+    lastError: content.lastError ?? null,
+    unfinished: content.unfinished ?? null,
+    outOfTime: content.outOfTime ?? null,
+    expiresAt: null as number | null,
+  };
+}
+
+/** `2 of 5`; `-` before the first attempt. */
+function attemptCell({ attempt, maxAttempts, status }: ListedMessage): string {
+  if (attempt === 0 || status === 'WAITING') return '-';
+  return attempt !== null && attempt > maxAttempts ? String(attempt) : `${attempt ?? '?'} of ${maxAttempts}`;
+}
+
+/** Messages as a table. */
+export function messagesText(messages: readonly ListedMessage[], now: number): string {
+  if (messages.length === 0) return 'No such messages.';
+  return detailedTable(
+    ['event', 'attempt', 'when', 'next'],
+    messages.map((message) => ({
+      cells: [clipped(message.eventId), attemptCell(message), when(message.at, now), nextCell(message, now)],
+      details: [
+        `${message.consumer}, ${clipped(message.type ?? 'unknown type')}${deletedText(message, now)}`,
+        clipped(
+          `${message.reason === null ? '' : `${message.reason}: `}${message.lastError ?? causeOf(message)}`,
+        ),
+      ],
+    })),
+  );
+}
+
+function nextCell({ status, nextAt }: ListedMessage, now: number): string {
+  if (status === 'REJECTED') return 'never';
+  return status === 'WAITING' ? '-' : nextTime(nextAt, now);
+}
+
+/** The cause of a message without an error. */
+function causeOf({ status }: ListedMessage): string {
+  return status === 'WAITING' ? UNCLAIMED : '?';
+}
+
+function deletedText({ status, expiresAt }: ListedMessage, now: number): string {
+  return status === 'REJECTED' ? `, any dead letter expires ${when(expiresAt, now)}` : '';
 }

@@ -2,6 +2,8 @@ import { many } from '../../terminal/output.ts';
 import { hours, type ShellText, shell } from '../../terminal/shell.ts';
 import { duration } from '../../terminal/times.ts';
 import { isPause, type PartProblem, STUCK_MS } from '../checks/check.ts';
+import { whoChanged } from '../checks/who-changed.ts';
+import { type Acknowledgement, ackOf } from './acknowledgements.ts';
 import type { Warning } from './consumer-warnings.ts';
 import { heartbeatFindings } from './heartbeat-text.ts';
 import type { StatusReport } from './status-report.ts';
@@ -14,16 +16,20 @@ export interface StatusFinding {
   readonly what: string;
   /** The commands to run, in order; none if an action of the caller's role is missing. */
   readonly commands: readonly string[];
+  /** The operator who knows its cause, and until when, epoch milliseconds: it does not count. @default it is not acknowledged */
+  readonly acknowledged?: Pick<Acknowledgement, 'by' | 'until' | 'reason'>;
 }
 
 /** Completes commands with the options of the run: see `Deployment`. */
 export interface CommandLines {
   readonly commandLine: (command: ShellText) => string;
   readonly awsLine: (command: ShellText) => string;
+  /** The acknowledgements of findings. @default none */
+  readonly acks?: readonly Acknowledgement[];
 }
 
 /**
- * The findings of a status, the broken parts first: what `mailroom status` prints, and what its JSON document holds.
+ * The findings of a status, the broken parts first and the acknowledged ones last: what `mailroom status` prints, and what its JSON document holds.
  *
  * @example
  * ```ts
@@ -31,6 +37,29 @@ export interface CommandLines {
  * ```
  */
 export function statusFindings(report: StatusReport, lines: CommandLines): readonly StatusFinding[] {
+  const findings = findingsOf(report, lines).map((finding): StatusFinding => {
+    const ack = ackOf(finding.what, lines.acks ?? [], report.at);
+    if (ack === undefined) return finding;
+    const { by, until, reason } = ack;
+    return { ...finding, acknowledged: { by, until, reason } };
+  });
+  return [...findings.filter(isOpen), ...findings.filter((finding) => !isOpen(finding))];
+}
+
+/** True for a finding that is not acknowledged. */
+export function isOpen({ acknowledged }: StatusFinding): boolean {
+  return acknowledged === undefined;
+}
+
+/** The state of a status whose findings are known: one in which every finding is acknowledged is `ok`. */
+export function stateWith(report: StatusReport, findings: readonly StatusFinding[]): StatusReport['state'] {
+  if (findings.every(isOpen)) return report.state;
+  const open = findings.filter(isOpen);
+  if (open.some(({ state }) => state === 'broken')) return 'broken';
+  return open.length > 0 ? 'look' : 'ok';
+}
+
+function findingsOf(report: StatusReport, lines: CommandLines): readonly StatusFinding[] {
   const { problems, notChecked } = report.wiring;
   const found = (state: StatusFinding['state'], findings: readonly Finding[]): StatusFinding[] =>
     findings.map(({ what, command }) => ({ state, what, commands: [lines.commandLine(command)] }));
@@ -61,13 +90,16 @@ export function statusFindings(report: StatusReport, lines: CommandLines): reado
   ];
 }
 
-/** The lines to paste for a problem: its repair, if there is one, and the command to run after it. */
-export function repairCommands(
-  { fix, followUp = [] }: Pick<PartProblem, 'fix' | 'followUp'>,
-  lines: CommandLines,
-): string[] {
-  return [fix, followUp].filter((words) => words.length > 0).map((words) => fixLine(words, lines));
+/** The lines to paste for a problem: its repair, if there is one, the command to run after it, and who changed the part. */
+export function repairCommands(problem: RepairableProblem, lines: CommandLines): string[] {
+  const { fix, followUp = [] } = problem;
+  return [fix, followUp, whoChanged(problem)]
+    .filter((words) => words.length > 0)
+    .map((words) => fixLine(words, lines));
 }
+
+/** The members of a problem from which its commands follow. */
+export type RepairableProblem = Pick<PartProblem, 'problem' | 'fix' | 'followUp'>;
 
 /** Problems in a document of `--json`: each with its `commands` as the text prints them. */
 export function problemsJson(problems: readonly PartProblem[], lines: CommandLines) {

@@ -1,4 +1,4 @@
-import { many, table } from '../../terminal/output.ts';
+import { clipped, many, table } from '../../terminal/output.ts';
 import { paint } from '../../terminal/paint.ts';
 import { prose } from '../../terminal/prose.ts';
 import { shell } from '../../terminal/shell.ts';
@@ -7,9 +7,12 @@ import type { Checked, PartProblem } from '../checks/check.ts';
 import { heartbeatText } from './heartbeat-text.ts';
 import {
   type CommandLines,
+  isOpen,
   problemsJson,
+  type RepairableProblem,
   repairCommands,
   type StatusFinding,
+  stateWith,
   statusFindings,
 } from './status-findings.ts';
 import type { StatusReport } from './status-report.ts';
@@ -18,8 +21,11 @@ import type { StatusReport } from './status-report.ts';
 export function statusText(report: StatusReport, lines: CommandLines): string {
   const { stack, region, at } = report;
   const findings = statusFindings(report, lines);
-  const head = `${paint.bold(verdictOf(report, findings))}  ${stack}, ${region}, ${time(at)}`;
-  const bullets = findings.flatMap(({ state, what, commands }, index) => {
+  const known = findings.length - findings.filter(isOpen).length;
+  const knownText = known === 0 ? '' : `, ${known} acknowledged`;
+  const head = `${paint.bold(verdictOf(report, findings.filter(isOpen)))}${knownText}  ${stack}, ${region}, ${time(at)}`;
+  const bullets = findings.flatMap(({ state, what, commands, acknowledged }, index) => {
+    if (acknowledged !== undefined) return acknowledgedText(what, acknowledged);
     const next = commandsText(commands);
     // Problems with one repair stand together above it.
     const after = findings[index + 1];
@@ -33,6 +39,16 @@ export function statusText(report: StatusReport, lines: CommandLines): string {
   return [[prose(head), ...(findings.length === 0 ? unseenText(lines) : bullets)].join('\n'), ...tables].join(
     '\n\n',
   );
+}
+
+function acknowledgedText(
+  what: string,
+  { by, until, reason }: NonNullable<StatusFinding['acknowledged']>,
+): string[] {
+  const next = paint.dim(
+    prose(`acknowledged by ${clipped(by)} until ${time(until)}: ${clipped(reason)}`, 4, 76),
+  );
+  return [prose(paint.dim(`  • ${what}`), 4), `    ${next}`];
 }
 
 /** The commands for the checks that the status does not make. */
@@ -64,7 +80,7 @@ export function bullet(
 }
 
 /** The lines to paste for a problem, below its text. */
-export function repairLines(problem: Pick<PartProblem, 'fix' | 'followUp'>, lines: CommandLines): string {
+export function repairLines(problem: RepairableProblem, lines: CommandLines): string {
   return commandsText(repairCommands(problem, lines));
 }
 
@@ -83,10 +99,14 @@ interface StatusJson extends Omit<StatusReport, 'wiring'> {
 /** The document of `mailroom status --json`: the report, and the findings that the text shows. */
 export function statusJson(report: StatusReport, lines: CommandLines): StatusJson {
   const { wiring } = report;
+  const findings = statusFindings(report, lines);
+  const state = stateWith(report, findings);
   return {
     ...report,
+    state,
+    ok: state === 'ok',
     wiring: { ...wiring, problems: problemsJson(wiring.problems, lines) },
-    findings: statusFindings(report, lines),
+    findings,
   };
 }
 

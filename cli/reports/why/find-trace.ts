@@ -1,14 +1,26 @@
 import { MailroomError } from '../../../lambdas/runtime/base/errors.ts';
+import { jsonObject } from '../../../lambdas/runtime/base/json.ts';
+import { deadLetterQueues, peekDeadLetters } from '../../../lambdas/runtime/operations/dead-letters.ts';
+import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import { foreignEventsOf } from '../../../lambdas/runtime/operations/subscriptions.ts';
+import { unreadableId } from '../../../lambdas/runtime/store/event-id.ts';
 import { foreignEventId, foreignIdsOf } from '../../../lambdas/runtime/store/foreign-id.ts';
+import { EVENT_PREFIX } from '../../../lambdas/runtime/store/keys.ts';
+import type { Item, Table } from '../../../lambdas/runtime/store/table.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { wholeEventId } from '../../deployment/event-prefix.ts';
+import {
+  eachOf,
+  minutesOf,
+  partitionsOf,
+  readPartition,
+  readSweepState,
+} from '../../deployment/rows-reader.ts';
 import { many } from '../../terminal/output.ts';
 import { shell } from '../../terminal/shell.ts';
 import type { TimeWindow } from '../../terminal/window.ts';
-import { findDeadLetter, type NamedDeadLetter } from './dead-letter-search.ts';
-import { searchEvents } from './event-search.ts';
-import { readTrace, type Trace } from './trace-reader.ts';
+import { containingId, type StoredEnvelope, storedEnvelopeOf, storedEventId } from './stored-envelope.ts';
+import { PEEK, readTrace, type Trace } from './trace-reader.ts';
 
 /** Dependencies of {@link findTrace}. */
 export type FindDeps = Pick<Deployment, 'directory' | 'table' | 'queues' | 'terminal' | 'commandLine'>;
@@ -36,8 +48,8 @@ export async function findTrace(deployment: FindDeps, given: string, window: Tim
   );
   const trace = await readTrace(deployment, found);
   if (trace.events.length > 0) return trace;
-  const deadLetter = await findDeadLetter(deployment, given);
-  if (deadLetter !== undefined) return traceOfDeadLetter(deployment, deadLetter);
+  const ofDeadLetter = await traceOfDeadLetter(deployment, given);
+  if (ofDeadLetter !== undefined) return ofDeadLetter;
   throw new MailroomError(
     'NO_SUCH_EVENT',
     `No event of ${directory.mailroom.stack} ${window.text} matches "${given}", and no dead letter has that id. ` +
@@ -54,13 +66,104 @@ function foreignIds({ consumers }: FindDeps['directory'], given: string): string
   );
 }
 
-/** @throws `NO_SUCH_EVENT` if the dead letter belongs to no known event, naming the command that shows it */
-async function traceOfDeadLetter(deployment: FindDeps, found: NamedDeadLetter): Promise<Trace> {
-  const trace = await readTrace(deployment, [found.traceId]);
+/** Minutes read between two reports of progress. */
+const REPORTED_MINUTES = 30;
+
+/** Dependencies of {@link searchEvents}. */
+export interface SearchDeps {
+  readonly directory: Directory;
+  readonly table: Table;
+  readonly signal: AbortSignal;
+  /** Called now and then with the minutes read, their total, and the events found. */
+  readonly onProgress: (read: number, of: number, found: number) => void;
+}
+
+/**
+ * Finds the events of a range of time that match an id other than an event id: an order's, a customer's, a chain's. An event
+ * matches if its `aggregateId` or `correlationId` is the id, or if `data` contains it as a value at any depth. There is no index,
+ * so every minute is read, newest first; the table returns only the rows whose envelope contains the id or is compressed.
+ *
+ * @returns their ids, newest first
+ */
+export async function searchEvents(
+  deps: SearchDeps,
+  id: string,
+  { since, until }: { readonly since: number; readonly until: number },
+): Promise<string[]> {
+  const { directory, table, signal, onProgress } = deps;
+  const { shards } = await readSweepState(directory, table);
+  const minutes = minutesOf(since, until);
+  const partitions = minutes.flatMap((minute) => partitionsOf(minute, shards));
+  const containing = containingId(id);
+  let read = 0;
+  let found = 0;
+  const matches = await eachOf(
+    partitions,
+    async (pk) => {
+      const query = { pk, skPrefix: EVENT_PREFIX, containing };
+      const { items } = await readPartition(table, query, Number.POSITIVE_INFINITY);
+      const ids = items.flatMap((row) => matchOf(row, id));
+      read += 1;
+      found += ids.length;
+      const isStep = read % (REPORTED_MINUTES * shards.length) === 0 || read === partitions.length;
+      if (isStep) onProgress(read / shards.length, minutes.length, found);
+      return ids;
+    },
+    signal,
+  );
+  return matches.flat();
+}
+
+function matchOf(row: Item, id: string): string[] {
+  const envelope = storedEnvelopeOf(row);
+  const eventId = storedEventId(row);
+  return eventId !== undefined && envelope !== undefined && belongsTo(envelope, id) ? [eventId] : [];
+}
+
+function belongsTo(envelope: StoredEnvelope, id: string): boolean {
+  return isOf(envelope, id) || holds(envelope.data, id);
+}
+
+/** True for an envelope with the id as its aggregate or correlation id. */
+function isOf(envelope: unknown, id: string): boolean {
+  const { aggregateId, correlationId } = Object(envelope) as Readonly<Record<string, unknown>>;
+  return aggregateId === id || correlationId === id;
+}
+
+function holds(value: unknown, id: string): boolean {
+  if (typeof value === 'string' || typeof value === 'number') return String(value) === id;
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.values(value).some((inner) => holds(inner, id));
+}
+
+/** The form of SQS's message ids. */
+const MESSAGE_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/**
+ * Finds a dead letter by SQS's message id, or by the aggregate or correlation id of its event, whose outbox row may have expired.
+ * Texts of another form than a message id are not searched for.
+ *
+ * @throws `NO_SUCH_EVENT` if the dead letter belongs to no known event, naming the command that shows it
+ */
+async function traceOfDeadLetter(deployment: FindDeps, given: string): Promise<Trace | undefined> {
+  if (!MESSAGE_ID.test(given)) return undefined;
+  const found = await eachOf(deadLetterQueues(deployment.directory), async (source) => {
+    const { deadLetters } = await peekDeadLetters(deployment.queues, source, PEEK);
+    return deadLetters.flatMap(({ eventId, received: { messageId, body } }) => {
+      const isNamed =
+        messageId.toLowerCase() === given.toLowerCase() || isOf(jsonObject(body)?.detail, given);
+      return isNamed ? [{ source: source.name, eventId, messageId }] : [];
+    });
+  });
+  const [named] = found.flat();
+  if (named === undefined) return undefined;
+  const { source, eventId, messageId } = named;
+  // A message without a readable event id has an inbox row under its own id.
+  const trace = await readTrace(deployment, [eventId ?? unreadableId(messageId)]);
   if (trace.events.length > 0) return trace;
   throw new MailroomError(
     'NO_SUCH_EVENT',
-    `${found.messageId} is a dead letter in ${found.source}, and no row of its event is stored. Look at it: ` +
-      `\`${deployment.commandLine(shell`dlq show ${found.source} ${found.messageId}`)}\``,
+    `${messageId} is a dead letter in ${source}, and no row of its event is stored. Look at it: ` +
+      `\`${deployment.commandLine(shell`dlq show ${source} ${messageId}`)}\``,
   );
 }

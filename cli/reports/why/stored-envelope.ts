@@ -4,7 +4,7 @@ import type { Envelope } from '../../../lambdas/runtime/events/event.ts';
 import { traceContextOf, traceIdOf, xrayTraceIdOf } from '../../../lambdas/runtime/observe/trace-context.ts';
 import { isEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { envelopeJson } from '../../../lambdas/runtime/store/stored-envelope.ts';
-import type { Item } from '../../../lambdas/runtime/store/table.ts';
+import type { Item, Query } from '../../../lambdas/runtime/store/table.ts';
 
 /** The members of an envelope that the command shows. A stored envelope may lack any of them. */
 export type StoredEnvelope = Partial<
@@ -45,4 +45,12 @@ export function storedEnvelopeOf(item: Item): StoredEnvelope | undefined {
 export function storedEventId({ PK, SK }: Item): string | undefined {
   const eventId = String(SK).slice('EVENT#'.length);
   return isEventId(eventId) && outboxKeyOf(eventId).PK === PK ? eventId : undefined;
+}
+
+/** Ids that every JSON writer writes as they are. Others may be escaped, so the table cannot compare them. */
+const PLAIN_ID = /^[\w.:@+ -]+$/;
+
+/** The condition of a query for the rows whose envelope may hold an id; `undefined` if the table cannot tell. */
+export function containingId(id: string): Query['containing'] {
+  return PLAIN_ID.test(id) ? { envelope: id } : undefined;
 }

@@ -102,11 +102,8 @@ interface TraceReading extends TraceDeps {
 /** The most events of one chain that are read. */
 const EVENTS_MAX = 200;
 
-/** The most dead letters of one source that are read. */
-const DEAD_LETTERS_MAX = 300;
-
-/** Dead letters reappear after this many seconds if showing them again fails. */
-const PEEK_HIDES_S = 15;
+/** The most dead letters of one source that are read. They reappear after 15 seconds if showing them again fails. */
+export const PEEK = { limit: 300, hideS: 15 };
 
 /** A transactional handler stores no claim. It creates its events at most this long before its commit. */
 const MINTED_WITHIN_MS = MINUTE_MS;
@@ -213,7 +210,7 @@ async function deadLettersOf(
   queues: Queues,
   source: DeadLetterQueue,
 ): Promise<{ readonly deadLetters: readonly FoundDeadLetter[]; readonly more: boolean }> {
-  const seen = await peekDeadLetters(queues, source, { limit: DEAD_LETTERS_MAX, hideS: PEEK_HIDES_S });
+  const seen = await peekDeadLetters(queues, source, PEEK);
   const deadLetters = seen.deadLetters.map(({ received, eventId, expiresAt, cause }) => ({
     source: source.name,
     kind: source.kind,

@@ -5,9 +5,8 @@ import { clipped } from '../../terminal/output.ts';
 import { type ShellText, shell } from '../../terminal/shell.ts';
 import { duration, time } from '../../terminal/times.ts';
 import type { Checked } from '../checks/check.ts';
-import type { JudgedDeadLetter } from '../dead-letters/redrive-plan.ts';
-import { type JudgeDeps, judgeDeadLetters } from '../dead-letters/redrive-plan.ts';
-import { deadLetterSource } from '../dead-letters/sources.ts';
+import { deadLetterSource } from '../dead-letters/dead-letters.ts';
+import { type JudgeDeps, type JudgedDeadLetter, judgeDeadLetters } from '../dead-letters/redrive-plan.ts';
 import type { Trace, TracedEvent } from './trace-reader.ts';
 
 /** The states of an event, the worst first. Down to `late`, action is required. */

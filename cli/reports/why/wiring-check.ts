@@ -3,6 +3,7 @@ import type { Deployment } from '../../deployment/deployment.ts';
 import { type Checked, type PartProblem, type RouteFault, runChecks } from '../checks/check.ts';
 import { checksOf } from '../checks/checks.ts';
 import { pausesOf } from '../checks/pauses.ts';
+import { whoChanged } from '../checks/who-changed.ts';
 import { fixLine } from '../status/status-findings.ts';
 import { type MessageCase, messageCase } from './message-case.ts';
 import type { Trace } from './trace-reader.ts';
@@ -86,5 +87,7 @@ function stoppedBy(
   if (first === undefined) return undefined;
   const texts = problems.map(({ text }) => text).join('; ');
   const more = problems.length > 1 ? ' The command below fixes the first; `status` has the others.' : '';
-  return { text: `Cause: ${texts}.${more}`, next: fixLine(first.fix, lines) };
+  const changed = whoChanged(first);
+  const who = changed.length === 0 ? '' : ` To see who changed it: \`${fixLine(changed, lines)}\`.`;
+  return { text: `Cause: ${texts}.${more}${who}`, next: fixLine(first.fix, lines) };
 }

@@ -6,6 +6,7 @@ import type { UnsettledPointer } from '../store/rows.ts';
 import { pagesOf } from '../store/table.ts';
 import { minutesToSweep, youngestMinutes } from './minutes-to-sweep.ts';
 import type { RelayHandlerDeps } from './relay-context.ts';
+import { eventToRepublish, type RepublishReport, type RepublishRequest, republish } from './republish.ts';
 import type { SweepContext } from './sweep-partition.ts';
 import { rangeToSweep, type SweepRangeReport, sweepRange } from './sweep-range.ts';
 import { readPointers, sweepContext, sweepMinutes, sweepUnsettled } from './sweep-shard.ts';
@@ -15,14 +16,14 @@ import { attemptStep, END_MARGIN_MS, hasTimeLeft, newTally, type Tally } from '.
 /**
  * The sweep's Lambda handler: it runs one pass and, if `sweepEvery` is below one minute, then sweeps the most recent minutes
  * repeatedly until the minute is over. If it is invoked with `{ since, until }`, epoch milliseconds, it sweeps that range instead
- * and reports its progress.
+ * and reports its progress. If it is invoked with `{ republish }`, an event id, it publishes only that event again.
  *
- * @throws `BAD_SWEEP_RANGE` if these are not a valid range
+ * @throws `BAD_SWEEP_RANGE` if these are not a valid range, `NOT_PUBLISHED` if the event is not PUBLISHED
  */
-export type RelaySweepHandler = (
-  event: unknown,
-  context: InvocationContext,
-) => Promise<SweepReport | SweepRangeReport>;
+export interface RelaySweepHandler {
+  (event: RepublishRequest, context: InvocationContext): Promise<RepublishReport>;
+  (event: unknown, context: InvocationContext): Promise<SweepReport | SweepRangeReport>;
+}
 
 /**
  * Reads every dead-letter queue and emits the number of dead letters (`DeadLetters`) and the time until the first of them is
@@ -52,10 +53,12 @@ export interface RelaySweepDeps extends RelayHandlerDeps {
 export function createRelaySweep(deps: RelaySweepDeps): RelaySweepHandler {
   const context = sweepContext(deps);
   const { config, clock, telemetry } = context;
-  const sweep: RelaySweepHandler = async (event, lambda) => {
+  const sweep = async (event: unknown, lambda: Parameters<RelaySweepHandler>[1]) => {
     telemetry.startInvocation?.(lambda);
     const startedAt = clock.now();
     const endsBy = startedAt + lambda.getRemainingTimeInMillis();
+    const again = eventToRepublish(event);
+    if (again !== undefined) return republish({ ...deps, telemetry }, again);
     const range = rangeToSweep(event, startedAt);
     if (range !== undefined) {
       const report = await sweepRange(context, range, endsBy);
@@ -76,13 +79,14 @@ export function createRelaySweep(deps: RelaySweepDeps): RelaySweepHandler {
     telemetry.flush();
     return { ...report, published };
   };
-  return async (event, lambda) => {
+  const handler = async (event: unknown, lambda: Parameters<RelaySweepHandler>[1]) => {
     try {
       return await sweep(event, lambda);
     } finally {
       await flushSpans(clock, clock.now() + lambda.getRemainingTimeInMillis());
     }
   };
+  return handler as RelaySweepHandler;
 }
 
 /**

@@ -165,7 +165,7 @@ async function eachResult(
   return { ok: false, refused: true, ...(item && { item }) };
 }
 
-function queryInput({ pk, skPrefix, where, consistent, limit, cursor }: Query) {
+function queryInput({ pk, skPrefix, where, containing, consistent, limit, cursor }: Query) {
   const names: Record<string, string> = { '#pk': 'PK' };
   const values: Item = { ':pk': pk };
   let key = '#pk = :pk';
@@ -179,6 +179,12 @@ function queryInput({ pk, skPrefix, where, consistent, limit, cursor }: Query) {
     names[`#w${index}`] = name;
     values[`:w${index}`] = value;
     return `#w${index} = :w${index}`;
+  });
+  Object.entries(containing ?? {}).forEach(([name, text], index) => {
+    names[`#c${index}`] = name;
+    values[`:c${index}`] = text;
+    values[':text'] = 'S';
+    filters.push(`(contains(#c${index}, :c${index}) OR NOT attribute_type(#c${index}, :text))`);
   });
   return {
     KeyConditionExpression: key,

@@ -45,17 +45,31 @@ export function foreignIdText(id: readonly ForeignIdValue[]): string {
 }
 
 /**
- * Returns the values that a text may stand for: the reverse of {@link foreignIdText}. A text such as `42` stands for a string or
- * for a number.
+ * Returns the values that a text may stand for: the reverse of {@link foreignIdText}. A value such as `42` stands for a string or
+ * for a number, because whoever copies it cannot tell which of them the publisher wrote.
  *
  * @param count - the number of id fields
+ * @returns the values as they were typed first
  */
 export function foreignIdsOf(text: string, count: number): (readonly ForeignIdValue[])[] {
-  if (count === 1) return [[text], ...(isWholeNumber(text) ? [[Number(text)]] : [])];
+  const given = count === 1 ? [text] : listIn(text);
+  if (given.length !== count || !given.every(isForeignIdValue)) return [];
+  return given.reduce<ForeignIdValue[][]>(
+    (ids, value) => ids.flatMap((id) => formsOf(value).map((form) => [...id, form])),
+    [[]],
+  );
+}
+
+/** A value as it was typed, then in its other form, if it is a whole number. */
+function formsOf(value: ForeignIdValue): readonly ForeignIdValue[] {
+  if (!isWholeNumber(String(value))) return [value];
+  return typeof value === 'string' ? [value, Number(value)] : [value, String(value)];
+}
+
+function listIn(text: string): readonly unknown[] {
   try {
-    const id: unknown = JSON.parse(text);
-    const isId = Array.isArray(id) && id.length === count && id.every(isForeignIdValue);
-    return isId ? [id] : [];
+    const list: unknown = JSON.parse(text);
+    return Array.isArray(list) ? list : [];
   } catch {
     return [];
   }

@@ -112,6 +112,11 @@ export interface Query {
   readonly skPrefix?: string | undefined;
   /** Only items whose attributes have these values; applied after the read, as DynamoDB's filters are. */
   readonly where?: Item | undefined;
+  /**
+   * Only items whose attributes contain these texts, applied as `where` is. An item whose attribute is missing or not text, e.g. because it is
+   * compressed, is returned too. @default all
+   */
+  readonly containing?: Readonly<Record<string, string>> | undefined;
   /** @default false: eventually consistent, at half the cost */
   readonly consistent?: boolean | undefined;
   /** The maximum number of items read for a page (before `where`). @default up to 1 MB, DynamoDB's page size */

@@ -51,6 +51,19 @@ it('forty dead letters of three causes: the status and a list show causes and re
   // From the incident to causes and remedies.
   const status = await mailroom('status');
   expect(status.code).toBe(1);
+  // Acknowledged, the source does not count; removed, it counts again.
+  const drill = ['--apply', '--reason', 'drill'];
+  expect((await mailroom('ack', SOURCE, '--until', '1h', ...drill)).code).toBe(0);
+  const findingOf = async () => {
+    const { findings } = (await mailroom('status', '--json')).json();
+    return findings.find(({ what }: { readonly what: string }) => what.includes(`in ${SOURCE}`));
+  };
+  await eventually(async () =>
+    expect(await findingOf()).toMatchObject({ acknowledged: { reason: 'drill' } }),
+  );
+  expect((await mailroom('ack', 'list')).out).toContain(SOURCE);
+  expect((await mailroom('ack', 'remove', SOURCE, ...drill)).code).toBe(0);
+  await eventually(async () => expect(await findingOf()).not.toHaveProperty('acknowledged'));
   // Whoever else reads the queue, as the sweep does every minute, hides dead letters from a command for a moment.
   const list = await eventually(async () => {
     const listed = await runPrinted(printedCommand(status, SOURCE));

@@ -53,6 +53,35 @@ describe.concurrent('where is order X?', () => {
   });
 });
 
+describe.concurrent('the history of an order', () => {
+  it('lists its published events, and republishing one of them charges no one again', async () => {
+    const { orderId } = await placeOrder();
+    const listed = await eventually(async () => {
+      const run = await mailroom('events', 'list', '--published', '--aggregate', orderId, '--json');
+      expect(run.code, run.err).toBe(0);
+      expect(run.json().events.at(-1)).toMatchObject({ type: 'OrderPlaced', aggregateId: orderId });
+      return run.json().events;
+    });
+    const { eventId } = listed.at(-1);
+    await eventually(async () => expect((await mailroom('why', orderId)).out).toMatch(/^processed/));
+    const csv = await mailroom('events', 'list', '--published', '--type', 'OrderPlaced', '--format', 'csv');
+    expect(csv.out).toContain(`${eventId},OrderPlaced,orders,Order,${orderId},`);
+    const depths = async () => (await mailroom('status', '--json')).json().consumers;
+    const plan = await mailroom('events', 'republish', eventId);
+    expect(unwrapped(plan.out)).toContain('payments: has processed it, and absorbs the duplicate');
+    const applied = await runPrinted(plan.out.replace(/'…'/, 'drill'));
+    expect(applied.code, applied.out + applied.err).toBe(0);
+    const history = await mailroom('operations', '--since', '1h', '--json');
+    expect(history.json().operations).toContainEqual(
+      expect.objectContaining({ command: 'events republish', subject: eventId, reason: 'drill' }),
+    );
+    await eventually(async () =>
+      expect(await depths()).toMatchObject({ payments: { queued: 0, inFlight: 0 } }),
+    );
+    expect(await charges(orderId)).toHaveLength(1);
+  });
+});
+
 describe.concurrent("a dead worker's lease", () => {
   it('why says that the charge may have happened and what comes next; the next delivery repairs it', async () => {
     const { order, envelope, row } = await unpublishedOrder();

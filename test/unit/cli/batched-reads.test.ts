@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readUnpublished } from '../../../cli/reports/events/unpublished-events.ts';
+import { readUnpublished } from '../../../cli/reports/events/list-events.ts';
 import { messagesOf } from '../../../cli/reports/messages/list-messages.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';

@@ -1,9 +1,10 @@
+import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { listText } from '../../../cli/commands/dlq.ts';
 import { discardText } from '../../../cli/commands/dlq-discard.ts';
+import type { DeadLetterSource } from '../../../cli/reports/dead-letters/dead-letters.ts';
 import type { JudgedDeadLetter, RedriveVerdict } from '../../../cli/reports/dead-letters/redrive-plan.ts';
 import { planText, redrivenText } from '../../../cli/reports/dead-letters/redrive-report.ts';
-import type { DeadLetterSource } from '../../../cli/reports/dead-letters/sources.ts';
 import { type ShellText, shell } from '../../../cli/terminal/shell.ts';
 import { DAY_MS } from '../../../lambdas/runtime/base/units.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
@@ -222,3 +223,24 @@ test.each([15, 2])(
     expect(text).not.toMatch(/expir|--verbose/);
   },
 );
+
+test('a list of ten or fewer shows a cause that several share once, above them', () => {
+  const [bank, other] = [letters(3, 'runs', BANK), letters(1, 'runs', TIMEOUT)];
+  const unknown = letters(2, 'runs', undefined);
+  const [first, ...rest] = bank;
+  const deadLetters = [...(first === undefined ? [] : [first]), ...other, ...rest, ...unknown];
+  const list = { source, total: deadLetters.length, deadLetters, grouped: false };
+  expect(stripVTControlCharacters(listText(deployment, [list], NOW)).replace(/ago .*$/gm, 'ago')).toBe(
+    [
+      'consumer:payments: 6',
+      'dead letter  since            expires',
+      `3 with one cause: ${BANK}`,
+      ...bank.flatMap(({ id, eventId }) => [`${id}   23 h 59 min ago`, `  T ${eventId}`]),
+      ...other.flatMap(({ id, eventId }) => [`${id}   23 h 59 min ago`, `  T ${eventId}`, `  ${TIMEOUT}`]),
+      ...unknown.flatMap(({ id, eventId }) => [`${id}   23 h 59 min ago`, `  T ${eventId}`, '  -']),
+      'To see which would run again:',
+      '  npx cdk-mailroom dlq redrive consumer:payments --stage dev',
+    ].join('\n'),
+  );
+  expect(planned([...bank])).toContain(`3 with one cause: ${BANK}`);
+});

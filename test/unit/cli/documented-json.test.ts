@@ -17,6 +17,7 @@ import { ThingHappened } from '../../support/runtime-rig.ts';
 import { auditRig, consumerEntry } from '../runtime/operations/audit/audit-rig.ts';
 import { directory, mailroomInMemory } from './support/mailroom-in-memory.ts';
 import { resourcesInMemory } from './support/resources-in-memory.ts';
+import { runInMemory } from './support/run-in-memory.ts';
 
 /** The JSON documents under a heading of docs/cli.md. */
 async function documented(heading: string): Promise<unknown[]> {
@@ -123,4 +124,31 @@ test('audit prints the members in docs/cli.md', async () => {
   const place = { stack: 'mailroom-dev', account: '111122223333', region: 'eu-west-1' };
   const printed = auditJson({ report, repair: { applied: true, place, events: toSend, unsent: [] } });
   expect(members(JSON.parse(JSON.stringify(printed)))).toEqual(members(expected));
+});
+
+test.each([
+  ['events list', ['events', 'list', '--published']],
+  ['events republish', ['events', 'republish']],
+] as const)('%s prints the members in docs/cli.md', async (heading, argv) => {
+  const mailroom = await processedMailroom();
+  const words = argv[1] === 'republish' ? [...argv, mailroom.eventId] : argv;
+  const { out, err } = await runInMemory(mailroom, [...words, '--json']);
+  const [expected] = await documented(heading);
+  expect(members(JSON.parse(out)), err).toEqual(members(expected));
+});
+
+test('ack list prints the members in docs/cli.md', async () => {
+  const mailroom = await processedMailroom();
+  const deployed = resourcesInMemory();
+  deployed.changeRule('bus|worker-rule', { enabled: false });
+  const made = await runInMemory({ ...mailroom, deployed }, [
+    'ack',
+    'worker-rule',
+    '--apply',
+    '--reason',
+    'known',
+  ]);
+  const { out } = await runInMemory(mailroom, ['ack', 'list', '--json']);
+  const [expected] = await documented('ack');
+  expect(members(JSON.parse(out)), made.err).toEqual(members(expected));
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { searchEvents } from '../../../cli/reports/why/event-search.ts';
+import { searchEvents } from '../../../cli/reports/why/find-trace.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
 import { directory, mailroomInMemory } from './support/mailroom-in-memory.ts';
@@ -61,4 +61,61 @@ test('a search ends when it is stopped', async () => {
   const stop = new AbortController();
   stop.abort();
   await expect(searched('order-1', 3_600_000, stop.signal)).rejects.toThrow('aborted');
+});
+
+/** The wait for one query that a laptop sees, milliseconds. */
+const QUERY_MS = 30;
+
+test('six hours of eight shards are searched in two seconds of waiting, and only matching rows are transferred', async () => {
+  const mailroom = mailroomInMemory([leased(ThingHappened, async () => {})]);
+  for (const order of ['order-1', 'order-2', 'order-2'])
+    await mailroom.outbox.commit({ events: [thing(order, 1)] });
+  let [queries, rows, rounds] = [0, 0, 0];
+  const waiting: (() => void)[] = [];
+  const table: typeof mailroom.table = {
+    ...mailroom.table,
+    query: async (query) => {
+      queries += 1;
+      await new Promise<void>((resolve) => waiting.push(resolve));
+      const page = await mailroom.table.query(query);
+      rows += page.items.length;
+      return page;
+    },
+  };
+  const until = mailroom.clock.now();
+  const search = searchEvents(
+    {
+      directory: { ...directory, mailroom: { ...directory.mailroom, shards: 8 } },
+      table,
+      signal: new AbortController().signal,
+      onProgress: () => {},
+    },
+    'order-1',
+    { since: until - 6 * 3_600_000, until },
+  );
+  let found: readonly string[] | undefined;
+  const ended = search.then((ids) => {
+    found = ids;
+  });
+  // Answers all queries that wait, and counts the round: what a query costs in time is the wait for it.
+  while (found === undefined) {
+    await new Promise(setImmediate);
+    if (waiting.length > 0) rounds += 1;
+    for (const answer of waiting.splice(0)) answer();
+  }
+  await ended;
+  expect(found).toHaveLength(1);
+  expect(queries).toBe(361 * 8);
+  expect(rows).toBe(1);
+  expect(rounds * QUERY_MS).toBeLessThan(2_000);
+});
+
+test('an id that JSON may escape is compared by the command', async () => {
+  const mailroom = mailroomInMemory([leased(ThingHappened, async () => {})]);
+  const id = 'caf\u00e9 "7"';
+  const [event] = await mailroom.outbox.commit({ events: [thing(id, 1)] });
+  const { clock, table } = mailroom;
+  const deps = { directory, table, signal: new AbortController().signal, onProgress: () => {} };
+  const window = { since: clock.now() - 60_000, until: clock.now() };
+  expect(await searchEvents(deps, id, window)).toEqual([event?.eventId]);
 });

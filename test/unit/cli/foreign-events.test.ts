@@ -47,6 +47,30 @@ test.each(['evt_1', eventId])(
   },
 );
 
+test.each(['["eu",7]', '["eu","7"]'])(
+  'why %s finds an event with two id fields, whichever form its publisher wrote the number in',
+  async (typed) => {
+    for (const number of [7, '7']) {
+      const Scanned = foreignEvent({
+        source: 'dock',
+        type: 'scanned',
+        id: ['site', 'parcel'],
+        schema: z.object({ site: z.string(), parcel: z.union([z.string(), z.number()]) }),
+      });
+      const made = mailroomInMemory([leased(Scanned, async () => {})]);
+      made.queue.send({ site: 'eu', parcel: number });
+      await made.drain();
+      const consumers = [{ ...worker, events: [Scanned] }];
+      const { code, out } = await runInMemory({ ...made, directory: { ...directory, consumers } }, [
+        'why',
+        typed,
+      ]);
+      expect(code).toBe(0);
+      expect(out).toContain(foreignEventId(Scanned, ['eu', number]));
+    }
+  },
+);
+
 test('why names the dead letter of a rejected foreign event, and a redrive of it', async () => {
   const mailroom = await received(poison);
   const [deadLetter] = mailroom.queue.deadLetters();

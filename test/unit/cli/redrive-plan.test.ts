@@ -1,12 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { replacedBy } from '../../../cli/deployment/resent-event.ts';
-import type { DeadLetter } from '../../../cli/reports/dead-letters/dead-letters.ts';
+import type { DeadLetter, DeadLetterSource } from '../../../cli/reports/dead-letters/dead-letters.ts';
 import {
   judgeDeadLetters,
   type RedriveVerdict,
   streamRange,
 } from '../../../cli/reports/dead-letters/redrive-plan.ts';
-import type { DeadLetterSource } from '../../../cli/reports/dead-letters/sources.ts';
 import { DAY_MS } from '../../../lambdas/runtime/base/units.ts';
 import type { Check } from '../../../lambdas/runtime/consume/check-messages.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';

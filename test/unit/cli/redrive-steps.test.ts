@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { replacedBy } from '../../../cli/deployment/resent-event.ts';
-import type { DeadLetter } from '../../../cli/reports/dead-letters/dead-letters.ts';
-import { redriveInSteps } from '../../../cli/reports/dead-letters/redrive-steps.ts';
-import { isSameCause, queueRedriver } from '../../../cli/reports/dead-letters/redrivers.ts';
-import type { DeadLetterSource } from '../../../cli/reports/dead-letters/sources.ts';
+import type { DeadLetter, DeadLetterSource } from '../../../cli/reports/dead-letters/dead-letters.ts';
+import {
+  isSameCause,
+  queueRedriver,
+  redriveInSteps,
+} from '../../../cli/reports/dead-letters/redrive-steps.ts';
 import { fingerprint } from '../../../lambdas/runtime/base/errors.ts';
 import { attemptsSpent } from '../../../lambdas/runtime/consume/message-outcome.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';

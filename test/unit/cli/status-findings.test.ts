@@ -59,7 +59,11 @@ test('--json holds every finding that the text shows, the broken ones first, wit
     {
       state: 'broken',
       what: 'worker receives no events',
-      commands: ['aws events enable-rule --name worker-rule', 'mailroom audit --since 24h'],
+      commands: [
+        'aws events enable-rule --name worker-rule',
+        'mailroom audit --since 24h',
+        'aws cloudtrail lookup-events --lookup-attributes AttributeKey=EventName,AttributeValue=DisableRule --max-results 5',
+      ],
     },
     {
       state: 'broken',

@@ -180,6 +180,7 @@ describe('the status finds, and names the command that repairs it:', () => {
       commands: [
         'aws events enable-rule --name worker-rule --event-bus-name bus --region eu-west-1',
         'mailroom audit --since 24h',
+        'aws cloudtrail lookup-events --lookup-attributes AttributeKey=EventName,AttributeValue=DisableRule --max-results 5 --region eu-west-1',
       ],
     };
     expect(statusJson(report, lines)).toMatchObject({ wiring: { problems: [repaired] } });

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { receiveDeadLetters } from '../../../cli/reports/dead-letters/dead-letters.ts';
+import { deadLetterSource, receiveDeadLetters } from '../../../cli/reports/dead-letters/dead-letters.ts';
 import { judgeDeadLetters } from '../../../cli/reports/dead-letters/redrive-plan.ts';
-import { deadLetterSource } from '../../../cli/reports/dead-letters/sources.ts';
 import { messagesOf } from '../../../cli/reports/messages/list-messages.ts';
 import { readStatus } from '../../../cli/reports/status/status-report.ts';
 import { statusText } from '../../../cli/reports/status/status-text.ts';

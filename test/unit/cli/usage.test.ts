@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { deadLetterSource } from '../../../cli/reports/dead-letters/sources.ts';
+import { deadLetterSource } from '../../../cli/reports/dead-letters/dead-letters.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { directory, mailroomInMemory } from './support/mailroom-in-memory.ts';
 import { runInMemory } from './support/run-in-memory.ts';

@@ -40,9 +40,19 @@ async function whyOf(mailroom: Troubled, eventId: string) {
 
 describe('why, of a message that its consumer cannot claim', () => {
   test.each([
-    ['mapping is disabled', disableMapping, 'update-event-source-mapping --uuid worker-mapping --enabled'],
-    ['concurrency is 0', stopFunction, 'delete-function-concurrency --function-name worker-function'],
-  ])('the %s: the verdict names it and its command, and requires action', async (_name, stop, fix) => {
+    [
+      'mapping is disabled',
+      disableMapping,
+      'update-event-source-mapping --uuid worker-mapping --enabled',
+      'UpdateEventSourceMapping20150331',
+    ],
+    [
+      'concurrency is 0',
+      stopFunction,
+      'delete-function-concurrency --function-name worker-function',
+      'PutFunctionConcurrency20171031',
+    ],
+  ])('the %s: the verdict names it and its command, and requires action', async (_name, stop, fix, call) => {
     const mailroom = troubled();
     const eventId = await commit(mailroom);
     await mailroom.publish();
@@ -52,6 +62,9 @@ describe('why, of a message that its consumer cannot claim', () => {
     expect(text).toContain('It cannot be claimed. Cause:');
     expect(text).not.toMatch(/undefined|Either worker/);
     expect(lines.at(-1)).toBe(`  aws lambda ${fix} --region eu-west-1`);
+    expect(text).toContain(
+      `To see who changed it: \`aws cloudtrail lookup-events --lookup-attributes AttributeKey=EventName,AttributeValue=${call} --max-results 5 --region eu-west-1\``,
+    );
   });
 
   test('a failed one is not promised a retry by a consumer that receives nothing', async () => {

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { messagesOf } from '../../../cli/reports/messages/list-messages.ts';
-import { messagesText } from '../../../cli/reports/messages/listed-message.ts';
+import { messagesOf, messagesText } from '../../../cli/reports/messages/list-messages.ts';
 import { eventReports, traceText } from '../../../cli/reports/why/trace-text.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { leased, transactional } from '../../../lambdas/runtime/consume/handler.ts';

@@ -1,5 +1,5 @@
 import { isObject, jsonObject } from '../../../../lambdas/runtime/base/json.ts';
-import { lossyNumberText } from '../../../reports/dead-letters/lossy-number.ts';
+import { lossyNumberText } from '../../../reports/dead-letters/data-changes.ts';
 
 /** The data of an event in the body of a dead letter. */
 type StoredData =

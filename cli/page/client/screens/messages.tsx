@@ -1,5 +1,5 @@
 import { useEffect } from 'preact/hooks';
-import type { ListedMessage } from '../../../reports/messages/listed-message.ts';
+import type { ListedMessage } from '../../../reports/messages/list-messages.ts';
 import type { Cause } from '../../../terminal/listing.ts';
 import type { ReadingDocuments } from '../../server/readings.ts';
 import { Button, Choice } from '../frame/controls.tsx';

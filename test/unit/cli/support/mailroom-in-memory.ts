@@ -4,7 +4,7 @@ import type { Handler } from '../../../../lambdas/runtime/consume/handler.ts';
 import type { ConsumerEntry, Directory } from '../../../../lambdas/runtime/operations/directory.ts';
 import type { QueueMessage, Queues } from '../../../../lambdas/runtime/operations/queues.ts';
 import { createOutbox } from '../../../../lambdas/runtime/outbox/outbox.ts';
-import { createSweepPass } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
+import { createRelaySweep, createSweepPass } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
 import type { RandomBytes } from '../../../../lambdas/runtime/store/event-id.ts';
 import { lambdaContext, type MemoryBusOptions } from '../../../../testing/index.ts';
 import { consumerConfig, relayConfig, rig, runThrough, ThingHappened } from '../../../support/runtime-rig.ts';
@@ -96,6 +96,9 @@ export function mailroomInMemory(
     ...parts,
     directory,
     queues,
+    /** The sweep's function, as Lambda calls it. */
+    invokeSweep: (request: unknown) =>
+      createRelaySweep({ ...parts, config: relayConfig })(request, lambdaContext({ clock })),
     /** The consumer's function, as Lambda calls it. */
     invoke: (request: unknown) => handle(request as Parameters<typeof handle>[0], lambdaContext({ clock })),
     /** The ids of the dead letters that were shown again after a look. */

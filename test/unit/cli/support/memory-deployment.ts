@@ -28,7 +28,7 @@ export const healthyFunction: FunctionSettings = {
   mappings: [{ source: 'queue', state: 'Enabled', batchSize: 10, batchingWindowMs: 0, maxConcurrency: 5 }],
 };
 
-/** A deployment on a Mailroom in memory, in place of `openDeployment`. Its only AWS client invokes the consumer's function. */
+/** A deployment on a Mailroom in memory, in place of `openDeployment`. Its only AWS client invokes the functions of the consumer and the sweep. */
 export function memoryDeployment(
   mailroom: MemoryMailroom,
   io: Io,
@@ -52,7 +52,9 @@ export function memoryDeployment(
     clients: {
       lambda: {
         send: async ({ input }: InvokeCommand) => {
-          const answer = await mailroom.invoke(JSON.parse(String(input.Payload)));
+          const isSweep = input.FunctionName === directory.mailroom.sweepFunction;
+          const invoke = isSweep ? mailroom.invokeSweep : mailroom.invoke;
+          const answer = await invoke(JSON.parse(String(input.Payload)));
           return { Payload: Buffer.from(JSON.stringify(answer)) };
         },
       },

@@ -198,6 +198,17 @@ describe('the id of a foreign event', () => {
     for (const id of [['evt_1'], ['42'], [42], ['a', 'b'], ['a', 1]])
       expect(foreignIdsOf(foreignIdText(id), id.length)).toContainEqual(id);
     expect(foreignIdsOf('not json', 2)).toEqual([]);
+    expect(foreignIdsOf('["a"', 2)).toEqual([]);
+    for (const typed of ['["x",1]', '["x","1"]'])
+      for (const id of [
+        ['x', 1],
+        ['x', '1'],
+      ])
+        expect(foreignIdsOf(typed, 2)).toContainEqual(id);
+    expect(foreignIdsOf('["1","01"]', 2)).toEqual([
+      ['1', '01'],
+      [1, '01'],
+    ]);
     expect(foreignIdsOf('["a"]', 2)).toEqual([]);
   });
 });

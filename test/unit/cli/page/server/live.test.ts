@@ -128,6 +128,7 @@ describe('the poller', () => {
           what: expect.stringContaining('worker receives no messages'),
           commands: [
             'aws lambda update-event-source-mapping --uuid worker-mapping --enabled --region eu-west-1',
+            'aws cloudtrail lookup-events --lookup-attributes AttributeKey=EventName,AttributeValue=UpdateEventSourceMapping20150331 --max-results 5 --region eu-west-1',
           ],
         },
       ],

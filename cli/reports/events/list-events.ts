@@ -1,12 +1,24 @@
 import { pendingSince } from '../../../lambdas/runtime/outbox/pending-row.ts';
 import { isEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
+import { EVENT_PREFIX } from '../../../lambdas/runtime/store/keys.ts';
 import { isUnreadable, readable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Item } from '../../../lambdas/runtime/store/table.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { unreadableText } from '../../deployment/row-text.ts';
-import { type PartialList, readSweepState, withItems } from '../../deployment/rows-reader.ts';
+import {
+  eachOf,
+  minutesOf,
+  type PartialList,
+  partitionsOf,
+  readPartition,
+  readSweepState,
+  withItems,
+} from '../../deployment/rows-reader.ts';
+import { many } from '../../terminal/output.ts';
+import type { TimeWindow } from '../../terminal/window.ts';
 import { readDeadPointers } from '../dead-letters/dead-letters.ts';
 import { readPending, waitingSince } from '../status/pending-events.ts';
+import { containingId, envelopeOf, storedEventId } from '../why/stored-envelope.ts';
 
 /** An event that is not published, as in the JSON document of docs/cli.md. Times are epoch milliseconds. */
 export interface UnpublishedEvent {
@@ -102,4 +114,75 @@ function pendingEvent(item: Item): UnpublishedEvent {
     fingerprint,
     lastError,
   };
+}
+
+/** A published event, as in the JSON document of docs/cli.md. Times are epoch milliseconds. */
+export type HistoryEvent = ReturnType<typeof historyEvent>[number];
+
+/** The published events to list. */
+export interface HistoryChoice {
+  readonly type?: string | undefined;
+  /** An aggregate id. */
+  readonly aggregate?: string | undefined;
+  readonly limit: number;
+}
+
+/** The most minutes that are read at a time. */
+const MINUTES_MAX = 64;
+
+/**
+ * Reads the published events of a range of time, newest commit first. It reads minute after minute, more at a time while it
+ * finds nothing, and stops at the limit.
+ */
+export async function readHistory(
+  { directory, table, terminal }: Pick<Deployment, 'directory' | 'table' | 'terminal'>,
+  { since, until }: Pick<TimeWindow, 'since' | 'until'>,
+  { type, aggregate, limit }: HistoryChoice,
+): Promise<PartialList<HistoryEvent>> {
+  const { shards } = await readSweepState(directory, table);
+  const minutes = minutesOf(since, until);
+  const where = { status: 'PUBLISHED', ...(type !== undefined && { type }) };
+  const containing = aggregate === undefined ? undefined : containingId(aggregate);
+  const found: HistoryEvent[] = [];
+  let read = 0;
+  for (let step = 1; read < minutes.length && found.length <= limit; step = Math.min(step * 2, MINUTES_MAX)) {
+    const partitions = minutes.slice(read, read + step).flatMap((minute) => partitionsOf(minute, shards));
+    const pages = await eachOf(
+      partitions,
+      (pk) => {
+        const query = { pk, skPrefix: EVENT_PREFIX, where, containing };
+        return readPartition(table, query, Number.POSITIVE_INFINITY);
+      },
+      terminal.signal,
+    );
+    const events = pages.flatMap(({ items }) => items.flatMap(historyEvent));
+    found.push(...events.filter(({ aggregateId }) => aggregate === undefined || aggregateId === aggregate));
+    read = Math.min(read + step, minutes.length);
+    terminal.progress(
+      `Reading: ${read} of ${many(minutes.length, 'minute')}, ${many(found.length, 'event')} found`,
+    );
+  }
+  const items = found.sort((a, b) => (a.eventId < b.eventId ? 1 : -1)).slice(0, limit);
+  return { items, more: found.length > limit || read < minutes.length };
+}
+
+function historyEvent(item: Item) {
+  const row = readable(readOutboxRow(item));
+  const eventId = storedEventId(item);
+  if (row === undefined || eventId === undefined) return [];
+  const envelope = envelopeOf(row.envelope);
+  return [
+    {
+      eventId,
+      type: row.type,
+      source: row.source,
+      aggregateType: envelope?.aggregateType ?? null,
+      aggregateId: envelope?.aggregateId ?? null,
+      correlationId: envelope?.correlationId ?? null,
+      causationId: envelope?.causationId ?? null,
+      occurredAt: envelope?.occurredAt ?? null,
+      publishedAt: row.publishedAt ?? null,
+      publishedBy: row.publishedBy ?? null,
+    },
+  ];
 }
