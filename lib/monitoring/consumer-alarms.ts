@@ -27,7 +27,7 @@ export function consumerAlarms(
       anchor: 'an-event-was-lost-on-the-way-to-a-consumer',
       severity: 'page',
       what: `An event for ${name} is lost: it reached neither the source queue nor the queue of undelivered events.`,
-      run: 'audit --since 25h',
+      run: 'doctor',
       metric: lost,
       threshold: 0,
     },

@@ -61,6 +61,21 @@ export function consumerChecks(deps: CheckDeps, consumer: ConsumerEntry): PartCh
   ];
 }
 
+/** The consumers whose directory entry was deleted: no other check is about them. */
+export function unlistedChecks({ directory }: CheckDeps): PartCheck[] {
+  return (directory.unlisted ?? []).map(({ name: part, parameter }) => ({
+    part,
+    level: 'flow',
+    needs: [],
+    find: async (add) => {
+      const text = `the directory has no entry of the consumer ${part}: no command, alarm or audit sees its events and dead letters. The command names its stack; deploy that one with --revert-drift`;
+      const named = ['--physical-resource-id', parameter, '--query', 'StackResources[0].StackName'];
+      const fix = ['aws', 'cloudformation', 'describe-stack-resources', ...named, '--output', 'text'];
+      add('no-entry', text, fix, FIND_MISSED);
+    },
+  }));
+}
+
 /** Checks that the queues of a consumer pass messages on and keep them. */
 function queuesCheck({ directory: { mailroom }, resources }: CheckDeps, consumer: ConsumerEntry): PartCheck {
   const { name: part } = consumer;

@@ -156,7 +156,10 @@ export function createAudit(deps: AuditDeps): Audit {
       const walkEndsBy = startedAt + (endsBy - startedAt) * WALK_SHARE;
       const hasTimeLeft = (by: number) => () => signal?.aborted !== true && clock.now() < by;
 
-      const incomplete: string[] = [];
+      const incomplete = (directory.unlisted ?? []).map(
+        ({ name }) =>
+          `The directory has no entry of ${name}, so its events were not checked: \`doctor\` names the command that restores it.`,
+      );
       const inconclusive: InconclusiveEvents[] = [];
       const drift = await findDrift(deps, directory);
       const deliveries = createDeliveries({
