@@ -18,6 +18,7 @@ export const RUNBOOK_ANCHORS = [
   'the-audit-found-missing-or-doubled-events',
   'an-slo-is-missed',
   'a-consumer-is-stalled',
+  'a-consumer-is-behind',
   'every-attempt-of-a-consumer-fails',
   'dead-letters-pile-up',
   'an-event-is-dead',

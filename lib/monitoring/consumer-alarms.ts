@@ -58,6 +58,16 @@ export function consumerAlarms(
       metric: failedInvocations,
       threshold: thresholds.failedInvocations,
     },
+    {
+      id: 'Behind',
+      anchor: 'a-consumer-is-behind',
+      // A critical SLO pages for it.
+      severity: 'ticket',
+      what: `The oldest message in the queue of ${name} has waited for more than ${say(thresholds.sustainedFor)}.`,
+      run: 'status',
+      metric: metrics.oldestMessage,
+      threshold: thresholds.sustainedFor.toSeconds(),
+    },
     ...hardships(consumer, metrics, thresholds),
     {
       id: 'TableFailures',
@@ -154,7 +164,7 @@ export function failingConsumer(
     id: 'Failing',
     anchor: 'every-attempt-of-a-consumer-fails',
     severity: severityOf(slo),
-    what: `Every attempt of ${name} has failed for twice ${say(sustainedFor)}, each time more than ${attemptsFailed} attempts.`,
+    what: `Every attempt of ${name} has failed for twice ${say(sustainedFor)}, each time more than ${attemptsFailed}.`,
     run: `messages list --failed --by cause --consumer ${name}`,
     metric: new MathExpression({
       expression: 'IF(FILL(processed, 0) == 0, SUM([failed, rejected, errors]), 0)',
