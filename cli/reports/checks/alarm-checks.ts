@@ -5,7 +5,7 @@ import {
 } from '../../../lambdas/runtime/operations/directory.ts';
 import type { DeployedAlarm } from '../../deployment/resources.ts';
 import { many } from '../../terminal/output.ts';
-import type { CheckDeps, PartCheck } from './check.ts';
+import { type CheckDeps, check, type PartCheck } from './check.ts';
 
 /** The most names in a call (CloudWatch API reference, EnableAlarmActions). */
 const NAMES_MAX = 100;
@@ -15,38 +15,33 @@ const NAMED_MAX = 3;
 
 /** Checks that alarms exist, are quiet and notify an operator. */
 export function alarmCheck({ directory, resources }: CheckDeps): PartCheck {
-  return {
-    part: 'alarms',
-    level: 'surroundings',
-    needs: ['cloudwatch:DescribeAlarms'],
-    find: async (add) => {
-      const all = await resources.alarms();
-      const { stack } = directory.mailroom;
-      const own = ownOf(all, directory);
-      if (own.length === 0) {
-        const text = `no alarm watches ${stack}: late, lost and dead events go unnoticed. Add DeliveryAlarms to the app (docs/operating.md, "Setting the alarms up") and deploy it`;
-        add('no-alarms', text, []);
-      }
-      const disabled = own.filter(({ actionsEnabled }) => !actionsEnabled).map(({ name }) => name);
-      if (disabled.length > 0) {
-        const enable = ['aws', 'cloudwatch', 'enable-alarm-actions', '--alarm-names'];
-        const text = `the actions of ${named(disabled)} are disabled: no one is notified`;
-        add('alarm-actions-disabled', text, [...enable, ...disabled.slice(0, NAMES_MAX)]);
-      }
-      const notifying = notifyingOf(all);
-      const silent = own.filter((alarm) => !notifying.includes(alarm)).map(({ name }) => name);
-      if (silent.length > 0) {
-        const stacks = silent.map((name) => stackOf(directory, name));
-        const text = `no action is set for ${named(silent)}: no one is notified`;
-        add('alarm-without-action', text, deployWords(...stacks));
-      }
-      for (const alarm of own.filter(({ isFiring }) => isFiring)) {
-        const [what = '', , read = ''] = alarm.description.split('\n');
-        const text = `the alarm ${alarm.name} is in the ALARM state: ${what} ${read}`;
-        add('alarm-firing', text, firstCommand(alarm));
-      }
-    },
-  };
+  return check('alarms', 'surroundings', ['cloudwatch:DescribeAlarms'], async (add) => {
+    const all = await resources.alarms();
+    const { stack } = directory.mailroom;
+    const own = ownOf(all, directory);
+    if (own.length === 0) {
+      const text = `no alarm watches ${stack}: late, lost and dead events go unnoticed. Add DeliveryAlarms to the app (docs/operating.md, "Setting the alarms up") and deploy it`;
+      add('no-alarms', text, []);
+    }
+    const disabled = own.filter(({ actionsEnabled }) => !actionsEnabled).map(({ name }) => name);
+    if (disabled.length > 0) {
+      const enable = ['aws', 'cloudwatch', 'enable-alarm-actions', '--alarm-names'];
+      const text = `the actions of ${named(disabled)} are disabled: no one is notified`;
+      add('alarm-actions-disabled', text, [...enable, ...disabled.slice(0, NAMES_MAX)]);
+    }
+    const notifying = notifyingOf(all);
+    const silent = own.filter((alarm) => !notifying.includes(alarm)).map(({ name }) => name);
+    if (silent.length > 0) {
+      const stacks = silent.map((name) => stackOf(directory, name));
+      const text = `no action is set for ${named(silent)}: no one is notified`;
+      add('alarm-without-action', text, deployWords(...stacks));
+    }
+    for (const alarm of own.filter(({ isFiring }) => isFiring)) {
+      const [what = '', , read = ''] = alarm.description.split('\n');
+      const text = `the alarm ${alarm.name} is in the ALARM state: ${what} ${read}`;
+      add('alarm-firing', text, firstCommand(alarm));
+    }
+  });
 }
 
 const RUN_FIRST = 'Run first: ';

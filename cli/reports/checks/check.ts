@@ -94,6 +94,16 @@ export interface PartCheck {
   readonly find: (add: AddProblem) => Promise<void>;
 }
 
+/** Creates a check. */
+export function check(
+  part: string,
+  level: Level,
+  needs: readonly string[],
+  find: PartCheck['find'],
+): PartCheck {
+  return { part, level, needs, find };
+}
+
 /** Dependencies of the checks of the levels `flow` and `settings`. */
 export interface CheckDeps {
   readonly directory: Directory;
