@@ -10,7 +10,7 @@ import { readInboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { WaitingMessage } from '../../deployment/message-reader.ts';
 import { type OutboxReaderDeps, publishedIn, type SampledEvent } from '../../deployment/published-events.ts';
 import { eachOf, minutesOf, once, type PartialList, withItems } from '../../deployment/rows-reader.ts';
-import { MISSING_AFTER_MS } from '../why/message-case.ts';
+import { COUNTS_LAG_MS, MISSING_AFTER_MS } from '../why/message-case.ts';
 import { type Keep, keepNothing } from './kept-readings.ts';
 import type { RecentMessage } from './recent-messages.ts';
 
@@ -164,7 +164,7 @@ function crashingSince(due: readonly RecentMessage[], now: number): RecentMessag
 /** Events without a row that cannot be in the queue any more; late heartbeats are reported as such. @param isHeld - the queue is not empty: only a later claim proves it */
 function missing(consumer: ConsumerEntry, due: readonly RecentMessage[], now: number, isHeld: boolean) {
   const claimedTo = due.findLast(({ is }) => is !== 'absent')?.publishedAt ?? 0;
-  const until = isHeld ? Math.min(claimedTo, now - BEHIND_MS) : now - STALLED_MS;
+  const until = isHeld ? Math.min(claimedTo, now - BEHIND_MS) : now - COUNTS_LAG_MS;
   const from = (consumer.changedAt ?? 0) + RULE_DELAY_MS;
   const lost = due.filter(
     ({ is, isHeartbeat, publishedAt }) =>

@@ -3,7 +3,7 @@ import { HOUR_MS, MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { isHeartbeat } from '../../../lambdas/runtime/events/heartbeat-event.ts';
 import { type InboxState, inboxState } from '../../../lambdas/runtime/inbox/inbox-state.ts';
 import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
-import { eventIdTime } from '../../../lambdas/runtime/store/event-id.ts';
+import { eventIdTime, minuteOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
 import { readInboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { type OutboxReaderDeps, publishedIn } from '../../deployment/published-events.ts';
@@ -41,7 +41,7 @@ const ROWS_MAX = 5;
 const MINUTES_AT_ONCE = 4;
 
 /** The time for which a minute is kept whose messages are all finished, and any other, milliseconds. */
-const KEPT_MS = { finished: 10 * MINUTE_MS, open: MINUTE_MS };
+const KEPT_MS = { finished: 20 * MINUTE_MS, open: MINUTE_MS };
 
 const FINISHED: ReadonlySet<InboxState['is']> = new Set(['processed', 'discarded', 'rejected']);
 
@@ -58,14 +58,17 @@ export async function readRecent(
   deps: OutboxReaderDeps & { readonly directory: Directory; readonly keep: Keep; readonly now: number },
 ): Promise<RecentSample> {
   const { keep, now } = deps;
-  const minutes = minutesOf(now - RECENT_MS, now - 2 * MINUTE_MS);
+  const minutes = minutesOf(now - RECENT_MS, now - MINUTE_MS);
+  // Events of a younger minute may still be unpublished.
+  const settled = minuteOf(now - 2 * MINUTE_MS);
   const read = await pMap(
     minutes,
     (minute) =>
       keep(
         `recent ${minute}`,
         () => readMinute(deps, minute),
-        ({ messages }) => (messages.every(({ is }) => FINISHED.has(is)) ? KEPT_MS.finished : KEPT_MS.open),
+        ({ messages }) =>
+          minute < settled && messages.every(({ is }) => FINISHED.has(is)) ? KEPT_MS.finished : KEPT_MS.open,
       ),
     { concurrency: MINUTES_AT_ONCE },
   );
