@@ -164,7 +164,7 @@ export function failingConsumer(
     id: 'Failing',
     anchor: 'every-attempt-of-a-consumer-fails',
     severity: severityOf(slo),
-    what: `Every attempt of ${name} has failed for twice ${say(sustainedFor)}, each time more than ${attemptsFailed}.`,
+    what: `No attempt of ${name} has succeeded for twice ${say(sustainedFor)}, and more than ${attemptsFailed} failed each time.`,
     run: `messages list --failed --by cause --consumer ${name}`,
     metric: new MathExpression({
       expression: 'IF(FILL(processed, 0) == 0, SUM([failed, rejected, errors]), 0)',
