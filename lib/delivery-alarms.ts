@@ -13,6 +13,7 @@ import type { ITopic } from 'aws-cdk-lib/aws-sns';
 import { Construct } from 'constructs';
 import { refuse } from './checks/refusal.ts';
 import type { IInboxConsumer } from './consumer/consumer-interface.ts';
+import { logGroupNameOf } from './consumer/existing-function.ts';
 import { acknowledge } from './functions/acknowledgements.ts';
 import { RUNBOOK_URL } from './mailroom/tags.ts';
 import type { Mailroom } from './mailroom.ts';
@@ -128,7 +129,8 @@ export class DeliveryAlarms extends Construct {
     for (const topic of new Set([alarms.page, alarms.ticket])) this.letAlarmsPublish(topic);
 
     const relay = relayMetrics(mailroom);
-    this.addAll(this, relayAlarms(relay, thresholds));
+    const streamLogGroup = logGroupNameOf(mailroom.relay.streamFunction);
+    this.addAll(this, relayAlarms(relay, thresholds, streamLogGroup));
     const audit = mailroom.audit && auditMetrics(mailroom, mailroom.audit);
     if (mailroom.audit && audit) this.addAll(this, auditAlarms(mailroom.audit, audit));
     const heartbeat = mailroom.heartbeat && heartbeatMetrics(mailroom, mailroom.heartbeat);

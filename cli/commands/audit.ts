@@ -120,6 +120,7 @@ export async function audit(deployment: Deployment, options: AuditOptions, plann
       auditText(seen, {
         repair: line(againCommand(options, found, false)),
         apply: line(againCommand(options, found, true)),
+        doctor: line(shell`doctor`),
         restore: restoreLines(deployment, found),
         recheck: {
           at: found.until - BEHIND_MAX_MS + grace,

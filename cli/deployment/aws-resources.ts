@@ -206,10 +206,12 @@ async function orMissing<T>(
   }
 }
 
-/**
- * True if a call was denied: by AWS, whose services name it `AccessDenied` or `AccessDeniedException`, or by a local engine that does
- * not have the operation.
- */
+/** True if AWS denied a call: its services name it `AccessDenied` or `AccessDeniedException`. */
 export function isDenied(error: unknown): boolean {
-  return /AccessDenied|UnknownOperation/.test(errorCode(error));
+  return /AccessDenied/.test(errorCode(error));
+}
+
+/** True if an endpoint, a local engine, does not have the operation: no permission changes that. */
+export function isUnsupported(error: unknown): boolean {
+  return /UnknownOperation/.test(errorCode(error));
 }

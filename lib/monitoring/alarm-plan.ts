@@ -18,6 +18,7 @@ export const RUNBOOK_ANCHORS = [
   'the-audit-found-missing-or-doubled-events',
   'an-slo-is-missed',
   'a-consumer-is-stalled',
+  'a-consumer-is-behind',
   'every-attempt-of-a-consumer-fails',
   'dead-letters-pile-up',
   'an-event-is-dead',
@@ -60,8 +61,8 @@ export interface AlarmText {
 /** A search for the log lines of the last day that contain a term. */
 interface LogSearch {
   readonly logGroupName: string;
-  /** The code of an error. */
-  readonly term: typeof EFFECTS_IN_DOUBT | typeof UNSTABLE_EFFECTS;
+  /** The code of an error, or a field of the line. */
+  readonly term: typeof EFFECTS_IN_DOUBT | typeof UNSTABLE_EFFECTS | 'differenceMs';
 }
 
 /** The definition of one alarm. */

@@ -27,7 +27,7 @@ export function consumerAlarms(
       anchor: 'an-event-was-lost-on-the-way-to-a-consumer',
       severity: 'page',
       what: `An event for ${name} is lost: it reached neither the source queue nor the queue of undelivered events.`,
-      run: 'audit --since 25h',
+      run: 'doctor',
       metric: lost,
       threshold: 0,
     },
@@ -57,6 +57,16 @@ export function consumerAlarms(
       run: `dlq list rule:${name}`,
       metric: failedInvocations,
       threshold: thresholds.failedInvocations,
+    },
+    {
+      id: 'Behind',
+      anchor: 'a-consumer-is-behind',
+      // A critical SLO pages for it.
+      severity: 'ticket',
+      what: `The oldest message in the queue of ${name} has waited for more than ${say(thresholds.sustainedFor)}.`,
+      run: 'status',
+      metric: metrics.oldestMessage,
+      threshold: thresholds.sustainedFor.toSeconds(),
     },
     ...hardships(consumer, metrics, thresholds),
     {
@@ -154,7 +164,7 @@ export function failingConsumer(
     id: 'Failing',
     anchor: 'every-attempt-of-a-consumer-fails',
     severity: severityOf(slo),
-    what: `Every attempt of ${name} has failed for twice ${say(sustainedFor)}, each time more than ${attemptsFailed} attempts.`,
+    what: `No attempt of ${name} has succeeded for twice ${say(sustainedFor)}, and more than ${attemptsFailed} failed each time.`,
     run: `messages list --failed --by cause --consumer ${name}`,
     metric: new MathExpression({
       expression: 'IF(FILL(processed, 0) == 0, SUM([failed, rejected, errors]), 0)',

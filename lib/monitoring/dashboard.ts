@@ -8,6 +8,7 @@ import {
   MathExpression,
   PeriodOverride,
   SingleValueWidget,
+  Stats,
 } from 'aws-cdk-lib/aws-cloudwatch';
 import type { Construct } from 'constructs';
 import { HOUR_MS } from '../../lambdas/runtime/base/units.ts';
@@ -224,7 +225,7 @@ function relayRow(relay: RelayMetrics): IWidget[] {
   ]);
 }
 
-function consumerRow({ consumer, metrics }: WatchedConsumer): IWidget[] {
+function consumerRow({ consumer, metrics, deliveries }: WatchedConsumer): IWidget[] {
   const { slo } = consumer;
   return graphs([
     {
@@ -259,8 +260,18 @@ function consumerRow({ consumer, metrics }: WatchedConsumer): IWidget[] {
       leftAnnotations: slo === undefined ? [] : [{ value: slo.latency.toMilliseconds(), label: 'SLO' }],
     },
     {
-      title: 'Queue',
-      left: [named(metrics.waiting, 'waiting'), named(metrics.inFlight, 'in flight')],
+      title: 'Backlog, maximum',
+      left: [
+        named(metrics.waiting.with({ statistic: Stats.MAXIMUM }), 'waiting'),
+        named(metrics.inFlight, 'in flight'),
+        ...namedIfAny(deliveries?.backlog, 'unprocessed, by the audit'),
+        ...namedIfAny(deliveries?.overThreeAttempts, 'over 3 attempts'),
+      ],
+      right: [
+        named(metrics.oldestMessage, 'oldest message, s'),
+        ...namedIfAny(deliveries?.oldestUnprocessed, 'oldest unprocessed, ms'),
+      ],
+      rightYAxis: FROM_ZERO,
     },
   ]);
 }

@@ -128,6 +128,8 @@ export function consumerMetrics(mailroom: Mailroom, consumer: IInboxConsumer) {
     // The minimum in a period: above zero means that the queue was never empty in it.
     waiting: queue.metricApproximateNumberOfMessagesVisible({ ...most, statistic: Stats.MINIMUM }),
     inFlight: queue.metricApproximateNumberOfMessagesNotVisible(most),
+    /** Seconds. Without messages that were received three times or more. */
+    oldestMessage: queue.metricApproximateAgeOfOldestMessage(most),
     deleted: queue.metricNumberOfMessagesDeleted(sum),
     receives: queue.metricNumberOfMessagesReceived(sum),
     emptyReceives: queue.metricNumberOfEmptyReceives(sum),
@@ -150,7 +152,7 @@ export function auditMetrics(mailroom: Mailroom, { every }: OutboxAudit) {
   };
 }
 
-/** Metrics of one consumer that a scheduled audit sends: its deliveries. */
+/** Metrics of one consumer that a scheduled audit sends: its backlog and its deliveries. */
 export type DeliveryCounts = ReturnType<typeof deliveryCounts>;
 
 /**
@@ -161,6 +163,9 @@ export function deliveryCounts(mailroom: Mailroom, { every }: OutboxAudit, { nam
   const dimensionsMap = { service: 'mailroom-audit', table: mailroom.table.tableName, consumer: name };
   const counts = (metric: MetricName) => own(mailroom, metric, dimensionsMap, Stats.MAXIMUM, every);
   return {
+    backlog: counts('Backlog'),
+    oldestUnprocessed: counts('OldestUnprocessedAge'),
+    overThreeAttempts: counts('MessagesOverThreeAttempts'),
     published: counts('DeliveriesPublished'),
     processed: counts('DeliveriesProcessed'),
     withinSlo: counts('DeliveriesWithinSlo'),

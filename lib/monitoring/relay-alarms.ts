@@ -11,12 +11,16 @@ const HOUR = Duration.hours(1);
 /** The number of most recent audit runs that the audit's alarms consider. */
 const AUDIT_RUNS = 3;
 
-/** The alarms on the shared parts, in the order of the flow. */
-export function relayAlarms(metrics: RelayMetrics, thresholds: EffectiveThresholds): AlarmPlan[] {
+/** The alarms on the shared parts, in the order of the flow. @param streamLogGroup - the name of the stream relay's log group */
+export function relayAlarms(
+  metrics: RelayMetrics,
+  thresholds: EffectiveThresholds,
+  streamLogGroup: string,
+): AlarmPlan[] {
   return [
     ...pages(metrics, thresholds),
     ...dead(metrics),
-    ...troubles(metrics, thresholds),
+    ...troubles(metrics, thresholds, streamLogGroup),
     ...functions(metrics, thresholds),
     ...tableThrottles(metrics, thresholds),
   ];
@@ -99,7 +103,7 @@ function dead(metrics: RelayMetrics): AlarmPlan[] {
       anchor: 'events-wait-with-an-undeclared-source',
       severity: 'ticket',
       what: 'Events wait in the outbox because no producer of this Mailroom declares their source: the relay does not publish them.',
-      run: 'status',
+      run: 'events list --pending --by source',
       metric: metrics.undeclared,
       threshold: 0,
       missing: TreatMissingData.IGNORE,
@@ -116,7 +120,11 @@ function dead(metrics: RelayMetrics): AlarmPlan[] {
   ];
 }
 
-function troubles(metrics: RelayMetrics, thresholds: EffectiveThresholds): AlarmPlan[] {
+function troubles(
+  metrics: RelayMetrics,
+  thresholds: EffectiveThresholds,
+  streamLogGroup: string,
+): AlarmPlan[] {
   const { streamAge, clockDifference } = thresholds;
   return [
     {
@@ -161,8 +169,8 @@ function troubles(metrics: RelayMetrics, thresholds: EffectiveThresholds): Alarm
       id: 'ClockDifference',
       anchor: 'clocks-differ',
       severity: 'ticket',
-      what: `A producer's clock is off by more than ${say(clockDifference)}, or its commit took that long.`,
-      run: 'status',
+      what: `A producer's clock is off by more than ${say(clockDifference)}, or its commit took that long; the log names the events.`,
+      run: { logGroupName: streamLogGroup, term: 'differenceMs' },
       metric: metrics.clockDifference,
       threshold: clockDifference.toMilliseconds(),
     },

@@ -1,5 +1,4 @@
 import { Duration } from 'aws-cdk-lib';
-import { RETRY } from '../checks/receives.ts';
 import { between, say, unless } from '../checks/refusal.ts';
 import { QUEUE_RETENTION_MAX } from '../checks/retentions.ts';
 import { STREAM_RECORD_AGE_MAX } from '../mailroom/outbox-relay.ts';
@@ -33,10 +32,10 @@ export interface AlarmThresholds {
   /** The number of fourth or later attempts allowed in 5 minutes. @default 0 */
   readonly attemptsOverThree?: number;
   /**
-   * The number of attempts that may fail while none succeeds, within `sustainedFor`. A single message fails at most
-   * `retry.attempts` times.
+   * The number of attempts that may fail while none succeeds, in each of two consecutive periods of `sustainedFor`. With little
+   * traffic, one message that cannot be processed exceeds 0; it fails at most `retry.attempts` times.
    *
-   * @default 20, twice the default of `retry.attempts`
+   * @default 0
    */
   readonly attemptsFailed?: number;
   /** The number of writes in 5 minutes that may be refused because another worker took the message over. @default 0 */
@@ -59,7 +58,7 @@ const DEFAULTS: EffectiveThresholds = {
   streamAge: Duration.minutes(30),
   clockDifference: Duration.minutes(1),
   attemptsOverThree: 0,
-  attemptsFailed: 2 * RETRY.attempts,
+  attemptsFailed: 0,
   fenceRefused: 0,
   failedInvocations: 0,
   throttles: 0,

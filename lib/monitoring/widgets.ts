@@ -39,11 +39,14 @@ export function namedIfAny(metric: Metric | MathExpression | undefined, label: s
   return metric === undefined ? [] : [metric.with({ label })];
 }
 
-/** The median and a high percentile of a latency. @param high - the high percentile @default 99 */
+/** The median, a high percentile and the maximum of a latency. @param high - the high percentile @default 99 */
 export function percentiles(latency: Metric, high = 99): Metric[] {
-  return [50, high].map((percentile) =>
-    latency.with({ statistic: Stats.p(percentile), label: `p${percentile}` }),
-  );
+  return [
+    ...[50, high].map((percentile) =>
+      latency.with({ statistic: Stats.p(percentile), label: `p${percentile}` }),
+    ),
+    latency.with({ statistic: Stats.MAXIMUM, label: 'maximum' }),
+  ];
 }
 
 /** Sums metrics under a label, which must be one lower-case word; none for no metrics. */

@@ -149,7 +149,12 @@ describe('the alarms of the order system', () => {
       'paymentsDeadLettersGrow',
       over(10),
     ],
-    ['every attempt of a consumer fails', 'paymentsFailing', over(20)],
+    ['every attempt of a consumer fails for half an hour', 'paymentsFailing', { ...over(0), ...times(2) }],
+    [
+      'the oldest message of a consumer waits for over 15 minutes',
+      'paymentsBehind',
+      { ...over(15 * MINUTE), ...metric('AWS/SQS', 'ApproximateAgeOfOldestMessage', 'Maximum') },
+    ],
     [
       'an effect began and has no result',
       'paymentsEffectsInDoubt',
@@ -234,8 +239,18 @@ describe('the alarms of the order system', () => {
   });
 
   test('use no SQS metric that omits dead letters: sends to a DLQ, the age of the oldest message', () => {
-    const names = JSON.stringify(Object.fromEntries(alarms(template)));
-    expect(names).not.toMatch(/NumberOfMessagesSent|ApproximateAgeOfOldestMessage/);
+    // Behind is about messages that wait. The age omits failing ones, which have alarms of their own.
+    const [behind, others] = [true, false].map((isBehind) =>
+      alarms(template).filter(([id]) => id.endsWith('Behind') === isBehind),
+    );
+    expect(JSON.stringify(others)).not.toMatch(/NumberOfMessagesSent|ApproximateAgeOfOldestMessage/);
+    expect(behind?.map(([id]) => id)).toEqual([
+      'orderstatusBehind',
+      'paymentsBehind',
+      'inventoryBehind',
+      'notificationsBehind',
+    ]);
+    expect(JSON.stringify(behind)).not.toMatch(/Undelivered|DeadLetters/);
   });
 
   test('can each go off: the stream gives a record up before it is as old as an alarm would wait for', () => {

@@ -7,7 +7,7 @@ export const operationsMutants: readonly Mutant[] = [
     ['an event minted before the range is left out', 'mintedAt < since ||', ''],
     ['an event minted after the range is left out', '|| mintedAt >= until', ''],
     ['only a published event is expected at its consumers', "if (row.status !== 'PUBLISHED') return undefined;", ''],
-    ['an event that was sent again is on its way from then on', 'Math.max(publishedAt, row.resentAt ?? 0)', 'publishedAt'],
+    ['an event that was sent again is on its way from then on', 'Math.max(publishedAt, resentAt ?? 0)', 'publishedAt'],
     ['a message that is overdue is looked for', 'else if (!isUnreadable(row) && isOverdue(row, overdueAt))', 'else if (!isUnreadable(row) && overdueAt < 0)'],
     ['an event is judged by its own inbox row', 'enterAt(walk, consumer, event, rows[index]);', 'enterAt(walk, consumer, event, rows[0]);'],
     ['every batch of inbox rows is read', 'from < expected.length;', 'from < 1;'],

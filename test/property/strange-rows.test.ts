@@ -176,6 +176,7 @@ it('the audit never fails, its books close, and no row that cannot be read is ta
           {
             repair: 'audit --repair',
             apply: 'audit --apply',
+            doctor: 'doctor',
             restore: ['deploy'],
             recheck: { at: 0, command: 'audit' },
           },

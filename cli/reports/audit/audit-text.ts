@@ -28,6 +28,8 @@ interface AuditCommands {
   readonly repair: string;
   /** Sends the missing events. */
   readonly apply: string;
+  /** Finds what is not as declared. */
+  readonly doctor: string;
   /** Restore the drifted resources; several if several differ. */
   readonly restore: readonly string[];
   /** Audits the same range again, and the time from which it can judge what is too recent now, epoch milliseconds. */
@@ -61,7 +63,7 @@ export function auditText({ report, byDay, repair }: AuditResult, commands: Audi
     consumersText(report),
     recentText(report, commands.recheck),
     byDay === true ? deliveriesText(report) : '',
-    missingText(report, repair === undefined ? commands.repair : undefined),
+    missingText(report, commands.doctor, repair === undefined ? commands.repair : undefined),
     inconclusiveText(report, commands.repair),
     unprovenText(report),
     headedList(
@@ -152,16 +154,31 @@ function consumersText({ consumers }: AuditReport): string {
   return detailedTable(['consumer', 'expected', 'processed', 'open', 'missing', 'cannot tell'], rows);
 }
 
-function missingText({ missing }: AuditReport, repairCommand: string | undefined): string {
+function missingText({ missing }: AuditReport, doctor: string, repairCommand: string | undefined): string {
   const shown = headedList(
     'Missing: published but never received:',
     missing.map(
-      ({ eventId, consumer, type, publishedAt }) =>
-        `${eventId} ${clipped(type)}, by ${consumer}, published ${time(publishedAt)}`,
+      ({ eventId, consumer, type, publishedAt, resentAt }) =>
+        `${eventId} ${clipped(type)}, by ${consumer}, published ${time(publishedAt)}${resentAt === null ? '' : `, sent again ${time(resentAt)}`}`,
     ),
   );
-  if (shown === '' || repairCommand === undefined) return shown;
-  return `${shown}\nTo see what would be sent to which consumer:\n  ${paint.dim(repairCommand)}`;
+  const again = missing.filter(({ resentAt }) => resentAt !== null).length;
+  const cause =
+    again === 0
+      ? []
+      : [
+          prose(
+            `${again} of them missing again after a repair, so what loses them is still there. To find it first:`,
+          ),
+          `  ${paint.dim(doctor)}`,
+        ];
+  if (shown === '' || repairCommand === undefined) return [shown, ...cause].join('\n');
+  return [
+    shown,
+    ...cause,
+    'To see what would be sent to which consumer:',
+    `  ${paint.dim(repairCommand)}`,
+  ].join('\n');
 }
 
 function inconclusiveText({ inconclusive }: AuditReport, repairCommand: string): string {

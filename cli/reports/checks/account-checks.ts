@@ -1,5 +1,5 @@
 import { duration } from '../../terminal/times.ts';
-import type { CheckDeps, PartCheck } from './check.ts';
+import { type CheckDeps, check, type PartCheck } from './check.ts';
 
 /** At this share of its limit, the next peak of the account is throttled. */
 const FULL = 0.9;
@@ -12,11 +12,11 @@ const LIMIT = 1_000;
 
 /** Checks that Lambda is not about to throttle the functions of the account. */
 export function concurrencyLeftCheck({ directory, resources }: CheckDeps): PartCheck {
-  return {
-    part: 'account',
-    level: 'surroundings',
-    needs: ['lambda:GetAccountSettings', 'cloudwatch:GetMetricData'],
-    find: async (add) => {
+  return check(
+    'account',
+    'surroundings',
+    ['lambda:GetAccountSettings', 'cloudwatch:GetMetricData'],
+    async (add) => {
       const [{ limit, unreserved }, peak = 0] = await Promise.all([
         resources.concurrency(),
         resources.concurrencyPeak(),
@@ -34,7 +34,7 @@ export function concurrencyLeftCheck({ directory, resources }: CheckDeps): PartC
         add('concurrency-full', text, fix);
       }
     },
-  };
+  );
 }
 
 /** A larger difference is reported: no time that AWS reports is more exact. */
@@ -49,15 +49,10 @@ const SET_CLOCK: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> =
 
 /** Checks the clock of this machine. @param aheadMs - negative if it is behind */
 export function clockCheck(aheadMs: number): PartCheck {
-  return {
-    part: 'this machine',
-    level: 'surroundings',
-    needs: [],
-    find: async (add) => {
-      if (Math.abs(aheadMs) <= CLOCK_OFF_MS) return;
-      const side = aheadMs > 0 ? 'ahead of' : 'behind';
-      const text = `this machine's clock is at least ${duration(Math.abs(aheadMs))} ${side} AWS's: a producer or consumer that runs here misjudges leases, and AWS refuses requests signed more than 5 minutes off`;
-      add('clock', text, SET_CLOCK[process.platform] ?? []);
-    },
-  };
+  return check('this machine', 'surroundings', [], async (add) => {
+    if (Math.abs(aheadMs) <= CLOCK_OFF_MS) return;
+    const side = aheadMs > 0 ? 'ahead of' : 'behind';
+    const text = `this machine's clock is at least ${duration(Math.abs(aheadMs))} ${side} AWS's: a producer or consumer that runs here misjudges leases, and AWS refuses requests signed more than 5 minutes off`;
+    add('clock', text, SET_CLOCK[process.platform] ?? []);
+  });
 }

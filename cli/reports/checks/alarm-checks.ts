@@ -1,7 +1,11 @@
-import { deployWords } from '../../../lambdas/runtime/operations/directory.ts';
+import {
+  type Directory,
+  deployWords,
+  type EntryStack,
+} from '../../../lambdas/runtime/operations/directory.ts';
 import type { DeployedAlarm } from '../../deployment/resources.ts';
 import { many } from '../../terminal/output.ts';
-import type { CheckDeps, PartCheck } from './check.ts';
+import { type CheckDeps, check, type PartCheck } from './check.ts';
 
 /** The most names in a call (CloudWatch API reference, EnableAlarmActions). */
 const NAMES_MAX = 100;
@@ -10,47 +14,63 @@ const NAMES_MAX = 100;
 const NAMED_MAX = 3;
 
 /** Checks that alarms exist, are quiet and notify an operator. */
-export function alarmCheck({ directory: { mailroom, consumers }, resources }: CheckDeps): PartCheck {
-  return {
-    part: 'alarms',
-    level: 'surroundings',
-    needs: ['cloudwatch:DescribeAlarms'],
-    find: async (add) => {
-      const all = await resources.alarms();
-      const { stack } = mailroom;
-      const own = all.filter(({ description }) => isOf(description, stack));
-      if (own.length === 0) {
-        const text = `no alarm watches ${stack}: late, lost and dead events go unnoticed. Add DeliveryAlarms to the app (docs/operating.md, "Setting the alarms up") and deploy it`;
-        add('no-alarms', text, []);
-      }
-      const disabled = own.filter(({ actionsEnabled }) => !actionsEnabled).map(({ name }) => name);
-      if (disabled.length > 0) {
-        const enable = ['aws', 'cloudwatch', 'enable-alarm-actions', '--alarm-names'];
-        const text = `the actions of ${named(disabled)} are disabled: no one is notified`;
-        add('alarm-actions-disabled', text, [...enable, ...disabled.slice(0, NAMES_MAX)]);
-      }
-      const notifying = notifyingOf(all);
-      const silent = own.filter((alarm) => !notifying.includes(alarm)).map(({ name }) => name);
-      if (silent.length > 0) {
-        const stacks = silent.map((name) => {
-          const named = stackOf(name);
-          return [mailroom, ...consumers].find((entry) => entry.stack === named) ?? { stack: named };
-        });
-        const text = `no action is set for ${named(silent)}: no one is notified`;
-        add('alarm-without-action', text, deployWords(...stacks));
-      }
-      const firing = own.filter(({ isFiring }) => isFiring).map(({ name }) => name);
-      if (firing.length > 0)
-        add('alarm-firing', `in the ALARM state: ${named(firing)}`, ['npx', 'cdk-mailroom', 'status']);
-    },
-  };
+export function alarmCheck({ directory, resources }: CheckDeps): PartCheck {
+  return check('alarms', 'surroundings', ['cloudwatch:DescribeAlarms'], async (add) => {
+    const all = await resources.alarms();
+    const { stack } = directory.mailroom;
+    const own = ownOf(all, directory);
+    if (own.length === 0) {
+      const text = `no alarm watches ${stack}: late, lost and dead events go unnoticed. Add DeliveryAlarms to the app (docs/operating.md, "Setting the alarms up") and deploy it`;
+      add('no-alarms', text, []);
+    }
+    const disabled = own.filter(({ actionsEnabled }) => !actionsEnabled).map(({ name }) => name);
+    if (disabled.length > 0) {
+      const enable = ['aws', 'cloudwatch', 'enable-alarm-actions', '--alarm-names'];
+      const text = `the actions of ${named(disabled)} are disabled: no one is notified`;
+      add('alarm-actions-disabled', text, [...enable, ...disabled.slice(0, NAMES_MAX)]);
+    }
+    const notifying = notifyingOf(all);
+    const silent = own.filter((alarm) => !notifying.includes(alarm)).map(({ name }) => name);
+    if (silent.length > 0) {
+      const stacks = silent.map((name) => stackOf(directory, name));
+      const text = `no action is set for ${named(silent)}: no one is notified`;
+      add('alarm-without-action', text, deployWords(...stacks));
+    }
+    for (const alarm of own.filter(({ isFiring }) => isFiring)) {
+      const [what = '', , read = ''] = alarm.description.split('\n');
+      const text = `the alarm ${alarm.name} is in the ALARM state: ${what} ${read}`;
+      add('alarm-firing', text, firstCommand(alarm));
+    }
+  });
 }
 
-/** By the first command of an alarm's text: see `lib/monitoring/alarm-plan.ts`. */
-function isOf(description: string, stack: string): boolean {
-  return description
-    .split('\n')
-    .some((line) => line.startsWith('Run first: npx cdk-mailroom ') && line.endsWith(` --stack ${stack}`));
+const RUN_FIRST = 'Run first: ';
+
+/** The alarms of a Mailroom, by the text of `lib/monitoring/alarm-plan.ts`: its commands name the stack, its log searches do not. */
+function ownOf(all: readonly DeployedAlarm[], directory: Directory): readonly DeployedAlarm[] {
+  const ends = ` --stack ${directory.mailroom.stack}`;
+  const named = all.filter(({ description }) => runLine(description).endsWith(ends));
+  const stacks = new Set(named.map(({ name }) => stackOf(directory, name).stack));
+  return all.filter(
+    (alarm) =>
+      named.includes(alarm) ||
+      (/^aws logs /.test(runLine(alarm.description)) && stacks.has(stackOf(directory, alarm.name).stack)),
+  );
+}
+
+/** The command in the text of an alarm; empty in a text that is not Mailroom's. */
+function runLine(description: string): string {
+  const line = description.split('\n').find((one) => one.startsWith(RUN_FIRST)) ?? '';
+  return line.slice(RUN_FIRST.length);
+}
+
+const WHY_FIRING =
+  'aws cloudwatch describe-alarms --alarm-types MetricAlarm CompositeAlarm --query *[].StateReason --output text --alarm-names';
+
+/** The words of the command that an alarm names. `status` may see nothing of its cause, so CloudWatch's reason is shown instead. */
+function firstCommand({ name, description }: DeployedAlarm): string[] {
+  const [command = ''] = runLine(description).split(' --region ');
+  return command.endsWith(' status') ? [...WHY_FIRING.split(' '), name] : command.split(' ');
 }
 
 /** The alarms that notify someone: by an action of their own, or in a composite alarm that notifies someone. */
@@ -69,9 +89,10 @@ function contains(rule: string, { name, arn }: DeployedAlarm): boolean {
   return [name, arn].some((one) => rule.includes(`("${one}")`) || rule.includes(`(${one})`));
 }
 
-/** CloudFormation names an alarm `<stack>-<logical id>-<random>`. */
-function stackOf(name: string): string {
-  return /^(.+)-[A-Za-z0-9]+-[A-Za-z0-9]+$/.exec(name)?.[1] ?? '--all';
+/** CloudFormation names an alarm `<stack>-<logical id>-<random>`. An alarm of another name may be of any stack. */
+function stackOf({ mailroom, consumers }: Directory, alarm: string): EntryStack {
+  const stack = /^(.+)-[A-Za-z0-9]+-[A-Za-z0-9]+$/.exec(alarm)?.[1] ?? '--all';
+  return [mailroom, ...consumers].find((entry) => entry.stack === stack) ?? { stack };
 }
 
 function named(names: readonly string[]): string {

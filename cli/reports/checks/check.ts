@@ -1,7 +1,7 @@
 import { errorMessage } from '../../../lambdas/runtime/base/errors.ts';
 import type { RuleFault } from '../../../lambdas/runtime/operations/audit/audit-drift.ts';
 import type { ConsumerEntry, Directory, EntryStack } from '../../../lambdas/runtime/operations/directory.ts';
-import { isDenied } from '../../deployment/aws-resources.ts';
+import { isDenied, isUnsupported } from '../../deployment/aws-resources.ts';
 import type { Resources } from '../../deployment/resources.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
 import type { Pauses } from './pauses.ts';
@@ -28,6 +28,7 @@ type ProblemKind =
   | 'no-function'
   | 'stream-off'
   | 'no-queue'
+  | 'no-entry'
   // Settings.
   | 'ttl-off'
   | 'stream-view'
@@ -93,6 +94,16 @@ export interface PartCheck {
   readonly find: (add: AddProblem) => Promise<void>;
 }
 
+/** Creates a check. */
+export function check(
+  part: string,
+  level: Level,
+  needs: readonly string[],
+  find: PartCheck['find'],
+): PartCheck {
+  return { part, level, needs, find };
+}
+
 /** Dependencies of the checks of the levels `flow` and `settings`. */
 export interface CheckDeps {
   readonly directory: Directory;
@@ -110,6 +121,8 @@ export interface Checked {
     /** The parts, as in {@link PartProblem}. */
     readonly parts: readonly string[];
   }[];
+  /** The checks that do not apply here, as sentences. */
+  readonly skipped: readonly string[];
 }
 
 /**
@@ -126,17 +139,21 @@ export async function runChecks(
   const found = await eachOf(checks, async ({ part, level, needs, find }) => {
     const problems: PartProblem[] = [];
     const lacks: string[] = [];
+    const skipped: string[] = [];
     try {
       await find((problem, text, fix, followUp) => {
         problems.push({ part, problem, level, text, fix, ...(followUp && { followUp }) });
       });
     } catch (error) {
-      if (!isDenied(error)) throw error;
-      lacks.push(...lacking(needs, errorMessage(error)));
+      const missing = lacking(needs, errorMessage(error));
+      if (isDenied(error)) lacks.push(...missing);
+      else if (isUnsupported(error))
+        skipped.push(`${part}: this endpoint does not support ${missing.join(' or ')}`);
+      else throw error;
     }
     made += 1;
     done(made);
-    return { part, problems, lacks };
+    return { part, problems, lacks, skipped };
   });
   const denied = found.filter(({ lacks }) => lacks.length > 0);
   const needed = new Map(denied.map(({ lacks }) => [lacks.join(), lacks]));
@@ -146,6 +163,7 @@ export async function runChecks(
       needs,
       parts: [...new Set(denied.filter(({ lacks }) => lacks.join() === key).map(({ part }) => part))],
     })),
+    skipped: [...new Set(found.flatMap(({ skipped }) => skipped))],
   };
 }
 

@@ -2,7 +2,7 @@ import type { Resources } from '../../deployment/resources.ts';
 import { clockCheck, concurrencyLeftCheck } from './account-checks.ts';
 import { alarmCheck } from './alarm-checks.ts';
 import { type CheckDeps, type Checked, LEVELS, type Level, type PartCheck, runChecks } from './check.ts';
-import { consumerChecks } from './consumer-checks.ts';
+import { consumerChecks, unlistedChecks } from './consumer-checks.ts';
 import { relayChecks, type SweepStateReader, sweepReadingChecks } from './relay-checks.ts';
 import { roleChecks } from './role-checks.ts';
 import type { RoleSimulator } from './role-needs.ts';
@@ -20,8 +20,6 @@ export interface DoctorDeps extends CheckDeps, SweepStateReader {
 export interface Examination extends Checked {
   /** The number of checks that were made. */
   readonly checks: number;
-  /** The checks that do not apply here, as sentences. */
-  readonly skipped: readonly string[];
 }
 
 const NO_CLIENT = ['the package @aws-sdk/client-iam (npm install --save-dev @aws-sdk/client-iam)'];
@@ -30,6 +28,7 @@ const NO_CLIENT = ['the package @aws-sdk/client-iam (npm install --save-dev @aws
 export function checksOf(deps: CheckDeps, upTo: Exclude<Level, 'surroundings'>): PartCheck[] {
   const reading = { ...deps, resources: readOnce(deps.resources) };
   return byLevel([
+    ...unlistedChecks(reading),
     ...tableChecks(reading),
     ...relayChecks(reading),
     ...deps.directory.consumers.flatMap((consumer) => consumerChecks(reading, consumer)),
@@ -55,7 +54,7 @@ export async function examine(
     clockCheck(deps.machineAheadMs),
     ...(typeof deps.roles === 'string' ? [] : roleChecks(reading, deps.roles)),
   ];
-  const { problems, notChecked } = await runChecks(checks, (made) => progress(made, checks.length));
+  const { problems, notChecked, skipped } = await runChecks(checks, (made) => progress(made, checks.length));
   return {
     checks: checks.length,
     problems: withoutConsequences(problems),
@@ -63,7 +62,7 @@ export async function examine(
       ...notChecked,
       ...(deps.roles === 'no-client' ? [{ needs: NO_CLIENT, parts: ['roles'] }] : []),
     ],
-    skipped: deps.roles === 'local' ? ['roles: a local engine checks no policies'] : [],
+    skipped: [...skipped, ...(deps.roles === 'local' ? ['roles: a local engine checks no policies'] : [])],
   };
 }
 

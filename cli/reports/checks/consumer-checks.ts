@@ -12,7 +12,15 @@ import {
   type EntryStack,
 } from '../../../lambdas/runtime/operations/directory.ts';
 import { foreignEventsOf, mailroomEventsOf } from '../../../lambdas/runtime/operations/subscriptions.ts';
-import { type AddProblem, type CheckDeps, FIND_MISSED, functionOf, NEEDS, type PartCheck } from './check.ts';
+import {
+  type AddProblem,
+  type CheckDeps,
+  check,
+  FIND_MISSED,
+  functionOf,
+  NEEDS,
+  type PartCheck,
+} from './check.ts';
 import { concurrencyCheck, functionCheck } from './function-checks.ts';
 import { addItemFailures, addMappingFaults, mappingOf, updateMapping } from './mapping-faults.ts';
 import { addMissingQueue, addQueueFaults, setAttribute } from './queue-faults.ts';
@@ -25,34 +33,24 @@ export function consumerChecks(deps: CheckDeps, consumer: ConsumerEntry): PartCh
   const { name: part } = consumer;
   const checked = functionOf(consumer);
   return [
-    {
-      part,
-      level: 'flow',
-      needs: [...NEEDS.rule, ...NEEDS.queue],
-      find: async (add) => {
-        const isThere = await resources.hasBus(mailroom.bus).catch(() => true);
-        const queue = await resources.queue(consumer.queue);
-        for (const route of routesOf(mailroom, consumer)) {
-          if (!isThere && route.bus === mailroom.bus) continue; // reported as `no-bus`
-          const faults = ruleFaults(await resources.rule(route.bus, route.rule), route.events, queue?.arn);
-          for (const fault of faults) addRouteFault(add, consumer, route, fault, queue?.arn);
-        }
-      },
-    },
-    {
-      part,
-      level: 'flow',
-      needs: [...NEEDS.mappings, ...NEEDS.queue],
-      find: async (add) => {
-        const queue = await resources.queue(consumer.queue);
-        if (queue === undefined) return addMissingQueue(add, consumer, consumer.queue);
-        await addMappingFaults(add, resources, checked, (source) => source === queue.arn, {
-          stopped: `${part} receives no messages`,
-          filtered: `${part} loses messages: Lambda deletes those that the filter does not match. Remove it before you repair what was lost`,
-          paused: () => pauses(consumer),
-        });
-      },
-    },
+    check(part, 'flow', [...NEEDS.rule, ...NEEDS.queue], async (add) => {
+      const isThere = await resources.hasBus(mailroom.bus).catch(() => true);
+      const queue = await resources.queue(consumer.queue);
+      for (const route of routesOf(mailroom, consumer)) {
+        if (!isThere && route.bus === mailroom.bus) continue; // reported as `no-bus`
+        const faults = ruleFaults(await resources.rule(route.bus, route.rule), route.events, queue?.arn);
+        for (const fault of faults) addRouteFault(add, consumer, route, fault, queue?.arn);
+      }
+    }),
+    check(part, 'flow', [...NEEDS.mappings, ...NEEDS.queue], async (add) => {
+      const queue = await resources.queue(consumer.queue);
+      if (queue === undefined) return addMissingQueue(add, consumer, consumer.queue);
+      await addMappingFaults(add, resources, checked, (source) => source === queue.arn, {
+        stopped: `${part} receives no messages`,
+        filtered: `${part} loses messages: Lambda deletes those that the filter does not match. Remove it before you repair what was lost`,
+        paused: () => pauses(consumer),
+      });
+    }),
     concurrencyCheck(resources, checked),
     queuesCheck(deps, consumer),
     consumerFunctionCheck(deps, consumer),
@@ -61,56 +59,57 @@ export function consumerChecks(deps: CheckDeps, consumer: ConsumerEntry): PartCh
   ];
 }
 
+/** The consumers whose directory entry was deleted: no other check is about them. */
+export function unlistedChecks({ directory }: CheckDeps): PartCheck[] {
+  return (directory.unlisted ?? []).map(({ name: part, parameter }) =>
+    check(part, 'flow', [], async (add) => {
+      const text = `the directory has no entry of the consumer ${part}: no command, alarm or audit sees its events and dead letters. The command names its stack; deploy that one with --revert-drift`;
+      const named = ['--physical-resource-id', parameter, '--query', 'StackResources[0].StackName'];
+      const fix = ['aws', 'cloudformation', 'describe-stack-resources', ...named, '--output', 'text'];
+      add('no-entry', text, fix, FIND_MISSED);
+    }),
+  );
+}
+
 /** Checks that the queues of a consumer pass messages on and keep them. */
 function queuesCheck({ directory: { mailroom }, resources }: CheckDeps, consumer: ConsumerEntry): PartCheck {
   const { name: part } = consumer;
-  return {
-    part,
-    level: 'settings',
-    needs: NEEDS.queue,
-    find: async (add) => {
-      const { deadLetterQueue, undeliveredQueue } = consumer;
-      const queues = {
-        queue: await resources.queue(consumer.queue),
-        deadLetterQueue: await resources.queue(deadLetterQueue),
-        undeliveredQueue:
-          undeliveredQueue === undefined ? undefined : await resources.queue(undeliveredQueue),
-      };
-      if (queues.deadLetterQueue === undefined) addMissingQueue(add, consumer, deadLetterQueue);
-      if (queues.undeliveredQueue === undefined && undeliveredQueue !== undefined)
-        addMissingQueue(add, consumer, undeliveredQueue);
-      const { arn } = queues.queue ?? queues.deadLetterQueue ?? queues.undeliveredQueue ?? {};
-      addQueueFaults(add, consumer, queues, arn === undefined ? [] : ruleArns(mailroom, consumer, arn));
-    },
-  };
+  return check(part, 'settings', NEEDS.queue, async (add) => {
+    const { deadLetterQueue, undeliveredQueue } = consumer;
+    const queues = {
+      queue: await resources.queue(consumer.queue),
+      deadLetterQueue: await resources.queue(deadLetterQueue),
+      undeliveredQueue: undeliveredQueue === undefined ? undefined : await resources.queue(undeliveredQueue),
+    };
+    if (queues.deadLetterQueue === undefined) addMissingQueue(add, consumer, deadLetterQueue);
+    if (queues.undeliveredQueue === undefined && undeliveredQueue !== undefined)
+      addMissingQueue(add, consumer, undeliveredQueue);
+    const { arn } = queues.queue ?? queues.deadLetterQueue ?? queues.undeliveredQueue ?? {};
+    addQueueFaults(add, consumer, queues, arn === undefined ? [] : ruleArns(mailroom, consumer, arn));
+  });
 }
 
 /** Settings of a consumer's mapping that lose messages, or let it starve other functions. */
 function mappingSettingsCheck({ resources }: CheckDeps, consumer: ConsumerEntry): PartCheck {
   const { name: part } = consumer;
   const checked = functionOf(consumer);
-  return {
-    part,
-    level: 'settings',
-    needs: [...NEEDS.mappings, ...NEEDS.queue],
-    find: async (add) => {
-      const queue = await resources.queue(consumer.queue);
-      const mapping = await mappingOf(resources, checked, (source) => source === queue?.arn);
-      if (mapping === undefined) return; // reported as `no-queue` or `no-mapping`
-      const one = `the event source mapping of ${checked.name}`;
-      const lost = `SQS deletes the messages that ${part} fails to process, so they are lost`;
-      addItemFailures(add, checked, mapping, lost);
-      const { batchSize = mapping.batchSize } = consumer;
-      if (mapping.batchSize !== batchSize) {
-        const text = `${one} passes at most ${mapping.batchSize} messages to an invocation instead of ${batchSize}: ${part} works at another speed and price than declared`;
-        add('batch-size', text, updateMapping(mapping, '--batch-size', String(batchSize)));
-      }
-      if (mapping.concurrencyMax === undefined) {
-        const text = `${one} has no maximum concurrency: ${part} can use up the concurrency of the account, which stops all other functions`;
-        add('no-max-concurrency', text, deployWords(consumer));
-      }
-    },
-  };
+  return check(part, 'settings', [...NEEDS.mappings, ...NEEDS.queue], async (add) => {
+    const queue = await resources.queue(consumer.queue);
+    const mapping = await mappingOf(resources, checked, (source) => source === queue?.arn);
+    if (mapping === undefined) return; // reported as `no-queue` or `no-mapping`
+    const one = `the event source mapping of ${checked.name}`;
+    const lost = `SQS deletes the messages that ${part} fails to process, so they are lost`;
+    addItemFailures(add, checked, mapping, lost);
+    const { batchSize = mapping.batchSize } = consumer;
+    if (mapping.batchSize !== batchSize) {
+      const text = `${one} passes at most ${mapping.batchSize} messages to an invocation instead of ${batchSize}: ${part} works at another speed and price than declared`;
+      add('batch-size', text, updateMapping(mapping, '--batch-size', String(batchSize)));
+    }
+    if (mapping.concurrencyMax === undefined) {
+      const text = `${one} has no maximum concurrency: ${part} can use up the concurrency of the account, which stops all other functions`;
+      add('no-max-concurrency', text, deployWords(consumer));
+    }
+  });
 }
 
 /** Checks that events which EventBridge cannot deliver to a consumer are kept. */
@@ -119,27 +118,22 @@ function undeliverableCheck(
   consumer: ConsumerEntry,
 ): PartCheck {
   const { name: part } = consumer;
-  return {
-    part,
-    level: 'settings',
-    needs: [...NEEDS.rule, ...NEEDS.queue],
-    find: async (add) => {
-      const { queue: url, undeliveredQueue: undeliveredUrl } = consumer;
-      if (undeliveredUrl === undefined) return; // an existing queue
-      const [queue, undelivered] = await Promise.all([url, undeliveredUrl].map(resources.queue));
-      if (queue === undefined || undelivered === undefined) return; // reported as `no-queue`
-      for (const { bus, rule } of routesOf(mailroom, consumer)) {
-        const deployed = await resources.rule(bus, rule);
-        const target = deployed?.targets.find(({ arn }) => arn === queue.arn);
-        if (target === undefined || target.deadLetterQueue === undelivered.arn) continue; // without a target: `target`
-        const text = `the rule ${rule} of ${part} has no dead-letter queue: events that its queue does not accept are lost after 24 hours, or at once`;
-        const { id: Id, arn: Arn } = target;
-        const targets = JSON.stringify([{ Id, Arn, DeadLetterConfig: { Arn: undelivered.arn } }]);
-        const put = ['aws', 'events', 'put-targets', '--rule', rule, '--event-bus-name', bus];
-        add('no-dead-letter-queue', text, [...put, '--targets', targets]);
-      }
-    },
-  };
+  return check(part, 'settings', [...NEEDS.rule, ...NEEDS.queue], async (add) => {
+    const { queue: url, undeliveredQueue: undeliveredUrl } = consumer;
+    if (undeliveredUrl === undefined) return; // an existing queue
+    const [queue, undelivered] = await Promise.all([url, undeliveredUrl].map(resources.queue));
+    if (queue === undefined || undelivered === undefined) return; // reported as `no-queue`
+    for (const { bus, rule } of routesOf(mailroom, consumer)) {
+      const deployed = await resources.rule(bus, rule);
+      const target = deployed?.targets.find(({ arn }) => arn === queue.arn);
+      if (target === undefined || target.deadLetterQueue === undelivered.arn) continue; // without a target: `target`
+      const text = `the rule ${rule} of ${part} has no dead-letter queue: events that its queue does not accept are lost after 24 hours, or at once`;
+      const { id: Id, arn: Arn } = target;
+      const targets = JSON.stringify([{ Id, Arn, DeadLetterConfig: { Arn: undelivered.arn } }]);
+      const put = ['aws', 'events', 'put-targets', '--rule', rule, '--event-bus-name', bus];
+      add('no-dead-letter-queue', text, [...put, '--targets', targets]);
+    }
+  });
 }
 
 /** A consumer whose environment or timeout does not fit its table, its queue or the relay. */

@@ -1,7 +1,7 @@
 import { MailroomError } from '../../../lambdas/runtime/base/errors.ts';
 import { depthOf } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import { type ConsumerEntry, invokedFunction } from '../../../lambdas/runtime/operations/directory.ts';
-import { isDenied } from '../../deployment/aws-resources.ts';
+import { isDenied, isUnsupported } from '../../deployment/aws-resources.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { type Operation, readOperations } from '../../deployment/operations.ts';
 import { clipped } from '../../terminal/output.ts';
@@ -59,7 +59,7 @@ export async function requireNotPaused(
   const mappings = await deployment.resources
     .mappings(invokedFunction(functionName, alias))
     .catch((error: unknown) => {
-      if (isDenied(error)) return []; // without the permission, the operator has to know
+      if (isDenied(error) || isUnsupported(error)) return []; // without an answer, the operator has to know
       throw error;
     });
   const own = mappings.filter(({ source }) => source === arn);

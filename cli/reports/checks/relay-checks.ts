@@ -11,6 +11,7 @@ import { duration } from '../../terminal/times.ts';
 import {
   type CheckDeps,
   type CheckedFunction,
+  check,
   NEEDS,
   type PartCheck,
   relayFunctions,
@@ -40,38 +41,28 @@ export function relayChecks({ directory, resources }: CheckDeps): PartCheck[] {
     busCheck(resources, directory),
     ...[relay, sweep].map((checked) => concurrencyCheck(resources, checked)),
     relaySettingsCheck(resources, relay, mailroom),
-    {
-      part: relay.part,
-      level: 'settings',
-      needs: NEEDS.queue,
-      find: async (add) => {
-        const { failureQueue: url } = mailroom;
-        const queue = await resources.queue(url);
-        if (queue === undefined) addMissingQueue(add, mailroom, url);
-        else addShortRetention(add, 'the queue of discarded batches', url, queue);
-      },
-    },
+    check(relay.part, 'settings', NEEDS.queue, async (add) => {
+      const { failureQueue: url } = mailroom;
+      const queue = await resources.queue(url);
+      if (queue === undefined) addMissingQueue(add, mailroom, url);
+      else addShortRetention(add, 'the queue of discarded batches', url, queue);
+    }),
     ...[relay, sweep].map((checked) => relayFunctionCheck(resources, checked, mailroom)),
   ];
 }
 
 function relayMappingCheck(resources: Resources, relay: CheckedFunction, table: string): PartCheck {
-  return {
-    part: relay.part,
-    level: 'flow',
-    needs: NEEDS.mappings,
-    find: async (add) => {
-      // Without permission to describe the table, any of its streams counts.
-      const anyStream = { streamArn: streamOf(table) };
-      const { streamArn } = await resources.table().catch(() => anyStream);
-      if (streamArn === undefined) return; // reported as `stream-off`
-      await addMappingFaults(add, resources, relay, (source) => source.includes(streamArn), {
-        stopped: 'the stream relay publishes nothing',
-        filtered: 'the stream relay publishes only a part of the events, and the others wait for the sweep',
-        filter: STREAM_FILTER,
-      });
-    },
-  };
+  return check(relay.part, 'flow', NEEDS.mappings, async (add) => {
+    // Without permission to describe the table, any of its streams counts.
+    const anyStream = { streamArn: streamOf(table) };
+    const { streamArn } = await resources.table().catch(() => anyStream);
+    if (streamArn === undefined) return; // reported as `stream-off`
+    await addMappingFaults(add, resources, relay, (source) => source.includes(streamArn), {
+      stopped: 'the stream relay publishes nothing',
+      filtered: 'the stream relay publishes only a part of the events, and the others wait for the sweep',
+      filter: STREAM_FILTER,
+    });
+  });
 }
 
 /** The part of the ARN of a stream that names its table. */
@@ -92,35 +83,25 @@ function scheduleCheck(
   effect: string,
   { rule, function: invoked }: MinuteSchedule,
 ): PartCheck {
-  return {
-    part,
-    level: 'flow',
-    needs: NEEDS.rule,
-    find: async (add) => {
-      const found = await resources.rule(DEFAULT_BUS, rule);
-      const its = `${effect}: its rule ${rule}`;
-      if (found === undefined) add('no-rule', `${its} does not exist`, deployWords(stack));
-      else if (!found.enabled)
-        add('rule-disabled', `${its} is disabled`, ['aws', 'events', 'enable-rule', '--name', rule]);
-      else if (!found.targets.some(({ arn }) => arn.endsWith(`:function:${invoked}`)))
-        add('target', `${its} does not invoke ${invoked}`, deployWords(stack));
-    },
-  };
+  return check(part, 'flow', NEEDS.rule, async (add) => {
+    const found = await resources.rule(DEFAULT_BUS, rule);
+    const its = `${effect}: its rule ${rule}`;
+    if (found === undefined) add('no-rule', `${its} does not exist`, deployWords(stack));
+    else if (!found.enabled)
+      add('rule-disabled', `${its} is disabled`, ['aws', 'events', 'enable-rule', '--name', rule]);
+    else if (!found.targets.some(({ arn }) => arn.endsWith(`:function:${invoked}`)))
+      add('target', `${its} does not invoke ${invoked}`, deployWords(stack));
+  });
 }
 
 /** A bus that does not exist: its rules are not reported, too. */
 function busCheck(resources: Resources, { mailroom, consumers }: Directory): PartCheck {
   const { bus } = mailroom;
-  return {
-    part: 'bus',
-    level: 'flow',
-    needs: NEEDS.bus,
-    find: async (add) => {
-      if (await resources.hasBus(bus)) return;
-      const text = `the bus ${bus} and its rules do not exist: EventBridge accepts every event and delivers none. Once the bus is back, \`audit\` finds the events that no consumer received`;
-      add('no-bus', text, deployWords(mailroom, ...consumers));
-    },
-  };
+  return check('bus', 'flow', NEEDS.bus, async (add) => {
+    if (await resources.hasBus(bus)) return;
+    const text = `the bus ${bus} and its rules do not exist: EventBridge accepts every event and delivers none. Once the bus is back, \`audit\` finds the events that no consumer received`;
+    add('no-bus', text, deployWords(mailroom, ...consumers));
+  });
 }
 
 /** Settings of the stream mapping that let one bad record block or lose others. */
@@ -129,31 +110,26 @@ function relaySettingsCheck(
   relay: CheckedFunction,
   { table, failureQueue }: Directory['mailroom'],
 ): PartCheck {
-  return {
-    part: relay.part,
-    level: 'settings',
-    needs: [...NEEDS.mappings, ...NEEDS.queue],
-    find: async (add) => {
-      const mapping = await mappingOf(resources, relay, (source) => source.includes(streamOf(table)));
-      if (mapping === undefined) return; // reported as `no-mapping`
-      const one = `the event source mapping of ${relay.name}`;
-      addItemFailures(add, relay, mapping, 'events whose publish failed wait for the sweep');
-      if (!mapping.bisects) {
-        const text = `${one} does not halve a failing batch: one record that crashes the stream relay holds up its whole batch`;
-        add('no-bisect', text, updateMapping(mapping, '--bisect-batch-on-function-error'));
-      }
-      const queue = await resources.queue(failureQueue);
-      if (queue !== undefined && mapping.failureDestination !== queue.arn) {
-        const text = `${one} does not send discarded batches to the queue ${queue.arn}: nothing reports that the stream relay discarded them`;
-        const destination = JSON.stringify({ OnFailure: { Destination: queue.arn } });
-        add('no-failure-destination', text, updateMapping(mapping, '--destination-config', destination));
-      }
-      if ((mapping.retriesMax ?? -1) < 0) {
-        const text = `${one} retries a failing batch without limit: new events of its shard wait behind it`;
-        add('endless-retries', text, deployWords(relay));
-      }
-    },
-  };
+  return check(relay.part, 'settings', [...NEEDS.mappings, ...NEEDS.queue], async (add) => {
+    const mapping = await mappingOf(resources, relay, (source) => source.includes(streamOf(table)));
+    if (mapping === undefined) return; // reported as `no-mapping`
+    const one = `the event source mapping of ${relay.name}`;
+    addItemFailures(add, relay, mapping, 'events whose publish failed wait for the sweep');
+    if (!mapping.bisects) {
+      const text = `${one} does not halve a failing batch: one record that crashes the stream relay holds up its whole batch`;
+      add('no-bisect', text, updateMapping(mapping, '--bisect-batch-on-function-error'));
+    }
+    const queue = await resources.queue(failureQueue);
+    if (queue !== undefined && mapping.failureDestination !== queue.arn) {
+      const text = `${one} does not send discarded batches to the queue ${queue.arn}: nothing reports that the stream relay discarded them`;
+      const destination = JSON.stringify({ OnFailure: { Destination: queue.arn } });
+      add('no-failure-destination', text, updateMapping(mapping, '--destination-config', destination));
+    }
+    if ((mapping.retriesMax ?? -1) < 0) {
+      const text = `${one} retries a failing batch without limit: new events of its shard wait behind it`;
+      add('endless-retries', text, deployWords(relay));
+    }
+  });
 }
 
 /** A relay whose environment belongs to another Mailroom. */
@@ -188,14 +164,13 @@ export interface SweepStateReader {
 export function sweepReadingChecks(deps: CheckDeps & SweepStateReader): PartCheck[] {
   const { directory, resources, now } = deps;
   const { sweep } = relayFunctions(directory.mailroom);
-  const level = 'surroundings';
   return [
-    {
-      part: sweep.part,
-      level,
-      needs: ['dynamodb:GetItem', ...NEEDS.table, ...NEEDS.function],
-      // A sweep whose schedule runs, but that has not completed a pass for longer than its interval allows.
-      find: async (add) => {
+    check(
+      sweep.part,
+      'surroundings',
+      ['dynamodb:GetItem', ...NEEDS.table, ...NEEDS.function],
+      async (add) => {
+        // A sweep whose schedule runs, but that has not completed a pass for longer than its interval allows.
         const found = await resources.function(sweep.name);
         const settings = found && settingsOf(readRelayConfig, found);
         const everyMs = typeof settings === 'object' ? settings.sweepEveryMs : 0;
@@ -204,7 +179,7 @@ export function sweepReadingChecks(deps: CheckDeps & SweepStateReader): PartChec
         const text = `the sweep has not completed a pass for ${duration(silentMs)}: events that the stream relay misses wait. The command shows its error`;
         add('sweep-silent', text, ['npx', 'cdk-mailroom', 'sweep', '--since', '1h']);
       },
-    },
+    ),
     ...versionChecks(deps),
   ];
 }
@@ -220,31 +195,21 @@ function versionChecks({
   const entries = [{ ...mailroom, name: 'sweep' }, ...consumers];
   const newestOf = async () => Math.max((await rowSchema()) ?? 1, ...entries.map(({ schema = 1 }) => schema));
   const needs = ['dynamodb:GetItem'];
-  const level = 'surroundings';
   return [
     ...entries.map(
-      ({ name: part, schema, stack, stackPath }): PartCheck => ({
-        part,
-        level,
-        needs,
-        find: async (add) => {
+      ({ name: part, schema, stack, stackPath }): PartCheck =>
+        check(part, 'surroundings', needs, async (add) => {
           const newest = await newestOf();
           if (schema === undefined || schema >= newest) return;
           const text = `the stack ${stack} was deployed with a version that reads rows up to schema ${schema}, but rows of schema ${newest} exist: ${part} cannot read them`;
           add('older-version', text, deployWords({ stack, stackPath }));
-        },
-      }),
+        }),
     ),
-    {
-      part: 'this machine',
-      level,
-      needs,
-      find: async (add) => {
-        const newest = await newestOf();
-        if (newest <= SCHEMA) return;
-        const text = `rows of schema ${newest} exist, but this version of the command reads up to ${SCHEMA}: it reports them as unreadable`;
-        add('newer-version', text, ['npm', 'install', 'cdk-mailroom@latest']);
-      },
-    },
+    check('this machine', 'surroundings', needs, async (add) => {
+      const newest = await newestOf();
+      if (newest <= SCHEMA) return;
+      const text = `rows of schema ${newest} exist, but this version of the command reads up to ${SCHEMA}: it reports them as unreadable`;
+      add('newer-version', text, ['npm', 'install', 'cdk-mailroom@latest']);
+    }),
   ];
 }

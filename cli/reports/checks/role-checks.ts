@@ -4,6 +4,7 @@ import type { DeployedFunction } from '../../deployment/resources.ts';
 import {
   type CheckDeps,
   type CheckedFunction,
+  check,
   functionOf,
   NEEDS,
   type PartCheck,
@@ -23,37 +24,38 @@ import {
 export function roleChecks({ directory, resources }: CheckDeps, simulator: RoleSimulator): PartCheck[] {
   const { mailroom, consumers } = directory;
   const { relay, sweep } = relayFunctions(mailroom);
-  const check = (
+  const roleCheck = (
     checked: CheckedFunction,
     queueUrl: string,
     needsOf: (arns: RoleResources, found: DeployedFunction) => readonly RoleNeed[],
-  ): PartCheck => ({
-    part: checked.part,
-    level: 'surroundings',
-    needs: [...NEEDS.table, ...NEEDS.function, ...NEEDS.queue, 'iam:SimulatePrincipalPolicy'],
-    find: async (add) => {
-      const found = await resources.function(invokedFunction(checked.name, checked.alias));
-      if (found === undefined) return; // reported as `no-function`
-      const [{ arn: table, streamArn: stream }, queue] = await Promise.all([
-        resources.table(),
-        resources.queue(queueUrl),
-      ]);
-      const needs = needsOf({ table, stream, queue: queue?.arn }, found);
-      const denials = await Promise.all(needs.map((need) => simulator.denied(found.role, need)));
-      for (const [index, { resource, context }] of needs.entries()) {
-        const denied = denials[index] ?? [];
-        if (denied.length === 0) continue;
-        const condition = context ? ` (${context.key} ${context.values.join(', ')})` : '';
-        const text = `the role of ${checked.part} may not ${denied.join(', ')} on ${resource}${condition}: its calls fail`;
-        add('role', text, deployWords(checked));
-      }
-    },
-  });
+  ): PartCheck =>
+    check(
+      checked.part,
+      'surroundings',
+      [...NEEDS.table, ...NEEDS.function, ...NEEDS.queue, 'iam:SimulatePrincipalPolicy'],
+      async (add) => {
+        const found = await resources.function(invokedFunction(checked.name, checked.alias));
+        if (found === undefined) return; // reported as `no-function`
+        const [{ arn: table, streamArn: stream }, queue] = await Promise.all([
+          resources.table(),
+          resources.queue(queueUrl),
+        ]);
+        const needs = needsOf({ table, stream, queue: queue?.arn }, found);
+        const denials = await Promise.all(needs.map((need) => simulator.denied(found.role, need)));
+        for (const [index, { resource, context }] of needs.entries()) {
+          const denied = denials[index] ?? [];
+          if (denied.length === 0) continue;
+          const condition = context ? ` (${context.key} ${context.values.join(', ')})` : '';
+          const text = `the role of ${checked.part} may not ${denied.join(', ')} on ${resource}${condition}: its calls fail`;
+          add('role', text, deployWords(checked));
+        }
+      },
+    );
   return [
-    check(relay, mailroom.failureQueue, (arns) => streamRelayNeeds(arns, mailroom)),
-    check(sweep, mailroom.failureQueue, (arns) => sweepNeeds(arns, mailroom)),
+    roleCheck(relay, mailroom.failureQueue, (arns) => streamRelayNeeds(arns, mailroom)),
+    roleCheck(sweep, mailroom.failureQueue, (arns) => sweepNeeds(arns, mailroom)),
     ...consumers.map((consumer) =>
-      check(functionOf(consumer), consumer.queue, (arns, found) => {
+      roleCheck(functionOf(consumer), consumer.queue, (arns, found) => {
         const settings = settingsOf(readConsumerConfig, found);
         const { publishes = [] } = typeof settings === 'string' ? {} : settings;
         return consumerNeeds(arns, consumer, publishes.length > 0);

@@ -1,6 +1,7 @@
 import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { isHeartbeat } from '../../../lambdas/runtime/events/heartbeat-event.ts';
 import { inboxState } from '../../../lambdas/runtime/inbox/inbox-state.ts';
+import { RULE_DELAY_MS } from '../../../lambdas/runtime/operations/audit/audit-declaration.ts';
 import type { ConsumerEntry, Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import type { QueueDepth } from '../../../lambdas/runtime/operations/queues.ts';
 import { eventIdTime, isEventId, minuteOf } from '../../../lambdas/runtime/store/event-id.ts';
@@ -9,17 +10,24 @@ import { readInboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { WaitingMessage } from '../../deployment/message-reader.ts';
 import { type OutboxReaderDeps, publishedIn, type SampledEvent } from '../../deployment/published-events.ts';
 import { eachOf, minutesOf, once, type PartialList, withItems } from '../../deployment/rows-reader.ts';
+import { COUNTS_LAG_MS, MISSING_AFTER_MS } from '../why/message-case.ts';
 import { type Keep, keepNothing } from './kept-readings.ts';
+import type { RecentMessage } from './recent-messages.ts';
 
 /** A consumer that may be in trouble although none of its messages is rejected. */
 export interface Warning {
   readonly consumer: string;
-  /** `failing`: no message succeeds; `stalled`: no message is claimed; `behind`: messages wait for longer than the alarm allows. */
-  readonly look: 'failing' | 'stalled' | 'behind';
-  /** The messages that fail, or that wait in its queue. */
+  /**
+   * `failing`: no message succeeds; `stalled`: no message is claimed; `crashing`: all messages are in flight and none ends; `behind`:
+   * messages wait for longer than the alarm allows; `missing`: events have not reached the consumer.
+   */
+  readonly look: 'failing' | 'stalled' | 'crashing' | 'behind' | 'missing';
+  /** The messages that fail, or that wait in its queue, or that are in flight; or the missing ones of the sample. */
   readonly messages: number;
   /** The age of the oldest sampled event that shows it, milliseconds: since its commit (`failing`) or its publish (otherwise). */
   readonly forMs: number;
+  /** `missing`: the time from which an audit is certain, epoch milliseconds; `null` until its queue is empty. */
+  readonly conclusiveAt?: number | null;
 }
 
 /** The readings of a consumer that {@link createWarnings} judges. */
@@ -28,8 +36,12 @@ export interface ConsumerReading {
   readonly depth: QueueDepth | undefined;
   /** Its failed and unfinished messages. */
   readonly failed: readonly WaitingMessage[];
+  /** Its messages in the sample of the last hour, by their publish. */
+  readonly recent: readonly RecentMessage[];
   /** A problem of its wiring was found, which explains unclaimed messages. */
   readonly isCut: boolean;
+  /** It has dead letters: an event without a row may be one of them. */
+  readonly hasDeadLetters: boolean;
 }
 
 /** Dependencies of {@link createWarnings}. */
@@ -46,36 +58,33 @@ const FAILING_MIN = 5;
 /** Lambda receives an available message within seconds, and SQS's counts lag by a minute. */
 const STALLED_MS = 2 * MINUTE_MS;
 
-/** The threshold of the alarm for a stalled consumer. */
+/** The threshold of the alarm for a consumer that is behind. */
 const BEHIND_MS = 15 * MINUTE_MS;
-
-/** The age of the oldest events in the sample of a queue. */
-const SAMPLED_MS = 20 * MINUTE_MS;
 
 /** The minutes read at once, and at each end of the range in which messages fail. */
 const MINUTES_MAX = 3;
 
-/** The events read of each shard of a minute: enough to find one success, or to see that messages are unclaimed. */
-const EVENTS_MAX = { failing: 50, unclaimed: 5 };
+/** The period before the newest message that shows whether a consumer claims. */
+const NEWEST_MS = 3 * MINUTE_MS;
+
+/** A function that crashed this often at a message is not only slow. */
+const CRASHES_MIN = 2;
+
+/** The events read of each shard of a minute: enough to find one success. */
+const EVENTS_MAX = 50;
 
 /** The inbox rows read at each end of a sample. */
 const ROWS_MAX = 25;
 
 /**
  * Returns a function that judges a consumer by a sample of its inbox rows: SQS's counts cannot tell a busy consumer from a stopped
- * one, and failed messages cannot tell whether others succeed. It reads nothing unless messages wait or many fail.
+ * one, and failed messages cannot tell whether others succeed.
  */
 export function createWarnings(
   deps: WarningDeps,
 ): (reading: ConsumerReading) => Promise<Warning | undefined> {
+  const { now } = deps;
   const sample = createSample(deps);
-  const statesOf = ({ name }: ConsumerEntry, events: readonly SampledEvent[]) =>
-    withItems(
-      deps.table,
-      events,
-      ({ eventId }) => inboxKey(name, eventId),
-      (event, item) => ({ event, state: inboxState(readInboxRow(item), deps.now) }),
-    );
 
   async function failing({ consumer, failed }: ConsumerReading): Promise<Warning | undefined> {
     const births = failed
@@ -83,53 +92,90 @@ export function createWarnings(
       .sort((a, b) => b - a);
     const since = births[FAILING_MIN - 1];
     if (since === undefined) return undefined;
-    const { events, more } = await sample(
-      consumer,
-      ends(minutesOf(since, deps.now), MINUTES_MAX),
-      EVENTS_MAX.failing,
-    );
+    const { events, more } = await sample(consumer, ends(minutesOf(since, now), MINUTES_MAX), EVENTS_MAX);
     // Of a busy minute only the beginning is read, so there an earlier success of the minute counts, too.
     const from = more ? Math.floor(since / MINUTE_MS) * MINUTE_MS : since;
     // A heartbeat runs no handler, so its success says nothing about the others.
     const recent = events.filter((event) => !isHeartbeat(event) && eventIdTime(event.eventId) >= from);
-    const read = await statesOf(consumer, ends(recent, ROWS_MAX));
-    if (read.some(({ state }) => state.is === 'processed' && state.row.resolvedBy === undefined))
+    const states = await withItems(
+      deps.table,
+      ends(recent, ROWS_MAX),
+      ({ eventId }) => inboxKey(consumer.name, eventId),
+      (_event, item) => inboxState(readInboxRow(item), now),
+    );
+    if (states.some((state) => state.is === 'processed' && state.row.resolvedBy === undefined))
       return undefined;
-    return { consumer: consumer.name, look: 'failing', messages: failed.length, forMs: deps.now - since };
+    return { consumer: consumer.name, look: 'failing', messages: failed.length, forMs: now - since };
   }
 
-  async function unclaimed({ consumer, depth, isCut }: ConsumerReading): Promise<Warning | undefined> {
-    if (depth === undefined || depth.waiting === 0 || isCut) return undefined;
-    const look = depth.inFlight === 0 ? 'stalled' : 'behind';
-    const until = deps.now - (look === 'stalled' ? STALLED_MS : BEHIND_MS);
-    const due = await newestDue(consumer, until);
-    const read = await statesOf(consumer, ends(due, ROWS_MAX));
-    const first = read.findIndex(({ state }) => state.is === 'absent');
-    const oldest = read[first];
-    if (oldest === undefined) return undefined;
-    const later = read.slice(first);
-    // Between claimed events, an unclaimed one is a lost message, which the audit finds.
-    if (later.filter(({ state }) => state.is === 'absent').length * 2 < later.length) return undefined;
-    const forMs = deps.now - oldest.event.publishedAt;
-    return { consumer: consumer.name, look, messages: depth.waiting, forMs };
-  }
+  return async (reading) => (await failing(reading)) ?? unclaimed(reading, now);
+}
 
-  /** The newest events that a consumer must receive and that were published before a time: of the first minutes that have any. */
-  async function newestDue(consumer: ConsumerEntry, until: number): Promise<readonly SampledEvent[]> {
-    const minutes = minutesOf(deps.now - SAMPLED_MS, until);
-    for (let read = 0; read < minutes.length; read += MINUTES_MAX) {
-      const step = minutes.slice(read, read + MINUTES_MAX);
-      const { events } = await sample(consumer, step, EVENTS_MAX.unclaimed);
-      const due = events.filter(
-        // Its earlier declaration may not have included older events.
-        ({ publishedAt }) => publishedAt <= until && publishedAt >= (consumer.changedAt ?? 0),
-      );
-      if (due.length > 0) return due;
-    }
-    return [];
+/** Judges a consumer by the messages that it has not claimed. */
+function unclaimed(reading: ConsumerReading, now: number): Warning | undefined {
+  const { consumer, depth, recent, isCut, hasDeadLetters } = reading;
+  if (depth === undefined || isCut) return undefined;
+  const { waiting, inFlight } = depth;
+  // Its earlier declaration may not have included older events.
+  const due = recent.filter(({ publishedAt }) => publishedAt >= (consumer.changedAt ?? 0));
+  const warning = (look: Warning['look'], messages: number, first: RecentMessage | undefined) =>
+    first && { consumer: consumer.name, look, messages, forMs: now - first.publishedAt };
+  if (waiting > 0) {
+    const look = inFlight === 0 ? 'stalled' : 'behind';
+    const found = warning(
+      look,
+      waiting,
+      unclaimedSince(due, now - (look === 'stalled' ? STALLED_MS : BEHIND_MS)),
+    );
+    if (found !== undefined) return found;
+  } else if (inFlight > 0) {
+    const found = warning('crashing', inFlight, crashingSince(due, now));
+    if (found !== undefined) return found;
   }
+  return hasDeadLetters ? undefined : missing(consumer, due, now, waiting + inFlight > 0);
+}
 
-  return async (reading) => (await failing(reading)) ?? unclaimed(reading);
+/** The newest messages that were published before a time. */
+function newest(due: readonly RecentMessage[], until: number): readonly RecentMessage[] {
+  const old = due.filter(({ publishedAt }) => publishedAt <= until);
+  const from = (old.at(-1)?.publishedAt ?? 0) - NEWEST_MS;
+  return old.filter(({ publishedAt }) => publishedAt >= from);
+}
+
+/** The first unclaimed message, if most after it are unclaimed. Between claimed ones, it is missing. */
+function unclaimedSince(due: readonly RecentMessage[], until: number): RecentMessage | undefined {
+  const last = newest(due, until);
+  const later = last.slice(last.findIndex(({ is }) => is === 'absent'));
+  const isClaiming = later.filter(({ is }) => is === 'absent').length * 2 < later.length;
+  return isClaiming || later[0]?.is !== 'absent' ? undefined : later[0];
+}
+
+/** The first message that no attempt finishes, if there is no sign of work: a slow batch has a fresh lease or result. */
+function crashingSince(due: readonly RecentMessage[], now: number): RecentMessage | undefined {
+  const isStuck = ({ is, crashes }: RecentMessage) => is === 'absent' || crashes >= CRASHES_MIN;
+  const works = due.some(
+    ({ is, crashes, processedAt = 0 }) =>
+      (is === 'leased' && crashes === 0) || processedAt > now - STALLED_MS,
+  );
+  const last = newest(due, now - STALLED_MS);
+  return !works && last.every(isStuck) ? last[0] : undefined;
+}
+
+/** Events without a row that cannot be in the queue any more; late heartbeats are reported as such. @param isHeld - the queue is not empty: only a later claim proves it */
+function missing(consumer: ConsumerEntry, due: readonly RecentMessage[], now: number, isHeld: boolean) {
+  const claimedTo = due.findLast(({ is }) => is !== 'absent')?.publishedAt ?? 0;
+  const until = isHeld ? Math.min(claimedTo, now - BEHIND_MS) : now - COUNTS_LAG_MS;
+  const from = (consumer.changedAt ?? 0) + RULE_DELAY_MS;
+  const lost = due.filter(
+    ({ is, isHeartbeat, publishedAt }) =>
+      is === 'absent' && !isHeartbeat && publishedAt >= from && publishedAt < until,
+  );
+  const [first] = lost;
+  const last = lost.at(-1);
+  if (first === undefined || last === undefined) return undefined;
+  const conclusiveAt = isHeld ? null : last.publishedAt + MISSING_AFTER_MS;
+  const forMs = now - first.publishedAt;
+  return { consumer: consumer.name, look: 'missing' as const, messages: lost.length, forMs, conclusiveAt };
 }
 
 /** The events of a minute are kept for this long, milliseconds. */

@@ -1,6 +1,7 @@
+import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { many } from '../../terminal/output.ts';
 import { hours, type ShellText, shell } from '../../terminal/shell.ts';
-import { duration } from '../../terminal/times.ts';
+import { duration, time } from '../../terminal/times.ts';
 import { isPause, type PartProblem, STUCK_MS } from '../checks/check.ts';
 import { whoChanged } from '../checks/who-changed.ts';
 import { type Acknowledgement, ackOf } from './acknowledgements.ts';
@@ -62,7 +63,11 @@ export function stateWith(report: StatusReport, findings: readonly StatusFinding
 function findingsOf(report: StatusReport, lines: CommandLines): readonly StatusFinding[] {
   const { problems, notChecked } = report.wiring;
   const found = (state: StatusFinding['state'], findings: readonly Finding[]): StatusFinding[] =>
-    findings.map(({ what, command }) => ({ state, what, commands: [lines.commandLine(command)] }));
+    findings.map(({ what, command, next }) => ({
+      state,
+      what,
+      commands: [command, next ?? []].flat().map((one) => lines.commandLine(one)),
+    }));
   return [
     ...problems.map(
       (problem): StatusFinding => ({
@@ -125,6 +130,18 @@ const LOOKS: Readonly<Record<Warning['look'], (look: Warning) => Finding>> = {
       'are unclaimed. Does its function start?',
     command: shell`audit --since ${hours(forMs)}`,
   }),
+  crashing: ({ consumer, messages, forMs }) => ({
+    what:
+      `${consumer} finishes no messages: ${many(messages, 'message')} in flight, none waiting, and no attempt at events published ` +
+      `${duration(forMs)} ago ended. Its function crashes, or cannot reach the table: its log shows why`,
+    command: shell`describe ${consumer}`,
+  }),
+  missing: ({ consumer, messages, forMs, conclusiveAt }) => ({
+    what:
+      `${many(messages, 'event')} of a sample of the last hour did not reach ${consumer}, published up to ${duration(forMs)} ago: ` +
+      `lost, unless still in delivery. An audit is conclusive ${conclusiveAt == null ? 'once its queue is empty' : `from ${time(conclusiveAt)} on`}`,
+    command: shell`audit --since ${hours(forMs + MINUTE_MS)}`,
+  }),
   behind: ({ consumer, messages, forMs }) => ({
     what: `${consumer} is behind: ${many(messages, 'message')} in its queue, and events published ${duration(forMs)} ago are unclaimed`,
     command: shell`status --watch`,
@@ -139,6 +156,8 @@ function lookFindings({ looks }: StatusReport): Finding[] {
 interface Finding {
   readonly what: string;
   readonly command: ShellText;
+  /** The command that shows what the first does not. */
+  readonly next?: ShellText;
 }
 
 function outboxFindings({ outbox, wiring }: StatusReport): Finding[] {
@@ -156,9 +175,15 @@ function outboxFindings({ outbox, wiring }: StatusReport): Finding[] {
       command: shell`sweep --since 1h`,
     });
   }
+  if (outbox.firstUndeclared !== null) {
+    findings.push({
+      what: `${many(outbox.undeclared, 'event')} pending with a source that no producer of this Mailroom declares: the relay does not publish them. If they are genuine, add the source to \`publishes\` and deploy; if not, they were forged`,
+      command: shell`why ${outbox.firstUndeclared} --payload`,
+    });
+  }
   if (outbox.unreadable > 0) {
     findings.push({
-      what: `${many(outbox.unreadable, 'PENDING row')} in the outbox cannot be read and may never be published`,
+      what: `${many(outbox.unreadable, 'row')} in the outbox cannot be read and may never be published`,
       command: shell`audit --since 24h`,
     });
   }
@@ -192,6 +217,7 @@ function consumerFindings({ consumers, deadLetterSources }: StatusReport): Findi
           {
             what: `${many(unreadable, 'row')} of ${name} cannot be read`,
             command: shell`messages list --consumer ${name}`,
+            next: shell`audit --since 24h`,
           },
         ]
       : []),

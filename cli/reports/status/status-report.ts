@@ -2,16 +2,18 @@ import { deadLetterQueues, depthOf } from '../../../lambdas/runtime/operations/d
 import type { ConsumerEntry, Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import type { QueueDepth, Queues } from '../../../lambdas/runtime/operations/queues.ts';
 import { pendingSince } from '../../../lambdas/runtime/outbox/pending-row.ts';
+import { eventIdOf, eventIdTime, isEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import { isUnreadable, readable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
-import type { Table } from '../../../lambdas/runtime/store/table.ts';
+import type { Item, Table } from '../../../lambdas/runtime/store/table.ts';
 import { readRejected, readWaiting } from '../../deployment/message-reader.ts';
-import { eachOf, readSweepState } from '../../deployment/rows-reader.ts';
+import { eachOf, readSweepState, type SweepReading } from '../../deployment/rows-reader.ts';
 import { type Checked, isPause, STUCK_MS } from '../checks/check.ts';
 import { readDeadPointers } from '../dead-letters/dead-letters.ts';
 import { createWarnings, type Warning } from './consumer-warnings.ts';
 import { type HeartbeatStatus, readHeartbeatStatus } from './heartbeat-status.ts';
 import { type Keep, keepNothing } from './kept-readings.ts';
 import { oldestMs, readPending, waitingSince } from './pending-events.ts';
+import { isUnprocessed, type RecentMessage, type RecentSample, readRecent } from './recent-messages.ts';
 import { deadEventsStatus, held, readSourceStatus, type SourceStatus } from './source-status.ts';
 
 /** The document of `mailroom status --json`. Times are epoch milliseconds; absent values are `null`. */
@@ -36,8 +38,12 @@ export interface StatusReport {
     /** The time since the commit of the oldest PENDING event, milliseconds: the range to sweep; 0 if no event is PENDING. */
     readonly oldestCommittedMs: number;
     readonly dead: number;
-    /** PENDING rows that cannot be read. `pending` and `oldestPendingMs` include them. */
+    /** Rows that cannot be read: PENDING ones, which `pending` and `oldestPendingMs` include, and those in the sample of the last hour. */
     readonly unreadable: number;
+    /** PENDING events whose source no producer of this Mailroom declares. `pending` includes them, the ages do not. */
+    readonly undeclared: number;
+    /** The first of them, whose `why` tells what to do; `null` for none. */
+    readonly firstUndeclared: string | null;
     /** Milliseconds since the sweep's last complete pass began; `null` before the first. */
     readonly sweptAgoMs: number | null;
     /** The same; before the first pass, milliseconds since the table was created. */
@@ -57,6 +63,10 @@ interface ConsumerStatus {
   readonly queued: number;
   /** Messages in work, or hidden until their next attempt. */
   readonly inFlight: number;
+  /** Messages in its queue: `queued + inFlight`. */
+  readonly backlog: number;
+  /** The time since the commit of its oldest unprocessed event, of the last hour's sample and its failed messages, milliseconds; 0 for none. */
+  readonly oldestUnprocessedMs: number;
   /** Messages whose last attempt failed and that are retried. */
   readonly failed: number;
   /** Messages that are not retried. */
@@ -110,7 +120,7 @@ export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
       () => table.createdAt(),
       () => KEPT_MS,
     ));
-  const [pending, dead, consumers, depths, wiring, heartbeat] = await Promise.all([
+  const [pending, dead, consumers, depths, wiring, heartbeat, recent] = await Promise.all([
     keep(
       'pending',
       () => readPending(deps, sweep, createdAt),
@@ -121,11 +131,16 @@ export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
     reading,
     deps.wiring(),
     readHeartbeatStatus(deps),
+    readRecent({ table, directory, shards: sweep.shards, keep, now }),
   ]);
+  const recentOf = ({ name }: ConsumerEntry) => recent.messages.filter(({ consumer }) => consumer === name);
   const look = createWarnings({ directory, table, shards: sweep.shards, keep, now });
   const looks = await eachOf(consumers, ({ consumer, waiting }) => {
-    const isCut = wiring.problems.some(({ part, level }) => part === consumer.name && level === 'flow');
-    return look({ consumer, depth: depths.get(consumer.queue), failed: waiting.items, isCut });
+    const { name, queue, deadLetterQueue, undeliveredQueue = '' } = consumer;
+    const isCut = wiring.problems.some(({ part, level }) => part === name && level === 'flow');
+    const hasDeadLetters = held(depths.get(deadLetterQueue)) + held(depths.get(undeliveredQueue)) > 0;
+    const recent = recentOf(consumer);
+    return look({ consumer, depth: depths.get(queue), failed: waiting.items, recent, isCut, hasDeadLetters });
   });
   const sources = await eachOf(deadLetterQueues(directory), (source) => {
     const own = consumers.find(({ consumer }) => source.url === consumer.deadLetterQueue);
@@ -139,17 +154,12 @@ export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
     stack: directory.mailroom.stack,
     region,
     at: now,
-    outbox: {
-      pending: pending.items.length,
-      oldestPendingMs: oldestMs(pending.items, now, waitingSince),
-      oldestCommittedMs: oldestMs(pending.items, now, pendingSince),
-      dead: dead.items.length,
-      unreadable: pending.items.filter((item) => isUnreadable(readOutboxRow(item))).length,
-      sweptAgoMs: sweep.sweptTo === undefined ? null : Math.max(0, now - sweep.sweptTo),
-      unsweptMs: Math.max(0, now - (sweep.sweptTo ?? createdAt)),
-    },
+    outbox: outboxStatus(deps, sweep, createdAt, pending.items, dead.items.length, recent),
     consumers: Object.fromEntries(
-      consumers.map((reading) => [reading.consumer.name, consumerStatus(reading, depths)]),
+      consumers.map((reading) => [
+        reading.consumer.name,
+        consumerStatus(reading, depths, recentOf(reading.consumer), now),
+      ]),
     ),
     deadLetterSources: [deadEventsStatus(dead.items), ...sources],
     gone: [...depths].flatMap(([url, depth]) => (depth === undefined ? [url] : [])),
@@ -182,10 +192,37 @@ function isWell({ wiring, outbox, consumers, deadLetterSources }: Facts): boolea
     wiring.problems.every(isPause) &&
     outbox.oldestPendingMs <= STUCK_MS &&
     outbox.unsweptMs <= STUCK_MS &&
-    outbox.unreadable === 0 &&
+    outbox.unreadable + outbox.undeclared === 0 &&
     deadLetterSources.every(({ count }) => count === 0) &&
     Object.values(consumers).every(({ rejected, unreadable }) => rejected + unreadable === 0)
   );
+}
+
+function outboxStatus(
+  { directory, now }: StatusDeps,
+  { sweptTo }: SweepReading,
+  createdAt: number,
+  pending: readonly Item[],
+  dead: number,
+  recent: RecentSample,
+): StatusReport['outbox'] {
+  const { sources } = directory.mailroom;
+  const isUndeclared = ({ source }: Item) =>
+    typeof source === 'string' && sources?.includes(source) === false;
+  const undeclared = pending.filter(isUndeclared);
+  const declared = pending.filter((item) => !isUndeclared(item));
+  const unreadable = pending.flatMap((item) => (isUnreadable(readOutboxRow(item)) ? [item.SK] : []));
+  return {
+    pending: pending.length,
+    oldestPendingMs: oldestMs(declared, now, waitingSince),
+    oldestCommittedMs: oldestMs(declared, now, pendingSince),
+    dead,
+    unreadable: new Set([...unreadable, ...recent.unreadable]).size,
+    undeclared: undeclared.length,
+    firstUndeclared: undeclared.flatMap((item) => eventIdOf(item) ?? [])[0] ?? null,
+    sweptAgoMs: sweptTo === undefined ? null : Math.max(0, now - sweptTo),
+    unsweptMs: Math.max(0, now - (sweptTo ?? createdAt)),
+  };
 }
 
 type Depths = ReadonlyMap<string, QueueDepth | undefined>;
@@ -210,16 +247,27 @@ async function readConsumer(table: Table, consumer: ConsumerEntry, now: number) 
 function consumerStatus(
   { consumer, waiting, rejected }: Awaited<ReturnType<typeof readConsumer>>,
   depths: Depths,
+  recent: readonly RecentMessage[],
+  now: number,
 ): ConsumerStatus {
-  const depth = depths.get(consumer.queue);
-  const unreadableWaiting = waiting.items.filter(({ state }) => state.is === 'unreadable').length;
-  const unreadablePointers = rejected.items.filter(isUnreadable).length;
+  const { waiting: queued = 0, inFlight = 0 } = depths.get(consumer.queue) ?? {};
+  const unreadable = [
+    ...waiting.items.filter(({ state }) => state.is === 'unreadable').map(({ eventId }) => eventId),
+    ...rejected.items.filter(isUnreadable).map(({ SK }) => SK),
+  ];
+  const unseen = recent.filter(({ is, eventId }) => is === 'unreadable' && !unreadable.includes(eventId));
+  const births = [
+    ...recent.filter(isUnprocessed).map(({ committedAt }) => committedAt),
+    ...waiting.items.flatMap(({ eventId }) => (isEventId(eventId) ? [eventIdTime(eventId)] : [])),
+  ];
   return {
-    queued: depth?.waiting ?? 0,
-    inFlight: depth?.inFlight ?? 0,
-    failed: waiting.items.length - unreadableWaiting,
-    rejected: rejected.items.length - unreadablePointers,
-    unreadable: unreadableWaiting + unreadablePointers,
+    queued,
+    inFlight,
+    backlog: queued + inFlight,
+    oldestUnprocessedMs: births.reduce((age, birth) => Math.max(age, now - birth), 0),
+    failed: waiting.items.filter(({ state }) => state.is !== 'unreadable').length,
+    rejected: rejected.items.filter((pointer) => !isUnreadable(pointer)).length,
+    unreadable: unreadable.length + unseen.length,
     deadLetters: held(depths.get(consumer.deadLetterQueue)),
   };
 }

@@ -54,8 +54,8 @@ function acknowledgedText(
 /** The commands for the checks that the status does not make. */
 function unseenText({ commandLine }: CommandLines): string[] {
   return [
-    `  ${paint.dim(`To check for lost events: ${commandLine(shell`audit`)}`)}`,
-    `  ${paint.dim(`To check the settings: ${commandLine(shell`doctor`)}`)}`,
+    `  ${paint.dim(`Not checked: lost events. Run ${commandLine(shell`audit`)}`)}`,
+    `  ${paint.dim(`Not checked: alarms, roles and limits. Run ${commandLine(shell`doctor`)}`)}`,
   ];
 }
 
@@ -68,7 +68,7 @@ function verdictOf({ wiring }: StatusReport, findings: readonly StatusFinding[])
     ...(looks > 0 ? [paint.yellow(`${looks} to look at`)] : []),
     ...(unchecked > 0 ? [paint.yellow('not everything was checked')] : []),
   ];
-  return found.length === 0 ? paint.green('all is well') : found.join(', ');
+  return found.length === 0 ? paint.green('nothing visible is broken') : found.join(', ');
 }
 
 /** A finding, and the command to run first. */
@@ -124,17 +124,18 @@ function outboxText({ outbox, atLeast }: StatusReport): string {
 
 function consumersText({ consumers, atLeast }: StatusReport): string {
   const rows = Object.entries(consumers).map(
-    ([name, { queued, inFlight, failed, rejected, deadLetters }]) => [
+    ([name, { queued, inFlight, oldestUnprocessedMs, failed, rejected, deadLetters }]) => [
       name,
       queued,
       inFlight,
+      oldestUnprocessedMs === 0 ? '-' : duration(oldestUnprocessedMs),
       counted(failed, atLeast.includes(`consumers.${name}.failed`)),
       alarming(counted(rejected, atLeast.includes(`consumers.${name}.rejected`)), rejected),
       alarming(String(deadLetters), deadLetters),
     ],
   );
   if (rows.length === 0) return paint.dim('No consumers.');
-  return table(['consumer', 'queued', 'in flight', 'failed', 'rejected', 'dead letters'], rows);
+  return table(['consumer', 'queued', 'in flight', 'oldest', 'failed', 'rejected', 'dead letters'], rows);
 }
 
 function sourcesText({ deadLetterSources, at }: StatusReport): string {

@@ -10,7 +10,7 @@ import { bornAt, type TracedEvent, type TracedMessage } from './trace-reader.ts'
 export const MISSING_AFTER_MS = 5 * MINUTE_MS;
 
 /** SQS's counts lag by about a minute: until then, an empty queue may hold the message. */
-const COUNTS_LAG_MS = MINUTE_MS;
+export const COUNTS_LAG_MS = MINUTE_MS;
 
 /** A message that is unclaimed for longer than this is late: the alarm's threshold. */
 const UNCLAIMED_MS = 15 * MINUTE_MS;

@@ -6,6 +6,7 @@ import { hours, type ShellText, shell } from '../../terminal/shell.ts';
 import { duration } from '../../terminal/times.ts';
 import { STUCK_MS } from '../checks/check.ts';
 import { tooLarge } from '../dead-letters/redrive-plan.ts';
+import { fixLine } from '../status/status-findings.ts';
 import { isQueueEmpty, messageCase } from './message-case.ts';
 import { causeText, effectsText, type MessageFacts, unclaimedText, WORDS } from './message-words.ts';
 import { bornAt, type Trace, type TracedEvent, type TracedMessage } from './trace-reader.ts';
@@ -35,7 +36,13 @@ export function verdictOf({ events }: Trace, context: WhyContext): WhyVerdict {
   });
   const [worst, ...others] = all.sort(worstFirst);
   const [first] = events;
-  if (worst === undefined || worst.state === 'processed') return allProcessed(events, first?.eventId ?? '');
+  if (worst === undefined || worst.state === 'processed') {
+    const processed = allProcessed(events, first?.eventId ?? '');
+    const unlisted = context.wiring?.problems.find(({ problem }) => problem === 'no-entry');
+    if (unlisted === undefined) return processed;
+    const text = `${processed.text} That leaves out ${unlisted.part}: ${unlisted.text}.`;
+    return { ...processed, state: 'unproven', text, next: fixLine(unlisted.fix, context) };
+  }
   const also = isActionRequired(worst) ? others.filter(isActionRequired).length : 0;
   if (also === 0) return worst;
   const text = `${worst.text} ${also} more in this chain ${also === 1 ? 'requires' : 'require'} action: --story shows all.`;
@@ -94,7 +101,7 @@ function outboxText(event: TracedEvent, context: WhyContext): StateText | undefi
       `${name} waits: no producer of this Mailroom declares its source "${source}", so the relay does not publish it. ` +
       `Declared sources: ${context.sources.map(clipped).join(', ')}. If the event is genuine, declare the source and deploy: the sweep ` +
       'then publishes it. If not, it was forged: see docs/operating.md#events-wait-with-an-undeclared-source.';
-    return { state: 'undeclared', text, next: commandLine(shell`status`) };
+    return { state: 'undeclared', text, next: null };
   }
   const age = now - Math.max(bornAt(event), row.requeuedAt ?? 0);
   // Within the stream relay's time, the sweep leaves the event alone; after a failure, only the sweep retries it.

@@ -49,6 +49,7 @@ export async function checkWiring(
   );
   const parts = new Set([...(isPending ? RELAY_PARTS : []), ...consumers.map(({ name }) => name)]);
   if (consumers.length > 0) parts.add('bus');
+  for (const { name } of deployment.directory.unlisted ?? []) parts.add(name);
   const checks = checksOf({ ...deployment, pauses: pausesOf(deployment) }, 'flow');
   return runChecks(checks.filter(({ part }) => parts.has(part)));
 }

@@ -83,8 +83,10 @@ export function createDeadLetterWatch(deps: DeadLetterWatchDeps): DeadLetterWatc
       }
     };
 
-    const queues =
-      (await read('the directory', async () => inTurns(deadLetterQueues(await deps.directory())))) ?? [];
+    const directory = await read('the directory', deps.directory);
+    for (const { name } of directory?.unlisted ?? [])
+      failed(`consumer:${name}`, new Error('the directory has no entry of the consumer'));
+    const queues = directory === undefined ? [] : inTurns(deadLetterQueues(directory));
     const holdings = await pMap(
       queues,
       (queue) => read(queue.name, () => holdingOf(deps, queue, clock.now())),

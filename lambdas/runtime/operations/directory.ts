@@ -12,6 +12,15 @@ export interface Directory {
   readonly mailroom: MailroomEntry;
   /** Sorted by name. */
   readonly consumers: readonly ConsumerEntry[];
+  /** The deployed consumers whose entry was deleted: nothing else in the directory is about them. @default none */
+  readonly unlisted?: readonly UnlistedConsumer[] | undefined;
+}
+
+/** A consumer without an entry, found by the parameter that reserves its name. */
+interface UnlistedConsumer {
+  readonly name: string;
+  /** The name of the parameter that reserves its name, which its stack created. */
+  readonly parameter: string;
 }
 
 /** The stack of an entry. */
@@ -147,7 +156,7 @@ export function consumerEntryName(table: string, consumer: string): string {
 
 /**
  * The name of the parameter that reserves one of a consumer's names: see `lib/consumer/fixed-name.ts`. CloudFormation shows this name when
- * it refuses a deploy, so the name contains the reason. It is not an entry of the directory.
+ * it refuses a deploy, so the name contains the reason. It is not an entry of the directory, but shows that one is missing.
  */
 export function inboxNamePath(table: string, queueName: string, index: number): string {
   return `${directoryPath(table)}/inboxes/${queueName}/renaming-a-consumer-needs-movedFrom-${index}`;
@@ -172,8 +181,10 @@ export interface DirectoryParameter {
 export function readDirectories(parameters: readonly DirectoryParameter[]): Directory[] {
   const mailrooms: MailroomEntry[] = [];
   const consumers = new Map<string, ConsumerEntry[]>();
-  for (const parameter of parameters) {
-    const [, root, table = '', kind] = parameter.name.split('/');
+  const reserved = new Map<string, Map<string, UnlistedConsumer>>();
+  // By name, so that the last reservation of a queue is the current name of its consumer.
+  for (const parameter of parameters.toSorted((a, b) => byNumber(a.name, b.name))) {
+    const [, root, table = '', kind, queueName = ''] = parameter.name.split('/');
     if (`/${root}` !== DIRECTORY_ROOT) continue;
     const { changedAt } = parameter;
     if (kind === 'mailroom') mailrooms.push({ ...entry<MailroomEntry>(parameter, 'table'), changedAt });
@@ -181,13 +192,26 @@ export function readDirectories(parameters: readonly DirectoryParameter[]): Dire
       const consumer = { ...entry<ConsumerEntry>(parameter, 'name'), changedAt };
       consumers.set(table, [...(consumers.get(table) ?? []), consumer]);
     }
+    if (kind === 'inboxes') {
+      const ofTable = reserved.get(table) ?? new Map<string, UnlistedConsumer>();
+      reserved.set(table, ofTable.set(queueName, { name: parameter.value, parameter: parameter.name }));
+    }
   }
   return mailrooms
     .sort((a, b) => a.table.localeCompare(b.table))
-    .map((mailroom) => ({
-      mailroom,
-      consumers: (consumers.get(mailroom.table) ?? []).sort((a, b) => a.name.localeCompare(b.name)),
-    }));
+    .map((mailroom) => {
+      const own = (consumers.get(mailroom.table) ?? []).sort((a, b) => a.name.localeCompare(b.name));
+      const names = new Set(own.map(({ name }) => name));
+      const unlisted = [...(reserved.get(mailroom.table)?.values() ?? [])].filter(
+        ({ name }) => !names.has(name),
+      );
+      return { mailroom, consumers: own, ...(unlisted.length > 0 && { unlisted }) };
+    });
+}
+
+/** Compares names whose last part may be a number. */
+function byNumber(a: string, b: string): number {
+  return a.localeCompare(b, 'en', { numeric: true });
 }
 
 function entry<E>({ name, value, arn }: DirectoryParameter, required: keyof E & string): E {

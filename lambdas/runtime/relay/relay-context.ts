@@ -157,14 +157,15 @@ export function declaredSources(
     has: ({ entry }) => declared?.has(entry.source) ?? true,
     report: (rows) => {
       if (rows.length === 0) return;
-      telemetry.log.error('Events from an undeclared source are waiting: see docs/operating.md', {
-        events: rows.length,
-        sources: [...new Set(rows.map(({ entry }) => entry.source.slice(0, SOURCE_CHARS_MAX)))].slice(
-          0,
-          NAMED_MAX,
-        ),
-        eventIds: rows.slice(0, NAMED_MAX).map(({ eventId }) => eventId),
-      });
+      const sources = new Set(rows.map(({ entry }) => entry.source.slice(0, SOURCE_CHARS_MAX)));
+      telemetry.log.error(
+        'Events from an undeclared source are waiting: npx cdk-mailroom why <eventId> --payload shows one and what to do',
+        {
+          events: rows.length,
+          sources: [...sources].slice(0, NAMED_MAX),
+          eventIds: rows.slice(0, NAMED_MAX).map(({ eventId }) => eventId),
+        },
+      );
     },
   };
 }

@@ -215,10 +215,10 @@ function reportClockDifference({ eventId, recordedAt }: StreamRow, telemetry: Te
   const differenceMs = Math.abs(recordedAt - eventIdTime(eventId));
   if (differenceMs <= CLOCK_DIFFERENCE_MAX_MS) return;
   telemetry.duration('ClockDifference', differenceMs);
-  telemetry.log.warn("A producer's clock differs from DynamoDB's by over a minute, or its commit was late", {
-    eventId,
-    differenceMs,
-  });
+  telemetry.log.warn(
+    "A producer's clock differs from DynamoDB's by over a minute, or its commit was late: npx cdk-mailroom why <eventId> --story names it",
+    { eventId, differenceMs },
+  );
 }
 
 function readRecord(record: DynamoDBRecord): StreamRow | undefined {

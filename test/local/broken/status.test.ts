@@ -98,7 +98,7 @@ describe('the status of the order system', () => {
     expect(unwrapped(out)).toMatch(
       /notifications receives no messages: the event source mapping of .* disabled/,
     );
-    expect(out).not.toContain('all is well');
+    expect(out).not.toContain('nothing visible is broken');
     const fix = awsLines(out);
     expect(fix).toEqual([expect.stringContaining(`--uuid ${uuid} --enabled`)]);
     for (const line of fix) await runAwsLine(line);
@@ -127,7 +127,7 @@ describe('the status of the order system', () => {
     ]);
     const { out, code } = await mailroom('status');
     expect(code).toBe(1);
-    expect(out).not.toContain('all is well');
+    expect(out).not.toContain('nothing visible is broken');
     const fix = awsLines(out);
     expect(fix).toHaveLength(2);
     for (const line of fix) await runAwsLine(line);
@@ -261,7 +261,8 @@ describe('the status of a Mailroom', () => {
 
     bank.closed = false;
     await handler(event, lambdaContext());
-    expect(await looks()).toEqual([]);
+    // What the test before has taken out of the queue is missing indeed.
+    expect(await looks()).not.toContainEqual(expect.objectContaining({ look: 'failing' }));
   });
 
   test('names a bus that was deleted once, and not the rules that were on it', async () => {

@@ -171,7 +171,9 @@ describe('an audit of a Mailroom', () => {
 
     const { code, report, missing } = await foundMissing(eventId);
     expect(code).toBe(1);
-    expect(missing).toEqual([{ eventId, type, consumer: 'ledger', publishedAt: expect.any(Number) }]);
+    expect(missing).toEqual([
+      { eventId, type, consumer: 'ledger', publishedAt: expect.any(Number), resentAt: null },
+    ]);
     expect(report.drift).toMatchObject([{ consumer: 'ledger', problem: 'rule-disabled' }]);
     await ledger.enableRule();
 

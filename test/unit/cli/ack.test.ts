@@ -67,7 +67,7 @@ describe('ack', () => {
     expect([text.code, unwrapped(text.out)]).toEqual([
       0,
       expect.stringMatching(
-        /^all is well, 1 acknowledged .*acknowledged by arn:aws:sts::\S+ada until .*: the bank is down, INC-7/,
+        /^nothing visible is broken, 1 acknowledged .*acknowledged by arn:aws:sts::\S+ada until .*: the bank is down, INC-7/,
       ),
     ]);
     await clock.advance(2 * HOUR_MS);

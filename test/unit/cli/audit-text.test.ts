@@ -8,6 +8,7 @@ import { auditRig, consumerEntry } from '../runtime/operations/audit/audit-rig.t
 const commands = {
   repair: 'npx cdk-mailroom audit --repair',
   apply: 'npx cdk-mailroom audit --repair --apply',
+  doctor: 'npx cdk-mailroom doctor',
   restore: ['npx cdk deploy mailroom-dev --revert-drift'],
   recheck: { at: Date.UTC(2026, 0, 1, 12, 4, 1), command: 'npx cdk-mailroom audit --since 75m' },
 };
@@ -172,4 +173,18 @@ test('the document has a row per consumer and day, with its rate', async () => {
       left: -4,
     },
   ]);
+});
+
+test('an event that is missing again after a repair points at what loses it, before it is sent once more', async () => {
+  const rig = auditRig([consumerEntry('payments')]);
+  await rig.event(20 * MINUTE_MS);
+  expect(auditText({ report: await rig.run() }, commands)).not.toContain('doctor');
+  await rig.repair(await rig.run());
+  await rig.clock.advance(20 * MINUTE_MS);
+  const text = unwrapped(auditText({ report: await rig.run() }, commands));
+  expect(text).toMatch(/published \S+ \S+, sent again \S+ \S+/);
+  expect(text).toContain('1 of them missing again after a repair, so what loses them is still there.');
+  expect(text.indexOf('npx cdk-mailroom doctor')).toBeLessThan(
+    text.indexOf('npx cdk-mailroom audit --repair'),
+  );
 });

@@ -26,6 +26,7 @@ async function review(name: string, styled: string): Promise<void> {
 const AUDIT = {
   repair: 'npx cdk-mailroom audit --since 70m --repair --stage dev',
   apply: 'npx cdk-mailroom audit --since 70m --repair --apply --reason "the rule had drifted" --stage dev',
+  doctor: 'npx cdk-mailroom doctor --stage dev',
   restore: ['npx cdk deploy orders-dev --revert-drift'],
   recheck: { at: Date.UTC(2026, 0, 1, 12, 4, 1), command: 'npx cdk-mailroom audit --since 75m --stage dev' },
 };

@@ -167,6 +167,7 @@ test('an audit with every finding fits 80 columns', async () => {
   const commands = {
     repair: commandLine('audit --repair'),
     apply: commandLine('audit --apply'),
+    doctor: commandLine('doctor'),
     restore: ['npx cdk deploy mailroom-dev --revert-drift'],
     recheck: { at: 0, command: 'audit' },
   };

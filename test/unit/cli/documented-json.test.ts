@@ -57,11 +57,14 @@ test('status prints the members in docs/cli.md', async () => {
     queues,
     wiring: async () => ({
       problems: [{ part: 'payments', problem: 'no-bus', level: 'flow', text: '', fix: [''], followUp: [''] }],
+      skipped: [],
       notChecked: [{ needs: [''], parts: [''] }],
     }),
     now: clock.now(),
   });
-  const looks: readonly Warning[] = [{ consumer: 'payments', look: 'failing', messages: 1, forMs: 1 }];
+  const looks: readonly Warning[] = [
+    { consumer: 'payments', look: 'missing', messages: 1, forMs: 1, conclusiveAt: 1 },
+  ];
   const heartbeat: HeartbeatStatus = {
     state: 'ok',
     function: 'mailroom-heartbeat',

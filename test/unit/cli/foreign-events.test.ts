@@ -131,7 +131,7 @@ test('the audit names the foreign events that it does not cover, expects no row 
     { consumer: 'mixed', events },
   ]);
   const recheck = { at: 0, command: '' };
-  const text = auditText({ report }, { repair: '', apply: '', restore: [], recheck });
+  const text = auditText({ report }, { repair: '', apply: '', doctor: '', restore: [], recheck });
   expect(unwrapped(text)).toContain('Not audited, because foreign events have no outbox row:');
   expect(unwrapped(text)).toContain('mixed: charge.succeeded of stripe');
 });

@@ -46,6 +46,7 @@ async function troubled(): Promise<StatusReport> {
           followUp: ['npx', 'cdk-mailroom', 'audit', '--since', '24h'],
         },
       ],
+      skipped: [],
       notChecked: [{ needs: ['events:DescribeRule'], parts: ['sweep'] }],
     },
     looks: [{ consumer: 'worker', look: 'behind', messages: 3, forMs: 900_000 }],

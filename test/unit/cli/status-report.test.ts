@@ -45,7 +45,7 @@ describe('the status', () => {
       ['rule:worker', 0],
       ['consumer:worker', 0],
     ]);
-    expect(statusText(report, lines)).toMatch(/all is well.*mailroom-dev, eu-west-1/);
+    expect(statusText(report, lines)).toMatch(/nothing visible is broken.*mailroom-dev, eu-west-1/);
   });
 
   test('counts PENDING rows in minutes that no sweep has read, with the age of the oldest', async () => {
@@ -63,6 +63,8 @@ describe('the status', () => {
       sweptAgoMs: null,
       unsweptMs: 20 * 60_000,
       unreadable: 0,
+      undeclared: 0,
+      firstUndeclared: null,
     });
     expect(report.ok).toBe(false);
     expect(statusText(report, lines)).toContain('mailroom sweep --since 1h');
@@ -98,7 +100,7 @@ describe('the status', () => {
     const text = statusText(report, lines);
     expect(unwrapped(text)).toMatch(/1 problem.*the sweep has never completed a pass.*created 5 min ago/);
     expect(text).toContain('mailroom sweep --since 1h');
-    expect(text).not.toContain('all is well');
+    expect(text).not.toContain('nothing visible is broken');
   });
 
   test('treats an unreadable sweep state as missing', async () => {

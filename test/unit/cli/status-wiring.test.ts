@@ -42,11 +42,11 @@ function disableMapping({ mappings }: Deployed, functionName: string): void {
 test('a healthy system has no problem of its wiring, and everything was checked', async () => {
   const { report, text } = await statusOf(resourcesInMemory().resources);
   expect(report).toMatchObject({ ok: true, state: 'ok', wiring: { problems: [], notChecked: [] } });
-  expect(text).toContain('all is well');
+  expect(text).toContain('nothing visible is broken');
   // What it cannot see is named with the command that can.
   expect(stripVTControlCharacters(text).split('\n').slice(1, 3)).toEqual([
-    '  To check for lost events: mailroom audit',
-    '  To check the settings: mailroom doctor',
+    '  Not checked: lost events. Run mailroom audit',
+    '  Not checked: alarms, roles and limits. Run mailroom doctor',
   ]);
 });
 
@@ -217,7 +217,7 @@ test('a check that the caller may not make is not a success: it is named with th
       ],
     },
   });
-  expect(text).not.toMatch(/all is well|lost events/);
+  expect(text).not.toMatch(/nothing visible is broken|lost events/);
   expect(unwrapped(text)).toContain(
     'not checked: stream relay, worker; needs lambda:ListEventSourceMappings',
   );

@@ -208,7 +208,7 @@ test('the status requires action if rows cannot be read, and names the place to 
     commandLine: (command) => `mailroom ${command}`,
     awsLine: (command) => `aws ${command}`,
   });
-  expect(text).toContain('1 PENDING row in the outbox cannot be read');
+  expect(text).toContain('1 row in the outbox cannot be read');
   expect(text).toContain('2 rows of worker cannot be read');
   expect(text).toContain('mailroom messages list --consumer worker');
 });

@@ -25,6 +25,7 @@ const PROBLEMS: Readonly<Partial<Record<WiringKind, string>>> = {
   'no-bus': 'Bus gone',
   'stream-off': 'Stream off',
   'no-queue': 'Queue gone',
+  'no-entry': 'Directory entry gone',
   'no-rule': 'Rule gone',
   'rule-disabled': 'Rule off',
   pattern: 'Rule changed',
@@ -37,6 +38,8 @@ const BEFORE: ReadonlySet<WiringKind> = new Set(['no-rule', 'rule-disabled', 'pa
 const LOOKS: Readonly<Record<StatusDocument['looks'][number]['look'], string>> = {
   failing: 'Every message fails',
   stalled: 'Claims nothing',
+  crashing: 'Finishes nothing',
+  missing: 'Events missing',
   behind: 'Behind',
 };
 

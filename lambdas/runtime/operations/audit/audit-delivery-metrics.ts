@@ -4,7 +4,21 @@ import { type ConsumerEntry, type Directory, sloOf } from '../directory.ts';
 import type { AuditRange, AuditReport } from './audit.ts';
 
 /** Creates the telemetry for the deliveries of a consumer. @param at - the time of its metrics, epoch milliseconds */
-export type DeliveryTelemetry = (consumer: string, at: number) => Pick<Telemetry, 'gauge' | 'flush'>;
+export type DeliveryTelemetry = (
+  consumer: string,
+  at: number,
+) => Pick<Telemetry, 'gauge' | 'duration' | 'flush'>;
+
+/** Emits each consumer's backlog, including zero. */
+export function sendBacklogs(telemetryOf: DeliveryTelemetry, { backlogs }: AuditReport, now: number): void {
+  for (const { consumer, events, oldestMs, overThreeAttempts } of backlogs) {
+    const telemetry = telemetryOf(consumer, now);
+    telemetry.gauge('Backlog', events);
+    telemetry.duration('OldestUnprocessedAge', oldestMs);
+    telemetry.gauge('MessagesOverThreeAttempts', overThreeAttempts);
+    telemetry.flush();
+  }
+}
 
 /** Dependencies of {@link sendDeliveries}. */
 interface DeliveryMetricsDeps {

@@ -3,7 +3,7 @@ import type { AuditConfig } from '../../base/config.ts';
 import { type InvocationContext, powertoolsTelemetry, type Telemetry } from '../../observe/telemetry.ts';
 import type { Directory } from '../directory.ts';
 import { type AuditDeps, type AuditRange, type AuditReport, createAudit } from './audit.ts';
-import { type DeliveryTelemetry, sendDeliveries } from './audit-delivery-metrics.ts';
+import { type DeliveryTelemetry, sendBacklogs, sendDeliveries } from './audit-delivery-metrics.ts';
 
 /** Dependencies of the scheduled audit. */
 export interface AuditHandlerDeps extends Omit<AuditDeps, 'directory'> {
@@ -33,12 +33,13 @@ type AuditList =
   | 'unreadableRows'
   | 'drift'
   | 'incomplete'
+  | 'backlogs'
   | 'deliveries'
   | 'errorBudgets'
   | 'notAudited';
 
-/** The lists that the response leaves out: metrics show the deliveries, and the rest is in the directory. */
-type LeftOut = 'deliveries' | 'errorBudgets' | 'notAudited';
+/** The lists that the response leaves out: metrics show backlogs and deliveries, and the rest is in the directory. */
+type LeftOut = 'backlogs' | 'deliveries' | 'errorBudgets' | 'notAudited';
 
 /** The response of an invocation: an {@link AuditReport} with counts instead of lists. The log contains the entries. */
 export type AuditSummary = Omit<AuditReport, AuditList> & {
@@ -50,7 +51,7 @@ const LOGGED_MAX = 50;
 
 /**
  * Creates the handler of the scheduled audit: it emits the numbers of missing events, doubled events and unreadable rows, including
- * zero, and logs the ids of those that it finds. It emits the deliveries as {@link sendDeliveries} does. Events that are in a queue or lost count as neither missing nor accounted for: the
+ * zero, and logs the ids of those that it finds. It emits backlogs and deliveries as {@link sendBacklogs} and {@link sendDeliveries} do. Events that are in a queue or lost count as neither missing nor accounted for: the
  * log has their number. It changes nothing; `mailroom audit --repair --apply` does.
  *
  * @throws (the handler) the audit's errors: an audit that does not add up, or could not read, has no result
@@ -68,47 +69,6 @@ export function createAuditHandler(
   const telemetry = deps.telemetry ?? powertoolsTelemetry(common);
   const deliveryTelemetry: DeliveryTelemetry =
     deps.deliveryTelemetry ?? ((consumer, at) => powertoolsTelemetry({ ...common, consumer, at }));
-
-  function tell(report: AuditReport): AuditSummary {
-    const { missing, inconclusive, doubled, unreadableRows, drift, incomplete, ...others } = report;
-    const { deliveries: _periods, errorBudgets: _budgets, notAudited: _foreign, ...counts } = others;
-    telemetry.gauge('EventsMissing', missing.length);
-    telemetry.gauge(
-      'EventsDoubled',
-      doubled.reduce((sum, { eventIds }) => sum + eventIds.length - 1, 0),
-    );
-    telemetry.gauge('RowsUnreadable', unreadableRows.length);
-    const summary = {
-      ...counts,
-      missing: missing.length,
-      inconclusive: inconclusive.reduce((sum, { events }) => sum + events, 0),
-      doubled: doubled.length,
-      unreadableRows: unreadableRows.length,
-      drift: drift.length,
-      incomplete: incomplete.length,
-    };
-    telemetry.log.info('Audited', summary);
-    warn('Consumers never received these events: npx cdk-mailroom audit --repair plans to send them', {
-      missing,
-    });
-    warn('Inconclusive: these events are lost, unless the queue of their consumer holds them', {
-      inconclusive,
-    });
-    warn('These events were written more than once for one cause', { doubled });
-    warn('These rows cannot be read, so the state of their events is unknown', { unreadableRows });
-    warn('The deployment differs from the declaration: see "To deploy a stack again" in docs/operating.md', {
-      drift,
-    });
-    warn('The audit is incomplete', { incomplete });
-    return summary;
-  }
-
-  function warn(message: string, lists: Readonly<Record<string, readonly unknown[]>>): void {
-    for (const [name, list] of Object.entries(lists)) {
-      if (list.length === 0) continue;
-      telemetry.log.warn(message, { count: list.length, [name]: list.slice(0, LOGGED_MAX) });
-    }
-  }
 
   /**
    * A run looks back far enough that two runs cover each event. It covers two parts: the newest events, and those that have just
@@ -139,9 +99,70 @@ export function createAuditHandler(
       deliveriesMs: config.everyMs,
       endsBy,
     });
-    const summary = tell(report);
+    const summary = tell(telemetry, report);
+    sendBacklogs(deliveryTelemetry, report, now);
     sendDeliveries({ config, directory, deliveryTelemetry }, report, part);
     telemetry.flush();
     return summary;
   };
+}
+
+/** Emits the findings, and logs them. */
+function tell(telemetry: Telemetry, report: AuditReport): AuditSummary {
+  const { missing, inconclusive, doubled, unreadableRows, drift, incomplete, ...others } = report;
+  const {
+    backlogs: _open,
+    deliveries: _periods,
+    errorBudgets: _budgets,
+    notAudited: _foreign,
+    ...counts
+  } = others;
+  telemetry.gauge('EventsMissing', missing.length);
+  telemetry.gauge(
+    'EventsDoubled',
+    doubled.reduce((sum, { eventIds }) => sum + eventIds.length - 1, 0),
+  );
+  telemetry.gauge('RowsUnreadable', unreadableRows.length);
+  const summary = {
+    ...counts,
+    missing: missing.length,
+    inconclusive: inconclusive.reduce((sum, { events }) => sum + events, 0),
+    doubled: doubled.length,
+    unreadableRows: unreadableRows.length,
+    drift: drift.length,
+    incomplete: incomplete.length,
+  };
+  telemetry.log.info('Audited', summary);
+  warn(
+    telemetry,
+    'Consumers never received these events: npx cdk-mailroom audit --repair plans to send them',
+    {
+      missing,
+    },
+  );
+  warn(telemetry, 'Inconclusive: these events are lost, unless the queue of their consumer holds them', {
+    inconclusive,
+  });
+  warn(telemetry, 'These events were written more than once for one cause', { doubled });
+  warn(telemetry, 'These rows cannot be read, so the state of their events is unknown', { unreadableRows });
+  warn(
+    telemetry,
+    'The deployment differs from the declaration: see "To deploy a stack again" in docs/operating.md',
+    {
+      drift,
+    },
+  );
+  warn(telemetry, 'The audit is incomplete', { incomplete });
+  return summary;
+}
+
+function warn(
+  telemetry: Telemetry,
+  message: string,
+  lists: Readonly<Record<string, readonly unknown[]>>,
+): void {
+  for (const [name, list] of Object.entries(lists)) {
+    if (list.length === 0) continue;
+    telemetry.log.warn(message, { count: list.length, [name]: list.slice(0, LOGGED_MAX) });
+  }
 }

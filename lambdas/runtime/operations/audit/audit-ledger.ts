@@ -37,6 +37,8 @@ export interface MissingEvent {
   readonly type: string;
   /** Epoch milliseconds. */
   readonly publishedAt: number;
+  /** When a repair last sent it to a consumer, epoch milliseconds; `null` if none did. Missing all the same: what loses it is still there. */
+  readonly resentAt: number | null;
 }
 
 /** The events of a consumer that are in its queue or lost; which of the two cannot be known yet. */
@@ -148,9 +150,9 @@ export function createLedger(
       page(consumer).open.push(event);
     },
     open: (consumer) => page(consumer).open,
-    judge: (consumer, { eventId, type, publishedAt }, standing) => {
+    judge: (consumer, { eventId, type, publishedAt, resentAt }, standing) => {
       count(consumer, eventId, standing);
-      if (standing === 'missing') missing.push({ eventId, consumer, type, publishedAt });
+      if (standing === 'missing') missing.push({ eventId, consumer, type, publishedAt, resentAt });
     },
     missing: () => missing.toSorted((a, b) => a.eventId.localeCompare(b.eventId)),
     unreadable: () => unreadable.toSorted((a, b) => a.eventId.localeCompare(b.eventId)),

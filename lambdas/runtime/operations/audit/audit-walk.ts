@@ -168,8 +168,9 @@ function countEvent(
     for (const name of consumers) deliveries.add(name, envelope.eventId, 'waiting');
   if (row.status !== 'PUBLISHED') return undefined;
   const publishedAt = row.publishedAt ?? eventIdTime(envelope.eventId);
-  const sentAt = Math.max(publishedAt, row.resentAt ?? 0);
-  return { event: { eventId: envelope.eventId, source, type, publishedAt, sentAt }, consumers };
+  const { resentAt = null } = row;
+  const sentAt = Math.max(publishedAt, resentAt ?? 0);
+  return { event: { eventId: envelope.eventId, source, type, publishedAt, resentAt, sentAt }, consumers };
 }
 
 function enterAt(

@@ -7,6 +7,7 @@ import type { Table } from '../../store/table.ts';
 import type { Directory } from '../directory.ts';
 import type { Queues } from '../queues.ts';
 import { foreignEventsOf } from '../subscriptions.ts';
+import { type ConsumerBacklog, createBacklogs } from './audit-backlog.ts';
 import type { EntryVersions } from './audit-declaration.ts';
 import {
   createDeliveries,
@@ -78,6 +79,8 @@ export interface AuditReport {
   readonly unreadable: number;
   /** By consumer: `expected` is the sum of all others. */
   readonly consumers: Readonly<Record<string, ConsumerLedger>>;
+  /** By consumer, the published events that it has yet to process. */
+  readonly backlogs: readonly ConsumerBacklog[];
   /** By period of the events' commits and by consumer, how many were processed, and in time. */
   readonly deliveries: readonly PeriodDeliveries[];
   /** The error budgets of the consumers with an SLO, for the range. */
@@ -156,7 +159,10 @@ export function createAudit(deps: AuditDeps): Audit {
       const walkEndsBy = startedAt + (endsBy - startedAt) * WALK_SHARE;
       const hasTimeLeft = (by: number) => () => signal?.aborted !== true && clock.now() < by;
 
-      const incomplete: string[] = [];
+      const incomplete = (directory.unlisted ?? []).map(
+        ({ name }) =>
+          `The directory has no entry of ${name}, so its events were not checked: \`doctor\` names the command that restores it.`,
+      );
       const inconclusive: InconclusiveEvents[] = [];
       const drift = await findDrift(deps, directory);
       const deliveries = createDeliveries({
@@ -165,7 +171,11 @@ export function createAudit(deps: AuditDeps): Audit {
         graceMs,
         now: startedAt,
       });
-      const ledger = createLedger(directory, deliveries.add);
+      const backlogs = createBacklogs(directory, startedAt);
+      const ledger = createLedger(directory, (...counted) => {
+        deliveries.add(...counted);
+        backlogs.add(...counted);
+      });
       const doubles = createDoubles();
       const { seenUntil, counts, unreadable } = await walkOutbox(
         {
@@ -201,6 +211,7 @@ export function createAudit(deps: AuditDeps): Audit {
         readUntil: seenUntil,
         ...counts,
         consumers: ledger.close(),
+        backlogs: backlogs.found(),
         deliveries: found,
         errorBudgets: errorBudgets(directory, found),
         unreadableRows: [...unreadable, ...ledger.unreadable()],

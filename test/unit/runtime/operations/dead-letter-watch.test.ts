@@ -204,3 +204,11 @@ test.each([4_000, 500, 0])('it is over before an invocation that has %i ms left'
   expect(clock.now() - NOW).toBeLessThanOrEqual(Math.max(msLeft, 50));
   expect(failures()).toBeGreaterThan(0);
 });
+
+test('a consumer whose directory entry was deleted counts as one that could not be read', async () => {
+  const { look, telemetry } = rig();
+  const unlisted = [{ name: 'orders', parameter: '/mailroom/table/inboxes/queue/0' }];
+  await look({ directory: async () => ({ ...directory, unlisted }) });
+  expect(telemetry.counted('WatchFailures')).toBe(1);
+  expect(JSON.stringify(telemetry.lines())).toContain('consumer:orders');
+});

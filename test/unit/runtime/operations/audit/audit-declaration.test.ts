@@ -135,7 +135,7 @@ test('an event whose payload cannot be read is declared for every filter, but it
     consumersOf(directory, { ...event, data: () => payload }).map(({ name }) => name);
   expect([names(undefined), names({ country: 'CH' }), names({})]).toEqual([['payments'], ['payments'], []]);
 
-  const published = { ...event, publishedAt: rig.clock.now() - LONG_AGO, sentAt: 0 };
+  const published = { ...event, publishedAt: rig.clock.now() - LONG_AGO, resentAt: null, sentAt: 0 };
   const versions = async () => [{ value: JSON.stringify(filtered), changedAt: 0 }];
   const readable = {
     ...published,

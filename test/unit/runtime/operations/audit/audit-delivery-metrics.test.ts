@@ -21,6 +21,7 @@ function audits(sinceMs: number, everyMs: number) {
         const key = `${name} ${at}`;
         maxima.set(key, Math.max(value, maxima.get(key) ?? 0));
       },
+      duration: () => {},
       flush: () => {},
     }),
   });

@@ -6,7 +6,7 @@ import { auditRig, consumerEntry } from './audit-rig.ts';
 
 const EVERY_MS = 15 * MINUTE_MS;
 
-/** A metric of deliveries, with its dimension and time. */
+/** A metric of one consumer, with its dimension and time. */
 interface Sent {
   readonly consumer: string;
   readonly at: number;
@@ -19,19 +19,22 @@ function scheduled() {
   const rig = auditRig([consumerEntry('payments', { slo })]);
   const telemetry = memoryTelemetry();
   const sent: Sent[] = [];
+  const backlog: Sent[] = [];
   const handler = createAuditHandler({
     ...rig.deps,
     directory: async () => rig.directory,
     config: { tableName: rig.table.name, sinceMs: HOUR_MS, everyMs: EVERY_MS },
     telemetry,
     deliveryTelemetry: (consumer, at) => ({
-      gauge: (name, value) => void sent.push({ consumer, at, name, value }),
+      gauge: (name, value) =>
+        void (name.startsWith('Deliveries') ? sent : backlog).push({ consumer, at, name, value }),
+      duration: (name, value) => void backlog.push({ consumer, at, name, value }),
       flush: () => {},
     }),
   });
   const run = () => handler({}, lambdaContext());
   const warnings = () => telemetry.lines().filter(({ level }) => level === 'warn');
-  return { rig, telemetry, handler, run, warnings, sent };
+  return { rig, telemetry, handler, run, warnings, sent, backlog };
 }
 
 test('a scheduled audit emits how many are missing and doubled, and names them', async () => {
@@ -63,6 +66,23 @@ test('it emits zeros when all is well, so that its silence means something', asy
   await run();
   expect(gauges).toEqual(['EventsMissing 0', 'EventsDoubled 0', 'RowsUnreadable 0']);
   expect(warnings()).toEqual([]);
+});
+
+test('it emits the backlog of each consumer: what is neither processed nor left to an operator', async () => {
+  const { rig, run, backlog } = scheduled();
+  const failing = await rig.event(40 * MINUTE_MS);
+  await rig.inbox('payments', failing.eventId, 'FAILED', { attempts: 4, retryAt: rig.clock.now() + HOUR_MS });
+  await rig.event(50 * MINUTE_MS);
+  for (const status of ['PROCESSED', 'REJECTED', 'DISCARDED'] as const)
+    await rig.inbox('payments', (await rig.event(55 * MINUTE_MS)).eventId, status, { attempts: 9 });
+  const at = rig.clock.now();
+  await run();
+  const own = { consumer: 'payments', at };
+  expect(backlog).toEqual([
+    { ...own, name: 'Backlog', value: 2 },
+    { ...own, name: 'OldestUnprocessedAge', value: 50 * MINUTE_MS },
+    { ...own, name: 'MessagesOverThreeAttempts', value: 1 },
+  ]);
 });
 
 test('it checks the given range, and leaves events in flight to the next run', async () => {

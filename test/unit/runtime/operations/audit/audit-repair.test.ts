@@ -41,6 +41,7 @@ describe('a repair', () => {
     await rig.event(LONG_AGO);
     const report = await rig.run();
     await rig.clock.advance(MINUTE_MS);
+    const resentAt = rig.clock.now();
     expect((await rig.repair(report)).sent).toHaveLength(1);
     rig.queues.holds.set('payments-queue', 1);
     rig.ages.set('payments-queue', rig.clock.now());
@@ -50,7 +51,17 @@ describe('a repair', () => {
     // Purged with all others, it is missing after all.
     rig.queues.holds.clear();
     const purged = await rig.run();
-    expect(purged.missing).toEqual(report.missing);
+    expect(purged.missing).toEqual(report.missing.map((event) => ({ ...event, resentAt })));
+  });
+
+  test('that is lost, too, makes its event missing again, with the time of the repair', async () => {
+    const rig = auditRig([consumerEntry('payments')]);
+    await rig.event(LONG_AGO);
+    expect((await rig.run()).missing).toMatchObject([{ resentAt: null }]);
+    await rig.repair(await rig.run());
+    const resentAt = rig.clock.now();
+    await rig.clock.advance(LONG_AGO);
+    expect((await rig.run()).missing).toMatchObject([{ resentAt }]);
   });
 
   test('is written down, by consumer, before it is made', async () => {

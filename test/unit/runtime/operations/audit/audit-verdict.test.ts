@@ -86,7 +86,10 @@ describe('an event without an inbox row', () => {
     await rig.inbox('inventory', eventId);
     const report = await rig.run();
     const publishedAt = rig.clock.now() - LONG_AGO;
-    expect(report.missing).toEqual([{ eventId, consumer: 'payments', type: 'OrderPlaced', publishedAt }]);
+    const resentAt = null;
+    expect(report.missing).toEqual([
+      { eventId, consumer: 'payments', type: 'OrderPlaced', publishedAt, resentAt },
+    ]);
     expect(report.consumers).toMatchObject({
       payments: { missing: 1 },
       inventory: { processed: 1, missing: 0 },
