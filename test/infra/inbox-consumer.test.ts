@@ -15,6 +15,7 @@ describe('a consumer of the example', () => {
       $or: [
         { source: ['orders'], 'detail-type': ['OrderPlaced'] },
         { source: ['inventory'], 'detail-type': ['StockRejected'] },
+        { source: ['payments'], 'detail-type': ['PaymentRejected'] },
         { source: ['mailroom'], 'detail-type': ['Heartbeat'] },
       ],
     });
@@ -22,7 +23,13 @@ describe('a consumer of the example', () => {
       $or: [
         {
           source: ['payments'],
-          'detail-type': ['PaymentCaptured', 'PaymentDeclined', 'PaymentRefunded', 'PaymentCancelled'],
+          'detail-type': [
+            'PaymentCaptured',
+            'PaymentDeclined',
+            'PaymentRefunded',
+            'PaymentRejected',
+            'PaymentCancelled',
+          ],
         },
         { source: ['inventory'], 'detail-type': ['StockReserved', 'StockRejected', 'StockReleased'] },
         { source: ['mailroom'], 'detail-type': ['Heartbeat'] },
@@ -110,7 +117,13 @@ describe('a consumer of the example', () => {
       tableName: 'table',
       shards: 8,
       bornLeaseMs: 30_000,
-      publishes: ['PaymentCaptured', 'PaymentDeclined', 'PaymentRefunded', 'PaymentCancelled'],
+      publishes: [
+        'PaymentCaptured',
+        'PaymentDeclined',
+        'PaymentRefunded',
+        'PaymentCancelled',
+        'PaymentRejected',
+      ],
       consumer: 'payments',
       queueUrl: 'url',
       leaseMs: 30_000,
