@@ -88,6 +88,7 @@ export {
 } from './outbox/publish-at-once.ts';
 export { type DynamoTableDeps, dynamoTable } from './store/dynamo-table.ts';
 export { eventIdTime, isEventId, type RandomBytes } from './store/event-id.ts';
+export type { EffectState } from './store/rows.ts';
 export type {
   ConditionCheck,
   Delete,

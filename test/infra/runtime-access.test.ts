@@ -114,6 +114,25 @@ describe("the runtime's calls match the permissions of its role:", () => {
     expect(await forbidden('Mailroom/MailroomRelayStreamRole', recorded)).toEqual([]);
   });
 
+  test('the sweep: an event that is published again', async () => {
+    const made = setUp();
+    const { recorded, table, bus, clock, telemetry, outbox, happened } = made;
+    const [event] = await outbox.commit({ events: [happened(1)] });
+    const eventId = event?.eventId ?? '';
+    const sweep = createRelaySweep({ config: relayConfig, table: made.memory, bus, clock, telemetry });
+    await clock.advance(3 * MINUTE_MS);
+    await runThrough(clock, sweep({}, lambdaContext({ clock })));
+    const before = recorded.calls().length;
+    const again = createRelaySweep({ config: relayConfig, table, bus, clock, telemetry });
+    await again({ republish: eventId }, lambdaContext({ clock }));
+    expect(made.publishedIds()).toEqual([eventId, eventId]);
+    const calls = recorded.calls().slice(before);
+    expect(calls.map(({ action }) => action)).toEqual(['dynamodb:Query']);
+    expect(await forbidden('Mailroom/MailroomRelaySweepRole', { ...recorded, calls: () => calls })).toEqual(
+      [],
+    );
+  });
+
   test('the sweep: its state, minutes that stay unsettled, refused events', async () => {
     const made = setUp({
       bus: {

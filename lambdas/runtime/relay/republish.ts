@@ -1,6 +1,7 @@
 import { errorCode, errorMessage, MailroomError } from '../base/errors.ts';
 import { pendingRow } from '../outbox/pending-row.ts';
 import { isEventId, outboxKeyOf } from '../store/event-id.ts';
+import type { Item, Table } from '../store/table.ts';
 import { declaredSources, type RelayContext } from './relay-context.ts';
 
 /** An operator's request to publish a PUBLISHED event again. */
@@ -37,7 +38,7 @@ export async function republish(
   { table, bus, config, telemetry }: Pick<RelayContext, 'table' | 'bus' | 'config' | 'telemetry'>,
   eventId: string,
 ): Promise<RepublishReport> {
-  const item = isEventId(eventId) ? await table.get(outboxKeyOf(eventId), { consistent: true }) : undefined;
+  const item = isEventId(eventId) ? await readOutboxItem(table, eventId) : undefined;
   // Its entry is that of the PENDING row that it was.
   const row = item?.status === 'PUBLISHED' ? pendingRow({ ...item, status: 'PENDING' }) : undefined;
   if (row === undefined || !declaredSources(config, telemetry).has(row)) {
@@ -56,4 +57,11 @@ export async function republish(
   } catch (error) {
     return { republish: eventId, refusal: { code: errorCode(error), message: errorMessage(error) } };
   }
+}
+
+/** Reads an outbox row by a query: the sweep's role may not get one. */
+async function readOutboxItem(table: Pick<Table, 'query'>, eventId: string): Promise<Item | undefined> {
+  const { PK: pk, SK: skPrefix } = outboxKeyOf(eventId);
+  const { items } = await table.query({ pk, skPrefix, consistent: true });
+  return items[0];
 }
