@@ -39,6 +39,7 @@ export type MessageCase =
   | 'rejected-moving'
   | 'rejected-unseen'
   | 'rejected-gone'
+  | 'row-deleted'
   // Without an inbox row.
   | 'dead-lettered'
   | 'undelivered'
@@ -87,7 +88,8 @@ function rejectedCase(
 }
 
 function unclaimedCase(event: TracedEvent, message: TracedMessage, now: number): MessageCase {
-  const { consumer, deadLetter } = message;
+  const { consumer, deadLetter, isRowDeleted } = message;
+  if (isRowDeleted) return 'row-deleted';
   if (deadLetter !== undefined) return deadLetter.kind === 'rule' ? 'undelivered' : 'dead-lettered';
   const publishedAt = publishedAtOf(event);
   const isEmpty = isQueueEmpty(message);

@@ -87,6 +87,14 @@ export const WORDS: Readonly<Record<MessageCase, CaseWords>> = {
     () => 'Its dead letter is no longer in a dead-letter queue. If its work was done by hand, resolve it:',
     ({ consumer, event }) => shell`messages resolve ${consumer.name} ${event.eventId}`,
   ),
+  'row-deleted': {
+    state: 'rejected',
+    text: ({ name, consumer }) =>
+      `${consumer.name} rejected ${name}, and its inbox row was deleted by hand. Which side effects have happened is unknown, and a redrive ` +
+      'would repeat them. Ask their providers, finish the work by hand where needed, then resolve it:',
+    next: ({ consumer, event, context }) =>
+      context.commandLine(shell`messages resolve ${consumer.name} ${event.eventId}`),
+  },
   'dead-lettered': {
     state: 'dead-lettered',
     text: (facts) => `${facts.consumer.name} never finished ${facts.name}. ${expiryText(facts)}`,

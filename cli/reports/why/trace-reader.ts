@@ -10,7 +10,7 @@ import type { QueueDepth, QueueMessage, Queues } from '../../../lambdas/runtime/
 import { consumersOf } from '../../../lambdas/runtime/operations/subscriptions.ts';
 import { eventIdTime, isEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { isForeignEventId } from '../../../lambdas/runtime/store/foreign-id.ts';
-import { failedKey, inboxKey } from '../../../lambdas/runtime/store/keys.ts';
+import { failedKey, inboxKey, rejectedKey } from '../../../lambdas/runtime/store/keys.ts';
 import type { InboxRow, OutboxRow } from '../../../lambdas/runtime/store/rows.ts';
 import {
   readable,
@@ -60,6 +60,8 @@ export interface TracedMessage {
   readonly deadLetter: FoundDeadLetter | undefined;
   /** Some dead letters were not read, and its own may be among them. */
   readonly unseen: boolean;
+  /** It was rejected, and its row was deleted by hand: its pointer is there. @default false */
+  readonly isRowDeleted?: boolean | undefined;
 }
 
 /** A dead letter and its source. */
@@ -171,6 +173,9 @@ async function readMessage(
   const row = readInboxRow(await table.get(inboxKey(consumer.name, eventId), { consistent: true }));
   const status = readable(row)?.status;
   const lost = row === undefined && isExpected;
+  const pointer = lost
+    ? await table.get(rejectedKey(consumer.name, eventId), { consistent: true })
+    : undefined;
   const hint = status === 'FAILED' ? await table.get(failedKey(consumer.name, eventId)) : undefined;
   const isSearched = lost || status === 'REJECTED';
   const found = isSearched ? await findDeadLetter(reading, eventId, row, consumer) : NOT_LOOKED_FOR;
@@ -180,6 +185,7 @@ async function readMessage(
     failedAt: hint && readable(readFailedHint(hint))?.failedAt,
     queue: isSearched ? await once(depths, consumer.queue, () => depthOf(queues, consumer.queue)) : undefined,
     ...found,
+    ...(pointer !== undefined && { isRowDeleted: true }),
   };
 }
 

@@ -175,6 +175,9 @@ describe('a rejected message whose row was deleted by hand', () => {
     await deleteRow();
     expect(await text('dlq', 'list', source)).toContain('its inbox row was deleted by hand');
     expect(await text('dlq', 'redrive', source)).toContain('1 whose inbox row was deleted by hand');
+    const why = await text('why', eventId);
+    expect(why).toContain('its inbox row was deleted by hand');
+    expect(why).toContain(`messages resolve worker ${eventId}`);
     const discard = await text('dlq', 'discard', source, letterId);
     expect(discard).toContain('deleted by hand');
     expect(discard).toContain('--effects-checked');
