@@ -13,7 +13,6 @@ import {
   UpdateEventSourceMappingCommand,
 } from '@aws-sdk/client-lambda';
 import { SetQueueAttributesCommand, SQSClient } from '@aws-sdk/client-sqs';
-import { cloudFormation } from './cloud-formation.ts';
 
 /** The options of a line that are not yet read. */
 interface Options {
@@ -98,17 +97,6 @@ const COMMANDS: Readonly<Record<string, (settings: Settings, options: Options) =
         Attributes: shorthand(one('--attributes')),
       }),
     ),
-  'cloudformation describe-stack-resources': async ({ endpoint, region }, { one }) => {
-    const PhysicalResourceId = one('--physical-resource-id');
-    if (one('--query') !== 'StackResources[0].StackName' || one('--output') !== 'text')
-      throw new Error('Only the name of the stack is read');
-    const found = await cloudFormation(
-      { Action: 'DescribeStackResources', PhysicalResourceId },
-      endpoint,
-      region,
-    );
-    return /<StackName>([^<]+)</.exec(found)?.[1];
-  },
   'cloudwatch enable-alarm-actions': (settings, { any }) =>
     new CloudWatchClient(settings).send(new EnableAlarmActionsCommand({ AlarmNames: any('--alarm-names') })),
 };
@@ -118,8 +106,8 @@ export function awsLines(out: string): string[] {
   return out.split('\n').filter((line) => line.startsWith('    aws '));
 }
 
-/** Runs a printed command of the AWS CLI as the CLI does: the same action, parameters, region and endpoint. Returns what it reads. */
-export async function runAwsLine(line: string): Promise<unknown> {
+/** Runs a printed command of the AWS CLI as the CLI does: the same action, parameters, region and endpoint. */
+export async function runAwsLine(line: string): Promise<void> {
   const [program, service, operation, ...words] = wordsOf(line);
   const left = optionsOf(words);
   const any = (name: string): string[] => {
@@ -146,9 +134,8 @@ export async function runAwsLine(line: string): Promise<unknown> {
   if (!flag('--no-sign-request')) throw new Error(`"${line}" wants credentials`);
   const run = program === 'aws' ? COMMANDS[`${service} ${operation}`] : undefined;
   if (run === undefined) throw new Error(`No test runs "${line}"`);
-  const found = await run(settings, { one, any, flag });
+  await run(settings, { one, any, flag });
   if (left.size > 0) throw new Error(`"${line}" has more options: ${[...left.keys()].join(', ')}`);
-  return found;
 }
 
 /** The words of a line as a POSIX shell reads them, of the quotes only single ones. */
