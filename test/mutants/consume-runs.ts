@@ -255,6 +255,7 @@ export const consumeRunsMutants: readonly Mutant[] = [
     ['storing a result leaves the time to release the message', 'const STORE_MARGIN_MS = 3_000;', 'const STORE_MARGIN_MS = 0;'],
     ['an effect name has at most 64 characters', '{0,63}$/', '{0,64}$/'],
     ['an effect name of 64 characters is allowed', '{0,63}$/', '{0,62}$/'],
+    ['a run that may have happened stays in doubt, whatever a later one says', 'isNothingHappened(error) && !mayHaveHappened', 'isNothingHappened(error)'],
     ['an effect name begins with an alphanumeric character', '$)[A-Za-z0-9][A-Za-z0-9._-]', '$)[A-Za-z0-9._-][A-Za-z0-9._-]'],
     ['an effect name can be stored in a map', '(?!constructor$)', ''],
     ['an effect name is checked to its end', '{0,63}$/', '{0,63}/'],

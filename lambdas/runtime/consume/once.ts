@@ -1,7 +1,13 @@
 import { errorCode, isNothingHappened, MailroomError, PoisonMessage } from '../base/errors.ts';
 import type { JsonOf } from '../base/json.ts';
-import { type EffectCall, effectIn, finishEffect, startEffect } from '../inbox/inbox-effect.ts';
-import { idempotencyKey } from '../inbox/started-effects.ts';
+import {
+  type EffectCall,
+  type EffectEnd,
+  effectIn,
+  finishEffect,
+  startEffect,
+} from '../inbox/inbox-effect.ts';
+import { effectState, idempotencyKey } from '../inbox/started-effects.ts';
 import { backoffMs } from '../store/retry.ts';
 import type { StoredEffect } from '../store/rows.ts';
 import type { ClaimedMessage, Effects, Received } from './consumer-context.ts';
@@ -68,19 +74,29 @@ async function perform(
     effects.succeeded.add(name);
     return parsed(completed.result);
   }
+  const mayHaveHappened = isInDoubt(claimed, name);
   let result: unknown;
   try {
     result = await effect(idempotencyKey(config.consumer, claim.message.eventId, name));
     effects.ended.set(name, 'completed'); // even if its result cannot be stored
     effects.succeeded.add(name);
   } catch (error) {
-    effects.ended.set(name, isNothingHappened(error) ? 'nothing-happened' : 'failed');
-    await releaseEffect(claimed, call, error);
+    // What this run's provider says is not true of an earlier run that may have happened.
+    const nothingHappened = isNothingHappened(error) && !mayHaveHappened;
+    effects.ended.set(name, nothingHappened ? 'nothing-happened' : 'failed');
+    await releaseEffect(claimed, call, { status: 'RELEASED', error, nothingHappened });
     throw error;
   }
   const json = jsonOf(name, result); // if it cannot be stored, the effect stays IN_PROGRESS: it has happened
   await storeResult(claimed, call, json);
   return parsed(json); // parsed, so that the handler gets the same value on the first run and on a retry
+}
+
+/** Returns true if an earlier run of an effect, under this claim or another one, may have happened. */
+function isInDoubt({ claim, effects, clock }: ClaimedMessage, name: string): boolean {
+  const stored = effectIn(claim.effects, name);
+  const state = effects.ended.get(name) ?? (stored && effectState(stored as StoredEffect, clock.now()));
+  return state !== undefined && state !== null && state !== 'nothing-happened';
 }
 
 /** As {@link startEffect}. An effect whose start may have been stored is recorded as run. */
@@ -120,10 +136,10 @@ async function storeResult(
 async function releaseEffect(
   { inbox, telemetry }: Received,
   call: EffectCall,
-  error: unknown,
+  end: EffectEnd,
 ): Promise<void> {
   try {
-    await finishEffect(inbox, call, { status: 'RELEASED', error });
+    await finishEffect(inbox, call, end);
   } catch (unwritten) {
     telemetry.log.warn('A failed effect could not be released', {
       effect: call.name,

@@ -1,5 +1,5 @@
 import { CLOCK_SKEW_MS } from '../base/clock.ts';
-import { FenceLost, isNothingHappened, MailroomError, PoisonMessage } from '../base/errors.ts';
+import { FenceLost, MailroomError, PoisonMessage } from '../base/errors.ts';
 import { isObject } from '../base/json.ts';
 import type { StoredEffect } from '../store/rows.ts';
 import type { Item } from '../store/table.ts';
@@ -17,7 +17,7 @@ const EFFECT_ERROR_MAX_CHARS = 200;
 /** The end of an effect: its result as JSON, `undefined` if it returned nothing; or its error, after which the next attempt runs it again. */
 export type EffectEnd =
   | { readonly status: 'COMPLETED'; readonly result: string | undefined }
-  | { readonly status: 'RELEASED'; readonly error: unknown };
+  | { readonly status: 'RELEASED'; readonly error: unknown; readonly nothingHappened: boolean };
 
 /** One call of `ctx.once`, identified by the claim's fence and the number of the call, from 1. */
 export interface EffectCall {
@@ -142,7 +142,7 @@ function ended(inbox: InboxContext, end: EffectEnd): Partial<StoredEffect> {
   const now = inbox.clock.now();
   if (status === 'COMPLETED') return { status, completedAt: now, result: end.result };
   const error = rowCause(inbox, end.error).lastError.slice(0, EFFECT_ERROR_MAX_CHARS);
-  return { status, endedAt: now, error, nothingHappened: isNothingHappened(end.error) || undefined };
+  return { status, endedAt: now, error, nothingHappened: end.nothingHappened || undefined };
 }
 
 /**

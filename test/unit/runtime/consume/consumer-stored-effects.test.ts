@@ -341,6 +341,39 @@ describe('a released effect', () => {
     expect(stored?.endedAt).toBeGreaterThanOrEqual(stored?.startedAt ?? Number.POSITIVE_INFINITY);
   });
 
+  test('stays in doubt although a later run says that nothing happened, in another attempt', async () => {
+    const one = oneMessage();
+    await one.deliver((ctx) => ctx.once('charge', ctx.attempt === 1 ? busy : refusing));
+    await one.deliver((ctx) => ctx.once('charge', ctx.attempt === 1 ? busy : refusing));
+    expect(one.effect()).toMatchObject({ status: 'RELEASED', error: 'bank answered 422' });
+    expect(one.effect()).not.toHaveProperty('nothingHappened');
+  });
+
+  test('stays in doubt although a later run says that nothing happened, in the same attempt', async () => {
+    const one = oneMessage();
+    await one.deliver(async (ctx) => {
+      await ctx.once('charge', busy).catch(() => {});
+      await ctx.once('charge', refusing);
+    });
+    expect(one.effect()).not.toHaveProperty('nothingHappened');
+    expect(one.row()).toMatchObject({ pastAttempts: [{ effects: { charge: 'failed' } }] });
+  });
+
+  test('stays in doubt after a run that stored no result', async () => {
+    const one = oneMessage();
+    await one.leaveEffect({ endsBy: 0 });
+    await one.deliver((ctx) => ctx.once('charge', refusing));
+    expect(one.effect()).toMatchObject({ status: 'RELEASED' });
+    expect(one.effect()).not.toHaveProperty('nothingHappened');
+  });
+
+  test('did not happen if all of its runs say so', async () => {
+    const one = oneMessage();
+    await one.deliver((ctx) => ctx.once('charge', refusing));
+    await one.deliver((ctx) => ctx.once('charge', refusing));
+    expect(one.effect()).toMatchObject({ nothingHappened: true });
+  });
+
   test('keeps 200 characters of its error', async () => {
     const one = oneMessage();
     await one.deliver((ctx) => ctx.once('charge', () => Promise.reject(new Error('x'.repeat(1_000)))));
