@@ -23,6 +23,7 @@ locals {
     deadLetterQueue    = aws_sqs_queue.receipts_dead_letters.url
     undeliveredQueue   = aws_sqs_queue.receipts_undelivered.url
     function           = aws_lambda_function.receipts.function_name
+    domainKeys         = ["RECEIPT#*"]
     maxAttempts        = 10
     batchSize          = 10
     inboxRetentionDays = 35

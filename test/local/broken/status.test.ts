@@ -20,7 +20,7 @@ import { TRANSACTION_ACTIONS_MAX } from '../../../lambdas/runtime/store/table.ts
 import { lambdaContext } from '../../../testing/index.ts';
 import { eventBridgeClient } from '../../support/aws.ts';
 import { unwrapped } from '../../support/captured-io.ts';
-import { awsLines, runAwsLine } from '../support/aws-line.ts';
+import { awsLines, cloudTrailLines, runAwsLine } from '../support/aws-line.ts';
 import { eventually } from '../support/eventually.ts';
 import { handmadeMailroom, SMALL_SOURCE, type SmallConsumer } from '../support/handmade-mailroom.ts';
 import { mailroom } from '../support/mailroom.ts';
@@ -101,6 +101,7 @@ describe('the status of the order system', () => {
     expect(out).not.toContain('nothing visible is broken');
     const fix = awsLines(out);
     expect(fix).toEqual([expect.stringContaining(`--uuid ${uuid} --enabled`)]);
+    expect(cloudTrailLines(out)).toEqual([expect.stringContaining('=UpdateEventSourceMapping20150331 ')]);
     for (const line of fix) await runAwsLine(line);
 
     expect(await problems()).toEqual([]);

@@ -101,9 +101,18 @@ const COMMANDS: Readonly<Record<string, (settings: Settings, options: Options) =
     new CloudWatchClient(settings).send(new EnableAlarmActionsCommand({ AlarmNames: any('--alarm-names') })),
 };
 
-/** The printed commands of the AWS CLI. */
+/** The printed commands of the AWS CLI, without those of {@link cloudTrailLines}. */
 export function awsLines(out: string): string[] {
-  return out.split('\n').filter((line) => line.startsWith('    aws '));
+  return lines(out, '').filter((line) => !line.includes(' cloudtrail '));
+}
+
+/** The printed commands that show who changed a part, which the local engines cannot run. */
+export function cloudTrailLines(out: string): string[] {
+  return lines(out, 'cloudtrail lookup-events --lookup-attributes ');
+}
+
+function lines(out: string, begin: string): string[] {
+  return out.split('\n').filter((line) => line.startsWith(`    aws ${begin}`));
 }
 
 /** Runs a printed command of the AWS CLI as the CLI does: the same action, parameters, region and endpoint. */

@@ -19,14 +19,14 @@ import { appFunctions, bundleFunction, type FunctionBundle } from '../../../tool
 const BYTES_MAX: Readonly<Record<string, number>> = {
   'relay-stream': 326_000,
   'relay-sweep': 448_000,
-  audit: 456_000,
+  audit: 460_000,
   bank: 245_000,
   heartbeat: 390_000,
-  inventory: 400_000,
-  notifications: 400_000,
+  inventory: 417_000,
+  notifications: 417_000,
   'orders-api': 371_000,
-  'orders-status': 400_000,
-  payments: 492_000,
+  'orders-status': 417_000,
+  payments: 509_000,
 };
 
 /** The share of a bundle that the validators of its events may have: with all of zod in place of zod/mini it is more. */
