@@ -1,25 +1,19 @@
-import { Aspects, Stack } from 'aws-cdk-lib';
+import { Aspects } from 'aws-cdk-lib';
 import type { Rule } from 'aws-cdk-lib/aws-events';
 import type { Alias, Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
-import { type ConsumerEntry, consumerEntryName } from '../lambdas/runtime/operations/directory.ts';
-import { SCHEMA } from '../lambdas/runtime/store/rows.ts';
 import { consumerNameProblems, serviceNameProblems } from './checks/names.ts';
 import { refuse } from './checks/refusal.ts';
-import { type ConsumerSettings, consumerProblems } from './checks/timings.ts';
+import { consumerProblems } from './checks/timings.ts';
 import { consumerFunction } from './consumer/consumer-function.ts';
-import { consumerQueues, foreignBusName, foreignRuleName, subscribed } from './consumer/consumer-intake.ts';
-import {
-  type ConsumerSlo,
-  type IInboxConsumer,
-  SLO_PERCENTILE,
-  sloProblems,
-} from './consumer/consumer-interface.ts';
+import { consumerQueues, foreignBusName } from './consumer/consumer-intake.ts';
+import { type ConsumerSlo, type IInboxConsumer, sloProblems } from './consumer/consumer-interface.ts';
 import { consumerSettings, queuePropsProblems } from './consumer/consumer-settings.ts';
+import { writeDirectoryEntry } from './consumer/directory-entry.ts';
 import { functionProblems } from './consumer/existing-function.ts';
 import { existingQueueProblems, ofExistingQueue } from './consumer/existing-queue.ts';
-import { earlierNameProblems, inboxSince, pinName } from './consumer/fixed-name.ts';
+import { earlierNameProblems, pinName } from './consumer/fixed-name.ts';
 import type { InboxConsumerProps } from './consumer/inbox-consumer-props.ts';
 
 import {
@@ -30,7 +24,6 @@ import {
 } from './consumer/subscriptions.ts';
 import { sourceQueueName } from './functions/physical-name.ts';
 import { publishesProblems } from './mailroom/declared-events.ts';
-import { directoryEntry } from './mailroom/directory-entry.ts';
 import { heartbeatWindowProblems } from './mailroom/outbox-heartbeat.ts';
 import { CONSUMER_TAG, MAILROOM_TAG, SERVICE_TAG, tag } from './mailroom/tags.ts';
 
@@ -121,40 +114,9 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
     // A new event type must not reach the old code, which would reject it as unknown.
     for (const rule of [this.rule, this.foreignRule])
       rule?.node.addDependency(handler, ...(alias ? [alias] : []));
-    this.enterDirectory(props, settings);
+    writeDirectoryEntry(this, props, settings);
     warnOfForeignIds(this, props);
     warnOfSubscriptions(this, props);
     Aspects.of(this).add({ visit: (node) => node === this && warnOfSilence(this, props) });
-  }
-
-  private enterDirectory(props: InboxConsumerProps, settings: ConsumerSettings): void {
-    const table = props.mailroom.table.tableName;
-    const entry: ConsumerEntry = {
-      stack: Stack.of(this).stackName,
-      stackPath: Stack.of(this).node.path,
-      name: props.name,
-      service: props.service,
-      events: subscribed(props),
-      rule: this.rule?.ruleName,
-      foreignRule:
-        this.foreignBus === undefined ? undefined : { name: foreignRuleName(this), bus: this.foreignBus },
-      fairBy: props.fairBy,
-      queue: this.queue.queueUrl,
-      deadLetterQueue: this.deadLetterQueue.queueUrl,
-      undeliveredQueue: this.undeliveredQueue?.queueUrl,
-      function: this.function.functionName,
-      alias: this.alias?.aliasName,
-      domainKeys: props.domainKeys,
-      maxAttempts: settings.retry.attempts,
-      batchSize: settings.batchSize,
-      slo: props.slo && {
-        latencyMs: props.slo.latency.toMilliseconds(),
-        percentile: props.slo.percentile ?? SLO_PERCENTILE,
-      },
-      inboxRetentionDays: settings.inboxRetention.toDays(),
-      inboxSince: inboxSince(props.movedFrom),
-      schema: SCHEMA,
-    };
-    directoryEntry(this, consumerEntryName(table, props.name), entry);
   }
 }

@@ -19,7 +19,7 @@ import {
   sourcesProblems,
   useProblems,
 } from './mailroom/declared-events.ts';
-import { directoryEntry } from './mailroom/directory-entry.ts';
+import { directoryEntry } from './mailroom/directory-parameter.ts';
 import { letServicesUse } from './mailroom/encryption.ts';
 import { MailroomBus } from './mailroom/event-bus.ts';
 import {

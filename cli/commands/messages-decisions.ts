@@ -20,7 +20,7 @@ import { readInbox } from '../deployment/message-reader.ts';
 import { placeOf, placeText } from '../deployment/place.ts';
 import { unreadableText } from '../deployment/row-text.ts';
 import { readStanding } from '../reports/dead-letters/standing.ts';
-import { causeOf, fixText, readFix, refuseOtherKeys } from '../reports/messages/manual-fix.ts';
+import { causeOf, fixText, readFix, refuseOtherKeys } from '../reports/messages/fix-file.ts';
 import { onceArgument } from '../terminal/arguments.ts';
 import { applyWords, type ChangeOptions, reasonOption, reasonToApply } from '../terminal/change.ts';
 import { fileText, type Io } from '../terminal/io.ts';

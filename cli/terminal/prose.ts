@@ -30,7 +30,7 @@ export function prose(text: string, indent = 2, columns = COLUMNS): string {
   return [...lines, line].join('\n');
 }
 
-/** The columns that a line takes on a terminal: its characters without colours. */
+/** The columns that a line takes on a terminal: its characters without colors. */
 export function columnsOf(line: string): number {
   return stripVTControlCharacters(line).length;
 }

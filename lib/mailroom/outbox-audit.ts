@@ -8,7 +8,7 @@ import { auditSettings } from '../../lambdas/runtime/base/config.ts';
 import { between, refuse, say, unless, wholeMinutes } from '../checks/refusal.ts';
 import { type MailroomFunctionProps, mailroomFunctionPropsProblems } from '../functions/function-props.ts';
 import type { ServiceFunction } from '../service-function.ts';
-import { grantDirectory } from './directory-entry.ts';
+import { grantDirectory } from './directory-parameter.ts';
 import { grantQueueKey } from './encryption.ts';
 import type { MailroomBus } from './event-bus.ts';
 import type { MailroomTable } from './mailroom-table.ts';

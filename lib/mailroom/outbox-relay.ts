@@ -19,7 +19,7 @@ import {
 import { acknowledgeLastStop } from '../functions/acknowledgements.ts';
 import { type MailroomFunctionProps, mailroomFunctionPropsProblems } from '../functions/function-props.ts';
 import type { ServiceFunction } from '../service-function.ts';
-import { grantDirectory } from './directory-entry.ts';
+import { grantDirectory } from './directory-parameter.ts';
 import { grantQueueKey, queueEncryption } from './encryption.ts';
 import type { MailroomBus } from './event-bus.ts';
 import type { MailroomTable } from './mailroom-table.ts';

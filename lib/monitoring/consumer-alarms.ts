@@ -120,7 +120,7 @@ export function stalledConsumer(
 }
 
 /**
- * The alarm on dead letters that pile up: the alarms on their existence are silent after the first one. SQS counts no message that
+ * The alarm on dead letters that pile up: the alarms for any dead letter do not fire again after the first. SQS counts no message that
  * it moves to a dead-letter queue, so the growth of the queues is measured.
  *
  * @param math - false without metric math: then only messages that the consumer rejects count

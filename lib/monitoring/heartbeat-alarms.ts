@@ -12,7 +12,7 @@ export function heartbeatAlarms({ late }: HeartbeatMetrics): AlarmPlan[] {
       id: 'HeartbeatLate',
       anchor: 'a-heartbeat-is-late',
       severity: 'ticket',
-      what: 'A consumer has not acknowledged two of three heartbeats: events do not reach it, or wait for long.',
+      what: 'A consumer has not acknowledged two of three heartbeats: events do not reach it, or wait too long.',
       run: 'status',
       metric: late,
       threshold: 0,

@@ -115,7 +115,7 @@ export const operationsMutants: readonly Mutant[] = [
     ['a request has no member that is unknown', 'if (unknown !== undefined)', 'if (false)'],
     ['a flag of a request is not a text', "if (value === undefined || typeof value === 'boolean') return value ?? false;", "return Boolean(value);"],
   ]),
-  ...mutantsOf('consume/settle-for-operator.ts', 'settle-requests hostile-settle-requests', [
+  ...mutantsOf('consume/operator-commit.ts', 'settle-requests hostile-settle-requests', [
     ['a message that may have been processed is not rejected', 'refuseTooOld(ctx, eventId, row); const effects', 'const effects'],
     ['a message that may have been processed is not fixed', 'if (!force) refuseTooOld(ctx, eventId, row);', ''],
     ['an earlier decision is that of the request only if it committed the same', 'row.commitId === commitId', 'row.commitId !== undefined'],

@@ -167,10 +167,12 @@ export const storeInboxMutants: readonly Mutant[] = [
     ['a result whose answer was lost is recognised by its fencing token', 'stored?.fence === fence && stored.run === run', 'stored?.run === run'],
     ['a result whose answer was lost is recognised by its call', 'stored?.fence === fence && stored.run === run', 'stored?.fence === fence'],
   ]),
-  ...mutantsOf('inbox/started-effects.ts', 'consumer-effects consumer-stored-effects message-operations', [
+  ...mutantsOf('inbox/idempotency-key.ts', 'consumer-effects consumer-stored-effects', [
     ['an idempotency key names the consumer', '`${consumer}:${eventId}:${effect}`', '`${eventId}:${effect}`'],
     ['an idempotency key names the event', '`${consumer}:${eventId}:${effect}`', '`${consumer}:${effect}`'],
     ['an idempotency key names the effect', '`${consumer}:${eventId}:${effect}`', '`${consumer}:${eventId}`'],
+  ]),
+  ...mutantsOf('inbox/started-effects.ts', 'consumer-effects consumer-stored-effects message-operations', [
     ['an effect is in doubt only once its function has stopped', 'endsBy + CLOCK_SKEW_MS < now', 'true'],
     ['an effect is in doubt only once its function has stopped by every clock', 'endsBy + CLOCK_SKEW_MS < now', 'endsBy < now'],
     ['an effect is in doubt a millisecond after its function has stopped by every clock', 'CLOCK_SKEW_MS < now', 'CLOCK_SKEW_MS <= now'],

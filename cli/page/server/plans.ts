@@ -123,7 +123,7 @@ export function createPlans(deps: PlansDeps): Plans {
 }
 
 /**
- * Plans a change. A cause of the page is exact: no dead letter whose cause only contains it is planned.
+ * Plans a change. The page matches causes exactly: a dead letter whose cause merely contains the text is not included.
  *
  * @throws the refusal of the command; the error of AWS under the code that the command reports
  */

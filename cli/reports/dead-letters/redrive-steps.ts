@@ -151,7 +151,7 @@ const DONE: RedriveProgress = { state: 'done' };
 const WAITING: RedriveProgress = { state: 'waiting' };
 const NOT_SWEPT: RedriveProgress = {
   state: 'back',
-  fingerprint: 'The sweep could not read all of its minutes, or the bus accepts nothing',
+  fingerprint: 'The sweep could not read all of its minutes, or the bus refused the events',
   sameCause: false,
 };
 

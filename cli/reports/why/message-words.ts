@@ -72,7 +72,7 @@ export const WORDS: Readonly<Record<MessageCase, CaseWords>> = {
       const { rejectedAt = 0 } = row?.status === 'REJECTED' ? row : {};
       return (
         'Its message is on its way to the dead-letter queue, or was deleted from it. ' +
-        `From ${minuteAfter(rejectedAt + MOVED_MS)} on, this can tell:`
+        `After ${minuteAfter(rejectedAt + MOVED_MS)}, this command can tell:`
       );
     },
     ({ event }) => shell`why ${event.eventId}`,

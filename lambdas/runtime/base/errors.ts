@@ -280,11 +280,6 @@ export function asMailroomError(error: unknown): MailroomError {
   return new MailroomError(errorCode(error), errorMessage(error), { cause: error });
 }
 
-/** Returns true if an error is a {@link PoisonMessage}. An HTTP 422 response from another service is not one. */
-export function isPoison(error: unknown): boolean {
-  return error instanceof Error && error.name === 'PoisonMessage';
-}
-
 /**
  * Groups failures by cause: returns the error's code and its message, with everything that differs from event to event (ids,
  * numbers, quoted values) replaced by `#`.

@@ -30,8 +30,8 @@ import {
   type ShownAgain,
   tooLate,
 } from './message-outcome.ts';
+import { settleForOperator } from './operator-commit.ts';
 import { type Queue, VISIBILITY_MAX_S } from './queue.ts';
-import { settleForOperator } from './settle-for-operator.ts';
 import { isSettleRequest } from './settle-requests.ts';
 import { asLeased, runUnclaimed } from './transactional-run.ts';
 

@@ -1,6 +1,7 @@
 import { MailroomError } from '../base/errors.ts';
+import { idempotencyKey } from '../inbox/idempotency-key.ts';
 import { effectIn } from '../inbox/inbox-effect.ts';
-import { effectState, idempotencyKey } from '../inbox/started-effects.ts';
+import { effectState } from '../inbox/started-effects.ts';
 import type { EffectState, StoredEffect } from '../store/rows.ts';
 import type { ClaimedMessage } from './consumer-context.ts';
 

@@ -1,5 +1,5 @@
 import { withDeadline } from '../base/clock.ts';
-import { isMailroomError, isPoison, MailroomError } from '../base/errors.ts';
+import { isMailroomError, MailroomError } from '../base/errors.ts';
 import type { HandledEvent } from '../events/foreign-event.ts';
 import type { EffectInProgress } from '../inbox/inbox-effect.ts';
 import { markOutOfTime, renewLease } from '../inbox/inbox-lease.ts';
@@ -7,6 +7,7 @@ import type { ClaimedMessage } from './consumer-context.ts';
 import type { LeasedHandler } from './handler.ts';
 import { type HandlerRun, handlerRun, leasedContext, logUnhandled, take } from './leased-context.ts';
 import { effectsIdle } from './once.ts';
+import { isPoison } from './poison.ts';
 
 /** The end of a leased handler's run. */
 export type LeasedRun =

@@ -1,4 +1,4 @@
-import { errorCode, errorMessage, isMailroomError, isPoison, MailroomError } from '../base/errors.ts';
+import { errorCode, errorMessage, isMailroomError, MailroomError } from '../base/errors.ts';
 import { outageDelayMs, retryDelayMs, suspectDelayMs } from '../base/retry-schedule.ts';
 import type { InboxRefusal } from '../inbox/inbox.ts';
 import { TOO_OLD } from '../inbox/inbox-conditions.ts';
@@ -10,7 +10,7 @@ import { fraction } from '../store/retry.ts';
 import type { ConsumerContext, Received } from './consumer-context.ts';
 import { deliversHeartbeat } from './delivery.ts';
 import { removeFailedHint } from './failed-hints.ts';
-import { poison } from './poison.ts';
+import { isPoison, poison } from './poison.ts';
 
 /** The outcome of a message in this invocation. */
 export type MessageOutcome = { readonly kind: 'done' } | ShownAgain;

@@ -1,5 +1,6 @@
 import { errorCode, isNothingHappened, MailroomError, PoisonMessage } from '../base/errors.ts';
 import type { JsonOf } from '../base/json.ts';
+import { idempotencyKey } from '../inbox/idempotency-key.ts';
 import {
   type EffectCall,
   type EffectEnd,
@@ -7,7 +8,7 @@ import {
   finishEffect,
   startEffect,
 } from '../inbox/inbox-effect.ts';
-import { effectState, idempotencyKey } from '../inbox/started-effects.ts';
+import { effectState } from '../inbox/started-effects.ts';
 import { backoffMs } from '../store/retry.ts';
 import type { StoredEffect } from '../store/rows.ts';
 import type { ClaimedMessage, Effects, Received } from './consumer-context.ts';

@@ -4,3 +4,11 @@ import { type MailroomError, PoisonMessage } from '../base/errors.ts';
 export function poison(code: string, message: string): MailroomError {
   return new PoisonMessage(message, { code });
 }
+
+/**
+ * Tells an error that no retry can cure from one that is retried: true for a {@link PoisonMessage}. An HTTP 422 response from another
+ * service is not one.
+ */
+export function isPoison(error: unknown): boolean {
+  return error instanceof Error && error.name === 'PoisonMessage';
+}

@@ -1,5 +1,6 @@
 import { CLOCK_SKEW_MS } from '../base/clock.ts';
 import type { EffectState, InboxRow, StoredEffect } from '../store/rows.ts';
+import { idempotencyKey } from './idempotency-key.ts';
 
 /** A side effect that a handler started for a message. */
 export interface StartedEffect {
@@ -13,11 +14,6 @@ export interface StartedEffect {
   readonly endedAt?: number | undefined;
   /** The error with which it ended. */
   readonly error?: string | undefined;
-}
-
-/** Returns the key under which the provider of an effect can recognize a repeated call. */
-export function idempotencyKey(consumer: string, eventId: string, effect: string): string {
-  return `${consumer}:${eventId}:${effect}`;
 }
 
 /** Returns the side effects that were started for a message, by its row. @param now - epoch milliseconds */

@@ -80,7 +80,7 @@ export function minuteOf(time: number): string {
   return lastMinute.text;
 }
 
-/** Kept, because a relay formats the minute of each row that it reads, and neighbours are of one minute. */
+/** Kept, because a relay formats the minute of each row that it reads, and neighbors are of one minute. */
 let lastMinute = { minute: Number.NaN, text: '' };
 
 /** Returns the key of an event's outbox row, computed from its id alone. */

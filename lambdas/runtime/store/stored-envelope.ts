@@ -10,7 +10,7 @@ const DEFLATE_RAW = 'deflate-raw';
 
 /** The attributes of an outbox row that hold its envelope. */
 export interface EncodedEnvelope {
-  /** The envelope as JSON: the EventBridge `detail`, byte for byte. Compressed where `encoding` is there. */
+  /** The envelope as JSON: the EventBridge `detail`, byte for byte. Compressed if `encoding` is set. */
   readonly envelope: string | Uint8Array;
   /** The compression of `envelope`. Absent: it is text. */
   readonly encoding?: 'deflate-raw' | undefined;

@@ -186,7 +186,9 @@ describe('why, of an event that requires action', () => {
       },
     });
     const early = await why(seeing(0), eventId);
-    expect(early.verdict.text).toMatch(/or was deleted from it\. From \d\d:\d\d UTC on, this can tell:$/);
+    expect(early.verdict.text).toMatch(
+      /or was deleted from it\. After \d\d:\d\d UTC, this command can tell:$/,
+    );
     expect(early.verdict.next).toBe(`mailroom why ${eventId}`);
     await mailroom.clock.advance(181_000);
     expect((await why(seeing(1), eventId)).verdict.next).toBe(`mailroom why ${eventId}`);

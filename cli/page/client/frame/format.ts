@@ -28,7 +28,7 @@ export function preciseTime(ms: number): string {
   return isTime(ms) ? new Date(ms).toISOString().slice(11, 23) : '?';
 }
 
-/** A long id as the part that a list hides and its end. An event id begins with its time, so the beginnings of neighbours are equal. */
+/** A long id as the part that a list hides and its end. An event id begins with its time, so the beginnings of neighbors are equal. */
 export function idParts(id: string): readonly [start: string, end: string] {
   const characters = [...id];
   if (characters.length <= 13) return ['', id];

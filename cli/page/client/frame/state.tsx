@@ -3,7 +3,7 @@ import type { RefusedError } from './api.ts';
 import type { StateName } from './format.ts';
 import { Stored } from './stored.tsx';
 
-/** A state: a symbol, a word and a colour, so that no information is in the colour alone. */
+/** A state: a symbol, a word and a color, so that no information is in the color alone. */
 export function State({ is, children }: { readonly is: StateName; readonly children: ComponentChildren }) {
   return (
     <span class={`state is-${is}`}>

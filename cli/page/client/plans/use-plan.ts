@@ -8,7 +8,7 @@ import { useMailroom, useTask } from '../frame/mailroom.ts';
 export interface ShownPlan {
   /** The command that makes the same change in a terminal. */
   readonly command: string;
-  /** `null` if a read-only page has not the rights to read it: the command is shown all the same. */
+  /** `null` if a read-only page lacks the permission to read it; the command is still shown. */
   readonly planned: PlanDocument | null;
   /** Why it could not be read; `null` if it was. */
   readonly notRead: string | null;

@@ -1,0 +1,48 @@
+import { Stack } from 'aws-cdk-lib';
+import type { Construct } from 'constructs';
+import { type ConsumerEntry, consumerEntryName } from '../../lambdas/runtime/operations/directory.ts';
+import { SCHEMA } from '../../lambdas/runtime/store/rows.ts';
+import type { ConsumerSettings } from '../checks/timings.ts';
+import { directoryEntry } from '../mailroom/directory-parameter.ts';
+import { foreignRuleName, subscribed } from './consumer-intake.ts';
+import { type IInboxConsumer, SLO_PERCENTILE } from './consumer-interface.ts';
+import { inboxSince } from './fixed-name.ts';
+import type { InboxConsumerProps } from './inbox-consumer-props.ts';
+
+/** Writes the directory entry of a consumer: the locations of its parts, and what operators' tools must know of it. */
+export function writeDirectoryEntry(
+  consumer: IInboxConsumer & Construct,
+  props: InboxConsumerProps,
+  settings: ConsumerSettings,
+): void {
+  const table = props.mailroom.table.tableName;
+  const entry: ConsumerEntry = {
+    stack: Stack.of(consumer).stackName,
+    stackPath: Stack.of(consumer).node.path,
+    name: props.name,
+    service: props.service,
+    events: subscribed(props),
+    rule: consumer.rule?.ruleName,
+    foreignRule:
+      consumer.foreignBus === undefined
+        ? undefined
+        : { name: foreignRuleName(consumer), bus: consumer.foreignBus },
+    fairBy: props.fairBy,
+    queue: consumer.queue.queueUrl,
+    deadLetterQueue: consumer.deadLetterQueue.queueUrl,
+    undeliveredQueue: consumer.undeliveredQueue?.queueUrl,
+    function: consumer.function.functionName,
+    alias: consumer.alias?.aliasName,
+    domainKeys: props.domainKeys,
+    maxAttempts: settings.retry.attempts,
+    batchSize: settings.batchSize,
+    slo: props.slo && {
+      latencyMs: props.slo.latency.toMilliseconds(),
+      percentile: props.slo.percentile ?? SLO_PERCENTILE,
+    },
+    inboxRetentionDays: settings.inboxRetention.toDays(),
+    inboxSince: inboxSince(props.movedFrom),
+    schema: SCHEMA,
+  };
+  directoryEntry(consumer, consumerEntryName(table, props.name), entry);
+}
