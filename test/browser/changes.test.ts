@@ -5,7 +5,15 @@ import type { Deployment } from '../../cli/deployment/deployment.ts';
 import { replacementOf } from '../../cli/deployment/resent-event.ts';
 import { delivered, die, paymentCaptured, rejectedPayment } from '../local/support/dead-letters.ts';
 import { eventually } from '../local/support/eventually.ts';
-import { emails, message } from '../local/support/order-system.ts';
+import {
+  emails,
+  eventsWith,
+  message,
+  only,
+  placeOrder,
+  rejection,
+  shownOrder,
+} from '../local/support/order-system.ts';
 import { launchBrowser } from './support/chromium.ts';
 import { type OpenedPage, shows } from './support/opened-page.ts';
 import { applyPlan, readPanel } from './support/screens.ts';
@@ -54,6 +62,38 @@ describe.skipIf(browser === undefined)('a change on the page', () => {
       );
       expect(await emails(envelope.aggregateId)).toHaveLength(1);
     }
+  });
+
+  test('rejects a message formally: the choice plans again, and its handler announces that the payment is rejected', async () => {
+    const { orderId } = await placeOrder({ customerId: 'customer-unknown' });
+    const eventId = await eventually(async () => {
+      const { envelope } = only(await eventsWith(orderId), 'OrderPlaced');
+      expect(await rejection('payments', envelope.eventId)).toMatchObject({ reason: 'POISON_MESSAGE' });
+      return envelope.eventId;
+    });
+    const { page } = await tab();
+    await page.evaluate(`location.hash = '#/dead-letters/consumer%3Apayments'`);
+    const row = page.getByRole('row').filter({ hasText: 'the bank does not know the customer' });
+    await expect
+      .poll(async () => (await readPanel(page, 'consumer:payments')).locator(row).isVisible(), {
+        interval: 1_000,
+      })
+      .toBe(true);
+    const dialog = page.getByRole('dialog');
+    await untilPlanned(page, dialog, () => row.getByRole('button', { name: 'Discard' }).click());
+    await shows(dialog.getByRole('table'), 'discarded');
+    await dialog.getByLabel('How').selectOption('reject');
+    await shows(dialog.getByRole('table'), "The handler's rejected function commits its events.");
+    await shows(dialog, / --reject --apply /);
+    await applyPlan(page, 'the bank does not know the customer');
+    const run = page.locator('.run');
+    await shows(run, /^done/);
+    await shows(run, '1 rejected');
+
+    expect(await message('payments', eventId)).toMatchObject({ status: 'DISCARDED', commitId: 'rejected' });
+    await eventually(async () =>
+      expect(await shownOrder(orderId)).toMatchObject({ status: 'cancelled', payment: 'rejected' }),
+    );
   });
 
   test('sends an edited payload as a new event, which its consumer runs once', async () => {

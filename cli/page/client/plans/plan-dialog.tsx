@@ -100,18 +100,21 @@ function HowToDiscard({ request, last, onChange }: HowToDiscardProps) {
             ['discard', 'discard'],
             ['reject', "reject: the handler's rejected function commits its events"],
           ]}
-          onChange={(how) => onChange({ reject: how === 'reject', effectsChecked })}
+          // More side effects may have to be checked for the other choice.
+          onChange={(how) => onChange({ reject: how === 'reject' })}
         />
       )}
       {mustCheck && (
         <div class="field">
-          <ul>
-            {effects.map((effect) => (
-              <li key={effect}>
-                <Stored text={effect} clip={EFFECT_CHARACTERS} />
-              </li>
-            ))}
-          </ul>
+          {effects.length > 0 && (
+            <ul>
+              {effects.map((effect) => (
+                <li key={effect}>
+                  <Stored text={effect} clip={EFFECT_CHARACTERS} />
+                </li>
+              ))}
+            </ul>
+          )}
           <label for={box}>
             <input
               id={box}
