@@ -96,6 +96,47 @@ describe.skipIf(browser === undefined)('a change on the page', () => {
     );
   });
 
+  test('discards a message whose side effect may have happened once the box is ticked, which keeps the focus', async () => {
+    const cause = `${CONSUMER} ATTEMPTS_EXHAUSTED: MailError ${randomUUID()}`;
+    const startedAt = Date.now() - 60_000;
+    const effects = {
+      mail: {
+        status: 'IN_PROGRESS',
+        fence: 'of-the-last-attempt',
+        run: 1,
+        startedAt,
+        endsBy: startedAt + 1_000,
+      },
+    } as const;
+    const { envelope, id } = await rejectedPayment(CONSUMER, cause, effects);
+    const opened = await tab();
+    const { page } = opened;
+    await opened.go(`#/dead-letters/${encodeURIComponent(SOURCE)}?id=${id}`, 'Dead letter');
+    const dialog = page.getByRole('dialog');
+    const box = dialog.getByLabel(/I have asked the providers/);
+    await expect
+      .poll(
+        async () => {
+          await page.getByRole('button', { name: 'Plan a discard' }).click();
+          await box.or(dialog.getByRole('alert')).first().waitFor();
+          const isPlanned = await box.isVisible();
+          if (!isPlanned) await close(page, dialog);
+          return isPlanned;
+        },
+        { interval: 1_000 },
+      )
+      .toBe(true);
+    await shows(dialog, /effect mail started at/);
+    await shows(dialog.getByRole('table'), 'effects to check');
+    expect(await dialog.locator('form').count()).toBe(0);
+    await box.press('Space');
+    await dialog.locator('form').waitFor();
+    expect(await page.evaluate('document.activeElement.type')).toBe('checkbox');
+    await applyPlan(page, 'the mail was not sent');
+    await shows(page.locator('.run'), /^done/);
+    expect(await message(CONSUMER, envelope.eventId)).toMatchObject({ status: 'DISCARDED' });
+  });
+
   test('sends an edited payload as a new event, which its consumer runs once', async () => {
     const envelope = await paymentCaptured();
     const data = envelope.data as object;

@@ -84,7 +84,6 @@ interface HowToDiscardProps {
 /** The choice of a discard: with the handler's `rejected` function or without it, and once the side effects are checked. Each change plans again. */
 function HowToDiscard({ request, last, onChange }: HowToDiscardProps) {
   const { source, reject = false, effectsChecked = false } = request;
-  const box = useId();
   const effects = last?.toApply?.effects ?? [];
   const mustCheck =
     effectsChecked ||
@@ -104,27 +103,24 @@ function HowToDiscard({ request, last, onChange }: HowToDiscardProps) {
           onChange={(how) => onChange({ reject: how === 'reject' })}
         />
       )}
+      {effects.length > 0 && (
+        <ul>
+          {effects.map((effect) => (
+            <li key={effect}>
+              <Stored text={effect} clip={EFFECT_CHARACTERS} />
+            </li>
+          ))}
+        </ul>
+      )}
       {mustCheck && (
-        <div class="field">
-          {effects.length > 0 && (
-            <ul>
-              {effects.map((effect) => (
-                <li key={effect}>
-                  <Stored text={effect} clip={EFFECT_CHARACTERS} />
-                </li>
-              ))}
-            </ul>
-          )}
-          <label for={box}>
-            <input
-              id={box}
-              type="checkbox"
-              checked={effectsChecked}
-              onChange={({ currentTarget }) => onChange({ reject, effectsChecked: currentTarget.checked })}
-            />{' '}
-            I have asked the providers about all side effects
-          </label>
-        </div>
+        <label class="row">
+          <input
+            type="checkbox"
+            checked={effectsChecked}
+            onChange={({ currentTarget }) => onChange({ reject, effectsChecked: currentTarget.checked })}
+          />
+          I have asked the providers about all side effects
+        </label>
       )}
     </>
   );
