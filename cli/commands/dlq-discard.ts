@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import type { RejectRequest } from '../../lambdas/runtime/consume/settle-requests.ts';
+import type { StartedEffect } from '../../lambdas/runtime/inbox/started-effects.ts';
 import type { ConsumerEntry } from '../../lambdas/runtime/operations/directory.ts';
 import { isEventId } from '../../lambdas/runtime/store/event-id.ts';
 import { recordOperation } from '../../lambdas/runtime/store/operation-record.ts';
@@ -229,9 +230,16 @@ async function discardAll(
   });
 }
 
-/** True if effects of a message must be checked. A `rejected` function reads the results of those that have completed. */
-function mustCheck({ effects = [] }: DeadLetter, reject = false): boolean {
-  return effects.some(({ state }) => !reject || state !== 'completed');
+/** The effects of a message that must be checked. A `rejected` function reads the results of those that have completed. */
+export function uncheckedEffects(
+  { effects = [] }: Pick<DeadLetter, 'effects'>,
+  reject = false,
+): readonly StartedEffect[] {
+  return effects.filter(({ state }) => !reject || state !== 'completed');
+}
+
+function mustCheck(deadLetter: DeadLetter, reject?: boolean): boolean {
+  return uncheckedEffects(deadLetter, reject).length > 0;
 }
 
 const CHECK_EFFECTS =

@@ -5,7 +5,15 @@ import type { Deployment } from '../../cli/deployment/deployment.ts';
 import { replacementOf } from '../../cli/deployment/resent-event.ts';
 import { delivered, die, paymentCaptured, rejectedPayment } from '../local/support/dead-letters.ts';
 import { eventually } from '../local/support/eventually.ts';
-import { emails, message } from '../local/support/order-system.ts';
+import {
+  emails,
+  eventsWith,
+  message,
+  only,
+  placeOrder,
+  rejection,
+  shownOrder,
+} from '../local/support/order-system.ts';
 import { launchBrowser } from './support/chromium.ts';
 import { type OpenedPage, shows } from './support/opened-page.ts';
 import { applyPlan, readPanel } from './support/screens.ts';
@@ -54,6 +62,79 @@ describe.skipIf(browser === undefined)('a change on the page', () => {
       );
       expect(await emails(envelope.aggregateId)).toHaveLength(1);
     }
+  });
+
+  test('rejects a message formally: the choice plans again, and its handler announces that the payment is rejected', async () => {
+    const { orderId } = await placeOrder({ customerId: 'customer-unknown' });
+    const eventId = await eventually(async () => {
+      const { envelope } = only(await eventsWith(orderId), 'OrderPlaced');
+      expect(await rejection('payments', envelope.eventId)).toMatchObject({ reason: 'POISON_MESSAGE' });
+      return envelope.eventId;
+    });
+    const { page } = await tab();
+    await page.evaluate(`location.hash = '#/dead-letters/consumer%3Apayments'`);
+    const row = page.getByRole('row').filter({ hasText: 'the bank does not know the customer' });
+    await expect
+      .poll(async () => (await readPanel(page, 'consumer:payments')).locator(row).isVisible(), {
+        interval: 1_000,
+      })
+      .toBe(true);
+    const dialog = page.getByRole('dialog');
+    await untilPlanned(page, dialog, () => row.getByRole('button', { name: 'Discard' }).click());
+    await shows(dialog.getByRole('table'), 'discarded');
+    await dialog.getByLabel('How').selectOption('reject');
+    await shows(dialog.getByRole('table'), "The handler's rejected function commits its events.");
+    await shows(dialog, / --reject --apply /);
+    await applyPlan(page, 'the bank does not know the customer');
+    const run = page.locator('.run');
+    await shows(run, /^done/);
+    await shows(run, '1 rejected');
+
+    expect(await message('payments', eventId)).toMatchObject({ status: 'DISCARDED', commitId: 'rejected' });
+    await eventually(async () =>
+      expect(await shownOrder(orderId)).toMatchObject({ status: 'cancelled', payment: 'rejected' }),
+    );
+  });
+
+  test('discards a message whose side effect may have happened once the box is ticked, which keeps the focus', async () => {
+    const cause = `${CONSUMER} ATTEMPTS_EXHAUSTED: MailError ${randomUUID()}`;
+    const startedAt = Date.now() - 60_000;
+    const effects = {
+      mail: {
+        status: 'IN_PROGRESS',
+        fence: 'of-the-last-attempt',
+        run: 1,
+        startedAt,
+        endsBy: startedAt + 1_000,
+      },
+    } as const;
+    const { envelope, id } = await rejectedPayment(CONSUMER, cause, effects);
+    const opened = await tab();
+    const { page } = opened;
+    await opened.go(`#/dead-letters/${encodeURIComponent(SOURCE)}?id=${id}`, 'Dead letter');
+    const dialog = page.getByRole('dialog');
+    const box = dialog.getByLabel(/I have asked the providers/);
+    await expect
+      .poll(
+        async () => {
+          await page.getByRole('button', { name: 'Plan a discard' }).click();
+          await box.or(dialog.getByRole('alert')).first().waitFor();
+          const isPlanned = await box.isVisible();
+          if (!isPlanned) await close(page, dialog);
+          return isPlanned;
+        },
+        { interval: 1_000 },
+      )
+      .toBe(true);
+    await shows(dialog, /effect mail started at/);
+    await shows(dialog.getByRole('table'), 'effects to check');
+    expect(await dialog.locator('form').count()).toBe(0);
+    await box.press('Space');
+    await dialog.locator('form').waitFor();
+    expect(await page.evaluate('document.activeElement.type')).toBe('checkbox');
+    await applyPlan(page, 'the mail was not sent');
+    await shows(page.locator('.run'), /^done/);
+    expect(await message(CONSUMER, envelope.eventId)).toMatchObject({ status: 'DISCARDED' });
   });
 
   test('sends an edited payload as a new event, which its consumer runs once', async () => {

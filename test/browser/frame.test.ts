@@ -124,7 +124,7 @@ describe.skipIf(browser === undefined)('the frame of the page', () => {
     await expect.poll(() => page.title()).toMatch(/^1 broken · Flow · /);
     await shows(page.getByRole('status'), '1 broken');
     await send({ status: statusOf('ok', []) });
-    await expect.poll(() => page.title()).toMatch(/^All is well · /);
+    await expect.poll(() => page.title()).toMatch(/^Nothing visible is broken · /);
   });
 
   test('a command with many ids takes a few lines, and is copied whole', async () => {

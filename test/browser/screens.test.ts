@@ -59,9 +59,9 @@ describe.skipIf(browser === undefined)('a screen of the page', () => {
     return opened;
   }
 
-  test('Flow: all is well in a system at rest', async () => {
+  test('Flow: nothing visible is broken in a system at rest', async () => {
     const { page } = await tab();
-    await headline(page, /All is well/);
+    await headline(page, /Nothing visible is broken/);
     await shows(page.locator('main'), 'order-status');
   });
 

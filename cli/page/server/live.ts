@@ -1,6 +1,7 @@
 import type { Clock } from '../../../lambdas/runtime/base/clock.ts';
 import type { QueueDepth } from '../../../lambdas/runtime/operations/queues.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
+import { readAcks } from '../../reports/status/acknowledgements.ts';
 import { createStatusReader } from '../../reports/status/status-reader.ts';
 import { statusJson } from '../../reports/status/status-text.ts';
 import { createEventFeed, type EventFeed } from './event-feed.ts';
@@ -70,7 +71,9 @@ export function createLive(deployment: Deployment): Live {
   function readStatus(): Promise<void> {
     const reading = state;
     return unread.read('status', EVERY_MS.status, async () => {
-      reading.status = statusJson(await reader.read(), deployment);
+      const report = await reader.read();
+      const acks = await readAcks(deployment.table, report.at);
+      reading.status = statusJson(report, { ...deployment, acks });
     });
   }
 

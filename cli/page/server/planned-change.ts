@@ -2,12 +2,13 @@ import { errorMessage, MailroomError } from '../../../lambdas/runtime/base/error
 import { isObject } from '../../../lambdas/runtime/base/json.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { audit } from '../../commands/audit.ts';
-import { discardDeadLetters } from '../../commands/dlq-discard.ts';
+import { discardDeadLetters, uncheckedEffects } from '../../commands/dlq-discard.ts';
 import { redrive } from '../../commands/dlq-redrive.ts';
 import { resendDeadLetter } from '../../commands/dlq-resend.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { effectText } from '../../deployment/effect-text.ts';
 import { repairKey } from '../../reports/audit/audit-repair.ts';
+import { choiceWords } from '../../reports/dead-letters/choice.ts';
 import { durationArgument, reasonArgument } from '../../terminal/arguments.ts';
 import type { PlannedVerdicts } from '../../terminal/change.ts';
 import { shell } from '../../terminal/shell.ts';
@@ -23,7 +24,7 @@ export interface PlannedChange {
   readonly planned: PlannedVerdicts;
   /** The text that the operator types. */
   readonly confirmation: string;
-  /** The effects that the operator must have checked. */
+  /** The effects that the operator must check: see `DiscardChoice`. */
   readonly effects: readonly string[];
   /** The command of a terminal that makes the same change, up to its reason. */
   readonly terminal: readonly string[];
@@ -47,8 +48,7 @@ export async function planOf(deployment: Deployment, request: PlanRequest): Prom
     case 'redrive':
       return ofKind(kind, await redrive(deployment, request));
     case 'discard':
-      // The operator confirms the effects with the plan.
-      return ofKind(kind, await discardDeadLetters(deployment, { ...request, effectsChecked: true }));
+      return ofKind(kind, await discardDeadLetters(deployment, request));
     case 'resend': {
       const data = async () => JSON.stringify(request.data);
       return ofKind(kind, await resendDeadLetter(deployment, { ...request, data: DATA_FILE }, data));
@@ -104,24 +104,31 @@ export function plannedChange(
   const ids = [...planned.keys()];
   const { cause } = request;
   const isLong = ids.length > PASTED_IDS_MAX && cause !== undefined;
-  const run = kind === 'redrive' ? redrive : discardDeadLetters;
-  const effects =
-    plan.kind === 'discard'
-      ? plan.document.deadLetters.flatMap(({ effects }) => effects.map(effectText))
-      : [];
-  const checked = effects.length > 0 ? { effectsChecked: true } : {};
+  // A plan that changes nothing names what it was asked for.
+  const chosen = isLong ? { cause } : ids.length > 0 ? { ids } : request;
+  const terminal = ['dlq', kind, source, ...choiceWords(chosen)];
+  const change = { kind, lock: source, planned };
+  if (kind === 'redrive')
+    return {
+      ...change,
+      confirmation: count,
+      effects: [],
+      terminal,
+      apply: (deployment, reason) => redrive(deployment, { source, ids, apply: true, reason }, planned),
+    };
+  const { reject = false, effectsChecked = false } = request;
+  const deadLetters = plan.kind === 'discard' ? plan.document.deadLetters : [];
   return {
-    kind,
-    lock: source,
-    planned,
-    confirmation: kind === 'discard' ? directory.mailroom.stack : count,
-    effects,
+    ...change,
+    confirmation: directory.mailroom.stack,
+    effects: deadLetters.flatMap((deadLetter) => uncheckedEffects(deadLetter, reject).map(effectText)),
     terminal: [
-      ...['dlq', kind, source],
-      ...(isLong ? ['--cause', cause] : ids),
-      ...(effects.length > 0 ? ['--effects-checked'] : []),
+      ...terminal,
+      ...(reject ? ['--reject'] : []),
+      ...(effectsChecked ? ['--effects-checked'] : []),
     ],
-    apply: (deployment, reason) => run(deployment, { source, ids, apply: true, reason, ...checked }, planned),
+    apply: (deployment, reason) =>
+      discardDeadLetters(deployment, { source, ids, reject, effectsChecked, apply: true, reason }, planned),
   };
 }
 
@@ -149,6 +156,7 @@ const ACTED_ON: ReadonlySet<string | null> = new Set([
   'handled',
   'discard',
   'discard-replacement',
+  'reject',
   'send',
 ]);
 
@@ -181,15 +189,21 @@ const CAUSE_MAX = 1_000;
 
 /** Reads a request for a plan. @throws `BAD_ARGUMENT`, naming the member */
 export function planRequest(request: unknown): PlanRequest {
-  const { kind, source, ids, cause, id, data, since } = membersOf(request);
+  const { kind, source, ids, cause, id, data, since, reject, effectsChecked } = membersOf(request);
   if (kind === 'redrive' || kind === 'discard') {
     const choice = {
       source: text('source', source),
       ...(ids === undefined ? {} : { ids: idList(ids) }),
       ...(cause === undefined ? {} : { cause: text('cause', cause) }),
     };
-    if (kind === 'redrive' || ids !== undefined || cause !== undefined) return { kind, ...choice };
-    throw bad('ids', 'is missing: a discard names its dead letters by "ids" or by "cause"');
+    if (kind === 'redrive') return { kind, ...choice };
+    if (ids === undefined && cause === undefined)
+      throw bad('ids', 'is missing: a discard names its dead letters by "ids" or by "cause"');
+    return {
+      ...{ kind, ...choice },
+      reject: flag('reject', reject),
+      effectsChecked: flag('effectsChecked', effectsChecked),
+    };
   }
   if (kind === 'resend') {
     if (data === undefined) throw bad('data', 'is missing: send the new data of the event');
@@ -201,14 +215,10 @@ export function planRequest(request: unknown): PlanRequest {
 
 /** Reads a request to apply a plan. @throws `BAD_ARGUMENT` if the reason is absent or a placeholder */
 export function applyRequest(request: unknown): ApplyRequest {
-  const { reason, confirmation, effectsChecked } = membersOf(request);
+  const { reason, confirmation } = membersOf(request);
   if (typeof reason !== 'string') throw bad('reason', 'must be a string');
   try {
-    return {
-      reason: reasonArgument(reason),
-      confirmation: text('confirmation', confirmation),
-      effectsChecked: effectsChecked === true,
-    };
+    return { reason: reasonArgument(reason), confirmation: text('confirmation', confirmation) };
   } catch (error) {
     if (error instanceof MailroomError) throw error;
     throw bad('reason', `is refused. ${errorMessage(error)}`);
@@ -223,6 +233,11 @@ function membersOf(request: unknown): Readonly<Partial<Record<string, unknown>>>
 function text(name: string, value: unknown): string {
   if (typeof value === 'string' && value !== '' && value.length <= CAUSE_MAX) return value;
   throw bad(name, `must be a string of 1 to ${CAUSE_MAX} characters`);
+}
+
+function flag(name: string, value: unknown): boolean {
+  if (value === undefined || typeof value === 'boolean') return value ?? false;
+  throw bad(name, 'must be true or false');
 }
 
 function idOf(name: string, value: unknown): string {

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import pLimit from 'p-limit';
 import { MailroomError } from '../../../lambdas/runtime/base/errors.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
-import { effectsUnchecked } from '../../deployment/effects.ts';
 import { EXIT, type ExitCode } from '../../terminal/io.ts';
 import {
   applyRequest,
@@ -29,8 +28,7 @@ export interface Plans {
    *
    * @param request - an `ApplyRequest` of the page
    * @returns the run, which goes on
-   * @throws `READ_ONLY`, `NO_SUCH_PLAN`, `PLAN_EXPIRED`, `BAD_ARGUMENT` for the reason, `WRONG_CONFIRMATION`, `EFFECTS_UNCHECKED`, `NOTHING_PLANNED`,
-   * `ALREADY_RUNNING`
+   * @throws `READ_ONLY`, `NO_SUCH_PLAN`, `PLAN_EXPIRED`, `BAD_ARGUMENT` for the reason, `WRONG_CONFIRMATION`, `NOTHING_PLANNED`, `ALREADY_RUNNING`
    */
   apply(id: string, request: unknown): Run;
   /** Stops a run, as Ctrl-C does. @returns the run, which ends soon @throws `NO_SUCH_RUN` */
@@ -98,7 +96,7 @@ export function createPlans(deps: PlansDeps): Plans {
           'There is no such plan: it was applied before, or newer plans have replaced it. Plan it again.',
         );
       const { plan, change } = shown;
-      const { reason, confirmation, effectsChecked } = applyRequest(request);
+      const { reason, confirmation } = applyRequest(request);
       if (now() >= plan.expiresAt)
         throw new MailroomError(
           'PLAN_EXPIRED',
@@ -109,8 +107,6 @@ export function createPlans(deps: PlansDeps): Plans {
           'WRONG_CONFIRMATION',
           `The confirmation is "${confirmation}", but must be "${plan.confirmation}". Nothing was changed.`,
         );
-      if (plan.effects.length > 0 && effectsChecked !== true)
-        throw effectsUnchecked('The plan', plan.effects);
       if (plan.count === 0)
         throw new MailroomError('NOTHING_PLANNED', 'The plan changes nothing, so there is nothing to apply.');
       const started = runs.start(change, reason);

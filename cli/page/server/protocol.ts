@@ -96,12 +96,8 @@ export type StatusDocument = ReturnType<typeof statusJson>;
 
 /** Asks for a plan. The server makes it, keeps it for two minutes, and applies exactly it. */
 export type PlanRequest =
-  | {
-      readonly kind: 'redrive' | 'discard';
-      readonly source: string;
-      readonly ids?: readonly string[];
-      readonly cause?: string;
-    }
+  | ({ readonly kind: 'redrive' } & DeadLettersRequest)
+  | ({ readonly kind: 'discard' } & DeadLettersRequest & DiscardChoice)
   | {
       /** Sends a dead letter's event with other data to its consumer, as a new event that names its cause. */
       readonly kind: 'resend';
@@ -111,6 +107,21 @@ export type PlanRequest =
       readonly data: unknown;
     }
   | { readonly kind: 'repair'; readonly since: string };
+
+/** The dead letters of a plan: those of the source by id or by cause, or all. */
+interface DeadLettersRequest {
+  readonly source: string;
+  readonly ids?: readonly string[];
+  readonly cause?: string;
+}
+
+/** The options of a discard. */
+export interface DiscardChoice {
+  /** The handler's `rejected` function commits its events with the discard. @default false */
+  readonly reject?: boolean;
+  /** The operator has asked the providers of the side effects. Without it, messages with effects to check stay. @default false */
+  readonly effectsChecked?: boolean;
+}
 
 /** The document of each kind of change: of its plan, and of its run. */
 interface PlanDocuments {
@@ -135,15 +146,13 @@ export type Plan = PlanDocument & {
   readonly count: number;
   /** The text to type: the count for a redrive or repair, the stack's name for a discard, the consumer's for a resend. */
   readonly confirmation: string;
-  /** The side effects that have happened, or may have, of the messages that it discards, each as a sentence with its idempotency key. */
+  /** The side effects that the operator must check before a discard, each as a sentence with its idempotency key. */
   readonly effects: readonly string[];
 };
 
 export interface ApplyRequest {
   readonly reason: string;
   readonly confirmation: string;
-  /** The operator has asked the providers of the plan's `effects`; required if there are any. @default false */
-  readonly effectsChecked?: boolean;
 }
 
 /** A change that is being made, or was made since the page's server started. */

@@ -105,7 +105,10 @@ const READINGS = {
   }),
   'discard-plan': reading({
     command: ['dlq', 'discard'],
-    parameters: { source: required, id: argument, cause },
+    parameters: {
+      ...{ source: required, id: argument, cause },
+      ...{ reject: flag('reject'), effectsChecked: flag('effects-checked') },
+    },
     run: (deployment, { id, ...values }) => discardDeadLetters(deployment, { ...values, ids: idsOf(id) }),
   }),
   doctor: reading({ command: ['doctor'], parameters: {}, run: doctor }),

@@ -9,7 +9,7 @@ import type { ConsumerEntry } from '../../../lambdas/runtime/operations/director
 import { sqsQueues } from '../../../lambdas/runtime/operations/sqs-queues.ts';
 import { readDirectory } from '../../../lambdas/runtime/operations/ssm-directory.ts';
 import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
-import { SCHEMA } from '../../../lambdas/runtime/store/rows.ts';
+import { type InboxRow, SCHEMA } from '../../../lambdas/runtime/store/rows.ts';
 import { sqsClient } from '../../support/aws.ts';
 import { envelopeOf } from '../../support/envelope-of.ts';
 import { eventually } from './eventually.ts';
@@ -49,10 +49,15 @@ export async function die(where: `${'rule' | 'consumer'}:${Consumer}`, body: str
   return queues.send((kind === 'rule' && consumer.undeliveredQueue) || consumer.deadLetterQueue, body);
 }
 
-/** A payment whose message a consumer rejected for a cause: its row, and its dead letter. */
+/**
+ * A payment whose message a consumer rejected for a cause: its row, and its dead letter.
+ *
+ * @param effects - the side effects of its handler @default none
+ */
 export async function rejectedPayment(
   consumer: Consumer,
   cause: string,
+  effects?: InboxRow['effects'],
 ): Promise<{ readonly envelope: Envelope; readonly id: string }> {
   const envelope = await paymentCaptured();
   await put({
@@ -66,6 +71,7 @@ export async function rejectedPayment(
     reason: 'ATTEMPTS_EXHAUSTED',
     lastError: cause,
     fingerprint: cause,
+    ...(effects && { effects }),
   });
   return { envelope, id: await die(`consumer:${consumer}`, delivered(envelope)) };
 }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { plansRig } from './support/plans-rig.ts';
 import { APPLY, rejected, source } from './support/rejected-event.ts';
@@ -59,15 +60,37 @@ describe('a rejected message whose effect has completed', () => {
 });
 
 describe('a discard on the page', () => {
-  test('names the effects, and is applied only once they are checked', async () => {
+  const effects = [expect.stringMatching(/^effect charge completed at .*:charge$/)];
+
+  test('names the effects, and discards nothing until they are checked', async () => {
     const rig = plansRig({ charges: true });
     const [id = ''] = await rig.dead('n is not for us', 7);
-    const plan = await rig.plans.make({ kind: 'discard', source, ids: [id] });
-    expect(plan.effects).toEqual([expect.stringMatching(/^effect charge completed at .*:charge$/)]);
+    const request = { kind: 'discard', source, ids: [id] };
+    const unchecked = await rig.plans.make(request);
+    expect(unchecked).toMatchObject({
+      count: 0,
+      effects,
+      document: { deadLetters: [{ outcome: 'effects-unchecked' }] },
+    });
+    expect(unchecked.command).toContain(`dlq discard ${source} ${id} --apply`);
+    const confirmed = { reason: 'charged by phone', confirmation: unchecked.confirmation };
+    expect(() => rig.plans.apply(unchecked.id, confirmed)).toThrow(/changes nothing/);
+    const plan = await rig.plans.make({ ...request, effectsChecked: true });
+    expect(plan).toMatchObject({ count: 1, effects });
     expect(plan.command).toContain(' --effects-checked ');
-    const confirmed = { reason: 'charged by phone', confirmation: plan.confirmation };
-    expect(() => rig.plans.apply(plan.id, confirmed)).toThrow(/not settled: effect charge completed/);
-    const run = await rig.end(rig.plans.apply(plan.id, { ...confirmed, effectsChecked: true }));
+    const run = await rig.end(rig.plans.apply(plan.id, confirmed));
     expect(run).toMatchObject({ state: 'done', document: { deadLetters: [{ outcome: 'discarded' }] } });
+  });
+
+  test('leaves a message whose row was deleted by hand until its effects are checked', async () => {
+    const rig = plansRig();
+    const [id = ''] = await rig.dead('n is not for us', 7);
+    const [letter] = rig.queue.deadLetters();
+    const { eventId } = JSON.parse(letter?.body ?? '').detail;
+    rig.memory.write({ Delete: { Key: { ...inboxKey('worker', eventId) } } });
+    const request = { kind: 'discard', source, ids: [id] };
+    const unchecked = await rig.plans.make(request);
+    expect(unchecked).toMatchObject({ count: 0, document: { deadLetters: [{ outcome: 'row-deleted' }] } });
+    expect(await rig.plans.make({ ...request, effectsChecked: true })).toMatchObject({ count: 1 });
   });
 });

@@ -75,7 +75,7 @@ export function BusCard({
   );
 }
 
-/** A consumer: its queue, its messages that need time or help, and the rate at which it processes. */
+/** A consumer: its backlog, its messages that need time or help, and the rate at which it processes. */
 export function ConsumerCard({
   consumer: { name, events },
   flow,
@@ -93,7 +93,7 @@ export function ConsumerCard({
         <Troubles troubles={dead === 0 ? troubles : [...troubles, { is: 'broken', text: 'Dead letters' }]} />
       </div>
       <dl class="metrics">
-        <Queue name={name} flow={flow} />
+        <Backlog name={name} flow={flow} />
         <CountMetric name="Failed" value={failed} above="look" isAtLeast={isAtLeast('failed')} />
         <CountMetric name="Rejected" value={rejected} above="broken" isAtLeast={isAtLeast('rejected')} />
         <Metric name="Dead letters" is={dead > 0 ? 'broken' : undefined}>
@@ -108,27 +108,31 @@ export function ConsumerCard({
   );
 }
 
-function Queue({ name, flow }: { readonly name: string; readonly flow: Flow }) {
+/** The messages in the queue of a consumer, and the age of its oldest unprocessed event. */
+function Backlog({ name, flow }: { readonly name: string; readonly flow: Flow }) {
   const now = flow.queues[name];
-  if (now === null)
-    return (
-      <Metric name="Queue" is="broken">
-        not readable
-      </Metric>
-    );
-  const { queued = 0, inFlight = 0 } = now ?? flow.status?.consumers[name] ?? {};
+  const status = flow.status?.consumers[name];
+  const { queued = 0, inFlight = 0 } = now ?? status ?? {};
+  const backlog = queued + inFlight;
+  const oldestMs = status?.oldestUnprocessedMs ?? 0;
   return (
     <>
-      <Metric name="Queue">
-        {count(queued)}
-        {now !== undefined && (queued > 0 || now.trend !== 'level') && (
-          <span class={`trend is-${now.trend}`} title={now.trend}>
-            <Icon name={now.trend} />
-            <span class="unseen">{now.trend}</span>
-          </span>
-        )}
-      </Metric>
-      <Metric name="In flight">{count(inFlight)}</Metric>
+      {now === null ? (
+        <Metric name="Backlog" is="broken">
+          not readable
+        </Metric>
+      ) : (
+        <Metric name="Backlog">
+          {count(backlog)}
+          {now !== undefined && (backlog > 0 || now.trend !== 'level') && (
+            <span class={`trend is-${now.trend}`} title={now.trend}>
+              <Icon name={now.trend} />
+              <span class="unseen">{now.trend}</span>
+            </span>
+          )}
+        </Metric>
+      )}
+      <Metric name="Oldest">{oldestMs > 0 ? duration(oldestMs) : '-'}</Metric>
     </>
   );
 }

@@ -3,12 +3,12 @@ import { escaped } from '../../../terminal/escaped.ts';
 import { duration } from '../../../terminal/times.ts';
 import type { Flow, FlowEvent } from '../../server/protocol.ts';
 import { Command } from '../frame/controls.tsx';
-import { stateOf } from '../frame/format.ts';
+import { isOpen, stateOf } from '../frame/format.ts';
 import { useMailroom } from '../frame/mailroom.ts';
 import { routeTo } from '../frame/route.ts';
 import { Icon, Notice, State } from '../frame/state.tsx';
 import { EventLink, ShortId, Stored } from '../frame/stored.tsx';
-import { Ago } from '../frame/times.tsx';
+import { Ago, At } from '../frame/times.tsx';
 import { DemoPanel } from './demo-panel.tsx';
 import { Diagram } from './diagram.tsx';
 import { type Story, storiesOf, summaryOf } from './stories.ts';
@@ -55,16 +55,22 @@ export function FlowScreen() {
   );
 }
 
-/** The findings of `mailroom status`, each with the commands to run first. */
+/** The findings of `mailroom status`: each with the commands to run first, or with the operator who has acknowledged it. */
 function Findings({ findings }: Pick<NonNullable<Flow['status']>, 'findings'>) {
   if (findings.length === 0) return null;
   return (
     <section aria-labelledby="findings-title" class="findings">
-      <h2 id="findings-title">What to do</h2>
+      <h2 id="findings-title">{findings.some(isOpen) ? 'What to do' : 'Acknowledged'}</h2>
       <ul>
-        {findings.map(({ state, what, commands }) => (
+        {findings.map(({ state, what, commands, acknowledged }) => (
           <li key={what}>
-            <Notice is={state} title={<Stored text={what} />}>
+            <Notice is={acknowledged === undefined ? state : 'idle'} title={<Stored text={what} />}>
+              {acknowledged !== undefined && (
+                <p>
+                  Acknowledged by <Stored text={acknowledged.by} clip={80} /> until{' '}
+                  <At at={acknowledged.until} />: <Stored text={acknowledged.reason} clip={200} />
+                </p>
+              )}
               {commands.map((line) => (
                 <p key={line}>
                   <Command line={line} />

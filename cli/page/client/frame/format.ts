@@ -88,14 +88,20 @@ export interface Headline {
   readonly text: string;
 }
 
-/** The verdict of a status in a few words. @param status - `null` before the first reading */
+/** True for a finding that no operator has acknowledged. */
+export function isOpen({ acknowledged }: StatusDocument['findings'][number]): boolean {
+  return acknowledged === undefined;
+}
+
+/** The verdict of a status in a few words: acknowledged findings do not count. @param status - `null` before the first reading */
 export function headlineOf(status: Pick<StatusDocument, 'state' | 'findings'> | null): Headline {
   if (status === null) return { is: 'idle', text: 'Reading' };
   const { state, findings } = status;
-  const broken = findings.filter((finding) => finding.state === 'broken').length;
+  const open = findings.filter(isOpen);
+  const broken = open.filter((finding) => finding.state === 'broken').length;
   if (state === 'broken') return { is: 'broken', text: `${broken} broken` };
-  if (state === 'look') return { is: 'look', text: `${findings.length - broken} to look at` };
-  return { is: 'ok', text: 'All is well' };
+  if (state === 'look') return { is: 'look', text: `${open.length - broken} to look at` };
+  return { is: 'ok', text: 'Nothing visible is broken' };
 }
 
 /** Items by a key, in the order in which the keys come first. */

@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { duration } from '../../../terminal/times.ts';
-import type { ApplyRequest, Plan, PlanDocument, PlanRequest } from '../../server/protocol.ts';
-import { Button, Command } from '../frame/controls.tsx';
+import type { ApplyRequest, DiscardChoice, Plan, PlanDocument, PlanRequest } from '../../server/protocol.ts';
+import { Button, Choice, Command } from '../frame/controls.tsx';
 import { count, many } from '../frame/format.ts';
 import { useMailroom, useNow, useTask } from '../frame/mailroom.ts';
 import { Notice, Refused, State } from '../frame/state.tsx';
@@ -10,7 +10,7 @@ import { Stored } from '../frame/stored.tsx';
 import { Table } from '../frame/table.tsx';
 import { followStarted } from './run-panel.tsx';
 import { missingFrom, REASON_MAX, type ShownPlan, usePlan } from './use-plan.ts';
-import { type PlanGroup, planGroups } from './verdicts.ts';
+import { hasUnchecked, type PlanGroup, planGroups } from './verdicts.ts';
 
 interface PlanDialogProps {
   readonly request: PlanRequest;
@@ -20,11 +20,13 @@ interface PlanDialogProps {
 }
 
 /** Shows what a change would do, and makes it once the operator has confirmed it. */
-export function PlanDialog({ request, onClose, children }: PlanDialogProps) {
+export function PlanDialog({ request: asked, onClose, children }: PlanDialogProps) {
   const { info } = useMailroom();
   const dialog = useRef<HTMLDialogElement>(null);
   const title = useId();
-  const { plan, error, again } = usePlan(request);
+  const [choice, setChoice] = useState<DiscardChoice>({});
+  const request = asked.kind === 'discard' ? { ...asked, ...choice } : asked;
+  const { plan, last, error, again } = usePlan(request);
   // The browser keeps the focus in a modal dialog, and returns it when the dialog closes.
   useEffect(() => dialog.current?.showModal(), []);
   const close = () => dialog.current?.close();
@@ -39,6 +41,7 @@ export function PlanDialog({ request, onClose, children }: PlanDialogProps) {
         </span>
       </div>
       {children}
+      {request.kind === 'discard' && <HowToDiscard request={request} last={last} onChange={setChoice} />}
       <p role="status">
         {plan === null && error === null && <State is="busy">Planning. Nothing is changed.</State>}
         {plan !== null && <span class="unseen">Planned</span>}
@@ -64,7 +67,63 @@ function titleOf(request: PlanRequest): string {
   const { source } = request;
   if (request.kind === 'resend') return `Resend a dead letter in ${source}`;
   const chosen = request.ids === undefined ? 'dead letters' : many(request.ids.length, 'dead letter');
-  return `${request.kind === 'redrive' ? 'Redrive' : 'Discard'} ${chosen} in ${source}`;
+  const verb = request.kind === 'redrive' ? 'Redrive' : request.reject ? 'Reject' : 'Discard';
+  return `${verb} ${chosen} in ${source}`;
+}
+
+/** Effects are cut to this many characters: a name, an error of 200 and a key. */
+const EFFECT_CHARACTERS = 600;
+
+interface HowToDiscardProps {
+  readonly request: Extract<PlanRequest, { kind: 'discard' }>;
+  /** The latest plan: it stays here while the next one is made, so that a control keeps the focus. */
+  readonly last: ShownPlan | null;
+  readonly onChange: (choice: DiscardChoice) => void;
+}
+
+/** The choice of a discard: with the handler's `rejected` function or without it, and once the side effects are checked. Each change plans again. */
+function HowToDiscard({ request, last, onChange }: HowToDiscardProps) {
+  const { source, reject = false, effectsChecked = false } = request;
+  const effects = last?.toApply?.effects ?? [];
+  const mustCheck =
+    effectsChecked ||
+    effects.length > 0 ||
+    (last !== null && last.planned !== null && hasUnchecked(last.planned));
+  return (
+    <>
+      {/^(consumer|rule):/.test(source) && (
+        <Choice
+          label="How"
+          value={reject ? 'reject' : 'discard'}
+          options={[
+            ['discard', 'discard'],
+            ['reject', "reject: the handler's rejected function commits its events"],
+          ]}
+          // More side effects may have to be checked for the other choice.
+          onChange={(how) => onChange({ reject: how === 'reject' })}
+        />
+      )}
+      {effects.length > 0 && (
+        <ul>
+          {effects.map((effect) => (
+            <li key={effect}>
+              <Stored text={effect} clip={EFFECT_CHARACTERS} />
+            </li>
+          ))}
+        </ul>
+      )}
+      {mustCheck && (
+        <label class="row">
+          <input
+            type="checkbox"
+            checked={effectsChecked}
+            onChange={({ currentTarget }) => onChange({ reject, effectsChecked: currentTarget.checked })}
+          />
+          I have asked the providers about all side effects
+        </label>
+      )}
+    </>
+  );
 }
 
 interface ShownProps extends Pick<PlanDialogProps, 'request'> {
@@ -141,9 +200,6 @@ function PlanTable({ request, plan }: { readonly request: PlanRequest; readonly 
   );
 }
 
-/** Effects are cut to this many characters: a name, an error of 200 and a key. */
-const EFFECT_CHARACTERS = 600;
-
 /** The reason and the typed confirmation of a plan, while it is valid. */
 function ConfirmForm({
   plan,
@@ -151,13 +207,12 @@ function ConfirmForm({
   onApplied,
 }: Omit<ShownProps, 'plan' | 'request'> & { readonly plan: Plan }) {
   const { keep } = useMailroom();
-  const { id, expiresAt, confirmation: wanted, effects } = plan;
-  const ids = { reason: useId(), typed: useId(), checked: useId(), missing: useId() };
+  const { id, expiresAt, confirmation: wanted } = plan;
+  const ids = { reason: useId(), typed: useId(), missing: useId() };
   const leftMs = expiresAt - useNow();
   const [reason, setReason] = useState('');
   const [typed, setTyped] = useState('');
-  const [isChecked, setChecked] = useState(effects.length === 0);
-  const missing = missingFrom({ reason, typed, isChecked }, wanted);
+  const missing = missingFrom({ reason, typed }, wanted);
   const { error, isBusy, start } = useTask(async (api, confirmed: ApplyRequest) => {
     const run = await api.apply(id, confirmed);
     followStarted(run);
@@ -166,8 +221,7 @@ function ConfirmForm({
   });
   const submit = (event: Event) => {
     event.preventDefault();
-    if (missing.length === 0 && !isBusy)
-      start({ reason: reason.trim(), confirmation: typed.trim(), effectsChecked: isChecked });
+    if (missing.length === 0 && !isBusy) start({ reason: reason.trim(), confirmation: typed.trim() });
   };
   if (leftMs <= 0)
     return (
@@ -199,26 +253,6 @@ function ConfirmForm({
             onInput={({ currentTarget }) => setReason(currentTarget.value)}
           />
         </div>
-        {effects.length > 0 && (
-          <div class="field">
-            <ul>
-              {effects.map((effect) => (
-                <li key={effect}>
-                  <Stored text={effect} clip={EFFECT_CHARACTERS} />
-                </li>
-              ))}
-            </ul>
-            <label for={ids.checked}>
-              <input
-                id={ids.checked}
-                type="checkbox"
-                checked={isChecked}
-                onChange={({ currentTarget }) => setChecked(currentTarget.checked)}
-              />{' '}
-              I have asked the providers about {many(effects.length, 'idempotency key')}
-            </label>
-          </div>
-        )}
         <div class="field">
           <label for={ids.typed}>
             To confirm, type <code>{wanted}</code>

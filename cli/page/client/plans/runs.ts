@@ -6,6 +6,11 @@ const OUTCOMES: Readonly<Record<string, VerdictWords>> = {
   processed: { is: 'ok', label: 'processed', todo: 'Done.' },
   deleted: { is: 'ok', label: 'deleted', todo: 'Its message was already handled.' },
   discarded: { is: 'ok', label: 'discarded', todo: 'It never runs again.' },
+  rejected: {
+    is: 'ok',
+    label: 'rejected',
+    todo: "Its handler's rejected function has committed its events. It never runs again.",
+  },
   handled: { is: 'ok', label: 'already handled', todo: 'Its dead letter was deleted.' },
   sent: { is: 'ok', label: 'sent', todo: 'Audit again in a few minutes.' },
   'failed-again': {
@@ -27,6 +32,21 @@ const OUTCOMES: Readonly<Record<string, VerdictWords>> = {
   kept: { is: 'idle', label: 'kept', todo: 'It would not run, so it stays in the source.' },
   busy: { is: 'look', label: 'busy', todo: 'A worker holds it. Try again in a minute.' },
   unreadable: { is: 'broken', label: 'unreadable', todo: 'Its row cannot be read.' },
+  'not-rejectable': {
+    is: 'look',
+    label: 'not rejectable',
+    todo: 'Still in the source. The reason is beside each dead letter.',
+  },
+  'row-deleted': {
+    is: 'broken',
+    label: 'row deleted',
+    todo: 'Its row was deleted by hand. Ask the providers of its side effects, then plan again.',
+  },
+  'effects-unchecked': {
+    is: 'look',
+    label: 'effects to check',
+    todo: 'Its side effects have happened, or may have. Ask their providers, then plan again.',
+  },
   changed: {
     is: 'look',
     label: 'changed since the plan',

@@ -1,5 +1,5 @@
 import { useEffect } from 'preact/hooks';
-import type { Plan, PlanDocument, PlanRequest } from '../../server/protocol.ts';
+import type { DiscardChoice, Plan, PlanDocument, PlanRequest } from '../../server/protocol.ts';
 import type { Reading } from '../../server/readings.ts';
 import { type Api, RefusedError } from '../frame/api.ts';
 import { useMailroom, useTask } from '../frame/mailroom.ts';
@@ -19,13 +19,20 @@ export interface ShownPlan {
 /** Makes the plan of a request: on the server, which then applies exactly it; or on a read-only page, by reading it. */
 export function usePlan(request: PlanRequest) {
   const { info } = useMailroom();
+  const { reject, effectsChecked }: DiscardChoice = request.kind === 'discard' ? request : {};
   const { result, error, isBusy, start } = useTask((api) =>
     info.allowsChanges ? madePlan(api, request) : readPlan(api, request),
   );
   const again = () => start(undefined);
-  // A dialog has one request.
-  useEffect(again, []);
-  return { plan: isBusy || error !== null ? null : result, error: isBusy ? null : error, again };
+  // A dialog has one request, and only the choice of a discard changes.
+  useEffect(again, [reject, effectsChecked]);
+  return {
+    plan: isBusy || error !== null ? null : result,
+    /** The latest plan, also while the next one is made; `null` before the first. */
+    last: result,
+    error: isBusy ? null : error,
+    again,
+  };
 }
 
 async function madePlan(api: Api, request: PlanRequest): Promise<ShownPlan> {
@@ -54,7 +61,11 @@ async function planReading(api: Api, request: PlanRequest): Promise<PlanReading>
     throw new Error('No option of the command selects these dead letters by cause. Open one to discard it.');
   const id = cause === undefined && ids.length === 1 ? ids[0] : undefined;
   if (kind === 'discard') {
-    const reading = await api.read('discard-plan', { source, cause, id });
+    const { reject, effectsChecked } = request;
+    const reading = await api.read('discard-plan', {
+      ...{ source, cause, id },
+      ...{ reject: reject ? '1' : undefined, effectsChecked: effectsChecked ? '1' : undefined },
+    });
     return { ...reading, planned: reading.document && { kind, document: reading.document } };
   }
   const reading = await api.read('redrive-plan', { source, cause, id });
@@ -91,8 +102,6 @@ interface Confirmation {
   readonly reason: string;
   /** The text that was typed. */
   readonly typed: string;
-  /** The box that says that the providers were asked is ticked, or there is none. */
-  readonly isChecked: boolean;
 }
 
 /** The limits of a reason, as the command has them. */
@@ -104,10 +113,9 @@ export const REASON_MAX = 500;
  *
  * @param wanted - the text to type
  */
-export function missingFrom({ reason, typed, isChecked }: Confirmation, wanted: string): string[] {
+export function missingFrom({ reason, typed }: Confirmation, wanted: string): string[] {
   return [
     ...(reason.trim().length < REASON_MIN ? ['Write a reason.'] : []),
-    ...(isChecked ? [] : ['Ask the providers of the side effects, then tick the box.']),
     ...(typed.trim() === wanted ? [] : [`Type ${wanted} to confirm.`]),
   ];
 }

@@ -59,16 +59,37 @@ const DISCARD_VERDICTS: Readonly<Record<string, VerdictWords>> = {
     todo: 'Its consumer has not received the event that replaces it. That event is discarded, and never runs.',
   },
   handled: VERDICTS.handled,
+  reject: {
+    is: 'look',
+    label: 'rejected',
+    todo: "The handler's rejected function commits its events. Never runs again. A later delivery is absorbed.",
+  },
   unsent: VERDICTS.unsent,
   busy: VERDICTS.busy,
   unreadable: VERDICTS.unreadable,
-  'row-deleted': VERDICTS['row-deleted'],
+  'not-rejectable': {
+    is: 'look',
+    label: 'not rejectable',
+    todo: 'Stays: it cannot be rejected. Remove the reason, or discard it without the rejection.',
+  },
+  'row-deleted': {
+    ...VERDICTS['row-deleted'],
+    todo: 'Stays: its row was deleted by hand, so which side effects have happened is unknown. Read the logs and ask the providers, then tick the box.',
+  },
   'effects-unchecked': {
     is: 'look',
     label: 'effects to check',
-    todo: 'Stays: its side effects have happened, or may have. Ask their providers, then discard it with --effects-checked.',
+    todo: 'Stays: its side effects have happened, or may have. Ask their providers, then tick the box.',
   },
 };
+
+/** The outcomes of a planned discard that an operator can change by checking side effects. */
+const TO_CHECK: ReadonlySet<string> = new Set(['effects-unchecked', 'row-deleted']);
+
+/** True if dead letters of a plan stay until their side effects are checked. */
+export function hasUnchecked(plan: PlanDocument): boolean {
+  return plan.kind === 'discard' && plan.document.deadLetters.some(({ outcome }) => TO_CHECK.has(outcome));
+}
 
 /** The part of a plan with one verdict. */
 export interface PlanGroup extends VerdictWords {

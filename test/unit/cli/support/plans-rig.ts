@@ -3,7 +3,7 @@ import { createPlans } from '../../../../cli/page/server/plans.ts';
 import type { Run } from '../../../../cli/page/server/protocol.ts';
 import { EXIT, type Io } from '../../../../cli/terminal/io.ts';
 import { PoisonMessage } from '../../../../lambdas/runtime/base/errors.ts';
-import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
+import { type HandlerOptions, leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import { deliveredEvent } from '../../../../lambdas/runtime/operations/delivered-event.ts';
 import { mintEventId } from '../../../../lambdas/runtime/store/event-id.ts';
 import { capturedIo } from '../../../support/captured-io.ts';
@@ -13,17 +13,29 @@ import { memoryDeployment } from './memory-deployment.ts';
 import { operatingMailroom } from './operating-mailroom.ts';
 
 /** The changes of a page on a Mailroom in memory, whose consumer rejects what its test wants. */
-export function plansRig({ allowsChanges = true, charges = false } = {}) {
+export function plansRig({
+  allowsChanges = true,
+  charges = false,
+  options = {},
+}: {
+  readonly allowsChanges?: boolean;
+  readonly charges?: boolean;
+  readonly options?: HandlerOptions<typeof ThingHappened>;
+} = {}) {
   /** By `n` of an event, the reason for which the consumer rejects it. */
   const rejects = new Map<number, string>();
   const ran: number[] = [];
   const mailroom = operatingMailroom([
-    leased(ThingHappened, async ({ data: { n } }, ctx) => {
-      if (charges) await ctx.once('charge', async () => 'charged');
-      const reason = rejects.get(n);
-      if (reason !== undefined) throw new PoisonMessage(reason);
-      ran.push(n);
-    }),
+    leased(
+      ThingHappened,
+      async ({ data: { n } }, ctx) => {
+        if (charges) await ctx.once('charge', async () => 'charged');
+        const reason = rejects.get(n);
+        if (reason !== undefined) throw new PoisonMessage(reason);
+        ran.push(n);
+      },
+      options,
+    ),
   ]);
   const { io } = capturedIo();
   const deployment = memoryDeployment(mailroom, { ...io, exitCode: EXIT.ok } satisfies Io, {});

@@ -109,6 +109,14 @@ describe('the parts of the diagram', () => {
     expect(at('bus')).toEqual([]);
   });
 
+  test.each([
+    ['missing', 'look: Events missing'],
+    ['crashing', 'look: Finishes nothing'],
+  ])('a consumer whose look is %s says: %s', (look, words) => {
+    const found = troublesOf({ ...status, looks: [{ consumer: 'bus', look }] } as unknown as StatusDocument);
+    expect(troublesAt(found, 'bus').map(({ is, text }) => `${is}: ${text}`)).toEqual([words]);
+  });
+
   test('a rule that is off cuts the edge before the consumer, a mapping does not', () => {
     expect(troublesOf(status).map(({ isBefore }) => isBefore)).toEqual([true, false, false, false, false]);
   });

@@ -35,11 +35,22 @@ test('a permanent deletion is urgent in three days, and broken in one', () => {
 });
 
 test.each([
-  ['ok', [], 'ok', 'All is well'],
+  ['ok', [], 'ok', 'Nothing visible is broken'],
   ['look', ['look', 'look'], 'look', '2 to look at'],
   ['broken', ['broken', 'look'], 'broken', '1 broken'],
 ] as const)('the verdict of a status that is %s with %j', (state, findings, is, text) => {
   const found = findings.map((one) => ({ state: one, what: '', commands: [] }));
   expect(headlineOf({ state, findings: found })).toEqual({ is, text });
   expect(headlineOf(null)).toEqual({ is: 'idle', text: 'Reading' });
+});
+
+test('the verdict does not count findings that are acknowledged', () => {
+  const acknowledged = { by: 'ada', until: 1, reason: 'known' };
+  const known = { state: 'broken', what: '', commands: [], acknowledged } as const;
+  const open = { state: 'look', what: '', commands: [] } as const;
+  expect(headlineOf({ state: 'look', findings: [open, known] })).toEqual({
+    is: 'look',
+    text: '1 to look at',
+  });
+  expect(headlineOf({ state: 'ok', findings: [known] })).toMatchObject({ is: 'ok' });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { commandOf, missingFrom } from '../../../../../cli/page/client/plans/use-plan.ts';
-import { planGroups } from '../../../../../cli/page/client/plans/verdicts.ts';
+import { hasUnchecked, planGroups } from '../../../../../cli/page/client/plans/verdicts.ts';
 import type { PlanDocument } from '../../../../../cli/page/server/protocol.ts';
 
 /** A plan whose document has only the members that are shown. */
@@ -37,6 +37,36 @@ describe('a plan by verdict', () => {
     ]);
   });
 
+  test('of a rejection says what is rejected, and why a dead letter stays', () => {
+    const deadLetters = [
+      letter('a', { outcome: 'not-rejectable', message: 'The deployed handler has no rejected function.' }),
+      letter('b', { outcome: 'effects-unchecked' }),
+      letter('c', { outcome: 'row-deleted' }),
+      letter('d', { outcome: 'reject' }),
+    ];
+    const plan = planOf('discard', { deadLetters });
+    const groups = planGroups(plan);
+    expect(groups.map(({ label, reasons }) => [label, reasons])).toEqual([
+      ['row deleted', []],
+      ['rejected', []],
+      ['not rejectable', [['The deployed handler has no rejected function.', 1]]],
+      ['effects to check', []],
+    ]);
+    // The words of a discard, not those of a redrive, which has no box to tick.
+    expect(groups[0]?.todo).toContain('tick the box');
+  });
+
+  test('of a discard has side effects to check while dead letters stay for them', () => {
+    const having = (...outcomes: readonly string[]) =>
+      hasUnchecked(planOf('discard', { deadLetters: outcomes.map((outcome) => letter('a', { outcome })) }));
+    expect(having('discard', 'effects-unchecked')).toBe(true);
+    expect(having('row-deleted')).toBe(true);
+    expect(having('discard', 'reject', 'busy')).toBe(false);
+    expect(hasUnchecked(planOf('redrive', { deadLetters: [letter('a', { verdict: 'row-deleted' })] }))).toBe(
+      false,
+    );
+  });
+
   test('of a repair names the consumers, and why an event cannot be sent', () => {
     const event = (eventId: string, consumer: string, why: string | null = null) => ({
       ...{ eventId, consumer, why },
@@ -65,19 +95,10 @@ describe('a plan by verdict', () => {
 });
 
 test('a plan can be applied once a reason is written and the confirmation typed', () => {
-  const isChecked = true;
-  expect(missingFrom({ reason: '', typed: '', isChecked }, '12')).toEqual([
-    'Write a reason.',
-    'Type 12 to confirm.',
-  ]);
-  expect(missingFrom({ reason: ' a ', typed: '1', isChecked }, '12')).toHaveLength(2);
-  expect(missingFrom({ reason: 'the bank is back', typed: ' 12 ', isChecked }, '12')).toEqual([]);
-  expect(missingFrom({ reason: 'the bank is back', typed: '12', isChecked: false }, '12')).toEqual([
-    'Ask the providers of the side effects, then tick the box.',
-  ]);
-  expect(missingFrom({ reason: 'the bank is back', typed: 'Mailroom', isChecked }, 'mailroom')).toHaveLength(
-    1,
-  );
+  expect(missingFrom({ reason: '', typed: '' }, '12')).toEqual(['Write a reason.', 'Type 12 to confirm.']);
+  expect(missingFrom({ reason: ' a ', typed: '1' }, '12')).toHaveLength(2);
+  expect(missingFrom({ reason: 'the bank is back', typed: ' 12 ' }, '12')).toEqual([]);
+  expect(missingFrom({ reason: 'the bank is back', typed: 'Mailroom' }, 'mailroom')).toHaveLength(1);
 });
 
 describe('the command of a read-only page', () => {

@@ -107,6 +107,23 @@ describe('the results of a run', () => {
     expect(nextOf(null)).toBeNull();
   });
 
+  test('of a rejection say what was rejected, and why a dead letter stays', () => {
+    const deadLetters = [
+      { id: 'a', eventId: 'e-a', outcome: 'rejected' },
+      { id: 'b', eventId: 'e-b', outcome: 'not-rejectable', message: 'HANDLER_FAILED: the ledger is closed' },
+      { id: 'c', eventId: 'e-c', outcome: 'row-deleted' },
+      { id: 'd', eventId: 'e-d', outcome: 'effects-unchecked' },
+    ];
+    const results = resultsOf({ deadLetters });
+    expect(results[1]?.detail).toBe('HANDLER_FAILED: the ledger is closed');
+    expect(outcomeCounts(results).map(([outcome]) => outcomeWords(outcome).label)).toEqual([
+      'row deleted',
+      'not rejectable',
+      'effects to check',
+      'rejected',
+    ]);
+  });
+
   test('are empty without a document, and keep an outcome that this page does not know', () => {
     expect(resultsOf(null)).toEqual([]);
     expect(resultsOf({ error: { code: 'X', message: '' } })).toEqual([]);

@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { LiveMessage, Run } from '../../../../../cli/page/server/protocol.ts';
+import { ACK, ackSubject } from '../../../../../cli/reports/status/acknowledgements.ts';
+import { HOUR_MS } from '../../../../../lambdas/runtime/base/units.ts';
 import { eventIdTime, outboxKeyOf } from '../../../../../lambdas/runtime/store/event-id.ts';
+import { recordOperation } from '../../../../../lambdas/runtime/store/operation-record.ts';
 import { worker } from '../../support/mailroom-in-memory.ts';
 import { liveRig } from './live-rig.ts';
 
@@ -104,6 +107,28 @@ describe('the poller', () => {
     second.close();
     await clock.advance(120_000);
     expect(open().flow()).toMatchObject({ events: [], status: null });
+  });
+
+  test('shows who has acknowledged a finding, which is then no problem', async () => {
+    const { open, clock, table, deployed } = liveRig();
+    const mappings = deployed.mappings.get(worker.function) ?? [];
+    deployed.mappings.set(
+      worker.function,
+      mappings.map((mapping) => ({ ...mapping, enabled: false })),
+    );
+    const tab = open();
+    await clock.advance(1_000);
+    const [finding] = tab.flow().status?.findings ?? [];
+    expect(finding).toMatchObject({ state: 'broken' });
+    expect(finding).not.toHaveProperty('acknowledged');
+    const until = clock.now() + HOUR_MS;
+    const subject = ackSubject({ cause: 'worker', until, upTo: null });
+    await recordOperation({ table, clock }, { by: 'ada', reason: 'a new index', command: ACK, subject });
+    await clock.advance(10_000);
+    expect(tab.flow().status).toMatchObject({
+      state: 'ok',
+      findings: [{ acknowledged: { by: 'ada', until } }],
+    });
   });
 
   test('reads everything at once after refresh', async () => {

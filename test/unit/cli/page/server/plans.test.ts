@@ -3,6 +3,7 @@ import type { Run } from '../../../../../cli/page/server/protocol.ts';
 import { runQuietly } from '../../../../../cli/page/server/quiet-run.ts';
 import { reportOf } from '../../../../../cli/terminal/terminal.ts';
 import { discardMessage } from '../../../../../lambdas/runtime/operations/message-operations.ts';
+import { ThingHappened } from '../../../../support/runtime-rig.ts';
 import { plansRig } from '../../support/plans-rig.ts';
 
 const source = 'consumer:worker';
@@ -160,7 +161,39 @@ describe('a plan of the page', () => {
     expect(left.map(({ messageId }) => messageId)).toEqual(other);
   });
 
+  test('a plan of a rejection commits what the rejected function returns; completed effects need no check', async () => {
+    const events = [ThingHappened.create({ aggregateId: 'thing-1', data: { n: 7 } })];
+    const rig = plansRig({ charges: true, options: { rejected: async () => ({ events }) } });
+    const [id = ''] = await rig.dead('the bank is down', 1);
+    const plan = await rig.plans.make({ kind: 'discard', source, ids: [id], reject: true });
+    expect(plan).toMatchObject({
+      ...{ count: 1, confirmation: 'mailroom-dev', effects: [] },
+      document: { deadLetters: [{ id, outcome: 'reject' }] },
+    });
+    expect(plan.command).toContain(`dlq discard ${source} ${id} --reject --apply`);
+    const over = await rig.end(rig.plans.apply(plan.id, { reason, confirmation: 'mailroom-dev' }));
+    expect(over).toMatchObject({ state: 'done', exitCode: 0 });
+    expect(over.command).toContain(' --reject ');
+    expect(outcomes(over)).toEqual({ [id]: 'rejected' });
+    expect(await rig.queues.receive('dead-letters', { limit: 10 })).toEqual([]);
+    await rig.publish();
+    await rig.drain();
+    expect(rig.ran).toEqual([7]);
+  });
+
+  test('a plan of a rejection leaves a message whose handler has no rejected function, and says so', async () => {
+    const { plans, bank } = await threeOfTwoCauses();
+    const plan = await plans.make({ kind: 'discard', source, ids: bank, reject: true });
+    const { deadLetters } = plan.document as { deadLetters: unknown[] };
+    const message = expect.stringContaining('has no rejected function');
+    expect(plan.count).toBe(0);
+    expect(deadLetters).toEqual(
+      bank.map(() => expect.objectContaining({ outcome: 'not-rejectable', message })),
+    );
+  });
+
   test.each([
+    ['an option of a discard that is no boolean', { kind: 'discard', source, cause: 'x', reject: 'yes' }],
     ['all dead letters of a source', { kind: 'discard', source }],
     ['an option in place of an id', { kind: 'discard', source, ids: ['--all-of-them'] }],
     ['an empty cause, which every cause contains', { kind: 'discard', source, cause: '' }],

@@ -58,6 +58,10 @@ describe('the command of a reading', () => {
       ['dlq', 'redrive', 'consumer:payments', '--cause', 'BankError', '--limit', '1000'],
     ],
     ['discard-plan?id=5f0a1a0c&source=dead', ['dlq', 'discard', 'dead', '5f0a1a0c']],
+    [
+      'discard-plan?source=consumer:payments&cause=BankError&reject=1&effectsChecked=1',
+      ['dlq', 'discard', 'consumer:payments', '--cause', 'BankError', '--reject', '--effects-checked'],
+    ],
     ['operations?since=30d', ['operations', '--since', '30d']],
   ])('%s', (request, words) => {
     expect(requested(request).words).toEqual(words);
