@@ -5,6 +5,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { table } from '../cli/terminal/output.ts';
 import { errorMessage, MailroomError } from '../lambdas/runtime/base/errors.ts';
 import { bundles } from './bundles.ts';
+import { burst } from './burst.ts';
 import type { CapacityTarget } from './capacity/plan.ts';
 import { capacity } from './capacity.ts';
 import { command } from './command.ts';
@@ -28,7 +29,7 @@ interface BenchOptions {
 }
 
 /** The parts, in the order in which they run. */
-const PARTS: readonly Part[] = [cost, relay, latency, bundles, capacity, command, peers];
+const PARTS: readonly Part[] = [cost, relay, latency, bundles, capacity, burst, command, peers];
 
 /** The files that contain the tables. */
 const DOCS = ['docs/cost.md', 'docs/scaling.md', 'bench/README.md'];
