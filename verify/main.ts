@@ -1,5 +1,5 @@
 import '../localstack/quiet-sdk.ts';
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { EXIT, type ExitCode } from '../cli/terminal/io.ts';
 import { COLUMNS, prose } from '../cli/terminal/prose.ts';
 import { errorMessage, MailroomError } from '../lambdas/runtime/base/errors.ts';
@@ -17,10 +17,17 @@ import { awsTarget, checkTarget, localTarget, type TargetOptions, type VerifyTar
 
 interface VerifyOptions extends TargetOptions {
   readonly orders: number;
+  readonly burst: boolean;
   readonly destroy?: string;
   readonly yes: boolean;
   readonly json: boolean;
 }
+
+/** Orders per second: little enough for the concurrency of a new account. */
+const RATE = 5;
+
+/** 2,000 orders in 5 minutes, as in docs/scaling.md. */
+const BURST = { orders: 2_000, rate: 2_000 / 300 };
 
 /** Most orders of a run: the tests scan the tables. */
 const ORDERS_MAX = 1_000;
@@ -41,7 +48,8 @@ async function verifyCommand(options: VerifyOptions): Promise<void> {
   try {
     const target =
       engine === undefined ? await awsTarget(options, process.env) : localTarget(engine, process.env);
-    const plan = { target, name, orders: options.orders, destroyOnly: options.destroy !== undefined };
+    const load = options.burst ? BURST : { orders: options.orders, rate: RATE };
+    const plan = { target, name, ...load, destroyOnly: options.destroy !== undefined };
     const receipt = await run(plan, options.yes);
     steps.say('');
     process.stdout.write(`${options.json ? JSON.stringify(receipt) : printVerifyReceipt(receipt, target)}\n`);
@@ -116,6 +124,11 @@ async function main(): Promise<void> {
     .option('--region <name>', "the AWS region (default: the profile's)")
     .option('--local', 'a local engine: the one at AWS_ENDPOINT_URL, or a new one')
     .option('--orders <number>', 'number of orders', ordersArgument, 20)
+    .addOption(
+      new Option('--burst', `${BURST.orders.toLocaleString('en')} orders in 5 minutes`)
+        .default(false)
+        .conflicts('orders'),
+    )
     .option('--destroy <name>', 'only destroy what an earlier run left', nameArgument)
     .option('--yes', 'do not ask before deploying to an account', false)
     .option('--json', 'print the receipt as one JSON document', false)

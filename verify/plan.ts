@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline/promises';
+import { many } from '../cli/terminal/output.ts';
 import { prose } from '../cli/terminal/prose.ts';
 import { MailroomError } from '../lambdas/runtime/base/errors.ts';
 import { destroyCommand } from './receipt.ts';
@@ -37,11 +38,13 @@ export interface VerifyPlan {
   readonly name: string;
   /** Orders of the demo. */
   readonly orders: number;
+  /** Orders per second. */
+  readonly rate: number;
   readonly destroyOnly: boolean;
 }
 
 /** Describes what a run will do, where, at which price, and how to undo it if it is killed. */
-export function planText({ target, name, orders, destroyOnly }: VerifyPlan): string {
+export function planText({ target, name, orders, rate, destroyOnly }: VerifyPlan): string {
   const { account, region, profile, endpoint, ends } = target;
   const where =
     endpoint === undefined
@@ -59,7 +62,9 @@ export function planText({ target, name, orders, destroyOnly }: VerifyPlan): str
           ),
         ]
       : []),
-    prose('Then it destroys them, also if a test fails or you press Ctrl-C.'),
+    prose(
+      `Places ${many(orders, 'order')}, ${Math.round(rate)} a second, and runs the tests. Then it destroys the stacks, also if a test fails or you press Ctrl-C.`,
+    ),
     ...(ends === true
       ? []
       : ['If this process is killed, destroy them with:', `  ${destroyCommand(target, name)}`]),

@@ -19,6 +19,8 @@ interface TestRun {
   readonly outputs: Outputs;
   /** Orders of the demo. */
   readonly orders: number;
+  /** Orders per second. */
+  readonly rate: number;
   readonly steps: Pick<StepPrinter, 'step' | 'detail'>;
   /** Kills the tests when it is aborted. */
   readonly signal: AbortSignal;
@@ -31,14 +33,22 @@ interface TestRun {
  *
  * @throws an error with the last lines of the output if they did not run to their end
  */
-export async function runTests({ name, outputs, orders, steps, signal, onResult }: TestRun): Promise<void> {
+export async function runTests({
+  name,
+  outputs,
+  orders,
+  rate,
+  steps,
+  signal,
+  onResult,
+}: TestRun): Promise<void> {
   const config = join(projectRoot, 'vitest.verify.config.ts');
   // In a process group of its own, which a Ctrl-C in the terminal does not reach, and which is killed as a whole.
   const child = fork(join(projectRoot, 'node_modules/vitest/vitest.mjs'), ['run', '--config', config], {
     cwd: projectRoot,
     env: {
       ...process.env,
-      VERIFY_DEPLOYMENT: JSON.stringify({ stack: mailroomStack(name), outputs, orders }),
+      VERIFY_DEPLOYMENT: JSON.stringify({ stack: mailroomStack(name), outputs, orders, rate }),
     },
     detached: true,
     execArgv: [],

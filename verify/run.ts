@@ -27,7 +27,7 @@ const DESTROYED = 'everything that was deployed is destroyed';
  *
  * @example
  * ```ts
- * const receipt = await verify({ target, name, orders: 20, destroyOnly: false }, deps);
+ * const receipt = await verify({ target, name, orders: 20, rate: 5, destroyOnly: false }, deps);
  * ```
  */
 export async function verify(plan: VerifyPlan, deps: VerifyDeps): Promise<VerifyReceipt> {

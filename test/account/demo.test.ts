@@ -4,17 +4,15 @@ import { runDemo } from '../../demo/run.ts';
 import { callFunctionUrl } from '../../localstack/function-url.ts';
 import { call } from '../local/support/order-system.ts';
 
-/** Orders per second: little enough for the concurrency of a new account. */
-const RATE = 5;
-
 /** HTTP: the caller has no permission. */
 const FORBIDDEN = 403;
 
-const [endpoint, outputs, orders = 20] = [inject('endpoint'), inject('outputs'), inject('orders')];
+const [endpoint, outputs] = [inject('endpoint'), inject('outputs')];
+const [orders = 20, rate = 5] = [inject('orders'), inject('rate')];
 
 test('orders, repeats and duplicates: nothing lost, nothing doubled', async ({ annotate }) => {
   const steps = { say: () => {}, step: () => {}, detail: () => {} };
-  const receipt = await runDemo({ outputs, endpoint, orders, rate: RATE, steps, call });
+  const receipt = await runDemo({ outputs, endpoint, orders, rate, steps, call });
   expect(receipt.problems).toEqual([]);
   const { eventsPublished, duplicatesAbsorbed, commitToPublishedMs: ms } = receipt;
   await annotate(

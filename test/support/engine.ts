@@ -21,6 +21,8 @@ declare module 'vitest' {
     stack?: string;
     /** Orders of the demo, for test/account. */
     orders?: number;
+    /** Orders of the demo per second, for test/account. */
+    rate?: number;
   }
 }
 

@@ -6,7 +6,7 @@ import { estimatedUsd, planText, requireConsent } from '../../../verify/plan.ts'
 const AWS = { account: '111122223333', region: 'eu-west-1', profile: 'my sandbox' };
 const LOCAL = { account: '000000000000', region: 'us-east-1', endpoint: 'http://127.0.0.1:4566' };
 const name = 'verify-x7k2q9mt';
-const plan = { name, orders: 20, destroyOnly: false };
+const plan = { name, orders: 20, rate: 5, destroyOnly: false };
 
 describe('the plan', () => {
   test('names the account, region, stacks and price, and how to destroy what a killed run left', () => {
@@ -15,7 +15,8 @@ describe('the plan', () => {
         eu-west-1, profile my sandbox.
       Takes about 45 minutes, and costs about 0.15 USD an hour (list prices of
         us-east-1, without free tiers).
-      Then it destroys them, also if a test fails or you press Ctrl-C.
+      Places 20 orders, 5 a second, and runs the tests. Then it destroys the stacks,
+        also if a test fails or you press Ctrl-C.
       If this process is killed, destroy them with:
         npm run verify -- --profile 'my sandbox' --region eu-west-1 --destroy verify-x7k2q9mt --yes"
     `);
@@ -25,7 +26,8 @@ describe('the plan', () => {
     expect(planText({ ...plan, target: LOCAL })).toMatchInlineSnapshot(`
       "Deploys 8 stacks, mailroom-verify-x7k2q9mt*: local engine at
         http://127.0.0.1:4566.
-      Then it destroys them, also if a test fails or you press Ctrl-C.
+      Places 20 orders, 5 a second, and runs the tests. Then it destroys the stacks,
+        also if a test fails or you press Ctrl-C.
       If this process is killed, destroy them with:
         AWS_ENDPOINT_URL=http://127.0.0.1:4566 npm run verify -- --local --destroy verify-x7k2q9mt"
     `);

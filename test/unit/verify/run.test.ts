@@ -4,7 +4,7 @@ import { printVerifyReceipt, type VerifyResult } from '../../../verify/receipt.t
 import { verify } from '../../../verify/run.ts';
 
 const AWS = { account: '111122223333', region: 'eu-west-1', profile: 'sandbox' };
-const plan = { target: AWS, name: 'verify-x7k2q9mt', orders: 20, destroyOnly: false };
+const plan = { target: AWS, name: 'verify-x7k2q9mt', orders: 20, rate: 5, destroyOnly: false };
 const COMMAND = 'npm run verify -- --profile sandbox --region eu-west-1 --destroy verify-x7k2q9mt --yes';
 
 const result = (check: string, outcome: VerifyResult['outcome'], detail = ''): VerifyResult => ({
