@@ -184,6 +184,8 @@ async function rejections(
         outcome: 'not-rejectable',
         message: `${unsentText(deadLetter)}. ${WITHOUT_REJECT}`,
       };
+    if (deadLetter.isRowDeleted && (step.outcome === 'discard' || step.outcome === 'row-deleted'))
+      return { deadLetter, outcome: 'not-rejectable', message: ROW_DELETED };
     const check = checks[open.indexOf(step)];
     if (check === undefined) return step;
     if (!check.ok)
@@ -199,6 +201,8 @@ async function rejections(
 }
 
 const WITHOUT_REJECT = 'Discard it without --reject.';
+
+const ROW_DELETED = `Its inbox row was deleted by hand, and with it the results of its side effects. ${WITHOUT_REJECT}`;
 
 async function discardAll(
   deployment: Deployment,
@@ -311,7 +315,8 @@ export function discardText(
   });
   const words = choiceWords(choice);
   const isOpen = steps.some(({ deadLetter }) => mustCheck(deadLetter, options.reject));
-  const isDeleted = steps.some(({ deadLetter }) => deadLetter.isRowDeleted);
+  // A rejection would read what the row no longer has: no check makes it possible.
+  const isDeleted = !options.reject && steps.some(({ deadLetter }) => deadLetter.isRowDeleted);
   const which = [
     source.name,
     ...(words.length === 0 ? ['--all'] : words),

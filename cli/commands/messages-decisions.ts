@@ -123,7 +123,8 @@ async function resolve(deployment: Deployment, decision: MessageDecision, io: Io
   if (state.is === 'absent' && !isRowDeleted && !force) await requireEvent(deployment, eventId);
   if (state.is === 'processed' || state.is === 'discarded')
     return { status: state.is, text: `${nameOf(decision)} was already ${state.row.status}.` };
-  if (!force && state.is === 'unreadable') throw unreadable(decision, state.problem);
+  // Nothing commits with a row that cannot be read, not even by force.
+  if (state.is === 'unreadable' && (!force || fix !== undefined)) throw unreadable(decision, state.problem);
   // Without AWS's time, only resolveMessage can tell: it watches the row for a whole lease.
   if (!force && state.is === 'leased' && deployment.clockIsTrusted)
     throw leased(decision, state.until, clock.now());
@@ -219,11 +220,12 @@ function leased({ consumer, eventId }: MessageDecision, until: number, now: numb
   );
 }
 
-function unreadable({ consumer, eventId }: MessageDecision, problem: string): MailroomError {
+function unreadable({ consumer, eventId, commit }: MessageDecision, problem: string): MailroomError {
+  const how = commit === undefined ? '--force' : '--force without --commit';
   return new MailroomError(
     'UNREADABLE_ROW',
     `${consumer} has a row of ${eventId} that ${unreadableText(problem)}. Nothing was changed. Run the command with the deployed ` +
-      'version of cdk-mailroom. If the row was changed by hand and no worker holds it, --force sets it PROCESSED.',
+      `version of cdk-mailroom. If the row was changed by hand and no worker holds it, ${how} sets it PROCESSED.`,
   );
 }
 

@@ -92,8 +92,12 @@ async function decidedOf(
     case 'row-deleted':
     case 'unreadable':
       return { outcome: settled.status };
-    default:
-      return { outcome: settled.status === 'leased' ? 'busy' : 'handled' };
+    case 'leased':
+      return { outcome: 'busy' };
+    case 'processed':
+      return { outcome: 'handled' };
+    default: // a newer function may have other answers: only a settled message's dead letter is deleted
+      return { outcome: 'not-rejectable', message: `Its function answered "${settled.status}".` };
   }
 }
 

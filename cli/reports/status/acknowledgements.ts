@@ -68,8 +68,6 @@ export function ackOf(
   acks: readonly Acknowledgement[],
   now: number,
 ): Acknowledgement | undefined {
-  return acks.find(
-    ({ cause, until, upTo }) =>
-      until > now && hasCause(what, cause) && (upTo === null || (countOf(what) ?? 0) <= upTo),
-  );
+  const count = countOf(what) ?? 0;
+  return acks.find(({ cause, until, upTo }) => until > now && hasCause(what, cause) && count <= (upTo ?? 0));
 }
