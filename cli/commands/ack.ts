@@ -108,7 +108,7 @@ async function acknowledge(deployment: Deployment, options: AckOptions) {
 }
 
 async function removeAck(deployment: Deployment, options: AckOptions) {
-  const { cause } = options;
+  const cause = options.cause.trim();
   const acks = await readAcks(deployment.table, deployment.clock.now());
   const ack = acks.find((one) => one.cause === cause);
   if (ack === undefined) {

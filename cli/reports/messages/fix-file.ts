@@ -59,7 +59,7 @@ export function refuseOtherKeys(
   table: string,
 ): void {
   for (const [index, { kind, request }] of checkedActions(writes).entries()) {
-    if ((request.TableName ?? table).split('/').at(-1) !== table) continue;
+    if (String(request.TableName ?? table).replace(/^.*\//, '') !== table) continue;
     const { PK } = (kind === 'Put' ? request.Item : request.Key) ?? {};
     if (domainKeys.some((pattern) => matches(pattern, String(PK)))) continue;
     throw new MailroomError(

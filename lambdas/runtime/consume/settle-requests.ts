@@ -89,11 +89,12 @@ const NOTE = ['by', 'reason', 'effectsChecked'];
 
 function checkedReject(request: unknown): RejectRequest['mailroomReject'] {
   const { body, sentAt, ...note } = members('mailroomReject', request, [...NOTE, 'body', 'sentAt']);
-  const arrivedAt = sentAt === undefined || Number.isSafeInteger(sentAt) ? sentAt : undefined;
+  if (sentAt !== undefined && !Number.isSafeInteger(sentAt))
+    throw bad('mailroomReject.sentAt', 'must be a time in epoch milliseconds');
   return {
     ...checkedNote('mailroomReject', note),
     body: textAt('mailroomReject.body', body),
-    sentAt: arrivedAt as number | undefined,
+    sentAt: sentAt as number | undefined,
   };
 }
 

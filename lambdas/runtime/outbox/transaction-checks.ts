@@ -94,9 +94,9 @@ function checkKeys(actions: readonly Action[], tableName: string): void {
   }
 }
 
-/** The name of a table, which DynamoDB also accepts as an ARN. */
-function tableIn(nameOrArn: string): string {
-  return nameOrArn.slice(nameOrArn.lastIndexOf('/') + 1);
+/** The name of a table, which DynamoDB also accepts as an ARN. Untyped code may pass anything. */
+function tableIn(nameOrArn: unknown): string {
+  return String(nameOrArn).replace(/^.*\//, '');
 }
 
 /** Counts the events that a transaction writes. */

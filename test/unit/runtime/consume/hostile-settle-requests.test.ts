@@ -78,6 +78,7 @@ describe('a request of the wrong shape is refused', () => {
     ['force, which a rejection has not', { force: true }],
     ['body is an object', { body: { toString: 1, valueOf: 1 } }],
     ['body is missing', { body: undefined }],
+    ['sentAt is a text', { sentAt: 'now' }],
   ])('rejection: %s', async (_what, change) => {
     const one = settling();
     await one.exhaust();
@@ -207,6 +208,7 @@ describe('a manual fix', () => {
       { Put: { Item: { PK: 'THING#1', SK: 'T' }, ExpressionAttributeValues: { ':x': 1 } } },
     ],
     ['a key without SK', { Put: { Item: { PK: 'THING#1' } } }],
+    ['a table that is not a text', { Put: { TableName: 7 as never, Item: { PK: 'THING#1', SK: 'T' } } }],
   ])('refuses %s', async (_what, write) => {
     const one = settling();
     await one.exhaust();
