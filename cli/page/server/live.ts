@@ -2,6 +2,7 @@ import type { Clock } from '../../../lambdas/runtime/base/clock.ts';
 import type { QueueDepth } from '../../../lambdas/runtime/operations/queues.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { readAcks } from '../../reports/status/acknowledgements.ts';
+import { createKeptReadings } from '../../reports/status/kept-readings.ts';
 import { createStatusReader } from '../../reports/status/status-reader.ts';
 import { statusJson } from '../../reports/status/status-text.ts';
 import { createEventFeed, type EventFeed } from './event-feed.ts';
@@ -25,7 +26,7 @@ export interface Live {
 }
 
 /** The intervals of the readings, milliseconds. The status keeps what changes less often: see `createStatusReader`. */
-const EVERY_MS = { events: 2_000, queues: 5_000, status: 10_000 } as const;
+const EVERY_MS = { events: 2_000, queues: 5_000, status: 10_000, acks: 60_000 } as const;
 
 /** After a longer pause the poller begins anew: what it read before is out of date. */
 const PAUSE_MAX_MS = 60_000;
@@ -43,6 +44,7 @@ export function createLive(deployment: Deployment): Live {
   const { clock } = deployment;
   const unread = createUnreadParts(clock);
   const reader = createStatusReader(deployment);
+  const kept = createKeptReadings(clock);
   let state = emptyState(deployment);
   let lastReadAt = Number.NEGATIVE_INFINITY;
 
@@ -72,7 +74,8 @@ export function createLive(deployment: Deployment): Live {
     const reading = state;
     return unread.read('status', EVERY_MS.status, async () => {
       const report = await reader.read();
-      const acks = await readAcks(deployment.table, report.at);
+      const readNow = () => readAcks(deployment.table, report.at);
+      const acks = await kept.keep('acks', readNow, () => EVERY_MS.acks);
       reading.status = statusJson(report, { ...deployment, acks });
     });
   }
@@ -110,6 +113,7 @@ export function createLive(deployment: Deployment): Live {
     },
     refresh: () => {
       reader.forget();
+      kept.forget();
       unread.retry();
       for (const loop of loops) loop.wake();
     },

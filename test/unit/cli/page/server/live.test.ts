@@ -124,7 +124,7 @@ describe('the poller', () => {
     const until = clock.now() + HOUR_MS;
     const subject = ackSubject({ cause: 'worker', until, upTo: null });
     await recordOperation({ table, clock }, { by: 'ada', reason: 'a new index', command: ACK, subject });
-    await clock.advance(10_000);
+    await clock.advance(60_000);
     expect(tab.flow().status).toMatchObject({
       state: 'ok',
       findings: [{ acknowledged: { by: 'ada', until } }],
