@@ -144,7 +144,7 @@ async function main(): Promise<void> {
   const program = new Command('npm run demo --')
     .description(
       'Places orders through the API of a local AWS, repeats requests and messages, and prints a receipt read back from ' +
-        'the tables and queues. Exits with 1 if anything was lost or doubled.',
+        'the tables and queues. Exits with 1 if anything was lost or duplicated.',
     )
     .option(
       '--orders <number>',

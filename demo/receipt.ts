@@ -38,7 +38,7 @@ export interface Receipt {
   readonly emails: number;
   readonly commitToPublishedMs: Latency;
   readonly commitToChargedMs: Latency;
-  /** The problems, as text; empty if nothing was lost or doubled. */
+  /** The problems, as text; empty if nothing was lost or duplicated. */
   readonly problems: readonly string[];
 }
 
@@ -244,7 +244,7 @@ export function printReceipt(receipt: Receipt): string {
   ];
   const verdict =
     receipt.problems.length === 0
-      ? 'Nothing lost, nothing doubled.'
+      ? 'Nothing lost, nothing duplicated.'
       : ['Something is wrong:', ...receipt.problems.map((problem) => `  ${problem}`)].join('\n');
   return [...rows.map(([name, value]) => `  ${name.padEnd(28)}${value}`), '', verdict].join('\n');
 }

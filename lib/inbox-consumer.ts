@@ -7,7 +7,7 @@ import { consumerNameProblems, serviceNameProblems } from './checks/names.ts';
 import { refuse } from './checks/refusal.ts';
 import { consumerProblems } from './checks/timings.ts';
 import { consumerFunction } from './consumer/consumer-function.ts';
-import { consumerQueues, foreignBusName } from './consumer/consumer-intake.ts';
+import { consumerQueues, externalBusName } from './consumer/consumer-intake.ts';
 import { type ConsumerSlo, type IInboxConsumer, sloProblems } from './consumer/consumer-interface.ts';
 import { consumerSettings, queuePropsProblems } from './consumer/consumer-settings.ts';
 import { writeDirectoryEntry } from './consumer/directory-entry.ts';
@@ -18,7 +18,7 @@ import type { InboxConsumerProps } from './consumer/inbox-consumer-props.ts';
 
 import {
   subscriptionProblems,
-  warnOfForeignIds,
+  warnOfExternalIds,
   warnOfSilence,
   warnOfSubscriptions,
 } from './consumer/subscriptions.ts';
@@ -61,8 +61,8 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
   readonly deadLetterQueue: Queue;
   readonly undeliveredQueue?: Queue | undefined;
   readonly rule?: Rule | undefined;
-  readonly foreignRule?: Rule | undefined;
-  readonly foreignBus?: string | undefined;
+  readonly externalRule?: Rule | undefined;
+  readonly externalBus?: string | undefined;
   readonly function: LambdaFunction;
   readonly alias?: Alias | undefined;
 
@@ -102,8 +102,8 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
     this.deadLetterQueue = queues.deadLetterQueue;
     this.undeliveredQueue = queues.undeliveredQueue;
     this.rule = queues.rule;
-    this.foreignRule = queues.foreignRule;
-    this.foreignBus = queues.foreignRule && foreignBusName(props);
+    this.externalRule = queues.externalRule;
+    this.externalBus = queues.externalRule && externalBusName(props);
     const { function: handler, alias } = consumerFunction(this, this.queue, props, settings);
     this.function = handler;
     this.alias = alias;
@@ -112,10 +112,10 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
     // Names come before the function's permissions, too: otherwise the old code would lose access to its inbox.
     for (const after of [handler.role, handler, alias]) after?.node.addDependency(...names);
     // A new event type must not reach the old code, which would reject it as unknown.
-    for (const rule of [this.rule, this.foreignRule])
+    for (const rule of [this.rule, this.externalRule])
       rule?.node.addDependency(handler, ...(alias ? [alias] : []));
     writeDirectoryEntry(this, props, settings);
-    warnOfForeignIds(this, props);
+    warnOfExternalIds(this, props);
     warnOfSubscriptions(this, props);
     Aspects.of(this).add({ visit: (node) => node === this && warnOfSilence(this, props) });
   }

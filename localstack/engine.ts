@@ -127,7 +127,7 @@ async function runningEngine(
 ): Promise<Engine | undefined> {
   const answer = await recognise(endpoint, patience);
   if (answer === 'nothing') return undefined;
-  if (answer === 'foreign' || answer === 'silent') {
+  if (answer === 'external' || answer === 'silent') {
     throw new MailroomError(
       'PORT_IN_USE',
       `Port ${port} is in use by something that is not a local AWS. Stop it, or choose another port with --port ` +
@@ -140,9 +140,9 @@ async function runningEngine(
 async function recognise(endpoint: string, patience: EngineOptions): Promise<EngineKind> {
   const known = await poll(RECOGNISE_MS, async () => {
     const answer = await awaitAnswer(endpoint, patience);
-    return answer === 'foreign' ? undefined : answer;
+    return answer === 'external' ? undefined : answer;
   });
-  return known ?? 'foreign';
+  return known ?? 'external';
 }
 
 async function startMiniStack(

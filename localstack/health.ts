@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
  * The kind of server at an endpoint: one of the engines, something else, something that accepts connections but has not answered
  * (such as a starting engine), or nothing.
  */
-export type EngineKind = 'ministack' | 'localstack' | 'foreign' | 'silent' | 'nothing';
+export type EngineKind = 'ministack' | 'localstack' | 'external' | 'silent' | 'nothing';
 
 const PROBE_TIMEOUT_MS = 3_000;
 const POLL_EVERY_MS = 50;
@@ -14,7 +14,7 @@ const POLL_EVERY_MS = 50;
 /** The interval between progress lines while waiting for an engine. */
 const TELL_EVERY_MS = 10_000;
 
-/** Identifies the server at an endpoint. An engine has a health page; any other server that answers is foreign. */
+/** Identifies the server at an endpoint. An engine has a health page; any other server that answers is external. */
 export async function identify(endpoint: string): Promise<EngineKind> {
   const [ministack, localstack] = await Promise.all([
     healthOf(`${endpoint}/_ministack/health`),
@@ -22,7 +22,7 @@ export async function identify(endpoint: string): Promise<EngineKind> {
   ]);
   if (isHealthy(ministack)) return 'ministack';
   if (isHealthy(localstack)) return 'localstack';
-  if (ministack !== undefined || localstack !== undefined) return 'foreign';
+  if (ministack !== undefined || localstack !== undefined) return 'external';
   return (await accepts(new URL(endpoint))) ? 'silent' : 'nothing';
 }
 

@@ -55,7 +55,7 @@ function descriptionText(described: ConsumerDescription): string {
     service,
     events,
     rule,
-    foreignRule,
+    externalRule,
     changedAt,
     maxAttempts,
     inboxRetentionDays,
@@ -67,9 +67,9 @@ function descriptionText(described: ConsumerDescription): string {
     [
       ['receives', events.map(receivedText).join(', ') || 'nothing'],
       ['by rule', rule ?? 'none: an existing queue'],
-      ...(foreignRule === null
+      ...(externalRule === null
         ? []
-        : [['foreign events by', `${foreignRule.name} on the bus ${foreignRule.bus}`] as const]),
+        : [['external events by', `${externalRule.name} on the bus ${externalRule.bus}`] as const]),
       ['writes as', service],
       ['declared', changedAt === null ? '?' : time(changedAt)],
       ['attempts', `${maxAttempts}; inbox rows are kept for ${many(inboxRetentionDays, 'day')}`],

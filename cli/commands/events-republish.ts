@@ -125,7 +125,7 @@ async function readPublished(
 function expired({ directory, commandLine }: Deployment, eventId: string): MailroomError {
   return new MailroomError(
     'NO_SUCH_EVENT',
-    `No outbox row of ${directory.mailroom.stack} has the event id "${eventId}". Nothing was changed. A foreign event has no outbox row, and a published ` +
+    `No outbox row of ${directory.mailroom.stack} has the event id "${eventId}". Nothing was changed. An external event has no outbox row, and a published ` +
       `event's row expires after 7 days by default, with its payload; its producer must write a new one. To find an id: ` +
       `\`${commandLine(shell`events list --published`)}\`.`,
   );

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { eventIdTime } from '../../lambdas/runtime/store/event-id.ts';
-import { isForeignEventId } from '../../lambdas/runtime/store/foreign-id.ts';
+import { isExternalEventId } from '../../lambdas/runtime/store/external-id.ts';
 import { isUnreadable, readable } from '../../lambdas/runtime/store/stored-rows.ts';
 import { defaultLogGroup } from '../deployment/deployed-function.ts';
 import type { Deployment } from '../deployment/deployment.ts';
@@ -38,7 +38,7 @@ export function logsCommand(io: Io): Command {
 
 async function logs(deployment: Deployment, { eventId: given }: { readonly eventId: string }) {
   const { event, eventId } = await find(deployment, given);
-  const since = (isForeignEventId(eventId) ? bornAt(event) : eventIdTime(eventId)) - MARGIN_MS;
+  const since = (isExternalEventId(eventId) ? bornAt(event) : eventIdTime(eventId)) - MARGIN_MS;
   const until = endOf(event, deployment.clock.now()) + MARGIN_MS;
   const functions = await eachOf(
     functionsOf(deployment, event),
@@ -82,7 +82,7 @@ function functionsOf(
   const stream = { part: 'stream relay', function: mailroom.streamFunction };
   const sweep = { part: 'sweep', function: mailroom.sweepFunction };
   const publisher = readable(row)?.publishedBy;
-  const relays = isForeignEventId(eventId)
+  const relays = isExternalEventId(eventId)
     ? []
     : publisher === 'stream'
       ? [stream]

@@ -29,7 +29,7 @@ export function whyCommand(io: Io): Command {
     .argument(
       '<id>',
       'an event id or its first 8 or more characters, an aggregate id (such as an order), a correlation id, any value in the data ' +
-        "of an event, a foreign event's own id, or the id of a dead letter",
+        "of an event, an external event's own id, or the id of a dead letter",
     )
     .addOption(since)
     .addOption(at)

@@ -1,7 +1,7 @@
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
 import { eventIdOf, eventIdTime, isEventId } from '../../lambdas/runtime/store/event-id.ts';
-import { isForeignEventId } from '../../lambdas/runtime/store/foreign-id.ts';
+import { isExternalEventId } from '../../lambdas/runtime/store/external-id.ts';
 import { EVENT_PREFIX, failedKey, rejectedKey } from '../../lambdas/runtime/store/keys.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
 import { eachOf, minutesOf, partitionsOf, readPartition, readSweepState } from './rows-reader.ts';
@@ -13,8 +13,8 @@ export const PREFIX_MIN = 8;
 const FIRST = '00000000-0000-7000-8000-000000000000';
 const LAST = 'ffffffff-ffff-7fff-bfff-ffffffffffff';
 
-/** Completes the beginning of the id of a foreign event. */
-const FOREIGN = '00000000-0000-8000-8000-000000000000';
+/** Completes the beginning of the id of an external event. */
+const EXTERNAL = '00000000-0000-8000-8000-000000000000';
 
 /** The candidates that an error lists. */
 const LISTED_MAX = 10;
@@ -48,7 +48,7 @@ export function typedId(given: string): string {
 export async function wholeEventId(deps: PrefixDeps, given: string): Promise<string | undefined> {
   if (/^unreadable-[\w-]+$/.test(given)) return given;
   const prefix: string = typedId(given);
-  if (isEventId(prefix) || isForeignEventId(prefix)) return prefix;
+  if (isEventId(prefix) || isExternalEventId(prefix)) return prefix;
   if (!isPrefix(prefix)) return undefined;
   const found = await idsOf(deps, prefix);
   if (found.length <= 1) return found[0];
@@ -60,10 +60,12 @@ export async function wholeEventId(deps: PrefixDeps, given: string): Promise<str
 }
 
 function isPrefix(text: string): boolean {
-  return text.length >= PREFIX_MIN && (hasTime(text) || isForeignEventId(text + FOREIGN.slice(text.length)));
+  return (
+    text.length >= PREFIX_MIN && (hasTime(text) || isExternalEventId(text + EXTERNAL.slice(text.length)))
+  );
 }
 
-/** True for the beginning of the id of a Mailroom event; the first 12 digits of an id do not tell whether the event is foreign. */
+/** True for the beginning of the id of a Mailroom event; the first 12 digits of an id do not tell whether the event is external. */
 function hasTime(prefix: string): boolean {
   return isEventId(prefix + FIRST.slice(prefix.length));
 }
@@ -84,5 +86,5 @@ async function idsOf({ directory, table }: PrefixDeps, prefix: string): Promise<
     readPartition(table, { ...query, limit: READ_MAX }, READ_MAX),
   );
   const ids = pages.flatMap(({ items }) => items.map((item) => eventIdOf(item) ?? String(item.SK)));
-  return [...new Set(ids.filter((id) => isEventId(id) || isForeignEventId(id)))].sort();
+  return [...new Set(ids.filter((id) => isEventId(id) || isExternalEventId(id)))].sort();
 }

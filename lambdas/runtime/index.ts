@@ -56,15 +56,15 @@ export {
   type ReceivedEvent,
 } from './events/event.ts';
 export {
-  type AnyForeignEventDefinition,
+  type AnyExternalEventDefinition,
   type EventOf,
-  type ForeignEvent,
-  type ForeignEventDefinition,
-  type ForeignIdentity,
-  type ForeignSubscription,
-  foreignEvent,
+  type ExternalEvent,
+  type ExternalEventDefinition,
+  type ExternalIdentity,
+  type ExternalSubscription,
+  externalEvent,
   type HandledDefinition,
-} from './events/foreign-event.ts';
+} from './events/external-event.ts';
 export { type EventFilter, type SubscribeOptions, subscribe } from './events/subscribe.ts';
 export { type LambdaParts, lambdaConsumer, lambdaOutbox } from './lambda.ts';
 export type { ParentLogger } from './observe/logger.ts';

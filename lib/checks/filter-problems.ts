@@ -1,7 +1,7 @@
 import { encodeRulePattern } from '../../lambdas/runtime/bus/rule-pattern.ts';
 import { NUMERIC_MAX, type Subscription } from '../../lambdas/runtime/events/data-filter.ts';
 import type { EventRef } from '../../lambdas/runtime/events/event.ts';
-import type { ForeignSubscription } from '../../lambdas/runtime/events/foreign-event.ts';
+import type { ExternalSubscription } from '../../lambdas/runtime/events/external-event.ts';
 import { HEARTBEAT } from '../../lambdas/runtime/events/heartbeat-event.ts';
 import { unless } from './refusal.ts';
 
@@ -11,16 +11,16 @@ import { unless } from './refusal.ts';
  */
 const PATTERN_LENGTH_MAX = 4_096;
 
-/** Returns true for a foreign event. */
-export function isForeignEvent(event: EventRef): event is ForeignSubscription {
-  return 'foreign' in event && event.foreign !== undefined;
+/** Returns true for an external event. */
+export function isExternalEvent(event: EventRef): event is ExternalSubscription {
+  return 'external' in event && event.external !== undefined;
 }
 
-/** The length of the longer pattern of a consumer's rules: that of its Mailroom events, or that of its foreign ones. */
+/** The length of the longer pattern of a consumer's rules: that of its Mailroom events, or that of its external ones. */
 export function patternLength(events: readonly Subscription[]): number {
-  const foreign = events.filter(isForeignEvent);
-  const others = [...events.filter((event) => !isForeignEvent(event)), HEARTBEAT];
-  return Math.max(...[others, foreign].map((each) => JSON.stringify(encodeRulePattern(each)).length));
+  const external = events.filter(isExternalEvent);
+  const others = [...events.filter((event) => !isExternalEvent(event)), HEARTBEAT];
+  return Math.max(...[others, external].map((each) => JSON.stringify(encodeRulePattern(each)).length));
 }
 
 /** Validates the filters of subscriptions: EventBridge would refuse some of these at deployment, and match others differently. */

@@ -7,7 +7,7 @@ import { between, say, unless, wholeDays, wholeNumber } from './refusal.ts';
 import { plus, type Retentions, retentionProblems } from './retentions.ts';
 
 /**
- * Relations between timings that keep an event from being lost, doubled or pushed into a dead-letter queue. Each check returns
+ * Relations between timings that keep an event from being lost, duplicated or pushed into a dead-letter queue. Each check returns
  * one sentence per problem, so that a construct can report them all at once and a test can read each.
  */
 

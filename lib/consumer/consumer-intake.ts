@@ -7,14 +7,14 @@ import { encodeRulePattern } from '../../lambdas/runtime/bus/rule-pattern.ts';
 import type { Subscription } from '../../lambdas/runtime/events/data-filter.ts';
 import { HEARTBEAT } from '../../lambdas/runtime/events/heartbeat-event.ts';
 import type { EntryEvent } from '../../lambdas/runtime/operations/directory.ts';
-import { isForeignEvent } from '../checks/filter-problems.ts';
+import { isExternalEvent } from '../checks/filter-problems.ts';
 import { maxReceiveCount } from '../checks/receives.ts';
 import { QUEUE_RETENTION_MAX } from '../checks/retentions.ts';
 import type { ConsumerSettings } from '../checks/timings.ts';
 import { acknowledgeLastStop } from '../functions/acknowledgements.ts';
 import { physicalName, queueByName } from '../functions/physical-name.ts';
 import { queueEncryption } from '../mailroom/encryption.ts';
-import { DEFAULT_BUS, denySending, foreignRuleOf, rulesOf, sendTo } from '../mailroom/queue-senders.ts';
+import { DEFAULT_BUS, denySending, externalRuleOf, rulesOf, sendTo } from '../mailroom/queue-senders.ts';
 import type { Mailroom } from '../mailroom.ts';
 import { refuseSharedDeadLetters, takeQueue } from './existing-queue.ts';
 import type { InboxConsumerProps } from './inbox-consumer-props.ts';
@@ -28,7 +28,7 @@ export interface ConsumerIntake {
   readonly deadLetterQueue: Queue;
   readonly undeliveredQueue?: Queue;
   readonly rule?: Rule;
-  readonly foreignRule?: Rule;
+  readonly externalRule?: Rule;
 }
 
 /**
@@ -75,45 +75,45 @@ export function consumerQueues(
   const rule = new Rule(consumer, 'Rule', {
     description: `Events for the consumer ${props.name}.`,
     eventBus: mailroom.bus,
-    eventPattern: encodeRulePattern(subscribed(props).filter((event) => !isForeignEvent(event))),
+    eventPattern: encodeRulePattern(subscribed(props).filter((event) => !isExternalEvent(event))),
   });
   sendTo(rule, rulesOf(mailroom.bus), queue, undeliveredQueue, props.fairBy);
-  const foreignRule = ruleOfForeignEvents(consumer, props, queue, undeliveredQueue);
+  const externalRule = ruleOfExternalEvents(consumer, props, queue, undeliveredQueue);
   for (const each of [queue, deadLetterQueue, undeliveredQueue]) denySending(each, mailroom.operators);
   const dead = [deadLetterQueue, undeliveredQueue];
   mailroom.audit?.watch(queue, dead);
   grantWatch(mailroom, dead);
-  return { queue, deadLetterQueue, undeliveredQueue, rule, foreignRule };
+  return { queue, deadLetterQueue, undeliveredQueue, rule, externalRule };
 }
 
-/** The rule of the foreign events. Its name is fixed, so that the queues' policies, which are deployed before it, can name it. */
-function ruleOfForeignEvents(
+/** The rule of the external events. Its name is fixed, so that the queues' policies, which are deployed before it, can name it. */
+function ruleOfExternalEvents(
   consumer: Construct,
-  { name, events, foreignBus }: InboxConsumerProps,
+  { name, events, externalBus }: InboxConsumerProps,
   queue: Queue,
   undeliveredQueue: Queue,
 ): Rule | undefined {
-  const foreign = events.filter(isForeignEvent);
-  if (foreign.length === 0) return undefined;
-  const ruleName = foreignRuleName(consumer);
-  const rule = new Rule(consumer, 'ForeignRule', {
+  const external = events.filter(isExternalEvent);
+  if (external.length === 0) return undefined;
+  const ruleName = externalRuleName(consumer);
+  const rule = new Rule(consumer, 'ExternalRule', {
     ruleName,
-    description: `Foreign events for the consumer ${name}.`,
-    eventBus: foreignBus,
-    eventPattern: encodeRulePattern(foreign),
+    description: `External events for the consumer ${name}.`,
+    eventBus: externalBus,
+    eventPattern: encodeRulePattern(external),
   });
-  sendTo(rule, foreignRuleOf(foreignBusName({ foreignBus }), ruleName), queue, undeliveredQueue);
+  sendTo(rule, externalRuleOf(externalBusName({ externalBus }), ruleName), queue, undeliveredQueue);
   return rule;
 }
 
-/** The name of the rule of a consumer's foreign events. */
-export function foreignRuleName(consumer: IConstruct): string {
+/** The name of the rule of a consumer's external events. */
+export function externalRuleName(consumer: IConstruct): string {
   return physicalName(consumer, RULE_NAME_MAX);
 }
 
-/** The name of the bus on which the foreign events of a consumer arrive. */
-export function foreignBusName({ foreignBus }: Pick<InboxConsumerProps, 'foreignBus'>): string {
-  return foreignBus?.eventBusName ?? DEFAULT_BUS;
+/** The name of the bus on which the external events of a consumer arrive. */
+export function externalBusName({ externalBus }: Pick<InboxConsumerProps, 'externalBus'>): string {
+  return externalBus?.eventBusName ?? DEFAULT_BUS;
 }
 
 /** The queues of a consumer of an existing queue. Their senders and other readers are not changed. */
@@ -141,7 +141,7 @@ export function subscribed({ events, queue }: Pick<InboxConsumerProps, 'events' 
     source: event.source,
     type: event.type,
     filter: event.filter,
-    ...(isForeignEvent(event) ? { foreign: { id: event.foreign.id } } : {}),
+    ...(isExternalEvent(event) ? { external: { id: event.external.id } } : {}),
   }));
 }
 

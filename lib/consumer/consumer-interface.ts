@@ -62,10 +62,10 @@ export interface IInboxConsumer extends IConstruct {
   readonly undeliveredQueue?: Queue | undefined;
   /** Sends exactly the Mailroom events that the consumer subscribes to. Absent for a consumer of an existing queue. */
   readonly rule?: Rule | undefined;
-  /** Sends exactly the foreign events that the consumer subscribes to. Absent if there are none, and for a consumer of an existing queue. */
-  readonly foreignRule?: Rule | undefined;
+  /** Sends exactly the external events that the consumer subscribes to. Absent if there are none, and for a consumer of an existing queue. */
+  readonly externalRule?: Rule | undefined;
   /** The name of the bus of that rule. */
-  readonly foreignBus?: string | undefined;
+  readonly externalBus?: string | undefined;
   /** Runs its handlers. Grant it any access it needs beyond the Mailroom table. */
   readonly function: LambdaFunction;
   /** The alias that its mapping invokes. Absent: the mapping invokes the function itself. */

@@ -4,7 +4,7 @@ import { type ConsumerEntry, consumerEntryName } from '../../lambdas/runtime/ope
 import { SCHEMA } from '../../lambdas/runtime/store/rows.ts';
 import type { ConsumerSettings } from '../checks/timings.ts';
 import { directoryEntry } from '../mailroom/directory-parameter.ts';
-import { foreignRuleName, subscribed } from './consumer-intake.ts';
+import { externalRuleName, subscribed } from './consumer-intake.ts';
 import { type IInboxConsumer, SLO_PERCENTILE } from './consumer-interface.ts';
 import { inboxSince } from './fixed-name.ts';
 import type { InboxConsumerProps } from './inbox-consumer-props.ts';
@@ -23,10 +23,10 @@ export function writeDirectoryEntry(
     service: props.service,
     events: subscribed(props),
     rule: consumer.rule?.ruleName,
-    foreignRule:
-      consumer.foreignBus === undefined
+    externalRule:
+      consumer.externalBus === undefined
         ? undefined
-        : { name: foreignRuleName(consumer), bus: consumer.foreignBus },
+        : { name: externalRuleName(consumer), bus: consumer.externalBus },
     fairBy: props.fairBy,
     queue: consumer.queue.queueUrl,
     deadLetterQueue: consumer.deadLetterQueue.queueUrl,

@@ -66,7 +66,7 @@ export function existingQueueSettings(queue: Queue): ExistingQueueSettings {
  * @returns one sentence per problem
  */
 export function existingQueueProblems(props: InboxConsumerProps, settings: ConsumerSettings): string[] {
-  const { queue, foreignBus } = props;
+  const { queue, externalBus } = props;
   if (queue === undefined) return [];
   const resource = resourceOf(queue);
   if (resource === undefined) {
@@ -89,8 +89,8 @@ export function existingQueueProblems(props: InboxConsumerProps, settings: Consu
       'queue is a FIFO queue, but an inbox retries each message separately, which breaks the order of a group. Use a standard queue.',
     ),
     ...unless(
-      foreignBus === undefined,
-      'foreignBus and queue are both given, but no rule fills an existing queue. Omit one.',
+      externalBus === undefined,
+      'externalBus and queue are both given, but no rule fills an existing queue. Omit one.',
     ),
     ...OF_CREATED.filter((property) => props[property] !== undefined).map(
       (property) =>

@@ -21,7 +21,7 @@ export interface InboxConsumerProps {
   readonly name: string;
   /**
    * Its earlier names, oldest first; keep them here permanently. The inbox of a new name is empty: before you add an entry, read
-   * "Renaming a consumer" in docs/deploying.md. A consumer with foreign events cannot have any: their ids have no time that would
+   * "Renaming a consumer" in docs/deploying.md. A consumer with external events cannot have any: their ids have no time that would
    * show which of them were processed under an earlier name.
    *
    * @default no earlier names
@@ -32,27 +32,27 @@ export interface InboxConsumerProps {
   /**
    * The events that it subscribes to: definitions of the catalogue, or `{ source, type }` if the catalogue cannot be imported; with
    * `subscribe`, only those whose payload a filter matches. It receives exactly these: an event of the same type from another
-   * service does not reach it. Definitions made by `foreignEvent` are events of other systems, which arrive on `foreignBus` or in
+   * service does not reach it. Definitions made by `externalEvent` are events of other systems, which arrive on `externalBus` or in
    * `queue`.
    */
   readonly events: readonly Subscription[];
   /**
-   * The bus on which its foreign events arrive, e.g. a partner event bus. Their rule sends to the same queue.
+   * The bus on which its external events arrive, e.g. a partner event bus. Their rule sends to the same queue.
    * The bus must be in the same account and region.
    *
    * @default the account's default bus, on which AWS services publish
    */
-  readonly foreignBus?: IEventBus;
+  readonly externalBus?: IEventBus;
   /**
    * The path of the tenant in a Mailroom event, e.g. `$.detail.data.tenantId` or `$.detail.aggregateId`: a text of up to 128 ASCII letters, digits
    * and punctuation marks in every event of `events`. SQS then delivers the messages of other tenants first while one tenant fills the
-   * queue. Foreign events have no tenant.
+   * queue. External events have no tenant.
    *
    * @default messages are delivered whatever their tenant
    */
   readonly fairBy?: string;
   /**
-   * An existing queue to consume. Its messages are JSON, from any sender or an SNS subscription. `events` must be a single foreign
+   * An existing queue to consume. Its messages are JSON, from any sender or an SNS subscription. `events` must be a single external
    * event with an `id`. The consumer then has no rule, and does not change the settings or the senders of the queue. It must be a
    * standard queue of this app without another consumer, and with its own dead-letter queue, whose `maxReceiveCount` covers
    * `retry` and `outageTolerance`; the error names the number.

@@ -3,22 +3,22 @@ import type { IConstruct } from 'constructs';
 import type { Subscription } from '../../lambdas/runtime/events/data-filter.ts';
 import type { EventRef } from '../../lambdas/runtime/events/event.ts';
 import {
-  type ForeignSubscription,
-  foreignEventProblems,
-} from '../../lambdas/runtime/events/foreign-event.ts';
-import { filtersProblems, isForeignEvent, patternLength } from '../checks/filter-problems.ts';
+  type ExternalSubscription,
+  externalEventProblems,
+} from '../../lambdas/runtime/events/external-event.ts';
+import { filtersProblems, isExternalEvent, patternLength } from '../checks/filter-problems.ts';
 import { serviceNameProblems } from '../checks/names.ts';
 import { unless } from '../checks/refusal.ts';
 import type { InboxConsumerProps } from './inbox-consumer-props.ts';
 
 /** A rule without a source or a type would match either every event on the bus or none. */
 export function subscriptionProblems(consumer: IConstruct, props: InboxConsumerProps): string[] {
-  const events = props.events.filter((event) => !isForeignEvent(event));
+  const events = props.events.filter((event) => !isExternalEvent(event));
   if (props.events.length === 0)
     return ['events is empty. List the events that the consumer subscribes to, e.g. [OrderPlaced].'];
   const sources = new Set(events.map(({ source }) => source));
   return [
-    ...foreignSubscriptionProblems(consumer, props),
+    ...externalSubscriptionProblems(consumer, props),
     ...[...sources].flatMap((source) => serviceNameProblems('the source of an event in events', source)),
     ...events.flatMap(({ source, type }) =>
       typeof type === 'string' && type !== ''
@@ -49,103 +49,103 @@ function fairByProblems({ events, queue, fairBy }: InboxConsumerProps): string[]
       'fairBy and queue are both given, but the senders of an existing queue set the message groups. Omit fairBy.',
     ),
     ...unless(
-      queue !== undefined || !events.every(isForeignEvent),
-      'fairBy is given, but events contains foreign events only, which have no envelope. Omit fairBy.',
+      queue !== undefined || !events.every(isExternalEvent),
+      'fairBy is given, but events contains external events only, which have no envelope. Omit fairBy.',
     ),
   ];
 }
 
-/** Validates the foreign events of a consumer, and their bus or queue. */
-function foreignSubscriptionProblems(consumer: IConstruct, props: InboxConsumerProps): string[] {
-  const { events, queue, foreignBus, movedFrom = [] } = props;
-  const foreign = events.filter(isForeignEvent);
+/** Validates the external events of a consumer, and their bus or queue. */
+function externalSubscriptionProblems(consumer: IConstruct, props: InboxConsumerProps): string[] {
+  const { events, queue, externalBus, movedFrom = [] } = props;
+  const external = events.filter(isExternalEvent);
   const names = events.map(({ source, type }) => `${type} of "${source}"`);
   const twice = names.filter((name, index) => names.indexOf(name) !== index);
   return [
-    ...foreign.flatMap((event) =>
-      foreignEventProblems(event).map(
-        (problem) => `events contains the foreign event ${event.type}: ${problem}.`,
+    ...external.flatMap((event) =>
+      externalEventProblems(event).map(
+        (problem) => `events contains the external event ${event.type}: ${problem}.`,
       ),
     ),
-    ...foreign
+    ...external
       .filter((event: Subscription) => event.filter !== undefined)
       .map(
         ({ source, type }) =>
-          `events contains the foreign event ${type} of "${source}" with a filter, but a filter needs the envelope of a Mailroom event. List the ` +
+          `events contains the external event ${type} of "${source}" with a filter, but a filter needs the envelope of a Mailroom event. List the ` +
           'definition itself, and return early from the handler for events that it does not need.',
       ),
-    ...(foreign.length === 0 ? [] : twice).map(
+    ...(external.length === 0 ? [] : twice).map(
       (name) => `events contains ${name} twice. A consumer handles each event once: remove one.`,
     ),
     ...unless(
-      foreignBus === undefined || foreign.length > 0,
-      'foreignBus is given, but events contains no foreign event. Add a definition made by foreignEvent, or omit foreignBus.',
+      externalBus === undefined || external.length > 0,
+      'externalBus is given, but events contains no external event. Add a definition made by externalEvent, or omit externalBus.',
     ),
-    // Its inbox row under the old name is the only sign that a foreign event was processed: its id has no time.
+    // Its inbox row under the old name is the only sign that an external event was processed: its id has no time.
     ...unless(
-      foreign.length === 0 || movedFrom.length === 0,
-      `movedFrom is given, but events contains the foreign event ${foreign[0]?.type}. After a rename, each repeat of one that was processed under an ` +
-        'earlier name would run again. Keep the name of a consumer of foreign events, or let another consumer handle them.',
+      external.length === 0 || movedFrom.length === 0,
+      `movedFrom is given, but events contains the external event ${external[0]?.type}. After a rename, each repeat of one that was processed under an ` +
+        'earlier name would run again. Keep the name of a consumer of external events, or let another consumer handle them.',
     ),
     ...busProblems(consumer, props),
-    ...(queue === undefined ? [] : ofQueueProblems(events, foreign)),
+    ...(queue === undefined ? [] : ofQueueProblems(events, external)),
   ];
 }
 
-function busProblems(consumer: IConstruct, { mailroom, foreignBus }: InboxConsumerProps): string[] {
-  if (foreignBus === undefined) return [];
+function busProblems(consumer: IConstruct, { mailroom, externalBus }: InboxConsumerProps): string[] {
+  if (externalBus === undefined) return [];
   const { account, region } = Stack.of(consumer);
   const isElsewhere = [
-    [foreignBus.env.account, account],
-    [foreignBus.env.region, region],
+    [externalBus.env.account, account],
+    [externalBus.env.region, region],
   ].some(([its, own]) => Token.compareStrings(its ?? '', own ?? '') === TokenComparison.DIFFERENT);
   return [
     ...unless(
-      foreignBus !== mailroom.bus,
-      'foreignBus is the bus of the Mailroom, which accepts Mailroom events only. Subscribe to their definitions made by defineEvent, or omit ' +
-        'foreignBus.',
+      externalBus !== mailroom.bus,
+      'externalBus is the bus of the Mailroom, which accepts Mailroom events only. Subscribe to their definitions made by defineEvent, or omit ' +
+        'externalBus.',
     ),
     // The rule names the bus without its account: it would be created on a bus of the same name, or fail to deploy.
     ...unless(
       !isElsewhere,
-      `foreignBus is in ${foreignBus.env.account}, ${foreignBus.env.region}, but a rule must be in the account and the region of its bus: here ` +
+      `externalBus is in ${externalBus.env.account}, ${externalBus.env.region}, but a rule must be in the account and the region of its bus: here ` +
         `${account}, ${region}. Let a rule of that bus send its events to a bus of this stack, and pass that one.`,
     ),
   ];
 }
 
-function ofQueueProblems(events: readonly EventRef[], foreign: readonly ForeignSubscription[]): string[] {
+function ofQueueProblems(events: readonly EventRef[], external: readonly ExternalSubscription[]): string[] {
   return [
     ...events
-      .filter((event) => !isForeignEvent(event))
+      .filter((event) => !isExternalEvent(event))
       .map(
         ({ source, type }) =>
-          `events contains ${type} of "${source}", a Mailroom event, but no rule fills the existing queue. Define it with foreignEvent, or ` +
+          `events contains ${type} of "${source}", a Mailroom event, but no rule fills the existing queue. Define it with externalEvent, or ` +
           'omit queue.',
       ),
     ...unless(
-      foreign.length <= 1,
-      `events contains ${foreign.length} foreign events, but a message of an existing queue does not name its event. List one, with a schema ` +
+      external.length <= 1,
+      `events contains ${external.length} external events, but a message of an existing queue does not name its event. List one, with a schema ` +
         'that accepts all messages.',
     ),
-    ...foreign
-      .filter((event) => event.foreign.id === undefined)
+    ...external
+      .filter((event) => event.external.id === undefined)
       .map(
         ({ type }) =>
-          `The foreign event ${type} has no id, but SQS's message id changes with every send and redrive. Name the field that identifies it ` +
+          `The external event ${type} has no id, but SQS's message id changes with every send and redrive. Name the field that identifies it ` +
           "in its definition, e.g. id: 'id'.",
       ),
   ];
 }
 
-/** Warns of foreign events that are identified by EventBridge's id. */
-export function warnOfForeignIds(consumer: IConstruct, { events, queue }: InboxConsumerProps): void {
+/** Warns of external events that are identified by EventBridge's id. */
+export function warnOfExternalIds(consumer: IConstruct, { events, queue }: InboxConsumerProps): void {
   if (queue !== undefined) return; // refused
-  for (const { source, type, foreign } of events.filter(isForeignEvent)) {
-    if (foreign.id !== undefined) continue;
+  for (const { source, type, external } of events.filter(isExternalEvent)) {
+    if (external.id !== undefined) continue;
     Annotations.of(consumer).addWarningV2(
-      `cdk-mailroom:foreignId-${type}`,
-      `The foreign event ${type} of "${source}" has no id, so EventBridge's id identifies it. If its publisher publishes it again, its id ` +
+      `cdk-mailroom:externalId-${type}`,
+      `The external event ${type} of "${source}" has no id, so EventBridge's id identifies it. If its publisher publishes it again, its id ` +
         'changes and it is handled again. Set id to the fields that identify it in its definition, or acknowledge this warning.',
     );
   }
@@ -189,7 +189,7 @@ function warnOfLongPattern(consumer: IConstruct, { events }: InboxConsumerProps)
  */
 export function warnOfSilence(consumer: IConstruct, { mailroom, events }: InboxConsumerProps): void {
   const { _declared: declared } = mailroom;
-  const own = events.filter((subscribed) => !isForeignEvent(subscribed));
+  const own = events.filter((subscribed) => !isExternalEvent(subscribed));
   for (const event of own.filter((subscribed) => !declared.has(subscribed))) {
     Annotations.of(consumer).addWarningV2(
       'cdk-mailroom:nobodyWrites',

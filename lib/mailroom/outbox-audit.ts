@@ -56,7 +56,7 @@ const ONE_CPU_MB = 1_769;
 
 /**
  * The scheduled audit: checks that every published event is accounted for at every consumer that must receive it, and emits
- * `EventsMissing` and `EventsDoubled`, and each consumer's deliveries. Only the audit detects a missing bus, a drifted rule or a purged queue. It changes nothing
+ * `EventsMissing` and `EventsDuplicated`, and each consumer's deliveries. Only the audit detects a missing bus, a drifted rule or a purged queue. It changes nothing
  * except that dead letters are hidden for a moment while it reads them.
  *
  * About `since / every` runs read each event, at some 0.14 USD per million events and run with two consumers (1.1 read units per

@@ -26,8 +26,8 @@ export function rulesOf(bus: IEventBus): RulesOf {
 }
 
 /** One rule of a bus that holds other rules. @param bus - the name of the bus, or `default` */
-export function foreignRuleOf(bus: string, name: string): RulesOf {
-  return { sid: 'TheForeignRuleSends', resourceName: bus === DEFAULT_BUS ? name : `${bus}/${name}` };
+export function externalRuleOf(bus: string, name: string): RulesOf {
+  return { sid: 'TheExternalRuleSends', resourceName: bus === DEFAULT_BUS ? name : `${bus}/${name}` };
 }
 
 /** The name of the account's default bus. The ARNs of its rules do not contain it. */

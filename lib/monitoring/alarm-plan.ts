@@ -15,7 +15,7 @@ export const RUNBOOK_ANCHORS = [
   'a-dead-letter-is-about-to-expire',
   'something-has-been-dead-for-a-working-day',
   'an-event-was-lost-on-the-way-to-a-consumer',
-  'the-audit-found-missing-or-doubled-events',
+  'the-audit-found-missing-or-duplicated-events',
   'an-slo-is-missed',
   'a-consumer-is-stalled',
   'a-consumer-is-behind',

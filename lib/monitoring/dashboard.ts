@@ -118,7 +118,7 @@ function promise({ relay, audit, heartbeat, consumers }: DeliveryDashboardProps)
             title: 'Found by the audit',
             left: [
               named(audit.missing, 'missing'),
-              named(audit.doubled, 'doubled'),
+              named(audit.duplicated, 'duplicated'),
               named(audit.unreadable, 'unreadable'),
             ],
           },

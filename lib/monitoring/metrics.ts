@@ -3,7 +3,7 @@ import { MathExpression, Metric, Stats } from 'aws-cdk-lib/aws-cloudwatch';
 import type { Rule } from 'aws-cdk-lib/aws-events';
 import type { MetricName } from '../../lambdas/runtime/observe/telemetry.ts';
 import { SCHEDULE_MIN } from '../checks/timings.ts';
-import { foreignRuleName } from '../consumer/consumer-intake.ts';
+import { externalRuleName } from '../consumer/consumer-intake.ts';
 import { type IInboxConsumer, SLO_PERCENTILE } from '../consumer/consumer-interface.ts';
 import type { OutboxAudit } from '../mailroom/outbox-audit.ts';
 import type { OutboxHeartbeat } from '../mailroom/outbox-heartbeat.ts';
@@ -147,7 +147,7 @@ export function auditMetrics(mailroom: Mailroom, { every }: OutboxAudit) {
   const dimensionsMap = { service: 'mailroom-audit', table: mailroom.table.tableName };
   return {
     missing: own(mailroom, 'EventsMissing', dimensionsMap, Stats.MAXIMUM, every),
-    doubled: own(mailroom, 'EventsDoubled', dimensionsMap, Stats.MAXIMUM, every),
+    duplicated: own(mailroom, 'EventsDuplicated', dimensionsMap, Stats.MAXIMUM, every),
     unreadable: own(mailroom, 'RowsUnreadable', dimensionsMap, Stats.MAXIMUM, every),
   };
 }
@@ -198,16 +198,16 @@ function own(
 
 /** The dimensions of a consumer's rules; none for a consumer of an existing queue. */
 function ruleDimensions(mailroom: Mailroom, consumer: IInboxConsumer): Record<string, string>[] {
-  const { rule, foreignBus } = consumer;
+  const { rule, externalBus } = consumer;
   return [
     // Metrics of a rule on a custom bus have both dimensions (EventBridge user guide, "Monitoring").
     ...(rule === undefined ? [] : [{ EventBusName: mailroom.bus.eventBusName, RuleName: ruleName(rule) }]),
-    ...(foreignBus === undefined
+    ...(externalBus === undefined
       ? []
       : [
           {
-            ...(foreignBus === DEFAULT_BUS ? {} : { EventBusName: foreignBus }),
-            RuleName: foreignRuleName(consumer),
+            ...(externalBus === DEFAULT_BUS ? {} : { EventBusName: externalBus }),
+            RuleName: externalRuleName(consumer),
           },
         ]),
   ];
@@ -220,8 +220,8 @@ function added(consumer: string, metrics: readonly Metric[]): Metric | MathExpre
   // A graph requires unique ids, of letters, digits and underscores.
   const id = `${first.metricName.toLowerCase()}_${consumer.replaceAll('-', '_')}`;
   return new MathExpression({
-    expression: `FILL(${id}, 0) + FILL(${id}_foreign, 0)`,
-    usingMetrics: { [id]: first, [`${id}_foreign`]: second },
+    expression: `FILL(${id}, 0) + FILL(${id}_external, 0)`,
+    usingMetrics: { [id]: first, [`${id}_external`]: second },
     period: COUNT_PERIOD,
   });
 }

@@ -248,19 +248,19 @@ function tableThrottles(
 
 /** The alarms on a scheduled audit. Two runs must report a finding: a single one may have met an event in flight. */
 export function auditAlarms({ every, since }: OutboxAudit, metrics: AuditMetrics): AlarmPlan[] {
-  const { missing, doubled, unreadable } = metrics;
+  const { missing, duplicated, unreadable } = metrics;
   // The range that includes everything the first of the three runs read.
   const rangeMs = since.toMilliseconds() + AUDIT_RUNS * every.toMilliseconds();
   const hours = Math.ceil(rangeMs / HOUR.toMilliseconds());
   const findings = {
     EventsMissing: { what: 'events that a consumer never received', metric: missing },
-    EventsDoubled: { what: 'events that a consumer wrote twice', metric: doubled },
+    EventsDuplicated: { what: 'events that a consumer wrote twice', metric: duplicated },
   };
   return [
     ...Object.entries(findings).map(
       ([id, { what, metric }]): AlarmPlan => ({
         id,
-        anchor: 'the-audit-found-missing-or-doubled-events',
+        anchor: 'the-audit-found-missing-or-duplicated-events',
         severity: 'page',
         what: `Two runs of the audit found ${what}.`,
         run: `audit --since ${hours}h`,

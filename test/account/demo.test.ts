@@ -10,7 +10,7 @@ const FORBIDDEN = 403;
 const [endpoint, outputs] = [inject('endpoint'), inject('outputs')];
 const [orders = 20, rate = 5] = [inject('orders'), inject('rate')];
 
-test('orders, repeats and duplicates: nothing lost, nothing doubled', async ({ annotate }) => {
+test('orders, repeats and duplicates: nothing lost, nothing duplicated', async ({ annotate }) => {
   const steps = { say: () => {}, step: () => {}, detail: () => {} };
   const receipt = await runDemo({ outputs, endpoint, orders, rate, steps, call });
   expect(receipt.problems).toEqual([]);

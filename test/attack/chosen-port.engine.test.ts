@@ -15,7 +15,7 @@ interface Server {
 }
 
 /** A server that answers as an engine, or as anything else. */
-async function serverThatIs(kind: 'an engine' | 'foreign'): Promise<Server> {
+async function serverThatIs(kind: 'an engine' | 'external'): Promise<Server> {
   const requests: string[] = [];
   const server = createServer(({ method, url }, response) => {
     requests.push(`${method} ${url}`);
@@ -39,7 +39,7 @@ describe("with AWS_ENDPOINT_URL at another app's engine", () => {
   ] as const)(
     '%s selects the engine, and the other engine receives no request',
     async (_what, script, how) => {
-      const [others, chosen] = [await serverThatIs('an engine'), await serverThatIs('foreign')];
+      const [others, chosen] = [await serverThatIs('an engine'), await serverThatIs('external')];
       const args = how === 'option' ? ['--port', chosen.port] : [];
       const variable = how === 'variable' ? { MAILROOM_PORT: chosen.port } : {};
       const command = spawn(process.execPath, ['--import', 'tsx', ...script, ...args], {

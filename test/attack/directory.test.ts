@@ -25,9 +25,9 @@ describe('a directory entry that was changed by an attacker', () => {
   it.each(['queue', 'deadLetterQueue', 'undeliveredQueue'])(
     'cannot name a queue of another account as its %s',
     async (member) => {
-      const foreign = 'https://sqs.eu-west-1.amazonaws.com/999988887777/payments';
-      await expect(readDirectory(store({ ...queues, [member]: foreign }), 'events')).rejects.toThrow(
-        `The parameter /mailroom/events/consumers/payments names "${foreign}" as its ${member}, which is not a queue of the account ${ACCOUNT}.`,
+      const external = 'https://sqs.eu-west-1.amazonaws.com/999988887777/payments';
+      await expect(readDirectory(store({ ...queues, [member]: external }), 'events')).rejects.toThrow(
+        `The parameter /mailroom/events/consumers/payments names "${external}" as its ${member}, which is not a queue of the account ${ACCOUNT}.`,
       );
     },
   );
@@ -62,11 +62,11 @@ describe('a directory entry that was changed by an attacker', () => {
 
   const arnOf = (service: string, account: string, part: string, region = 'eu-west-1') =>
     `arn:aws:${service}:${region}:${account}:${part}`;
-  const foreignFunction = arnOf('lambda', '999988887777', 'function:collector');
+  const externalFunction = arnOf('lambda', '999988887777', 'function:collector');
 
   it.each([
-    ['a function of another account', { function: foreignFunction }, 'function', 'function'],
-    ['a function by the ARN of its alias', { function: `${foreignFunction}:live` }, 'function', 'function'],
+    ['a function of another account', { function: externalFunction }, 'function', 'function'],
+    ['a function by the ARN of its alias', { function: `${externalFunction}:live` }, 'function', 'function'],
     ['a function without the ARN', { function: '999988887777:function:collector' }, 'function', 'function'],
     [
       'a function of another region',
@@ -86,18 +86,18 @@ describe('a directory entry that was changed by an attacker', () => {
       'alias',
       'function',
     ],
-    ['a function that is a list', { function: [foreignFunction] }, 'function', 'function'],
+    ['a function that is a list', { function: [externalFunction] }, 'function', 'function'],
     ['a rule of another account', { rule: arnOf('events', '999988887777', 'rule/bus/r') }, 'rule', 'rule'],
     [
       'a bus of another account',
-      { foreignRule: { name: 'r', bus: arnOf('events', '999988887777', 'event-bus/b') } },
-      'foreignRule.bus',
+      { externalRule: { name: 'r', bus: arnOf('events', '999988887777', 'event-bus/b') } },
+      'externalRule.bus',
       'bus',
     ],
     [
-      'a rule of foreign events in another region',
-      { foreignRule: { name: arnOf('events', ACCOUNT, 'rule/b/r', 'us-east-1'), bus: 'b' } },
-      'foreignRule.name',
+      'a rule of external events in another region',
+      { externalRule: { name: arnOf('events', ACCOUNT, 'rule/b/r', 'us-east-1'), bus: 'b' } },
+      'externalRule.name',
       'rule',
     ],
     [
@@ -117,10 +117,10 @@ describe('a directory entry that was changed by an attacker', () => {
   it.each([
     ['table', { table: arnOf('dynamodb', '999988887777', 'table/events') }],
     ['bus', { bus: arnOf('events', '999988887777', 'event-bus/events') }],
-    ['streamFunction', { streamFunction: foreignFunction }],
-    ['sweepFunction', { sweepFunction: foreignFunction }],
+    ['streamFunction', { streamFunction: externalFunction }],
+    ['sweepFunction', { sweepFunction: externalFunction }],
     ['sweepRule', { sweepRule: arnOf('events', '999988887777', 'rule/r') }],
-    ['heartbeat.function', { heartbeat: { function: foreignFunction } }],
+    ['heartbeat.function', { heartbeat: { function: externalFunction } }],
     ['heartbeat.rule', { heartbeat: { rule: arnOf('events', '999988887777', 'rule/r') } }],
     ['failureQueue', { failureQueue: 'https://sqs.eu-west-1.amazonaws.com/999988887777/q' }],
   ])("the Mailroom's entry cannot name a resource of another account as its %s", async (path, members) => {
@@ -139,8 +139,8 @@ describe('a directory entry that was changed by an attacker', () => {
     { function: arnOf('lambda', ACCOUNT, 'function:payments'), alias: 'live' },
     { function: arnOf('lambda', ACCOUNT, 'function:payments:live') },
     { function: `arn:aws-us-gov:lambda:eu-west-1:${ACCOUNT}:function:payments` },
-    { foreignRule: { name: 'rule', bus: 'aws.partner/example.com/1' } },
-    { foreignRule: { name: 'rule', bus: arnOf('events', ACCOUNT, 'event-bus/shop') } },
+    { externalRule: { name: 'rule', bus: 'aws.partner/example.com/1' } },
+    { externalRule: { name: 'rule', bus: arnOf('events', ACCOUNT, 'event-bus/shop') } },
   ])('an entry with resources of its own account and region is accepted: %j', async (members) => {
     const { consumers } = await readDirectory(store({ ...queues, ...members }), 'events');
     expect(consumers).toEqual([expect.objectContaining(members)]);

@@ -63,8 +63,8 @@ test('a commit may write rows of another table under any key, and the entries of
   const table = memoryTable({ otherTables: { Orders: ['PK'] } });
   const outbox = createOutbox({ config: producerConfig({ service: 'things' }), table });
   const entries = await outbox.entries([ThingHappened.create({ aggregateId: '1', data: { n: 1 } })]);
-  const foreign = { Put: { TableName: 'Orders', Item: { PK: 'INBOX#x' } } };
-  await outbox.commit({ writes: [foreign, ...entries] });
+  const external = { Put: { TableName: 'Orders', Item: { PK: 'INBOX#x' } } };
+  await outbox.commit({ writes: [external, ...entries] });
   expect(table.items('Orders')).toEqual([{ PK: 'INBOX#x' }]);
   expect(table.items()).toHaveLength(1);
 });

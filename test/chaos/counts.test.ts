@@ -43,7 +43,7 @@ const DONE: Readings = {
 
 describe('the count of what was lost', () => {
   it('is nothing when every order is done', () => {
-    expect(countOrders(DONE, 1)).toEqual({ lost: 0, doubled: 0 });
+    expect(countOrders(DONE, 1)).toEqual({ lost: 0, duplicated: 0 });
   });
 
   it.each<[string, Partial<Readings>]>([
@@ -71,14 +71,14 @@ describe('the count of what was lost', () => {
   });
 });
 
-describe('the count of what was doubled', () => {
+describe('the count of what was duplicated', () => {
   it.each<[string, number, Partial<Readings>]>([
     ['charges', 2, { charges: new Map([['order', [CHARGE, CHARGE, CHARGE]]]) }],
     ['e-mails', 1, { emails: new Map([['order', 2]]) }],
     ['events', 1, { events: [...EVENTS, written('PaymentCaptured')] }],
     ['pieces of stock', 3, { stock: new Map([['sku', STOCK_PER_SKU - 6]]) }],
   ])('holds %s beyond what was ordered', (_, count, surplus) => {
-    expect(countOrders({ ...DONE, ...surplus }, 1)).toMatchObject({ doubled: count });
+    expect(countOrders({ ...DONE, ...surplus }, 1)).toMatchObject({ duplicated: count });
   });
 });
 
@@ -105,7 +105,7 @@ describe('an order for goods that are sold out', () => {
   };
 
   it('is done when it is cancelled and refunded, and its customer is notified', () => {
-    expect(countOrders(cancelled, 1)).toEqual({ lost: 0, doubled: 0 });
+    expect(countOrders(cancelled, 1)).toEqual({ lost: 0, duplicated: 0 });
   });
 
   it.each<[string, Partial<Readings>]>([
@@ -118,8 +118,8 @@ describe('an order for goods that are sold out', () => {
     expect(countOrders({ ...cancelled, ...lacking }, 1).lost).toBe(1);
   });
 
-  it('is doubled when it is refunded twice', () => {
+  it('is duplicated when it is refunded twice', () => {
     const twice = { ...cancelled, refunds: new Map([['order', [CHARGE, CHARGE]]]) };
-    expect(countOrders(twice, 1)).toMatchObject({ doubled: 1 });
+    expect(countOrders(twice, 1)).toMatchObject({ duplicated: 1 });
   });
 });

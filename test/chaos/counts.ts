@@ -26,7 +26,10 @@ export function countOrders(
   const unfinished = readings.orders.filter(
     (order) => !setAside.has(order.orderId) && !isWhole(readings, order, due.get(order.orderId) ?? 0),
   );
-  return { lost: placed - readings.orders.length + unfinished.length, doubled: countDoubled(readings, due) };
+  return {
+    lost: placed - readings.orders.length + unfinished.length,
+    duplicated: countDuplicated(readings, due),
+  };
 }
 
 function isWhole(readings: Readings, order: Readings['orders'][number], emailsOfIt: number): boolean {
@@ -51,7 +54,7 @@ function isWhole(readings: Readings, order: Readings['orders'][number], emailsOf
   );
 }
 
-function countDoubled(
+function countDuplicated(
   { orders, events, charges, refunds, emails, stock }: Readings,
   due: ReadonlyMap<string, number>,
 ): number {

@@ -77,8 +77,8 @@ function choose(names: readonly string[]): readonly Scenario[] {
 }
 
 /** `null` is what could not be counted. */
-function asJson({ name, passed, lost, doubled, seconds }: Outcome) {
-  return { name, passed, lost: lost ?? null, doubled: doubled ?? null, seconds };
+function asJson({ name, passed, lost, duplicated, seconds }: Outcome) {
+  return { name, passed, lost: lost ?? null, doubled: duplicated ?? null, seconds };
 }
 
 function table(outcomes: readonly Outcome[]): string {
@@ -90,9 +90,9 @@ function table(outcomes: readonly Outcome[]): string {
       ...cells.slice(2).map((cell) => String(cell ?? '?').padStart(8)),
     ].join('  ');
   return [
-    row(['scenario', 'verdict', 'lost', 'doubled', 'seconds']),
-    ...outcomes.map(({ name, passed, lost, doubled, seconds }) =>
-      row([name, passed ? 'passed' : 'FAILED', lost, doubled, seconds.toFixed(1)]),
+    row(['scenario', 'verdict', 'lost', 'duplicated', 'seconds']),
+    ...outcomes.map(({ name, passed, lost, duplicated, seconds }) =>
+      row([name, passed ? 'passed' : 'FAILED', lost, duplicated, seconds.toFixed(1)]),
     ),
   ].join('\n');
 }
@@ -129,7 +129,7 @@ async function main(): Promise<void> {
   const program = new Command('npm run chaos --')
     .description(
       'Breaks the order system on a local AWS of its own, on purpose, and reads back whether an order was lost or ' +
-        'doubled. Ends with 1 if any scenario failed.',
+        'duplicated. Ends with 1 if any scenario failed.',
     )
     .argument('[names...]', 'the scenarios to run; all of them when none is named')
     .option('--list', 'say which scenarios there are', false)

@@ -24,18 +24,18 @@ async function outcomeOf(run: Scenario['run'], more: Partial<Scenario> & Pick<Ru
 }
 
 describe('a scenario', () => {
-  it('passes when nothing was lost and nothing doubled, and its faults are removed', async () => {
+  it('passes when nothing was lost and nothing duplicated, and its faults are removed', async () => {
     const outcome = await outcomeOf(async (stage) => {
       stage.step('something happens');
       stage.check(true, 'it is so');
-      return { lost: 0, doubled: 0 };
+      return { lost: 0, duplicated: 0 };
     });
-    expect(outcome).toMatchObject({ passed: true, lost: 0, doubled: 0, problems: [] });
+    expect(outcome).toMatchObject({ passed: true, lost: 0, duplicated: 0, problems: [] });
     expect(outcome.text).toMatch(/1\. \[ 0\.0 s\] something happens\n +yes {2}it is so\n.*passed/);
     expect(clear).toHaveBeenCalledOnce();
   });
 
-  it.each([[{ lost: 1, doubled: 0 }], [{ lost: 0, doubled: 1 }]])(
+  it.each([[{ lost: 1, duplicated: 0 }], [{ lost: 0, duplicated: 1 }]])(
     'fails when it counted %o',
     async (counts) => {
       expect(await outcomeOf(async () => counts)).toMatchObject({ passed: false, ...counts });
@@ -45,7 +45,7 @@ describe('a scenario', () => {
   it('fails when something was not so, and goes on to count', async () => {
     const outcome = await outcomeOf(async (stage) => {
       stage.check(false, 'it is so');
-      return { lost: 0, doubled: 0 };
+      return { lost: 0, duplicated: 0 };
     });
     expect(outcome).toMatchObject({ passed: false, lost: 0, problems: ['Not so: it is so'] });
   });
@@ -69,7 +69,7 @@ describe('a scenario', () => {
     await outcomeOf(
       async (stage) => {
         told = stage.settings;
-        return { lost: 0, doubled: 0 };
+        return { lost: 0, duplicated: 0 };
       },
       { settings },
     );

@@ -56,12 +56,12 @@ export async function runScenario(
     timeIsUp.abort(new Error('The time of the scenario is up'));
     problems.push(...(await cleanup.run()).map((error) => `Not put back: ${errorMessage(error)}`));
   }
-  const isWhole = counts !== undefined && counts.lost === 0 && counts.doubled === 0;
+  const isWhole = counts !== undefined && counts.lost === 0 && counts.duplicated === 0;
   const outcome: Outcome = {
     name,
     passed: isWhole && problems.length === 0,
     lost: counts?.lost,
-    doubled: counts?.doubled,
+    duplicated: counts?.duplicated,
     seconds: Math.round((Date.now() - startedAt) / 100) / 10,
     problems,
   };
@@ -69,8 +69,8 @@ export async function runScenario(
   return outcome;
 }
 
-function verdict({ passed, lost, doubled, seconds, problems }: Outcome): string {
-  const counted = lost === undefined ? 'not counted' : `${lost} lost, ${doubled} doubled`;
+function verdict({ passed, lost, duplicated, seconds, problems }: Outcome): string {
+  const counted = lost === undefined ? 'not counted' : `${lost} lost, ${duplicated} duplicated`;
   const lines = [`  => ${passed ? 'passed' : 'FAILED'}: ${counted}, ${seconds} s`];
   return [...lines, ...problems.map((problem) => `     ${problem}`)].join('\n');
 }

@@ -20,7 +20,7 @@ export interface Counts {
   /** Orders of which something that must happen did not. */
   readonly lost: number;
   /** Charges, e-mails, events and pieces of stock beyond what was ordered. */
-  readonly doubled: number;
+  readonly duplicated: number;
 }
 
 /** How a scenario ended. */
@@ -29,7 +29,7 @@ export interface Outcome {
   readonly passed: boolean;
   /** Absent when it ended before it had counted. */
   readonly lost: number | undefined;
-  readonly doubled: number | undefined;
+  readonly duplicated: number | undefined;
   readonly seconds: number;
   /** What is wrong, in words; empty when it passed. */
   readonly problems: readonly string[];

@@ -1,4 +1,4 @@
-import { isForeign } from '../../lambdas/runtime/events/foreign-event.ts';
+import { isExternal } from '../../lambdas/runtime/events/external-event.ts';
 import type { InboxTamper } from './inbox-scenarios.ts';
 import type { Hole } from './relay-holes.ts';
 
@@ -6,15 +6,15 @@ import type { Hole } from './relay-holes.ts';
 const WITHOUT_ID: InboxTamper = {
   tamperHandler: (handler) => {
     const { definition } = handler;
-    return isForeign(definition) ? { ...handler, definition: { ...definition, foreign: {} } } : handler;
+    return isExternal(definition) ? { ...handler, definition: { ...definition, external: {} } } : handler;
   },
 };
 
 /** The rules of what identifies an event, one by one. */
 export const EVENT_HOLES: readonly Hole<InboxTamper>[] = [
   {
-    rule: 'a foreign event is identified by its own fields',
-    where: 'a foreign event in three messages',
+    rule: 'an external event is identified by its own fields',
+    where: 'an external event in three messages',
     budget: { faults: 0, stalls: 0 },
     deviations: 0,
     tamper: WITHOUT_ID,

@@ -1,8 +1,8 @@
 import { z } from 'zod/mini';
 import { leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
-import { foreignEvent } from '../../lambdas/runtime/events/foreign-event.ts';
+import { externalEvent } from '../../lambdas/runtime/events/external-event.ts';
 import { HEARTBEAT } from '../../lambdas/runtime/events/heartbeat-event.ts';
-import { foreignEventId } from '../../lambdas/runtime/store/foreign-id.ts';
+import { externalEventId } from '../../lambdas/runtime/store/external-id.ts';
 import type { TransactAction } from '../../lambdas/runtime/store/table.ts';
 import type { ConsumerWorld } from '../../testing/explorer/consumer-world.ts';
 import type { Scenario } from '../../testing/explorer/exploration.ts';
@@ -13,7 +13,7 @@ import type { Bounds } from './relay-scenarios.ts';
 
 const PAYMENT = 'p-7';
 
-const PaymentMade = foreignEvent({
+const PaymentMade = externalEvent({
   source: 'bank',
   type: 'PaymentMade',
   id: 'id',
@@ -41,7 +41,7 @@ const HEARTBEAT_EVENT = HEARTBEAT.create({ aggregateId: 'Mailroom', data: {} });
 /** Several handlers, an event of another system in several shapes, and heartbeats, in one consumer. */
 const SETTINGS: readonly ConsumerSetting[] = [
   {
-    name: 'two handlers, a foreign event in three messages, and a heartbeat',
+    name: 'two handlers, an external event in three messages, and a heartbeat',
     handler: () => () => [
       transactional(ThingHappened, async ({ aggregateId }) => ({ writes: [addOne(aggregateId)] })),
       leased(PaymentMade, async ({ data: { id } }, ctx) => {
@@ -71,13 +71,13 @@ function eachOnce(world: ConsumerWorld): string | undefined {
     .filter(({ SK }) => SK === 'COUNTER')
     .map(({ PK, n }) => `${String(PK).slice('COUNTER#'.length)}: ${String(n)}`)
     .join(', ');
-  const payment = foreignEventId(PaymentMade, [PAYMENT]);
+  const payment = externalEventId(PaymentMade, [PAYMENT]);
   const status = statusOf(world, payment);
   const keys = [...world.log.happened.keys()].join();
   return (
     (counters === `${PAYMENT}: 1, thing-1: 1` ? undefined : `The effects were applied "${counters}"`) ??
     world.unrest() ??
-    (status === 'PROCESSED' ? undefined : `The foreign event is ${String(status)}`) ??
+    (status === 'PROCESSED' ? undefined : `The external event is ${String(status)}`) ??
     (keys === `${world.config.consumer}:${payment}:receipt` ? undefined : `The effects are "${keys}"`)
   );
 }

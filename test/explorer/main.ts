@@ -196,7 +196,7 @@ function say(line: string): void {
 const program = new Command('npm run explore --')
   .description(
     'Runs the real relay, inbox and consumer through every order of their calls, every crash and every failure, within\n' +
-      `bounds, and checks after each schedule that nothing is lost and nothing doubled. Without options:\n${ROUNDS.map(
+      `bounds, and checks after each schedule that nothing is lost and nothing duplicated. Without options:\n${ROUNDS.map(
         (round) => `  ${roundText(round)}`,
       ).join('\n')}`,
   )

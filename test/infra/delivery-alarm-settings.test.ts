@@ -85,7 +85,7 @@ describe('alarms of a Mailroom', () => {
 
   test('page when two of three runs of the audit found something, and miss a run that is not made', () => {
     const { template } = alarmed({}, { audit: { every: Duration.minutes(20) } });
-    for (const id of ['EventsMissing', 'EventsDoubled', 'RowsUnreadable']) {
+    for (const id of ['EventsMissing', 'EventsDuplicated', 'RowsUnreadable']) {
       expect(alarm(template, id).Properties).toMatchObject({
         ...over(0),
         ...metric('Mailroom', id, 'Maximum', 20 * MINUTE),
@@ -95,7 +95,7 @@ describe('alarms of a Mailroom', () => {
       });
     }
     const [[, page] = []] = alarms(template, 'AWS::CloudWatch::CompositeAlarm');
-    expect(ruleOf(page)).toEqual(expect.arrayContaining(['EventsMissing', 'EventsDoubled']));
+    expect(ruleOf(page)).toEqual(expect.arrayContaining(['EventsMissing', 'EventsDuplicated']));
     // Nothing is known to be lost: a ticket.
     expect(alarm(template, 'RowsUnreadable').Properties.AlarmActions).toEqual([topic('Ticket')]);
     expect(alarm(template, 'AuditSilent').Properties).toMatchObject({

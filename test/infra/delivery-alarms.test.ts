@@ -308,7 +308,7 @@ describe('the alarms of the order system', () => {
       'DeadLettersForLong',
       'DeadEventsGrow',
       'EventsMissing',
-      'EventsDoubled',
+      'EventsDuplicated',
       'orderstatusLost',
       'paymentsLost',
       'paymentsDeadLettersGrow',

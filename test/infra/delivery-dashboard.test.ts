@@ -86,7 +86,7 @@ describe('the dashboard', () => {
     const shown = widgets[at]?.properties.metrics.map((line: unknown[]) => [line[1], line.at(-1)]);
     expect(shown).toEqual([
       ['EventsMissing', { label: 'missing', period: 900, stat: 'Maximum' }],
-      ['EventsDoubled', { label: 'doubled', period: 900, stat: 'Maximum' }],
+      ['EventsDuplicated', { label: 'duplicated', period: 900, stat: 'Maximum' }],
       ['RowsUnreadable', { label: 'unreadable', period: 900, stat: 'Maximum' }],
     ]);
   });

@@ -73,7 +73,7 @@ describe('the page for the person on call', () => {
         .filter(([id]) => of.test(id.replace(/^Alarms/, '')))
         .reduce((sum, [, { Properties }]) => sum + metricsOf(Properties), 0);
     const consumers = /^(orderstatus|payments|inventory|notifications)/;
-    const audits = /^(EventsMissing|EventsDoubled|RowsUnreadable|AuditSilent)/;
+    const audits = /^(EventsMissing|EventsDuplicated|RowsUnreadable|AuditSilent)/;
     const heartbeats = /^Heartbeat/;
     expect({ relay, audit, heartbeat, consumer, beaten, slo }).toEqual({
       relay: watched(/./) - watched(consumers) - watched(audits) - watched(heartbeats),

@@ -3,13 +3,13 @@ import { Template } from 'aws-cdk-lib/assertions';
 import { Queue } from 'aws-cdk-lib/aws-sqs';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { foreignEvent } from '../../lambdas/runtime/events/foreign-event.ts';
+import { externalEvent } from '../../lambdas/runtime/events/external-event.ts';
 import { InboxConsumer, type InboxConsumerProps, Mailroom } from '../../lib/index.ts';
 import { lambdaEntry } from '../../lib/service-function.ts';
 import { resources, testApp } from './synth.ts';
 
 const placed = { source: 'orders', type: 'OrderPlaced' };
-const charged = foreignEvent({
+const charged = externalEvent({
   source: 'bank',
   type: 'Charged',
   schema: z.object({ id: z.string() }),
@@ -49,7 +49,7 @@ test.each([
   '$.detail.type',
 ])('fairBy %s is the message group of the Mailroom events, and in the directory entry', (fairBy) => {
   const template = templateWith(() => ({ fairBy, events: [placed, charged] }));
-  expect(groupsOf(template)).toEqual({ Rule: { MessageGroupId: fairBy }, ForeignRule: undefined });
+  expect(groupsOf(template)).toEqual({ Rule: { MessageGroupId: fairBy }, ExternalRule: undefined });
   expect(JSON.stringify(resources(template, 'AWS::SSM::Parameter'))).toContain(
     `\\"fairBy\\":\\"${fairBy}\\"`,
   );
@@ -79,7 +79,7 @@ describe('fairBy is refused', () => {
     );
   });
 
-  test('for an existing queue, and for foreign events only', () => {
+  test('for an existing queue, and for external events only', () => {
     const fairBy = '$.detail.aggregateId';
     expect(() =>
       templateWith((stack) => {
@@ -90,7 +90,7 @@ describe('fairBy is refused', () => {
       'fairBy and queue are both given, but the senders of an existing queue set the message groups.',
     );
     expect(() => templateWith(() => ({ fairBy, events: [charged] }))).toThrow(
-      'fairBy is given, but events contains foreign events only, which have no envelope. Omit fairBy.',
+      'fairBy is given, but events contains external events only, which have no envelope. Omit fairBy.',
     );
   });
 });

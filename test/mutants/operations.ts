@@ -25,11 +25,11 @@ export const operationsMutants: readonly Mutant[] = [
     ['the walk leaves time for the verdicts', '(endsBy - startedAt) * WALK_SHARE', '(endsBy - startedAt)'],
   ]),
   ...mutantsOf('operations/audit/audit-doubles.ts', 'audit', [
-    ['events without a cause are not doubled', "if (typeof causationId !== 'string') return;", ''],
-    ['events with different sequences are not doubled', 'sequence ?? null, data', 'data'],
-    ['events with different data are not doubled', 'sequence ?? null, data]', 'sequence ?? null]'],
-    ['events of different aggregates are not doubled', 'source, type, aggregateId, sequence', 'source, type, sequence'],
-    ['events of different causes are not doubled', '[causationId, source, type, aggregateId, sequence', '[source, type, aggregateId, sequence'],
+    ['events without a cause are not duplicated', "if (typeof causationId !== 'string') return;", ''],
+    ['events with different sequences are not duplicated', 'sequence ?? null, data', 'data'],
+    ['events with different data are not duplicated', 'sequence ?? null, data]', 'sequence ?? null]'],
+    ['events of different aggregates are not duplicated', 'source, type, aggregateId, sequence', 'source, type, sequence'],
+    ['events of different causes are not duplicated', '[causationId, source, type, aggregateId, sequence', '[source, type, aggregateId, sequence'],
   ]),
   ...mutantsOf('operations/audit/audit-handler.ts', 'audit-handler', [
     ['the scheduled audit leaves the youngest events to its next run', 'until: now - YOUNGEST_MS', 'until: now'],
@@ -111,7 +111,7 @@ export const operationsMutants: readonly Mutant[] = [
   ]),
   ...mutantsOf('consume/settle-requests.ts', 'settle-requests hostile-settle-requests', [
     ['an operator writes no row of Mailroom', 'if (reserved === undefined) continue;', 'continue;'],
-    ['a fix names an event, or a message without one', 'if (!isUnreadableId(id) && !isForeignEventId(id)) eventIdOf(id);', ''],
+    ['a fix names an event, or a message without one', 'if (!isUnreadableId(id) && !isExternalEventId(id)) eventIdOf(id);', ''],
     ['a request has no member that is unknown', 'if (unknown !== undefined)', 'if (false)'],
     ['a flag of a request is not a text', "if (value === undefined || typeof value === 'boolean') return value ?? false;", "return Boolean(value);"],
   ]),

@@ -37,7 +37,7 @@ export const storeInboxMutants: readonly Mutant[] = [
     ['whether a message must run alone is read strongly consistently', 'inbox.table.get(key, { consistent: true })', 'inbox.table.get(key)'],
     ['a message that is held or done is no suspect', "return status === 'open' || status === 'abandoned';", 'return true;'],
   ]),
-  ...mutantsOf('inbox/inbox-history.ts', 'inbox-history newer-rows consumer-foreign', [
+  ...mutantsOf('inbox/inbox-history.ts', 'inbox-history newer-rows consumer-external', [
     ['the history of an inbox is read strongly consistently', 'table.get(inboxHistoryKey(consumer), { consistent: true })', 'table.get(inboxHistoryKey(consumer))'],
     ['the first retention is recorded where there is no history only', "'attribute_not_exists(PK)'", "'attribute_not_exists(PK) OR attribute_exists(PK)'"],
     ['a retention is added to the history that was read only', "'changedAt = :found'", "'changedAt = :found OR attribute_exists(PK)'"],
@@ -49,8 +49,8 @@ export const storeInboxMutants: readonly Mutant[] = [
     ['a message is too old when its row may have expired', 'if (clock.now() - mintedAt <= days * DAY_MS) return undefined;', 'return undefined;'],
     ['no message runs while a newer version has written the history of its inbox', '!isKnownSchema(found.schema)', 'false'],
     ['a row outlives by a day the age at which a repeat is refused', 'const SPARE_DAYS = 1;', 'const SPARE_DAYS = 0;'],
-    ['a foreign event without a row is rejected where its consumer had another name', 'inboxSince > 0 ?', 'false ?'],
-    ['a foreign event without a row runs where its consumer never had another name', 'inboxSince > 0 ?', 'true ?'],
+    ['an external event without a row is rejected where its consumer had another name', 'inboxSince > 0 ?', 'false ?'],
+    ['an external event without a row runs where its consumer never had another name', 'inboxSince > 0 ?', 'true ?'],
     ['the version before may write under its retention for a day still', 'next.since + OVERLAP_MS > mintedAt', 'next.since > mintedAt'],
     ['a retention that had ended before an event was minted does not hold for it', 'return next === undefined || next.since + OVERLAP_MS > mintedAt;', 'return true;'],
     ['the retention of today holds for all events', 'Math.min(currentDays, ...since', 'Math.min(...since', 'Every function records its retention before it judges an event, so the retention of today is the last of the history.'],
@@ -134,7 +134,7 @@ export const storeInboxMutants: readonly Mutant[] = [
     ['a message is committed without a claim only where it has no row', "'attribute_not_exists(PK)'", "'attribute_not_exists(PK) OR attribute_exists(PK)'"],
     ['a handler sees the reasons of its own writes only', 'error.reasons.slice(error.reasons.length - writes)', 'error.reasons'],
   ]),
-  ...mutantsOf('inbox/inbox-rejection.ts', 'consumer-leases consumer-poison claimed-run inbox-lease consumer-foreign stored-shape', [
+  ...mutantsOf('inbox/inbox-rejection.ts', 'consumer-leases consumer-poison claimed-run inbox-lease consumer-external stored-shape', [
     ['a rejection is written only under its claim', 'pastAttempts })(mine(claim));', 'pastAttempts })({ ...mine(claim), condition: `${mine(claim).condition} OR attribute_exists(PK)` });'],
     ['a message becomes REJECTED together with the pointer that lists it', '[{ Put: { Item: { ...pointer } } }]', '[]'],
     ['a message that is rejected has no claims without a result', "'retryAt', 'unfinished', 'outOfTime'", "'retryAt'"],

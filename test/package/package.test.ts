@@ -38,9 +38,9 @@ describe('the tarball', () => {
     const engine = ['localstack/compose.yml', 'localstack/engine.py', 'localstack/requirements.txt'];
     const others = tarball.files.filter((file) => !/^(?:dist|docs)\//.test(file));
     expect(others.sort()).toEqual([...pages, 'LICENSE', 'package.json', ...command, ...engine].sort());
-    const foreign =
+    const external =
       /^docs\/(?:adr|api|images)\/|^dist\/(?!functions\/|ui\/|cli\/|localstack\/|cjs\/package(?:s\/|\.json$)|(?:cjs\/)?(?:lib|lambdas|testing)\/)|\/(?:test|bench|demo|example)\/|\.test\./;
-    expect(tarball.files.filter((file) => foreign.test(file))).toEqual([]);
+    expect(tarball.files.filter((file) => external.test(file))).toEqual([]);
     for (const name of BUILT_FUNCTIONS) expect(tarball.files).toContain(`dist/functions/${name}/index.mjs`);
     const page = ['THIRD-PARTY-LICENCES.txt', 'index.html', 'page.css', 'page.js'];
     expect(tarball.files.filter((file) => file.startsWith('dist/ui/'))).toEqual(
@@ -69,18 +69,18 @@ describe('the tarball', () => {
     const { dependencies, peerDependencies } = tarball.manifest;
     const declared = new Set(Object.keys({ ...dependencies, ...peerDependencies }));
     const code = tarball.files.filter((file) => /\.(?:js|d\.ts)$/.test(file));
-    const foreign = new Set<string>();
+    const external = new Set<string>();
     for (const file of code) {
       for (const specifier of specifiersOf(await read(file))) {
         if (specifier.startsWith('.') || isBuiltin(specifier)) continue;
         const name = packageOf(specifier);
         // Of a package that is written in JavaScript, declarations need the types.
         const declaredTypes = file.endsWith('.d.ts') && declared.has(`@types/${name}`);
-        if (!declared.has(name) && !declaredTypes) foreign.add(`${file}: ${specifier}`);
+        if (!declared.has(name) && !declaredTypes) external.add(`${file}: ${specifier}`);
       }
     }
     // Only the repository, which runs the command from its sources, has tsx.
-    expect([...foreign]).toEqual(['bin/command.js: tsx/esm/api']);
+    expect([...external]).toEqual(['bin/command.js: tsx/esm/api']);
   });
 
   test('the package has source maps for its functions only', async () => {

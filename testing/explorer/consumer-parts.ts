@@ -26,7 +26,7 @@ export interface ConsumerWorldOptions {
   readonly event: EventDraft;
   /** Other events, each with one message. @default none */
   readonly others?: readonly EventDraft[] | undefined;
-  /** The bodies of other messages, such as those of foreign events. @default none */
+  /** The bodies of other messages, such as those of external events. @default none */
   readonly bodies?: readonly unknown[] | undefined;
   /** The age of the events at the start, in milliseconds. @default 0 */
   readonly ageMs?: number | undefined;

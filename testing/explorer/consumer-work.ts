@@ -4,7 +4,7 @@ import { createConsumer } from '../../lambdas/runtime/consume/consumer.ts';
 import type { Handler } from '../../lambdas/runtime/consume/handler.ts';
 import { readDelivered } from '../../lambdas/runtime/consume/message.ts';
 import { UNSTABLE_EFFECTS } from '../../lambdas/runtime/consume/unstable-effects.ts';
-import { type ForeignSubscription, isForeign } from '../../lambdas/runtime/events/foreign-event.ts';
+import { type ExternalSubscription, isExternal } from '../../lambdas/runtime/events/external-event.ts';
 import type { Telemetry } from '../../lambdas/runtime/observe/telemetry.ts';
 import { inboxKey } from '../../lambdas/runtime/store/keys.ts';
 import { lambdaContext } from '../lambda-context.ts';
@@ -89,7 +89,7 @@ function invoke(
   const table = tableOf(parts, actor);
   const queue = scheduledQueue(actor, parts.queue);
   const made = [options.handler({ table }, actor)].flat();
-  const subscriptions = made.map(({ definition }) => definition).filter(isForeign);
+  const subscriptions = made.map(({ definition }) => definition).filter(isExternal);
   const deps: ObservedDeps = {
     actor,
     memory,
@@ -116,7 +116,7 @@ function invoke(
 }
 
 /** The event in a message of this world, by the identity that the consumer gives it. */
-function eventIdOf(record: SQSRecord, subscriptions: readonly ForeignSubscription[]): string {
+function eventIdOf(record: SQSRecord, subscriptions: readonly ExternalSubscription[]): string {
   return readDelivered(record, { subscriptions, arrivedAt: 0 }).envelope.eventId;
 }
 

@@ -67,7 +67,7 @@ export const HOME = {
   layout: 'home',
   hero: {
     name: 'Mailroom',
-    text: 'Events that are neither lost nor doubled',
+    text: 'Events that are neither lost nor duplicated',
     tagline:
       'A transactional outbox and a leased inbox for AWS: CDK constructs and a small TypeScript runtime.',
     actions: [

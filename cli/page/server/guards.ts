@@ -53,15 +53,15 @@ export type Guards = ReturnType<typeof guards>;
  * `localhost` would be a second origin, and may be another server on `::1`.
  */
 export function guards({ origin, accepts, allowsChanges, onUse }: GuardDeps) {
-  const isForeign = (c: Context): boolean => c.req.header('Origin') !== origin();
-  const foreignOrigin = (c: Context): Response =>
-    refuse(c, 403, 'FOREIGN_ORIGIN', `The request does not come from the page at ${origin()}.`);
+  const isExternal = (c: Context): boolean => c.req.header('Origin') !== origin();
+  const externalOrigin = (c: Context): Response =>
+    refuse(c, 403, 'EXTERNAL_ORIGIN', `The request does not come from the page at ${origin()}.`);
   return {
     /** Every request: the exact Host, the method, and the headers of the response. */
     every: createMiddleware(async (c, next) => {
       const host = new URL(origin()).host;
       if (c.req.header('Host') !== host)
-        c.res = refuse(c, 403, 'FOREIGN_HOST', `The address of this page is ${origin()}. Open that one.`);
+        c.res = refuse(c, 403, 'EXTERNAL_HOST', `The address of this page is ${origin()}. Open that one.`);
       else if (!METHODS.includes(c.req.method))
         c.res = refuse(c, 405, 'NOT_ALLOWED', `A request must be ${METHODS.join(' or ')}.`);
       else await next();
@@ -70,7 +70,7 @@ export function guards({ origin, accepts, allowsChanges, onUse }: GuardDeps) {
     /** A request with a body: from the page's own origin, JSON, and not too large. */
     post: [
       createMiddleware(async (c, next) => {
-        if (isForeign(c)) return foreignOrigin(c);
+        if (isExternal(c)) return externalOrigin(c);
         if (!isJson(c.req.header('Content-Type')))
           return refuse(c, 415, 'NOT_JSON', 'The Content-Type of the request must be application/json.');
         await next();
@@ -91,7 +91,7 @@ export function guards({ origin, accepts, allowsChanges, onUse }: GuardDeps) {
           'NO_KEY',
           'This tab has no key, or the key of an earlier run. Press Enter in the terminal that serves this page to open another tab.',
         );
-      if (c.req.header('Origin') !== undefined && isForeign(c)) return foreignOrigin(c);
+      if (c.req.header('Origin') !== undefined && isExternal(c)) return externalOrigin(c);
       onUse();
       await next();
     }),

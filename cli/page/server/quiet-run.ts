@@ -6,7 +6,7 @@ import type { Report } from '../../terminal/terminal.ts';
 /** Why a request or a command was refused, or failed. */
 export interface Refusal {
   /**
-   * A code of the command, or one of `NO_KEY`, `FOREIGN_HOST`, `FOREIGN_ORIGIN`, `NOT_JSON`, `TOO_LARGE`, `NOT_FOUND`, `TOKEN_USED`,
+   * A code of the command, or one of `NO_KEY`, `EXTERNAL_HOST`, `EXTERNAL_ORIGIN`, `NOT_JSON`, `TOO_LARGE`, `NOT_FOUND`, `TOKEN_USED`,
    * `READ_ONLY`, `PAYLOADS_HIDDEN`, `NO_SUCH_PLAN`, `PLAN_EXPIRED`, `WRONG_CONFIRMATION`.
    */
   readonly code: string;

@@ -95,14 +95,14 @@ function rulesOf({ mailroom, consumers }: Directory): string[] {
   const schedules = [mailroom.sweepRule, mailroom.heartbeat?.rule];
   return [
     ...schedules.flatMap((rule) => (rule === undefined ? [] : [`rule/${rule}`])),
-    ...consumers.flatMap(({ rule, foreignRule }) => [
+    ...consumers.flatMap(({ rule, externalRule }) => [
       ...(rule === undefined ? [] : [`rule/${lastPart(mailroom.bus)}/${rule}`]),
-      ...(foreignRule === undefined ? [] : [foreignRuleOf(foreignRule)]),
+      ...(externalRule === undefined ? [] : [externalRuleOf(externalRule)]),
     ]),
   ];
 }
 
-function foreignRuleOf({ name, bus }: { readonly name: string; readonly bus: string }): string {
+function externalRuleOf({ name, bus }: { readonly name: string; readonly bus: string }): string {
   const busName = lastPart(bus);
   return busName === 'default' ? `rule/${name}` : `rule/${busName}/${name}`;
 }

@@ -67,8 +67,8 @@ export function auditText({ report, byDay, repair }: AuditResult, commands: Audi
     inconclusiveText(report, commands.repair),
     unprovenText(report),
     headedList(
-      'Doubled: equal events written from one cause:',
-      report.doubled.map(
+      'Duplicated: equal events written from one cause:',
+      report.duplicated.map(
         ({ type, aggregateId, causationId, eventIds }) =>
           `${clipped(type)} of ${clipped(aggregateId)}, caused by ${clipped(causationId)}: ${eventIds.join(', ')}`,
       ),
@@ -84,14 +84,14 @@ export function auditText({ report, byDay, repair }: AuditResult, commands: Audi
 
 /** The findings that require action; empty if nothing is missing, inconclusive or wrong. */
 export function auditFindings(report: AuditReport): string[] {
-  const { missing, inconclusive, doubled, drift, unreadableRows, incomplete, repaired } = report;
+  const { missing, inconclusive, duplicated, drift, unreadableRows, incomplete, repaired } = report;
   const left = missing.length - repaired;
   const doubtful = inconclusive.reduce((sum, { events }) => sum + events, 0);
   const lost = inconclusive.reduce((sum, { missingAtLeast }) => sum + missingAtLeast, 0);
   return [
     ...(left > 0 ? [`${left} missing`] : []),
     ...(doubtful > 0 ? [`${doubtful} inconclusive${lost > 0 ? ` (at least ${lost} missing)` : ''}`] : []),
-    ...(doubled.length > 0 ? [`${doubled.length} doubled`] : []),
+    ...(duplicated.length > 0 ? [`${duplicated.length} duplicated`] : []),
     ...drift.map(({ consumer, problem }) => `${consumer}: ${DRIFTED[problem]}`),
     ...(unreadableRows.length > 0 ? [`${unreadableRows.length} unreadable`] : []),
     ...(incomplete.length > 0 ? ['incomplete'] : []),
@@ -221,7 +221,7 @@ function unprovenText({ consumers }: AuditReport): string {
 
 function notAuditedText({ notAudited }: AuditReport): string {
   return headedList(
-    'Not audited, because foreign events have no outbox row:',
+    'Not audited, because external events have no outbox row:',
     notAudited.map(({ consumer, events }) => {
       const names = events.map(({ source, type }) => `${clipped(type)} of ${clipped(source)}`);
       return `${consumer}: ${names.join(', ')}`;

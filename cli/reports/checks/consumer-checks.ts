@@ -11,7 +11,7 @@ import {
   deployWords,
   type EntryStack,
 } from '../../../lambdas/runtime/operations/directory.ts';
-import { foreignEventsOf, mailroomEventsOf } from '../../../lambdas/runtime/operations/subscriptions.ts';
+import { externalEventsOf, mailroomEventsOf } from '../../../lambdas/runtime/operations/subscriptions.ts';
 import {
   type AddProblem,
   type CheckDeps,
@@ -180,15 +180,15 @@ interface RuleRoute {
   readonly events: readonly EventRef[];
 }
 
-/** Returns the rules of a consumer: for Mailroom events, and for foreign events. A consumer of an existing queue has none. */
+/** Returns the rules of a consumer: for Mailroom events, and for external events. A consumer of an existing queue has none. */
 function routesOf({ bus }: Directory['mailroom'], consumer: ConsumerEntry): RuleRoute[] {
-  const { foreignRule } = consumer;
+  const { externalRule } = consumer;
   const rule = ruleName(consumer);
   return [
     ...(rule === undefined ? [] : [{ bus, rule, events: mailroomEventsOf(consumer) }]),
-    ...(foreignRule === undefined
+    ...(externalRule === undefined
       ? []
-      : [{ bus: foreignRule.bus, rule: foreignRule.name, events: foreignEventsOf(consumer) }]),
+      : [{ bus: externalRule.bus, rule: externalRule.name, events: externalEventsOf(consumer) }]),
   ];
 }
 
@@ -216,12 +216,12 @@ function addRouteFault(
     target: `does not deliver to its queue ${queueArn}`,
   };
   const effect = fault === 'pattern' ? 'does not receive every event' : 'receives no events';
-  const isForeign = events.some((event) => 'foreign' in event);
-  const advice = isForeign
-    ? 'Restore it. Foreign events of that time are lost, because the audit does not cover them'
+  const isExternal = events.some((event) => 'external' in event);
+  const advice = isExternal
+    ? 'Restore it. External events of that time are lost, because the audit does not cover them'
     : 'Restore it, then find the events that were missed (--since: from before the fault)';
   const text = `${consumer.name} ${effect}: its rule ${rule} ${states[fault]}. ${advice}`;
-  add(fault, text, ruleFix(fault, rule, bus, consumer), isForeign ? undefined : FIND_MISSED);
+  add(fault, text, ruleFix(fault, rule, bus, consumer), isExternal ? undefined : FIND_MISSED);
 }
 
 /** The words of the command that restores a consumer's rule or queue: the same in every command that reports it. */

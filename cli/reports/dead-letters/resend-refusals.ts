@@ -28,7 +28,7 @@ export function readableEvent({ eventId, received }: DeadLetter): {
     );
   if (!isEventId(eventId))
     throw cannot(
-      'It is a foreign event, whose identity may depend on its data. Have its publisher send a correct one, then discard this one.',
+      'It is an external event, whose identity may depend on its data. Have its publisher send a correct one, then discard this one.',
     );
   return { bus: textOf(body.source) ?? '', envelope: body.detail as Envelope };
 }

@@ -2,7 +2,7 @@ import { depthOf } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import {
   type ConsumerEntry,
   type EntrySlo,
-  type ForeignRule,
+  type ExternalRule,
   sloOf,
 } from '../../../lambdas/runtime/operations/directory.ts';
 import type { FunctionSettings } from '../../deployment/deployed-function.ts';
@@ -23,8 +23,8 @@ export interface ConsumerDescription {
   readonly events: ConsumerEntry['events'];
   /** `null` for a consumer of an existing queue. */
   readonly rule: string | null;
-  /** The rule of its foreign events, and its bus; `null` without one. */
-  readonly foreignRule: ForeignRule | null;
+  /** The rule of its external events, and its bus; `null` without one. */
+  readonly externalRule: ExternalRule | null;
   /** When its entry in the directory last changed, epoch milliseconds. */
   readonly changedAt: number | null;
   readonly maxAttempts: number;
@@ -61,14 +61,14 @@ export async function describeConsumer(
   ]);
   const [last] = messages.items.toSorted(newest);
   const rejected = messages.items.filter(({ status }) => status === 'REJECTED').length;
-  const { name, stack, service, events, rule, foreignRule, maxAttempts, inboxRetentionDays } = consumer;
+  const { name, stack, service, events, rule, externalRule, maxAttempts, inboxRetentionDays } = consumer;
   return {
     consumer: name,
     stack,
     service,
     events,
     rule: rule ?? null,
-    foreignRule: foreignRule ?? null,
+    externalRule: externalRule ?? null,
     changedAt: consumer.changedAt ?? null,
     maxAttempts,
     inboxRetentionDays,

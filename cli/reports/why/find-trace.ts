@@ -2,9 +2,9 @@ import { MailroomError } from '../../../lambdas/runtime/base/errors.ts';
 import { jsonObject } from '../../../lambdas/runtime/base/json.ts';
 import { deadLetterQueues, peekDeadLetters } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
-import { foreignEventsOf } from '../../../lambdas/runtime/operations/subscriptions.ts';
+import { externalEventsOf } from '../../../lambdas/runtime/operations/subscriptions.ts';
 import { unreadableId } from '../../../lambdas/runtime/store/event-id.ts';
-import { foreignEventId, foreignIdsOf } from '../../../lambdas/runtime/store/foreign-id.ts';
+import { externalEventId, externalIdsOf } from '../../../lambdas/runtime/store/external-id.ts';
 import { EVENT_PREFIX } from '../../../lambdas/runtime/store/keys.ts';
 import type { Item, Table } from '../../../lambdas/runtime/store/table.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
@@ -37,8 +37,8 @@ export async function findTrace(deployment: FindDeps, given: string, window: Tim
     const trace = await readTrace(deployment, [id]);
     if (trace.events.length > 0) return trace;
   }
-  const foreign = await readTrace(deployment, foreignIds(directory, given));
-  if (foreign.events.length > 0) return foreign;
+  const external = await readTrace(deployment, externalIds(directory, given));
+  if (external.events.length > 0) return external;
   const onProgress = (read: number, of: number, events: number) =>
     terminal.progress(`Searching: ${read} of ${of} minutes, ${many(events, 'event')} found`);
   const found = await searchEvents(
@@ -57,11 +57,11 @@ export async function findTrace(deployment: FindDeps, given: string, window: Tim
   );
 }
 
-/** The event ids that a publisher's own id may stand for: those of each subscription to a foreign event. */
-function foreignIds({ consumers }: FindDeps['directory'], given: string): string[] {
+/** The event ids that a publisher's own id may stand for: those of each subscription to an external event. */
+function externalIds({ consumers }: FindDeps['directory'], given: string): string[] {
   return consumers.flatMap((consumer) =>
-    foreignEventsOf(consumer).flatMap((event) =>
-      foreignIdsOf(given, event.foreign.id?.length ?? 1).map((id) => foreignEventId(event, id)),
+    externalEventsOf(consumer).flatMap((event) =>
+      externalIdsOf(given, event.external.id?.length ?? 1).map((id) => externalEventId(event, id)),
     ),
   );
 }

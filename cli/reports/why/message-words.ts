@@ -1,5 +1,5 @@
 import { invokedFunction } from '../../../lambdas/runtime/operations/directory.ts';
-import { isForeignEventId } from '../../../lambdas/runtime/store/foreign-id.ts';
+import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts';
 import type { InboxRow } from '../../../lambdas/runtime/store/rows.ts';
 import { effectText } from '../../deployment/effect-text.ts';
 import { openEffects } from '../../deployment/effects.ts';
@@ -56,8 +56,10 @@ export const WORDS: Readonly<Record<MessageCase, CaseWords>> = {
       const { retryAt = 0 } = row?.status === 'FAILED' ? row : {};
       const ago = duration(context.now - retryAt);
       const due = `${failedText(facts)} Its next attempt was due ${ago} ago. Either ${consumer.name} does not receive messages, or its queue has lost this one`;
-      // The audit does not cover foreign events.
-      return isForeignEventId(facts.event.eventId) ? `${due}.` : `${due}: \`${auditOf(facts)}\` shows which.`;
+      // The audit does not cover external events.
+      return isExternalEventId(facts.event.eventId)
+        ? `${due}.`
+        : `${due}: \`${auditOf(facts)}\` shows which.`;
     },
     next: mappingsOf,
   },

@@ -1,5 +1,5 @@
 import { pastAttemptsOf } from '../../../lambdas/runtime/inbox/past-attempts.ts';
-import { isForeignEventId } from '../../../lambdas/runtime/store/foreign-id.ts';
+import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts';
 import type { AttemptEnd, InboxRow, OutboxRow, StoredEffect } from '../../../lambdas/runtime/store/rows.ts';
 import { isUnreadable, readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { STATE_WORDS } from '../../deployment/effect-text.ts';
@@ -81,7 +81,7 @@ function tell(what: StoryWord, at: number | null | undefined, text: string): Own
 
 function outboxStory(event: TracedEvent): OwnLine[] {
   const { row } = event;
-  if (isForeignEventId(event.eventId)) return []; // its publisher has no outbox here
+  if (isExternalEventId(event.eventId)) return []; // its publisher has no outbox here
   if (row === undefined && event.resent !== undefined) {
     const { at, consumer, causationId, by, reason } = event.resent;
     return [tell('resent', at, `sent to ${clipped(consumer)} in place of ${causationId} ${who(by, reason)}`)];

@@ -9,7 +9,7 @@ import type { ConsumerEntry, Directory } from '../../../lambdas/runtime/operatio
 import type { QueueDepth, QueueMessage, Queues } from '../../../lambdas/runtime/operations/queues.ts';
 import { consumersOf } from '../../../lambdas/runtime/operations/subscriptions.ts';
 import { eventIdTime, isEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
-import { isForeignEventId } from '../../../lambdas/runtime/store/foreign-id.ts';
+import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts';
 import { failedKey, inboxKey, rejectedKey } from '../../../lambdas/runtime/store/keys.ts';
 import type { InboxRow, OutboxRow } from '../../../lambdas/runtime/store/rows.ts';
 import {
@@ -265,12 +265,12 @@ async function writtenBy(
 }
 
 /**
- * Returns the time of an event's commit, epoch milliseconds, from its id; for a foreign event, the earliest time in its inbox rows. 0 if
+ * Returns the time of an event's commit, epoch milliseconds, from its id; for an external event, the earliest time in its inbox rows. 0 if
  * neither is known.
  */
 export function bornAt({ eventId, messages }: Pick<TracedEvent, 'eventId' | 'messages'>): number {
   if (isEventId(eventId)) return eventIdTime(eventId);
-  if (!isForeignEventId(eventId)) return 0;
+  if (!isExternalEventId(eventId)) return 0;
   const times = messages.flatMap(({ row }) => {
     const known = readable(row);
     if (known === undefined) return [];

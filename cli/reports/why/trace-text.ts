@@ -1,5 +1,5 @@
 import { isEventId } from '../../../lambdas/runtime/store/event-id.ts';
-import { isForeignEventId } from '../../../lambdas/runtime/store/foreign-id.ts';
+import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts';
 import type { InboxRow, OutboxRow } from '../../../lambdas/runtime/store/rows.ts';
 import { isUnreadable, readable, type UnreadableRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { clipped, table } from '../../terminal/output.ts';
@@ -110,7 +110,7 @@ function tree(event: TracedEvent, known: ReadonlyMap<string, TracedEvent>, inden
 /** The origin of an event without an outbox row. */
 function originOf({ eventId, resent }: TracedEvent): string {
   if (resent !== undefined) return 'resent by an operator';
-  return isForeignEventId(eventId) ? 'foreign event' : 'no outbox row';
+  return isExternalEventId(eventId) ? 'external event' : 'no outbox row';
 }
 
 /** The timeline, to the millisecond, because the order matters. The date is in the head if there is only one. */
@@ -148,7 +148,7 @@ function payloadText({ eventId, type, lines }: Payload): string {
 
 function nameOfType(event: TracedEvent): string | null {
   const { eventId } = event;
-  return typeOf(event) ?? (isEventId(eventId) || isForeignEventId(eventId) ? null : 'unreadable');
+  return typeOf(event) ?? (isEventId(eventId) || isExternalEventId(eventId) ? null : 'unreadable');
 }
 
 function statusOf(row: OutboxRow | InboxRow | UnreadableRow | undefined): string | null {

@@ -1,5 +1,5 @@
 import { inboxState } from '../../../lambdas/runtime/inbox/inbox-state.ts';
-import { isForeignEventId } from '../../../lambdas/runtime/store/foreign-id.ts';
+import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts';
 import { isUnreadable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { clipped, many } from '../../terminal/output.ts';
 import { hours, type ShellText, shell } from '../../terminal/shell.ts';
@@ -54,8 +54,8 @@ function allProcessed(events: readonly TracedEvent[], eventId: string): WhyVerdi
   const name = first === undefined ? eventId : nameOf(first);
   const chain = caused.length === 0 ? name : `${name} and the ${many(caused.length, 'event')} that it caused`;
   const them = caused.length === 0 ? 'it' : 'them';
-  if (isForeignEventId(first?.eventId)) {
-    const text = `${chain}: processed by every consumer that has received ${them}. Mailroom does not know which consumers a foreign event should reach.`;
+  if (isExternalEventId(first?.eventId)) {
+    const text = `${chain}: processed by every consumer that has received ${them}. Mailroom does not know which consumers an external event should reach.`;
     return { state: 'processed', eventId, text, next: null };
   }
   if (first?.resent !== undefined) {

@@ -1,6 +1,6 @@
 import { isSuspect } from '../inbox/inbox-claim.ts';
 import { isEventId } from '../store/event-id.ts';
-import { isForeignEventId } from '../store/foreign-id.ts';
+import { isExternalEventId } from '../store/external-id.ts';
 import { type ConsumerContext, receivedOf } from './consumer-context.ts';
 import type { Delivery } from './delivery.ts';
 import { putBack, reportOutage, type ShownAgain, waitToRunAlone } from './message-outcome.ts';
@@ -19,7 +19,7 @@ export interface BatchTurn {
 
 /** Returns true if the message has an event id, and may have a row: an unreadable message never runs. */
 function isKnown(eventId: string): boolean {
-  return isEventId(eventId) || isForeignEventId(eventId);
+  return isEventId(eventId) || isExternalEventId(eventId);
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { SQSBatchResponse } from 'aws-lambda';
 import { errorCode, errorMessage } from '../base/errors.ts';
-import type { ForeignSubscription } from '../events/foreign-event.ts';
+import type { ExternalSubscription } from '../events/external-event.ts';
 import { type Handlers, handlerOf, readDelivered, readEvent } from './message.ts';
 
 /**
@@ -40,18 +40,18 @@ export function bodiesToCheck(event: unknown): readonly string[] | undefined {
 /** Reads messages as the consumer would, without calling their handlers. */
 export async function checkMessages(
   handlers: Handlers,
-  foreign: readonly ForeignSubscription[],
+  external: readonly ExternalSubscription[],
   consumer: string,
   bodies: readonly string[],
 ): Promise<CheckReport> {
   const checks: Check[] = [];
-  for (const body of bodies) checks.push(await checkMessage(handlers, foreign, consumer, body));
+  for (const body of bodies) checks.push(await checkMessage(handlers, external, consumer, body));
   return { batchItemFailures: [], checks };
 }
 
 async function checkMessage(
   handlers: Handlers,
-  subscriptions: readonly ForeignSubscription[],
+  subscriptions: readonly ExternalSubscription[],
   consumer: string,
   body: string,
 ): Promise<Check> {

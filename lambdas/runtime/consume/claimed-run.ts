@@ -1,6 +1,6 @@
 import { CLOCK_SKEW_MS } from '../base/clock.ts';
 import { isMailroomError } from '../base/errors.ts';
-import type { HandledEvent } from '../events/foreign-event.ts';
+import type { HandledEvent } from '../events/external-event.ts';
 import type { InboxRefusal } from '../inbox/inbox.ts';
 import { claimMessage } from '../inbox/inbox-claim.ts';
 import { completeMessage } from '../inbox/inbox-completion.ts';

@@ -95,7 +95,7 @@ function withFields<R extends Received>(
   return { ...received, logFields, telemetry: withLogFields(received.telemetry, added) };
 }
 
-/** The envelope of a message, if it can be read. That of a foreign event has no trace. */
+/** The envelope of a message, if it can be read. That of an external event has no trace. */
 export function envelopeOf({ content }: Delivery): Partial<Envelope> | undefined {
   return 'envelope' in content ? content.envelope : undefined;
 }

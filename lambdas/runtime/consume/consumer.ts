@@ -3,7 +3,7 @@ import { type Clock, systemClock } from '../base/clock.ts';
 import type { ConsumerConfig } from '../base/config.ts';
 import { MailroomError } from '../base/errors.ts';
 import type { EventRef } from '../events/event.ts';
-import { isForeign } from '../events/foreign-event.ts';
+import { isExternal } from '../events/external-event.ts';
 import { HEARTBEAT } from '../events/heartbeat-event.ts';
 import { createInbox } from '../inbox/inbox.ts';
 import { forgottenBecause, openInbox } from '../inbox/inbox-history.ts';
@@ -108,19 +108,19 @@ export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
   const ctx = { config, table, queue, clock, random, telemetry, tracer, inbox, outbox };
   const list = handlerList(deps.handlers);
   const handlers = handlersByEvent(list, config);
-  const foreign = list.map(({ definition }) => definition).filter(isForeign);
+  const external = list.map(({ definition }) => definition).filter(isExternal);
 
   return handling(
     () => list,
     async (event, context) => {
       const bodies = bodiesToCheck(event);
-      if (bodies !== undefined) return checkMessages(handlers, foreign, config.consumer, bodies);
+      if (bodies !== undefined) return checkMessages(handlers, external, config.consumer, bodies);
       telemetry.startInvocation?.(context);
       const beganAt = clock.now();
       const endsBy = beganAt + context.getRemainingTimeInMillis();
-      if (isSettleRequest(event)) return settleForOperator({ ctx, handlers, foreign, endsBy }, event);
+      if (isSettleRequest(event)) return settleForOperator({ ctx, handlers, external, endsBy }, event);
       const records = (Array.isArray(event?.Records) ? event.Records : []).filter(hasMessageId);
-      const deliveries = records.map((record) => readDelivery(record, { beganAt, endsBy }, foreign));
+      const deliveries = records.map((record) => readDelivery(record, { beganAt, endsBy }, external));
       telemetry.count(
         'MessagesReceived',
         deliveries.filter((delivery) => !deliversHeartbeat(delivery)).length,

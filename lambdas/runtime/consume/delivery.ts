@@ -3,7 +3,7 @@ import { textOf } from '../base/json.ts';
 import { isHeartbeat } from '../events/heartbeat-event.ts';
 import type { Message } from '../inbox/inbox.ts';
 import { unreadableId } from '../store/event-id.ts';
-import { type DeliveredEvent, type ForeignReading, readDelivered } from './message.ts';
+import { type DeliveredEvent, type ExternalReading, readDelivered } from './message.ts';
 
 /** One receive of a message. */
 export interface Delivery {
@@ -33,12 +33,12 @@ export function deliversHeartbeat({ content }: Delivery): boolean {
  * Reads a received record. If its body is unreadable, an event id derived from the message id replaces the one inside.
  *
  * @param invocation - its start and the time at which it is stopped, epoch milliseconds
- * @param subscriptions - the consumer's foreign events
+ * @param subscriptions - the consumer's external events
  */
 export function readDelivery(
   record: SQSRecord,
   invocation: Pick<Delivery, 'beganAt' | 'endsBy'>,
-  subscriptions: ForeignReading['subscriptions'],
+  subscriptions: ExternalReading['subscriptions'],
 ): Delivery {
   const { messageId, receiptHandle } = record;
   const common = { ...invocation, receiptHandle, receives: receivesOf(record) };

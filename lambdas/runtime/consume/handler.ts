@@ -1,5 +1,5 @@
 import type { JsonOf } from '../base/json.ts';
-import type { EventOf, HandledDefinition } from '../events/foreign-event.ts';
+import type { EventOf, HandledDefinition } from '../events/external-event.ts';
 import type { LogFields } from '../observe/telemetry.ts';
 import type { Commit } from '../outbox/outbox.ts';
 import type { EffectState } from '../store/rows.ts';

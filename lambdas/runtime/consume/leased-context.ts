@@ -1,6 +1,6 @@
 import { isMailroomError, MailroomError } from '../base/errors.ts';
 import type { JsonOf } from '../base/json.ts';
-import type { HandledEvent } from '../events/foreign-event.ts';
+import type { HandledEvent } from '../events/external-event.ts';
 import { commitMessage } from '../inbox/inbox-completion.ts';
 import type { EffectInProgress } from '../inbox/inbox-effect.ts';
 import { effectSpan } from '../observe/message-spans.ts';

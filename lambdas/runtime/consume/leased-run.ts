@@ -1,6 +1,6 @@
 import { withDeadline } from '../base/clock.ts';
 import { isMailroomError, MailroomError } from '../base/errors.ts';
-import type { HandledEvent } from '../events/foreign-event.ts';
+import type { HandledEvent } from '../events/external-event.ts';
 import type { EffectInProgress } from '../inbox/inbox-effect.ts';
 import { markOutOfTime, renewLease } from '../inbox/inbox-lease.ts';
 import type { ClaimedMessage } from './consumer-context.ts';

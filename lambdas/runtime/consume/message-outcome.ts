@@ -5,7 +5,7 @@ import { TOO_OLD } from '../inbox/inbox-conditions.ts';
 import { rejectUnclaimed } from '../inbox/inbox-rejection.ts';
 import { OUTCOME } from '../observe/message-spans.ts';
 import { eventIdTime, isEventId } from '../store/event-id.ts';
-import { isForeignEventId } from '../store/foreign-id.ts';
+import { isExternalEventId } from '../store/external-id.ts';
 import { fraction } from '../store/retry.ts';
 import type { ConsumerContext, Received } from './consumer-context.ts';
 import { deliversHeartbeat } from './delivery.ts';
@@ -46,8 +46,8 @@ export function reportProcessed({ telemetry, clock, delivery, span }: Received):
   span.set(OUTCOME, 'processed' satisfies SpanOutcome);
   if (deliversHeartbeat(delivery)) return { kind: 'done' };
   telemetry.count('MessagesProcessed');
-  // A foreign event has no commit; its latency counts from its arrival in the queue.
-  const since = isEventId(eventId) ? eventIdTime(eventId) : isForeignEventId(eventId) ? sentAt : undefined;
+  // An external event has no commit; its latency counts from its arrival in the queue.
+  const since = isEventId(eventId) ? eventIdTime(eventId) : isExternalEventId(eventId) ? sentAt : undefined;
   if (since !== undefined) telemetry.duration('ProcessLatency', clock.now() - since);
   return { kind: 'done' };
 }

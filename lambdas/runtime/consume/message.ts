@@ -9,15 +9,15 @@ import {
   validateData,
 } from '../events/event.ts';
 import {
-  type ForeignEvent,
-  type ForeignSubscription,
+  type ExternalEvent,
+  type ExternalSubscription,
   type HandledDefinition,
   type HandledEvent,
-  isForeign,
-} from '../events/foreign-event.ts';
+  isExternal,
+} from '../events/external-event.ts';
 import { HEARTBEAT } from '../events/heartbeat-event.ts';
 import { isEventId } from '../store/event-id.ts';
-import { readForeign } from './foreign-message.ts';
+import { readExternal } from './external-message.ts';
 import type { Handler } from './handler.ts';
 import { poison } from './poison.ts';
 
@@ -27,30 +27,30 @@ const QUOTED_MAX = 100;
 /** A delivery from EventBridge: its own `source` and `detail-type`, and the envelope, which may claim another type. */
 export interface DeliveredEvent<E extends HandledEvent = HandledEvent> {
   /**
-   * The publishing service and the type, as EventBridge received them. Empty strings if the message does not contain them. For a foreign
+   * The publishing service and the type, as EventBridge received them. Empty strings if the message does not contain them. For an external
    * event, those of its definition.
    */
   readonly bus: EventRef;
   readonly envelope: E;
 }
 
-/** The foreign events of a consumer, and the time of arrival of a message that does not contain its own time, epoch milliseconds. */
-export interface ForeignReading {
-  readonly subscriptions: readonly ForeignSubscription[];
+/** The external events of a consumer, and the time of arrival of a message that does not contain its own time, epoch milliseconds. */
+export interface ExternalReading {
+  readonly subscriptions: readonly ExternalSubscription[];
   readonly arrivedAt: number;
 }
 
 /**
- * Reads an SQS record: a foreign event of the consumer, or an EventBridge event as JSON whose `detail` is the envelope.
+ * Reads an SQS record: an external event of the consumer, or an EventBridge event as JSON whose `detail` is the envelope.
  *
- * @param foreign - the consumer's foreign events @default none
- * @throws `UNREADABLE_MESSAGE` if it is neither, `BAD_FOREIGN_ID`, `BAD_FOREIGN_TIME`; a retry cannot succeed
+ * @param external - the consumer's external events @default none
+ * @throws `UNREADABLE_MESSAGE` if it is neither, `BAD_EXTERNAL_ID`, `BAD_EXTERNAL_TIME`; a retry cannot succeed
  */
 export function readDelivered(record: Pick<SQSRecord, 'body'>): DeliveredEvent<Envelope>;
-export function readDelivered(record: Pick<SQSRecord, 'body'>, foreign: ForeignReading): DeliveredEvent;
-export function readDelivered({ body }: Pick<SQSRecord, 'body'>, foreign?: ForeignReading): DeliveredEvent {
+export function readDelivered(record: Pick<SQSRecord, 'body'>, external: ExternalReading): DeliveredEvent;
+export function readDelivered({ body }: Pick<SQSRecord, 'body'>, external?: ExternalReading): DeliveredEvent {
   const parsed = parseBody(body);
-  const event = foreign && readForeign(parsed, foreign.subscriptions, foreign.arrivedAt);
+  const event = external && readExternal(parsed, external.subscriptions, external.arrivedAt);
   return event === undefined ? readMailroomEvent(parsed) : { bus: event, envelope: event };
 }
 
@@ -149,14 +149,14 @@ export async function readEvent(definition: AnyEventDefinition, envelope: Envelo
 export async function readEvent(
   definition: HandledDefinition,
   event: HandledEvent,
-): Promise<ReceivedEvent | ForeignEvent>;
+): Promise<ReceivedEvent | ExternalEvent>;
 export async function readEvent(
   definition: HandledDefinition,
   event: HandledEvent,
-): Promise<ReceivedEvent | ForeignEvent> {
-  // A handler of a foreign event only receives messages that were read by its definition, and the other way round.
-  if (isForeign(definition))
-    return { ...(event as ForeignEvent), data: await validData(definition, event.data) };
+): Promise<ReceivedEvent | ExternalEvent> {
+  // A handler of an external event only receives messages that were read by its definition, and the other way round.
+  if (isExternal(definition))
+    return { ...(event as ExternalEvent), data: await validData(definition, event.data) };
   return currentEvent(definition, event as Envelope);
 }
 

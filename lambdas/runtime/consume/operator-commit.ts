@@ -1,7 +1,7 @@
 import type { SQSRecord } from 'aws-lambda';
 import { withDeadline } from '../base/clock.ts';
 import { errorCode, isMailroomError, MailroomError } from '../base/errors.ts';
-import type { ForeignSubscription } from '../events/foreign-event.ts';
+import type { ExternalSubscription } from '../events/external-event.ts';
 import { TOO_OLD } from '../inbox/inbox-conditions.ts';
 import { forgottenBecause, openInbox } from '../inbox/inbox-history.ts';
 import { type Settlement, settleMessage } from '../inbox/settle-message.ts';
@@ -31,8 +31,8 @@ import { commitOf, onFreshReads } from './transactional-run.ts';
 export interface SettlingFunction {
   readonly ctx: ConsumerContext;
   readonly handlers: Handlers;
-  /** The consumer's foreign events. */
-  readonly foreign: readonly ForeignSubscription[];
+  /** The consumer's external events. */
+  readonly external: readonly ExternalSubscription[];
   /** The time at which this invocation is stopped, epoch milliseconds. */
   readonly endsBy: number;
 }
@@ -124,10 +124,10 @@ async function rejection(
   settling: SettlingFunction,
   { body, sentAt, by, reason, effectsChecked }: RejectRequest['mailroomReject'],
 ): Promise<WantedDecision> {
-  const { ctx, handlers, foreign, endsBy } = settling;
+  const { ctx, handlers, external, endsBy } = settling;
   const attributes = sentAt === undefined ? {} : { SentTimestamp: String(sentAt) };
   const record = { messageId: 'operator', receiptHandle: '', body, attributes } as SQSRecord;
-  const delivery = readDelivery(record, { beganAt: ctx.clock.now(), endsBy }, foreign);
+  const delivery = readDelivery(record, { beganAt: ctx.clock.now(), endsBy }, external);
   if ('problem' in delivery.content) throw delivery.content.problem;
   const { consumer } = ctx.config;
   const handler = handlerOf(handlers, consumer, delivery.content);

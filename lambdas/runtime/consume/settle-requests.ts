@@ -6,7 +6,7 @@ import { defineEvent, type EventDraft } from '../events/event.ts';
 import type { Decision } from '../inbox/settle-message.ts';
 import type { CausingEvent } from '../outbox/outbox-entry.ts';
 import { eventIdTime, isUnreadableId } from '../store/event-id.ts';
-import { isForeignEventId } from '../store/foreign-id.ts';
+import { isExternalEventId } from '../store/external-id.ts';
 import { SYSTEM_PREFIXES } from '../store/keys.ts';
 import type { Note } from '../store/operation-record.ts';
 import type { TransactAction } from '../store/table.ts';
@@ -20,7 +20,7 @@ export interface RejectRequest {
   readonly mailroomReject: SettleNote & {
     /** The message's body, exactly as in the queue. */
     readonly body: string;
-    /** The time at which SQS received the message, epoch milliseconds: that of a foreign event without its own. */
+    /** The time at which SQS received the message, epoch milliseconds: that of an external event without its own. */
     readonly sentAt?: number | undefined;
   };
 }
@@ -103,7 +103,7 @@ function checkedCommit(request: unknown): CommitRequest['mailroomCommit'] {
   const own = ['eventId', 'force', 'cause', 'writes', 'events'];
   const { eventId, force, cause, writes, events, ...note } = members(at, request, [...NOTE, ...own]);
   const id = textAt(`${at}.eventId`, eventId);
-  if (!isUnreadableId(id) && !isForeignEventId(id)) eventIdOf(id);
+  if (!isUnreadableId(id) && !isExternalEventId(id)) eventIdOf(id);
   return {
     ...checkedNote(at, note),
     eventId: id,

@@ -1,6 +1,6 @@
 import { withDeadline } from '../base/clock.ts';
 import { isMailroomError, MailroomError } from '../base/errors.ts';
-import type { HandledEvent } from '../events/foreign-event.ts';
+import type { HandledEvent } from '../events/external-event.ts';
 import { commitUnclaimed } from '../inbox/inbox-completion.ts';
 import type { Commit } from '../outbox/outbox.ts';
 import { checkTransaction, eventCount } from '../outbox/transaction-checks.ts';

@@ -71,7 +71,7 @@ type NumericRange =
  * Subscribes a consumer to the events of one type that a filter matches. The other events of the type never reach its queue, and
  * the audit does not expect them. Only the rule applies the filter: a message that is already queued is processed even if a changed
  * filter no longer matches it. `InboxConsumer` refuses a filter that EventBridge does not support (`BAD_SETTINGS`), and
- * any filter of a foreign event.
+ * any filter of an external event.
  *
  * @param event - a definition of the catalogue, or `{ source, type }`, whose filter is not type-checked
  *
@@ -85,6 +85,6 @@ type NumericRange =
  */
 export function subscribe<E extends EventRef>(event: E, { filter }: SubscribeOptions<E>): Subscription {
   const { source, type } = event;
-  const foreign = 'foreign' in event ? { foreign: event.foreign } : {}; // InboxConsumer refuses it
-  return { ...foreign, source, type, filter: filter as DataFilter | undefined };
+  const external = 'external' in event ? { external: event.external } : {}; // InboxConsumer refuses it
+  return { ...external, source, type, filter: filter as DataFilter | undefined };
 }

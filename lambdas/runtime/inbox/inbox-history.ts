@@ -2,7 +2,7 @@ import { INBOX_RETENTION_MAX_DAYS } from '../base/config.ts';
 import { isMailroomError, MailroomError } from '../base/errors.ts';
 import { DAY_MS } from '../base/units.ts';
 import { eventIdTime, isEventId } from '../store/event-id.ts';
-import { isForeignEventId } from '../store/foreign-id.ts';
+import { isExternalEventId } from '../store/external-id.ts';
 import { inboxHistoryKey } from '../store/keys.ts';
 import { conditionalUpdate } from '../store/row-update.ts';
 import { asRow, expiresAt, type InboxHistory, isKnownSchema, SCHEMA } from '../store/rows.ts';
@@ -108,8 +108,8 @@ export function forgottenBecause(
   { clock, inboxRetentionDays, inboxSince = 0, memory }: InboxMemory,
   eventId: string,
 ): string | undefined {
-  // The id of a foreign event has no time: each one may have been processed under an earlier name.
-  if (isForeignEventId(eventId)) return inboxSince > 0 ? renamed(inboxSince, 'is foreign') : undefined;
+  // The id of an external event has no time: each one may have been processed under an earlier name.
+  if (isExternalEventId(eventId)) return inboxSince > 0 ? renamed(inboxSince, 'is external') : undefined;
   if (!isEventId(eventId)) return undefined; // an unreadable message, which never runs
   const mintedAt = eventIdTime(eventId);
   if (mintedAt < inboxSince) return renamed(inboxSince, 'is older');

@@ -38,7 +38,7 @@ export type MetricName =
   | 'UnstableEffects'
   | 'EffectsInDoubt'
   | 'EventsMissing'
-  | 'EventsDoubled'
+  | 'EventsDuplicated'
   | 'RowsUnreadable'
   | 'Backlog'
   | 'OldestUnprocessedAge'

@@ -53,7 +53,7 @@ interface Holding {
  * queue since then. `ApproximateAgeOfOldestMessage` of a dead-letter queue counts from the move, so it does not show this (SQS
  * developer guide, "Setting up dead-letter queue retention"). The watch therefore reads the `SentTimestamp` of a few dead letters
  * of each queue. SQS chooses these at random, so it also reads the pointers of a consumer's rejected messages, which are sorted by
- * event, oldest first; those of foreign events, whose ids have no time, are in no order.
+ * event, oldest first; those of external events, whose ids have no time, are in no order.
  *
  * The dead letters are not hidden. Each receive increases their receive count, which is harmless: a dead-letter queue has no
  * redrive policy (`lib/consumer/existing-queue.ts` refuses one that has).

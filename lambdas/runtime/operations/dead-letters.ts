@@ -4,7 +4,7 @@ import { parseJson, textOf } from '../base/json.ts';
 import { deliveredIdentity } from './delivered-event.ts';
 import type { ConsumerEntry, Directory } from './directory.ts';
 import type { QueueDepth, QueueMessage, Queues } from './queues.ts';
-import { foreignEventsOf } from './subscriptions.ts';
+import { externalEventsOf } from './subscriptions.ts';
 
 /** A dead-letter source of one consumer: events that its rule could not deliver (`rule`), or messages that it rejected (`consumer`). */
 export interface ConsumerDeadLetters {
@@ -117,7 +117,7 @@ export function readDeadLetter(
   // Only EventBridge writes these message attributes (EventBridge user guide).
   const { ERROR_CODE, ERROR_MESSAGE } = attributes;
   const refusal = [ERROR_CODE, ERROR_MESSAGE].filter(Boolean).join(': ') || undefined;
-  const read = deliveredIdentity(body, source.consumer && foreignEventsOf(source.consumer));
+  const read = deliveredIdentity(body, source.consumer && externalEventsOf(source.consumer));
   return {
     ...letter,
     eventId: read?.eventId,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { readDelivered } from '../consume/message.ts';
-import type { ForeignSubscription, HandledEvent } from '../events/foreign-event.ts';
+import type { ExternalSubscription, HandledEvent } from '../events/external-event.ts';
 
 /** The properties of an event that {@link deliveredEvent} needs; an outbox row has them. */
 export interface Deliverable {
@@ -47,11 +47,11 @@ export function deliveredEvent(event: Deliverable, { account, region, time, id }
  * Returns the id and the type of the event in a message, read as its consumer reads it; `undefined` if it cannot be read. Such a
  * message has its own inbox row, whatever id its body contains.
  *
- * @param subscriptions - the consumer's foreign events
+ * @param subscriptions - the consumer's external events
  */
 export function deliveredIdentity(
   body: string,
-  subscriptions: readonly ForeignSubscription[] = [],
+  subscriptions: readonly ExternalSubscription[] = [],
 ): Pick<HandledEvent, 'eventId' | 'type'> | undefined {
   try {
     return readDelivered({ body }, { subscriptions, arrivedAt: 0 }).envelope;

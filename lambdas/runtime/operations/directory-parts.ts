@@ -5,8 +5,8 @@ const PARTS = {
   queue: ['queue', 'deadLetterQueue', 'undeliveredQueue', 'failureQueue'],
   function: ['function', 'alias', 'streamFunction', 'sweepFunction', 'heartbeat.function'],
   table: ['table'],
-  rule: ['rule', 'sweepRule', 'heartbeat.rule', 'foreignRule.name'],
-  bus: ['bus', 'foreignRule.bus'],
+  rule: ['rule', 'sweepRule', 'heartbeat.rule', 'externalRule.name'],
+  bus: ['bus', 'externalRule.bus'],
   stack: ['stack'],
 };
 

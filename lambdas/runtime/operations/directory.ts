@@ -1,6 +1,6 @@
 import { MailroomError } from '../base/errors.ts';
 import type { Subscription } from '../events/data-filter.ts';
-import type { ForeignIdentity } from '../events/foreign-event.ts';
+import type { ExternalIdentity } from '../events/external-event.ts';
 import { refusePartsElsewhere } from './directory-parts.ts';
 
 /**
@@ -80,8 +80,8 @@ export interface ConsumerEntry extends EntryStack {
   readonly events: readonly EntryEvent[];
   /** The name of its rule on the bus; absent for a consumer of an existing queue. */
   readonly rule?: string | undefined;
-  /** The rule of its foreign events; absent if it has none, or an existing queue. */
-  readonly foreignRule?: ForeignRule | undefined;
+  /** The rule of its external events; absent if it has none, or an existing queue. */
+  readonly externalRule?: ExternalRule | undefined;
   /** The path of the tenant in its Mailroom events, as the rule's target has it. Absent: each message is its own tenant. */
   readonly fairBy?: string | undefined;
   /** The URLs of its queues. The undelivered queue is absent for a consumer of an existing queue. */
@@ -110,12 +110,12 @@ export interface ConsumerEntry extends EntryStack {
 
 /** An event that a consumer subscribes to. */
 export interface EntryEvent extends Subscription {
-  /** Present for a foreign event: the fields that identify it. */
-  readonly foreign?: Pick<ForeignIdentity, 'id'> | undefined;
+  /** Present for an external event: the fields that identify it. */
+  readonly external?: Pick<ExternalIdentity, 'id'> | undefined;
 }
 
-/** The rule of a consumer's foreign events. */
-export interface ForeignRule {
+/** The rule of a consumer's external events. */
+export interface ExternalRule {
   readonly name: string;
   readonly bus: string;
 }

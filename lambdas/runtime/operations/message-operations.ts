@@ -4,7 +4,7 @@ import { TOO_OLD } from '../inbox/inbox-conditions.ts';
 import { allowMessage } from '../inbox/inbox-operator.ts';
 import { type Decision, type MessageNote, type Settlement, settleMessage } from '../inbox/settle-message.ts';
 import { eventIdTime, isUnreadableId, systemRandomBytes } from '../store/event-id.ts';
-import { isForeignEventId } from '../store/foreign-id.ts';
+import { isExternalEventId } from '../store/external-id.ts';
 import { inboxKey } from '../store/keys.ts';
 import type { OperationDeps } from '../store/operation-record.ts';
 import type { InboxRow } from '../store/rows.ts';
@@ -26,7 +26,7 @@ import { isUnreadable, readInboxRow, type UnreadableRow } from '../store/stored-
  */
 export async function resolveMessage(deps: OperationDeps, resolution: Settlement): Promise<Decision> {
   const { eventId } = resolution;
-  if (!isUnreadableId(eventId) && !isForeignEventId(eventId)) eventIdTime(eventId); // throws if it is not an event id
+  if (!isUnreadableId(eventId) && !isExternalEventId(eventId)) eventIdTime(eventId); // throws if it is not an event id
   return settleMessage(deps, resolution, 'PROCESSED');
 }
 

@@ -1,17 +1,17 @@
 import { matchesFilter } from '../events/data-filter.ts';
 import type { EventRef } from '../events/event.ts';
-import type { ForeignSubscription } from '../events/foreign-event.ts';
+import type { ExternalSubscription } from '../events/external-event.ts';
 import type { ConsumerEntry, Directory, EntryEvent, EntryVersion } from './directory.ts';
 
 /** Returns the Mailroom events that a consumer must receive. */
 export function mailroomEventsOf({ events }: Pick<ConsumerEntry, 'events'>): EntryEvent[] {
-  return events.filter(({ foreign }) => foreign === undefined);
+  return events.filter(({ external }) => external === undefined);
 }
 
-/** Returns the foreign events that a consumer takes. They have no outbox row, so neither the audit nor a repair covers them. */
-export function foreignEventsOf({ events }: Pick<ConsumerEntry, 'events'>): ForeignSubscription[] {
-  return events.flatMap(({ source, type, foreign }) =>
-    foreign === undefined ? [] : [{ source, type, foreign }],
+/** Returns the external events that a consumer takes. They have no outbox row, so neither the audit nor a repair covers them. */
+export function externalEventsOf({ events }: Pick<ConsumerEntry, 'events'>): ExternalSubscription[] {
+  return events.flatMap(({ source, type, external }) =>
+    external === undefined ? [] : [{ source, type, external }],
   );
 }
 

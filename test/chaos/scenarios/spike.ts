@@ -18,7 +18,7 @@ const NAIVE_ORDERS = 20;
  */
 export const spike: Scenario = {
   name: 'spike',
-  title: 'thousands of orders at once: nothing of the backlog is lost or doubled',
+  title: 'thousands of orders at once: nothing of the backlog is lost or duplicated',
   run: async (stage) => {
     const { spikeOrders } = stage.settings;
     stage.step(`Only inventory listens; ${spikeOrders} orders come as fast as the table takes them`);
@@ -40,7 +40,7 @@ export const spike: Scenario = {
     const lost = lostOf(readings, spikeOrders);
     stage.check(lost === 0, 'inventory has processed all, and every StockReserved is published');
     tellWays(stage, readings);
-    const { doubled } = countOrders(readings, spikeOrders);
+    const { duplicated } = countOrders(readings, spikeOrders);
 
     stage.step(`All consumers listen again; ${ORDERS_AFTER} orders more go all the way`);
     for (const subscribe of subscribeAgain) await subscribe();
@@ -50,7 +50,7 @@ export const spike: Scenario = {
       `without Mailroom (read the stock, subtract, write it): of ${NAIVE_ORDERS} orders at once for one piece each, the ` +
         `stock has noticed ${naive.taken}`,
     );
-    return { lost: lost + after.lost, doubled: doubled + after.doubled };
+    return { lost: lost + after.lost, duplicated: duplicated + after.duplicated };
   },
 };
 

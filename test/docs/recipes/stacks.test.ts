@@ -14,15 +14,15 @@ const http = 'docs/recipes/http-service.md';
 const several = 'docs/recipes/several-consumers.md';
 const existing = 'docs/recipes/existing-table.md';
 const fresh = 'docs/recipes/new-consumer.md';
-const foreign = 'docs/recipes/foreign-events.md';
+const external = 'docs/recipes/external-events.md';
 
 // Loaded here and not in the tests: the CDK takes seconds.
 const { ContainerStack } = await codeOf<{ ContainerStack: StackOf }>(http, 'lib/container-stack.ts');
 const { ApiStack } = await codeOf<{ ApiStack: StackOf }>(http, 'lib/api-stack.ts');
 const { services } = await codeOf<{ services(app: App): Mailroom }>(several, 'lib/services.ts');
 const { OrdersStack } = await codeOf<{ OrdersStack: StackOf }>(existing, 'lib/orders-stack.ts');
-const { PhotosStack } = await codeOf<{ PhotosStack: StackOf }>(foreign, 'lib/photos-stack.ts');
-const { WebhookStack } = await codeOf<{ WebhookStack: StackOf }>(foreign, 'lib/webhook-stack.ts');
+const { PhotosStack } = await codeOf<{ PhotosStack: StackOf }>(external, 'lib/photos-stack.ts');
+const { WebhookStack } = await codeOf<{ WebhookStack: StackOf }>(external, 'lib/webhook-stack.ts');
 const { LoyaltyStack } = await codeOf<{ LoyaltyStack: StackOf }>(fresh, 'lib/loyalty-stack.ts');
 
 test('http-service.md: a container gets the settings and permissions of a producer', () => {
@@ -92,16 +92,16 @@ test('new-consumer.md: the new consumer sees the orders, a few at a time', () =>
   });
 });
 
-test('foreign-events.md: objects of S3 arrive by a rule on the default bus', () => {
-  const { template } = synth(foreign, PhotosStack);
+test('external-events.md: objects of S3 arrive by a rule on the default bus', () => {
+  const { template } = synth(external, PhotosStack);
   template.hasResourceProperties('AWS::Events::Rule', {
     EventBusName: Match.absent(),
     EventPattern: { source: ['aws.s3'], 'detail-type': ['Object Created'] },
   });
 });
 
-test('foreign-events.md: the endpoint only sends to the queue that the consumer reads, and the topic may, too', () => {
-  const { template } = synth(foreign, WebhookStack);
+test('external-events.md: the endpoint only sends to the queue that the consumer reads, and the topic may, too', () => {
+  const { template } = synth(external, WebhookStack);
   template.hasResourceProperties('AWS::Lambda::Url', { AuthType: 'NONE' });
   template.resourceCountIs('AWS::Lambda::EventSourceMapping', 1);
   template.resourceCountIs('AWS::Events::Rule', 0);

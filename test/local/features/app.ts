@@ -8,12 +8,12 @@ import { Queue } from 'aws-cdk-lib/aws-sqs';
 import { OrderPlaced, StockReserved } from '../../../lambdas/example/events.ts';
 import { InboxConsumer, Mailroom, ServiceFunction } from '../../../lib/index.ts';
 import { LOCAL_ACCOUNT, LOCAL_REGION } from '../../../localstack/workspace.ts';
-import { Charged, ObjectCreated } from './foreign-events.ts';
+import { Charged, ObjectCreated } from './external-events.ts';
 
 const removalPolicy = RemovalPolicy.DESTROY;
 const entry = (name: string) => fileURLToPath(new URL(`${name}.handler.ts`, import.meta.url));
 
-// What the order system does not use: an existing function, producers that publish at once, heartbeats and foreign events.
+// What the order system does not use: an existing function, producers that publish at once, heartbeats and external events.
 const app = new App();
 const env = { account: LOCAL_ACCOUNT, region: LOCAL_REGION };
 const stack = new Stack(app, 'Mailroom', { env, stackName: 'features' });

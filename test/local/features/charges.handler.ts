@@ -1,5 +1,5 @@
 import { lambdaConsumer, leased, PoisonMessage } from '../../../lambdas/runtime/index.ts';
-import { Charged } from './foreign-events.ts';
+import { Charged } from './external-events.ts';
 import { runOf } from './run.ts';
 
 /** Counts the runs of each charge. Refuses the amount 13 while a row holds it. */

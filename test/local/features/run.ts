@@ -1,10 +1,10 @@
-import type { ForeignEvent, Write } from '../../../lambdas/runtime/index.ts';
+import type { ExternalEvent, Write } from '../../../lambdas/runtime/index.ts';
 
 /** Counts a run of an event in a row of its own. */
-export function runOf({ foreignId, occurredAt }: ForeignEvent): Write {
+export function runOf({ externalId, occurredAt }: ExternalEvent): Write {
   return {
     Update: {
-      Key: { PK: `RUNS#${foreignId}`, SK: 'RUNS' },
+      Key: { PK: `RUNS#${externalId}`, SK: 'RUNS' },
       UpdateExpression: 'ADD runs :one SET occurredAt = :at',
       ExpressionAttributeValues: { ':one': 1, ':at': occurredAt },
     },

@@ -1,5 +1,5 @@
 import { lambdaConsumer, leased } from '../../../lambdas/runtime/index.ts';
-import { ObjectCreated } from './foreign-events.ts';
+import { ObjectCreated } from './external-events.ts';
 import { runOf } from './run.ts';
 
 /** Counts the runs of each object's event. */

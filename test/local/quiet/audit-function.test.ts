@@ -27,7 +27,7 @@ test('the deployed audit accounts for an order placed a while ago, and emits its
     expect(log.split('\n').flatMap(parsed)).toContainEqual(
       expect.objectContaining({
         EventsMissing: expect.any(Number),
-        EventsDoubled: expect.any(Number),
+        EventsDuplicated: expect.any(Number),
         table: tableName,
       }),
     );

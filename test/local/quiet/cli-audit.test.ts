@@ -272,7 +272,7 @@ describe('an audit of a Mailroom', () => {
     await handler({}, lambdaContext({ timeoutMs: 60_000 }));
     const printed = lines.map((line) => JSON.parse(line));
     expect(printed).toContainEqual(
-      expect.objectContaining({ EventsMissing: 0, EventsDoubled: 0, table: small.tableName }),
+      expect.objectContaining({ EventsMissing: 0, EventsDuplicated: 0, table: small.tableName }),
     );
     // The deliveries of a period have the time of its start.
     const periodMs = 900_000;

@@ -18,7 +18,7 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-async function foreignServer(): Promise<number> {
+async function externalServer(): Promise<number> {
   const server: Server = createServer((_request, response) => response.end('<h1>not an engine</h1>'));
   const port = await freePort();
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
@@ -56,7 +56,7 @@ describe('finding an engine', () => {
   });
 
   it('names a port that is in use, and how to choose another', async () => {
-    const port = await foreignServer();
+    const port = await externalServer();
     await expect(startEngine({ port, env: {} })).rejects.toMatchObject({
       code: 'PORT_IN_USE',
       message: expect.stringMatching(new RegExp(`Port ${port} is in use.*--port.*MAILROOM_PORT=${port + 1}`)),

@@ -70,7 +70,7 @@ describe('the bundle of', () => {
     expectWithin(bundleOf(name), bytesMax);
   });
 
-  test.each(functions.map(({ name }) => name))('%s is not doubled by its validators', (name) => {
+  test.each(functions.map(({ name }) => name))('%s is not duplicated by its validators', (name) => {
     const { bytes, packages } = bundleOf(name);
     const validators = packages.find((share) => share.name === 'zod')?.bytes ?? 0;
     expect(
@@ -89,13 +89,13 @@ describe('the bundle of', () => {
   });
 
   test.each(functions.map(({ name }) => name))('%s has nothing of the laptop in it', (name) => {
-    const foreign = bundleOf(name).inputs.filter(
+    const external = bundleOf(name).inputs.filter(
       (file) =>
         !(file.startsWith('lambdas/') || file.startsWith('node_modules/')) ||
         file.startsWith('testing/') ||
         /node_modules\/(?:aws-cdk-lib|constructs|esbuild|vitest|fast-check)\//.test(file),
     );
-    expect(foreign, `${name} bundles what only runs on a laptop`).toEqual([]);
+    expect(external, `${name} bundles what only runs on a laptop`).toEqual([]);
   });
 });
 

@@ -108,10 +108,10 @@ test('lists by cause print the members in docs/cli.md', async () => {
 
 test('audit prints the members in docs/cli.md', async () => {
   const [expected] = await documented('audit');
-  const foreign = { source: 'aws.s3', type: 'Object Created', foreign: {} };
+  const external = { source: 'aws.s3', type: 'Object Created', external: {} };
   const rig = auditRig([
     consumerEntry('payments', { slo: { latencyMs: 30_000, percentile: 99 } }),
-    consumerEntry('thumbnails', { events: [foreign], rule: undefined }),
+    consumerEntry('thumbnails', { events: [external], rule: undefined }),
   ]);
   const processed = await rig.event(20 * MINUTE_MS);
   await rig.inbox('payments', processed.eventId);

@@ -235,15 +235,18 @@ test('an entry of an older version, which does not name the rule of the schedule
   expect(report).toMatchObject({ ok: true, wiring: { problems: [], notChecked: [] } });
 });
 
-describe('the foreign events of a consumer', () => {
-  const Charged = { source: 'stripe', type: 'charge.succeeded', foreign: { id: ['id'] } };
-  const foreignRule = { name: 'foreign-rule', bus: 'default' };
+describe('the external events of a consumer', () => {
+  const Charged = { source: 'stripe', type: 'charge.succeeded', external: { id: ['id'] } };
+  const externalRule = { name: 'external-rule', bus: 'default' };
   const deployedRule = {
     enabled: true,
     pattern: JSON.stringify({ source: ['stripe'], 'detail-type': ['charge.succeeded'] }),
     targets: [{ ...targetOf(queueArn(worker.queue)), deadLetterQueue: queueArn(worker.undeliveredQueue) }],
   };
-  const entries = { ...directory, consumers: [{ ...worker, events: [ThingHappened, Charged], foreignRule }] };
+  const entries = {
+    ...directory,
+    consumers: [{ ...worker, events: [ThingHappened, Charged], externalRule }],
+  };
   const existing = {
     ...directory,
     consumers: [{ ...worker, events: [Charged], rule: undefined, undeliveredQueue: undefined }],
@@ -251,21 +254,21 @@ describe('the foreign events of a consumer', () => {
 
   test('have their own rule, and the other one does not match them', async () => {
     const deployed = resourcesInMemory(entries);
-    deployed.rules.set('default|foreign-rule', deployedRule);
+    deployed.rules.set('default|external-rule', deployedRule);
     const { report } = await statusOf(deployed.resources, entries);
     expect(report.wiring.problems).toEqual([]);
   });
 
   test('do not arrive when their rule is disabled: the repair is named, and that the audit does not find what was lost', async () => {
     const deployed = resourcesInMemory(entries);
-    deployed.rules.set('default|foreign-rule', { ...deployedRule, enabled: false });
+    deployed.rules.set('default|external-rule', { ...deployedRule, enabled: false });
     const { report, text } = await statusOf(deployed.resources, entries);
     expect(report.wiring.problems).toMatchObject([{ part: worker.name, problem: 'rule-disabled' }]);
     expect(unwrapped(text)).toContain('the audit does not cover them');
-    expect(unwrapped(text)).toContain('aws events enable-rule --name foreign-rule --event-bus-name default');
+    expect(unwrapped(text)).toContain('aws events enable-rule --name external-rule --event-bus-name default');
   });
 
-  test('foreign events of an existing queue need no rule', async () => {
+  test('external events of an existing queue need no rule', async () => {
     const deployed = resourcesInMemory(directory);
     const { report, text } = await statusOf(deployed.resources, existing);
     expect(report.wiring.problems).toEqual([]);

@@ -9,8 +9,8 @@ async function readAgain({ isHandled = false, n = -1 } = {}) {
   const id = `unreadable-${letterId}`;
   const cause = {
     rejectedAt: clock.now(),
-    reason: 'BAD_FOREIGN_ID',
-    fingerprint: 'worker BAD_FOREIGN_ID: it',
+    reason: 'BAD_EXTERNAL_ID',
+    fingerprint: 'worker BAD_EXTERNAL_ID: it',
     lastError: 'it',
   };
   const row = { schema: 1, status: 'REJECTED', attempts: 0, fence: 'f', ...cause };

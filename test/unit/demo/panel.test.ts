@@ -101,7 +101,7 @@ test('the page shows the placed orders and the receipt, and is called after each
   const forget = panel.onChange(() => seen.push(panel.state().placed));
   panel.placed();
   panel.settling();
-  panel.finish(['Nothing lost, nothing doubled.']);
+  panel.finish(['Nothing lost, nothing duplicated.']);
   forget();
   panel.placed();
   expect(seen).toEqual([1, 1, 1]);
@@ -109,7 +109,7 @@ test('the page shows the placed orders and the receipt, and is called after each
     orders: 3,
     endsAt: null,
     phase: 'over',
-    receipt: ['Nothing lost, nothing doubled.'],
+    receipt: ['Nothing lost, nothing duplicated.'],
   });
 });
 

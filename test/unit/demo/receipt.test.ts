@@ -100,7 +100,7 @@ test('a successful run reports no problems', () => {
     commitToChargedMs: { p50: 100, p99: 100 },
     problems: [],
   });
-  expect(printReceipt(receipt())).toContain('Nothing lost, nothing doubled.');
+  expect(printReceipt(receipt())).toContain('Nothing lost, nothing duplicated.');
   expect(progressOf(readings(), 1).atRest).toBe(true);
 });
 

@@ -8,13 +8,13 @@ describe('the bus in memory', () => {
   it('routes by source and type, in the form of an SQS target', async () => {
     const clock = manualClock(Date.UTC(2026, 10, 21, 1, 9, 0, 123));
     const bus = memoryBus({ clock });
-    const [all, placed, foreign] = [memoryQueue(), memoryQueue(), memoryQueue()];
+    const [all, placed, external] = [memoryQueue(), memoryQueue(), memoryQueue()];
     bus.routeTo(all);
     bus.routeTo(placed, { source: ['shop'], detailType: ['OrderPlaced'] });
-    bus.routeTo(foreign, { source: ['other'] });
+    bus.routeTo(external, { source: ['other'] });
     await bus.put([entry('OrderPlaced'), entry('OrderPaid')], 1_000);
     expect(all.messages()).toHaveLength(2);
-    expect(foreign.messages()).toHaveLength(0);
+    expect(external.messages()).toHaveLength(0);
     expect(placed.messages().map(({ body }) => JSON.parse(body))).toEqual([
       {
         version: '0',

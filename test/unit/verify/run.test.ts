@@ -144,7 +144,7 @@ describe('the receipt', () => {
     destroyed: true,
     checks: [
       {
-        check: 'orders, repeats and duplicates: nothing lost, nothing doubled',
+        check: 'orders, repeats and duplicates: nothing lost, nothing duplicated',
         outcome: 'passed',
         seconds: 41,
         detail: '20 orders',
@@ -167,7 +167,8 @@ describe('the receipt', () => {
         failed, 1 cannot be shown here. 22 min, about 0.12 USD (list prices of
         us-east-1).
 
-        passed    orders, repeats and duplicates: nothing lost, nothing doubled  41 s
+        passed    orders, repeats and duplicates: nothing lost, nothing duplicated  41
+                  s
                   20 orders
         FAILED    SQS's own move task: a dead letter is processed once its cause is
                   gone  600 s

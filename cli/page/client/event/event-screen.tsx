@@ -23,7 +23,7 @@ export function EventScreen({ route: { argument: id, query } }: { readonly route
       <Notice is="idle" title="Search for an event">
         <p>
           Enter an event id or at least its first 8 characters, an aggregate id such as an order id, a
-          correlation id, any value in the data of an event, the id of a foreign event, or a dead-letter id.
+          correlation id, any value in the data of an event, the id of an external event, or a dead-letter id.
         </p>
       </Notice>
     </>

@@ -161,12 +161,12 @@ function Inconclusive({ audit: { inconclusive } }: AuditProps) {
 }
 
 /** The other findings, each with its entries. */
-function Findings({ audit: { doubled, drift, unreadableRows, incomplete, notAudited } }: AuditProps) {
+function Findings({ audit: { duplicated, drift, unreadableRows, incomplete, notAudited } }: AuditProps) {
   return (
     <>
       <Listed
-        title="Doubled: identical events with the same cause"
-        entries={doubled.map(
+        title="Duplicated: identical events with the same cause"
+        entries={duplicated.map(
           ({ type, aggregateId, causationId, eventIds }) =>
             `${type} of ${aggregateId}, caused by ${causationId}: ${eventIds.join(', ')}`,
         )}
@@ -191,7 +191,7 @@ function Findings({ audit: { doubled, drift, unreadableRows, incomplete, notAudi
       />
       <Listed title="Not read, so the audit is incomplete" entries={incomplete} is="look" />
       <Listed
-        title="Not audited, because foreign events have no outbox row"
+        title="Not audited, because external events have no outbox row"
         entries={notAudited.map(
           ({ consumer, events }) =>
             `${consumer}: ${events.map(({ source, type }) => `${type} of ${source}`).join(', ')}`,

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Envelope } from '../../events/event.ts';
 
 /** Two or more events with the same content and the same cause. */
-export interface DoubledEvent {
+export interface DuplicatedEvent {
   /** The event that caused them. */
   readonly causationId: string;
   readonly source: string;
@@ -16,7 +16,7 @@ export interface DoubledEvent {
 export interface Doubles {
   /** @param source - the service that owns the event */
   add(source: string, envelope: Envelope): void;
-  found(): DoubledEvent[];
+  found(): DuplicatedEvent[];
 }
 
 /**
@@ -37,7 +37,10 @@ export interface Doubles {
 export function createDoubles(): Doubles {
   // Only a digest of each first event is kept: a range may contain a million events.
   const first = new Map<string, string>();
-  const doubled = new Map<string, Omit<DoubledEvent, 'eventIds'> & { readonly eventIds: Set<string> }>();
+  const duplicated = new Map<
+    string,
+    Omit<DuplicatedEvent, 'eventIds'> & { readonly eventIds: Set<string> }
+  >();
   return {
     add: (source, { eventId, type, aggregateId, causationId, sequence, data }) => {
       if (typeof causationId !== 'string') return; // no cause, or not one that Mailroom wrote
@@ -49,10 +52,10 @@ export function createDoubles(): Doubles {
         first.set(digest, eventId);
         return;
       }
-      const known = doubled.get(digest);
+      const known = duplicated.get(digest);
       if (known !== undefined) known.eventIds.add(eventId);
       else
-        doubled.set(digest, {
+        duplicated.set(digest, {
           causationId,
           source,
           type: textOf(type),
@@ -61,7 +64,7 @@ export function createDoubles(): Doubles {
         });
     },
     found: () =>
-      [...doubled.values()]
+      [...duplicated.values()]
         .map((group) => ({ ...group, eventIds: [...group.eventIds].sort() }))
         .sort((a, b) => String(a.eventIds[0]).localeCompare(String(b.eventIds[0]))),
   };

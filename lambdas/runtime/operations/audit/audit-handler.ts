@@ -29,7 +29,7 @@ const SINCE_MAX_MS = 86_400_000;
 type AuditList =
   | 'missing'
   | 'inconclusive'
-  | 'doubled'
+  | 'duplicated'
   | 'unreadableRows'
   | 'drift'
   | 'incomplete'
@@ -50,7 +50,7 @@ export type AuditSummary = Omit<AuditReport, AuditList> & {
 const LOGGED_MAX = 50;
 
 /**
- * Creates the handler of the scheduled audit: it emits the numbers of missing events, doubled events and unreadable rows, including
+ * Creates the handler of the scheduled audit: it emits the numbers of missing events, duplicated events and unreadable rows, including
  * zero, and logs the ids of those that it finds. It emits backlogs and deliveries as {@link sendBacklogs} and {@link sendDeliveries} do. Events that are in a queue or lost count as neither missing nor accounted for: the
  * log has their number. It changes nothing; `mailroom audit --repair --apply` does.
  *
@@ -109,25 +109,25 @@ export function createAuditHandler(
 
 /** Emits the findings, and logs them. */
 function tell(telemetry: Telemetry, report: AuditReport): AuditSummary {
-  const { missing, inconclusive, doubled, unreadableRows, drift, incomplete, ...others } = report;
+  const { missing, inconclusive, duplicated, unreadableRows, drift, incomplete, ...others } = report;
   const {
     backlogs: _open,
     deliveries: _periods,
     errorBudgets: _budgets,
-    notAudited: _foreign,
+    notAudited: _external,
     ...counts
   } = others;
   telemetry.gauge('EventsMissing', missing.length);
   telemetry.gauge(
-    'EventsDoubled',
-    doubled.reduce((sum, { eventIds }) => sum + eventIds.length - 1, 0),
+    'EventsDuplicated',
+    duplicated.reduce((sum, { eventIds }) => sum + eventIds.length - 1, 0),
   );
   telemetry.gauge('RowsUnreadable', unreadableRows.length);
   const summary = {
     ...counts,
     missing: missing.length,
     inconclusive: inconclusive.reduce((sum, { events }) => sum + events, 0),
-    doubled: doubled.length,
+    duplicated: duplicated.length,
     unreadableRows: unreadableRows.length,
     drift: drift.length,
     incomplete: incomplete.length,
@@ -143,7 +143,7 @@ function tell(telemetry: Telemetry, report: AuditReport): AuditSummary {
   warn(telemetry, 'Inconclusive: these events are lost, unless the queue of their consumer holds them', {
     inconclusive,
   });
-  warn(telemetry, 'These events were written more than once for one cause', { doubled });
+  warn(telemetry, 'These events were written more than once for one cause', { duplicated });
   warn(telemetry, 'These rows cannot be read, so the state of their events is unknown', { unreadableRows });
   warn(
     telemetry,

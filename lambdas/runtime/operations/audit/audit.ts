@@ -6,7 +6,7 @@ import { minuteOf } from '../../store/event-id.ts';
 import type { Table } from '../../store/table.ts';
 import type { Directory } from '../directory.ts';
 import type { Queues } from '../queues.ts';
-import { foreignEventsOf } from '../subscriptions.ts';
+import { externalEventsOf } from '../subscriptions.ts';
 import { type ConsumerBacklog, createBacklogs } from './audit-backlog.ts';
 import type { EntryVersions } from './audit-declaration.ts';
 import {
@@ -15,7 +15,7 @@ import {
   errorBudgets,
   type PeriodDeliveries,
 } from './audit-deliveries.ts';
-import { createDoubles, type DoubledEvent } from './audit-doubles.ts';
+import { createDoubles, type DuplicatedEvent } from './audit-doubles.ts';
 import { type DeployedRules, type Drift, findDrift } from './audit-drift.ts';
 import {
   type ConsumerLedger,
@@ -92,10 +92,10 @@ export interface AuditReport {
   /** By consumer, the number of events that are in its queue or lost. Not empty: the audit proves nothing about them. */
   readonly inconclusive: readonly InconclusiveEvents[];
   /** Events that were written twice for one cause. */
-  readonly doubled: readonly DoubledEvent[];
+  readonly duplicated: readonly DuplicatedEvent[];
   /** The deployed rules and queues that differ from the declaration. */
   readonly drift: readonly Drift[];
-  /** The foreign events of each consumer that has any. They have no outbox row, so the audit does not cover them. */
+  /** The external events of each consumer that has any. They have no outbox row, so the audit does not cover them. */
   readonly notAudited: readonly { readonly consumer: string; readonly events: readonly EventRef[] }[];
   /** The parts that could not be checked; empty if the audit is complete. */
   readonly incomplete: readonly string[];
@@ -105,7 +105,7 @@ export interface AuditReport {
 
 function notAudited({ consumers }: Directory): AuditReport['notAudited'] {
   return consumers.flatMap((consumer) => {
-    const events = foreignEventsOf(consumer).map(({ source, type }) => ({ source, type }));
+    const events = externalEventsOf(consumer).map(({ source, type }) => ({ source, type }));
     return events.length === 0 ? [] : [{ consumer: consumer.name, events }];
   });
 }
@@ -217,7 +217,7 @@ export function createAudit(deps: AuditDeps): Audit {
         unreadableRows: [...unreadable, ...ledger.unreadable()],
         missing: ledger.missing(),
         inconclusive,
-        doubled: doubles.found(),
+        duplicated: doubles.found(),
         drift,
         notAudited: notAudited(directory),
         incomplete,

@@ -46,7 +46,7 @@ export function targetOf(arn: string): DeployedTarget {
 
 /** The policy of a consumer's queue: see `lib/mailroom/queue-senders.ts`. */
 function queuePolicy({ mailroom, consumers }: Directory): string {
-  const own = consumers.flatMap(({ foreignRule }) => foreignRule?.name ?? []);
+  const own = consumers.flatMap(({ externalRule }) => externalRule?.name ?? []);
   const rules = {
     'aws:SourceArn': [`${mailroom.bus}/*`, ...own].map(
       (name) => `arn:aws:events:eu-west-1:111122223333:rule/${name}`,

@@ -19,7 +19,7 @@ interface Received {
   json<T = { readonly code?: string; readonly message?: string }>(): T;
 }
 
-/** A request, as a hostile program may send it: `fetch` refuses to send a foreign Host or Origin. */
+/** A request, as a hostile program may send it: `fetch` refuses to send an external Host or Origin. */
 export interface SentRequest {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;

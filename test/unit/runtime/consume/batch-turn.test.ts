@@ -4,7 +4,7 @@ import type { Delivery } from '../../../../lambdas/runtime/consume/delivery.ts';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import { createInbox } from '../../../../lambdas/runtime/inbox/inbox.ts';
 import { NO_TRACER } from '../../../../lambdas/runtime/observe/tracer.ts';
-import { foreignEventId } from '../../../../lambdas/runtime/store/foreign-id.ts';
+import { externalEventId } from '../../../../lambdas/runtime/store/external-id.ts';
 import type { Key, Table } from '../../../../lambdas/runtime/store/table.ts';
 import { consumerConfig, rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { envelope, oneMessage, send } from './consumer-rig.ts';
@@ -48,7 +48,7 @@ async function turn(...batch: readonly Received[]) {
 }
 
 const unread = Object.assign(new Error('no'), { code: 'UNREAD' });
-const foreignId = foreignEventId({ source: 'stripe', type: 'charge', foreign: { id: ['id'] } }, ['evt_1']);
+const externalId = externalEventId({ source: 'stripe', type: 'charge', external: { id: ['id'] } }, ['evt_1']);
 
 describe('in a batch', () => {
   test.each<[string, Received[], object]>([
@@ -111,12 +111,12 @@ describe('in a batch', () => {
       { now: ['b'], later: ['a waits PUT_BACK', 'c waits PUT_BACK'] },
     ],
     [
-      'a foreign message can be a suspect',
+      'an external message can be a suspect',
       [
         ['other', 1],
-        ['foreign', 3, true, foreignId],
+        ['external', 3, true, externalId],
       ],
-      { now: ['foreign'], later: ['other at once PUT_BACK'] },
+      { now: ['external'], later: ['other at once PUT_BACK'] },
     ],
     [
       'a message waits as in an outage if its row cannot be read',

@@ -7,7 +7,7 @@ import {
   leased,
 } from '../../../../lambdas/runtime/consume/handler.ts';
 import type { SettleAnswer } from '../../../../lambdas/runtime/consume/settle-requests.ts';
-import { foreignEvent } from '../../../../lambdas/runtime/events/foreign-event.ts';
+import { externalEvent } from '../../../../lambdas/runtime/events/external-event.ts';
 import { discardMessage } from '../../../../lambdas/runtime/operations/message-operations.ts';
 import { mintEventId } from '../../../../lambdas/runtime/store/event-id.ts';
 import { rejectedKey } from '../../../../lambdas/runtime/store/keys.ts';
@@ -412,10 +412,10 @@ describe('a message in a strange state', () => {
   });
 });
 
-test('a rejected foreign event without a time has that of its arrival, however late it is rejected', async () => {
+test('a rejected external event without a time has that of its arrival, however late it is rejected', async () => {
   const one = oneMessage();
   const at: unknown[] = [];
-  const Charged = foreignEvent({ source: 'stripe', type: 'charge', id: 'key', schema: z.unknown() });
+  const Charged = externalEvent({ source: 'stripe', type: 'charge', id: 'key', schema: z.unknown() });
   const rejected = async ({ occurredAt }: { occurredAt: number }) => {
     at.push(occurredAt);
     return {};

@@ -22,7 +22,7 @@ import { OUTCOME } from '../../../../lambdas/runtime/observe/message-spans.ts';
 import type { MetricName } from '../../../../lambdas/runtime/observe/telemetry.ts';
 import { NO_SPAN, NO_TRACER } from '../../../../lambdas/runtime/observe/tracer.ts';
 import { mintEventId } from '../../../../lambdas/runtime/store/event-id.ts';
-import { foreignEventId } from '../../../../lambdas/runtime/store/foreign-id.ts';
+import { externalEventId } from '../../../../lambdas/runtime/store/external-id.ts';
 import { failedKey, inboxKey } from '../../../../lambdas/runtime/store/keys.ts';
 import { consumerConfig, rig } from '../../../support/runtime-rig.ts';
 import { CONSUMER } from './consumer-rig.ts';
@@ -87,8 +87,8 @@ test('RetryLater is logged, is not counted as a failure, and does not fail the s
 test.each([
   ['a Mailroom event counts from its creation', EVENT_ID, [5_000]],
   [
-    'a foreign event counts from its arrival in the queue',
-    foreignEventId({ source: 'stripe', type: 'charge', foreign: { id: ['id'] } }, ['evt_1']),
+    'an external event counts from its arrival in the queue',
+    externalEventId({ source: 'stripe', type: 'charge', external: { id: ['id'] } }, ['evt_1']),
     [3_000],
   ],
   ['a message without an event is not measured', 'unreadable-message-1', []],

@@ -3,12 +3,12 @@ import { z } from 'zod/mini';
 import { DAY_MS, HOUR_MS } from '../../../../lambdas/runtime/base/units.ts';
 import { leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
 import type { Envelope } from '../../../../lambdas/runtime/events/event.ts';
-import { foreignEvent } from '../../../../lambdas/runtime/events/foreign-event.ts';
+import { externalEvent } from '../../../../lambdas/runtime/events/external-event.ts';
 import { createInbox, type InboxDeps } from '../../../../lambdas/runtime/inbox/inbox.ts';
 import { forgottenBecause, openInbox } from '../../../../lambdas/runtime/inbox/inbox-history.ts';
 import { allowTooOld } from '../../../../lambdas/runtime/operations/message-operations.ts';
 import { systemRandomBytes } from '../../../../lambdas/runtime/store/event-id.ts';
-import { foreignEventId } from '../../../../lambdas/runtime/store/foreign-id.ts';
+import { externalEventId } from '../../../../lambdas/runtime/store/external-id.ts';
 import { inboxHistoryKey, inboxKey } from '../../../../lambdas/runtime/store/keys.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';
 import { type consumerConfig, rig, ThingHappened } from '../../../support/runtime-rig.ts';
@@ -173,9 +173,9 @@ describe('an event is too old by the shortest retention since it was minted:', (
     expect(moved.handle).toHaveBeenCalledTimes(1);
   });
 
-  test('under a new name, a foreign event without a row is rejected until an operator allows it', async () => {
+  test('under a new name, an external event without a row is rejected until an operator allows it', async () => {
     const parts = rig();
-    const ThingArrived = foreignEvent({ source: 'partner', type: 'arrived', id: 'id', schema: z.unknown() });
+    const ThingArrived = externalEvent({ source: 'partner', type: 'arrived', id: 'id', schema: z.unknown() });
     const handle = vi.fn(async () => {});
     const consumerNamed = (change: Partial<typeof consumerConfig>) =>
       consumer(parts, [leased(ThingArrived, handle)], parts.table, change);
@@ -191,7 +191,7 @@ describe('an event is too old by the shortest retention since it was minted:', (
     await moved.drain();
 
     expect(handle).toHaveBeenCalledTimes(1);
-    const eventId = foreignEventId(ThingArrived, ['7']);
+    const eventId = externalEventId(ThingArrived, ['7']);
     expect(parts.memory.item(inboxKey(CONSUMER, eventId))).toMatchObject({ reason: 'EVENT_TOO_OLD' });
     await allowTooOld(parts, { consumer: CONSUMER, eventId, by: 'ada', reason: 'never arrived' });
     parts.queue.redrive();

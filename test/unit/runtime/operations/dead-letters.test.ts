@@ -73,7 +73,7 @@ test('a discarded batch of the stream carries the condition of the mapping', () 
 });
 
 test.each(['', 'null', '[1]', '{"requestContext":null,"detail-type":7}', '{'])(
-  'a foreign body has no event: %s',
+  'an external body has no event: %s',
   (body) => {
     for (const kind of ['stream', 'rule', 'consumer'] as const)
       expect(readDeadLetter({ kind }, letter(body), 0)).toMatchObject({

@@ -13,7 +13,7 @@ describe('a request for another host', () => {
       const hosts = name === '127.0.0.1' ? { ...headers, Host: name } : headers;
       for (const path of ['/', '/api/mailroom', '/nothing']) {
         const response = await send(path, { headers: hosts });
-        expect([response.status, codeOf(response)]).toEqual([403, 'FOREIGN_HOST']);
+        expect([response.status, codeOf(response)]).toEqual([403, 'EXTERNAL_HOST']);
         expect(response.headers['content-security-policy']).toContain("default-src 'none'");
       }
     },
@@ -63,9 +63,9 @@ describe('a request of another page', () => {
       const { ui, post, send, change, withKey, calls } = await runningUi({ allowsChanges: true });
       const token = await tokenIn(ui.redirectFile);
       const exchange = await post('/api/key', { token }, { Origin });
-      expect([exchange.status, codeOf(exchange)]).toEqual([403, 'FOREIGN_ORIGIN']);
+      expect([exchange.status, codeOf(exchange)]).toEqual([403, 'EXTERNAL_ORIGIN']);
       const changed = await change('/api/plans', {}, { Origin });
-      expect([changed.status, codeOf(changed)]).toEqual([403, 'FOREIGN_ORIGIN']);
+      expect([changed.status, codeOf(changed)]).toEqual([403, 'EXTERNAL_ORIGIN']);
       expect((await send('/api/mailroom', { headers: { ...(await withKey()), Origin } })).status).toBe(403);
       expect(calls).toEqual([]);
     },
@@ -75,7 +75,7 @@ describe('a request of another page', () => {
     const { send, withKey, calls } = await runningUi({ allowsChanges: true });
     const headers = { ...(await withKey()), 'Content-Type': 'application/json' };
     const response = await send('/api/plans', { method: 'POST', headers, body: '{}' });
-    expect([response.status, codeOf(response)]).toEqual([403, 'FOREIGN_ORIGIN']);
+    expect([response.status, codeOf(response)]).toEqual([403, 'EXTERNAL_ORIGIN']);
     expect(calls).toEqual([]);
   });
 

@@ -19,7 +19,7 @@ const deployed: Directory = {
       queue: `${SQS}/worker`,
       deadLetterQueue: `${SQS}/worker-dead`,
       undeliveredQueue: `${SQS}/worker-undelivered`,
-      foreignRule: { name: 'foreign-rule', bus: 'default' },
+      externalRule: { name: 'external-rule', bus: 'default' },
     },
   ],
 };
@@ -75,7 +75,7 @@ test('the policy names the resources of this Mailroom, and a dead letter is the 
     MailroomQueues: expect.arrayContaining([arn('sqs', 'worker'), arn('sqs', 'worker-dead')]),
     MailroomDeadLetters: ['failures', 'worker-undelivered', 'worker-dead'].map((name) => arn('sqs', name)),
     MailroomBus: [arn('events', 'event-bus/bus')],
-    MailroomRules: ['sweep-rule', 'heartbeat-rule', 'bus/worker-rule', 'foreign-rule'].map((name) =>
+    MailroomRules: ['sweep-rule', 'heartbeat-rule', 'bus/worker-rule', 'external-rule'].map((name) =>
       arn('events', `rule/${name}`),
     ),
     MailroomFunctions: [...FUNCTIONS, ...FUNCTIONS.map((name) => `${name}:*`)].map((name) =>

@@ -37,14 +37,14 @@ function scheduled() {
   return { rig, telemetry, handler, run, warnings, sent, backlog };
 }
 
-test('a scheduled audit emits how many are missing and doubled, and names them', async () => {
+test('a scheduled audit emits how many are missing and duplicated, and names them', async () => {
   const { rig, telemetry, run, warnings } = scheduled();
   const secret = { data: { card: '4111' }, causationId: 'cause' };
   const eventIds = [];
   for (let i = 0; i < 3; i += 1) eventIds.push((await rig.event(20 * MINUTE_MS, {}, secret)).eventId);
   await run();
   expect(telemetry.counted('EventsMissing')).toBe(3);
-  expect(telemetry.counted('EventsDoubled')).toBe(2);
+  expect(telemetry.counted('EventsDuplicated')).toBe(2);
   expect(warnings().map(({ message }) => message)).toEqual([
     'Consumers never received these events: npx cdk-mailroom audit --repair plans to send them',
     'These events were written more than once for one cause',
@@ -64,7 +64,7 @@ test('it emits zeros when all is well, so that its silence means something', asy
   const { eventId } = await rig.event(20 * MINUTE_MS);
   await rig.inbox('payments', eventId);
   await run();
-  expect(gauges).toEqual(['EventsMissing 0', 'EventsDoubled 0', 'RowsUnreadable 0']);
+  expect(gauges).toEqual(['EventsMissing 0', 'EventsDuplicated 0', 'RowsUnreadable 0']);
   expect(warnings()).toEqual([]);
 });
 

@@ -246,7 +246,7 @@ describe('events that were written twice for one cause', () => {
     const rig = auditRig([]);
     const event = () => rig.event(LONG_AGO, {}, { causationId: cause, data: { total: 1 } });
     const eventIds = [(await event()).eventId, (await event()).eventId, (await event()).eventId].sort();
-    expect((await rig.run()).doubled).toEqual([
+    expect((await rig.run()).duplicated).toEqual([
       { causationId: cause, source: 'orders', type: 'OrderPlaced', aggregateId: 'order-1', eventIds },
     ]);
   });
@@ -262,12 +262,12 @@ describe('events that were written twice for one cause', () => {
     const rig = auditRig([]);
     await rig.event(LONG_AGO, {}, { causationId: cause, data: { total: 1 } });
     await rig.event(LONG_AGO, row, envelope);
-    expect((await rig.run()).doubled).toEqual([]);
+    expect((await rig.run()).duplicated).toEqual([]);
   });
 
   test('are not those without a cause', async () => {
     const rig = auditRig([]);
     for (const _ of [1, 2]) await rig.event(LONG_AGO, {}, { data: { total: 1 } });
-    expect((await rig.run()).doubled).toEqual([]);
+    expect((await rig.run()).duplicated).toEqual([]);
   });
 });

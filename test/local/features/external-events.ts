@@ -1,8 +1,8 @@
 import { z } from 'zod/mini';
-import { foreignEvent } from '../../../lambdas/runtime/index.ts';
+import { externalEvent } from '../../../lambdas/runtime/index.ts';
 
 /** An event as S3 sends it to the default bus. */
-export const ObjectCreated = foreignEvent({
+export const ObjectCreated = externalEvent({
   source: 'test.s3',
   type: 'Object Created',
   id: ['bucket.name', 'object.key', 'object.sequencer'],
@@ -10,7 +10,7 @@ export const ObjectCreated = foreignEvent({
 });
 
 /** A message of a queue that any sender fills. */
-export const Charged = foreignEvent({
+export const Charged = externalEvent({
   source: 'webhooks',
   type: 'charge.succeeded',
   id: 'id',

@@ -7,7 +7,7 @@ import { Queue, type QueueProps } from 'aws-cdk-lib/aws-sqs';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod/mini';
 import { defineEvent } from '../../lambdas/runtime/events/event.ts';
-import { foreignEvent } from '../../lambdas/runtime/events/foreign-event.ts';
+import { externalEvent } from '../../lambdas/runtime/events/external-event.ts';
 import { subscribe } from '../../lambdas/runtime/events/subscribe.ts';
 import type { ConsumerEntry } from '../../lambdas/runtime/operations/directory.ts';
 import { DeliveryAlarms, InboxConsumer, type InboxConsumerProps, Mailroom } from '../../lib/index.ts';
@@ -22,13 +22,13 @@ const OrderPlaced = defineEvent({
   aggregateType: 'Order',
   schema,
 });
-const ObjectCreated = foreignEvent({
+const ObjectCreated = externalEvent({
   source: 'aws.s3',
   type: 'Object Created',
   schema,
   id: ['bucket.name', 'object.key'],
 });
-const Charged = foreignEvent({ source: 'stripe', type: 'charge.succeeded', schema, id: 'id' });
+const Charged = externalEvent({ source: 'stripe', type: 'charge.succeeded', schema, id: 'id' });
 
 /** The receives that a consumer with a visibility timeout of 3 minutes needs: see `lib/checks/receives.ts`. */
 const RECEIVES = 105;
@@ -105,7 +105,7 @@ const refused = (props: Props, env?: Environment) => {
   }
 };
 
-describe('foreign events', () => {
+describe('external events', () => {
   test('arrive on the default bus by a separate rule, and Mailroom events and heartbeats by the other', () => {
     const { template } = synth(() => ({ events: [OrderPlaced, ObjectCreated] }));
     const rules = Object.fromEntries(
@@ -132,7 +132,7 @@ describe('foreign events', () => {
 
   test('the policies admit exactly one rule, which is deployed after them and the function', () => {
     const { template } = synth(() => ({}));
-    const [[, rule] = []] = rulesOf(template).filter(([id]) => id.includes('Foreign'));
+    const [[, rule] = []] = rulesOf(template).filter(([id]) => id.includes('External'));
     expect(rule?.DependsOn).toEqual(
       expect.arrayContaining([
         expect.stringMatching(/^ThumbnailsFunction/),
@@ -141,7 +141,7 @@ describe('foreign events', () => {
       ]),
     );
     for (const id of [/^ThumbnailsQueuePolicy/, /^ThumbnailsUndeliveredPolicy/]) {
-      const [statement] = policyOf(template, id).filter(({ Sid }) => Sid === 'TheForeignRuleSends');
+      const [statement] = policyOf(template, id).filter(({ Sid }) => Sid === 'TheExternalRuleSends');
       const name = JSON.stringify(rule?.Properties.Name['Fn::Join'][1]).slice(1, -1);
       const arn = JSON.stringify(statement.Condition.ArnLike['aws:SourceArn']['Fn::Join'][1]);
       expect(arn).not.toContain('*');
@@ -151,28 +151,28 @@ describe('foreign events', () => {
 
   test('a rule on another bus is admitted by the ARN that contains the bus', () => {
     const { template } = synth((stack) => ({
-      foreignBus: EventBus.fromEventBusName(stack, 'Partner', 'aws.partner/stripe.com/acct'),
+      externalBus: EventBus.fromEventBusName(stack, 'Partner', 'aws.partner/stripe.com/acct'),
     }));
     const [statement] = policyOf(template, /^ThumbnailsQueuePolicy/).filter(
-      ({ Sid }) => Sid === 'TheForeignRuleSends',
+      ({ Sid }) => Sid === 'TheExternalRuleSends',
     );
     expect(JSON.stringify(statement)).toContain(':rule/aws.partner/stripe.com/acct/');
   });
 
-  test('the directory entry contains foreign events with their id fields and their rule', () => {
+  test('the directory entry contains external events with their id fields and their rule', () => {
     const { entry } = synth(() => ({ events: [OrderPlaced, ObjectCreated] }));
     expect(entry).toMatchObject({
       events: [
         { source: 'orders', type: 'OrderPlaced' },
-        { source: 'aws.s3', type: 'Object Created', foreign: { id: ['bucket.name', 'object.key'] } },
+        { source: 'aws.s3', type: 'Object Created', external: { id: ['bucket.name', 'object.key'] } },
         { source: 'mailroom', type: 'Heartbeat' },
       ],
-      foreignRule: { name: expect.any(String), bus: 'default' },
+      externalRule: { name: expect.any(String), bus: 'default' },
     });
   });
 
-  test('foreign events without an id cause a warning', () => {
-    const Unnamed = foreignEvent({ source: 'aws.s3', type: 'Object Deleted', schema });
+  test('external events without an id cause a warning', () => {
+    const Unnamed = externalEvent({ source: 'aws.s3', type: 'Object Deleted', schema });
     const { stack } = synth(() => ({ events: [ObjectCreated, Unnamed] }));
     const warnings = Annotations.fromStack(stack).findWarning('*', Match.stringLikeRegexp('has no id'));
     expect(warnings).toHaveLength(1);
@@ -187,12 +187,12 @@ describe('foreign events', () => {
   test.each<[string, Partial<InboxConsumerProps>, RegExp]>([
     [
       'the reserved source',
-      { events: [{ source: 'mailroom', type: 'x', foreign: {} } as never] },
+      { events: [{ source: 'mailroom', type: 'x', external: {} } as never] },
       /source is "mailroom"/,
     ],
     [
       'a bad path',
-      { events: [{ source: 's', type: 't', foreign: { id: ['a..b'] } } as never] },
+      { events: [{ source: 's', type: 't', external: { id: ['a..b'] } } as never] },
       /id contains "a\.\.b"/,
     ],
     [
@@ -212,7 +212,7 @@ describe('foreign events', () => {
         events: [OrderPlaced, Charged],
         movedFrom: [{ name: 'photos', until: new Date('2026-11-21T10:00:00Z') }],
       },
-      /movedFrom is given, but events contains the foreign event charge\.succeeded/,
+      /movedFrom is given, but events contains the external event charge\.succeeded/,
     ],
   ])('with %s are refused', (_, props, message) => {
     expect(refused(() => props)).toMatch(message);
@@ -223,21 +223,24 @@ describe('foreign events', () => {
     ['region', 'arn:aws:events:us-west-1:111111111111:event-bus/partner'],
   ])('a bus of another %s is refused, because the rule would be on a bus of the same name', (_, arn) => {
     const env = { account: '111111111111', region: 'eu-west-1' };
-    const bus = (stack: Stack) => ({ foreignBus: EventBus.fromEventBusArn(stack, 'Partner', arn) });
-    expect(refused(bus, env)).toContain('foreignBus is in ');
+    const bus = (stack: Stack) => ({ externalBus: EventBus.fromEventBusArn(stack, 'Partner', arn) });
+    expect(refused(bus, env)).toContain('externalBus is in ');
     expect(refused(bus)).toBe('not refused'); // where the stack is deployed is unknown
   });
 
-  test('the bus of the Mailroom is refused as foreignBus', () => {
-    expect(refused((_, mailroom) => ({ foreignBus: mailroom.bus }))).toContain(
-      'foreignBus is the bus of the Mailroom',
+  test('the bus of the Mailroom is refused as externalBus', () => {
+    expect(refused((_, mailroom) => ({ externalBus: mailroom.bus }))).toContain(
+      'externalBus is the bus of the Mailroom',
     );
   });
 
-  test('foreignBus is refused without a foreign event', () => {
+  test('externalBus is refused without an external event', () => {
     expect(
-      refused((stack) => ({ events: [OrderPlaced], foreignBus: EventBus.fromEventBusName(stack, 'B', 'b') })),
-    ).toContain('events contains no foreign event');
+      refused((stack) => ({
+        events: [OrderPlaced],
+        externalBus: EventBus.fromEventBusName(stack, 'B', 'b'),
+      })),
+    ).toContain('events contains no external event');
   });
 });
 
@@ -290,9 +293,9 @@ describe('an existing queue', () => {
 
   test('the directory entry of an existing queue has no rule, undelivered queue or heartbeat', () => {
     const { entry } = synth(given());
-    expect(entry.events).toEqual([{ source: 'stripe', type: 'charge.succeeded', foreign: { id: ['id'] } }]);
+    expect(entry.events).toEqual([{ source: 'stripe', type: 'charge.succeeded', external: { id: ['id'] } }]);
     expect(entry).not.toHaveProperty('rule');
-    expect(entry).not.toHaveProperty('foreignRule');
+    expect(entry).not.toHaveProperty('externalRule');
     expect(entry).not.toHaveProperty('undeliveredQueue');
   });
 
@@ -319,19 +322,19 @@ describe('an existing queue', () => {
       'OrderPlaced of "orders", a Mailroom event',
     ],
     [
-      'several foreign events',
+      'several external events',
       (stack) => ({ ...given()(stack), events: [Charged, ObjectCreated] }),
-      '2 foreign events',
+      '2 external events',
     ],
     [
-      'a foreign event without an id',
-      (stack) => ({ ...given()(stack), events: [foreignEvent({ source: 's', type: 'Bare', schema })] }),
-      'The foreign event Bare has no id',
+      'an external event without an id',
+      (stack) => ({ ...given()(stack), events: [externalEvent({ source: 's', type: 'Bare', schema })] }),
+      'The external event Bare has no id',
     ],
     [
-      'a foreign bus',
-      (stack) => ({ ...given()(stack), foreignBus: EventBus.fromEventBusName(stack, 'B', 'b') }),
-      'foreignBus and queue',
+      'an external bus',
+      (stack) => ({ ...given()(stack), externalBus: EventBus.fromEventBusName(stack, 'B', 'b') }),
+      'externalBus and queue',
     ],
     [
       'its own retention',

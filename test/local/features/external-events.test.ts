@@ -4,24 +4,24 @@ import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { DeleteCommand, PutCommand } from '@aws-sdk/lib-dynamodb';
 import { expect, inject, test } from 'vitest';
 import {
-  type ForeignIdValue,
-  foreignEventId,
-  foreignIdText,
-} from '../../../lambdas/runtime/store/foreign-id.ts';
+  type ExternalIdValue,
+  externalEventId,
+  externalIdText,
+} from '../../../lambdas/runtime/store/external-id.ts';
 import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
 import { LOCAL_REGION } from '../../../localstack/workspace.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { eventually } from '../support/eventually.ts';
 import { documents, output, read } from '../support/features.ts';
 import { mailroom } from '../support/mailroom.ts';
-import { Charged, ObjectCreated } from './foreign-events.ts';
+import { Charged, ObjectCreated } from './external-events.ts';
 
 const events = new EventBridgeClient({});
 const queues = new SQSClient({});
 
-const runsOf = (foreignId: string) => read({ PK: `RUNS#${foreignId}`, SK: 'RUNS' });
-const rowOf = (consumer: string, definition: typeof Charged | typeof ObjectCreated, id: ForeignIdValue[]) =>
-  read(inboxKey(consumer, foreignEventId(definition, id)));
+const runsOf = (externalId: string) => read({ PK: `RUNS#${externalId}`, SK: 'RUNS' });
+const rowOf = (consumer: string, definition: typeof Charged | typeof ObjectCreated, id: ExternalIdValue[]) =>
+  read(inboxKey(consumer, externalEventId(definition, id)));
 
 /** Puts an event on the account's default bus, as an AWS service does: with a new id each time. */
 async function publish(key: string): Promise<void> {
@@ -65,9 +65,9 @@ test('an event on the default bus takes effect once, although it was published t
   const after = randomUUID();
   await publish(after);
   await eventually(async () =>
-    expect(await runsOf(foreignIdText(['photos', after, '0065']))).toMatchObject({ runs: 1 }),
+    expect(await runsOf(externalIdText(['photos', after, '0065']))).toMatchObject({ runs: 1 }),
   );
-  expect(await runsOf(foreignIdText(id))).toMatchObject({ runs: 1 });
+  expect(await runsOf(externalIdText(id))).toMatchObject({ runs: 1 });
 });
 
 test('a message of an existing queue takes effect once, and has the time of its field', async () => {
@@ -113,7 +113,7 @@ test('a rejected message is found by its own id, and is processed when it is red
     'dlq',
     'redrive',
     'consumer:charges',
-    foreignEventId(Charged, [id]),
+    externalEventId(Charged, [id]),
     '--apply',
     '--reason',
     'fixed',

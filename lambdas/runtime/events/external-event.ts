@@ -9,23 +9,23 @@ import {
   type ReceivedEvent,
 } from './event.ts';
 
-/** The fields that identify a foreign event. */
-export interface ForeignIdentity {
+/** The fields that identify an external event. */
+export interface ExternalIdentity {
   /** The paths of the fields in the data, e.g. `['bucket.name', 'object.key']`. Absent: EventBridge's own id identifies the event. */
   readonly id?: readonly string[] | undefined;
   /** The path of the field with the event's time. Absent: the time of EventBridge, otherwise of the message's arrival in the queue. */
   readonly time?: string | undefined;
 }
 
-/** A subscription to a foreign event, as in a consumer's directory entry. Every {@link ForeignEventDefinition} is one. */
-export interface ForeignSubscription extends EventRef {
+/** A subscription to an external event, as in a consumer's directory entry. Every {@link ExternalEventDefinition} is one. */
+export interface ExternalSubscription extends EventRef {
   /** The fields that identify the event. */
-  readonly foreign: ForeignIdentity;
+  readonly external: ExternalIdentity;
 }
 
-/** The definition of an event that another system publishes, made by {@link foreignEvent}. */
-export interface ForeignEventDefinition<T extends string, S extends StandardSchemaV1>
-  extends ForeignSubscription {
+/** The definition of an event that another system publishes, made by {@link externalEvent}. */
+export interface ExternalEventDefinition<T extends string, S extends StandardSchemaV1>
+  extends ExternalSubscription {
   /** The publishing system: the EventBridge `source`, or a name of your choice for a queue's messages. */
   readonly source: string;
   /** The name: the EventBridge `detail-type`, or a name of your choice for a queue's messages. */
@@ -36,23 +36,23 @@ export interface ForeignEventDefinition<T extends string, S extends StandardSche
   readonly exposeIssues: boolean;
 }
 
-/** A definition of a foreign event with any type and data. */
+/** A definition of an external event with any type and data. */
 // biome-ignore lint/suspicious/noExplicitAny: a list of definitions holds schemas of any type
-export type AnyForeignEventDefinition = ForeignEventDefinition<string, any>;
+export type AnyExternalEventDefinition = ExternalEventDefinition<string, any>;
 
-/** A foreign event as its handler receives it. It has no version, aggregate or outbox row: its publisher does not use Mailroom. */
-export interface ForeignEvent<T extends string = string, D = unknown> {
+/** An external event as its handler receives it. It has no version, aggregate or outbox row: its publisher does not use Mailroom. */
+export interface ExternalEvent<T extends string = string, D = unknown> {
   /** A UUIDv8, computed from the source, the type and the id fields: the same for every delivery. Use only this key to deduplicate. */
   readonly eventId: string;
   /** The value of the id field as text; with several id fields, their values as a JSON list. */
-  readonly foreignId: string;
+  readonly externalId: string;
   /** The publishing system, as in the definition. */
   readonly source: string;
   /** The event's name, as in the definition. */
   readonly type: T;
-  /** The time of the event, epoch milliseconds: see `time` of {@link foreignEvent}. */
+  /** The time of the event, epoch milliseconds: see `time` of {@link externalEvent}. */
   readonly occurredAt: number;
-  /** The event's own id: a foreign event starts a chain. */
+  /** The event's own id: an external event starts a chain. */
   readonly correlationId: string;
   /** The data, validated by the schema: the `detail` of an EventBridge event, the `Message` of an SNS notification, or the body. */
   readonly data: D;
@@ -65,23 +65,23 @@ export interface ForeignEvent<T extends string = string, D = unknown> {
  *
  * The message may be an EventBridge event, whose `detail` is the data; an SNS notification, whose `Message` is the data as JSON;
  * or any other JSON object. EventBridge events are matched by `source` and `type`. Any other message is read as the consumer's
- * foreign event, if the consumer has exactly one.
+ * external event, if the consumer has exactly one.
  *
  * @param definition.source - the EventBridge `source`, e.g. `aws.s3`, or a name of your choice; 1 to 256 characters, not `mailroom`
  * @param definition.type - the EventBridge `detail-type`, e.g. `Object Created`, or a name of your choice; 1 to 128 characters
  * @param definition.schema - any Standard Schema validator for the data
  * @param definition.id - the path of the field in the data that identifies the event, or of up to 8 fields that do so together.
- * Each must hold a string of 1 to 2,048 characters or a whole number, otherwise the message is rejected with `BAD_FOREIGN_ID`.
+ * Each must hold a string of 1 to 2,048 characters or a whole number, otherwise the message is rejected with `BAD_EXTERNAL_ID`.
  * @default EventBridge's own id: if the publisher publishes the event again, its id changes and it is handled again
  * @param definition.time - the path of a field with the event's time: ISO 8601 text with a time zone, epoch seconds (below 10^11)
- * or epoch milliseconds. A message without it is rejected with `BAD_FOREIGN_TIME`. @default the time of EventBridge, otherwise the
+ * or epoch milliseconds. A message without it is rejected with `BAD_EXTERNAL_TIME`. @default the time of EventBridge, otherwise the
  * time at which SQS received the message
  * @param definition.exposeIssues - includes the validator's own messages, which may quote the data, in errors @default false
  * @throws `BAD_EVENT_DEFINITION` if a property is out of range
  *
  * @example
  * ```ts
- * export const ObjectCreated = foreignEvent({
+ * export const ObjectCreated = externalEvent({
  *   source: 'aws.s3',
  *   type: 'Object Created',
  *   id: ['bucket.name', 'object.key', 'object.sequencer'],
@@ -89,26 +89,26 @@ export interface ForeignEvent<T extends string = string, D = unknown> {
  * });
  * ```
  */
-export function foreignEvent<const T extends string, S extends StandardSchemaV1>(definition: {
+export function externalEvent<const T extends string, S extends StandardSchemaV1>(definition: {
   readonly source: string;
   readonly type: T;
   readonly schema: S;
   readonly id?: string | readonly string[];
   readonly time?: string;
   readonly exposeIssues?: boolean;
-}): ForeignEventDefinition<T, S> {
+}): ExternalEventDefinition<T, S> {
   const { source, type, schema, id, time, exposeIssues = false } = definition;
-  const foreign = { id: typeof id === 'string' ? [id] : id, time };
-  const [problem] = foreignEventProblems({ source, type, foreign });
+  const external = { id: typeof id === 'string' ? [id] : id, time };
+  const [problem] = externalEventProblems({ source, type, external });
   if (problem !== undefined)
-    throw new MailroomError('BAD_EVENT_DEFINITION', `Foreign event "${type}": ${problem}`);
+    throw new MailroomError('BAD_EVENT_DEFINITION', `External event "${type}": ${problem}`);
   if (typeof schema?.['~standard']?.validate !== 'function') {
     throw new MailroomError(
       'BAD_EVENT_DEFINITION',
-      `Foreign event "${type}": schema must be a Standard Schema validator, e.g. a zod 4 schema`,
+      `External event "${type}": schema must be a Standard Schema validator, e.g. a zod 4 schema`,
     );
   }
-  return { source, type, schema, exposeIssues, foreign };
+  return { source, type, schema, exposeIssues, external };
 }
 
 /** The maximum length of a `source`, in characters (EventBridge API reference, PutEventsRequestEntry). */
@@ -124,12 +124,12 @@ const ID_FIELDS_MAX = 8;
 const PATH_MAX = 256;
 
 /**
- * Validates a subscription to a foreign event.
+ * Validates a subscription to an external event.
  *
  * @returns one sentence per problem, without a full stop
  */
-export function foreignEventProblems({ source, type, foreign }: ForeignSubscription): string[] {
-  const { id, time } = foreign;
+export function externalEventProblems({ source, type, external }: ExternalSubscription): string[] {
+  const { id, time } = external;
   const isList = id === undefined || (Array.isArray(id) && id.length >= 1 && id.length <= ID_FIELDS_MAX);
   const paths: [string, unknown][] = isList ? (id ?? []).map((path) => ['id', path]) : [];
   if (time !== undefined) paths.push(['time', time]);
@@ -164,21 +164,21 @@ function isPath(value: unknown): boolean {
   return isText(value, PATH_MAX) && !String(value).split('.').includes('');
 }
 
-/** The definition of an event that a handler can take: a Mailroom event of the catalogue, or a foreign event. */
-export type HandledDefinition = AnyEventDefinition | AnyForeignEventDefinition;
+/** The definition of an event that a handler can take: a Mailroom event of the catalogue, or an external event. */
+export type HandledDefinition = AnyEventDefinition | AnyExternalEventDefinition;
 
 /** The event that a handler of this definition receives. */
 export type EventOf<E extends HandledDefinition> =
   E extends EventDefinition<infer T, infer S>
     ? ReceivedEvent<T, StandardSchemaV1.InferOutput<S>>
-    : E extends ForeignEventDefinition<infer T, infer S>
-      ? ForeignEvent<T, StandardSchemaV1.InferOutput<S>>
+    : E extends ExternalEventDefinition<infer T, infer S>
+      ? ExternalEvent<T, StandardSchemaV1.InferOutput<S>>
       : never;
 
-/** An event on its way to a handler: the envelope of a Mailroom event, or a foreign event. */
-export type HandledEvent = Envelope | ForeignEvent;
+/** An event on its way to a handler: the envelope of a Mailroom event, or an external event. */
+export type HandledEvent = Envelope | ExternalEvent;
 
-/** Returns true for the definition of a foreign event. */
-export function isForeign(definition: HandledDefinition): definition is AnyForeignEventDefinition {
-  return 'foreign' in definition;
+/** Returns true for the definition of an external event. */
+export function isExternal(definition: HandledDefinition): definition is AnyExternalEventDefinition {
+  return 'external' in definition;
 }

@@ -2,13 +2,13 @@ import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod/mini';
 import { PoisonMessage } from '../../../../lambdas/runtime/base/errors.ts';
 import { leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
-import { foreignEvent } from '../../../../lambdas/runtime/events/foreign-event.ts';
-import { foreignEventId } from '../../../../lambdas/runtime/store/foreign-id.ts';
+import { externalEvent } from '../../../../lambdas/runtime/events/external-event.ts';
+import { externalEventId } from '../../../../lambdas/runtime/store/external-id.ts';
 import { inboxKey, rejectedKey } from '../../../../lambdas/runtime/store/keys.ts';
 import { consumerConfig, rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { CONSUMER, consumer, domainRow, envelope, type Parts, send } from './consumer-rig.ts';
 
-const Charged = foreignEvent({
+const Charged = externalEvent({
   source: 'stripe',
   type: 'charge.succeeded',
   id: 'id',
@@ -23,14 +23,14 @@ const bridged = (detail: unknown, id: string) => ({
   detail,
 });
 const rowOf = (parts: Parts, id: string) =>
-  parts.memory.item(inboxKey(CONSUMER, foreignEventId(Charged, [id])));
+  parts.memory.item(inboxKey(CONSUMER, externalEventId(Charged, [id])));
 const envelopesOf = (parts: Parts) =>
   parts.rows().map((row) => JSON.parse(row.envelope) as Record<string, unknown>);
 
 describe.each([
   ['leased', leased],
   ['transactional', transactional],
-] as const)('a %s handler of a foreign event', (_, kind) => {
+] as const)('a %s handler of an external event', (_, kind) => {
   test('takes effect once, although the publisher published the event twice', async () => {
     const parts = rig();
     const handle = vi.fn(async (_event: unknown) => ({ writes: [domainRow] }));
@@ -43,19 +43,19 @@ describe.each([
     expect(handle).toHaveBeenCalledTimes(kind === leased ? 1 : 2);
     expect(parts.queue.messages()).toEqual([]);
     expect(handle.mock.calls[0]?.[0]).toEqual({
-      eventId: foreignEventId(Charged, ['evt_1']),
-      foreignId: 'evt_1',
+      eventId: externalEventId(Charged, ['evt_1']),
+      externalId: 'evt_1',
       source: 'stripe',
       type: 'charge.succeeded',
       occurredAt: Date.UTC(2026, 0, 1),
-      correlationId: foreignEventId(Charged, ['evt_1']),
+      correlationId: externalEventId(Charged, ['evt_1']),
       data: { id: 'evt_1', amount: 5 },
     });
     expect(rowOf(parts, 'evt_1')).toMatchObject({ status: 'PROCESSED' });
     expect(parts.telemetry.counted('MessagesDuplicate')).toBe(1);
   });
 
-  test('a foreign event whose handler throws PoisonMessage is rejected, and processed once fixed and redriven', async () => {
+  test('an external event whose handler throws PoisonMessage is rejected, and processed once fixed and redriven', async () => {
     const parts = rig();
     let fixed = false;
     const handle = vi.fn(async () => {
@@ -84,16 +84,16 @@ describe.each([
   });
 });
 
-test('events that the handler of a foreign event commits continue its chain', async () => {
+test('events that the handler of an external event commits continue its chain', async () => {
   const parts = rig();
   parts.queue.send({ id: 'evt_1', amount: 5 });
   const handler = leased(Charged, (_event, ctx) => ctx.commit({ events: [parts.happened(1)] }));
   await consumer(parts, [handler]).drain();
-  const causationId = foreignEventId(Charged, ['evt_1']);
+  const causationId = externalEventId(Charged, ['evt_1']);
   expect(envelopesOf(parts)).toMatchObject([{ causationId, correlationId: causationId, hops: 1 }]);
 });
 
-test('the effects of a foreign event have idempotency keys with its event id', async () => {
+test('the effects of an external event have idempotency keys with its event id', async () => {
   const parts = rig();
   const keys: string[] = [];
   parts.queue.send({ id: 'evt_1', amount: 5 });
@@ -101,10 +101,10 @@ test('the effects of a foreign event have idempotency keys with its event id', a
     await ctx.once('refund', async (key) => keys.push(key));
   });
   await consumer(parts, [handler]).drain();
-  expect(keys).toEqual([`${CONSUMER}:${foreignEventId(Charged, ['evt_1'])}:refund`]);
+  expect(keys).toEqual([`${CONSUMER}:${externalEventId(Charged, ['evt_1'])}:refund`]);
 });
 
-test('the latency of a foreign event counts from its arrival in the queue', async () => {
+test('the latency of an external event counts from its arrival in the queue', async () => {
   const parts = rig();
   parts.queue.send(bridged({ id: 'evt_1', amount: 5 }, 'b'));
   await parts.clock.advance(5_000);
@@ -113,7 +113,7 @@ test('the latency of a foreign event counts from its arrival in the queue', asyn
   expect(durations).toEqual([expect.closeTo(5_000, -3)]);
 });
 
-test('a consumer handles Mailroom events and foreign events side by side', async () => {
+test('a consumer handles Mailroom events and external events side by side', async () => {
   const parts = rig();
   const seen: string[] = [];
   const remember = async ({ type }: { readonly type: string }) => void seen.push(type);
@@ -124,10 +124,10 @@ test('a consumer handles Mailroom events and foreign events side by side', async
   expect(parts.memory.item(inboxKey(CONSUMER, event.eventId))).toMatchObject({ status: 'PROCESSED' });
 });
 
-describe('a consumer of foreign events', () => {
-  test('reads a Mailroom envelope inside a foreign event as data, and does not use its event id', async () => {
+describe('a consumer of external events', () => {
+  test('reads a Mailroom envelope inside an external event as data, and does not use its event id', async () => {
     const parts = rig();
-    const Any = foreignEvent({ ...Charged, schema: z.unknown(), id: 'id' });
+    const Any = externalEvent({ ...Charged, schema: z.unknown(), id: 'id' });
     const inside = { ...envelope(parts), id: 'evt_1' };
     parts.queue.send({ ...bridged(inside, 'b') });
     await consumer(parts, [leased(Any, async () => {})]).drain();
@@ -145,7 +145,7 @@ describe('a consumer of foreign events', () => {
     expect(rejected).toMatchObject([{ reason: 'UNKNOWN_EVENT_TYPE' }]);
   });
 
-  test('reads a body that looks like a Mailroom envelope as data of the foreign event', async () => {
+  test('reads a body that looks like a Mailroom envelope as data of the external event', async () => {
     const parts = rig();
     const inside = { ...envelope(parts), id: 'evt_1', amount: 5 };
     parts.queue.send(inside);
@@ -155,7 +155,7 @@ describe('a consumer of foreign events', () => {
   });
 });
 
-test('a check of dead letters reads foreign messages as the consumer does', async () => {
+test('a check of dead letters reads external messages as the consumer does', async () => {
   const parts = rig();
   const { handle } = consumer(parts, [leased(Charged, async () => {})]);
   const bodies = [{ id: 'evt_1', amount: 5 }, { id: 'evt_1' }, { amount: 5 }].map((one) =>
@@ -164,9 +164,9 @@ test('a check of dead letters reads foreign messages as the consumer does', asyn
   const report: unknown = await handle({ mailroomCheck: { bodies } } as never, {} as never);
   expect(report).toMatchObject({
     checks: [
-      { ok: true, eventId: foreignEventId(Charged, ['evt_1']), type: 'charge.succeeded' },
+      { ok: true, eventId: externalEventId(Charged, ['evt_1']), type: 'charge.succeeded' },
       { ok: false, code: 'INVALID_PAYLOAD' },
-      { ok: false, code: 'BAD_FOREIGN_ID' },
+      { ok: false, code: 'BAD_EXTERNAL_ID' },
     ],
   });
 });
@@ -182,9 +182,9 @@ test('the row and the pointer of a message without a readable id expire after a 
     parts.memory.item(rejectedKey(CONSUMER, `unreadable-${messageId}`)),
   ];
   const lastError = expect.stringContaining('The id field "id" of charge.succeeded');
-  expect(unreadable()).toMatchObject([{ status: 'REJECTED', lastError }, { reason: 'BAD_FOREIGN_ID' }]);
+  expect(unreadable()).toMatchObject([{ status: 'REJECTED', lastError }, { reason: 'BAD_EXTERNAL_ID' }]);
 
-  const corrected = foreignEvent({ ...Charged, id: 'key', schema: z.unknown() });
+  const corrected = externalEvent({ ...Charged, id: 'key', schema: z.unknown() });
   const handle = vi.fn(async () => {});
   parts.queue.redrive();
   await consumer(parts, [leased(corrected, handle)]).drain();

@@ -1,27 +1,30 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod/mini';
-import { readForeign } from '../../../../lambdas/runtime/consume/foreign-message.ts';
-import { type ForeignSubscription, foreignEvent } from '../../../../lambdas/runtime/events/foreign-event.ts';
+import { readExternal } from '../../../../lambdas/runtime/consume/external-message.ts';
 import {
-  foreignEventId,
-  foreignIdsOf,
-  foreignIdText,
-  isForeignEventId,
-} from '../../../../lambdas/runtime/store/foreign-id.ts';
+  type ExternalSubscription,
+  externalEvent,
+} from '../../../../lambdas/runtime/events/external-event.ts';
+import {
+  externalEventId,
+  externalIdsOf,
+  externalIdText,
+  isExternalEventId,
+} from '../../../../lambdas/runtime/store/external-id.ts';
 
 const schema = z.unknown();
 const ARRIVED = Date.UTC(2026, 0, 2);
-const charge = foreignEvent({ source: 'stripe', type: 'charge', schema, id: 'id' });
-const created = foreignEvent({
+const charge = externalEvent({ source: 'stripe', type: 'charge', schema, id: 'id' });
+const created = externalEvent({
   source: 'aws.s3',
   type: 'Object Created',
   schema,
   id: ['bucket.name', 'object.key'],
 });
-const plain = foreignEvent({ source: 'aws.s3', type: 'Object Deleted', schema });
+const plain = externalEvent({ source: 'aws.s3', type: 'Object Deleted', schema });
 
-const read = (body: unknown, ...subscriptions: ForeignSubscription[]) =>
-  readForeign(body, subscriptions, ARRIVED);
+const read = (body: unknown, ...subscriptions: ExternalSubscription[]) =>
+  readExternal(body, subscriptions, ARRIVED);
 const bridged = (event: { source: string; type: string }, detail: unknown, more: object = {}) => ({
   version: '0',
   id: 'bridge-1',
@@ -33,40 +36,40 @@ const bridged = (event: { source: string; type: string }, detail: unknown, more:
 });
 const sns = (message: string) => ({ Type: 'Notification', TopicArn: 'arn:topic', Message: message });
 
-test('the event id of a foreign event is a UUIDv8 that no release changes, because rows contain it', () => {
-  const subscription = { source: 'stripe', type: 'charge.succeeded', foreign: { id: ['id'] } };
-  const id = foreignEventId(subscription, ['evt_1Nq']);
-  expect(isForeignEventId(id)).toBe(true);
+test('the event id of an external event is a UUIDv8 that no release changes, because rows contain it', () => {
+  const subscription = { source: 'stripe', type: 'charge.succeeded', external: { id: ['id'] } };
+  const id = externalEventId(subscription, ['evt_1Nq']);
+  expect(isExternalEventId(id)).toBe(true);
   expect(id).toBe('19cd5e14-fb95-8299-a7ce-648142b60cef');
 });
 
 test('an order and a payment of the same number have different event ids when a definition changes its id field', () => {
-  const byPayment = foreignEvent({ source: 'shop', type: 'changed', schema, id: 'paymentId' });
-  const byOrder = foreignEvent({ source: 'shop', type: 'changed', schema, id: 'orderId' });
+  const byPayment = externalEvent({ source: 'shop', type: 'changed', schema, id: 'paymentId' });
+  const byOrder = externalEvent({ source: 'shop', type: 'changed', schema, id: 'orderId' });
   const before = read({ orderId: 1, paymentId: 7 }, byPayment)?.eventId;
   expect(read({ orderId: 7, paymentId: 9 }, byOrder)?.eventId).not.toBe(before);
-  const byBridge = foreignEvent({ source: 'shop', type: 'changed', schema });
+  const byBridge = externalEvent({ source: 'shop', type: 'changed', schema });
   const bridgeId = read(bridged(byBridge, {}, { id: '7' }), byBridge)?.eventId;
   expect(read({ orderId: '7' }, byOrder)?.eventId).not.toBe(bridgeId);
 });
 
-describe('the reader of foreign messages', () => {
+describe('the reader of external messages', () => {
   test('takes the detail of an EventBridge event as the data, and finds its definition by source and type', () => {
     const detail = { bucket: { name: 'b' }, object: { key: 'k/1.txt' } };
     expect(read(bridged(created, detail), charge, created)).toEqual({
-      eventId: foreignEventId(created, ['b', 'k/1.txt']),
-      foreignId: '["b","k/1.txt"]',
+      eventId: externalEventId(created, ['b', 'k/1.txt']),
+      externalId: '["b","k/1.txt"]',
       source: 'aws.s3',
       type: 'Object Created',
       occurredAt: Date.UTC(2026, 0, 1),
-      correlationId: foreignEventId(created, ['b', 'k/1.txt']),
+      correlationId: externalEventId(created, ['b', 'k/1.txt']),
       data: detail,
     });
   });
 
   test('takes the Message of an SNS notification, and the body of a raw delivery, as the data', () => {
     const wrapped = read(sns('{"id":"evt_1"}'), charge);
-    expect(wrapped).toMatchObject({ foreignId: 'evt_1', data: { id: 'evt_1' }, occurredAt: ARRIVED });
+    expect(wrapped).toMatchObject({ externalId: 'evt_1', data: { id: 'evt_1' }, occurredAt: ARRIVED });
     expect(read({ id: 'evt_1' }, charge)).toEqual(wrapped);
   });
 
@@ -82,21 +85,21 @@ describe('the reader of foreign messages', () => {
     ['a text', 'x'],
     ['null', null],
     ['a text in an SNS notification', sns('"x"')],
-  ])('finds no foreign event in %s', (_, body) => {
+  ])('finds no external event in %s', (_, body) => {
     expect(read(body, charge)).toBeUndefined();
   });
 
-  test('rejects a body without source and type if there are several foreign events', () => {
+  test('rejects a body without source and type if there are several external events', () => {
     expect(() => read({ id: 'evt_1' }, charge, created)).toThrowError(
       expect.objectContaining({
         code: 'UNREADABLE_MESSAGE',
-        message: expect.stringContaining('handles 2 foreign events'),
+        message: expect.stringContaining('handles 2 external events'),
       }),
     );
     expect(read({ detail: {} }, charge, created)).toBeUndefined();
   });
 
-  test('finds nothing without foreign events, or in a list', () => {
+  test('finds nothing without external events, or in a list', () => {
     expect(read({ id: 'evt_1' })).toBeUndefined();
     expect(read([1], charge, created)).toBeUndefined();
   });
@@ -107,7 +110,7 @@ describe('the reader of foreign messages', () => {
     ['detail', { source: 'x', 'detail-type': 'y' }],
   ])('takes a body that lacks the %s of an EventBridge event as the data', (_what, members) => {
     const body = { ...members, id: 'evt_1' };
-    expect(read(body, charge)).toMatchObject({ foreignId: 'evt_1', data: body });
+    expect(read(body, charge)).toMatchObject({ externalId: 'evt_1', data: body });
   });
 
   test.each<[string, object]>([
@@ -116,7 +119,7 @@ describe('the reader of foreign messages', () => {
     ['message of text', { Message: { id: 'evt_2' } }],
   ])('takes a body that lacks the %s of an SNS notification as the data', (_what, members) => {
     const body = { ...sns('{"id":"evt_2"}'), id: 'evt_1', ...members };
-    expect(read(body, charge)).toMatchObject({ foreignId: 'evt_1', data: body });
+    expect(read(body, charge)).toMatchObject({ externalId: 'evt_1', data: body });
   });
 
   test('rejects an SNS notification whose message is nested too deep', () => {
@@ -136,23 +139,23 @@ describe('the reader of foreign messages', () => {
   });
 });
 
-describe('the id of a foreign event', () => {
+describe('the id of an external event', () => {
   test("is EventBridge's id if the definition has no id fields", () => {
-    expect(read(bridged(plain, {}), plain)).toMatchObject({ foreignId: 'bridge-1' });
+    expect(read(bridged(plain, {}), plain)).toMatchObject({ externalId: 'bridge-1' });
   });
 
   test('is read from its field rather than from EventBridge', () => {
-    expect(read(bridged(charge, { id: 'evt_1' }), charge)).toMatchObject({ foreignId: 'evt_1' });
+    expect(read(bridged(charge, { id: 'evt_1' }), charge)).toMatchObject({ externalId: 'evt_1' });
   });
 
   test.each([7, '', null])('cannot be %j from EventBridge', (id) => {
     expect(() => read(bridged(plain, {}, { id }), plain)).toThrowError(
-      expect.objectContaining({ code: 'BAD_FOREIGN_ID' }),
+      expect.objectContaining({ code: 'BAD_EXTERNAL_ID' }),
     );
   });
 
   test.each([['x'.repeat(2_048)], [0], [-7], [2 ** 53 - 1]])('can be %j', (id) => {
-    expect(read({ id }, charge)?.foreignId).toBe(`${id}`);
+    expect(read({ id }, charge)?.externalId).toBe(`${id}`);
   });
 
   test.each([
@@ -168,53 +171,53 @@ describe('the id of a foreign event', () => {
     expect(() => read(body, charge)).toThrowError(
       expect.objectContaining({
         name: 'PoisonMessage',
-        code: 'BAD_FOREIGN_ID',
+        code: 'BAD_EXTERNAL_ID',
         message: expect.stringMatching(new RegExp(`"id" of charge ${what}(?!.*secret)`)),
       }),
     );
   });
 
   test('rejects a message that has neither an id field nor an id of EventBridge', () => {
-    expect(() => read({ a: 1 }, plain)).toThrowError(expect.objectContaining({ code: 'BAD_FOREIGN_ID' }));
+    expect(() => read({ a: 1 }, plain)).toThrowError(expect.objectContaining({ code: 'BAD_EXTERNAL_ID' }));
   });
 
   test.each(['__proto__', 'constructor', 'toString.name', 'length', 'id.length', 'list.0', 'list.length'])(
     'is not found at %s, which is not an own member of an object',
     (id) => {
-      const event = foreignEvent({ source: 's', type: 't', schema, id });
+      const event = externalEvent({ source: 's', type: 't', schema, id });
       expect(() => read({ id: 'x', list: ['a'] }, event)).toThrowError(
-        expect.objectContaining({ code: 'BAD_FOREIGN_ID', message: expect.stringContaining('is missing') }),
+        expect.objectContaining({ code: 'BAD_EXTERNAL_ID', message: expect.stringContaining('is missing') }),
       );
     },
   );
 
   test('can be in a field with the name of a member of every object', () => {
-    const event = foreignEvent({ source: 's', type: 't', schema, id: '__proto__.constructor' });
+    const event = externalEvent({ source: 's', type: 't', schema, id: '__proto__.constructor' });
     const body: unknown = JSON.parse('{"__proto__":{"constructor":"c-1"}}');
-    expect(read(body, event)).toMatchObject({ foreignId: 'c-1' });
+    expect(read(body, event)).toMatchObject({ externalId: 'c-1' });
   });
 
   test('can be read back from its text', () => {
     for (const id of [['evt_1'], ['42'], [42], ['a', 'b'], ['a', 1]])
-      expect(foreignIdsOf(foreignIdText(id), id.length)).toContainEqual(id);
-    expect(foreignIdsOf('not json', 2)).toEqual([]);
-    expect(foreignIdsOf('["a"', 2)).toEqual([]);
+      expect(externalIdsOf(externalIdText(id), id.length)).toContainEqual(id);
+    expect(externalIdsOf('not json', 2)).toEqual([]);
+    expect(externalIdsOf('["a"', 2)).toEqual([]);
     for (const typed of ['["x",1]', '["x","1"]'])
       for (const id of [
         ['x', 1],
         ['x', '1'],
       ])
-        expect(foreignIdsOf(typed, 2)).toContainEqual(id);
-    expect(foreignIdsOf('["1","01"]', 2)).toEqual([
+        expect(externalIdsOf(typed, 2)).toContainEqual(id);
+    expect(externalIdsOf('["1","01"]', 2)).toEqual([
       ['1', '01'],
       [1, '01'],
     ]);
-    expect(foreignIdsOf('["a"]', 2)).toEqual([]);
+    expect(externalIdsOf('["a"]', 2)).toEqual([]);
   });
 });
 
-describe('the time of a foreign event', () => {
-  const timed = foreignEvent({ source: 's', type: 't', schema, id: 'id', time: 'at' });
+describe('the time of an external event', () => {
+  const timed = externalEvent({ source: 's', type: 't', schema, id: 'id', time: 'at' });
   test.each([
     ['2026-01-01T00:00:00Z', Date.UTC(2026, 0, 1)],
     ['2026-01-01T02:00:00.250+02:00', Date.UTC(2026, 0, 1) + 250],
@@ -247,7 +250,7 @@ describe('the time of a foreign event', () => {
     {},
   ])('cannot be %s: the message is rejected with an error that names the field', (at) => {
     expect(() => read({ id: 'x', at }, timed)).toThrowError(
-      expect.objectContaining({ code: 'BAD_FOREIGN_TIME', message: expect.stringContaining('"at" of t') }),
+      expect.objectContaining({ code: 'BAD_EXTERNAL_TIME', message: expect.stringContaining('"at" of t') }),
     );
   });
 
@@ -274,7 +277,7 @@ test.each<[string, object, string]>([
   ['no schema', { schema: undefined }, 'schema'],
 ])('a definition with %s is refused', (_, change, named) => {
   const definition = { source: 's', type: 't', schema, ...change };
-  expect(() => foreignEvent(definition)).toThrowError(
+  expect(() => externalEvent(definition)).toThrowError(
     expect.objectContaining({ code: 'BAD_EVENT_DEFINITION', message: expect.stringContaining(`${named} `) }),
   );
 });

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
-import type { ForeignSubscription } from '../events/foreign-event.ts';
+import type { ExternalSubscription } from '../events/external-event.ts';
 
-/** A value that identifies a foreign event, together with its source, its type and the values of its other id fields. */
-export type ForeignIdValue = string | number;
+/** A value that identifies an external event, together with its source, its type and the values of its other id fields. */
+export type ExternalIdValue = string | number;
 
-const FOREIGN_EVENT_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+const EXTERNAL_EVENT_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 /**
- * Computes the event id of a foreign event: a UUIDv8 (RFC 9562) from the SHA-256 of its source, its type, the paths of its id fields
+ * Computes the event id of an external event: a UUIDv8 (RFC 9562) from the SHA-256 of its source, its type, the paths of its id fields
  * and their values. Every delivery of the event has the same id, whatever message carries it, and it never equals the id of a
  * Mailroom event, which is a UUIDv7.
  *
@@ -17,15 +17,15 @@ const FOREIGN_EVENT_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3
  *
  * @example
  * ```ts
- * foreignEventId({ source: 'stripe', type: 'charge.succeeded', foreign: { id: ['id'] } }, ['evt_1Nq']); // '19cd5e14-fb95-8299-a7ce-648142b60cef'
+ * externalEventId({ source: 'stripe', type: 'charge.succeeded', external: { id: ['id'] } }, ['evt_1Nq']); // '19cd5e14-fb95-8299-a7ce-648142b60cef'
  * ```
  */
-export function foreignEventId(
-  { source, type, foreign }: ForeignSubscription,
-  id: readonly ForeignIdValue[],
+export function externalEventId(
+  { source, type, external }: ExternalSubscription,
+  id: readonly ExternalIdValue[],
 ): string {
   const bytes = createHash('sha256')
-    .update(JSON.stringify([source, type, foreign.id ?? null, id]))
+    .update(JSON.stringify([source, type, external.id ?? null, id]))
     .digest();
   bytes[6] = 0x80 | (bytes.readUInt8(6) & 0x0f);
   bytes[8] = 0x80 | (bytes.readUInt8(8) & 0x3f);
@@ -33,35 +33,35 @@ export function foreignEventId(
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
 }
 
-/** Returns true for the event id of a foreign event: a UUIDv8 in lowercase. */
-export function isForeignEventId(text: unknown): text is string {
-  return typeof text === 'string' && FOREIGN_EVENT_ID.test(text);
+/** Returns true for the event id of an external event: a UUIDv8 in lowercase. */
+export function isExternalEventId(text: unknown): text is string {
+  return typeof text === 'string' && EXTERNAL_EVENT_ID.test(text);
 }
 
 /** Formats the values of the id fields as handlers and operators see them: the value of a single field, otherwise a JSON list. */
-export function foreignIdText(id: readonly ForeignIdValue[]): string {
+export function externalIdText(id: readonly ExternalIdValue[]): string {
   const [only] = id;
   return id.length === 1 ? String(only) : JSON.stringify(id);
 }
 
 /**
- * Returns the values that a text may stand for: the reverse of {@link foreignIdText}. A value such as `42` stands for a string or
+ * Returns the values that a text may stand for: the reverse of {@link externalIdText}. A value such as `42` stands for a string or
  * for a number, because whoever copies it cannot tell which of them the publisher wrote.
  *
  * @param count - the number of id fields
  * @returns the values as they were typed first
  */
-export function foreignIdsOf(text: string, count: number): (readonly ForeignIdValue[])[] {
+export function externalIdsOf(text: string, count: number): (readonly ExternalIdValue[])[] {
   const given = count === 1 ? [text] : listIn(text);
-  if (given.length !== count || !given.every(isForeignIdValue)) return [];
-  return given.reduce<ForeignIdValue[][]>(
+  if (given.length !== count || !given.every(isExternalIdValue)) return [];
+  return given.reduce<ExternalIdValue[][]>(
     (ids, value) => ids.flatMap((id) => formsOf(value).map((form) => [...id, form])),
     [[]],
   );
 }
 
 /** A value as it was typed, then in its other form, if it is a whole number. */
-function formsOf(value: ForeignIdValue): readonly ForeignIdValue[] {
+function formsOf(value: ExternalIdValue): readonly ExternalIdValue[] {
   if (!isWholeNumber(String(value))) return [value];
   return typeof value === 'string' ? [value, Number(value)] : [value, String(value)];
 }
@@ -75,7 +75,7 @@ function listIn(text: string): readonly unknown[] {
   }
 }
 
-function isForeignIdValue(value: unknown): value is ForeignIdValue {
+function isExternalIdValue(value: unknown): value is ExternalIdValue {
   return typeof value === 'string' || typeof value === 'number';
 }
 

@@ -1,6 +1,6 @@
 import { parseJson } from '../base/json.ts';
-import type { ForeignEvent, ForeignSubscription } from '../events/foreign-event.ts';
-import { type ForeignIdValue, foreignEventId, foreignIdText } from '../store/foreign-id.ts';
+import type { ExternalEvent, ExternalSubscription } from '../events/external-event.ts';
+import { type ExternalIdValue, externalEventId, externalIdText } from '../store/external-id.ts';
 import { poison } from './poison.ts';
 
 /** The longest value of an id field, in characters: an S3 key has at most 1,024 bytes. */
@@ -14,7 +14,7 @@ const TIME_MAX = 8.64e15;
 
 const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/;
 
-/** The members of an EventBridge event that a foreign event is read from. */
+/** The members of an EventBridge event that an external event is read from. */
 interface BridgedEvent {
   readonly source: string;
   readonly 'detail-type': string;
@@ -23,29 +23,29 @@ interface BridgedEvent {
   readonly time?: unknown;
 }
 
-type ForeignFields = Readonly<Record<string, unknown>>;
+type ExternalFields = Readonly<Record<string, unknown>>;
 
-/** The data of a foreign event, with the values that EventBridge adds to it. */
-interface ForeignContent {
+/** The data of an external event, with the values that EventBridge adds to it. */
+interface ExternalContent {
   readonly data: unknown;
   readonly bridgeId?: unknown;
   readonly bridgeTime?: unknown;
 }
 
 /**
- * Reads a message as a foreign event of its consumer.
+ * Reads a message as an external event of its consumer.
  *
  * @param body - the body, parsed
- * @param subscriptions - the consumer's foreign events
+ * @param subscriptions - the consumer's external events
  * @param arrivedAt - the time at which SQS received the message, epoch milliseconds
  * @returns `undefined` if it belongs to none of them, and may be a Mailroom event
- * @throws `BAD_FOREIGN_ID`, `BAD_FOREIGN_TIME`, `UNREADABLE_MESSAGE`, naming the field, without values; a retry cannot succeed
+ * @throws `BAD_EXTERNAL_ID`, `BAD_EXTERNAL_TIME`, `UNREADABLE_MESSAGE`, naming the field, without values; a retry cannot succeed
  */
-export function readForeign(
+export function readExternal(
   body: unknown,
-  subscriptions: readonly ForeignSubscription[],
+  subscriptions: readonly ExternalSubscription[],
   arrivedAt: number,
-): ForeignEvent | undefined {
+): ExternalEvent | undefined {
   const [first, ...others] = subscriptions;
   if (first === undefined) return undefined;
   const content = unwrapped(body);
@@ -53,47 +53,50 @@ export function readForeign(
   if (isBridged(content)) {
     const { source, 'detail-type': type, detail, id, time } = content;
     const own = subscriptions.find((one) => one.source === source && one.type === type);
-    return own && foreignEventOf(own, { data: detail, bridgeId: id, bridgeTime: time }, arrivedAt);
+    return own && externalEventOf(own, { data: detail, bridgeId: id, bridgeTime: time }, arrivedAt);
   }
   if (others.length > 0) {
     if ('detail' in content) return undefined;
     throw poison(
       'UNREADABLE_MESSAGE',
-      `The message does not name its event, and the consumer handles ${subscriptions.length} foreign events. Give this queue its own ` +
-        'consumer of one foreign event.',
+      `The message does not name its event, and the consumer handles ${subscriptions.length} external events. Give this queue its own ` +
+        'consumer of one external event.',
     );
   }
-  return foreignEventOf(first, { data: content }, arrivedAt);
+  return externalEventOf(first, { data: content }, arrivedAt);
 }
 
-function foreignEventOf(
-  subscription: ForeignSubscription,
-  content: ForeignContent,
+function externalEventOf(
+  subscription: ExternalSubscription,
+  content: ExternalContent,
   arrivedAt: number,
-): ForeignEvent {
+): ExternalEvent {
   const { source, type } = subscription;
   const id = idOf(subscription, content);
-  const eventId = foreignEventId(subscription, id);
+  const eventId = externalEventId(subscription, id);
   const occurredAt = timeOf(subscription, content) ?? arrivedAt;
-  const foreignId = foreignIdText(id);
-  return { eventId, foreignId, source, type, occurredAt, correlationId: eventId, data: content.data };
+  const externalId = externalIdText(id);
+  return { eventId, externalId, source, type, occurredAt, correlationId: eventId, data: content.data };
 }
 
 /** The values of the id fields; without such fields, EventBridge's own id. */
-function idOf({ type, foreign }: ForeignSubscription, { data, bridgeId }: ForeignContent): ForeignIdValue[] {
-  if (foreign.id === undefined) {
+function idOf(
+  { type, external }: ExternalSubscription,
+  { data, bridgeId }: ExternalContent,
+): ExternalIdValue[] {
+  if (external.id === undefined) {
     if (typeof bridgeId === 'string' && bridgeId !== '') return [bridgeId];
     throw poison(
-      'BAD_FOREIGN_ID',
+      'BAD_EXTERNAL_ID',
       `The message has no EventBridge id, and the definition of ${type} has no id. Set id to the field that identifies the event.`,
     );
   }
-  return foreign.id.map((path) => {
+  return external.id.map((path) => {
     const value = valueAt(data, path);
     const problem = idProblem(value);
-    if (problem === undefined) return value as ForeignIdValue;
+    if (problem === undefined) return value as ExternalIdValue;
     throw poison(
-      'BAD_FOREIGN_ID',
+      'BAD_EXTERNAL_ID',
       `The id field "${path}" of ${type} ${problem}. It must hold a string of 1 to ${ID_VALUE_MAX} characters or an integer. ` +
         'Correct id in the definition, or discard the message.',
     );
@@ -112,14 +115,14 @@ function idProblem(value: unknown): string | undefined {
 }
 
 function timeOf(
-  { type, foreign: { time: path } }: ForeignSubscription,
-  { data, bridgeTime }: ForeignContent,
+  { type, external: { time: path } }: ExternalSubscription,
+  { data, bridgeTime }: ExternalContent,
 ): number | undefined {
   if (path === undefined) return epochMs(bridgeTime);
   const at = epochMs(valueAt(data, path));
   if (at !== undefined) return at;
   throw poison(
-    'BAD_FOREIGN_TIME',
+    'BAD_EXTERNAL_TIME',
     `The time field "${path}" of ${type} is missing or not a time. It must hold ISO 8601 text with a time zone, or epoch (milli)seconds. ` +
       'Correct time in the definition, or discard the message.',
   );
@@ -155,12 +158,12 @@ function unwrapped(body: unknown): unknown {
   }
 }
 
-function isBridged(content: ForeignFields): content is ForeignFields & BridgedEvent {
+function isBridged(content: ExternalFields): content is ExternalFields & BridgedEvent {
   return (
     typeof content.source === 'string' && typeof content['detail-type'] === 'string' && 'detail' in content
   );
 }
 
-function isObject(value: unknown): value is ForeignFields {
+function isObject(value: unknown): value is ExternalFields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

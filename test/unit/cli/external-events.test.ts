@@ -4,26 +4,26 @@ import { auditFindings, auditText } from '../../../cli/reports/audit/audit-text.
 import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { type Handler, leased } from '../../../lambdas/runtime/consume/handler.ts';
-import { foreignEvent } from '../../../lambdas/runtime/events/foreign-event.ts';
-import { foreignEventId } from '../../../lambdas/runtime/store/foreign-id.ts';
+import { externalEvent } from '../../../lambdas/runtime/events/external-event.ts';
+import { externalEventId } from '../../../lambdas/runtime/store/external-id.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
 import { auditRig, consumerEntry } from '../runtime/operations/audit/audit-rig.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 import { runInMemory } from './support/run-in-memory.ts';
 
-const Charged = foreignEvent({
+const Charged = externalEvent({
   source: 'stripe',
   type: 'charge.succeeded',
   id: 'id',
   schema: z.object({ id: z.string() }),
 });
-const eventId = foreignEventId(Charged, ['evt_1']);
+const eventId = externalEventId(Charged, ['evt_1']);
 const fine = leased(Charged, async () => {});
 const poison = leased(Charged, async () => {
   throw new PoisonMessage('currency is not supported');
 });
 
-/** A Mailroom whose consumer has a foreign event, and has received it. */
+/** A Mailroom whose consumer has an external event, and has received it. */
 async function received(handler: Handler) {
   const made = mailroomInMemory([handler]);
   made.queue.send({ id: 'evt_1' });
@@ -35,14 +35,14 @@ async function received(handler: Handler) {
 const unwrapped = (text: string) => text.replace(/\s+/g, ' ');
 
 test.each(['evt_1', eventId])(
-  'why %s finds the message of a foreign event and claims nothing about an outbox',
+  'why %s finds the message of an external event and claims nothing about an outbox',
   async (id) => {
     const { code, out } = await runInMemory(await received(fine), ['why', id, '--story']);
     expect(code).toBe(0);
     expect(unwrapped(out)).toContain(
-      `charge.succeeded ${eventId}: processed by every consumer that has received it. Mailroom does not know which consumers a foreign event should reach.`,
+      `charge.succeeded ${eventId}: processed by every consumer that has received it. Mailroom does not know which consumers an external event should reach.`,
     );
-    expect(out).toContain('foreign event');
+    expect(out).toContain('external event');
     expect(out).not.toMatch(/published|committed|outbox row|audit/);
   },
 );
@@ -51,7 +51,7 @@ test.each(['["eu",7]', '["eu","7"]'])(
   'why %s finds an event with two id fields, whichever form its publisher wrote the number in',
   async (typed) => {
     for (const number of [7, '7']) {
-      const Scanned = foreignEvent({
+      const Scanned = externalEvent({
         source: 'dock',
         type: 'scanned',
         id: ['site', 'parcel'],
@@ -66,12 +66,12 @@ test.each(['["eu",7]', '["eu","7"]'])(
         typed,
       ]);
       expect(code).toBe(0);
-      expect(out).toContain(foreignEventId(Scanned, ['eu', number]));
+      expect(out).toContain(externalEventId(Scanned, ['eu', number]));
     }
   },
 );
 
-test('why names the dead letter of a rejected foreign event, and a redrive of it', async () => {
+test('why names the dead letter of a rejected external event, and a redrive of it', async () => {
   const mailroom = await received(poison);
   const [deadLetter] = mailroom.queue.deadLetters();
   const { code, out } = await runInMemory(mailroom, ['why', 'evt_1']);
@@ -80,14 +80,14 @@ test('why names the dead letter of a rejected foreign event, and a redrive of it
   expect(out).toContain(`dlq redrive consumer:worker ${deadLetter?.messageId}`);
 });
 
-test('the dead letters of a foreign event are listed with its event id and type', async () => {
+test('the dead letters of an external event are listed with its event id and type', async () => {
   const mailroom = await received(poison);
   const { out } = await runInMemory(mailroom, ['dlq', 'list', 'consumer:worker', '--json']);
   expect(JSON.stringify(JSON.parse(out))).toContain(eventId);
   expect(out).toContain('charge.succeeded');
 });
 
-test('a message of a foreign event can be resolved by its event id', async () => {
+test('a message of an external event can be resolved by its event id', async () => {
   const mailroom = await received(poison);
   const { code, out } = await runInMemory(mailroom, [
     'messages',
@@ -108,7 +108,7 @@ test('logs names the function of the consumer, and no relay', async () => {
   expect(out).not.toContain('relay');
 });
 
-test('the audit names the foreign events that it does not cover, expects no row of them, and finds no drift in their rule', async () => {
+test('the audit names the external events that it does not cover, expects no row of them, and finds no drift in their rule', async () => {
   const rig = auditRig([
     consumerEntry('payments'),
     consumerEntry('webhooks', { events: [Charged], rule: undefined, undeliveredQueue: undefined }),
@@ -132,6 +132,6 @@ test('the audit names the foreign events that it does not cover, expects no row 
   ]);
   const recheck = { at: 0, command: '' };
   const text = auditText({ report }, { repair: '', apply: '', doctor: '', restore: [], recheck });
-  expect(unwrapped(text)).toContain('Not audited, because foreign events have no outbox row:');
+  expect(unwrapped(text)).toContain('Not audited, because external events have no outbox row:');
   expect(unwrapped(text)).toContain('mixed: charge.succeeded of stripe');
 });

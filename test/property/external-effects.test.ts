@@ -5,8 +5,8 @@ import { z } from 'zod/mini';
 import { DAY_MS, MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
 import { createConsumer } from '../../lambdas/runtime/consume/consumer.ts';
 import { leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
-import { type ForeignEvent, foreignEvent } from '../../lambdas/runtime/events/foreign-event.ts';
-import { foreignEventId } from '../../lambdas/runtime/store/foreign-id.ts';
+import { type ExternalEvent, externalEvent } from '../../lambdas/runtime/events/external-event.ts';
+import { externalEventId } from '../../lambdas/runtime/store/external-id.ts';
 import { inboxKey } from '../../lambdas/runtime/store/keys.ts';
 import { lambdaContext, memoryTable, memoryTelemetry } from '../../testing/index.ts';
 import { consumerConfig } from '../support/runtime-rig.ts';
@@ -14,7 +14,7 @@ import { eagerClock, settled } from './support/eager-clock.ts';
 import { flakyTable, tableMoods } from './support/flaky-table.ts';
 import { runs, seededBytes } from './support/runs.ts';
 
-const Charged = foreignEvent({
+const Charged = externalEvent({
   source: 'stripe',
   type: 'charge',
   id: ['account', 'id'],
@@ -66,14 +66,14 @@ it.each([
   ['leased', leased],
   ['transactional', transactional],
 ] as const)(
-  'a foreign event takes effect once for a %s handler, however often and in whatever shape it is delivered',
+  'an external event takes effect once for a %s handler, however often and in whatever shape it is delivered',
   async (_, kind) => {
     await fc.assert(
       fc.asyncProperty(batches, tableMoods, fc.nat(), async (sent, moods, seed) => {
         const clock = eagerClock();
         const memory = memoryTable({ clock });
         const table = flakyTable(memory, clock, moods);
-        const changes = ({ eventId }: ForeignEvent) => ({
+        const changes = ({ eventId }: ExternalEvent) => ({
           writes: [
             {
               Update: {
@@ -85,8 +85,8 @@ it.each([
           ],
         });
         let failing = new Set<string>();
-        const fail = ({ foreignId }: ForeignEvent) => {
-          if (failing.has(foreignId)) throw new Error('its provider is down');
+        const fail = ({ externalId }: ExternalEvent) => {
+          if (failing.has(externalId)) throw new Error('its provider is down');
         };
         const handler =
           kind === leased
@@ -128,7 +128,7 @@ it.each([
         // Its sender and SQS repeat every event until it is processed, and twice on other days.
         const last = new Map(sent.flat().map((one) => [one.data, { ...one, fails: false }]));
         const isProcessed = ({ account, id }: Data) =>
-          memory.item(inboxKey(consumerConfig.consumer, foreignEventId(Charged, [account, id])))?.status ===
+          memory.item(inboxKey(consumerConfig.consumer, externalEventId(Charged, [account, id])))?.status ===
           'PROCESSED';
         const repeat = async (afterMs: number) => {
           clock.moveTo(clock.now() + afterMs);
