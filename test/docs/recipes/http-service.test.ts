@@ -19,6 +19,7 @@ import { codeOf } from '../page-module.ts';
 
 type PlaceOrder = (key: string | undefined, totalCents: number) => Promise<HttpAnswer>;
 type Application = { listen(port: number, host: string): Server };
+type HonoApplication = { request(path: string, init: RequestInit): Promise<Response> };
 
 const page = 'docs/recipes/http-service.md';
 const { createPlaceOrder } = await codeOf<{
@@ -27,6 +28,10 @@ const { createPlaceOrder } = await codeOf<{
 const { expressApp } = await codeOf<{ expressApp(placeOrder: PlaceOrder): Application }>(
   page,
   'src/express-app.ts',
+);
+const { honoApp } = await codeOf<{ honoApp(placeOrder: PlaceOrder): HonoApplication }>(
+  page,
+  'src/hono-app.ts',
 );
 const { shipOrder } = await codeOf<{ shipOrder(carrierUrl: string): Handler }>(page, 'src/ship-order.ts');
 
@@ -62,6 +67,26 @@ test('Express places one order per key, and reports what was wrong', async () =>
   expect(await post({ 'Idempotency-Key': 'b' }, '{}')).toEqual([400, null]);
   expect(await post({ 'Idempotency-Key': 'b' }, 'no json')).toEqual([400, null]);
   expect(await post({}, order)).toEqual([400, null]);
+});
+
+test("Hono does so too, even without Powertools' records", async () => {
+  vi.stubEnv('POWERTOOLS_IDEMPOTENCY_DISABLED', 'true');
+  const { service, rows } = setUp();
+  const app = honoApp(service);
+  const post = (key: string, totalCents: number) =>
+    app.request('/orders', {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', 'Idempotency-Key': key },
+      body: JSON.stringify({ totalCents }),
+    });
+  const answers = [await post('a', 4200), await post('a', 4200)];
+  expect(answers.map(({ status }) => status)).toEqual([201, 201]);
+  expect(answers.map(({ headers }) => headers.get('idempotent-replayed'))).toEqual([null, 'true']);
+  expect(await answers[0]?.text()).toBe(await answers[1]?.text());
+  expect((await post('a', 9900)).status).toBe(422);
+  expect((await post('b', 0.5)).status).toBe(400);
+  expect([...rows('ORDER#'), ...rows('OUTBOX#')]).toHaveLength(2);
+  expect(rows('REQUEST#')).toEqual([]);
 });
 
 test.each([

@@ -1,8 +1,9 @@
-import { type App, Stack } from 'aws-cdk-lib';
+import { type App, Duration, Stack } from 'aws-cdk-lib';
 import { Match, Template } from 'aws-cdk-lib/assertions';
 import type { Construct } from 'constructs';
 import { expect, test } from 'vitest';
 import { readProducerConfig } from '../../../lambdas/runtime/index.ts';
+import { InboxConsumer } from '../../../lib/inbox-consumer.ts';
 import { Mailroom } from '../../../lib/mailroom.ts';
 import { resources, testApp } from '../../infra/synth.ts';
 import { codeOf, inFolderOf } from '../page-module.ts';
@@ -90,6 +91,21 @@ test('new-consumer.md: the new consumer sees the orders, a few at a time', () =>
   template.hasResourceProperties('AWS::Lambda::EventSourceMapping', {
     ScalingConfig: { MaximumConcurrency: 5 },
   });
+});
+
+test('new-consumer.md: a retention shorter than the archive needs is refused', () => {
+  const stack = new Stack(testApp(), 'Shop');
+  const mailroom = new Mailroom(stack, 'Mailroom', { archive: Duration.days(30) });
+  const events = [{ source: 'orders', type: 'OrderPlaced' }];
+  const consumer = {
+    mailroom,
+    name: 'loyalty',
+    service: 'loyalty',
+    events,
+    inboxRetention: Duration.days(35),
+  };
+  const create = () => new InboxConsumer(stack, 'Loyalty', { ...consumer, entry: 'src/loyalty.ts' });
+  expect(() => inFolderOf(fresh, create)).toThrow('58 days');
 });
 
 test('external-events.md: objects of S3 arrive by a rule on the default bus', () => {
