@@ -8,8 +8,6 @@ import { createOncePerKey, type HttpAnswer, type OncePerKey } from '../../../lam
 import {
   createOutbox,
   dynamoTable,
-  type Handler,
-  type LeasedContext,
   type Outbox,
   type Table,
   TransactionCancelled,
@@ -33,7 +31,6 @@ const { honoApp } = await codeOf<{ honoApp(placeOrder: PlaceOrder): HonoApplicat
   page,
   'src/hono-app.ts',
 );
-const { shipOrder } = await codeOf<{ shipOrder(carrierUrl: string): Handler }>(page, 'src/ship-order.ts');
 
 /** The table and the service, with a table whose parts a test replaces. */
 function setUp() {
@@ -115,25 +112,4 @@ test('an order whose answer was lost on the way from the table is found at once'
   });
   expect(await service('a', 4200)).toMatchObject({ statusCode: 201 });
   expect([...rows('ORDER#'), ...rows('OUTBOX#')]).toHaveLength(2);
-});
-
-test.each([
-  [201, {}, 'committed'],
-  [422, {}, 'PoisonMessage'],
-  [429, { 'retry-after': '60' }, 'RetryLater'],
-  [500, {}, 'Error'],
-])('a carrier that answers %i with %j: %s', async (status, headers, outcome) => {
-  const reply = new Response('{"shipmentId":"s-1"}', { status, headers });
-  const call = vi.spyOn(globalThis, 'fetch').mockResolvedValue(reply);
-  onTestFinished(() => call.mockRestore());
-  const commit = vi.fn(async () => {});
-  const ctx = {
-    once: (name: string, effect: (key: string, signal: AbortSignal) => Promise<unknown>) =>
-      effect(`shipping:event-1:${name}`, new AbortController().signal),
-    commit,
-  } as unknown as LeasedContext;
-  const run = shipOrder('http://carrier/shipments').handle({ data: { orderId: '42' } } as never, ctx);
-  expect(await run.then(() => 'committed').catch(({ name }) => name)).toBe(outcome);
-  expect(commit).toHaveBeenCalledTimes(outcome === 'committed' ? 1 : 0);
-  expect(call.mock.calls[0]?.[1]?.headers).toMatchObject({ 'Idempotency-Key': 'shipping:event-1:ship' });
 });
