@@ -15,7 +15,7 @@ const address = (from: string, link: string) => addressOf(from, link, repository
 test.each([
   ['docs/operating.md', 'cli.md#exit-codes', '/cli.md#exit-codes'],
   ['docs/recipes/middy.md', '../cost.md', '/cost.md'],
-  ['docs/can-i.md', 'recipes/README.md', '/recipes/'],
+  ['docs/faq.md', 'recipes/README.md', '/recipes/'],
   ['README.md', 'docs/adr/README.md', '/adr/'],
   ['docs/cost.md', '../bench/README.md#on-aws', '/benchmarks.md#on-aws'],
   ['docs/security.md', '../SECURITY.md', '/reporting.md'],
@@ -27,7 +27,7 @@ test.each([
   ['docs/guarantees.md', '../lib/mailroom.ts', 'https://example.com/shop/blob/v0.1.0/lib/mailroom.ts'],
   ['README.md', 'LICENSE', 'https://example.com/shop/blob/v0.1.0/LICENSE'],
   [
-    'docs/can-i.md',
+    'docs/faq.md',
     '../lambdas/example/orders',
     'https://example.com/shop/tree/v0.1.0/lambdas/example/orders',
   ],
@@ -61,8 +61,8 @@ test.each([
 
 test('the pictures of the README have addresses that work on npm, and files', () => {
   const readme = readFileSync(`${ROOT}README.md`, 'utf8');
-  const pictures = [...readme.matchAll(/!\[[^\]]+\]\(([^)]+)\)/g)].map(([, source = '']) => source);
-  expect(pictures).not.toEqual([]);
+  const pictures = [...readme.matchAll(/(?<=!\[[^\]]+\]\(|\b(?:src|srcset)=")[^)"]+/g)].map(([source]) => source);
+  expect(pictures.length).toBeGreaterThan(2);
   const own = { url: 'https://github.com/cdk-mailroom/cdk-mailroom' };
   for (const source of pictures)
     expect(pictureOf('README.md', source, own, kind)).toMatch(/^\.\/docs\/images\//);
