@@ -8,7 +8,11 @@ const page = (path: string) => readFileSync(new URL(`../../../${path}`, import.m
 function priced(system: string): string[] {
   const row = costPage()
     .split('\n')
-    .find((line) => line.startsWith(`| ${system} | `) && /(?:at least once|may lose) \| (?:exactly once|may double)/.test(line));
+    .find(
+      (line) =>
+        line.startsWith(`| ${system} | `) &&
+        /(?:at least once|may lose) \| (?:exactly once|may double)/.test(line),
+    );
   if (row === undefined) throw new Error(`docs/cost.md has no price of ${system}`);
   return row.split(' | ').slice(3, 6);
 }
