@@ -35,6 +35,7 @@ export {
   type LeasedContext,
   type LeasedHandler,
   leased,
+  type OnceEachOptions,
   type PastEffect,
   type RejectedContext,
   type TransactionalContext,
@@ -42,6 +43,7 @@ export {
   transactional,
 } from './consume/handler.ts';
 export { type ProviderResponse, throwForStatus } from './consume/http-status.ts';
+export { type IgnoreOlderOptions, ignoreOlder } from './consume/ignore-older.ts';
 export type { Queue } from './consume/queue.ts';
 export { type SqsQueueDeps, sqsQueue } from './consume/sqs-queue.ts';
 export type { DataFilter, FilterOperator, Scalar, Subscription, TextOperator } from './events/data-filter.ts';
