@@ -64,6 +64,7 @@ test('keeps the condition, names and values of the write', async () => {
   await table.transact(change(1, 'Ada'));
   await table.transact(change(2, 'Grace'));
   expect(await table.get(Key)).toEqual({ ...Key, name: 'Grace', nameVersion: 2 });
+  await expect(table.transact(change(1, 'Ida'))).rejects.toMatchObject({ code: 'TRANSACTION_CANCELLED' });
   await table.write({ Put: { Item: { ...Key, closedAt: 'A', nameVersion: 2 } } });
   await expect(table.transact(change(3, 'Joan'))).rejects.toMatchObject({ code: 'TRANSACTION_CANCELLED' });
 });
