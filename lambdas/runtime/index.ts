@@ -43,7 +43,6 @@ export {
   transactional,
 } from './consume/handler.ts';
 export { type ProviderResponse, throwForStatus } from './consume/http-status.ts';
-export { type IgnoreOlderOptions, ignoreOlder } from './consume/ignore-older.ts';
 export type { Queue } from './consume/queue.ts';
 export { type SqsQueueDeps, sqsQueue } from './consume/sqs-queue.ts';
 export type { DataFilter, FilterOperator, Scalar, Subscription, TextOperator } from './events/data-filter.ts';
@@ -90,6 +89,13 @@ export {
 } from './outbox/publish-at-once.ts';
 export { type DynamoTableDeps, dynamoTable } from './store/dynamo-table.ts';
 export { eventIdTime, isEventId, type RandomBytes } from './store/event-id.ts';
+export {
+  type IgnoreOlderOptions,
+  ignoreOlder,
+  nextVersion,
+  type RowVersionOptions,
+  type VersionedWrite,
+} from './store/row-version.ts';
 export type { EffectState } from './store/rows.ts';
 export type {
   ConditionCheck,

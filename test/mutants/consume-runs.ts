@@ -308,13 +308,4 @@ export const consumeRunsMutants: readonly Mutant[] = [
     ['two items of onceEach do not share an effect', 'if (names.has(effectName)) {', 'if (names.size > 64) {'],
     ['onceEach counts the effects that the row has', 'new Set([...stored, ...names]).size', 'names.size'],
   ]),
-  ...mutantsOf('consume/ignore-older.ts', 'ignore-older', [
-    ['the version that a row has is not applied again', 'if (last >= wanted) return [];', 'if (last > wanted) return [];'],
-    ['an older event is refused on a stale read', '#ignoreOlder < :ignoreOlder)', '#ignoreOlder <> :ignoreOlder)'],
-    ['the same event is refused on a stale read', '#ignoreOlder < :ignoreOlder)', '#ignoreOlder <= :ignoreOlder)'],
-    ['a row without a version takes any', '(attribute_not_exists(#ignoreOlder) OR #ignoreOlder <', '(#ignoreOlder <'],
-    ['the condition of a write is kept', '`(${ConditionExpression}) AND ${newer}`', 'newer'],
-    ['the condition of a write is kept whole', '`(${ConditionExpression}) AND ${newer}`', '`${ConditionExpression} AND ${newer}`'],
-    ['a put stores its version', '{ ...Put.Item, [attribute]: wanted }', '{ ...Put.Item }'],
-  ]),
 ];

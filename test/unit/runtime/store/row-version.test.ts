@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { errorCode } from '../../../../lambdas/runtime/base/errors.ts';
-import { type IgnoreOlderOptions, ignoreOlder } from '../../../../lambdas/runtime/consume/ignore-older.ts';
+import {
+  type IgnoreOlderOptions,
+  ignoreOlder,
+  nextVersion,
+} from '../../../../lambdas/runtime/store/row-version.ts';
 import { memoryTable } from '../../../../testing/index.ts';
 
 const Key = { PK: 'CUSTOMER#1', SK: 'ADDRESS' };
@@ -81,7 +85,7 @@ test('adds the clause to an update that sets nothing', async () => {
 test.each<[IgnoreOlderOptions, RegExp]>([
   [
     { row: undefined, version: undefined },
-    /^The event has the version undefined, which is not a number. Give the event a sequence/,
+    /^The event has the version undefined; it must be a number. Give the event a sequence/,
   ],
   [{ row: undefined, version: Number.NaN }, /^The event has the version null/],
   [{ row: { version: '7' }, version: 8 }, /^The row's attribute "version" has the version "7"/],
@@ -95,4 +99,51 @@ test.each<[IgnoreOlderOptions, RegExp]>([
   expect(errorCode(thrown)).toBe('BAD_VERSION');
   expect((thrown as Error).name).toBe('PoisonMessage');
   expect((thrown as Error).message).toMatch(text);
+});
+
+describe.each(['Put', 'Update'] as const)('nextVersion with %s', (form) => {
+  const change = (street: string) =>
+    form === 'Put'
+      ? { Put: { Item: { ...Key, street } } }
+      : { Update: { Key, UpdateExpression: 'SET street = :s', ExpressionAttributeValues: { ':s': street } } };
+
+  test('numbers the changes of a row from 1, without a gap', async () => {
+    const table = memoryTable();
+    const versions: number[] = [];
+    for (const street of ['a', 'b', 'c']) {
+      const { write, version } = nextVersion(change(street), { row: await table.get(Key) });
+      await table.transact([write]);
+      versions.push(version);
+    }
+    expect(versions).toEqual([1, 2, 3]);
+    expect(await table.get(Key)).toEqual({ ...Key, street: 'c', version: 3 });
+  });
+
+  test('gives a number to one of two writers who read the same version', async () => {
+    const table = memoryTable();
+    for (const read of [0, 1]) {
+      const row = await table.get(Key);
+      expect(row?.version ?? 0).toBe(read);
+      const [first, second] = [nextVersion(change('a'), { row }), nextVersion(change('b'), { row })];
+      await table.transact([first.write]);
+      await expect(table.transact([second.write])).rejects.toMatchObject({ code: 'TRANSACTION_CANCELLED' });
+    }
+  });
+
+  test('does not bring back a row that was deleted after the read, or replaced by a younger one', async () => {
+    const table = memoryTable();
+    const { write } = nextVersion(change('a'), { row: { ...Key, version: 5 } });
+    await expect(table.transact([write])).rejects.toMatchObject({ code: 'TRANSACTION_CANCELLED' });
+    await table.write({ Put: { Item: { ...Key, version: 1 } } });
+    await expect(table.transact([write])).rejects.toMatchObject({ code: 'TRANSACTION_CANCELLED' });
+  });
+
+  test.each(['7', 1.5, null])('refuses a row whose version is %j', (version) => {
+    expect(() => nextVersion(change('a'), { row: { ...Key, version } })).toThrowError(
+      expect.objectContaining({
+        code: 'BAD_VERSION',
+        message: expect.stringContaining(`the version ${JSON.stringify(version)};`),
+      }),
+    );
+  });
 });
