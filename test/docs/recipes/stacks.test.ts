@@ -14,7 +14,6 @@ type StackOf = new (scope: Construct, id: string, mailroom: Mailroom) => Stack;
 const http = 'docs/recipes/http-service.md';
 const several = 'docs/recipes/several-consumers.md';
 const existing = 'docs/recipes/existing-table.md';
-const fresh = 'docs/recipes/new-consumer.md';
 const external = 'docs/recipes/external-events.md';
 
 // Loaded here and not in the tests: the CDK takes seconds.
@@ -24,7 +23,6 @@ const { services } = await codeOf<{ services(app: App): Mailroom }>(several, 'li
 const { OrdersStack } = await codeOf<{ OrdersStack: StackOf }>(existing, 'lib/orders-stack.ts');
 const { PhotosStack } = await codeOf<{ PhotosStack: StackOf }>(external, 'lib/photos-stack.ts');
 const { WebhookStack } = await codeOf<{ WebhookStack: StackOf }>(external, 'lib/webhook-stack.ts');
-const { LoyaltyStack } = await codeOf<{ LoyaltyStack: StackOf }>(fresh, 'lib/loyalty-stack.ts');
 
 test('http-service.md: a container gets the settings and permissions of a producer', () => {
   const { mailroom, template } = synth(http, ContainerStack);
@@ -86,13 +84,6 @@ test('existing-table.md: the producer may add events, and put into the table tha
   });
 });
 
-test('new-consumer.md: the new consumer sees the orders, a few at a time', () => {
-  const { template } = synth(fresh, LoyaltyStack);
-  template.hasResourceProperties('AWS::Lambda::EventSourceMapping', {
-    ScalingConfig: { MaximumConcurrency: 5 },
-  });
-});
-
 test('new-consumer.md: a retention shorter than the archive needs is refused', () => {
   const stack = new Stack(testApp(), 'Shop');
   const mailroom = new Mailroom(stack, 'Mailroom', { archive: Duration.days(30) });
@@ -105,7 +96,7 @@ test('new-consumer.md: a retention shorter than the archive needs is refused', (
     inboxRetention: Duration.days(35),
   };
   const create = () => new InboxConsumer(stack, 'Loyalty', { ...consumer, entry: 'src/loyalty.ts' });
-  expect(() => inFolderOf(fresh, create)).toThrow('58 days');
+  expect(() => inFolderOf(several, create)).toThrow('58 days');
 });
 
 test('external-events.md: objects of S3 arrive by a rule on the default bus', () => {
