@@ -8,7 +8,9 @@ import type { MemoryTable } from './memory-table.ts';
 
 /** Options of {@link memoryRelay}. */
 export interface MemoryRelayOptions {
+  /** The table with the outbox. */
   readonly table: MemoryTable;
+  /** The bus on which events are published. */
   readonly bus: MemoryBus;
   /** @default the system clock */
   readonly clock?: Clock | undefined;
