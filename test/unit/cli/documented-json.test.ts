@@ -3,12 +3,14 @@ import { expect, test } from 'vitest';
 import { doctorJson, doctorReport } from '../../../cli/commands/doctor.ts';
 import { auditJson } from '../../../cli/reports/audit/audit-text.ts';
 import { examine } from '../../../cli/reports/checks/checks.ts';
+import { REDRIVE_VERDICTS } from '../../../cli/reports/dead-letters/redrive-plan.ts';
 import type { Warning } from '../../../cli/reports/status/consumer-warnings.ts';
 import type { HeartbeatStatus } from '../../../cli/reports/status/heartbeat-status.ts';
 import { readStatus } from '../../../cli/reports/status/status-report.ts';
 import { statusJson } from '../../../cli/reports/status/status-text.ts';
 import { readTrace } from '../../../cli/reports/why/trace-reader.ts';
 import { eventReports } from '../../../cli/reports/why/trace-text.ts';
+import { STATES } from '../../../cli/reports/why/verdict.ts';
 import { byCause } from '../../../cli/terminal/listing.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
@@ -194,29 +196,38 @@ test.each<[heading: string, nth: number, words: (ids: Ids) => string[], unless?:
   expect(of(JSON.parse(line)), err).toEqual(of((await documented(heading))[nth]));
 });
 
+/** The first cells of the tables under a heading of docs/cli-json.md whose first column has this title. */
+function firstCells(section: string, title: string): string[] {
+  const tables = [...section.matchAll(new RegExp(`^\\| ${title} \\|.*\\n(?:\\|.*\\n)+`, 'gm'))].map(
+    ([table]) => table,
+  );
+  return tables.flatMap((table) => [...table.matchAll(/^\| (`.+?) \|/gm)].map(([, cell = '']) => cell));
+}
+
 test('every member that a table of docs/cli-json.md explains is in a document of its section', async () => {
   const page = await readFile('docs/cli-json.md', 'utf8');
   const explained = page.split(/^## /m).flatMap((section) => {
     const documents = [...section.matchAll(/```json\n([\s\S]*?)```/g)].map(([, json = '']) =>
       JSON.parse(json),
     );
-    const known = new Set(documents.flatMap((document) => members(document).map(withoutPlaces)));
-    return [...section.matchAll(/^\| (`.+?) \|/gm)].flatMap(([, cell = '']) =>
+    const known = documents.flatMap((document) => members(document).map(withoutPlaces));
+    return firstCells(section, 'member').flatMap((cell) =>
       [...cell.matchAll(/`([^`]+)`/g)].map(([, member = '']) => ({
-        section: section.split('\n')[0],
-        member,
-        known,
+        member: `${section.split('\n')[0]}: ${member}`,
+        isKnown: known.some((path) => path.endsWith(`.${withoutPlaces(member)}`)),
       })),
     );
   });
   expect(explained.length).toBeGreaterThan(60);
-  const unknown = explained.filter(
-    ({ member, known }) =>
-      ![...known].some((path) => path === member || path.endsWith(`.${withoutPlaces(member)}`)),
-  );
-  expect(unknown.map(({ section, member }) => `${section}: ${member}`)).toEqual([
-    'why: events.*.data', // with --payload
-  ]);
+  const unknown = explained.flatMap(({ member, isKnown }) => (isKnown ? [] : [member]));
+  expect(unknown).toEqual(['why: events.*.data']); // with --payload
+});
+
+test('docs/cli-json.md explains every state of an event, the worst first, and every verdict of a redrive', async () => {
+  const page = await readFile('docs/cli-json.md', 'utf8');
+  const quoted = (words: readonly string[]) => words.map((word) => `\`${word}\``);
+  expect(firstCells(page, 'state')).toEqual(quoted(STATES));
+  expect(firstCells(page, 'verdict').sort()).toEqual(quoted(REDRIVE_VERDICTS).sort());
 });
 
 /** A member's path without the marks of lists and of names: `.findings[].what` and `findings.*.what` are one. */

@@ -42,7 +42,7 @@ async function requeued() {
   return rig;
 }
 
-/** Each item of the write and relay stages that docs/data-model.md shows, by its heading there. */
+/** Each item of the write and relay stages that docs/stored-items.md shows, by its heading there. */
 export const outboxScenes: Readonly<Record<string, () => Promise<unknown>>> = {
   'The envelope': async () => {
     const [envelope] = await shapeRig().commit();
