@@ -33,7 +33,17 @@ const SECTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'Logs, metrics and traces': '/telemetry',
     Security: '/security',
   },
-  Reference: { API: '/api/', 'The command': '/cli', 'Data model': '/data-model' },
+  Reference: {
+    API: '/api/',
+    'The command': '/cli',
+    'Command options': '/cli-options',
+    'JSON output': '/cli-json',
+    'Command permissions': '/cli-permissions',
+    'Data model': '/data-model',
+    'Stored items': '/stored-items',
+    'IAM permissions': '/iam-roles',
+    'cdk-nag findings': '/nag-findings',
+  },
   Project: {
     Decisions: '/adr/',
     Changelog: '/changelog',
