@@ -24,14 +24,14 @@ describe('a capture in a page', () => {
 
   test('is written below its marker, and again over what is there', () => {
     const marker = '<!-- capture: status -->';
-    const page = `${marker}\n\`\`\`text\n$ npx cdk-mailroom status\n\n1 problem\n  a\nexit code 1\n\`\`\`\n\nText\n`;
+    const page = `${marker}\n\`\`\`text\n$ npx cdk-mailroom status\n\n1 problem\n  a\n(exit code 1)\n\`\`\`\n\nText\n`;
     expect(shown(marker)).toBe(page);
     expect(withCaptures(page.replace('1 problem', '2 problems'), reviewed)).toBe(page);
   });
 
   test('is shortened with a mark', () => {
     expect(shown('<!-- capture: status, first 3 -->')).toContain('\n1 problem\n…\n```');
-    expect(shown('<!-- capture: status, from "  a" -->')).toContain('```text\n  a\nexit code 1\n```');
+    expect(shown('<!-- capture: status, from "  a" -->')).toContain('```text\n  a\n```');
   });
 
   test('must exist', () => {

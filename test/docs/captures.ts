@@ -5,7 +5,7 @@ const WHAT = /^(?<name>[\w-]+)(?:, first (?<first>\d+)|, from "(?<from>[^"]+)")?
 
 /**
  * A page with the reviewed output of the command below each of its markers: `<!-- capture: status -->` shows all of `status.txt`,
- * `<!-- capture: status, first 5 -->` its first 5 lines, and `<!-- capture: help, from "Exit codes:" -->` the rest from a line on.
+ * `<!-- capture: status, first 5 -->` its first 5 lines, and `<!-- capture: help, from "Exit codes:" -->` the rest from a line on, without the exit code.
  *
  * @param read - returns a capture by its name
  * @throws Error If a marker cannot be read, or its line does not exist.
@@ -25,6 +25,7 @@ function chosen(what: string, read: (name: string) => string): string[] {
   const [narrow = ''] = read(name).split(/\n(?=\$ mailroom .*\(120 columns\))/);
   const lines = narrow
     .replace(/^\$ mailroom (.*?)(?: {4}\(.*\))?$/m, '$ npx cdk-mailroom $1')
+    .replace(/^exit code \d+$/m, '($&)')
     .trimEnd()
     .split('\n');
   if (first !== undefined)
@@ -32,5 +33,5 @@ function chosen(what: string, read: (name: string) => string): string[] {
   if (from === undefined) return lines;
   const at = lines.indexOf(from);
   if (at < 0) throw new Error(`The capture "${name}" has no line "${from}".`);
-  return lines.slice(at);
+  return lines.slice(at).filter((line) => !/^\(exit code \d+\)$/.test(line));
 }
