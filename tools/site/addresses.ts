@@ -10,6 +10,7 @@ const OUTSIDE: Readonly<Record<string, string>> = {
   'bench/README.md': 'benchmarks.md',
   'localstack/README.md': 'local-aws.md',
   'test/chaos/README.md': 'chaos.md',
+  'test/explorer/crash-points.md': 'crash-points.md',
   'test/explorer/README.md': 'explorer.md',
   'test/mutants/README.md': 'mutants.md',
 };

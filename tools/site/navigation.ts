@@ -15,6 +15,7 @@ const SECTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     Concepts: '/concepts',
     Guarantees: '/guarantees',
     'Crash by crash': '/crashes',
+    'Crash points': '/crash-points',
     Cost: '/cost',
     Scaling: '/scaling',
     Glossary: '/glossary',
