@@ -46,7 +46,7 @@ export const badEventInBatch: Scenario = {
     sweepAgain();
     const readings = await stage.settle(ORDERS, new Set([aggregateId]));
 
-    stage.step('The system has come to rest');
+    stage.step('The system has settled');
     stage.check(
       sizes[0] === ORDERS,
       `it was one entry of a call of ${sizes[0]}, tried ${refusal.hits === 1 ? 'once' : `${refusal.hits} times`}`,

@@ -38,7 +38,7 @@ export const busOutage: Scenario = {
     const waiting = during.filter(({ row }) => row.status === 'PENDING');
     stage.check(waiting.length === ORDERS, `${waiting.length} events wait, PENDING, none was published`);
     const readings = await stage.settle(ORDERS);
-    stage.step('The system has come to rest');
+    stage.step('The system has settled');
     stage.check(
       [...during, ...readings.events].every(({ row }) => row.status !== 'DEAD' && row.attempts === 0),
       'no event was DEAD, and no attempt was counted',

@@ -57,7 +57,7 @@ export const lostHeartbeat: Scenario = {
     mayGoOn = true;
 
     const readings = await stage.settle(STUCK + MEANWHILE);
-    stage.step('The system has come to rest');
+    stage.step('The system has settled');
     const [first] = firsts;
     const taken = tries.filter(({ granted, pid }) => granted && pid !== first?.pid);
     stage.check(

@@ -59,7 +59,7 @@ export const slowHandler: Scenario = {
     stage.note(`SQS has handed it out ${receives === 1 ? 'once' : `${receives} times`}`);
 
     const readings = await stage.settle(1);
-    stage.step('The system has come to rest');
+    stage.step('The system has settled');
     const granted = tries.filter((tried) => tried.granted);
     stage.check(
       granted.length === 1 && bankCalls.hits === 1,

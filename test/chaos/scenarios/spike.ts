@@ -36,13 +36,13 @@ export const spike: Scenario = {
     stage.note(`${await queued(stage)} of them wait in the queue of inventory`);
     await stage.until('the queue of inventory is empty', async () => (await queued(stage)) === 0);
     const readings = await stage.settleWhen((found) => lostOf(found, spikeOrders) === 0, wave);
-    stage.step(`The system has come to rest: the backlog was gone ${sinceLast()}`);
+    stage.step(`The system has settled: the backlog was gone ${sinceLast()}`);
     const lost = lostOf(readings, spikeOrders);
     stage.check(lost === 0, 'inventory has processed all, and every StockReserved is published');
     tellWays(stage, readings);
     const { duplicated } = countOrders(readings, spikeOrders);
 
-    stage.step(`All consumers listen again; ${ORDERS_AFTER} orders more go all the way`);
+    stage.step(`All consumers listen again; ${ORDERS_AFTER} more orders go all the way`);
     for (const subscribe of subscribeAgain) await subscribe();
     const after = await afterwards(stage);
     const naive = await stage.naive.readThenTake(NAIVE_ORDERS);

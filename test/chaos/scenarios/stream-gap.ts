@@ -26,7 +26,9 @@ export const streamGap: Scenario = {
       'the sweep did it',
     );
 
-    stage.step('The mapping is enabled: the stream hands over what is done already, then one order more');
+    stage.step(
+      'The mapping is enabled: the stream delivers events that are already published, then one more order',
+    );
     await resume();
     await stage.placeOrders(1);
     const readings = await stage.settle(ORDERS + 1);

@@ -62,7 +62,7 @@ export const workerKill: Scenario = {
       readings = await stage.settle(placed);
     }
 
-    stage.step(`The system has come to rest; ${killed.length} processes were killed`);
+    stage.step(`The system has settled; ${killed.length} processes were killed`);
     for (const victim of plans.keys()) {
       const own = killsOf(victim);
       const moments = own.map(({ kill, action }) => `${kill.moment} its call ${kill.atCall} (${action})`);
