@@ -19,7 +19,7 @@ const OUTSIDE: Readonly<Record<string, string>> = {
 export const NOT_PAGES = [
   '{bin,cli,coverage,demo,docs/examples,lambdas,lib,testing,tools,verify}/**',
   '{bench,localstack}/*/**',
-  'bench/!(README).md',
+  '{bench,localstack}/!(README).md',
   '**/cdk.out/**',
   'test/!(chaos|explorer|mutants)/**',
   'test/*/*/**',
