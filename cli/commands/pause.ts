@@ -51,7 +51,7 @@ function switchCommand(io: Io, to: Switch, description: string, example: string,
   return new Command(to)
     .description(description)
     .argument('<consumer>', 'the name of the consumer')
-    .option('--apply', to)
+    .option('--apply', `${to} it`)
     .addOption(reasonOption())
     .addHelpText(
       'after',

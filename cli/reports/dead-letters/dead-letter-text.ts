@@ -6,7 +6,7 @@ import { clipped, detailedTable } from '../../terminal/output.ts';
 import { paint } from '../../terminal/paint.ts';
 import type { DeadLetter } from './dead-letters.ts';
 
-/** A dead letter as in the JSON document of docs/cli.md. */
+/** A dead letter as in the JSON document of docs/cli-json.md. */
 export function deadLetterJson(deadLetter: DeadLetter) {
   return {
     id: deadLetter.id,

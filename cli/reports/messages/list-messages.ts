@@ -139,7 +139,7 @@ function unreadableMessage(consumer: ConsumerEntry, eventId: string, problem: st
 /** The cause of a message that its consumer has not claimed. */
 const UNCLAIMED = 'published, unclaimed';
 
-/** A message as in the JSON document of docs/cli.md. */
+/** A message as in the JSON document of docs/cli-json.md. */
 export type ListedMessage = ReturnType<typeof listed>;
 
 /** The known attributes of a message, from its row or from the pointer that lists it. */

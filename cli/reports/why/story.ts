@@ -12,7 +12,7 @@ import { bornAt, type TracedEvent, type TracedMessage } from './trace-reader.ts'
 export interface StoryLine {
   /** Epoch milliseconds; `null` if no row has the time. The line then follows the one before it. */
   readonly at: number | null;
-  /** A stable word, see docs/cli.md. */
+  /** A stable word, see docs/cli-json.md. */
   readonly what: StoryWord;
   /** The consumer; `null` for the outbox and the relay. */
   readonly consumer: string | null;

@@ -10,7 +10,7 @@ import { type JudgeDeps, type JudgedDeadLetter, judgeDeadLetters } from '../dead
 import type { Trace, TracedEvent } from './trace-reader.ts';
 
 /** The states of an event, the worst first. Down to `late`, action is required. */
-const STATES = [
+export const STATES = [
   'dead',
   'rejected',
   'dead-lettered',
