@@ -20,7 +20,8 @@ export interface MemoryRelayOptions {
 
 /**
  * Creates Mailroom's stream relay with its default settings. Each call publishes the events that the table received since the last
- * call, beginning with the first one that the bus did not accept.
+ * call, beginning with the first one that the bus did not accept. After a failure, a call returns only once the clock has advanced by
+ * 5 to 7 seconds, as in AWS.
  *
  * @example
  * ```ts
