@@ -27,6 +27,23 @@ export interface Resources {
   alarms(): Promise<readonly DeployedAlarm[]>;
 }
 
+/** The IAM actions of each read. */
+export const READ_ACTIONS: Readonly<Record<keyof Resources, readonly string[]>> = {
+  table: ['dynamodb:DescribeTable'],
+  expiryAttribute: ['dynamodb:DescribeTimeToLive'],
+  tablePolicy: ['dynamodb:DescribeTable', 'dynamodb:GetResourcePolicy'],
+  hasRecovery: ['dynamodb:DescribeContinuousBackups'],
+  hasBus: ['events:DescribeEventBus'],
+  rule: ['events:DescribeRule', 'events:ListTargetsByRule'],
+  queue: ['sqs:GetQueueAttributes'],
+  mappings: ['lambda:ListEventSourceMappings'],
+  function: ['lambda:GetFunctionConfiguration'],
+  reservedConcurrency: ['lambda:GetFunctionConcurrency'],
+  concurrency: ['lambda:GetAccountSettings'],
+  concurrencyPeak: ['cloudwatch:GetMetricData'],
+  alarms: ['cloudwatch:DescribeAlarms'],
+};
+
 /** A table. */
 export interface DeployedTable {
   readonly arn: string;

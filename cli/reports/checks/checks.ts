@@ -1,11 +1,18 @@
-import type { Resources } from '../../deployment/resources.ts';
+import { READ_ACTIONS, type Resources } from '../../deployment/resources.ts';
 import { clockCheck, concurrencyLeftCheck } from './account-checks.ts';
 import { alarmCheck } from './alarm-checks.ts';
-import { type CheckDeps, type Checked, LEVELS, type Level, type PartCheck, runChecks } from './check.ts';
+import {
+  type CheckDeps,
+  type Checked,
+  LEVELS,
+  type Level,
+  type PartCheck,
+  readWith,
+  runChecks,
+} from './check.ts';
 import { consumerChecks, unlistedChecks } from './consumer-checks.ts';
 import { relayChecks, type SweepStateReader, sweepReadingChecks } from './relay-checks.ts';
-import { roleChecks } from './role-checks.ts';
-import type { RoleSimulator } from './role-needs.ts';
+import { type RoleSimulator, roleChecks } from './role-checks.ts';
 import { tableChecks, tableSurroundingsChecks } from './table-checks.ts';
 
 /** Dependencies of {@link examine}. */
@@ -76,16 +83,21 @@ function withoutConsequences(problems: Checked['problems']) {
   return problems.filter(({ problem }) => problem !== 'sweep-silent' || !isExplained);
 }
 
-/** The resources, each read once for all checks. */
+/** The resources, each read once for all checks. A refused read names the actions that it needs. */
 function readOnce(resources: Resources): Resources {
   const known = new Map<string, unknown>();
-  const once =
-    (name: string, read: (...names: string[]) => unknown) =>
-    (...names: string[]) => {
-      const key = JSON.stringify([name, ...names]);
-      if (!known.has(key)) known.set(key, read(...names));
+  const entries = Object.entries(resources).map(([name, read]: [string, (...of: string[]) => unknown]) => {
+    const actions = READ_ACTIONS[name as keyof Resources];
+    const once = (...of: string[]) => {
+      const key = JSON.stringify([name, ...of]);
+      if (!known.has(key))
+        known.set(
+          key,
+          readWith(actions, async () => read(...of)),
+        );
       return known.get(key);
     };
-  const entries = Object.entries(resources).map(([name, read]) => [name, once(name, read)] as const);
+    return [name, once] as const;
+  });
   return Object.fromEntries(entries) as unknown as Resources;
 }

@@ -13,18 +13,27 @@ import {
 } from '../../../lambdas/runtime/operations/directory.ts';
 import { externalEventsOf, mailroomEventsOf } from '../../../lambdas/runtime/operations/subscriptions.ts';
 import {
-  type AddProblem,
   type CheckDeps,
   check,
   FIND_MISSED,
+  type FoundProblem,
   functionOf,
-  NEEDS,
   type PartCheck,
+  readWith,
 } from './check.ts';
-import { concurrencyCheck, functionCheck } from './function-checks.ts';
-import { addItemFailures, addMappingFaults, mappingOf, updateMapping } from './mapping-faults.ts';
-import { addMissingQueue, addQueueFaults, setAttribute } from './queue-faults.ts';
+import {
+  concurrencyCheck,
+  functionCheck,
+  itemFailures,
+  mappingFaults,
+  mappingOf,
+  updateMapping,
+} from './function-checks.ts';
+import { missingQueue, queueFaults, setAttribute } from './queue-faults.ts';
 import { DEFAULT_BUS } from './relay-checks.ts';
+
+/** The IAM actions that reading a pause needs. */
+const PAUSE_ACTIONS = ['dynamodb:Query', 'sqs:GetQueueAttributes'];
 
 /** The checks of one consumer. */
 export function consumerChecks(deps: CheckDeps, consumer: ConsumerEntry): PartCheck[] {
@@ -33,22 +42,25 @@ export function consumerChecks(deps: CheckDeps, consumer: ConsumerEntry): PartCh
   const { name: part } = consumer;
   const checked = functionOf(consumer);
   return [
-    check(part, 'flow', [...NEEDS.rule, ...NEEDS.queue], async (add) => {
+    check(part, 'flow', async function* () {
       const isThere = await resources.hasBus(mailroom.bus).catch(() => true);
       const queue = await resources.queue(consumer.queue);
       for (const route of routesOf(mailroom, consumer)) {
         if (!isThere && route.bus === mailroom.bus) continue; // reported as `no-bus`
         const faults = ruleFaults(await resources.rule(route.bus, route.rule), route.events, queue?.arn);
-        for (const fault of faults) addRouteFault(add, consumer, route, fault, queue?.arn);
+        for (const fault of faults) yield routeProblem(consumer, route, fault, queue?.arn);
       }
     }),
-    check(part, 'flow', [...NEEDS.mappings, ...NEEDS.queue], async (add) => {
+    check(part, 'flow', async function* () {
       const queue = await resources.queue(consumer.queue);
-      if (queue === undefined) return addMissingQueue(add, consumer, consumer.queue);
-      await addMappingFaults(add, resources, checked, (source) => source === queue.arn, {
+      if (queue === undefined) {
+        yield missingQueue(consumer, consumer.queue);
+        return;
+      }
+      yield* mappingFaults(resources, checked, (source) => source === queue.arn, {
         stopped: `${part} receives no messages`,
         filtered: `${part} loses messages: Lambda deletes those that the filter does not match. Remove it before you repair what was lost`,
-        paused: () => pauses(consumer),
+        paused: () => readWith(PAUSE_ACTIONS, () => pauses(consumer)),
       });
     }),
     concurrencyCheck(resources, checked),
@@ -62,11 +74,11 @@ export function consumerChecks(deps: CheckDeps, consumer: ConsumerEntry): PartCh
 /** The consumers whose directory entry was deleted: no other check is about them. */
 export function unlistedChecks({ directory }: CheckDeps): PartCheck[] {
   return (directory.unlisted ?? []).map(({ name: part, parameter }) =>
-    check(part, 'flow', [], async (add) => {
+    check(part, 'flow', async function* () {
       const text = `the directory has no entry of the consumer ${part}: no command, alarm or audit sees its events and dead letters. The command names its stack; deploy that one with --revert-drift`;
       const named = ['--physical-resource-id', parameter, '--query', 'StackResources[0].StackName'];
       const fix = ['aws', 'cloudformation', 'describe-stack-resources', ...named, '--output', 'text'];
-      add('no-entry', text, fix, FIND_MISSED);
+      yield { problem: 'no-entry', text, fix, followUp: FIND_MISSED };
     }),
   );
 }
@@ -74,18 +86,18 @@ export function unlistedChecks({ directory }: CheckDeps): PartCheck[] {
 /** Checks that the queues of a consumer pass messages on and keep them. */
 function queuesCheck({ directory: { mailroom }, resources }: CheckDeps, consumer: ConsumerEntry): PartCheck {
   const { name: part } = consumer;
-  return check(part, 'settings', NEEDS.queue, async (add) => {
+  return check(part, 'settings', async function* () {
     const { deadLetterQueue, undeliveredQueue } = consumer;
     const queues = {
       queue: await resources.queue(consumer.queue),
       deadLetterQueue: await resources.queue(deadLetterQueue),
       undeliveredQueue: undeliveredQueue === undefined ? undefined : await resources.queue(undeliveredQueue),
     };
-    if (queues.deadLetterQueue === undefined) addMissingQueue(add, consumer, deadLetterQueue);
+    if (queues.deadLetterQueue === undefined) yield missingQueue(consumer, deadLetterQueue);
     if (queues.undeliveredQueue === undefined && undeliveredQueue !== undefined)
-      addMissingQueue(add, consumer, undeliveredQueue);
+      yield missingQueue(consumer, undeliveredQueue);
     const { arn } = queues.queue ?? queues.deadLetterQueue ?? queues.undeliveredQueue ?? {};
-    addQueueFaults(add, consumer, queues, arn === undefined ? [] : ruleArns(mailroom, consumer, arn));
+    yield* queueFaults(consumer, queues, arn === undefined ? [] : ruleArns(mailroom, consumer, arn));
   });
 }
 
@@ -93,21 +105,21 @@ function queuesCheck({ directory: { mailroom }, resources }: CheckDeps, consumer
 function mappingSettingsCheck({ resources }: CheckDeps, consumer: ConsumerEntry): PartCheck {
   const { name: part } = consumer;
   const checked = functionOf(consumer);
-  return check(part, 'settings', [...NEEDS.mappings, ...NEEDS.queue], async (add) => {
+  return check(part, 'settings', async function* () {
     const queue = await resources.queue(consumer.queue);
     const mapping = await mappingOf(resources, checked, (source) => source === queue?.arn);
     if (mapping === undefined) return; // reported as `no-queue` or `no-mapping`
     const one = `the event source mapping of ${checked.name}`;
     const lost = `SQS deletes the messages that ${part} fails to process, so they are lost`;
-    addItemFailures(add, checked, mapping, lost);
+    yield* itemFailures(checked, mapping, lost);
     const { batchSize = mapping.batchSize } = consumer;
     if (mapping.batchSize !== batchSize) {
       const text = `${one} passes at most ${mapping.batchSize} messages to an invocation instead of ${batchSize}: ${part} works at another speed and price than declared`;
-      add('batch-size', text, updateMapping(mapping, '--batch-size', String(batchSize)));
+      yield { problem: 'batch-size', text, fix: updateMapping(mapping, '--batch-size', String(batchSize)) };
     }
     if (mapping.concurrencyMax === undefined) {
       const text = `${one} has no maximum concurrency: ${part} can use up the concurrency of the account, which stops all other functions`;
-      add('no-max-concurrency', text, deployWords(consumer));
+      yield { problem: 'no-max-concurrency', text, fix: deployWords(consumer) };
     }
   });
 }
@@ -118,7 +130,7 @@ function undeliverableCheck(
   consumer: ConsumerEntry,
 ): PartCheck {
   const { name: part } = consumer;
-  return check(part, 'settings', [...NEEDS.rule, ...NEEDS.queue], async (add) => {
+  return check(part, 'settings', async function* () {
     const { queue: url, undeliveredQueue: undeliveredUrl } = consumer;
     if (undeliveredUrl === undefined) return; // an existing queue
     const [queue, undelivered] = await Promise.all([url, undeliveredUrl].map(resources.queue));
@@ -131,7 +143,7 @@ function undeliverableCheck(
       const { id: Id, arn: Arn } = target;
       const targets = JSON.stringify([{ Id, Arn, DeadLetterConfig: { Arn: undelivered.arn } }]);
       const put = ['aws', 'events', 'put-targets', '--rule', rule, '--event-bus-name', bus];
-      add('no-dead-letter-queue', text, [...put, '--targets', targets]);
+      yield { problem: 'no-dead-letter-queue', text, fix: [...put, '--targets', targets] };
     }
   });
 }
@@ -140,37 +152,42 @@ function undeliverableCheck(
 function consumerFunctionCheck({ directory, resources }: CheckDeps, consumer: ConsumerEntry): PartCheck {
   const { table, shards } = directory.mailroom;
   const { name: part, queue: url } = consumer;
-  return functionCheck(resources, functionOf(consumer), readConsumerConfig, async (add, settings, found) => {
-    const addSetting = (text: string) => add('settings', text, deployWords(consumer));
-    if (settings.tableName !== table)
-      addSetting(
-        `${part} uses the table ${settings.tableName} instead of ${table}: its inbox is not in this Mailroom`,
-      );
-    if (settings.consumer !== part || settings.queueUrl !== url)
-      addSetting(
-        `the function of ${part} has the settings of ${settings.consumer} and the queue ${settings.queueUrl}: it keeps another inbox`,
-      );
-    if (settings.shards > shards)
-      addSetting(
-        `${part} writes events to ${settings.shards} shards, but the relay reads ${shards}: it may not publish some of them`,
-      );
-    const queue = await resources.queue(url);
-    if (queue === undefined) return; // reported as `no-queue`
-    const { visibilityS } = queue;
-    if (found.timeoutS > visibilityS) {
-      const text = `the function of ${part} may run for ${found.timeoutS} s, but SQS hides its messages for ${visibilityS} s only: they are redelivered while it processes them`;
-      add('timeout', text, deployWords(consumer));
-    }
-    const declaredS = Math.ceil(settings.visibilityTimeoutMs / 1_000);
-    if (visibilityS !== declaredS) {
-      const effect =
-        visibilityS < declaredS
-          ? 'SQS redelivers messages that are still being processed, and they use up their receives'
-          : 'after a crash, messages wait longer';
-      const text = `the visibility timeout of ${part} is ${visibilityS} s instead of ${declaredS} s: ${effect}`;
-      add('visibility', text, setAttribute(url, 'VisibilityTimeout', declaredS));
-    }
-  });
+  return functionCheck(
+    resources,
+    functionOf(consumer),
+    readConsumerConfig,
+    async function* (settings, found) {
+      const wrong = (text: string) => ({ problem: 'settings' as const, text, fix: deployWords(consumer) });
+      if (settings.tableName !== table)
+        yield wrong(
+          `${part} uses the table ${settings.tableName} instead of ${table}: its inbox is not in this Mailroom`,
+        );
+      if (settings.consumer !== part || settings.queueUrl !== url)
+        yield wrong(
+          `the function of ${part} has the settings of ${settings.consumer} and the queue ${settings.queueUrl}: it keeps another inbox`,
+        );
+      if (settings.shards > shards)
+        yield wrong(
+          `${part} writes events to ${settings.shards} shards, but the relay reads ${shards}: it may not publish some of them`,
+        );
+      const queue = await resources.queue(url);
+      if (queue === undefined) return; // reported as `no-queue`
+      const { visibilityS } = queue;
+      if (found.timeoutS > visibilityS) {
+        const text = `the function of ${part} may run for ${found.timeoutS} s, but SQS hides its messages for ${visibilityS} s only: they are redelivered while it processes them`;
+        yield { problem: 'timeout', text, fix: deployWords(consumer) };
+      }
+      const declaredS = Math.ceil(settings.visibilityTimeoutMs / 1_000);
+      if (visibilityS !== declaredS) {
+        const effect =
+          visibilityS < declaredS
+            ? 'SQS redelivers messages that are still being processed, and they use up their receives'
+            : 'after a crash, messages wait longer';
+        const text = `the visibility timeout of ${part} is ${visibilityS} s instead of ${declaredS} s: ${effect}`;
+        yield { problem: 'visibility', text, fix: setAttribute(url, 'VisibilityTimeout', declaredS) };
+      }
+    },
+  );
 }
 
 /** A rule that delivers events to a consumer's queue. */
@@ -202,13 +219,12 @@ function ruleArns(mailroom: Directory['mailroom'], consumer: ConsumerEntry, besi
   });
 }
 
-function addRouteFault(
-  add: AddProblem,
+function routeProblem(
   consumer: ConsumerEntry,
   { bus, rule, events }: RuleRoute,
   fault: RuleFault,
   queueArn = '',
-): void {
+): FoundProblem {
   const states: Readonly<Record<RuleFault, string>> = {
     'no-rule': `does not exist on the bus ${bus}`,
     'rule-disabled': 'is disabled',
@@ -221,7 +237,12 @@ function addRouteFault(
     ? 'Restore it. External events of that time are lost, because the audit does not cover them'
     : 'Restore it, then find the events that were missed (--since: from before the fault)';
   const text = `${consumer.name} ${effect}: its rule ${rule} ${states[fault]}. ${advice}`;
-  add(fault, text, ruleFix(fault, rule, bus, consumer), isExternal ? undefined : FIND_MISSED);
+  return {
+    problem: fault,
+    text,
+    fix: ruleFix(fault, rule, bus, consumer),
+    followUp: isExternal ? undefined : FIND_MISSED,
+  };
 }
 
 /** The words of the command that restores a consumer's rule or queue: the same in every command that reports it. */

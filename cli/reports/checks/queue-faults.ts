@@ -6,7 +6,7 @@ import {
 } from '../../../lambdas/runtime/operations/directory.ts';
 import type { DeployedQueue } from '../../deployment/resources.ts';
 import { duration } from '../../terminal/times.ts';
-import { type AddProblem, FIND_MISSED } from './check.ts';
+import { FIND_MISSED, type FoundProblem } from './check.ts';
 import { matchesAny, objectOf, type ReadStatement, statementsOf } from './resource-policy.ts';
 
 /** The queues of a consumer that exist. */
@@ -26,68 +26,66 @@ const DEAD_LETTERS_MIN_S = 3 * 86_400;
 const MESSAGE_BYTES = 1_048_576;
 
 /** A registered queue that was deleted. */
-export function addMissingQueue(add: AddProblem, stack: EntryStack, url: string): void {
+export function missingQueue(stack: EntryStack, url: string): FoundProblem {
   const text = `the queue ${url} does not exist: messages sent to it are lost. Once it is back, \`audit\` finds the events that were in it`;
-  add('no-queue', text, deployWords(stack), FIND_MISSED);
+  return { problem: 'no-queue', text, fix: deployWords(stack), followUp: FIND_MISSED };
 }
 
 /** A queue without a consumer that keeps its messages for less than the constructs set. */
-export function addShortRetention(add: AddProblem, what: string, url: string, queue: DeployedQueue): void {
+export function* shortRetention(what: string, url: string, queue: DeployedQueue): Generator<FoundProblem> {
   if (queue.retentionS >= RETENTION_S) return;
   const text = `${what} keeps messages for ${duration(queue.retentionS * 1_000)} instead of 14 d: they are permanently deleted before an operator can look at them`;
-  add('retention', text, setAttribute(url, 'MessageRetentionPeriod', RETENTION_S));
+  yield { problem: 'retention', text, fix: setAttribute(url, 'MessageRetentionPeriod', RETENTION_S) };
 }
 
 /** The problems of a consumer's queues, apart from missing ones. @param ruleArns - of the rules that send to its queue */
-export function addQueueFaults(
-  add: AddProblem,
+export function* queueFaults(
   consumer: ConsumerEntry,
   queues: ConsumerQueues,
   ruleArns: readonly string[],
-): void {
+): Generator<FoundProblem> {
   const { name, undeliveredQueue: url } = consumer;
   const { queue, deadLetterQueue, undeliveredQueue } = queues;
   if (queue !== undefined) {
-    addSourceFaults(add, consumer, queue, deadLetterQueue);
+    yield* sourceFaults(consumer, queue, deadLetterQueue);
     if (deadLetterQueue !== undefined) {
-      addRedriveFaults(add, consumer, queue, deadLetterQueue);
-      addRetentionFaults(add, consumer, queue, deadLetterQueue);
+      yield* redriveFaults(consumer, queue, deadLetterQueue);
+      yield* retentionFaults(consumer, queue, deadLetterQueue);
     }
   }
   if (undeliveredQueue !== undefined && url !== undefined)
-    addShortRetention(add, `the undelivered queue of ${name}`, url, undeliveredQueue);
-  addSizeFault(add, consumer.queue, queue);
-  addSizeFault(add, consumer.deadLetterQueue, deadLetterQueue);
-  addSizeFault(add, url, undeliveredQueue);
+    yield* shortRetention(`the undelivered queue of ${name}`, url, undeliveredQueue);
+  yield* sizeFaults(consumer.queue, queue);
+  yield* sizeFaults(consumer.deadLetterQueue, deadLetterQueue);
+  yield* sizeFaults(url, undeliveredQueue);
   // An existing queue has other senders.
-  if (ruleArns.length > 0) addPolicyFaults(add, consumer, queues, ruleArns);
+  if (ruleArns.length > 0) yield* policyFaults(consumer, queues, ruleArns);
 }
 
 /** A queue that holds every message back, or deletes messages whose attempts are not over. */
-function addSourceFaults(
-  add: AddProblem,
+function* sourceFaults(
   { name, rule, queue: url, maxAttempts, inboxRetentionDays }: ConsumerEntry,
   { delayS, retentionS, visibilityS }: DeployedQueue,
   deadLetterQueue: DeployedQueue | undefined,
-): void {
+): Generator<FoundProblem> {
   // An existing queue may have a delay of its own.
   if (delayS > 0 && rule !== undefined) {
     const text = `the queue of ${name} holds every message back for ${duration(delayS * 1_000)} (DelaySeconds)`;
-    add('delay', text, setAttribute(url, 'DelaySeconds', 0));
+    yield { problem: 'delay', text, fix: setAttribute(url, 'DelaySeconds', 0) };
   }
   if (retentionS >= visibilityS * (maxAttempts + 1)) return;
   const text = `the queue of ${name} keeps messages for ${duration(retentionS * 1_000)}: SQS deletes those that wait or fail before their ${maxAttempts} attempts are over, and they never reach consumer:${name}`;
   const longestS = Math.min(RETENTION_S, inboxRetentionDays * 86_400 - (deadLetterQueue?.retentionS ?? 0));
-  add('retention', text, setAttribute(url, 'MessageRetentionPeriod', longestS), FIND_MISSED);
+  const fix = setAttribute(url, 'MessageRetentionPeriod', longestS);
+  yield { problem: 'retention', text, fix, followUp: FIND_MISSED };
 }
 
 /** A queue without a way to its dead-letter queue, or with too few receives. */
-function addRedriveFaults(
-  add: AddProblem,
+function* redriveFaults(
   consumer: ConsumerEntry,
   queue: DeployedQueue,
   deadLetterQueue: DeployedQueue,
-): void {
+): Generator<FoundProblem> {
   const { name, maxAttempts } = consumer;
   const { deadLetterTargetArn, maxReceiveCount } = objectOf(queue.redrive);
   if (deadLetterTargetArn !== deadLetterQueue.arn) {
@@ -96,20 +94,19 @@ function addRedriveFaults(
         ? 'has no redrive policy'
         : `sends dead letters to ${deadLetterTargetArn}`;
     const text = `the queue of ${name} ${found}: messages that ${name} rejects never reach consumer:${name}`;
-    add('redrive', text, deployWords(consumer));
+    yield { problem: 'redrive', text, fix: deployWords(consumer) };
   } else if (!(Number(maxReceiveCount) > maxAttempts)) {
     const text = `the queue of ${name} moves a message to the dead-letter queue after ${maxReceiveCount} receives, but ${name} allows ${maxAttempts} attempts: messages are dead-lettered before their attempts are used up`;
-    add('redrive', text, deployWords(consumer));
+    yield { problem: 'redrive', text, fix: deployWords(consumer) };
   }
 }
 
 /** Dead letters that are deleted before an operator can look at them, or kept for longer than their inbox row. */
-function addRetentionFaults(
-  add: AddProblem,
+function* retentionFaults(
   consumer: ConsumerEntry,
   { retentionS }: DeployedQueue,
   { retentionS: keptS }: DeployedQueue,
-): void {
+): Generator<FoundProblem> {
   const { name, inboxRetentionDays, deadLetterQueue: url } = consumer;
   const inboxS = inboxRetentionDays * 86_400;
   if (keptS < DEAD_LETTERS_MIN_S) {
@@ -117,42 +114,45 @@ function addRetentionFaults(
     const bestS = Math.min(RETENTION_S, inboxS - retentionS);
     const fix =
       bestS < DEAD_LETTERS_MIN_S ? deployWords(consumer) : setAttribute(url, 'MessageRetentionPeriod', bestS);
-    add('retention', text, fix);
+    yield { problem: 'retention', text, fix };
   } else if (retentionS + keptS > inboxS) {
     const text = `the queues of ${name} keep messages for ${duration((retentionS + keptS) * 1_000)}, but its inbox rows are kept for ${inboxRetentionDays} d: a message redriven after that is rejected as too old`;
-    add('retention', text, deployWords(consumer));
+    yield { problem: 'retention', text, fix: deployWords(consumer) };
   }
 }
 
 /** A queue that refuses events which the outbox and the bus accept. */
-function addSizeFault(add: AddProblem, url = '', queue?: DeployedQueue): void {
+function* sizeFaults(url = '', queue?: DeployedQueue): Generator<FoundProblem> {
   if (queue === undefined || !(queue.messageBytesMax < MESSAGE_BYTES)) return;
   const text = `the queue ${url} accepts messages of up to ${queue.messageBytesMax} bytes, but an event may have ${PUT_EVENTS_BYTES_MAX}: it refuses larger ones`;
-  add('message-size', text, setAttribute(url, 'MaximumMessageSize', MESSAGE_BYTES));
+  yield { problem: 'message-size', text, fix: setAttribute(url, 'MaximumMessageSize', MESSAGE_BYTES) };
 }
 
 /** Queues whose policies do not let the rules send, or let others send. */
-function addPolicyFaults(
-  add: AddProblem,
+function* policyFaults(
   consumer: ConsumerEntry,
   { queue, deadLetterQueue, undeliveredQueue }: ConsumerQueues,
   ruleArns: readonly string[],
-): void {
+): Generator<FoundProblem> {
   const { name } = consumer;
   const refuses = (one: DeployedQueue | undefined) =>
     one !== undefined &&
     !ruleArns.every((arn) => statementsOf(one.policy).some((statement) => letsSend(statement, arn)));
-  const addRefusal = (effect: string) =>
-    add('queue-policy', `the rule of ${name} may not send to its ${effect}`, deployWords(consumer));
-  if (refuses(queue)) addRefusal(`queue: EventBridge sends the events of ${name} to rule:${name} instead`);
-  if (refuses(undeliveredQueue))
-    addRefusal(`undelivered queue: events that EventBridge cannot deliver to ${name} are lost`);
+  const fix = deployWords(consumer);
+  if (refuses(queue)) {
+    const text = `the rule of ${name} may not send to its queue: EventBridge sends the events of ${name} to rule:${name} instead`;
+    yield { problem: 'queue-policy', text, fix };
+  }
+  if (refuses(undeliveredQueue)) {
+    const text = `the rule of ${name} may not send to its undelivered queue: events that EventBridge cannot deliver to ${name} are lost`;
+    yield { problem: 'queue-policy', text, fix };
+  }
   const open = [queue, deadLetterQueue, undeliveredQueue].flatMap((one) =>
     one === undefined || statementsOf(one.policy).some(deniesSending) ? [] : [one.arn.split(':').at(-1)],
   );
   if (open.length === 0) return;
   const text = `${open.join(', ')} accepts messages from everyone whose own policies allow it: a compromised function could forge events for ${name}`;
-  add('queue-policy', text, deployWords(consumer));
+  yield { problem: 'queue-policy', text, fix };
 }
 
 function letsSend({ effect, actions, services, conditions }: ReadStatement, ruleArn: string): boolean {

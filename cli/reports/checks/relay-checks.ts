@@ -12,14 +12,21 @@ import {
   type CheckDeps,
   type CheckedFunction,
   check,
-  NEEDS,
   type PartCheck,
+  readWith,
   relayFunctions,
   STUCK_MS,
 } from './check.ts';
-import { concurrencyCheck, functionCheck, settingsOf } from './function-checks.ts';
-import { addItemFailures, addMappingFaults, mappingOf, updateMapping } from './mapping-faults.ts';
-import { addMissingQueue, addShortRetention } from './queue-faults.ts';
+import {
+  concurrencyCheck,
+  functionCheck,
+  itemFailures,
+  mappingFaults,
+  mappingOf,
+  settingsOf,
+  updateMapping,
+} from './function-checks.ts';
+import { missingQueue, shortRetention } from './queue-faults.ts';
 
 /** The bus of schedules. */
 export const DEFAULT_BUS = 'default';
@@ -41,23 +48,23 @@ export function relayChecks({ directory, resources }: CheckDeps): PartCheck[] {
     busCheck(resources, directory),
     ...[relay, sweep].map((checked) => concurrencyCheck(resources, checked)),
     relaySettingsCheck(resources, relay, mailroom),
-    check(relay.part, 'settings', NEEDS.queue, async (add) => {
+    check(relay.part, 'settings', async function* () {
       const { failureQueue: url } = mailroom;
       const queue = await resources.queue(url);
-      if (queue === undefined) addMissingQueue(add, mailroom, url);
-      else addShortRetention(add, 'the queue of discarded batches', url, queue);
+      if (queue === undefined) yield missingQueue(mailroom, url);
+      else yield* shortRetention('the queue of discarded batches', url, queue);
     }),
     ...[relay, sweep].map((checked) => relayFunctionCheck(resources, checked, mailroom)),
   ];
 }
 
 function relayMappingCheck(resources: Resources, relay: CheckedFunction, table: string): PartCheck {
-  return check(relay.part, 'flow', NEEDS.mappings, async (add) => {
+  return check(relay.part, 'flow', async function* () {
     // Without permission to describe the table, any of its streams counts.
     const anyStream = { streamArn: streamOf(table) };
     const { streamArn } = await resources.table().catch(() => anyStream);
     if (streamArn === undefined) return; // reported as `stream-off`
-    await addMappingFaults(add, resources, relay, (source) => source.includes(streamArn), {
+    yield* mappingFaults(resources, relay, (source) => source.includes(streamArn), {
       stopped: 'the stream relay publishes nothing',
       filtered: 'the stream relay publishes only a part of the events, and the others wait for the sweep',
       filter: STREAM_FILTER,
@@ -83,24 +90,29 @@ function scheduleCheck(
   effect: string,
   { rule, function: invoked }: MinuteSchedule,
 ): PartCheck {
-  return check(part, 'flow', NEEDS.rule, async (add) => {
+  return check(part, 'flow', async function* () {
     const found = await resources.rule(DEFAULT_BUS, rule);
     const its = `${effect}: its rule ${rule}`;
-    if (found === undefined) add('no-rule', `${its} does not exist`, deployWords(stack));
+    if (found === undefined)
+      yield { problem: 'no-rule', text: `${its} does not exist`, fix: deployWords(stack) };
     else if (!found.enabled)
-      add('rule-disabled', `${its} is disabled`, ['aws', 'events', 'enable-rule', '--name', rule]);
+      yield {
+        problem: 'rule-disabled',
+        text: `${its} is disabled`,
+        fix: ['aws', 'events', 'enable-rule', '--name', rule],
+      };
     else if (!found.targets.some(({ arn }) => arn.endsWith(`:function:${invoked}`)))
-      add('target', `${its} does not invoke ${invoked}`, deployWords(stack));
+      yield { problem: 'target', text: `${its} does not invoke ${invoked}`, fix: deployWords(stack) };
   });
 }
 
 /** A bus that does not exist: its rules are not reported, too. */
 function busCheck(resources: Resources, { mailroom, consumers }: Directory): PartCheck {
   const { bus } = mailroom;
-  return check('bus', 'flow', NEEDS.bus, async (add) => {
+  return check('bus', 'flow', async function* () {
     if (await resources.hasBus(bus)) return;
     const text = `the bus ${bus} and its rules do not exist: EventBridge accepts every event and delivers none. Once the bus is back, \`audit\` finds the events that no consumer received`;
-    add('no-bus', text, deployWords(mailroom, ...consumers));
+    yield { problem: 'no-bus', text, fix: deployWords(mailroom, ...consumers) };
   });
 }
 
@@ -110,24 +122,28 @@ function relaySettingsCheck(
   relay: CheckedFunction,
   { table, failureQueue }: Directory['mailroom'],
 ): PartCheck {
-  return check(relay.part, 'settings', [...NEEDS.mappings, ...NEEDS.queue], async (add) => {
+  return check(relay.part, 'settings', async function* () {
     const mapping = await mappingOf(resources, relay, (source) => source.includes(streamOf(table)));
     if (mapping === undefined) return; // reported as `no-mapping`
     const one = `the event source mapping of ${relay.name}`;
-    addItemFailures(add, relay, mapping, 'events whose publish failed wait for the sweep');
+    yield* itemFailures(relay, mapping, 'events whose publish failed wait for the sweep');
     if (!mapping.bisects) {
       const text = `${one} does not halve a failing batch: one record that crashes the stream relay holds up its whole batch`;
-      add('no-bisect', text, updateMapping(mapping, '--bisect-batch-on-function-error'));
+      yield { problem: 'no-bisect', text, fix: updateMapping(mapping, '--bisect-batch-on-function-error') };
     }
     const queue = await resources.queue(failureQueue);
     if (queue !== undefined && mapping.failureDestination !== queue.arn) {
       const text = `${one} does not send discarded batches to the queue ${queue.arn}: nothing reports that the stream relay discarded them`;
       const destination = JSON.stringify({ OnFailure: { Destination: queue.arn } });
-      add('no-failure-destination', text, updateMapping(mapping, '--destination-config', destination));
+      yield {
+        problem: 'no-failure-destination',
+        text,
+        fix: updateMapping(mapping, '--destination-config', destination),
+      };
     }
     if ((mapping.retriesMax ?? -1) < 0) {
       const text = `${one} retries a failing batch without limit: new events of its shard wait behind it`;
-      add('endless-retries', text, deployWords(relay));
+      yield { problem: 'endless-retries', text, fix: deployWords(relay) };
     }
   });
 }
@@ -139,16 +155,19 @@ function relayFunctionCheck(
   { table, bus }: Directory['mailroom'],
 ): PartCheck {
   const { part } = checked;
-  return functionCheck(resources, checked, readRelayConfig, (add, { tableName, busName }) => {
+  return functionCheck(resources, checked, readRelayConfig, async function* ({ tableName, busName }) {
     if (tableName !== table) {
       const text = `${part} reads the table ${tableName} instead of ${table}: it publishes no event of this Mailroom`;
-      add('settings', text, deployWords(checked));
+      yield { problem: 'settings', text, fix: deployWords(checked) };
     } else if (busName !== bus) {
       const text = `${part} publishes to the bus ${busName} instead of ${bus}: no consumer receives its events`;
-      add('settings', text, deployWords(checked));
+      yield { problem: 'settings', text, fix: deployWords(checked) };
     }
   });
 }
+
+/** The IAM actions that reading the sweep's state needs: before its first pass, it is the table's age. */
+const STATE_ACTIONS = ['dynamodb:GetItem', 'dynamodb:DescribeTable'];
 
 /** Reads the state row of the sweep. */
 export interface SweepStateReader {
@@ -165,21 +184,16 @@ export function sweepReadingChecks(deps: CheckDeps & SweepStateReader): PartChec
   const { directory, resources, now } = deps;
   const { sweep } = relayFunctions(directory.mailroom);
   return [
-    check(
-      sweep.part,
-      'surroundings',
-      ['dynamodb:GetItem', ...NEEDS.table, ...NEEDS.function],
-      async (add) => {
-        // A sweep whose schedule runs, but that has not completed a pass for longer than its interval allows.
-        const found = await resources.function(sweep.name);
-        const settings = found && settingsOf(readRelayConfig, found);
-        const everyMs = typeof settings === 'object' ? settings.sweepEveryMs : 0;
-        const silentMs = now - (await deps.sweptAt());
-        if (silentMs <= Math.max(STUCK_MS, 3 * everyMs)) return;
-        const text = `the sweep has not completed a pass for ${duration(silentMs)}: events that the stream relay misses wait. The command shows its error`;
-        add('sweep-silent', text, ['npx', 'cdk-mailroom', 'sweep', '--since', '1h']);
-      },
-    ),
+    check(sweep.part, 'surroundings', async function* () {
+      // A sweep whose schedule runs, but that has not completed a pass for longer than its interval allows.
+      const found = await resources.function(sweep.name);
+      const settings = found && settingsOf(readRelayConfig, found);
+      const everyMs = typeof settings === 'object' ? settings.sweepEveryMs : 0;
+      const silentMs = now - (await readWith(STATE_ACTIONS, deps.sweptAt));
+      if (silentMs <= Math.max(STUCK_MS, 3 * everyMs)) return;
+      const text = `the sweep has not completed a pass for ${duration(silentMs)}: events that the stream relay misses wait. The command shows its error`;
+      yield { problem: 'sweep-silent', text, fix: ['npx', 'cdk-mailroom', 'sweep', '--since', '1h'] };
+    }),
     ...versionChecks(deps),
   ];
 }
@@ -193,23 +207,25 @@ function versionChecks({
   rowSchema,
 }: CheckDeps & SweepStateReader): PartCheck[] {
   const entries = [{ ...mailroom, name: 'sweep' }, ...consumers];
-  const newestOf = async () => Math.max((await rowSchema()) ?? 1, ...entries.map(({ schema = 1 }) => schema));
-  const needs = ['dynamodb:GetItem'];
+  const newestOf = async () => {
+    const written = (await readWith(STATE_ACTIONS, rowSchema)) ?? 1;
+    return Math.max(written, ...entries.map(({ schema = 1 }) => schema));
+  };
   return [
     ...entries.map(
       ({ name: part, schema, stack, stackPath }): PartCheck =>
-        check(part, 'surroundings', needs, async (add) => {
+        check(part, 'surroundings', async function* () {
           const newest = await newestOf();
           if (schema === undefined || schema >= newest) return;
           const text = `the stack ${stack} was deployed with a version that reads rows up to schema ${schema}, but rows of schema ${newest} exist: ${part} cannot read them`;
-          add('older-version', text, deployWords({ stack, stackPath }));
+          yield { problem: 'older-version', text, fix: deployWords({ stack, stackPath }) };
         }),
     ),
-    check('this machine', 'surroundings', needs, async (add) => {
+    check('this machine', 'surroundings', async function* () {
       const newest = await newestOf();
       if (newest <= SCHEMA) return;
       const text = `rows of schema ${newest} exist, but this version of the command reads up to ${SCHEMA}: it reports them as unreadable`;
-      add('newer-version', text, ['npm', 'install', 'cdk-mailroom@latest']);
+      yield { problem: 'newer-version', text, fix: ['npm', 'install', 'cdk-mailroom@latest'] };
     }),
   ];
 }

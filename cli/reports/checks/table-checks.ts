@@ -1,7 +1,7 @@
 import { deployWords } from '../../../lambdas/runtime/operations/directory.ts';
 import { INBOX_PREFIX } from '../../../lambdas/runtime/store/keys.ts';
 import { EXPIRES_AT } from '../../../lambdas/runtime/store/rows.ts';
-import { type CheckDeps, check, NEEDS, type PartCheck } from './check.ts';
+import { type CheckDeps, check, type PartCheck } from './check.ts';
 import { matchesAny, statementsOf } from './resource-policy.ts';
 
 const part = 'table';
@@ -13,23 +13,23 @@ const WITH_NEW_IMAGE = /^NEW_/;
 export function tableChecks({ directory: { mailroom }, resources }: CheckDeps): PartCheck[] {
   const { table: name } = mailroom;
   return [
-    check(part, 'flow', NEEDS.table, async (add) => {
+    check(part, 'flow', async function* () {
       if ((await resources.table()).streamArn !== undefined) return;
       const text = `the stream of the table ${name} is off: the stream relay publishes nothing`;
-      add('stream-off', text, deployWords(mailroom));
+      yield { problem: 'stream-off', text, fix: deployWords(mailroom) };
     }),
-    check(part, 'settings', NEEDS.table, async (add) => {
+    check(part, 'settings', async function* () {
       const { streamView } = await resources.table();
       if (streamView === undefined || WITH_NEW_IMAGE.test(streamView)) return; // without a stream: `stream-off`
       const text = `the stream of the table holds ${streamView} instead of NEW_IMAGE: the stream relay cannot read events, and each waits for the sweep`;
-      add('stream-view', text, deployWords(mailroom));
+      yield { problem: 'stream-view', text, fix: deployWords(mailroom) };
     }),
-    check(part, 'settings', ['dynamodb:DescribeTimeToLive'], async (add) => {
+    check(part, 'settings', async function* () {
       if ((await resources.expiryAttribute()) === EXPIRES_AT) return;
       const text = `TTL of the table ${name} is off: no row expires, and the table grows and costs more every day`;
       const specification = `Enabled=true,AttributeName=${EXPIRES_AT}`;
       const fix = onTable('update-time-to-live', name, '--time-to-live-specification', specification);
-      add('ttl-off', text, fix);
+      yield { problem: 'ttl-off', text, fix };
     }),
   ];
 }
@@ -41,7 +41,7 @@ const REPLACING = ['BatchWriteItem', 'DeleteItem', 'PartiQLDelete', 'PartiQLInse
 export function tableSurroundingsChecks({ directory: { mailroom }, resources }: CheckDeps): PartCheck[] {
   const { table: name } = mailroom;
   return [
-    check(part, 'surroundings', [...NEEDS.table, 'dynamodb:GetResourcePolicy'], async (add) => {
+    check(part, 'surroundings', async function* () {
       const kept = statementsOf(await resources.tablePolicy())
         .filter(({ effect, conditions }) => {
           const keys = conditions.get('dynamodb:LeadingKeys') ?? [];
@@ -51,20 +51,20 @@ export function tableSurroundingsChecks({ directory: { mailroom }, resources }: 
       const open = REPLACING.filter((action) => !matchesAny(kept, `dynamodb:${action}`));
       if (open.length === 0) return;
       const text = `the table's policy does not deny ${open.join(', ')} on inbox rows: an event whose inbox row is deleted or replaced can be processed twice`;
-      add('table-policy', text, deployWords(mailroom));
+      yield { problem: 'table-policy', text, fix: deployWords(mailroom) };
     }),
-    check(part, 'surroundings', [...NEEDS.table, 'dynamodb:DescribeContinuousBackups'], async (add) => {
+    check(part, 'surroundings', async function* () {
       // The constructs turn on both, or neither on a stage with disposable data, so a table without either may be as declared.
       const [{ isProtected }, hasRecovery] = await Promise.all([resources.table(), resources.hasRecovery()]);
       if (hasRecovery && !isProtected) {
         const text = `deletion protection of the table ${name} is off: one call deletes every event and inbox row`;
-        add('deletion-protection', text, onTable('update-table', name, '--deletion-protection-enabled'));
+        const fix = onTable('update-table', name, '--deletion-protection-enabled');
+        yield { problem: 'deletion-protection', text, fix };
       }
       if (isProtected && !hasRecovery) {
         const text = `point-in-time recovery of the table ${name} is off: rows that are deleted or overwritten by mistake cannot be restored`;
-        const specification = 'PointInTimeRecoveryEnabled=true';
-        const option = '--point-in-time-recovery-specification';
-        add('recovery-off', text, onTable('update-continuous-backups', name, option, specification));
+        const on = ['--point-in-time-recovery-specification', 'PointInTimeRecoveryEnabled=true'];
+        yield { problem: 'recovery-off', text, fix: onTable('update-continuous-backups', name, ...on) };
       }
     }),
   ];

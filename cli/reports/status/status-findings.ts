@@ -3,7 +3,7 @@ import { many } from '../../terminal/output.ts';
 import { hours, type ShellText, shell } from '../../terminal/shell.ts';
 import { duration, time } from '../../terminal/times.ts';
 import { isPause, type PartProblem, STUCK_MS } from '../checks/check.ts';
-import { whoChanged } from '../checks/who-changed.ts';
+import { whoChanged } from '../checks/problem-kinds.ts';
 import { type Acknowledgement, ackOf } from './acknowledgements.ts';
 import type { Warning } from './consumer-warnings.ts';
 import { heartbeatFindings } from './heartbeat-text.ts';

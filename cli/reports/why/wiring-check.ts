@@ -1,9 +1,9 @@
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
-import { type Checked, type PartProblem, type RouteFault, runChecks } from '../checks/check.ts';
+import { type Checked, type PartProblem, runChecks } from '../checks/check.ts';
 import { checksOf } from '../checks/checks.ts';
 import { pausesOf } from '../checks/pauses.ts';
-import { whoChanged } from '../checks/who-changed.ts';
+import { type ProblemKind, whoChanged } from '../checks/problem-kinds.ts';
 import { fixLine } from '../status/status-findings.ts';
 import { type MessageCase, messageCase } from './message-case.ts';
 import type { Trace } from './trace-reader.ts';
@@ -16,7 +16,7 @@ export type WiringCheckDeps = Pick<Deployment, 'directory' | 'resources' | 'queu
 const RELAY_PARTS = ['table', 'stream relay', 'sweep'];
 
 /** The problems that keep events out of a queue. They do not delay a message that is already in it. */
-const ROUTE_PROBLEMS: ReadonlySet<PartProblem['problem']> = new Set<RouteFault>([
+const ROUTE_PROBLEMS: ReadonlySet<ProblemKind> = new Set<ProblemKind>([
   'no-bus',
   'no-rule',
   'rule-disabled',
