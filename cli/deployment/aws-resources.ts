@@ -85,6 +85,9 @@ export function awsResources(clients: Clients, TableName: string, clock: Clock):
           timeoutS: found.Timeout ?? 0,
           role: found.Role ?? '',
           environment: found.Environment?.Variables ?? {},
+          memoryMb: found.MemorySize,
+          runtime: found.Runtime,
+          logGroup: found.LoggingConfig?.LogGroup,
           failure: failures[0],
         };
       }),
@@ -178,13 +181,16 @@ function alarmOf(alarm: MetricAlarm & Pick<CompositeAlarm, 'AlarmRule'>): Deploy
 }
 
 function mappingOf(found: EventSourceMappingConfiguration): Mapping {
+  const window = found.MaximumBatchingWindowInSeconds;
   return {
     uuid: found.UUID ?? '',
     source: found.EventSourceArn ?? '',
     enabled: READING.has(found.State ?? ''),
+    state: found.State ?? '?',
     isSettled: found.State === 'Enabled' || found.State === 'Disabled',
     filters: (found.FilterCriteria?.Filters ?? []).map(({ Pattern = '' }) => Pattern),
     batchSize: found.BatchSize,
+    batchingWindowMs: window && window * 1_000,
     reportsItemFailures: found.FunctionResponseTypes?.includes('ReportBatchItemFailures') ?? false,
     bisects: found.BisectBatchOnFunctionError ?? false,
     failureDestination: found.DestinationConfig?.OnFailure?.Destination,

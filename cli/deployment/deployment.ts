@@ -75,6 +75,7 @@ export async function openDeployment(io: Io, options: GlobalOptions): Promise<De
     reportClock(terminal, clock);
   }
   const tableName = directory.mailroom.table;
+  const resources = awsResources(clients, tableName, clock);
   let operator: Promise<string> | undefined;
   return {
     terminal,
@@ -87,11 +88,11 @@ export async function openDeployment(io: Io, options: GlobalOptions): Promise<De
     directory,
     table: dynamoTable({ client: clients.dynamo, tableName }),
     queues: sqsQueues(clients.sqs),
-    resources: awsResources(clients, tableName, clock),
+    resources,
     enableMapping: async (UUID, Enabled) => {
       await lambdaReads.send(new UpdateEventSourceMappingCommand({ UUID, Enabled }));
     },
-    deployedFunction: (name, alias) => readFunction(lambdaReads, name, alias),
+    deployedFunction: (name, alias) => readFunction(resources, name, alias),
     operator: () => {
       operator ??= clients.sts.send(new GetCallerIdentityCommand({})).then(({ Arn = 'unknown' }) => Arn);
       return operator;

@@ -74,12 +74,15 @@ export interface Mapping {
   /** The ARN of the queue or stream that it reads. */
   readonly source: string;
   readonly enabled: boolean;
+  /** As Lambda reports it: `Enabled`, `Disabled`, … */
+  readonly state: string;
   /** Lambda is not about to change its state. */
   readonly isSettled: boolean;
   /** Its filters as JSON: Lambda drops what none of them matches. Empty: it drops nothing. */
   readonly filters: readonly string[];
   /** The most messages or records of one invocation. */
   readonly batchSize: number | undefined;
+  readonly batchingWindowMs: number | undefined;
   /** Lambda keeps the messages or records that the function reports as failed (`ReportBatchItemFailures`). */
   readonly reportsItemFailures: boolean;
   /** Lambda halves a batch of a stream before it retries it. */
@@ -98,6 +101,10 @@ export interface DeployedFunction {
   /** The ARN of its role. */
   readonly role: string;
   readonly environment: Readonly<Record<string, string>>;
+  readonly memoryMb: number | undefined;
+  readonly runtime: string | undefined;
+  /** The name of its log group; `undefined`: the one that Lambda creates. */
+  readonly logGroup: string | undefined;
   /** Lambda's reason why it cannot run; `undefined` if it can. */
   readonly failure: string | undefined;
 }

@@ -29,9 +29,11 @@ const NOW = 1_795_266_039_731;
 /** The settings of a mapping that reports each failed item. */
 const SETTINGS = {
   enabled: true,
+  state: 'Enabled',
   isSettled: true,
   filters: [],
   batchSize: 10,
+  batchingWindowMs: 0,
   reportsItemFailures: true,
   bisects: true,
   failureDestination: undefined,
@@ -230,6 +232,9 @@ function functionsOf({ mailroom, consumers }: Directory): Map<string, DeployedFu
     timeoutS: 30,
     role: 'arn:aws:iam::111122223333:role/any',
     environment,
+    memoryMb: 512,
+    runtime: 'nodejs24.x',
+    logGroup: undefined,
     failure: undefined,
   });
   const relay = running(
