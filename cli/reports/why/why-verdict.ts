@@ -6,7 +6,7 @@ import { hours, type ShellText, shell } from '../../terminal/shell.ts';
 import { duration } from '../../terminal/times.ts';
 import { STUCK_MS } from '../checks/check.ts';
 import { tooLarge } from '../dead-letters/redrive-plan.ts';
-import { fixLine } from '../status/status-findings.ts';
+import { fixLine } from '../findings.ts';
 import { isQueueEmpty, messageCase } from './message-case.ts';
 import { causeText, effectsText, type MessageFacts, unclaimedText, WORDS } from './message-words.ts';
 import { bornAt, type Trace, type TracedEvent, type TracedMessage } from './trace-reader.ts';

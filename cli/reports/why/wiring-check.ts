@@ -4,7 +4,7 @@ import { type Checked, type PartProblem, runChecks } from '../checks/check.ts';
 import { checksOf } from '../checks/checks.ts';
 import { pausesOf } from '../checks/pauses.ts';
 import { type ProblemKind, whoChanged } from '../checks/problem-kinds.ts';
-import { fixLine } from '../status/status-findings.ts';
+import { fixLine } from '../findings.ts';
 import { type MessageCase, messageCase } from './message-case.ts';
 import type { Trace } from './trace-reader.ts';
 import type { StateText, WhyContext } from './verdict.ts';

@@ -79,7 +79,7 @@ test('--json holds every finding that the text shows, the broken ones first, wit
     { state: 'look', what: 'not checked: sweep; needs events:DescribeRule', commands: [] },
   ]);
   const text = unwrapped(statusText(report, lines));
-  expect(text).toMatch(/^2 problems, 1 to look at, not everything was checked /);
+  expect(text).toMatch(/^2 problems, 1 warning, 1 part not checked /);
   for (const { what, commands } of findings)
     expect(text).toContain([unwrapped(what), ...commands].join(' ').trim());
 });

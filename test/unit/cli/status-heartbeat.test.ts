@@ -131,7 +131,7 @@ describe('the heartbeat in status', () => {
       state: 'look',
       heartbeat: { state: 'late', late: [{ consumer: 'audit', eventId: sent }] },
     });
-    expect(report.text).toMatch(/^1 to look at .*heartbeat late: audit has not acknowledged the one of /);
+    expect(report.text).toMatch(/^1 warning .*heartbeat late: audit has not acknowledged the one of /);
     expect(report.text).toContain(`mailroom why ${sent}`);
   });
 
