@@ -5,9 +5,9 @@ import { checksOf } from '../checks/checks.ts';
 import { pausesOf } from '../checks/pauses.ts';
 import { type ProblemKind, whoChanged } from '../checks/problem-kinds.ts';
 import { fixLine } from '../findings.ts';
+import type { StateText, WhyContext } from './event-state.ts';
 import { type MessageCase, messageCase } from './message-case.ts';
 import type { Trace } from './trace-reader.ts';
-import type { StateText, WhyContext } from './verdict.ts';
 
 /** Dependencies of {@link checkWiring}. */
 export type WiringCheckDeps = Pick<Deployment, 'directory' | 'resources' | 'queues' | 'table' | 'clock'>;
