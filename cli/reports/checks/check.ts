@@ -1,5 +1,10 @@
 import { errorMessage } from '../../../lambdas/runtime/base/errors.ts';
-import type { ConsumerEntry, Directory, EntryStack } from '../../../lambdas/runtime/operations/directory.ts';
+import {
+  type ConsumerEntry,
+  type Directory,
+  deployWords,
+  type EntryStack,
+} from '../../../lambdas/runtime/operations/directory.ts';
 import { isDenied, isUnsupported } from '../../deployment/aws-resources.ts';
 import type { Resources } from '../../deployment/resources.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
@@ -28,18 +33,27 @@ export interface PartProblem {
 }
 
 /** A problem of the part that a check is about. */
-export type FoundProblem = Omit<PartProblem, 'part' | 'level'>;
+export interface FoundProblem extends Omit<PartProblem, 'part' | 'level' | 'fix'> {
+  /** @default the deployment of the part's stack */
+  readonly fix?: readonly string[];
+}
+
+/** The problems that a check finds. */
+export type Problems = Generator<FoundProblem>;
+export type AsyncProblems = AsyncGenerator<FoundProblem>;
 
 /** One check: the part that it is about, and how it finds problems. */
 export interface PartCheck {
   readonly part: string;
   readonly level: Level;
-  readonly find: () => AsyncIterable<FoundProblem>;
+  readonly find: () => AsyncProblems;
+  /** The stack that declares the part; absent if no deployment repairs it. */
+  readonly stack?: EntryStack | undefined;
 }
 
 /** Creates a check. */
-export function check(part: string, level: Level, find: PartCheck['find']): PartCheck {
-  return { part, level, find };
+export function check(part: string, level: Level, find: PartCheck['find'], stack?: EntryStack): PartCheck {
+  return { part, level, find, stack };
 }
 
 /** Dependencies of the checks of the levels `flow` and `settings`. */
@@ -122,10 +136,12 @@ export async function runChecks(
   };
 }
 
-async function resultOf({ part, level, find }: PartCheck) {
+async function resultOf({ part, level, find, stack }: PartCheck) {
+  const deploy = stack === undefined ? [] : deployWords(stack);
   const problems: PartProblem[] = [];
   try {
-    for await (const { problem, ...rest } of find()) problems.push({ part, problem, level, ...rest });
+    for await (const { problem, text, fix = deploy, ...rest } of find())
+      problems.push({ part, problem, level, text, fix, ...rest });
     return { part, problems };
   } catch (error) {
     if (!(error instanceof ReadRefused)) throw error;

@@ -1,12 +1,8 @@
 import { PUT_EVENTS_BYTES_MAX } from '../../../lambdas/runtime/bus/event-bus.ts';
-import {
-  type ConsumerEntry,
-  deployWords,
-  type EntryStack,
-} from '../../../lambdas/runtime/operations/directory.ts';
+import { type ConsumerEntry, deployWords } from '../../../lambdas/runtime/operations/directory.ts';
 import type { DeployedQueue } from '../../deployment/resources.ts';
 import { duration } from '../../terminal/times.ts';
-import { FIND_MISSED, type FoundProblem } from './check.ts';
+import { FIND_MISSED, type FoundProblem, type Problems } from './check.ts';
 import { matchesAny, objectOf, type ReadStatement, statementsOf } from './resource-policy.ts';
 
 /** The queues of a consumer that exist. */
@@ -26,13 +22,13 @@ const DEAD_LETTERS_MIN_S = 3 * 86_400;
 const MESSAGE_BYTES = 1_048_576;
 
 /** A registered queue that was deleted. */
-export function missingQueue(stack: EntryStack, url: string): FoundProblem {
+export function missingQueue(url: string): FoundProblem {
   const text = `the queue ${url} does not exist: messages sent to it are lost. Once it is back, \`audit\` finds the events that were in it`;
-  return { problem: 'no-queue', text, fix: deployWords(stack), followUp: FIND_MISSED };
+  return { problem: 'no-queue', text, followUp: FIND_MISSED };
 }
 
 /** A queue without a consumer that keeps its messages for less than the constructs set. */
-export function* shortRetention(what: string, url: string, queue: DeployedQueue): Generator<FoundProblem> {
+export function* shortRetention(what: string, url: string, queue: DeployedQueue): Problems {
   if (queue.retentionS >= RETENTION_S) return;
   const text = `${what} keeps messages for ${duration(queue.retentionS * 1_000)} instead of 14 d: they are permanently deleted before an operator can look at them`;
   yield { problem: 'retention', text, fix: setAttribute(url, 'MessageRetentionPeriod', RETENTION_S) };
@@ -43,7 +39,7 @@ export function* queueFaults(
   consumer: ConsumerEntry,
   queues: ConsumerQueues,
   ruleArns: readonly string[],
-): Generator<FoundProblem> {
+): Problems {
   const { name, undeliveredQueue: url } = consumer;
   const { queue, deadLetterQueue, undeliveredQueue } = queues;
   if (queue !== undefined) {
@@ -67,7 +63,7 @@ function* sourceFaults(
   { name, rule, queue: url, maxAttempts, inboxRetentionDays }: ConsumerEntry,
   { delayS, retentionS, visibilityS }: DeployedQueue,
   deadLetterQueue: DeployedQueue | undefined,
-): Generator<FoundProblem> {
+): Problems {
   // An existing queue may have a delay of its own.
   if (delayS > 0 && rule !== undefined) {
     const text = `the queue of ${name} holds every message back for ${duration(delayS * 1_000)} (DelaySeconds)`;
@@ -85,7 +81,7 @@ function* redriveFaults(
   consumer: ConsumerEntry,
   queue: DeployedQueue,
   deadLetterQueue: DeployedQueue,
-): Generator<FoundProblem> {
+): Problems {
   const { name, maxAttempts } = consumer;
   const { deadLetterTargetArn, maxReceiveCount } = objectOf(queue.redrive);
   if (deadLetterTargetArn !== deadLetterQueue.arn) {
@@ -94,10 +90,10 @@ function* redriveFaults(
         ? 'has no redrive policy'
         : `sends dead letters to ${deadLetterTargetArn}`;
     const text = `the queue of ${name} ${found}: messages that ${name} rejects never reach consumer:${name}`;
-    yield { problem: 'redrive', text, fix: deployWords(consumer) };
+    yield { problem: 'redrive', text };
   } else if (!(Number(maxReceiveCount) > maxAttempts)) {
     const text = `the queue of ${name} moves a message to the dead-letter queue after ${maxReceiveCount} receives, but ${name} allows ${maxAttempts} attempts: messages are dead-lettered before their attempts are used up`;
-    yield { problem: 'redrive', text, fix: deployWords(consumer) };
+    yield { problem: 'redrive', text };
   }
 }
 
@@ -106,7 +102,7 @@ function* retentionFaults(
   consumer: ConsumerEntry,
   { retentionS }: DeployedQueue,
   { retentionS: keptS }: DeployedQueue,
-): Generator<FoundProblem> {
+): Problems {
   const { name, inboxRetentionDays, deadLetterQueue: url } = consumer;
   const inboxS = inboxRetentionDays * 86_400;
   if (keptS < DEAD_LETTERS_MIN_S) {
@@ -117,12 +113,12 @@ function* retentionFaults(
     yield { problem: 'retention', text, fix };
   } else if (retentionS + keptS > inboxS) {
     const text = `the queues of ${name} keep messages for ${duration((retentionS + keptS) * 1_000)}, but its inbox rows are kept for ${inboxRetentionDays} d: a message redriven after that is rejected as too old`;
-    yield { problem: 'retention', text, fix: deployWords(consumer) };
+    yield { problem: 'retention', text };
   }
 }
 
 /** A queue that refuses events which the outbox and the bus accept. */
-function* sizeFaults(url = '', queue?: DeployedQueue): Generator<FoundProblem> {
+function* sizeFaults(url = '', queue?: DeployedQueue): Problems {
   if (queue === undefined || !(queue.messageBytesMax < MESSAGE_BYTES)) return;
   const text = `the queue ${url} accepts messages of up to ${queue.messageBytesMax} bytes, but an event may have ${PUT_EVENTS_BYTES_MAX}: it refuses larger ones`;
   yield { problem: 'message-size', text, fix: setAttribute(url, 'MaximumMessageSize', MESSAGE_BYTES) };
@@ -133,26 +129,25 @@ function* policyFaults(
   consumer: ConsumerEntry,
   { queue, deadLetterQueue, undeliveredQueue }: ConsumerQueues,
   ruleArns: readonly string[],
-): Generator<FoundProblem> {
+): Problems {
   const { name } = consumer;
   const refuses = (one: DeployedQueue | undefined) =>
     one !== undefined &&
     !ruleArns.every((arn) => statementsOf(one.policy).some((statement) => letsSend(statement, arn)));
-  const fix = deployWords(consumer);
   if (refuses(queue)) {
     const text = `the rule of ${name} may not send to its queue: EventBridge sends the events of ${name} to rule:${name} instead`;
-    yield { problem: 'queue-policy', text, fix };
+    yield { problem: 'queue-policy', text };
   }
   if (refuses(undeliveredQueue)) {
     const text = `the rule of ${name} may not send to its undelivered queue: events that EventBridge cannot deliver to ${name} are lost`;
-    yield { problem: 'queue-policy', text, fix };
+    yield { problem: 'queue-policy', text };
   }
   const open = [queue, deadLetterQueue, undeliveredQueue].flatMap((one) =>
     one === undefined || statementsOf(one.policy).some(deniesSending) ? [] : [one.arn.split(':').at(-1)],
   );
   if (open.length === 0) return;
   const text = `${open.join(', ')} accepts messages from everyone whose own policies allow it: a compromised function could forge events for ${name}`;
-  yield { problem: 'queue-policy', text, fix };
+  yield { problem: 'queue-policy', text };
 }
 
 function letsSend({ effect, actions, services, conditions }: ReadStatement, ruleArn: string): boolean {

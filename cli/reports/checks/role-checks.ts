@@ -2,7 +2,6 @@ import { readConsumerConfig } from '../../../lambdas/runtime/base/config.ts';
 import {
   type ConsumerEntry,
   type Directory,
-  deployWords,
   directoryPath,
   invokedFunction,
 } from '../../../lambdas/runtime/operations/directory.ts';
@@ -57,27 +56,32 @@ export function roleChecks({ directory, resources }: CheckDeps, simulator: RoleS
     queueUrl: string,
     needsOf: (arns: RoleResources, found: DeployedFunction) => readonly RoleNeed[],
   ): PartCheck =>
-    check(checked.part, 'surroundings', async function* () {
-      const found = await resources.function(invokedFunction(checked.name, checked.alias));
-      if (found === undefined) return; // reported as `no-function`
-      const [{ arn: table, streamArn: stream }, queue] = await Promise.all([
-        resources.table(),
-        resources.queue(queueUrl),
-      ]);
-      const needs = needsOf({ table, stream, queue: queue?.arn }, found);
-      const denials = await Promise.all(
-        needs.map((need) =>
-          readWith(['iam:SimulatePrincipalPolicy'], () => simulator.denied(found.role, need)),
-        ),
-      );
-      for (const [index, { resource, context }] of needs.entries()) {
-        const denied = denials[index] ?? [];
-        if (denied.length === 0) continue;
-        const condition = context ? ` (${context.key} ${context.values.join(', ')})` : '';
-        const text = `the role of ${checked.part} may not ${denied.join(', ')} on ${resource}${condition}: its calls fail`;
-        yield { problem: 'role', text, fix: deployWords(checked) };
-      }
-    });
+    check(
+      checked.part,
+      'surroundings',
+      async function* () {
+        const found = await resources.function(invokedFunction(checked.name, checked.alias));
+        if (found === undefined) return; // reported as `no-function`
+        const [{ arn: table, streamArn: stream }, queue] = await Promise.all([
+          resources.table(),
+          resources.queue(queueUrl),
+        ]);
+        const needs = needsOf({ table, stream, queue: queue?.arn }, found);
+        const denials = await Promise.all(
+          needs.map((need) =>
+            readWith(['iam:SimulatePrincipalPolicy'], () => simulator.denied(found.role, need)),
+          ),
+        );
+        for (const [index, { resource, context }] of needs.entries()) {
+          const denied = denials[index] ?? [];
+          if (denied.length === 0) continue;
+          const condition = context ? ` (${context.key} ${context.values.join(', ')})` : '';
+          const text = `the role of ${checked.part} may not ${denied.join(', ')} on ${resource}${condition}: its calls fail`;
+          yield { problem: 'role', text };
+        }
+      },
+      checked,
+    );
   return [
     roleCheck(relay, mailroom.failureQueue, (arns) => streamRelayNeeds(arns, mailroom)),
     roleCheck(sweep, mailroom.failureQueue, (arns) => sweepNeeds(arns, mailroom)),
