@@ -7,7 +7,7 @@ import { type CommandLines, type Finding, isOpen, notCheckedFindings, problemFin
 import { ackOf } from './acknowledgements.ts';
 import type { Warning } from './consumer-warnings.ts';
 import { heartbeatFindings } from './heartbeat-status.ts';
-import type { StatusReport } from './status-report.ts';
+import type { StatusFacts, StatusReport } from './status-report.ts';
 
 /**
  * The findings of a status, the broken parts first and the acknowledged ones last: what `mailroom status` prints, and what its JSON document holds.
@@ -17,9 +17,9 @@ import type { StatusReport } from './status-report.ts';
  * const broken = statusFindings(report, deployment).filter(({ state }) => state === 'broken');
  * ```
  */
-export function statusFindings(report: StatusReport, lines: CommandLines): readonly Finding[] {
+export function statusFindings(report: StatusFacts, lines: CommandLines): readonly Finding[] {
   const { wiring, looks, heartbeat, at } = report;
-  const as = (state: Finding['state'], facts: Iterable<StatusFact>): Finding[] =>
+  const as = (state: Finding['state'], facts: Iterable<Fact>): Finding[] =>
     [...facts].map(({ what, commands }) => ({ state, what, commands: commands.map(lines.commandLine) }));
   const findings = [
     ...problemFindings(wiring, lines),
@@ -41,21 +41,20 @@ export function statusFindings(report: StatusReport, lines: CommandLines): reado
   return [...findings.filter(isOpen), ...findings.filter((finding) => !isOpen(finding))];
 }
 
-/** The state of a status whose findings are known: one in which every finding is acknowledged is `ok`. */
-export function stateWith(report: StatusReport, findings: readonly Finding[]): StatusReport['state'] {
-  if (findings.every(isOpen)) return report.state;
+/** The state of a status: one in which every finding is acknowledged is `ok`. */
+export function stateOf(findings: readonly Finding[]): StatusReport['state'] {
   const open = findings.filter(isOpen);
   if (open.some(({ state }) => state === 'broken')) return 'broken';
   return open.length > 0 ? 'look' : 'ok';
 }
 
 /** A fact, and the commands to run, in order. */
-interface StatusFact {
+interface Fact {
   readonly what: string;
   readonly commands: readonly ShellText[];
 }
 
-const LOOKS: Readonly<Record<Warning['look'], (look: Warning) => StatusFact>> = {
+const LOOKS: Readonly<Record<Warning['look'], (look: Warning) => Fact>> = {
   failing: ({ consumer, messages, forMs }) => ({
     what: `${consumer} fails at every message: ${messages} failed, and it processed none of the events of the last ${duration(forMs)}`,
     commands: [shell`messages list --failed --by cause --consumer ${consumer}`],
@@ -84,7 +83,7 @@ const LOOKS: Readonly<Record<Warning['look'], (look: Warning) => StatusFact>> = 
   }),
 };
 
-function* outboxFacts({ outbox, wiring }: StatusReport): Generator<StatusFact> {
+function* outboxFacts({ outbox, wiring }: StatusFacts): Generator<Fact> {
   const isSweepExplained = wiring.problems.some(({ part, level }) => part === 'sweep' && level === 'flow');
   if (outbox.oldestPendingMs > STUCK_MS) {
     const swept = outbox.sweptAgoMs === null ? 'never' : `${duration(outbox.sweptAgoMs)} ago`;
@@ -94,9 +93,10 @@ function* outboxFacts({ outbox, wiring }: StatusReport): Generator<StatusFact> {
     const what = `${unsweptText(outbox)}: events that the stream relay misses wait, and nothing watches the dead letters`;
     yield { what, commands: [shell`sweep --since 1h`] };
   }
-  if (outbox.firstUndeclared !== null) {
+  if (outbox.undeclared > 0) {
+    const { firstUndeclared: first } = outbox;
     const what = `${many(outbox.undeclared, 'event')} pending with a source that no producer of this Mailroom declares: the relay does not publish them. If they are genuine, add the source to \`publishes\` and deploy; if not, they were forged`;
-    yield { what, commands: [shell`why ${outbox.firstUndeclared} --payload`] };
+    yield { what, commands: first === null ? [] : [shell`why ${first} --payload`] };
   }
   if (outbox.unreadable > 0) {
     const what = `${many(outbox.unreadable, 'row')} in the outbox cannot be read and may never be published`;
@@ -104,7 +104,7 @@ function* outboxFacts({ outbox, wiring }: StatusReport): Generator<StatusFact> {
   }
 }
 
-function* deadLetterFacts({ deadLetterSources, at }: StatusReport): Generator<StatusFact> {
+function* deadLetterFacts({ deadLetterSources, at }: StatusFacts): Generator<Fact> {
   for (const { source, count, firstExpiryAt } of deadLetterSources) {
     if (count === 0) continue;
     const held = source === 'dead' ? many(count, 'DEAD event') : `${many(count, 'dead letter')} in ${source}`;
@@ -114,7 +114,7 @@ function* deadLetterFacts({ deadLetterSources, at }: StatusReport): Generator<St
   }
 }
 
-function* consumerFacts({ consumers, deadLetterSources }: StatusReport): Generator<StatusFact> {
+function* consumerFacts({ consumers, deadLetterSources }: StatusFacts): Generator<Fact> {
   for (const [name, { rejected, unreadable }] of Object.entries(consumers)) {
     const hasDeadLetters = deadLetterSources.some(
       ({ source, count }) => source === `consumer:${name}` && count > 0,
@@ -130,7 +130,7 @@ function* consumerFacts({ consumers, deadLetterSources }: StatusReport): Generat
   }
 }
 
-function unsweptText({ sweptAgoMs, unsweptMs }: StatusReport['outbox']): string {
+function unsweptText({ sweptAgoMs, unsweptMs }: StatusFacts['outbox']): string {
   return sweptAgoMs === null
     ? `the sweep has never completed a pass, and the table was created ${duration(unsweptMs)} ago`
     : `the sweep began its last complete pass ${duration(sweptAgoMs)} ago`;

@@ -5,7 +5,8 @@ import { runChecks } from '../checks/check.ts';
 import { checksOf } from '../checks/checks.ts';
 import { pausesOf } from '../checks/pauses.ts';
 import { createKeptReadings } from './kept-readings.ts';
-import { BROKEN_KEPT_MS, KEPT_MS, readStatus, type StatusReport, WIRING_KEPT_MS } from './status-report.ts';
+import { BROKEN_KEPT_MS, KEPT_MS, readStatus, WIRING_KEPT_MS } from './read-status.ts';
+import type { StatusReport } from './status-report.ts';
 
 /** Reads the status again and again. */
 export interface StatusReader {

@@ -13,7 +13,7 @@ import {
   problemsJson,
 } from '../findings.ts';
 import { heartbeatText } from './heartbeat-status.ts';
-import { stateWith, statusFindings } from './status-findings.ts';
+import { stateOf, statusFindings } from './status-findings.ts';
 import type { StatusReport } from './status-report.ts';
 
 /** The status as text: the problems with the command to run first for each, then the tables. */
@@ -52,7 +52,7 @@ interface StatusJson extends Omit<StatusReport, 'wiring'> {
 export function statusJson(report: StatusReport, lines: CommandLines): StatusJson {
   const { wiring } = report;
   const findings = statusFindings(report, lines);
-  const state = stateWith(report, findings);
+  const state = stateOf(findings);
   return {
     ...report,
     state,

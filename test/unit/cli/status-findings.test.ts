@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
+import { readStatus } from '../../../cli/reports/status/read-status.ts';
 import { statusFindings } from '../../../cli/reports/status/status-findings.ts';
-import { readStatus, type StatusReport } from '../../../cli/reports/status/status-report.ts';
+import type { StatusReport } from '../../../cli/reports/status/status-report.ts';
 import { statusJson, statusText } from '../../../cli/reports/status/status-text.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { leased } from '../../../lambdas/runtime/index.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { readStatus } from '../../../cli/reports/status/status-report.ts';
+import { readStatus } from '../../../cli/reports/status/read-status.ts';
 import { statusText } from '../../../cli/reports/status/status-text.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
