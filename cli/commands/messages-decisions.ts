@@ -17,7 +17,7 @@ import { effectsUnchecked, effectText, openEffects } from '../deployment/effects
 import { wholeEventId } from '../deployment/event-prefix.ts';
 import { settleByConsumer } from '../deployment/invoke.ts';
 import { readInbox } from '../deployment/message-reader.ts';
-import { placeOf, placeText } from '../deployment/place.ts';
+import { changeText, placeOf } from '../deployment/place.ts';
 import { unreadableText } from '../deployment/row-text.ts';
 import { readStanding } from '../reports/dead-letters/standing.ts';
 import { causeOf, fixText, type ManualFix, readFix, refuseOtherKeys } from '../reports/messages/fix-file.ts';
@@ -25,7 +25,6 @@ import { onceArgument } from '../terminal/arguments.ts';
 import { applyWords, type ChangeOptions, reasonOption, reasonToApply } from '../terminal/change.ts';
 import { fileText, type Io } from '../terminal/io.ts';
 import { clipped } from '../terminal/output.ts';
-import { prose } from '../terminal/prose.ts';
 import { type ShellText, shell } from '../terminal/shell.ts';
 import { type Report, reportOf } from '../terminal/terminal.ts';
 import { time } from '../terminal/times.ts';
@@ -337,10 +336,6 @@ async function report(
   const place = await placeOf(deployment);
   const subject = { place, text: text.replace(/^m/, 'M'), next };
   return reportOf({ ...place, consumer, eventId, applied, status }, subject, (shown) =>
-    [
-      prose(placeText(shown.place)),
-      prose(shown.text),
-      ...(shown.next === undefined ? [] : [`  ${deployment.commandLine(shown.next)}`]),
-    ].join('\n'),
+    changeText(shown, deployment),
   );
 }

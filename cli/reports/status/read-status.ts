@@ -58,18 +58,12 @@ export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
   reading.catch(() => {});
   const sweep = await readSweepState(directory, table);
   // The time of creation matters only before the first complete pass.
-  const createdAt =
-    sweep.sweptTo ??
-    (await keep(
-      'creation',
-      () => table.createdAt(),
-      () => KEPT_MS,
-    ));
+  const createdAt = sweep.sweptTo ?? (await keep('creation', KEPT_MS, () => table.createdAt()));
   const [pending, dead, consumers, depths, wiring, heartbeat, recent] = await Promise.all([
     keep(
       'pending',
-      () => readPending(deps, sweep, createdAt),
       ({ items }) => (oldestMs(items, now, waitingSince) > STUCK_MS ? BROKEN_KEPT_MS : KEPT_MS),
+      () => readPending(deps, sweep, createdAt),
     ),
     readDeadPointers(table, sweep.shards, POINTERS_MAX),
     eachOf(directory.consumers, (consumer) => readConsumer(table, consumer, now)),
