@@ -133,6 +133,7 @@ async function readQueue(sqs: SQSClient, QueueUrl: string): Promise<DeployedQueu
       new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ['All'] }),
     );
     return {
+      url: QueueUrl,
       arn: Attributes.QueueArn ?? '',
       visibilityS: Number(Attributes.VisibilityTimeout),
       retentionS: Number(Attributes.MessageRetentionPeriod),

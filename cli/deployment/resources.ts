@@ -56,6 +56,7 @@ export interface DeployedTable {
 
 /** A queue. */
 export interface DeployedQueue {
+  readonly url: string;
   readonly arn: string;
   readonly visibilityS: number;
   readonly retentionS: number;

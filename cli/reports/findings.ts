@@ -3,7 +3,7 @@ import { paint } from '../terminal/paint.ts';
 import { prose } from '../terminal/prose.ts';
 import { type ShellText, shell } from '../terminal/shell.ts';
 import { time } from '../terminal/times.ts';
-import { type Checked, isPause, type PartProblem } from './checks/check.ts';
+import type { Checked, PartProblem } from './checks/check.ts';
 import { whoChanged } from './checks/problem-kinds.ts';
 import type { Acknowledgement } from './status/acknowledgements.ts';
 
@@ -35,7 +35,7 @@ export function isOpen({ acknowledged }: Finding): boolean {
 /** The problems that checks found, as findings. A pause is intended, so it is only a warning. */
 export function problemFindings({ problems }: Checked, lines: CommandLines): Finding[] {
   return problems.map((problem) => ({
-    state: isPause(problem) ? 'look' : 'broken',
+    state: problem.problem === 'paused' ? 'look' : 'broken',
     what: problem.text,
     commands: repairCommands(problem, lines),
   }));

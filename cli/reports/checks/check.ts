@@ -176,8 +176,3 @@ export function relayFunctions({ streamFunction, sweepFunction, stack, stackPath
     sweep: { part: 'sweep', name: sweepFunction, stack, stackPath },
   };
 }
-
-/** True for a consumer that an operator has paused: events wait for it on purpose. */
-export function isPause({ problem }: Pick<PartProblem, 'problem'>): boolean {
-  return problem === 'paused';
-}

@@ -183,7 +183,7 @@ async function* functionSettings({ consumer, directory, resources }: ConsumerSub
         ? 'SQS redelivers messages that are still being processed, and they use up their receives'
         : 'after a crash, messages wait longer';
     const text = `the visibility timeout of ${name} is ${visibilityS} s instead of ${declaredS} s: ${effect}`;
-    yield { problem: 'visibility', text, fix: setAttribute(url, 'VisibilityTimeout', declaredS) };
+    yield { problem: 'visibility', text, fix: setAttribute(queue, 'VisibilityTimeout', declaredS) };
   }
 }
 

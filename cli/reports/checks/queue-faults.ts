@@ -1,5 +1,5 @@
 import { PUT_EVENTS_BYTES_MAX } from '../../../lambdas/runtime/bus/event-bus.ts';
-import { type ConsumerEntry, deployWords } from '../../../lambdas/runtime/operations/directory.ts';
+import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import type { DeployedQueue } from '../../deployment/resources.ts';
 import { duration } from '../../terminal/times.ts';
 import { FIND_MISSED, type FoundProblem, type Problems } from './check.ts';
@@ -28,10 +28,10 @@ export function missingQueue(url: string): FoundProblem {
 }
 
 /** A queue without a consumer that keeps its messages for less than the constructs set. */
-export function* shortRetention(what: string, url: string, queue: DeployedQueue): Problems {
+export function* shortRetention(what: string, queue: DeployedQueue): Problems {
   if (queue.retentionS >= RETENTION_S) return;
   const text = `${what} keeps messages for ${duration(queue.retentionS * 1_000)} instead of 14 d: they are permanently deleted before an operator can look at them`;
-  yield { problem: 'retention', text, fix: setAttribute(url, 'MessageRetentionPeriod', RETENTION_S) };
+  yield { problem: 'retention', text, fix: setAttribute(queue, 'MessageRetentionPeriod', RETENTION_S) };
 }
 
 /** The problems of a consumer's queues, apart from missing ones. @param ruleArns - of the rules that send to its queue */
@@ -40,55 +40,41 @@ export function* queueFaults(
   queues: ConsumerQueues,
   ruleArns: readonly string[],
 ): Problems {
-  const { name, undeliveredQueue: url } = consumer;
   const { queue, deadLetterQueue, undeliveredQueue } = queues;
-  if (queue !== undefined) {
-    yield* sourceFaults(consumer, queue, deadLetterQueue);
-    if (deadLetterQueue !== undefined) {
-      yield* redriveFaults(consumer, queue, deadLetterQueue);
-      yield* retentionFaults(consumer, queue, deadLetterQueue);
-    }
-  }
-  if (undeliveredQueue !== undefined && url !== undefined)
-    yield* shortRetention(`the undelivered queue of ${name}`, url, undeliveredQueue);
-  yield* sizeFaults(consumer.queue, queue);
-  yield* sizeFaults(consumer.deadLetterQueue, deadLetterQueue);
-  yield* sizeFaults(url, undeliveredQueue);
+  yield* sourceFaults(consumer, queues);
+  yield* redriveFaults(consumer, queues);
+  yield* retentionFaults(consumer, queues);
+  if (undeliveredQueue !== undefined)
+    yield* shortRetention(`the undelivered queue of ${consumer.name}`, undeliveredQueue);
+  for (const one of [queue, deadLetterQueue, undeliveredQueue]) yield* sizeFaults(one);
   // An existing queue has other senders.
   if (ruleArns.length > 0) yield* policyFaults(consumer, queues, ruleArns);
 }
 
 /** A queue that holds every message back, or deletes messages whose attempts are not over. */
-function* sourceFaults(
-  { name, rule, queue: url, maxAttempts, inboxRetentionDays }: ConsumerEntry,
-  { delayS, retentionS, visibilityS }: DeployedQueue,
-  deadLetterQueue: DeployedQueue | undefined,
-): Problems {
+function* sourceFaults(consumer: ConsumerEntry, { queue, deadLetterQueue }: ConsumerQueues): Problems {
+  if (queue === undefined) return;
+  const { name, rule, maxAttempts, inboxRetentionDays } = consumer;
+  const { delayS, retentionS, visibilityS } = queue;
   // An existing queue may have a delay of its own.
   if (delayS > 0 && rule !== undefined) {
     const text = `the queue of ${name} holds every message back for ${duration(delayS * 1_000)} (DelaySeconds)`;
-    yield { problem: 'delay', text, fix: setAttribute(url, 'DelaySeconds', 0) };
+    yield { problem: 'delay', text, fix: setAttribute(queue, 'DelaySeconds', 0) };
   }
   if (retentionS >= visibilityS * (maxAttempts + 1)) return;
   const text = `the queue of ${name} keeps messages for ${duration(retentionS * 1_000)}: SQS deletes those that wait or fail before their ${maxAttempts} attempts are over, and they never reach consumer:${name}`;
   const longestS = Math.min(RETENTION_S, inboxRetentionDays * 86_400 - (deadLetterQueue?.retentionS ?? 0));
-  const fix = setAttribute(url, 'MessageRetentionPeriod', longestS);
+  const fix = setAttribute(queue, 'MessageRetentionPeriod', longestS);
   yield { problem: 'retention', text, fix, followUp: FIND_MISSED };
 }
 
 /** A queue without a way to its dead-letter queue, or with too few receives. */
-function* redriveFaults(
-  consumer: ConsumerEntry,
-  queue: DeployedQueue,
-  deadLetterQueue: DeployedQueue,
-): Problems {
+function* redriveFaults(consumer: ConsumerEntry, { queue, deadLetterQueue }: ConsumerQueues): Problems {
+  if (queue === undefined || deadLetterQueue === undefined) return;
   const { name, maxAttempts } = consumer;
-  const { deadLetterTargetArn, maxReceiveCount } = objectOf(queue.redrive);
-  if (deadLetterTargetArn !== deadLetterQueue.arn) {
-    const found =
-      deadLetterTargetArn === undefined
-        ? 'has no redrive policy'
-        : `sends dead letters to ${deadLetterTargetArn}`;
+  const { deadLetterTargetArn: target, maxReceiveCount } = objectOf(queue.redrive);
+  if (target !== deadLetterQueue.arn) {
+    const found = target === undefined ? 'has no redrive policy' : `sends dead letters to ${target}`;
     const text = `the queue of ${name} ${found}: messages that ${name} rejects never reach consumer:${name}`;
     yield { problem: 'redrive', text };
   } else if (!(Number(maxReceiveCount) > maxAttempts)) {
@@ -98,39 +84,35 @@ function* redriveFaults(
 }
 
 /** Dead letters that are deleted before an operator can look at them, or kept for longer than their inbox row. */
-function* retentionFaults(
-  consumer: ConsumerEntry,
-  { retentionS }: DeployedQueue,
-  { retentionS: keptS }: DeployedQueue,
-): Problems {
-  const { name, inboxRetentionDays, deadLetterQueue: url } = consumer;
+function* retentionFaults(consumer: ConsumerEntry, { queue, deadLetterQueue }: ConsumerQueues): Problems {
+  if (queue === undefined || deadLetterQueue === undefined) return;
+  const { name, inboxRetentionDays } = consumer;
   const inboxS = inboxRetentionDays * 86_400;
+  const keptS = deadLetterQueue.retentionS;
   if (keptS < DEAD_LETTERS_MIN_S) {
     const text = `the dead-letter queue of ${name} keeps messages for ${duration(keptS * 1_000)}: they are permanently deleted before an operator can look at them`;
-    const bestS = Math.min(RETENTION_S, inboxS - retentionS);
-    const fix =
-      bestS < DEAD_LETTERS_MIN_S ? deployWords(consumer) : setAttribute(url, 'MessageRetentionPeriod', bestS);
-    yield { problem: 'retention', text, fix };
-  } else if (retentionS + keptS > inboxS) {
-    const text = `the queues of ${name} keep messages for ${duration((retentionS + keptS) * 1_000)}, but its inbox rows are kept for ${inboxRetentionDays} d: a message redriven after that is rejected as too old`;
+    const bestS = Math.min(RETENTION_S, inboxS - queue.retentionS);
+    const raise = setAttribute(deadLetterQueue, 'MessageRetentionPeriod', bestS);
+    yield { problem: 'retention', text, ...(bestS >= DEAD_LETTERS_MIN_S && { fix: raise }) };
+  } else if (queue.retentionS + keptS > inboxS) {
+    const text = `the queues of ${name} keep messages for ${duration((queue.retentionS + keptS) * 1_000)}, but its inbox rows are kept for ${inboxRetentionDays} d: a message redriven after that is rejected as too old`;
     yield { problem: 'retention', text };
   }
 }
 
 /** A queue that refuses events which the outbox and the bus accept. */
-function* sizeFaults(url = '', queue?: DeployedQueue): Problems {
+function* sizeFaults(queue: DeployedQueue | undefined): Problems {
   if (queue === undefined || !(queue.messageBytesMax < MESSAGE_BYTES)) return;
-  const text = `the queue ${url} accepts messages of up to ${queue.messageBytesMax} bytes, but an event may have ${PUT_EVENTS_BYTES_MAX}: it refuses larger ones`;
-  yield { problem: 'message-size', text, fix: setAttribute(url, 'MaximumMessageSize', MESSAGE_BYTES) };
+  const text = `the queue ${queue.url} accepts messages of up to ${queue.messageBytesMax} bytes, but an event may have ${PUT_EVENTS_BYTES_MAX}: it refuses larger ones`;
+  yield { problem: 'message-size', text, fix: setAttribute(queue, 'MaximumMessageSize', MESSAGE_BYTES) };
 }
 
 /** Queues whose policies do not let the rules send, or let others send. */
 function* policyFaults(
-  consumer: ConsumerEntry,
+  { name }: ConsumerEntry,
   { queue, deadLetterQueue, undeliveredQueue }: ConsumerQueues,
   ruleArns: readonly string[],
 ): Problems {
-  const { name } = consumer;
   const refuses = (one: DeployedQueue | undefined) =>
     one !== undefined &&
     !ruleArns.every((arn) => statementsOf(one.policy).some((statement) => letsSend(statement, arn)));
@@ -163,6 +145,6 @@ function deniesSending({ effect, actions, conditions }: ReadStatement): boolean 
 }
 
 /** The words of a command that changes an attribute of a queue. */
-export function setAttribute(url: string, name: string, value: number): string[] {
+export function setAttribute({ url }: DeployedQueue, name: string, value: number): string[] {
   return ['aws', 'sqs', 'set-queue-attributes', '--queue-url', url, '--attributes', `${name}=${value}`];
 }

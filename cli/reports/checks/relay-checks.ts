@@ -129,7 +129,7 @@ async function* failureQueueFaults({ directory, resources }: CheckDeps): AsyncPr
   const { failureQueue: url } = directory.mailroom;
   const queue = await resources.queue(url);
   if (queue === undefined) yield missingQueue(url);
-  else yield* shortRetention('the queue of discarded batches', url, queue);
+  else yield* shortRetention('the queue of discarded batches', queue);
 }
 
 /** A relay whose environment belongs to another Mailroom. */

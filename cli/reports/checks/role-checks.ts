@@ -14,6 +14,7 @@ import {
 } from '../../../lambdas/runtime/store/keys.ts';
 import type { DeployedFunction } from '../../deployment/resources.ts';
 import {
+  type AsyncProblems,
   type CheckDeps,
   type CheckedFunction,
   check,
@@ -48,38 +49,14 @@ export interface RoleResources {
 }
 
 /** Checks that the policies of each role allow what its function does. */
-export function roleChecks({ directory, resources }: CheckDeps, simulator: RoleSimulator): PartCheck[] {
-  const { mailroom, consumers } = directory;
+export function roleChecks(deps: CheckDeps, simulator: RoleSimulator): PartCheck[] {
+  const { mailroom, consumers } = deps.directory;
   const { relay, sweep } = relayFunctions(mailroom);
-  const roleCheck = (
-    checked: CheckedFunction,
-    queueUrl: string,
-    needsOf: (arns: RoleResources, found: DeployedFunction) => readonly RoleNeed[],
-  ): PartCheck =>
+  const roleCheck = (checked: CheckedFunction, queueUrl: string, needsOf: NeedsOf): PartCheck =>
     check(
       checked.part,
       'surroundings',
-      async function* () {
-        const found = await resources.function(invokedFunction(checked.name, checked.alias));
-        if (found === undefined) return; // reported as `no-function`
-        const [{ arn: table, streamArn: stream }, queue] = await Promise.all([
-          resources.table(),
-          resources.queue(queueUrl),
-        ]);
-        const needs = needsOf({ table, stream, queue: queue?.arn }, found);
-        const denials = await Promise.all(
-          needs.map((need) =>
-            readWith(['iam:SimulatePrincipalPolicy'], () => simulator.denied(found.role, need)),
-          ),
-        );
-        for (const [index, { resource, context }] of needs.entries()) {
-          const denied = denials[index] ?? [];
-          if (denied.length === 0) continue;
-          const condition = context ? ` (${context.key} ${context.values.join(', ')})` : '';
-          const text = `the role of ${checked.part} may not ${denied.join(', ')} on ${resource}${condition}: its calls fail`;
-          yield { problem: 'role', text };
-        }
-      },
+      () => roleFaults(deps, simulator, checked, queueUrl, needsOf),
       checked,
     );
   return [
@@ -93,6 +70,34 @@ export function roleChecks({ directory, resources }: CheckDeps, simulator: RoleS
       }),
     ),
   ];
+}
+
+type NeedsOf = (arns: RoleResources, found: DeployedFunction) => readonly RoleNeed[];
+
+async function* roleFaults(
+  { resources }: CheckDeps,
+  simulator: RoleSimulator,
+  { part, name, alias }: CheckedFunction,
+  queueUrl: string,
+  needsOf: NeedsOf,
+): AsyncProblems {
+  const found = await resources.function(invokedFunction(name, alias));
+  if (found === undefined) return; // reported as `no-function`
+  const [{ arn: table, streamArn: stream }, queue] = await Promise.all([
+    resources.table(),
+    resources.queue(queueUrl),
+  ]);
+  const needs = needsOf({ table, stream, queue: queue?.arn }, found);
+  const denials = await readWith(['iam:SimulatePrincipalPolicy'], () =>
+    Promise.all(needs.map((need) => simulator.denied(found.role, need))),
+  );
+  for (const [index, { resource, context }] of needs.entries()) {
+    const denied = denials[index] ?? [];
+    if (denied.length === 0) continue;
+    const condition = context ? ` (${context.key} ${context.values.join(', ')})` : '';
+    const text = `the role of ${part} may not ${denied.join(', ')} on ${resource}${condition}: its calls fail`;
+    yield { problem: 'role', text };
+  }
 }
 
 function rows(table: string, actions: readonly string[], key: string): RoleNeed {

@@ -102,6 +102,7 @@ export function resourcesInMemory(directory: Directory = deployed) {
     (url: string): [string, DeployedQueue] => [
       url,
       {
+        url,
         arn: queueArn(url),
         visibilityS: 180,
         retentionS: 14 * 86_400,
