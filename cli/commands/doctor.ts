@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
 import type { Deployment } from '../deployment/deployment.ts';
-import { readSweepState } from '../deployment/rows-reader.ts';
+import { readSweepState, readSweptAt } from '../deployment/rows-reader.ts';
 import { type DoctorDeps, type Examination, examine } from '../reports/checks/checks.ts';
 import { iamSimulator } from '../reports/checks/iam-simulator.ts';
 import { pausesOf } from '../reports/checks/pauses.ts';
@@ -58,17 +58,12 @@ export async function doctor(deployment: Deployment) {
 
 async function depsOf(deployment: Deployment, now: number): Promise<DoctorDeps> {
   const { directory, table, clients, isLocal } = deployment;
-  let sweep: ReturnType<typeof readSweepState> | undefined;
-  const readSweep = () => {
-    sweep ??= readSweepState(directory, table);
-    return sweep;
-  };
   return {
     ...deployment,
     pauses: pausesOf(deployment),
     now,
-    sweptAt: async () => (await readSweep()).sweptTo ?? table.createdAt(),
-    rowSchema: async () => (await readSweep()).schema,
+    sweptAt: () => readSweptAt(directory, table),
+    rowSchema: async () => (await readSweepState(directory, table)).schema,
     roles: isLocal ? 'local' : ((await iamSimulator(clients.settings)) ?? 'no-client'),
   };
 }
@@ -92,7 +87,7 @@ export function doctorJson(report: DoctorReport, lines: CommandLines) {
 /** The report as text: the verdict, and each problem with the command that repairs it. */
 export function doctorText(report: DoctorReport, lines: CommandLines): string {
   const { skipped, checks, stack, region, at } = report;
-  const findings = [...problemFindings(report, lines), ...notCheckedFindings(report)];
+  const findings = [...problemFindings(report.problems, lines), ...notCheckedFindings(report)];
   const [first = paint.green('no problem found'), ...others] = findingCounts(findings, report);
   const verdict = [`${first} in ${many(checks, 'check')}`, ...others].join(', ');
   return [

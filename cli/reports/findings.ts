@@ -33,7 +33,7 @@ export function isOpen({ acknowledged }: Finding): boolean {
 }
 
 /** The problems that checks found, as findings. A pause is intended, so it is only a warning. */
-export function problemFindings({ problems }: Checked, lines: CommandLines): Finding[] {
+export function problemFindings(problems: readonly PartProblem[], lines: CommandLines): Finding[] {
   return problems.map((problem) => ({
     state: problem.problem === 'paused' ? 'look' : 'broken',
     what: problem.text,

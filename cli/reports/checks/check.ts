@@ -61,6 +61,10 @@ export interface CheckDeps {
   readonly directory: Directory;
   readonly resources: Resources;
   readonly pauses: Pauses;
+  /** AWS's time, epoch milliseconds. */
+  readonly now: number;
+  /** When the sweep's last complete pass began; before the first, when the table was created. Epoch milliseconds. */
+  readonly sweptAt: () => Promise<number>;
 }
 
 /** The result of {@link runChecks}. */
@@ -130,10 +134,16 @@ export async function runChecks(
     } else skipped.add(`${part}: this endpoint does not support ${needs.join(' or ')}`);
   }
   return {
-    problems: found.flatMap(({ problems }) => problems),
+    problems: withoutConsequences(found.flatMap(({ problems }) => problems)),
     notChecked: [...notChecked.values()],
     skipped: [...skipped],
   };
+}
+
+/** A sweep that cannot run is not reported as silent, too. */
+function withoutConsequences(problems: readonly PartProblem[]): PartProblem[] {
+  const isExplained = problems.some(({ part, problem }) => part === 'sweep' && problem !== 'sweep-silent');
+  return problems.filter(({ problem }) => problem !== 'sweep-silent' || !isExplained);
 }
 
 async function resultOf({ part, level, find, stack }: PartCheck) {

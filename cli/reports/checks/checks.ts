@@ -11,12 +11,14 @@ import {
   runChecks,
 } from './check.ts';
 import { consumerChecks, unlistedChecks } from './consumer-checks.ts';
-import { relayChecks, type SweepStateReader, sweepReadingChecks } from './relay-checks.ts';
+import { relayChecks, versionChecks } from './relay-checks.ts';
 import { type RoleSimulator, roleChecks } from './role-checks.ts';
 import { tableChecks, tableSurroundingsChecks } from './table-checks.ts';
 
 /** Dependencies of {@link examine}. */
-export interface DoctorDeps extends CheckDeps, SweepStateReader {
+export interface DoctorDeps extends CheckDeps {
+  /** The version of the sweep's state row; `undefined` before the first pass. */
+  readonly rowSchema: () => Promise<number | undefined>;
   /** The least by which this machine's clock is ahead of AWS's, milliseconds; negative if it is behind. */
   readonly machineAheadMs: number;
   /** `local`: the endpoint is a local engine, which checks no policies. `no-client`: the package of the client is missing. */
@@ -55,7 +57,7 @@ export async function examine(
   const checks = [
     ...checksOf(reading, 'settings'),
     ...tableSurroundingsChecks(reading),
-    ...sweepReadingChecks(reading),
+    ...versionChecks(reading),
     concurrencyLeftCheck(reading),
     alarmCheck(reading),
     clockCheck(deps.machineAheadMs),
@@ -64,7 +66,7 @@ export async function examine(
   const { problems, notChecked, skipped } = await runChecks(checks, (made) => progress(made, checks.length));
   return {
     checks: checks.length,
-    problems: withoutConsequences(problems),
+    problems,
     notChecked: [
       ...notChecked,
       ...(deps.roles === 'no-client' ? [{ needs: NO_CLIENT, parts: ['roles'] }] : []),
@@ -75,12 +77,6 @@ export async function examine(
 
 function byLevel(checks: readonly PartCheck[]): PartCheck[] {
   return LEVELS.flatMap((level) => checks.filter((check) => check.level === level));
-}
-
-/** A sweep that cannot run is not reported as silent, too. */
-function withoutConsequences(problems: Checked['problems']) {
-  const isExplained = problems.some(({ part, problem }) => part === 'sweep' && problem !== 'sweep-silent');
-  return problems.filter(({ problem }) => problem !== 'sweep-silent' || !isExplained);
 }
 
 /** The resources, each read once for all checks. A refused read names the actions that it needs. */

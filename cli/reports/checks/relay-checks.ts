@@ -50,6 +50,7 @@ export function relayChecks(deps: CheckDeps): PartCheck[] {
     ...both.map((one) => check(one.part, 'flow', () => concurrencyFaults(resources, one), mailroom)),
     check(relay.part, 'settings', () => streamSettings(deps, relay), mailroom),
     check(relay.part, 'settings', () => failureQueueFaults(deps), mailroom),
+    check(sweep.part, 'settings', () => silence(deps)),
     ...both.map((one) => check(one.part, 'settings', () => functionSettings(deps, one), mailroom)),
   ];
 }
@@ -153,42 +154,39 @@ async function* functionSettings(
 /** The IAM actions that reading the sweep's state needs: before its first pass, it is the table's age. */
 const STATE_ACTIONS = ['dynamodb:GetItem', 'dynamodb:DescribeTable'];
 
-/** Reads the state row of the sweep. */
-export interface SweepStateReader {
-  /** AWS's time, epoch milliseconds. */
-  readonly now: number;
-  /** When the sweep's last complete pass began; before the first, when the table was created. Epoch milliseconds. */
-  readonly sweptAt: () => Promise<number>;
-  /** The version of the sweep's state row; `undefined` before the first pass. */
-  readonly rowSchema: () => Promise<number | undefined>;
-}
-
-/** The checks of what the sweep has left in its state row. */
-export function sweepReadingChecks(deps: CheckDeps & SweepStateReader): PartCheck[] {
-  const { mailroom, consumers } = deps.directory;
-  const entries = [{ ...mailroom, name: 'sweep' }, ...consumers];
-  const newestSchema = async () => {
-    const written = (await readWith(STATE_ACTIONS, deps.rowSchema)) ?? 1;
-    return Math.max(written, ...entries.map(({ schema = 1 }) => schema));
-  };
-  return [
-    check('sweep', 'surroundings', () => silence(deps)),
-    ...entries.map((entry) =>
-      check(entry.name, 'surroundings', () => olderVersion(entry, newestSchema), entry),
-    ),
-    check('this machine', 'surroundings', () => newerVersion(newestSchema)),
-  ];
-}
-
 /** A sweep whose schedule runs, but that has not completed a pass for longer than its interval allows. */
-async function* silence({ directory, resources, now, sweptAt }: CheckDeps & SweepStateReader): AsyncProblems {
-  const found = await resources.function(directory.mailroom.sweepFunction);
+async function* silence({ directory, resources, now, sweptAt }: CheckDeps): AsyncProblems {
+  // Without permission to read its interval, five minutes count.
+  const found = await resources.function(directory.mailroom.sweepFunction).catch(() => undefined);
   const settings = found && settingsOf(readRelayConfig, found);
   const everyMs = typeof settings === 'object' ? settings.sweepEveryMs : 0;
   const silentMs = now - (await readWith(STATE_ACTIONS, sweptAt));
   if (silentMs <= Math.max(STUCK_MS, 3 * everyMs)) return;
   const text = `the sweep has not completed a pass for ${duration(silentMs)}: events that the stream relay misses wait. The command shows its error`;
   yield { problem: 'sweep-silent', text, fix: ['npx', 'cdk-mailroom', 'sweep', '--since', '1h'] };
+}
+
+/** The checks of the versions with which the stacks were deployed. @param deps.rowSchema - of the sweep's state row, if there is one */
+export function versionChecks({
+  directory: { mailroom, consumers },
+  rowSchema,
+}: CheckDeps & { readonly rowSchema: () => Promise<number | undefined> }): PartCheck[] {
+  const entries = [{ ...mailroom, name: 'sweep' }, ...consumers];
+  const readNewest = async () => {
+    const written = (await readWith(STATE_ACTIONS, rowSchema)) ?? 1;
+    return Math.max(written, ...entries.map(({ schema = 1 }) => schema));
+  };
+  let newest: Promise<number> | undefined;
+  const newestSchema = () => {
+    newest ??= readNewest();
+    return newest;
+  };
+  return [
+    ...entries.map((entry) =>
+      check(entry.name, 'surroundings', () => olderVersion(entry, newestSchema), entry),
+    ),
+    check('this machine', 'surroundings', () => newerVersion(newestSchema)),
+  ];
 }
 
 /**

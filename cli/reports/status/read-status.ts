@@ -7,7 +7,7 @@ import { isUnreadable, readable, readOutboxRow } from '../../../lambdas/runtime/
 import type { Item, Table } from '../../../lambdas/runtime/store/table.ts';
 import { readRejected, readWaiting } from '../../deployment/message-reader.ts';
 import { eachOf, readSweepState, type SweepReading } from '../../deployment/rows-reader.ts';
-import { type Checked, STUCK_MS } from '../checks/check.ts';
+import { type CheckDeps, type Checked, STUCK_MS } from '../checks/check.ts';
 import { readDeadPointers } from '../dead-letters/dead-letters.ts';
 import type { CommandLines } from '../findings.ts';
 import { createWarnings } from './consumer-warnings.ts';
@@ -26,7 +26,7 @@ export interface StatusDeps {
   readonly table: Table;
   readonly queues: Queues;
   /** Makes the checks up to the level `settings`: see `checksOf`. */
-  readonly wiring: () => Promise<Checked>;
+  readonly wiring: (sweep: Pick<CheckDeps, 'now' | 'sweptAt'>) => Promise<Checked>;
   /** Keeps the PENDING events and samples of events for a next status. @default they are read */
   readonly keep?: Keep;
   readonly now: number;
@@ -58,17 +58,17 @@ export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
   reading.catch(() => {});
   const sweep = await readSweepState(directory, table);
   // The time of creation matters only before the first complete pass.
-  const createdAt = sweep.sweptTo ?? (await keep('creation', KEPT_MS, () => table.createdAt()));
+  const sweptAt = sweep.sweptTo ?? (await keep('creation', KEPT_MS, () => table.createdAt()));
   const [pending, dead, consumers, depths, wiring, heartbeat, recent] = await Promise.all([
     keep(
       'pending',
       ({ items }) => (oldestMs(items, now, waitingSince) > STUCK_MS ? BROKEN_KEPT_MS : KEPT_MS),
-      () => readPending(deps, sweep, createdAt),
+      () => readPending(deps, sweep, sweptAt),
     ),
     readDeadPointers(table, sweep.shards, POINTERS_MAX),
     eachOf(directory.consumers, (consumer) => readConsumer(table, consumer, now)),
     reading,
-    deps.wiring(),
+    deps.wiring({ now, sweptAt: async () => sweptAt }),
     readHeartbeatStatus(deps),
     readRecent({ table, directory, shards: sweep.shards, keep, now }),
   ]);
@@ -93,7 +93,7 @@ export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
     stack: directory.mailroom.stack,
     region,
     at: now,
-    outbox: outboxStatus(deps, sweep, createdAt, pending.items, dead.items.length, recent),
+    outbox: outboxStatus(deps, sweep, sweptAt, pending.items, dead.items.length, recent),
     consumers: Object.fromEntries(
       consumers.map((reading) => [
         reading.consumer.name,
@@ -118,7 +118,7 @@ export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
 function outboxStatus(
   { directory, now }: StatusDeps,
   { sweptTo }: SweepReading,
-  createdAt: number,
+  sweptAt: number,
   pending: readonly Item[],
   dead: number,
   recent: RecentSample,
@@ -138,7 +138,7 @@ function outboxStatus(
     undeclared: undeclared.length,
     firstUndeclared: undeclared.flatMap((item) => eventIdOf(item) ?? [])[0] ?? null,
     sweptAgoMs: sweptTo === undefined ? null : Math.max(0, now - sweptTo),
-    unsweptMs: Math.max(0, now - (sweptTo ?? createdAt)),
+    unsweptMs: Math.max(0, now - sweptAt),
   };
 }
 

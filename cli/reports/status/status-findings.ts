@@ -2,7 +2,7 @@ import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { many } from '../../terminal/output.ts';
 import { hours, type ShellText, shell } from '../../terminal/shell.ts';
 import { duration, time } from '../../terminal/times.ts';
-import { STUCK_MS } from '../checks/check.ts';
+import { type PartProblem, STUCK_MS } from '../checks/check.ts';
 import { type CommandLines, type Finding, isOpen, notCheckedFindings, problemFindings } from '../findings.ts';
 import { ackOf } from './acknowledgements.ts';
 import type { Warning } from './consumer-warnings.ts';
@@ -18,11 +18,15 @@ import type { StatusFacts, StatusReport } from './status-report.ts';
  * ```
  */
 export function statusFindings(report: StatusFacts, lines: CommandLines): readonly Finding[] {
-  const { wiring, looks, heartbeat, at } = report;
+  const { wiring, looks, heartbeat, outbox, at } = report;
+  // Events that wait show it, too, and since when.
+  const isShown = ({ problem }: PartProblem) =>
+    problem === 'sweep-silent' && outbox.oldestPendingMs > STUCK_MS;
+  const problems = wiring.problems.filter((problem) => !isShown(problem));
   const as = (state: Finding['state'], facts: Iterable<Fact>): Finding[] =>
     [...facts].map(({ what, commands }) => ({ state, what, commands: commands.map(lines.commandLine) }));
   const findings = [
-    ...problemFindings(wiring, lines),
+    ...problemFindings(problems, lines),
     ...as('broken', outboxFacts(report)),
     ...as('broken', deadLetterFacts(report)),
     ...as('broken', consumerFacts(report)),
@@ -83,15 +87,11 @@ const LOOKS: Readonly<Record<Warning['look'], (look: Warning) => Fact>> = {
   }),
 };
 
-function* outboxFacts({ outbox, wiring }: StatusFacts): Generator<Fact> {
-  const isSweepExplained = wiring.problems.some(({ part, level }) => part === 'sweep' && level === 'flow');
+function* outboxFacts({ outbox }: StatusFacts): Generator<Fact> {
   if (outbox.oldestPendingMs > STUCK_MS) {
     const swept = outbox.sweptAgoMs === null ? 'never' : `${duration(outbox.sweptAgoMs)} ago`;
     const what = `${many(outbox.pending, 'event')} pending, the oldest for ${duration(outbox.oldestPendingMs)}; last sweep: ${swept}`;
     yield { what, commands: [shell`sweep --since ${hours(outbox.oldestCommittedMs)}`] };
-  } else if (outbox.unsweptMs > STUCK_MS && !isSweepExplained) {
-    const what = `${unsweptText(outbox)}: events that the stream relay misses wait, and nothing watches the dead letters`;
-    yield { what, commands: [shell`sweep --since 1h`] };
   }
   if (outbox.undeclared > 0) {
     const { firstUndeclared: first } = outbox;
@@ -128,10 +128,4 @@ function* consumerFacts({ consumers, deadLetterSources }: StatusFacts): Generato
       yield { what, commands: [shell`messages list --consumer ${name}`, shell`audit --since 24h`] };
     }
   }
-}
-
-function unsweptText({ sweptAgoMs, unsweptMs }: StatusFacts['outbox']): string {
-  return sweptAgoMs === null
-    ? `the sweep has never completed a pass, and the table was created ${duration(unsweptMs)} ago`
-    : `the sweep began its last complete pass ${duration(sweptAgoMs)} ago`;
 }

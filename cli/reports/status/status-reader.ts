@@ -5,7 +5,7 @@ import { runChecks } from '../checks/check.ts';
 import { checksOf } from '../checks/checks.ts';
 import { pausesOf } from '../checks/pauses.ts';
 import { createKeptReadings } from './kept-readings.ts';
-import { BROKEN_KEPT_MS, KEPT_MS, readStatus, WIRING_KEPT_MS } from './read-status.ts';
+import { BROKEN_KEPT_MS, KEPT_MS, readStatus, type StatusDeps, WIRING_KEPT_MS } from './read-status.ts';
 import type { StatusReport } from './status-report.ts';
 
 /** Reads the status again and again. */
@@ -42,11 +42,11 @@ export function createStatusReader(
     receive: (url, options) => keep(`dead letters ${url}`, KEPT_MS, () => queues.receive(url, options)),
   };
   const pauses = pausesOf({ table, queues: kept, clock });
-  const wiring = () =>
+  const wiring: StatusDeps['wiring'] = (sweep) =>
     keep(
       'wiring',
       ({ problems }) => (problems.length > 0 ? BROKEN_KEPT_MS : WIRING_KEPT_MS),
-      () => runChecks(checksOf({ directory, resources, pauses }, 'settings')),
+      () => runChecks(checksOf({ directory, resources, pauses, ...sweep }, 'settings')),
     );
   return {
     read: () => readStatus({ directory, region, table, queues: kept, keep, wiring, now: clock.now() }),

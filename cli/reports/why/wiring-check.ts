@@ -1,5 +1,6 @@
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
+import { readSweptAt } from '../../deployment/rows-reader.ts';
 import { type Checked, type PartProblem, runChecks } from '../checks/check.ts';
 import { checksOf } from '../checks/checks.ts';
 import { pausesOf } from '../checks/pauses.ts';
@@ -50,7 +51,8 @@ export async function checkWiring(
   const parts = new Set([...(isPending ? RELAY_PARTS : []), ...consumers.map(({ name }) => name)]);
   if (consumers.length > 0) parts.add('bus');
   for (const { name } of deployment.directory.unlisted ?? []) parts.add(name);
-  const checks = checksOf({ ...deployment, pauses: pausesOf(deployment) }, 'flow');
+  const sweptAt = () => readSweptAt(deployment.directory, deployment.table);
+  const checks = checksOf({ ...deployment, pauses: pausesOf(deployment), sweptAt, now }, 'flow');
   return runChecks(checks.filter(({ part }) => parts.has(part)));
 }
 

@@ -272,5 +272,7 @@ export const wired = wiringOf(resourcesInMemory().resources);
 
 /** The dependency of `readStatus` on the checks. */
 export function wiringOf(resources: Resources, directory: Directory = deployed) {
-  return () => runChecks(checksOf({ directory, resources, pauses: async () => undefined }, 'settings'));
+  const { deps } = resourcesInMemory(directory);
+  return (sweep: Pick<DoctorDeps, 'now' | 'sweptAt'> = deps) =>
+    runChecks(checksOf({ ...deps, ...sweep, directory, resources }, 'settings'));
 }
