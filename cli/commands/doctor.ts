@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
 import type { Deployment } from '../deployment/deployment.ts';
-import { readSweepState, readSweptAt } from '../deployment/rows-reader.ts';
+import { once, readSweepState, readSweptAt, type SweepReading } from '../deployment/rows-reader.ts';
 import { type DoctorDeps, type Examination, examine } from '../reports/checks/checks.ts';
 import { iamSimulator } from '../reports/checks/iam-simulator.ts';
 import { pausesOf } from '../reports/checks/pauses.ts';
@@ -58,12 +58,13 @@ export async function doctor(deployment: Deployment) {
 
 async function depsOf(deployment: Deployment, now: number): Promise<DoctorDeps> {
   const { directory, table, clients, isLocal } = deployment;
+  const known = new Map<string, Promise<SweepReading>>();
   return {
     ...deployment,
     pauses: pausesOf(deployment),
     now,
     sweptAt: () => readSweptAt(directory, table),
-    rowSchema: async () => (await readSweepState(directory, table)).schema,
+    rowSchema: async () => (await once(known, 'sweep', () => readSweepState(directory, table))).schema,
     roles: isLocal ? 'local' : ((await iamSimulator(clients.settings)) ?? 'no-client'),
   };
 }

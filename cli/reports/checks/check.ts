@@ -165,8 +165,8 @@ export const FIND_MISSED = ['npx', 'cdk-mailroom', 'audit', '--since', '24h'];
 /** An event that is PENDING, or a sweep that is silent, for longer than this is stuck: the alarm's own threshold. */
 export const STUCK_MS = 5 * 60_000;
 
-/** A function, the part that it belongs to, and its stack. */
-export interface CheckedFunction extends EntryStack {
+/** A function, and the part that it belongs to. */
+export interface CheckedFunction {
   readonly part: string;
   readonly name: string;
   /** The alias that is invoked; absent: the function itself. */
@@ -174,15 +174,14 @@ export interface CheckedFunction extends EntryStack {
 }
 
 /** The function of a consumer. */
-export function functionOf({ name: part, function: name, ...entry }: ConsumerEntry): CheckedFunction {
-  const { alias, stack, stackPath } = entry;
-  return { part, name, alias, stack, stackPath };
+export function functionOf({ name: part, function: name, alias }: ConsumerEntry): CheckedFunction {
+  return { part, name, alias };
 }
 
 /** The functions of the relay. */
-export function relayFunctions({ streamFunction, sweepFunction, stack, stackPath }: Directory['mailroom']) {
+export function relayFunctions({ streamFunction, sweepFunction }: Directory['mailroom']) {
   return {
-    relay: { part: 'stream relay', name: streamFunction, stack, stackPath },
-    sweep: { part: 'sweep', name: sweepFunction, stack, stackPath },
+    relay: { part: 'stream relay', name: streamFunction },
+    sweep: { part: 'sweep', name: sweepFunction },
   };
 }

@@ -57,7 +57,7 @@ export async function examine(
   const checks = [
     ...checksOf(reading, 'settings'),
     ...tableSurroundingsChecks(reading),
-    ...versionChecks(reading),
+    ...versionChecks(reading, deps.rowSchema),
     concurrencyLeftCheck(reading),
     alarmCheck(reading),
     clockCheck(deps.machineAheadMs),

@@ -1,5 +1,5 @@
 import { readRelayConfig } from '../../../lambdas/runtime/base/config.ts';
-import { deployWords } from '../../../lambdas/runtime/operations/directory.ts';
+import { deployWords, type EntryStack } from '../../../lambdas/runtime/operations/directory.ts';
 import { STREAM_FILTER } from '../../../lambdas/runtime/relay/stream-settings.ts';
 import { SCHEMA } from '../../../lambdas/runtime/store/rows.ts';
 import { duration } from '../../terminal/times.ts';
@@ -166,39 +166,34 @@ async function* silence({ directory, resources, now, sweptAt }: CheckDeps): Asyn
   yield { problem: 'sweep-silent', text, fix: ['npx', 'cdk-mailroom', 'sweep', '--since', '1h'] };
 }
 
-/** The checks of the versions with which the stacks were deployed. @param deps.rowSchema - of the sweep's state row, if there is one */
-export function versionChecks({
-  directory: { mailroom, consumers },
-  rowSchema,
-}: CheckDeps & { readonly rowSchema: () => Promise<number | undefined> }): PartCheck[] {
+/** Checks that the stacks and this command read the rows that exist. @param rowSchema - the version of the sweep's state row */
+export function versionChecks(
+  { directory: { mailroom, consumers } }: CheckDeps,
+  rowSchema: () => Promise<number | undefined>,
+): PartCheck[] {
   const entries = [{ ...mailroom, name: 'sweep' }, ...consumers];
-  const readNewest = async () => {
+  const newest = async () => {
     const written = (await readWith(STATE_ACTIONS, rowSchema)) ?? 1;
     return Math.max(written, ...entries.map(({ schema = 1 }) => schema));
   };
-  let newest: Promise<number> | undefined;
-  const newestSchema = () => {
-    newest ??= readNewest();
-    return newest;
-  };
   return [
-    ...entries.map((entry) =>
-      check(entry.name, 'surroundings', () => olderVersion(entry, newestSchema), entry),
-    ),
-    check('this machine', 'surroundings', () => newerVersion(newestSchema)),
+    ...entries.map((entry) => check(entry.name, 'surroundings', () => olderVersion(entry, newest), entry)),
+    check('this machine', 'surroundings', () => newerVersion(newest)),
   ];
+}
+
+/** An entry of version 0.1 or older has no `schema`. */
+interface VersionedEntry extends EntryStack {
+  readonly name: string;
+  readonly schema?: number | undefined;
 }
 
 /**
  * A stack deployed with an older version than the rows. Rows have the version of the function that wrote them, and each entry has
- * the version with which its stack was deployed; an entry of version 0.1 or older has none, and is not checked.
+ * the version with which its stack was deployed.
  */
 async function* olderVersion(
-  {
-    name,
-    schema,
-    stack,
-  }: { readonly name: string; readonly schema?: number | undefined; readonly stack: string },
+  { name, schema, stack }: VersionedEntry,
   newestSchema: () => Promise<number>,
 ): AsyncProblems {
   const newest = await newestSchema();

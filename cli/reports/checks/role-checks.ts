@@ -3,6 +3,7 @@ import {
   type ConsumerEntry,
   type Directory,
   directoryPath,
+  type EntryStack,
   invokedFunction,
 } from '../../../lambdas/runtime/operations/directory.ts';
 import {
@@ -52,18 +53,13 @@ export interface RoleResources {
 export function roleChecks(deps: CheckDeps, simulator: RoleSimulator): PartCheck[] {
   const { mailroom, consumers } = deps.directory;
   const { relay, sweep } = relayFunctions(mailroom);
-  const roleCheck = (checked: CheckedFunction, queueUrl: string, needsOf: NeedsOf): PartCheck =>
-    check(
-      checked.part,
-      'surroundings',
-      () => roleFaults(deps, simulator, checked, queueUrl, needsOf),
-      checked,
-    );
+  const roleCheck = (stack: EntryStack, checked: CheckedFunction, queueUrl: string, needsOf: NeedsOf) =>
+    check(checked.part, 'surroundings', () => roleFaults(deps, simulator, checked, queueUrl, needsOf), stack);
   return [
-    roleCheck(relay, mailroom.failureQueue, (arns) => streamRelayNeeds(arns, mailroom)),
-    roleCheck(sweep, mailroom.failureQueue, (arns) => sweepNeeds(arns, mailroom)),
+    roleCheck(mailroom, relay, mailroom.failureQueue, (arns) => streamRelayNeeds(arns, mailroom)),
+    roleCheck(mailroom, sweep, mailroom.failureQueue, (arns) => sweepNeeds(arns, mailroom)),
     ...consumers.map((consumer) =>
-      roleCheck(functionOf(consumer), consumer.queue, (arns, found) => {
+      roleCheck(consumer, functionOf(consumer), consumer.queue, (arns, found) => {
         const settings = settingsOf(readConsumerConfig, found);
         const { publishes = [] } = typeof settings === 'string' ? {} : settings;
         return consumerNeeds(arns, consumer, publishes.length > 0);
