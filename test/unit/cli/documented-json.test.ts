@@ -6,7 +6,7 @@ import { examine } from '../../../cli/reports/checks/checks.ts';
 import { REDRIVE_VERDICTS } from '../../../cli/reports/dead-letters/redrive-plan.ts';
 import type { Warning } from '../../../cli/reports/status/consumer-warnings.ts';
 import type { HeartbeatStatus } from '../../../cli/reports/status/heartbeat-status.ts';
-import { readStatus } from '../../../cli/reports/status/status-report.ts';
+import { readStatus } from '../../../cli/reports/status/read-status.ts';
 import { statusJson } from '../../../cli/reports/status/status-text.ts';
 import { readTrace } from '../../../cli/reports/why/trace-reader.ts';
 import { eventReports } from '../../../cli/reports/why/trace-text.ts';
