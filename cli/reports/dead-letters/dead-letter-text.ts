@@ -1,6 +1,6 @@
 import { Option } from 'commander';
 import { fingerprint as maskedCause } from '../../../lambdas/runtime/base/errors.ts';
-import { effectText } from '../../deployment/effect-text.ts';
+import { effectText } from '../../deployment/effects.ts';
 import { fingerprintText, when } from '../../terminal/listing.ts';
 import { clipped, detailedTable } from '../../terminal/output.ts';
 import { paint } from '../../terminal/paint.ts';
