@@ -11,7 +11,7 @@ function priced(system: string): string[] {
     .find(
       (line) =>
         line.startsWith(`| ${system} | `) &&
-        /(?:at least once|may lose) \| (?:exactly once|may double)/.test(line),
+        /(?:at least once|may lose) \| (?:exactly once|may duplicate)/.test(line),
     );
   if (row === undefined) throw new Error(`docs/cost.md has no price of ${system}`);
   return row.split(' | ').slice(3, 6);

@@ -8,6 +8,7 @@ import { createRelayStream } from '../../../lambdas/runtime/relay/relay-stream.t
 import { createSweepPass } from '../../../lambdas/runtime/relay/relay-sweep.ts';
 import { eventIdTime, type RandomBytes } from '../../../lambdas/runtime/store/event-id.ts';
 import type { Item } from '../../../lambdas/runtime/store/table.ts';
+import { relayConfig } from '../../../testing/default-config.ts';
 import {
   consumerConfig,
   lambdaContext,
@@ -18,7 +19,6 @@ import {
   memoryQueue,
   memoryTable,
   memoryTelemetry,
-  relayConfig,
 } from '../../../testing/index.ts';
 
 /** The event of docs/stored-items.md. */
