@@ -33,7 +33,7 @@ const SECTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'Logs, metrics and traces': '/telemetry',
     Security: '/security',
   },
-  Reference: { API: '/api/', 'The command': '/cli', 'Data model': '/data-model' },
+  Reference: { API: '/api/', 'The command': '/cli', Errors: '/errors', 'Data model': '/data-model' },
   Project: {
     Decisions: '/adr/',
     Changelog: '/changelog',

@@ -2,6 +2,8 @@ import type { Context } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { createMiddleware } from 'hono/factory';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
+import { errorHelp } from '../../../lambdas/runtime/base/documentation.ts';
+import type { MailroomErrorCode } from '../../../lambdas/runtime/base/error-codes.ts';
 import { EXIT, type ExitCode } from '../../terminal/io.ts';
 import { refusalOf } from '../../terminal/report-error.ts';
 import type { Refusal } from './quiet-run.ts';
@@ -134,12 +136,17 @@ const CHANGE_STATUS: Readonly<Record<string, ContentfulStatusCode>> = {
 };
 
 /** Responds with a {@link Refusal}. */
-export function refuse(c: Context, status: ContentfulStatusCode, code: string, message: string): Response {
-  return c.json({ code, message } satisfies Refusal, status);
+export function refuse(
+  c: Context,
+  status: ContentfulStatusCode,
+  code: MailroomErrorCode,
+  message: string,
+): Response {
+  return c.json({ code, message, help: errorHelp(code) } satisfies Refusal, status);
 }
 
 /** Responds with an error that a request caused: its code, its message and its remedy, and never its stack. */
 export function refuseError(c: Context, error: unknown): Response {
-  const { code, message, exit } = refusalOf(error, false);
-  return refuse(c, CHANGE_STATUS[code] ?? STATUS[exit], code, message);
+  const { code, message, help, exit } = refusalOf(error, false);
+  return c.json({ code, message, help } satisfies Refusal, CHANGE_STATUS[code] ?? STATUS[exit]);
 }
