@@ -14,7 +14,7 @@ import { Construct } from 'constructs';
 import { refuse } from './checks/refusal.ts';
 import type { IInboxConsumer } from './consumer/consumer-interface.ts';
 import { logGroupNameOf } from './consumer/existing-function.ts';
-import { acknowledge } from './functions/acknowledgements.ts';
+import { acknowledge } from './functions/acknowledged-warnings.ts';
 import { RUNBOOK_URL } from './mailroom/tags.ts';
 import type { Mailroom } from './mailroom.ts';
 import {

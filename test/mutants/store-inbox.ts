@@ -107,9 +107,11 @@ export const storeInboxMutants: readonly Mutant[] = [
     ['a transition whose answer was lost is recognised by its fencing token', 'row !== undefined && row.fence === claim.fence && became(row)', 'row !== undefined && became(row)'],
     ['a transition is refused by the inbox only when its own condition was', "isMailroomError(error, 'TRANSACTION_CANCELLED') && error.reasons[0]?.code === 'ConditionalCheckFailed'", "isMailroomError(error, 'TRANSACTION_CANCELLED')"],
   ]),
-  ...mutantsOf('inbox/inbox-lease.ts', 'inbox-lease consumer-leases leased-run consumer-effects', [
+  ...mutantsOf('inbox/inbox-lease.ts', 'consumer-leases leased-run consumer-effects', [
     ['a lease is never renewed past the end of its function', 'Math.min(inbox.clock.now() + inbox.leaseMs, claim.endsBy)', 'inbox.clock.now() + inbox.leaseMs'],
     ['a worker that cannot renew its lease learns that it has lost its message', 'if (refusal !== undefined) throw fenceLost(claim, refusal);', ''],
+  ]),
+  ...mutantsOf('inbox/inbox-failure.ts', 'inbox-failure consumer-leases leased-run consumer-effects', [
     ['a failure whose answer was lost is recognised', "return row.status === 'FAILED';", 'return false;'],
     ['a failure takes the claims without a result back', "remove: ['leaseUntil', 'endsBy', 'unfinished', 'outOfTime']", "remove: ['leaseUntil', 'endsBy', 'outOfTime']"],
     ['a release keeps the claims without a result', "a message that kills its process. remove: ['leaseUntil',", "a message that kills its process.\n remove: ['unfinished', 'leaseUntil',"],
@@ -122,7 +124,7 @@ export const storeInboxMutants: readonly Mutant[] = [
     ['a claim that had all of its time stays one without a result', "lostTimeToTable ? ['unfinished'] : []", "['unfinished']"],
     ['a message that is released counts no attempt', "'attempts - :one'", "'if_not_exists(attempts, :one)'"],
   ]),
-  ...mutantsOf('inbox/inbox-completion.ts', 'consumer-leases leased-context transactional-run inbox-lease', [
+  ...mutantsOf('inbox/inbox-completion.ts', 'consumer-leases leased-context transactional-run inbox-failure', [
     ['our fencing token means success only where the message is PROCESSED', "(row) => row.status === 'PROCESSED')", '() => true)'],
     ['a completion whose answer was lost is recognised', "(row) => row.status === 'PROCESSED')", '() => false)'],
     ['a message that is processed has no claims without a result', "'rejectedAt', 'unfinished', 'outOfTime',", "'rejectedAt',"],
@@ -134,7 +136,7 @@ export const storeInboxMutants: readonly Mutant[] = [
     ['a message is committed without a claim only where it has no row', "'attribute_not_exists(PK)'", "'attribute_not_exists(PK) OR attribute_exists(PK)'"],
     ['a handler sees the reasons of its own writes only', 'error.reasons.slice(error.reasons.length - writes)', 'error.reasons'],
   ]),
-  ...mutantsOf('inbox/inbox-rejection.ts', 'consumer-leases consumer-poison claimed-run inbox-lease consumer-external stored-shape', [
+  ...mutantsOf('inbox/inbox-rejection.ts', 'consumer-leases consumer-poison claimed-run inbox-failure consumer-external stored-shape', [
     ['a rejection is written only under its claim', 'pastAttempts })(mine(claim));', 'pastAttempts })({ ...mine(claim), condition: `${mine(claim).condition} OR attribute_exists(PK)` });'],
     ['a message becomes REJECTED together with the pointer that lists it', '[{ Put: { Item: { ...pointer } } }]', '[]'],
     ['a message that is rejected has no claims without a result', "'retryAt', 'unfinished', 'outOfTime'", "'retryAt'"],

@@ -11,7 +11,7 @@ import {
   deployWords,
   type EntryStack,
 } from '../../../lambdas/runtime/operations/directory.ts';
-import { externalEventsOf, mailroomEventsOf } from '../../../lambdas/runtime/operations/subscriptions.ts';
+import { externalEventsOf, mailroomEventsOf } from '../../../lambdas/runtime/operations/subscribed-events.ts';
 import {
   type AddProblem,
   type CheckDeps,

@@ -18,7 +18,7 @@ import {
   type Directory,
   invokedFunction,
 } from '../../../../lambdas/runtime/operations/directory.ts';
-import { mailroomEventsOf } from '../../../../lambdas/runtime/operations/subscriptions.ts';
+import { mailroomEventsOf } from '../../../../lambdas/runtime/operations/subscribed-events.ts';
 import { SCHEMA } from '../../../../lambdas/runtime/store/rows.ts';
 import { consumerConfig, relayConfig } from '../../../support/runtime-rig.ts';
 import { directory as deployed, queueArn } from './mailroom-in-memory.ts';
