@@ -95,7 +95,7 @@ export const consumeMessagesMutants: readonly Mutant[] = [
     ['a message that is held still waits until its function is stopped', 'received.delivery.receives > 1 ? refusal.endsBy : refusal.until', 'refusal.until'],
     ['a message that is held waits first for its lease', 'received.delivery.receives > 1 ? refusal.endsBy : refusal.until', 'refusal.endsBy'],
     ['a message that waits for a time comes after it', 'wholeSeconds(Math.max(0, time - clock.now())) + 1_000', 'wholeSeconds(Math.max(0, time - clock.now())) - 1_000'],
-    ['a rejected message is shown at once, until its receives are spent', "again(0, new MailroomError(refusal.reason, 'The message was rejected'))", "again(900_000, new MailroomError(refusal.reason, 'The message was rejected'))"],
+    ['a rejected message is shown at once, until its receives are spent', 'again(0, rejectedEarlier(', 'again(900_000, rejectedEarlier('],
     ['poison is rejected also without a claim', 'if (isPoison(error)) return rejectAsPoison(received, error);', ''],
     ['a handler that asks for a delay is given it', "if (isMailroomError(error, 'RETRY_LATER')) return wholeSeconds(error.retryAfterMs);", ''],
     ['a message that failed is shown again in whole seconds, as its row says', 'Math.ceil(ms / 1_000) * 1_000', 'ms'],

@@ -81,7 +81,7 @@ export const storeInboxMutants: readonly Mutant[] = [
     ['the claim that is to be taken over is one without a result too', "(row.status === 'PROCESSING' ? 1 : 0) >= ALONE_FROM", '0 >= ALONE_FROM'],
     ['a message that was rejected as too old runs only when an operator allows it', 'reason === TOO_OLD && !state.row.runAnyway', 'false'],
     ['a message that an operator allows to run is let in again', 'reason === TOO_OLD && !state.row.runAnyway', 'reason === TOO_OLD'],
-    ['a message whose row cannot be read waits, also if it was rejected under this id', "if (state.is === 'unreadable') return { status: 'unreadable' };", "if (state.is === 'unreadable') return { status: 'open' };"],
+    ['a message whose row cannot be read waits, also if it was rejected under this id', "return { status: 'unreadable', problem: state.problem };", "return { status: 'open' };"],
     ['a discarded message is never run', "if (state.is === 'discarded') return { status: 'processed', result: undefined };", "if (state.is === 'discarded') return { status: 'open' };"],
     ['a message that is held is free for certain only when its function is stopped', 'endsBy: state.row.endsBy ?? state.until', 'endsBy: state.until'],
     ['a claim that is refused because the message must run alone says so', "if (row !== undefined && mustRunAlone(row)) return { status: 'suspect' };", ''],
@@ -95,7 +95,7 @@ export const storeInboxMutants: readonly Mutant[] = [
   ]),
   ...mutantsOf('inbox/inbox-state.ts', 'inbox-claim consumer-leases leased-run consumer-poison claimed-run leased-context inbox-history consumer-turns message-operations stored-rows audit-verdict audit newer-rows', [
     ['a row of a newer schema is unreadable, whatever its status is', '!isKnownSchema(row.schema)', 'false'],
-    ['a row whose status is unknown is left alone', "return { is: 'unreadable', problem: 'its ", "return { is: 'failed', row, problem: 'its "],
+    ['a row whose status is unknown is left alone', "return { is: 'unreadable', problem: inboxStatusProblem(", "return { is: 'failed', row, problem: inboxStatusProblem("],
     ['a message whose lease has ended is abandoned', 'until < now ?', 'until < 0 ?'],
     ['a message under a lease that lasts is not abandoned', 'until < now ?', 'true ?'],
     ['a worker may work until its function is stopped', 'Math.max(leaseUntil ?? claimedAt, endsBy) < at', '(leaseUntil ?? claimedAt) < at'],

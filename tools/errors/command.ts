@@ -1,6 +1,6 @@
 import { section } from './explanation.ts';
 
-/** What the command could not find, or AWS refused. */
+/** Names that the command did not find, and calls that AWS refused. */
 export const FINDING = section({
   title: 'Command: credentials and names',
   text: 'The `mailroom` command did not find what you named, or AWS did not answer it. Nothing was changed.',

@@ -3,7 +3,7 @@ import type { MailroomErrorCode } from '../../lambdas/runtime/base/error-codes.t
 /** The explanation of one code, in Markdown: complete sentences. */
 export interface Explanation {
   readonly cause: string;
-  /** What Mailroom did with the event, the message or the request. */
+  /** The effect on the event, the message or the request. */
   readonly result: string;
   readonly action: string;
 }

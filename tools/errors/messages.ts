@@ -29,7 +29,7 @@ to the dead-letter queue. Other messages are not affected. \`mailroom why <id>\`
       result:
         'The effect has happened, but its result is not stored. The message is rejected, because each retry would repeat the effect.',
       action:
-        'Return only the part that the handler needs, deploy, and redrive: the effect repeats under the same idempotency key. If the provider does not honor keys, finish the work by hand and resolve the message.',
+        'Return only the part that the handler needs, deploy, and redrive: the effect repeats under the same idempotency key. If the provider ignores keys, finish by hand and resolve it.',
     },
     EFFECT_UNREADABLE: {
       cause: 'The entry of an effect in the inbox row was edited by hand, or lacks what Mailroom writes.',

@@ -96,8 +96,8 @@ function envelopeProblem(detail: unknown): string | undefined {
   return 'data' in detail ? undefined : 'data is missing';
 }
 
-/** What to do about a message that no Mailroom wrote. */
-const SENDER = 'Find the sender that does not use an outbox, and discard the message.';
+/** The remedy for a message that no Mailroom wrote. */
+const SENDER = 'Find its sender, and discard the message.';
 
 /** The handlers of a consumer, keyed by the {@link refText} of their events. */
 export type Handlers = ReadonlyMap<string, Handler>;

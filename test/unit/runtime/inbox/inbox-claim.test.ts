@@ -109,10 +109,13 @@ test.each([
   await expect(isSuspect()).resolves.toBe(suspect);
 });
 
-test.each([['PARKED'], [undefined]])('a row with the status %s is left alone', async (status) => {
+test.each([
+  ['PARKED', 'its "status" is "PARKED"; expected PROCESSING, PROCESSED, FAILED, REJECTED, DISCARDED'],
+  [undefined, 'it has no "status"'],
+])('a row with the status %s is left alone, and the refusal names it', async (status, problem) => {
   const { claim, row } = await inboxWith({ ...DEAD, status });
   const before = row();
-  await expect(claim(ALONE)).resolves.toEqual({ status: 'unreadable' });
+  await expect(claim(ALONE)).resolves.toEqual({ status: 'unreadable', problem });
   expect(row()).toEqual(before);
 });
 

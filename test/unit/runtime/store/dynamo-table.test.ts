@@ -110,7 +110,7 @@ describe('the table on DynamoDB', () => {
           views: expect.objectContaining({ value: '9007199254740993.5' }),
         },
       },
-      { ok: false, refused: false, code: 'NoAnswer', message: expect.any(String) },
+      { ok: false, refused: false, code: 'NO_ANSWER', message: expect.any(String) },
     ]);
   });
 
