@@ -63,9 +63,19 @@ export function guards({ origin, accepts, allowsChanges, onUse }: GuardDeps) {
     every: createMiddleware(async (c, next) => {
       const host = new URL(origin()).host;
       if (c.req.header('Host') !== host)
-        c.res = refuse(c, 403, 'EXTERNAL_HOST', `The address of this page is ${origin()}. Open that one.`);
+        c.res = refuse(
+          c,
+          403,
+          'EXTERNAL_HOST',
+          `The page was opened under another host name. Open ${origin()} instead.`,
+        );
       else if (!METHODS.includes(c.req.method))
-        c.res = refuse(c, 405, 'NOT_ALLOWED', `A request must be ${METHODS.join(' or ')}.`);
+        c.res = refuse(
+          c,
+          405,
+          'NOT_ALLOWED',
+          `The method is ${c.req.method}, but must be ${METHODS.join(' or ')}.`,
+        );
       else await next();
       for (const [name, value] of Object.entries(HEADERS)) c.res.headers.set(name, value);
     }),
@@ -80,7 +90,12 @@ export function guards({ origin, accepts, allowsChanges, onUse }: GuardDeps) {
       bodyLimit({
         maxSize: BODY_MAX_BYTES,
         onError: (c) =>
-          refuse(c, 413, 'TOO_LARGE', `A request may have ${BODY_MAX_BYTES.toLocaleString('en')} bytes.`),
+          refuse(
+            c,
+            413,
+            'TOO_LARGE',
+            `The body of the request is too large; at most ${BODY_MAX_BYTES.toLocaleString('en')} bytes are allowed.`,
+          ),
       }),
     ],
     /** A request for data. */

@@ -209,7 +209,7 @@ function stoppedText(
       prose(
         `${paint.red('Stopped')}: ${id} failed again${first.sameCause ? ' with the same cause' : ''}: ${clipped(first.fingerprint)}`,
       ),
-      `${notTried(untried)}Fix the cause and repeat the command. For details:`,
+      `Not tried: ${untried.length}. Fix the cause and repeat the command. For details:`,
       `  ${why(id)}`,
     ];
   }
@@ -219,13 +219,9 @@ function stoppedText(
     prose(
       `${paint.red('Stopped')}: ${waiting.length} redriven but not ${verb} yet (${ids.join(', ')}${waiting.length > 5 ? ' …' : ''})`,
     ),
-    `${notTried(untried)}Use a longer --wait, or see what they wait for:`,
+    `Not tried: ${untried.length}. Use a longer --wait, or see what they wait for:`,
     `  ${why(ids[0] ?? '')}`,
   ];
-}
-
-function notTried({ length }: Redriven['untried']): string {
-  return length === 0 ? '' : `Not tried: ${length}. `;
 }
 
 function isStopped({ back, waiting, untried }: Redriven): boolean {

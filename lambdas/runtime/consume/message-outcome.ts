@@ -68,11 +68,11 @@ export function reportFailed(received: Received, afterMs: number, error: unknown
   return again(afterMs, error);
 }
 
-/** Mailroom could not reach its table: no attempt is counted, and the message becomes visible again once the outage may be over. */
+/** Mailroom could not reach its table, or cannot read a row: no attempt is counted, and the message becomes visible again once that may be over. */
 export function reportOutage(received: Received, error: unknown): ShownAgain {
   received.telemetry.count('TableFailures');
-  const what = 'Mailroom could not reach its table; no attempt of the message is counted';
-  logFailure(received, what, error, 'outage');
+  const what = isMailroomError(error, 'UNREADABLE_ROW') ? 'cannot read a row of' : 'could not reach';
+  logFailure(received, `Mailroom ${what} its table; no attempt of the message is counted`, error, 'outage');
   return again(wholeSeconds(outageDelayMs(received.delivery.receives, fraction(received.random))), error);
 }
 
