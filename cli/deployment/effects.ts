@@ -8,8 +8,8 @@ import type { InboxRow } from '../../lambdas/runtime/store/rows.ts';
 import { readable, type UnreadableRow } from '../../lambdas/runtime/store/stored-rows.ts';
 
 /**
- * The side effects of a message whose work is not done: each has happened, or may have. Whoever settles the message without its
- * handler must ask their providers first.
+ * The side effects of a message whose work is not done: each has happened, or may have. To settle the message without its
+ * handler, ask their providers first.
  *
  * @param row - its inbox row; none if it does not exist or cannot be read
  */

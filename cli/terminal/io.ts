@@ -34,7 +34,7 @@ export interface Io {
   readonly outIsTerminal: boolean;
   /** True if `err` is a terminal: progress is shown only there. */
   readonly errIsTerminal: boolean;
-  /** The size of the terminal of `out`; `undefined` if it is not a terminal. Read anew after each resize. */
+  /** The size of the terminal of `out`; `undefined` if it is not a terminal. Read again after each resize. */
   outSize(): TerminalSize | undefined;
   out(text: string): void;
   err(text: string): void;

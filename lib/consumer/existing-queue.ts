@@ -26,7 +26,7 @@ export interface ExistingQueueSettings {
 /** The consumer of each queue. */
 const CONSUMERS = new WeakMap<IQueue, Construct>();
 
-/** Records the consumer of a queue, whoever defined the queue. */
+/** Records the consumer of a queue, which any construct may have defined. */
 export function takeQueue(queue: Queue, consumer: Construct): void {
   CONSUMERS.set(queue, consumer);
 }

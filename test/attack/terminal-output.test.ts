@@ -11,7 +11,7 @@ import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { capturedIo } from '../support/captured-io.ts';
 import { ACTS, hostile } from './hostile-text.ts';
 
-/** What was written, without the colours and the line codes of the command itself. */
+/** What was written, without the colors and the line codes of the command itself. */
 function withoutOwnCodes(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the command writes them
   return text.replaceAll('\r\u001b[K', '').replace(/\u001b\[(?:1|2|22|31|32|33|39)m/g, '');

@@ -7,7 +7,7 @@ const ROOT = new URL('../../', import.meta.url);
 /** Folders whose errors carry a code. */
 const FOLDERS = ['bench', 'bin', 'cli', 'demo', 'lambdas', 'lib', 'localstack', 'testing', 'verify'];
 
-/** The example is an app: its own API has codes of its own. */
+/** The example is an app: its API has its own codes. */
 const EXAMPLE = /^lambdas\/example\//;
 
 /** Names of AWS, of environment variables and of states, which are written as codes are. */

@@ -45,8 +45,7 @@ to the dead-letter queue. Other messages are not affected. \`mailroom why <id>\`
         'If you know that it was not, run [`messages allow`](cli.md#messages-allow) and redrive. Otherwise, discard it.',
     },
     POISON_MESSAGE: {
-      cause:
-        'The handler threw a `PoisonMessage` without a code of its own: no retry can process the message.',
+      cause: 'The handler threw a `PoisonMessage` without its own code: no retry can process the message.',
       result: "The message is rejected with the handler's text.",
       action:
         'Read the text. Correct the data with [`dlq resend`](cli.md#dlq-resend), deploy a handler that accepts it and redrive, or discard it.',

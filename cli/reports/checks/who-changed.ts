@@ -1,6 +1,6 @@
 import type { PartProblem } from './check.ts';
 
-/** The problems that an API call usually causes, by its name in CloudTrail. The others are no change, or no single one. */
+/** The problems that an API call usually causes, by its name in CloudTrail. The others are not a change, or not a single one. */
 const CAUSED_BY: Readonly<Record<string, readonly PartProblem['problem'][]>> = {
   DeleteEventBus: ['no-bus'],
   DeleteRule: ['no-rule'],

@@ -27,7 +27,7 @@ import {
 } from './table.ts';
 import { type Action, assertEachUpdates, checkedAction, checkedActions } from './table-checks.ts';
 
-/** A class of its own: a client with `cacheMiddleware` keeps the middleware of each class, and its owner's are retried. */
+/** A separate class: a client with `cacheMiddleware` keeps the middleware of each class, and its owner's are retried. */
 class TransactOnceCommand extends TransactWriteItemsCommand {}
 
 /** Dependencies of {@link dynamoTable}. */

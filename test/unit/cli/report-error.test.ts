@@ -37,6 +37,6 @@ test.each([
   Object.assign(new Error('slow down'), { name: 'ThrottlingException', $metadata: {} }),
   Object.assign(new SyntaxError('Unexpected token <'), { $response: {} }),
   Object.assign(new TypeError('Invalid URL'), { code: 'ERR_INVALID_URL' }),
-])('what AWS, or the way to it, has failed is no defect: %s', (error) => {
+])('what AWS, or the way to it, has failed is not a defect: %s', (error) => {
   expect(reported(error).exit).toBe(EXIT.aws);
 });

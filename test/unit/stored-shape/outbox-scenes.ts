@@ -57,7 +57,7 @@ export const outboxScenes: Readonly<Record<string, () => Promise<unknown>>> = {
     return (stub.requests[0] as { Entries: unknown[] }).Entries[0];
   },
   'Outbox row: PENDING': async () => (await written()).item('OUTBOX#'),
-  'Outbox row: PENDING, after a failure of its own': async () => (await failed()).item('OUTBOX#'),
+  'Outbox row: PENDING, after its own failure': async () => (await failed()).item('OUTBOX#'),
   'Outbox row: PUBLISHED': async () => {
     const rig = await written();
     await rig.publish();

@@ -19,7 +19,7 @@ function errorOf(response: ProviderResponse): Error {
   } catch (error) {
     return error as Error;
   }
-  throw new Error(`${response.status} is no error`);
+  throw new Error(`${response.status} is not an error`);
 }
 
 /** The outcome of a response: the value, or the name of the error, `!` if nothing has happened. */

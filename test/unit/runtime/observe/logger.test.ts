@@ -66,7 +66,7 @@ describe('a log line', () => {
       Object.assign(new Error('oh'), { toJSON: () => ({ message: 'oh', body: SECRET }) }),
       'oh',
     ],
-    ['what was thrown and is no error', { body: SECRET, message: 'thrown' }, 'thrown'],
+    ['what was thrown and is not an error', { body: SECRET, message: 'thrown' }, 'thrown'],
   ];
 
   test.each(errors)('shows what went wrong, and no payload, of %s', async (_what, error, shown) => {

@@ -130,7 +130,7 @@ describe('the table on DynamoDB', () => {
     });
   });
 
-  it('sends nothing for no updates, or for updates that are no good', async () => {
+  it('sends nothing for no updates, or for updates that are invalid', async () => {
     const { table, requests } = tableAnswering();
     expect(await table.updateEach([])).toEqual([]);
     await expect(table.updateEach([{ ...mark('a'), when: { status: undefined } }])).rejects.toThrow(

@@ -43,7 +43,7 @@ test('the page loads only its own files, and has no inline script or style, whic
   expect(addresses.filter((address) => address !== 'http://www.w3.org' && address !== origin)).toEqual([]);
 });
 
-test('the licences of the bundled packages are beside the page', async () => {
+test('the licenses of the bundled packages are beside the page', async () => {
   const text = await read('THIRD-PARTY-LICENCES.txt');
   expect(text).toMatch(/^== preact [\d.]+: MIT$/m);
   expect(text).toMatch(/^== eventsource-parser [\d.]+: MIT$/m);
