@@ -13,7 +13,7 @@ export const EXIT = {
   notFound: 3,
   /** AWS denied the request or did not respond. */
   aws: 4,
-  /** A defect of the command itself. */
+  /** An internal error of the command. */
   defect: 5,
   /** Stopped by Ctrl-C before it was done: 128 + SIGINT, as shells report it. */
   stopped: 130,
