@@ -174,7 +174,7 @@ export const ATTEMPTS = section({
 /** Errors that are logged for an operator. */
 export const FINDINGS = section({
   title: 'Findings in logs',
-  text: 'Mailroom logs these for an operator, and an alarm counts each. The [runbook](operating.md) has the commands.',
+  text: 'Mailroom logs these for an operator. The [runbook](operating.md) has the commands.',
   codes: {
     AUDIT_DOES_NOT_ADD_UP: {
       cause: 'The audit assigned an event to no state or to several: a defect of the audit.',
