@@ -299,4 +299,13 @@ export const consumeRunsMutants: readonly Mutant[] = [
     ['a message without abandoned effects is not reported', 'if (left.length === 0) return;', ''],
     ['each abandoned effect is counted', "telemetry.count('UnstableEffects', left.length);", "telemetry.count('UnstableEffects');"],
   ]),
+  ...mutantsOf('consume/once-each.ts', 'once-each', [
+    ['no effect of onceEach starts after a failure', 'if (failure !== undefined) return;', ''],
+    ['onceEach throws the failure of an effect', 'if (failure !== undefined) throw failure.error;', ''],
+    ['onceEach runs no more effects at a time than it may', 'Math.min(concurrency, named.length)', 'named.length'],
+    ['onceEach names each effect by its item', '${name}.${keyOf(name, item, index, key)}', '${name}.${index}'],
+    ['onceEach refuses an item without a key', "if (typeof item === 'string' || typeof item === 'number') return item;", 'return String(item);'],
+    ['two items of onceEach do not share an effect', 'if (names.has(effectName)) {', 'if (names.size > 64) {'],
+    ['onceEach counts the effects that the row has', 'new Set([...stored, ...names]).size', 'names.size'],
+  ]),
 ];

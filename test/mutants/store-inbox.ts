@@ -203,4 +203,14 @@ export const storeInboxMutants: readonly Mutant[] = [
     ['only a message that is too old is allowed to run', '#status = :REJECTED AND reason = :TOO_OLD', '#status = :REJECTED AND (attribute_exists(PK) OR reason = :TOO_OLD)'],
     ['only a rejected message is allowed to run', '#status = :REJECTED AND reason = :TOO_OLD', '(attribute_exists(PK) OR #status = :REJECTED) AND reason = :TOO_OLD', 'Only a rejected row has a reason: each transition out of REJECTED removes it.'],
   ]),
+  ...mutantsOf('store/row-version.ts', 'row-version', [
+    ['the version that a row has is not applied again', 'if (applied >= version) return [];', 'if (applied > version) return [];'],
+    ['an older event is refused on a stale read', "OR #rowVersion < :rowVersion)", "OR #rowVersion <> :rowVersion)"],
+    ['the same event is refused on a stale read', "OR #rowVersion < :rowVersion)", "OR #rowVersion <= :rowVersion)"],
+    ['a row without a version takes any', '(attribute_not_exists(#rowVersion) OR ', '('],
+    ['the condition of a write is kept', '`(${ConditionExpression}) AND ${condition}`', 'condition'],
+    ['the condition of a write is kept whole', '`(${ConditionExpression}) AND ${condition}`', '`${ConditionExpression} AND ${condition}`'],
+    ['a put stores its version', '{ ...Put.Item, [attribute]: version }', '{ ...Put.Item }'],
+    ['a number is given once', '(#rowVersion = :readVersion AND #rowVersion < :rowVersion)', '(#rowVersion < :rowVersion AND #rowVersion <> :readVersion OR #rowVersion = :readVersion)'],
+  ]),
 ];

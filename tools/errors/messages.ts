@@ -7,7 +7,7 @@ export const REJECTIONS = section({
 to the dead-letter queue. Other messages are not affected. \`mailroom why <id>\` shows the row; [redrive](cli.md#dlq-redrive) the message once the cause is fixed.`,
   codes: {
     ATTEMPTS_EXHAUSTED: {
-      cause: 'Every attempt of `maxAttempts` failed. The message quotes the last error.',
+      cause: 'All attempts that `retry.attempts` allows failed. The message quotes the last error.',
       result: 'The message is rejected.',
       action: 'Fix the quoted error, then redrive.',
     },
@@ -158,7 +158,7 @@ export const ATTEMPTS = section({
     RETRY_LATER: {
       cause: 'The handler threw `RetryLater`.',
       result: 'The message is retried after the delay that the handler chose. It counts as an attempt.',
-      action: 'Nothing, unless the attempts run out: then raise `maxAttempts` or choose longer delays.',
+      action: 'Nothing, unless the attempts run out: then raise `retry.attempts` or choose longer delays.',
     },
     UNREADABLE_ROW: {
       cause:

@@ -87,6 +87,12 @@ any other: the message is retried, and rejected as [ATTEMPTS_EXHAUSTED](#attempt
       result: 'None of its updates was sent.',
       action: 'Correct the update that the message names.',
     },
+    BAD_VERSION: {
+      cause: 'The version of an event or of a row, in `ignoreOlder` or `nextVersion`, is not a number.',
+      result: 'Nothing was written. `ignoreOlder` rejects the message, `nextVersion` fails the call.',
+      action:
+        'Give events a `sequence`, and store only versions in the attribute that the message names. Then redrive.',
+    },
     BAD_WRITE: {
       cause:
         'A write has no or several of `Put`, `Update`, `Delete` and `ConditionCheck`, uses an item twice in one transaction, or uses a key that is ' +

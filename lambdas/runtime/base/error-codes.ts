@@ -20,6 +20,7 @@ export type MailroomErrorCode =
   | 'BAD_SETTINGS'
   | 'BAD_SWEEP_RANGE'
   | 'BAD_UPDATE'
+  | 'BAD_VERSION'
   | 'BAD_WRITE'
   | 'EFFECT_REPEATED'
   | 'EFFECT_RUNNING'
