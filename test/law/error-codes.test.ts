@@ -30,7 +30,7 @@ const sources = FOLDERS.flatMap((folder) =>
 
 function unionIn(path: string, name: string): string[] {
   const text = readFileSync(new URL(path, ROOT), 'utf8');
-  const start = text.indexOf(`export type ${name}`);
+  const start = text.indexOf(`type ${name} =`);
   return [...text.slice(start, text.indexOf(';\n', start)).matchAll(/^ {2}\| '(\w+)'/gm)].map(
     ([, code = '']) => code,
   );

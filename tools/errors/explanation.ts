@@ -17,7 +17,7 @@ export interface Section<Code extends string = string> {
 }
 
 /** A code of the example, the demo, `npm run verify` or the benchmarks: tools of the repository, which the package does not contain. */
-export type ToolErrorCode =
+type ToolErrorCode =
   | 'BAD_NAME'
   | 'BAD_STAGE'
   | 'DEMO_OVER'
