@@ -52,7 +52,7 @@ describe('queueProps of a consumer', () => {
     ['their own key', { encryptionMasterKey: {} }, 'Set encryptionKey of the Mailroom'],
     [
       'an unknown property',
-      { colour: 'red' },
+      { color: 'red' },
       'queueProps contains color, which cannot be passed on. It may contain:',
     ],
     [
