@@ -122,7 +122,7 @@ export class DeliveryAlarms extends Construct {
     super(scope, id);
     const { mailroom, alarms } = props;
     const thresholds = withThresholds(props.thresholds);
-    refuse(`The alarms ${this.node.path}`, thresholdProblems(thresholds));
+    refuse(`The DeliveryAlarms ${this.node.path}`, thresholdProblems(thresholds));
     this.place = { mailroom, runbook: props.runbook ?? RUNBOOK_URL };
     this.topics = alarms;
     this.composite = props.composite ?? true;

@@ -151,5 +151,5 @@ async function complaintAbout(argv: readonly string[]): Promise<string | undefin
     exitCode: 0,
   });
   const complaint = unwrapped(said);
-  return code === 0 || complaint.includes('--endpoint is "nowhere"') ? undefined : complaint;
+  return code === 0 || /--endpoint is \\?"nowhere/.test(complaint) ? undefined : complaint;
 }

@@ -140,7 +140,7 @@ export const FINDING = section({
       cause: 'Several Mailrooms are deployed in this account and region.',
       result: 'Nothing was read.',
       action:
-        'Choose one with `--stack` or `--stage`, or set `MAILROOM_STACK`. See [Which Mailroom](cli.md#which-mailroom).',
+        'Choose one with `--stack` or `--stage`, or set `MAILROOM_STACK`. See [Choose a Mailroom](cli.md#choose-a-mailroom).',
     },
   },
 });

@@ -10,7 +10,7 @@ import { isEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import type { InboxRow } from '../../../lambdas/runtime/store/rows.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
-import { effectNames } from '../../deployment/effect-text.ts';
+import { effectNames } from '../../deployment/effects.ts';
 import { minuteAfter } from '../../terminal/output.ts';
 import { shell } from '../../terminal/shell.ts';
 import type { DeadLetter } from './dead-letters.ts';

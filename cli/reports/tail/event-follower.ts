@@ -9,7 +9,7 @@ import type { Item, Table } from '../../../lambdas/runtime/store/table.ts';
 import { withItems } from '../../deployment/rows-reader.ts';
 import type { NewRow } from './event-cursor.ts';
 
-/** The state of an event, as in the JSON document of docs/cli.md. */
+/** The state of an event, as in the JSON document of docs/cli-json.md. */
 export interface TailedEvent {
   readonly eventId: string;
   /** When it was committed, epoch milliseconds. */
