@@ -63,7 +63,7 @@ Exit codes:
     2  wrong usage, or refused
     3  not found
     4  AWS denied the request or did not respond
-    5  a defect of the command itself
+    5  an internal error of the command
   130  stopped with Ctrl-C`;
 
 /**

@@ -147,7 +147,7 @@ function requireRepublished(
   if (refusal === undefined) return;
   throw new MailroomError(
     'NOT_REPUBLISHED',
-    `The bus did not accept event ${eventId}: ${refusal.code}: ${refusal.message}. After a timeout it may have arrived. Repeat the command: a duplicate is absorbed.`,
+    `The bus did not accept event ${eventId}: ${refusal.code}: ${refusal.message.replace(/\.$/, '')}. After a timeout it may have arrived. Repeat the command: a duplicate is absorbed.`,
   );
 }
 

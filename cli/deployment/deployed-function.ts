@@ -52,7 +52,7 @@ export async function readFunction(
   };
 }
 
-/** The log group that Lambda creates for a function without one of its own. */
+/** The log group that Lambda creates for a function that has none. */
 export function defaultLogGroup(functionName: string): string {
   return `/aws/lambda/${functionName}`;
 }

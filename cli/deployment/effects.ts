@@ -9,8 +9,8 @@ import { readable, type UnreadableRow } from '../../lambdas/runtime/store/stored
 import { time } from '../terminal/times.ts';
 
 /**
- * The side effects of a message whose work is not done: each has happened, or may have. Whoever settles the message without its
- * handler must ask their providers first.
+ * The side effects of a message whose work is not done: each has happened, or may have. To settle the message without its
+ * handler, ask their providers first.
  *
  * @param row - its inbox row; none if it does not exist or cannot be read
  */

@@ -27,7 +27,7 @@ import { commit, fine, type Mailroom, why } from '../unit/cli/support/why-rig.ts
 /** Far more levels than a stack has room for. */
 const DEEP = 50_000;
 
-/** JSON of so many levels: lists and objects in turn, written without recursion. */
+/** JSON of a number of levels: lists and objects in turn, written without recursion. */
 function nested(levels: number): string {
   const half = levels / 2;
   return `${'[{"a":'.repeat(half)}1${'}]'.repeat(half)}`;
@@ -121,7 +121,7 @@ describe('a message whose body is 50,000 levels deep', () => {
   test.each([
     ['in its payload', (eventId: string) => deepEnvelope(wholeEnvelope(eventId))],
     ['as a whole', () => nested(DEEP)],
-    ['and is no JSON', () => '['.repeat(DEEP)],
+    ['and is not JSON', () => '['.repeat(DEEP)],
   ])('%s is rejected as unreadable, and its neighbours are processed', async (_where, detail) => {
     const seen: string[] = [];
     const mailroom = mailroomInMemory([

@@ -128,7 +128,7 @@ function wholeNumber(min: number, max: number): (text: string) => number {
 async function main(): Promise<void> {
   const program = new Command('npm run chaos --')
     .description(
-      'Breaks the order system on a local AWS of its own, on purpose, and reads back whether an order was lost or ' +
+      'Breaks the order system on its own local AWS, on purpose, and reads back whether an order was lost or ' +
         'duplicated. Ends with 1 if any scenario failed.',
     )
     .argument('[names...]', 'the scenarios to run; all of them when none is named')

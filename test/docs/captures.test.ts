@@ -36,6 +36,6 @@ describe('a capture in a page', () => {
 
   test('must exist', () => {
     expect(() => shown('<!-- capture: status, from "nothing" -->')).toThrow('has no line "nothing"');
-    expect(() => shown('<!-- capture: status, last 3 -->')).toThrow('is no capture');
+    expect(() => shown('<!-- capture: status, last 3 -->')).toThrow('is not a capture');
   });
 });

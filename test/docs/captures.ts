@@ -20,7 +20,7 @@ export function withCaptures(markdown: string, read: (name: string) => string): 
 function chosen(what: string, read: (name: string) => string): string[] {
   const { name, first, from } = WHAT.exec(what)?.groups ?? {};
   if (name === undefined)
-    throw new Error(`"${what}" is no capture: expected a name, "first <lines>" or "from".`);
+    throw new Error(`"${what}" is not a capture: expected a name, "first <lines>" or "from".`);
   // A capture that differs between two widths has the narrow one first.
   const [narrow = ''] = read(name).split(/\n(?=\$ mailroom .*\(120 columns\))/);
   const lines = narrow

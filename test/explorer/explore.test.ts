@@ -184,7 +184,7 @@ describe('explore', () => {
     },
   );
 
-  it('reports an un-awaited effect that fails for good with a timeline, instead of ending the process', async () => {
+  it('reports an un-awaited effect that fails permanently with a timeline, instead of ending the process', async () => {
     const handler = leased(ThingHappened, async (_event, ctx) => {
       void ctx.once('charge', async () => Promise.reject(new Error('refused')));
     });

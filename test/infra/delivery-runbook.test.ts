@@ -115,7 +115,7 @@ interface Heading {
   readonly body: string;
 }
 
-/** The headings of a Markdown page, with what stands below each. */
+/** The headings of a Markdown page, with what is below each. */
 function headings(markdown: string): Heading[] {
   return markdown.split(/^(?=#+ )/m).flatMap((part) => {
     const [, marks = '', text = ''] = /^(#+) (.*)/.exec(part) ?? [];

@@ -19,7 +19,7 @@ function mailroomStack() {
   return { stack, mailroom: new Mailroom(stack, 'Mailroom', { sources: ['shop'] }) };
 }
 
-/** A function as an app has it: of the CDK's own construct, with variables of its own. */
+/** A function as an app has it: of the CDK's own construct, with its own variables. */
 function nodejsFunction(stack: Stack, id = 'Worker', props = {}): NodejsFunction {
   return new NodejsFunction(stack, id, {
     entry: lambdaEntry('example/inventory/handler'),

@@ -15,7 +15,7 @@ export const storeOutboxMutants: readonly Mutant[] = [
   ...mutantsOf('store/retry.ts', 'retry outbox-operator', [
     ['every try of a transaction has the same token', 'table.transact(actions, token)', 'table.transact(actions, mintToken(random))'],
     ['a transaction is tried again at once only when all its refusals are conflicts', "codes.every((code) => code === 'None' || code === 'TransactionConflict')", 'true'],
-    ['a transaction that was fine and cancelled for nothing is no conflict', "codes.includes('TransactionConflict') &&", ''],
+    ['a transaction that was fine and cancelled for nothing is not a conflict', "codes.includes('TransactionConflict') &&", ''],
     ['a transaction that met another one is tried again', 'conflict: { tries: 6,', 'conflict: { tries: 1,'],
     ['a write that met a transaction is tried again', "failureOf(error) !== 'conflict' || attempt >= tries", 'true'],
     ['a write that was refused is not tried again', "failureOf(error) !== 'conflict' || attempt >= tries", 'attempt >= tries'],
@@ -24,7 +24,7 @@ export const storeOutboxMutants: readonly Mutant[] = [
     ['a transaction whose answer was lost is tried again', 'lost: { tries: 3,', 'lost: { tries: 1,'],
     ['once an answer was lost, a refusal proves nothing', "if (kind === 'refused') throw (loss ?? { error }).error;", "if (kind === 'refused') throw error;"],
     ['once an answer was lost, a conflict or a throttle without end proves nothing', 'if (failures[kind] >= tries) throw (loss ?? { error }).error;', 'if (failures[kind] >= tries) throw error;'],
-    ['a throttle is no lost answer', "if (UNREAD.test(code)) return 'unread';", ''],
+    ['a throttle is not a lost answer', "if (UNREAD.test(code)) return 'unread';", ''],
     ['a conflict that is thrown as an error of its own is one like others', "if (code === 'TransactionConflictException') return 'conflict';", ''],
     ['a request that DynamoDB refused is not sent again', "return REFUSED.test(code) ? 'refused' : 'lost';", "return 'lost';"],
     ['a decision was refused only when its own condition was', "isMailroomError(error, 'TRANSACTION_CANCELLED') && error.reasons[0]?.code === 'ConditionalCheckFailed'", "isMailroomError(error, 'TRANSACTION_CANCELLED')"],

@@ -84,7 +84,7 @@ describe.skipIf(browser === undefined)('the documentation site', () => {
     await page.locator('.VPLocalSearchBox .result').filter({ hasText: found }).first().waitFor();
   });
 
-  test('draws diagrams in the colours of both schemes', async () => {
+  test('draws diagrams in the colors of both schemes', async () => {
     const page = await open('concepts');
     await page.locator('.diagram text', { hasText: 'PENDING' }).first().waitFor();
     const label =

@@ -5,11 +5,11 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
-/** The file beside bundles with the licences of all packages that they contain. The licences require it. */
+/** The file beside bundles with the licenses of all packages that they contain. The licenses require it. */
 export const LICENCES = 'THIRD-PARTY-LICENCES.txt';
 
 /**
- * The licences of the packages whose code is in bundles.
+ * The licenses of the packages whose code is in bundles.
  *
  * @param inputs - the files that were bundled, relative to the root of the repository
  */

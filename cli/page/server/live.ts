@@ -28,7 +28,7 @@ export interface Live {
 /** The intervals of the readings, milliseconds. The status keeps what changes less often: see `createStatusReader`. */
 const EVERY_MS = { events: 2_000, queues: 5_000, status: 10_000, acks: 60_000 } as const;
 
-/** After a longer pause the poller begins anew: what it read before is out of date. */
+/** After a longer pause the poller starts over: what it read before is out of date. */
 const PAUSE_MAX_MS = 60_000;
 
 /**

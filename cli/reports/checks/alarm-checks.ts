@@ -73,7 +73,7 @@ function firstCommand({ name, description }: DeployedAlarm): string[] {
   return command.endsWith(' status') ? [...WHY_FIRING.split(' '), name] : command.split(' ');
 }
 
-/** The alarms that notify someone: by an action of their own, or in a composite alarm that notifies someone. */
+/** The alarms that notify someone: by their own action, or in a composite alarm that notifies someone. */
 function notifyingOf(all: readonly DeployedAlarm[]): readonly DeployedAlarm[] {
   let found = all.filter(({ actions }) => actions.length > 0);
   for (let before = -1; before < found.length; ) {

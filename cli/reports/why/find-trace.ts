@@ -164,6 +164,6 @@ async function traceOfDeadLetter(deployment: FindDeps, given: string): Promise<T
   throw new MailroomError(
     'NO_SUCH_EVENT',
     `${messageId} is a dead letter in ${source}, and no row of its event is stored. Look at it: ` +
-      `\`${deployment.commandLine(shell`dlq show ${source} ${messageId}`)}\``,
+      `\`${deployment.commandLine(shell`dlq show ${source} ${messageId}`)}\`.`,
   );
 }

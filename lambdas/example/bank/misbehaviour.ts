@@ -1,4 +1,4 @@
-/** The behaviour that a customer's id selects at the bank. */
+/** The behavior that a customer's id selects at the bank. */
 export interface Misbehaviour {
   /** `slow-<ms>`: it charges immediately and responds after this many milliseconds. */
   readonly delayMs: number;
@@ -13,7 +13,7 @@ export interface Misbehaviour {
 }
 
 /**
- * Reads the bank's behaviour from a customer's id. Any other id is an ordinary customer.
+ * Reads the bank's behavior from a customer's id. Any other id is an ordinary customer.
  *
  * @example
  * ```ts

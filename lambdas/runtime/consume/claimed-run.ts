@@ -1,5 +1,6 @@
 import { CLOCK_SKEW_MS } from '../base/clock.ts';
 import { isMailroomError } from '../base/errors.ts';
+import { isPoison } from '../base/poison.ts';
 import type { HandledEvent } from '../events/external-event.ts';
 import type { InboxRefusal } from '../inbox/inbox.ts';
 import { claimMessage } from '../inbox/inbox-claim.ts';
@@ -30,7 +31,6 @@ import {
   untilMs,
 } from './message-outcome.ts';
 import { isOutage } from './outage.ts';
-import { isPoison } from './poison.ts';
 import { reportUnstableEffects } from './unstable-effects.ts';
 
 /** After more claims than this, a message needs attention before its attempts are exhausted. */

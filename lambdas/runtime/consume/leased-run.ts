@@ -1,5 +1,6 @@
 import { withDeadline } from '../base/clock.ts';
 import { isMailroomError, MailroomError } from '../base/errors.ts';
+import { isPoison } from '../base/poison.ts';
 import type { HandledEvent } from '../events/external-event.ts';
 import type { EffectInProgress } from '../inbox/inbox-effect.ts';
 import { markOutOfTime } from '../inbox/inbox-failure.ts';
@@ -8,7 +9,6 @@ import type { ClaimedMessage } from './consumer-context.ts';
 import type { LeasedHandler } from './handler.ts';
 import { type HandlerRun, handlerRun, leasedContext, logUnhandled, take } from './leased-context.ts';
 import { effectsIdle } from './once.ts';
-import { isPoison } from './poison.ts';
 
 /** The end of a leased handler's run. */
 export type LeasedRun =
@@ -38,7 +38,7 @@ const LAST_RENEWAL_MAX_MS = 1_000;
 
 /** The error of a handler that was still running when the function's time was up. */
 export function outOfTime(cause?: unknown): MailroomError {
-  return new MailroomError('OUT_OF_TIME', "The handler was still running when the function's time was up", {
+  return new MailroomError('OUT_OF_TIME', "The handler was still running when the function's time was up.", {
     cause,
   });
 }

@@ -1,5 +1,6 @@
-import { MailroomError, PoisonMessage } from '../base/errors.ts';
+import { MailroomError } from '../base/errors.ts';
 import type { JsonOf } from '../base/json.ts';
+import { poison } from '../base/poison.ts';
 import { EFFECTS_MAX } from '../inbox/inbox-effect.ts';
 import type { LeasedContext, OnceEachOptions } from './handler.ts';
 import { EFFECT_NAME } from './once.ts';
@@ -84,10 +85,10 @@ function checkNames(
   }
   const total = new Set([...stored, ...names]).size;
   if (total <= EFFECTS_MAX) return;
-  throw new PoisonMessage(
+  throw poison(
+    'TOO_MANY_EFFECTS',
     `ctx.onceEach("${name}") has ${names.size} items, and its message would have ${total} effects; its row stores at most ${EFFECTS_MAX}. ` +
       'Publish an event for each item, or for each group of items, and run the effect in its handler.',
-    { code: 'TOO_MANY_EFFECTS' },
   );
 }
 
@@ -96,5 +97,5 @@ function invalid(
   name: string,
   problem: string,
 ) {
-  return new MailroomError(code, `ctx.onceEach("${name}"): ${problem}`);
+  return new MailroomError(code, `ctx.onceEach("${name}"): ${problem}.`);
 }

@@ -101,11 +101,11 @@ export function externalEvent<const T extends string, S extends StandardSchemaV1
   const external = { id: typeof id === 'string' ? [id] : id, time };
   const [problem] = externalEventProblems({ source, type, external });
   if (problem !== undefined)
-    throw new MailroomError('BAD_EVENT_DEFINITION', `External event "${type}": ${problem}`);
+    throw new MailroomError('BAD_EVENT_DEFINITION', `External event "${type}": ${problem}.`);
   if (typeof schema?.['~standard']?.validate !== 'function') {
     throw new MailroomError(
       'BAD_EVENT_DEFINITION',
-      `External event "${type}": schema must be a Standard Schema validator, e.g. a zod 4 schema`,
+      `External event "${type}": schema must be a Standard Schema validator, e.g. a zod 4 schema.`,
     );
   }
   return { source, type, schema, exposeIssues, external };

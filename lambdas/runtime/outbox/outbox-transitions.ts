@@ -1,5 +1,6 @@
 import type { Clock } from '../base/clock.ts';
 import type { RelayConfig } from '../base/config.ts';
+import type { MailroomErrorCode } from '../base/error-codes.ts';
 import {
   asMailroomError,
   errorMessage,
@@ -194,8 +195,8 @@ async function updateRows<R extends Pick<PendingRow, 'key'>>(
 const NO_RESULT = {
   ok: false,
   refused: false,
-  code: 'NoAnswer',
-  message: 'The table returned no result',
+  code: 'NO_ANSWER' satisfies MailroomErrorCode,
+  message: 'The table returned no result for this row.',
 } as const;
 
 function logFailure(

@@ -1,6 +1,7 @@
 import { CLOCK_SKEW_MS } from '../base/clock.ts';
-import { asMailroomError, MailroomError } from '../base/errors.ts';
+import { asMailroomError, type MailroomError } from '../base/errors.ts';
 import { type BusResult, batchEntries } from '../bus/event-bus.ts';
+import { entryError } from '../outbox/entry-error.ts';
 import { failEvent, markPublished } from '../outbox/outbox-transitions.ts';
 import type { PendingRow } from '../outbox/pending-row.ts';
 import { backoffMs } from '../store/retry.ts';
@@ -180,11 +181,8 @@ function partsOf<R extends PendingRow>(rows: readonly R[], fault: PublishFault):
 
 function outcomeOfEntry<R extends PendingRow>(row: R, result: BusResult | undefined): PublishOutcome<R> {
   if (result?.ok) return outcome(row, 'published');
-  const { code, message } = result ?? {
-    code: 'NoAnswer',
-    message: 'PutEvents returned no result for this entry',
-  };
-  return outcome(row, faultOfEntry(code), new MailroomError(code, message));
+  const error = entryError(row, result);
+  return outcome(row, faultOfEntry(error.code), error);
 }
 
 function outcome<R extends PendingRow>(

@@ -1,4 +1,5 @@
-import { MailroomError, PoisonMessage } from '../base/errors.ts';
+import { MailroomError } from '../base/errors.ts';
+import { poison } from '../base/poison.ts';
 import type { Expression, Item, Put, StorableItem, Update, Write } from './table.ts';
 
 /** A write that {@link ignoreOlder} and {@link nextVersion} extend: a `Put` or an `Update` of one row. */
@@ -47,14 +48,14 @@ export function ignoreOlder(
   { row, version, attribute = 'version' }: IgnoreOlderOptions,
 ): Write[] {
   if (!isVersion(version)) {
-    throw new PoisonMessage(
+    throw poison(
+      'BAD_VERSION',
       `The event has the version ${shown(version)}; it must be a number. Give the event a sequence when it is created, or pass another number as version.`,
-      { code: 'BAD_VERSION' },
     );
   }
   const applied = row?.[attribute];
   if (applied !== undefined) {
-    if (!isVersion(applied)) throw new PoisonMessage(badRow(attribute, applied), { code: 'BAD_VERSION' });
+    if (!isVersion(applied)) throw poison('BAD_VERSION', badRow(attribute, applied));
     if (applied >= version) return [];
   }
   return [versioned(write, attribute, version, NEWER)];
@@ -117,7 +118,7 @@ function versioned(
   return { Update: { ...Update, UpdateExpression, ...extended(Update) } };
 }
 
-/** `SET` is a reserved word of DynamoDB, so as a word of its own it is the clause. A clause may occur once. */
+/** `SET` is a reserved word of DynamoDB, so as a separate word it is the clause. A clause may occur once. */
 function withVersion(expression: string): string {
   const stored = '#rowVersion = :rowVersion';
   const clause = /(?<![#:.\w])SET\s+/i;

@@ -81,7 +81,7 @@ const refuseRequest: Act = async () => ({
   }),
 });
 
-/** An event of its own, so that it is not taken for the one that it is made from. */
+/** A separate event, so that it is not taken for the one that it is made from. */
 function ofUnknownVersion({ row, envelope }: WrittenEvent): WrittenEvent {
   return {
     row,

@@ -20,7 +20,7 @@ export const ROW_ACTIONS = [
 /** Some other consumer than any of the app. */
 const ANOTHER = 'another-consumer';
 
-/** A partition key of each kind; where a role keeps no inbox, it has none of its own. */
+/** A partition key of each kind; where a role keeps no inbox, it has none. */
 const KEY_KINDS: readonly { readonly title: string; readonly keyOf: (consumer: string) => string }[] = [
   ...['ORDER', 'REQUEST', 'PAYMENT', 'STOCK', 'RESERVATION', 'NOTIFICATION'].map((kind) => ({
     title: `${kind}#`,
@@ -41,7 +41,7 @@ const KEY_KINDS: readonly { readonly title: string; readonly keyOf: (consumer: s
   { title: 'OPERATIONS#', keyOf: () => 'OPERATIONS#2026-11' },
 ];
 
-/** What else there is to be done, to each type of resource. */
+/** The other actions, for each type of resource. */
 const OTHER_ACTIONS: Readonly<Record<string, readonly string[]>> = {
   'AWS::DynamoDB::GlobalTable': [
     'dynamodb:DescribeTable',

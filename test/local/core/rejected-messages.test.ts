@@ -54,7 +54,7 @@ function changed({ envelope }: UnpublishedOrder, change: object, reason: string,
 
 function poisonsFrom(order: UnpublishedOrder): Poison[] {
   return [
-    unreadable('this is no JSON', "The message's body is not JSON"),
+    unreadable('this is not JSON', "The message's body is not JSON"),
     unreadable('"a text"', 'it has no detail'),
     unreadable(JSON.stringify({ detail: { eventId: 'ORDER-1' } }), 'eventId is not a UUIDv7'),
     changed(order, { type: 'OrderLost' }, 'UNKNOWN_EVENT_TYPE', 'has no handler for OrderLost'),

@@ -353,7 +353,7 @@ describe('the doctor finds, and names the command that repairs it:', () => {
       'aws logs tail g --since 1d --filter-pattern t --region eu-west-1',
     ],
     [
-      'no alarms at all',
+      'no alarms',
       ({ settings }) => {
         settings.alarms = [];
       },

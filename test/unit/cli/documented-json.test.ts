@@ -30,7 +30,7 @@ async function documented(heading: string): Promise<unknown[]> {
   return [...section.matchAll(/```json\n([\s\S]*?)```/g)].map(([, json = '']) => JSON.parse(json) as unknown);
 }
 
-/** Every member of a document by its path. Consumers stand under their names, so any name is as good as another. */
+/** Every member of a document by its path. Consumers are under their names, so any name is as good as another. */
 function members(value: unknown, path = ''): string[] {
   if (Array.isArray(value)) return [...new Set(value.flatMap((item) => members(item, `${path}[]`)))];
   if (typeof value !== 'object' || value === null) return [];

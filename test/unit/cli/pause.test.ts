@@ -172,7 +172,7 @@ describe('a paused consumer', () => {
     await run('pause', worker.name, ...APPLY);
     const { code, err } = await run('dlq', 'redrive', `consumer:${worker.name}`, ...APPLY);
     expect(code).toBe(2);
-    expect(unwrapped(err)).toContain('Resume it first: npx cdk-mailroom resume worker');
+    expect(unwrapped(err)).toContain('Resume it first: `npx cdk-mailroom resume worker');
     expect(queue.deadLetters()).toHaveLength(1);
     expect((await json('operations')).document.operations).toHaveLength(1);
   });

@@ -42,7 +42,7 @@ export const bytesOf = (hex: string): RandomBytes => {
   return (count) => bytes.subarray(0, count);
 };
 
-/** Every token that is drawn is this one: how often one is drawn is no part of the stored shape. */
+/** Every token that is drawn is this one: how often one is drawn is not part of the stored shape. */
 const random = bytesOf('5b0f3c0e7d9a4f6f8a1b2c3d4e5f6071');
 
 /** The whole runtime on a memory table. Nothing in it is left to chance, and the clock moves only when told. */

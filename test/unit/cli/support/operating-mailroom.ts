@@ -2,7 +2,7 @@ import { setImmediate, setTimeout } from 'node:timers/promises';
 import type { QueueMessage, Queues } from '../../../../lambdas/runtime/operations/queues.ts';
 import { mailroomInMemory, worker } from './mailroom-in-memory.ts';
 
-/** Only a command that hangs takes so many: the last ones pause, and together take a minute or more. */
+/** Only a command that hangs takes more: the last ones pause, and together take a minute or more. */
 const ROUNDS_MAX = 65_000;
 const ROUNDS_WITHOUT_A_PAUSE = 5_000;
 

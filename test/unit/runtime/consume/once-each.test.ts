@@ -24,7 +24,7 @@ describe('ctx.onceEach', () => {
     expect(one.row()).toMatchObject({ status: 'PROCESSED' });
   });
 
-  test('runs at most so many effects at a time', async () => {
+  test('runs at most the given number of effects at a time', async () => {
     const one = oneMessage();
     let running = 0;
     const most: number[] = [];

@@ -263,7 +263,7 @@ test.each([
     { Records: [{ eventName: 'INSERT', dynamodb: { SequenceNumber: '1', NewImage: { PK: { S: 'X' } } } }] },
   ],
   [
-    'an image that is none',
+    'a malformed image',
     { Records: [{ eventName: 'INSERT', dynamodb: { SequenceNumber: '1', NewImage: { PK: 7 } } }] },
   ],
 ])('an event that holds %s fails no other event', async (_what, event) => {

@@ -19,7 +19,7 @@ test('the redirect file opens the page with a token of 256 bits in the fragment,
   expect(hash).toMatch(/^#token=[\w-]{43}$/);
 });
 
-test('the redirect file is its owner’s alone, in a directory of its own', async () => {
+test('the redirect file is its owner’s alone, in its own directory', async () => {
   const { ui } = await runningUi();
   const other = await ui.newRedirect();
   expect(dirname(other)).not.toBe(dirname(ui.redirectFile));
@@ -57,7 +57,7 @@ test.each([undefined, 1, null, '', 'x', 'x'.repeat(43), ['x']])('%j is not a tok
   expect((await post('/api/key', { token })).status).toBe(401);
 });
 
-test('each further tab has a token and a key of its own', async () => {
+test('each further tab has its own token and key', async () => {
   const { ui, post, withKey, send } = await runningUi();
   const first = await withKey();
   const second = await post('/api/key', { token: await tokenIn(await ui.newRedirect()) });

@@ -115,7 +115,7 @@ test('ui stops after the idle time, says so and exits with 0', async () => {
   expect(unwrapped(written.err)).toContain('Stopped: the page was not used for 1 s.');
 });
 
-test('ui --port refuses a port that is taken, and one that is none', async () => {
+test('ui --port refuses a port that is taken, and one that is not a port', async () => {
   const other = createServer().listen(0, '127.0.0.1');
   await expect.poll(() => other.address(), GENEROUS).not.toBeNull();
   const { port } = other.address() as AddressInfo;

@@ -1,8 +1,9 @@
-import { type MailroomError, PoisonMessage } from '../base/errors.ts';
+import type { MailroomErrorCode } from './error-codes.ts';
+import { explainedBy, PoisonMessage } from './errors.ts';
 
 /** Makes the error of a message that no retry can process. */
-export function poison(code: string, message: string): MailroomError {
-  return new PoisonMessage(message, { code });
+export function poison(code: MailroomErrorCode, message: string): PoisonMessage {
+  return explainedBy(new PoisonMessage(message, { code }), code);
 }
 
 /**
