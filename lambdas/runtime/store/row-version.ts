@@ -1,5 +1,6 @@
 import { MailroomError, PoisonMessage } from '../base/errors.ts';
 import type { Expression, Item, Put, StorableItem, Update, Write } from './table.ts';
+import { soleAction } from './table-checks.ts';
 
 /** A write that {@link ignoreOlder} and {@link nextVersion} extend: a `Put` or an `Update` of one row. */
 export type VersionedWrite =
@@ -48,16 +49,17 @@ export function ignoreOlder(
 ): Write[] {
   if (!isVersion(version)) {
     throw new PoisonMessage(
-      `The event has the version ${shown(version)}; it must be a number. Give the event a sequence when it is created, or pass another number as version.`,
+      `The event has the version ${shown(version)}; it must be a number of at most ±${Number.MAX_SAFE_INTEGER}. Give the event a sequence when it is created, or pass another number as version.`,
       { code: 'BAD_VERSION' },
     );
   }
   const applied = row?.[attribute];
   if (applied !== undefined) {
-    if (!isVersion(applied)) throw new PoisonMessage(badRow(attribute, applied), { code: 'BAD_VERSION' });
+    if (!isVersion(applied))
+      throw new PoisonMessage(badRow(attribute, applied, 'a number'), { code: 'BAD_VERSION' });
     if (applied >= version) return [];
   }
-  return [versioned(write, attribute, version, NEWER)];
+  return [versioned(write, { row, attribute }, version, NEWER)];
 }
 
 /**
@@ -81,59 +83,97 @@ export function nextVersion(
   { row, attribute = 'version' }: RowVersionOptions,
 ): { readonly write: Write; readonly version: number } {
   const read = row?.[attribute];
-  if (read === undefined) return { write: versioned(write, attribute, 1, NEWER), version: 1 };
-  if (!Number.isSafeInteger(read)) throw new MailroomError('BAD_VERSION', badRow(attribute, read));
+  if (read === undefined) return { write: versioned(write, { row, attribute }, 1, ABSENT), version: 1 };
+  if (!Number.isSafeInteger(read))
+    throw new MailroomError('BAD_VERSION', badRow(attribute, read, 'a whole number'));
   const version = read + 1;
-  return { write: versioned(write, attribute, version, UNCHANGED, { ':readVersion': read }), version };
+  const values = { ':readVersion': read };
+  return { write: versioned(write, { row, attribute }, version, UNCHANGED, values), version };
 }
 
 /** The row has no version, or a lower one. */
 const NEWER = '(attribute_not_exists(#rowVersion) OR #rowVersion < :rowVersion)';
 
-/** The row has the version that was read. The second clause is always true then: DynamoDB refuses a value that no expression uses. */
+/** The row has no version. The second clause is always true then: DynamoDB refuses a value that no expression uses. */
+const ABSENT = '(attribute_not_exists(#rowVersion) AND #rowVersion <> :rowVersion)';
+
+/** The row has the version that was read. The second clause is always true then, and there as in {@link ABSENT}. */
 const UNCHANGED = '(#rowVersion = :readVersion AND #rowVersion < :rowVersion)';
+
+/** The names of the conditions above. */
+const OURS = ['#rowVersion', ':rowVersion', ':readVersion'];
 
 /** The write, which also stores the version on a condition; its own condition stays. */
 function versioned(
-  { Put, Update }: VersionedWrite,
-  attribute: string,
+  write: VersionedWrite,
+  { row, attribute }: { readonly row: Item | undefined; readonly attribute: string },
   version: number,
   condition: string,
   values: StorableItem = {},
 ): Write {
+  const { kind } = soleAction(write as Write);
+  const { Put, Update } = write;
+  if (Put === undefined && Update === undefined) throw badWrite(`is a ${kind}; pass a Put or an Update`);
   const extended = ({
     ConditionExpression,
     ExpressionAttributeNames,
     ExpressionAttributeValues,
-  }: Expression & { readonly ConditionExpression?: string | undefined }) => ({
-    ConditionExpression:
-      ConditionExpression === undefined ? condition : `(${ConditionExpression}) AND ${condition}`,
-    ExpressionAttributeNames: { ...ExpressionAttributeNames, '#rowVersion': attribute },
-    ExpressionAttributeValues: { ...ExpressionAttributeValues, ':rowVersion': version, ...values },
-  });
-  if (Put)
+  }: Expression & { readonly ConditionExpression?: string | undefined }) => {
+    const taken = OURS.find((name) => name in { ...ExpressionAttributeNames, ...ExpressionAttributeValues });
+    if (taken !== undefined) throw badWrite(`uses the placeholder ${taken} itself; rename it`);
+    return {
+      ConditionExpression:
+        ConditionExpression === undefined ? condition : `${enclosed(ConditionExpression)} AND ${condition}`,
+      ExpressionAttributeNames: { ...ExpressionAttributeNames, '#rowVersion': attribute },
+      ExpressionAttributeValues: { ...ExpressionAttributeValues, ':rowVersion': version, ...values },
+    };
+  };
+  if (Put) {
+    const own = Put.Item?.[attribute];
+    if (own !== undefined && own !== row?.[attribute])
+      throw badWrite(`has an attribute "${attribute}" of its own; name another attribute for the version`);
     return { Put: { ...Put, Item: Put.Item && { ...Put.Item, [attribute]: version }, ...extended(Put) } };
+  }
   const UpdateExpression = Update.UpdateExpression && withVersion(Update.UpdateExpression);
   return { Update: { ...Update, UpdateExpression, ...extended(Update) } };
+}
+
+/** The condition in parentheses. If all of it is in parentheses already, DynamoDB refuses others around them. */
+function enclosed(condition: string): string {
+  const text = condition.trim();
+  let depth = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    if (text[at] === '(') depth += 1;
+    if (text[at] === ')') depth -= 1;
+    if (depth === 0) return at === text.length - 1 ? text : `(${text})`;
+  }
+  return text;
 }
 
 /** `SET` is a reserved word of DynamoDB, so as a word of its own it is the clause. A clause may occur once. */
 function withVersion(expression: string): string {
   const stored = '#rowVersion = :rowVersion';
-  const clause = /(?<![#:.\w])SET\s+/i;
+  const clause = /(?<![#:.\w])SET\b\s*/i;
   return clause.test(expression)
     ? expression.replace(clause, `SET ${stored}, `)
     : `${expression} SET ${stored}`;
 }
 
+/** Beyond these limits, two versions may be read as one number, and the table refuses them. */
 function isVersion(version: unknown): version is number {
-  return typeof version === 'number' && Number.isFinite(version);
+  return typeof version === 'number' && Math.abs(version) <= Number.MAX_SAFE_INTEGER;
 }
 
+/** A version as an error may show it: other values may be data, and errors are logged. */
 function shown(version: unknown): string {
-  return JSON.stringify(version) ?? 'undefined';
+  const isShown = version === null || ['number', 'bigint', 'undefined'].includes(typeof version);
+  return isShown ? String(version) : `<a value of type ${typeof version}>`;
 }
 
-function badRow(attribute: string, version: unknown): string {
-  return `The row's attribute "${attribute}" has the version ${shown(version)}; it must be a number. Store only versions in it, or name another attribute.`;
+function badRow(attribute: string, version: unknown, allowed: string): string {
+  return `The row's attribute "${attribute}" has the version ${shown(version)}; it must be ${allowed} of at most ±${Number.MAX_SAFE_INTEGER}. Store only versions in it, or name another attribute.`;
+}
+
+function badWrite(problem: string): MailroomError {
+  return new MailroomError('BAD_WRITE', `The write of a version ${problem}.`);
 }
