@@ -23,16 +23,18 @@ export interface IgnoreOlderOptions extends RowVersionOptions {
 
 /**
  * Applies a write only if its event is newer than the last one applied to the row: for handlers that keep an aggregate's latest state,
- * because events can arrive in any order. It needs no ordered delivery, and costs nothing beyond the write.
+ * because events can arrive in any order. It needs no ordered delivery, and costs nothing beyond the read and the write.
  *
  * The write also stores the version, on the condition that the row has no version or a lower one. If another event is applied between the
  * handler's read and its commit, the transaction is refused, and the handler runs again on a fresh read.
  *
- * Use it only for events that carry the whole state: an ignored event is never applied. One row takes the events of one aggregate.
+ * Use it only for events that carry the whole state: an ignored event is never applied. One row takes the events of one aggregate. Do not
+ * delete the row: an older event that arrives later would bring it back. Store that the aggregate is gone in the row instead.
  *
  * @param write - the change of one row. Its own condition is kept: both must be true
  * @returns the write, or an empty list if the row has this version or a later one
  * @throws `BAD_VERSION` if the event or the row has no usable version: the message is rejected
+ * @throws `BAD_WRITE` if the item has a value of its own in the attribute, or the write uses `#rowVersion`, `:rowVersion` or `:readVersion`
  *
  * @example
  * ```ts
@@ -65,11 +67,12 @@ export function ignoreOlder(
 /**
  * Numbers the events of an aggregate: the write raises the row's version by one, on the condition that the row still has the version that
  * was read, and the event takes it as its `sequence`. Both commit in one transaction, so no number is missing or used twice. A row without
- * a version gets 1.
+ * a version gets 1, so let no other write replace or delete the row: the numbers would start again.
  *
  * @param write - the change of the aggregate's row. Its own condition is kept: both must be true
  * @returns the write, and the version that it stores
  * @throws `BAD_VERSION` if the row's version is not a whole number
+ * @throws `BAD_WRITE` as {@link ignoreOlder}
  *
  * @example
  * ```ts
