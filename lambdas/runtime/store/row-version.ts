@@ -1,6 +1,5 @@
 import { MailroomError, PoisonMessage } from '../base/errors.ts';
-import type { Expression, Item, Put, StorableItem, Update, Write } from './table.ts';
-import { soleAction } from './table-checks.ts';
+import type { Expression, Item, Put, StorableItem, TransactAction, Update, Write } from './table.ts';
 
 /** A write that {@link ignoreOlder} and {@link nextVersion} extend: a `Put` or an `Update` of one row. */
 export type VersionedWrite =
@@ -106,6 +105,9 @@ const UNCHANGED = '(#rowVersion = :readVersion AND #rowVersion < :rowVersion)';
 /** The names of the conditions above. */
 const OURS = ['#rowVersion', ':rowVersion', ':readVersion'];
 
+/** The members of a write, one of which is set. */
+const ACTIONS = ['Put', 'Update', 'Delete', 'ConditionCheck'] as const;
+
 /** The write, which also stores the version on a condition; its own condition stays. */
 function versioned(
   write: VersionedWrite,
@@ -114,9 +116,11 @@ function versioned(
   condition: string,
   values: StorableItem = {},
 ): Write {
-  const { kind } = soleAction(write as Write);
   const { Put, Update } = write;
-  if (Put === undefined && Update === undefined) throw badWrite(`is a ${kind}; pass a Put or an Update`);
+  // A member that is no action is let through: what dynamodb-toolbox produces has one.
+  const actions = ACTIONS.filter((action) => (write as TransactAction)[action] !== undefined);
+  if (actions.length !== 1 || (Put ?? Update) === undefined)
+    throw badWrite(`has ${actions.join(' and ') || 'no member'} set; pass one Put or one Update`);
   const extended = ({
     ConditionExpression,
     ExpressionAttributeNames,

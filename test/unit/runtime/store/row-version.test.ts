@@ -184,12 +184,19 @@ describe.each<[string, (write: VersionedWrite, row?: Item) => readonly Write[]]>
     const table = memoryTable();
     await table.write({ Put: { Item: { ...Key, street: 'old' } } });
     const write = (old: string) => ({
-      Put: { Item: Key, ConditionExpression: condition, ExpressionAttributeValues: { ':old': old } },
+      Put: {
+        Item: { ...Key, street: 'old' },
+        ConditionExpression: condition,
+        ExpressionAttributeValues: { ':old': old },
+      },
     });
     await expect(table.transact(extend(write('other')))).rejects.toMatchObject({
       code: 'TRANSACTION_CANCELLED',
     });
     await table.transact(extend(write('old')));
+    await expect(table.transact(extend(write('old')))).rejects.toMatchObject({
+      code: 'TRANSACTION_CANCELLED',
+    });
   });
 
   test('may have its SET right before a name', async () => {
@@ -227,5 +234,7 @@ describe.each<[string, (write: VersionedWrite, row?: Item) => readonly Write[]]>
     expect(() => extend(both)).toThrowError(refused('Put and Delete'));
     const deletion = { Delete: { Key } } as unknown as VersionedWrite;
     expect(() => extend(deletion)).toThrowError(refused('Delete'));
+    const produced = { Put: { Item: Key }, ToolboxItem: Key }; // by dynamodb-toolbox
+    expect(extend(produced)).toMatchObject([{ Put: { Item: Key } }]);
   });
 });
