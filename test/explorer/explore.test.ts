@@ -65,6 +65,26 @@ describe('explore', () => {
     await expect(charges(false)).rejects.toThrow(/effect "charge"[\s\S]*effect "charge"/);
   });
 
+  it('explores each effect of ctx.onceEach as one of ctx.once', async () => {
+    const ships = (honest: boolean) =>
+      explore(
+        (_parts, carrier) =>
+          leased(ThingHappened, async (_event, ctx) => {
+            await ctx.onceEach('ship', ['a', 'b'], async (sku, idempotencyKey) => {
+              carrier.add(honest ? idempotencyKey : `${sku} ${carrier.size}`);
+            });
+          }),
+        {
+          event,
+          deviations: 2,
+          world: () => new Set<string>(),
+          check: (_table, carrier) => expect(carrier.size).toBe(2),
+        },
+      );
+    await expect(ships(true)).resolves.toMatchObject({ crashPoints: expect.any(Number) });
+    await expect(ships(false)).rejects.toThrow(/effect "ship\.[ab]"[\s\S]*effect "ship\.[ab]"/);
+  });
+
   it('finds the schedule in which a write outside the commit is made twice, and its seed replays it', async () => {
     const handler = ({ table }: ExploredParts) =>
       leased(ThingHappened, async () => {
@@ -167,6 +187,14 @@ describe('explore', () => {
       (table) =>
         expect(table.items().find(({ SK }) => SK === 'MESSAGE')).toMatchObject({
           effects: { charge: { status: 'COMPLETED' } },
+        }),
+    ],
+    [
+      'ctx.onceEach',
+      (ctx) => void ctx.onceEach('ship', ['a'], async () => 'shipped'),
+      (table) =>
+        expect(table.items().find(({ SK }) => SK === 'MESSAGE')).toMatchObject({
+          effects: { 'ship.a': { status: 'COMPLETED' } },
         }),
     ],
     [

@@ -60,7 +60,8 @@ export interface LeasedContext {
    * @param items - strings or numbers, or other values with the option `key`
    * @returns the results, in the order of the items
    * @throws the error of the first effect that failed
-   * @throws `TOO_MANY_EFFECTS` if the message would have more than 64 effects, before any starts: publish an event for each item instead
+   * @throws `TOO_MANY_EFFECTS` if the message would have more than 64 effects, with those called before, before any of the items' starts: publish
+   * an event for each item instead
    * @throws `BAD_EFFECT_NAME`, `EFFECT_REPEATED` if a key is not part of a valid name or occurs twice, before any effect starts
    *
    * @example

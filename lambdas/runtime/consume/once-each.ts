@@ -19,6 +19,7 @@ export async function onceEach<Item, T>(
   effect: (item: Item, idempotencyKey: string, signal: AbortSignal) => Promise<T>,
   { key, concurrency = 1 }: OnceEachOptions<Item> = {},
 ): Promise<JsonOf<T>[]> {
+  if (typeof items === 'string') throw invalid('BAD_ARGUMENT', name, 'items is a string; pass a list');
   const named = [...items].map((item, index) => ({ item, name: `${name}.${keyOf(name, item, index, key)}` }));
   checkNames(name, named, stored);
   if (!Number.isSafeInteger(concurrency) || concurrency < 1) {
@@ -50,13 +51,13 @@ function keyOf<Item>(
   index: number,
   key: OnceEachOptions<Item>['key'],
 ): string | number {
-  if (key !== undefined) return key(item);
-  if (typeof item === 'string' || typeof item === 'number') return item;
-  throw invalid(
-    'BAD_EFFECT_NAME',
-    name,
-    `item ${index} is neither a string nor a number; pass the option key, such as key: ({ sku }) => sku`,
-  );
+  const value: unknown = key === undefined ? item : key(item);
+  if (typeof value === 'string' || Number.isFinite(value)) return value as string | number;
+  const problem =
+    key === undefined
+      ? `item ${index} is neither a string nor a number; pass the option key, such as key: ({ sku }) => sku`
+      : `the key of item ${index} is neither a string nor a number`;
+  throw invalid('BAD_EFFECT_NAME', name, problem);
 }
 
 /** Checks every name before any effect starts, so that a bad item does not leave half of the effects done. */

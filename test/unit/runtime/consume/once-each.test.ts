@@ -90,6 +90,21 @@ describe('ctx.onceEach', () => {
     ],
     ['a key that is too long', ['x'.repeat(64)], {}, 'BAD_EFFECT_NAME', /use 1 to 64 letters/],
     ['two items with one key', ['a', 'a'], {}, 'EFFECT_REPEATED', /two items make the effect name "ship.a"/],
+    [
+      'a key that is neither a string nor a number',
+      [{ sku: undefined }],
+      { key: ({ sku }: { sku: unknown }) => sku },
+      'BAD_EFFECT_NAME',
+      /the key of item 0 is neither a string nor a number/,
+    ],
+    [
+      'an item that is no number',
+      [Number.NaN],
+      {},
+      'BAD_EFFECT_NAME',
+      /item 0 is neither a string nor a number/,
+    ],
+    ['a text in place of a list', 'abc' as never, {}, 'BAD_ARGUMENT', /items is a string; pass a list/],
     ['a concurrency of 0', ['a'], { concurrency: 0 }, 'BAD_ARGUMENT', /concurrency is 0/],
     [
       'more items than a row stores effects',

@@ -4,7 +4,9 @@ import {
   type IgnoreOlderOptions,
   ignoreOlder,
   nextVersion,
+  type VersionedWrite,
 } from '../../../../lambdas/runtime/store/row-version.ts';
+import type { Item, Write } from '../../../../lambdas/runtime/store/table.ts';
 import { memoryTable } from '../../../../testing/index.ts';
 
 const Key = { PK: 'CUSTOMER#1', SK: 'ADDRESS' };
@@ -85,11 +87,17 @@ test('adds the clause to an update that sets nothing', async () => {
 test.each<[IgnoreOlderOptions, RegExp]>([
   [
     { row: undefined, version: undefined },
-    /^The event has the version undefined; it must be a number. Give the event a sequence/,
+    /^The event has the version undefined; it must be a number of at most ±9007199254740991. Give the event a sequence/,
   ],
-  [{ row: undefined, version: Number.NaN }, /^The event has the version null/],
-  [{ row: { version: '7' }, version: 8 }, /^The row's attribute "version" has the version "7"/],
-])('rejects the message of a version that cannot be compared: %j', (options, text) => {
+  [{ row: undefined, version: Number.NaN }, /^The event has the version NaN/],
+  [{ row: undefined, version: 2 ** 53 }, /^The event has the version 9007199254740992;/], // two of them would be read as one number
+  [
+    { row: { version: 'of Ada' }, version: 8 },
+    /^The row's attribute "version" has the version <a value of type string>;/,
+  ],
+  [{ row: { version: null }, version: 8 }, /has the version null;/],
+  [{ row: { version: 2n ** 64n }, version: 8 }, /has the version 18446744073709551616;/],
+])('rejects the message of a version that cannot be compared: %o', (options, text) => {
   let thrown: unknown;
   try {
     ignoreOlder({ Put: { Item: Key } }, options);
@@ -138,12 +146,95 @@ describe.each(['Put', 'Update'] as const)('nextVersion with %s', (form) => {
     await expect(table.transact([write])).rejects.toMatchObject({ code: 'TRANSACTION_CANCELLED' });
   });
 
-  test.each(['7', 1.5, null])('refuses a row whose version is %j', (version) => {
+  test.each([
+    ['7', '<a value of type string>'],
+    [1.5, '1.5'],
+    [null, 'null'],
+    [2n ** 64n, '18446744073709551616'],
+  ])('refuses a row whose version is %s', (version, shown) => {
     expect(() => nextVersion(change('a'), { row: { ...Key, version } })).toThrowError(
       expect.objectContaining({
         code: 'BAD_VERSION',
-        message: expect.stringContaining(`the version ${JSON.stringify(version)};`),
+        message: expect.stringContaining(`the version ${shown}; it must be a whole number`),
       }),
     );
+  });
+
+  test('refuses a row that got any version after a read that found none', async () => {
+    const table = memoryTable();
+    const { write } = nextVersion(change('a'), { row: undefined });
+    await table.write({ Put: { Item: { ...Key, version: 0 } } });
+    await expect(table.transact([write])).rejects.toMatchObject({ code: 'TRANSACTION_CANCELLED' });
+  });
+});
+
+describe.each<[string, (write: VersionedWrite, row?: Item) => readonly Write[]]>([
+  ['ignoreOlder', (write, row) => ignoreOlder(write, { row, version: 7 })],
+  ['nextVersion', (write, row) => [nextVersion(write, { row }).write]],
+])('the write that %s extends', (_name, extend) => {
+  const refused = (text: string) =>
+    expect.objectContaining({ code: 'BAD_WRITE', message: expect.stringContaining(text) });
+
+  test.each([
+    '(street = :old)',
+    ' ( (street = :old) OR attribute_not_exists(street) ) ',
+    '(street = :old) OR (attribute_not_exists(street))',
+    'street = :old OR attribute_not_exists(street)',
+  ])('may have the condition %s: DynamoDB refuses parentheses around parentheses', async (condition) => {
+    const table = memoryTable();
+    await table.write({ Put: { Item: { ...Key, street: 'old' } } });
+    const write = (old: string) => ({
+      Put: {
+        Item: { ...Key, street: 'old' },
+        ConditionExpression: condition,
+        ExpressionAttributeValues: { ':old': old },
+      },
+    });
+    await expect(table.transact(extend(write('other')))).rejects.toMatchObject({
+      code: 'TRANSACTION_CANCELLED',
+    });
+    await table.transact(extend(write('old')));
+    await expect(table.transact(extend(write('old')))).rejects.toMatchObject({
+      code: 'TRANSACTION_CANCELLED',
+    });
+  });
+
+  test('may have its SET right before a name', async () => {
+    const table = memoryTable();
+    const Update = {
+      Key,
+      UpdateExpression: 'REMOVE a set#b=:b',
+      ExpressionAttributeNames: { '#b': 'b' },
+      ExpressionAttributeValues: { ':b': 1 },
+    };
+    await table.transact(extend({ Update }));
+    expect(await table.get(Key)).toMatchObject({ b: 1, version: expect.any(Number) });
+  });
+
+  test.each([
+    [{ ExpressionAttributeNames: { '#rowVersion': 'edition' } }, '#rowVersion'],
+    [{ ExpressionAttributeValues: { ':rowVersion': 3 } }, ':rowVersion'],
+    [{ ExpressionAttributeValues: { ':readVersion': 3 } }, ':readVersion'],
+  ])('may not use the placeholders of the version itself: %j', (expression, name) => {
+    expect(() => extend({ Put: { Item: Key, ...expression } })).toThrowError(refused(name));
+  });
+
+  test('may not carry a value of its own in the attribute of the version, except the one that was read', async () => {
+    const table = memoryTable();
+    expect(() => extend({ Put: { Item: { ...Key, version: 'second edition' } } })).toThrowError(
+      refused('"version"'),
+    );
+    const row = { ...Key, version: 3 };
+    await table.write({ Put: { Item: row } });
+    await table.transact(extend({ Put: { Item: { ...row, street: 'a' } } }, row));
+  });
+
+  test('is one put or one update', () => {
+    const both = { Put: { Item: Key }, Delete: { Key } };
+    expect(() => extend(both)).toThrowError(refused('Put and Delete'));
+    const deletion = { Delete: { Key } } as unknown as VersionedWrite;
+    expect(() => extend(deletion)).toThrowError(refused('Delete'));
+    const produced = { Put: { Item: Key }, ToolboxItem: Key }; // by dynamodb-toolbox
+    expect(extend(produced)).toMatchObject([{ Put: { Item: Key } }]);
   });
 });
