@@ -1,9 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { RUNBOOK_ANCHORS } from '../../lib/monitoring/alarm-plan.ts';
+import { headingIds } from '../docs/links.ts';
+import { ROOT } from '../docs/pages.ts';
+import { withAlarmLines } from './alarm-lines.ts';
 import { resources, synthStage } from './synth.ts';
 
-const page = readFileSync(new URL('../../docs/operating.md', import.meta.url), 'utf8');
+const RUNBOOK = `${ROOT}docs/operating.md`;
+const page = readFileSync(RUNBOOK, 'utf8');
 
 /** CloudWatch API, PutMetricAlarm. */
 const DESCRIPTION_MAX = 1_024;
@@ -36,11 +40,27 @@ describe('the text of an alarm', () => {
 });
 
 describe('the page for the person on call', () => {
-  const alarmHeadings = [...sectionOf('Pages'), ...sectionOf('Tickets')];
+  const alarmHeadings = [
+    'Relay alarms',
+    'Delivery and dead-letter alarms',
+    'Consumer alarms',
+    'Audit and heartbeat alarms',
+  ].flatMap(sectionOf);
 
   test('the runbook has exactly one heading for each alarm', () => {
     const anchors = alarmHeadings.map(({ anchor }) => anchor);
-    expect(['you-were-paged-start-here', ...anchors].sort()).toEqual([...RUNBOOK_ANCHORS].sort());
+    expect(['when-you-are-paged', ...anchors]).toEqual(RUNBOOK_ANCHORS);
+  });
+
+  test('states the severity and the condition of each alarm', async () => {
+    // Renew it with: npx vitest run --project constructs test/infra/delivery-runbook.test.ts -u
+    await expect(withAlarmLines(page)).toMatchFileSnapshot(RUNBOOK);
+  });
+
+  test('finds a severity or a condition that was changed by hand', () => {
+    const changed = page.replace('**Page:** `OldestPendingAge` above 5', '**Ticket:** `OldestPendingAge` above 6');
+    expect(changed).not.toBe(page);
+    expect(withAlarmLines(changed)).toBe(page);
   });
 
   test('no two headings of the runbook have the same anchor', () => {
