@@ -93,6 +93,7 @@ function condition(properties: Resource['Properties']): Pick<AlarmFacts, 'metric
   const compared = ComparisonOperator === 'LessThanThreshold' ? 'below' : 'above';
   const missing = properties.TreatMissingData === 'breaching' ? ', or not reported' : '';
   const unitMs = UNITS_MS[name ?? ''];
+  if (unitMs === undefined && among === 1 && threshold === 0) return { metric, rest: 'above 0' };
   if (unitMs === undefined) return { metric, rest: `${compared} ${threshold} in ${when}${missing}` };
   const limit = `${compared} ${say(Duration.millis(threshold * unitMs))}`;
   return { metric, rest: among === 1 ? limit : `${limit} in ${when}${missing}` };
