@@ -60,7 +60,7 @@ export function consumerAlarms(
     },
     {
       id: 'Behind',
-      anchor: 'consumer-behind',
+      anchor: 'slo-missed-or-consumer-behind',
       // A critical SLO pages for it.
       severity: 'ticket',
       what: `The oldest message in the queue of ${name} has waited for more than ${say(thresholds.sustainedFor)}.`,
@@ -238,7 +238,7 @@ export function sloAlarms({ name, slo }: IInboxConsumer, { latency }: ConsumerMe
   const windows = { SlowNow: COUNT_PERIOD, SlowForLong: LONG_WINDOW };
   return Object.entries(windows).map(([id, period]) => ({
     id,
-    anchor: 'slo-missed',
+    anchor: 'slo-missed-or-consumer-behind',
     severity,
     what: `Over ${say(period)}, ${name} missed its SLO: too many events took longer than ${say(slo.latency)}.`,
     run: `messages list --failed --consumer ${name}`,
