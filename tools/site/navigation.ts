@@ -29,7 +29,7 @@ const SECTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     Deploying: '/deploying',
     'GitHub Actions': '/github-actions',
     Operating: '/operating',
-    'The page': '/ui',
+    'Web console': '/console',
     'Logs, metrics and traces': '/telemetry',
     Security: '/security',
   },
