@@ -58,7 +58,10 @@ describe('the page for the person on call', () => {
   });
 
   test('finds a severity or a condition that was changed by hand', () => {
-    const changed = page.replace('**Page:** `OldestPendingAge` above 5', '**Ticket:** `OldestPendingAge` above 6');
+    const changed = page.replace(
+      '**Page:** `OldestPendingAge` above 5',
+      '**Ticket:** `OldestPendingAge` above 6',
+    );
     expect(changed).not.toBe(page);
     expect(withAlarmLines(changed)).toBe(page);
   });

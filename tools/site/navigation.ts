@@ -27,7 +27,6 @@ const SECTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   Operate: {
     Deploying: '/deploying',
-    'GitHub Actions': '/github-actions',
     Operating: '/operating',
     'Web console': '/console',
     'Logs, metrics and traces': '/telemetry',
