@@ -111,7 +111,7 @@ export function stalledConsumer(
     metric: new MathExpression({
       expression: `IF(waiting > 0 AND ${idle}, 1, 0)`,
       usingMetrics: { waiting, deleted, ...(heartbeats && { heartbeats, processed }) },
-      label: 'Stalled',
+      label: 'Messages wait, none finished',
       period: COUNT_PERIOD,
     }),
     threshold: 0,
@@ -164,7 +164,7 @@ export function failingConsumer(
     id: 'Failing',
     anchor: 'attempts-failing',
     severity: severityOf(slo),
-    what: `No attempt of ${name} has succeeded for twice ${say(sustainedFor)}, and more than ${attemptsFailed} failed each time.`,
+    what: `No attempt of ${name} has succeeded in two periods of ${say(sustainedFor)}, and more than ${attemptsFailed} failed in each.`,
     run: `messages list --failed --by cause --consumer ${name}`,
     metric: new MathExpression({
       expression: 'IF(FILL(processed, 0) == 0, SUM([failed, rejected, errors]), 0)',

@@ -126,16 +126,8 @@ interface Heading {
 function headings(markdown: string): Heading[] {
   return markdown.split(/^(?=#+ )/m).flatMap((part) => {
     const [, marks = '', text = ''] = /^(#+) (.*)/.exec(part) ?? [];
-    return marks === '' ? [] : [{ text, level: marks.length, anchor: anchorOf(text), body: part }];
+    return marks === '' ? [] : [{ text, level: marks.length, anchor: headingIds(part)[0] ?? '', body: part }];
   });
-}
-
-/** As GitHub makes an anchor of a heading. */
-function anchorOf(heading: string): string {
-  return heading
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N}\p{Pc} -]/gu, '')
-    .replaceAll(' ', '-');
 }
 
 /** The headings below one of the second level. */
