@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import type { OutboxReaderDeps } from '../deployment/published-events.ts';
 import { readSweepState } from '../deployment/rows-reader.ts';
 import { createEventCursor } from '../reports/tail/event-cursor.ts';
@@ -22,7 +22,11 @@ export function tailCommand(io: Io): Command {
       'Follows new events until Ctrl-C: a line for each event, and another when a consumer changes its state. It reads every 2 ' +
         'seconds, at most 50 unfinished events at a time.',
     )
-    .option('--since <duration>', 'begin in the past, e.g. 5m (default: now)', durationArgument, 0)
+    .addOption(
+      new Option('--since <duration>', 'begin in the past, e.g. 5m')
+        .argParser(durationArgument)
+        .default(0, 'now'),
+    )
     .action(
       acting<{ readonly since: number }>(io, async (deployment, { since }) => {
         const { directory, table, clock, terminal } = deployment;

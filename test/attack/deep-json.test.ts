@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod/mini';
 import { receiveDeadLetters } from '../../cli/reports/dead-letters/dead-letters.ts';
-import { readStatus } from '../../cli/reports/status/status-report.ts';
+import { readStatus } from '../../cli/reports/status/read-status.ts';
 import { searchEvents } from '../../cli/reports/why/find-trace.ts';
 import { eventReports, payloadsOf, traceText } from '../../cli/reports/why/trace-text.ts';
 import { shown } from '../../cli/terminal/escaped.ts';

@@ -299,7 +299,7 @@ describe('an existing function is refused', () => {
     const shared = nodejsFunction(stack);
     consumer(stack, mailroom, { function: shared }, 'First');
     expect(() => consumer(stack, mailroom, { function: shared.addAlias('live') }, 'Second')).toThrow(
-      'The consumer Test/Second cannot work: function is Test/Worker, which Test/First already uses',
+      'The consumer Test/Second has invalid settings: function is Test/Worker, which Test/First already uses',
     );
   });
 

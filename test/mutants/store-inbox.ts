@@ -107,9 +107,11 @@ export const storeInboxMutants: readonly Mutant[] = [
     ['a transition whose answer was lost is recognised by its fencing token', 'row !== undefined && row.fence === claim.fence && became(row)', 'row !== undefined && became(row)'],
     ['a transition is refused by the inbox only when its own condition was', "isMailroomError(error, 'TRANSACTION_CANCELLED') && error.reasons[0]?.code === 'ConditionalCheckFailed'", "isMailroomError(error, 'TRANSACTION_CANCELLED')"],
   ]),
-  ...mutantsOf('inbox/inbox-lease.ts', 'inbox-lease consumer-leases leased-run consumer-effects', [
+  ...mutantsOf('inbox/inbox-lease.ts', 'consumer-leases leased-run consumer-effects', [
     ['a lease is never renewed past the end of its function', 'Math.min(inbox.clock.now() + inbox.leaseMs, claim.endsBy)', 'inbox.clock.now() + inbox.leaseMs'],
     ['a worker that cannot renew its lease learns that it has lost its message', 'if (refusal !== undefined) throw fenceLost(claim, refusal);', ''],
+  ]),
+  ...mutantsOf('inbox/inbox-failure.ts', 'inbox-failure consumer-leases leased-run consumer-effects', [
     ['a failure whose answer was lost is recognised', "return row.status === 'FAILED';", 'return false;'],
     ['a failure takes the claims without a result back', "remove: ['leaseUntil', 'endsBy', 'unfinished', 'outOfTime']", "remove: ['leaseUntil', 'endsBy', 'outOfTime']"],
     ['a release keeps the claims without a result', "a message that kills its process. remove: ['leaseUntil',", "a message that kills its process.\n remove: ['unfinished', 'leaseUntil',"],
@@ -122,7 +124,7 @@ export const storeInboxMutants: readonly Mutant[] = [
     ['a claim that had all of its time stays one without a result', "lostTimeToTable ? ['unfinished'] : []", "['unfinished']"],
     ['a message that is released counts no attempt', "'attempts - :one'", "'if_not_exists(attempts, :one)'"],
   ]),
-  ...mutantsOf('inbox/inbox-completion.ts', 'consumer-leases leased-context transactional-run inbox-lease', [
+  ...mutantsOf('inbox/inbox-completion.ts', 'consumer-leases leased-context transactional-run inbox-failure', [
     ['our fencing token means success only where the message is PROCESSED', "(row) => row.status === 'PROCESSED')", '() => true)'],
     ['a completion whose answer was lost is recognised', "(row) => row.status === 'PROCESSED')", '() => false)'],
     ['a message that is processed has no claims without a result', "'rejectedAt', 'unfinished', 'outOfTime',", "'rejectedAt',"],
@@ -134,7 +136,7 @@ export const storeInboxMutants: readonly Mutant[] = [
     ['a message is committed without a claim only where it has no row', "'attribute_not_exists(PK)'", "'attribute_not_exists(PK) OR attribute_exists(PK)'"],
     ['a handler sees the reasons of its own writes only', 'error.reasons.slice(error.reasons.length - writes)', 'error.reasons'],
   ]),
-  ...mutantsOf('inbox/inbox-rejection.ts', 'consumer-leases consumer-poison claimed-run inbox-lease consumer-external stored-shape', [
+  ...mutantsOf('inbox/inbox-rejection.ts', 'consumer-leases consumer-poison claimed-run inbox-failure consumer-external stored-shape', [
     ['a rejection is written only under its claim', 'pastAttempts })(mine(claim));', 'pastAttempts })({ ...mine(claim), condition: `${mine(claim).condition} OR attribute_exists(PK)` });'],
     ['a message becomes REJECTED together with the pointer that lists it', '[{ Put: { Item: { ...pointer } } }]', '[]'],
     ['a message that is rejected has no claims without a result', "'retryAt', 'unfinished', 'outOfTime'", "'retryAt'"],
@@ -200,5 +202,15 @@ export const storeInboxMutants: readonly Mutant[] = [
     ['what an operator commits is in the transaction of the decision', '[pointer, ...writes]', '[pointer]'],
     ['only a message that is too old is allowed to run', '#status = :REJECTED AND reason = :TOO_OLD', '#status = :REJECTED AND (attribute_exists(PK) OR reason = :TOO_OLD)'],
     ['only a rejected message is allowed to run', '#status = :REJECTED AND reason = :TOO_OLD', '(attribute_exists(PK) OR #status = :REJECTED) AND reason = :TOO_OLD', 'Only a rejected row has a reason: each transition out of REJECTED removes it.'],
+  ]),
+  ...mutantsOf('store/row-version.ts', 'row-version', [
+    ['the version that a row has is not applied again', 'if (applied >= version) return [];', 'if (applied > version) return [];'],
+    ['an older event is refused on a stale read', "OR #rowVersion < :rowVersion)", "OR #rowVersion <> :rowVersion)"],
+    ['the same event is refused on a stale read', "OR #rowVersion < :rowVersion)", "OR #rowVersion <= :rowVersion)"],
+    ['a row without a version takes any', '(attribute_not_exists(#rowVersion) OR ', '('],
+    ['the condition of a write is kept', '`(${ConditionExpression}) AND ${condition}`', 'condition'],
+    ['the condition of a write is kept whole', '`(${ConditionExpression}) AND ${condition}`', '`${ConditionExpression} AND ${condition}`'],
+    ['a put stores its version', '{ ...Put.Item, [attribute]: version }', '{ ...Put.Item }'],
+    ['a number is given once', '(#rowVersion = :readVersion AND #rowVersion < :rowVersion)', '(#rowVersion < :rowVersion AND #rowVersion <> :readVersion OR #rowVersion = :readVersion)'],
   ]),
 ];

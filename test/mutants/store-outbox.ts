@@ -58,7 +58,7 @@ export const storeOutboxMutants: readonly Mutant[] = [
     ['a mark is conditional on PENDING', "({ set, when: { status: 'PENDING' } })", '({ set, when: {} })'],
     ['a failed mark is retried', 'attempt <= MARK_TRIES', 'attempt <= 1'],
     ['only the marks that failed are retried', 'unmarked = again;', 'unmarked = again.length > 0 ? rows : again;'],
-    ['a published row that could not be marked is reported', 'if (!settled) again.push(row);', ''],
+    ['a published row that could not be marked is reported', 'if (!isDone) again.push(row);', ''],
     ['a DEAD event that was published after all becomes PUBLISHED', '(!wasDead(result) || (await markDead(context, row, set)))', 'true'],
     ['a producer, which may not remove a pointer, leaves a DEAD event as it is', "if (context.path === 'producer') return true;", ''],
     ['a DEAD event that could not be marked is reported as unmarked', 'return isRefused(error);', 'return true;'],

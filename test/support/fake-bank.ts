@@ -1,4 +1,4 @@
-import type { Bank, Charge, Refund } from '../../lambdas/example/payments/bank.ts';
+import type { Bank, Charge, Refund } from '../../lambdas/example/payments/bank-client.ts';
 
 /** A bank in memory that honours idempotency keys, and gives back only what it charged. */
 export interface FakeBank extends Bank {

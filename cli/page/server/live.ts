@@ -75,7 +75,7 @@ export function createLive(deployment: Deployment): Live {
     return unread.read('status', EVERY_MS.status, async () => {
       const report = await reader.read();
       const readNow = () => readAcks(deployment.table, report.at);
-      const acks = await kept.keep('acks', readNow, () => EVERY_MS.acks);
+      const acks = await kept.keep('acks', EVERY_MS.acks, readNow);
       reading.status = statusJson(report, { ...deployment, acks });
     });
   }

@@ -5,11 +5,11 @@ import { isUnreadable, readable, type UnreadableRow } from '../../../lambdas/run
 import { clipped, table } from '../../terminal/output.ts';
 import { paint } from '../../terminal/paint.ts';
 import { prose } from '../../terminal/prose.ts';
+import { isActionRequired, typeOf, type WhyVerdict } from './event-state.ts';
 import { placedStory, type StoryLine, storyOf } from './story.ts';
 import type { Trace, TracedEvent } from './trace-reader.ts';
-import { isActionRequired, typeOf, type WhyVerdict } from './verdict.ts';
 
-/** The events of a trace as in the JSON document of docs/cli.md. @param payload - include their data */
+/** The events of a trace as in the JSON document of docs/cli-json.md. @param payload - include their data */
 export function eventReports({ events }: Trace, payload: boolean) {
   return events.map((event) => {
     const { row, envelope, messages } = event;

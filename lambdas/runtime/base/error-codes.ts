@@ -21,6 +21,7 @@ export type MailroomErrorCode =
   | 'BAD_STAGE'
   | 'BAD_SWEEP_RANGE'
   | 'BAD_UPDATE'
+  | 'BAD_VERSION'
   | 'BAD_WRITE'
   | 'EFFECT_REPEATED'
   | 'EFFECT_RUNNING'

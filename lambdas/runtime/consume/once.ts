@@ -21,7 +21,7 @@ const EFFECT_RESULT_MAX_BYTES = 4 * 1024;
 const STORE_MARGIN_MS = 3_000;
 
 /** `constructor` is a name that the SDK cannot store in a map. */
-const EFFECT_NAME = /^(?!constructor$)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+export const EFFECT_NAME = /^(?!constructor$)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 /** Runs a side effect under its own key, unless its result is already stored. */
 export async function runOnce<T>(

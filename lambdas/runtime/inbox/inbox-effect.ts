@@ -9,7 +9,7 @@ import { mine } from './inbox-conditions.ts';
 import { rowCause, writeRow } from './inbox-writes.ts';
 
 /** The most effects of one message. With results of at most 4 KB, they take at most three quarters of its 400 KB row. */
-const EFFECTS_MAX = 64;
+export const EFFECTS_MAX = 64;
 
 /** Longer errors of an effect are cut: its message's row keeps one of each effect. */
 const EFFECT_ERROR_MAX_CHARS = 200;

@@ -3,7 +3,7 @@ import { runMailroom } from '../../../cli/program.ts';
 import { auditText } from '../../../cli/reports/audit/audit-text.ts';
 import { REDRIVE_VERDICTS } from '../../../cli/reports/dead-letters/redrive-plan.ts';
 import { planText, redrivenText } from '../../../cli/reports/dead-letters/redrive-report.ts';
-import { readStatus } from '../../../cli/reports/status/status-report.ts';
+import { readStatus } from '../../../cli/reports/status/read-status.ts';
 import { statusText } from '../../../cli/reports/status/status-text.ts';
 import { traceText, verdictText } from '../../../cli/reports/why/trace-text.ts';
 import { byCause, causesText } from '../../../cli/terminal/listing.ts';

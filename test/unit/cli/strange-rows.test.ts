@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { deadLetterSource, receiveDeadLetters } from '../../../cli/reports/dead-letters/dead-letters.ts';
 import { judgeDeadLetters } from '../../../cli/reports/dead-letters/redrive-plan.ts';
 import { messagesOf } from '../../../cli/reports/messages/list-messages.ts';
-import { readStatus } from '../../../cli/reports/status/status-report.ts';
+import { readStatus } from '../../../cli/reports/status/read-status.ts';
 import { statusText } from '../../../cli/reports/status/status-text.ts';
 import { eventReports, payloadsOf, traceText } from '../../../cli/reports/why/trace-text.ts';
 import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';

@@ -1,6 +1,6 @@
 import type { LambdaClient } from '@aws-sdk/client-lambda';
 import { describe, expect, it } from 'vitest';
-import { lambdaBank } from '../../../lambdas/example/payments/bank.ts';
+import { lambdaBank } from '../../../lambdas/example/payments/bank-client.ts';
 
 const charge = { orderId: 'order-1', customerId: 'alice', amountCents: 2_500, idempotencyKey: 'key' };
 const signal = new AbortController().signal;

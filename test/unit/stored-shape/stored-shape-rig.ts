@@ -21,7 +21,7 @@ import {
   relayConfig,
 } from '../../../testing/index.ts';
 
-/** The event of docs/data-model.md. */
+/** The event of docs/stored-items.md. */
 export const EVENT_ID = '01a1fba6-4458-7a41-9c37-3f5d2b8e1103';
 /** When it was committed, epoch milliseconds. */
 export const NOW = eventIdTime(EVENT_ID);

@@ -3,7 +3,7 @@ import type { EventRef } from '../../events/event.ts';
 import { depthOf } from '../dead-letters.ts';
 import type { ConsumerEntry, Directory } from '../directory.ts';
 import type { Queues } from '../queues.ts';
-import { mailroomEventsOf } from '../subscriptions.ts';
+import { mailroomEventsOf } from '../subscribed-events.ts';
 
 /** The rules port: the rules deployed on the bus. */
 export interface DeployedRules {

@@ -6,7 +6,7 @@ import { minuteOf } from '../../store/event-id.ts';
 import type { Table } from '../../store/table.ts';
 import type { Directory } from '../directory.ts';
 import type { Queues } from '../queues.ts';
-import { externalEventsOf } from '../subscriptions.ts';
+import { externalEventsOf } from '../subscribed-events.ts';
 import { type ConsumerBacklog, createBacklogs } from './audit-backlog.ts';
 import type { EntryVersions } from './audit-declaration.ts';
 import {

@@ -101,6 +101,9 @@ test('ui --json prints one document and opens nothing', async () => {
     allowsChanges: true,
     showsPayloads: true,
   });
+  const [, section = ''] = (await readFile('docs/cli-json.md', 'utf8')).split('\n## ui\n');
+  const [, documented = ''] = /```json\n([\s\S]*?)```/.exec(section) ?? [];
+  expect(Object.keys(document)).toEqual(Object.keys(JSON.parse(documented)));
   expect(await readFile(document.redirectFile, 'utf8')).toContain('#token=');
   expect(await stop()).toBe(0);
   expect(opened).toEqual([]);

@@ -6,10 +6,7 @@ import { hours, type ShellText, shell } from '../../terminal/shell.ts';
 import { duration } from '../../terminal/times.ts';
 import { STUCK_MS } from '../checks/check.ts';
 import { tooLarge } from '../dead-letters/redrive-plan.ts';
-import { fixLine } from '../status/status-findings.ts';
-import { isQueueEmpty, messageCase } from './message-case.ts';
-import { causeText, effectsText, type MessageFacts, unclaimedText, WORDS } from './message-words.ts';
-import { bornAt, type Trace, type TracedEvent, type TracedMessage } from './trace-reader.ts';
+import { fixLine } from '../findings.ts';
 import {
   asClause,
   inTime,
@@ -20,7 +17,10 @@ import {
   type WhyContext,
   type WhyVerdict,
   worstFirst,
-} from './verdict.ts';
+} from './event-state.ts';
+import { isQueueEmpty, messageCase } from './message-case.ts';
+import { causeText, effectsText, type MessageFacts, unclaimedText, WORDS } from './message-words.ts';
+import { bornAt, type Trace, type TracedEvent, type TracedMessage } from './trace-reader.ts';
 import { claimStopped, publishStopped } from './wiring-check.ts';
 
 /** The default time for which a new event is reserved for the stream relay, which usually needs a second. */

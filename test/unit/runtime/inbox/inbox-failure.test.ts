@@ -3,13 +3,13 @@ import { PoisonMessage } from '../../../../lambdas/runtime/base/errors.ts';
 import { createInbox } from '../../../../lambdas/runtime/inbox/inbox.ts';
 import { claimMessage } from '../../../../lambdas/runtime/inbox/inbox-claim.ts';
 import { commitMessage, completeMessage } from '../../../../lambdas/runtime/inbox/inbox-completion.ts';
-import { openInbox } from '../../../../lambdas/runtime/inbox/inbox-history.ts';
 import {
   cutOffMessage,
   failMessage,
   markOutOfTime,
   releaseMessage,
-} from '../../../../lambdas/runtime/inbox/inbox-lease.ts';
+} from '../../../../lambdas/runtime/inbox/inbox-failure.ts';
+import { openInbox } from '../../../../lambdas/runtime/inbox/inbox-history.ts';
 import { rejectMessage } from '../../../../lambdas/runtime/inbox/inbox-rejection.ts';
 import { systemRandomBytes } from '../../../../lambdas/runtime/store/event-id.ts';
 import { inboxKey } from '../../../../lambdas/runtime/store/keys.ts';

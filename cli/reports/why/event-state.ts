@@ -1,16 +1,14 @@
-import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import { readable, type UnreadableRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { unreadableText } from '../../deployment/row-text.ts';
 import { clipped } from '../../terminal/output.ts';
 import { type ShellText, shell } from '../../terminal/shell.ts';
 import { duration, time } from '../../terminal/times.ts';
 import type { Checked } from '../checks/check.ts';
-import { deadLetterSource } from '../dead-letters/dead-letters.ts';
-import { type JudgeDeps, type JudgedDeadLetter, judgeDeadLetters } from '../dead-letters/redrive-plan.ts';
-import type { Trace, TracedEvent } from './trace-reader.ts';
+import type { RedriveCheck } from './redrive-check.ts';
+import type { TracedEvent } from './trace-reader.ts';
 
 /** The states of an event, the worst first. Down to `late`, action is required. */
-const STATES = [
+export const STATES = [
   'dead',
   'rejected',
   'dead-lettered',
@@ -71,9 +69,6 @@ export interface WhyContext {
   readonly wiring?: Checked | undefined;
 }
 
-/** The verdict of a redrive on a dead letter, by the consumer's deployed code. */
-export type RedriveCheck = Pick<JudgedDeadLetter, 'id' | 'verdict' | 'code' | 'message'>;
-
 /**
  * The verdict on an unreadable row: its event's state is unknown, and the command shows the row.
  *
@@ -110,35 +105,4 @@ export function inTime(at: number, now: number): string {
 /** A stored error that a full stop follows: cut, and without one of its own. */
 export function asClause(error: string): string {
   return clipped(error.replace(/[.\s]+$/, ''));
-}
-
-/** Dependencies of {@link checkRedrive}. */
-export interface RedriveCheckDeps extends JudgeDeps {
-  readonly directory: Directory;
-}
-
-/**
- * Returns what a redrive would do to the dead letter of a verdict, so that `why` never suggests one that its own plan refuses.
- *
- * @returns `undefined` if the verdict is not about a dead letter, or its consumer's function could not be called: the plan of the
- * redrive then reports why
- */
-export async function checkRedrive(
-  { directory, ...deps }: RedriveCheckDeps,
-  { events }: Trace,
-  verdict: WhyVerdict,
-): Promise<RedriveCheck | undefined> {
-  const message = events
-    .find(({ eventId }) => eventId === verdict.eventId)
-    ?.messages.find(({ consumer }) => consumer.name === verdict.consumer);
-  if (message?.deadLetter === undefined) return undefined;
-  const { deadLetter, row } = message;
-  const unknown = { type: undefined, fingerprint: undefined, lastError: undefined };
-  try {
-    const source = deadLetterSource(directory, deadLetter.source);
-    const [judged] = await judgeDeadLetters(deps, source, [{ ...deadLetter, ...unknown, row }]);
-    return judged;
-  } catch {
-    return undefined;
-  }
 }
