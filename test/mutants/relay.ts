@@ -51,7 +51,7 @@ export const relayMutants: readonly Mutant[] = [
     ['a call has at most ten entries', 'last.length >= PUT_EVENTS_ENTRIES_MAX ||', ''],
     ['a call is below its limit of bytes', '|| bytes > bytesLeft', ''],
   ]),
-  ...mutantsOf('relay/relay-context.ts', 'bus-breaker', [
+  ...mutantsOf('relay/bus-breaker.ts', 'bus-breaker', [
     ['a source that fails again and again is left alone', '>= SOURCE_FAILURES_MAX,', '> 1_000_000,'],
     ['when the bus is discarded, no source is tried', 'isOpen: (source) => isStopped() ||', 'isOpen: (source) =>'],
     ['what the bus takes of a source clears its failures', 'for (const source of took) failures.delete(source);', ''],

@@ -5,8 +5,9 @@ import { failEvent, markPublished } from '../outbox/outbox-transitions.ts';
 import type { PendingRow } from '../outbox/pending-row.ts';
 import { backoffMs } from '../store/retry.ts';
 import { UPDATE_EACH_MAX } from '../store/table.ts';
+import type { BusBreaker } from './bus-breaker.ts';
 import { faultOfCall, faultOfEntry, type PublishFault } from './publish-fault.ts';
-import type { BusBreaker, RelayContext } from './relay-context.ts';
+import type { RelayContext } from './relay-context.ts';
 
 /** The number of rows processed together: they are claimed, and published before their lease can end. */
 export const GROUP_ROWS = 100;

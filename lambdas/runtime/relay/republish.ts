@@ -2,7 +2,8 @@ import { errorCode, errorMessage, MailroomError } from '../base/errors.ts';
 import { pendingRow } from '../outbox/pending-row.ts';
 import { isEventId, outboxKeyOf } from '../store/event-id.ts';
 import type { Item, Table } from '../store/table.ts';
-import { declaredSources, type RelayContext } from './relay-context.ts';
+import { declaredSources } from './declared-sources.ts';
+import type { RelayContext } from './relay-context.ts';
 
 /** An operator's request to publish a PUBLISHED event again. */
 export interface RepublishRequest {

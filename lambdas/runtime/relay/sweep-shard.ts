@@ -9,7 +9,8 @@ import {
 } from '../outbox/unsettled-minutes.ts';
 import { unsettledMinuteOf } from '../store/keys.ts';
 import type { UnsettledPointer } from '../store/rows.ts';
-import { declaredSources, type RelayHandlerDeps, relayContext } from './relay-context.ts';
+import { declaredSources } from './declared-sources.ts';
+import { type RelayHandlerDeps, relayContext } from './relay-context.ts';
 import { type SweepContext, type SweepPartition, sweepPartition } from './sweep-partition.ts';
 import { attemptStep, hasTimeLeft, type Tally } from './sweep-tally.ts';
 

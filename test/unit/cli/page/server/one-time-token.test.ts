@@ -4,7 +4,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { createKeyExchange, createRedirects } from '../../../../../cli/page/server/keys.ts';
+import { createKeyExchange, createRedirects } from '../../../../../cli/page/server/one-time-token.ts';
 import { runningUi, tokenIn } from '../../support/running-ui.ts';
 
 /** The mode of a file, octal. */
