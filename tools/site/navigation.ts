@@ -23,7 +23,7 @@ const SECTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'Command options': '/cli-options',
     'JSON output': '/cli-json',
     'Command permissions': '/cli-permissions',
-    'Web console': '/ui',
+    'Web console': '/console',
     'Logs, metrics and traces': '/telemetry',
     Scaling: '/scaling',
     Security: '/security',

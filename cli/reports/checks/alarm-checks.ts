@@ -20,7 +20,7 @@ export function alarmCheck({ directory, resources }: CheckDeps): PartCheck {
     const { stack } = directory.mailroom;
     const own = ownOf(all, directory);
     if (own.length === 0) {
-      const text = `no alarm watches ${stack}: late, lost and dead events go unnoticed. Add DeliveryAlarms to the app (docs/operating.md, "Setting the alarms up") and deploy it`;
+      const text = `no alarm watches ${stack}: late, lost and dead events go unnoticed. Add DeliveryAlarms to the app (docs/operating.md, "Set up alarms") and deploy it`;
       yield { problem: 'no-alarms', text, fix: [] };
     }
     const disabled = own.filter(({ actionsEnabled }) => !actionsEnabled).map(({ name }) => name);

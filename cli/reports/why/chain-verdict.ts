@@ -100,7 +100,7 @@ function outboxText(event: TracedEvent, context: WhyContext): StateText | undefi
     const text =
       `${name} waits: no producer of this Mailroom declares its source "${source}", so the relay does not publish it. ` +
       `Declared sources: ${context.sources.map(clipped).join(', ')}. If the event is genuine, declare the source and deploy: the sweep ` +
-      'then publishes it. If not, it was forged: see docs/operating.md#events-wait-with-an-undeclared-source.';
+      'then publishes it. If not, it was forged: see docs/operating.md#events-with-an-undeclared-source.';
     return { state: 'undeclared', text, next: null };
   }
   const age = now - Math.max(bornAt(event), row.requeuedAt ?? 0);

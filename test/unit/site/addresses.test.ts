@@ -48,7 +48,7 @@ test('a file outside docs/ is a page only where the site lists it', () => {
 
 test.each([
   ['README.md', './docs/images/ui-flow.png'],
-  ['docs/ui.md', './images/ui-flow.png'],
+  ['docs/console.md', './images/ui-flow.png'],
 ])('a picture of the repository is shown on the site from its file: in %s', (from, expected) => {
   const source = `${repository.url}/raw/main/docs/images/ui-flow.png`;
   expect(pictureOf(from, source, repository, kind)).toBe(expected);
