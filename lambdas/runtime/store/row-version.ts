@@ -57,7 +57,7 @@ export function ignoreOlder(
   }
   const applied = row?.[attribute];
   if (applied !== undefined) {
-    if (!isVersion(applied)) throw poison('BAD_VERSION', badRow(attribute, applied, 'a number'));
+    if (!isVersion(applied)) throw poison('BAD_VERSION', badRow('a number', attribute, applied));
     if (applied >= version) return [];
   }
   return [versioned(write, { row, attribute }, version, NEWER)];
@@ -87,7 +87,7 @@ export function nextVersion(
   const read = row?.[attribute];
   if (read === undefined) return { write: versioned(write, { row, attribute }, 1, ABSENT), version: 1 };
   if (!Number.isSafeInteger(read))
-    throw new MailroomError('BAD_VERSION', badRow(attribute, read, 'a whole number'));
+    throw new MailroomError('BAD_VERSION', badRow('a whole number', attribute, read));
   const version = read + 1;
   const values = { ':readVersion': read };
   return { write: versioned(write, { row, attribute }, version, UNCHANGED, values), version };
@@ -138,7 +138,7 @@ function versioned(
   if (Put) {
     const own = Put.Item?.[attribute];
     if (own !== undefined && own !== row?.[attribute])
-      throw badWrite(`has an attribute "${attribute}" of its own; name another attribute for the version`);
+      throw badWrite(`already sets its attribute "${attribute}"; name another attribute for the version`);
     return { Put: { ...Put, Item: Put.Item && { ...Put.Item, [attribute]: version }, ...extended(Put) } };
   }
   const UpdateExpression = Update.UpdateExpression && withVersion(Update.UpdateExpression);
@@ -177,7 +177,7 @@ function shown(version: unknown): string {
   return isShown ? String(version) : `<a value of type ${typeof version}>`;
 }
 
-function badRow(attribute: string, version: unknown, allowed: string): string {
+function badRow(allowed: string, attribute: string, version: unknown): string {
   return `The row's attribute "${attribute}" has the version ${shown(version)}; it must be ${allowed} of at most ±${Number.MAX_SAFE_INTEGER}. Store only versions in it, or name another attribute.`;
 }
 

@@ -34,7 +34,7 @@ function setUp() {
 
 describe.each([
   ['electrodb.md', electrodb, 'src/place-order.ts'],
-  ['electrodb.md, in a transaction of its own', electrodb, 'src/place-order-own.ts'],
+  ['electrodb.md, in its own transaction', electrodb, 'src/place-order-own.ts'],
   ['dynamodb-toolbox.md', toolbox, 'src/place-order.ts'],
 ])('%s', async (_, page, file) => {
   const { orderEntity } = await codeOf<{ orderEntity(table: string): unknown }>(page, 'src/order-entity.ts');

@@ -98,7 +98,7 @@ describe('ctx.onceEach', () => {
       /the key of item 0 is neither a string nor a number/,
     ],
     [
-      'an item that is no number',
+      'an item that is not a number',
       [Number.NaN],
       {},
       'BAD_EFFECT_NAME',
