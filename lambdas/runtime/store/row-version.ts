@@ -57,7 +57,7 @@ export function ignoreOlder(
   }
   const applied = row?.[attribute];
   if (applied !== undefined) {
-    if (!isVersion(applied)) throw poison('BAD_VERSION', badRow(attribute, applied));
+    if (!isVersion(applied)) throw poison('BAD_VERSION', badRow(attribute, applied, false));
     if (applied >= version) return [];
   }
   return [versioned(write, { row, attribute }, version, NEWER)];
@@ -86,7 +86,7 @@ export function nextVersion(
 ): { readonly write: Write; readonly version: number } {
   const read = row?.[attribute];
   if (read === undefined) return { write: versioned(write, { row, attribute }, 1, ABSENT), version: 1 };
-  if (!Number.isSafeInteger(read)) throw new MailroomError('BAD_VERSION', badRow(attribute, read));
+  if (!Number.isSafeInteger(read)) throw new MailroomError('BAD_VERSION', badRow(attribute, read, true));
   const version = read + 1;
   const values = { ':readVersion': read };
   return { write: versioned(write, { row, attribute }, version, UNCHANGED, values), version };
@@ -176,8 +176,8 @@ function shown(version: unknown): string {
   return isShown ? String(version) : `<a value of type ${typeof version}>`;
 }
 
-function badRow(attribute: string, version: unknown): string {
-  const allowed = typeof version === 'number' && !Number.isInteger(version) ? 'a whole number' : 'a number';
+function badRow(attribute: string, version: unknown, isWhole: boolean): string {
+  const allowed = isWhole ? 'a whole number' : 'a number';
   return `The row's attribute "${attribute}" has the version ${shown(version)}; it must be ${allowed} of at most ±${Number.MAX_SAFE_INTEGER}. Store only versions in it, or name another attribute.`;
 }
 
