@@ -57,7 +57,7 @@ const ID_CHARACTERS = 18;
 /** A line of `tail`: `14:00:03 01a1fe32-7358-7e75 OrderPlaced  payments processed, inventory waiting`. */
 export function tailLine({ eventId, at, type, status, consumers }: TailedEvent): string {
   const time = new Date(at).toISOString().slice(11, 19);
-  const states = Object.entries(consumers).map(([name, state]) => `${name} ${coloured(state)}`);
+  const states = Object.entries(consumers).map(([name, state]) => `${name} ${colored(state)}`);
   const parts = status === 'PUBLISHED' ? states : [paint.yellow(status)];
   return prose(
     `${time} ${eventId.slice(0, ID_CHARACTERS)} ${paint.bold(clipped(type ?? '?'))}  ${parts.join(', ') || 'no consumer'}`,
@@ -65,7 +65,7 @@ export function tailLine({ eventId, at, type, status, consumers }: TailedEvent):
   );
 }
 
-function coloured(state: string): string {
+function colored(state: string): string {
   if (state === 'processed') return paint.green(state);
   return ['failed', 'rejected', 'unreadable', 'abandoned'].includes(state) ? paint.red(state) : state;
 }

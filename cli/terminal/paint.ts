@@ -7,7 +7,7 @@ import type { Io } from './io.ts';
 export const paint = picocolors.createColors(true);
 
 /** The color codes of {@link paint} and line ends: the only control characters that the command prints. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: it finds the colours
+// biome-ignore lint/suspicious/noControlCharactersInRegex: it finds the colors
 const OWN = /(\u001b\[\d{1,2}m|\n)/;
 
 /**
@@ -16,10 +16,10 @@ const OWN = /(\u001b\[\d{1,2}m|\n)/;
  */
 export function plain(text: string, io: Pick<Io, 'env'>, isTerminal: boolean): string {
   const { NO_COLOR, FORCE_COLOR } = io.env;
-  const coloured = !NO_COLOR && (isTerminal || Boolean(FORCE_COLOR));
+  const colored = !NO_COLOR && (isTerminal || Boolean(FORCE_COLOR));
   const safe = text
     .split(OWN)
     .map((part, index) => (index % 2 === 1 ? part : escaped(part)))
     .join('');
-  return coloured ? safe : stripVTControlCharacters(safe);
+  return colored ? safe : stripVTControlCharacters(safe);
 }

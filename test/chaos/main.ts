@@ -3,7 +3,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { errorMessage, MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { parsePort } from '../../localstack/engine.ts';
 import { freePort } from '../../localstack/free-port.ts';
-import { SCENARIOS } from './catalogue.ts';
+import { SCENARIOS } from './catalog.ts';
 import { createCleanup } from './cleanup.ts';
 import { startOrderSystem } from './order-system.ts';
 import { runScenario } from './runner.ts';

@@ -1,6 +1,6 @@
 import type { Stage } from './stage.ts';
 
-/** A failure, made on purpose, and what must come of it. One file each, listed in `catalogue.ts`. */
+/** A failure, made on purpose, and what must come of it. One file each, listed in `catalog.ts`. */
 export interface Scenario {
   /** How it is asked for: the name of its file. */
   readonly name: string;

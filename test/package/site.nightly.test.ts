@@ -89,10 +89,10 @@ describe.skipIf(browser === undefined)('the documentation site', () => {
     await page.locator('.diagram text', { hasText: 'PENDING' }).first().waitFor();
     const label =
       "[...document.querySelectorAll('.diagram text')].find((text) => text.textContent === 'PENDING')";
-    const colour = () => page.evaluate(`getComputedStyle(${label}).fill`);
-    const light = await colour();
+    const color = () => page.evaluate(`getComputedStyle(${label}).fill`);
+    const light = await color();
     await page.evaluate("document.documentElement.classList.add('dark')");
-    expect([light, await colour()]).toEqual(['rgb(60, 60, 67)', 'rgb(223, 223, 214)']);
+    expect([light, await color()]).toEqual(['rgb(60, 60, 67)', 'rgb(223, 223, 214)']);
   });
 
   test('steps through a crash', async () => {

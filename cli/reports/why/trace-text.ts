@@ -49,13 +49,13 @@ const BAD: ReadonlySet<StoryLine['what']> = new Set([
 /** The verdict as text. */
 export function verdictText(verdict: WhyVerdict): string {
   const { state, text, next } = verdict;
-  const coloured = isActionRequired(verdict)
+  const colored = isActionRequired(verdict)
     ? paint.red(state)
     : state === 'processed'
       ? paint.green(state)
       : paint.yellow(state);
   const command = next === null ? [] : [`  ${paint.bold(next)}`];
-  return [prose(`${paint.bold(coloured)}  ${text}`), ...command].join('\n');
+  return [prose(`${paint.bold(colored)}  ${text}`), ...command].join('\n');
 }
 
 /** The payload of an event as text. */

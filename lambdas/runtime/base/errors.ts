@@ -306,13 +306,13 @@ export function asMailroomError(error: unknown): MailroomError {
  * ```
  */
 export function fingerprint(error: unknown): string {
-  const normalised = errorMessage(error)
+  const normalized = errorMessage(error)
     .replace(/"[^"]*"|'[^']*'|`[^`]*`/g, '#')
     .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/gi, '#')
     .replace(/\b(?=[0-9a-z_-]*\d)[0-9a-z_-]+\b/gi, '#')
     .replace(/\s+/g, ' ')
     .trim();
-  return `${errorCode(error)}: ${normalised}`.slice(0, 240);
+  return `${errorCode(error)}: ${normalized}`.slice(0, 240);
 }
 
 function hasMessage(error: unknown): error is { message: string } {

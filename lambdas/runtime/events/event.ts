@@ -93,7 +93,7 @@ export interface EventDraft<D = unknown> extends EventInput<D> {
   readonly definition: AnyEventDefinition;
 }
 
-/** One event type of the catalogue, made by {@link defineEvent}. */
+/** One event type of the catalog, made by {@link defineEvent}. */
 export interface EventDefinition<T extends string, S extends StandardSchemaV1> {
   /** The owning service, and the only one that publishes the event: the EventBridge `source`. */
   readonly source: string;

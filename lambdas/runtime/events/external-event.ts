@@ -164,7 +164,7 @@ function isPath(value: unknown): boolean {
   return isText(value, PATH_MAX) && !String(value).split('.').includes('');
 }
 
-/** The definition of an event that a handler can take: a Mailroom event of the catalogue, or an external event. */
+/** The definition of an event that a handler can take: a Mailroom event of the catalog, or an external event. */
 export type HandledDefinition = AnyEventDefinition | AnyExternalEventDefinition;
 
 /** The event that a handler of this definition receives. */

@@ -56,16 +56,16 @@ export const poison: Scenario = {
       sends.hits === 0 && letters.every(({ movedFrom }) => movedFrom !== ''),
       'SQS moved them there; the consumer did not send them',
     );
-    const neighbours = placed.filter((event) => event !== refused);
-    checkNeighbours(stage, await stage.read(), neighbours);
+    const neighbors = placed.filter((event) => event !== refused);
+    checkNeighbors(stage, await stage.read(), neighbors);
 
     stage.step('The bank is fixed, and an operator redrives both messages');
     refusal.remove();
     const counts = await mend(stage, refused, unknown);
-    const naive = await stage.naive.chargeWholeBatch(neighbours.length, NAIVE_RECEIVES);
+    const naive = await stage.naive.chargeWholeBatch(neighbors.length, NAIVE_RECEIVES);
     stage.note(
       `without Mailroom (a batch succeeds or fails as a whole): it was received ${times(NAIVE_RECEIVES)} with a bad message in ` +
-        `it, and its ${neighbours.length} good ones were charged ${naive.charges} times`,
+        `it, and its ${neighbors.length} good ones were charged ${naive.charges} times`,
     );
     return counts;
   },
@@ -163,16 +163,16 @@ async function checkRejected(
   }
 }
 
-function checkNeighbours(
+function checkNeighbors(
   stage: Stage,
   { inbox, charges }: Readings,
-  neighbours: readonly WrittenEvent[],
+  neighbors: readonly WrittenEvent[],
 ): void {
-  const rows = neighbours.map(({ envelope }) => inbox.payments.get(envelope.eventId));
+  const rows = neighbors.map(({ envelope }) => inbox.payments.get(envelope.eventId));
   stage.check(
     rows.every((row) => row?.status === 'PROCESSED' && row.attempts === 1) &&
-      neighbours.every(({ envelope }) => charges.get(envelope.aggregateId)?.length === 1),
-    `their ${neighbours.length} neighbours are processed, at the first attempt, and charged once each`,
+      neighbors.every(({ envelope }) => charges.get(envelope.aggregateId)?.length === 1),
+    `their ${neighbors.length} neighbors are processed, at the first attempt, and charged once each`,
   );
 }
 

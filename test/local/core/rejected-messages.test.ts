@@ -75,7 +75,7 @@ describe.concurrent.each(['payments', 'inventory'] as const)('what %s cannot rea
       unpublishedOrder(),
       unpublishedOrder(),
     ]);
-    const neighbours = [before, between, after];
+    const neighbors = [before, between, after];
     const poisons = poisonsFrom(before);
     const bodyOf = ({ envelope }: UnpublishedOrder) => asDelivered('orders', envelope);
     const bodies = [
@@ -87,7 +87,7 @@ describe.concurrent.each(['payments', 'inventory'] as const)('what %s cannot rea
     ];
     const sent = await send(consumer, bodies);
 
-    for (const { envelope } of neighbours) {
+    for (const { envelope } of neighbors) {
       await eventually(async () => {
         expect(await message(consumer, envelope.eventId)).toMatchObject({ status: 'PROCESSED' });
       });
@@ -113,7 +113,7 @@ describe.concurrent.each(['payments', 'inventory'] as const)('what %s cannot rea
         mayExpire,
       ]);
     }
-    for (const { order, sku } of neighbours) {
+    for (const { order, sku } of neighbors) {
       expect(await charges(order.orderId)).toHaveLength(consumer === 'payments' ? 1 : 0);
       expect(await inStock(sku)).toBe(consumer === 'inventory' ? 7 : 10);
     }

@@ -200,9 +200,9 @@ export function createAudit(deps: AuditDeps): Audit {
           earlier: range.earlier ?? false,
           hasTimeLeft: hasTimeLeft(endsBy),
         };
-        const judgement = await judgeUndecided(judging, consumer, ledger);
-        incomplete.push(...judgement.incomplete);
-        inconclusive.push(...judgement.inconclusive);
+        const judgment = await judgeUndecided(judging, consumer, ledger);
+        incomplete.push(...judgment.incomplete);
+        inconclusive.push(...judgment.inconclusive);
       }
       const found = deliveries.found();
       return {

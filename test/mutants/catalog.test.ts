@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { MUTANTS } from './catalogue.ts';
+import { MUTANTS } from './catalog.ts';
 import { type Mutant, mutated, problemOf } from './mutant.ts';
 
 describe('each mutant', () => {
@@ -26,7 +26,7 @@ describe('a mutant', () => {
     file: 'lambdas/runtime/store/rows.ts',
     from: 'if (leaseUntil < now) return row;',
     to: 'return row;',
-    killers: ['test/mutants/catalogue.test.ts'],
+    killers: ['test/mutants/catalog.test.ts'],
     ...change,
   });
 
@@ -58,7 +58,7 @@ describe('a mutant', () => {
     ],
     ['a text that is not there', {}, 'occurs 0 times'],
     ['a replacement that equals its text', { from: 'SCHEMA = 1', to: 'SCHEMA = 1' }, 'changes nothing'],
-  ])('a catalogue with %s is refused', (_what, change, problem) => {
+  ])('a catalog with %s is refused', (_what, change, problem) => {
     expect(problemOf(mutant(change))).toContain(problem);
   });
 });

@@ -13,13 +13,13 @@ export const LICENCES = 'THIRD-PARTY-LICENCES.txt';
  *
  * @param inputs - the files that were bundled, relative to the root of the repository
  */
-export async function licencesOf(inputs: readonly string[]): Promise<string> {
+export async function licensesOf(inputs: readonly string[]): Promise<string> {
   const folders = inputs.flatMap((file) => /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(file)?.[1] ?? []);
-  const licences = await Promise.all([...new Set(folders)].sort().map(licenceOf));
-  return licences.join('\n');
+  const licenses = await Promise.all([...new Set(folders)].sort().map(licenseOf));
+  return licenses.join('\n');
 }
 
-async function licenceOf(folder: string): Promise<string> {
+async function licenseOf(folder: string): Promise<string> {
   const { name, version, license } = JSON.parse(await readFile(join(ROOT, folder, 'package.json'), 'utf8'));
   const file = readdirSync(join(ROOT, folder)).find((entry) => /^licen[cs]e(\.|$)/i.test(entry));
   const text = file === undefined ? '' : await readFile(join(ROOT, folder, file), 'utf8');

@@ -1,5 +1,5 @@
 /** The behavior that a customer's id selects at the bank. */
-export interface Misbehaviour {
+export interface Misbehavior {
   /** `slow-<ms>`: it charges immediately and responds after this many milliseconds. */
   readonly delayMs: number;
   /** `fail-<n>`: it responds to the first n requests of an order with 500 and charges nothing. */
@@ -17,10 +17,10 @@ export interface Misbehaviour {
  *
  * @example
  * ```ts
- * misbehaviour('fail-2').failures; // 2
+ * misbehavior('fail-2').failures; // 2
  * ```
  */
-export function misbehaviour(customerId: string): Misbehaviour {
+export function misbehavior(customerId: string): Misbehavior {
   return {
     delayMs: numberAfter('slow', customerId),
     failures: numberAfter('fail', customerId),
