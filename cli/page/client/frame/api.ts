@@ -95,7 +95,7 @@ async function request(path: string, init: RequestInit): Promise<Response> {
     throw new RefusedError({
       code: 'NO_SERVER',
       message:
-        "The page's server is not responding. Start `mailroom ui`, or the demo, again in the terminal.",
+        "The web console's server is not responding. Start `mailroom ui`, or the demo, again in the terminal.",
     });
   });
   if (response.ok) return response;

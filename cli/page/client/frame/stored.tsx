@@ -13,7 +13,13 @@ export function Stored({ text, clip }: { readonly text: string; readonly clip?: 
   const shown = clip !== undefined && clean.length > clip ? `${clean.slice(0, clip - 1)}…` : clean;
   return (
     <bdi class="stored" {...(shown === clean ? {} : { title: clean })}>
-      {shown}
+      {shown.split(/(?<=^|[\s(])(--[a-z-]+)/).map((part, index) =>
+        index % 2 === 0 ? part : (
+          <span key={index} class="option">
+            {part}
+          </span>
+        ),
+      )}
     </bdi>
   );
 }
