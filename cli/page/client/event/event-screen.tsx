@@ -217,7 +217,7 @@ function Payloads({ events, isReading, onPayload }: PayloadsProps) {
       <h2 id="payload-title">Payload</h2>
       {!info.showsPayloads && (
         <p>
-          Hidden. To show payloads, stop the page and start it with <code>mailroom ui --payload</code>.
+          Hidden. To show payloads, start the web console with <code>mailroom ui --payload</code>.
         </p>
       )}
       {info.showsPayloads && shown.length === 0 && (

@@ -11,7 +11,7 @@ interface FindingProps {
   readonly text: string;
   /** The commands to run, in order. */
   readonly commands: readonly string[];
-  /** One word about it, e.g. `acknowledged`. @default none */
+  /** A few words about it, e.g. `acknowledged`. @default none */
   readonly note?: string | undefined;
   /** More about it, shown with the commands. */
   readonly children?: ComponentChildren;
@@ -28,7 +28,12 @@ export function Finding({ is, text, commands, note, children }: FindingProps) {
       <Icon name={is} />
       <p id={ids.text}>
         <Stored text={isOpen ? text : line} />
-        {note !== undefined && <span class="quiet-text"> · {note}</span>}
+        {note !== undefined && (
+          <span class="quiet-text">
+            {' · '}
+            <Stored text={note} />
+          </span>
+        )}
       </p>
       {hasMore && (
         <button

@@ -58,11 +58,11 @@ export function ShortId({ id }: { readonly id: string }) {
   );
 }
 
-/** The name of a consumer in a table: not broken while the window is wide. */
-export function Name({ text }: { readonly text: string }) {
+/** A name in a table: not broken while the window is wide. @param clip - as of {@link Stored} */
+export function Name(props: Parameters<typeof Stored>[0]) {
   return (
     <span class="name">
-      <Stored text={text} />
+      <Stored {...props} />
     </span>
   );
 }
