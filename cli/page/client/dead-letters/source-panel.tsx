@@ -61,7 +61,12 @@ export function SourcePanel({ source, isEmpty, state, onRead, onPlan }: SourcePa
       <div>
         <div class="panel-head">
           {title}
-          <Counted source={source} total={total} result={result} firstExpiryAt={live?.firstExpiryAt ?? null} />
+          <Counted
+            source={source}
+            total={total}
+            result={result}
+            firstExpiryAt={live?.firstExpiryAt ?? null}
+          />
         </div>
         <p class="quiet-text">{sourceWords(source)}</p>
       </div>

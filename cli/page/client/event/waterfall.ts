@@ -107,7 +107,9 @@ function messageBars(lines: readonly ReportLine[], published: number | null, now
   const waitsTo = claimed ?? end ?? now;
   const isRedriven = lines.some(({ what }) => what === 'redriven');
   const isLeft = lines.some(({ what }) => what === 'unfinished');
-  const ended = lines.flatMap(({ what, at, text }) => (what === 'attempt-ended' && at !== null ? [{ at, text }] : []));
+  const ended = lines.flatMap(({ what, at, text }) =>
+    what === 'attempt-ended' && at !== null ? [{ at, text }] : [],
+  );
   const waitsFrom = ended.at(-1)?.at ?? published;
   return [
     ...(published === null || isRedriven || waitsFrom === null

@@ -16,16 +16,17 @@ export function OutboxCard({ flow: { status, committedPerS }, troubles }: CardPr
   return (
     <Part node="outbox" title="Outbox" troubles={troubles}>
       <p>
-        <span class="rate">{rate(committedPerS.at(-1) ?? 0)}</span>{' '}
-        <span class="quiet-text">committed</span>
+        <span class="rate">{rate(committedPerS.at(-1) ?? 0)}</span> <span class="quiet-text">committed</span>
       </p>
       <Sparkline values={committedPerS} label="Events committed" />
       {status !== null && (
-        <Metric name="Pending">
-          {count(pending)}
-          {status.atLeast.includes('outbox.pending') && '+'}
-          {pending > 0 && <span class="quiet-text">for {duration(status.outbox.oldestPendingMs)}</span>}
-        </Metric>
+        <dl>
+          <Metric name="Pending">
+            {count(pending)}
+            {status.atLeast.includes('outbox.pending') && '+'}
+            {pending > 0 && <span class="quiet-text">for {duration(status.outbox.oldestPendingMs)}</span>}
+          </Metric>
+        </dl>
       )}
       {status !== null && status.outbox.unreadable > 0 && (
         <State is="broken">{count(status.outbox.unreadable)} unreadable</State>
@@ -41,13 +42,15 @@ export function RelayCard({ flow: { status }, troubles }: CardProps) {
   return (
     <Part node="relay" title="Relay" troubles={troubles}>
       {status !== null && (
-        <Metric name="Last sweep">{sweptAgoMs === null ? 'never' : `${duration(sweptAgoMs)} ago`}</Metric>
-      )}
-      {heartbeat !== null && (
-        <Metric name="Heartbeat">
-          {heartbeat.state}
-          {heartbeat.sentAgoMs !== null && `, ${duration(heartbeat.sentAgoMs)} ago`}
-        </Metric>
+        <dl>
+          <Metric name="Last sweep">{sweptAgoMs === null ? 'never' : `${duration(sweptAgoMs)} ago`}</Metric>
+          {heartbeat !== null && (
+            <Metric name="Heartbeat">
+              {heartbeat.state}
+              {heartbeat.sentAgoMs !== null && `, ${duration(heartbeat.sentAgoMs)} ago`}
+            </Metric>
+          )}
+        </dl>
       )}
     </Part>
   );

@@ -20,7 +20,10 @@ export function FlowScreen() {
     return (
       <>
         <h1>Flow</h1>
-        <Notice is="busy" title={connection === 'lost' ? "The web console's server is not responding" : 'Reading'} />
+        <Notice
+          is="busy"
+          title={connection === 'lost' ? "The web console's server is not responding" : 'Reading'}
+        />
       </>
     );
   }
@@ -101,7 +104,7 @@ function Newest({ flow: { at, events, eventsSince, isSample } }: { readonly flow
         </p>
       </div>
       {stories.length === 0 ? (
-        <p class="empty">
+        <p class="quiet-text">
           {eventsSince === null
             ? 'Reading'
             : `No events in the last ${duration(at - eventsSince)}. New events appear here.`}

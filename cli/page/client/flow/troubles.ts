@@ -143,8 +143,7 @@ export function troublesAt(troubles: readonly PartTrouble[], ...parts: readonly 
 /** The sources with dead letters of a consumer: of both of its queues. */
 function sourcesOf({ deadLetterSources }: StatusDocument, consumer: string) {
   return deadLetterSources.filter(
-    ({ source, count }) =>
-      count > 0 && (source === `consumer:${consumer}` || source === `rule:${consumer}`),
+    ({ source, count }) => count > 0 && (source === `consumer:${consumer}` || source === `rule:${consumer}`),
   );
 }
 

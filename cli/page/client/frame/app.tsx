@@ -151,8 +151,8 @@ function Shell({ screens, Runs }: AppProps) {
           <div role="alert">
             <Notice is="broken" title="The web console's server is not responding">
               <p>
-                The data below is stale. Start <code>mailroom ui</code>, or the demo, again in the terminal. It
-                opens a new tab.
+                The data below is stale. Start <code>mailroom ui</code>, or the demo, again in the terminal.
+                It opens a new tab.
               </p>
             </Notice>
           </div>

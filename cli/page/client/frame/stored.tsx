@@ -14,7 +14,9 @@ export function Stored({ text, clip }: { readonly text: string; readonly clip?: 
   return (
     <bdi class="stored" {...(shown === clean ? {} : { title: clean })}>
       {shown.split(/(?<=^|[\s(])(--[a-z-]+)/).map((part, index) =>
-        index % 2 === 0 ? part : (
+        index % 2 === 0 ? (
+          part
+        ) : (
           <span key={index} class="option">
             {part}
           </span>

@@ -229,7 +229,10 @@ function ConfirmForm({
       <>
         <Refused error={error} />
         <div role="status">
-          <Notice is="look" title="This plan has expired. The dead letters or events may have changed since." />
+          <Notice
+            is="look"
+            title="This plan has expired. The dead letters or events may have changed since."
+          />
         </div>
         <div class="row">
           <button type="button" onClick={onAgain}>

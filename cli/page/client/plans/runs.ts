@@ -60,7 +60,9 @@ export function outcomeWords(outcome: string, source = ''): VerdictWords {
   const words = OUTCOMES[outcome] ?? { is: 'look', label: outcome, todo: '' };
   if (outcome === 'discarded') return { ...words, todo: discardedText(source) };
   const [, done] = /^(dead|stream)$/.exec(source) ?? [];
-  return outcome === 'processed' && done ? { ...words, label: done === 'dead' ? 'published' : 'swept' } : words;
+  return outcome === 'processed' && done
+    ? { ...words, label: done === 'dead' ? 'published' : 'swept' }
+    : words;
 }
 
 /** The dead-letter source in the document of a run; empty without one. */

@@ -76,7 +76,11 @@ function Verdict({ audit, isOk }: AuditProps & { readonly isOk: boolean }) {
   const { verdict, since, until, events, published, pending, dead, discarded, unreadable } = audit;
   return (
     <>
-      <Notice is={isOk ? 'ok' : 'broken'} title={<Stored text={verdict} />}>
+      <Notice
+        is={isOk ? 'ok' : 'broken'}
+        // Another verdict may begin with the name of a consumer.
+        title={isOk ? <span class="verdict">{verdict}</span> : <Stored text={verdict} />}
+      >
         <p class="quiet-text">
           <At at={since} /> to <At at={until} />. {many(events, 'event')}: {published} published, {pending}{' '}
           pending, {dead} dead, {discarded} discarded{unreadable > 0 && `, ${unreadable} unreadable`}.

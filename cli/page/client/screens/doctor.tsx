@@ -17,7 +17,11 @@ export function DoctorScreen() {
         <p class="quiet-text">Compares the deployed resources with their declaration. Changes nothing.</p>
       </div>
       <ReadingBar used={used} verb="Checking: up to a minute">
-        <Button class={reading === null ? 'primary' : undefined} isDisabled={isReading} onClick={() => read({})}>
+        <Button
+          class={reading === null ? 'primary' : undefined}
+          isDisabled={isReading}
+          onClick={() => read({})}
+        >
           {reading === null ? 'Run the checks' : 'Run the checks again'}
         </Button>
       </ReadingBar>

@@ -24,7 +24,7 @@ const STATES = [
   ['waiting', 'waiting, unclaimed'],
 ] as const;
 
-/** What is well if there are no messages in a state. */
+/** The good news if no message has a state. */
 const EMPTY: Readonly<Record<(typeof STATES)[number][0], string>> = {
   '': 'No message has failed, and none was rejected.',
   failed: 'No message is waiting for a retry.',
