@@ -48,8 +48,10 @@ export async function isPictured(page: Page, name: string, varying: readonly str
 
 /** The words of the page, sorted, each line once, without what differs from run to run. */
 async function contentOf(page: Page, varyingParts: string): Promise<string> {
-  const all = await page.locator('body').innerText();
-  const varying = await page.locator(varyingParts).allInnerTexts();
+  // In one step, because the page is live.
+  const [all = '', ...varying] = await page.evaluate<string[]>(
+    `[document.body, ...document.querySelectorAll(${JSON.stringify(varyingParts)})].map(({ innerText }) => innerText)`,
+  );
   const text = varying.reduce((left, part) => left.replace(part, ''), all);
   const lines = text
     .split('\n')

@@ -1,7 +1,6 @@
 import type { ComponentChildren } from 'preact';
-import { duration } from '../../../terminal/times.ts';
 import type { ConsumerInfo, Flow } from '../../server/protocol.ts';
-import { count, many, rate } from '../frame/format.ts';
+import { count, many, rate, roughly } from '../frame/format.ts';
 import { Icon, State } from '../frame/state.tsx';
 import type { PartTrouble } from './troubles.ts';
 
@@ -24,7 +23,7 @@ export function OutboxCard({ flow: { status, committedPerS }, troubles }: CardPr
           <Metric name="Pending">
             {count(pending)}
             {status.atLeast.includes('outbox.pending') && '+'}
-            {pending > 0 && <span class="quiet-text">for {duration(status.outbox.oldestPendingMs)}</span>}
+            {pending > 0 && <span class="quiet-text">for {roughly(status.outbox.oldestPendingMs)}</span>}
           </Metric>
         </dl>
       )}
@@ -43,11 +42,11 @@ export function RelayCard({ flow: { status }, troubles }: CardProps) {
     <Part node="relay" title="Relay" troubles={troubles}>
       {status !== null && (
         <dl>
-          <Metric name="Last sweep">{sweptAgoMs === null ? 'never' : `${duration(sweptAgoMs)} ago`}</Metric>
+          <Metric name="Last sweep">{sweptAgoMs === null ? 'never' : `${roughly(sweptAgoMs)} ago`}</Metric>
           {heartbeat !== null && (
             <Metric name="Heartbeat">
               {heartbeat.state}
-              {heartbeat.sentAgoMs !== null && `, ${duration(heartbeat.sentAgoMs)} ago`}
+              {heartbeat.sentAgoMs !== null && `, ${roughly(heartbeat.sentAgoMs)} ago`}
             </Metric>
           )}
         </dl>
@@ -102,7 +101,7 @@ export function ConsumerRow({
         <Metric name="Backlog">
           <Backlog name={name} flow={flow} />
         </Metric>
-        <Metric name="Oldest">{oldestMs > 0 ? duration(oldestMs) : '–'}</Metric>
+        <Metric name="Oldest">{oldestMs > 0 ? roughly(oldestMs) : '–'}</Metric>
         <Metric name="Processed">
           <span>{rate(processed.at(-1) ?? 0)}</span>
           <Sparkline values={processed} label={`Messages processed by ${name}`} />

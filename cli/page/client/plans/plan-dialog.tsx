@@ -68,9 +68,10 @@ function titleOf(request: PlanRequest): string {
   if (request.kind === 'repair') return 'Repair: send the missing events';
   const { source } = request;
   if (request.kind === 'resend') return `Resend a dead letter in ${source}`;
-  const chosen = request.ids === undefined ? 'dead letters' : many(request.ids.length, 'dead letter');
+  const [noun, where] = source === 'dead' ? ['DEAD event', ''] : ['dead letter', ` in ${source}`];
+  const chosen = request.ids === undefined ? `${noun}s` : many(request.ids.length, noun);
   const verb = request.kind === 'redrive' ? 'Redrive' : request.reject ? 'Reject' : 'Discard';
-  return `${verb} ${chosen} in ${source}`;
+  return `${verb} ${chosen}${where}`;
 }
 
 /** Effects are cut to this many characters: a name, an error of 200 and a key. */
