@@ -54,7 +54,7 @@ export const CONSUMER_BATCH_MS = 100;
  */
 export const EVENT_CPU_MS = 0.15;
 
-/** CPU time of one call by an SDK client in milliseconds of a whole core, chosen: serialising, signing, parsing. */
+/** CPU time of one call by an SDK client in milliseconds of a whole core, chosen: serializing, signing, parsing. */
 export const CALL_CPU_MS = 0.5;
 
 /** Log bytes per invocation, chosen: Lambda's own two lines and one of metrics. */

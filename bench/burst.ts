@@ -13,7 +13,7 @@ export const BURSTS: Readonly<Record<string, Omit<BurstPlan, 'orders'>>> = {
   'sweep alone, with failures': { stream: false, failures: true },
 };
 
-/** Simulates the runtime with and without the stream relay, on a clock of its own. */
+/** Simulates the runtime with and without the stream relay, on its own clock. */
 export const burst: Part = {
   name: 'burst',
   title: `${ORDERS.toLocaleString('en-US')} orders in ${BURST_MS / 60_000} minutes, simulated, with and without the stream relay`,

@@ -79,7 +79,7 @@ function limitTable(): FigureTable {
   };
 }
 
-/** Three digits are enough for values that rest on so many assumptions. */
+/** Three digits are enough for values that rest on many assumptions. */
 function rounded(rate: number): string {
   const unit = 10 ** Math.max(0, Math.floor(Math.log10(rate)) - 2);
   return (Math.floor(rate / unit) * unit).toLocaleString('en-US');

@@ -61,7 +61,7 @@ export interface ShopOrder {
 }
 
 /**
- * An order whose JSON has exactly so many bytes, the same in every run. Ids, amounts, times and telephone numbers are drawn anew
+ * An order whose JSON has exactly a given number of bytes, the same in every run. Ids, amounts, times and telephone numbers are drawn
  * for each order, as are names, streets and products from their lists. Members are added while they fit, then order lines; the
  * customer's note fills what is left.
  *

@@ -32,7 +32,13 @@ interface BenchOptions {
 const PARTS: readonly Part[] = [cost, relay, latency, bundles, capacity, burst, command, peers];
 
 /** The files that contain the tables. */
-const DOCS = ['docs/cost.md', 'docs/scaling.md', 'bench/README.md'];
+const DOCS = [
+  'docs/cost.md',
+  'docs/scaling.md',
+  'bench/README.md',
+  'bench/bundles/README.md',
+  'bench/peers/README.md',
+];
 
 async function bench(names: readonly string[], options: BenchOptions): Promise<void> {
   const results: PartResult[] = [];
@@ -120,7 +126,7 @@ const program = new Command('npm run bench --')
   .argument('[parts...]', 'run only these')
   .option('--json', 'print the figures as one JSON document on the last line', false)
   .option('--quick', 'use small sizes, as a smoke test; the figures mean little', false)
-  .option('--docs', 'write the tables of this run to docs/ and bench/README.md', false)
+  .option('--docs', 'write the tables of this run to docs/ and bench/', false)
   .option('--install', 'let peers install the packages that it measures, in a temporary folder', false)
   .option('--packages <folder>', 'with --install: take those packages from .tgz files in this folder')
   .option('--rate <events>', 'with capacity: plan for this average of events per second', rate)

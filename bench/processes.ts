@@ -7,7 +7,7 @@ import { relaySettings } from '../lambdas/runtime/base/config.ts';
 import { bundleFunction } from '../tools/pack/function-bundle.ts';
 import { RELAY_CONFIG } from './relay/measured-relay.ts';
 
-/** The programs that run in processes of their own: `<program>.child.ts`. */
+/** The programs that run in their own processes: `<program>.child.ts`. */
 type ServerProgram = 'relay/stub' | 'peers/tables';
 type ClientProgram = 'relay/carry' | 'peers/mailroom' | 'peers/outbox-event-bus';
 

@@ -63,7 +63,7 @@ Exit codes:
     2  wrong usage, or refused
     3  not found
     4  AWS denied the request or did not respond
-    5  a defect of the command itself
+    5  an internal error of the command
   130  stopped with Ctrl-C`;
 
 /**
@@ -74,6 +74,17 @@ Exit codes:
  */
 export async function runMailroom(argv: readonly string[], io: Io): Promise<ExitCode> {
   const json = argv.includes('--json');
+  const command = mailroomCommand(io, json);
+  try {
+    await command.parseAsync([...argv], { from: 'user' });
+    return io.exitCode;
+  } catch (error) {
+    return reportError(error, json, io);
+  }
+}
+
+/** The `mailroom` command with its subcommands. @param json - an error is printed as one JSON document, not as text with a hint */
+export function mailroomCommand(io: Io, json: boolean): Command {
   const commands = COMMANDS.map((make) => make(io));
   const command = new Command('npx cdk-mailroom')
     .description('Inspects and repairs a deployed Mailroom.')
@@ -95,12 +106,7 @@ export async function runMailroom(argv: readonly string[], io: Io): Promise<Exit
     .exitOverride();
   if (!json) command.showHelpAfterError(usageHint(''));
   for (const child of commands) command.addCommand(inherit(child, command, json));
-  try {
-    await command.parseAsync([...argv], { from: 'user' });
-    return io.exitCode;
-  } catch (error) {
-    return reportError(error, json, io);
-  }
+  return command;
 }
 
 /** The output of commander. With `--json` an error is one JSON document, which {@link reportError} writes. */

@@ -20,7 +20,7 @@ export interface Receipt {
   readonly eventsPublished: number;
   /** Messages with status PROCESSED, by consumer. */
   readonly processed: Readonly<Record<Consumer, number>>;
-  /** Messages with status DISCARDED: the payment that the bank refuses for good, which an operator's command has rejected. */
+  /** Messages with status DISCARDED: the payment that the bank refuses permanently, which an operator's command has rejected. */
   readonly rejected: number;
   /** Requests and messages sent a second time. */
   readonly duplicatesSent: number;

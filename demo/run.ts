@@ -35,7 +35,7 @@ export interface DemoRun {
   /** Called when no more orders are placed. */
   readonly onSettling?: (() => void) | undefined;
   /**
-   * Rejects a message of payments that the bank refuses for good, once its dead letter can be received. The second order is then of a
+   * Rejects a message of payments that the bank refuses permanently, once its dead letter can be received. The second order is then of a
    * customer whom the bank does not know. @default every customer is known
    */
   readonly rejectPayment?: ((eventId: string) => Promise<void>) | undefined;

@@ -14,7 +14,7 @@ import { Construct } from 'constructs';
 import { refuse } from './checks/refusal.ts';
 import type { IInboxConsumer } from './consumer/consumer-interface.ts';
 import { logGroupNameOf } from './consumer/existing-function.ts';
-import { acknowledge } from './functions/acknowledgements.ts';
+import { acknowledge } from './functions/acknowledged-warnings.ts';
 import { RUNBOOK_URL } from './mailroom/tags.ts';
 import type { Mailroom } from './mailroom.ts';
 import {
@@ -90,7 +90,7 @@ const PART_OF_COMPOSITE = {
 };
 
 const PAGED: AlarmText = {
-  anchor: 'you-were-paged-start-here',
+  anchor: 'when-you-are-paged',
   what: 'Events are late, lost or about to be lost: at least one page alarm is in the ALARM state.',
   run: 'status',
 };
@@ -122,7 +122,7 @@ export class DeliveryAlarms extends Construct {
     super(scope, id);
     const { mailroom, alarms } = props;
     const thresholds = withThresholds(props.thresholds);
-    refuse(`The alarms ${this.node.path}`, thresholdProblems(thresholds));
+    refuse(`The DeliveryAlarms ${this.node.path}`, thresholdProblems(thresholds));
     this.place = { mailroom, runbook: props.runbook ?? RUNBOOK_URL };
     this.topics = alarms;
     this.composite = props.composite ?? true;

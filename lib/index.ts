@@ -12,7 +12,7 @@ export type {
 export { type AlarmTopics, DeliveryAlarms, type DeliveryAlarmsProps } from './delivery-alarms.ts';
 export type { MailroomFunctionProps, PassedFunctionProps } from './functions/function-props.ts';
 export { InboxConsumer } from './inbox-consumer.ts';
-export { MailroomBus, type MailroomBusProps } from './mailroom/event-bus.ts';
+export { MailroomBus, type MailroomBusProps } from './mailroom/mailroom-bus.ts';
 export type { MailroomProps, ProducerProps, PublishAtOnceOptions } from './mailroom/mailroom-props.ts';
 export { MailroomTable, type MailroomTableProps } from './mailroom/mailroom-table.ts';
 export { OutboxAudit, type OutboxAuditOptions, type OutboxAuditProps } from './mailroom/outbox-audit.ts';

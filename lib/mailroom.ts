@@ -21,7 +21,7 @@ import {
 } from './mailroom/declared-events.ts';
 import { directoryEntry } from './mailroom/directory-parameter.ts';
 import { letServicesUse } from './mailroom/encryption.ts';
-import { MailroomBus } from './mailroom/event-bus.ts';
+import { MailroomBus } from './mailroom/mailroom-bus.ts';
 import {
   type MailroomProps,
   type ProducerProps,

@@ -14,7 +14,7 @@ import { type BundlingOptions, LogLevel, NodejsFunction, OutputFormat } from 'aw
 import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
 import { refuse, unless } from './checks/refusal.ts';
-import { acknowledge } from './functions/acknowledgements.ts';
+import { acknowledge } from './functions/acknowledged-warnings.ts';
 import { BUNDLE_BANNER, sourceMapPaths } from './functions/bundle-banner.ts';
 import { functionPropsProblems, type PassedFunctionProps } from './functions/function-props.ts';
 import { moduleUrl } from './functions/module-url.ts';

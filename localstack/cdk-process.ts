@@ -15,7 +15,7 @@ export interface CdkRun {
   /** Receives each line of its output. */
   readonly onLine?: ((line: string) => void) | undefined;
   /**
-   * Ends the CDK and the processes it started when it is aborted. With it, the CDK runs in a process group of its own, which a
+   * Ends the CDK and the processes it started when it is aborted. With it, the CDK runs in its own process group, which a
    * Ctrl-C in the terminal does not reach.
    *
    * @default it ends with this process's group
@@ -67,7 +67,7 @@ export async function runCdk({ cwd, env, args, onLine, signal }: CdkRun): Promis
   }
 }
 
-/** Ends a process that was started in a group of its own, with the processes it started. */
+/** Ends a process that was started in its own group, with the processes it started. */
 export function endGroupOf(pid: number | undefined, signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): void {
   try {
     if (pid !== undefined) process.kill(-pid, signal);

@@ -125,7 +125,7 @@ async function runningEngine(
   port: number,
   patience: EngineOptions,
 ): Promise<Engine | undefined> {
-  const answer = await recognise(endpoint, patience);
+  const answer = await recognize(endpoint, patience);
   if (answer === 'nothing') return undefined;
   if (answer === 'external' || answer === 'silent') {
     throw new MailroomError(
@@ -137,7 +137,7 @@ async function runningEngine(
   return { endpoint, port, kind: answer, startedHere: false, stop: async () => {} };
 }
 
-async function recognise(endpoint: string, patience: EngineOptions): Promise<EngineKind> {
+async function recognize(endpoint: string, patience: EngineOptions): Promise<EngineKind> {
   const known = await poll(RECOGNISE_MS, async () => {
     const answer = await awaitAnswer(endpoint, patience);
     return answer === 'external' ? undefined : answer;

@@ -11,7 +11,7 @@ const TERM_GRACE_MS = 5_000;
 /** The longest time that the system may take to remove a killed group, in milliseconds. */
 const KILL_GRACE_MS = 2_000;
 
-/** Returns true if a process with this id exists, whoever owns it. */
+/** Returns true if a process with this id exists, under any owner. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

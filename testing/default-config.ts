@@ -47,7 +47,7 @@ export function consumerConfig(settings: Partial<ConsumerConfig> = {}): Consumer
 }
 
 /**
- * Default settings of the relay, as the constructs pass them, for a test of the whole path from an outbox to a consumer.
+ * Default settings of the relay, as the constructs pass them.
  *
  * @example
  * ```ts

@@ -11,7 +11,7 @@
  * bus.routeTo(queue);
  * ```
  */
-export { consumerConfig, producerConfig, relayConfig } from './default-config.ts';
+export { consumerConfig, producerConfig } from './default-config.ts';
 export type { ExploredParts } from './explorer/consumer-parts.ts';
 export { type ExploreOptions, type ExploreReport, explore } from './explorer/explore.ts';
 export { type LambdaContextOptions, lambdaContext } from './lambda-context.ts';
@@ -34,6 +34,7 @@ export {
   type QueueDelivery,
   type QueueHandler,
 } from './memory-queue.ts';
+export { type MemoryRelayOptions, memoryRelay } from './memory-relay.ts';
 export type { KeyNames } from './memory-store.ts';
 export { type MemoryTable, type MemoryTableOptions, memoryTable } from './memory-table.ts';
 export { type LogLine, type MemoryTelemetry, memoryTelemetry } from './memory-telemetry.ts';

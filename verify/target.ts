@@ -31,7 +31,7 @@ const OTHER_CREDENTIALS = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_SE
 const BOOTSTRAP_VERSION = '/cdk-bootstrap/hnb659fds/version';
 
 /**
- * Refuses options that do not name exactly one target. A profile is never taken from the environment: whoever deploys to an
+ * Refuses options that do not name exactly one target. A profile is never taken from the environment: a deployment to an
  * account names it.
  *
  * @throws `WHICH_TARGET` without `--profile` or `--local`, or with both; `OTHER_ENDPOINT` if `AWS_ENDPOINT_URL` redirects AWS

@@ -13,7 +13,7 @@ const RETENTION_S = 35 * DAY_S;
 /** A consumer without an inbox: a duplicate message is handled twice. */
 export const plainConsumer: ReceivingHalf = {
   name: 'plain',
-  effects: 'may double',
+  effects: 'may duplicate',
   tables: [],
   consumer: (run, name) => async (event) => {
     await run.documents.send(new UpdateCommand(run.handle(name, event)));
@@ -35,7 +35,7 @@ const RECORDS = 'idempotency';
  */
 export const powertoolsInbox: ReceivingHalf = {
   name: 'powertools',
-  effects: 'may double',
+  effects: 'may duplicate',
   tables: [{ name: RECORDS, keys: ['id'] }],
   consumer: (run, name) => {
     const persistenceStore = new DynamoDBPersistenceLayer({

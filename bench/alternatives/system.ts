@@ -28,7 +28,7 @@ export interface System {
     /** Delivery of committed events. None of the systems publishes an event that was not committed. */
     readonly publishes: 'at least once' | 'may lose';
     /** Application of a consumer's DynamoDB effect. */
-    readonly effects: 'exactly once' | 'may double';
+    readonly effects: 'exactly once' | 'may duplicate';
   };
   readonly tables: readonly TableShape[];
   /**

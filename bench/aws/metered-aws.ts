@@ -25,7 +25,7 @@ export interface MeteredRequest {
 }
 
 /**
- * In-memory DynamoDB and EventBridge at the level of HTTP requests: the real SDK clients serialise, sign and parse, and every
+ * In-memory DynamoDB and EventBridge at the level of HTTP requests: the real SDK clients serialize, sign and parse, and every
  * request is counted with the units that AWS would bill for it.
  */
 export type MeteredAws = ReturnType<typeof createMeteredAws>;

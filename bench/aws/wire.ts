@@ -21,7 +21,7 @@ export function readWire(body: string | Uint8Array | undefined): Wire {
   }) as Wire;
 }
 
-/** Serialises a response. */
+/** Serializes a response. */
 export function writeWire(answer: Wire): string {
   return JSON.stringify(answer, (_, value: unknown) =>
     value instanceof Uint8Array ? Buffer.from(value).toString('base64') : value,

@@ -11,7 +11,8 @@ import {
   producerSettings,
   relaySettings,
 } from '../../lambdas/runtime/base/config.ts';
-import { consumerConfig, producerConfig, relayConfig } from '../../testing/index.ts';
+import { relayConfig } from '../../testing/default-config.ts';
+import { consumerConfig, producerConfig } from '../../testing/index.ts';
 import type { FunctionBundle } from '../../tools/pack/function-bundle.ts';
 
 /** The time that a fresh process takes to import a bundle. */

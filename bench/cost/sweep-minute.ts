@@ -11,7 +11,8 @@ import { mintEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.t
 import { SWEEP_STATE_KEY } from '../../lambdas/runtime/store/keys.ts';
 import { SCHEMA } from '../../lambdas/runtime/store/rows.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
-import { memoryTelemetry, relayConfig } from '../../testing/index.ts';
+import { relayConfig } from '../../testing/default-config.ts';
+import { memoryTelemetry } from '../../testing/index.ts';
 import { fixedRandom } from '../alternatives/workload.ts';
 import type { MeteredAws } from '../aws/metered-aws.ts';
 

@@ -8,13 +8,8 @@ import { eventBridgeBus } from '../../lambdas/runtime/bus/eventbridge-bus.ts';
 import { defineEvent } from '../../lambdas/runtime/events/event.ts';
 import { createOutbox } from '../../lambdas/runtime/outbox/outbox.ts';
 import { dynamoTable } from '../../lambdas/runtime/store/dynamo-table.ts';
-import {
-  type MemoryTable,
-  memoryTable,
-  memoryTelemetry,
-  producerConfig,
-  relayConfig,
-} from '../../testing/index.ts';
+import { relayConfig } from '../../testing/default-config.ts';
+import { type MemoryTable, memoryTable, memoryTelemetry, producerConfig } from '../../testing/index.ts';
 
 /** The settings of the measured relays: the constructs' defaults. */
 export const RELAY_CONFIG = relayConfig({ busName: 'mailroom-bus', sources: ['orders'] });

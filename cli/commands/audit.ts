@@ -8,7 +8,7 @@ import type { Deployment } from '../deployment/deployment.ts';
 import { repair } from '../reports/audit/audit-repair.ts';
 import { auditFindings, auditJson, auditText } from '../reports/audit/audit-text.ts';
 import { ruleFix } from '../reports/checks/consumer-checks.ts';
-import { fixLine } from '../reports/status/status-findings.ts';
+import { fixLine } from '../reports/findings.ts';
 import { durationArgument } from '../terminal/arguments.ts';
 import { BEHIND_MAX_MS } from '../terminal/aws-clock.ts';
 import {

@@ -97,7 +97,7 @@ function functionRows({ deployed }: ConsumerDescription): string[][] {
   const { timeoutMs, memoryMb, runtime, reservedConcurrency, logGroup, mappings } = deployed;
   const settings = [
     runtime,
-    timeoutMs === null ? null : `at most ${duration(timeoutMs)}`,
+    `at most ${duration(timeoutMs)}`,
     memoryMb === null ? null : `${memoryMb} MB`,
     reservedConcurrency === null ? null : `${reservedConcurrency} reserved`,
   ];

@@ -3,7 +3,7 @@ import { isEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts'
 import { envelopeJson } from '../../lambdas/runtime/store/stored-envelope.ts';
 import { readable, type UnreadableRow } from '../../lambdas/runtime/store/stored-rows.ts';
 import type { Deployment } from '../deployment/deployment.ts';
-import { effectText } from '../deployment/effect-text.ts';
+import { effectText } from '../deployment/effects.ts';
 import { findOne } from '../reports/dead-letters/choice.ts';
 import { deadLetterJson } from '../reports/dead-letters/dead-letter-text.ts';
 import {

@@ -1,13 +1,18 @@
 import { Command } from 'commander';
 import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
 import type { Deployment } from '../deployment/deployment.ts';
-import { readSweepState } from '../deployment/rows-reader.ts';
-import { isPause } from '../reports/checks/check.ts';
+import { once, readSweepState, readSweptAt, type SweepReading } from '../deployment/rows-reader.ts';
 import { type DoctorDeps, type Examination, examine } from '../reports/checks/checks.ts';
 import { iamSimulator } from '../reports/checks/iam-simulator.ts';
 import { pausesOf } from '../reports/checks/pauses.ts';
-import { type CommandLines, problemsJson } from '../reports/status/status-findings.ts';
-import { bullet, repairLines } from '../reports/status/status-text.ts';
+import {
+  type CommandLines,
+  findingCounts,
+  findingLines,
+  notCheckedFindings,
+  problemFindings,
+  problemsJson,
+} from '../reports/findings.ts';
 import { EXIT, type Io } from '../terminal/io.ts';
 import { many } from '../terminal/output.ts';
 import { paint } from '../terminal/paint.ts';
@@ -53,17 +58,13 @@ export async function doctor(deployment: Deployment) {
 
 async function depsOf(deployment: Deployment, now: number): Promise<DoctorDeps> {
   const { directory, table, clients, isLocal } = deployment;
-  let sweep: ReturnType<typeof readSweepState> | undefined;
-  const readSweep = () => {
-    sweep ??= readSweepState(directory, table);
-    return sweep;
-  };
+  const known = new Map<string, Promise<SweepReading>>();
   return {
     ...deployment,
     pauses: pausesOf(deployment),
     now,
-    sweptAt: async () => (await readSweep()).sweptTo ?? table.createdAt(),
-    rowSchema: async () => (await readSweep()).schema,
+    sweptAt: () => readSweptAt(directory, table),
+    rowSchema: async () => (await once(known, 'sweep', () => readSweepState(directory, table))).schema,
     roles: isLocal ? 'local' : ((await iamSimulator(clients.settings)) ?? 'no-client'),
   };
 }
@@ -86,30 +87,13 @@ export function doctorJson(report: DoctorReport, lines: CommandLines) {
 
 /** The report as text: the verdict, and each problem with the command that repairs it. */
 export function doctorText(report: DoctorReport, lines: CommandLines): string {
-  const { problems, notChecked, skipped, checks, stack, region, at } = report;
-  const broken = problems.filter((problem) => !isPause(problem)).length;
-  const found = [
-    ...(broken > 0 ? [paint.red(many(broken, 'problem'))] : []),
-    ...(broken < problems.length
-      ? [paint.yellow(`${many(problems.length - broken, 'consumer')} paused`)]
-      : []),
-    ...(notChecked.length > 0 ? [paint.yellow('not everything was checked')] : []),
-  ];
-  const verdict = found.length === 0 ? paint.green('no problem found') : found.join(', ');
+  const { skipped, checks, stack, region, at } = report;
+  const findings = [...problemFindings(report.problems, lines), ...notCheckedFindings(report)];
+  const [first = paint.green('no problem found'), ...others] = findingCounts(findings, report);
+  const verdict = [`${first} in ${many(checks, 'check')}`, ...others].join(', ');
   return [
-    prose(`${paint.bold(verdict)} in ${many(checks, 'check')}  ${stack}, ${region}, ${time(at)}`),
-    ...problems.flatMap((problem) =>
-      bullet(
-        {
-          what: problem.text,
-          ...(problem.fix.length === 0 ? {} : { next: repairLines(problem, lines) }),
-        },
-        isPause(problem) ? paint.yellow : paint.red,
-      ),
-    ),
-    ...notChecked.flatMap(({ needs, parts }) =>
-      bullet({ what: `not checked: ${parts.join(', ')}; needs ${needs.join(' and ')}` }, paint.yellow),
-    ),
+    prose(`${paint.bold(verdict)}  ${stack}, ${region}, ${time(at)}`),
+    ...findingLines(findings),
     ...skipped.map((what) => prose(paint.dim(`  skipped: ${what}`), 4)),
   ].join('\n');
 }

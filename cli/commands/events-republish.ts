@@ -3,7 +3,7 @@ import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { jsonObject } from '../../lambdas/runtime/base/json.ts';
 import { type InboxState, inboxState } from '../../lambdas/runtime/inbox/inbox-state.ts';
 import type { ConsumerEntry } from '../../lambdas/runtime/operations/directory.ts';
-import { consumersOf } from '../../lambdas/runtime/operations/subscriptions.ts';
+import { consumersOf } from '../../lambdas/runtime/operations/subscribed-events.ts';
 import { markResent } from '../../lambdas/runtime/outbox/outbox-operator.ts';
 import type { RepublishReport } from '../../lambdas/runtime/relay/republish.ts';
 import { isEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
@@ -147,7 +147,7 @@ function requireRepublished(
   if (refusal === undefined) return;
   throw new MailroomError(
     'NOT_REPUBLISHED',
-    `The bus did not accept event ${eventId}: ${refusal.code}: ${refusal.message}. After a timeout it may have arrived. Repeat the command: a duplicate is absorbed.`,
+    `The bus did not accept event ${eventId}: ${refusal.code}: ${refusal.message.replace(/\.$/, '')}. After a timeout it may have arrived. Repeat the command: a duplicate is absorbed.`,
   );
 }
 

@@ -18,7 +18,7 @@ import { reporting } from './command.ts';
 /** Lines before the commit and after the end are in range, too: clocks differ, and lines arrive late. */
 const MARGIN_MS = 60_000;
 
-/** A function that handled an event, as in the JSON document of docs/cli.md. */
+/** A function that handled an event, as in the JSON document of docs/cli-json.md. */
 interface FunctionLog {
   /** A consumer, `stream relay` or `sweep`. */
   readonly part: string;

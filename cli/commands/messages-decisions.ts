@@ -3,6 +3,7 @@ import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { TOO_OLD } from '../../lambdas/runtime/inbox/inbox-conditions.ts';
 import { type InboxState, inboxState } from '../../lambdas/runtime/inbox/inbox-state.ts';
 import type { StartedEffect } from '../../lambdas/runtime/inbox/started-effects.ts';
+import type { ConsumerEntry } from '../../lambdas/runtime/operations/directory.ts';
 import {
   allowTooOld,
   notTooOld,
@@ -12,20 +13,18 @@ import { isEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts'
 import { recordOperation } from '../../lambdas/runtime/store/operation-record.ts';
 import { readable } from '../../lambdas/runtime/store/stored-rows.ts';
 import type { Deployment } from '../deployment/deployment.ts';
-import { effectText } from '../deployment/effect-text.ts';
-import { effectsUnchecked, openEffects } from '../deployment/effects.ts';
+import { effectsUnchecked, effectText, openEffects } from '../deployment/effects.ts';
 import { wholeEventId } from '../deployment/event-prefix.ts';
 import { settleByConsumer } from '../deployment/invoke.ts';
 import { readInbox } from '../deployment/message-reader.ts';
-import { placeOf, placeText } from '../deployment/place.ts';
+import { changeText, placeOf } from '../deployment/place.ts';
 import { unreadableText } from '../deployment/row-text.ts';
 import { readStanding } from '../reports/dead-letters/standing.ts';
-import { causeOf, fixText, readFix, refuseOtherKeys } from '../reports/messages/fix-file.ts';
+import { causeOf, fixText, type ManualFix, readFix, refuseOtherKeys } from '../reports/messages/fix-file.ts';
 import { onceArgument } from '../terminal/arguments.ts';
 import { applyWords, type ChangeOptions, reasonOption, reasonToApply } from '../terminal/change.ts';
 import { fileText, type Io } from '../terminal/io.ts';
 import { clipped } from '../terminal/output.ts';
-import { prose } from '../terminal/prose.ts';
 import { type ShellText, shell } from '../terminal/shell.ts';
 import { type Report, reportOf } from '../terminal/terminal.ts';
 import { time } from '../terminal/times.ts';
@@ -111,66 +110,108 @@ interface MessageResult {
   readonly next?: ShellText | undefined;
 }
 
+/** A message to resolve, and what is known of it. */
+interface Resolution {
+  readonly entry: ConsumerEntry;
+  /** The rows and events to commit with it; absent without `--commit`. */
+  readonly fix: ManualFix | undefined;
+  readonly state: InboxState;
+  readonly isRowDeleted: boolean;
+  /** The side effects whose providers must be asked first. */
+  readonly effects: readonly StartedEffect[];
+  /** Its row cannot tell which side effects were started. */
+  readonly areUnknown: boolean;
+}
+
 async function resolve(deployment: Deployment, decision: MessageDecision, io: Io): Promise<MessageResult> {
-  const { consumer, eventId, force = false, effectsChecked = false } = decision;
+  const resolution = await readResolution(deployment, decision, io);
+  const { state } = resolution;
+  if (state.is === 'processed' || state.is === 'discarded')
+    return { status: state.is, text: `${nameOf(decision)} was already ${state.row.status}.` };
+  const reason = reasonToApply(decision);
+  return reason === undefined
+    ? resolutionPlan(decision, resolution)
+    : applyResolution(deployment, { ...decision, reason }, resolution);
+}
+
+/** Reads a message. @throws if it cannot be resolved, whatever its effects */
+async function readResolution(
+  deployment: Deployment,
+  decision: MessageDecision,
+  io: Io,
+): Promise<Resolution> {
+  const { consumer, eventId, force = false, commit } = decision;
   const { table, clock, directory } = deployment;
   const entry = deployment.consumer(consumer);
-  const fix =
-    decision.commit === undefined ? undefined : readFix(await fileText(io, '--commit', decision.commit));
+  const fix = commit === undefined ? undefined : readFix(await fileText(io, '--commit', commit));
   if (fix !== undefined) refuseOtherKeys(fix, entry, directory.mailroom.table);
   const { row, isRowDeleted = false } = await readStanding(table, consumer, eventId);
   const state = inboxState(row, clock.now());
   if (state.is === 'absent' && !isRowDeleted && !force) await requireEvent(deployment, eventId);
-  if (state.is === 'processed' || state.is === 'discarded')
-    return { status: state.is, text: `${nameOf(decision)} was already ${state.row.status}.` };
   // Nothing commits with a row that cannot be read, not even by force.
   if (state.is === 'unreadable' && (!force || fix !== undefined)) throw unreadable(decision, state.problem);
   // Without AWS's time, only resolveMessage can tell: it watches the row for a whole lease.
   if (!force && state.is === 'leased' && deployment.clockIsTrusted)
     throw leased(decision, state.until, clock.now());
-  const reason = reasonToApply(decision);
   const effects = openEffects(eventId, consumer, row, clock.now());
-  const areUnknown = isRowDeleted || state.is === 'unreadable';
-  if (reason === undefined) {
-    const options = [
-      ...(decision.commit === undefined ? [] : ['--commit', decision.commit]),
-      ...(force ? ['--force'] : []),
-      ...(effects.length > 0 || areUnknown ? ['--effects-checked'] : []),
-    ];
-    const commits = fix === undefined ? '' : ` Would commit with it ${fixText(fix)}.`;
-    return {
-      status: 'resolve',
-      text: `Would set ${nameOf(decision)} PROCESSED without running it.${commits} ${stateText(state, isRowDeleted)}${checkText(effects, areUnknown)} Nothing was changed. To resolve it:`,
-      next: shell`messages ${['resolve', consumer, eventId, ...options, ...applyWords(decision)]}`,
-    };
-  }
-  if (areUnknown && !effectsChecked) throw effectsUnknown(decision, isRowDeleted);
-  if (effects.length > 0 && !effectsChecked)
-    throw effectsUnchecked(`Message ${eventId} of ${consumer}`, effects.map(effectText));
-  const made = { ...decision, reason };
+  return { entry, fix, state, isRowDeleted, effects, areUnknown: isRowDeleted || state.is === 'unreadable' };
+}
+
+function resolutionPlan(
+  decision: MessageDecision,
+  { fix, state, isRowDeleted, effects, areUnknown }: Resolution,
+): MessageResult {
+  const { consumer, eventId, force, commit } = decision;
+  const options = [
+    ...(commit === undefined ? [] : ['--commit', commit]),
+    ...(force ? ['--force'] : []),
+    ...(effects.length > 0 || areUnknown ? ['--effects-checked'] : []),
+  ];
+  const commits = fix === undefined ? '' : ` Would commit with it ${fixText(fix)}.`;
+  return {
+    status: 'resolve',
+    text: `Would set ${nameOf(decision)} PROCESSED without running it.${commits} ${stateText(state, isRowDeleted)}${checkText(effects, areUnknown)} Nothing was changed. To resolve it:`,
+    next: shell`messages ${['resolve', consumer, eventId, ...options, ...applyWords(decision)]}`,
+  };
+}
+
+/** @throws if its effects were not checked, or its consumer refuses the fix */
+async function applyResolution(
+  deployment: Deployment,
+  made: MadeDecision,
+  { entry, fix, isRowDeleted, effects, areUnknown }: Resolution,
+): Promise<MessageResult> {
+  const { consumer, eventId, reason, force = false, effectsChecked = false } = made;
+  const { table, clock, clients } = deployment;
+  if (areUnknown && !effectsChecked) throw effectsUnknown(made, isRowDeleted);
+  const unchecked = (open: readonly StartedEffect[]) =>
+    effectsUnchecked(`Message ${eventId} of ${consumer}`, open.map(effectText));
+  if (effects.length > 0 && !effectsChecked) throw unchecked(effects);
   const by = await record(deployment, 'messages resolve', made);
   const result =
     fix === undefined
       ? await resolveMessage(deployment, { ...made, by })
-      : await settleByConsumer(deployment.clients.lambda, entry, {
+      : await settleByConsumer(clients.lambda, entry, {
           mailroomCommit: {
-            eventId,
-            by,
-            reason,
-            force,
-            effectsChecked,
+            ...{ eventId, by, reason, force, effectsChecked },
             cause: await causeOf(table, eventId),
             ...fix,
           },
         });
-  if (result.status === 'leased') throw leased(decision, result.until, clock.now());
-  if (result.status === 'unreadable') throw unreadable(decision, result.problem);
-  if (result.status === 'row-deleted') throw effectsUnknown(decision, true);
-  if (result.status === 'effects-unchecked')
-    throw effectsUnchecked(`Message ${eventId} of ${consumer}`, result.effects.map(effectText));
-  if (result.status === 'refused') throw fixRefused(decision, result);
+  switch (result.status) {
+    case 'leased':
+      throw leased(made, result.until, clock.now());
+    case 'unreadable':
+      throw unreadable(made, result.problem);
+    case 'row-deleted':
+      throw effectsUnknown(made, true);
+    case 'effects-unchecked':
+      throw unchecked(result.effects);
+    case 'refused':
+      throw fixRefused(made, result);
+  }
   const commits = fix === undefined || result.status !== 'resolved' ? '' : ` It committed ${fixText(fix)}.`;
-  return { status: result.status, text: `${nameOf(decision)} is ${result.status}.${commits}` };
+  return { status: result.status, text: `${nameOf(made)} is ${result.status}.${commits}` };
 }
 
 async function allow(deployment: Deployment, decision: MessageDecision): Promise<MessageResult> {
@@ -295,10 +336,6 @@ async function report(
   const place = await placeOf(deployment);
   const subject = { place, text: text.replace(/^m/, 'M'), next };
   return reportOf({ ...place, consumer, eventId, applied, status }, subject, (shown) =>
-    [
-      prose(placeText(shown.place)),
-      prose(shown.text),
-      ...(shown.next === undefined ? [] : [`  ${deployment.commandLine(shown.next)}`]),
-    ].join('\n'),
+    changeText(shown, deployment),
   );
 }

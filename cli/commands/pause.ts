@@ -6,13 +6,12 @@ import { type ConsumerEntry, invokedFunction } from '../../lambdas/runtime/opera
 import type { QueueDepth } from '../../lambdas/runtime/operations/queues.ts';
 import { recordOperation } from '../../lambdas/runtime/store/operation-record.ts';
 import type { Deployment } from '../deployment/deployment.ts';
-import { placeOf, placeText } from '../deployment/place.ts';
+import { changeText, placeOf } from '../deployment/place.ts';
 import type { Mapping } from '../deployment/resources.ts';
 import { pausedText, pausesOf } from '../reports/checks/pauses.ts';
 import { applyWords, type ChangeOptions, reasonOption, reasonToApply } from '../terminal/change.ts';
 import { EXIT, type Io } from '../terminal/io.ts';
 import { many } from '../terminal/output.ts';
-import { prose } from '../terminal/prose.ts';
 import { type ShellText, shell } from '../terminal/shell.ts';
 import { type Report, reportOf } from '../terminal/terminal.ts';
 import { duration, time } from '../terminal/times.ts';
@@ -51,7 +50,7 @@ function switchCommand(io: Io, to: Switch, description: string, example: string,
   return new Command(to)
     .description(description)
     .argument('<consumer>', 'the name of the consumer')
-    .option('--apply', to)
+    .option('--apply', `${to} it`)
     .addOption(reasonOption())
     .addHelpText(
       'after',
@@ -236,12 +235,7 @@ async function report(
   return reportOf(
     json,
     { place, text, next },
-    (shown) =>
-      [
-        prose(placeText(shown.place)),
-        prose(shown.text),
-        ...(shown.next === undefined ? [] : [`  ${deployment.commandLine(shown.next)}`]),
-      ].join('\n'),
+    (shown) => changeText(shown, deployment),
     deployment.terminal.signal.aborted ? EXIT.stopped : isUnsettled ? EXIT.attention : EXIT.ok,
   );
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Command } from 'commander';
+import type { CommandLines } from '../reports/findings.ts';
 import { readAcks } from '../reports/status/acknowledgements.ts';
-import type { CommandLines } from '../reports/status/status-findings.ts';
 import { createStatusReader } from '../reports/status/status-reader.ts';
 import type { StatusReport } from '../reports/status/status-report.ts';
 import { statusJson, statusText } from '../reports/status/status-text.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import type { OutboxReaderDeps } from '../deployment/published-events.ts';
 import { readSweepState } from '../deployment/rows-reader.ts';
 import { createEventCursor } from '../reports/tail/event-cursor.ts';
@@ -22,7 +22,11 @@ export function tailCommand(io: Io): Command {
       'Follows new events until Ctrl-C: a line for each event, and another when a consumer changes its state. It reads every 2 ' +
         'seconds, at most 50 unfinished events at a time.',
     )
-    .option('--since <duration>', 'begin in the past, e.g. 5m (default: now)', durationArgument, 0)
+    .addOption(
+      new Option('--since <duration>', 'begin in the past, e.g. 5m')
+        .argParser(durationArgument)
+        .default(0, 'now'),
+    )
     .action(
       acting<{ readonly since: number }>(io, async (deployment, { since }) => {
         const { directory, table, clock, terminal } = deployment;
@@ -53,7 +57,7 @@ const ID_CHARACTERS = 18;
 /** A line of `tail`: `14:00:03 01a1fe32-7358-7e75 OrderPlaced  payments processed, inventory waiting`. */
 export function tailLine({ eventId, at, type, status, consumers }: TailedEvent): string {
   const time = new Date(at).toISOString().slice(11, 19);
-  const states = Object.entries(consumers).map(([name, state]) => `${name} ${coloured(state)}`);
+  const states = Object.entries(consumers).map(([name, state]) => `${name} ${colored(state)}`);
   const parts = status === 'PUBLISHED' ? states : [paint.yellow(status)];
   return prose(
     `${time} ${eventId.slice(0, ID_CHARACTERS)} ${paint.bold(clipped(type ?? '?'))}  ${parts.join(', ') || 'no consumer'}`,
@@ -61,7 +65,7 @@ export function tailLine({ eventId, at, type, status, consumers }: TailedEvent):
   );
 }
 
-function coloured(state: string): string {
+function colored(state: string): string {
   if (state === 'processed') return paint.green(state);
   return ['failed', 'rejected', 'unreadable', 'abandoned'].includes(state) ? paint.red(state) : state;
 }

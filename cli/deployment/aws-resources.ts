@@ -15,9 +15,11 @@ import {
 import { DescribeEventBusCommand } from '@aws-sdk/client-eventbridge';
 import {
   type EventSourceMappingConfiguration,
+  type FunctionConfiguration,
   GetAccountSettingsCommand,
   GetFunctionConcurrencyCommand,
   GetFunctionConfigurationCommand,
+  type LambdaClient,
   paginateListEventSourceMappings,
 } from '@aws-sdk/client-lambda';
 import { GetQueueAttributesCommand, type SQSClient } from '@aws-sdk/client-sqs';
@@ -25,7 +27,14 @@ import type { Clock } from '../../lambdas/runtime/base/clock.ts';
 import { errorCode } from '../../lambdas/runtime/base/errors.ts';
 import { eventBridgeRules } from '../../lambdas/runtime/operations/eventbridge-rules.ts';
 import type { Clients } from './clients.ts';
-import type { DeployedAlarm, DeployedQueue, DeployedTable, Mapping, Resources } from './resources.ts';
+import type {
+  DeployedAlarm,
+  DeployedFunction,
+  DeployedQueue,
+  DeployedTable,
+  Mapping,
+  Resources,
+} from './resources.ts';
 
 /** The period in which the peak of the account's concurrency is looked for. */
 const PEAK_MS = 3_600_000;
@@ -65,29 +74,11 @@ export function awsResources(clients: Clients, TableName: string, clock: Clock):
     hasBus: async (Name) =>
       (await orMissing(() => events.send(new DescribeEventBusCommand({ Name })))) !== undefined,
     rule: (bus, name) => rules.describe(bus, name),
-    mappings: async (FunctionName) =>
-      (await orMissing(async () => {
-        const found: Mapping[] = [];
-        for await (const page of paginateListEventSourceMappings({ client: lambda }, { FunctionName }))
-          found.push(...(page.EventSourceMappings ?? []).map(mappingOf));
-        return found;
-      })) ?? [],
+    mappings: async (FunctionName) => (await orMissing(() => readMappings(lambda, FunctionName))) ?? [],
     function: (FunctionName) =>
-      orMissing(async () => {
-        const found = await lambda.send(new GetFunctionConfigurationCommand({ FunctionName }));
-        const failures = [
-          ...(found.State === 'Failed' ? [found.StateReason ?? found.State] : []),
-          ...(found.LastUpdateStatus === 'Failed'
-            ? [found.LastUpdateStatusReason ?? found.LastUpdateStatus]
-            : []),
-        ];
-        return {
-          timeoutS: found.Timeout ?? 0,
-          role: found.Role ?? '',
-          environment: found.Environment?.Variables ?? {},
-          failure: failures[0],
-        };
-      }),
+      orMissing(async () =>
+        functionOf(await lambda.send(new GetFunctionConfigurationCommand({ FunctionName }))),
+      ),
     reservedConcurrency: (FunctionName) =>
       orMissing(async () => {
         const answer = await lambda.send(new GetFunctionConcurrencyCommand({ FunctionName }));
@@ -100,16 +91,7 @@ export function awsResources(clients: Clients, TableName: string, clock: Clock):
       return { limit, unreserved };
     },
     concurrencyPeak: () => readPeak(cloudwatch, clock.now()),
-    alarms: async () => {
-      const found: DeployedAlarm[] = [];
-      const all = { AlarmTypes: ['MetricAlarm' as const, 'CompositeAlarm' as const] };
-      for await (const { MetricAlarms = [], CompositeAlarms = [] } of paginateDescribeAlarms(
-        { client: cloudwatch },
-        all,
-      ))
-        found.push(...[...MetricAlarms, ...CompositeAlarms].map(alarmOf));
-      return found;
-    },
+    alarms: () => readAlarms(cloudwatch),
   };
 }
 
@@ -130,6 +112,7 @@ async function readQueue(sqs: SQSClient, QueueUrl: string): Promise<DeployedQueu
       new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ['All'] }),
     );
     return {
+      url: QueueUrl,
       arn: Attributes.QueueArn ?? '',
       visibilityS: Number(Attributes.VisibilityTimeout),
       retentionS: Number(Attributes.MessageRetentionPeriod),
@@ -165,6 +148,14 @@ async function readPeak(cloudwatch: CloudWatchClient, now: number): Promise<numb
   return values.length === 0 ? undefined : Math.max(...values);
 }
 
+async function readAlarms(client: CloudWatchClient): Promise<DeployedAlarm[]> {
+  const found: DeployedAlarm[] = [];
+  const all = { AlarmTypes: ['MetricAlarm' as const, 'CompositeAlarm' as const] };
+  for await (const { MetricAlarms = [], CompositeAlarms = [] } of paginateDescribeAlarms({ client }, all))
+    found.push(...[...MetricAlarms, ...CompositeAlarms].map(alarmOf));
+  return found;
+}
+
 function alarmOf(alarm: MetricAlarm & Pick<CompositeAlarm, 'AlarmRule'>): DeployedAlarm {
   return {
     name: alarm.AlarmName ?? '',
@@ -177,14 +168,41 @@ function alarmOf(alarm: MetricAlarm & Pick<CompositeAlarm, 'AlarmRule'>): Deploy
   };
 }
 
+function functionOf(found: FunctionConfiguration): DeployedFunction {
+  const { State, LastUpdateStatus } = found;
+  const failures = [
+    ...(State === 'Failed' ? [found.StateReason ?? State] : []),
+    ...(LastUpdateStatus === 'Failed' ? [found.LastUpdateStatusReason ?? LastUpdateStatus] : []),
+  ];
+  return {
+    timeoutS: found.Timeout ?? 0,
+    role: found.Role ?? '',
+    environment: found.Environment?.Variables ?? {},
+    memoryMb: found.MemorySize,
+    runtime: found.Runtime,
+    logGroup: found.LoggingConfig?.LogGroup,
+    failure: failures[0],
+  };
+}
+
+async function readMappings(client: LambdaClient, FunctionName: string): Promise<Mapping[]> {
+  const found: Mapping[] = [];
+  for await (const page of paginateListEventSourceMappings({ client }, { FunctionName }))
+    found.push(...(page.EventSourceMappings ?? []).map(mappingOf));
+  return found;
+}
+
 function mappingOf(found: EventSourceMappingConfiguration): Mapping {
+  const window = found.MaximumBatchingWindowInSeconds;
   return {
     uuid: found.UUID ?? '',
     source: found.EventSourceArn ?? '',
     enabled: READING.has(found.State ?? ''),
+    state: found.State ?? '?',
     isSettled: found.State === 'Enabled' || found.State === 'Disabled',
     filters: (found.FilterCriteria?.Filters ?? []).map(({ Pattern = '' }) => Pattern),
     batchSize: found.BatchSize,
+    batchingWindowMs: window && window * 1_000,
     reportsItemFailures: found.FunctionResponseTypes?.includes('ReportBatchItemFailures') ?? false,
     bisects: found.BisectBatchOnFunctionError ?? false,
     failureDestination: found.DestinationConfig?.OnFailure?.Destination,

@@ -73,7 +73,7 @@ function whichMailroom(several: readonly Directory[], where: string): MailroomEr
   return new MailroomError(
     'WHICH_MAILROOM',
     `There are several Mailrooms in ${where}: ${listed(several)}. Choose one with --stack or --stage, run the command in the ` +
-      `folder of its synthesized CDK app, or set it for this shell: \`${shell`export MAILROOM_STACK=${example}`}\``,
+      `folder of its synthesized CDK app, or set it for this shell: \`${shell`export MAILROOM_STACK=${example}`}\`.`,
   );
 }
 

@@ -1,15 +1,9 @@
-import {
-  GetFunctionConcurrencyCommand,
-  GetFunctionConfigurationCommand,
-  type LambdaClient,
-  paginateListEventSourceMappings,
-} from '@aws-sdk/client-lambda';
-import { errorCode } from '../../lambdas/runtime/base/errors.ts';
 import { invokedFunction } from '../../lambdas/runtime/operations/directory.ts';
+import type { Resources } from './resources.ts';
 
 /** The settings of a deployed function and its mappings. Absent members are unknown, or not set. */
 export interface FunctionSettings {
-  readonly timeoutMs: number | null;
+  readonly timeoutMs: number;
   readonly memoryMb: number | null;
   readonly runtime: string | null;
   /** The name of its log group. */
@@ -29,54 +23,36 @@ export interface FunctionSettings {
 
 /** Reads a function's settings, those of its alias if one is named; `undefined` if it does not exist. */
 export async function readFunction(
-  client: LambdaClient,
-  FunctionName: string,
+  resources: Pick<Resources, 'function' | 'reservedConcurrency' | 'mappings'>,
+  name: string,
   alias?: string,
 ): Promise<FunctionSettings | undefined> {
-  const invoked = invokedFunction(FunctionName, alias);
-  try {
-    const [configuration, concurrency, mappings] = await Promise.all([
-      client.send(new GetFunctionConfigurationCommand({ FunctionName: invoked })),
-      // Concurrency is reserved for a function with all its aliases.
-      client.send(new GetFunctionConcurrencyCommand({ FunctionName })),
-      readMappings(client, invoked),
-    ]);
-    const { Timeout, MemorySize = null, Runtime = null, LoggingConfig } = configuration;
-    return {
-      timeoutMs: Timeout === undefined ? null : Timeout * 1_000,
-      memoryMb: MemorySize,
-      runtime: Runtime,
-      logGroup: LoggingConfig?.LogGroup ?? defaultLogGroup(FunctionName),
-      reservedConcurrency: concurrency.ReservedConcurrentExecutions ?? null,
-      mappings,
-    };
-  } catch (error) {
-    if (errorCode(error) === 'ResourceNotFoundException') return undefined;
-    throw error;
-  }
+  const invoked = invokedFunction(name, alias);
+  const [found, reservedConcurrency = null, mappings] = await Promise.all([
+    resources.function(invoked),
+    // Concurrency is reserved for a function with all its aliases.
+    resources.reservedConcurrency(name),
+    resources.mappings(invoked),
+  ]);
+  if (found === undefined) return undefined;
+  const { timeoutS, memoryMb = null, runtime = null, logGroup = defaultLogGroup(name) } = found;
+  return {
+    timeoutMs: timeoutS * 1_000,
+    memoryMb,
+    runtime,
+    logGroup,
+    reservedConcurrency,
+    mappings: mappings.map(({ source, state, batchSize, batchingWindowMs, concurrencyMax }) => ({
+      source,
+      state,
+      batchSize: batchSize ?? null,
+      batchingWindowMs: batchingWindowMs ?? null,
+      maxConcurrency: concurrencyMax ?? null,
+    })),
+  };
 }
 
-/** The log group that Lambda creates for a function without one of its own. */
+/** The log group that Lambda creates for a function that has none. */
 export function defaultLogGroup(functionName: string): string {
   return `/aws/lambda/${functionName}`;
-}
-
-async function readMappings(
-  client: LambdaClient,
-  FunctionName: string,
-): Promise<FunctionSettings['mappings']> {
-  const found: FunctionSettings['mappings'][number][] = [];
-  for await (const page of paginateListEventSourceMappings({ client }, { FunctionName })) {
-    for (const mapping of page.EventSourceMappings ?? []) {
-      const window = mapping.MaximumBatchingWindowInSeconds;
-      found.push({
-        source: mapping.EventSourceArn ?? '',
-        state: mapping.State ?? '?',
-        batchSize: mapping.BatchSize ?? null,
-        batchingWindowMs: window === undefined ? null : window * 1_000,
-        maxConcurrency: mapping.ScalingConfig?.MaximumConcurrency ?? null,
-      });
-    }
-  }
-  return found;
 }

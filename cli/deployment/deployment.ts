@@ -8,11 +8,10 @@ import { sqsQueues } from '../../lambdas/runtime/operations/sqs-queues.ts';
 import { readAllDirectories } from '../../lambdas/runtime/operations/ssm-directory.ts';
 import { dynamoTable } from '../../lambdas/runtime/store/dynamo-table.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
-import { type AwsClock, createAwsClock } from '../terminal/aws-clock.ts';
+import { type AwsClock, clockError, createAwsClock } from '../terminal/aws-clock.ts';
 import type { Io } from '../terminal/io.ts';
 import { type ShellText, shell } from '../terminal/shell.ts';
 import { createTerminal, type Terminal } from '../terminal/terminal.ts';
-import { duration } from '../terminal/times.ts';
 import { appStacks } from './app-stacks.ts';
 import { awsResources } from './aws-resources.ts';
 import { chooseMailroom } from './choose-mailroom.ts';
@@ -76,6 +75,7 @@ export async function openDeployment(io: Io, options: GlobalOptions): Promise<De
     reportClock(terminal, clock);
   }
   const tableName = directory.mailroom.table;
+  const resources = awsResources(clients, tableName, clock);
   let operator: Promise<string> | undefined;
   return {
     terminal,
@@ -88,11 +88,11 @@ export async function openDeployment(io: Io, options: GlobalOptions): Promise<De
     directory,
     table: dynamoTable({ client: clients.dynamo, tableName }),
     queues: sqsQueues(clients.sqs),
-    resources: awsResources(clients, tableName, clock),
+    resources,
     enableMapping: async (UUID, Enabled) => {
       await lambdaReads.send(new UpdateEventSourceMappingCommand({ UUID, Enabled }));
     },
-    deployedFunction: (name, alias) => readFunction(lambdaReads, name, alias),
+    deployedFunction: (name, alias) => readFunction(resources, name, alias),
     operator: () => {
       operator ??= clients.sts.send(new GetCallerIdentityCommand({})).then(({ Arn = 'unknown' }) => Arn);
       return operator;
@@ -127,9 +127,6 @@ async function noRegion(error: unknown): Promise<never> {
   throw new Error(`${errorMessage(error)}. A local AWS runs at ${endpoints.join(' and ')} (--endpoint).`);
 }
 
-/** A larger difference of the machine's clock is reported. */
-const CLOCK_OFF_MS = 2_000;
-
 /** Reports a wrong machine clock: the command does not use it, but other programs do. */
 function reportClock({ say }: Terminal, clock: AwsClock): void {
   if (!clock.isKnown()) {
@@ -139,12 +136,8 @@ function reportClock({ say }: Terminal, clock: AwsClock): void {
     );
     return;
   }
-  const aheadMs = clock.machineAheadMs();
-  if (Math.abs(aheadMs) <= CLOCK_OFF_MS) return;
-  const side = aheadMs > 0 ? 'ahead of' : 'behind';
-  say(
-    `This machine's clock is at least ${duration(Math.abs(aheadMs))} ${side} AWS's. Correct it. The times below are AWS's.`,
-  );
+  const wrong = clockError(clock.machineAheadMs());
+  if (wrong !== undefined) say(`This machine's clock is ${wrong}. Correct it. The times below are AWS's.`);
 }
 
 /** The options that select the Mailroom: as they were given, and the stack if none of them names it. */

@@ -55,7 +55,7 @@ export async function wholeEventId(deps: PrefixDeps, given: string): Promise<str
   const more = found.length > LISTED_MAX ? ', …' : '';
   throw new MailroomError(
     'AMBIGUOUS_ID',
-    `${found.length} events or more begin with "${prefix}". Give more of the id: ${found.slice(0, LISTED_MAX).join(', ')}${more}`,
+    `At least ${found.length} events begin with "${prefix}". Give more of the id: ${found.slice(0, LISTED_MAX).join(', ')}${more}`,
   );
 }
 

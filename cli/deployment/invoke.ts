@@ -3,6 +3,7 @@ import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import type { Check, CheckRequest } from '../../lambdas/runtime/consume/check-messages.ts';
 import type { SettleAnswer, SettleRequest } from '../../lambdas/runtime/consume/settle-requests.ts';
 import { type ConsumerEntry, invokedFunction } from '../../lambdas/runtime/operations/directory.ts';
+import { FUNCTION_FAILED } from '../terminal/report-error.ts';
 
 /** The largest payload of a synchronous invocation (Lambda quota: 6 MB), less room for the JSON around the bodies. */
 const PAYLOAD_MAX_BYTES = 5_500_000;
@@ -23,7 +24,7 @@ export async function invoke<Answer>(
   const text = Payload === undefined ? '' : Buffer.from(Payload).toString('utf8');
   if (FunctionError === undefined) return JSON.parse(text || 'null') as Answer;
   const failure = new Error(`The function ${functionName} failed: ${text.slice(0, 500)}`);
-  failure.name = 'FUNCTION_FAILED'; // not a MailroomError, whose exit code means wrong usage
+  failure.name = FUNCTION_FAILED;
   throw failure;
 }
 

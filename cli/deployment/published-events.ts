@@ -1,6 +1,6 @@
 import { jsonObject } from '../../lambdas/runtime/base/json.ts';
 import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
-import { consumersOf } from '../../lambdas/runtime/operations/subscriptions.ts';
+import { consumersOf } from '../../lambdas/runtime/operations/subscribed-events.ts';
 import { eventIdInSortKey } from '../../lambdas/runtime/store/event-id.ts';
 import { EVENT_PREFIX } from '../../lambdas/runtime/store/keys.ts';
 import { isUnreadable, readOutboxRow } from '../../lambdas/runtime/store/stored-rows.ts';

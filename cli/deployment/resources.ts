@@ -27,6 +27,23 @@ export interface Resources {
   alarms(): Promise<readonly DeployedAlarm[]>;
 }
 
+/** The IAM actions of each read. */
+export const READ_ACTIONS: Readonly<Record<keyof Resources, readonly string[]>> = {
+  table: ['dynamodb:DescribeTable'],
+  expiryAttribute: ['dynamodb:DescribeTimeToLive'],
+  tablePolicy: ['dynamodb:DescribeTable', 'dynamodb:GetResourcePolicy'],
+  hasRecovery: ['dynamodb:DescribeContinuousBackups'],
+  hasBus: ['events:DescribeEventBus'],
+  rule: ['events:DescribeRule', 'events:ListTargetsByRule'],
+  queue: ['sqs:GetQueueAttributes'],
+  mappings: ['lambda:ListEventSourceMappings'],
+  function: ['lambda:GetFunctionConfiguration'],
+  reservedConcurrency: ['lambda:GetFunctionConcurrency'],
+  concurrency: ['lambda:GetAccountSettings'],
+  concurrencyPeak: ['cloudwatch:GetMetricData'],
+  alarms: ['cloudwatch:DescribeAlarms'],
+};
+
 /** A table. */
 export interface DeployedTable {
   readonly arn: string;
@@ -39,6 +56,7 @@ export interface DeployedTable {
 
 /** A queue. */
 export interface DeployedQueue {
+  readonly url: string;
   readonly arn: string;
   readonly visibilityS: number;
   readonly retentionS: number;
@@ -57,12 +75,15 @@ export interface Mapping {
   /** The ARN of the queue or stream that it reads. */
   readonly source: string;
   readonly enabled: boolean;
+  /** As Lambda reports it: `Enabled`, `Disabled`, … */
+  readonly state: string;
   /** Lambda is not about to change its state. */
   readonly isSettled: boolean;
   /** Its filters as JSON: Lambda drops what none of them matches. Empty: it drops nothing. */
   readonly filters: readonly string[];
   /** The most messages or records of one invocation. */
   readonly batchSize: number | undefined;
+  readonly batchingWindowMs: number | undefined;
   /** Lambda keeps the messages or records that the function reports as failed (`ReportBatchItemFailures`). */
   readonly reportsItemFailures: boolean;
   /** Lambda halves a batch of a stream before it retries it. */
@@ -81,6 +102,10 @@ export interface DeployedFunction {
   /** The ARN of its role. */
   readonly role: string;
   readonly environment: Readonly<Record<string, string>>;
+  readonly memoryMb: number | undefined;
+  readonly runtime: string | undefined;
+  /** The name of its log group; `undefined`: the one that Lambda creates. */
+  readonly logGroup: string | undefined;
   /** Lambda's reason why it cannot run; `undefined` if it can. */
   readonly failure: string | undefined;
 }

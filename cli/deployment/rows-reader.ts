@@ -92,6 +92,11 @@ export async function readSweepState({ mailroom }: Directory, table: Table): Pro
   };
 }
 
+/** When the sweep's last complete pass began; before the first, when the table was created. Epoch milliseconds. */
+export async function readSweptAt(directory: Directory, table: Table): Promise<number> {
+  return (await readSweepState(directory, table)).sweptTo ?? table.createdAt();
+}
+
 /** The partitions of a minute, one for each shard. */
 export function partitionsOf(minute: string, shards: readonly number[]): string[] {
   return shards.map((shard) => outboxPartition(minute, shard));

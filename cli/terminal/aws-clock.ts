@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from '../../lambdas/runtime/base/clock.ts';
+import { duration } from './times.ts';
 
 /**
  * A clock that keeps AWS's time, independent of this machine's clock. It is never ahead of AWS, so a lease that has expired by
@@ -25,6 +26,16 @@ const HEADER_MS = 1_000;
 
 /** The most by which the clock is behind AWS, network included: a range that ends now must extend this much further. */
 export const BEHIND_MAX_MS = 2_000;
+
+/** A larger difference of the machine's clock is reported: no time that AWS reports is more exact. */
+const CLOCK_OFF_MS = 2_000;
+
+/** Describes a machine clock that is wrong: `at least 1 min ahead of AWS's`; `undefined` if it may be right. */
+export function clockError(machineAheadMs: number): string | undefined {
+  const offMs = Math.abs(machineAheadMs);
+  if (offMs <= CLOCK_OFF_MS) return undefined;
+  return `at least ${duration(offMs)} ${machineAheadMs > 0 ? 'ahead of' : 'behind'} AWS's`;
+}
 
 /** Creates the clock. It uses the machine's time until it learns from a response. */
 export function createAwsClock(

@@ -13,7 +13,7 @@ export const EXIT = {
   notFound: 3,
   /** AWS denied the request or did not respond. */
   aws: 4,
-  /** A defect of the command itself. */
+  /** An internal error of the command. */
   defect: 5,
   /** Stopped by Ctrl-C before it was done: 128 + SIGINT, as shells report it. */
   stopped: 130,
@@ -34,7 +34,7 @@ export interface Io {
   readonly outIsTerminal: boolean;
   /** True if `err` is a terminal: progress is shown only there. */
   readonly errIsTerminal: boolean;
-  /** The size of the terminal of `out`; `undefined` if it is not a terminal. Read anew after each resize. */
+  /** The size of the terminal of `out`; `undefined` if it is not a terminal. Read again after each resize. */
   outSize(): TerminalSize | undefined;
   out(text: string): void;
   err(text: string): void;

@@ -1,4 +1,6 @@
 import { CommanderError } from 'commander';
+import { errorHelp } from '../../lambdas/runtime/base/documentation.ts';
+import type { MailroomErrorCode } from '../../lambdas/runtime/base/error-codes.ts';
 import { errorCode, errorMessage, isMailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { escaped, jsonLine } from './escaped.ts';
 import { EXIT, type ExitCode, type Io } from './io.ts';
@@ -17,7 +19,7 @@ const NOT_FOUND = new Set([
 ]);
 
 /** AWS's errors: the code that is reported, the pattern that identifies it, and the remedy. */
-const REMEDIES: readonly (readonly [string, RegExp, string])[] = [
+const REMEDIES: readonly (readonly [MailroomErrorCode, RegExp, string])[] = [
   [
     'NO_CREDENTIALS',
     /CredentialsProviderError|TokenProviderError|CredentialsError/,
@@ -52,22 +54,28 @@ const REMEDIES: readonly (readonly [string, RegExp, string])[] = [
   ],
 ];
 
-/** Prints an error and its remedy on stderr, as text or as one JSON document. @returns the exit code */
+/** The name of the error of a function that the command invoked. It is not a MailroomError, whose exit code means wrong usage. */
+export const FUNCTION_FAILED = 'FUNCTION_FAILED' satisfies MailroomErrorCode;
+
+/** Prints an error, its remedy and the link to its explanation on stderr, as text or as one JSON document. @returns the exit code */
 export function reportError(error: unknown, json: boolean, io: Io): ExitCode {
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return EXIT.ok;
     // As text, commander has already printed the error and the help.
-    if (json) io.err(`${errorJson('BAD_ARGUMENT', complaint(error))}\n`);
+    if (json)
+      io.err(
+        `${errorJson({ code: 'BAD_ARGUMENT', message: complaint(error), help: errorHelp('BAD_ARGUMENT') })}\n`,
+      );
     return EXIT.usage;
   }
-  const { code, message, remedy, exit } = io.signal.aborted ? STOPPED : explain(error);
+  const { code, message, remedy, help, exit } = io.signal.aborted ? STOPPED : explain(error);
   const refusal = refusalOf(error, io.signal.aborted);
-  // The message may quote AWS or a row, so it is escaped as one paragraph; our remedy begins the next line.
+  // The message may quote AWS or a row, so it is escaped as one paragraph; our remedy and the link begin the next lines.
   const line = json
-    ? errorJson(refusal.code, refusal.message, refusal.retryAfterMs)
+    ? errorJson(refusal)
     : plain(
-        [`${paint.red(escaped(code))}: ${escaped(message)}`, ...(remedy === undefined ? [] : [remedy])]
-          .map((text) => prose(text))
+        [`${paint.red(escaped(code))}: ${escaped(message)}`, remedy, help && paint.dim(help)]
+          .flatMap((text) => (text ? [prose(text)] : []))
           .join('\n'),
         io,
         io.errIsTerminal,
@@ -82,8 +90,8 @@ export function refusalOf(error: unknown, isStopped: boolean): Omit<ShownError, 
   return { ...rest, message: remedy === undefined ? message : `${message}\n${remedy}` };
 }
 
-function errorJson(code: string, message: string, retryAfterMs?: number): string {
-  return jsonLine({ error: { code, message, retryAfterMs } });
+function errorJson({ code, message, help, retryAfterMs }: Omit<ShownError, 'remedy' | 'exit'>): string {
+  return jsonLine({ error: { code, message, help, retryAfterMs } });
 }
 
 function complaint(error: CommanderError): string {
@@ -98,6 +106,8 @@ interface ShownError {
   readonly message: string;
   /** A sentence; absent if none is known. */
   readonly remedy?: string;
+  /** The address of the code's explanation; absent for a code of AWS. */
+  readonly help?: string | undefined;
   readonly retryAfterMs?: number | undefined;
   readonly exit: ExitCode;
 }
@@ -116,19 +126,25 @@ export function explain(error: unknown): ShownError {
   const code = errorCode(error);
   const message = withoutCredentials(describe(error));
   if (isMailroomError(error)) {
-    const { retryAfterMs } = error;
-    return { code, message, retryAfterMs, exit: NOT_FOUND.has(code) ? EXIT.notFound : EXIT.usage };
+    const { retryAfterMs, help } = error;
+    return { code, message, help, retryAfterMs, exit: NOT_FOUND.has(code) ? EXIT.notFound : EXIT.usage };
   }
   const { name = '' } = error as { name?: string };
   const [ours, , remedy = ''] =
     REMEDIES.find(([, pattern]) => pattern.test(`${code} ${name} ${message}`)) ?? [];
   if (ours === undefined && isDefect(error)) {
     const remedy =
-      'This is a defect of the mailroom command, not an error of AWS. Report it with the output of --version.';
-    return { code: 'DEFECT', message: `${name}: ${message}`, remedy, exit: EXIT.defect };
+      'This is an internal error of the mailroom command. Report it with the output of --version.';
+    return {
+      code: 'DEFECT',
+      message: `${name}: ${message}`,
+      remedy,
+      help: errorHelp('DEFECT'),
+      exit: EXIT.defect,
+    };
   }
-  if (ours === undefined) return { code, message, exit: EXIT.aws };
-  return { code: ours, message, remedy, exit: EXIT.aws };
+  if (ours !== undefined) return { code: ours, message, remedy, help: errorHelp(ours), exit: EXIT.aws };
+  return { code, message, help: code === FUNCTION_FAILED ? errorHelp(code) : undefined, exit: EXIT.aws };
 }
 
 /** True for errors that JavaScript threw in our code. Those of the AWS SDK carry the request or the response. */

@@ -20,7 +20,7 @@ export interface Report<Document = unknown> {
  * @param json - the document of `--json`
  * @param subject - what the text shows
  * @param text - called only without `--json`, with every string of `subject` escaped. It must read stored values from there only,
- * because its own line breaks and colours are printed
+ * because its own line breaks and colors are printed
  *
  * @example
  * ```ts
@@ -42,7 +42,7 @@ export interface Terminal {
   readonly signal: AbortSignal;
   /** True with `--json`. */
   readonly json: boolean;
-  /** Prints a report. Texts are coloured with `paint`; `NO_COLOR` and pipes remove the colours. */
+  /** Prints a report. Texts are colored with `paint`; `NO_COLOR` and pipes remove the colors. */
   print(report: Pick<Report, 'json' | 'text'>): Promise<void>;
   /** Prints a line on stderr; escaped. */
   say(line: string): void;

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { type DefaultTheme, defineConfigWithTheme } from 'vitepress';
 import { NOT_PAGES, REWRITES } from '../../tools/site/addresses.ts';
 import { githubMarkdown, headingId } from '../../tools/site/markdown.ts';
-import { HOME, NAV, sidebar } from '../../tools/site/navigation.ts';
+import { NAV, sidebar } from '../../tools/site/navigation.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const { description, repository } = JSON.parse(readFileSync(`${root}/package.json`, 'utf8'));
@@ -28,7 +28,7 @@ type ThemeConfig = DefaultTheme.Config & {
 export default defineConfigWithTheme<ThemeConfig>({
   title: 'Mailroom',
   description,
-  lang: 'en-GB',
+  lang: 'en-US',
   base,
   srcDir: '../',
   srcExclude: NOT_PAGES,
@@ -43,7 +43,8 @@ export default defineConfigWithTheme<ThemeConfig>({
     config: (md) => githubMarkdown(md, root, { url, ref }),
   },
   transformPageData: (page) => {
-    if (page.relativePath === 'index.md') page.frontmatter = { ...page.frontmatter, ...HOME };
+    // The README is the home page: its first screen is the same on the site, on GitHub and on the package's page.
+    if (page.relativePath === 'index.md') page.frontmatter.layout = 'home';
     // A generated page has no history and nothing to edit.
     if (page.filePath.startsWith('docs/api/')) page.frontmatter.editLink = false;
   },

@@ -35,6 +35,7 @@ export {
   type LeasedContext,
   type LeasedHandler,
   leased,
+  type OnceEachOptions,
   type PastEffect,
   type RejectedContext,
   type TransactionalContext,
@@ -88,6 +89,13 @@ export {
 } from './outbox/publish-at-once.ts';
 export { type DynamoTableDeps, dynamoTable } from './store/dynamo-table.ts';
 export { eventIdTime, isEventId, type RandomBytes } from './store/event-id.ts';
+export {
+  type IgnoreOlderOptions,
+  ignoreOlder,
+  nextVersion,
+  type RowVersionOptions,
+  type VersionedWrite,
+} from './store/row-version.ts';
 export type { EffectState } from './store/rows.ts';
 export type {
   ConditionCheck,

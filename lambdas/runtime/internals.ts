@@ -1,4 +1,4 @@
-// Parts of Mailroom's own functions, for tests that also run the relay. They may change in any release.
+// Parts of Mailroom's own functions, for tools that read or write the table. They may change in any release.
 
 export { type RelayConfig, readRelayConfig } from './base/config.ts';
 export type { Bus, BusEntry, BusResult } from './bus/event-bus.ts';

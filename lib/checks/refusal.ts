@@ -2,7 +2,7 @@ import { Duration } from 'aws-cdk-lib';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 
 /**
- * Throws if settings cannot work.
+ * Throws if settings are invalid.
  *
  * @throws `BAD_SETTINGS`, listing every problem, if there is one
  */
@@ -10,7 +10,7 @@ export function refuse(what: string, problems: readonly string[]): void {
   if (problems.length === 0) return;
   const list =
     problems.length === 1 ? ` ${problems[0]}` : problems.map((problem) => `\n- ${problem}`).join('');
-  throw new MailroomError('BAD_SETTINGS', `${what} cannot work:${list}`);
+  throw new MailroomError('BAD_SETTINGS', `${what} has invalid settings:${list}`);
 }
 
 /** Returns the problem unless the condition holds. */

@@ -5,7 +5,7 @@ import type { Construct, IConstruct } from 'constructs';
 import { consumerSettings } from '../../lambdas/runtime/base/config.ts';
 import type { EventRef } from '../../lambdas/runtime/events/event.ts';
 import { type ConsumerSettings, maxConcurrencyOf } from '../checks/timings.ts';
-import { acknowledge } from '../functions/acknowledgements.ts';
+import { acknowledge } from '../functions/acknowledged-warnings.ts';
 import { checkHandlers } from '../functions/handler-check.ts';
 import { addUse } from '../mailroom/declared-events.ts';
 import { CONSUMER_TAG, MAILROOM_TAG, SERVICE_TAG, tag } from '../mailroom/tags.ts';

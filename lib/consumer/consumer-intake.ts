@@ -11,7 +11,7 @@ import { isExternalEvent } from '../checks/filter-problems.ts';
 import { maxReceiveCount } from '../checks/receives.ts';
 import { QUEUE_RETENTION_MAX } from '../checks/retentions.ts';
 import type { ConsumerSettings } from '../checks/timings.ts';
-import { acknowledgeLastStop } from '../functions/acknowledgements.ts';
+import { acknowledgeLastStop } from '../functions/acknowledged-warnings.ts';
 import { physicalName, queueByName } from '../functions/physical-name.ts';
 import { queueEncryption } from '../mailroom/encryption.ts';
 import { DEFAULT_BUS, denySending, externalRuleOf, rulesOf, sendTo } from '../mailroom/queue-senders.ts';

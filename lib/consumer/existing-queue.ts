@@ -26,7 +26,7 @@ export interface ExistingQueueSettings {
 /** The consumer of each queue. */
 const CONSUMERS = new WeakMap<IQueue, Construct>();
 
-/** Records the consumer of a queue, whoever defined the queue. */
+/** Records the consumer of a queue, which any construct may have defined. */
 export function takeQueue(queue: Queue, consumer: Construct): void {
   CONSUMERS.set(queue, consumer);
 }
@@ -45,7 +45,7 @@ export function refuseSharedDeadLetters(consumer: Construct, queue: Queue, deadL
         .map(
           ({ node }) =>
             `The dead-letter queue ${deadLetterQueue.node.path} also receives the messages of ${node.path}, so a redrive would send them to the ` +
-            `consumer. Give ${queue.node.path} a dead-letter queue of its own.`,
+            `consumer. Give ${queue.node.path} its own dead-letter queue.`,
         ),
   });
 }

@@ -30,7 +30,7 @@ export interface InboxConsumerProps {
   /** The service it belongs to: the `source` of the events that its handlers publish. */
   readonly service: string;
   /**
-   * The events that it subscribes to: definitions of the catalogue, or `{ source, type }` if the catalogue cannot be imported; with
+   * The events that it subscribes to: definitions of the catalog, or `{ source, type }` if the catalog cannot be imported; with
    * `subscribe`, only those whose payload a filter matches. It receives exactly these: an event of the same type from another
    * service does not reach it. Definitions made by `externalEvent` are events of other systems, which arrive on `externalBus` or in
    * `queue`.
@@ -61,7 +61,7 @@ export interface InboxConsumerProps {
    */
   readonly queue?: Queue;
   /**
-   * The events that its handlers publish: definitions of the catalogue or `{ source, type }`, each owned by `service`. Without
+   * The events that its handlers publish: definitions of the catalog or `{ source, type }`, each owned by `service`. Without
    * any, the function has no access to the outbox. `ctx.commit` refuses events that are not listed (`NOT_DECLARED`).
    *
    * @default none

@@ -116,7 +116,7 @@ export interface ProducerProps {
   /** The service's name: the `source` of its events. */
   readonly service: string;
   /**
-   * The events that the function publishes, as definitions of the catalogue or `{ source, type }`, each owned by the service. The
+   * The events that the function publishes, as definitions of the catalog or `{ source, type }`, each owned by the service. The
    * outbox refuses any other (`NOT_DECLARED`).
    */
   readonly publishes: readonly EventRef[];

@@ -147,7 +147,7 @@ export class MailroomTable extends TableV2 {
   /** Lets a function read, write and delete rows under a service's own partition keys, and check them in transactions. */
   grantDomain(grantee: IGrantable, keys: readonly string[]): void {
     refuse(
-      `The domain keys of ${this.node.path}`,
+      `The table ${this.node.path}`,
       keys.flatMap((key) => domainKeyProblems(key)),
     );
     for (const key of keys.filter(isPrefixWithoutWildcard)) {
@@ -257,7 +257,7 @@ function domainKeyProblems(key: string): string[] {
   );
   if (reached === undefined && key !== '') return [];
   return [
-    `"${key}" ${reached === undefined ? 'is empty' : `matches Mailroom's own rows (${reached}…)`}. A domain key is a ` +
+    `domain key "${key}" ${reached === undefined ? 'is empty' : `matches Mailroom's own rows (${reached}…)`}. A domain key is a ` +
       'partition key of the service, or a prefix of one followed by "*". Use one like "ORDER#*".',
   ];
 }

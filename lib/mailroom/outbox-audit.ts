@@ -10,7 +10,7 @@ import { type MailroomFunctionProps, mailroomFunctionPropsProblems } from '../fu
 import type { ServiceFunction } from '../service-function.ts';
 import { grantDirectory } from './directory-parameter.ts';
 import { grantQueueKey } from './encryption.ts';
-import type { MailroomBus } from './event-bus.ts';
+import type { MailroomBus } from './mailroom-bus.ts';
 import type { MailroomTable } from './mailroom-table.ts';
 import { ownFunction, scheduleRuns, timeoutUntilNext } from './own-function.ts';
 

@@ -16,12 +16,12 @@ import {
   SCHEDULE_MIN,
   turnMax,
 } from '../checks/timings.ts';
-import { acknowledgeLastStop } from '../functions/acknowledgements.ts';
+import { acknowledgeLastStop } from '../functions/acknowledged-warnings.ts';
 import { type MailroomFunctionProps, mailroomFunctionPropsProblems } from '../functions/function-props.ts';
 import type { ServiceFunction } from '../service-function.ts';
 import { grantDirectory } from './directory-parameter.ts';
 import { grantQueueKey, queueEncryption } from './encryption.ts';
-import type { MailroomBus } from './event-bus.ts';
+import type { MailroomBus } from './mailroom-bus.ts';
 import type { MailroomTable } from './mailroom-table.ts';
 import { ownFunction, scheduleRuns, timeoutUntilNext } from './own-function.ts';
 import { failuresTo } from './queue-senders.ts';

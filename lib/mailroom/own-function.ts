@@ -6,7 +6,7 @@ import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import { Code, type Tracing } from 'aws-cdk-lib/aws-lambda';
 import type { Construct } from 'constructs';
-import { acknowledge } from '../functions/acknowledgements.ts';
+import { acknowledge } from '../functions/acknowledged-warnings.ts';
 import type { MailroomFunctionProps } from '../functions/function-props.ts';
 import { moduleUrl } from '../functions/module-url.ts';
 import { ServiceFunction, type ServiceFunctionProps } from '../service-function.ts';

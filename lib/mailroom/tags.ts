@@ -1,5 +1,6 @@
 import { Tags } from 'aws-cdk-lib';
 import type { IConstruct } from 'constructs';
+import { DOCUMENTATION_URL } from '../../lambdas/runtime/base/documentation.ts';
 
 /** Tag with the Mailroom's path in the app, on every resource that belongs to it. Its queues refuse messages from roles with this tag. */
 export const MAILROOM_TAG = 'mailroom';
@@ -17,12 +18,6 @@ export const CONSUMER_TAG = 'mailroom:consumer';
 export function tag(construct: IConstruct, tags: Readonly<Record<string, string>>): void {
   for (const [key, value] of Object.entries(tags)) Tags.of(construct).add(key, value);
 }
-
-/**
- * The address of this version's documentation. Written out, because the constructs are loaded as ES modules, as CommonJS and in
- * bundles, and find no package.json in all of them; `test/infra/documentation.test.ts` compares it with package.json.
- */
-const DOCUMENTATION_URL = 'https://github.com/cdk-mailroom/cdk-mailroom/blob/v0.1.0/docs';
 
 /** The address of docs/operating.md, which alarms link to by default. */
 export const RUNBOOK_URL = `${DOCUMENTATION_URL}/operating.md`;

@@ -24,7 +24,7 @@ export function consumerAlarms(
   const plans: (Omit<AlarmPlan, 'metric'> & { readonly metric: IMetric | undefined })[] = [
     {
       id: 'Lost',
-      anchor: 'an-event-was-lost-on-the-way-to-a-consumer',
+      anchor: 'event-lost-on-the-way-to-a-consumer',
       severity: 'page',
       what: `An event for ${name} is lost: it reached neither the source queue nor the queue of undelivered events.`,
       run: 'doctor',
@@ -33,7 +33,7 @@ export function consumerAlarms(
     },
     {
       id: 'DeadLetters',
-      anchor: 'a-message-is-dead',
+      anchor: 'message-in-the-dead-letter-queue',
       severity: 'ticket',
       what: `A message of ${name} is in the dead-letter queue: it is poison, or out of attempts.`,
       run: `dlq list consumer:${name}`,
@@ -42,7 +42,7 @@ export function consumerAlarms(
     },
     {
       id: 'Undelivered',
-      anchor: 'an-event-was-not-delivered',
+      anchor: 'event-undelivered',
       severity: 'ticket',
       what: `EventBridge could not deliver an event to the queue of ${name}.`,
       run: `dlq list rule:${name}`,
@@ -51,7 +51,7 @@ export function consumerAlarms(
     },
     {
       id: 'RuleFailures',
-      anchor: 'a-rule-fails',
+      anchor: 'event-undelivered',
       severity: 'ticket',
       what: `The rule of ${name} permanently failed to deliver events.`,
       run: `dlq list rule:${name}`,
@@ -60,7 +60,7 @@ export function consumerAlarms(
     },
     {
       id: 'Behind',
-      anchor: 'a-consumer-is-behind',
+      anchor: 'slo-missed-or-consumer-behind',
       // A critical SLO pages for it.
       severity: 'ticket',
       what: `The oldest message in the queue of ${name} has waited for more than ${say(thresholds.sustainedFor)}.`,
@@ -71,7 +71,7 @@ export function consumerAlarms(
     ...hardships(consumer, metrics, thresholds),
     {
       id: 'TableFailures',
-      anchor: 'a-consumer-cannot-reach-its-table',
+      anchor: 'consumer-cannot-reach-the-table',
       severity: 'ticket',
       what: `The consumer ${name} repeatedly could not reach the Mailroom table; its messages wait, and no attempt is counted.`,
       run: 'status',
@@ -104,14 +104,14 @@ export function stalledConsumer(
     : 'FILL(deleted, 0) == 0';
   return {
     id: 'Stalled',
-    anchor: 'a-consumer-is-stalled',
+    anchor: 'consumer-stalled',
     severity: severityOf(slo),
     what: `The consumer ${name} is stalled: messages wait, and none was finished in ${say(thresholds.sustainedFor)}.`,
     run: 'status',
     metric: new MathExpression({
       expression: `IF(waiting > 0 AND ${idle}, 1, 0)`,
       usingMetrics: { waiting, deleted, ...(heartbeats && { heartbeats, processed }) },
-      label: 'Stalled',
+      label: 'Messages wait, none finished',
       period: COUNT_PERIOD,
     }),
     threshold: 0,
@@ -143,7 +143,7 @@ export function growingDeadLetters(
   });
   return {
     id: 'DeadLettersGrow',
-    anchor: 'dead-letters-pile-up',
+    anchor: 'dead-letters-unresolved-or-increasing',
     severity: severityOf(slo),
     what: `More than ${deadPerHour} messages of ${name} became dead letters in an hour.`,
     run: 'dlq list --by cause',
@@ -162,9 +162,9 @@ export function failingConsumer(
   const counted = Object.entries({ processed, failed, rejected, errors });
   return {
     id: 'Failing',
-    anchor: 'every-attempt-of-a-consumer-fails',
+    anchor: 'attempts-failing',
     severity: severityOf(slo),
-    what: `No attempt of ${name} has succeeded for twice ${say(sustainedFor)}, and more than ${attemptsFailed} failed each time.`,
+    what: `No attempt of ${name} has succeeded in two periods of ${say(sustainedFor)}, and more than ${attemptsFailed} failed in each.`,
     run: `messages list --failed --by cause --consumer ${name}`,
     metric: new MathExpression({
       expression: 'IF(FILL(processed, 0) == 0, SUM([failed, rejected, errors]), 0)',
@@ -190,7 +190,7 @@ function hardships(
   return [
     {
       id: 'AttemptsOverThree',
-      anchor: 'messages-need-many-attempts',
+      anchor: 'attempts-failing',
       severity: 'ticket',
       what: `A message of ${name} needed a fourth attempt; if it keeps failing, it is rejected.`,
       run: `messages list --failed --by cause --consumer ${name}`,
@@ -199,7 +199,7 @@ function hardships(
     },
     {
       id: 'FenceRefused',
-      anchor: 'a-fence-refused-a-write',
+      anchor: 'write-refused-by-the-fencing-token',
       severity: 'ticket',
       what: `A worker of ${name} lost its message to another worker, and its writes were refused.`,
       run: `messages list --failed --consumer ${name}`,
@@ -208,7 +208,7 @@ function hardships(
     },
     {
       id: 'UnstableEffects',
-      anchor: 'an-effect-has-no-stable-name',
+      anchor: 'unstable-effect-name',
       severity: 'ticket',
       what: `A message of ${name} was processed without an effect that an earlier attempt had completed; the log names both.`,
       run: { logGroupName, term: 'UNSTABLE_EFFECTS' },
@@ -217,7 +217,7 @@ function hardships(
     },
     {
       id: 'EffectsInDoubt',
-      anchor: 'an-effect-is-in-doubt',
+      anchor: 'effect-in-doubt',
       severity: 'ticket',
       what: `An earlier attempt of ${name} began an effect and stored no result: it may have happened, and may happen again.`,
       run: { logGroupName, term: 'EFFECTS_IN_DOUBT' },
@@ -238,7 +238,7 @@ export function sloAlarms({ name, slo }: IInboxConsumer, { latency }: ConsumerMe
   const windows = { SlowNow: COUNT_PERIOD, SlowForLong: LONG_WINDOW };
   return Object.entries(windows).map(([id, period]) => ({
     id,
-    anchor: 'an-slo-is-missed',
+    anchor: 'slo-missed-or-consumer-behind',
     severity,
     what: `Over ${say(period)}, ${name} missed its SLO: too many events took longer than ${say(slo.latency)}.`,
     run: `messages list --failed --consumer ${name}`,

@@ -10,7 +10,7 @@ export function heartbeatAlarms({ late }: HeartbeatMetrics): AlarmPlan[] {
   return [
     {
       id: 'HeartbeatLate',
-      anchor: 'a-heartbeat-is-late',
+      anchor: 'heartbeat-late-or-not-sent',
       severity: 'ticket',
       what: 'A consumer has not acknowledged two of three heartbeats: events do not reach it, or wait too long.',
       run: 'status',
@@ -21,7 +21,7 @@ export function heartbeatAlarms({ late }: HeartbeatMetrics): AlarmPlan[] {
     },
     {
       id: 'HeartbeatSilent',
-      anchor: 'the-heartbeat-is-silent',
+      anchor: 'heartbeat-late-or-not-sent',
       severity: 'ticket',
       what: 'No heartbeat has been sent for three times its interval.',
       run: 'status',

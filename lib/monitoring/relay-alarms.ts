@@ -31,7 +31,7 @@ function pages(metrics: RelayMetrics, thresholds: EffectiveThresholds): AlarmPla
   return [
     {
       id: 'OldestPending',
-      anchor: 'events-wait-unpublished',
+      anchor: 'events-unpublished',
       severity: 'page',
       what: `An event has been unpublished for over ${say(oldestPending)}, or the sweep has stopped running.`,
       run: 'status',
@@ -44,7 +44,7 @@ function pages(metrics: RelayMetrics, thresholds: EffectiveThresholds): AlarmPla
     },
     {
       id: 'DeadLetterExpiry',
-      anchor: 'a-dead-letter-is-about-to-expire',
+      anchor: 'dead-letter-about-to-expire',
       severity: 'page',
       what: `SQS will permanently delete a dead letter in less than ${say(deadLetterExpiry)}.`,
       run: 'dlq list',
@@ -57,7 +57,7 @@ function pages(metrics: RelayMetrics, thresholds: EffectiveThresholds): AlarmPla
     ...deadForLong(metrics, deadFor),
     {
       id: 'DeadEventsGrow',
-      anchor: 'dead-letters-pile-up',
+      anchor: 'dead-letters-unresolved-or-increasing',
       severity: 'page',
       what: `More than ${thresholds.deadPerHour} events became DEAD in an hour; no consumer receives them.`,
       run: 'dlq list dead --by cause',
@@ -75,7 +75,7 @@ function deadForLong({ dead, deadLetters }: RelayMetrics, deadFor: Duration): Al
   };
   return Object.entries(kinds).map(([id, { what, metric }]) => ({
     id,
-    anchor: 'something-has-been-dead-for-a-working-day',
+    anchor: 'dead-letters-unresolved-or-increasing',
     severity: 'page',
     what: `${what} for ${say(deadFor)} without being repaired or discarded.`,
     run: 'dlq list --by cause',
@@ -90,7 +90,7 @@ function dead(metrics: RelayMetrics): AlarmPlan[] {
   return [
     {
       id: 'DeadEvents',
-      anchor: 'an-event-is-dead',
+      anchor: 'dead-event',
       severity: 'ticket',
       what: 'The relay has stopped retrying an event: it is DEAD and reaches no consumer until it is requeued.',
       run: 'dlq list dead',
@@ -100,7 +100,7 @@ function dead(metrics: RelayMetrics): AlarmPlan[] {
     },
     {
       id: 'UndeclaredEvents',
-      anchor: 'events-wait-with-an-undeclared-source',
+      anchor: 'events-with-an-undeclared-source',
       severity: 'ticket',
       what: 'Events wait in the outbox because no producer of this Mailroom declares their source: the relay does not publish them.',
       run: 'events list --pending --by source',
@@ -110,7 +110,7 @@ function dead(metrics: RelayMetrics): AlarmPlan[] {
     },
     {
       id: 'StreamFailures',
-      anchor: 'the-stream-gave-up-on-a-batch',
+      anchor: 'stream-batch-discarded',
       severity: 'ticket',
       what: 'The stream mapping stopped retrying a batch of events; the sweep publishes them.',
       run: 'dlq list stream',
@@ -129,7 +129,7 @@ function troubles(
   return [
     {
       id: 'Rescued',
-      anchor: 'the-sweep-rescues-events',
+      anchor: 'stream-relay-misses-events',
       severity: 'ticket',
       what: `For ${say(thresholds.sustainedFor)}, the sweep has published events that the stream relay should have published.`,
       run: 'status',
@@ -139,7 +139,7 @@ function troubles(
     },
     {
       id: 'StreamAge',
-      anchor: 'the-stream-is-behind',
+      anchor: 'stream-relay-misses-events',
       severity: 'ticket',
       what: `The stream relay is more than ${say(streamAge)} behind the table.`,
       run: 'status',
@@ -148,7 +148,7 @@ function troubles(
     },
     {
       id: 'BusFailures',
-      anchor: 'the-bus-fails',
+      anchor: 'eventbridge-calls-failing',
       severity: 'ticket',
       what: `For ${say(thresholds.sustainedFor)}, EventBridge has refused or failed calls of the relay, or of producers that publish at once.`,
       run: 'status',
@@ -158,7 +158,7 @@ function troubles(
     },
     {
       id: 'WatchFailures',
-      anchor: 'the-watch-is-blind',
+      anchor: 'dead-letter-queue-unreadable',
       severity: 'ticket',
       what: 'The dead-letter watch could not read every queue, so a dead letter could expire without an alarm.',
       run: 'dlq list',
@@ -167,7 +167,7 @@ function troubles(
     },
     {
       id: 'ClockDifference',
-      anchor: 'clocks-differ',
+      anchor: 'producer-clock-skew',
       severity: 'ticket',
       what: `A producer's clock is off by more than ${say(clockDifference)}, or its commit took that long; the log names the events.`,
       run: { logGroupName: streamLogGroup, term: 'differenceMs' },
@@ -185,7 +185,7 @@ function functions(metrics: RelayMetrics, thresholds: EffectiveThresholds): Alar
   const perPath = Object.entries(paths).flatMap(([path, { errors, throttles }]): AlarmPlan[] => [
     {
       id: `${path}Errors`,
-      anchor: 'the-relay-fails',
+      anchor: 'relay-function-failing',
       severity: 'ticket',
       what: `For ${say(thresholds.sustainedFor)}, the relay's ${path.toLowerCase()} function has crashed or timed out.`,
       run: 'status',
@@ -199,7 +199,7 @@ function functions(metrics: RelayMetrics, thresholds: EffectiveThresholds): Alar
     ...perPath,
     {
       id: 'SweepFailures',
-      anchor: 'the-relay-fails',
+      anchor: 'relay-function-failing',
       severity: 'ticket',
       what: `For ${say(thresholds.sustainedFor)}, steps of the sweep have failed: some minutes of the outbox are not swept.`,
       run: 'status',
@@ -219,7 +219,7 @@ export function throttled(
 ): AlarmPlan {
   return {
     id,
-    anchor: 'functions-are-throttled',
+    anchor: 'functions-throttled',
     severity: 'ticket',
     what: `Lambda has throttled ${subject} for ${say(thresholds.sustainedFor)}.`,
     run: 'status',
@@ -236,7 +236,7 @@ function tableThrottles(
   const metrics = { Read: readThrottles, Write: writeThrottles };
   return Object.entries(metrics).map(([kind, metric]) => ({
     id: `Table${kind}Throttles`,
-    anchor: 'the-table-is-throttled',
+    anchor: 'table-throttled',
     severity: 'ticket',
     what: `For ${say(thresholds.sustainedFor)}, DynamoDB has throttled ${kind.toLowerCase()}s of the table.`,
     run: 'status',
@@ -260,7 +260,7 @@ export function auditAlarms({ every, since }: OutboxAudit, metrics: AuditMetrics
     ...Object.entries(findings).map(
       ([id, { what, metric }]): AlarmPlan => ({
         id,
-        anchor: 'the-audit-found-missing-or-duplicated-events',
+        anchor: 'events-missing-or-duplicated',
         severity: 'page',
         what: `Two runs of the audit found ${what}.`,
         run: `audit --since ${hours}h`,
@@ -272,7 +272,7 @@ export function auditAlarms({ every, since }: OutboxAudit, metrics: AuditMetrics
     ),
     {
       id: 'RowsUnreadable',
-      anchor: 'the-audit-found-rows-that-cannot-be-read',
+      anchor: 'unreadable-rows',
       severity: 'ticket',
       what: 'Two runs of the audit found rows that cannot be read, so it cannot account for their events.',
       run: `audit --since ${hours}h`,
@@ -283,7 +283,7 @@ export function auditAlarms({ every, since }: OutboxAudit, metrics: AuditMetrics
     },
     {
       id: 'AuditSilent',
-      anchor: 'the-audit-is-silent',
+      anchor: 'audit-not-running',
       severity: 'ticket',
       what: 'The audit has not completed a run for three times its interval.',
       run: 'audit --since 1h',

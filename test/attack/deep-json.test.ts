@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod/mini';
 import { receiveDeadLetters } from '../../cli/reports/dead-letters/dead-letters.ts';
-import { readStatus } from '../../cli/reports/status/status-report.ts';
+import { readStatus } from '../../cli/reports/status/read-status.ts';
 import { searchEvents } from '../../cli/reports/why/find-trace.ts';
 import { eventReports, payloadsOf, traceText } from '../../cli/reports/why/trace-text.ts';
 import { shown } from '../../cli/terminal/escaped.ts';
@@ -27,7 +27,7 @@ import { commit, fine, type Mailroom, why } from '../unit/cli/support/why-rig.ts
 /** Far more levels than a stack has room for. */
 const DEEP = 50_000;
 
-/** JSON of so many levels: lists and objects in turn, written without recursion. */
+/** JSON of a number of levels: lists and objects in turn, written without recursion. */
 function nested(levels: number): string {
   const half = levels / 2;
   return `${'[{"a":'.repeat(half)}1${'}]'.repeat(half)}`;
@@ -121,8 +121,8 @@ describe('a message whose body is 50,000 levels deep', () => {
   test.each([
     ['in its payload', (eventId: string) => deepEnvelope(wholeEnvelope(eventId))],
     ['as a whole', () => nested(DEEP)],
-    ['and is no JSON', () => '['.repeat(DEEP)],
-  ])('%s is rejected as unreadable, and its neighbours are processed', async (_where, detail) => {
+    ['and is not JSON', () => '['.repeat(DEEP)],
+  ])('%s is rejected as unreadable, and its neighbors are processed', async (_where, detail) => {
     const seen: string[] = [];
     const mailroom = mailroomInMemory([
       leased(ThingHappened, async ({ eventId }) => {

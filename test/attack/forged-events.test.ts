@@ -47,7 +47,7 @@ describe('rows that claim an undeclared source', () => {
     );
   });
 
-  test('wait through every sweep, counted and with their age left out, while their neighbours are published at once', async () => {
+  test('wait through every sweep, counted and with their age left out, while their neighbors are published at once', async () => {
     const parts = guarded();
     await forge(parts, 40); // in front of the others
     await parts.outbox.commit({ events: [1, 2, 3].map(parts.happened) });

@@ -17,7 +17,7 @@ const definition = { type, version: 1, aggregateType: 'Parcel', schema };
 const Genuine = defineEvent({ ...definition, source: 'orders' });
 const Forged = defineEvent({ ...definition, source: 'bank' });
 
-it('the deployed relay never publishes a row with an undeclared source, but publishes its neighbours', async () => {
+it('the deployed relay never publishes a row with an undeclared source, but publishes its neighbors', async () => {
   const run = randomUUID();
   const [genuine, forged] = await Promise.all([listenTo(Genuine), listenTo(Forged)]);
   const entries = async (event: typeof Genuine, count: number): Promise<StoredOutboxRow[]> => {

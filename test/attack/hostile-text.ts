@@ -6,8 +6,8 @@ export const ACTS = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}]
 export const FORGED = 'every event is processed by all';
 
 /**
- * A text that attacks the terminal of whoever reads it: it sets the title and the clipboard (OSC), moves the cursor, colours,
- * begins lines of its own, reverses what follows (bidi) and hides characters.
+ * A text that attacks the reader's terminal: it sets the title and the clipboard (OSC), moves the cursor, colors,
+ * begins its own lines, reverses what follows (bidi) and hides characters.
  *
  * @param name - where it is stored; it is found again by this
  */

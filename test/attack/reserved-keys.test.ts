@@ -14,7 +14,7 @@ const FORBIDDEN: readonly (readonly [string, TransactAction])[] = [
     'updates an outbox row',
     { Update: { Key: { PK: 'OUTBOX#2026-11-23T10:00#00', SK: 'EVENT#1' }, UpdateExpression: 'SET a = :a' } },
   ],
-  ['writes an outbox row that is no entry', { Put: { Item: { PK: 'OUTBOX#1', SK: 'MINE' } } }],
+  ['writes an outbox row that is not an entry', { Put: { Item: { PK: 'OUTBOX#1', SK: 'MINE' } } }],
   [
     'checks a pointer',
     { ConditionCheck: { Key: { PK: 'DEAD#1', SK: '1' }, ConditionExpression: 'attribute_exists(PK)' } },

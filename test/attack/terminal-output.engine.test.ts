@@ -10,7 +10,7 @@ import { ACTS, FORGED, hostile } from './hostile-text.ts';
 
 vi.setConfig({ testTimeout: 300_000 });
 
-/** A region of its own. */
+/** No other test uses this region. */
 const REGION = 'ap-south-1';
 
 let small: Awaited<ReturnType<typeof handmadeMailroom>>;

@@ -6,11 +6,12 @@ import { paint } from '../../cli/terminal/paint.ts';
 import { reportError } from '../../cli/terminal/report-error.ts';
 import { shell } from '../../cli/terminal/shell.ts';
 import { createTerminal, reportOf } from '../../cli/terminal/terminal.ts';
+import { errorHelp } from '../../lambdas/runtime/base/documentation.ts';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { capturedIo } from '../support/captured-io.ts';
 import { ACTS, hostile } from './hostile-text.ts';
 
-/** What was written, without the colours and the line codes of the command itself. */
+/** What was written, without the colors and the line codes of the command itself. */
 function withoutOwnCodes(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the command writes them
   return text.replaceAll('\r\u001b[K', '').replace(/\u001b\[(?:1|2|22|31|32|33|39)m/g, '');
@@ -60,7 +61,12 @@ describe('a text stored by someone else', () => {
     reportError(Object.assign(new Error(hostile('aws')), { name: hostile('code') }), false, io);
     expect(withoutOwnCodes(written.err)).not.toMatch(ACTS);
     const lines = withoutOwnCodes(written.err).trimEnd().split('\n');
-    expect(lines.filter((line) => !line.startsWith('  '))).toHaveLength(3);
+    expect(lines.filter((line) => !line.startsWith('  '))).toEqual([
+      expect.stringMatching(/^<note>/),
+      expect.stringMatching(/^<progress>.*NO_SUCH_STAGE:$/),
+      errorHelp('NO_SUCH_STAGE'),
+      'UNKNOWN:',
+    ]);
     const machine = capturedIo();
     reportError(new Error(hostile('aws')), true, machine.io);
     expect(machine.written.err.trimEnd()).not.toMatch(ACTS);

@@ -36,7 +36,7 @@ export async function deadLetters(system: OrderSystem, consumer: Consumer): Prom
 
 /**
  * Sends an event's message back to the queue that it came from, as a redrive does: it gets a new id, and its receives
- * count from 1 again. (This engine has no redrive of its own.)
+ * count from 1 again. (This engine has no redrive.)
  *
  * @returns the new id; none when the message is not in the dead-letter queue
  */

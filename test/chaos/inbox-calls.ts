@@ -7,7 +7,7 @@ import type { Stage } from './stage.ts';
 /** How one worker tried to claim a message, as the proxy saw it. */
 export interface ClaimTry {
   readonly eventId: string;
-  /** SQS's id: copies of an event have ids of their own. */
+  /** SQS's id: each copy of an event has its own. */
   readonly messageId: string;
   /** How often SQS had handed out that message by then. */
   readonly receives: number;

@@ -3,7 +3,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { errorMessage, MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { parsePort } from '../../localstack/engine.ts';
 import { freePort } from '../../localstack/free-port.ts';
-import { SCENARIOS } from './catalogue.ts';
+import { SCENARIOS } from './catalog.ts';
 import { createCleanup } from './cleanup.ts';
 import { startOrderSystem } from './order-system.ts';
 import { runScenario } from './runner.ts';
@@ -128,7 +128,7 @@ function wholeNumber(min: number, max: number): (text: string) => number {
 async function main(): Promise<void> {
   const program = new Command('npm run chaos --')
     .description(
-      'Breaks the order system on a local AWS of its own, on purpose, and reads back whether an order was lost or ' +
+      'Breaks the order system on its own local AWS, on purpose, and reads back whether an order was lost or ' +
         'duplicated. Ends with 1 if any scenario failed.',
     )
     .argument('[names...]', 'the scenarios to run; all of them when none is named')

@@ -4,7 +4,7 @@ import { DeleteCommand, GetCommand, PutCommand, UpdateCommand } from '@aws-sdk/l
 import { pause } from '../../demo/shop.ts';
 import type { OrderSystem } from './order-system.ts';
 
-/** Naive designs of a consumer, each with orders of its own: at the same bank, in the same table. */
+/** Naive designs of a consumer, each with its own orders: at the same bank, in the same table. */
 export interface NaiveConsumers {
   /** It looks whether it knows the event, charges, and remembers it; with several copies at once. */
   lookThenCharge(copies: number): Promise<Charged>;

@@ -20,7 +20,7 @@ import { adaptFunctions, type Caller, type DeployedNames } from './deployed-func
 import { type FaultProxy, startFaultProxy } from './fault-proxy.ts';
 import { warmUp } from './warm-up.ts';
 
-/** The order system on an engine of its own, with the fault proxy between its functions and the engine. */
+/** The order system on its own engine, with the fault proxy between its functions and the engine. */
 export interface OrderSystem {
   readonly endpoint: string;
   readonly outputs: Outputs;
@@ -41,7 +41,7 @@ export interface OrderSystem {
   /**
    * Kills the process of a function: SIGKILL, no chance to put anything right.
    *
-   * @throws `NOT_OURS` when the process is no function of this engine
+   * @throws `NOT_OURS` when the process is not a function of this engine
    */
   kill(pid: number): Promise<void>;
 }
@@ -147,7 +147,7 @@ async function rowsOf(client: DynamoDBDocumentClient, TableName: string, pk: str
 async function killFunction({ tempDir }: MiniStackProcess, pid: number): Promise<void> {
   // The engine unpacks the functions there, so the folder is in the command line of each of their processes.
   if (pid < 2 || !(await runsWith(pid, tempDir))) {
-    throw new MailroomError('NOT_OURS', `Process ${pid} is no function of this engine: it is not killed.`);
+    throw new MailroomError('NOT_OURS', `Process ${pid} is not a function of this engine: it is not killed.`);
   }
   process.kill(pid, 'SIGKILL');
 }
@@ -158,5 +158,5 @@ function noEngine(startedHere: boolean, port: number): MailroomError {
       'Install Python 3.10 or later, then MiniStack is started.'
     : `An engine runs on port ${port} already, and the scenarios break what they run on. Leave --port out to have ` +
       'one started on a free port.';
-  return new MailroomError('CHAOS_ENGINE', `The scenarios need a MiniStack of their own. ${why}`);
+  return new MailroomError('CHAOS_ENGINE', `The scenarios need their own MiniStack. ${why}`);
 }

@@ -1,6 +1,6 @@
 import type { Stage } from './stage.ts';
 
-/** A failure, made on purpose, and what must come of it. One file each, listed in `catalogue.ts`. */
+/** A failure, made on purpose, and what must come of it. One file each, listed in `catalog.ts`. */
 export interface Scenario {
   /** How it is asked for: the name of its file. */
   readonly name: string;
@@ -9,7 +9,7 @@ export interface Scenario {
   /** How long it may take, milliseconds. @default 20 minutes: only one that hangs takes as long */
   readonly limitMs?: number | undefined;
   /**
-   * Breaks something, waits until the system has come to rest, and counts. What it broke through the stage is put
+   * Breaks something, waits until the system has settled, and counts. What it broke through the stage is put
    * back by the runner, also when it throws.
    */
   run(stage: Stage): Promise<Counts>;

@@ -41,9 +41,9 @@ interface Script {
 
 interface Orders {
   /**
-   * Places orders through the API, of customers and goods of their own; some requests are sent twice.
+   * Places orders through the API, of its own customers and goods; some requests are sent twice.
    *
-   * @param soldOutEvery - every so many, the first one too, the goods are sold out. @default none
+   * @param soldOutEvery - the interval, in orders, at which goods are sold out, from the first order on. @default none
    * @returns what `read` takes to read only these
    */
   placeOrders(count: number, soldOutEvery?: number): Promise<string>;
@@ -55,7 +55,7 @@ interface Orders {
   placeInRush(count: number): Promise<{ readonly wave: string; readonly eventIds: readonly string[] }>;
   /** Reads everything there is about the scenario's orders, or about some of them. */
   read(wave?: string): Promise<Readings>;
-  /** Sends copies of an event's message to a consumer's queue, each under ids of its own. */
+  /** Sends copies of an event's message to a consumer's queue, each under its own ids. */
   deliver(consumer: Consumer, event: WrittenEvent, copies: number): Promise<void>;
 }
 

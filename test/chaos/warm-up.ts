@@ -13,7 +13,7 @@ const LOOK_EVERY_MS = 500;
 
 /**
  * Lets some orders through before anything is broken: the functions start their processes now and not in the first
- * scenario, and a system that does not work at all is told from one that does not stand a fault.
+ * scenario, and a system that never works is told from one that does not stand a fault.
  *
  * @throws `CHAOS_WARM_UP` when the orders are not done in 15 minutes: only a system that does not work takes as long
  */

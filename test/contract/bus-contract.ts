@@ -20,7 +20,7 @@ const entry = (source: string, n: number, rest: Partial<BusEntry> = {}): BusEntr
 
 const cases: readonly Case<BusSubject>[] = [
   [
-    'every entry gets an id of its own, and reaches the queue',
+    'every entry gets its own id, and reaches the queue',
     async (subject) => {
       const entries = [1, 2, 3].map((n) => entry('bus-1', n));
       const results = await subject.bus.put(entries, TIMEOUT_MS);
@@ -37,7 +37,7 @@ const cases: readonly Case<BusSubject>[] = [
     },
   ],
   [
-    'an entry that is no good fails alone',
+    'an invalid entry fails alone',
     async (subject) => {
       const entries = [entry('bus-2', 1), entry('bus-2', 2, { detail: '{"n":' }), entry('bus-2', 3)];
       expect(await subject.bus.put(entries, TIMEOUT_MS)).toEqual([

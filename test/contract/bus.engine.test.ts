@@ -23,7 +23,7 @@ import { type Differences, differing, type Subject } from './cases.ts';
 /** Where MiniStack 1.5.33 does otherwise than EventBridge is documented to do. */
 const MINISTACK: Differences = {
   ...differing('it does not look at an entry', [
-    'an entry that is no good fails alone',
+    'an invalid entry fails alone',
     'an entry without a source or a detail type fails alone',
   ]),
   ...differing('it has no limits but the number of entries', [

@@ -80,7 +80,7 @@ const cases: readonly Case<QueueSubject>[] = [
     },
   ],
   [
-    'refused: a receipt that is none',
+    'refused: a receipt that SQS did not issue',
     async ({ queue }) => {
       await expect(queue.changeVisibility('no-such-receipt', 1)).rejects.toThrow();
     },

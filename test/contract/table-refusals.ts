@@ -29,7 +29,7 @@ function condition(ConditionExpression: string, values?: Item, names?: Record<st
   };
 }
 
-/** Writes that are no good in themselves, whatever the item. */
+/** Writes that are invalid in themselves, whatever the item. */
 const INVALID: readonly (readonly [title: string, write: Write])[] = [
   ['a value that no expression uses', condition('amount = :a', { ':a': 1, ':b': 2 })],
   ['a name that no expression uses', condition('amount = :a', { ':a': 1 }, { '#n': 'amount' })],
@@ -79,7 +79,7 @@ const UNFITTING: readonly (readonly [title: string, write: Write])[] = [
   ['list_append to a number', update('SET amount = list_append(amount, :a)', { ':a': [1] })],
   ['ADD of a number to a text', update('ADD word :a', { ':a': 1 })],
   ['ADD of a set to a set of another type', update('ADD tags :a', { ':a': new Set([1]) })],
-  ['DELETE from an attribute that is no set', update('DELETE word :a', { ':a': new Set(['x']) })],
+  ['DELETE from an attribute that is not a set', update('DELETE word :a', { ':a': new Set(['x']) })],
   ['SET below an attribute that is not there', update('SET absent.a = :a', { ':a': 1 })],
   ['SET below a number', update('SET amount.a = :a', { ':a': 1 })],
   ['an update that makes the item too large', update('SET filler = :a', { ':a': 'x'.repeat(400 * 1024) })],

@@ -73,7 +73,7 @@ const STORABLE: readonly (readonly [title: string, value: Item[string], read?: I
   ['32 levels', nested(32)],
 ];
 
-/** Values that cannot be stored, and their neighbours that can. */
+/** Values that cannot be stored, and their neighbors that can. */
 export const valueCases: readonly Case<Table>[] = [
   ...UNSTORABLE.map(
     ([title, attributes, where, what]): Case<Table> => [

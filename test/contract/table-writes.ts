@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import { ignoreOlder, nextVersion } from '../../lambdas/runtime/store/row-version.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
 import type { Case } from './cases.ts';
 
@@ -146,4 +147,41 @@ export const writeCases: readonly Case<Table>[] = [
       expect(await table.createdAt()).toBe(created);
     },
   ],
+  ...(['Put', 'Update'] as const).map(
+    (form): Case<Table> => [
+      `a versioned ${form} gives each number once, and ignores older ones`,
+      async (table) => {
+        const Key = { PK: `WRITE#VERSION#${form}`, SK };
+        const change = (by: string) =>
+          form === 'Put'
+            ? { Put: { Item: { ...Key, by } } }
+            : {
+                Update: {
+                  Key,
+                  UpdateExpression: 'SET #by = :by',
+                  ExpressionAttributeNames: { '#by': 'by' },
+                  ExpressionAttributeValues: { ':by': by },
+                },
+              };
+        const refused = { code: 'TRANSACTION_CANCELLED' };
+        for (const read of [undefined, 1]) {
+          const row = await table.get(Key, { consistent: true });
+          expect(row?.version).toBe(read);
+          await table.transact([nextVersion(change('first'), { row }).write]);
+          await expect(table.transact([nextVersion(change('second'), { row }).write])).rejects.toMatchObject(
+            refused,
+          );
+        }
+        const row = undefined; // a stale read
+        await table.transact(ignoreOlder(change('newer'), { row, version: 5 }));
+        await expect(table.transact(ignoreOlder(change('same'), { row, version: 5 }))).rejects.toMatchObject(
+          refused,
+        );
+        await expect(table.transact(ignoreOlder(change('older'), { row, version: 4 }))).rejects.toMatchObject(
+          refused,
+        );
+        expect(await table.get(Key, { consistent: true })).toEqual({ ...Key, by: 'newer', version: 5 });
+      },
+    ],
+  ),
 ];

@@ -12,7 +12,7 @@ export interface CodeBlock {
   readonly line: number;
   /** What the HTML comment directly above a `ts` block adds in front of it: needed to compile, not to read. */
   readonly prelude: { readonly code: string; readonly line: number } | undefined;
-  /** The text of the heading that the block stands under. Empty above the first one. */
+  /** The text of the heading that the block is under. Empty above the first one. */
   readonly heading: string;
 }
 
@@ -24,7 +24,7 @@ const PRELUDE_ENDS = /^ *--> *$/;
 /**
  * The fenced blocks of a Markdown text, in its order.
  *
- * @throws Error If a fence or the comment of a prelude is never closed, or if a prelude stands above anything but a `ts` block.
+ * @throws Error If a fence or the comment of a prelude is never closed, or if a prelude is above anything but a `ts` block.
  * @example
  * codeBlocks('```ts file=src/a.ts\nexport {};\n```\n')[0]?.file; // 'src/a.ts'
  */

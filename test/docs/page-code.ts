@@ -3,7 +3,7 @@ import { posix } from 'node:path';
 import type { CodeBlock } from './code-blocks.ts';
 import { ROOT } from './pages.ts';
 
-/** Below this folder each page's code is a small project of its own. It begins with a dot, so git and linters pass over it. */
+/** Below this folder each page's code is its own small project. It begins with a dot, so git and linters pass over it. */
 export const CODE_FOLDER = '.local/docs-code/';
 
 /** What {@link pageCode} needs of a page. */

@@ -45,6 +45,31 @@ const WORDS: readonly RetiredWord[] = [
   retired(/\bstream paths?\b/, 'stream relay'),
   retired(/\bsweep paths?\b/, 'sweep relay, or sweep'),
   retired(/\bc(?:ome|omes|oming|ame) again\b/, 'published again, redelivered, or redriven'),
+  retired(/\b(?:that|which|what|one) (?:is|are) none\b/, 'what it is not: not a receipt, not a valid time'),
+  retired(
+    /(?<!\bthere )\b(?:is|are) no (?!longer|more|less|fewer|other|such)(?=[a-z])/,
+    'is not a …, or a sentence that says what happens',
+  ),
+  // "Of its own service" has a noun behind it.
+  retired(/\bof (?:its|their) own\b(?! [a-z])/, 'its own …, or nothing'),
+  retired(/(?<!\bnot )\bat all\b(?! (?:times|its|of))/, 'nothing'),
+  retired(/\bin the end\b/, 'eventually, or nothing'),
+  retired(/\bfor good\b/, 'permanently'),
+  retired(/(?<!\bin )\bso many\b(?! that)/, 'the number, or a given number of'),
+  retired(/\banew\b/, 'again, or starts over'),
+  retired(/\bwhoever\b/, 'the role, or the passive'),
+  retired(/\b(?:is|are|was|were) to be\b/, 'must be, will be, or the passive'),
+  retired(/\bst(?:ands?|ood) (?:above|below|beside|before|behind|there|under)\b/, 'is, precedes, or follows'),
+  retired(/\bsuffices?\b/, 'is enough'),
+  retired(/\bdemands? that\b/, 'requires'),
+  retired(/\blets? (?:it |them )?in again\b/, 'accepts again, or readmits'),
+  retired(/\b(?:nothing|nor|or|is|are|was|were|be) doubled\b/, 'duplicated'),
+  retired(/\bforeign (?:events?|origins?|hosts?|ids?)\b/, 'external'),
+  retired(/\btwice \d+ minutes\b/, 'the sum'),
+  retired(
+    /\b(?:behaviours?|colours?|coloured|licences?|favours?|grey|(?:normal|initial|recogn|serial|organ|summar|synchron|minim|maxim|optim|visual|real|categor|custom)is(?:e[ds]?|ing|ation))\b/,
+    'American spelling',
+  ),
 ];
 
 /** For comments that document an export or a member: they begin with a noun phrase or a verb. */
@@ -99,7 +124,7 @@ export function usesInCode(
 }
 
 /**
- * The retired words in the pages and TypeScript files of the repository that `includes` accepts.
+ * The retired words in the pages, the TypeScript files and the workflows of the repository that `includes` accepts.
  *
  * @param includes - is called with each path from the repository's folder
  */
@@ -108,14 +133,19 @@ export function usesInRepository(includes: (path: string) => boolean): RetiredUs
   const sources = CODE_FOLDERS.flatMap((folder) =>
     readdirSync(ROOT + folder, { recursive: true, encoding: 'utf8' }).map((file) => folder + file),
   ).filter((path) => /\.tsx?$/.test(path) && includes(path));
+  const forms = readdirSync(`${ROOT}.github`, { recursive: true, encoding: 'utf8' })
+    .map((file) => `.github/${file}`)
+    .filter((path) => /\.(?:md|yml)$/.test(path) && includes(path));
   return [
     ...pages.flatMap(({ path, text }) => usesInPage(path, text)),
+    ...forms.flatMap((path) => usesInPage(path, readFileSync(ROOT + path, 'utf8'))),
     ...sources.flatMap((path) => usesInCode(path, readFileSync(ROOT + path, 'utf8'))),
   ];
 }
 
 const CODE_FOLDERS = [
   'bench/',
+  'bin/',
   'cli/',
   'demo/',
   'lambdas/',

@@ -22,7 +22,7 @@ const ANY = new RegExp(TOKEN.map(({ source }) => source).join('|'), 'g');
 
 /**
  * The comments, strings and templates of a TypeScript file. A template is one text, with spaces for what it inserts; strings inside
- * an inserted expression are texts of their own.
+ * an inserted expression are separate texts.
  *
  * @example
  * textsOfCode("const a = 'one'; // two"); // [{ kind: 'string', text: ' one ', line: 1 }, { kind: 'comment', … }]

@@ -22,7 +22,7 @@ export function writeCode(pages: readonly Page[] = readPages()): readonly string
   return [...files.keys()];
 }
 
-/** In one step: whoever reads meanwhile finds the old text or the new one. */
+/** In one step: a reader meanwhile finds the old text or the new one. */
 function replace(path: string, text: string): void {
   const draft = `${ROOT}${path}.${process.pid}-${process.hrtime.bigint()}`;
   mkdirSync(dirname(draft), { recursive: true });

@@ -14,30 +14,6 @@ const FUNCTIONS = [
   { part: 'Receipts', config: 'ConsumerConfig', built: undefined },
 ] as const;
 
-/** Parts that are shown as they are. */
-const SETTINGS = [
-  'Table',
-  'StreamRelayMapping',
-  'SweepSchedule',
-  'AuditSchedule',
-  'HeartbeatSchedule',
-  'RelayFailures',
-  'ReceiptsQueue',
-  'ReceiptsDeadLetters',
-  'ReceiptsUndelivered',
-  'ReceiptsMapping',
-  'ReceiptsRule',
-] as const;
-
-const POLICIES = [
-  'Table',
-  'Bus',
-  'RelayFailuresPolicy',
-  'ReceiptsQueuePolicy',
-  'ReceiptsDeadLettersPolicy',
-  'ReceiptsUndeliveredPolicy',
-] as const;
-
 /**
  * The page with its generated parts as they should be: everything between `<!-- generated: <name> -->` and `<!-- end -->`.
  *
@@ -49,21 +25,14 @@ export function renderPage(page: string): string {
   const blocks: Readonly<Record<string, string>> = {
     functions: functionsTable(parts),
     variables: variables(parts, atOnce),
-    roles: FUNCTIONS.map(({ part }) => `**${part}**\n\n${statements(parts[`${part}Grants`])}`).join('\n\n'),
-    policies: POLICIES.map((part) => `**${part.replace(/Policy$/, '')}**\n\n${statements(parts[part])}`).join(
-      '\n\n',
-    ),
-    atOnce: ['PlaceOrderGrants', 'StreamRelayGrants', 'Bus']
-      .map((part) => `**${part.replace(/Grants$/, '')}**\n\n${statements(added(atOnce[part], parts[part]))}`)
-      .join('\n\n'),
     receives: receives(),
-    settings: SETTINGS.map((part) => `**${part}**\n\n${json(withoutPolicy(parts[part]?.properties))}`).join(
-      '\n\n',
-    ),
-    directory: ['DirectoryEntry', 'ReceiptsDirectoryEntry']
-      .map((part) => parts[part]?.properties ?? {})
-      .map(({ Name, Value }) => `**\`${Name}\`**\n\n${json(Value)}`)
-      .join('\n\n'),
+    statements: [
+      `**Heartbeat**\n\n${statements(parts.HeartbeatGrants)}`,
+      ...['PlaceOrderGrants', 'StreamRelayGrants', 'Bus'].map((part) => {
+        const title = `${part.replace(/Grants$/, '')}, to publish at once`;
+        return `**${title}**\n\n${statements(added(atOnce[part], parts[part]))}`;
+      }),
+    ].join('\n\n'),
   };
   const left = new Set(Object.keys(blocks));
   const rendered = page.replaceAll(
@@ -95,47 +64,72 @@ function functionsTable(parts: Parts): string {
 }
 
 function variables(parts: Parts, atOnce: Parts): string {
-  const block = (title: string, config: string, environment: Properties) => {
-    const rows = configVariables(config).map((one) => row(one, environment));
-    return `**${title}**\n\n${table(['variable', 'meaning', 'allowed', 'the constructs set'], rows)}`;
+  const environmentOf = (from: Parts, part: string): Properties =>
+    from[part]?.properties.Environment.Variables ?? {};
+  const producer = configVariables('ProducerConfig');
+  const producerEnvironment = environmentOf(parts, 'PlaceOrder');
+  const own = (title: string, config: string, part: string) => {
+    const rows = configVariables(config).map((one) => row(one, environmentOf(parts, part)));
+    return `**${title}**\n\n${table(VARIABLE_HEAD, rows)}`;
   };
-  const environmentOf = (from: Parts, part: string) => from[part]?.properties.Environment.Variables ?? {};
+  /** Only those that a producer does not have; of the others, the values that differ. */
+  const further = (title: string, config: string, environment: Properties) => {
+    const isShown = ({ name, meaning }: ConfigVariable) =>
+      producer.some((other) => other.name === name && other.meaning === meaning);
+    const others = configVariables(config);
+    const changed = others
+      .filter((one) => isShown(one) && environment[one.name] !== producerEnvironment[one.name])
+      .map(({ name }) => `\`${name}\` = \`${environment[name]}\``);
+    const rows = others.filter((one) => !isShown(one)).map((one) => row(one, environment));
+    const given = changed.length === 0 ? '' : `, with ${changed.join(' and ')}`;
+    return `**${title}**: those of a producer${given}, and\n\n${table(VARIABLE_HEAD, rows)}`;
+  };
   return [
-    block('Producer', 'ProducerConfig', environmentOf(parts, 'PlaceOrder')),
-    block(
-      'Producer that publishes at once, in addition',
-      'AtOnceConfig',
-      environmentOf(atOnce, 'PlaceOrder'),
-    ),
-    block('Consumer', 'ConsumerConfig', environmentOf(parts, 'Receipts')),
-    block('StreamRelay and Sweep', 'RelayConfig', environmentOf(parts, 'Sweep')),
-    block('Audit', 'AuditConfig', environmentOf(parts, 'Audit')),
-    block('Heartbeat', 'HeartbeatConfig', environmentOf(parts, 'Heartbeat')),
+    own('Producer', 'ProducerConfig', 'PlaceOrder'),
+    further('Producer that publishes at once', 'AtOnceConfig', {
+      ...producerEnvironment,
+      ...environmentOf(atOnce, 'PlaceOrder'),
+    }),
+    further('Consumer', 'ConsumerConfig', environmentOf(parts, 'Receipts')),
+    own('StreamRelay and Sweep', 'RelayConfig', 'Sweep'),
+    own('Audit', 'AuditConfig', 'Audit'),
+    further('Heartbeat', 'HeartbeatConfig', environmentOf(parts, 'Heartbeat')),
   ].join('\n\n');
 }
+
+/** Units, which the name of a variable has, and ranges, which the next column has. */
+const SAID_ELSEWHERE =
+  /,(?<!epoch) milliseconds(?=[.;])|,? days(?=\.)|, 1 to 256(?::[^.]*)?(?=\.)| Milliseconds, [^.]*\./g;
+
+const VARIABLE_HEAD = ['variable', 'meaning', 'allowed', 'set to'];
 
 function row({ name, meaning, allowed, optional }: ConfigVariable, environment: Properties): string[] {
   const set = environment[name];
   if (set === undefined && !optional) throw new Error(`The constructs do not set ${name}`);
+  const short = allowed
+    .replace(/^a whole number from (\d+) to (\d+)$/, '$1 to $2')
+    .replace('a non-empty string', 'text')
+    .replace(/^a JSON list of strings.*/, 'JSON list');
   return [
     `\`${name}\``,
-    meaning,
-    optional ? `${allowed}; optional` : allowed,
+    meaning.replaceAll(SAID_ELSEWHERE, ''),
+    optional ? `${short}; optional` : short,
     set === undefined ? '-' : `\`${set}\``,
   ];
 }
 
+/** The statements of a role, which all allow something, or of a resource policy, with effect and principal. */
 function statements(part: Parts[string] | undefined): string {
   const list: readonly Properties[] = part?.properties.Statement ?? [];
+  const isRole = list.every(({ Effect, Principal }) => Effect === 'Allow' && Principal === undefined);
   const rows = list.map(({ Effect, Principal, Action, Resource, Condition = {} }) => [
-    Effect,
-    ...(Principal === undefined ? [] : [code(Object.values(Principal))]),
+    ...(isRole ? [] : [Effect, code(Object.values(Principal))]),
     code(Action),
     code(Resource),
     conditions(Condition),
   ]);
-  const principal = list[0]?.Principal === undefined ? [] : ['principal'];
-  return table(['effect', ...principal, 'actions', 'resources', 'condition'], rows);
+  const head = ['actions', 'resources', 'condition'];
+  return table(isRole ? head : ['effect', 'principal', ...head], rows);
 }
 
 /** The statements that a part has in addition to those of another. */
@@ -160,15 +154,7 @@ function receives(): string {
   return table(['visibility timeout, s', 'maxReceiveCount'], rows);
 }
 
-function withoutPolicy({ Statement, ...rest }: Properties = {}): Properties {
-  return rest;
-}
-
 const code = (values: readonly unknown[]) => values.map((value) => `\`${value}\``).join(', ');
-
-function json(value: unknown): string {
-  return `\`\`\`json\n${JSON.stringify(value, null, 2)}\n\`\`\``;
-}
 
 function table(head: readonly string[], rows: readonly (readonly unknown[])[]): string {
   const lines = [head, head.map(() => '---'), ...rows];

@@ -6,7 +6,7 @@ import { renderPage } from './without-cdk-page.ts';
 const FILE = `${ROOT}docs/without-cdk.md`;
 
 test('docs/without-cdk.md shows what the codec reads and the constructs deploy', async () => {
-  // Renew it with: npx vitest run --project templates test/examples/without-cdk.test.ts -u
+  // Renew it with: npx vitest run --project constructs test/examples/without-cdk.test.ts -u
   await expect(renderPage(readFileSync(FILE, 'utf8'))).toMatchFileSnapshot(FILE);
 });
 

@@ -24,15 +24,15 @@ export function takeover(name: string, changed: (value: number) => number): Inbo
 export const BATCH_HOLES: readonly Hole<InboxTamper>[] = [
   {
     rule: 'a claim without a result counts only when it ran alone',
-    where: 'a killer and its neighbour',
+    where: 'a killer and its neighbor',
     budget: { faults: 0, stalls: 0 },
     deviations: 1,
     tamper: takeover(':attempts', (attempts) => attempts + 1),
-    found: /The neighbour of a killer is REJECTED/,
+    found: /The neighbor of a killer is REJECTED/,
   },
   {
     rule: 'claims without a result are counted',
-    where: 'a killer and its neighbour',
+    where: 'a killer and its neighbor',
     budget: { faults: 0, stalls: 0 },
     deviations: 0,
     tamper: takeover(':unfinished', () => 1),

@@ -16,8 +16,8 @@ const addOne = {
 /** A message dies only of its own failures: batches, long outages, and incidents that last. */
 const SETTINGS: readonly ConsumerSetting[] = [
   {
-    name: 'a killer and its neighbour',
-    // Each attempt counts: one that was counted wrongly rejects the neighbour.
+    name: 'a killer and its neighbor',
+    // Each attempt counts: one that was counted wrongly rejects the neighbor.
     world: { others: [happened(2)], batchSize: 2, maxReceiveCount: 20, config: { maxAttempts: 1 } },
     handler:
       () =>
@@ -26,8 +26,8 @@ const SETTINGS: readonly ConsumerSetting[] = [
           if (event.aggregateId === 'thing-1') await die();
         }),
     verdict: (world) => {
-      const [killer, neighbour] = world.eventIds.map((id) => statusOf(world, id));
-      if (neighbour !== 'PROCESSED') return `The neighbour of a killer is ${neighbour}`;
+      const [killer, neighbor] = world.eventIds.map((id) => statusOf(world, id));
+      if (neighbor !== 'PROCESSED') return `The neighbor of a killer is ${neighbor}`;
       return killer === 'REJECTED' ? undefined : `A message that kills its process is ${killer}`;
     },
   },

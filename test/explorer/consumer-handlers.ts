@@ -27,7 +27,7 @@ export const chargeAndCommit = leased(ThingHappened, async (_event, ctx) => {
   await ctx.commit(ADD_ONE);
 });
 
-/** An effect that must happen, and whose result must be the same whoever asks for it. */
+/** An effect that must happen, and whose result must be the same for every caller. */
 export async function charge(ctx: LeasedContext): Promise<void> {
   const result = await ctx.once(CHARGE, async () => ({ charged: true }));
   if (result?.charged !== true) throw new Error('The result of the effect was lost');

@@ -78,12 +78,12 @@ export function statusOf(world: ConsumerWorld, eventId: string): unknown {
   return world.memory.item(inboxKey(world.config.consumer, eventId))?.status;
 }
 
-/** What is wrong, if the effects were not applied so many times, or a message is not settled. */
+/** What is wrong, if the effects were not applied this number of times, or a message is not settled. */
 export function counted(world: ConsumerWorld, times: number): string | undefined {
   return world.unrest() ?? applied(world, times);
 }
 
-/** What is wrong, if the effects were not applied so many times. */
+/** What is wrong, if the effects were not applied this number of times. */
 export function applied({ memory }: ConsumerWorld, times: number): string | undefined {
   const n = Number(memory.item(COUNTER)?.n ?? 0);
   return n === times ? undefined : `The effects were applied ${n} times, not ${times}`;

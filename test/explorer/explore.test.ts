@@ -65,6 +65,26 @@ describe('explore', () => {
     await expect(charges(false)).rejects.toThrow(/effect "charge"[\s\S]*effect "charge"/);
   });
 
+  it('explores each effect of ctx.onceEach as one of ctx.once', async () => {
+    const ships = (honest: boolean) =>
+      explore(
+        (_parts, carrier) =>
+          leased(ThingHappened, async (_event, ctx) => {
+            await ctx.onceEach('ship', ['a', 'b'], async (sku, idempotencyKey) => {
+              carrier.add(honest ? idempotencyKey : `${sku} ${carrier.size}`);
+            });
+          }),
+        {
+          event,
+          deviations: 2,
+          world: () => new Set<string>(),
+          check: (_table, carrier) => expect(carrier.size).toBe(2),
+        },
+      );
+    await expect(ships(true)).resolves.toMatchObject({ crashPoints: expect.any(Number) });
+    await expect(ships(false)).rejects.toThrow(/effect "ship\.[ab]"[\s\S]*effect "ship\.[ab]"/);
+  });
+
   it('finds the schedule in which a write outside the commit is made twice, and its seed replays it', async () => {
     const handler = ({ table }: ExploredParts) =>
       leased(ThingHappened, async () => {
@@ -170,6 +190,14 @@ describe('explore', () => {
         }),
     ],
     [
+      'ctx.onceEach',
+      (ctx) => void ctx.onceEach('ship', ['a'], async () => 'shipped'),
+      (table) =>
+        expect(table.items().find(({ SK }) => SK === 'MESSAGE')).toMatchObject({
+          effects: { 'ship.a': { status: 'COMPLETED' } },
+        }),
+    ],
+    [
       'ctx.commit',
       (ctx) => void ctx.commit({ writes: [ADD_ONE] }),
       (table) => expect(table.item(COUNTER)).toMatchObject({ n: 1 }),
@@ -184,7 +212,7 @@ describe('explore', () => {
     },
   );
 
-  it('reports an un-awaited effect that fails for good with a timeline, instead of ending the process', async () => {
+  it('reports an un-awaited effect that fails permanently with a timeline, instead of ending the process', async () => {
     const handler = leased(ThingHappened, async (_event, ctx) => {
       void ctx.once('charge', async () => Promise.reject(new Error('refused')));
     });

@@ -52,7 +52,7 @@ interface Setting {
   readonly operator?: (world: ConsumerWorld, operator: Actor, desk: OperationDeps) => Promise<void>;
   /** How far the operator's own clock is ahead, milliseconds. @default 0 */
   readonly operatorAheadMs?: number;
-  /** How often the effect may have been applied in the end. @default exactly once */
+  /** How often the effect may eventually have been applied. @default exactly once */
   readonly applied?: readonly number[];
   /** Whether there is an effect, which must have happened unless an operator has settled the message. @default false */
   readonly charges?: boolean;

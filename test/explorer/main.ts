@@ -143,7 +143,7 @@ function parseSeed(seed: string) {
   if (actors === undefined) {
     throw new MailroomError(
       'BAD_SEED',
-      `"${seed}" is no seed; one looks like "2/1/0/relay: a requeue and a sweep/0.0.3" and stands below a violation`,
+      `"${seed}" is not a seed; one looks like "2/1/0/relay: a requeue and a sweep/0.0.3" and is printed below a violation`,
     );
   }
   const budget = { faults: Number(faults), stalls: Number(stalls) };

@@ -14,7 +14,7 @@ async function walked(
   return schedules;
 }
 
-/** Two branchings with so many ways each; no two states are alike. */
+/** Two branchings with these numbers of ways; no two states are alike. */
 const branching =
   (...ways: readonly number[]) =>
   async (guide: Guide) => {

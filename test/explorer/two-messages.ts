@@ -18,7 +18,7 @@ interface Side<W> {
 export interface Meeting<W> {
   readonly name: string;
   readonly sides: readonly [Side<W>, Side<W>];
-  /** Makes what the handlers need beside the table, anew for each schedule. */
+  /** Makes what the handlers need beside the table, for each schedule. */
   readonly world: () => W;
   /** What `world` remembers, as JSON takes it: a part of the state. */
   readonly remembered: (world: W) => unknown;

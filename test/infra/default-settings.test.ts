@@ -8,7 +8,8 @@ import {
 } from '../../lambdas/runtime/base/config.ts';
 import { InboxConsumer, Mailroom, ServiceFunction } from '../../lib/index.ts';
 import { lambdaEntry } from '../../lib/service-function.ts';
-import { consumerConfig, producerConfig, relayConfig } from '../../testing/index.ts';
+import { relayConfig } from '../../testing/default-config.ts';
+import { consumerConfig, producerConfig } from '../../testing/index.ts';
 import { resources, testApp } from './synth.ts';
 
 /** The one event of the app. */

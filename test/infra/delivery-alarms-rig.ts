@@ -12,7 +12,7 @@ import { type Resource, resources, testApp } from './synth.ts';
 export const MINUTE = 60;
 export const HOUR = 3_600;
 
-/** A Mailroom with consumers and alarms, all in one stack, or each consumer in one of its own. */
+/** A Mailroom with consumers and alarms, all in one stack, or each consumer in its own. */
 export function alarmed(
   props: Partial<DeliveryAlarmsProps>,
   mailroomProps: MailroomProps = {},
@@ -103,7 +103,7 @@ export function letters() {
   return metric('AWS/SQS', 'ApproximateNumberOfMessagesVisible', 'Maximum');
 }
 
-/** What goes off after so many periods on end. */
+/** The alarms that go off after a number of periods on end. */
 export function times(periods: number) {
   return { DatapointsToAlarm: periods, EvaluationPeriods: periods };
 }

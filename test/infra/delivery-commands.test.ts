@@ -6,7 +6,7 @@ import { resources, synthStage } from './synth.ts';
 
 const page = readFileSync(new URL('../../docs/operating.md', import.meta.url), 'utf8');
 
-/** Commands that have commands of their own. */
+/** Commands that have subcommands. */
 const GROUPS = new Set(['dlq', 'events', 'messages']);
 
 describe('a command that an alarm tells the person on call to run', () => {

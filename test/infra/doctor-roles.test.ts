@@ -5,7 +5,7 @@ import {
   type RoleResources,
   streamRelayNeeds,
   sweepNeeds,
-} from '../../cli/reports/checks/role-needs.ts';
+} from '../../cli/reports/checks/role-checks.ts';
 import { readConsumerConfig } from '../../lambdas/runtime/base/config.ts';
 import { readDirectories } from '../../lambdas/runtime/operations/directory.ts';
 import { deployedParts } from './access/deployed-parts.ts';

@@ -19,7 +19,7 @@ function mailroomStack() {
   return { stack, mailroom: new Mailroom(stack, 'Mailroom', { sources: ['shop'] }) };
 }
 
-/** A function as an app has it: of the CDK's own construct, with variables of its own. */
+/** A function as an app has it: of the CDK's own construct, with its own variables. */
 function nodejsFunction(stack: Stack, id = 'Worker', props = {}): NodejsFunction {
   return new NodejsFunction(stack, id, {
     entry: lambdaEntry('example/inventory/handler'),
@@ -299,7 +299,7 @@ describe('an existing function is refused', () => {
     const shared = nodejsFunction(stack);
     consumer(stack, mailroom, { function: shared }, 'First');
     expect(() => consumer(stack, mailroom, { function: shared.addAlias('live') }, 'Second')).toThrow(
-      'The consumer Test/Second cannot work: function is Test/Worker, which Test/First already uses',
+      'The consumer Test/Second has invalid settings: function is Test/Worker, which Test/First already uses',
     );
   });
 

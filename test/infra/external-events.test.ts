@@ -112,7 +112,7 @@ describe('external events', () => {
       rulesOf(template).map(([id, { Properties }]) => [id.slice(0, 14), Properties]),
     );
     expect(rules).toMatchObject({
-      ThumbnailsFore: { EventPattern: { source: ['aws.s3'], 'detail-type': ['Object Created'] } },
+      ThumbnailsExte: { EventPattern: { source: ['aws.s3'], 'detail-type': ['Object Created'] } },
       ThumbnailsRule: {
         EventBusName: Match.anyValue() && expect.anything(),
         EventPattern: {
@@ -123,7 +123,7 @@ describe('external events', () => {
         },
       },
     });
-    expect(rules.ThumbnailsFore).not.toHaveProperty('EventBusName');
+    expect(rules.ThumbnailsExte).not.toHaveProperty('EventBusName');
     for (const { Targets } of Object.values(rules)) {
       expect(Targets[0].Arn['Fn::GetAtt'][0]).toMatch(/^ThumbnailsQueue/);
       expect(Targets[0].DeadLetterConfig.Arn['Fn::GetAtt'][0]).toMatch(/^ThumbnailsUndelivered/);

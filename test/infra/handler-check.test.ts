@@ -38,7 +38,7 @@ test('a consumer whose handlers need the table and an address known at deploymen
   };
   expect(warningsOf({ entry: 'consumer.ts', functionProps })).toEqual([]);
   expect(() => warningsOf({ entry: 'consumer.ts', functionProps, events: [placed, shipped] })).toThrow(
-    'The consumer Bundled/Consumer cannot work: events contains OrderShipped of "orders", but the handlers of its entry do not include ' +
+    'The consumer Bundled/Consumer has invalid settings: events contains OrderShipped of "orders", but the handlers of its entry do not include ' +
       'one for it: its messages would be rejected (UNKNOWN_EVENT_TYPE). Add a handler, or remove the event from events.',
   );
 });

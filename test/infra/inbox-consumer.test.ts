@@ -373,7 +373,7 @@ describe('a consumer is refused', () => {
 
   test('a refusal names every problem of a consumer in one message', () => {
     expect(() => consumerTemplate({ name: 'A', events: [], batchSize: 11 })).toThrow(
-      /^The consumer Test\/Consumer cannot work:\n- name is .*\n- events is empty.*\n- batchSize is 11, /,
+      /^The consumer Test\/Consumer has invalid settings:\n- name is .*\n- events is empty.*\n- batchSize is 11, /,
     );
   });
 
@@ -388,7 +388,7 @@ describe('a consumer is refused', () => {
     const { stack, mailroom } = mailroomStack();
     consumer(stack, mailroom, 'First');
     expect(() => consumer(stack, mailroom, 'Second')).toThrow(
-      'The consumer Test/Second cannot work: name is "one", but Test/First already has that name: two consumers with one name',
+      'The consumer Test/Second has invalid settings: name is "one", but Test/First already has that name: two consumers with one name',
     );
   });
 });

@@ -166,13 +166,15 @@ describe('domain keys', () => {
   ])('cannot reach rows of Mailroom itself: %s', (key) => {
     const { table, role } = tableStack();
     expect(() => table.grantDomain(role, ['ORDER#*', key])).toThrow(
-      `The domain keys of Test/Table cannot work: "${key}" matches Mailroom's own rows`,
+      `The table Test/Table has invalid settings: domain key "${key}" matches Mailroom's own rows`,
     );
   });
 
   test('cannot be empty texts', () => {
     const { table, role } = tableStack();
-    expect(() => table.grantDomain(role, [''])).toThrow('"" is empty. A domain key is a partition key');
+    expect(() => table.grantDomain(role, [''])).toThrow(
+      'domain key "" is empty. A domain key is a partition key',
+    );
   });
 
   test('may be exact or open-ended, and may begin with the same character', () => {

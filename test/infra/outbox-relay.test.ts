@@ -116,7 +116,7 @@ describe('the relay', () => {
       expect.arrayContaining([expect.stringMatching(/EventSource/), expect.stringMatching(/RelaySchedule/)]),
     );
     expect(() => mailroom.addProducer(producer, { service: '', publishes: [] })).toThrow(
-      /^The producer Test\/Api cannot work:\n- service is "", but must be 1 to 256 letters.*\n- publishes is empty. List/,
+      /^The producer Test\/Api has invalid settings:\n- service is "", but must be 1 to 256 letters.*\n- publishes is empty. List/,
     );
     const ofOthers = { service: 'orders', publishes: [{ source: 'payments', type: 'PaymentCaptured' }] };
     expect(() => mailroom.addProducer(producer, ofOthers)).toThrow(
@@ -161,7 +161,7 @@ describe('the relay', () => {
 
   test('refuses settings that cannot work, all at once', () => {
     expect(() => relayTemplate({ shards: 0, relay: { sweepEvery: Duration.seconds(90) } })).toThrow(
-      /^The relay Test\/Mailroom\/Relay cannot work:\n- shards is 0, .*\n- sweepEvery is 1 minute 30 seconds, /,
+      /^The relay Test\/Mailroom\/Relay has invalid settings:\n- shards is 0, .*\n- sweepEvery is 1 minute 30 seconds, /,
     );
   });
 });

@@ -7,7 +7,7 @@ export interface Statement {
   /** The partition keys it is bound to; absent when it is bound to none. */
   readonly keys?: readonly string[];
   readonly effect: string;
-  /** Whether a request that names no partition key at all is outside of it. */
+  /** Whether a request that names no partition key is outside of it. */
   readonly mustNameKeys: boolean;
 }
 

@@ -49,11 +49,11 @@ describe('queueProps of a consumer', () => {
       { retentionPeriod: Duration.days(7) },
       'Use retention and deadLetterRetention',
     ],
-    ['a key of their own', { encryptionMasterKey: {} }, 'Set encryptionKey of the Mailroom'],
+    ['their own key', { encryptionMasterKey: {} }, 'Set encryptionKey of the Mailroom'],
     [
       'an unknown property',
-      { colour: 'red' },
-      'queueProps contains colour, which cannot be passed on. It may contain:',
+      { color: 'red' },
+      'queueProps contains color, which cannot be passed on. It may contain:',
     ],
     [
       'reuse of data keys without a key',

@@ -48,7 +48,7 @@ type SynthesizedStage = ReturnType<typeof synthStageAnew>;
 
 const synthesized = new Map<string, SynthesizedStage>();
 
-/** The order system in one stage, and its templates: to be read only, because whoever asks for the same has the same. */
+/** The order system in one stage, and its templates: read only, because equal calls share them. */
 export function synthStage(name: StageName, given: Readonly<Record<string, string>> = {}): SynthesizedStage {
   const key = JSON.stringify([name, given]);
   const made = synthesized.get(key) ?? synthStageAnew(name, given);

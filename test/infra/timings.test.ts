@@ -275,7 +275,7 @@ describe('an archive', () => {
 
 test('refusals have a code', () => {
   expect(() => refuse('It', ['it is wrong.'])).toThrow(
-    expect.objectContaining({ code: 'BAD_SETTINGS', message: 'It cannot work: it is wrong.' }),
+    expect.objectContaining({ code: 'BAD_SETTINGS', message: 'It has invalid settings: it is wrong.' }),
   );
   expect(() => refuse('It', [])).not.toThrow();
 });

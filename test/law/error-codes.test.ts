@@ -1,25 +1,102 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { messagesIn } from './error-messages.ts';
 
 const ROOT = new URL('../../', import.meta.url);
 
-/** The texts of the TypeScript files below a folder. */
-function textsBelow(folder: string): string[] {
-  return readdirSync(new URL(folder, ROOT), { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.ts'))
-    .map((file) => readFileSync(new URL(`${folder}/${file}`, ROOT), 'utf8'));
+/** Folders whose errors carry a code. */
+const FOLDERS = ['bench', 'bin', 'cli', 'demo', 'lambdas', 'lib', 'localstack', 'testing', 'verify'];
+
+/** The example is an app: its API has its own codes. */
+const EXAMPLE = /^lambdas\/example\//;
+
+/** Names of AWS, of environment variables and of states, which are written as codes are. */
+const NO_CODES =
+  /^(?:ALL_NEW|ALL_OLD|IN_PROGRESS|NEW_IMAGE|UPDATED_NEW|(?:AWS|LC|MAILROOM|NODE|POWERTOOLS)_\w+)$/;
+
+/** The message of a broken schedule ends with the call that repeats it. */
+const SEED = 'To run just this schedule again';
+
+/** Where a code stands that is one word: other words in capitals are states of rows. */
+const PLACES =
+  /(?:(?:Error|Message|super|poison)\(\s*|\bcode: |refuse\(\s*\w+,\s*\d+,\s*)'(?<code>[A-Z][A-Z_]+)'/g;
+
+const sources = FOLDERS.flatMap((folder) =>
+  readdirSync(new URL(folder, ROOT), { recursive: true, encoding: 'utf8' })
+    .map((file) => `${folder}/${file}`)
+    .filter((path) => /\.tsx?$/.test(path) && !EXAMPLE.test(path))
+    .map((path) => ({ path, text: readFileSync(new URL(path, ROOT), 'utf8') })),
+);
+
+function unionIn(path: string, name: string): string[] {
+  const text = readFileSync(new URL(path, ROOT), 'utf8');
+  const start = text.indexOf(`type ${name} =`);
+  return [...text.slice(start, text.indexOf(';\n', start)).matchAll(/^ {2}\| '(\w+)'/gm)].map(
+    ([, code = '']) => code,
+  );
 }
 
-test('MailroomErrorCode lists every code that the package throws, and no other', () => {
-  const errors = readFileSync(new URL('lambdas/runtime/base/error-codes.ts', ROOT), 'utf8');
-  const start = errors.indexOf('export type MailroomErrorCode');
-  const union = errors.slice(start, errors.indexOf(';\n', start));
-  const listed = [...union.matchAll(/^ {2}\| '(\w+)'/gm)].map(([, code]) => code);
-  const text = ['lambdas/runtime', 'lib', 'cli'].flatMap(textsBelow).join('\n').replace(union, '');
-  const thrown = [...text.matchAll(/\b(?:MailroomError|PoisonMessage|super)\(\s*'([A-Z][A-Z_]+)'/g)].map(
-    ([, code]) => code,
+const ofPackage = unionIn('lambdas/runtime/base/error-codes.ts', 'MailroomErrorCode');
+const listed = [...ofPackage, ...unionIn('tools/errors/explanation.ts', 'ToolErrorCode')];
+
+/** The codes in a text. */
+function codesIn(text: string): string[] {
+  const placed = [...text.matchAll(PLACES)].map(({ groups }) => groups?.code ?? '');
+  const words = [...text.matchAll(/'(?<code>[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)'/g)].map(
+    ({ groups }) => groups?.code ?? '',
   );
-  expect(thrown.length).toBeGreaterThan(40);
-  expect(thrown.filter((code) => !listed.includes(code))).toEqual([]);
-  expect(listed.filter((code) => !text.includes(`'${code}'`))).toEqual([]);
+  return [...new Set([...placed, ...words])].filter((code) => !NO_CODES.test(code));
+}
+
+describe('the lists of error codes', () => {
+  test('name every code in the source code, those of the package in MailroomErrorCode', () => {
+    const unlisted = sources.flatMap(({ path, text }) => {
+      const known = /^(?:bench|demo|verify|lib\/example)\//.test(path) ? listed : ofPackage;
+      return codesIn(text)
+        .filter((code) => !known.includes(code))
+        .map((code) => `${path}: ${code}`);
+    });
+    expect(unlisted).toEqual([]);
+    expect(listed.length).toBeGreaterThan(100);
+  });
+
+  test('name no other code', () => {
+    const text = sources
+      .filter(({ path }) => path !== 'lambdas/runtime/base/error-codes.ts')
+      .map((source) => source.text)
+      .join('\n');
+    expect(listed.filter((code) => !text.includes(`'${code}'`))).toEqual([]);
+    expect(listed).toEqual([...new Set(listed)]);
+  });
+
+  test('a code is found wherever it is thrown, returned or compared', () => {
+    const code = [
+      "throw new MailroomError('NEW_CODE', 'text');",
+      "throw poison('ODD', text);",
+      "refuse(c, 403, 'LOST', text);",
+      "return { code: 'GONE', status: 'DEAD' };",
+      "if (word === 'TWO_WORDS') return process.env['AWS_REGION'];",
+    ];
+    expect(codesIn(code.join('\n'))).toEqual(['NEW_CODE', 'ODD', 'LOST', 'GONE', 'TWO_WORDS']);
+  });
+});
+
+describe('error messages', () => {
+  test('end with a full stop, or with the text of another message', () => {
+    const open = sources.flatMap(({ path, text }) =>
+      messagesIn(text)
+        .filter(({ end }) => /^['"`]/.test(end) && !/(?:\.|\})['"`]\)?$/.test(end) && !end.includes(SEED))
+        .map(({ line, end }) => `${path}:${line} ${end}`),
+    );
+    expect(open).toEqual([]);
+  });
+
+  test('are found in every call that makes an error', () => {
+    const found = sources.flatMap(({ text }) => messagesIn(text));
+    expect(found.length).toBeGreaterThan(150);
+    const call = "f(new MailroomError('A_B', `x $" + "{g('}')} ` + 'y, z', { cause }))";
+    expect(messagesIn(`// new MailroomError('C_D', 'no')\n${call}`)).toEqual([
+      { line: 2, code: 'A_B', end: "'y, z'" },
+    ]);
+  });
 });

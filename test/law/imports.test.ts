@@ -76,7 +76,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'cli/page/client': ['cli/terminal', 'cli/reports', 'cli/page/server', ...upTo('store')],
   'cli/commands': ['cli/terminal', 'cli/deployment', 'cli/reports', 'localstack', ...upTo('operations')],
   localstack: upTo('base'),
-  tools: ['lib', 'lib/functions'],
+  tools: ['lib', 'lib/functions', ...upTo('base')],
   'docs/.vitepress': ['tools'],
   'docs/examples': [],
   bin: ['lib/example', ...CDK],
@@ -189,7 +189,7 @@ describe('the law of the tree', () => {
 
   test('the page takes from the command types, the escaping of stored text and the checks of data, and loads nothing of Node', () => {
     const may =
-      /^(cli\/page\/client\/.*|cli\/(terminal\/(escaped|times)|reports\/(audit\/audit-answers|dead-letters\/(data-changes|lossy-number)))\.ts|lambdas\/runtime\/base\/(clock|errors|retry-schedule|units|json)\.ts|preact(\/hooks)?|eventsource-parser)$/;
+      /^(cli\/page\/client\/.*|cli\/(terminal\/(escaped|times)|reports\/(audit\/audit-answers|dead-letters\/(data-changes|lossy-number)))\.ts|lambdas\/runtime\/base\/(clock|documentation|errors|retry-schedule|units|json)\.ts|preact(\/hooks)?|eventsource-parser)$/;
     const loaded = [...loadedBy('cli/page/client/main.tsx', imports)];
     expect(loaded).toContain('cli/terminal/escaped.ts');
     expect(loaded.filter((name) => !may.test(name))).toEqual([]);

@@ -26,3 +26,10 @@ test('every metric is asserted by a test of the runtime', () => {
     tests.some((text) => text.includes(`'${name}'`) && /\b(counted|durations|count|gauge)\b/.test(text));
   expect(names.filter((name) => !asserted(name))).toEqual([]);
 });
+
+test('docs/telemetry.md explains every metric, and no other', () => {
+  const page = readFileSync(new URL('docs/telemetry.md', ROOT), 'utf8');
+  const [, section = ''] = /^## Metrics\n(.*?)^### /ms.exec(page) ?? [];
+  const explained = [...section.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name);
+  expect(explained.sort()).toEqual(metricNames().sort());
+});

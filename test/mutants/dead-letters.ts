@@ -6,7 +6,7 @@ export const deadLettersMutants: readonly Mutant[] = [
   ...mutantsOf('cli/reports/dead-letters/resend.ts', 'resend interrupted-resend', [
     ['the old event is discarded before the event in its place is sent', 'await takeOver(deps, replacement, note); await deps.queues.send(replacement.consumer.queue, replacement.body);', 'await deps.queues.send(replacement.consumer.queue, replacement.body); await takeOver(deps, replacement, note);'],
     ['only the event that the row of the old one names is sent', 'if (named !== newEventId) throw', 'if (named === undefined) throw'],
-    ['an event whose old one was not discarded in its favour is not sent', 'throw cannot(`Event ${eventId} is ${status} at ${consumer.name} since the plan. Nothing was sent.`);', 'return;'],
+    ['an event whose old one was not discarded in its favor is not sent', 'throw cannot(`Event ${eventId} is ${status} at ${consumer.name} since the plan. Nothing was sent.`);', 'return;'],
     ['an effect of the old event that was started after the plan stops the resend', 'if (isDeepStrictEqual(effectsOf(row), effectsOf(planned))) return;', 'return;'],
     ['a resend is done only if the new event itself was processed', "row?.status === 'PROCESSED' ? progress :", 'row !== undefined ? progress :'],
   ]),

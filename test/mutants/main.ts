@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { errorMessage, MailroomError } from '../../lambdas/runtime/base/errors.ts';
-import { MUTANTS } from './catalogue.ts';
+import { MUTANTS } from './catalog.ts';
 import { changedSince } from './changed-files.ts';
 import { type Mutant, problemOf, ROOT } from './mutant.ts';
 import type { FailedTest } from './trial.ts';

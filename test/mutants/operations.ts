@@ -128,7 +128,7 @@ export const operationsMutants: readonly Mutant[] = [
   ...mutantsOf('operations/directory-parts.ts', 'directory', [
     ['an alias does not complete the ARN of another account', "if (path === 'alias' && entry.alias !== undefined) return `${entry.function}:${entry.alias}`;", ''],
   ]),
-  ...mutantsOf('operations/subscriptions.ts', 'audit audit-declaration', [
+  ...mutantsOf('operations/subscribed-events.ts', 'audit audit-declaration', [
     ['a consumer must see the events of its sources only', 'event.source !== source || event.type', 'event.type'],
     ['a consumer must see the events of its types only', '|| event.type !== type', ''],
     ['a consumer need not see the events that its filter leaves out', 'matchesFilter(filter, payload)', 'true'],

@@ -51,7 +51,7 @@ export const relayMutants: readonly Mutant[] = [
     ['a call has at most ten entries', 'last.length >= PUT_EVENTS_ENTRIES_MAX ||', ''],
     ['a call is below its limit of bytes', '|| bytes > bytesLeft', ''],
   ]),
-  ...mutantsOf('relay/relay-context.ts', 'bus-breaker', [
+  ...mutantsOf('relay/bus-breaker.ts', 'bus-breaker', [
     ['a source that fails again and again is left alone', '>= SOURCE_FAILURES_MAX,', '> 1_000_000,'],
     ['when the bus is discarded, no source is tried', 'isOpen: (source) => isStopped() ||', 'isOpen: (source) =>'],
     ['what the bus takes of a source clears its failures', 'for (const source of took) failures.delete(source);', ''],
@@ -161,7 +161,7 @@ export const relayMutants: readonly Mutant[] = [
     ['a pass in which the bus was discarded or the time ran out is incomplete', 'return done && hasTimeLeft(tally, clock.now());', 'return done;'],
     ['a walk keeps its place', 'stopped?.after === undefined || !(await storeWalk(table, pointer, stopped, random))', 'stopped !== pointer'],
     ['a minute with a pointer is left to its walk, which may take more than one pass', 'if (known[index]?.after !== undefined) return leave();', ''],
-    ['a walk starts anew when its minute comes to an age', 'if (known[index]?.after !== undefined) return leave();', 'if (known[index]?.after !== undefined) return true;'],
+    ['a walk starts over when its minute comes to an age', 'if (known[index]?.after !== undefined) return leave();', 'if (known[index]?.after !== undefined) return true;'],
     ['a minute whose pointer has no place is read at its age', 'if (known[index]?.after !== undefined) return leave();', 'if (index >= 0) return leave();'],
   ]),
   ...mutantsOf('relay/relay-sweep.ts', 'sweep-state relay-sweep unsettled-minutes relay-sweep-failures relay-sweep-steps relay-sweep-breaker', [
@@ -186,8 +186,8 @@ export const relayMutants: readonly Mutant[] = [
     ['a shard that was ever used is read', 'if (known >= config.shards) return known;', 'if (known >= config.shards) return config.shards;'],
     ['the number of shards never goes down', 'OR shards < :shards', 'OR attribute_exists(PK) OR shards < :shards'],
     ['a higher number of shards that another sweep wrote is read', 'return Math.max(config.shards, numberOr(written?.shards, 0));', 'return config.shards;'],
-    ['whoever reads a range reads every shard that was ever used', 'return Math.max(sweepStateOf(item).shards ?? 0, atLeast);', 'return atLeast;'],
-    ['the number of shards is read strongly consistently by whoever reads a range once', 'table.get(SWEEP_STATE_KEY, { consistent: true }); return Math.max(', 'table.get(SWEEP_STATE_KEY); return Math.max('],
+    ['the reader of a range reads every shard that was ever used', 'return Math.max(sweepStateOf(item).shards ?? 0, atLeast);', 'return atLeast;'],
+    ['the number of shards is read strongly consistently by a sweep of one range', 'table.get(SWEEP_STATE_KEY, { consistent: true }); return Math.max(', 'table.get(SWEEP_STATE_KEY); return Math.max('],
   ]),
   ...mutantsOf('relay/minutes-to-sweep.ts', 'minutes-to-sweep relay-sweep', [
     ['a minute is read for the last time at an age of 1024 minutes', '[1, 4, 16, 64, 256, 1024]', '[1, 4, 16, 64, 256]'],

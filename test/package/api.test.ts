@@ -85,7 +85,7 @@ describe('what the constructs take', () => {
         'm',
       ).exec(text);
       const members = body?.groups?.members?.split('\n').filter((line) => /^ {4}\w/.test(line));
-      expect(members, `${name} is no interface`).toBeDefined();
+      expect(members, `${name} is not an interface`).toBeDefined();
       for (const member of members ?? []) expect(member, name).toMatch(/^ {4}readonly \w+\??: \S/);
     }
   });

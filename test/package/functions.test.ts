@@ -60,7 +60,7 @@ describe.each(BUILT_FUNCTIONS)('the built function %s', (name) => {
   });
 });
 
-test('the licences of the bundled packages are beside the functions', async () => {
+test('the licenses of the bundled packages are beside the functions', async () => {
   const text = await readFile(join(folder, LICENCES), 'utf8');
   expect(text).toMatch(/^== @aws-sdk\/client-dynamodb [\d.]+: Apache-2\.0$/m);
   expect(text).toMatch(/^== @opentelemetry\/api [\d.]+: Apache-2\.0$/m);

@@ -84,15 +84,15 @@ describe.skipIf(browser === undefined)('the documentation site', () => {
     await page.locator('.VPLocalSearchBox .result').filter({ hasText: found }).first().waitFor();
   });
 
-  test('draws diagrams in the colours of both schemes', async () => {
+  test('draws diagrams in the colors of both schemes', async () => {
     const page = await open('concepts');
     await page.locator('.diagram text', { hasText: 'PENDING' }).first().waitFor();
     const label =
       "[...document.querySelectorAll('.diagram text')].find((text) => text.textContent === 'PENDING')";
-    const colour = () => page.evaluate(`getComputedStyle(${label}).fill`);
-    const light = await colour();
+    const color = () => page.evaluate(`getComputedStyle(${label}).fill`);
+    const light = await color();
     await page.evaluate("document.documentElement.classList.add('dark')");
-    expect([light, await colour()]).toEqual(['rgb(60, 60, 67)', 'rgb(223, 223, 214)']);
+    expect([light, await color()]).toEqual(['rgb(60, 60, 67)', 'rgb(223, 223, 214)']);
   });
 
   test('steps through a crash', async () => {

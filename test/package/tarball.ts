@@ -62,7 +62,7 @@ async function freshCopy(folder: string): Promise<string> {
 }
 
 /**
- * Clones the last commit and runs the commands that docs/getting-started.md gives for the clone: with packages of its own, as for a
+ * Clones the last commit and runs the commands that docs/getting-started.md gives for the clone: with its own packages, as for a
  * stranger.
  *
  * @param folder - is made, outside the repository

@@ -26,7 +26,7 @@ it('a backoff is a whole number of milliseconds from half its base to its cap, w
   );
 });
 
-it('with the same random byte a later attempt never waits less, and in the end nothing waits longer than the cap', () => {
+it('with the same random byte a later attempt never waits less, and eventually nothing waits longer than the cap', () => {
   fc.assert(
     fc.property(attempts, attempts, bounds, byte, (one, other, { baseMs, capMs }, random) => {
       const wait = (attempt: number) => backoffMs(attempt, baseMs, capMs, of(random));

@@ -109,7 +109,7 @@ it('an event of this version is passed on, an older one upcast once, a newer one
   );
 });
 
-it('whatever an upcast or a schema throws, the message is refused for good', async () => {
+it('whatever an upcast or a schema throws, the message is refused permanently', async () => {
   await fc.assert(
     fc.asyncProperty(envelope, versions, anyThrown, async (sent, version, thrown) => {
       const throws = () => {

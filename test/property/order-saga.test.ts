@@ -9,7 +9,7 @@ import { sendCancellation } from '../../lambdas/example/notifications/send-cance
 import { sendReceipt } from '../../lambdas/example/notifications/send-receipt.ts';
 import { orderKey, orderOfRow, orderRow, orderStatus } from '../../lambdas/example/orders/order.ts';
 import { orderStatusHandlers } from '../../lambdas/example/orders/order-status.ts';
-import { type Bank, BankError } from '../../lambdas/example/payments/bank.ts';
+import { type Bank, BankError } from '../../lambdas/example/payments/bank-client.ts';
 import { cancelPayment } from '../../lambdas/example/payments/cancel-payment.ts';
 import { chargeOrder } from '../../lambdas/example/payments/charge-order.ts';
 import { type Envelope, systemClock } from '../../lambdas/runtime/index.ts';

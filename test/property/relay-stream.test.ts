@@ -33,7 +33,7 @@ it('whatever an event holds, it is answered, with sequence numbers that it gave,
   );
 });
 
-it('every good row is published once and marked, but no row claimed by another worker, whatever its neighbours', async () => {
+it('every good row is published once and marked, but no row claimed by another worker, whatever its neighbors', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(anyRecord, { maxLength: 40, size: 'max' }), fc.nat(), async (specs, seed) => {
       const { handle, batch, bus, stored } = await rig(specs, seed);

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { auditText } from '../../cli/reports/audit/audit-text.ts';
 import { deadLetterSource, receiveDeadLetters } from '../../cli/reports/dead-letters/dead-letters.ts';
 import { messagesOf } from '../../cli/reports/messages/list-messages.ts';
-import { readStatus } from '../../cli/reports/status/status-report.ts';
+import { readStatus } from '../../cli/reports/status/read-status.ts';
 import { statusText } from '../../cli/reports/status/status-text.ts';
 import { searchEvents } from '../../cli/reports/why/find-trace.ts';
 import { storyOf } from '../../cli/reports/why/story.ts';

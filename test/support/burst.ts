@@ -20,6 +20,7 @@ import { createRelaySweep } from '../../lambdas/runtime/relay/relay-sweep.ts';
 import { outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import { inboxKey } from '../../lambdas/runtime/store/keys.ts';
 import type { Item, Table } from '../../lambdas/runtime/store/table.ts';
+import { relayConfig } from '../../testing/default-config.ts';
 import {
   consumerConfig,
   lambdaContext,
@@ -33,7 +34,6 @@ import {
   memoryTelemetry,
   producerConfig,
   type QueueHandler,
-  relayConfig,
 } from '../../testing/index.ts';
 
 /** The duration of a burst, milliseconds. */

@@ -55,7 +55,7 @@ export function capturedIo({
   return { io, written };
 }
 
-/** A text of the command with its line breaks and indents as single spaces, and without colours. */
+/** A text of the command with its line breaks and indents as single spaces, and without colors. */
 export function unwrapped(text: string): string {
   return stripVTControlCharacters(text).replace(/\s+/g, ' ');
 }

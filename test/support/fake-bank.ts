@@ -1,6 +1,6 @@
-import type { Bank, Charge, Refund } from '../../lambdas/example/payments/bank.ts';
+import type { Bank, Charge, Refund } from '../../lambdas/example/payments/bank-client.ts';
 
-/** A bank in memory that honours idempotency keys, and gives back only what it charged. */
+/** A bank in memory that honors idempotency keys, and gives back only what it charged. */
 export interface FakeBank extends Bank {
   /** What was charged, by idempotency key. */
   readonly charges: ReadonlyMap<string, Charge>;

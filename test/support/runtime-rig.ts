@@ -3,9 +3,9 @@ import { defineEvent } from '../../lambdas/runtime/events/event.ts';
 import { createOutbox } from '../../lambdas/runtime/outbox/outbox.ts';
 import type { OutboxRow } from '../../lambdas/runtime/store/rows.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
+import { relayConfig as defaultRelayConfig } from '../../testing/default-config.ts';
 import {
   consumerConfig as defaultConsumerConfig,
-  relayConfig as defaultRelayConfig,
   type MemoryBusOptions,
   type MemoryTable,
   manualClock,

@@ -45,14 +45,14 @@ const OrderRefunded = defineEvent({
   schema: refund,
 });
 
-const catalogue = [OrderPlaced, OrderShipped, OrderRefunded] as const;
-type AnyEvent = EventOf<(typeof catalogue)[number]>;
+const catalog = [OrderPlaced, OrderShipped, OrderRefunded] as const;
+type AnyEvent = EventOf<(typeof catalog)[number]>;
 
-describe('the types of a catalogue', () => {
+describe('the types of a catalog', () => {
   test("infer each event's literal name", () => {
     expectTypeOf(OrderPlaced.type).toEqualTypeOf<'OrderPlaced'>();
     expectTypeOf<AnyEvent['type']>().toEqualTypeOf<'OrderPlaced' | 'OrderShipped' | 'OrderRefunded'>();
-    expect(catalogue.map(({ type }) => type)).toEqual(['OrderPlaced', 'OrderShipped', 'OrderRefunded']);
+    expect(catalog.map(({ type }) => type)).toEqual(['OrderPlaced', 'OrderShipped', 'OrderRefunded']);
   });
 
   test('narrow the payload by the name', () => {
@@ -145,5 +145,5 @@ test('a definition needs a source, a schema, and a name that is known when it is
   // @ts-expect-error -- no source
   expect(() => defineEvent({ ...named, schema: OrderPlaced.schema })).toThrow(/source is undefined/);
   expectTypeOf(OrderPlaced).toExtend<AnyEventDefinition>();
-  expectTypeOf(catalogue).toExtend<readonly AnyEventDefinition[]>();
+  expectTypeOf(catalog).toExtend<readonly AnyEventDefinition[]>();
 });

@@ -2,7 +2,7 @@ import type { StandardSchemaV1 } from '@standard-schema/spec';
 
 /**
  * A validator of no library, as small as the Standard Schema interface lets it be: cents in texts on the wire, in numbers
- * for whoever reads them.
+ * for the reader.
  */
 export const refund: StandardSchemaV1<
   { readonly orderId: string; readonly cents: string },

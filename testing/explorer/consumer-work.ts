@@ -77,7 +77,7 @@ function invocation(parts: ConsumerParts, actor: Actor, records: SQSRecord[]): P
   return invoke(parts, actor, { Records: records }, records);
 }
 
-/** One invocation of the consumer's function, in a process of its own. */
+/** One invocation of the consumer's function, in its own process. */
 function invoke(
   parts: ConsumerParts,
   actor: Actor,

@@ -7,7 +7,7 @@ import type { MemoryQueue } from '../memory-queue.ts';
  *
  * According to the SQS documentation, a deletion with an old receipt handle succeeds although the message might not be deleted.
  * Here it is deleted, and a fault of the schedule can keep it. SQS does not document a visibility change with an old receipt
- * handle; here it applies to the message, whoever received it last.
+ * handle; here it applies to the message, regardless of the last receiver.
  */
 export interface ExploredQueue extends Omit<MemoryQueue, 'receive'> {
   /** Receives visible messages and, if messages are delivered twice, one that another worker has. */

@@ -56,39 +56,23 @@ export function observed(handler: Handler, deps: ObservedDeps): Handler {
     ...handler,
     handle: async (event: never, ctx: LeasedContext) => {
       checkStart(event);
-      return handler.handle(event, { ...ctx, once: observedOnce(event, ctx, deps) });
+      return handler.handle(event, {
+        ...ctx,
+        once: observedOnce(event, ctx, deps),
+        onceEach: observedOnceEach(event, ctx, deps),
+      });
     },
   };
 }
 
 function observedOnce(event: Envelope, ctx: LeasedContext, deps: ObservedDeps): LeasedContext['once'] {
-  const { actor, memory, consumer, log, violate } = deps;
+  const { memory, consumer, violate } = deps;
   return (name, effect) => {
     let done = false;
     const result = ctx.once(name, async (idempotencyKey, signal) => {
-      const item = memory.item(inboxKey(consumer, event.eventId));
-      if (item !== undefined && asRow<InboxRow>(item).effects?.[name]?.status === 'COMPLETED')
-        violate(`The effect "${name}" is run although its result is stored`);
-      const other = log.running.get(idempotencyKey);
-      if (other !== undefined && other.actor.invocation() === other.invocation)
-        violate(`The effect "${name}" is run by two workers at once`);
-      log.running.set(idempotencyKey, { actor, invocation: actor.invocation() });
-      try {
-        const value = await actor.call({
-          label: `effect "${name}"`,
-          perform: async () => {
-            log.happened.set(idempotencyKey, (log.happened.get(idempotencyKey) ?? 0) + 1);
-            return effect(idempotencyKey, signal);
-          },
-          effect: true,
-          thawed: () => violate(`The effect "${name}" goes on although its batch was answered`),
-          failures: [{ label: 'it fails', error: () => named('ProviderError', 'The provider is down') }],
-        });
-        done = true;
-        return value;
-      } finally {
-        log.running.delete(idempotencyKey);
-      }
+      const value = await observedEffect(event, deps, idempotencyKey, () => effect(idempotencyKey, signal));
+      done = true;
+      return value;
     });
     // The native `then`: the runtime's own would take this for the handler that awaits its call.
     void Promise.prototype.then.call(result, undefined, (error: unknown) => {
@@ -99,4 +83,50 @@ function observedOnce(event: Envelope, ctx: LeasedContext, deps: ObservedDeps): 
     });
     return result;
   };
+}
+
+function observedOnceEach(
+  event: Envelope,
+  ctx: LeasedContext,
+  deps: ObservedDeps,
+): LeasedContext['onceEach'] {
+  return (name, items, effect, options) =>
+    ctx.onceEach(
+      name,
+      items,
+      (item, idempotencyKey, signal) =>
+        observedEffect(event, deps, idempotencyKey, () => effect(item, idempotencyKey, signal)),
+      options,
+    );
+}
+
+/** Runs an effect as a call that may crash, lose its response or take effect late. */
+async function observedEffect<T>(
+  event: Envelope,
+  { actor, memory, consumer, log, violate }: ObservedDeps,
+  idempotencyKey: string,
+  effect: () => Promise<T>,
+): Promise<T> {
+  const name = idempotencyKey.slice(`${consumer}:${event.eventId}:`.length);
+  const item = memory.item(inboxKey(consumer, event.eventId));
+  if (item !== undefined && asRow<InboxRow>(item).effects?.[name]?.status === 'COMPLETED')
+    violate(`The effect "${name}" is run although its result is stored`);
+  const other = log.running.get(idempotencyKey);
+  if (other !== undefined && other.actor.invocation() === other.invocation)
+    violate(`The effect "${name}" is run by two workers at once`);
+  log.running.set(idempotencyKey, { actor, invocation: actor.invocation() });
+  try {
+    return await actor.call({
+      label: `effect "${name}"`,
+      perform: async () => {
+        log.happened.set(idempotencyKey, (log.happened.get(idempotencyKey) ?? 0) + 1);
+        return effect();
+      },
+      effect: true,
+      thawed: () => violate(`The effect "${name}" goes on although its batch was answered`),
+      failures: [{ label: 'it fails', error: () => named('ProviderError', 'The provider is down') }],
+    });
+  } finally {
+    log.running.delete(idempotencyKey);
+  }
 }

@@ -54,7 +54,7 @@ export async function searchSchedules<T>(
           tape.push(step);
         } else if (step.options !== count) {
           throw new Error(
-            `The system is not deterministic: ${count} ways to continue, but ${step.options} before`,
+            `The handler is not deterministic: an earlier run had ${step.options} ways to continue here, and this one has ${count}. Let it depend on its event and its table only, not on the time, chance or an earlier run.`,
           );
         }
         at += 1;

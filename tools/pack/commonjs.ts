@@ -91,12 +91,12 @@ function specifier(importer: string, file: string): string {
 
 /** Bundles a package that is ES modules only. Its default export becomes `module.exports`, which `import` reads as the default. */
 async function copyPackage(name: string): Promise<void> {
-  const licence = await readFile(join(ROOT, 'node_modules', name, 'license'), 'utf8');
+  const license = await readFile(join(ROOT, 'node_modules', name, 'license'), 'utf8');
   await build({
     ...OPTIONS,
     stdin: { contents: `export { default } from '${name}';`, resolveDir: ROOT },
     outfile: join(CJS, substituteOf(name)),
-    banner: { js: `/*! ${name}\n\n${licence.trim()}\n*/` },
+    banner: { js: `/*! ${name}\n\n${license.trim()}\n*/` },
     footer: { js: 'module.exports = module.exports.default;' },
   });
 }

@@ -55,7 +55,7 @@ export async function reachedFiles(
 /** The extension of an imported file: tsc keeps it, and type-aware linters do not resolve it. */
 const TS_EXTENSION = /(?<=['"]\.[^'"\n]*)\.ts(?=['"])/g;
 
-/** A line that imports a package; tsc writes each on a line of its own. */
+/** A line that imports a package; tsc writes each on its own line. */
 const IMPORT = /^(?:import|export) .* from '((?:@[^/']+\/)?[^./'][^/']*)[^']*';$/gm;
 
 function ignored(line: string, name: string, optional: readonly string[]): string {

@@ -10,6 +10,7 @@ const OUTSIDE: Readonly<Record<string, string>> = {
   'bench/README.md': 'benchmarks.md',
   'localstack/README.md': 'local-aws.md',
   'test/chaos/README.md': 'chaos.md',
+  'test/explorer/crash-points.md': 'crash-points.md',
   'test/explorer/README.md': 'explorer.md',
   'test/mutants/README.md': 'mutants.md',
 };
@@ -18,6 +19,7 @@ const OUTSIDE: Readonly<Record<string, string>> = {
 export const NOT_PAGES = [
   '{bin,cli,coverage,demo,docs/examples,lambdas,lib,testing,tools,verify}/**',
   '{bench,localstack}/*/**',
+  '{bench,localstack}/!(README).md',
   '**/cdk.out/**',
   'test/!(chaos|explorer|mutants)/**',
   'test/*/*/**',

@@ -1,6 +1,6 @@
 import { renderMermaidSVG } from 'beautiful-mermaid';
 
-/** The colours are those of the page, so a diagram follows its light or dark scheme. */
+/** The colors are those of the page, so a diagram follows its light or dark scheme. */
 const LOOK = {
   bg: 'var(--vp-c-bg)',
   fg: 'var(--vp-c-text-1)',

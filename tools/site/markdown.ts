@@ -14,6 +14,8 @@ export function githubMarkdown(md: MarkdownRenderer, root: string, repository: R
   md.core.ruler.push('repository_links', ({ tokens, env }) => {
     const from = relative(root, env.realPath ?? env.path);
     const kindOf = (path: string) => fileKind(`${root}/${path}`);
+    for (const token of tokens.filter(({ type }) => type === 'html_block'))
+      token.content = twoPictures(token.content, (source) => pictureOf(from, source, repository, kindOf));
     for (const token of tokens.flatMap(({ children }) => children ?? [])) {
       if (token.type === 'link_open')
         token.attrSet('href', addressOf(from, token.attrGet('href') ?? '', repository, kindOf));
@@ -29,6 +31,31 @@ export function githubMarkdown(md: MarkdownRenderer, root: string, repository: R
     const title = file === undefined ? '' : `<p class="file-name" v-pre>${md.utils.escapeHtml(file)}</p>`;
     return title + (fence?.(tokens, at, ...rest) ?? '');
   };
+}
+
+/** A picture for each scheme of colors, as GitHub reads it: by the scheme of the system. */
+const PICTURE =
+  /<picture>\s*<source media="\(prefers-color-scheme: dark\)" srcset="([^"]+)">\s*<img (alt="[^"]*") src="([^"]+)">\s*<\/picture>/g;
+
+/**
+ * Makes two images of a `<picture>`: the style sheet shows the one for the scheme of the site, which its reader can choose.
+ *
+ * @param sourceOf - the address of an image for the build
+ * @throws Error If there is a `<picture>` of another form.
+ * @example
+ * twoPictures('<picture>…</picture>', (source) => source); // '<img class="light-only" …><img class="dark-only" …>'
+ */
+export function twoPictures(html: string, sourceOf: (source: string) => string): string {
+  const made = html.replaceAll(
+    PICTURE,
+    (_, dark: string, alt: string, light: string) =>
+      `<img class="light-only" ${alt} src="${sourceOf(light)}"><img class="dark-only" ${alt} src="${sourceOf(dark)}">`,
+  );
+  if (made.includes('<picture'))
+    throw new Error(
+      `"${made.trim()}" is not a picture that the site can show. Write a dark <source srcset>, then an <img alt src>, each on its line.`,
+    );
+  return made;
 }
 
 /**

@@ -3,49 +3,55 @@ import type { DefaultTheme } from 'vitepress';
 
 /** Sections of the sidebar: what a reader wants to do, and the pages for it. */
 const SECTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  Start: {
+  Adopt: {
     'Getting started': '/getting-started',
     Tutorial: '/tutorial',
-    'Can I …?': '/can-i',
-    Questions: '/questions',
+    FAQ: '/faq',
     Comparison: '/comparison',
     'Coming from another outbox': '/coming-from',
+    Recipes: '/recipes/',
+    Testing: '/testing',
+    'Without the CDK': '/without-cdk',
+    Cost: '/cost',
+    Versions: '/versioning',
+  },
+  Operate: {
+    Deploying: '/deploying',
+    Operating: '/operating',
+    Errors: '/errors',
+    'The command': '/cli',
+    'Command options': '/cli-options',
+    'JSON output': '/cli-json',
+    'Command permissions': '/cli-permissions',
+    'Web console': '/console',
+    'Logs, metrics and traces': '/telemetry',
+    Scaling: '/scaling',
+    Security: '/security',
+    'IAM permissions': '/iam-roles',
+    'cdk-nag findings': '/nag-findings',
   },
   Understand: {
     Concepts: '/concepts',
     Guarantees: '/guarantees',
     'Crash by crash': '/crashes',
-    Cost: '/cost',
-    Scaling: '/scaling',
+    'Crash points': '/crash-points',
+    'Data model': '/data-model',
+    'Stored items': '/stored-items',
     Glossary: '/glossary',
-  },
-  Build: {
-    Recipes: '/recipes/',
-    Testing: '/testing',
-    'Without the CDK': '/without-cdk',
-    Versions: '/versioning',
-  },
-  Operate: {
-    Deploying: '/deploying',
-    'GitHub Actions': '/github-actions',
-    Operating: '/operating',
-    'The page': '/ui',
-    'Logs, metrics and traces': '/telemetry',
-    Security: '/security',
-  },
-  Reference: { API: '/api/', 'The command': '/cli', 'Data model': '/data-model' },
-  Project: {
+    API: '/api/',
     Decisions: '/adr/',
-    Changelog: '/changelog',
-    Roadmap: '/roadmap',
+  },
+  Contribute: {
     Contributing: '/contributing',
-    'Code of conduct': '/code-of-conduct',
-    'Reporting vulnerabilities': '/reporting',
+    Roadmap: '/roadmap',
+    Changelog: '/changelog',
     Explorer: '/explorer',
     Chaos: '/chaos',
     Mutants: '/mutants',
     Benchmarks: '/benchmarks',
     'Local AWS': '/local-aws',
+    'Code of conduct': '/code-of-conduct',
+    'Reporting vulnerabilities': '/reporting',
   },
 };
 
@@ -54,29 +60,16 @@ const FOLDERS: Readonly<Record<string, string>> = { '/recipes/': 'recipes', '/ad
 
 /** The bar at the top: the way into each section. */
 export const NAV: DefaultTheme.NavItem[] = [
-  { text: 'Start', link: '/getting-started' },
-  { text: 'Understand', link: '/concepts' },
-  { text: 'Build', link: '/recipes/' },
-  { text: 'Operate', link: '/operating' },
-  { text: 'Reference', link: '/api/' },
-  { text: 'Decisions', link: '/adr/' },
+  { text: 'Adopt', link: '/getting-started', activeMatch: matching('Adopt') },
+  { text: 'Operate', link: '/operating', activeMatch: matching('Operate') },
+  { text: 'Understand', link: '/concepts', activeMatch: matching('Understand') },
+  { text: 'API', link: '/api/' },
 ];
 
-/** The part of the home page above the README. */
-export const HOME = {
-  layout: 'home',
-  hero: {
-    name: 'Mailroom',
-    text: 'Events that are neither lost nor duplicated',
-    tagline:
-      'A transactional outbox and a leased inbox for AWS: CDK constructs and a small TypeScript runtime.',
-    actions: [
-      { theme: 'brand', text: 'Getting started', link: '/getting-started' },
-      { theme: 'alt', text: 'Concepts', link: '/concepts' },
-      { theme: 'alt', text: 'Guarantees', link: '/guarantees' },
-    ],
-  },
-};
+/** A pattern for the addresses of a section's pages. */
+function matching(section: string): string {
+  return `^(?:${Object.values(SECTIONS[section] ?? {}).join('|')})`;
+}
 
 /**
  * The sidebar: every section, with the pages that exist.

@@ -30,7 +30,7 @@ export function newest(versions: readonly string[]): string | undefined {
 /**
  * The menu of the versions: the newest release, which is at the root, then the older ones, and `next`.
  *
- * @param folders - the names of the site's folders; names that are no version are left out
+ * @param folders - the names of the site's folders; names that are not versions are left out
  * @param root - the site's path on the server
  * @example
  * versionMenu(['0.1.0', 'next', 'assets'], '/cdk-mailroom/').map(({ base }) => base); // ['/cdk-mailroom/', '/cdk-mailroom/next/']

@@ -136,7 +136,7 @@ export function createEarlierEvents(
     /**
      * Searches for about a second. A call that fails is repeated by the next one.
      *
-     * @param max - the search is over when it has found so many
+     * @param max - the search is over when it has found this number
      * @returns the newest rows that were found, in order of commit
      */
     read: async (max: number): Promise<readonly NewRow[]> => {

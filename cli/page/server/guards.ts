@@ -2,6 +2,8 @@ import type { Context } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { createMiddleware } from 'hono/factory';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
+import { errorHelp } from '../../../lambdas/runtime/base/documentation.ts';
+import type { MailroomErrorCode } from '../../../lambdas/runtime/base/error-codes.ts';
 import { EXIT, type ExitCode } from '../../terminal/io.ts';
 import { refusalOf } from '../../terminal/report-error.ts';
 import type { Refusal } from './quiet-run.ts';
@@ -61,9 +63,19 @@ export function guards({ origin, accepts, allowsChanges, onUse }: GuardDeps) {
     every: createMiddleware(async (c, next) => {
       const host = new URL(origin()).host;
       if (c.req.header('Host') !== host)
-        c.res = refuse(c, 403, 'EXTERNAL_HOST', `The address of this page is ${origin()}. Open that one.`);
+        c.res = refuse(
+          c,
+          403,
+          'EXTERNAL_HOST',
+          `The page was opened under another host name. Open ${origin()} instead.`,
+        );
       else if (!METHODS.includes(c.req.method))
-        c.res = refuse(c, 405, 'NOT_ALLOWED', `A request must be ${METHODS.join(' or ')}.`);
+        c.res = refuse(
+          c,
+          405,
+          'NOT_ALLOWED',
+          `The method is ${c.req.method}, but must be ${METHODS.join(' or ')}.`,
+        );
       else await next();
       for (const [name, value] of Object.entries(HEADERS)) c.res.headers.set(name, value);
     }),
@@ -78,7 +90,12 @@ export function guards({ origin, accepts, allowsChanges, onUse }: GuardDeps) {
       bodyLimit({
         maxSize: BODY_MAX_BYTES,
         onError: (c) =>
-          refuse(c, 413, 'TOO_LARGE', `A request may have ${BODY_MAX_BYTES.toLocaleString('en')} bytes.`),
+          refuse(
+            c,
+            413,
+            'TOO_LARGE',
+            `The body of the request is too large; at most ${BODY_MAX_BYTES.toLocaleString('en')} bytes are allowed.`,
+          ),
       }),
     ],
     /** A request for data. */
@@ -134,12 +151,17 @@ const CHANGE_STATUS: Readonly<Record<string, ContentfulStatusCode>> = {
 };
 
 /** Responds with a {@link Refusal}. */
-export function refuse(c: Context, status: ContentfulStatusCode, code: string, message: string): Response {
-  return c.json({ code, message } satisfies Refusal, status);
+export function refuse(
+  c: Context,
+  status: ContentfulStatusCode,
+  code: MailroomErrorCode,
+  message: string,
+): Response {
+  return c.json({ code, message, help: errorHelp(code) } satisfies Refusal, status);
 }
 
 /** Responds with an error that a request caused: its code, its message and its remedy, and never its stack. */
 export function refuseError(c: Context, error: unknown): Response {
-  const { code, message, exit } = refusalOf(error, false);
-  return refuse(c, CHANGE_STATUS[code] ?? STATUS[exit], code, message);
+  const { code, message, help, exit } = refusalOf(error, false);
+  return c.json({ code, message, help } satisfies Refusal, CHANGE_STATUS[code] ?? STATUS[exit]);
 }

@@ -28,7 +28,7 @@ export interface Live {
 /** The intervals of the readings, milliseconds. The status keeps what changes less often: see `createStatusReader`. */
 const EVERY_MS = { events: 2_000, queues: 5_000, status: 10_000, acks: 60_000 } as const;
 
-/** After a longer pause the poller begins anew: what it read before is out of date. */
+/** After a longer pause the poller starts over: what it read before is out of date. */
 const PAUSE_MAX_MS = 60_000;
 
 /**
@@ -75,7 +75,7 @@ export function createLive(deployment: Deployment): Live {
     return unread.read('status', EVERY_MS.status, async () => {
       const report = await reader.read();
       const readNow = () => readAcks(deployment.table, report.at);
-      const acks = await kept.keep('acks', readNow, () => EVERY_MS.acks);
+      const acks = await kept.keep('acks', EVERY_MS.acks, readNow);
       reading.status = statusJson(report, { ...deployment, acks });
     });
   }

@@ -6,7 +6,7 @@ import { discardDeadLetters, uncheckedEffects } from '../../commands/dlq-discard
 import { redrive } from '../../commands/dlq-redrive.ts';
 import { resendDeadLetter } from '../../commands/dlq-resend.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
-import { effectText } from '../../deployment/effect-text.ts';
+import { effectText } from '../../deployment/effects.ts';
 import { repairKey } from '../../reports/audit/audit-repair.ts';
 import { choiceWords } from '../../reports/dead-letters/choice.ts';
 import { durationArgument, reasonArgument } from '../../terminal/arguments.ts';

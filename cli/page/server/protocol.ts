@@ -91,7 +91,7 @@ export interface QueueNow {
 
 export type FlowEvent = FollowedEvent;
 
-/** The document of `mailroom status --json`. See docs/cli.md. */
+/** The document of `mailroom status --json`. See docs/cli-json.md. */
 export type StatusDocument = ReturnType<typeof statusJson>;
 
 /** Asks for a plan. The server makes it, keeps it for two minutes, and applies exactly it. */

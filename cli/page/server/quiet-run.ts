@@ -5,13 +5,12 @@ import type { Report } from '../../terminal/terminal.ts';
 
 /** Why a request or a command was refused, or failed. */
 export interface Refusal {
-  /**
-   * A code of the command, or one of `NO_KEY`, `EXTERNAL_HOST`, `EXTERNAL_ORIGIN`, `NOT_JSON`, `TOO_LARGE`, `NOT_FOUND`, `TOKEN_USED`,
-   * `READ_ONLY`, `PAYLOADS_HIDDEN`, `NO_SUCH_PLAN`, `PLAN_EXPIRED`, `WRONG_CONFIRMATION`.
-   */
+  /** A code of the command or of its page, or one of AWS. */
   readonly code: string;
   /** The problem and its remedy. */
   readonly message: string;
+  /** The address of the code's explanation; absent for a code of AWS. */
+  readonly help?: string | undefined;
 }
 
 /** The result of a command, and what it would have printed on stderr. */
@@ -58,7 +57,7 @@ export async function runQuietly<Document>(
     const { json, exitCode } = await run({ ...deployment, terminal });
     return { exitCode, document: json, error: null, notes };
   } catch (error) {
-    const { code, message, exit } = refusalOf(error, signal.aborted);
-    return { exitCode: exit, document: null, error: { code, message }, notes };
+    const { code, message, help, exit } = refusalOf(error, signal.aborted);
+    return { exitCode: exit, document: null, error: { code, message, help }, notes };
   }
 }

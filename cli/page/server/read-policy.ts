@@ -3,7 +3,7 @@ import { DIRECTORY_ROOT, type Directory } from '../../../lambdas/runtime/operati
 import type { Place } from '../../deployment/place.ts';
 
 /**
- * The IAM policy for reading one Mailroom: what the commands call that change nothing, on its resources only. docs/cli.md lists the
+ * The IAM policy for reading one Mailroom: what the commands call that change nothing, on its resources only. docs/cli-permissions.md lists the
  * same actions.
  *
  * `lambda:InvokeFunction` is not in it, although `why` calls the consumers' functions to check whether their code would accept a

@@ -146,7 +146,7 @@ export interface Reading<Name extends ReadingName = ReadingName> {
   /** The command's exit code: 0 to 4. */
   readonly exitCode: number;
   readonly at: number;
-  /** The document of `--json`: see docs/cli.md. `null` if the command failed or was refused. */
+  /** The document of `--json`: see docs/cli-json.md. `null` if the command failed or was refused. */
   readonly document: ReadingDocuments[Name] | null;
   /** Why it failed or was refused; `null` otherwise. */
   readonly error: Refusal | null;

@@ -122,8 +122,8 @@ async function showPage(
   terminal.say(`The file opens the web console once, within ${duration(BY_HAND_MS)}.`);
 }
 
-/** Reading costs about this much while a tab shows the page (docs/ui.md). */
-const USD_PER_HOUR = 0.02;
+/** The cost of reading while a tab shows the page: nothing moves, or 20 unfinished events a second (docs/console.md). */
+const USD_PER_HOUR = '0.004 to 0.03';
 
 interface Started extends Place {
   readonly url: string;
@@ -141,7 +141,7 @@ function startText(
     placeText(place),
     prose(
       `${mode}; payloads are ${showsPayloads ? 'shown' : 'hidden'}. ` +
-        (isLocal ? '' : `While a tab shows it, reading costs about ${USD_PER_HOUR} USD an hour. `) +
+        (isLocal ? '' : `While a tab shows it, reading costs ${USD_PER_HOUR} USD an hour. `) +
         `Stops after ${duration(idleMs)} without use.`,
     ),
     'Enter opens another tab, Ctrl-C stops.',

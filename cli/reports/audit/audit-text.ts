@@ -113,8 +113,8 @@ function verdictOf(report: AuditReport): string {
 }
 
 function verdict(report: AuditReport): string {
-  const colour = auditFindings(report).length > 0 ? paint.red : paint.green;
-  return paint.bold(colour(verdictOf(report)));
+  const color = auditFindings(report).length > 0 ? paint.red : paint.green;
+  return paint.bold(color(verdictOf(report)));
 }
 
 /** The verdict of an audit that found nothing wrong. Events within the grace period are too recent to be judged. */

@@ -1,4 +1,4 @@
-import { duration } from '../../terminal/times.ts';
+import { clockError } from '../../terminal/aws-clock.ts';
 import { type CheckDeps, check, type PartCheck } from './check.ts';
 
 /** At this share of its limit, the next peak of the account is throttled. */
@@ -12,33 +12,25 @@ const LIMIT = 1_000;
 
 /** Checks that Lambda is not about to throttle the functions of the account. */
 export function concurrencyLeftCheck({ directory, resources }: CheckDeps): PartCheck {
-  return check(
-    'account',
-    'surroundings',
-    ['lambda:GetAccountSettings', 'cloudwatch:GetMetricData'],
-    async (add) => {
-      const [{ limit, unreserved }, peak = 0] = await Promise.all([
-        resources.concurrency(),
-        resources.concurrencyPeak(),
-      ]);
-      // Each function, and those of the relay, must be able to run while the others do.
-      const functions = directory.consumers.length + 2;
-      const request = ['aws', 'service-quotas', 'request-service-quota-increase', '--service-code', 'lambda'];
-      const desired = String(Math.max(LIMIT, 2 * limit));
-      const fix = [...request, '--quota-code', QUOTA_CODE, '--desired-value', desired];
-      if (unreserved < functions) {
-        const text = `the account has ${unreserved} concurrent executions for functions without a reservation, and this Mailroom has ${functions} functions: they wait for each other`;
-        add('concurrency-low', text, fix);
-      } else if (peak >= FULL * unreserved) {
-        const text = `the functions of the account used ${peak} of ${unreserved} concurrent executions in the last hour: above that, Lambda throttles them, and events wait`;
-        add('concurrency-full', text, fix);
-      }
-    },
-  );
+  return check('account', 'surroundings', async function* () {
+    const [{ limit, unreserved }, peak = 0] = await Promise.all([
+      resources.concurrency(),
+      resources.concurrencyPeak(),
+    ]);
+    // Each function, and those of the relay, must be able to run while the others do.
+    const functions = directory.consumers.length + 2;
+    const request = ['aws', 'service-quotas', 'request-service-quota-increase', '--service-code', 'lambda'];
+    const desired = String(Math.max(LIMIT, 2 * limit));
+    const fix = [...request, '--quota-code', QUOTA_CODE, '--desired-value', desired];
+    if (unreserved < functions) {
+      const text = `the account has ${unreserved} concurrent executions for functions without a reservation, and this Mailroom has ${functions} functions: they wait for each other`;
+      yield { problem: 'concurrency-low', text, fix };
+    } else if (peak >= FULL * unreserved) {
+      const text = `the functions of the account used ${peak} of ${unreserved} concurrent executions in the last hour: above that, Lambda throttles them, and events wait`;
+      yield { problem: 'concurrency-full', text, fix };
+    }
+  });
 }
-
-/** A larger difference is reported: no time that AWS reports is more exact. */
-const CLOCK_OFF_MS = 2_000;
 
 /** The command that sets the clock, by platform. */
 const SET_CLOCK: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> = {
@@ -49,10 +41,10 @@ const SET_CLOCK: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> =
 
 /** Checks the clock of this machine. @param aheadMs - negative if it is behind */
 export function clockCheck(aheadMs: number): PartCheck {
-  return check('this machine', 'surroundings', [], async (add) => {
-    if (Math.abs(aheadMs) <= CLOCK_OFF_MS) return;
-    const side = aheadMs > 0 ? 'ahead of' : 'behind';
-    const text = `this machine's clock is at least ${duration(Math.abs(aheadMs))} ${side} AWS's: a producer or consumer that runs here misjudges leases, and AWS refuses requests signed more than 5 minutes off`;
-    add('clock', text, SET_CLOCK[process.platform] ?? []);
+  return check('this machine', 'surroundings', async function* () {
+    const wrong = clockError(aheadMs);
+    if (wrong === undefined) return;
+    const text = `this machine's clock is ${wrong}: a producer or consumer that runs here misjudges leases, and AWS refuses requests signed more than 5 minutes off`;
+    yield { problem: 'clock', text, fix: SET_CLOCK[process.platform] ?? [] };
   });
 }

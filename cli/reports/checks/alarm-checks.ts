@@ -15,31 +15,31 @@ const NAMED_MAX = 3;
 
 /** Checks that alarms exist, are quiet and notify an operator. */
 export function alarmCheck({ directory, resources }: CheckDeps): PartCheck {
-  return check('alarms', 'surroundings', ['cloudwatch:DescribeAlarms'], async (add) => {
+  return check('alarms', 'surroundings', async function* () {
     const all = await resources.alarms();
     const { stack } = directory.mailroom;
     const own = ownOf(all, directory);
     if (own.length === 0) {
-      const text = `no alarm watches ${stack}: late, lost and dead events go unnoticed. Add DeliveryAlarms to the app (docs/operating.md, "Setting the alarms up") and deploy it`;
-      add('no-alarms', text, []);
+      const text = `no alarm watches ${stack}: late, lost and dead events go unnoticed. Add DeliveryAlarms to the app (docs/operating.md, "Set up alarms") and deploy it`;
+      yield { problem: 'no-alarms', text, fix: [] };
     }
     const disabled = own.filter(({ actionsEnabled }) => !actionsEnabled).map(({ name }) => name);
     if (disabled.length > 0) {
       const enable = ['aws', 'cloudwatch', 'enable-alarm-actions', '--alarm-names'];
       const text = `the actions of ${named(disabled)} are disabled: no one is notified`;
-      add('alarm-actions-disabled', text, [...enable, ...disabled.slice(0, NAMES_MAX)]);
+      yield { problem: 'alarm-actions-disabled', text, fix: [...enable, ...disabled.slice(0, NAMES_MAX)] };
     }
     const notifying = notifyingOf(all);
     const silent = own.filter((alarm) => !notifying.includes(alarm)).map(({ name }) => name);
     if (silent.length > 0) {
       const stacks = silent.map((name) => stackOf(directory, name));
       const text = `no action is set for ${named(silent)}: no one is notified`;
-      add('alarm-without-action', text, deployWords(...stacks));
+      yield { problem: 'alarm-without-action', text, fix: deployWords(...stacks) };
     }
     for (const alarm of own.filter(({ isFiring }) => isFiring)) {
       const [what = '', , read = ''] = alarm.description.split('\n');
       const text = `the alarm ${alarm.name} is in the ALARM state: ${what} ${read}`;
-      add('alarm-firing', text, firstCommand(alarm));
+      yield { problem: 'alarm-firing', text, fix: firstCommand(alarm) };
     }
   });
 }
@@ -73,7 +73,7 @@ function firstCommand({ name, description }: DeployedAlarm): string[] {
   return command.endsWith(' status') ? [...WHY_FIRING.split(' '), name] : command.split(' ');
 }
 
-/** The alarms that notify someone: by an action of their own, or in a composite alarm that notifies someone. */
+/** The alarms that notify someone: by their own action, or in a composite alarm that notifies someone. */
 function notifyingOf(all: readonly DeployedAlarm[]): readonly DeployedAlarm[] {
   let found = all.filter(({ actions }) => actions.length > 0);
   for (let before = -1; before < found.length; ) {

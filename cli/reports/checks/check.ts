@@ -1,10 +1,15 @@
 import { errorMessage } from '../../../lambdas/runtime/base/errors.ts';
-import type { RuleFault } from '../../../lambdas/runtime/operations/audit/audit-drift.ts';
-import type { ConsumerEntry, Directory, EntryStack } from '../../../lambdas/runtime/operations/directory.ts';
+import {
+  type ConsumerEntry,
+  type Directory,
+  deployWords,
+  type EntryStack,
+} from '../../../lambdas/runtime/operations/directory.ts';
 import { isDenied, isUnsupported } from '../../deployment/aws-resources.ts';
 import type { Resources } from '../../deployment/resources.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
 import type { Pauses } from './pauses.ts';
+import type { ProblemKind } from './problem-kinds.ts';
 
 /**
  * The level of a check. `flow`: events pass the part; made by `why`, `status` and `doctor`. `settings`: the part is as declared; made by
@@ -12,57 +17,6 @@ import type { Pauses } from './pauses.ts';
  */
 export const LEVELS = ['flow', 'settings', 'surroundings'] as const;
 export type Level = (typeof LEVELS)[number];
-
-/** The problems that keep events out of a queue. They do not delay a message that is already in it. */
-export type RouteFault = RuleFault | 'no-bus';
-
-/** The kinds of problems of a part. */
-type ProblemKind =
-  | RouteFault
-  // Other problems that stop events.
-  | 'mapping-disabled'
-  | 'mapping-filter'
-  | 'paused'
-  | 'no-mapping'
-  | 'concurrency-zero'
-  | 'no-function'
-  | 'stream-off'
-  | 'no-queue'
-  | 'no-entry'
-  // Settings.
-  | 'ttl-off'
-  | 'stream-view'
-  | 'no-item-failures'
-  | 'batch-size'
-  | 'no-bisect'
-  | 'no-failure-destination'
-  | 'endless-retries'
-  | 'no-max-concurrency'
-  | 'visibility'
-  | 'redrive'
-  | 'retention'
-  | 'message-size'
-  | 'delay'
-  | 'queue-policy'
-  | 'no-dead-letter-queue'
-  | 'function-failed'
-  | 'settings'
-  | 'timeout'
-  // Surroundings.
-  | 'table-policy'
-  | 'deletion-protection'
-  | 'recovery-off'
-  | 'sweep-silent'
-  | 'older-version'
-  | 'newer-version'
-  | 'no-alarms'
-  | 'alarm-actions-disabled'
-  | 'alarm-without-action'
-  | 'alarm-firing'
-  | 'concurrency-low'
-  | 'concurrency-full'
-  | 'clock'
-  | 'role';
 
 /** A part of the Mailroom that is not as declared, and what repairs it. */
 export interface PartProblem {
@@ -78,30 +32,28 @@ export interface PartProblem {
   readonly followUp?: readonly string[] | undefined;
 }
 
-/** Adds a problem of the checked part. */
-export type AddProblem = (
-  problem: ProblemKind,
-  text: string,
-  fix: readonly string[],
-  followUp?: readonly string[],
-) => void;
+/** A problem of the part that a check is about. */
+export interface FoundProblem extends Omit<PartProblem, 'part' | 'level' | 'fix'> {
+  /** @default the deployment of the part's stack */
+  readonly fix?: readonly string[];
+}
 
-/** One check: the part that it is about, the actions that it needs, and how it finds problems. */
+/** The problems that a check finds. */
+export type Problems = Generator<FoundProblem>;
+export type AsyncProblems = AsyncGenerator<FoundProblem>;
+
+/** One check: the part that it is about, and how it finds problems. */
 export interface PartCheck {
   readonly part: string;
   readonly level: Level;
-  readonly needs: readonly string[];
-  readonly find: (add: AddProblem) => Promise<void>;
+  readonly find: () => AsyncProblems;
+  /** The stack that declares the part; absent if no deployment repairs it. */
+  readonly stack?: EntryStack | undefined;
 }
 
 /** Creates a check. */
-export function check(
-  part: string,
-  level: Level,
-  needs: readonly string[],
-  find: PartCheck['find'],
-): PartCheck {
-  return { part, level, needs, find };
+export function check(part: string, level: Level, find: PartCheck['find'], stack?: EntryStack): PartCheck {
+  return { part, level, find, stack };
 }
 
 /** Dependencies of the checks of the levels `flow` and `settings`. */
@@ -109,6 +61,10 @@ export interface CheckDeps {
   readonly directory: Directory;
   readonly resources: Resources;
   readonly pauses: Pauses;
+  /** AWS's time, epoch milliseconds. */
+  readonly now: number;
+  /** When the sweep's last complete pass began; before the first, when the table was created. Epoch milliseconds. */
+  readonly sweptAt: () => Promise<number>;
 }
 
 /** The result of {@link runChecks}. */
@@ -125,6 +81,31 @@ export interface Checked {
   readonly skipped: readonly string[];
 }
 
+/** A read that AWS denies to the caller, or that the endpoint does not have. */
+class ReadRefused extends Error {
+  override readonly name = 'ReadRefused';
+  readonly isDenial: boolean;
+  readonly needs: readonly string[];
+
+  constructor(cause: unknown, actions: readonly string[]) {
+    const message = errorMessage(cause);
+    super(message, { cause });
+    this.isDenial = isDenied(cause);
+    // AWS names the action in most of its messages.
+    const named = actions.filter((action) => message.includes(action));
+    this.needs = named.length > 0 ? named : actions;
+  }
+}
+
+/** Makes a read of a check. If it is refused, the check is not made, and the actions that it lacks are reported. */
+export async function readWith<T>(actions: readonly string[], read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    throw isDenied(error) || isUnsupported(error) ? new ReadRefused(error, actions) : error;
+  }
+}
+
 /**
  * Runs checks concurrently.
  *
@@ -136,53 +117,47 @@ export async function runChecks(
   done: (made: number) => void = () => {},
 ): Promise<Checked> {
   let made = 0;
-  const found = await eachOf(checks, async ({ part, level, needs, find }) => {
-    const problems: PartProblem[] = [];
-    const lacks: string[] = [];
-    const skipped: string[] = [];
-    try {
-      await find((problem, text, fix, followUp) => {
-        problems.push({ part, problem, level, text, fix, ...(followUp && { followUp }) });
-      });
-    } catch (error) {
-      const missing = lacking(needs, errorMessage(error));
-      if (isDenied(error)) lacks.push(...missing);
-      else if (isUnsupported(error))
-        skipped.push(`${part}: this endpoint does not support ${missing.join(' or ')}`);
-      else throw error;
-    }
+  const found = await eachOf(checks, async (one) => {
+    const result = await resultOf(one);
     made += 1;
     done(made);
-    return { part, problems, lacks, skipped };
+    return result;
   });
-  const denied = found.filter(({ lacks }) => lacks.length > 0);
-  const needed = new Map(denied.map(({ lacks }) => [lacks.join(), lacks]));
+  const notChecked = new Map<string, { needs: readonly string[]; parts: string[] }>();
+  const skipped = new Set<string>();
+  for (const { part, refusal } of found) {
+    if (refusal === undefined) continue;
+    const { isDenial, needs } = refusal;
+    if (isDenial) {
+      const { parts } = notChecked.get(needs.join()) ?? { parts: [] };
+      notChecked.set(needs.join(), { needs, parts: [...new Set([...parts, part])] });
+    } else skipped.add(`${part}: this endpoint does not support ${needs.join(' or ')}`);
+  }
   return {
-    problems: found.flatMap(({ problems }) => problems),
-    notChecked: [...needed].map(([key, needs]) => ({
-      needs,
-      parts: [...new Set(denied.filter(({ lacks }) => lacks.join() === key).map(({ part }) => part))],
-    })),
-    skipped: [...new Set(found.flatMap(({ skipped }) => skipped))],
+    problems: withoutConsequences(found.flatMap(({ problems }) => problems)),
+    notChecked: [...notChecked.values()],
+    skipped: [...skipped],
   };
 }
 
-/** The actions that AWS names in its message; all, if it names none. */
-function lacking(needs: readonly string[], message: string): readonly string[] {
-  const named = needs.filter((action) => message.includes(action));
-  return named.length > 0 ? named : needs;
+/** A sweep that cannot run is not reported as silent, too. */
+function withoutConsequences(problems: readonly PartProblem[]): PartProblem[] {
+  const isExplained = problems.some(({ part, problem }) => part === 'sweep' && problem !== 'sweep-silent');
+  return problems.filter(({ problem }) => problem !== 'sweep-silent' || !isExplained);
 }
 
-/** The actions that checks need. */
-export const NEEDS = {
-  bus: ['events:DescribeEventBus'],
-  concurrency: ['lambda:GetFunctionConcurrency'],
-  function: ['lambda:GetFunctionConfiguration'],
-  mappings: ['lambda:ListEventSourceMappings'],
-  queue: ['sqs:GetQueueAttributes'],
-  rule: ['events:DescribeRule', 'events:ListTargetsByRule'],
-  table: ['dynamodb:DescribeTable'],
-} as const;
+async function resultOf({ part, level, find, stack }: PartCheck) {
+  const deploy = stack === undefined ? [] : deployWords(stack);
+  const problems: PartProblem[] = [];
+  try {
+    for await (const { problem, text, fix = deploy, ...rest } of find())
+      problems.push({ part, problem, level, text, fix, ...rest });
+    return { part, problems };
+  } catch (error) {
+    if (!(error instanceof ReadRefused)) throw error;
+    return { part, problems, refusal: error };
+  }
+}
 
 /** The command that finds the events that were missed while a part was broken. */
 export const FIND_MISSED = ['npx', 'cdk-mailroom', 'audit', '--since', '24h'];
@@ -190,8 +165,8 @@ export const FIND_MISSED = ['npx', 'cdk-mailroom', 'audit', '--since', '24h'];
 /** An event that is PENDING, or a sweep that is silent, for longer than this is stuck: the alarm's own threshold. */
 export const STUCK_MS = 5 * 60_000;
 
-/** A function, the part that it belongs to, and its stack. */
-export interface CheckedFunction extends EntryStack {
+/** A function, and the part that it belongs to. */
+export interface CheckedFunction {
   readonly part: string;
   readonly name: string;
   /** The alias that is invoked; absent: the function itself. */
@@ -199,20 +174,14 @@ export interface CheckedFunction extends EntryStack {
 }
 
 /** The function of a consumer. */
-export function functionOf({ name: part, function: name, ...entry }: ConsumerEntry): CheckedFunction {
-  const { alias, stack, stackPath } = entry;
-  return { part, name, alias, stack, stackPath };
+export function functionOf({ name: part, function: name, alias }: ConsumerEntry): CheckedFunction {
+  return { part, name, alias };
 }
 
 /** The functions of the relay. */
-export function relayFunctions({ streamFunction, sweepFunction, stack, stackPath }: Directory['mailroom']) {
+export function relayFunctions({ streamFunction, sweepFunction }: Directory['mailroom']) {
   return {
-    relay: { part: 'stream relay', name: streamFunction, stack, stackPath },
-    sweep: { part: 'sweep', name: sweepFunction, stack, stackPath },
+    relay: { part: 'stream relay', name: streamFunction },
+    sweep: { part: 'sweep', name: sweepFunction },
   };
-}
-
-/** True for a consumer that an operator has paused: events wait for it on purpose. */
-export function isPause({ problem }: Pick<PartProblem, 'problem'>): boolean {
-  return problem === 'paused';
 }

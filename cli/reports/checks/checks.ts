@@ -1,15 +1,24 @@
-import type { Resources } from '../../deployment/resources.ts';
+import { READ_ACTIONS, type Resources } from '../../deployment/resources.ts';
 import { clockCheck, concurrencyLeftCheck } from './account-checks.ts';
 import { alarmCheck } from './alarm-checks.ts';
-import { type CheckDeps, type Checked, LEVELS, type Level, type PartCheck, runChecks } from './check.ts';
+import {
+  type CheckDeps,
+  type Checked,
+  LEVELS,
+  type Level,
+  type PartCheck,
+  readWith,
+  runChecks,
+} from './check.ts';
 import { consumerChecks, unlistedChecks } from './consumer-checks.ts';
-import { relayChecks, type SweepStateReader, sweepReadingChecks } from './relay-checks.ts';
-import { roleChecks } from './role-checks.ts';
-import type { RoleSimulator } from './role-needs.ts';
+import { relayChecks, versionChecks } from './relay-checks.ts';
+import { type RoleSimulator, roleChecks } from './role-checks.ts';
 import { tableChecks, tableSurroundingsChecks } from './table-checks.ts';
 
 /** Dependencies of {@link examine}. */
-export interface DoctorDeps extends CheckDeps, SweepStateReader {
+export interface DoctorDeps extends CheckDeps {
+  /** The version of the sweep's state row; `undefined` before the first pass. */
+  readonly rowSchema: () => Promise<number | undefined>;
   /** The least by which this machine's clock is ahead of AWS's, milliseconds; negative if it is behind. */
   readonly machineAheadMs: number;
   /** `local`: the endpoint is a local engine, which checks no policies. `no-client`: the package of the client is missing. */
@@ -48,7 +57,7 @@ export async function examine(
   const checks = [
     ...checksOf(reading, 'settings'),
     ...tableSurroundingsChecks(reading),
-    ...sweepReadingChecks(reading),
+    ...versionChecks(reading, deps.rowSchema),
     concurrencyLeftCheck(reading),
     alarmCheck(reading),
     clockCheck(deps.machineAheadMs),
@@ -57,7 +66,7 @@ export async function examine(
   const { problems, notChecked, skipped } = await runChecks(checks, (made) => progress(made, checks.length));
   return {
     checks: checks.length,
-    problems: withoutConsequences(problems),
+    problems,
     notChecked: [
       ...notChecked,
       ...(deps.roles === 'no-client' ? [{ needs: NO_CLIENT, parts: ['roles'] }] : []),
@@ -70,22 +79,21 @@ function byLevel(checks: readonly PartCheck[]): PartCheck[] {
   return LEVELS.flatMap((level) => checks.filter((check) => check.level === level));
 }
 
-/** A sweep that cannot run is not reported as silent, too. */
-function withoutConsequences(problems: Checked['problems']) {
-  const isExplained = problems.some(({ part, problem }) => part === 'sweep' && problem !== 'sweep-silent');
-  return problems.filter(({ problem }) => problem !== 'sweep-silent' || !isExplained);
-}
-
-/** The resources, each read once for all checks. */
+/** The resources, each read once for all checks. A refused read names the actions that it needs. */
 function readOnce(resources: Resources): Resources {
   const known = new Map<string, unknown>();
-  const once =
-    (name: string, read: (...names: string[]) => unknown) =>
-    (...names: string[]) => {
-      const key = JSON.stringify([name, ...names]);
-      if (!known.has(key)) known.set(key, read(...names));
+  const entries = Object.entries(resources).map(([name, read]: [string, (...of: string[]) => unknown]) => {
+    const actions = READ_ACTIONS[name as keyof Resources];
+    const once = (...of: string[]) => {
+      const key = JSON.stringify([name, ...of]);
+      if (!known.has(key))
+        known.set(
+          key,
+          readWith(actions, async () => read(...of)),
+        );
       return known.get(key);
     };
-  const entries = Object.entries(resources).map(([name, read]) => [name, once(name, read)] as const);
+    return [name, once] as const;
+  });
   return Object.fromEntries(entries) as unknown as Resources;
 }

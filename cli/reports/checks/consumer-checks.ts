@@ -11,166 +11,180 @@ import {
   deployWords,
   type EntryStack,
 } from '../../../lambdas/runtime/operations/directory.ts';
-import { externalEventsOf, mailroomEventsOf } from '../../../lambdas/runtime/operations/subscriptions.ts';
+import { externalEventsOf, mailroomEventsOf } from '../../../lambdas/runtime/operations/subscribed-events.ts';
 import {
-  type AddProblem,
+  type AsyncProblems,
   type CheckDeps,
   check,
   FIND_MISSED,
+  type FoundProblem,
   functionOf,
-  NEEDS,
   type PartCheck,
+  readWith,
 } from './check.ts';
-import { concurrencyCheck, functionCheck } from './function-checks.ts';
-import { addItemFailures, addMappingFaults, mappingOf, updateMapping } from './mapping-faults.ts';
-import { addMissingQueue, addQueueFaults, setAttribute } from './queue-faults.ts';
+import {
+  concurrencyFaults,
+  itemFailures,
+  mappingFaults,
+  mappingOf,
+  startFaults,
+  updateMapping,
+} from './function-checks.ts';
+import { missingQueue, queueFaults, setAttribute } from './queue-faults.ts';
 import { DEFAULT_BUS } from './relay-checks.ts';
 
 /** The checks of one consumer. */
 export function consumerChecks(deps: CheckDeps, consumer: ConsumerEntry): PartCheck[] {
-  const { directory, resources, pauses } = deps;
-  const { mailroom } = directory;
-  const { name: part } = consumer;
-  const checked = functionOf(consumer);
+  const subject = { ...deps, consumer };
+  const { name } = consumer;
   return [
-    check(part, 'flow', [...NEEDS.rule, ...NEEDS.queue], async (add) => {
-      const isThere = await resources.hasBus(mailroom.bus).catch(() => true);
-      const queue = await resources.queue(consumer.queue);
-      for (const route of routesOf(mailroom, consumer)) {
-        if (!isThere && route.bus === mailroom.bus) continue; // reported as `no-bus`
-        const faults = ruleFaults(await resources.rule(route.bus, route.rule), route.events, queue?.arn);
-        for (const fault of faults) addRouteFault(add, consumer, route, fault, queue?.arn);
-      }
-    }),
-    check(part, 'flow', [...NEEDS.mappings, ...NEEDS.queue], async (add) => {
-      const queue = await resources.queue(consumer.queue);
-      if (queue === undefined) return addMissingQueue(add, consumer, consumer.queue);
-      await addMappingFaults(add, resources, checked, (source) => source === queue.arn, {
-        stopped: `${part} receives no messages`,
-        filtered: `${part} loses messages: Lambda deletes those that the filter does not match. Remove it before you repair what was lost`,
-        paused: () => pauses(consumer),
-      });
-    }),
-    concurrencyCheck(resources, checked),
-    queuesCheck(deps, consumer),
-    consumerFunctionCheck(deps, consumer),
-    mappingSettingsCheck(deps, consumer),
-    undeliverableCheck(deps, consumer),
+    check(name, 'flow', () => ruleProblems(subject), consumer),
+    check(name, 'flow', () => deliveryFaults(subject), consumer),
+    check(name, 'flow', () => concurrencyFaults(deps.resources, functionOf(consumer)), consumer),
+    check(name, 'settings', () => queueSettings(subject), consumer),
+    check(name, 'settings', () => functionSettings(subject), consumer),
+    check(name, 'settings', () => mappingSettings(subject), consumer),
+    check(name, 'settings', () => undeliverable(subject), consumer),
   ];
 }
 
 /** The consumers whose directory entry was deleted: no other check is about them. */
 export function unlistedChecks({ directory }: CheckDeps): PartCheck[] {
   return (directory.unlisted ?? []).map(({ name: part, parameter }) =>
-    check(part, 'flow', [], async (add) => {
+    check(part, 'flow', async function* () {
       const text = `the directory has no entry of the consumer ${part}: no command, alarm or audit sees its events and dead letters. The command names its stack; deploy that one with --revert-drift`;
       const named = ['--physical-resource-id', parameter, '--query', 'StackResources[0].StackName'];
       const fix = ['aws', 'cloudformation', 'describe-stack-resources', ...named, '--output', 'text'];
-      add('no-entry', text, fix, FIND_MISSED);
+      yield { problem: 'no-entry', text, fix, followUp: FIND_MISSED };
     }),
   );
 }
 
-/** Checks that the queues of a consumer pass messages on and keep them. */
-function queuesCheck({ directory: { mailroom }, resources }: CheckDeps, consumer: ConsumerEntry): PartCheck {
-  const { name: part } = consumer;
-  return check(part, 'settings', NEEDS.queue, async (add) => {
-    const { deadLetterQueue, undeliveredQueue } = consumer;
-    const queues = {
-      queue: await resources.queue(consumer.queue),
-      deadLetterQueue: await resources.queue(deadLetterQueue),
-      undeliveredQueue: undeliveredQueue === undefined ? undefined : await resources.queue(undeliveredQueue),
-    };
-    if (queues.deadLetterQueue === undefined) addMissingQueue(add, consumer, deadLetterQueue);
-    if (queues.undeliveredQueue === undefined && undeliveredQueue !== undefined)
-      addMissingQueue(add, consumer, undeliveredQueue);
-    const { arn } = queues.queue ?? queues.deadLetterQueue ?? queues.undeliveredQueue ?? {};
-    addQueueFaults(add, consumer, queues, arn === undefined ? [] : ruleArns(mailroom, consumer, arn));
-  });
+/** A consumer, and the port to its resources. */
+interface ConsumerSubject extends CheckDeps {
+  readonly consumer: ConsumerEntry;
 }
 
-/** Settings of a consumer's mapping that lose messages, or let it starve other functions. */
-function mappingSettingsCheck({ resources }: CheckDeps, consumer: ConsumerEntry): PartCheck {
-  const { name: part } = consumer;
+/** Rules that do not send its events to its queue. */
+async function* ruleProblems({
+  consumer,
+  directory: { mailroom },
+  resources,
+}: ConsumerSubject): AsyncProblems {
+  const isThere = await resources.hasBus(mailroom.bus).catch(() => true);
+  const queue = await resources.queue(consumer.queue);
+  for (const route of routesOf(mailroom, consumer)) {
+    if (!isThere && route.bus === mailroom.bus) continue; // reported as `no-bus`
+    const faults = ruleFaults(await resources.rule(route.bus, route.rule), route.events, queue?.arn);
+    for (const fault of faults) yield routeProblem(consumer, route, fault, queue?.arn);
+  }
+}
+
+/** The IAM actions that reading a pause needs. */
+const PAUSE_ACTIONS = ['dynamodb:Query', 'sqs:GetQueueAttributes'];
+
+/** A queue that its function does not read. */
+async function* deliveryFaults({ consumer, resources, pauses }: ConsumerSubject): AsyncProblems {
+  const { name, queue: url } = consumer;
+  const queue = await resources.queue(url);
+  if (queue === undefined) yield missingQueue(url);
+  else
+    yield* mappingFaults(resources, functionOf(consumer), (source) => source === queue.arn, {
+      stopped: `${name} receives no messages`,
+      filtered: `${name} loses messages: Lambda deletes those that the filter does not match. Remove it before you repair what was lost`,
+      paused: () => readWith(PAUSE_ACTIONS, () => pauses(consumer)),
+    });
+}
+
+/** Queues that do not pass messages on, or do not keep them. */
+async function* queueSettings({ consumer, directory, resources }: ConsumerSubject): AsyncProblems {
+  const { deadLetterQueue, undeliveredQueue } = consumer;
+  const queues = {
+    queue: await resources.queue(consumer.queue),
+    deadLetterQueue: await resources.queue(deadLetterQueue),
+    undeliveredQueue: undeliveredQueue === undefined ? undefined : await resources.queue(undeliveredQueue),
+  };
+  if (queues.deadLetterQueue === undefined) yield missingQueue(deadLetterQueue);
+  if (queues.undeliveredQueue === undefined && undeliveredQueue !== undefined)
+    yield missingQueue(undeliveredQueue);
+  const { arn } = queues.queue ?? queues.deadLetterQueue ?? queues.undeliveredQueue ?? {};
+  yield* queueFaults(consumer, queues, arn === undefined ? [] : ruleArns(directory.mailroom, consumer, arn));
+}
+
+/** Settings of its mapping that lose messages, or let it starve other functions. */
+async function* mappingSettings({ consumer, resources }: ConsumerSubject): AsyncProblems {
+  const { name } = consumer;
   const checked = functionOf(consumer);
-  return check(part, 'settings', [...NEEDS.mappings, ...NEEDS.queue], async (add) => {
-    const queue = await resources.queue(consumer.queue);
-    const mapping = await mappingOf(resources, checked, (source) => source === queue?.arn);
-    if (mapping === undefined) return; // reported as `no-queue` or `no-mapping`
-    const one = `the event source mapping of ${checked.name}`;
-    const lost = `SQS deletes the messages that ${part} fails to process, so they are lost`;
-    addItemFailures(add, checked, mapping, lost);
-    const { batchSize = mapping.batchSize } = consumer;
-    if (mapping.batchSize !== batchSize) {
-      const text = `${one} passes at most ${mapping.batchSize} messages to an invocation instead of ${batchSize}: ${part} works at another speed and price than declared`;
-      add('batch-size', text, updateMapping(mapping, '--batch-size', String(batchSize)));
-    }
-    if (mapping.concurrencyMax === undefined) {
-      const text = `${one} has no maximum concurrency: ${part} can use up the concurrency of the account, which stops all other functions`;
-      add('no-max-concurrency', text, deployWords(consumer));
-    }
-  });
+  const queue = await resources.queue(consumer.queue);
+  const mapping = await mappingOf(resources, checked, (source) => source === queue?.arn);
+  if (mapping === undefined) return; // reported as `no-queue` or `no-mapping`
+  const one = `the event source mapping of ${checked.name}`;
+  const lost = `SQS deletes the messages that ${name} fails to process, so they are lost`;
+  yield* itemFailures(checked, mapping, lost);
+  const { batchSize = mapping.batchSize } = consumer;
+  if (mapping.batchSize !== batchSize) {
+    const text = `${one} passes at most ${mapping.batchSize} messages to an invocation instead of ${batchSize}: ${name} works at another speed and price than declared`;
+    yield { problem: 'batch-size', text, fix: updateMapping(mapping, '--batch-size', String(batchSize)) };
+  }
+  if (mapping.concurrencyMax === undefined) {
+    const text = `${one} has no maximum concurrency: ${name} can use up the concurrency of the account, which stops all other functions`;
+    yield { problem: 'no-max-concurrency', text };
+  }
 }
 
-/** Checks that events which EventBridge cannot deliver to a consumer are kept. */
-function undeliverableCheck(
-  { directory: { mailroom }, resources }: CheckDeps,
-  consumer: ConsumerEntry,
-): PartCheck {
-  const { name: part } = consumer;
-  return check(part, 'settings', [...NEEDS.rule, ...NEEDS.queue], async (add) => {
-    const { queue: url, undeliveredQueue: undeliveredUrl } = consumer;
-    if (undeliveredUrl === undefined) return; // an existing queue
-    const [queue, undelivered] = await Promise.all([url, undeliveredUrl].map(resources.queue));
-    if (queue === undefined || undelivered === undefined) return; // reported as `no-queue`
-    for (const { bus, rule } of routesOf(mailroom, consumer)) {
-      const deployed = await resources.rule(bus, rule);
-      const target = deployed?.targets.find(({ arn }) => arn === queue.arn);
-      if (target === undefined || target.deadLetterQueue === undelivered.arn) continue; // without a target: `target`
-      const text = `the rule ${rule} of ${part} has no dead-letter queue: events that its queue does not accept are lost after 24 hours, or at once`;
-      const { id: Id, arn: Arn } = target;
-      const targets = JSON.stringify([{ Id, Arn, DeadLetterConfig: { Arn: undelivered.arn } }]);
-      const put = ['aws', 'events', 'put-targets', '--rule', rule, '--event-bus-name', bus];
-      add('no-dead-letter-queue', text, [...put, '--targets', targets]);
-    }
-  });
+/** Rules that lose the events which EventBridge cannot deliver. */
+async function* undeliverable({ consumer, directory, resources }: ConsumerSubject): AsyncProblems {
+  const { name, queue: url, undeliveredQueue: undeliveredUrl } = consumer;
+  if (undeliveredUrl === undefined) return; // an existing queue
+  const [queue, undelivered] = await Promise.all([url, undeliveredUrl].map(resources.queue));
+  if (queue === undefined || undelivered === undefined) return; // reported as `no-queue`
+  for (const { bus, rule } of routesOf(directory.mailroom, consumer)) {
+    const deployed = await resources.rule(bus, rule);
+    const target = deployed?.targets.find(({ arn }) => arn === queue.arn);
+    if (target === undefined || target.deadLetterQueue === undelivered.arn) continue; // without a target: `target`
+    const text = `the rule ${rule} of ${name} has no dead-letter queue: events that its queue does not accept are lost after 24 hours, or at once`;
+    const { id: Id, arn: Arn } = target;
+    const targets = JSON.stringify([{ Id, Arn, DeadLetterConfig: { Arn: undelivered.arn } }]);
+    const put = ['aws', 'events', 'put-targets', '--rule', rule, '--event-bus-name', bus];
+    yield { problem: 'no-dead-letter-queue', text, fix: [...put, '--targets', targets] };
+  }
 }
 
-/** A consumer whose environment or timeout does not fit its table, its queue or the relay. */
-function consumerFunctionCheck({ directory, resources }: CheckDeps, consumer: ConsumerEntry): PartCheck {
+/** An environment or timeout that does not fit its table, its queue or the relay. */
+async function* functionSettings({ consumer, directory, resources }: ConsumerSubject): AsyncProblems {
   const { table, shards } = directory.mailroom;
-  const { name: part, queue: url } = consumer;
-  return functionCheck(resources, functionOf(consumer), readConsumerConfig, async (add, settings, found) => {
-    const addSetting = (text: string) => add('settings', text, deployWords(consumer));
-    if (settings.tableName !== table)
-      addSetting(
-        `${part} uses the table ${settings.tableName} instead of ${table}: its inbox is not in this Mailroom`,
-      );
-    if (settings.consumer !== part || settings.queueUrl !== url)
-      addSetting(
-        `the function of ${part} has the settings of ${settings.consumer} and the queue ${settings.queueUrl}: it keeps another inbox`,
-      );
-    if (settings.shards > shards)
-      addSetting(
-        `${part} writes events to ${settings.shards} shards, but the relay reads ${shards}: it may not publish some of them`,
-      );
-    const queue = await resources.queue(url);
-    if (queue === undefined) return; // reported as `no-queue`
-    const { visibilityS } = queue;
-    if (found.timeoutS > visibilityS) {
-      const text = `the function of ${part} may run for ${found.timeoutS} s, but SQS hides its messages for ${visibilityS} s only: they are redelivered while it processes them`;
-      add('timeout', text, deployWords(consumer));
-    }
-    const declaredS = Math.ceil(settings.visibilityTimeoutMs / 1_000);
-    if (visibilityS !== declaredS) {
-      const effect =
-        visibilityS < declaredS
-          ? 'SQS redelivers messages that are still being processed, and they use up their receives'
-          : 'after a crash, messages wait longer';
-      const text = `the visibility timeout of ${part} is ${visibilityS} s instead of ${declaredS} s: ${effect}`;
-      add('visibility', text, setAttribute(url, 'VisibilityTimeout', declaredS));
-    }
-  });
+  const { name, queue: url } = consumer;
+  const found = yield* startFaults(resources, functionOf(consumer), readConsumerConfig);
+  if (found === undefined) return;
+  const { settings, timeoutS } = found;
+  if (settings.tableName !== table) {
+    const text = `${name} uses the table ${settings.tableName} instead of ${table}: its inbox is not in this Mailroom`;
+    yield { problem: 'settings', text };
+  }
+  if (settings.consumer !== name || settings.queueUrl !== url) {
+    const text = `the function of ${name} has the settings of ${settings.consumer} and the queue ${settings.queueUrl}: it keeps another inbox`;
+    yield { problem: 'settings', text };
+  }
+  if (settings.shards > shards) {
+    const text = `${name} writes events to ${settings.shards} shards, but the relay reads ${shards}: it may not publish some of them`;
+    yield { problem: 'settings', text };
+  }
+  const queue = await resources.queue(url);
+  if (queue === undefined) return; // reported as `no-queue`
+  const { visibilityS } = queue;
+  if (timeoutS > visibilityS) {
+    const text = `the function of ${name} may run for ${timeoutS} s, but SQS hides its messages for ${visibilityS} s only: they are redelivered while it processes them`;
+    yield { problem: 'timeout', text };
+  }
+  const declaredS = Math.ceil(settings.visibilityTimeoutMs / 1_000);
+  if (visibilityS !== declaredS) {
+    const effect =
+      visibilityS < declaredS
+        ? 'SQS redelivers messages that are still being processed, and they use up their receives'
+        : 'after a crash, messages wait longer';
+    const text = `the visibility timeout of ${name} is ${visibilityS} s instead of ${declaredS} s: ${effect}`;
+    yield { problem: 'visibility', text, fix: setAttribute(queue, 'VisibilityTimeout', declaredS) };
+  }
 }
 
 /** A rule that delivers events to a consumer's queue. */
@@ -202,13 +216,12 @@ function ruleArns(mailroom: Directory['mailroom'], consumer: ConsumerEntry, besi
   });
 }
 
-function addRouteFault(
-  add: AddProblem,
+function routeProblem(
   consumer: ConsumerEntry,
   { bus, rule, events }: RuleRoute,
   fault: RuleFault,
   queueArn = '',
-): void {
+): FoundProblem {
   const states: Readonly<Record<RuleFault, string>> = {
     'no-rule': `does not exist on the bus ${bus}`,
     'rule-disabled': 'is disabled',
@@ -221,7 +234,12 @@ function addRouteFault(
     ? 'Restore it. External events of that time are lost, because the audit does not cover them'
     : 'Restore it, then find the events that were missed (--since: from before the fault)';
   const text = `${consumer.name} ${effect}: its rule ${rule} ${states[fault]}. ${advice}`;
-  add(fault, text, ruleFix(fault, rule, bus, consumer), isExternal ? undefined : FIND_MISSED);
+  return {
+    problem: fault,
+    text,
+    fix: ruleFix(fault, rule, bus, consumer),
+    followUp: isExternal ? undefined : FIND_MISSED,
+  };
 }
 
 /** The words of the command that restores a consumer's rule or queue: the same in every command that reports it. */

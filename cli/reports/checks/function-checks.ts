@@ -1,42 +1,52 @@
+import { isDeepStrictEqual } from 'node:util';
 import { errorMessage } from '../../../lambdas/runtime/base/errors.ts';
-import { deployWords, invokedFunction } from '../../../lambdas/runtime/operations/directory.ts';
-import type { DeployedFunction, Resources } from '../../deployment/resources.ts';
-import { type AddProblem, type CheckedFunction, check, NEEDS, type PartCheck } from './check.ts';
+import { jsonObject } from '../../../lambdas/runtime/base/json.ts';
+import { invokedFunction } from '../../../lambdas/runtime/operations/directory.ts';
+import type { DeployedFunction, Mapping, Resources } from '../../deployment/resources.ts';
+import {
+  type AsyncProblems,
+  type CheckedFunction,
+  FIND_MISSED,
+  type FoundProblem,
+  type Problems,
+} from './check.ts';
+import { type Pause, pausedText } from './pauses.ts';
 
 /** Checks that a function exists and may run. */
-export function concurrencyCheck(resources: Resources, checked: CheckedFunction): PartCheck {
-  const { part, name } = checked;
-  return check(part, 'flow', NEEDS.concurrency, async (add) => {
-    const reserved = await resources.reservedConcurrency(name);
-    if (reserved === undefined)
-      add('no-function', `the function ${name} of ${part} does not exist`, deployWords(checked));
-    if (reserved !== 0) return;
+export async function* concurrencyFaults(
+  resources: Resources,
+  { part, name }: CheckedFunction,
+): AsyncProblems {
+  const reserved = await resources.reservedConcurrency(name);
+  if (reserved === undefined) {
+    yield { problem: 'no-function', text: `the function ${name} of ${part} does not exist` };
+  } else if (reserved === 0) {
     const text = `the function ${name} of ${part} never runs: its reserved concurrency is 0`;
     const fix = ['aws', 'lambda', 'delete-function-concurrency', '--function-name', name];
-    add('concurrency-zero', text, fix);
-  });
+    yield { problem: 'concurrency-zero', text, fix };
+  }
 }
 
-/** Checks that Lambda can run a function, and its settings. A missing function is reported as `no-function`. */
-export function functionCheck<Settings>(
+/**
+ * Checks that a function can start.
+ *
+ * @returns the function with its settings; `undefined` if it cannot start or does not exist, which is reported as `no-function`
+ */
+export async function* startFaults<Settings>(
   resources: Resources,
-  checked: CheckedFunction,
+  { part, name, alias }: CheckedFunction,
   read: (environment: DeployedFunction['environment']) => Settings,
-  find: (add: AddProblem, settings: Settings, found: DeployedFunction) => void | Promise<void>,
-): PartCheck {
-  const { part, name, alias } = checked;
-  return check(part, 'settings', [...NEEDS.function, ...NEEDS.queue], async (add) => {
-    const found = await resources.function(invokedFunction(name, alias));
-    if (found === undefined) return;
-    if (found.failure !== undefined) {
-      const text = `Lambda cannot run the function ${name} of ${part}: ${found.failure}`;
-      add('function-failed', text, deployWords(checked));
-    }
-    const settings = settingsOf(read, found);
-    if (typeof settings === 'string') {
-      add('settings', `the function of ${part} cannot start: ${settings}`, deployWords(checked));
-    } else await find(add, settings, found);
-  });
+): AsyncGenerator<FoundProblem, (DeployedFunction & { readonly settings: Settings }) | undefined> {
+  const found = await resources.function(invokedFunction(name, alias));
+  if (found === undefined) return undefined;
+  if (found.failure !== undefined) {
+    const text = `Lambda cannot run the function ${name} of ${part}: ${found.failure}`;
+    yield { problem: 'function-failed', text };
+  }
+  const settings = settingsOf(read, found);
+  if (typeof settings !== 'string') return { ...found, settings };
+  yield { problem: 'settings', text: `the function of ${part} cannot start: ${settings}` };
+  return undefined;
 }
 
 /** The settings that a function was deployed with, or why it cannot start. */
@@ -49,4 +59,76 @@ export function settingsOf<Settings>(
   } catch (error) {
     return errorMessage(error);
   }
+}
+
+/** The event source mappings of a function from its own queue or stream. */
+async function mappingsOf(
+  resources: Resources,
+  { name, alias }: CheckedFunction,
+  isOwn: (source: string) => boolean,
+): Promise<Mapping[]> {
+  return (await resources.mappings(invokedFunction(name, alias))).filter(({ source }) => isOwn(source));
+}
+
+/** The mapping of a function whose settings are checked: an enabled one, if there is any. */
+export async function mappingOf(...args: Parameters<typeof mappingsOf>): Promise<Mapping | undefined> {
+  const own = await mappingsOf(...args);
+  return own.find(({ enabled }) => enabled) ?? own[0];
+}
+
+/** The effects of a mapping that does not pass everything on, and its declared filter. @default it has no filter */
+interface MappingEffects {
+  readonly stopped: string;
+  readonly filtered: string;
+  readonly filter?: object;
+  /** Reads the pause that explains a disabled mapping. @default it cannot be paused */
+  readonly paused?: () => Promise<Pause | undefined>;
+}
+
+/** Finds why a function does not receive everything from its queue or stream. */
+export async function* mappingFaults(
+  resources: Resources,
+  checked: CheckedFunction,
+  isOwn: (source: string) => boolean,
+  { stopped, filtered, filter, paused = async () => undefined }: MappingEffects,
+): AsyncProblems {
+  const invoked = invokedFunction(checked.name, checked.alias);
+  const own = await mappingsOf(resources, checked, isOwn);
+  const enabled = own.filter((mapping) => mapping.enabled);
+  const [first] = own;
+  if (first === undefined) {
+    yield {
+      problem: 'no-mapping',
+      text: `${stopped}: the function ${invoked} has no event source mapping for it`,
+    };
+  } else if (enabled.length === 0) {
+    const pause = await paused();
+    if (pause === undefined) {
+      const text = `${stopped}: the event source mapping of ${invoked} is disabled`;
+      yield { problem: 'mapping-disabled', text, fix: updateMapping(first, '--enabled') };
+    } else {
+      const fix = ['npx', 'cdk-mailroom', 'resume', checked.part];
+      yield { problem: 'paused', text: pausedText(checked.part, pause), fix };
+    }
+  }
+  const declared = filter === undefined ? {} : { Filters: [{ Pattern: JSON.stringify(filter) }] };
+  for (const mapping of enabled) {
+    if (mapping.filters.every((found) => isDeepStrictEqual(jsonObject(found), filter))) continue;
+    const text = `${filtered}. The event source mapping of ${invoked} has a filter that Mailroom does not declare`;
+    const fix = updateMapping(mapping, '--filter-criteria', JSON.stringify(declared));
+    yield { problem: 'mapping-filter', text, fix, followUp: FIND_MISSED };
+  }
+}
+
+/** Finds that a mapping ignores which items failed. */
+export function* itemFailures({ name }: CheckedFunction, mapping: Mapping, effect: string): Problems {
+  if (mapping.reportsItemFailures) return;
+  const text = `the event source mapping of ${name} ignores which items failed (ReportBatchItemFailures is off): ${effect}`;
+  const fix = updateMapping(mapping, '--function-response-types', 'ReportBatchItemFailures');
+  yield { problem: 'no-item-failures', text, fix };
+}
+
+/** The words of a command that changes a mapping. */
+export function updateMapping({ uuid }: Mapping, ...options: readonly string[]): string[] {
+  return ['aws', 'lambda', 'update-event-source-mapping', '--uuid', uuid, ...options];
 }

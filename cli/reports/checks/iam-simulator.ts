@@ -1,6 +1,6 @@
 import type { IAMClient, IAMClientConfig, SimulatePrincipalPolicyCommand } from '@aws-sdk/client-iam';
 import pLimit from 'p-limit';
-import type { RoleSimulator } from './role-needs.ts';
+import type { RoleSimulator } from './role-checks.ts';
 
 /** The parts of the package that the simulator uses. */
 interface IamPackage {

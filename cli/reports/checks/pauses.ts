@@ -69,6 +69,6 @@ export async function requireNotPaused(
   throw new MailroomError(
     'CONSUMER_PAUSED',
     `${pausedText(name, pause)}. Messages that are sent to it now would only wait there. Nothing was changed. Resume it first: ` +
-      deployment.commandLine(shell`resume ${name}`),
+      `\`${deployment.commandLine(shell`resume ${name}`)}\`.`,
   );
 }

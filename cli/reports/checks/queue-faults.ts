@@ -1,12 +1,8 @@
 import { PUT_EVENTS_BYTES_MAX } from '../../../lambdas/runtime/bus/event-bus.ts';
-import {
-  type ConsumerEntry,
-  deployWords,
-  type EntryStack,
-} from '../../../lambdas/runtime/operations/directory.ts';
+import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import type { DeployedQueue } from '../../deployment/resources.ts';
 import { duration } from '../../terminal/times.ts';
-import { type AddProblem, FIND_MISSED } from './check.ts';
+import { FIND_MISSED, type FoundProblem, type Problems } from './check.ts';
 import { matchesAny, objectOf, type ReadStatement, statementsOf } from './resource-policy.ts';
 
 /** The queues of a consumer that exist. */
@@ -26,133 +22,114 @@ const DEAD_LETTERS_MIN_S = 3 * 86_400;
 const MESSAGE_BYTES = 1_048_576;
 
 /** A registered queue that was deleted. */
-export function addMissingQueue(add: AddProblem, stack: EntryStack, url: string): void {
+export function missingQueue(url: string): FoundProblem {
   const text = `the queue ${url} does not exist: messages sent to it are lost. Once it is back, \`audit\` finds the events that were in it`;
-  add('no-queue', text, deployWords(stack), FIND_MISSED);
+  return { problem: 'no-queue', text, followUp: FIND_MISSED };
 }
 
 /** A queue without a consumer that keeps its messages for less than the constructs set. */
-export function addShortRetention(add: AddProblem, what: string, url: string, queue: DeployedQueue): void {
+export function* shortRetention(what: string, queue: DeployedQueue): Problems {
   if (queue.retentionS >= RETENTION_S) return;
   const text = `${what} keeps messages for ${duration(queue.retentionS * 1_000)} instead of 14 d: they are permanently deleted before an operator can look at them`;
-  add('retention', text, setAttribute(url, 'MessageRetentionPeriod', RETENTION_S));
+  yield { problem: 'retention', text, fix: setAttribute(queue, 'MessageRetentionPeriod', RETENTION_S) };
 }
 
 /** The problems of a consumer's queues, apart from missing ones. @param ruleArns - of the rules that send to its queue */
-export function addQueueFaults(
-  add: AddProblem,
+export function* queueFaults(
   consumer: ConsumerEntry,
   queues: ConsumerQueues,
   ruleArns: readonly string[],
-): void {
-  const { name, undeliveredQueue: url } = consumer;
+): Problems {
   const { queue, deadLetterQueue, undeliveredQueue } = queues;
-  if (queue !== undefined) {
-    addSourceFaults(add, consumer, queue, deadLetterQueue);
-    if (deadLetterQueue !== undefined) {
-      addRedriveFaults(add, consumer, queue, deadLetterQueue);
-      addRetentionFaults(add, consumer, queue, deadLetterQueue);
-    }
-  }
-  if (undeliveredQueue !== undefined && url !== undefined)
-    addShortRetention(add, `the undelivered queue of ${name}`, url, undeliveredQueue);
-  addSizeFault(add, consumer.queue, queue);
-  addSizeFault(add, consumer.deadLetterQueue, deadLetterQueue);
-  addSizeFault(add, url, undeliveredQueue);
+  yield* sourceFaults(consumer, queues);
+  yield* redriveFaults(consumer, queues);
+  yield* retentionFaults(consumer, queues);
+  if (undeliveredQueue !== undefined)
+    yield* shortRetention(`the undelivered queue of ${consumer.name}`, undeliveredQueue);
+  for (const one of [queue, deadLetterQueue, undeliveredQueue]) yield* sizeFaults(one);
   // An existing queue has other senders.
-  if (ruleArns.length > 0) addPolicyFaults(add, consumer, queues, ruleArns);
+  if (ruleArns.length > 0) yield* policyFaults(consumer, queues, ruleArns);
 }
 
 /** A queue that holds every message back, or deletes messages whose attempts are not over. */
-function addSourceFaults(
-  add: AddProblem,
-  { name, rule, queue: url, maxAttempts, inboxRetentionDays }: ConsumerEntry,
-  { delayS, retentionS, visibilityS }: DeployedQueue,
-  deadLetterQueue: DeployedQueue | undefined,
-): void {
+function* sourceFaults(consumer: ConsumerEntry, { queue, deadLetterQueue }: ConsumerQueues): Problems {
+  if (queue === undefined) return;
+  const { name, rule, maxAttempts, inboxRetentionDays } = consumer;
+  const { delayS, retentionS, visibilityS } = queue;
   // An existing queue may have a delay of its own.
   if (delayS > 0 && rule !== undefined) {
     const text = `the queue of ${name} holds every message back for ${duration(delayS * 1_000)} (DelaySeconds)`;
-    add('delay', text, setAttribute(url, 'DelaySeconds', 0));
+    yield { problem: 'delay', text, fix: setAttribute(queue, 'DelaySeconds', 0) };
   }
   if (retentionS >= visibilityS * (maxAttempts + 1)) return;
   const text = `the queue of ${name} keeps messages for ${duration(retentionS * 1_000)}: SQS deletes those that wait or fail before their ${maxAttempts} attempts are over, and they never reach consumer:${name}`;
   const longestS = Math.min(RETENTION_S, inboxRetentionDays * 86_400 - (deadLetterQueue?.retentionS ?? 0));
-  add('retention', text, setAttribute(url, 'MessageRetentionPeriod', longestS), FIND_MISSED);
+  const fix = setAttribute(queue, 'MessageRetentionPeriod', longestS);
+  yield { problem: 'retention', text, fix, followUp: FIND_MISSED };
 }
 
 /** A queue without a way to its dead-letter queue, or with too few receives. */
-function addRedriveFaults(
-  add: AddProblem,
-  consumer: ConsumerEntry,
-  queue: DeployedQueue,
-  deadLetterQueue: DeployedQueue,
-): void {
+function* redriveFaults(consumer: ConsumerEntry, { queue, deadLetterQueue }: ConsumerQueues): Problems {
+  if (queue === undefined || deadLetterQueue === undefined) return;
   const { name, maxAttempts } = consumer;
-  const { deadLetterTargetArn, maxReceiveCount } = objectOf(queue.redrive);
-  if (deadLetterTargetArn !== deadLetterQueue.arn) {
-    const found =
-      deadLetterTargetArn === undefined
-        ? 'has no redrive policy'
-        : `sends dead letters to ${deadLetterTargetArn}`;
+  const { deadLetterTargetArn: target, maxReceiveCount } = objectOf(queue.redrive);
+  if (target !== deadLetterQueue.arn) {
+    const found = target === undefined ? 'has no redrive policy' : `sends dead letters to ${target}`;
     const text = `the queue of ${name} ${found}: messages that ${name} rejects never reach consumer:${name}`;
-    add('redrive', text, deployWords(consumer));
+    yield { problem: 'redrive', text };
   } else if (!(Number(maxReceiveCount) > maxAttempts)) {
     const text = `the queue of ${name} moves a message to the dead-letter queue after ${maxReceiveCount} receives, but ${name} allows ${maxAttempts} attempts: messages are dead-lettered before their attempts are used up`;
-    add('redrive', text, deployWords(consumer));
+    yield { problem: 'redrive', text };
   }
 }
 
 /** Dead letters that are deleted before an operator can look at them, or kept for longer than their inbox row. */
-function addRetentionFaults(
-  add: AddProblem,
-  consumer: ConsumerEntry,
-  { retentionS }: DeployedQueue,
-  { retentionS: keptS }: DeployedQueue,
-): void {
-  const { name, inboxRetentionDays, deadLetterQueue: url } = consumer;
+function* retentionFaults(consumer: ConsumerEntry, { queue, deadLetterQueue }: ConsumerQueues): Problems {
+  if (queue === undefined || deadLetterQueue === undefined) return;
+  const { name, inboxRetentionDays } = consumer;
   const inboxS = inboxRetentionDays * 86_400;
+  const keptS = deadLetterQueue.retentionS;
   if (keptS < DEAD_LETTERS_MIN_S) {
     const text = `the dead-letter queue of ${name} keeps messages for ${duration(keptS * 1_000)}: they are permanently deleted before an operator can look at them`;
-    const bestS = Math.min(RETENTION_S, inboxS - retentionS);
-    const fix =
-      bestS < DEAD_LETTERS_MIN_S ? deployWords(consumer) : setAttribute(url, 'MessageRetentionPeriod', bestS);
-    add('retention', text, fix);
-  } else if (retentionS + keptS > inboxS) {
-    const text = `the queues of ${name} keep messages for ${duration((retentionS + keptS) * 1_000)}, but its inbox rows are kept for ${inboxRetentionDays} d: a message redriven after that is rejected as too old`;
-    add('retention', text, deployWords(consumer));
+    const bestS = Math.min(RETENTION_S, inboxS - queue.retentionS);
+    const raise = setAttribute(deadLetterQueue, 'MessageRetentionPeriod', bestS);
+    yield { problem: 'retention', text, ...(bestS >= DEAD_LETTERS_MIN_S && { fix: raise }) };
+  } else if (queue.retentionS + keptS > inboxS) {
+    const text = `the queues of ${name} keep messages for ${duration((queue.retentionS + keptS) * 1_000)}, but its inbox rows are kept for ${inboxRetentionDays} d: a message redriven after that is rejected as too old`;
+    yield { problem: 'retention', text };
   }
 }
 
 /** A queue that refuses events which the outbox and the bus accept. */
-function addSizeFault(add: AddProblem, url = '', queue?: DeployedQueue): void {
+function* sizeFaults(queue: DeployedQueue | undefined): Problems {
   if (queue === undefined || !(queue.messageBytesMax < MESSAGE_BYTES)) return;
-  const text = `the queue ${url} accepts messages of up to ${queue.messageBytesMax} bytes, but an event may have ${PUT_EVENTS_BYTES_MAX}: it refuses larger ones`;
-  add('message-size', text, setAttribute(url, 'MaximumMessageSize', MESSAGE_BYTES));
+  const text = `the queue ${queue.url} accepts messages of up to ${queue.messageBytesMax} bytes, but an event may have ${PUT_EVENTS_BYTES_MAX}: it refuses larger ones`;
+  yield { problem: 'message-size', text, fix: setAttribute(queue, 'MaximumMessageSize', MESSAGE_BYTES) };
 }
 
 /** Queues whose policies do not let the rules send, or let others send. */
-function addPolicyFaults(
-  add: AddProblem,
-  consumer: ConsumerEntry,
+function* policyFaults(
+  { name }: ConsumerEntry,
   { queue, deadLetterQueue, undeliveredQueue }: ConsumerQueues,
   ruleArns: readonly string[],
-): void {
-  const { name } = consumer;
+): Problems {
   const refuses = (one: DeployedQueue | undefined) =>
     one !== undefined &&
     !ruleArns.every((arn) => statementsOf(one.policy).some((statement) => letsSend(statement, arn)));
-  const addRefusal = (effect: string) =>
-    add('queue-policy', `the rule of ${name} may not send to its ${effect}`, deployWords(consumer));
-  if (refuses(queue)) addRefusal(`queue: EventBridge sends the events of ${name} to rule:${name} instead`);
-  if (refuses(undeliveredQueue))
-    addRefusal(`undelivered queue: events that EventBridge cannot deliver to ${name} are lost`);
+  if (refuses(queue)) {
+    const text = `the rule of ${name} may not send to its queue: EventBridge sends the events of ${name} to rule:${name} instead`;
+    yield { problem: 'queue-policy', text };
+  }
+  if (refuses(undeliveredQueue)) {
+    const text = `the rule of ${name} may not send to its undelivered queue: events that EventBridge cannot deliver to ${name} are lost`;
+    yield { problem: 'queue-policy', text };
+  }
   const open = [queue, deadLetterQueue, undeliveredQueue].flatMap((one) =>
     one === undefined || statementsOf(one.policy).some(deniesSending) ? [] : [one.arn.split(':').at(-1)],
   );
   if (open.length === 0) return;
   const text = `${open.join(', ')} accepts messages from everyone whose own policies allow it: a compromised function could forge events for ${name}`;
-  add('queue-policy', text, deployWords(consumer));
+  yield { problem: 'queue-policy', text };
 }
 
 function letsSend({ effect, actions, services, conditions }: ReadStatement, ruleArn: string): boolean {
@@ -168,6 +145,6 @@ function deniesSending({ effect, actions, conditions }: ReadStatement): boolean 
 }
 
 /** The words of a command that changes an attribute of a queue. */
-export function setAttribute(url: string, name: string, value: number): string[] {
+export function setAttribute({ url }: DeployedQueue, name: string, value: number): string[] {
   return ['aws', 'sqs', 'set-queue-attributes', '--queue-url', url, '--attributes', `${name}=${value}`];
 }

@@ -1,73 +1,81 @@
-import { deployWords } from '../../../lambdas/runtime/operations/directory.ts';
 import { INBOX_PREFIX } from '../../../lambdas/runtime/store/keys.ts';
 import { EXPIRES_AT } from '../../../lambdas/runtime/store/rows.ts';
-import { type CheckDeps, check, NEEDS, type PartCheck } from './check.ts';
+import { type AsyncProblems, type CheckDeps, check, type PartCheck } from './check.ts';
 import { matchesAny, statementsOf } from './resource-policy.ts';
 
-const part = 'table';
+/** The checks of the table's stream and of its rows' expiry. */
+export function tableChecks(deps: CheckDeps): PartCheck[] {
+  const { mailroom } = deps.directory;
+  return [
+    check('table', 'flow', () => noStream(deps), mailroom),
+    check('table', 'settings', () => streamImages(deps), mailroom),
+    check('table', 'settings', () => noExpiry(deps), mailroom),
+  ];
+}
+
+/** The checks of the table's policy and of its protection. */
+export function tableSurroundingsChecks(deps: CheckDeps): PartCheck[] {
+  const { mailroom } = deps.directory;
+  return [
+    check('table', 'surroundings', () => openPolicy(deps), mailroom),
+    check('table', 'surroundings', () => noProtection(deps), mailroom),
+  ];
+}
+
+async function* noStream({ directory, resources }: CheckDeps): AsyncProblems {
+  if ((await resources.table()).streamArn !== undefined) return;
+  const text = `the stream of the table ${directory.mailroom.table} is off: the stream relay publishes nothing`;
+  yield { problem: 'stream-off', text };
+}
 
 /** Images of a stream that contain the new row. */
 const WITH_NEW_IMAGE = /^NEW_/;
 
-/** The checks of the table's stream and of its rows' expiry. */
-export function tableChecks({ directory: { mailroom }, resources }: CheckDeps): PartCheck[] {
-  const { table: name } = mailroom;
-  return [
-    check(part, 'flow', NEEDS.table, async (add) => {
-      if ((await resources.table()).streamArn !== undefined) return;
-      const text = `the stream of the table ${name} is off: the stream relay publishes nothing`;
-      add('stream-off', text, deployWords(mailroom));
-    }),
-    check(part, 'settings', NEEDS.table, async (add) => {
-      const { streamView } = await resources.table();
-      if (streamView === undefined || WITH_NEW_IMAGE.test(streamView)) return; // without a stream: `stream-off`
-      const text = `the stream of the table holds ${streamView} instead of NEW_IMAGE: the stream relay cannot read events, and each waits for the sweep`;
-      add('stream-view', text, deployWords(mailroom));
-    }),
-    check(part, 'settings', ['dynamodb:DescribeTimeToLive'], async (add) => {
-      if ((await resources.expiryAttribute()) === EXPIRES_AT) return;
-      const text = `TTL of the table ${name} is off: no row expires, and the table grows and costs more every day`;
-      const specification = `Enabled=true,AttributeName=${EXPIRES_AT}`;
-      const fix = onTable('update-time-to-live', name, '--time-to-live-specification', specification);
-      add('ttl-off', text, fix);
-    }),
-  ];
+async function* streamImages({ resources }: CheckDeps): AsyncProblems {
+  const { streamView } = await resources.table();
+  if (streamView === undefined || WITH_NEW_IMAGE.test(streamView)) return; // without a stream: `stream-off`
+  const text = `the stream of the table holds ${streamView} instead of NEW_IMAGE: the stream relay cannot read events, and each waits for the sweep`;
+  yield { problem: 'stream-view', text };
+}
+
+async function* noExpiry({ directory, resources }: CheckDeps): AsyncProblems {
+  if ((await resources.expiryAttribute()) === EXPIRES_AT) return;
+  const { table } = directory.mailroom;
+  const text = `TTL of the table ${table} is off: no row expires, and the table grows and costs more every day`;
+  const on = ['--time-to-live-specification', `Enabled=true,AttributeName=${EXPIRES_AT}`];
+  yield { problem: 'ttl-off', text, fix: onTable('update-time-to-live', table, ...on) };
 }
 
 /** Actions that remove or replace a row: see `lib/mailroom/mailroom-table.ts`. */
 const REPLACING = ['BatchWriteItem', 'DeleteItem', 'PartiQLDelete', 'PartiQLInsert', 'PutItem'];
 
-/** The checks of the table's policy and of its protection. */
-export function tableSurroundingsChecks({ directory: { mailroom }, resources }: CheckDeps): PartCheck[] {
-  const { table: name } = mailroom;
-  return [
-    check(part, 'surroundings', [...NEEDS.table, 'dynamodb:GetResourcePolicy'], async (add) => {
-      const kept = statementsOf(await resources.tablePolicy())
-        .filter(({ effect, conditions }) => {
-          const keys = conditions.get('dynamodb:LeadingKeys') ?? [];
-          return effect === 'Deny' && matchesAny(keys, `${INBOX_PREFIX}any`);
-        })
-        .flatMap(({ actions }) => actions);
-      const open = REPLACING.filter((action) => !matchesAny(kept, `dynamodb:${action}`));
-      if (open.length === 0) return;
-      const text = `the table's policy does not deny ${open.join(', ')} on inbox rows: an event whose inbox row is deleted or replaced can be processed twice`;
-      add('table-policy', text, deployWords(mailroom));
-    }),
-    check(part, 'surroundings', [...NEEDS.table, 'dynamodb:DescribeContinuousBackups'], async (add) => {
-      // The constructs turn on both, or neither on a stage with disposable data, so a table without either may be as declared.
-      const [{ isProtected }, hasRecovery] = await Promise.all([resources.table(), resources.hasRecovery()]);
-      if (hasRecovery && !isProtected) {
-        const text = `deletion protection of the table ${name} is off: one call deletes every event and inbox row`;
-        add('deletion-protection', text, onTable('update-table', name, '--deletion-protection-enabled'));
-      }
-      if (isProtected && !hasRecovery) {
-        const text = `point-in-time recovery of the table ${name} is off: rows that are deleted or overwritten by mistake cannot be restored`;
-        const specification = 'PointInTimeRecoveryEnabled=true';
-        const option = '--point-in-time-recovery-specification';
-        add('recovery-off', text, onTable('update-continuous-backups', name, option, specification));
-      }
-    }),
-  ];
+async function* openPolicy({ resources }: CheckDeps): AsyncProblems {
+  const kept = statementsOf(await resources.tablePolicy())
+    .filter(({ effect, conditions }) => {
+      const keys = conditions.get('dynamodb:LeadingKeys') ?? [];
+      return effect === 'Deny' && matchesAny(keys, `${INBOX_PREFIX}any`);
+    })
+    .flatMap(({ actions }) => actions);
+  const open = REPLACING.filter((action) => !matchesAny(kept, `dynamodb:${action}`));
+  if (open.length === 0) return;
+  const text = `the table's policy does not deny ${open.join(', ')} on inbox rows: an event whose inbox row is deleted or replaced can be processed twice`;
+  yield { problem: 'table-policy', text };
+}
+
+/** The constructs turn on both, or neither on a stage with disposable data, so a table without either may be as declared. */
+async function* noProtection({ directory, resources }: CheckDeps): AsyncProblems {
+  const { table } = directory.mailroom;
+  const [{ isProtected }, hasRecovery] = await Promise.all([resources.table(), resources.hasRecovery()]);
+  if (hasRecovery && !isProtected) {
+    const text = `deletion protection of the table ${table} is off: one call deletes every event and inbox row`;
+    const fix = onTable('update-table', table, '--deletion-protection-enabled');
+    yield { problem: 'deletion-protection', text, fix };
+  }
+  if (isProtected && !hasRecovery) {
+    const text = `point-in-time recovery of the table ${table} is off: rows that are deleted or overwritten by mistake cannot be restored`;
+    const on = ['--point-in-time-recovery-specification', 'PointInTimeRecoveryEnabled=true'];
+    yield { problem: 'recovery-off', text, fix: onTable('update-continuous-backups', table, ...on) };
+  }
 }
 
 function onTable(command: string, table: string, ...options: readonly string[]): string[] {

@@ -156,7 +156,7 @@ export interface AsPlanned<Judged> {
  * Compares dead letters with the plan that the operator has confirmed. Without a plan, nothing has changed.
  *
  * @param judged - the dead letters of the plan that are visible now
- * @param deadLetterOf - the dead letter of a judgement
+ * @param deadLetterOf - the dead letter of a judgment
  * @param verdictOf - its verdict now, in the words of the plan
  */
 export function asPlanned<Judged>(

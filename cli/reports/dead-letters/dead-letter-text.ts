@@ -1,12 +1,12 @@
 import { Option } from 'commander';
 import { fingerprint as maskedCause } from '../../../lambdas/runtime/base/errors.ts';
-import { effectText } from '../../deployment/effect-text.ts';
+import { effectText } from '../../deployment/effects.ts';
 import { fingerprintText, when } from '../../terminal/listing.ts';
 import { clipped, detailedTable } from '../../terminal/output.ts';
 import { paint } from '../../terminal/paint.ts';
 import type { DeadLetter } from './dead-letters.ts';
 
-/** A dead letter as in the JSON document of docs/cli.md. */
+/** A dead letter as in the JSON document of docs/cli-json.md. */
 export function deadLetterJson(deadLetter: DeadLetter) {
   return {
     id: deadLetter.id,

@@ -202,6 +202,7 @@ function stoppedText(
   verb: string,
 ): string[] {
   const why = (id: string) => deployment.commandLine(shell`why ${id}`);
+  const notTried = untried.length === 0 ? '' : `Not tried: ${untried.length}. `;
   const [first] = back;
   if (first !== undefined) {
     const id = first.deadLetter.eventId ?? first.deadLetter.id;
@@ -209,7 +210,7 @@ function stoppedText(
       prose(
         `${paint.red('Stopped')}: ${id} failed again${first.sameCause ? ' with the same cause' : ''}: ${clipped(first.fingerprint)}`,
       ),
-      `Not tried: ${untried.length}. Fix the cause and repeat the command. For details:`,
+      `${notTried}Fix the cause and repeat the command. For details:`,
       `  ${why(id)}`,
     ];
   }
@@ -219,7 +220,7 @@ function stoppedText(
     prose(
       `${paint.red('Stopped')}: ${waiting.length} redriven but not ${verb} yet (${ids.join(', ')}${waiting.length > 5 ? ' …' : ''})`,
     ),
-    `Not tried: ${untried.length}. Use a longer --wait, or see what they wait for:`,
+    `${notTried}Use a longer --wait, or see what they wait for:`,
     `  ${why(ids[0] ?? '')}`,
   ];
 }

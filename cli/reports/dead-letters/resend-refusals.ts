@@ -5,12 +5,12 @@ import { entryBytes, PUT_EVENTS_BYTES_MAX } from '../../../lambdas/runtime/bus/e
 import type { Envelope } from '../../../lambdas/runtime/events/event.ts';
 import { effectsToCheck, startedEffects } from '../../../lambdas/runtime/inbox/started-effects.ts';
 import type { ConsumerDeadLetters } from '../../../lambdas/runtime/operations/dead-letters.ts';
-import { consumersOf, mailroomEventsOf } from '../../../lambdas/runtime/operations/subscriptions.ts';
+import { consumersOf, mailroomEventsOf } from '../../../lambdas/runtime/operations/subscribed-events.ts';
 import { isEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import type { InboxRow } from '../../../lambdas/runtime/store/rows.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
-import { effectNames } from '../../deployment/effect-text.ts';
+import { effectNames } from '../../deployment/effects.ts';
 import { minuteAfter } from '../../terminal/output.ts';
 import { shell } from '../../terminal/shell.ts';
 import type { DeadLetter } from './dead-letters.ts';

@@ -15,7 +15,7 @@ import {
 } from '../../../lambdas/runtime/store/operation-record.ts';
 import { readable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
-import { effectNames } from '../../deployment/effect-text.ts';
+import { effectNames } from '../../deployment/effects.ts';
 import { typedId } from '../../deployment/event-prefix.ts';
 import { readInbox } from '../../deployment/message-reader.ts';
 import {

@@ -13,7 +13,7 @@ import { type ShellText, shell } from '../../terminal/shell.ts';
 import { messagesOf } from '../messages/list-messages.ts';
 import { held } from '../status/source-status.ts';
 
-/** The description of a consumer, as in the JSON document of docs/cli.md. Absent values are `null`. */
+/** The description of a consumer, as in the JSON document of docs/cli-json.md. Absent values are `null`. */
 export interface ConsumerDescription {
   readonly consumer: string;
   readonly stack: string;

@@ -20,7 +20,7 @@ import { readDeadPointers } from '../dead-letters/dead-letters.ts';
 import { readPending, waitingSince } from '../status/pending-events.ts';
 import { containingId, envelopeOf, storedEventId } from '../why/stored-envelope.ts';
 
-/** An event that is not published, as in the JSON document of docs/cli.md. Times are epoch milliseconds. */
+/** An event that is not published, as in the JSON document of docs/cli-json.md. Times are epoch milliseconds. */
 export interface UnpublishedEvent {
   readonly eventId: string;
   readonly status: 'PENDING' | 'DEAD' | 'UNREADABLE';
@@ -116,7 +116,7 @@ function pendingEvent(item: Item): UnpublishedEvent {
   };
 }
 
-/** A published event, as in the JSON document of docs/cli.md. Times are epoch milliseconds. */
+/** A published event, as in the JSON document of docs/cli-json.md. Times are epoch milliseconds. */
 export type HistoryEvent = ReturnType<typeof historyEvent>[number];
 
 /** The published events to list. */

@@ -17,9 +17,15 @@ import {
 import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { readRejected, readWaiting } from '../../deployment/message-reader.ts';
+import { type OutboxReaderDeps, publishedIn, type SampledEvent } from '../../deployment/published-events.ts';
 import { unfinishedText, unreadableText } from '../../deployment/row-text.ts';
-import { type PartialList, readSweepState, withItems } from '../../deployment/rows-reader.ts';
-import { readUnclaimed } from '../../deployment/unclaimed-messages.ts';
+import {
+  eachOf,
+  minutesOf,
+  type PartialList,
+  readSweepState,
+  withItems,
+} from '../../deployment/rows-reader.ts';
 import { newest, nextTime, when } from '../../terminal/listing.ts';
 import { clipped, detailedTable } from '../../terminal/output.ts';
 import { type WindowOptions, windowOf } from '../../terminal/window.ts';
@@ -82,6 +88,46 @@ async function unclaimedOf(
   };
 }
 
+/** The minutes of {@link readUnclaimed} that are read at once. */
+const MINUTES_AT_ONCE = 10;
+
+/** The most events of a consumer whose inbox rows {@link readUnclaimed} looks for. */
+const EVENTS_MAX = 5_000;
+
+/**
+ * Reads the published events of a range of time that a consumer must receive and has not claimed: they wait in its queue, or are
+ * lost. Newest minute first.
+ *
+ * @param max - stops after this many
+ */
+async function readUnclaimed(
+  deps: OutboxReaderDeps & Pick<Deployment, 'directory'>,
+  consumer: ConsumerEntry,
+  { since, until }: ReturnType<typeof windowOf>,
+  max: number,
+): Promise<PartialList<SampledEvent>> {
+  const minutes = minutesOf(since, until);
+  const found: SampledEvent[] = [];
+  let looked = 0;
+  let read = 0;
+  for (; read < minutes.length && found.length <= max && looked < EVENTS_MAX; read += MINUTES_AT_ONCE) {
+    const pages = await eachOf(minutes.slice(read, read + MINUTES_AT_ONCE), (minute) =>
+      publishedIn(deps, minute, EVENTS_MAX),
+    );
+    const events = pages
+      .flatMap(({ items }) => items)
+      .filter((event) => event.consumers.includes(consumer.name));
+    looked += events.length;
+    const keyOf = ({ eventId }: SampledEvent) => inboxKey(consumer.name, eventId);
+    const absent = await withItems(deps.table, events, keyOf, (event, item) =>
+      item === undefined ? [event] : [],
+    );
+    found.push(...absent.flat());
+  }
+  const items = found.sort((a, b) => b.publishedAt - a.publishedAt).slice(0, max);
+  return { items, more: read < minutes.length || found.length > max };
+}
+
 async function retriedOf(
   table: Table,
   consumer: ConsumerEntry,
@@ -139,7 +185,7 @@ function unreadableMessage(consumer: ConsumerEntry, eventId: string, problem: st
 /** The cause of a message that its consumer has not claimed. */
 const UNCLAIMED = 'published, unclaimed';
 
-/** A message as in the JSON document of docs/cli.md. */
+/** A message as in the JSON document of docs/cli-json.md. */
 export type ListedMessage = ReturnType<typeof listed>;
 
 /** The known attributes of a message, from its row or from the pointer that lists it. */

@@ -193,7 +193,7 @@ function createSample(deps: WarningDeps) {
     const pages = await eachOf(minutes, (minute) => {
       const read = () => publishedIn(deps, minute, max);
       const name = `${minute} ${max}`;
-      const kept = () => keep(`events ${name}`, read, () => SAMPLE_KEPT_MS);
+      const kept = () => keep(`events ${name}`, SAMPLE_KEPT_MS, read);
       return once(known, name, minute < settled ? kept : read);
     });
     const events = pages

@@ -5,6 +5,13 @@ import {
   readLastHeartbeats,
 } from '../../../lambdas/runtime/operations/heartbeat/heartbeat-reading.ts';
 import type { Table } from '../../../lambdas/runtime/store/table.ts';
+import { paint } from '../../terminal/paint.ts';
+import { prose } from '../../terminal/prose.ts';
+import { shell } from '../../terminal/shell.ts';
+import { duration, time } from '../../terminal/times.ts';
+import type { Checked } from '../checks/check.ts';
+import type { CommandLines, Finding } from '../findings.ts';
+import type { Warning } from './consumer-warnings.ts';
 
 /** The scheduled heartbeat, as `mailroom status --json` shows it. Times are epoch milliseconds; absent values are `null`. */
 export interface HeartbeatStatus {
@@ -76,4 +83,46 @@ async function lateAt(
   return waiting
     .filter((consumer) => last.waiting.includes(consumer))
     .map((consumer) => ({ consumer, eventId, sentAt }));
+}
+
+/** The heartbeat as one line; none if none is scheduled. */
+export function heartbeatText(heartbeat: HeartbeatStatus | null): string[] {
+  if (heartbeat === null) return [];
+  const line = `heartbeat ${sentText(heartbeat)}`;
+  return [prose(heartbeat.state === 'ok' ? line : paint.yellow(line))];
+}
+
+function sentText({ sentAgoMs, acknowledged, slowestMs, waiting }: HeartbeatStatus): string {
+  if (sentAgoMs === null) return 'not sent yet';
+  const sent = `${duration(sentAgoMs)} ago`;
+  if (waiting.length > 0) return `${sent}, not yet acknowledged by ${waiting.join(', ')}`;
+  if (acknowledged === 0) return `${sent}, which no deployed consumer must acknowledge`;
+  return `${sent}, acknowledged by ${acknowledged === 1 ? 'the consumer' : `all ${acknowledged} consumers`} within ${duration(slowestMs)}`;
+}
+
+/** The finding of a heartbeat that is silent or late, unless the wiring or a warning explains it. */
+export function heartbeatFindings(
+  heartbeat: HeartbeatStatus | null,
+  { wiring, looks }: { readonly wiring: Checked; readonly looks: readonly Warning[] },
+  { awsLine, commandLine }: CommandLines,
+): Finding[] {
+  if (heartbeat === null || heartbeat.state === 'ok') return [];
+  const known = new Set([
+    ...wiring.problems.filter(({ level }) => level === 'flow').map(({ part }) => part),
+    ...looks.map(({ consumer }) => consumer),
+  ]);
+  const { state, sentAgoMs } = heartbeat;
+  if (state === 'silent') {
+    if (known.has('heartbeat')) return [];
+    const since = sentAgoMs === null ? 'since its deployment' : `for ${duration(sentAgoMs)}`;
+    const what = `no heartbeat was sent ${since}. Run its function to see its error`;
+    const invoke = shell`lambda invoke --function-name ${heartbeat.function} /dev/stdout`;
+    return [{ state: 'look', what, commands: [awsLine(invoke)] }];
+  }
+  const late = heartbeat.late.filter(({ consumer }) => !known.has(consumer));
+  const [first] = late;
+  if (first === undefined) return [];
+  const have = late.length === 1 ? 'has' : 'have';
+  const what = `heartbeat late: ${late.map(({ consumer }) => consumer).join(', ')} ${have} not acknowledged the one of ${time(first.sentAt)}`;
+  return [{ state: 'look', what, commands: [commandLine(shell`why ${first.eventId}`)] }];
 }

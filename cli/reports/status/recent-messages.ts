@@ -66,9 +66,9 @@ export async function readRecent(
     (minute) =>
       keep(
         `recent ${minute}`,
-        () => readMinute(deps, minute),
         ({ messages }) =>
           minute < settled && messages.every(({ is }) => FINISHED.has(is)) ? KEPT_MS.finished : KEPT_MS.open,
+        () => readMinute(deps, minute),
       ),
     { concurrency: MINUTES_AT_ONCE },
   );

@@ -5,7 +5,8 @@ import { runChecks } from '../checks/check.ts';
 import { checksOf } from '../checks/checks.ts';
 import { pausesOf } from '../checks/pauses.ts';
 import { createKeptReadings } from './kept-readings.ts';
-import { BROKEN_KEPT_MS, KEPT_MS, readStatus, type StatusReport, WIRING_KEPT_MS } from './status-report.ts';
+import { BROKEN_KEPT_MS, KEPT_MS, readStatus, type StatusDeps, WIRING_KEPT_MS } from './read-status.ts';
+import type { StatusReport } from './status-report.ts';
 
 /** Reads the status again and again. */
 export interface StatusReader {
@@ -37,38 +38,18 @@ export function createStatusReader(
   const { keep, forget } = createKeptReadings(clock);
   const kept: Queues = {
     ...queues,
-    depth: (url) =>
-      keep(
-        `depth ${url}`,
-        () => queues.depth(url),
-        () => DEPTH_KEPT_MS,
-      ),
-    receive: (url, options) =>
-      keep(
-        `dead letters ${url}`,
-        () => queues.receive(url, options),
-        () => KEPT_MS,
-      ),
+    depth: (url) => keep(`depth ${url}`, DEPTH_KEPT_MS, () => queues.depth(url)),
+    receive: (url, options) => keep(`dead letters ${url}`, KEPT_MS, () => queues.receive(url, options)),
   };
+  const pauses = pausesOf({ table, queues: kept, clock });
+  const wiring: StatusDeps['wiring'] = (sweep) =>
+    keep(
+      'wiring',
+      ({ problems }) => (problems.length > 0 ? BROKEN_KEPT_MS : WIRING_KEPT_MS),
+      () => runChecks(checksOf({ directory, resources, pauses, ...sweep }, 'settings')),
+    );
   return {
-    read: () =>
-      readStatus({
-        directory,
-        region,
-        table,
-        queues: kept,
-        keep,
-        wiring: () =>
-          keep(
-            'wiring',
-            () => {
-              const pauses = pausesOf({ table, queues: kept, clock });
-              return runChecks(checksOf({ directory, resources, pauses }, 'settings'));
-            },
-            ({ problems }) => (problems.length > 0 ? BROKEN_KEPT_MS : WIRING_KEPT_MS),
-          ),
-        now: clock.now(),
-      }),
+    read: () => readStatus({ directory, region, table, queues: kept, keep, wiring, now: clock.now() }),
     depth: (url) => depthOf(kept, url),
     forget,
   };

@@ -1,30 +1,21 @@
-import { deadLetterQueues, depthOf } from '../../../lambdas/runtime/operations/dead-letters.ts';
-import type { ConsumerEntry, Directory } from '../../../lambdas/runtime/operations/directory.ts';
-import type { QueueDepth, Queues } from '../../../lambdas/runtime/operations/queues.ts';
-import { pendingSince } from '../../../lambdas/runtime/outbox/pending-row.ts';
-import { eventIdOf, eventIdTime, isEventId } from '../../../lambdas/runtime/store/event-id.ts';
-import { isUnreadable, readable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
-import type { Item, Table } from '../../../lambdas/runtime/store/table.ts';
-import { readRejected, readWaiting } from '../../deployment/message-reader.ts';
-import { eachOf, readSweepState, type SweepReading } from '../../deployment/rows-reader.ts';
-import { type Checked, isPause, STUCK_MS } from '../checks/check.ts';
-import { readDeadPointers } from '../dead-letters/dead-letters.ts';
-import { createWarnings, type Warning } from './consumer-warnings.ts';
-import { type HeartbeatStatus, readHeartbeatStatus } from './heartbeat-status.ts';
-import { type Keep, keepNothing } from './kept-readings.ts';
-import { oldestMs, readPending, waitingSince } from './pending-events.ts';
-import { isUnprocessed, type RecentMessage, type RecentSample, readRecent } from './recent-messages.ts';
-import { deadEventsStatus, held, readSourceStatus, type SourceStatus } from './source-status.ts';
+import type { Checked } from '../checks/check.ts';
+import type { Warning } from './consumer-warnings.ts';
+import type { HeartbeatStatus } from './heartbeat-status.ts';
+import type { SourceStatus } from './source-status.ts';
 
-/** The document of `mailroom status --json`. Times are epoch milliseconds; absent values are `null`. */
-export interface StatusReport {
-  readonly stack: string;
-  readonly region: string;
-  readonly at: number;
+/** A status. Its findings decide the state. */
+export interface StatusReport extends StatusFacts {
   /** Everything was checked, and no action is required: `state` is `ok`. */
   readonly ok: boolean;
   /** `broken`: action is required. `look`: a consumer may be in trouble, or something could not be checked. */
   readonly state: 'ok' | 'look' | 'broken';
+}
+
+/** The readings of a status. Times are epoch milliseconds; absent values are `null`. */
+export interface StatusFacts {
+  readonly stack: string;
+  readonly region: string;
+  readonly at: number;
   /** The parts that are not as declared, and the checks that were not made. */
   readonly wiring: Checked;
   /** Consumers that may be in trouble. */
@@ -58,7 +49,7 @@ export interface StatusReport {
 }
 
 /** The messages of one consumer that wait, failed or died. */
-interface ConsumerStatus {
+export interface ConsumerStatus {
   /** Messages in its queue that a receive can return now. */
   readonly queued: number;
   /** Messages in work, or hidden until their next attempt. */
@@ -75,199 +66,4 @@ interface ConsumerStatus {
   readonly unreadable: number;
   /** Messages in its dead-letter queue. */
   readonly deadLetters: number;
-}
-
-/** Dependencies of {@link readStatus}. */
-export interface StatusDeps {
-  readonly directory: Directory;
-  readonly region: string;
-  readonly table: Table;
-  readonly queues: Queues;
-  /** Makes the checks up to the level `settings`: see `checksOf`. */
-  readonly wiring: () => Promise<Checked>;
-  /** Keeps the PENDING events and samples of events for a next status. @default they are read */
-  readonly keep?: Keep;
-  readonly now: number;
-}
-
-/** The time for which a reading is kept that shows no problem, milliseconds: the interval of the sweep. */
-export const KEPT_MS = 60_000;
-
-/** The same for the wiring: a rule or mapping that was disabled by hand shows within a minute, with 10 seconds between two readings. */
-export const WIRING_KEPT_MS = 48_000;
-
-/** The same for one that shows a problem, which may just be repaired. */
-export const BROKEN_KEPT_MS = 10_000;
-
-/** The most pointers of one kind that are counted. */
-const POINTERS_MAX = 10_000;
-
-/** The most hints at failed messages whose rows are read. */
-const FAILED_MAX = 1_000;
-
-/** Reads the status of the whole Mailroom. It changes nothing and receives only from dead-letter queues. */
-export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
-  const { directory, region, table, queues, keep = keepNothing, now } = deps;
-  const reading = readDepths(queues, directory);
-  // Awaited below: until then its failure has no other handler.
-  reading.catch(() => {});
-  const sweep = await readSweepState(directory, table);
-  // The time of creation matters only before the first complete pass.
-  const createdAt =
-    sweep.sweptTo ??
-    (await keep(
-      'creation',
-      () => table.createdAt(),
-      () => KEPT_MS,
-    ));
-  const [pending, dead, consumers, depths, wiring, heartbeat, recent] = await Promise.all([
-    keep(
-      'pending',
-      () => readPending(deps, sweep, createdAt),
-      ({ items }) => (oldestMs(items, now, waitingSince) > STUCK_MS ? BROKEN_KEPT_MS : KEPT_MS),
-    ),
-    readDeadPointers(table, sweep.shards, POINTERS_MAX),
-    eachOf(directory.consumers, (consumer) => readConsumer(table, consumer, now)),
-    reading,
-    deps.wiring(),
-    readHeartbeatStatus(deps),
-    readRecent({ table, directory, shards: sweep.shards, keep, now }),
-  ]);
-  const recentOf = ({ name }: ConsumerEntry) => recent.messages.filter(({ consumer }) => consumer === name);
-  const look = createWarnings({ directory, table, shards: sweep.shards, keep, now });
-  const looks = await eachOf(consumers, ({ consumer, waiting }) => {
-    const { name, queue, deadLetterQueue, undeliveredQueue = '' } = consumer;
-    const isCut = wiring.problems.some(({ part, level }) => part === name && level === 'flow');
-    const hasDeadLetters = held(depths.get(deadLetterQueue)) + held(depths.get(undeliveredQueue)) > 0;
-    const recent = recentOf(consumer);
-    return look({ consumer, depth: depths.get(queue), failed: waiting.items, recent, isCut, hasDeadLetters });
-  });
-  const sources = await eachOf(deadLetterQueues(directory), (source) => {
-    const own = consumers.find(({ consumer }) => source.url === consumer.deadLetterQueue);
-    const pointers = own?.rejected.items.flatMap((pointer) => readable(pointer) ?? []) ?? [];
-    return readSourceStatus({ queues, now }, source, depths.get(source.url), pointers);
-  });
-  const report = {
-    wiring,
-    looks: looks.flatMap((found) => found ?? []),
-    heartbeat,
-    stack: directory.mailroom.stack,
-    region,
-    at: now,
-    outbox: outboxStatus(deps, sweep, createdAt, pending.items, dead.items.length, recent),
-    consumers: Object.fromEntries(
-      consumers.map((reading) => [
-        reading.consumer.name,
-        consumerStatus(reading, depths, recentOf(reading.consumer), now),
-      ]),
-    ),
-    deadLetterSources: [deadEventsStatus(dead.items), ...sources],
-    gone: [...depths].flatMap(([url, depth]) => (depth === undefined ? [url] : [])),
-    atLeast: [
-      ...(pending.more ? ['outbox.pending'] : []),
-      ...(dead.more ? ['outbox.dead'] : []),
-      ...consumers.flatMap(({ consumer: { name }, waiting, rejected }) => [
-        ...(waiting.more ? [`consumers.${name}.failed`] : []),
-        ...(rejected.more ? [`consumers.${name}.rejected`] : []),
-      ]),
-    ],
-  };
-  const state = stateOf(report);
-  return { ...report, state, ok: state === 'ok' };
-}
-
-function stateOf(report: Facts): StatusReport['state'] {
-  if (!isWell(report)) return 'broken';
-  const { looks, wiring, heartbeat } = report;
-  const isProven = heartbeat === null || heartbeat.state === 'ok';
-  // What was not checked is not known to be well.
-  return looks.length + wiring.notChecked.length + wiring.problems.length > 0 || !isProven ? 'look' : 'ok';
-}
-
-type Facts = Omit<StatusReport, 'ok' | 'state'>;
-
-/** Nothing is dead or stuck, all parts are as declared, and the sweep runs. A failed message is retried without help. */
-function isWell({ wiring, outbox, consumers, deadLetterSources }: Facts): boolean {
-  return (
-    wiring.problems.every(isPause) &&
-    outbox.oldestPendingMs <= STUCK_MS &&
-    outbox.unsweptMs <= STUCK_MS &&
-    outbox.unreadable + outbox.undeclared === 0 &&
-    deadLetterSources.every(({ count }) => count === 0) &&
-    Object.values(consumers).every(({ rejected, unreadable }) => rejected + unreadable === 0)
-  );
-}
-
-function outboxStatus(
-  { directory, now }: StatusDeps,
-  { sweptTo }: SweepReading,
-  createdAt: number,
-  pending: readonly Item[],
-  dead: number,
-  recent: RecentSample,
-): StatusReport['outbox'] {
-  const { sources } = directory.mailroom;
-  const isUndeclared = ({ source }: Item) =>
-    typeof source === 'string' && sources?.includes(source) === false;
-  const undeclared = pending.filter(isUndeclared);
-  const declared = pending.filter((item) => !isUndeclared(item));
-  const unreadable = pending.flatMap((item) => (isUnreadable(readOutboxRow(item)) ? [item.SK] : []));
-  return {
-    pending: pending.length,
-    oldestPendingMs: oldestMs(declared, now, waitingSince),
-    oldestCommittedMs: oldestMs(declared, now, pendingSince),
-    dead,
-    unreadable: new Set([...unreadable, ...recent.unreadable]).size,
-    undeclared: undeclared.length,
-    firstUndeclared: undeclared.flatMap((item) => eventIdOf(item) ?? [])[0] ?? null,
-    sweptAgoMs: sweptTo === undefined ? null : Math.max(0, now - sweptTo),
-    unsweptMs: Math.max(0, now - (sweptTo ?? createdAt)),
-  };
-}
-
-type Depths = ReadonlyMap<string, QueueDepth | undefined>;
-
-/** The depths of every queue, by its URL; `undefined` where the queue does not exist. */
-async function readDepths(queues: Queues, directory: Directory): Promise<Depths> {
-  const urls = [
-    ...directory.consumers.map(({ queue }) => queue),
-    ...deadLetterQueues(directory).map(({ url }) => url),
-  ];
-  return new Map(await eachOf(urls, async (url) => [url, await depthOf(queues, url)] as const));
-}
-
-async function readConsumer(table: Table, consumer: ConsumerEntry, now: number) {
-  const [waiting, rejected] = await Promise.all([
-    readWaiting(table, consumer.name, FAILED_MAX, now),
-    readRejected(table, consumer.name, POINTERS_MAX, now),
-  ]);
-  return { consumer, waiting, rejected };
-}
-
-function consumerStatus(
-  { consumer, waiting, rejected }: Awaited<ReturnType<typeof readConsumer>>,
-  depths: Depths,
-  recent: readonly RecentMessage[],
-  now: number,
-): ConsumerStatus {
-  const { waiting: queued = 0, inFlight = 0 } = depths.get(consumer.queue) ?? {};
-  const unreadable = [
-    ...waiting.items.filter(({ state }) => state.is === 'unreadable').map(({ eventId }) => eventId),
-    ...rejected.items.filter(isUnreadable).map(({ SK }) => SK),
-  ];
-  const unseen = recent.filter(({ is, eventId }) => is === 'unreadable' && !unreadable.includes(eventId));
-  const births = [
-    ...recent.filter(isUnprocessed).map(({ committedAt }) => committedAt),
-    ...waiting.items.flatMap(({ eventId }) => (isEventId(eventId) ? [eventIdTime(eventId)] : [])),
-  ];
-  return {
-    queued,
-    inFlight,
-    backlog: queued + inFlight,
-    oldestUnprocessedMs: births.reduce((age, birth) => Math.max(age, now - birth), 0),
-    failed: waiting.items.filter(({ state }) => state.is !== 'unreadable').length,
-    rejected: rejected.items.filter((pointer) => !isUnreadable(pointer)).length,
-    unreadable: unreadable.length + unseen.length,
-    deadLetters: held(depths.get(consumer.deadLetterQueue)),
-  };
 }

@@ -1,7 +1,7 @@
 import { jsonObject, textOf } from '../../../lambdas/runtime/base/json.ts';
 import { type InboxState, inboxState } from '../../../lambdas/runtime/inbox/inbox-state.ts';
 import type { ConsumerEntry, Directory } from '../../../lambdas/runtime/operations/directory.ts';
-import { consumersOf } from '../../../lambdas/runtime/operations/subscriptions.ts';
+import { consumersOf } from '../../../lambdas/runtime/operations/subscribed-events.ts';
 import { eventIdTime, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
 import { readable, readInboxRow, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
@@ -9,7 +9,7 @@ import type { Item, Table } from '../../../lambdas/runtime/store/table.ts';
 import { withItems } from '../../deployment/rows-reader.ts';
 import type { NewRow } from './event-cursor.ts';
 
-/** The state of an event, as in the JSON document of docs/cli.md. */
+/** The state of an event, as in the JSON document of docs/cli-json.md. */
 export interface TailedEvent {
   readonly eventId: string;
   /** When it was committed, epoch milliseconds. */

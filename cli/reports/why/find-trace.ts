@@ -2,7 +2,7 @@ import { MailroomError } from '../../../lambdas/runtime/base/errors.ts';
 import { jsonObject } from '../../../lambdas/runtime/base/json.ts';
 import { deadLetterQueues, peekDeadLetters } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
-import { externalEventsOf } from '../../../lambdas/runtime/operations/subscriptions.ts';
+import { externalEventsOf } from '../../../lambdas/runtime/operations/subscribed-events.ts';
 import { unreadableId } from '../../../lambdas/runtime/store/event-id.ts';
 import { externalEventId, externalIdsOf } from '../../../lambdas/runtime/store/external-id.ts';
 import { EVENT_PREFIX } from '../../../lambdas/runtime/store/keys.ts';
@@ -164,6 +164,6 @@ async function traceOfDeadLetter(deployment: FindDeps, given: string): Promise<T
   throw new MailroomError(
     'NO_SUCH_EVENT',
     `${messageId} is a dead letter in ${source}, and no row of its event is stored. Look at it: ` +
-      `\`${deployment.commandLine(shell`dlq show ${source} ${messageId}`)}\``,
+      `\`${deployment.commandLine(shell`dlq show ${source} ${messageId}`)}\`.`,
   );
 }

@@ -1,17 +1,16 @@
 import { invokedFunction } from '../../../lambdas/runtime/operations/directory.ts';
 import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts';
 import type { InboxRow } from '../../../lambdas/runtime/store/rows.ts';
-import { effectText } from '../../deployment/effect-text.ts';
-import { openEffects } from '../../deployment/effects.ts';
+import { effectText, openEffects } from '../../deployment/effects.ts';
 import { replacementOf } from '../../deployment/resent-event.ts';
 import { attemptText, unfinishedText } from '../../deployment/row-text.ts';
 import { clipped, many, minuteAfter } from '../../terminal/output.ts';
 import { hours, type ShellText, shell } from '../../terminal/shell.ts';
 import { duration, time } from '../../terminal/times.ts';
 import { resendLine } from '../dead-letters/remedies.ts';
+import { asClause, inTime, type WhyContext, type WhyVerdict } from './event-state.ts';
 import { type MessageCase, MISSING_AFTER_MS, MOVED_MS, publishedAtOf } from './message-case.ts';
 import { bornAt, type TracedEvent, type TracedMessage } from './trace-reader.ts';
-import { asClause, inTime, type WhyContext, type WhyVerdict } from './verdict.ts';
 
 /** The facts that a verdict on a message quotes. */
 export interface MessageFacts extends Pick<TracedMessage, 'consumer' | 'deadLetter' | 'queue'> {

@@ -2,7 +2,7 @@ import { pastAttemptsOf } from '../../../lambdas/runtime/inbox/past-attempts.ts'
 import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts';
 import type { AttemptEnd, InboxRow, OutboxRow, StoredEffect } from '../../../lambdas/runtime/store/rows.ts';
 import { isUnreadable, readable } from '../../../lambdas/runtime/store/stored-rows.ts';
-import { STATE_WORDS } from '../../deployment/effect-text.ts';
+import { STATE_WORDS } from '../../deployment/effects.ts';
 import { attemptText, unfinishedText, unreadableText } from '../../deployment/row-text.ts';
 import { clipped, many } from '../../terminal/output.ts';
 import { duration, time } from '../../terminal/times.ts';
@@ -12,7 +12,7 @@ import { bornAt, type TracedEvent, type TracedMessage } from './trace-reader.ts'
 export interface StoryLine {
   /** Epoch milliseconds; `null` if no row has the time. The line then follows the one before it. */
   readonly at: number | null;
-  /** A stable word, see docs/cli.md. */
+  /** A stable word, see docs/cli-json.md. */
   readonly what: StoryWord;
   /** The consumer; `null` for the outbox and the relay. */
   readonly consumer: string | null;

@@ -7,7 +7,7 @@ import {
 } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import type { ConsumerEntry, Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import type { QueueDepth, QueueMessage, Queues } from '../../../lambdas/runtime/operations/queues.ts';
-import { consumersOf } from '../../../lambdas/runtime/operations/subscriptions.ts';
+import { consumersOf } from '../../../lambdas/runtime/operations/subscribed-events.ts';
 import { eventIdTime, isEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts';
 import { failedKey, inboxKey, rejectedKey } from '../../../lambdas/runtime/store/keys.ts';

@@ -5,11 +5,11 @@ import { isUnreadable, readable, type UnreadableRow } from '../../../lambdas/run
 import { clipped, table } from '../../terminal/output.ts';
 import { paint } from '../../terminal/paint.ts';
 import { prose } from '../../terminal/prose.ts';
+import { isActionRequired, typeOf, type WhyVerdict } from './event-state.ts';
 import { placedStory, type StoryLine, storyOf } from './story.ts';
 import type { Trace, TracedEvent } from './trace-reader.ts';
-import { isActionRequired, typeOf, type WhyVerdict } from './verdict.ts';
 
-/** The events of a trace as in the JSON document of docs/cli.md. @param payload - include their data */
+/** The events of a trace as in the JSON document of docs/cli-json.md. @param payload - include their data */
 export function eventReports({ events }: Trace, payload: boolean) {
   return events.map((event) => {
     const { row, envelope, messages } = event;
@@ -49,13 +49,13 @@ const BAD: ReadonlySet<StoryLine['what']> = new Set([
 /** The verdict as text. */
 export function verdictText(verdict: WhyVerdict): string {
   const { state, text, next } = verdict;
-  const coloured = isActionRequired(verdict)
+  const colored = isActionRequired(verdict)
     ? paint.red(state)
     : state === 'processed'
       ? paint.green(state)
       : paint.yellow(state);
   const command = next === null ? [] : [`  ${paint.bold(next)}`];
-  return [prose(`${paint.bold(coloured)}  ${text}`), ...command].join('\n');
+  return [prose(`${paint.bold(colored)}  ${text}`), ...command].join('\n');
 }
 
 /** The payload of an event as text. */

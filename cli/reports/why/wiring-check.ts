@@ -1,13 +1,14 @@
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
-import { type Checked, type PartProblem, type RouteFault, runChecks } from '../checks/check.ts';
+import { readSweptAt } from '../../deployment/rows-reader.ts';
+import { type Checked, type PartProblem, runChecks } from '../checks/check.ts';
 import { checksOf } from '../checks/checks.ts';
 import { pausesOf } from '../checks/pauses.ts';
-import { whoChanged } from '../checks/who-changed.ts';
-import { fixLine } from '../status/status-findings.ts';
+import { type ProblemKind, whoChanged } from '../checks/problem-kinds.ts';
+import { fixLine } from '../findings.ts';
+import type { StateText, WhyContext } from './event-state.ts';
 import { type MessageCase, messageCase } from './message-case.ts';
 import type { Trace } from './trace-reader.ts';
-import type { StateText, WhyContext } from './verdict.ts';
 
 /** Dependencies of {@link checkWiring}. */
 export type WiringCheckDeps = Pick<Deployment, 'directory' | 'resources' | 'queues' | 'table' | 'clock'>;
@@ -16,7 +17,7 @@ export type WiringCheckDeps = Pick<Deployment, 'directory' | 'resources' | 'queu
 const RELAY_PARTS = ['table', 'stream relay', 'sweep'];
 
 /** The problems that keep events out of a queue. They do not delay a message that is already in it. */
-const ROUTE_PROBLEMS: ReadonlySet<PartProblem['problem']> = new Set<RouteFault>([
+const ROUTE_PROBLEMS: ReadonlySet<ProblemKind> = new Set<ProblemKind>([
   'no-bus',
   'no-rule',
   'rule-disabled',
@@ -50,7 +51,8 @@ export async function checkWiring(
   const parts = new Set([...(isPending ? RELAY_PARTS : []), ...consumers.map(({ name }) => name)]);
   if (consumers.length > 0) parts.add('bus');
   for (const { name } of deployment.directory.unlisted ?? []) parts.add(name);
-  const checks = checksOf({ ...deployment, pauses: pausesOf(deployment) }, 'flow');
+  const sweptAt = () => readSweptAt(deployment.directory, deployment.table);
+  const checks = checksOf({ ...deployment, pauses: pausesOf(deployment), sweptAt, now }, 'flow');
   return runChecks(checks.filter(({ part }) => parts.has(part)));
 }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type BankRequest, bankRequest } from './bank-request.ts';
 import type { BankLedger, LedgerOutcome } from './ledger.ts';
-import { type Misbehaviour, misbehaviour } from './misbehaviour.ts';
+import { type Misbehavior, misbehavior } from './misbehavior.ts';
 
 /** The bank's response. */
 export interface BankAnswer {
@@ -24,7 +24,7 @@ export interface BankDeps {
 /**
  * Creates a stand-in for a third party: a bank that charges customers and refunds charges. It represents an external system, so it
  * does not use Mailroom and shares no table with it. It honors idempotency keys, never refunds more than it charged, and a
- * customer's id can make it misbehave, see {@link misbehaviour}.
+ * customer's id can make it misbehave, see {@link misbehavior}.
  */
 export function createBank({ ledger, now, sleep }: BankDeps) {
   return async (input: unknown): Promise<BankAnswer> => {
@@ -34,7 +34,7 @@ export function createBank({ ledger, now, sleep }: BankDeps) {
       return refusal(400, 'INVALID_REQUEST', `${field} is not valid`);
     }
     const request = parsed.data;
-    const orders = misbehaviour(request.customerId);
+    const orders = misbehavior(request.customerId);
     const number = await ledger.received(request, now());
 
     if (number <= orders.failures) {
@@ -56,7 +56,7 @@ export function createBank({ ledger, now, sleep }: BankDeps) {
     return answerTo(outcome);
   };
 
-  function settle(request: BankRequest, { ignoresKeys }: Misbehaviour): Promise<LedgerOutcome> {
+  function settle(request: BankRequest, { ignoresKeys }: Misbehavior): Promise<LedgerOutcome> {
     if (request.operation === 'charge') {
       const charge = { ...request, chargeId: randomUUID(), chargedAt: now() };
       return ignoresKeys ? ledger.charge(charge) : ledger.chargeOncePerKey(charge);

@@ -1,6 +1,6 @@
 import { type Handler, type LeasedContext, leased, type Table } from '../../runtime/index.ts';
 import { StockRejected } from '../events.ts';
-import type { Bank } from './bank.ts';
+import type { Bank } from './bank-client.ts';
 import {
   announcePayment,
   type DecidedPayment,

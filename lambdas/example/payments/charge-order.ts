@@ -7,7 +7,7 @@ import {
   type Table,
 } from '../../runtime/index.ts';
 import { OrderPlaced } from '../events.ts';
-import type { Bank } from './bank.ts';
+import type { Bank } from './bank-client.ts';
 import {
   announcePayment,
   type DecidedPayment,

@@ -1,7 +1,7 @@
 import { LambdaClient } from '@aws-sdk/client-lambda';
 import { lambdaConsumer } from '../../runtime/index.ts';
 import { requiredEnv } from '../required-env.ts';
-import { lambdaBank } from './bank.ts';
+import { lambdaBank } from './bank-client.ts';
 import { cancelPayment } from './cancel-payment.ts';
 import { chargeOrder } from './charge-order.ts';
 import { refundRejected } from './reject-payment.ts';

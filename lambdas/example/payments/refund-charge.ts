@@ -1,5 +1,5 @@
 import type { LeasedContext } from '../../runtime/index.ts';
-import type { Bank } from './bank.ts';
+import type { Bank } from './bank-client.ts';
 import type { DecidedPayment, Invoice } from './payment.ts';
 
 /** Refunds a charge once: a separate side effect with its own name, and so its own key at the bank. */

@@ -7,7 +7,7 @@ import {
   type Table,
 } from '../../runtime/index.ts';
 import { PaymentRejected } from '../events.ts';
-import type { Bank, ChargeResult } from './bank.ts';
+import type { Bank, ChargeResult } from './bank-client.ts';
 import {
   announcePayment,
   type DecidedPayment,

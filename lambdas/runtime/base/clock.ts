@@ -21,6 +21,11 @@ export function isTime(value: unknown): value is number {
   return Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= LATEST_TIME_MS;
 }
 
+/** Returns a time of a row as ISO 8601 text; a number that is not a time, unchanged. */
+export function timeText(time: number): string {
+  return isTime(time) ? new Date(time).toISOString() : String(time);
+}
+
 /**
  * The maximum difference between the clocks of two machines, milliseconds. A time that another machine wrote has certainly
  * passed only when the local clock is this far beyond it.

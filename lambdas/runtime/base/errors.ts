@@ -1,4 +1,5 @@
 import type { NativeAttributeValue } from '@aws-sdk/util-dynamodb';
+import { errorHelp } from './documentation.ts';
 import type { MailroomErrorCode } from './error-codes.ts';
 import { DELAY_MAX_MS } from './retry-schedule.ts';
 
@@ -14,6 +15,8 @@ export class MailroomError extends Error {
   readonly code: string;
   /** The number of milliseconds after which to retry; absent where waiting does not help. */
   readonly retryAfterMs: number | undefined;
+  /** The address of the code's explanation: its cause and what to do. Absent for a code that is not Mailroom's own. */
+  readonly help: string | undefined;
   readonly [MAILROOM_ERROR] = true;
 
   constructor(code: string, message: string, options?: ErrorOptions & { readonly retryAfterMs?: number }) {
@@ -21,7 +24,13 @@ export class MailroomError extends Error {
     this.name = 'MailroomError';
     this.code = code;
     this.retryAfterMs = options?.retryAfterMs;
+    this.help = errorHelp(code as MailroomErrorCode);
   }
+}
+
+/** Returns the same error with the explanation of a code; with none if AWS or a handler chose its code. */
+export function explainedBy<E extends MailroomError>(error: E, code: MailroomErrorCode | undefined): E {
+  return Object.assign(error, { help: code && errorHelp(code) });
 }
 
 /** The classes that decide a message's outcome. A `PoisonMessage` is recognized by its class, because it may carry any code. */
@@ -80,6 +89,7 @@ export class PoisonMessage extends MailroomError {
 
   constructor(message: string, options?: ErrorOptions & { code?: string }) {
     super(options?.code ?? 'POISON_MESSAGE', message, options);
+    if (options?.code !== undefined) explainedBy(this, undefined);
     this.name = 'PoisonMessage';
   }
 }
@@ -141,7 +151,7 @@ export class RetryLater extends MailroomError {
         { cause },
       );
     }
-    super('RETRY_LATER', cause === undefined ? `Retry in ${afterMs} ms` : errorMessage(cause), {
+    super('RETRY_LATER', cause === undefined ? `Retry in ${afterMs} ms.` : errorMessage(cause), {
       cause,
       retryAfterMs: afterMs,
     });
@@ -191,7 +201,7 @@ export class ConditionFailed extends MailroomError {
   readonly item: Record<string, NativeAttributeValue> | undefined;
 
   constructor(item: Record<string, NativeAttributeValue> | undefined, options?: ErrorOptions) {
-    super('CONDITION_FAILED', 'The condition of the write was not met', options);
+    super('CONDITION_FAILED', 'The condition of the write was not met; nothing was written.', options);
     this.name = 'ConditionFailed';
     this.item = item;
   }
@@ -213,7 +223,11 @@ export class TransactionCancelled extends MailroomError {
   readonly reasons: readonly CancellationReason[];
 
   constructor(reasons: readonly CancellationReason[], options?: ErrorOptions) {
-    super('TRANSACTION_CANCELLED', `The transaction was cancelled: ${refusals(reasons)}`, options);
+    super(
+      'TRANSACTION_CANCELLED',
+      `The transaction was cancelled, and nothing was written: ${refusals(reasons)}.`,
+      options,
+    );
     this.name = 'TransactionCancelled';
     this.reasons = reasons;
   }
@@ -277,7 +291,7 @@ export function errorMessage(error: unknown, charsMax = 1_000): string {
 /** Returns a `MailroomError` unchanged; wraps any other error, with its code or name as the code and the error as the cause. */
 export function asMailroomError(error: unknown): MailroomError {
   if (error instanceof MailroomError) return error;
-  return new MailroomError(errorCode(error), errorMessage(error), { cause: error });
+  return explainedBy(new MailroomError(errorCode(error), errorMessage(error), { cause: error }), undefined);
 }
 
 /**
@@ -292,13 +306,13 @@ export function asMailroomError(error: unknown): MailroomError {
  * ```
  */
 export function fingerprint(error: unknown): string {
-  const normalised = errorMessage(error)
+  const normalized = errorMessage(error)
     .replace(/"[^"]*"|'[^']*'|`[^`]*`/g, '#')
     .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/gi, '#')
     .replace(/\b(?=[0-9a-z_-]*\d)[0-9a-z_-]+\b/gi, '#')
     .replace(/\s+/g, ' ')
     .trim();
-  return `${errorCode(error)}: ${normalised}`.slice(0, 240);
+  return `${errorCode(error)}: ${normalized}`.slice(0, 240);
 }
 
 function hasMessage(error: unknown): error is { message: string } {

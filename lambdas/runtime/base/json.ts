@@ -66,7 +66,8 @@ const [QUOTE, BACKSLASH, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [..
  * @throws `JSON_TOO_DEEP` if it nests more than {@link JSON_DEPTH_MAX} levels deep; `SyntaxError` if it is not JSON
  */
 export function parseJson(json: string): unknown {
-  if (isDeeperThan(json, JSON_DEPTH_MAX)) throw new MailroomError('JSON_TOO_DEEP', `The JSON is ${TOO_DEEP}`);
+  if (isDeeperThan(json, JSON_DEPTH_MAX))
+    throw new MailroomError('JSON_TOO_DEEP', `The JSON is ${TOO_DEEP}.`);
   return JSON.parse(json);
 }
 

@@ -4,6 +4,7 @@ import {
   type PutEventsResultEntry,
 } from '@aws-sdk/client-eventbridge';
 import { sentOnce } from '../base/client-settings.ts';
+import type { MailroomErrorCode } from '../base/error-codes.ts';
 import { MailroomError } from '../base/errors.ts';
 import type { Bus, BusEntry, BusResult } from './event-bus.ts';
 
@@ -54,7 +55,12 @@ async function inTime<T>(sent: Promise<T>, timeoutMs: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
-      reject(new MailroomError('PUBLISH_TIMEOUT', `PutEvents did not respond within ${timeoutMs} ms.`));
+      reject(
+        new MailroomError(
+          'PUBLISH_TIMEOUT',
+          `PutEvents did not respond within ${timeoutMs} ms, so the events may have been published; they are published again.`,
+        ),
+      );
     }, timeoutMs);
   });
   try {
@@ -69,7 +75,7 @@ function result(entry: BusEntry, answer: PutEventsResultEntry | undefined): BusR
   if (answer?.ErrorCode) return { ok: false, code: answer.ErrorCode, message: answer.ErrorMessage ?? '' };
   return {
     ok: false,
-    code: 'NoAnswer',
-    message: `EventBridge returned no result for this ${entry.detailType} entry`,
+    code: 'NO_ANSWER' satisfies MailroomErrorCode,
+    message: `EventBridge returned no result for this ${entry.detailType} entry.`,
   };
 }

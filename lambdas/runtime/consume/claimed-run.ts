@@ -1,11 +1,12 @@
 import { CLOCK_SKEW_MS } from '../base/clock.ts';
 import { isMailroomError } from '../base/errors.ts';
+import { isPoison } from '../base/poison.ts';
 import type { HandledEvent } from '../events/external-event.ts';
 import type { InboxRefusal } from '../inbox/inbox.ts';
 import { claimMessage } from '../inbox/inbox-claim.ts';
 import { completeMessage } from '../inbox/inbox-completion.ts';
 import { ALONE_FROM } from '../inbox/inbox-conditions.ts';
-import { cutOffMessage, failMessage, releaseMessage } from '../inbox/inbox-lease.ts';
+import { cutOffMessage, failMessage, releaseMessage } from '../inbox/inbox-failure.ts';
 import { rejectMessage } from '../inbox/inbox-rejection.ts';
 import type { EffectStates } from '../inbox/past-attempts.ts';
 import { backoffMs } from '../store/retry.ts';
@@ -30,14 +31,13 @@ import {
   untilMs,
 } from './message-outcome.ts';
 import { isOutage } from './outage.ts';
-import { isPoison } from './poison.ts';
 import { reportUnstableEffects } from './unstable-effects.ts';
 
 /** After more claims than this, a message needs attention before its attempts are exhausted. */
 const ATTEMPTS_UNNOTICED = 3;
 
 /** The maximum time spent retrying the write that ends a claim, because the other messages of the batch wait for the response. */
-const SETTLE_MAX_MS = 20_000;
+const RECORD_MAX_MS = 20_000;
 
 /**
  * Claims a message, runs its handler under the claim, and records the outcome in the inbox row.
@@ -69,7 +69,7 @@ export async function claimAndRun(
   reportEffectsInDoubt(claimed);
   const event = await readClaimed(handler, envelope);
   if ('problem' in event) return reject(claimed, event.problem);
-  return settle(claimed, await runLeased(claimed, handler, event));
+  return recordRun(claimed, await runLeased(claimed, handler, event));
 }
 
 /** Reads the current version of the event under the claim, so that a schema that kills the process leaves a claim without a result. */
@@ -84,7 +84,7 @@ async function readClaimed(
   }
 }
 
-function settle(claimed: ClaimedMessage, run: LeasedRun): Promise<MessageOutcome> {
+function recordRun(claimed: ClaimedMessage, run: LeasedRun): Promise<MessageOutcome> {
   switch (run.kind) {
     case 'committed':
       return processed(claimed);
@@ -226,7 +226,7 @@ async function whileReachable<T>(
   { clock, random, claim }: ClaimedMessage,
   write: () => Promise<T>,
 ): Promise<T> {
-  const lastTryAt = Math.min(clock.now() + SETTLE_MAX_MS, claim.endsBy - 2 * RESPONSE_MARGIN_MS);
+  const lastTryAt = Math.min(clock.now() + RECORD_MAX_MS, claim.endsBy - 2 * RESPONSE_MARGIN_MS);
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await write();

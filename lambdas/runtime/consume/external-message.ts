@@ -1,7 +1,7 @@
-import { parseJson } from '../base/json.ts';
+import { parseJson, TOO_DEEP } from '../base/json.ts';
+import { poison } from '../base/poison.ts';
 import type { ExternalEvent, ExternalSubscription } from '../events/external-event.ts';
 import { type ExternalIdValue, externalEventId, externalIdText } from '../store/external-id.ts';
-import { poison } from './poison.ts';
 
 /** The longest value of an id field, in characters: an S3 key has at most 1,024 bytes. */
 const ID_VALUE_MAX = 2_048;
@@ -154,7 +154,10 @@ function unwrapped(body: unknown): unknown {
   try {
     return parseJson(body.Message);
   } catch {
-    throw poison('UNREADABLE_MESSAGE', "The SNS notification's Message is not JSON, or is nested too deep");
+    throw poison(
+      'UNREADABLE_MESSAGE',
+      `The Message of the SNS notification is not JSON, or is ${TOO_DEEP}. Correct the sender, and discard the message.`,
+    );
   }
 }
 

@@ -53,6 +53,32 @@ export interface LeasedContext {
     effect: (idempotencyKey: string, signal: AbortSignal) => Promise<T>,
   ): Promise<JsonOf<T>>;
   /**
+   * Runs a side effect for each item, each as {@link LeasedContext.once} does, under the name `<name>.<key>`. Every name is checked before
+   * the first effect starts. After a failure no further effect starts; those that run are awaited, and the next attempt runs only what has
+   * no stored result.
+   *
+   * @param items - strings or numbers, or other values with the option `key`
+   * @returns the results, in the order of the items
+   * @throws the error of the first effect that failed
+   * @throws `TOO_MANY_EFFECTS` if the message would have more than 64 effects, with those called before, before any of the items' starts: publish
+   * an event for each item instead
+   * @throws `BAD_EFFECT_NAME`, `EFFECT_REPEATED` if a key is not part of a valid name or occurs twice, before any effect starts
+   *
+   * @example
+   * ```ts
+   * await ctx.onceEach('ship', event.data.lines, (line, idempotencyKey) => carrier.ship(line, idempotencyKey), {
+   *   key: ({ sku }) => sku,
+   *   concurrency: 4,
+   * });
+   * ```
+   */
+  onceEach<Item, T>(
+    name: string,
+    items: Iterable<Item>,
+    effect: (item: Item, idempotencyKey: string, signal: AbortSignal) => Promise<T>,
+    options?: OnceEachOptions<Item>,
+  ): Promise<JsonOf<T>[]>;
+  /**
    * Commits domain writes and new events and sets this message PROCESSED, in one transaction, so the effect and its record
    * cannot diverge. The events inherit correlation and causation. Call it at most once per message, as the last thing that the
    * handler does; errors thrown after it are only logged.
@@ -67,6 +93,19 @@ export interface LeasedContext {
    * ```
    */
   commit(commit: Commit): Promise<void>;
+}
+
+/** Options of {@link LeasedContext.onceEach}. */
+export interface OnceEachOptions<Item> {
+  /**
+   * Identifies an item: letters, digits, dots, dashes and underscores. Like a name of `ctx.once`, it must be the same in every attempt, so never the
+   * item's position in a list that can change.
+   *
+   * @default the item itself; required if it is neither a string nor a number
+   */
+  readonly key?: ((item: Item) => string | number) | undefined;
+  /** The most effects that run at a time, a whole number from 1. @default 1 */
+  readonly concurrency?: number | undefined;
 }
 
 /** The context that a transactional handler receives with its event. */

@@ -60,7 +60,7 @@ export function throwForStatus(
   const inProgress = status === 409 && retryAfter !== undefined;
   if (status === 409 && !inProgress) return 'already-done';
 
-  const message = `${provider} answered ${status}`;
+  const message = `${provider} answered ${status}.`;
   if (UNACCEPTABLE.includes(status)) throw nothingHappened(new PoisonMessage(message));
   if (status >= 400 && status <= 499 && !REPEATABLE.includes(status) && !inProgress)
     throw new PoisonMessage(message);

@@ -13,6 +13,7 @@ import type { ClaimedMessage } from './consumer-context.ts';
 import type { LeasedContext } from './handler.ts';
 import { afterStep, type HandlerState, type HandlerStep, NOT_STARTED } from './handler-state.ts';
 import { runOnce } from './once.ts';
+import { onceEach } from './once-each.ts';
 import { isOutage, isOutageOf } from './outage.ts';
 import { TrackedPromise } from './tracked-promise.ts';
 
@@ -43,14 +44,22 @@ export function take(run: HandlerRun, step: HandlerStep): void {
 /** Makes the context that a run passes to its handler. */
 export function leasedContext(run: HandlerRun): LeasedContext {
   const { claim, clock, logFields } = run.claimed;
+  const runs: LeasedContext['once'] = (name, effect) => once(run, name, effect);
   return {
     attempt: claim.attempt,
     signal: run.signal,
     logFields,
     remainingMs: () => Math.max(0, claim.endsBy - clock.now()),
-    once: (name, effect) => listened(run, once(run, name, effect)),
+    once: (name, effect) => listened(run, runs(name, effect)),
+    onceEach: (name, items, effect, options) =>
+      listened(run, onceEach(runs, effectNames(run), name, items, effect, options)),
     commit: (wanted) => listened(run, commit(run, wanted)),
   };
+}
+
+/** The names of the effects that the message's row has: those that the claim read, and those that this run called. */
+function effectNames({ claimed: { claim, effects } }: HandlerRun): string[] {
+  return [...Object.keys(claim.effects), ...effects.asked];
 }
 
 /** Keeps the failure of an un-awaited call from ending the process, and records it so that it fails the message instead. */

@@ -1,13 +1,14 @@
 import { withDeadline } from '../base/clock.ts';
 import { isMailroomError, MailroomError } from '../base/errors.ts';
+import { isPoison } from '../base/poison.ts';
 import type { HandledEvent } from '../events/external-event.ts';
 import type { EffectInProgress } from '../inbox/inbox-effect.ts';
-import { markOutOfTime, renewLease } from '../inbox/inbox-lease.ts';
+import { markOutOfTime } from '../inbox/inbox-failure.ts';
+import { renewLease } from '../inbox/inbox-lease.ts';
 import type { ClaimedMessage } from './consumer-context.ts';
 import type { LeasedHandler } from './handler.ts';
 import { type HandlerRun, handlerRun, leasedContext, logUnhandled, take } from './leased-context.ts';
 import { effectsIdle } from './once.ts';
-import { isPoison } from './poison.ts';
 
 /** The end of a leased handler's run. */
 export type LeasedRun =
@@ -37,7 +38,7 @@ const LAST_RENEWAL_MAX_MS = 1_000;
 
 /** The error of a handler that was still running when the function's time was up. */
 export function outOfTime(cause?: unknown): MailroomError {
-  return new MailroomError('OUT_OF_TIME', "The handler was still running when the function's time was up", {
+  return new MailroomError('OUT_OF_TIME', "The handler was still running when the function's time was up.", {
     cause,
   });
 }
@@ -82,7 +83,7 @@ export async function runLeased(
     renewing,
     () => {},
   );
-  return explained(run, settled(run, end));
+  return explained(run, outcomeOf(run, end));
 }
 
 /** Awaits the handler and every call that it started: an un-awaited call may start another one when it ends, and so on. */
@@ -143,7 +144,7 @@ async function keepLease(run: HandlerRun, stop: AbortController, over: AbortSign
 }
 
 /** Determines the outcome of the run from everything that the handler started, not only from its return value. */
-function settled({ claimed, state, failures }: HandlerRun, end: LeasedRun): LeasedRun {
+function outcomeOf({ claimed, state, failures }: HandlerRun, end: LeasedRun): LeasedRun {
   const { telemetry } = claimed;
   const { commit, blocked } = state;
   // Failures of un-awaited calls: the handler ended without learning that its work is incomplete.
@@ -157,7 +158,7 @@ function settled({ claimed, state, failures }: HandlerRun, end: LeasedRun): Leas
     return { kind: 'committed' };
   }
   if (blocked !== undefined) return { kind: 'blocked', error: blocked };
-  // The outcome of a commit is unknown: whatever the handler returned or threw, the message must not be settled without its
+  // The outcome of a commit is unknown: whatever the handler returned or threw, the message must not become PROCESSED without its
   // writes. It is set FAILED, which the row refuses if the commit happened, and retried if it did not.
   if (commit.kind === 'unknown' && end.kind !== 'out-of-time') return { kind: 'threw', error: commit.error };
   const done =

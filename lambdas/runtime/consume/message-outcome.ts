@@ -1,4 +1,6 @@
-import { errorCode, errorMessage, isMailroomError, MailroomError } from '../base/errors.ts';
+import { timeText } from '../base/clock.ts';
+import { errorCode, errorMessage, explainedBy, isMailroomError, MailroomError } from '../base/errors.ts';
+import { isPoison, poison } from '../base/poison.ts';
 import { outageDelayMs, retryDelayMs, suspectDelayMs } from '../base/retry-schedule.ts';
 import type { InboxRefusal } from '../inbox/inbox.ts';
 import { TOO_OLD } from '../inbox/inbox-conditions.ts';
@@ -10,7 +12,6 @@ import { fraction } from '../store/retry.ts';
 import type { ConsumerContext, Received } from './consumer-context.ts';
 import { deliversHeartbeat } from './delivery.ts';
 import { removeFailedHint } from './failed-hints.ts';
-import { isPoison, poison } from './poison.ts';
 
 /** The outcome of a message in this invocation. */
 export type MessageOutcome = { readonly kind: 'done' } | ShownAgain;
@@ -67,11 +68,11 @@ export function reportFailed(received: Received, afterMs: number, error: unknown
   return again(afterMs, error);
 }
 
-/** Mailroom could not reach its table: no attempt is counted, and the message becomes visible again once the outage may be over. */
+/** Mailroom could not reach its table, or cannot read a row: no attempt is counted, and the message becomes visible again once that may be over. */
 export function reportOutage(received: Received, error: unknown): ShownAgain {
   received.telemetry.count('TableFailures');
-  const what = 'Mailroom could not reach its table; no attempt of the message is counted';
-  logFailure(received, what, error, 'outage');
+  const what = isMailroomError(error, 'UNREADABLE_ROW') ? 'cannot read a row of' : 'could not reach';
+  logFailure(received, `Mailroom ${what} its table; no attempt of the message is counted`, error, 'outage');
   return again(wholeSeconds(outageDelayMs(received.delivery.receives, fraction(received.random))), error);
 }
 
@@ -79,7 +80,10 @@ export function reportOutage(received: Received, error: unknown): ShownAgain {
 export function tooLate({ random, delivery: { receives } }: Received): ShownAgain {
   return again(
     wholeSeconds(outageDelayMs(receives, fraction(random))),
-    new MailroomError('NO_TIME_LEFT', 'The function has too little time left to start the message'),
+    new MailroomError(
+      'NO_TIME_LEFT',
+      'The function has too little time left to start the message; another invocation receives it, and no attempt is counted.',
+    ),
   );
 }
 
@@ -116,7 +120,7 @@ export async function refused(received: Received, refusal: InboxRefusal): Promis
       received.span.set(OUTCOME, 'duplicate' satisfies SpanOutcome);
       return { kind: 'done' };
     case 'rejected':
-      return again(0, new MailroomError(refusal.reason, 'The message was rejected'));
+      return again(0, rejectedEarlier(refusal.reason, refusal.why));
     case 'suspect':
       return waitToRunAlone(received);
     case 'unreadable':
@@ -124,14 +128,14 @@ export async function refused(received: Received, refusal: InboxRefusal): Promis
         received,
         new MailroomError(
           'UNREADABLE_ROW',
-          'This version of Mailroom cannot read the inbox row, and does not change it. If a newer version wrote it, deploy that one again.',
+          `The inbox row cannot be read, and is not changed: ${refusal.problem}. Deploy the version that wrote it; if it was changed by hand, end the message with \`npx cdk-mailroom messages resolve --force\`.`,
         ),
       );
     case 'leased': {
       received.telemetry.count('MessagesLeased');
       // Wait once for the rest of the lease. If it is still held after that, its worker is alive: wait until its function stops.
       const until = received.delivery.receives > 1 ? refusal.endsBy : refusal.until;
-      return again(untilMs(received, until), new MailroomError('LEASED', 'Another worker holds the message'));
+      return again(untilMs(received, until), leasedUntil(until));
     }
     case 'too-old':
       return rejectAsPoison(received, poison(TOO_OLD, refusal.why));
@@ -186,10 +190,26 @@ export function attemptsSpent(attempts: number, error: unknown): MailroomError {
   );
 }
 
+/** The code is that of the rejection, which may be a handler's own. */
+function rejectedEarlier(code: string, why: string | undefined): MailroomError {
+  const message = 'An earlier receive rejected the message, and SQS moves it to the dead-letter queue';
+  return explainedBy(
+    new MailroomError(code, why === undefined ? `${message}.` : `${message}: ${why}`),
+    undefined,
+  );
+}
+
+function leasedUntil(until: number): MailroomError {
+  return new MailroomError(
+    'LEASED',
+    `Another worker may hold the message until ${timeText(until)}; SQS shows it again a second after that.`,
+  );
+}
+
 function madeRoom(): MailroomError {
   return new MailroomError(
     'PUT_BACK',
-    'The message was put back to make room for others in its batch; no attempt is counted',
+    'The message was put back to make room for others in its batch; no attempt is counted.',
   );
 }
 

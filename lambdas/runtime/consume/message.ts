@@ -1,6 +1,7 @@
 import type { SQSRecord } from 'aws-lambda';
 import { errorClass, errorMessage, isMailroomError } from '../base/errors.ts';
 import { parseJson, TOO_DEEP, textOf } from '../base/json.ts';
+import { poison } from '../base/poison.ts';
 import {
   type AnyEventDefinition,
   type Envelope,
@@ -19,7 +20,6 @@ import { HEARTBEAT } from '../events/heartbeat-event.ts';
 import { isEventId } from '../store/event-id.ts';
 import { readExternal } from './external-message.ts';
 import type { Handler } from './handler.ts';
-import { poison } from './poison.ts';
 
 /** The maximum number of characters of a name from a message that an error quotes. */
 const QUOTED_MAX = 100;
@@ -56,12 +56,15 @@ export function readDelivered({ body }: Pick<SQSRecord, 'body'>, external?: Exte
 
 function readMailroomEvent(body: unknown): DeliveredEvent<Envelope> {
   if (typeof body !== 'object' || body === null || !('detail' in body)) {
-    throw poison('UNREADABLE_MESSAGE', "The message's body is not an EventBridge event: it has no detail");
+    throw poison(
+      'UNREADABLE_MESSAGE',
+      `The message's body is not an EventBridge event: it has no detail. ${SENDER}`,
+    );
   }
   const { source, 'detail-type': type, detail } = body as Readonly<Record<string, unknown>>;
   const problem = envelopeProblem(detail);
   if (problem !== undefined)
-    throw poison('UNREADABLE_MESSAGE', `The message's detail is not an envelope: ${problem}`);
+    throw poison('UNREADABLE_MESSAGE', `The message's detail is not an envelope: ${problem}. ${SENDER}`);
   return { bus: { source: textOf(source) ?? '', type: textOf(type) ?? '' }, envelope: detail as Envelope };
 }
 
@@ -70,9 +73,9 @@ function parseBody(body: unknown): unknown {
     return parseJson(String(body));
   } catch (error) {
     if (isMailroomError(error, 'JSON_TOO_DEEP'))
-      throw poison('UNREADABLE_MESSAGE', `The message's body is ${TOO_DEEP}`);
+      throw poison('UNREADABLE_MESSAGE', `The message's body is ${TOO_DEEP}. ${SENDER}`);
     // The parser's own message quotes the body, and this message is logged.
-    throw poison('UNREADABLE_MESSAGE', "The message's body is not JSON");
+    throw poison('UNREADABLE_MESSAGE', `The message's body is not JSON. ${SENDER}`);
   }
 }
 
@@ -92,6 +95,9 @@ function envelopeProblem(detail: unknown): string | undefined {
     return 'hops is not a whole number from 1';
   return 'data' in detail ? undefined : 'data is missing';
 }
+
+/** The remedy for a message that no Mailroom wrote. */
+const SENDER = 'Find its sender, and discard the message.';
 
 /** The handlers of a consumer, keyed by the {@link refText} of their events. */
 export type Handlers = ReadonlyMap<string, Handler>;

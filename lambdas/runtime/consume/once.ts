@@ -1,5 +1,6 @@
-import { errorCode, isNothingHappened, MailroomError, PoisonMessage } from '../base/errors.ts';
+import { errorCode, isNothingHappened, MailroomError, type PoisonMessage } from '../base/errors.ts';
 import type { JsonOf } from '../base/json.ts';
+import { poison } from '../base/poison.ts';
 import { idempotencyKey } from '../inbox/idempotency-key.ts';
 import {
   type EffectCall,
@@ -21,7 +22,7 @@ const EFFECT_RESULT_MAX_BYTES = 4 * 1024;
 const STORE_MARGIN_MS = 3_000;
 
 /** `constructor` is a name that the SDK cannot store in a map. */
-const EFFECT_NAME = /^(?!constructor$)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+export const EFFECT_NAME = /^(?!constructor$)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 /** Runs a side effect under its own key, unless its result is already stored. */
 export async function runOnce<T>(
@@ -44,20 +45,20 @@ function refuseName({ running, succeeded }: Effects, name: string): void {
   if (!EFFECT_NAME.test(name)) {
     throw new MailroomError(
       'BAD_EFFECT_NAME',
-      `ctx.once: "${name}" is not a valid effect name; use 1 to 64 letters, digits, dots, dashes and underscores, and not "constructor"`,
+      `ctx.once: "${name}" is not a valid effect name; use 1 to 64 letters, digits, dots, dashes and underscores, and not "constructor".`,
     );
   }
   if (running.has(name)) {
     throw new MailroomError(
       'EFFECT_RUNNING',
-      `ctx.once: effect "${name}" is already running in this handler; await it first`,
+      `ctx.once: effect "${name}" is already running in this handler; await it first.`,
     );
   }
   if (succeeded.has(name)) {
     // It would receive the first call's result without running: only the first round of a loop would happen.
     throw new MailroomError(
       'EFFECT_REPEATED',
-      `ctx.once: effect "${name}" has already run in this handler; give each effect its own name, such as "${name}-2"`,
+      `ctx.once: effect "${name}" has already run in this handler; give each effect its own name, such as "${name}-2".`,
     );
   }
 }
@@ -172,8 +173,8 @@ function parsed(json: string | undefined): unknown {
 
 /** The effect has happened and would happen again on each retry, so the message is not retried. */
 function notStorable(name: string, why: string): PoisonMessage {
-  return new PoisonMessage(
+  return poison(
+    'EFFECT_RESULT_NOT_STORABLE',
     `The result of effect "${name}" ${why}. Return only the part that the handler needs.`,
-    { code: 'EFFECT_RESULT_NOT_STORABLE' },
   );
 }

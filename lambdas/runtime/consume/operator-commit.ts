@@ -198,10 +198,7 @@ function refuseTooOld({ inbox }: ConsumerContext, eventId: string, row: InboxRow
   const isForgotten = row === undefined || (row.status === 'REJECTED' && row.reason === TOO_OLD);
   const why = isForgotten ? forgottenBecause(inbox, eventId) : undefined;
   if (why === undefined) return;
-  throw new MailroomError(
-    TOO_OLD,
-    `${why} If you know that it was never processed, allow it first with \`messages allow\`; otherwise end it without a commit.`,
-  );
+  throw new MailroomError(TOO_OLD, `${why} Otherwise, end it without a commit.`);
 }
 
 function causeOf(row: InboxRow | undefined): RejectedContext['cause'] {
@@ -229,7 +226,10 @@ function resultOf(effect: string, stored: string | undefined): unknown {
   try {
     return stored === undefined ? undefined : JSON.parse(stored);
   } catch {
-    throw new MailroomError('UNREADABLE_ROW', `The stored result of effect "${effect}" is not JSON.`);
+    throw new MailroomError(
+      'UNREADABLE_ROW',
+      `The stored result of effect "${effect}" is not JSON, so the rejected function cannot read it. Discard the message without --reject.`,
+    );
   }
 }
 

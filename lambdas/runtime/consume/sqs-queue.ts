@@ -34,7 +34,7 @@ export function sqsQueue({ client, queueUrl }: SqsQueueDeps): Queue {
   };
 }
 
-/** {@link sqsQueue} with a client of its own. The client is made here so that the bundle of a producer does not import SQS. */
+/** {@link sqsQueue} with its own client. The client is made here so that the bundle of a producer does not import SQS. */
 export function ownSqsQueue(queueUrl: string): Queue {
   return sqsQueue({ client: new SQSClient(clientSettings), queueUrl });
 }

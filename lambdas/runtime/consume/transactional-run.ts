@@ -135,7 +135,7 @@ export async function commitOf(what: string, run: () => Promise<Commit>): Promis
   if (typeof wanted === 'object' && wanted !== null && !isList) return wanted;
   throw new MailroomError(
     'NO_COMMIT',
-    `${what} returned ${isList ? 'a list' : typeof wanted}; it must return { writes, events }, or {} to write nothing`,
+    `${what} returned ${isList ? 'a list' : typeof wanted}; it must return { writes, events }, or {} to write nothing.`,
   );
 }
 

@@ -73,7 +73,7 @@ interface Work {
   left: number;
 }
 
-/** A field of a filter: with tests, or with fields of its own. */
+/** A field of a filter: with tests, or with its own fields. */
 type FilterField = { readonly name: string } & (
   | { readonly tests: readonly ValueTest[]; readonly isAbsent: boolean; readonly takesAbsence: boolean }
   | { readonly fields: readonly FilterField[] }

@@ -93,7 +93,7 @@ export interface EventDraft<D = unknown> extends EventInput<D> {
   readonly definition: AnyEventDefinition;
 }
 
-/** One event type of the catalogue, made by {@link defineEvent}. */
+/** One event type of the catalog, made by {@link defineEvent}. */
 export interface EventDefinition<T extends string, S extends StandardSchemaV1> {
   /** The owning service, and the only one that publishes the event: the EventBridge `source`. */
   readonly source: string;
@@ -158,7 +158,7 @@ export function defineEvent<const T extends string, S extends StandardSchemaV1>(
 }): EventDefinition<T, S> {
   const { source, type, version, aggregateType, schema, upcast, exposeIssues = false } = definition;
   const bad = (what: string) =>
-    new MailroomError('BAD_EVENT_DEFINITION', `Event definition "${type}": ${what}`);
+    new MailroomError('BAD_EVENT_DEFINITION', `Event definition "${type}": ${what}.`);
   if (typeof source !== 'string' || source.length < 1 || source.length > SOURCE_MAX) {
     throw bad(
       `source is ${JSON.stringify(source)}; it must be the name of the service that owns the event, such as "orders", of 1 to ${SOURCE_MAX} characters`,
@@ -212,6 +212,6 @@ export async function validateData(
   const issues = exposeIssues ? fullIssues(result.issues) : maskedIssues(schema, result.issues);
   throw new MailroomError(
     'INVALID_PAYLOAD',
-    `The payload of ${type}${version === undefined ? '' : ` v${version}`} is not valid: ${issues}`,
+    `The payload of ${type}${version === undefined ? '' : ` v${version}`} is not valid: ${issues.replace(/\.$/, '')}.`,
   );
 }

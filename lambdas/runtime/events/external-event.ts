@@ -101,11 +101,11 @@ export function externalEvent<const T extends string, S extends StandardSchemaV1
   const external = { id: typeof id === 'string' ? [id] : id, time };
   const [problem] = externalEventProblems({ source, type, external });
   if (problem !== undefined)
-    throw new MailroomError('BAD_EVENT_DEFINITION', `External event "${type}": ${problem}`);
+    throw new MailroomError('BAD_EVENT_DEFINITION', `External event "${type}": ${problem}.`);
   if (typeof schema?.['~standard']?.validate !== 'function') {
     throw new MailroomError(
       'BAD_EVENT_DEFINITION',
-      `External event "${type}": schema must be a Standard Schema validator, e.g. a zod 4 schema`,
+      `External event "${type}": schema must be a Standard Schema validator, e.g. a zod 4 schema.`,
     );
   }
   return { source, type, schema, exposeIssues, external };
@@ -164,7 +164,7 @@ function isPath(value: unknown): boolean {
   return isText(value, PATH_MAX) && !String(value).split('.').includes('');
 }
 
-/** The definition of an event that a handler can take: a Mailroom event of the catalogue, or an external event. */
+/** The definition of an event that a handler can take: a Mailroom event of the catalog, or an external event. */
 export type HandledDefinition = AnyEventDefinition | AnyExternalEventDefinition;
 
 /** The event that a handler of this definition receives. */

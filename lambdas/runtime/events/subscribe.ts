@@ -73,7 +73,7 @@ type NumericRange =
  * filter no longer matches it. `InboxConsumer` refuses a filter that EventBridge does not support (`BAD_SETTINGS`), and
  * any filter of an external event.
  *
- * @param event - a definition of the catalogue, or `{ source, type }`, whose filter is not type-checked
+ * @param event - a definition of the catalog, or `{ source, type }`, whose filter is not type-checked
  *
  * @example
  * ```ts

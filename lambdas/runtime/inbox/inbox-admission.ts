@@ -25,15 +25,15 @@ export function admissionOf(inbox: InboxContext, message: Message, row: InboxRow
     const why = forgottenBecause(inbox, message.eventId);
     return why === undefined ? { status: 'open' } : { status: 'too-old', why };
   }
-  if (state.is === 'unreadable') return { status: 'unreadable' };
+  if (state.is === 'unreadable') return { status: 'unreadable', problem: state.problem };
   if (state.is === 'processed') return { status: 'processed', result: state.row.result };
   if (state.is === 'discarded') return { status: 'processed', result: undefined };
-  const { reason = 'UNKNOWN' } = state.is === 'rejected' ? state.row : {};
-  if (state.row.rejectedIds?.has(message.messageId)) return { status: 'rejected', reason };
+  const { reason = 'UNKNOWN', lastError: why } = state.is === 'rejected' ? state.row : {};
+  if (state.row.rejectedIds?.has(message.messageId)) return { status: 'rejected', reason, why };
   switch (state.is) {
     case 'rejected':
       return reason === TOO_OLD && !state.row.runAnyway
-        ? { status: 'rejected', reason }
+        ? { status: 'rejected', reason, why }
         : { status: 'readmit', row: state.row };
     case 'failed':
       return { status: 'open' };

@@ -132,7 +132,7 @@ export async function isSuspect(inbox: InboxContext, message: Message): Promise<
 
 /** The reason why a claim ended without a result, if its worker could not record one. */
 const FUNCTION_DIED =
-  'The function ended before its handler did: it crashed, ran out of memory, or was stopped at its timeout';
+  'The function ended before its handler did: it crashed, ran out of memory, or was stopped at its timeout.';
 
 /** The change that every claim makes: it takes the row, and creates the map of effects only if it is missing. */
 function claimedRow(wanted: Wanted, { set, computed, values, remove }: Partial<RowChange>): RowChange {

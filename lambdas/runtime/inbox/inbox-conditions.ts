@@ -1,3 +1,4 @@
+import type { MailroomErrorCode } from '../base/error-codes.ts';
 import type { RowCondition } from '../store/row-update.ts';
 import type { InboxRow, ProcessingRow, RejectedRow } from '../store/rows.ts';
 import type { Item } from '../store/table.ts';
@@ -11,7 +12,7 @@ import { forgottenBecause } from './inbox-history.ts';
 export const ALONE_FROM = 2;
 
 /** The reason for rejecting a message that is older than the inbox retention and has no row. */
-export const TOO_OLD = 'EVENT_TOO_OLD';
+export const TOO_OLD = 'EVENT_TOO_OLD' satisfies MailroomErrorCode;
 
 /** The lease has passed or is missing. */
 const LEASE_PASSED = '#status = :held AND NOT leaseUntil >= :now';

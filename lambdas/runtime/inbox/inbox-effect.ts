@@ -1,6 +1,7 @@
-import { CLOCK_SKEW_MS } from '../base/clock.ts';
-import { FenceLost, MailroomError, PoisonMessage } from '../base/errors.ts';
+import { CLOCK_SKEW_MS, timeText } from '../base/clock.ts';
+import { FenceLost, MailroomError, type PoisonMessage } from '../base/errors.ts';
 import { isObject } from '../base/json.ts';
+import { poison } from '../base/poison.ts';
 import type { StoredEffect } from '../store/rows.ts';
 import type { Item } from '../store/table.ts';
 import type { Claim, InboxContext } from './inbox.ts';
@@ -9,7 +10,7 @@ import { mine } from './inbox-conditions.ts';
 import { rowCause, writeRow } from './inbox-writes.ts';
 
 /** The most effects of one message. With results of at most 4 KB, they take at most three quarters of its 400 KB row. */
-const EFFECTS_MAX = 64;
+export const EFFECTS_MAX = 64;
 
 /** Longer errors of an effect are cut: its message's row keeps one of each effect. */
 const EFFECT_ERROR_MAX_CHARS = 200;
@@ -33,7 +34,7 @@ export class EffectInProgress extends MailroomError {
   constructor(name: string, until: number) {
     super(
       'EFFECT_IN_PROGRESS',
-      `Effect "${name}" may still be running elsewhere until ${new Date(until).toISOString()}`,
+      `Effect "${name}" may still be running elsewhere until ${timeText(until)}; the message is received again after that.`,
     );
     this.name = 'EffectInProgress';
     this.until = until;
@@ -162,21 +163,22 @@ function isFull(effects: unknown): boolean {
 
 function fenceLost({ claim, name }: EffectCall, what: string): FenceLost {
   return new FenceLost(
-    `Effect "${name}" of message ${claim.message.eventId} ${what}: this worker no longer holds the message`,
+    `Effect "${name}" of message ${claim.message.eventId} ${what}: this worker no longer holds the message, and another one continues it.`,
   );
 }
 
 function tooMany({ claim, name }: EffectCall): PoisonMessage {
-  return new PoisonMessage(
+  return poison(
+    'TOO_MANY_EFFECTS',
     `Effect "${name}" was not started: message ${claim.message.eventId} has ${EFFECTS_MAX} effects, the most that its row stores, ` +
       'including those of earlier attempts and versions. Combine effects, or let the handler publish an event for each.',
-    { code: 'TOO_MANY_EFFECTS' },
   );
 }
 
 function unreadable({ claim, name }: EffectCall): PoisonMessage {
-  return new PoisonMessage(
-    `Effect "${name}" of message ${claim.message.eventId} cannot be read: Mailroom did not write its entry`,
-    { code: 'EFFECT_UNREADABLE' },
+  return poison(
+    'EFFECT_UNREADABLE',
+    `Effect "${name}" of message ${claim.message.eventId} cannot be read: Mailroom did not write its entry. Ask the effect's provider whether it ` +
+      'happened, then resolve or discard the message.',
   );
 }

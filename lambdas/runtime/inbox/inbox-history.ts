@@ -6,6 +6,7 @@ import { isExternalEventId } from '../store/external-id.ts';
 import { inboxHistoryKey } from '../store/keys.ts';
 import { conditionalUpdate } from '../store/row-update.ts';
 import { asRow, expiresAt, type InboxHistory, isKnownSchema, SCHEMA } from '../store/rows.ts';
+import { schemaProblem } from '../store/stored-rows.ts';
 import type { InboxContext } from './inbox.ts';
 
 /**
@@ -36,7 +37,10 @@ async function readHistory(inbox: InboxContext): Promise<void> {
   for (let writes = 1; ; writes += 1) {
     const found = item === undefined ? undefined : asRow<InboxHistory>(item);
     if (found !== undefined && !isKnownSchema(found.schema))
-      throw new MailroomError('UNREADABLE_ROW', 'A newer version wrote the inbox history. Deploy it again.');
+      throw new MailroomError(
+        'UNREADABLE_ROW',
+        `The retention history of the inbox of ${consumer} cannot be read: ${schemaProblem(found.schema)}. No message runs until you deploy the newer version again.`,
+      );
     try {
       const recorded = found?.retentions.at(-1)?.days === inboxRetentionDays;
       inbox.memory.history = found !== undefined && recorded ? found : await recordRetention(inbox, found);
@@ -123,7 +127,8 @@ function renamed(inboxSince: number, what: string): string {
   return `The consumer had another name until ${new Date(inboxSince).toISOString()}. The event ${what} ${MAY_HAVE_RUN}`;
 }
 
-const MAY_HAVE_RUN = 'and has no row: it may have been processed before. Only an operator can let it run.';
+const MAY_HAVE_RUN =
+  'and has no row: it may have been processed before. If you know that it was not, let it run with `npx cdk-mailroom messages allow`.';
 
 /**
  * Returns the shortest retention, in days, that was in force at any time since an event was created.

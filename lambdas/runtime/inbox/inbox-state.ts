@@ -8,7 +8,7 @@ import {
   type ProcessingRow,
   type RejectedRow,
 } from '../store/rows.ts';
-import { isUnreadable, type UnreadableRow } from '../store/stored-rows.ts';
+import { inboxStatusProblem, isUnreadable, schemaProblem, type UnreadableRow } from '../store/stored-rows.ts';
 
 /** The meaning of an inbox row, as the consumer, every command and the audit read it. */
 export type InboxState =
@@ -40,7 +40,7 @@ export function inboxState(
   if (row === undefined) return { is: 'absent' };
   if (isUnreadable(row)) return { is: 'unreadable', problem: row.unreadable };
   // A consumer judges the row as the table returned it. Even a final status may have another meaning in a newer schema.
-  if (!isKnownSchema(row.schema)) return { is: 'unreadable', problem: 'a newer version wrote it' };
+  if (!isKnownSchema(row.schema)) return { is: 'unreadable', problem: schemaProblem(row.schema) ?? '' };
   switch (row.status) {
     case 'PROCESSED':
       return { is: 'processed', row };
@@ -56,7 +56,7 @@ export function inboxState(
     }
     default:
       // Written by a newer version or by hand: a version that does not support the status does not change the row.
-      return { is: 'unreadable', problem: 'its "status" is not one that this version supports' };
+      return { is: 'unreadable', problem: inboxStatusProblem((row as InboxRow).status) ?? '' };
   }
 }
 

@@ -82,7 +82,7 @@ export async function writeUnderFence(
 /** The error of a worker that writes under a claim that it has lost. */
 export function fenceLost(claim: Claim, refusal: InboxRefusal): FenceLost {
   return new FenceLost(
-    `This worker no longer holds message ${claim.message.eventId} (it is ${refusal.status}); writes under the old claim are refused`,
+    `This worker no longer holds message ${claim.message.eventId} (it is ${refusal.status}); writes under the old claim are refused.`,
   );
 }
 

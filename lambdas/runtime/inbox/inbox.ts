@@ -80,8 +80,9 @@ export type InboxRefusal =
   /** Its last claims ended without a result: it may have killed its process, so it runs only alone. */
   | { readonly status: 'suspect' }
   | { readonly status: 'processed'; readonly result: string | undefined }
-  | { readonly status: 'rejected'; readonly reason: string }
+  /** `why` is the stored error; absent if a later redrive has replaced it. */
+  | { readonly status: 'rejected'; readonly reason: string; readonly why?: string | undefined }
   /** Its row has a status or a schema that this version does not support. */
-  | { readonly status: 'unreadable' }
+  | { readonly status: 'unreadable'; readonly problem: string }
   /** It has no row, but its row may have expired, so it must not run. */
   | { readonly status: 'too-old'; readonly why: string };

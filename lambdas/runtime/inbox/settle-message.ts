@@ -46,7 +46,7 @@ export interface Settlement extends MessageNote {
 /**
  * The result of an operator's decision. `resolved` and `discarded`: it is made, now or before; `processed`: the handler was first. In
  * all other cases, nothing was changed. `leased`: a worker may hold the message until `until`; `unreadable`: it is unknown whether a
- * worker holds it; `received`: the message has a row, and only one without a row was to be decided; `effects-unchecked`: these side
+ * worker holds it; `received`: the message has a row, and only one without a row should have been decided; `effects-unchecked`: these side
  * effects have happened, or may have; `row-deleted`: the message was rejected and its row is gone, and with it the record of its effects.
  */
 export type Decision =

@@ -1,4 +1,5 @@
 import { Logger } from '@aws-lambda-powertools/logger';
+import { DOCUMENTATION_URL } from '../base/documentation.ts';
 import { errorMessage } from '../base/errors.ts';
 
 /** A logger from which Mailroom creates its own: Powertools' `Logger` of any 2.x version. */
@@ -12,7 +13,7 @@ export interface ParentLogger {
 }
 
 /**
- * A Powertools JSON logger that writes only the name, code, message, stack and causes of an error. By default, Powertools also
+ * A Powertools JSON logger that writes only the name, code, message, stack, `help` and causes of an error. By default, Powertools also
  * writes an error's other properties, which may hold a whole row or request: DynamoDB errors carry the item whose condition
  * failed, and HTTP client errors carry the request body. Payloads must not appear in logs.
  *
@@ -45,9 +46,10 @@ const CAUSES_MAX = 10;
 /** Copies the loggable properties of an error. */
 function bare(error: Error, causesMax: number): object {
   const { name, message, stack, cause } = error;
-  const { code } = error as { code?: unknown };
+  const { code, help } = error as { code?: unknown; help?: unknown };
   const inner = cause instanceof Error && causesMax > 0 ? { cause: bare(cause, causesMax - 1) } : {};
-  const shown = { name, ...(typeof code === 'string' && { code }), message, stack, ...inner };
+  const own = typeof help === 'string' && help.startsWith(DOCUMENTATION_URL) && { help };
+  const shown = { name, ...(typeof code === 'string' && { code }), message, ...own, stack, ...inner };
   BARE.add(shown);
   return shown;
 }

@@ -1,5 +1,5 @@
 import type { ConsumerConfig, ProducerConfig } from '../base/config.ts';
-import { MailroomError } from '../base/errors.ts';
+import { explainedBy, MailroomError } from '../base/errors.ts';
 import { jsonObject, textOf } from '../base/json.ts';
 import type { Bus, BusEntry } from '../bus/event-bus.ts';
 import type { Envelope, EventDraft } from '../events/event.ts';
@@ -126,7 +126,8 @@ export function tracedBus(bus: Bus, busName: string): Bus {
       return inSpan(tracer, publishSpan(busName, entries), async (span) => {
         const results = await bus.put(entries, timeoutMs);
         const refused = results.find(({ ok }) => !ok);
-        if (refused?.ok === false) span.fail(new MailroomError(refused.code, refused.message));
+        if (refused?.ok === false)
+          span.fail(explainedBy(new MailroomError(refused.code, refused.message), undefined));
         return results;
       });
     },

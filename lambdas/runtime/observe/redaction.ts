@@ -1,4 +1,4 @@
-import { errorCode, errorMessage, fingerprint } from '../base/errors.ts';
+import { errorCode, errorMessage, fingerprint, isMailroomError } from '../base/errors.ts';
 import type { Telemetry } from './telemetry.ts';
 import { withExtras } from './telemetry-wrappers.ts';
 
@@ -49,11 +49,15 @@ export function redactedError(error: unknown, redact: Redact, depth = 0): Error 
   const message = redactedText(errorMessage(error, Number.POSITIVE_INFINITY), error, redact);
   const inner =
     cause instanceof Error && depth < CAUSES_MAX ? redactedError(cause, redact, depth + 1) : undefined;
-  const copy: Error & { code?: string } = new Error(message, inner && { cause: inner });
+  const copy: Error & { code?: string; help?: string | undefined } = new Error(
+    message,
+    inner && { cause: inner },
+  );
   copy.name = name;
   copy.stack = `${name}: ${message}${callsOf(stack, errorMessage(error, Number.POSITIVE_INFINITY))}`;
   const code = errorCode(error);
   if (code !== given && code !== 'UNKNOWN') copy.code = redactedCode(code, error, redact);
+  if (isMailroomError(error)) copy.help = error.help;
   return copy;
 }
 

@@ -85,7 +85,7 @@ export function createDeadLetterWatch(deps: DeadLetterWatchDeps): DeadLetterWatc
 
     const directory = await read('the directory', deps.directory);
     for (const { name } of directory?.unlisted ?? [])
-      failed(`consumer:${name}`, new Error('the directory has no entry of the consumer'));
+      failed(`consumer:${name}`, new Error('The directory has no entry of the consumer.'));
     const queues = directory === undefined ? [] : inTurns(deadLetterQueues(directory));
     const holdings = await pMap(
       queues,
@@ -101,7 +101,10 @@ export function createDeadLetterWatch(deps: DeadLetterWatchDeps): DeadLetterWatc
 }
 
 function outOfTime(): never {
-  throw new MailroomError('OUT_OF_TIME', 'The watch ran out of time; the next sweep repeats it');
+  throw new MailroomError(
+    'OUT_OF_TIME',
+    'The watch of the dead-letter queues ran out of time; the next sweep repeats it.',
+  );
 }
 
 async function holdingOf(

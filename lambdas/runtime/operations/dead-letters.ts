@@ -4,7 +4,7 @@ import { parseJson, textOf } from '../base/json.ts';
 import { deliveredIdentity } from './delivered-event.ts';
 import type { ConsumerEntry, Directory } from './directory.ts';
 import type { QueueDepth, QueueMessage, Queues } from './queues.ts';
-import { externalEventsOf } from './subscriptions.ts';
+import { externalEventsOf } from './subscribed-events.ts';
 
 /** A dead-letter source of one consumer: events that its rule could not deliver (`rule`), or messages that it rejected (`consumer`). */
 export interface ConsumerDeadLetters {

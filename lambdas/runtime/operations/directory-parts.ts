@@ -55,8 +55,8 @@ export function refusePartsElsewhere(
       const where = kind === 'queue' ? `the account ${account}` : `the account ${account} in ${region}`;
       throw new MailroomError(
         'BAD_DIRECTORY',
-        `The parameter ${name} names ${JSON.stringify(part)} as its ${path}, which is not a ${kind} of ${where}. It was changed by hand: see "To ` +
-          'deploy a stack again" in docs/operating.md. Nothing was sent.',
+        `The parameter ${name} names ${JSON.stringify(part)} as its ${path}, which is not a ${kind} of ${where}. It was changed by hand, and nothing was ` +
+          'sent: deploy its stack again with `npx cdk deploy --revert-drift`.',
       );
     }
   }

@@ -225,7 +225,7 @@ function entry<E>({ name, value, arn }: DirectoryParameter, required: keyof E & 
   }
   throw new MailroomError(
     'BAD_DIRECTORY',
-    `The parameter ${name} does not have the form that Mailroom writes. It was changed by hand: see "To deploy a stack again" in docs/operating.md.`,
+    `The parameter ${name} does not have the form that Mailroom writes. It was changed by hand: deploy its stack again with \`npx cdk deploy --revert-drift\`.`,
   );
 }
 

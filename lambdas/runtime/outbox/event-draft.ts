@@ -90,7 +90,7 @@ function isText(value: unknown): value is string {
 function invalid(type: string, name: string, allowed: string, value: unknown): MailroomError {
   return new MailroomError(
     'INVALID_EVENT',
-    `Event ${type}: ${name} must be ${allowed}, but it is ${shown(value)}`,
+    `Event ${type}: ${name} must be ${allowed}, but it is ${shown(value)}.`,
   );
 }
 
@@ -112,7 +112,7 @@ function jsonOf(type: string, data: unknown): string {
     }
     problem = `it contains itself or a bigint, or its toJSON threw (${errorCode(error)})`; // the error's message would name keys
   }
-  throw new MailroomError('INVALID_PAYLOAD', `The payload of ${type} cannot be written as JSON: ${problem}`);
+  throw new MailroomError('INVALID_PAYLOAD', `The payload of ${type} cannot be written as JSON: ${problem}.`);
 }
 
 /** Formats any value for an error message. */

@@ -1,6 +1,7 @@
 import { CLOCK_SKEW_MS, type Clock } from '../base/clock.ts';
 import type { ProducerConfig } from '../base/config.ts';
-import { MailroomError, PoisonMessage } from '../base/errors.ts';
+import { MailroomError } from '../base/errors.ts';
+import { poison } from '../base/poison.ts';
 import { type BusEntry, entryBytes, PUT_EVENTS_BYTES_MAX } from '../bus/event-bus.ts';
 import { type Envelope, type EventDraft, HOPS_MAX } from '../events/event.ts';
 import { sampledXRayHeader, traceContextOf, xrayHeaderOf } from '../observe/trace-context.ts';
@@ -127,10 +128,10 @@ function hopsAfter(
   if (hops <= HOPS_MAX) return hops;
   // Anyone may have chosen a correlation id: only a plain one is put into a command.
   const id = /^[\w.:-]+$/.test(cause.correlationId) ? cause.correlationId : '<correlationId>';
-  throw new PoisonMessage(
+  throw poison(
+    'TOO_MANY_HOPS',
     `Event ${definition.type} would be number ${hops + 1} in the chain ${cause.correlationId}; a chain may have at most ${HOPS_MAX + 1} events. ` +
       `Services probably respond to each other's events in an endless loop: inspect the chain with \`npx cdk-mailroom why ${id} --story\`, and break it. To continue a chain on purpose, give the event a new correlationId.`,
-    { code: 'TOO_MANY_HOPS' },
   );
 }
 

@@ -1,5 +1,6 @@
 import type { Clock } from '../base/clock.ts';
 import type { RelayConfig } from '../base/config.ts';
+import type { MailroomErrorCode } from '../base/error-codes.ts';
 import {
   asMailroomError,
   errorMessage,
@@ -103,9 +104,9 @@ export async function markPublished<R extends PendingRow>(
     const updates = await updateRows(context, unmarked, () => ({ set, when: { status: 'PENDING' } }));
     const again: R[] = [];
     for (const { row, result } of updates) {
-      const settled =
+      const isDone =
         result.ok || (result.refused && (!wasDead(result) || (await markDead(context, row, set))));
-      if (!settled) again.push(row);
+      if (!isDone) again.push(row);
     }
     unmarked = again;
   }
@@ -145,7 +146,7 @@ function held({ leaseUntil }: PendingRow) {
  * DEAD -> PUBLISHED: the row became DEAD although it was being published successfully. A producer may not remove the pointer: it
  * leaves the row as it is, and an operator who requeues it publishes a duplicate.
  *
- * @returns true if it is settled: it was marked, or its state was changed by another writer
+ * @returns true if nothing is left to do: it was marked, or its state was changed by another writer
  */
 async function markDead(context: MarkContext, row: PendingRow, set: EachUpdate['set']): Promise<boolean> {
   if (context.path === 'producer') return true;
@@ -194,8 +195,8 @@ async function updateRows<R extends Pick<PendingRow, 'key'>>(
 const NO_RESULT = {
   ok: false,
   refused: false,
-  code: 'NoAnswer',
-  message: 'The table returned no result',
+  code: 'NO_ANSWER' satisfies MailroomErrorCode,
+  message: 'The table returned no result for this row.',
 } as const;
 
 function logFailure(

@@ -1,12 +1,13 @@
 import pLimit from 'p-limit';
 import { type Clock, withDeadline } from '../base/clock.ts';
 import type { AtOnceConfig } from '../base/config.ts';
-import { asMailroomError, errorCode, MailroomError } from '../base/errors.ts';
+import { asMailroomError, errorCode } from '../base/errors.ts';
 import { type Bus, type BusResult, batchEntries } from '../bus/event-bus.ts';
 import { tracedBus } from '../observe/message-spans.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
 import type { RandomBytes } from '../store/event-id.ts';
 import type { Table } from '../store/table.ts';
+import { entryError } from './entry-error.ts';
 import type { OutboxEntry } from './outbox-entry.ts';
 import { type MarkContext, markPublished } from './outbox-transitions.ts';
 import { type PendingRow, pendingRow } from './pending-row.ts';
@@ -104,7 +105,8 @@ async function publishAndMark(context: MarkContext, bus: Bus, rows: readonly Pen
       rows.filter((_, index) => results[index]?.ok),
     );
     const left = rows.filter((_, index) => !results[index]?.ok);
-    if (left.length > 0) report(context, left, errorOf(results.find(({ ok }) => !ok)));
+    const [first] = left;
+    if (first !== undefined) report(context, left, entryError(first, results[rows.indexOf(first)]));
   } catch (error) {
     report(context, rows, error);
   }
@@ -129,12 +131,6 @@ async function putOnOpenConnection(
     if (!CLOSED.test(errorCode(error)) || untilTurnEnds(rows, clock) <= 0) throw error;
     return put();
   }
-}
-
-function errorOf(result: BusResult | undefined): MailroomError {
-  return result?.ok === false
-    ? new MailroomError(result.code, result.message)
-    : new MailroomError('NoAnswer', 'PutEvents returned no result for an entry');
 }
 
 function report({ telemetry }: MarkContext, rows: readonly PendingRow[], error: unknown): void {

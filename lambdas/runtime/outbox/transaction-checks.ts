@@ -33,7 +33,7 @@ export function checkTransaction(
   const now = clock.now();
   const count = actions.length + ownActions;
   if (count === 0) {
-    throw new MailroomError('EMPTY_COMMIT', 'Nothing to commit: pass at least one write or event');
+    throw new MailroomError('EMPTY_COMMIT', 'Nothing to commit: pass at least one write or event.');
   }
   if (count > TRANSACTION_ACTIONS_MAX) {
     throw new MailroomError(

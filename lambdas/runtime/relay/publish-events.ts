@@ -1,12 +1,14 @@
 import { CLOCK_SKEW_MS } from '../base/clock.ts';
-import { asMailroomError, MailroomError } from '../base/errors.ts';
+import { asMailroomError, type MailroomError } from '../base/errors.ts';
 import { type BusResult, batchEntries } from '../bus/event-bus.ts';
+import { entryError } from '../outbox/entry-error.ts';
 import { failEvent, markPublished } from '../outbox/outbox-transitions.ts';
 import type { PendingRow } from '../outbox/pending-row.ts';
 import { backoffMs } from '../store/retry.ts';
 import { UPDATE_EACH_MAX } from '../store/table.ts';
+import type { BusBreaker } from './bus-breaker.ts';
 import { faultOfCall, faultOfEntry, type PublishFault } from './publish-fault.ts';
-import type { BusBreaker, RelayContext } from './relay-context.ts';
+import type { RelayContext } from './relay-context.ts';
 
 /** The number of rows processed together: they are claimed, and published before their lease can end. */
 export const GROUP_ROWS = 100;
@@ -179,11 +181,8 @@ function partsOf<R extends PendingRow>(rows: readonly R[], fault: PublishFault):
 
 function outcomeOfEntry<R extends PendingRow>(row: R, result: BusResult | undefined): PublishOutcome<R> {
   if (result?.ok) return outcome(row, 'published');
-  const { code, message } = result ?? {
-    code: 'NoAnswer',
-    message: 'PutEvents returned no result for this entry',
-  };
-  return outcome(row, faultOfEntry(code), new MailroomError(code, message));
+  const error = entryError(row, result);
+  return outcome(row, faultOfEntry(error.code), error);
 }
 
 function outcome<R extends PendingRow>(

@@ -13,7 +13,7 @@ export type PublishFault = 'bus' | 'access' | 'event' | 'unknown';
 /** Per-entry error codes of PutEvents (EventBridge API reference, PutEventsResultEntry). */
 const EVENT_CODES = /^(InvalidArgument|MalformedDetail|ValidationException)/;
 const BUS_CODES =
-  /^(InternalFailure|InternalException|InternalError|NoAnswer|ServiceUnavailable\w*|RequestLimitExceeded)|Throttl/;
+  /^(InternalFailure|InternalException|InternalError|NO_ANSWER|ServiceUnavailable\w*|RequestLimitExceeded)|Throttl/;
 const ACCESS_CODES =
   /^(AccessDenied|NotAuthorized|UnauthorizedOperation|InvalidAccountId|InvalidClientTokenId|InvalidSignature|UnrecognizedClient|ExpiredToken|IncompleteSignature|MissingAuthentication|OptInRequired|InvalidToken|CredentialsProviderError|SignatureDoesNotMatch)/;
 

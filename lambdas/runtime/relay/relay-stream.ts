@@ -10,12 +10,12 @@ import { type PendingRow, pendingRow } from '../outbox/pending-row.ts';
 import { READ_NUMBERS } from '../store/attributes.ts';
 import { eventIdTime } from '../store/event-id.ts';
 import type { Item } from '../store/table.ts';
+import type { BusBreaker } from './bus-breaker.ts';
+import { declaredSources } from './declared-sources.ts';
 import { afterProducers, reportMissedTurns } from './producer-turn.ts';
 import { GROUP_ROWS, publishEvents, withOutcome } from './publish-events.ts';
 import {
-  type BusBreaker,
   CONCURRENCY,
-  declaredSources,
   type RelayContext,
   type RelayHandlerDeps,
   relayContext,

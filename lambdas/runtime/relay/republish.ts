@@ -1,8 +1,10 @@
 import { errorCode, errorMessage, MailroomError } from '../base/errors.ts';
+import { entryError } from '../outbox/entry-error.ts';
 import { pendingRow } from '../outbox/pending-row.ts';
 import { isEventId, outboxKeyOf } from '../store/event-id.ts';
 import type { Item, Table } from '../store/table.ts';
-import { declaredSources, type RelayContext } from './relay-context.ts';
+import { declaredSources } from './declared-sources.ts';
+import type { RelayContext } from './relay-context.ts';
 
 /** An operator's request to publish a PUBLISHED event again. */
 export interface RepublishRequest {
@@ -52,8 +54,8 @@ export async function republish(
     const [result] = await bus.put([row.entry], config.publishTimeoutMs);
     telemetry.log.info('Published an event again', { eventId, published: result?.ok === true });
     if (result?.ok) return { republish: eventId };
-    const noAnswer = { code: 'NoAnswer', message: 'PutEvents returned no result' };
-    return { republish: eventId, refusal: result ?? noAnswer };
+    const { code, message } = entryError(row, result);
+    return { republish: eventId, refusal: { code, message } };
   } catch (error) {
     return { republish: eventId, refusal: { code: errorCode(error), message: errorMessage(error) } };
   }

@@ -8,8 +8,9 @@ import { EVENT_PREFIX, outboxPartition } from '../store/keys.ts';
 import { backoffMs } from '../store/retry.ts';
 import type { LeftPending } from '../store/rows.ts';
 import { type Item, pagesOf } from '../store/table.ts';
+import type { DeclaredSources } from './declared-sources.ts';
 import { GROUP_ROWS, publishEvents, withOutcome } from './publish-events.ts';
-import type { DeclaredSources, RelayContext } from './relay-context.ts';
+import type { RelayContext } from './relay-context.ts';
 import { hasTime, hasTimeLeft, type Tally } from './sweep-tally.ts';
 
 /** Dependencies shared by all steps of a sweep. */

@@ -9,7 +9,8 @@ import {
 } from '../outbox/unsettled-minutes.ts';
 import { unsettledMinuteOf } from '../store/keys.ts';
 import type { UnsettledPointer } from '../store/rows.ts';
-import { declaredSources, type RelayHandlerDeps, relayContext } from './relay-context.ts';
+import { declaredSources } from './declared-sources.ts';
+import { type RelayHandlerDeps, relayContext } from './relay-context.ts';
 import { type SweepContext, type SweepPartition, sweepPartition } from './sweep-partition.ts';
 import { attemptStep, hasTimeLeft, type Tally } from './sweep-tally.ts';
 
@@ -46,7 +47,7 @@ interface MinuteSweep {
  * Sweeps minutes in all shards: several shards in parallel, each in order. A minute that fails does not hold up the later ones.
  *
  * A minute whose walk has begun takes more than one pass, and is not read here: no pass would come to what follows it. Its
- * pointer is put again instead, so that its walk starts anew and reads the commits up to now.
+ * pointer is put again instead, so that its walk starts over and reads the commits up to now.
  *
  * @param minutes - in the format of the keys, in reading order
  * @returns true if each minute, in every shard, was read completely or has a pointer: only then may the state move past them

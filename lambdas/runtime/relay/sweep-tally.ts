@@ -1,6 +1,6 @@
 import type { Telemetry } from '../observe/telemetry.ts';
 import type { LeftPending } from '../store/rows.ts';
-import { type BusBreaker, createBusBreaker } from './relay-context.ts';
+import { type BusBreaker, createBusBreaker } from './bus-breaker.ts';
 
 /** The running counts of one pass. */
 export interface Tally {

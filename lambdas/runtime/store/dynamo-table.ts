@@ -13,6 +13,7 @@ import {
   UpdateItemCommand,
 } from '@aws-sdk/client-dynamodb';
 import { sentOnce } from '../base/client-settings.ts';
+import type { MailroomErrorCode } from '../base/error-codes.ts';
 import { ConditionFailed, errorCode, MailroomError, TransactionCancelled } from '../base/errors.ts';
 import { type AttributeMap, attributeOf, attributesOf, itemOf } from './attributes.ts';
 import {
@@ -26,7 +27,7 @@ import {
 } from './table.ts';
 import { type Action, assertEachUpdates, checkedAction, checkedActions } from './table-checks.ts';
 
-/** A class of its own: a client with `cacheMiddleware` keeps the middleware of each class, and its owner's are retried. */
+/** A separate class: a client with `cacheMiddleware` keeps the middleware of each class, and its owner's are retried. */
 class TransactOnceCommand extends TransactWriteItemsCommand {}
 
 /** Dependencies of {@link dynamoTable}. */
@@ -95,7 +96,7 @@ export function dynamoTable({ client, tableName }: DynamoTableDeps): Table {
       if (created) return created.getTime();
       throw new MailroomError(
         'NO_CREATION_TIME',
-        `DescribeTable returned no creation time for table ${tableName}.`,
+        `DescribeTable returned no CreationDateTime for table ${tableName}, and the first sweep starts there. DynamoDB always returns one: point the client at an engine that does.`,
       );
     },
   };
@@ -153,8 +154,8 @@ async function eachResult(
     return {
       ok: false,
       refused: false,
-      code: 'NoAnswer',
-      message: 'DynamoDB returned no result for this update',
+      code: 'NO_ANSWER' satisfies MailroomErrorCode,
+      message: `DynamoDB returned no result for the update of ${key.PK}.`,
     };
   }
   if (response.Error === undefined) return { ok: true };

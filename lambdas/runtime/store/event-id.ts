@@ -132,7 +132,7 @@ function requireEventId(eventId: string): void {
   if (!isEventId(eventId)) {
     throw new MailroomError(
       'BAD_EVENT_ID',
-      `"${eventId}" is not an event id; expected a UUIDv7 in lowercase`,
+      `"${eventId}" is not an event id; expected a UUIDv7 in lowercase.`,
     );
   }
 }

@@ -46,7 +46,7 @@ export function externalIdText(id: readonly ExternalIdValue[]): string {
 
 /**
  * Returns the values that a text may stand for: the reverse of {@link externalIdText}. A value such as `42` stands for a string or
- * for a number, because whoever copies it cannot tell which of them the publisher wrote.
+ * for a number, because an operator who copies it cannot tell which of them the publisher wrote.
  *
  * @param count - the number of id fields
  * @returns the values as they were typed first

@@ -217,10 +217,16 @@ function keyOf({ PK, SK }: Item): Key {
   return { PK: String(PK), SK: String(SK) };
 }
 
-function schemaProblem(schema: unknown): string | undefined {
+/** The reason why a schema cannot be read, as the end of a sentence; `undefined` if this version reads it. */
+export function schemaProblem(schema: unknown): string | undefined {
   if (typeof schema !== 'number' || !Number.isSafeInteger(schema) || schema < 1)
     return 'its "schema" is not a whole number from 1';
   return schema > SCHEMA ? `its "schema" is ${schema}, and this version reads up to ${SCHEMA}` : undefined;
+}
+
+/** The reason why the status of an inbox row cannot be read, as the end of a sentence; `undefined` if this version reads it. */
+export function inboxStatusProblem(status: unknown): string | undefined {
+  return statusProblem(status, INBOX_STATUSES);
 }
 
 function statusProblem(status: unknown, known: readonly string[] | undefined): string | undefined {

@@ -14,7 +14,7 @@ export interface DemoProcess {
 }
 
 /**
- * Starts the demo with its page on an engine of its own.
+ * Starts the demo with its page on its own engine.
  *
  * @param orders - of a run. @default orders until the run is ended
  * @throws with everything that it printed if it ends before the page is there

@@ -31,7 +31,7 @@ export interface OpenedPage {
 /**
  * Opens the page by its redirect file, as a browser on this machine does.
  *
- * @param options - e.g. the colour scheme, or a phone's viewport
+ * @param options - e.g. the color scheme, or a phone's viewport
  * @param deadlineMs - for everything that is waited for @default 10 s
  */
 export async function openPage(

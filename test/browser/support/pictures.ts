@@ -26,7 +26,7 @@ const VARIABLE: readonly (readonly [RegExp, string])[] = [
 const VARYING_PARTS = '.stories, .more-stories';
 
 /**
- * Checks that the committed picture of a screen is current: its text is committed beside it. With `PICTURES=renew`, takes both anew.
+ * Checks that the committed picture of a screen is current: its text is committed beside it. With `PICTURES=renew`, takes both again.
  *
  * @param name - of the files in docs/images
  * @param varying - selectors of more parts whose lines differ from run to run

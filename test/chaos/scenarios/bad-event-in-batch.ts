@@ -19,7 +19,7 @@ export const badEventInBatch: Scenario = {
   title: 'EventBridge refuses one event of ten in a call',
   run: async (stage) => {
     stage.step(
-      `The stream is held up until ${ORDERS} events are late, so that the relay publishes them in one call`,
+      `The stream is paused until ${ORDERS} events are late, so that the relay publishes them in one call`,
     );
     const resume = await stage.pauseMapping('relay-stream');
     const sweepAgain = stage.holdSweep();
@@ -30,7 +30,7 @@ export const badEventInBatch: Scenario = {
     if (bad === undefined) throw new Error('The orders have no events');
     const { eventId, aggregateId } = bad.envelope;
 
-    stage.step(`PutEvents answers ${CODE} for one of them`);
+    stage.step(`PutEvents returns ${CODE} for one of them`);
     const isBad = ({ Detail = '' }: BusEntryInput) => Detail.includes(eventId);
     const entriesOf = ({ body }: Call) => (body.Entries ?? []) as readonly BusEntryInput[];
     const sizes: number[] = [];
@@ -46,7 +46,7 @@ export const badEventInBatch: Scenario = {
     sweepAgain();
     const readings = await stage.settle(ORDERS, new Set([aggregateId]));
 
-    stage.step('The system has come to rest');
+    stage.step('The system has settled');
     stage.check(
       sizes[0] === ORDERS,
       `it was one entry of a call of ${sizes[0]}, tried ${refusal.hits === 1 ? 'once' : `${refusal.hits} times`}`,
@@ -65,18 +65,18 @@ export const badEventInBatch: Scenario = {
     const key = deadKey(eventIdShard(eventId), eventId);
     const pointer = (await stage.system.rows(key.PK)).find(({ SK }) => SK === key.SK);
     stage.check(String(pointer?.fingerprint ?? '').includes(CODE), 'a pointer names it and its error');
-    stage.check(!readings.charges.has(aggregateId), 'its order is not charged: it waits for an operator');
+    stage.check(!readings.charges.has(aggregateId), 'its order is not charged until an operator acts');
 
     const details = Array.from({ length: ORDERS }, (_, n) => (n === 0 ? eventId : 'a good one'));
     const naive = await stage.naive.publishThenMarkAll(details);
     stage.note(
-      `without Mailroom (mark the whole call when it succeeded): ${naive.done} marked, ${naive.lost} lost unseen`,
+      `without Mailroom (mark the whole call if it succeeds): ${naive.done} marked, ${naive.lost} lost without a trace`,
     );
 
-    stage.step('What EventBridge did not like is fixed, and the operator requeues the event');
+    stage.step('The cause is fixed, and the operator requeues the event');
     refusal.remove();
     const table = dynamoTable({ client: new DynamoDBClient({}), tableName: stage.system.tableName });
-    stage.check(await requeueDead({ table }, eventId), 'it was DEAD, and is PENDING again');
+    stage.check(await requeueDead({ table }, eventId), 'it was DEAD and is PENDING again');
     const repaired = await stage.settle(ORDERS);
     const left = (await stage.system.rows(key.PK)).filter(({ SK }) => SK === key.SK);
     stage.check(left.length === 0, 'its pointer is gone');

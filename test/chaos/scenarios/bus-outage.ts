@@ -16,7 +16,7 @@ export const busOutage: Scenario = {
   name: 'bus-outage',
   title: 'PutEvents refuses every call for ten seconds',
   run: async (stage) => {
-    stage.step('PutEvents answers with a throttle or a 500 from now on');
+    stage.step('From now on, PutEvents returns a throttle or a 500');
     let calls = 0;
     let calledByRelay = false;
     const inTurn: Act = (call, forward) => {
@@ -27,7 +27,7 @@ export const busOutage: Scenario = {
     const outage = stage.fault({ action: 'PutEvents' }, inTurn);
     const endsAt = Date.now() + OUTAGE_MS;
     await stage.placeOrders(ORDERS);
-    stage.step(`${ORDERS} orders are placed meanwhile, and the API has taken them all`);
+    stage.step(`${ORDERS} orders are placed, and the API has accepted all of them`);
     const naive = await stage.naive.writeThenPublish(NAIVE_ORDERS);
     await pause(endsAt - Date.now());
     await stage.until('the relay has tried to publish', () => calledByRelay);
@@ -36,12 +36,12 @@ export const busOutage: Scenario = {
     stage.step(`The bus is back; it has refused ${outage.hits} calls`);
     outage.remove();
     const waiting = during.filter(({ row }) => row.status === 'PENDING');
-    stage.check(waiting.length === ORDERS, `${waiting.length} events wait, PENDING, none was published`);
+    stage.check(waiting.length === ORDERS, `${waiting.length} events are PENDING, and none was published`);
     const readings = await stage.settle(ORDERS);
-    stage.step('The system has come to rest');
+    stage.step('The system has settled');
     stage.check(
       [...during, ...readings.events].every(({ row }) => row.status !== 'DEAD' && row.attempts === 0),
-      'no event was DEAD, and no attempt was counted',
+      'no event became DEAD, and no attempt was counted',
     );
     stage.note(
       `without Mailroom (write, then publish): ${naive.done} orders were stored, and the events of ${naive.lost} ` +

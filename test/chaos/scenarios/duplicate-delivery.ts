@@ -10,7 +10,7 @@ export const duplicateDelivery: Scenario = {
   name: 'duplicate-delivery',
   title: 'the same event is delivered sixteen times',
   run: async (stage) => {
-    stage.step(`The relay is paused, and the bank takes its time; ${ORDERS} orders are placed`);
+    stage.step(`The relay is paused, and the bank is slow; ${ORDERS} orders are placed`);
     let mayAnswer = false;
     const bankCalls = stage.fault(
       { from: 'payments', action: 'Invoke' },
@@ -22,17 +22,17 @@ export const duplicateDelivery: Scenario = {
     const placed = (await stage.read()).events.filter(({ envelope }) => envelope.type === 'OrderPlaced');
     const deliverAll = () => Promise.all(placed.map((event) => stage.deliver('payments', event, COPIES)));
 
-    stage.step(`${COPIES} copies of each OrderPlaced come to payments before it is published`);
+    stage.step(`payments receives ${COPIES} duplicates of each OrderPlaced before it is published`);
     await deliverAll();
-    await stage.until('payments asks the bank', () => bankCalls.hits > 0);
-    stage.step(`${COPIES} more come while the bank decides, and the relay publishes the event itself`);
+    await stage.until('payments calls the bank', () => bankCalls.hits > 0);
+    stage.step(`${COPIES} more arrive while the bank decides, and the relay publishes the event itself`);
     await deliverAll();
     await resume();
     sweepAgain();
     mayAnswer = true;
     await stage.settle(ORDERS);
 
-    stage.step(`${COPIES} more come when all is done`);
+    stage.step(`${COPIES} more arrive after everything is done`);
     await deliverAll();
     const readings = await stage.settle(ORDERS);
     const requests = await Promise.all(
@@ -44,16 +44,16 @@ export const duplicateDelivery: Scenario = {
     const keys = requests.flat().map(({ idempotencyKey }) => idempotencyKey);
     stage.check(
       new Set(keys).size === ORDERS,
-      `the bank was asked ${keys.length} times for ${ORDERS} orders, under one key for each`,
+      `the bank was called ${keys.length} times for ${ORDERS} orders, with one key for each`,
     );
     stage.check(
       attempts.every((count) => count === 1),
-      'payments began with each event once',
+      'payments started each event once',
     );
 
     const naive = await stage.naive.lookThenCharge(COPIES);
     stage.note(
-      `without Mailroom (look whether it is known, charge, remember it): ${COPIES} copies at once of one ` +
+      `without Mailroom (check for a record, charge, record it): ${COPIES} concurrent duplicates of one ` +
         `order, ${naive.charges} charges`,
     );
     return countOrders(readings, ORDERS);

@@ -18,9 +18,9 @@ const PAST_MS = 100;
 /** No renewal of a worker arrives: another one takes its messages over, and then the first wants to commit. */
 export const lostHeartbeat: Scenario = {
   name: 'lost-heartbeat',
-  title: "a worker's heartbeat does not arrive, and another worker takes over",
+  title: 'a worker cannot renew its lease, and another worker takes over',
   run: async (stage) => {
-    stage.step(`${STUCK} orders come to one worker of payments; no renewal of a lease arrives`);
+    stage.step(`one worker of payments receives ${STUCK} orders; no renewal of a lease arrives`);
     const renewals = stage.fault({ from: 'payments', action: 'UpdateItem', where: isRenew }, cut);
     const tries = watchClaims(stage, 'payments');
     const { wave, events, resume } = await heldUp(stage);
@@ -39,25 +39,25 @@ export const lostHeartbeat: Scenario = {
     await stage.until('the worker is in the middle of both', () => bankCall.hits > 0 && commits.begun() > 0);
     const firsts = tries.filter(({ granted }) => granted);
 
-    stage.step('With one it waits for the bank; it is stalled right before it commits the other');
+    stage.step('It waits for the bank with one order, and stalls right before it commits the other');
     await stage.placeOrders(MEANWHILE);
     await pause(Math.max(...firsts.map(({ leaseUntil }) => leaseUntil)) + PAST_MS - Date.now());
     stage.step(
-      `Its leases have passed, ${renewals.hits} renewals were cut off; copies of both messages come`,
+      `Its leases have expired, ${renewals.hits} renewals were cut off; duplicates of both messages arrive`,
     );
     await Promise.all(events.map((event) => stage.deliver('payments', event, 1)));
-    await stage.until('another worker has had both', async () => {
+    await stage.until('another worker has received both', async () => {
       const { inbox } = await stage.read(wave);
       const statusOf = ({ envelope }: WrittenEvent) => inbox.payments.get(envelope.eventId)?.status;
       return statusOf(atBank) === 'FAILED' && statusOf(atCommit) === 'PROCESSED';
     });
     stage.step(
-      'Another worker took both over: it has committed one, and waits with the other; the first goes on',
+      'Another worker has taken over both: it has committed one, and waits with the other; the first worker continues',
     );
     mayGoOn = true;
 
     const readings = await stage.settle(STUCK + MEANWHILE);
-    stage.step('The system has come to rest');
+    stage.step('The system has settled');
     const [first] = firsts;
     const taken = tries.filter(({ granted, pid }) => granted && pid !== first?.pid);
     stage.check(
@@ -80,7 +80,7 @@ export const lostHeartbeat: Scenario = {
 
     const naive = await stage.naive.leaseThenCharge();
     stage.note(
-      `without Mailroom (a lease without a fence): two workers at one message, ${naive.completed} completed it, ` +
+      `without Mailroom (a lease without a fencing token): two workers had one message, ${naive.completed} completed it, ` +
         `${naive.charges} charges`,
     );
     return countOrders(readings, STUCK + MEANWHILE);

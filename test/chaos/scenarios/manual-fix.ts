@@ -17,17 +17,17 @@ export const manualFix: Scenario = {
   name: 'manual-fix',
   title: 'an operator deletes the inbox rows of charged orders, and sends their messages again',
   run: async (stage) => {
-    stage.step(`${ORDERS} orders are placed, charged, and done`);
+    stage.step(`${ORDERS} orders are placed, charged and processed`);
     await stage.placeOrders(ORDERS);
     await stage.settle(ORDERS);
     const placed = (await stage.read()).events.filter(({ row }) => row.type === 'OrderPlaced');
     const denied = await deniesDelete(stage);
-    stage.check(denied, "the deployed table's own policy denies to delete rows of INBOX#*");
+    stage.check(denied, "the deployed table's policy denies the deletion of INBOX#* rows");
 
     stage.step("An operator deletes both inbox rows by hand, and with them the charges' stored results");
     for (const { envelope } of placed) await deleteRow(stage, inboxKey('payments', envelope.eventId));
     const left = (await stage.read()).inbox.payments.size;
-    stage.check(left === 0, 'they are gone: this engine enforces no policies. AWS would have refused it');
+    stage.check(left === 0, 'they are gone: this engine enforces no policies, AWS would refuse the deletion');
 
     stage.step('Both messages are sent again');
     await Promise.all(placed.map((event) => stage.deliver('payments', event, 1)));
@@ -37,17 +37,17 @@ export const manualFix: Scenario = {
     });
     stage.check(
       failed.every(({ lastError = '' }) => lastError.includes('ConditionalCheckFailed')),
-      'the payment row is there already: its condition refuses both commits, and with them a second event',
+      'the payment rows exist: their condition refuses both commits, and with them a second event',
     );
     for (const event of placed) {
       const asked = await requestsOf(stage, event);
       stage.check(
         asked.length > 1 && new Set(asked.map(({ idempotencyKey }) => idempotencyKey)).size === 1,
-        `the bank was asked again (${asked.length} times in all), and knew the key`,
+        `the bank was called again (${asked.length} times in total), and recognized the key`,
       );
     }
 
-    stage.step('The operator resolves both messages as it should be done: they are processed and do not run');
+    stage.step('The operator resolves both messages, as intended: they become PROCESSED without running');
     await Promise.all(placed.map((event) => resolve(stage, event)));
     const readings = await stage.settle(ORDERS);
     const charges = [...readings.charges.values()].flat().length;
@@ -59,7 +59,7 @@ export const manualFix: Scenario = {
 
     const naive = await stage.naive.lookThenChargeForgotten();
     stage.note(
-      `without Mailroom (look whether it is known, charge, remember it): when what it remembers was deleted and the ` +
+      `without Mailroom (check for a record, charge, record it): after the record was deleted and the ` +
         `event was redelivered, ${naive.charges} charges`,
     );
     return countOrders(readings, ORDERS);

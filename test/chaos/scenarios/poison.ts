@@ -25,9 +25,7 @@ export const poison: Scenario = {
   name: 'poison',
   title: 'a batch holds a message that fails until its cause is fixed, and one that is unreadable',
   run: async (stage) => {
-    stage.step(
-      `${ORDERS} orders come to payments in one batch, and an event of an unknown version with them`,
-    );
+    stage.step(`payments receives ${ORDERS} orders and an event of an unknown version in one batch`);
     const resume = await stage.pauseMapping('payments');
     await stage.placeOrders(ORDERS);
     const placed = (await stage.read()).events.filter(({ row }) => row.type === 'OrderPlaced');
@@ -53,21 +51,21 @@ export const poison: Scenario = {
     const letters = await lettersOf(stage, bad);
     stage.step('The bank has refused the request for one order; both messages are in the dead-letter queue');
     await checkRejected(stage, bad, letters);
-    stage.check(refusal.hits === 1, `the handler of the refused one ran ${times(refusal.hits)}`);
+    stage.check(refusal.hits === 1, `the handler of the refused order ran ${times(refusal.hits)}`);
     stage.check(
       sends.hits === 0 && letters.every(({ movedFrom }) => movedFrom !== ''),
-      'SQS has moved them there; they were not sent',
+      'SQS moved them there; the consumer did not send them',
     );
-    const neighbours = placed.filter((event) => event !== refused);
-    checkNeighbours(stage, await stage.read(), neighbours);
+    const neighbors = placed.filter((event) => event !== refused);
+    checkNeighbors(stage, await stage.read(), neighbors);
 
     stage.step('The bank is fixed, and an operator redrives both messages');
     refusal.remove();
     const counts = await mend(stage, refused, unknown);
-    const naive = await stage.naive.chargeWholeBatch(neighbours.length, NAIVE_RECEIVES);
+    const naive = await stage.naive.chargeWholeBatch(neighbors.length, NAIVE_RECEIVES);
     stage.note(
-      `without Mailroom (a batch succeeds or fails as a whole): it came ${times(NAIVE_RECEIVES)} with a bad message in ` +
-        `it, and for its ${neighbours.length} good ones there are ${naive.charges} charges`,
+      `without Mailroom (a batch succeeds or fails as a whole): it was received ${times(NAIVE_RECEIVES)} with a bad message in ` +
+        `it, and its ${neighbors.length} good ones were charged ${naive.charges} times`,
     );
     return counts;
   },
@@ -83,7 +81,7 @@ const refuseRequest: Act = async () => ({
   }),
 });
 
-/** An event of its own, so that it is not taken for the one that it is made from. */
+/** A separate event, so that it is not taken for the one that it is made from. */
 function ofUnknownVersion({ row, envelope }: WrittenEvent): WrittenEvent {
   return {
     row,
@@ -93,7 +91,7 @@ function ofUnknownVersion({ row, envelope }: WrittenEvent): WrittenEvent {
 
 async function mend(stage: Stage, refused: WrittenEvent, unknown: WrittenEvent): Promise<Counts> {
   for (const { envelope } of [refused, unknown]) await redrive(stage.system, 'payments', envelope.eventId);
-  const row = await stage.until('the refused one is processed', async () => {
+  const row = await stage.until('the refused order is processed', async () => {
     const found = await inboxRow(stage, refused);
     return found?.status === 'PROCESSED' && found;
   });
@@ -102,7 +100,7 @@ async function mend(stage: Stage, refused: WrittenEvent, unknown: WrittenEvent):
   stage.step('One is processed; the other is a dead letter again');
   stage.check(
     row.attempts === 1 && !(await hasPointer(stage, refused)),
-    'the order is charged at the first attempt after that, and its pointer is gone',
+    'the order is charged at the first attempt after the redrive, and its pointer is gone',
   );
   stage.check(
     again?.status === 'REJECTED' &&
@@ -111,7 +109,7 @@ async function mend(stage: Stage, refused: WrittenEvent, unknown: WrittenEvent):
     'what has an unknown version still was rejected again, under its new id too',
   );
 
-  stage.step('The operator resolves that one without running it, and redrives it to be rid of it');
+  stage.step('The operator resolves that one without running it, and redrives it to delete it');
   const table = dynamoTable({ client: new DynamoDBClient({}), tableName: stage.system.tableName });
   await resolveMessage(
     { table },
@@ -165,16 +163,16 @@ async function checkRejected(
   }
 }
 
-function checkNeighbours(
+function checkNeighbors(
   stage: Stage,
   { inbox, charges }: Readings,
-  neighbours: readonly WrittenEvent[],
+  neighbors: readonly WrittenEvent[],
 ): void {
-  const rows = neighbours.map(({ envelope }) => inbox.payments.get(envelope.eventId));
+  const rows = neighbors.map(({ envelope }) => inbox.payments.get(envelope.eventId));
   stage.check(
     rows.every((row) => row?.status === 'PROCESSED' && row.attempts === 1) &&
-      neighbours.every(({ envelope }) => charges.get(envelope.aggregateId)?.length === 1),
-    `their ${neighbours.length} neighbours are processed, at the first attempt, and charged once each`,
+      neighbors.every(({ envelope }) => charges.get(envelope.aggregateId)?.length === 1),
+    `their ${neighbors.length} neighbors are processed, at the first attempt, and charged once each`,
   );
 }
 

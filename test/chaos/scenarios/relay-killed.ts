@@ -12,9 +12,9 @@ const NAIVE_EVENTS = 1;
 /** The relay's process is killed at its two worst moments: with a claim and no publish, with a publish and no mark. */
 export const relayKilled: Scenario = {
   name: 'relay-killed',
-  title: 'the relay is killed between claim and publish, and between publish and mark',
+  title: 'the stream relay is killed between claim and publish, and between publish and mark',
   run: async (stage) => {
-    stage.step(`The stream is held up until ${ORDERS} events are late, so that the relay claims them first`);
+    stage.step(`The stream is paused until ${ORDERS} events are late, so that the relay claims them first`);
     const resume = await stage.pauseMapping('relay-stream');
     const sweepAgain = stage.holdSweep();
     const claimed = await stage.placeOrders(ORDERS);
@@ -33,17 +33,17 @@ export const relayKilled: Scenario = {
     const leases = await leasesOf(stage, claimed);
     await resume();
     await stage.until('the relay is about to publish', () => beforePublish.hits === 1);
-    stage.step('It has claimed and is about to publish: its process is killed');
+    stage.step('The relay has claimed them and is about to publish: its process is killed');
     const left = (await stage.read(claimed)).events;
     stage.check(
       left.length === ORDERS &&
         left.every(({ row }) => row.status === 'PENDING' && row.leaseUntil > (leases.get(row.SK) ?? 0)),
-      'its events are PENDING under the lease of a process that is dead',
+      'its events are PENDING, under the lease of the killed process',
     );
     successors.remove();
     sweepAgain();
 
-    stage.step(`${ORDERS} orders more are placed`);
+    stage.step(`${ORDERS} more orders are placed`);
     const isOfLeft = ({ body }: Call) =>
       left.some(({ envelope }) => JSON.stringify(body).includes(envelope.eventId));
     const afterPublish = stage.fault(
@@ -52,27 +52,27 @@ export const relayKilled: Scenario = {
     );
     const published = await stage.placeOrders(ORDERS);
     await stage.until('the relay has published', () => afterPublish.hits === 1);
-    stage.step('The bus has taken them, nothing is marked yet: its process is killed');
+    stage.step('The bus has accepted their events, and no row is marked yet: the process is killed');
 
     const readings = await stage.settle(2 * ORDERS);
-    stage.step('The system has come to rest');
+    stage.step('The system has settled');
     const again = async (wave: string) =>
       (await stage.read(wave)).events
         .filter(({ row }) => row.type === 'OrderPlaced')
         .filter(({ envelope }) => stage.system.journal.timesPublished(envelope.eventId) > 1).length;
     stage.note(
-      `of what was claimed and not published, ${await again(claimed)} were published more than once`,
+      `of the events that were claimed but not published, ${await again(claimed)} were published more than once`,
     );
     const absorbed = await again(published);
     stage.check(
       absorbed > 0,
-      `what was published and not marked (${absorbed}) was published again, and absorbed`,
+      `the ${absorbed} events that were published but not marked were published again; the inboxes absorbed them`,
     );
 
     stage.fault({ from: 'naive', action: 'PutEvents' }, cut);
     const naive = await stage.naive.markThenPublish(NAIVE_EVENTS);
     stage.note(
-      `without Mailroom (mark, then publish): ended between the two, ${naive.done} marked and ${naive.lost} lost`,
+      `without Mailroom (mark, then publish): killed between the two, ${naive.done} marked and ${naive.lost} lost`,
     );
     return countOrders(readings, 2 * ORDERS);
   },

@@ -17,7 +17,7 @@ export const slowHandler: Scenario = {
   title: 'a handler takes longer than its lease and its visibility timeout',
   run: async (stage) => {
     stage.step(
-      `A lease is for ${CONSUMER_TIMINGS.leaseMs / 1_000} s, the queue hides for ${HIDDEN_S} s; an order is placed`,
+      `A lease lasts ${CONSUMER_TIMINGS.leaseMs / 1_000} s, the visibility timeout ${HIDDEN_S} s; an order is placed`,
     );
     await stage.hideFor('payments', HIDDEN_S);
     const tries = watchClaims(stage, 'payments');
@@ -30,16 +30,16 @@ export const slowHandler: Scenario = {
       answerWhen(() => mayAnswer),
     );
     await stage.placeOrders(1);
-    await stage.until('the handler asks the bank', () => bankCalls.hits === 1);
+    await stage.until('the handler calls the bank', () => bankCalls.hits === 1);
     const [claim] = tries;
     const placed = (await stage.read()).events.find(({ row }) => row.type === 'OrderPlaced');
     if (claim === undefined || placed === undefined)
       throw new Error('The handler runs without a claim or an event');
 
-    stage.step('The handler has asked the bank, which does not answer');
+    stage.step('The handler has called the bank, which does not respond');
     await pause(claim.leaseUntil + PAST_MS - Date.now());
     await stage.deliver('payments', placed, 1);
-    const refused = await stage.until('a copy is refused', () =>
+    const refused = await stage.until('a duplicate is refused', () =>
       tries.find(({ messageId, granted }) => messageId !== claim.messageId && !granted),
     );
     const row = (await stage.read()).inbox.payments.get(claim.eventId);
@@ -47,7 +47,7 @@ export const slowHandler: Scenario = {
     const ranMs = Date.now() - claim.at;
     mayAnswer = true;
     stage.step(
-      `The handler has run for ${(ranMs / 1_000).toFixed(1)} s when a copy of its message comes; now the bank answers`,
+      `The handler has run for ${(ranMs / 1_000).toFixed(1)} s when a duplicate of its message arrives; now the bank responds`,
     );
     stage.check(
       refused.at > claim.leaseUntil &&
@@ -55,19 +55,22 @@ export const slowHandler: Scenario = {
         (row.leaseUntil ?? 0) > claim.leaseUntil,
       `the copy found it leased: the lease has been renewed ${renewals.hits} times`,
     );
-    stage.check(ranMs > HIDDEN_S * 1_000, 'by then the queue would have shown the message again');
-    stage.note(`SQS has handed it out ${receives === 1 ? 'once' : `${receives} times`}`);
+    stage.check(
+      ranMs > HIDDEN_S * 1_000,
+      'without a renewal, the queue would have redelivered the message by then',
+    );
+    stage.note(`SQS has delivered it ${receives === 1 ? 'once' : `${receives} times`}`);
 
     const readings = await stage.settle(1);
-    stage.step('The system has come to rest');
+    stage.step('The system has settled');
     const granted = tries.filter((tried) => tried.granted);
     stage.check(
       granted.length === 1 && bankCalls.hits === 1,
-      `claims granted: ${granted.length}; requests to the bank: ${bankCalls.hits}`,
+      `claims granted: ${granted.length}; calls to the bank: ${bankCalls.hits}`,
     );
     const naive = await stage.naive.leaseThenCharge();
     stage.note(
-      `without Mailroom (a lease that nothing keeps up): a second worker came in, ${naive.charges} charges`,
+      `without Mailroom (a lease that is not renewed): a second worker ran, ${naive.charges} charges`,
     );
     return countOrders(readings, 1);
   },

@@ -21,13 +21,15 @@ export const spike: Scenario = {
   title: 'thousands of orders at once: nothing of the backlog is lost or duplicated',
   run: async (stage) => {
     const { spikeOrders } = stage.settings;
-    stage.step(`Only inventory listens; ${spikeOrders} orders come as fast as the table takes them`);
+    stage.step(
+      `Only inventory is subscribed; ${spikeOrders} orders are placed as fast as the table accepts them`,
+    );
     const subscribeAgain = [await stage.unsubscribe('payments'), await stage.unsubscribe('order-status')];
     const startedAt = Date.now();
     const { wave, eventIds } = await stage.placeInRush(spikeOrders);
     const lastAt = Date.now();
     const sinceLast = () => `${((Date.now() - lastAt) / 1_000).toFixed(1)} s after the last order`;
-    stage.step(`They are placed, ${Math.round((spikeOrders * 1_000) / (lastAt - startedAt))} a second`);
+    stage.step(`The orders are placed, ${Math.round((spikeOrders * 1_000) / (lastAt - startedAt))} a second`);
     const times = (eventId: string) => stage.system.journal.timesPublished(eventId);
     stage.note(`${eventIds.filter((id) => times(id) === 0).length} of their events wait in the outbox`);
 
@@ -36,19 +38,19 @@ export const spike: Scenario = {
     stage.note(`${await queued(stage)} of them wait in the queue of inventory`);
     await stage.until('the queue of inventory is empty', async () => (await queued(stage)) === 0);
     const readings = await stage.settleWhen((found) => lostOf(found, spikeOrders) === 0, wave);
-    stage.step(`The system has come to rest: the backlog was gone ${sinceLast()}`);
+    stage.step(`The system has settled: the backlog was gone ${sinceLast()}`);
     const lost = lostOf(readings, spikeOrders);
-    stage.check(lost === 0, 'inventory has processed all, and every StockReserved is published');
+    stage.check(lost === 0, 'inventory has processed all of them, and every StockReserved is published');
     tellWays(stage, readings);
     const { duplicated } = countOrders(readings, spikeOrders);
 
-    stage.step(`All consumers listen again; ${ORDERS_AFTER} orders more go all the way`);
+    stage.step(`All consumers are subscribed again; ${ORDERS_AFTER} more orders are processed to the end`);
     for (const subscribe of subscribeAgain) await subscribe();
     const after = await afterwards(stage);
     const naive = await stage.naive.readThenTake(NAIVE_ORDERS);
     stage.note(
-      `without Mailroom (read the stock, subtract, write it): of ${NAIVE_ORDERS} orders at once for one piece each, the ` +
-        `stock has noticed ${naive.taken}`,
+      `without Mailroom (read the stock, subtract, write it): of ${NAIVE_ORDERS} concurrent orders for one piece each, the ` +
+        `stock was reduced by ${naive.taken}`,
     );
     return { lost: lost + after.lost, duplicated: duplicated + after.duplicated };
   },

@@ -15,12 +15,11 @@ const HIDDEN_S = 5;
 /** A worker dies with a claim, after the bank has charged and before anybody knows; its message is redelivered too early. */
 export const stuckClaim: Scenario = {
   name: 'stuck-claim',
-  title: 'a worker dies in its handler, and its claim outlives it',
+  title: 'a worker is killed in its handler, and its lease outlives it',
   run: async (stage) => {
     const { leaseMs, timeoutS } = CONSUMER_TIMINGS;
     stage.step(
-      `A claim is for ${leaseMs / 1_000} s, a function for ${timeoutS} s, and the queue shows a message again after ${HIDDEN_S} s; ` +
-        'an order is placed',
+      `A lease lasts ${leaseMs / 1_000} s, a function ${timeoutS} s, and the queue redelivers after ${HIDDEN_S} s; an order is placed`,
     );
     await stage.hideFor('payments', HIDDEN_S);
     const tries = watchClaims(stage, 'payments');
@@ -34,7 +33,7 @@ export const stuckClaim: Scenario = {
     const first = await stage.until('its claim is known', () => own().find(({ granted }) => granted));
     const left = ((first.leaseUntil - Date.now()) / 1_000).toFixed(1);
     stage.step(
-      `The bank has charged; the worker is killed before it hears so, with ${left} s of its lease left`,
+      `The bank has charged; the worker is killed before it receives the response, with ${left} s of its lease left`,
     );
 
     const others = await stage.placeOrders(MEANWHILE);
@@ -42,37 +41,37 @@ export const stuckClaim: Scenario = {
       return (await stage.read(others)).charges.size === MEANWHILE;
     });
     const held = (await stage.read(wave)).inbox.payments.get(eventId);
-    stage.step(`${MEANWHILE} orders more are placed, and charged`);
-    stage.note(`the first is ${held?.status} meanwhile, under the claim of attempt ${held?.attempts}`);
+    stage.step(`${MEANWHILE} more orders are placed, and charged`);
+    stage.note(`the first is still ${held?.status}, under the claim of attempt ${held?.attempts}`);
 
     const readings = await stage.settle(1 + MEANWHILE);
-    stage.step('The system has come to rest');
+    stage.step('The system has settled');
     const early = own().filter(({ granted, at }) => !granted && at < first.leaseUntil);
-    stage.note(`the message came ${early.length} times while it was leased, and was sent away`);
+    stage.note(`receives of the message while it was leased, all refused: ${early.length}`);
     const later = own()
       .filter(({ granted }) => granted)
       .slice(1);
     stage.check(
       later.length > 0 && later.every(({ pid, at }) => pid !== first.pid && at > first.leaseUntil),
-      'another worker took it over when the lease had passed, and not before',
+      'another worker took it over after the lease had expired, and not before',
     );
     const most = Math.max(...own().map(({ receives }) => receives));
     const allowed = await receivesAllowed(stage);
-    stage.check(most < allowed, `SQS handed it out ${most} times; ${allowed} are allowed`);
+    stage.check(most < allowed, `SQS delivered it ${most} times; ${allowed} are allowed`);
     const asked = await stage.system.rows(`REQUEST#${aggregateId}`, stage.system.bankTableName);
     stage.check(
       asked.length > 1 && new Set(asked.map(({ idempotencyKey }) => idempotencyKey)).size === 1,
-      'the bank was asked by both workers, under one key',
+      'both workers called the bank, with one idempotency key',
     );
     stage.check(
       asked.slice(1).every(({ receivedAt }) => receivedAt > first.endsBy),
-      'the second time only when the function of the first was stopped for certain',
+      'the second call came only after the function of the first worker had certainly stopped',
     );
 
     const naive = await stage.naive.rememberThenCharge();
     stage.note(
-      'without Mailroom (remember the event, then charge): ended between the two, it takes the event for done when it ' +
-        `is redelivered, ${naive.charges} charges`,
+      'without Mailroom (remember the event, then charge): killed between the two, it treats the redelivered event as ' +
+        `processed, ${naive.charges} charges`,
     );
     return countOrders(readings, 1 + MEANWHILE);
   },

@@ -62,13 +62,13 @@ export const workerKill: Scenario = {
       readings = await stage.settle(placed);
     }
 
-    stage.step(`The system has come to rest; ${killed.length} processes were killed`);
+    stage.step(`The system has settled; ${killed.length} processes were killed`);
     for (const victim of plans.keys()) {
       const own = killsOf(victim);
       const moments = own.map(({ kill, action }) => `${kill.moment} its call ${kill.atCall} (${action})`);
       stage.check(own.length > 0, `${victim}: ${moments.join(', ')}`);
     }
-    stage.check(taken.size > 0, `${taken.size} messages that a dead worker left were taken over`);
+    stage.check(taken.size > 0, `${taken.size} messages of killed workers were taken over`);
     const again = readings.events.filter(
       ({ envelope }) => stage.system.journal.timesPublished(envelope.eventId) > 1,
     ).length;
@@ -77,8 +77,8 @@ export const workerKill: Scenario = {
 
     const naive = await stage.naive.chargeThenRemember();
     stage.note(
-      'without Mailroom (charge, then remember the event): ended between the two, it charges again when the event comes ' +
-        `again, ${naive.charges} charges`,
+      'without Mailroom (charge, then record the event): killed between the two, it charges again when the event is ' +
+        `redelivered, ${naive.charges} charges`,
     );
     return countOrders(readings, placed);
   },

@@ -8,8 +8,6 @@ import { createOncePerKey, type HttpAnswer, type OncePerKey } from '../../../lam
 import {
   createOutbox,
   dynamoTable,
-  type Handler,
-  type LeasedContext,
   type Outbox,
   type Table,
   TransactionCancelled,
@@ -19,6 +17,7 @@ import { codeOf } from '../page-module.ts';
 
 type PlaceOrder = (key: string | undefined, totalCents: number) => Promise<HttpAnswer>;
 type Application = { listen(port: number, host: string): Server };
+type HonoApplication = { request(path: string, init: RequestInit): Promise<Response> };
 
 const page = 'docs/recipes/http-service.md';
 const { createPlaceOrder } = await codeOf<{
@@ -28,7 +27,10 @@ const { expressApp } = await codeOf<{ expressApp(placeOrder: PlaceOrder): Applic
   page,
   'src/express-app.ts',
 );
-const { shipOrder } = await codeOf<{ shipOrder(carrierUrl: string): Handler }>(page, 'src/ship-order.ts');
+const { honoApp } = await codeOf<{ honoApp(placeOrder: PlaceOrder): HonoApplication }>(
+  page,
+  'src/hono-app.ts',
+);
 
 /** The table and the service, with a table whose parts a test replaces. */
 function setUp() {
@@ -64,6 +66,26 @@ test('Express places one order per key, and reports what was wrong', async () =>
   expect(await post({}, order)).toEqual([400, null]);
 });
 
+test("Hono does so too, even without Powertools' records", async () => {
+  vi.stubEnv('POWERTOOLS_IDEMPOTENCY_DISABLED', 'true');
+  const { service, rows } = setUp();
+  const app = honoApp(service);
+  const post = (key: string, totalCents: number) =>
+    app.request('/orders', {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', 'Idempotency-Key': key },
+      body: JSON.stringify({ totalCents }),
+    });
+  const answers = [await post('a', 4200), await post('a', 4200)];
+  expect(answers.map(({ status }) => status)).toEqual([201, 201]);
+  expect(answers.map(({ headers }) => headers.get('idempotent-replayed'))).toEqual([null, 'true']);
+  expect(await answers[0]?.text()).toBe(await answers[1]?.text());
+  expect((await post('a', 9900)).status).toBe(422);
+  expect((await post('b', 0.5)).status).toBe(400);
+  expect([...rows('ORDER#'), ...rows('OUTBOX#')]).toHaveLength(2);
+  expect(rows('REQUEST#')).toEqual([]);
+});
+
 test.each([
   ['a table that throttles', new TransactionCancelled([{ code: 'ThrottlingError' }, { code: 'None' }])],
   ['a lost connection', new Error('socket hang up')],
@@ -90,25 +112,4 @@ test('an order whose answer was lost on the way from the table is found at once'
   });
   expect(await service('a', 4200)).toMatchObject({ statusCode: 201 });
   expect([...rows('ORDER#'), ...rows('OUTBOX#')]).toHaveLength(2);
-});
-
-test.each([
-  [201, {}, 'committed'],
-  [422, {}, 'PoisonMessage'],
-  [429, { 'retry-after': '60' }, 'RetryLater'],
-  [500, {}, 'Error'],
-])('a carrier that answers %i with %j: %s', async (status, headers, outcome) => {
-  const reply = new Response('{"shipmentId":"s-1"}', { status, headers });
-  const call = vi.spyOn(globalThis, 'fetch').mockResolvedValue(reply);
-  onTestFinished(() => call.mockRestore());
-  const commit = vi.fn(async () => {});
-  const ctx = {
-    once: (name: string, effect: (key: string, signal: AbortSignal) => Promise<unknown>) =>
-      effect(`shipping:event-1:${name}`, new AbortController().signal),
-    commit,
-  } as unknown as LeasedContext;
-  const run = shipOrder('http://carrier/shipments').handle({ data: { orderId: '42' } } as never, ctx);
-  expect(await run.then(() => 'committed').catch(({ name }) => name)).toBe(outcome);
-  expect(commit).toHaveBeenCalledTimes(outcome === 'committed' ? 1 : 0);
-  expect(call.mock.calls[0]?.[1]?.headers).toMatchObject({ 'Idempotency-Key': 'shipping:event-1:ship' });
 });

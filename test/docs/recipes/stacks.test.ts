@@ -1,8 +1,9 @@
-import { type App, Stack } from 'aws-cdk-lib';
+import { type App, Duration, Stack } from 'aws-cdk-lib';
 import { Match, Template } from 'aws-cdk-lib/assertions';
 import type { Construct } from 'constructs';
 import { expect, test } from 'vitest';
 import { readProducerConfig } from '../../../lambdas/runtime/index.ts';
+import { InboxConsumer } from '../../../lib/inbox-consumer.ts';
 import { Mailroom } from '../../../lib/mailroom.ts';
 import { resources, testApp } from '../../infra/synth.ts';
 import { codeOf, inFolderOf } from '../page-module.ts';
@@ -13,7 +14,6 @@ type StackOf = new (scope: Construct, id: string, mailroom: Mailroom) => Stack;
 const http = 'docs/recipes/http-service.md';
 const several = 'docs/recipes/several-consumers.md';
 const existing = 'docs/recipes/existing-table.md';
-const fresh = 'docs/recipes/new-consumer.md';
 const external = 'docs/recipes/external-events.md';
 
 // Loaded here and not in the tests: the CDK takes seconds.
@@ -23,7 +23,6 @@ const { services } = await codeOf<{ services(app: App): Mailroom }>(several, 'li
 const { OrdersStack } = await codeOf<{ OrdersStack: StackOf }>(existing, 'lib/orders-stack.ts');
 const { PhotosStack } = await codeOf<{ PhotosStack: StackOf }>(external, 'lib/photos-stack.ts');
 const { WebhookStack } = await codeOf<{ WebhookStack: StackOf }>(external, 'lib/webhook-stack.ts');
-const { LoyaltyStack } = await codeOf<{ LoyaltyStack: StackOf }>(fresh, 'lib/loyalty-stack.ts');
 
 test('http-service.md: a container gets the settings and permissions of a producer', () => {
   const { mailroom, template } = synth(http, ContainerStack);
@@ -85,11 +84,19 @@ test('existing-table.md: the producer may add events, and put into the table tha
   });
 });
 
-test('new-consumer.md: the new consumer sees the orders, a few at a time', () => {
-  const { template } = synth(fresh, LoyaltyStack);
-  template.hasResourceProperties('AWS::Lambda::EventSourceMapping', {
-    ScalingConfig: { MaximumConcurrency: 5 },
-  });
+test('new-consumer.md: a retention shorter than the archive needs is refused', () => {
+  const stack = new Stack(testApp(), 'Shop');
+  const mailroom = new Mailroom(stack, 'Mailroom', { archive: Duration.days(30) });
+  const events = [{ source: 'orders', type: 'OrderPlaced' }];
+  const consumer = {
+    mailroom,
+    name: 'loyalty',
+    service: 'loyalty',
+    events,
+    inboxRetention: Duration.days(35),
+  };
+  const create = () => new InboxConsumer(stack, 'Loyalty', { ...consumer, entry: 'src/loyalty.ts' });
+  expect(() => inFolderOf(several, create)).toThrow('58 days');
 });
 
 test('external-events.md: objects of S3 arrive by a rule on the default bus', () => {

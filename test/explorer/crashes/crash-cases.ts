@@ -202,7 +202,7 @@ const CONSUME: readonly CrashCase[] = [
     part: 'consume',
     title: 'The consumer crashes after the provider acted',
     about:
-      'The result is not stored, so the provider is called again, with the same key. If it honours the key, it charges once.',
+      'The result is not stored, so the provider is called again, with the same key. If it honors the key, it charges once.',
     turns: [{ take: /worker 1: effect.*-> crash after/ }],
   },
   {

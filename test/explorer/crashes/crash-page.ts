@@ -1,3 +1,4 @@
+import { headingId } from '../../../tools/site/markdown.ts';
 import type { CrashTrace } from './crash-run.ts';
 import type { CrashStep, Lane } from './crash-steps.ts';
 
@@ -21,18 +22,15 @@ const PARTS: readonly (readonly [CrashTrace['part'], string, string])[] = [
   ],
 ];
 
-const INTRODUCTION = `# Crash by crash
+const INTRODUCTION = `# Recorded crashes
 
 Each diagram shows one crash between the commit and the acknowledgement: every call, every row that changes, and the process that finishes the work.
+The site [steps through them](../../../docs/crashes.md); [Crash points](../crash-points.md) lists every other one.
 
-The diagrams are recordings. \`test/explorer/crashes\` runs the real relay and consumer in memory and crashes one of them at one call, and fails when this page
-differs. The [explorer](../test/explorer/README.md) covers all schedules of such systems within its bounds; [Guarantees](guarantees.md#crash-point-by-crash-point)
-lists every crash point.
+Generated: \`test/explorer/crashes\` runs the real relay and consumer in memory, crashes one of them at one call, and fails if this page differs.
 
 A crossed arrow is a call that had no effect, or a response that was refused or lost. The note after a call shows the row that it changed. Only waits take time
 in a recording; calls take none. \`f1\` and \`f2\` are the fencing tokens of two workers. The sweep's bookkeeping is left out.
-
-<CrashStepper />
 `;
 
 /** The page of all traces. */
@@ -44,6 +42,20 @@ export function crashPage(traces: readonly CrashTrace[]): string {
   ]);
   return [INTRODUCTION, ...parts, ''].join('\n\n').replaceAll('\n\n\n', '\n\n').trimEnd().concat('\n');
 }
+
+/** The table of docs/crashes.md: each crash with its result, and a link to its recording. */
+export function crashTable(traces: readonly CrashTrace[]): string {
+  const rows = traces
+    .filter(({ title }) => !title.startsWith('No crash'))
+    .map(
+      (trace) =>
+        `| [${trace.title}](${RECORDINGS}#${headingId(trace.title)}) | ${capitalized(resultOf(trace))} |`,
+    );
+  return ['| crash | result |', '| --- | --- |', ...rows].join('\n');
+}
+
+/** The recordings, from docs/. */
+const RECORDINGS = '../test/explorer/crashes/recordings.md';
 
 /** The traces for the stepper on the documentation site. */
 export function crashData(traces: readonly CrashTrace[]): string {
@@ -137,8 +149,8 @@ function when(step: CrashStep): string {
   return step.atMs < 1_000 ? 'at once' : `after ${seconds(step)}`;
 }
 
-function capitalized(lane: Lane): string {
-  return lane.slice(0, 1).toUpperCase() + lane.slice(1);
+function capitalized(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 
 /** What was counted, in words. */

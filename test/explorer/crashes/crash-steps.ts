@@ -119,7 +119,7 @@ function nameOf({ from, call }: Pick<CrashStep, 'from' | 'call'>, before: readon
   return call === START && starts ? 'renew the lease' : call;
 }
 
-/** A mark is one of several updates in a request: its refusal is no error, but shows in the row. */
+/** A mark is one of several updates in a request: its refusal is not an error, but shows in the row. */
 function isRefused(news: readonly TimelineStep[], changes: readonly RowChange[]): boolean {
   return news.some(
     ({ what }) =>

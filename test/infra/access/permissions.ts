@@ -81,7 +81,7 @@ function principalTags({ tags = {} }: Principal): Record<string, string> {
   return Object.fromEntries(Object.entries(tags).map(([key, value]) => [`aws:PrincipalTag/${key}`, value]));
 }
 
-/** Every role that an app deploys, whoever assumes it. */
+/** Every role that an app deploys, for any principal. */
 export function rolesOf(parts: readonly DeployedPart[]): Principal[] {
   const attached = parts.filter(
     ({ type }) => type === 'AWS::IAM::Policy' || type === 'AWS::IAM::ManagedPolicy',

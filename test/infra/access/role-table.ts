@@ -20,7 +20,7 @@ export const ROW_ACTIONS = [
 /** Some other consumer than any of the app. */
 const ANOTHER = 'another-consumer';
 
-/** A partition key of each kind; where a role keeps no inbox, it has none of its own. */
+/** A partition key of each kind; where a role keeps no inbox, it has none. */
 const KEY_KINDS: readonly { readonly title: string; readonly keyOf: (consumer: string) => string }[] = [
   ...['ORDER', 'REQUEST', 'PAYMENT', 'STOCK', 'RESERVATION', 'NOTIFICATION'].map((kind) => ({
     title: `${kind}#`,
@@ -41,7 +41,7 @@ const KEY_KINDS: readonly { readonly title: string; readonly keyOf: (consumer: s
   { title: 'OPERATIONS#', keyOf: () => 'OPERATIONS#2026-11' },
 ];
 
-/** What else there is to be done, to each type of resource. */
+/** The other actions, for each type of resource. */
 const OTHER_ACTIONS: Readonly<Record<string, readonly string[]>> = {
   'AWS::DynamoDB::GlobalTable': [
     'dynamodb:DescribeTable',
@@ -103,44 +103,95 @@ export function mailroomTable(parts: readonly DeployedPart[]): DeployedPart {
   return found;
 }
 
-/** A text for each role: what it may do to the rows of each kind, and to whatever else is deployed. */
-export async function roleTable(
+/** The permissions of a role on one type of resource: a line for each action (rows) or resource (all else). */
+interface Block {
+  /** The type, then the titles of the columns. */
+  readonly head: readonly [string, ...string[]];
+  readonly lines: readonly { readonly title: string; readonly cells: readonly Verdict[] }[];
+}
+
+/** The permissions of one role. */
+export interface RolePermissions {
+  readonly role: string;
+  /** On the rows of the table: a line for each action, a column for each kind of partition key. */
+  readonly rows: Block;
+  /** On each other type of resource: only the resources to which the role may do, or is denied, anything. */
+  readonly others: readonly Block[];
+}
+
+/** Asks what each role may do to the rows of each kind, and to whatever else is deployed. */
+export async function permissionsOf(
   ask: Ask,
   roles: readonly Principal[],
   parts: readonly DeployedPart[],
-): Promise<string> {
-  const blocks: string[] = [];
+): Promise<RolePermissions[]> {
+  const permissions: RolePermissions[] = [];
   for (const role of roles) {
     const rows = await rowsBlock(ask, role, parts);
-    const others = await othersBlock(ask, role, parts);
-    blocks.push([`== ${role.name}`, rows, ...others].join('\n\n'));
+    permissions.push({ role: role.name, rows, others: await otherBlocks(ask, role, parts) });
   }
-  return `${blocks.join('\n\n\n')}\n`;
+  return permissions;
 }
 
-async function rowsBlock(ask: Ask, role: Principal, parts: readonly DeployedPart[]): Promise<string> {
+/** The permissions as a text, with every verdict. */
+export function roleTable(permissions: readonly RolePermissions[]): string {
+  const roles = permissions.map(({ role, rows, others }) =>
+    [`== ${role}`, ...[rows, ...others].map(aligned)].join('\n\n'),
+  );
+  return `${roles.join('\n\n\n')}\n`;
+}
+
+/** The permissions as a page of the documentation: a section for each role, in which resources with the same verdicts share a row. */
+export function rolePage(permissions: readonly RolePermissions[]): string {
+  return permissions
+    .map(({ role, rows, others }) => {
+      const lines = [...pageLines(turned(rows)), ...others.flatMap(pageLines)];
+      const table = ['| resource | allowed | denied |', '| --- | --- | --- |', ...lines].join('\n');
+      return `## ${role}\n\n${table}`;
+    })
+    .join('\n\n');
+}
+
+function pageLines({ head: [type, ...columns], lines }: Block): string[] {
+  const titles = new Map<string, string[]>();
+  for (const { title, cells } of lines) {
+    const of = (verdict: Verdict) => columns.filter((_, at) => cells[at] === verdict).join(', ');
+    const verdicts = `${of('allow')} | ${of('DENY')}`;
+    if (verdicts !== ' | ') titles.set(verdicts, [...(titles.get(verdicts) ?? []), `\`${title}\``]);
+  }
+  return [...titles].map(([verdicts, same]) => `| ${type}: ${same.join(', ')} | ${verdicts} |`);
+}
+
+/** A block with a line for each of its columns. */
+function turned({ head: [type, ...columns], lines }: Block): Block {
+  return {
+    head: [type, ...lines.map(({ title }) => title)],
+    lines: columns.map((title, at) => ({ title, cells: lines.map(({ cells }) => cells[at] ?? '-') })),
+  };
+}
+
+async function rowsBlock(ask: Ask, role: Principal, parts: readonly DeployedPart[]): Promise<Block> {
   const own = consumersByRole(parts).get(role.arn);
   const resource = mailroomTable(parts).arn;
   const kinds = KEY_KINDS.filter(({ title }) => own !== undefined || !title.endsWith('#own'));
-  const lines: string[][] = [['rows', ...kinds.map(({ title }) => title)]];
+  const lines: Block['lines'][number][] = [];
   for (const action of ROW_ACTIONS) {
     const cells = kinds.map(({ keyOf }) => ask(role, { action, resource, key: keyOf(own ?? ANOTHER) }));
-    lines.push([shortly(action), ...(await Promise.all(cells))]);
+    lines.push({ title: shortly(action), cells: await Promise.all(cells) });
   }
-  return aligned(lines);
+  return { head: ['rows', ...kinds.map(({ title }) => title)], lines };
 }
 
 /** A block for each type of resource, with a line for each resource to which anything may be done. */
-async function othersBlock(ask: Ask, role: Principal, parts: readonly DeployedPart[]): Promise<string[]> {
-  const blocks: string[] = [];
+async function otherBlocks(ask: Ask, role: Principal, parts: readonly DeployedPart[]): Promise<Block[]> {
+  const blocks: Block[] = [];
   for (const [type, actions] of Object.entries(OTHER_ACTIONS)) {
-    const lines: string[][] = [];
-    for (const { label, arn } of targets(type, parts)) {
+    const lines: Block['lines'][number][] = [];
+    for (const { label: title, arn } of targets(type, parts)) {
       const cells = await Promise.all(actions.map((action) => ask(role, { action, resource: arn })));
-      if (cells.some((cell: Verdict) => cell !== '-')) lines.push([label, ...cells]);
+      if (cells.some((cell) => cell !== '-')) lines.push({ title, cells });
     }
-    if (lines.length > 0)
-      blocks.push(aligned([[type.replace(/^.*::/, ''), ...actions.map(shortly)], ...lines]));
+    if (lines.length > 0) blocks.push({ head: [type.replace(/^.*::/, ''), ...actions.map(shortly)], lines });
   }
   return blocks;
 }
@@ -175,10 +226,9 @@ function shortly(action: string): string {
   return action.replace(/^\w+:/, '');
 }
 
-function aligned(lines: readonly (readonly string[])[]): string {
-  const widths = (lines[0] ?? []).map((_title, column) =>
-    Math.max(...lines.map((cells) => cells[column]?.length ?? 0)),
-  );
+function aligned({ head, lines: ofBlock }: Block): string {
+  const lines = [head, ...ofBlock.map(({ title, cells }) => [title, ...cells])];
+  const widths = head.map((_title, column) => Math.max(...lines.map((cells) => cells[column]?.length ?? 0)));
   return lines
     .map((cells) =>
       cells

@@ -113,7 +113,7 @@ test('an outbox row of an unknown status is found, and the printed audit names i
   expect(await unreadable()).toBe(0);
 });
 
-test('events that reached no consumer stay to look at until a repair, with the printed commands, has sent them', async () => {
+test('events that reached no consumer stay a warning until a repair, with the printed commands, has sent them', async () => {
   const { envelope, row } = await unpublishedOrder();
   // A change of a consumer's entry excuses what was published in the minute after it.
   await put({ ...row, status: 'PUBLISHED', publishedAt: Date.now() + 2 * MINUTE_MS });

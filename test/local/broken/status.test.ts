@@ -202,7 +202,7 @@ describe('the status of a Mailroom', () => {
 
   /**
    * Waits until the audit finds these events missing; then runs it, the plan that it prints and the change that the plan prints, as
-   * printed but for the reason. Each command takes the time anew from the Date of an answer, which is known to a second, so the
+   * printed but for the reason. Each command reads the time from the Date of an answer, which is known to a second, so the
    * grace is longer while it waits: whatever looks next finds the events missing, too.
    */
   async function repairedByAudit(lost: readonly Envelope[], reason: string): Promise<void> {

@@ -140,7 +140,7 @@ describe.concurrent('an event that is committed', () => {
   });
 });
 
-/** Messages about one event, each under an SQS and an EventBridge id of its own. */
+/** Messages about one event, each under its own SQS and EventBridge id. */
 function copies({ envelope }: UnpublishedOrder, count: number): string[] {
   return Array.from({ length: count }, () => asDelivered('orders', envelope));
 }

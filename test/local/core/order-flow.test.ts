@@ -170,7 +170,7 @@ describe.concurrent('an order placed through the API', () => {
     });
   });
 
-  it('an order that is charged after its stock was refused is refunded under a key of its own', async () => {
+  it('an order that is charged after its stock was refused is refunded under its own key', async () => {
     const { orderId } = await placeOrder({ customerId: 'slow-1500', inStock: 2 });
     await settled(orderId);
 

@@ -54,7 +54,7 @@ function changed({ envelope }: UnpublishedOrder, change: object, reason: string,
 
 function poisonsFrom(order: UnpublishedOrder): Poison[] {
   return [
-    unreadable('this is no JSON', "The message's body is not JSON"),
+    unreadable('this is not JSON', "The message's body is not JSON"),
     unreadable('"a text"', 'it has no detail'),
     unreadable(JSON.stringify({ detail: { eventId: 'ORDER-1' } }), 'eventId is not a UUIDv7'),
     changed(order, { type: 'OrderLost' }, 'UNKNOWN_EVENT_TYPE', 'has no handler for OrderLost'),
@@ -75,7 +75,7 @@ describe.concurrent.each(['payments', 'inventory'] as const)('what %s cannot rea
       unpublishedOrder(),
       unpublishedOrder(),
     ]);
-    const neighbours = [before, between, after];
+    const neighbors = [before, between, after];
     const poisons = poisonsFrom(before);
     const bodyOf = ({ envelope }: UnpublishedOrder) => asDelivered('orders', envelope);
     const bodies = [
@@ -87,7 +87,7 @@ describe.concurrent.each(['payments', 'inventory'] as const)('what %s cannot rea
     ];
     const sent = await send(consumer, bodies);
 
-    for (const { envelope } of neighbours) {
+    for (const { envelope } of neighbors) {
       await eventually(async () => {
         expect(await message(consumer, envelope.eventId)).toMatchObject({ status: 'PROCESSED' });
       });
@@ -113,7 +113,7 @@ describe.concurrent.each(['payments', 'inventory'] as const)('what %s cannot rea
         mayExpire,
       ]);
     }
-    for (const { order, sku } of neighbours) {
+    for (const { order, sku } of neighbors) {
       expect(await charges(order.orderId)).toHaveLength(consumer === 'payments' ? 1 : 0);
       expect(await inStock(sku)).toBe(consumer === 'inventory' ? 7 : 10);
     }

@@ -54,7 +54,7 @@ test('a paused consumer receives nothing until it is resumed, and every command 
   expect(unwrapped((await mailroom('status')).out)).toMatch(
     /shipping has been paused since .*: the warehouse moves/,
   );
-  expect(unwrapped((await mailroom('doctor')).out)).toContain('1 consumer paused');
+  expect(unwrapped((await mailroom('doctor')).out)).toContain('1 warning');
 
   const waiting = await countedBeat();
   await eventually(async () =>

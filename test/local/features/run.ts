@@ -1,6 +1,6 @@
 import type { ExternalEvent, Write } from '../../../lambdas/runtime/index.ts';
 
-/** Counts a run of an event in a row of its own. */
+/** Counts a run of an event in its own row. */
 export function runOf({ externalId, occurredAt }: ExternalEvent): Write {
   return {
     Update: {

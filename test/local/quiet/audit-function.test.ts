@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { CONSUMERS_OF, type Consumer } from '../../../demo/readings.ts';
 import type { AuditSummary } from '../../../lambdas/runtime/operations/audit/audit-handler.ts';
 import { readEntryVersions } from '../../../lambdas/runtime/operations/ssm-directory.ts';
-import { declaredSince } from '../../../lambdas/runtime/operations/subscriptions.ts';
+import { declaredSince } from '../../../lambdas/runtime/operations/subscribed-events.ts';
 import { mintEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
 import { eventually } from '../support/eventually.ts';

@@ -16,7 +16,7 @@ const Shipped = defineEvent({
   schema: z.object({ country: z.string(), totalCents: z.number() }),
 });
 
-/** A region of its own. */
+/** No other test uses this region. */
 const REGION = 'eu-central-2';
 
 const filter = { country: ['CH', 'NO'], totalCents: [{ numeric: ['>=', 10_000] }] };

@@ -17,7 +17,7 @@ const Sold = defineEvent({
   schema: z.object({}),
 });
 
-/** A region of its own. */
+/** No other test uses this region. */
 const REGION = 'eu-west-3';
 
 let small: Awaited<ReturnType<typeof handmadeMailroom>>;

@@ -33,7 +33,7 @@ interface DayJson {
 }
 const APPLY = ['--apply', '--reason', 'the rule was disabled'];
 
-/** A region of its own. */
+/** No other test uses this region. */
 const REGION = 'eu-west-1';
 
 describe('an audit of the order system', () => {
@@ -151,7 +151,7 @@ describe('an audit of a Mailroom', () => {
   };
 
   /**
-   * Audits until the event is found missing. Each command takes the time anew from the Date of an answer, which is known to a
+   * Audits until the event is found missing. Each command reads the time from the Date of an answer, which is known to a
    * second, so the grace is longer here: whatever looks next finds the event missing too.
    */
   async function foundMissing(eventId: string) {

@@ -46,10 +46,10 @@ describe.concurrent('messages resolve', () => {
     ]);
     expect((await mailroom(...apply)).json()).toEqual({ ...said, status: 'processed' });
 
-    // It comes after all, with a neighbour behind it: when that one is charged, this one was absorbed.
-    const neighbour = await unpublishedOrder();
-    await send('payments', [asDelivered('orders', envelope), asDelivered('orders', neighbour.envelope)]);
-    await eventually(async () => expect(await charges(neighbour.order.orderId)).toHaveLength(1));
+    // It comes after all, with a neighbor behind it: when that one is charged, this one was absorbed.
+    const neighbor = await unpublishedOrder();
+    await send('payments', [asDelivered('orders', envelope), asDelivered('orders', neighbor.envelope)]);
+    await eventually(async () => expect(await charges(neighbor.order.orderId)).toHaveLength(1));
     expect(await charges(order.orderId)).toEqual([]);
   });
 

@@ -30,7 +30,7 @@ async function unchargeableOrder(): Promise<{ readonly orderId: string; readonly
   });
 }
 
-describe.concurrent('an order whose payment is rejected for good', () => {
+describe.concurrent('an order whose payment is rejected permanently', () => {
   it('is cancelled by a formal rejection: PaymentRejected goes out with DISCARDED, and the stock is released', async () => {
     const { orderId, eventId } = await unchargeableOrder();
     const argv = ['dlq', 'discard', 'consumer:payments', eventId, '--reject', '--json', ...APPLY];

@@ -16,7 +16,7 @@ const Sold = defineEvent({
   schema: z.object({ sale: z.string() }),
 });
 
-/** A region of its own. */
+/** No other test uses this region. */
 const REGION = 'eu-north-1';
 
 let small: Awaited<ReturnType<typeof handmadeMailroom>>;
@@ -44,7 +44,7 @@ describe('rows that were changed by hand, or that a newer version wrote,', () =>
     ['without a status', {}, 'it has no "status"'],
     ['with an unknown status', { status: 'PARKED' }, 'its "status" is "PARKED"'],
     ['of a newer schema', { status: 'PROCESSED', schema: 2 }, 'its "schema" is 2'],
-    ['with a time that is none', { status: 'FAILED', retryAt: 1.5 }, 'its "retryAt" is not a time'],
+    ['with a time that is not whole', { status: 'FAILED', retryAt: 1.5 }, 'its "retryAt" is not a time'],
   ])('%s, are called unreadable by why and the audit', async (_what, row, problem) => {
     const eventId = await sold(row);
     const why = await run('why', eventId, '--json');
@@ -126,6 +126,6 @@ describe('a message that is PROCESSING', () => {
     expect(unwrapped(refused.err)).toMatch(/clock is at least (1 h|59 min).* ahead of AWS's/);
     expect(refused.err).toContain('MESSAGE_LEASED');
     expect(why.json().verdict.state).toBe('processing');
-    expect(why.err, 'a document of its own').toBe('');
+    expect(why.err, 'its own document').toBe('');
   });
 });

@@ -10,7 +10,7 @@ import { LOCAL_ACCOUNT, localEnvironment } from '../../../localstack/workspace.t
 import { runCdk } from '../support/cdk-command.ts';
 import { mailroomAt } from '../support/mailroom.ts';
 
-/** Of its own: in the region of the other tests, their commands would find two Mailrooms and ask which one is meant. */
+/** No other test uses it: in the region of the other tests, their commands would find two Mailrooms and ask which one is meant. */
 const REGION = 'eu-west-2';
 
 const folders: string[] = [];

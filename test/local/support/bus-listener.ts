@@ -26,7 +26,7 @@ export interface BusListener {
   remove(): Promise<void>;
 }
 
-/** Begins to listen to an event: by the rule that is deployed for it with the probes of `npm run verify`, or by one of its own. */
+/** Begins to listen to an event: by the rule that is deployed for it with the probes of `npm run verify`, or by its own. */
 export async function listenTo(event: EventRef): Promise<BusListener> {
   const deployed = inject('outputs')[`Listener${event.source}${event.type}Url`];
   if (deployed !== undefined) return { heard: heardBy(deployed), remove: async () => {} };

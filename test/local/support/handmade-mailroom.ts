@@ -45,7 +45,7 @@ export interface SmallConsumer {
   subscribe(): Promise<void>;
   disableRule(): Promise<void>;
   enableRule(): Promise<void>;
-  /** Declares its subscriptions anew: events until a minute from now may not be meant for it. */
+  /** Declares its subscriptions again: events until a minute from now may not be meant for it. */
   declareAgain(): Promise<void>;
   purge(): Promise<void>;
   /** Takes what its queue holds, as Lambda would hand it over. */
@@ -56,7 +56,7 @@ export interface SmallConsumer {
 export const SMALL_SOURCE = 'orders';
 
 /**
- * A Mailroom of a test's own, made by hand: a table, a bus, and consumers without functions. It is in a region of its own, so
+ * A Mailroom of a test's own, made by hand: a table, a bus, and consumers without functions. It is in its own region, so
  * that no other test at this endpoint finds it or receives from its queues.
  *
  * @param subscriptions - the event types that its consumers see, or their subscriptions

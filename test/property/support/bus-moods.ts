@@ -13,7 +13,7 @@ export type Mood =
 const codes = fc.oneof(
   fc.constantFrom('ThrottlingException', 'InternalFailure', 'AccessDeniedException', 'ExpiredToken'),
   fc.constantFrom('MalformedDetail', 'InvalidArgument', 'ValidationException'),
-  fc.constantFrom('SomethingNew', 'NoAnswer', ''),
+  fc.constantFrom('SomethingNew', 'NO_ANSWER', ''),
   anyText,
 );
 const thrown = fc.oneof(

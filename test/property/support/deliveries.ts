@@ -11,7 +11,7 @@ import { seededBytes } from './runs.ts';
 export const DEEDS = ['return', 'commit', 'emit', 'effect', 'already', 'throw', 'poison'] as const;
 export type Deed = (typeof DEEDS)[number];
 
-/** How the inbox row of a good message stands before the batch. */
+/** The state of a good message's inbox row before the batch. */
 const PRIORS = ['none', 'FAILED', 'abandoned', 'PROCESSED', 'leased'] as const;
 
 /** A message that any consumer must work on. */
@@ -28,7 +28,7 @@ interface GoodMessage {
 /** One record of a batch. */
 export type Spec =
   | GoodMessage
-  /** A good message before it is redelivered, as the same message or as one of its own. */
+  /** A good message before it is redelivered, as the same message or as another one. */
   | { readonly kind: 'again'; readonly of: number; readonly sameId: boolean }
   /** An envelope with one member that is wrong. */
   | { readonly kind: 'wrong'; readonly member: string; readonly value: unknown }
@@ -84,7 +84,7 @@ export interface Handed {
   readonly eventId?: string;
 }
 
-/** The records of a batch, and the inbox rows that stand before it. */
+/** The records of a batch, and the inbox rows before it. */
 export function batchOf(specs: readonly Spec[], now: number): { handed: Handed[]; rows: Item[] } {
   const handed: Handed[] = [];
   const rows: Item[] = [];

@@ -7,7 +7,7 @@ interface Sleeper {
 
 /**
  * A clock without waiting: as soon as nothing else can run, it is the time of the next sleeper. It refuses
- * to sleep for a time that is no number, which a machine's clock would take for no time at all.
+ * to sleep for a time that is not a number, which a machine's clock would take for no time.
  *
  * @param start - epoch milliseconds @default 2026-01-01T00:00:00Z
  */

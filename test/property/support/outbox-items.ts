@@ -51,7 +51,7 @@ function attributes(numeral: fc.Arbitrary<string>, name: fc.Arbitrary<string>): 
   })).value;
 }
 
-/** The name of an attribute that is no key's. */
+/** The name of an attribute that is not a key's. */
 export const attributeName = anyText.filter(
   (name) => !['', 'PK', 'SK', '__proto__', 'constructor'].includes(name),
 );

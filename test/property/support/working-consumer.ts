@@ -62,7 +62,7 @@ export function workingConsumer(specs: readonly Spec[], thrown: unknown, seed: n
       work.effects.filter((id) => id === eventId).length +
       emitted(eventId).length,
     statusOf: (eventId: string) => table.item(inboxKey(consumerConfig.consumer, eventId))?.status,
-    /** Puts the rows that stand before the batch, hands it over and tells the message ids that failed. @param event - @default the batch */
+    /** Puts the rows that precede the batch, hands it over and tells the message ids that failed. @param event - @default the batch */
     deliver: async (event: unknown = { Records: handed.map(({ record }) => record) }): Promise<string[]> => {
       for (const row of rows) await table.write({ Put: { Item: row } });
       const answer = await settled(handle(structuredClone(event) as SQSEvent, lambdaContext({ clock })));

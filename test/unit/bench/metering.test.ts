@@ -41,7 +41,7 @@ function setUp() {
   return { aws, documents, units, put };
 }
 
-/** An item of exactly so many bytes. */
+/** An item of exactly a given number of bytes. */
 function sized(bytes: number, rest: Item = {}): Item {
   const item = { pk: 'p', sk: 's', ...rest, fill: '' };
   return { ...item, fill: 'x'.repeat(bytes - itemBytes(item)) };
@@ -76,7 +76,7 @@ describe('a write', () => {
     expect(units().writeUnits).toBe(1);
   });
 
-  it('that is refused counts all the same: the item that is there, or the one that was to be', async () => {
+  it('that is refused counts all the same: the item that is there, or the one that should have been', async () => {
     const { put, documents, units } = setUp();
     await put(sized(2_000));
     const attempt = (Item: Item) =>

@@ -60,7 +60,7 @@ test('without --install, the part prints the command with exact versions, and me
   expect(said.join('\n')).toContain('--install');
 });
 
-test('every package has an exact version, and the peer is no dependency', () => {
+test('every package has an exact version, and the peer is not a dependency', () => {
   const specs = peerSpecs();
   expect(specs.filter((spec) => !/.@\d+\.\d+\.\d+$/.test(spec))).toEqual([]);
   expect(specs.slice(0, PEER_PACKAGES.length)).toEqual(

@@ -6,9 +6,12 @@ import {
   ListEventSourceMappingsCommand,
 } from '@aws-sdk/client-lambda';
 import { describe, expect, test } from 'vitest';
+import { awsResources } from '../../../cli/deployment/aws-resources.ts';
+import type { Clients } from '../../../cli/deployment/clients.ts';
 import { readFunction } from '../../../cli/deployment/deployed-function.ts';
 import { checkBodies } from '../../../cli/deployment/invoke.ts';
 import { examine } from '../../../cli/reports/checks/checks.ts';
+import { systemClock } from '../../../lambdas/runtime/base/clock.ts';
 import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import { STUB_CONFIGURATION } from '../../support/stub-client.ts';
 import { mailroomInMemory, directory as plain, worker } from './support/mailroom-in-memory.ts';
@@ -74,7 +77,8 @@ describe('a consumer behind an alias', () => {
 
   test('is described by the settings of the alias', async () => {
     const { calls, client } = recordingClient({ EventSourceMappings: [] });
-    expect((await readFunction(client, worker.function, 'live'))?.logGroup).toBe(
+    const resources = awsResources({ lambdaReads: client } as unknown as Clients, 'table', systemClock);
+    expect((await readFunction(resources, worker.function, 'live'))?.logGroup).toBe(
       `/aws/lambda/${worker.function}`,
     );
     expect(Object.fromEntries(calls)).toEqual({

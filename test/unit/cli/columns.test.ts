@@ -3,7 +3,7 @@ import { runMailroom } from '../../../cli/program.ts';
 import { auditText } from '../../../cli/reports/audit/audit-text.ts';
 import { REDRIVE_VERDICTS } from '../../../cli/reports/dead-letters/redrive-plan.ts';
 import { planText, redrivenText } from '../../../cli/reports/dead-letters/redrive-report.ts';
-import { readStatus } from '../../../cli/reports/status/status-report.ts';
+import { readStatus } from '../../../cli/reports/status/read-status.ts';
 import { statusText } from '../../../cli/reports/status/status-text.ts';
 import { traceText, verdictText } from '../../../cli/reports/why/trace-text.ts';
 import { byCause, causesText } from '../../../cli/terminal/listing.ts';
@@ -243,7 +243,7 @@ test('prose breaks between words and keeps commands in one line; later lines are
   expect(lines).toEqual(['Look at what happened to this event, in order:', `  ${command} shows it.`]);
 });
 
-test('the last column of a table wraps; details stand below their row', () => {
+test('the last column of a table wraps; details are below their row', () => {
   const words = 'word '.repeat(30).trim();
   expect(tooWide(table(['name', 'text'], [['a', words]]))).toEqual([]);
   const rows = ['first', 'second'].map((name) => ({ cells: [name, 1], details: [`about ${name} ${words}`] }));

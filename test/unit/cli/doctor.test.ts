@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { doctorReport, doctorText } from '../../../cli/commands/doctor.ts';
 import { type DoctorDeps, examine } from '../../../cli/reports/checks/checks.ts';
-import type { RoleNeed } from '../../../cli/reports/checks/role-needs.ts';
+import type { RoleNeed } from '../../../cli/reports/checks/role-checks.ts';
 import { COLUMNS } from '../../../cli/terminal/prose.ts';
 import { STREAM_FILTER } from '../../../lambdas/runtime/relay/stream-settings.ts';
 import { unwrapped } from '../../support/captured-io.ts';
@@ -353,7 +353,7 @@ describe('the doctor finds, and names the command that repairs it:', () => {
       'aws logs tail g --since 1d --filter-pattern t --region eu-west-1',
     ],
     [
-      'no alarms at all',
+      'no alarms',
       ({ settings }) => {
         settings.alarms = [];
       },
@@ -422,6 +422,27 @@ test('a check that the caller may not make is named with the action that it lack
   ]);
   expect(unwrapped(text)).toContain('not checked: alarms; needs cloudwatch:DescribeAlarms');
   expect(text).not.toContain('no problem');
+});
+
+test('a pause that the caller may not read is not checked, and the lacking action is that of the operations log', async () => {
+  const { deps, changeMapping } = resourcesInMemory();
+  changeMapping(worker.function, { enabled: false });
+  const denied = Object.assign(new Error('not authorized to perform: dynamodb:Query'), {
+    name: 'AccessDeniedException',
+  });
+  const { problems, notChecked } = await examined({ ...deps, pauses: () => Promise.reject(denied) });
+  expect(problems).toEqual([]);
+  expect(notChecked).toEqual([{ needs: ['dynamodb:Query'], parts: [worker.name] }]);
+});
+
+test('a sweep whose interval the caller may not read is silent after five minutes', async () => {
+  const { deps } = resourcesInMemory();
+  const denied = Object.assign(new Error('no'), { name: 'AccessDeniedException' });
+  const resources = { ...deps.resources, function: () => Promise.reject(denied) };
+  const sweptAt = async () => deps.now - 301_000;
+  const { problems, notChecked } = await examined({ ...deps, resources, sweptAt });
+  expect(problems.map(({ problem }) => problem)).toEqual(['sweep-silent']);
+  expect(notChecked).toMatchObject([{ needs: ['lambda:GetFunctionConfiguration'] }]);
 });
 
 test('a check whose operation a local engine does not have is not made, and the others are', async () => {

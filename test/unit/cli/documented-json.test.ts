@@ -3,30 +3,34 @@ import { expect, test } from 'vitest';
 import { doctorJson, doctorReport } from '../../../cli/commands/doctor.ts';
 import { auditJson } from '../../../cli/reports/audit/audit-text.ts';
 import { examine } from '../../../cli/reports/checks/checks.ts';
+import { REDRIVE_VERDICTS } from '../../../cli/reports/dead-letters/redrive-plan.ts';
 import type { Warning } from '../../../cli/reports/status/consumer-warnings.ts';
 import type { HeartbeatStatus } from '../../../cli/reports/status/heartbeat-status.ts';
-import { readStatus } from '../../../cli/reports/status/status-report.ts';
+import { readStatus } from '../../../cli/reports/status/read-status.ts';
 import { statusJson } from '../../../cli/reports/status/status-text.ts';
+import { STATES } from '../../../cli/reports/why/event-state.ts';
 import { readTrace } from '../../../cli/reports/why/trace-reader.ts';
 import { eventReports } from '../../../cli/reports/why/trace-text.ts';
 import { byCause } from '../../../cli/terminal/listing.ts';
+import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { planRepair } from '../../../lambdas/runtime/operations/audit/audit-repair.ts';
+import { recordOperation } from '../../../lambdas/runtime/store/operation-record.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
 import { auditRig, consumerEntry } from '../runtime/operations/audit/audit-rig.ts';
 import { directory, mailroomInMemory } from './support/mailroom-in-memory.ts';
 import { resourcesInMemory } from './support/resources-in-memory.ts';
 import { runInMemory } from './support/run-in-memory.ts';
 
-/** The JSON documents under a heading of docs/cli.md. */
+/** The JSON documents under a heading of docs/cli-json.md. */
 async function documented(heading: string): Promise<unknown[]> {
-  const page = await readFile('docs/cli.md', 'utf8');
+  const page = await readFile('docs/cli-json.md', 'utf8');
   const section = page.split(/^## /m).find((text) => text.startsWith(`${heading}\n`)) ?? '';
   return [...section.matchAll(/```json\n([\s\S]*?)```/g)].map(([, json = '']) => JSON.parse(json) as unknown);
 }
 
-/** Every member of a document by its path. Consumers stand under their names, so any name is as good as another. */
+/** Every member of a document by its path. Consumers are under their names, so any name is as good as another. */
 function members(value: unknown, path = ''): string[] {
   if (Array.isArray(value)) return [...new Set(value.flatMap((item) => members(item, `${path}[]`)))];
   if (typeof value !== 'object' || value === null) return [];
@@ -47,7 +51,7 @@ async function processedMailroom() {
   return { ...mailroom, eventId: event?.eventId ?? '' };
 }
 
-test('status prints the members in docs/cli.md', async () => {
+test('status prints the members in docs/cli-json.md', async () => {
   const { table, queues, clock } = await processedMailroom();
   const [expected] = await documented('status');
   const report = await readStatus({
@@ -80,7 +84,7 @@ test('status prints the members in docs/cli.md', async () => {
   );
 });
 
-test('doctor prints the members in docs/cli.md', async () => {
+test('doctor prints the members in docs/cli-json.md', async () => {
   const [expected] = await documented('doctor');
   const { deps } = resourcesInMemory();
   const resources = {
@@ -92,7 +96,7 @@ test('doctor prints the members in docs/cli.md', async () => {
   expect(members(JSON.parse(JSON.stringify(doctorJson(report, lines))))).toEqual(members(expected));
 });
 
-test('why prints the members of events in docs/cli.md', async () => {
+test('why prints the members of events in docs/cli-json.md', async () => {
   const { table, queues, eventId } = await processedMailroom();
   const [expected] = (await documented('why')) as [{ events: unknown }];
   const trace = await readTrace({ directory, table, queues }, [eventId]);
@@ -100,13 +104,13 @@ test('why prints the members of events in docs/cli.md', async () => {
   expect(members(printed)).toEqual(members(expected.events));
 });
 
-test('lists by cause print the members in docs/cli.md', async () => {
+test('lists by cause print the members in docs/cli-json.md', async () => {
   const [, expected] = (await documented('messages list')) as [unknown, { causes: unknown }];
   const causes = byCause([{ fingerprint: 'f', eventId: 'e', at: 1 }]);
   expect(members(causes)).toEqual(members(expected.causes));
 });
 
-test('audit prints the members in docs/cli.md', async () => {
+test('audit prints the members in docs/cli-json.md', async () => {
   const [expected] = await documented('audit');
   const external = { source: 'aws.s3', type: 'Object Created', external: {} };
   const rig = auditRig([
@@ -130,17 +134,108 @@ test('audit prints the members in docs/cli.md', async () => {
 });
 
 test.each([
-  ['events list', ['events', 'list', '--published']],
-  ['events republish', ['events', 'republish']],
-] as const)('%s prints the members in docs/cli.md', async (heading, argv) => {
+  ['events list', 0, () => ['events', 'list', '--published']],
+  ['events republish', 0, (eventId: string) => ['events', 'republish', eventId]],
+] as const)('%s prints the members in docs/cli-json.md', async (heading, nth, words) => {
   const mailroom = await processedMailroom();
-  const words = argv[1] === 'republish' ? [...argv, mailroom.eventId] : argv;
-  const { out, err } = await runInMemory(mailroom, [...words, '--json']);
-  const [expected] = await documented(heading);
-  expect(members(JSON.parse(out)), err).toEqual(members(expected));
+  const { out, err } = await runInMemory(mailroom, [...words(mailroom.eventId), '--json']);
+  expect(members(JSON.parse(out)), err).toEqual(members((await documented(heading))[nth]));
 });
 
-test('ack list prints the members in docs/cli.md', async () => {
+/** A message that is rejected, one that failed, an event that is DEAD, and an operation. */
+async function mailroomInTrouble() {
+  const mailroom = mailroomInMemory(
+    [
+      leased(ThingHappened, async ({ data: { n } }) => {
+        throw n === 1 ? new PoisonMessage('the price is missing') : new Error('the bank answered 500');
+      }),
+    ],
+    {
+      bus: {
+        failEntry: ({ detail }) =>
+          detail.includes('"n":3') ? { code: 'InvalidArgument', message: 'Not JSON' } : undefined,
+      },
+    },
+  );
+  const committed = await mailroom.outbox.commit({ events: [1, 2, 3].map(mailroom.happened) });
+  await mailroom.publish();
+  await mailroom.deliver();
+  const [rejected = '', failed = '', dead = ''] = committed.map(({ eventId }) => eventId);
+  const { table, clock } = mailroom;
+  const random = () => new Uint8Array(16);
+  await recordOperation(
+    { table, clock, random },
+    { by: 'ada', reason: 'by hand', command: 'sweep', subject: 'an hour' },
+  );
+  return { mailroom, ids: { rejected, failed, dead } };
+}
+
+type Ids = Awaited<ReturnType<typeof mailroomInTrouble>>['ids'];
+
+test.each<[heading: string, nth: number, words: (ids: Ids) => string[], unless?: RegExp]>([
+  ['why', 0, ({ rejected }) => ['why', rejected]],
+  // The tests declare their events by definitions, which have more members than an entry of the directory.
+  ['describe', 0, () => ['describe', 'worker'], /^\.events\[\]\./],
+  ['logs', 0, ({ rejected }) => ['logs', rejected]],
+  ['tail', 0, () => ['tail', '--since', '1h']],
+  ['events list', 1, () => ['events', 'list', '--dead']],
+  ['messages list', 0, () => ['messages', 'list']],
+  ['messages list', 1, () => ['messages', 'list', '--by', 'cause']],
+  ['messages resolve', 0, ({ failed }) => ['messages', 'resolve', 'worker', failed]],
+  ['dlq show', 0, ({ dead }) => ['dlq', 'show', 'dead', dead]],
+  ['pause, resume', 0, () => ['pause', 'worker']],
+  ['operations', 0, () => ['operations']],
+  ['sweep', 0, () => ['sweep', '--since', '1h']],
+])('%s, example %i, has the members of docs/cli-json.md', async (heading, nth, words, unless = /^$/) => {
+  const { mailroom, ids } = await mailroomInTrouble();
+  const stop = new AbortController();
+  const options = { onOut: () => stop.abort(), signal: stop.signal };
+  const { out, err } = await runInMemory(mailroom, [...words(ids), '--json'], options);
+  const [line = ''] = out.split('\n');
+  const of = (document: unknown) => members(document).filter((member) => !unless.test(member));
+  expect(of(JSON.parse(line)), err).toEqual(of((await documented(heading))[nth]));
+});
+
+/** The first cells of the tables under a heading of docs/cli-json.md whose first column has this title. */
+function firstCells(section: string, title: string): string[] {
+  const tables = [...section.matchAll(new RegExp(`^\\| ${title} \\|.*\\n(?:\\|.*\\n)+`, 'gm'))].map(
+    ([table]) => table,
+  );
+  return tables.flatMap((table) => [...table.matchAll(/^\| (`.+?) \|/gm)].map(([, cell = '']) => cell));
+}
+
+test('every member that a table of docs/cli-json.md explains is in a document of its section', async () => {
+  const page = await readFile('docs/cli-json.md', 'utf8');
+  const explained = page.split(/^## /m).flatMap((section) => {
+    const documents = [...section.matchAll(/```json\n([\s\S]*?)```/g)].map(([, json = '']) =>
+      JSON.parse(json),
+    );
+    const known = documents.flatMap((document) => members(document).map(withoutPlaces));
+    return firstCells(section, 'member').flatMap((cell) =>
+      [...cell.matchAll(/`([^`]+)`/g)].map(([, member = '']) => ({
+        member: `${section.split('\n')[0]}: ${member}`,
+        isKnown: known.some((path) => path.endsWith(`.${withoutPlaces(member)}`)),
+      })),
+    );
+  });
+  expect(explained.length).toBeGreaterThan(60);
+  const unknown = explained.flatMap(({ member, isKnown }) => (isKnown ? [] : [member]));
+  expect(unknown).toEqual(['why: events.*.data']); // with --payload
+});
+
+test('docs/cli-json.md explains every state of an event, the worst first, and every verdict of a redrive', async () => {
+  const page = await readFile('docs/cli-json.md', 'utf8');
+  const quoted = (words: readonly string[]) => words.map((word) => `\`${word}\``);
+  expect(firstCells(page, 'state')).toEqual(quoted(STATES));
+  expect(firstCells(page, 'verdict').sort()).toEqual(quoted(REDRIVE_VERDICTS).sort());
+});
+
+/** A member's path without the marks of lists and of names: `.findings[].what` and `findings.*.what` are one. */
+function withoutPlaces(path: string): string {
+  return path.replaceAll(/\[\]|\.\*/g, '');
+}
+
+test('ack list prints the members in docs/cli-json.md', async () => {
   const mailroom = await processedMailroom();
   const deployed = resourcesInMemory();
   deployed.changeRule('bus|worker-rule', { enabled: false });

@@ -5,9 +5,9 @@ import { discardJson } from '../../../cli/commands/dlq-discard.ts';
 import type { JudgedDeadLetter } from '../../../cli/reports/dead-letters/redrive-plan.ts';
 import { redriveJson } from '../../../cli/reports/dead-letters/redrive-report.ts';
 
-/** The JSON documents under a heading of docs/cli.md. */
+/** The JSON documents under a heading of docs/cli-json.md. */
 async function documented(heading: string): Promise<unknown[]> {
-  const page = await readFile('docs/cli.md', 'utf8');
+  const page = await readFile('docs/cli-json.md', 'utf8');
   const section = page.split(/^## /m).find((text) => text.startsWith(`${heading}\n`)) ?? '';
   return [...section.matchAll(/```json\n([\s\S]*?)```/g)].map(([, json = '']) => JSON.parse(json) as unknown);
 }
@@ -33,13 +33,13 @@ const deadLetter: JudgedDeadLetter = {
 };
 const received = { deadLetters: [deadLetter], total: 1 };
 
-test('dlq list, by cause too, prints the members in docs/cli.md', async () => {
+test('dlq list, by cause too, prints the members in docs/cli-json.md', async () => {
   const lists = [{ source, ...received }];
   const printed = [listJson(lists, 1), listJson(lists, 1, 'cause')];
   expect(printed.map(shape)).toEqual((await documented('dlq list')).map(shape));
 });
 
-test('dlq redrive and discard print the members in docs/cli.md', async () => {
+test('dlq redrive and discard print the members in docs/cli-json.md', async () => {
   const place = { stack: 's', account: 'a', region: 'r' };
   const plan = { place, source, judged: [deadLetter], received, choice: {} };
   const back = [{ deadLetter, fingerprint: 'c', sameCause: true }];

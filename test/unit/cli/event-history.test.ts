@@ -163,7 +163,7 @@ describe('events republish', () => {
       /NOT_PUBLISHED: .* is PENDING.* The relay will publish it/,
     ],
     ['an unknown id', () => '01a1fba6-4458-7a41-9c37-3f5d2b8e1103', 3, /NO_SUCH_EVENT: No outbox row/],
-    ['a text that is no id', () => 'thing-1', 3, /NO_SUCH_EVENT/],
+    ['a text that is not an id', () => 'thing-1', 3, /NO_SUCH_EVENT/],
     [
       'a DEAD event',
       async ({ ids, memory }) => {

@@ -40,7 +40,7 @@ test.each([
   '3f0c6a52-0b59-4b6e',
   '',
   '01a1fe32-7358-7e75-8b69-4ee3744675010',
-])('another text, "%s", is no event id', async (text) => {
+])('another text, "%s", is not an event id', async (text) => {
   const mailroom = mailroomInMemory([fine]);
   await commit(mailroom);
   expect(await wholeEventId(mailroom, text)).toBeUndefined();

@@ -36,10 +36,10 @@ describe('the output', () => {
     [false, { CI: 'true' }, false],
     [false, { FORCE_COLOR: '1' }, true],
     [false, { FORCE_COLOR: '1', NO_COLOR: '1' }, false],
-  ])('on a terminal: %s, with %j, is coloured: %s', async (isTerminal, env, coloured) => {
+  ])('on a terminal: %s, with %j, is colored: %s', async (isTerminal, env, colored) => {
     const { io, written } = capturedIo({ isTerminal, env });
     await createTerminal(io, false).print(reportOf({}, 'dead', paint.red));
-    expect(written.out.includes('\u001b[31m')).toBe(coloured);
+    expect(written.out.includes('\u001b[31m')).toBe(colored);
     expect(written.out).toContain('dead');
   });
 

@@ -136,7 +136,7 @@ describe('a paused consumer', () => {
       },
     ]);
     const { out } = await run('status');
-    expect(out).toContain('1 to look at');
+    expect(out).toContain('1 warning');
     expect(out).not.toContain('update-event-source-mapping');
     expect(troublesOf(document)).toMatchObject([{ part: worker.name, is: 'look', text: 'Paused' }]);
   });
@@ -158,7 +158,7 @@ describe('a paused consumer', () => {
     const report = doctorReport(deps.directory, 'eu-west-1', deps.now, found);
     const lines = { commandLine: (command: string) => command, awsLine: (command: string) => command };
     const text = doctorText(report, lines);
-    expect(text).toContain('1 consumer paused');
+    expect(text).toContain('1 warning');
     expect(text).not.toContain('problem');
     expect(report.ok).toBe(false);
   });
@@ -172,7 +172,7 @@ describe('a paused consumer', () => {
     await run('pause', worker.name, ...APPLY);
     const { code, err } = await run('dlq', 'redrive', `consumer:${worker.name}`, ...APPLY);
     expect(code).toBe(2);
-    expect(unwrapped(err)).toContain('Resume it first: npx cdk-mailroom resume worker');
+    expect(unwrapped(err)).toContain('Resume it first: `npx cdk-mailroom resume worker');
     expect(queue.deadLetters()).toHaveLength(1);
     expect((await json('operations')).document.operations).toHaveLength(1);
   });

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { EXIT } from '../../../cli/terminal/io.ts';
 import { reportError } from '../../../cli/terminal/report-error.ts';
+import { errorHelp } from '../../../lambdas/runtime/base/documentation.ts';
 
 /** How an error is reported to a program. */
 function reported(error: unknown) {
@@ -17,7 +18,7 @@ function reported(error: unknown) {
     signal: new AbortController().signal,
     exitCode: EXIT.ok,
   });
-  return { exit, ...(JSON.parse(err) as { error: { code: string; message: string } }).error };
+  return { exit, ...(JSON.parse(err) as { error: { code: string; message: string; help?: string } }).error };
 }
 
 test.each([
@@ -25,16 +26,17 @@ test.each([
   new TypeError("Cannot read properties of undefined (reading 'slice')"),
   new SyntaxError('Unexpected token'),
 ])('a failure of the command itself is a defect, and not AWS’s: %s', (error) => {
-  const { exit, code, message } = reported(error);
+  const { exit, code, message, help } = reported(error);
   expect({ exit, code }).toEqual({ exit: EXIT.defect, code: 'DEFECT' });
   expect(message).toContain(`${error.name}: ${error.message}`);
-  expect(message).toContain('a defect of the mailroom command');
+  expect(message).toContain('an internal error of the mailroom command');
+  expect(help).toBe(errorHelp('DEFECT'));
 });
 
 test.each([
   Object.assign(new Error('slow down'), { name: 'ThrottlingException', $metadata: {} }),
   Object.assign(new SyntaxError('Unexpected token <'), { $response: {} }),
   Object.assign(new TypeError('Invalid URL'), { code: 'ERR_INVALID_URL' }),
-])('what AWS, or the way to it, has failed is no defect: %s', (error) => {
+])('what AWS, or the way to it, has failed is not a defect: %s', (error) => {
   expect(reported(error).exit).toBe(EXIT.aws);
 });

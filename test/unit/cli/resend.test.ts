@@ -65,9 +65,9 @@ describe('a resend', () => {
     expect(ran).toEqual([5]);
   });
 
-  test('prints the members in docs/cli.md', async () => {
+  test('prints the members in docs/cli-json.md', async () => {
     const { resend } = await rejected();
-    const page = await readFile('docs/cli.md', 'utf8');
+    const page = await readFile('docs/cli-json.md', 'utf8');
     const [, section = ''] = page.split('\n## dlq resend\n');
     const [, json = ''] = /```json\n([\s\S]*?)```/.exec(section) ?? [];
     const { document } = await resend({ n: 5 }, ...APPLY);

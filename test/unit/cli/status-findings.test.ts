@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
+import { readStatus } from '../../../cli/reports/status/read-status.ts';
 import { statusFindings } from '../../../cli/reports/status/status-findings.ts';
-import { readStatus, type StatusReport } from '../../../cli/reports/status/status-report.ts';
+import type { StatusReport } from '../../../cli/reports/status/status-report.ts';
 import { statusJson, statusText } from '../../../cli/reports/status/status-text.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { leased } from '../../../lambdas/runtime/index.ts';
@@ -79,7 +80,7 @@ test('--json holds every finding that the text shows, the broken ones first, wit
     { state: 'look', what: 'not checked: sweep; needs events:DescribeRule', commands: [] },
   ]);
   const text = unwrapped(statusText(report, lines));
-  expect(text).toMatch(/^2 problems, 1 to look at, not everything was checked /);
+  expect(text).toMatch(/^2 problems, 1 warning, 1 part not checked /);
   for (const { what, commands } of findings)
     expect(text).toContain([unwrapped(what), ...commands].join(' ').trim());
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { readStatus } from '../../../cli/reports/status/status-report.ts';
+import { readStatus } from '../../../cli/reports/status/read-status.ts';
 import { statusText } from '../../../cli/reports/status/status-text.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { HEARTBEAT } from '../../../lambdas/runtime/events/heartbeat-event.ts';
@@ -131,7 +131,7 @@ describe('the heartbeat in status', () => {
       state: 'look',
       heartbeat: { state: 'late', late: [{ consumer: 'audit', eventId: sent }] },
     });
-    expect(report.text).toMatch(/^1 to look at .*heartbeat late: audit has not acknowledged the one of /);
+    expect(report.text).toMatch(/^1 warning .*heartbeat late: audit has not acknowledged the one of /);
     expect(report.text).toContain(`mailroom why ${sent}`);
   });
 

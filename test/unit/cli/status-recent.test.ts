@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { readStatus } from '../../../cli/reports/status/status-report.ts';
+import { readStatus } from '../../../cli/reports/status/read-status.ts';
 import { statusText } from '../../../cli/reports/status/status-text.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
@@ -56,7 +56,7 @@ function status({ table, queues, clock }: Mailroom, entries = directory, inFligh
 }
 
 describe('an event that did not reach a consumer', () => {
-  test('is to look at although nothing is broken any more, with the time from which an audit is certain', async () => {
+  test('is a warning although nothing is broken any more, with the time from which an audit is certain', async () => {
     const mailroom = await mailroomWithEvent();
     expect((await status(mailroom, withCut)).looks).toEqual([]);
     await mailroom.clock.advance(3 * MINUTE);
@@ -113,7 +113,7 @@ describe('an event that did not reach a consumer', () => {
 });
 
 describe('a consumer whose messages are all in flight', () => {
-  test('is to look at if none of them ends', async () => {
+  test('is a warning if none of them ends', async () => {
     const mailroom = await mailroomWithEvent(3);
     await mailroom.clock.advance(3 * MINUTE);
     const report = await status(mailroom, withCut, 3);

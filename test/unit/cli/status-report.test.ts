@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { readStatus } from '../../../cli/reports/status/status-report.ts';
+import { readStatus } from '../../../cli/reports/status/read-status.ts';
 import { statusText } from '../../../cli/reports/status/status-text.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
@@ -67,7 +67,10 @@ describe('the status', () => {
       firstUndeclared: null,
     });
     expect(report.ok).toBe(false);
-    expect(statusText(report, lines)).toContain('mailroom sweep --since 1h');
+    // The silent sweep is not a second problem.
+    expect(unwrapped(statusText(report, lines))).toMatch(
+      /^1 problem .*3 events pending.*mailroom sweep --since 1h/,
+    );
   });
 
   test('names a sweep that still reaches the oldest event when it is typed a few minutes later', async () => {
@@ -86,8 +89,19 @@ describe('the status', () => {
     expect(report.outbox.pending).toBe(0);
     expect(report.ok).toBe(false);
     expect(unwrapped(statusText(report, lines))).toMatch(
-      /1 problem.*its last complete pass 5 min.*mailroom sweep --since 1h/,
+      /1 problem.*the sweep has not completed a pass for 5 min.*mailroom sweep --since 1h/,
     );
+  });
+
+  test('waits three intervals for a sweep that runs less often', async () => {
+    const mailroom = mailroomInMemory([fine]);
+    await mailroom.publish();
+    const deployed = resourcesInMemory();
+    deployed.changeEnvironment(directory.mailroom.sweepFunction, { MAILROOM_SWEEP_EVERY_MS: '600000' });
+    await mailroom.clock.advance(29 * 60_000);
+    expect((await status(mailroom, wiringOf(deployed.resources))).ok).toBe(true);
+    await mailroom.clock.advance(60_000);
+    expect((await status(mailroom, wiringOf(deployed.resources))).ok).toBe(false);
   });
 
   test('requires action when no sweep has ever run: its silence counts from the creation of the table', async () => {
@@ -98,7 +112,7 @@ describe('the status', () => {
     const report = await status(mailroom);
     expect(report).toMatchObject({ outbox: { sweptAgoMs: null, unsweptMs: 300_001 }, ok: false });
     const text = statusText(report, lines);
-    expect(unwrapped(text)).toMatch(/1 problem.*the sweep has never completed a pass.*created 5 min ago/);
+    expect(unwrapped(text)).toMatch(/1 problem.*the sweep has not completed a pass for 5 min/);
     expect(text).toContain('mailroom sweep --since 1h');
     expect(text).not.toContain('nothing visible is broken');
   });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { readStatus } from '../../../cli/reports/status/status-report.ts';
+import { readStatus } from '../../../cli/reports/status/read-status.ts';
 import { statusText } from '../../../cli/reports/status/status-text.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
@@ -46,7 +46,7 @@ function status({ table, queues, clock }: Mailroom, inFlight = 0) {
 }
 
 describe('a consumer whose every attempt fails', () => {
-  test('is to look at, although every message is still retried', async () => {
+  test('is a warning, although every message is still retried', async () => {
     const mailroom = mailroomWithBank();
     mailroom.bank.closed = true;
     await commit(mailroom, 10);
@@ -59,7 +59,7 @@ describe('a consumer whose every attempt fails', () => {
       looks: [{ consumer: 'worker', look: 'failing', messages: 10 }],
     });
     const text = statusText(report, lines);
-    expect(unwrapped(text)).toMatch(/^1 to look at .*worker fails at every message: 10 failed/);
+    expect(unwrapped(text)).toMatch(/^1 warning .*worker fails at every message: 10 failed/);
     expect(text).toContain('mailroom messages list --failed --by cause --consumer worker');
   });
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { deadLetterSource, receiveDeadLetters } from '../../../cli/reports/dead-letters/dead-letters.ts';
 import { judgeDeadLetters } from '../../../cli/reports/dead-letters/redrive-plan.ts';
 import { messagesOf } from '../../../cli/reports/messages/list-messages.ts';
-import { readStatus } from '../../../cli/reports/status/status-report.ts';
+import { readStatus } from '../../../cli/reports/status/read-status.ts';
 import { statusText } from '../../../cli/reports/status/status-text.ts';
 import { eventReports, payloadsOf, traceText } from '../../../cli/reports/why/trace-text.ts';
 import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
@@ -34,10 +34,10 @@ const STRANGE = [
   ['no status', { status: undefined }, 'it has no "status"'],
   ['an unknown status', { status: 'PARKED' }, 'its "status" is "PARKED"'],
   ['a newer schema', { status: 'PROCESSED', schema: 2 }, NEWER],
-  ['a time that is none', { status: 'PROCESSED', processedAt: -1.5 }, 'its "processedAt" is not a time'],
+  ['a time that is negative', { status: 'PROCESSED', processedAt: -1.5 }, 'its "processedAt" is not a time'],
   ['a time beyond all dates', { status: 'FAILED', retryAt: 9e15 }, 'its "retryAt" is not a time'],
   [
-    'an error that is no text',
+    'an error that is not text',
     { status: 'FAILED', lastError: { deep: 1 } },
     'its "lastError" is not a string',
   ],

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { doctorReport, doctorText } from '../../../cli/commands/doctor.ts';
 import { examine } from '../../../cli/reports/checks/checks.ts';
-import { readStatus } from '../../../cli/reports/status/status-report.ts';
+import { readStatus } from '../../../cli/reports/status/read-status.ts';
 import { createAudit } from '../../../lambdas/runtime/operations/audit/audit.ts';
 import {
   consumerEntryName,

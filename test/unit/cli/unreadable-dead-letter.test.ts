@@ -9,7 +9,7 @@ import { directory, mailroomInMemory, worker } from './support/mailroom-in-memor
 
 const note = { consumer: worker.name, by: 'ada', reason: 'a copy that was cut' };
 
-/** A message that bears the id of a real event, in a detail that is no envelope, and was rejected for that. */
+/** A message that bears the id of a real event, in a detail that is not an envelope, and was rejected for that. */
 async function cutCopy() {
   const mailroom = mailroomInMemory([leased(ThingHappened, async () => {})]);
   const [event] = await mailroom.outbox.commit({ events: [mailroom.happened(1)] });

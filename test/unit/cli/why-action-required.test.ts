@@ -198,7 +198,7 @@ describe('why, of an event that requires action', () => {
 
   test('the message of its consumer cannot be read: it is known by the name of its row', async () => {
     const mailroom = mailroomInMemory([fine]);
-    const messageId = mailroom.queue.send('this is no JSON');
+    const messageId = mailroom.queue.send('this is not JSON');
     await mailroom.drain();
     const { verdict } = await why(mailroom, `unreadable-${messageId}`);
     expect(verdict.state).toBe('rejected');

@@ -5,7 +5,7 @@ import { createMeteredAws } from '../../../bench/aws/metered-aws.ts';
 import { createBank } from '../../../lambdas/example/bank/bank.ts';
 import type { ChargeRequest, RefundRequest } from '../../../lambdas/example/bank/bank-request.ts';
 import { dynamoLedger } from '../../../lambdas/example/bank/ledger.ts';
-import { misbehaviour } from '../../../lambdas/example/bank/misbehaviour.ts';
+import { misbehavior } from '../../../lambdas/example/bank/misbehavior.ts';
 
 const TABLE = 'Mailroom';
 
@@ -206,7 +206,7 @@ describe('the bank, with injected faults', () => {
   it.each(['alice', 'slow', 'slow-', 'slow-x', 'fail--1', 'fail-1-2', 'decline-1', 'no-keys '])(
     'serves the customer %s like any other',
     (customerId) => {
-      expect(misbehaviour(customerId)).toEqual({
+      expect(misbehavior(customerId)).toEqual({
         delayMs: 0,
         failures: 0,
         declines: false,

@@ -24,7 +24,7 @@ export interface ConsumerRig {
   readonly table: MemoryTable;
   /** Announces an event as its producer would. */
   announce(draft: EventDraft): Promise<Envelope>;
-  /** Hands one event to the consumer, as a message of its own. @returns whether the message is redelivered */
+  /** Hands one event to the consumer, as its own message. @returns whether the message is redelivered */
   deliver(event: Envelope): Promise<'done' | 'is redelivered'>;
   /** The stored items under a partition key's beginning. */
   rows(prefix: string): Record<string, unknown>[];

@@ -18,7 +18,7 @@ import { orderIdOf } from '../../../lambdas/example/orders/order.ts';
 const orderId = orderIdOf('key');
 const payment = { orderId, customerId: 'alice', amountCents: 2_500 };
 
-describe('the catalogue', () => {
+describe('the catalog', () => {
   it.each([
     [
       OrderPlaced,

@@ -73,7 +73,7 @@ describe('the same request again', () => {
 });
 
 describe('a run that dies', () => {
-  /** Starts a run that stops for good at its commit: before it, or right after it. */
+  /** Starts a run that stops permanently at its commit: before it, or right after it. */
   async function die(
     at: 'before' | 'after',
     { apiWith, outbox }: ReturnType<typeof setUp>,

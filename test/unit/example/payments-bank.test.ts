@@ -1,6 +1,6 @@
 import type { LambdaClient } from '@aws-sdk/client-lambda';
 import { describe, expect, it } from 'vitest';
-import { lambdaBank } from '../../../lambdas/example/payments/bank.ts';
+import { lambdaBank } from '../../../lambdas/example/payments/bank-client.ts';
 
 const charge = { orderId: 'order-1', customerId: 'alice', amountCents: 2_500, idempotencyKey: 'key' };
 const signal = new AbortController().signal;
@@ -57,7 +57,7 @@ describe('the bank behind its Lambda function', () => {
 
   it.each([
     ['a 500', { statusCode: 500, body: { message: 'oops' } }, {}],
-    ['a 409 of its own', { statusCode: 409, body: {} }, {}],
+    ['its own 409', { statusCode: 409, body: {} }, {}],
     ['a success without a charge', { statusCode: 200, body: {} }, {}],
     ['a success without a body', { statusCode: 200 }, {}],
     ['a function that failed', { errorMessage: 'Task timed out' }, { FunctionError: 'Unhandled' }],

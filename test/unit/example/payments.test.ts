@@ -7,7 +7,7 @@ import {
   type Charge,
   type ChargeResult,
   type Refund,
-} from '../../../lambdas/example/payments/bank.ts';
+} from '../../../lambdas/example/payments/bank-client.ts';
 import { cancelPayment } from '../../../lambdas/example/payments/cancel-payment.ts';
 import { chargeOrder } from '../../../lambdas/example/payments/charge-order.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/index.ts';

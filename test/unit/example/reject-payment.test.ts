@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { PaymentRejected, StockRejected } from '../../../lambdas/example/events.ts';
 import { orderIdOf } from '../../../lambdas/example/orders/order.ts';
-import type { Bank, Refund } from '../../../lambdas/example/payments/bank.ts';
+import type { Bank, Refund } from '../../../lambdas/example/payments/bank-client.ts';
 import { cancelPayment } from '../../../lambdas/example/payments/cancel-payment.ts';
 import { chargeOrder } from '../../../lambdas/example/payments/charge-order.ts';
 import { putPayment } from '../../../lambdas/example/payments/payment.ts';

@@ -298,7 +298,7 @@ describe('the key', () => {
     expect(runs).toEqual(['alice/key-1', 'bob/key-1', 'alice%2Fkey-1/key-1', 'alice/key-1/key-1']);
   });
 
-  test('has a partition of its own, and an expiry', async () => {
+  test('has its own partition, and an expiry', async () => {
     const { send, records } = service();
     await send({});
     await send({}, { idempotencyKey: 'key-2' });

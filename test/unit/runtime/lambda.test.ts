@@ -40,7 +40,7 @@ describe('outside of a function', () => {
     expect(make).toHaveBeenCalledWith({ table: expect.objectContaining({ name: 'Mailroom' }) });
   });
 
-  test('a consumer whose making failed is made anew with the next message', async () => {
+  test('a consumer whose making failed is recreated with the next message', async () => {
     deploy();
     const make = vi.fn(() => [nothing]);
     make.mockImplementationOnce(() => {

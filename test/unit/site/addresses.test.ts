@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { addressOf, pageOf, pictureOf } from '../../../tools/site/addresses.ts';
-import { headingId } from '../../../tools/site/markdown.ts';
+import { headingId, twoPictures } from '../../../tools/site/markdown.ts';
 import { headingIds } from '../../docs/links.ts';
 import { ROOT } from '../../docs/pages.ts';
 
@@ -15,7 +15,7 @@ const address = (from: string, link: string) => addressOf(from, link, repository
 test.each([
   ['docs/operating.md', 'cli.md#exit-codes', '/cli.md#exit-codes'],
   ['docs/recipes/middy.md', '../cost.md', '/cost.md'],
-  ['docs/can-i.md', 'recipes/README.md', '/recipes/'],
+  ['docs/faq.md', 'recipes/README.md', '/recipes/'],
   ['README.md', 'docs/adr/README.md', '/adr/'],
   ['docs/cost.md', '../bench/README.md#on-aws', '/benchmarks.md#on-aws'],
   ['docs/security.md', '../SECURITY.md', '/reporting.md'],
@@ -26,11 +26,7 @@ test.each([
 test.each([
   ['docs/guarantees.md', '../lib/mailroom.ts', 'https://example.com/shop/blob/v0.1.0/lib/mailroom.ts'],
   ['README.md', 'LICENSE', 'https://example.com/shop/blob/v0.1.0/LICENSE'],
-  [
-    'docs/can-i.md',
-    '../lambdas/example/orders',
-    'https://example.com/shop/tree/v0.1.0/lambdas/example/orders',
-  ],
+  ['docs/faq.md', '../lambdas/example/orders', 'https://example.com/shop/tree/v0.1.0/lambdas/example/orders'],
 ])('%s links to a file that is not a page, %s, at the tag of its version', (from, link, expected) => {
   expect(address(from, link)).toBe(expected);
 });
@@ -52,7 +48,7 @@ test('a file outside docs/ is a page only where the site lists it', () => {
 
 test.each([
   ['README.md', './docs/images/ui-flow.png'],
-  ['docs/ui.md', './images/ui-flow.png'],
+  ['docs/console.md', './images/ui-flow.png'],
 ])('a picture of the repository is shown on the site from its file: in %s', (from, expected) => {
   const source = `${repository.url}/raw/main/docs/images/ui-flow.png`;
   expect(pictureOf(from, source, repository, kind)).toBe(expected);
@@ -61,12 +57,24 @@ test.each([
 
 test('the pictures of the README have addresses that work on npm, and files', () => {
   const readme = readFileSync(`${ROOT}README.md`, 'utf8');
-  const pictures = [...readme.matchAll(/!\[[^\]]+\]\(([^)]+)\)/g)].map(([, source = '']) => source);
-  expect(pictures).not.toEqual([]);
+  const pictures = [...readme.matchAll(/(?<=!\[[^\]]+\]\(|\b(?:src|srcset)=")[^)"]+/g)].map(
+    ([source]) => source,
+  );
+  expect(pictures.length).toBeGreaterThan(2);
   const own = { url: 'https://github.com/cdk-mailroom/cdk-mailroom' };
   for (const source of pictures)
     expect(pictureOf('README.md', source, own, kind)).toMatch(/^\.\/docs\/images\//);
   expect(pictures.filter((source) => !source.startsWith('https://'))).toEqual([]);
+});
+
+test('a picture for each scheme becomes two images, and any other form is refused', () => {
+  const [picture = ''] = readFileSync(`${ROOT}README.md`, 'utf8').match(/<picture>[\s\S]*<\/picture>/) ?? [];
+  const made = twoPictures(picture, (source) => source.replace(/^.*\//, ''));
+  expect(made).toMatch(/^<img class="light-only" alt="[^"]+" src="console\.png">/);
+  expect(made).toMatch(/<img class="dark-only" alt="[^"]+" src="console-dark\.png">$/);
+  expect(() => twoPictures('<picture><img src="a.png"></picture>', String)).toThrow(
+    'is not a picture that the site can show',
+  );
 });
 
 test('every Markdown file of the root folder is a page under a name of lower case', () => {

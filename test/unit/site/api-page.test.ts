@@ -63,7 +63,7 @@ test('each export has a heading, and is in the index', () => {
   expect(page).toContain('\n## publish\n');
 });
 
-test('properties are a row with type and default, as text that is no template, no tag and no column', () => {
+test('properties are a row with type and default, as text, not as a template, a tag or a column', () => {
   expect(page).toContain(
     '| `retryMs?` | <code v-pre>Map&lt;string, A \\| B></code> | A delay of &#123;&#123;x}} &lt;b>.<br>Default: 5 |',
   );

@@ -12,7 +12,7 @@ test('there are diagrams', () => {
   expect(diagrams.length).toBeGreaterThan(4);
 });
 
-test.each(diagrams)('the diagram of $at is drawn with the colours of the page', ({ code }) => {
+test.each(diagrams)('the diagram of $at is drawn with the colors of the page', ({ code }) => {
   const figure = drawn(code);
   expect(figure).toMatch(/^<figure class="diagram" [^>]*v-pre><svg [^>]*--bg:var\(--vp-c-bg\)/);
   // Vue refuses a style sheet inside a page, and one that is imported would be loaded from another server.

@@ -80,7 +80,7 @@ async function outOfTimeTwice(): Promise<Rig> {
   return rig;
 }
 
-/** Each item of the consume stage that docs/data-model.md shows, by its heading there. */
+/** Each item of the consume stage that docs/stored-items.md shows, by its heading there. */
 export const inboxScenes: Readonly<Record<string, () => Promise<unknown>>> = {
   'Inbox row: PROCESSING': () => meanwhile(false),
   'Inbox row: PROCESSING, out of time': async () => inboxRow(await outOfTimeTwice()),

@@ -42,7 +42,7 @@ async function requeued() {
   return rig;
 }
 
-/** Each item of the write and relay stages that docs/data-model.md shows, by its heading there. */
+/** Each item of the write and relay stages that docs/stored-items.md shows, by its heading there. */
 export const outboxScenes: Readonly<Record<string, () => Promise<unknown>>> = {
   'The envelope': async () => {
     const [envelope] = await shapeRig().commit();
@@ -57,7 +57,7 @@ export const outboxScenes: Readonly<Record<string, () => Promise<unknown>>> = {
     return (stub.requests[0] as { Entries: unknown[] }).Entries[0];
   },
   'Outbox row: PENDING': async () => (await written()).item('OUTBOX#'),
-  'Outbox row: PENDING, after a failure of its own': async () => (await failed()).item('OUTBOX#'),
+  'Outbox row: PENDING, after a failure': async () => (await failed()).item('OUTBOX#'),
   'Outbox row: PUBLISHED': async () => {
     const rig = await written();
     await rig.publish();

@@ -8,6 +8,7 @@ import { createRelayStream } from '../../../lambdas/runtime/relay/relay-stream.t
 import { createSweepPass } from '../../../lambdas/runtime/relay/relay-sweep.ts';
 import { eventIdTime, type RandomBytes } from '../../../lambdas/runtime/store/event-id.ts';
 import type { Item } from '../../../lambdas/runtime/store/table.ts';
+import { relayConfig } from '../../../testing/default-config.ts';
 import {
   consumerConfig,
   lambdaContext,
@@ -18,10 +19,9 @@ import {
   memoryQueue,
   memoryTable,
   memoryTelemetry,
-  relayConfig,
 } from '../../../testing/index.ts';
 
-/** The event of docs/data-model.md. */
+/** The event of docs/stored-items.md. */
 export const EVENT_ID = '01a1fba6-4458-7a41-9c37-3f5d2b8e1103';
 /** When it was committed, epoch milliseconds. */
 export const NOW = eventIdTime(EVENT_ID);
@@ -42,7 +42,7 @@ export const bytesOf = (hex: string): RandomBytes => {
   return (count) => bytes.subarray(0, count);
 };
 
-/** Every token that is drawn is this one: how often one is drawn is no part of the stored shape. */
+/** Every token that is drawn is this one: how often one is drawn is not part of the stored shape. */
 const random = bytesOf('5b0f3c0e7d9a4f6f8a1b2c3d4e5f6071');
 
 /** The whole runtime on a memory table. Nothing in it is left to chance, and the clock moves only when told. */

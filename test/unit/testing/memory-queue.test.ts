@@ -71,7 +71,7 @@ describe('the queue in memory', () => {
     expect(message?.messageId).not.toBe(id);
   });
 
-  it('honours only the latest receipt', async () => {
+  it('honors only the latest receipt', async () => {
     const { queue, clock } = setup();
     queue.send('a');
     const [first] = queue.receive();

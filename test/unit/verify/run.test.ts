@@ -54,7 +54,7 @@ function rig({
 const outcomes = (checks: readonly { readonly outcome: string }[]) => checks.map(({ outcome }) => outcome);
 
 describe('a run', () => {
-  test('deploys, tests and destroys; what cannot be shown here is no failure', async () => {
+  test('deploys, tests and destroys; what cannot be shown here is not a failure', async () => {
     const { deps, calls } = rig({ results: [good, hidden] });
     const receipt = await verify(plan, deps);
     expect(calls).toEqual(['deploy', 'test', 'destroy']);

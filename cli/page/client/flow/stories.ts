@@ -28,7 +28,7 @@ interface EventSummary {
   readonly text: string;
 }
 
-/** Summarises an event. */
+/** Summarizes an event. */
 export function summaryOf({ status, consumers }: Pick<FlowEvent, 'status' | 'consumers'>): EventSummary {
   const outbox = status.toLowerCase();
   if (status !== 'PUBLISHED') return { is: stateOf(outbox), text: outbox };

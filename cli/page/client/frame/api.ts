@@ -1,4 +1,5 @@
 import { createParser } from 'eventsource-parser';
+import { errorHelp } from '../../../../lambdas/runtime/base/documentation.ts';
 import type {
   ApplyRequest,
   DemoFault,
@@ -17,17 +18,21 @@ import type { Reading, ReadingName, ReadingParameters } from '../../server/readi
 export class RefusedError extends Error {
   override readonly name = 'RefusedError';
   readonly code: string;
+  /** The address of the code's explanation; absent for a code of AWS. */
+  readonly help: string | undefined;
 
-  constructor({ code, message }: Refusal) {
+  constructor({ code, message, help }: Refusal) {
     super(message);
     this.code = code;
+    this.help = help;
   }
 }
 
 /** An error as a {@link RefusedError}. */
 export function refused(error: unknown): RefusedError {
   if (error instanceof RefusedError) return error;
-  return new RefusedError({ code: 'PAGE', message: error instanceof Error ? error.message : String(error) });
+  const message = error instanceof Error ? error.message : String(error);
+  return new RefusedError({ code: 'DEFECT', message, help: errorHelp('DEFECT') });
 }
 
 /** The error of a command that failed or was refused. */
@@ -94,6 +99,7 @@ async function request(path: string, init: RequestInit): Promise<Response> {
     if (init.signal?.aborted === true) throw error;
     throw new RefusedError({
       code: 'NO_SERVER',
+      help: errorHelp('NO_SERVER'),
       message:
         "The web console's server is not responding. Start `mailroom ui`, or the demo, again in the terminal.",
     });
@@ -106,7 +112,7 @@ async function refusalOf(response: Response): Promise<Refusal> {
   try {
     const refusal: Partial<Refusal> = await response.json();
     if (refusal.code !== undefined && refusal.message !== undefined)
-      return { code: refusal.code, message: refusal.message };
+      return { code: refusal.code, message: refusal.message, help: refusal.help };
   } catch {
     // not an answer of this server
   }

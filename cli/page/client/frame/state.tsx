@@ -38,7 +38,15 @@ export function Refused({ error }: { readonly error: RefusedError | null }) {
   return (
     <div role="alert">
       <Notice is="broken" title={<Stored text={error.message} />}>
-        <p class="quiet-text">{error.code}</p>
+        <p class="quiet-text">
+          {error.help === undefined ? (
+            error.code
+          ) : (
+            <a href={error.help} target="_blank" rel="noreferrer">
+              {error.code}
+            </a>
+          )}
+        </p>
       </Notice>
     </div>
   );

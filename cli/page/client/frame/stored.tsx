@@ -4,7 +4,7 @@ import { routeTo } from './route.ts';
 
 /**
  * A text that others wrote: as a text node with control and format characters escaped, and isolated, so that it cannot reverse or
- * hide what stands beside it.
+ * hide what is beside it.
  *
  * @param clip - the most characters that are shown. @default all
  */

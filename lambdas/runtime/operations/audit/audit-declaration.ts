@@ -5,7 +5,7 @@ import { outboxKeyOf } from '../../store/event-id.ts';
 import { readable, readOutboxRow } from '../../store/stored-rows.ts';
 import type { Table } from '../../store/table.ts';
 import type { ConsumerEntry, EntryVersion } from '../directory.ts';
-import { declaredSince } from '../subscriptions.ts';
+import { declaredSince } from '../subscribed-events.ts';
 import type { PublishedEvent } from './audit-ledger.ts';
 
 /** The versions of a consumer's directory entry, oldest first. */

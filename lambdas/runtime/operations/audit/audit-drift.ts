@@ -3,7 +3,7 @@ import type { EventRef } from '../../events/event.ts';
 import { depthOf } from '../dead-letters.ts';
 import type { ConsumerEntry, Directory } from '../directory.ts';
 import type { Queues } from '../queues.ts';
-import { mailroomEventsOf } from '../subscriptions.ts';
+import { mailroomEventsOf } from '../subscribed-events.ts';
 
 /** The rules port: the rules deployed on the bus. */
 export interface DeployedRules {
@@ -31,7 +31,7 @@ export interface DeployedTarget {
 export type RuleFault = 'no-rule' | 'rule-disabled' | 'pattern' | 'target';
 
 /**
- * The faults of a deployed rule: the one judgement of `audit`, `status`, `why` and `doctor`.
+ * The faults of a deployed rule: the one judgment of `audit`, `status`, `why` and `doctor`.
  *
  * @param events - the events that it must match, and no others
  * @param queueArn - the queue that it must deliver to; `undefined` if the queue does not exist

@@ -147,7 +147,7 @@ function tell(telemetry: Telemetry, report: AuditReport): AuditSummary {
   warn(telemetry, 'These rows cannot be read, so the state of their events is unknown', { unreadableRows });
   warn(
     telemetry,
-    'The deployment differs from the declaration: see "To deploy a stack again" in docs/operating.md',
+    'The deployment differs from the declaration: deploy its stack again with npx cdk deploy --revert-drift',
     {
       drift,
     },

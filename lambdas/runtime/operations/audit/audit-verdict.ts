@@ -24,7 +24,7 @@ const AT_ONCE = 16;
 /** Clocks differ: a message's time may be slightly before the time at which its event was marked published. */
 const CLOCK_MARGIN_MS = 60_000;
 
-/** Dependencies of a judgement. */
+/** Dependencies of a judgment. */
 interface Judging {
   readonly table: Pick<Table, 'get'>;
   readonly queues: Pick<Queues, 'depth' | 'receive' | 'show'>;
@@ -37,7 +37,7 @@ interface Judging {
 }
 
 /** The result of judging a consumer's events, beside the ledger's counts. */
-export interface Judgement {
+export interface Judgment {
   /** Empty if each event was judged, otherwise one entry. */
   readonly inconclusive: readonly InconclusiveEvents[];
   /** The parts that could not be checked, as sentences. */
@@ -58,7 +58,7 @@ export async function judgeUndecided(
   deps: Judging,
   consumer: ConsumerEntry,
   ledger: Ledger,
-): Promise<Judgement> {
+): Promise<Judgment> {
   const { table, queues, clock, hasTimeLeft } = deps;
   const open = ledger.open(consumer.name);
   if (open.length === 0) return { inconclusive: [], incomplete: [] };

@@ -11,7 +11,7 @@ import type { OutboxRow } from '../../store/rows.ts';
 import { isUnreadable, readInboxRow, readOutboxRow } from '../../store/stored-rows.ts';
 import { type Item, pagesOf, type Table } from '../../store/table.ts';
 import type { Directory } from '../directory.ts';
-import { consumersOf } from '../subscriptions.ts';
+import { consumersOf } from '../subscribed-events.ts';
 import type { Deliveries } from './audit-deliveries.ts';
 import type { Doubles } from './audit-doubles.ts';
 import type { Ledger, PublishedEvent, UnreadableFinding } from './audit-ledger.ts';

@@ -6,7 +6,7 @@ import { minuteOf } from '../../store/event-id.ts';
 import type { Table } from '../../store/table.ts';
 import type { Directory } from '../directory.ts';
 import type { Queues } from '../queues.ts';
-import { externalEventsOf } from '../subscriptions.ts';
+import { externalEventsOf } from '../subscribed-events.ts';
 import { type ConsumerBacklog, createBacklogs } from './audit-backlog.ts';
 import type { EntryVersions } from './audit-declaration.ts';
 import {
@@ -200,9 +200,9 @@ export function createAudit(deps: AuditDeps): Audit {
           earlier: range.earlier ?? false,
           hasTimeLeft: hasTimeLeft(endsBy),
         };
-        const judgement = await judgeUndecided(judging, consumer, ledger);
-        incomplete.push(...judgement.incomplete);
-        inconclusive.push(...judgement.inconclusive);
+        const judgment = await judgeUndecided(judging, consumer, ledger);
+        incomplete.push(...judgment.incomplete);
+        inconclusive.push(...judgment.inconclusive);
       }
       const found = deliveries.found();
       return {

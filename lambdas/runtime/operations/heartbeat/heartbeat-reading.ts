@@ -7,7 +7,7 @@ import { isUnreadable, readInboxRow } from '../../store/stored-rows.ts';
 import type { Table } from '../../store/table.ts';
 import { RULE_DELAY_MS } from '../audit/audit-declaration.ts';
 import type { Directory } from '../directory.ts';
-import { consumersOf } from '../subscriptions.ts';
+import { consumersOf } from '../subscribed-events.ts';
 
 /** The maximum number of concurrent reads. */
 const AT_ONCE = 16;

@@ -18,7 +18,7 @@ import {
   type Directory,
   invokedFunction,
 } from '../../../../lambdas/runtime/operations/directory.ts';
-import { mailroomEventsOf } from '../../../../lambdas/runtime/operations/subscriptions.ts';
+import { mailroomEventsOf } from '../../../../lambdas/runtime/operations/subscribed-events.ts';
 import { SCHEMA } from '../../../../lambdas/runtime/store/rows.ts';
 import { consumerConfig, relayConfig } from '../../../support/runtime-rig.ts';
 import { directory as deployed, queueArn } from './mailroom-in-memory.ts';
@@ -29,9 +29,11 @@ const NOW = 1_795_266_039_731;
 /** The settings of a mapping that reports each failed item. */
 const SETTINGS = {
   enabled: true,
+  state: 'Enabled',
   isSettled: true,
   filters: [],
   batchSize: 10,
+  batchingWindowMs: 0,
   reportsItemFailures: true,
   bisects: true,
   failureDestination: undefined,
@@ -100,6 +102,7 @@ export function resourcesInMemory(directory: Directory = deployed) {
     (url: string): [string, DeployedQueue] => [
       url,
       {
+        url,
         arn: queueArn(url),
         visibilityS: 180,
         retentionS: 14 * 86_400,
@@ -230,6 +233,9 @@ function functionsOf({ mailroom, consumers }: Directory): Map<string, DeployedFu
     timeoutS: 30,
     role: 'arn:aws:iam::111122223333:role/any',
     environment,
+    memoryMb: 512,
+    runtime: 'nodejs24.x',
+    logGroup: undefined,
     failure: undefined,
   });
   const relay = running(
@@ -266,5 +272,7 @@ export const wired = wiringOf(resourcesInMemory().resources);
 
 /** The dependency of `readStatus` on the checks. */
 export function wiringOf(resources: Resources, directory: Directory = deployed) {
-  return () => runChecks(checksOf({ directory, resources, pauses: async () => undefined }, 'settings'));
+  const { deps } = resourcesInMemory(directory);
+  return (sweep: Pick<DoctorDeps, 'now' | 'sweptAt'> = deps) =>
+    runChecks(checksOf({ ...deps, ...sweep, directory, resources }, 'settings'));
 }

@@ -1,8 +1,9 @@
 import type { JudgeDeps } from '../../../../cli/reports/dead-letters/redrive-plan.ts';
+import { verdictOf } from '../../../../cli/reports/why/chain-verdict.ts';
+import { isActionRequired } from '../../../../cli/reports/why/event-state.ts';
+import { checkRedrive } from '../../../../cli/reports/why/redrive-check.ts';
 import { storyOf } from '../../../../cli/reports/why/story.ts';
 import { readTrace } from '../../../../cli/reports/why/trace-reader.ts';
-import { checkRedrive, isActionRequired } from '../../../../cli/reports/why/verdict.ts';
-import { verdictOf } from '../../../../cli/reports/why/why-verdict.ts';
 import { PoisonMessage } from '../../../../lambdas/runtime/base/errors.ts';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import { ThingHappened } from '../../../support/runtime-rig.ts';

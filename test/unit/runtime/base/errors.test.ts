@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
+import { errorHelp } from '../../../../lambdas/runtime/base/documentation.ts';
 import {
   AlreadyProcessed,
+  asMailroomError,
   ConditionFailed,
   errorCode,
   errorMessage,
@@ -11,6 +13,7 @@ import {
   RetryLater,
   TransactionCancelled,
 } from '../../../../lambdas/runtime/base/errors.ts';
+import { poison } from '../../../../lambdas/runtime/base/poison.ts';
 
 test.each([
   [new Error('order 42 not found'), 'Error: order # not found'],
@@ -45,6 +48,15 @@ test('the code of an error is its code, else its name', () => {
   expect(errorCode({ code: 'a b', name: '12' })).toBe('UNKNOWN');
 });
 
+test('an error links to the explanation of its code, unless a handler or AWS chose the code', () => {
+  expect(new MailroomError('EVENT_TOO_LARGE', 'x').help).toMatch(/\/docs\/errors\.md#event_too_large$/);
+  expect(new ConditionFailed(undefined).help).toBe(errorHelp('CONDITION_FAILED'));
+  expect(new PoisonMessage('x').help).toBe(errorHelp('POISON_MESSAGE'));
+  expect(poison('WRONG_TYPE', 'x')).toMatchObject({ name: 'PoisonMessage', help: errorHelp('WRONG_TYPE') });
+  expect(new PoisonMessage('x', { code: 'NO_STOCK' }).help).toBeUndefined();
+  expect(asMailroomError(new Error('slow down')).help).toBeUndefined();
+});
+
 test('a cancelled transaction names its refused actions, with the reasons', () => {
   const said = 'The conditional request failed';
   const reasons = [
@@ -53,10 +65,12 @@ test('a cancelled transaction names its refused actions, with the reasons', () =
     { code: 'ValidationError', message: 'Missing the key PK in the item' },
   ];
   expect(new TransactionCancelled(reasons).message).toBe(
-    'The transaction was cancelled: action 2 of 3 failed with ConditionalCheckFailed, ' +
-      'action 3 of 3 failed with ValidationError (Missing the key PK in the item)',
+    'The transaction was cancelled, and nothing was written: action 2 of 3 failed with ConditionalCheckFailed, ' +
+      'action 3 of 3 failed with ValidationError (Missing the key PK in the item).',
   );
-  expect(new TransactionCancelled([]).message).toBe('The transaction was cancelled: DynamoDB gave no reason');
+  expect(new TransactionCancelled([]).message).toBe(
+    'The transaction was cancelled, and nothing was written: DynamoDB gave no reason.',
+  );
 });
 
 test('an error is recognized by its code, also when a table of your own throws it', () => {

@@ -28,7 +28,7 @@ describe('the bus on EventBridge', () => {
     expect(await bus.put([entry, entry, entry], 1_000)).toEqual([
       { ok: true, id: 'id-1' },
       { ok: false, code: 'ThrottlingException', message: 'slow down' },
-      { ok: false, code: 'NoAnswer', message: expect.any(String) },
+      { ok: false, code: 'NO_ANSWER', message: expect.any(String) },
     ]);
     const sent = {
       EventBusName: 'orders',
@@ -42,7 +42,7 @@ describe('the bus on EventBridge', () => {
 
   it('takes an empty answer for no answer', async () => {
     const { bus } = busAnswering({ status: 200, body: {} });
-    expect(await bus.put([entry], 1_000)).toMatchObject([{ ok: false, code: 'NoAnswer' }]);
+    expect(await bus.put([entry], 1_000)).toMatchObject([{ ok: false, code: 'NO_ANSWER' }]);
   });
 
   const failures: readonly (readonly [string, StubAnswer, object])[] = [
@@ -79,7 +79,8 @@ describe('the bus on EventBridge', () => {
     const { bus, requests } = busAnswering({ silent: true });
     await expect(bus.put([entry], 20)).rejects.toMatchObject({
       code: 'PUBLISH_TIMEOUT',
-      message: 'PutEvents did not respond within 20 ms.',
+      message:
+        'PutEvents did not respond within 20 ms, so the events may have been published; they are published again.',
     });
     expect(requests).toHaveLength(1);
   });

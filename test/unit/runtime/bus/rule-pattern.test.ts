@@ -19,7 +19,7 @@ test('a pattern of one service is plain, and one of several keeps each service w
 });
 
 test.each([[[placed]], [[placed, cancelled]], [[placed, declined, cancelled]]])(
-  'a deployed pattern of exactly the declared events is recognised',
+  'a deployed pattern of exactly the declared events is recognized',
   (events) => {
     expect(takesExactly(JSON.stringify(encodeRulePattern(events)), [...events].reverse())).toBe(true);
   },
@@ -37,7 +37,7 @@ test('a filtered event has its own alternative, with a condition on the payload'
   });
 });
 
-test('a deployed pattern with the declared filter is recognised, whatever the order of its members', () => {
+test('a deployed pattern with the declared filter is recognized, whatever the order of its members', () => {
   const pattern = JSON.stringify({
     $or: [
       {

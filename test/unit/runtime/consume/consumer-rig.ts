@@ -54,7 +54,7 @@ function identified(fields: unknown): object {
 }
 
 /**
- * Lambda with functions that can die: every invocation is a process of its own. After a kill nothing that it does has an
+ * Lambda with functions that can die: every invocation is its own process. After a kill nothing that it does has an
  * effect, and the whole batch is shown again when its visibility timeout has passed.
  *
  * @param handlersOf - makes the handlers of one process, with what kills it

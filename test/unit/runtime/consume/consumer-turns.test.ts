@@ -7,7 +7,7 @@ import { consumer, crashable, inboxRow, oneMessage, type Parts, send } from './c
 /** A consumer of 30 s with the constructs' defaults. */
 const { maxAttempts } = defaultConfig();
 const maxReceiveCount = 105;
-const OUT_OF_TIME = "The handler was still running when the function's time was up";
+const OUT_OF_TIME = "The handler was still running when the function's time was up.";
 
 const one = () => oneMessage({}, { maxReceiveCount });
 const batchOf = (parts: Parts, count: number) =>

@@ -155,7 +155,7 @@ describe('a manual fix', () => {
     expect(one.rows()).toEqual([]);
   });
 
-  test('puts no outbox row of its own, which would replace an event or claim another source', async () => {
+  test('puts no outbox row itself, which would replace an event or claim another source', async () => {
     const one = settling();
     await one.exhaust();
     const [entry] = await one.outbox.entries([one.happened(1)]);

@@ -19,7 +19,7 @@ function errorOf(response: ProviderResponse): Error {
   } catch (error) {
     return error as Error;
   }
-  throw new Error(`${response.status} is no error`);
+  throw new Error(`${response.status} is not an error`);
 }
 
 /** The outcome of a response: the value, or the name of the error, `!` if nothing has happened. */
@@ -66,9 +66,9 @@ describe('the status of a provider’s response', () => {
   });
 
   test('is in the message of the error, after the provider', () => {
-    expect(errorOf({ status: 500 }).message).toBe('The bank answered 500');
-    expect(errorOf({ status: 422 }).message).toBe('The bank answered 422');
-    expect(() => throwForStatus({ status: 500 })).toThrow('The provider answered 500');
+    expect(errorOf({ status: 500 }).message).toBe('The bank answered 500.');
+    expect(errorOf({ status: 422 }).message).toBe('The bank answered 422.');
+    expect(() => throwForStatus({ status: 500 })).toThrow('The provider answered 500.');
   });
 
   test.each([Number.NaN, 0, 99, 600, 200.5, '200', undefined])('%s is refused as an argument', (status) => {
@@ -90,7 +90,7 @@ describe('Retry-After', () => {
     expect(withHeader(retryAfter)).toMatchObject({
       name: 'RetryLater',
       retryAfterMs: afterMs,
-      message: 'The bank answered 503',
+      message: 'The bank answered 503.',
     });
   });
 

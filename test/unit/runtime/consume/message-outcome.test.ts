@@ -143,7 +143,14 @@ describe('a message that may not be claimed', () => {
   test.each<[string, InboxRefusal, number, number, string, string | undefined]>([
     ['was rejected', { status: 'rejected', reason: 'POISON_MESSAGE' }, 1, 0, 'POISON_MESSAGE', undefined],
     ['must run alone', { status: 'suspect' }, 1, 1, 'PUT_BACK', undefined],
-    ['has an unknown status', { status: 'unreadable' }, 1, 60, 'UNREADABLE_ROW', 'TableFailures'],
+    [
+      'has an unknown status',
+      { status: 'unreadable', problem: 'its "schema" is 2, and this version reads up to 1' },
+      1,
+      60,
+      'UNREADABLE_ROW',
+      'TableFailures',
+    ],
     ['is held by another worker', leased, 1, 11, 'LEASED', 'MessagesLeased'],
     ['is still held by another worker', leased, 2, 61, 'LEASED', 'MessagesLeased'],
   ])(

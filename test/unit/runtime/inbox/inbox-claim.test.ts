@@ -109,10 +109,13 @@ test.each([
   await expect(isSuspect()).resolves.toBe(suspect);
 });
 
-test.each([['PARKED'], [undefined]])('a row with the status %s is left alone', async (status) => {
+test.each([
+  ['PARKED', 'its "status" is "PARKED"; expected PROCESSING, PROCESSED, FAILED, REJECTED, DISCARDED'],
+  [undefined, 'it has no "status"'],
+])('a row with the status %s is left alone, and the refusal names it', async (status, problem) => {
   const { claim, row } = await inboxWith({ ...DEAD, status });
   const before = row();
-  await expect(claim(ALONE)).resolves.toEqual({ status: 'unreadable' });
+  await expect(claim(ALONE)).resolves.toEqual({ status: 'unreadable', problem });
   expect(row()).toEqual(before);
 });
 
@@ -125,9 +128,14 @@ test('poison is not rejected while another worker holds it', async () => {
 
 describe('a takeover', () => {
   test('removes the attributes of the previous claim', async () => {
-    const { claim, row } = await inboxWith({ ...DEAD, outOfTime: true, retryAt: 1, lastError: 'of its own' });
+    const { claim, row } = await inboxWith({
+      ...DEAD,
+      outOfTime: true,
+      retryAt: 1,
+      lastError: 'its own error',
+    });
     await expect(claim(AGAIN)).resolves.toMatchObject({ status: 'claimed', claim: { takenOver: true } });
-    expect(row()).toMatchObject({ status: 'PROCESSING', lastError: 'of its own' });
+    expect(row()).toMatchObject({ status: 'PROCESSING', lastError: 'its own error' });
     expect(row()).not.toHaveProperty('outOfTime');
     expect(row()).not.toHaveProperty('retryAt');
   });
@@ -171,7 +179,7 @@ describe('a takeover', () => {
     },
   );
 
-  test('whose answer was lost is recognised', async () => {
+  test('whose answer was lost is recognized', async () => {
     const { claim } = await inboxWith(DEAD, (table) => ({
       ...table,
       write: async (wanted) => {

@@ -14,7 +14,7 @@ import type { Table } from '../../../../lambdas/runtime/store/table.ts';
 import { type consumerConfig, rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { body, CONSUMER, consumer, envelope, inboxRow, type Parts, send } from '../consume/consumer-rig.ts';
 
-/** A consumer whose inbox keeps rows for so many days, started anew. */
+/** A consumer whose inbox keeps rows for a number of days, after a restart. */
 function started(parts: Parts, inboxRetentionDays: number, change: Partial<typeof consumerConfig> = {}) {
   const handle = vi.fn(async () => ({}));
   const deployed = consumer(parts, [leased(ThingHappened, handle)], parts.table, {

@@ -31,10 +31,10 @@ describe('the past attempts of a message', () => {
   });
 
   test.each([
-    ['an attribute that is no list', 'gone', []],
+    ['an attribute that is not a list', 'gone', []],
     ['no attribute', undefined, []],
     ['an attempt without a time', [{ attempt: 1, ended: 'failed' }, end(2)], [2]],
-    ['an attempt that is no map', [null, 'x', end(3)], [3]],
+    ['an attempt that is not a map', [null, 'x', end(3)], [3]],
   ])('are read in spite of %s', (_what, stored, attempts) => {
     expect(attemptsOf(pastAttemptsOf(stored))).toEqual(attempts);
     expect(attemptsOf(withAttempt(stored, end(7)))).toEqual([...attempts, 7]);

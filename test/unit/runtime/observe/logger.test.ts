@@ -1,13 +1,16 @@
 import { ConditionalCheckFailedException, TransactionCanceledException } from '@aws-sdk/client-dynamodb';
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { errorHelp } from '../../../../lambdas/runtime/base/documentation.ts';
 import {
   ConditionFailed,
+  FenceLost,
   PoisonMessage,
   TransactionCancelled,
 } from '../../../../lambdas/runtime/base/errors.ts';
 import { createConsumer } from '../../../../lambdas/runtime/consume/consumer.ts';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import { createLogger } from '../../../../lambdas/runtime/observe/logger.ts';
+import { redactedError } from '../../../../lambdas/runtime/observe/redaction.ts';
 import { powertoolsTelemetry } from '../../../../lambdas/runtime/observe/telemetry.ts';
 import { mintEventId } from '../../../../lambdas/runtime/store/event-id.ts';
 import { inboxKey } from '../../../../lambdas/runtime/store/keys.ts';
@@ -63,7 +66,7 @@ describe('a log line', () => {
       Object.assign(new Error('oh'), { toJSON: () => ({ message: 'oh', body: SECRET }) }),
       'oh',
     ],
-    ['what was thrown and is no error', { body: SECRET, message: 'thrown' }, 'thrown'],
+    ['what was thrown and is not an error', { body: SECRET, message: 'thrown' }, 'thrown'],
   ];
 
   test.each(errors)('shows what went wrong, and no payload, of %s', async (_what, error, shown) => {
@@ -83,6 +86,21 @@ describe('a log line', () => {
       stack: expect.stringContaining('logger.test.ts'),
       cause: { name: 'PoisonMessage', code: 'POISON_MESSAGE', message: 'inner' },
     });
+  });
+
+  test('shows the link of a Mailroom error, also of a redacted one, and no other help', async () => {
+    const lost = new FenceLost('the lease has passed');
+    const errors = [
+      lost,
+      redactedError(lost, (text) => text),
+      Object.assign(new Error('oh'), { help: SECRET }),
+    ];
+    const shown: unknown[] = [];
+    for (const error of errors) {
+      const text = await written(() => createLogger('things').error('It went wrong', { error }));
+      shown.push(JSON.parse(text).error.help);
+    }
+    expect(shown).toEqual([errorHelp('FENCE_LOST'), errorHelp('FENCE_LOST'), undefined]);
   });
 });
 

@@ -53,7 +53,7 @@ describe('metric dimensions', () => {
     ['the name of a metric', { MessagesProcessed: 'x' }, /contains "MessagesProcessed"/],
     ['a name with a blank', { 'my team': 'x' }, /contains "my team"/],
     ['no value', { team: ' ' }, /contains "team" without a valid value/],
-    ['a value that is no text', { team: 7 }, /contains "team" without a valid value/],
+    ['a value that is not text', { team: 7 }, /contains "team" without a valid value/],
     ['a value that is not ASCII', { team: 'Zürich' }, /contains "team" without a valid value/],
     ['a control character', { team: 'a\nb' }, /contains "team" without a valid value/],
     ['11 names', Object.fromEntries(Array.from({ length: 11 }, (_, i) => [`d${i}`, 'x'])), /at most 10/],

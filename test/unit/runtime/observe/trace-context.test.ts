@@ -17,7 +17,7 @@ describe('a traceparent', () => {
 
   test.each([
     ['is missing', undefined],
-    ['is no text', 42],
+    ['is not text', 42],
     ['is empty', ''],
     ['has the forbidden version', traceparent.replace(/^00/, 'ff')],
     ['is in capitals', traceparent.toUpperCase()],
@@ -42,7 +42,7 @@ describe('a tracestate', () => {
   );
 
   test.each([
-    ['is no text', {}],
+    ['is not text', {}],
     ['is empty', ''],
     ['is longer than 512 characters', `a=${'x'.repeat(254)},b=${'x'.repeat(254)}`.padEnd(513, 'x')],
     ['has no value', 'a'],

@@ -198,7 +198,7 @@ describe('to resolve a message', () => {
     ['an unknown status', { status: 'PARKED' }, 'its "status" is "PARKED"', 'resolved'],
     ['no status', { status: undefined }, 'it has no "status"', 'resolved'],
     [
-      'a lease that is no time',
+      'a lease that is not a time',
       { status: 'PROCESSING', leaseUntil: 'soon' },
       '"leaseUntil" is not a time',
       'resolved',

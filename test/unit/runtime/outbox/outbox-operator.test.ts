@@ -146,7 +146,7 @@ describe('to discard a DEAD event', () => {
     expect(memory.item(outboxKeyOf(eventId))).toEqual(row);
   });
 
-  test('is for good: neither sweep nor stream publishes it, and no requeue brings it back', async () => {
+  test('is permanent: neither sweep nor stream publishes it, and no requeue brings it back', async () => {
     let refuses = true;
     const parts = await deadEvent(() => refuses);
     const { memory, eventId, clock, publishedIds } = parts;

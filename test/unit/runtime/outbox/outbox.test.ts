@@ -64,7 +64,7 @@ test('events inherit the correlation and the trace of the event that caused them
   }
 });
 
-test('a trace header that is none stays in the event, and is not sent to EventBridge', async () => {
+test('a malformed trace header stays in the event, and is not sent to EventBridge', async () => {
   const { outbox, happened } = rig();
   const [entry] = await outbox.entries([{ ...happened(1), traceId: 'request-17' }]);
   expect(envelopeOf(entry?.Put.Item)).toMatchObject({ traceId: 'request-17' });
@@ -95,10 +95,10 @@ test('entries used again cannot turn a published event back, nor be used after a
 
 test.each([
   ['a payload that fails its schema', { data: { n: 'one' } }, 'INVALID_PAYLOAD', 'data.n'],
-  ['a payload that is no JSON', { data: { n: 1n } }, 'INVALID_PAYLOAD', 'cannot be written as JSON'],
-  ['no payload at all', { data: undefined }, 'INVALID_PAYLOAD', 'undefined'],
+  ['a payload that is not JSON', { data: { n: 1n } }, 'INVALID_PAYLOAD', 'cannot be written as JSON'],
+  ['no payload', { data: undefined }, 'INVALID_PAYLOAD', 'undefined'],
   ['no aggregate id', { aggregateId: '' }, 'INVALID_EVENT', 'aggregateId'],
-  ['a time that is none', { occurredAt: Number.NaN }, 'INVALID_EVENT', 'occurredAt'],
+  ['a time that is not a number', { occurredAt: Number.NaN }, 'INVALID_EVENT', 'occurredAt'],
   ['a trace header that is too long', { traceId: 'x'.repeat(501) }, 'INVALID_EVENT', 'traceId'],
 ])('%s is refused by name', async (_what, change, code, part) => {
   const { outbox, memory } = rig();

@@ -153,7 +153,11 @@ describe('a commit that publishes at once', () => {
     bus.put = async () => [];
     await outbox.commit({ events: [happened(1)] });
     expect(rows()).toMatchObject([{ status: 'PENDING' }]);
-    expect(telemetry.lines()).toMatchObject([{ level: 'warn', extra: { error: { code: 'NoAnswer' } } }]);
+    const [{ SK = '' } = {}] = rows();
+    const message = expect.stringContaining(`no result for event ${SK.slice('EVENT#'.length)}`);
+    expect(telemetry.lines()).toMatchObject([
+      { level: 'warn', extra: { error: { code: 'NO_ANSWER', message } } },
+    ]);
   });
 
   test('returns although the bus fails, and leaves its rows as they were born', async () => {

@@ -34,7 +34,7 @@ test('a row under a lease is left, and its minute is unsettled until it is clean
 test.each([
   ['a token', { token: 'old' }],
   ['no token, as put by hand', {}],
-])('an unsettled pointer with %s that was put anew is not removed', async (_what, old) => {
+])('an unsettled pointer with %s that was put again is not removed', async (_what, old) => {
   const parts = rig();
   const key = { PK: 'SWEEP#00', SK: '2025-12-31T23:00' };
   await parts.memory.write({ Put: { Item: { ...key, schema: 1, ...old } } });

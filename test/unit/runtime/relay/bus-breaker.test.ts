@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createBusBreaker } from '../../../../lambdas/runtime/relay/relay-context.ts';
+import { createBusBreaker } from '../../../../lambdas/runtime/relay/bus-breaker.ts';
 
 const call = (took: string[], failed: string[]) => ({ took: new Set(took), failed: new Set(failed) });
 

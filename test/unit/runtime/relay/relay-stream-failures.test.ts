@@ -6,7 +6,7 @@ import { stream } from './relay-stream-rig.ts';
 const denied = Object.assign(new Error('no'), { name: 'AccessDeniedException' });
 const invalid = Object.assign(new Error('1 validation error detected'), { name: 'ValidationException' });
 
-test('a refused entry is DEAD with its error and a pointer; its neighbours are published', async () => {
+test('a refused entry is DEAD with its error and a pointer; its neighbors are published', async () => {
   const parts = rig({
     bus: {
       failEntry: (entry) =>
@@ -263,7 +263,7 @@ test.each([
     { Records: [{ eventName: 'INSERT', dynamodb: { SequenceNumber: '1', NewImage: { PK: { S: 'X' } } } }] },
   ],
   [
-    'an image that is none',
+    'a malformed image',
     { Records: [{ eventName: 'INSERT', dynamodb: { SequenceNumber: '1', NewImage: { PK: 7 } } }] },
   ],
 ])('an event that holds %s fails no other event', async (_what, event) => {

@@ -64,7 +64,7 @@ test('records are read as their turn comes: a large batch is never in memory as 
 });
 
 test.each([{ schema: { N: '2' } }, { encoding: { S: 'zstd' } }])(
-  'a record with %j, which this version does not support, is left to the sweep, and its neighbours are published',
+  'a record with %j, which this version does not support, is left to the sweep, and its neighbors are published',
   async (newer) => {
     const parts = rig();
     await parts.outbox.commit({ events: [1, 2].map(parts.happened) });

@@ -114,7 +114,7 @@ test.each([1, 10])(
   },
 );
 
-test('one event with which every call fails does not block its neighbours permanently', async () => {
+test('one event with which every call fails does not block its neighbors permanently', async () => {
   const parts = rig({
     bus: {
       failCall: ({ entries }) =>

@@ -89,7 +89,7 @@ describe('a minute that takes more than one pass', () => {
     expect(pointers(parts)).toEqual([]);
   });
 
-  test('stays unsettled for what its first part left PENDING, and starts anew', async () => {
+  test('stays unsettled for what its first part left PENDING, and starts over', async () => {
     const parts = await longMinute({ rows: 4 });
     await parts.unsettle();
     await parts.set(0, { leaseUntil: parts.clock.now() + HOUR_MS });
@@ -107,7 +107,7 @@ describe('a minute that takes more than one pass', () => {
     expect(pointers(parts)).toEqual([]);
   });
 
-  test('starts anew when an event of its first part was requeued meanwhile', async () => {
+  test('starts over when an event of its first part was requeued meanwhile', async () => {
     const parts = await longMinute();
     await parts.unsettle();
     const eventId = String(parts.keys[0]?.slice('EVENT#'.length));

@@ -110,7 +110,7 @@ describe('the table on DynamoDB', () => {
           views: expect.objectContaining({ value: '9007199254740993.5' }),
         },
       },
-      { ok: false, refused: false, code: 'NoAnswer', message: expect.any(String) },
+      { ok: false, refused: false, code: 'NO_ANSWER', message: expect.any(String) },
     ]);
   });
 
@@ -130,7 +130,7 @@ describe('the table on DynamoDB', () => {
     });
   });
 
-  it('sends nothing for no updates, or for updates that are no good', async () => {
+  it('sends nothing for no updates, or for updates that are invalid', async () => {
     const { table, requests } = tableAnswering();
     expect(await table.updateEach([])).toEqual([]);
     await expect(table.updateEach([{ ...mark('a'), when: { status: undefined } }])).rejects.toThrow(

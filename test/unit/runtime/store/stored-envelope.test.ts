@@ -8,7 +8,7 @@ import { envelopeJson, storedEnvelope } from '../../../../lambdas/runtime/store/
 /** The other attributes of a row: 100 bytes. */
 const row = { PK: 'x'.repeat(98) };
 
-/** JSON of so many bytes that compresses well, or not at all. */
+/** JSON of a number of bytes that compresses well, or not at all. */
 const plain = (bytes: number) => JSON.stringify('a'.repeat(bytes - 2));
 const noise = (bytes: number) =>
   JSON.stringify(

@@ -100,7 +100,7 @@ describe('a stored row', () => {
   test.each([
     ['no map', []],
     ['a text', 'charge'],
-    ['an entry that is none', { charge: 'COMPLETED' }],
+    ['an entry that is not a map', { charge: 'COMPLETED' }],
     ['an unknown status', { charge: { ...effect, status: 'PAUSED' } }],
     ['no start', { charge: { ...effect, startedAt: undefined } }],
     ['one good entry and a bad one', { charge: effect, mail: { ...effect, run: '1' } }],

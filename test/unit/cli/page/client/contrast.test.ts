@@ -17,7 +17,7 @@ describe.each([
 ])('in the %s scheme', (_name, tokens) => {
   const contrast = (one: string, other: string) => contrastOf(tokens.get(one) ?? '', tokens.get(other) ?? '');
 
-  test('every colour of a text and of a state has 4.5:1 on each ground', () => {
+  test('every color of a text and of a state has 4.5:1 on each ground', () => {
     const grounds = [...GROUNDS, 'look-soft', 'broken-soft'];
     expect([...tokens.keys()]).toEqual(expect.arrayContaining([...TEXTS, ...grounds, 'line-strong']));
     const pairs = TEXTS.flatMap((text) => grounds.map((ground) => [text, ground] as const));
@@ -31,7 +31,7 @@ describe.each([
   });
 });
 
-/** The colours among the custom properties of a rule, as `rrggbb`. */
+/** The colors among the custom properties of a rule, as `rrggbb`. */
 function tokensIn(css: string): ReadonlyMap<string, string> {
   const found = [...css.matchAll(/--([\w-]+): #([0-9a-f]{3}|[0-9a-f]{6});/g)];
   return new Map(

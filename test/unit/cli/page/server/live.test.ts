@@ -93,7 +93,7 @@ describe('the poller', () => {
     expect(tab.flows().length).toBeGreaterThan(1);
   });
 
-  test('begins anew after a pause of more than a minute, and goes on after a shorter one', async () => {
+  test('starts over after a pause of more than a minute, and goes on after a shorter one', async () => {
     const { open, clock, outbox, happened } = liveRig();
     const first = open();
     await outbox.commit({ events: [happened(1)] });

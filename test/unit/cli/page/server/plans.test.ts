@@ -134,7 +134,7 @@ describe('a plan of the page', () => {
     ['a typed count that is wrong', { reason, confirmation: '2' }, 'WRONG_CONFIRMATION'],
     ['no reason', { confirmation: '3' }, 'BAD_ARGUMENT'],
     ['a placeholder in place of a reason', { reason: '…', confirmation: '3' }, 'BAD_ARGUMENT'],
-    ['a request that is no object', 'apply', 'BAD_ARGUMENT'],
+    ['a request that is not an object', 'apply', 'BAD_ARGUMENT'],
   ])('is refused with %s, and can still be applied', async (_name, request, code) => {
     const { plans, bank, end } = await threeOfTwoCauses();
     const plan = await plans.make({ kind: 'redrive', source, ids: bank });
@@ -193,13 +193,13 @@ describe('a plan of the page', () => {
   });
 
   test.each([
-    ['an option of a discard that is no boolean', { kind: 'discard', source, cause: 'x', reject: 'yes' }],
+    ['an option of a discard that is not a boolean', { kind: 'discard', source, cause: 'x', reject: 'yes' }],
     ['all dead letters of a source', { kind: 'discard', source }],
     ['an option in place of an id', { kind: 'discard', source, ids: ['--all-of-them'] }],
     ['an empty cause, which every cause contains', { kind: 'discard', source, cause: '' }],
     ['an unknown kind', { kind: 'purge', source }],
     ['a source of another type', { kind: 'redrive', source: 1 }],
-    ['a range that is no duration', { kind: 'repair', since: '--repair' }],
+    ['a range that is not a duration', { kind: 'repair', since: '--repair' }],
   ])('is refused for %s', async (_name, request) => {
     const { plans } = await threeOfTwoCauses();
     await expect(plans.make(request)).rejects.toThrowError(refusal('BAD_ARGUMENT'));

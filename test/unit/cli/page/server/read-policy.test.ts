@@ -37,17 +37,16 @@ function actionsIn(cell: string): string[] {
   });
 }
 
-/** The rows of the table of permissions in docs/cli.md. */
+/** The rows of the table of permissions in docs/cli-permissions.md. */
 async function documented(): Promise<(readonly [commands: string, actions: readonly string[]])[]> {
-  const page = await readFile('docs/cli.md', 'utf8');
-  const [, section = ''] = page.split('\n## Permissions\n');
-  return [...section.matchAll(/^\| (.+?) \| (.+) \|$/gm)].map(([, commands = '', cell = '']) => [
+  const page = await readFile('docs/cli-permissions.md', 'utf8');
+  return [...page.matchAll(/^\| (.+?) \| (.+) \|$/gm)].map(([, commands = '', cell = '']) => [
     commands,
     actionsIn(cell),
   ]);
 }
 
-test('the policy allows the actions that docs/cli.md lists for reading, except to invoke a function', async () => {
+test('the policy allows the actions that docs/cli-permissions.md lists for reading, except to invoke a function', async () => {
   const rows = await documented();
   const firstChange = rows.findIndex(([commands]) => commands === '`ui`');
   const reading = new Set(rows.slice(0, firstChange).flatMap(([, actions]) => actions));

@@ -101,6 +101,9 @@ test('ui --json prints one document and opens nothing', async () => {
     allowsChanges: true,
     showsPayloads: true,
   });
+  const [, section = ''] = (await readFile('docs/cli-json.md', 'utf8')).split('\n## ui\n');
+  const [, documented = ''] = /```json\n([\s\S]*?)```/.exec(section) ?? [];
+  expect(Object.keys(document)).toEqual(Object.keys(JSON.parse(documented)));
   expect(await readFile(document.redirectFile, 'utf8')).toContain('#token=');
   expect(await stop()).toBe(0);
   expect(opened).toEqual([]);
@@ -112,7 +115,7 @@ test('ui stops after the idle time, says so and exits with 0', async () => {
   expect(unwrapped(written.err)).toContain('Stopped: the web console was not used for 1 s.');
 });
 
-test('ui --port refuses a port that is taken, and one that is none', async () => {
+test('ui --port refuses a port that is taken, and one that is not a port', async () => {
   const other = createServer().listen(0, '127.0.0.1');
   await expect.poll(() => other.address(), GENEROUS).not.toBeNull();
   const { port } = other.address() as AddressInfo;

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { MINUTE_MS } from '../../../../../lambdas/runtime/base/units.ts';
 import { declarationOf } from '../../../../../lambdas/runtime/operations/audit/audit-declaration.ts';
 import type { ConsumerEntry, EntryVersion } from '../../../../../lambdas/runtime/operations/directory.ts';
-import { consumersOf, declaredSince } from '../../../../../lambdas/runtime/operations/subscriptions.ts';
+import { consumersOf, declaredSince } from '../../../../../lambdas/runtime/operations/subscribed-events.ts';
 import { auditRig, consumerEntry } from './audit-rig.ts';
 
 const LONG_AGO = 20 * MINUTE_MS;

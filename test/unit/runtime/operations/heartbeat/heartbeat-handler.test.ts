@@ -148,7 +148,7 @@ test('a run that cannot commit reports nothing, so that its silence raises the a
   expect(gauges).toEqual([]);
 });
 
-test('a state that was changed by hand starts anew', async () => {
+test('a state that was changed by hand starts over', async () => {
   const { beat, table, gauges } = beating();
   await table.write({ Put: { Item: { ...HEARTBEAT_STATE_KEY, latest: 'yesterday', previous: 7 } } });
   const { sent } = await beat();

@@ -1,0 +1,71 @@
+const UPDATE_MAPPING = 'UpdateEventSourceMapping20150331';
+
+/**
+ * The kinds of problems of a part, each with the API call that usually causes it, by its name in CloudTrail. `null`: it is not a
+ * change, or several calls can cause it.
+ */
+const CAUSED_BY = {
+  // Events do not pass the part.
+  'no-bus': 'DeleteEventBus',
+  'no-rule': 'DeleteRule',
+  'rule-disabled': 'DisableRule',
+  pattern: 'PutRule',
+  target: 'RemoveTargets',
+  'mapping-disabled': UPDATE_MAPPING,
+  'mapping-filter': UPDATE_MAPPING,
+  paused: null,
+  'no-mapping': 'DeleteEventSourceMapping20150331',
+  'concurrency-zero': 'PutFunctionConcurrency20171031',
+  'no-function': 'DeleteFunction20150331',
+  'stream-off': 'UpdateTable',
+  'no-queue': 'DeleteQueue',
+  'no-entry': null,
+  // Settings.
+  'ttl-off': 'UpdateTimeToLive',
+  'stream-view': 'UpdateTable',
+  'no-item-failures': UPDATE_MAPPING,
+  'batch-size': UPDATE_MAPPING,
+  'no-bisect': UPDATE_MAPPING,
+  'no-failure-destination': UPDATE_MAPPING,
+  'endless-retries': UPDATE_MAPPING,
+  'no-max-concurrency': UPDATE_MAPPING,
+  visibility: 'SetQueueAttributes',
+  redrive: 'SetQueueAttributes',
+  retention: 'SetQueueAttributes',
+  'message-size': 'SetQueueAttributes',
+  delay: 'SetQueueAttributes',
+  'queue-policy': 'SetQueueAttributes',
+  'no-dead-letter-queue': 'PutTargets',
+  'function-failed': null,
+  settings: 'UpdateFunctionConfiguration20150331v2',
+  timeout: null,
+  // Surroundings.
+  'table-policy': 'PutResourcePolicy',
+  'deletion-protection': 'UpdateTable',
+  'recovery-off': 'UpdateContinuousBackups',
+  'sweep-silent': null,
+  'older-version': null,
+  'newer-version': null,
+  'no-alarms': 'DeleteAlarms',
+  'alarm-actions-disabled': 'DisableAlarmActions',
+  'alarm-without-action': null,
+  'alarm-firing': null,
+  'concurrency-low': null,
+  'concurrency-full': null,
+  clock: null,
+  role: null,
+} as const;
+
+/** A kind of problem of a part. */
+export type ProblemKind = keyof typeof CAUSED_BY;
+
+/**
+ * The words of the command that lists the last such changes in the region, with the resource and who made them; empty if no single
+ * call causes the problem. It looks for the call: CloudTrail stores the name of every call, but the resource only of some services.
+ */
+export function whoChanged({ problem }: { readonly problem: ProblemKind }): readonly string[] {
+  const call = CAUSED_BY[problem];
+  if (call === null) return [];
+  const lookup = ['cloudtrail', 'lookup-events', '--lookup-attributes'];
+  return ['aws', ...lookup, `AttributeKey=EventName,AttributeValue=${call}`, '--max-results', '5'];
+}

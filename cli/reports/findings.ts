@@ -1,0 +1,105 @@
+import { clipped, many } from '../terminal/output.ts';
+import { paint } from '../terminal/paint.ts';
+import { prose } from '../terminal/prose.ts';
+import { type ShellText, shell } from '../terminal/shell.ts';
+import { time } from '../terminal/times.ts';
+import type { Checked, PartProblem } from './checks/check.ts';
+import { whoChanged } from './checks/problem-kinds.ts';
+import type { Acknowledgement } from './status/acknowledgements.ts';
+
+/** A finding of `status` or `doctor`. */
+export interface Finding {
+  /** `broken`: action is required. `look`: a consumer may be in trouble, or something was not checked. */
+  readonly state: 'broken' | 'look';
+  /** The finding as a sentence, for people. */
+  readonly what: string;
+  /** The commands to run, in order; none if an action of the caller's role is missing. */
+  readonly commands: readonly string[];
+  /** The operator who knows its cause, and until when, epoch milliseconds: it does not count. @default it is not acknowledged */
+  readonly acknowledged?: Pick<Acknowledgement, 'by' | 'until' | 'reason'>;
+}
+
+/** Completes commands with the options of the run: see `Deployment`. */
+export interface CommandLines {
+  readonly commandLine: (command: ShellText) => string;
+  readonly awsLine: (command: ShellText) => string;
+  /** The acknowledgements of findings. @default none */
+  readonly acks?: readonly Acknowledgement[];
+}
+
+/** True for a finding that is not acknowledged. */
+export function isOpen({ acknowledged }: Finding): boolean {
+  return acknowledged === undefined;
+}
+
+/** The problems that checks found, as findings. A pause is intended, so it is only a warning. */
+export function problemFindings(problems: readonly PartProblem[], lines: CommandLines): Finding[] {
+  return problems.map((problem) => ({
+    state: problem.problem === 'paused' ? 'look' : 'broken',
+    what: problem.text,
+    commands: repairCommands(problem, lines),
+  }));
+}
+
+/** The checks that were not made, as findings. */
+export function notCheckedFindings({ notChecked }: Checked): Finding[] {
+  return notChecked.map(({ needs, parts }) => ({
+    state: 'look',
+    what: `not checked: ${parts.join(', ')}; needs ${needs.join(' and ')}`,
+    commands: [],
+  }));
+}
+
+/** Problems in a document of `--json`: each with its `commands` as the text prints them. */
+export function problemsJson(problems: readonly PartProblem[], lines: CommandLines) {
+  return problems.map((problem) => ({ ...problem, commands: repairCommands(problem, lines) }));
+}
+
+/** The lines to paste for a problem: its repair, if there is one, the command to run after it, and who changed the part. */
+function repairCommands(problem: PartProblem, lines: CommandLines): string[] {
+  const { fix, followUp = [] } = problem;
+  return [fix, followUp, whoChanged(problem)]
+    .filter((words) => words.length > 0)
+    .map((words) => fixLine(words, lines));
+}
+
+/** The line to paste for the words of a command. */
+export function fixLine([program = '', ...words]: readonly string[], lines: CommandLines): string {
+  if (program === 'aws') return lines.awsLine(shell`${words}`);
+  const [command, ...others] = words;
+  if (command === 'cdk-mailroom') return lines.commandLine(shell`${others}`);
+  return `${program} ${shell`${words}`}`;
+}
+
+/** The open findings, counted: `3 problems`, `1 warning`, `2 parts not checked`. Empty if all is well. */
+export function findingCounts(findings: readonly Finding[], { notChecked }: Checked): string[] {
+  const open = findings.filter(isOpen);
+  const problems = open.filter(({ state }) => state === 'broken').length;
+  const warnings = open.length - problems - notChecked.length;
+  const parts = new Set(notChecked.flatMap((check) => check.parts)).size;
+  return [
+    ...(problems > 0 ? [paint.red(many(problems, 'problem'))] : []),
+    ...(warnings > 0 ? [paint.yellow(many(warnings, 'warning'))] : []),
+    ...(parts > 0 ? [paint.yellow(`${many(parts, 'part')} not checked`)] : []),
+  ];
+}
+
+/** The findings as text, each with the commands to run below it. Adjacent problems with one repair are listed above it. */
+export function findingLines(findings: readonly Finding[]): string[] {
+  return findings.flatMap(({ state, what, commands, acknowledged }, index) => {
+    if (acknowledged !== undefined) return acknowledgedLines(what, acknowledged);
+    const after = findings[index + 1];
+    const isShared = after?.state === 'broken' && after.commands.join() === commands.join();
+    const bullet = state === 'broken' ? paint.red('•') : paint.yellow('•');
+    const below = isShared || commands.length === 0 ? [] : [`    ${paint.dim(commands.join('\n    '))}`];
+    return [prose(`  ${bullet} ${what}`, 4), ...below];
+  });
+}
+
+function acknowledgedLines(
+  what: string,
+  { by, until, reason }: NonNullable<Finding['acknowledged']>,
+): string[] {
+  const who = prose(`acknowledged by ${clipped(by)} until ${time(until)}: ${clipped(reason)}`, 4, 76);
+  return [prose(paint.dim(`  • ${what}`), 4), `    ${paint.dim(who)}`];
+}

@@ -1,0 +1,190 @@
+import { deadLetterQueues, depthOf } from '../../../lambdas/runtime/operations/dead-letters.ts';
+import type { ConsumerEntry, Directory } from '../../../lambdas/runtime/operations/directory.ts';
+import type { QueueDepth, Queues } from '../../../lambdas/runtime/operations/queues.ts';
+import { pendingSince } from '../../../lambdas/runtime/outbox/pending-row.ts';
+import { eventIdOf, eventIdTime, isEventId } from '../../../lambdas/runtime/store/event-id.ts';
+import { isUnreadable, readable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
+import type { Item, Table } from '../../../lambdas/runtime/store/table.ts';
+import { readRejected, readWaiting } from '../../deployment/message-reader.ts';
+import { eachOf, readSweepState, type SweepReading } from '../../deployment/rows-reader.ts';
+import { type CheckDeps, type Checked, STUCK_MS } from '../checks/check.ts';
+import { readDeadPointers } from '../dead-letters/dead-letters.ts';
+import type { CommandLines } from '../findings.ts';
+import { createWarnings } from './consumer-warnings.ts';
+import { readHeartbeatStatus } from './heartbeat-status.ts';
+import { type Keep, keepNothing } from './kept-readings.ts';
+import { oldestMs, readPending, waitingSince } from './pending-events.ts';
+import { isUnprocessed, type RecentMessage, type RecentSample, readRecent } from './recent-messages.ts';
+import { deadEventsStatus, held, readSourceStatus } from './source-status.ts';
+import { stateOf, statusFindings } from './status-findings.ts';
+import type { ConsumerStatus, StatusFacts, StatusReport } from './status-report.ts';
+
+/** Dependencies of {@link readStatus}. */
+export interface StatusDeps {
+  readonly directory: Directory;
+  readonly region: string;
+  readonly table: Table;
+  readonly queues: Queues;
+  /** Makes the checks up to the level `settings`: see `checksOf`. */
+  readonly wiring: (sweep: Pick<CheckDeps, 'now' | 'sweptAt'>) => Promise<Checked>;
+  /** Keeps the PENDING events and samples of events for a next status. @default they are read */
+  readonly keep?: Keep;
+  readonly now: number;
+}
+
+/** The time for which a reading is kept that shows no problem, milliseconds: the interval of the sweep. */
+export const KEPT_MS = 60_000;
+
+/** The same for the wiring: a rule or mapping that was disabled by hand shows within a minute, with 10 seconds between two readings. */
+export const WIRING_KEPT_MS = 48_000;
+
+/** The same for one that shows a problem, which may just be repaired. */
+export const BROKEN_KEPT_MS = 10_000;
+
+/** The most pointers of one kind that are counted. */
+const POINTERS_MAX = 10_000;
+
+/** The most hints at failed messages whose rows are read. */
+const FAILED_MAX = 1_000;
+
+/** The state does not depend on the options in the commands of its findings. */
+const AS_TYPED: CommandLines = { commandLine: (command) => command, awsLine: (command) => command };
+
+/** Reads the status of the whole Mailroom. It changes nothing and receives only from dead-letter queues. */
+export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
+  const { directory, region, table, queues, keep = keepNothing, now } = deps;
+  const reading = readDepths(queues, directory);
+  // Awaited below: until then its failure has no other handler.
+  reading.catch(() => {});
+  const sweep = await readSweepState(directory, table);
+  // The time of creation matters only before the first complete pass.
+  const sweptAt = sweep.sweptTo ?? (await keep('creation', KEPT_MS, () => table.createdAt()));
+  const [pending, dead, consumers, depths, wiring, heartbeat, recent] = await Promise.all([
+    keep(
+      'pending',
+      ({ items }) => (oldestMs(items, now, waitingSince) > STUCK_MS ? BROKEN_KEPT_MS : KEPT_MS),
+      () => readPending(deps, sweep, sweptAt),
+    ),
+    readDeadPointers(table, sweep.shards, POINTERS_MAX),
+    eachOf(directory.consumers, (consumer) => readConsumer(table, consumer, now)),
+    reading,
+    deps.wiring({ now, sweptAt: async () => sweptAt }),
+    readHeartbeatStatus(deps),
+    readRecent({ table, directory, shards: sweep.shards, keep, now }),
+  ]);
+  const recentOf = ({ name }: ConsumerEntry) => recent.messages.filter(({ consumer }) => consumer === name);
+  const look = createWarnings({ directory, table, shards: sweep.shards, keep, now });
+  const looks = await eachOf(consumers, ({ consumer, waiting }) => {
+    const { name, queue, deadLetterQueue, undeliveredQueue = '' } = consumer;
+    const isCut = wiring.problems.some(({ part, level }) => part === name && level === 'flow');
+    const hasDeadLetters = held(depths.get(deadLetterQueue)) + held(depths.get(undeliveredQueue)) > 0;
+    const recent = recentOf(consumer);
+    return look({ consumer, depth: depths.get(queue), failed: waiting.items, recent, isCut, hasDeadLetters });
+  });
+  const sources = await eachOf(deadLetterQueues(directory), (source) => {
+    const own = consumers.find(({ consumer }) => source.url === consumer.deadLetterQueue);
+    const pointers = own?.rejected.items.flatMap((pointer) => readable(pointer) ?? []) ?? [];
+    return readSourceStatus({ queues, now }, source, depths.get(source.url), pointers);
+  });
+  const facts: StatusFacts = {
+    wiring,
+    looks: looks.flatMap((found) => found ?? []),
+    heartbeat,
+    stack: directory.mailroom.stack,
+    region,
+    at: now,
+    outbox: outboxStatus(deps, sweep, sweptAt, pending.items, dead.items.length, recent),
+    consumers: Object.fromEntries(
+      consumers.map((reading) => [
+        reading.consumer.name,
+        consumerStatus(reading, depths, recentOf(reading.consumer), now),
+      ]),
+    ),
+    deadLetterSources: [deadEventsStatus(dead.items), ...sources],
+    gone: [...depths].flatMap(([url, depth]) => (depth === undefined ? [url] : [])),
+    atLeast: [
+      ...(pending.more ? ['outbox.pending'] : []),
+      ...(dead.more ? ['outbox.dead'] : []),
+      ...consumers.flatMap(({ consumer: { name }, waiting, rejected }) => [
+        ...(waiting.more ? [`consumers.${name}.failed`] : []),
+        ...(rejected.more ? [`consumers.${name}.rejected`] : []),
+      ]),
+    ],
+  };
+  const state = stateOf(statusFindings(facts, AS_TYPED));
+  return { ...facts, state, ok: state === 'ok' };
+}
+
+function outboxStatus(
+  { directory, now }: StatusDeps,
+  { sweptTo }: SweepReading,
+  sweptAt: number,
+  pending: readonly Item[],
+  dead: number,
+  recent: RecentSample,
+): StatusReport['outbox'] {
+  const { sources } = directory.mailroom;
+  const isUndeclared = ({ source }: Item) =>
+    typeof source === 'string' && sources?.includes(source) === false;
+  const undeclared = pending.filter(isUndeclared);
+  const declared = pending.filter((item) => !isUndeclared(item));
+  const unreadable = pending.flatMap((item) => (isUnreadable(readOutboxRow(item)) ? [item.SK] : []));
+  return {
+    pending: pending.length,
+    oldestPendingMs: oldestMs(declared, now, waitingSince),
+    oldestCommittedMs: oldestMs(declared, now, pendingSince),
+    dead,
+    unreadable: new Set([...unreadable, ...recent.unreadable]).size,
+    undeclared: undeclared.length,
+    firstUndeclared: undeclared.flatMap((item) => eventIdOf(item) ?? [])[0] ?? null,
+    sweptAgoMs: sweptTo === undefined ? null : Math.max(0, now - sweptTo),
+    unsweptMs: Math.max(0, now - sweptAt),
+  };
+}
+
+type Depths = ReadonlyMap<string, QueueDepth | undefined>;
+
+/** The depths of every queue, by its URL; `undefined` where the queue does not exist. */
+async function readDepths(queues: Queues, directory: Directory): Promise<Depths> {
+  const urls = [
+    ...directory.consumers.map(({ queue }) => queue),
+    ...deadLetterQueues(directory).map(({ url }) => url),
+  ];
+  return new Map(await eachOf(urls, async (url) => [url, await depthOf(queues, url)] as const));
+}
+
+async function readConsumer(table: Table, consumer: ConsumerEntry, now: number) {
+  const [waiting, rejected] = await Promise.all([
+    readWaiting(table, consumer.name, FAILED_MAX, now),
+    readRejected(table, consumer.name, POINTERS_MAX, now),
+  ]);
+  return { consumer, waiting, rejected };
+}
+
+function consumerStatus(
+  { consumer, waiting, rejected }: Awaited<ReturnType<typeof readConsumer>>,
+  depths: Depths,
+  recent: readonly RecentMessage[],
+  now: number,
+): ConsumerStatus {
+  const { waiting: queued = 0, inFlight = 0 } = depths.get(consumer.queue) ?? {};
+  const unreadable = [
+    ...waiting.items.filter(({ state }) => state.is === 'unreadable').map(({ eventId }) => eventId),
+    ...rejected.items.filter(isUnreadable).map(({ SK }) => SK),
+  ];
+  const unseen = recent.filter(({ is, eventId }) => is === 'unreadable' && !unreadable.includes(eventId));
+  const births = [
+    ...recent.filter(isUnprocessed).map(({ committedAt }) => committedAt),
+    ...waiting.items.flatMap(({ eventId }) => (isEventId(eventId) ? [eventIdTime(eventId)] : [])),
+  ];
+  return {
+    queued,
+    inFlight,
+    backlog: queued + inFlight,
+    oldestUnprocessedMs: births.reduce((age, birth) => Math.max(age, now - birth), 0),
+    failed: waiting.items.filter(({ state }) => state.is !== 'unreadable').length,
+    rejected: rejected.items.filter((pointer) => !isUnreadable(pointer)).length,
+    unreadable: unreadable.length + unseen.length,
+    deadLetters: held(depths.get(consumer.deadLetterQueue)),
+  };
+}

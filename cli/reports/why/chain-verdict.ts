@@ -1,0 +1,179 @@
+import { inboxState } from '../../../lambdas/runtime/inbox/inbox-state.ts';
+import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts';
+import { isUnreadable } from '../../../lambdas/runtime/store/stored-rows.ts';
+import { clipped, many } from '../../terminal/output.ts';
+import { hours, type ShellText, shell } from '../../terminal/shell.ts';
+import { duration } from '../../terminal/times.ts';
+import { STUCK_MS } from '../checks/check.ts';
+import { tooLarge } from '../dead-letters/redrive-plan.ts';
+import { fixLine } from '../findings.ts';
+import {
+  asClause,
+  inTime,
+  isActionRequired,
+  nameOf,
+  type StateText,
+  unreadableRow,
+  type WhyContext,
+  type WhyVerdict,
+  worstFirst,
+} from './event-state.ts';
+import { isQueueEmpty, messageCase } from './message-case.ts';
+import { causeText, effectsText, type MessageFacts, unclaimedText, WORDS } from './message-words.ts';
+import { bornAt, type Trace, type TracedEvent, type TracedMessage } from './trace-reader.ts';
+import { claimStopped, publishStopped } from './wiring-check.ts';
+
+/** The default time for which a new event is reserved for the stream relay, which usually needs a second. */
+const STREAM_MS = 30_000;
+
+/** The verdict on a chain of events: the worst of all events and messages. */
+export function verdictOf({ events }: Trace, context: WhyContext): WhyVerdict {
+  const all = events.flatMap((event) => {
+    const { eventId } = event;
+    const outbox = outboxText(event, context);
+    const messages = event.messages.flatMap((message) => ofMessage(event, message, context) ?? []);
+    return outbox === undefined ? messages : [{ eventId, ...outbox }, ...messages];
+  });
+  const [worst, ...others] = all.sort(worstFirst);
+  const [first] = events;
+  if (worst === undefined || worst.state === 'processed') {
+    const processed = allProcessed(events, first?.eventId ?? '');
+    const unlisted = context.wiring?.problems.find(({ problem }) => problem === 'no-entry');
+    if (unlisted === undefined) return processed;
+    const text = `${processed.text} That leaves out ${unlisted.part}: ${unlisted.text}.`;
+    return { ...processed, state: 'unproven', text, next: fixLine(unlisted.fix, context) };
+  }
+  const also = isActionRequired(worst) ? others.filter(isActionRequired).length : 0;
+  if (also === 0) return worst;
+  const text = `${worst.text} ${also} more in this chain ${also === 1 ? 'requires' : 'require'} action: --story shows all.`;
+  return { ...worst, text };
+}
+
+function allProcessed(events: readonly TracedEvent[], eventId: string): WhyVerdict {
+  const [first, ...caused] = events;
+  const name = first === undefined ? eventId : nameOf(first);
+  const chain = caused.length === 0 ? name : `${name} and the ${many(caused.length, 'event')} that it caused`;
+  const them = caused.length === 0 ? 'it' : 'them';
+  if (isExternalEventId(first?.eventId)) {
+    const text = `${chain}: processed by every consumer that has received ${them}. Mailroom does not know which consumers an external event should reach.`;
+    return { state: 'processed', eventId, text, next: null };
+  }
+  if (first?.resent !== undefined) {
+    const text = `${chain}: processed by ${first.resent.consumer}, to which an operator sent ${them} in place of ${first.resent.causationId}.`;
+    return { state: 'processed', eventId, text, next: null };
+  }
+  const consumers = events.flatMap(({ messages }) => messages).length;
+  const text =
+    consumers === 0
+      ? `${chain}: published. No consumer subscribes to ${them}, or only with a filter that does not match.`
+      : `${chain}: published, and processed by every consumer that must receive ${them}.`;
+  return { state: 'processed', eventId, text, next: null };
+}
+
+/** The verdict on the outbox row; `undefined` if the event is published or expired. */
+function outboxText(event: TracedEvent, context: WhyContext): StateText | undefined {
+  const { now, commandLine } = context;
+  const { eventId, row } = event;
+  const name = nameOf(event);
+  if (isUnreadable(row)) return unreadableRow(`The outbox row of ${name}`, row, context);
+  if (row?.status === 'DISCARDED') {
+    const text = `${name} was discarded by ${clipped(row.discardedBy ?? 'an operator')}.`;
+    return { state: 'discarded', text, next: null };
+  }
+  const error = row?.lastError === undefined ? '' : `: ${asClause(row.lastError)}`;
+  if (row?.status === 'DEAD') {
+    const text = `${name} is DEAD: it could not be published after ${many(row.attempts, 'attempt')}${error}. It is not retried.`;
+    const problem = tooLarge(row);
+    if (problem !== undefined) {
+      const todo = 'Have its producer write a smaller event, then discard this one:';
+      return {
+        state: 'dead',
+        text: `${text} ${problem} ${todo}`,
+        next: commandLine(shell`dlq discard dead ${eventId}`),
+      };
+    }
+    return { state: 'dead', text, next: commandLine(shell`dlq redrive dead ${eventId}`) };
+  }
+  if (row?.status !== 'PENDING') return undefined;
+  const source = clipped(row.source);
+  if (context.sources !== undefined && !context.sources.includes(row.source)) {
+    const text =
+      `${name} waits: no producer of this Mailroom declares its source "${source}", so the relay does not publish it. ` +
+      `Declared sources: ${context.sources.map(clipped).join(', ')}. If the event is genuine, declare the source and deploy: the sweep ` +
+      'then publishes it. If not, it was forged: see docs/operating.md#events-with-an-undeclared-source.';
+    return { state: 'undeclared', text, next: null };
+  }
+  const age = now - Math.max(bornAt(event), row.requeuedAt ?? 0);
+  // Within the stream relay's time, the sweep leaves the event alone; after a failure, only the sweep retries it.
+  const isNew = row.lastError === undefined && age <= STREAM_MS;
+  const stopped = publishStopped(
+    context,
+    isNew ? ['table', 'stream relay'] : row.lastError === undefined ? undefined : ['sweep'],
+  );
+  if (stopped !== undefined) {
+    const text = `${name} is not published yet, ${duration(age)} after its ${row.requeuedAt === undefined ? 'commit' : 'requeue'}${error}. ${stopped.text}`;
+    return { state: 'stuck', text, next: stopped.next };
+  }
+  const again = `It is retried ${inTime(row.leaseUntil, now)}`;
+  if (age > STUCK_MS) {
+    const failing = row.lastError === undefined ? '' : ` Its last attempt failed${error}. ${again}.`;
+    const text = `${name} has been waiting to be published for ${duration(age)}.${failing || ' The sweep should have published it by now.'}`;
+    return { state: 'stuck', text, next: commandLine(shell`sweep --since ${hours(now - bornAt(event))}`) };
+  }
+  if (row.lastError === undefined) {
+    const waits = `${name} was ${row.requeuedAt === undefined ? 'committed' : 'requeued'} ${duration(age)} ago and is not published yet.`;
+    if (age <= STREAM_MS) return { state: 'publishing', text: waits, next: null };
+    const text = `${waits} The stream relay has not published it; the next sweep should, within two minutes. \`status\` checks both.`;
+    return { state: 'publishing', text, next: commandLine(shell`status`) };
+  }
+  const text =
+    `${name} could not be published, ${many(row.attempts, 'attempt')} so far${error}. ${again}, then at growing intervals; when its ` +
+    'attempts are exhausted, it becomes DEAD. Failures of the bus do not count as attempts.';
+  return { state: 'retrying', text, next: commandLine(shell`status`) };
+}
+
+/** The verdict on one consumer's message; `undefined` if its event is not published. */
+function ofMessage(event: TracedEvent, message: TracedMessage, context: WhyContext): WhyVerdict | undefined {
+  const { row, consumer } = message;
+  const subject = { eventId: event.eventId, consumer: consumer.name };
+  const name = nameOf(event);
+  if (isUnreadable(row))
+    return { ...subject, ...unreadableRow(`${consumer.name} has a row of ${name} that`, row, context) };
+  const found = messageCase(event, message, context.now);
+  if (found === undefined) return undefined;
+  const state = inboxState(row, context.now);
+  const heldUntil = state.is === 'leased' ? state.until : 0;
+  const facts = { ...message, event, name, row, heldUntil, context };
+  const { state: named, text, next } = WORDS[found];
+  const said = { ...subject, state: named, text: text(facts) + effectsText(facts) + causeText(facts) };
+  const stopped = claimStopped(context, consumer.name, found, !isQueueEmpty(message));
+  if (stopped !== undefined) {
+    const text = `${unclaimedText(found, facts)}${effectsText(facts)} It cannot be claimed. ${stopped.text}`;
+    return { ...said, state: 'late', text, next: stopped.next };
+  }
+  const skipped = skippedByRedrive(facts);
+  if (skipped === undefined) return { ...said, next: next?.(facts) ?? null };
+  return { ...said, text: `${said.text} ${skipped.text}`, next: context.commandLine(skipped.next) };
+}
+
+/** The help for a dead letter that a redrive would leave where it is; `undefined` if it would not, or that is unknown. */
+function skippedByRedrive(
+  facts: MessageFacts,
+): { readonly text: string; readonly next: ShellText } | undefined {
+  const { consumer, event, deadLetter, context, row } = facts;
+  const { id, verdict, code, message } = context.redrive ?? {};
+  if (deadLetter === undefined || id !== deadLetter.id) return undefined;
+  if (verdict === 'fails') {
+    const refusal = clipped([code, message].filter(Boolean).join(': '));
+    const text =
+      `The deployed code of ${consumer.name} still refuses it (${refusal}), so a redrive would leave it. Deploy code that reads it, ` +
+      'then redrive it. If it is not needed, discard it:';
+    return { text, next: shell`dlq discard ${deadLetter.source} ${deadLetter.id}` };
+  }
+  // Rejected as too old: the words of that case suggest what helps.
+  if (verdict !== 'too-old' || row !== undefined) return undefined;
+  const text =
+    'It is older than the inbox retention, so it may have been processed, and a redrive would leave it. If it was not, do its ' +
+    'work by hand, then resolve it:';
+  return { text, next: shell`messages resolve ${consumer.name} ${event.eventId}` };
+}

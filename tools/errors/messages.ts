@@ -1,0 +1,265 @@
+import { section } from './explanation.ts';
+
+/** Reasons for which a consumer rejects a message. */
+export const REJECTIONS = section({
+  title: 'Rejected messages',
+  text: `The consumer rejects the message: its handler does not run again, its inbox row is REJECTED with this code as the \`reason\`, and SQS moves the message
+to the dead-letter queue. Other messages are not affected. \`mailroom why <id>\` shows the row; [redrive](cli.md#dlq-redrive) the message once the cause is fixed.`,
+  codes: {
+    ATTEMPTS_EXHAUSTED: {
+      cause: 'All attempts that `retry.attempts` allows failed. The message quotes the last error.',
+      result: 'The message is rejected.',
+      action: 'Fix the quoted error, then redrive.',
+    },
+    BAD_EXTERNAL_ID: {
+      cause:
+        'A field in the `id` of an external event is missing or not an integer or a string of 1 to 2,048 characters; or the message has no EventBridge id and the definition no `id`.',
+      result: 'The message is rejected: without an id, duplicates cannot be recognized.',
+      action: 'Correct `id` in `externalEvent`, deploy and redrive, or discard the message.',
+    },
+    BAD_EXTERNAL_TIME: {
+      cause:
+        'The `time` field of an external event is missing, or neither ISO 8601 text with a time zone nor epoch seconds or milliseconds.',
+      result: 'The message is rejected.',
+      action: 'Correct `time` in `externalEvent`, deploy and redrive, or discard the message.',
+    },
+    EFFECT_RESULT_NOT_STORABLE: {
+      cause:
+        'The function in `ctx.once` returned something that is not JSON, or has more than 4,096 bytes of JSON.',
+      result:
+        'The effect has happened, but its result is not stored. The message is rejected, because each retry would repeat the effect.',
+      action:
+        'Return only the part that the handler needs, deploy, and redrive: the effect repeats under the same idempotency key. If the provider ignores keys, finish by hand and resolve it.',
+    },
+    EFFECT_UNREADABLE: {
+      cause: 'The entry of an effect in the inbox row was edited by hand, or lacks what Mailroom writes.',
+      result: 'The effect was not started, and the message is rejected.',
+      action:
+        'Ask the provider whether the effect happened. Finish the work by hand, then resolve the message.',
+    },
+    EVENT_TOO_OLD: {
+      cause:
+        "The event has no inbox row and is older than the inbox retention, or older than the consumer's name: its row may have expired.",
+      result: 'The message is rejected: it may have been processed before.',
+      action:
+        'If you know that it was not, run [`messages allow`](cli.md#messages-allow) and redrive. Otherwise, discard it.',
+    },
+    POISON_MESSAGE: {
+      cause: 'The handler threw a `PoisonMessage` without its own code: no retry can process the message.',
+      result: "The message is rejected with the handler's text.",
+      action:
+        'Read the text. Correct the data with [`dlq resend`](cli.md#dlq-resend), deploy a handler that accepts it and redrive, or discard it.',
+    },
+    TOO_MANY_EFFECTS: {
+      cause:
+        'The message has 64 effects, the most that its row stores, including those of earlier attempts and versions.',
+      result: 'The next effect was not started, and the message is rejected. Earlier effects have happened.',
+      action:
+        'Combine effects, or publish an event for each and handle those. Check that effect names do not change between attempts.',
+    },
+    TOO_MANY_HOPS: {
+      cause: 'An event would be number 34 in a chain of events that cause each other, where 33 are allowed.',
+      result: 'Nothing was committed, and the message that would have caused it is rejected.',
+      action:
+        "Inspect the chain with `mailroom why <id> --story`: services probably answer each other's events endlessly. To continue a chain on purpose, give the event a new `correlationId`.",
+    },
+    UNKNOWN_EVENT_TYPE: {
+      cause: 'The consumer subscribes to an event for which its function has no handler.',
+      result: 'The message is rejected.',
+      action:
+        'Deploy a handler and redrive, or remove the event from the subscription and discard the message.',
+    },
+    UNKNOWN_EVENT_VERSION: {
+      cause:
+        "The event is newer than the consumer's definition, or older and the definition has no `upcast`.",
+      result: 'The message is rejected.',
+      action: 'Deploy the newer definition or an `upcast`, then redrive. Deploy consumers before producers.',
+    },
+    UNREADABLE_MESSAGE: {
+      cause: 'The body is not JSON, or is neither a Mailroom event nor an external event of this consumer.',
+      result: 'The message is rejected under its SQS message id, because it has no event id.',
+      action: 'Find the sender with `mailroom dlq show`, correct it, and discard the message.',
+    },
+    WRONG_SOURCE: {
+      cause: 'The event came from a service other than the one that its definition names as `source`.',
+      result: 'The message is rejected.',
+      action:
+        'If that service owns the event now, correct `source`, deploy and redrive. Otherwise, find the sender and discard the message.',
+    },
+    WRONG_TYPE: {
+      cause:
+        'EventBridge delivered the message under another type than its envelope states, which Mailroom never writes.',
+      result: 'The message is rejected.',
+      action: 'Find out who sent it before you do anything else, because it may be forged. Then discard it.',
+    },
+  },
+});
+
+/** Reasons for which a message is not processed in this attempt. */
+export const ATTEMPTS = section({
+  title: 'Messages that wait or are retried',
+  text: `The message was not processed in this attempt. It stays in the queue and is received again; usually there is nothing to do.`,
+  codes: {
+    ALREADY_PROCESSED: {
+      cause: 'The handler threw `AlreadyProcessed`: the work was done elsewhere.',
+      result: 'The message is recorded as processed and deleted from the queue.',
+      action: 'Nothing.',
+    },
+    EFFECT_IN_PROGRESS: {
+      cause: 'An effect of the message may still be running in a function that has lost its lease.',
+      result:
+        'The message waits until that function has certainly stopped. This is not counted as an attempt.',
+      action: 'Nothing. Do not catch this error in a handler.',
+    },
+    FENCE_LOST: {
+      cause:
+        'This worker lost its message: its lease passed and another worker claimed it, or an operator settled it.',
+      result: 'Its writes were refused, so nothing was duplicated in DynamoDB. The other worker continues.',
+      action:
+        'Do not catch this error in a handler. If it happens often, find what blocks the event loop, or raise the lease.',
+    },
+    FUNCTION_DIED: {
+      cause:
+        'The function crashed, ran out of memory or was stopped at its timeout before the handler ended.',
+      result:
+        'Another attempt takes the message over after the lease. After two such claims the message runs alone, so that it cannot take others down.',
+      action: 'Look for the crash in the logs. Raise the memory or the timeout, or shorten the handler.',
+    },
+    HANDLER_ENDED: {
+      cause:
+        'The handler returned before a call of `ctx.once` or `ctx.commit` that it had started without `await`.',
+      result: 'The late call did nothing. The message was settled without it.',
+      action:
+        'Await everything that the handler starts. See [Find un-awaited calls](testing.md#find-un-awaited-calls).',
+    },
+    LEASED: {
+      cause: 'Another worker holds the message, or held it when its function was stopped.',
+      result: 'The message becomes visible again after the lease. No attempt is counted.',
+      action: 'Nothing.',
+    },
+    NO_TIME_LEFT: {
+      cause: 'The function had less than 2 seconds left when it would have started the message.',
+      result: 'The message goes back to the queue. No attempt is counted.',
+      action: 'If it happens often, lower the batch size or raise the timeout of the function.',
+    },
+    OUT_OF_TIME: {
+      cause:
+        'A handler, or the watch of dead-letter queues in the sweep, was still running when the time of its function was up.',
+      result:
+        'The message is retried; the attempt counts only if the message ran alone. The next sweep repeats the watch.',
+      action: 'Shorten the handler, pass its `signal` to slow calls, or raise the timeout of the function.',
+    },
+    PUT_BACK: {
+      cause:
+        'Another message of the batch must run alone, because its last attempts may have killed their function.',
+      result: 'The message goes back to the queue at once. No attempt is counted.',
+      action: 'Nothing. Fix the message that kills its function.',
+    },
+    RETRY_LATER: {
+      cause: 'The handler threw `RetryLater`.',
+      result: 'The message is retried after the delay that the handler chose. It counts as an attempt.',
+      action: 'Nothing, unless the attempts run out: then raise `retry.attempts` or choose longer delays.',
+    },
+    UNREADABLE_ROW: {
+      cause:
+        'A newer version of Mailroom wrote the row, or it was edited by hand. The message says which attribute cannot be read.',
+      result:
+        'The row is not changed. A consumer leaves the message in the queue and counts no attempt; a command changes nothing.',
+      action:
+        'Deploy the newer version again, or run the command with it. If the row was edited by hand and no worker holds it, run [`messages resolve --force`](cli.md#messages-resolve).',
+    },
+  },
+});
+
+/** Errors that are logged for an operator. */
+export const FINDINGS = section({
+  title: 'Findings in logs',
+  text: 'Mailroom logs these for an operator. The [runbook](operating.md) has the commands.',
+  codes: {
+    AUDIT_DOES_NOT_ADD_UP: {
+      cause: 'The audit assigned an event to no state or to several: a defect of the audit.',
+      result: 'The audit failed and reported no counts.',
+      action: 'Report it with the message. Until it is fixed, check single events with `mailroom why`.',
+    },
+    EFFECTS_IN_DOUBT: {
+      cause:
+        'A function stopped between starting an effect and storing its result, or a message with started effects was rejected.',
+      result: 'The effect may have happened. A later attempt repeats it under the same idempotency key.',
+      action:
+        'Ask the provider about the logged key before you discard or resolve the message. If the provider honors keys, a redrive is safe.',
+    },
+    UNSTABLE_EFFECTS: {
+      cause:
+        'The attempt that finished a message did not request an effect that an earlier attempt had started: its name is not stable.',
+      result: 'The message is processed. The same action may have happened twice, under two names.',
+      action:
+        'Compare both names in the log and ask the provider. Build names from event data, never from a time, a counter or `ctx.attempt`.',
+    },
+  },
+});
+
+/** Answers of AWS. */
+export const AWS = section({
+  title: 'DynamoDB and EventBridge',
+  text: `DynamoDB refused a write, or an answer of AWS is missing. Other errors of AWS keep their own codes, such as \`ThrottlingException\`.`,
+  codes: {
+    CONDITION_FAILED: {
+      cause: 'The condition of a single write is not met. `error.item` is the existing row.',
+      result: 'Nothing was written.',
+      action: "Handle it where you expect it, with `isMailroomError(error, 'CONDITION_FAILED')`.",
+    },
+    NO_ANSWER: {
+      cause: 'A batch call of EventBridge or DynamoDB returned no result for one of its entries.',
+      result: 'The event stays PENDING and is published again. Consumers absorb a duplicate.',
+      action:
+        'Nothing, unless it happens often: then check the endpoint or the proxy between the function and AWS.',
+    },
+    NO_CREATION_TIME: {
+      cause:
+        'The endpoint returned no creation time for the table, from which the first sweep starts. DynamoDB always returns one.',
+      result: 'Nothing was swept. The stream relay is not affected.',
+      action: 'Use an engine that implements `DescribeTable` completely.',
+    },
+    PUBLISH_TIMEOUT: {
+      cause: 'EventBridge did not respond to `PutEvents` within the configured time.',
+      result:
+        'The events may have been published. They stay PENDING and are published again; consumers absorb duplicates.',
+      action:
+        'Nothing, unless it lasts: then check the Service Health Dashboard and, in a VPC, the endpoint of EventBridge.',
+    },
+    TRANSACTION_CANCELLED: {
+      cause: 'DynamoDB cancelled a transaction. `error.reasons` has the reason of each action, in order.',
+      result: 'Nothing was written, and no event was committed.',
+      action:
+        'For `ConditionalCheckFailed`, handle it as your own case. For conflicts and throttling, let the error through: the message is retried.',
+    },
+  },
+});
+
+/** Answers of `createOncePerKey`. */
+export const HTTP = section({
+  title: 'HTTP requests',
+  text: '`createOncePerKey` answers a request with these codes in a problem document. They reach the caller of your API, without a link.',
+  codes: {
+    IDEMPOTENCY_KEY_MISSING: {
+      cause: 'The request has no header `Idempotency-Key`.',
+      result: 'It was answered with 400. Nothing was done.',
+      action: 'Send a new random key with each new request, and the same key when you repeat it.',
+    },
+    IDEMPOTENCY_KEY_REUSED: {
+      cause: 'The key was used for a request with another payload.',
+      result: 'It was answered with 422. Nothing was done.',
+      action: 'Use a new key for a new request.',
+    },
+    INVALID_REQUEST: {
+      cause: 'The key is not made of 1 to 255 visible ASCII characters.',
+      result: 'The request was answered with 400. Nothing was done.',
+      action: 'Send a random value, such as a UUID.',
+    },
+    REQUEST_IN_PROGRESS: {
+      cause: 'A request with the same key is in progress.',
+      result: 'The repeated request was answered with 409 and `Retry-After`.',
+      action: 'Repeat it with the same key after that time.',
+    },
+  },
+});
