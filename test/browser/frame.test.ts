@@ -125,7 +125,7 @@ describe.skipIf(browser === undefined)('the frame of the page', () => {
     await expect.poll(() => page.title()).toMatch(/^1 problem · Flow · /);
     await shows(page.getByRole('status'), '1 problem');
     await send({ status: statusOf('ok', []) });
-    await expect.poll(() => page.title()).toMatch(/^No problems found · /);
+    await expect.poll(() => page.title()).toMatch(/^Nothing visible is broken · /);
   });
 
   test('a command with many ids takes a few lines, and is copied whole', async () => {

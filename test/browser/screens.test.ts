@@ -73,9 +73,9 @@ describe.skipIf(browser === undefined)('a screen of the page', () => {
     return opened;
   }
 
-  test('Flow: no problems are found in a system at rest', async () => {
+  test('Flow: nothing visible is broken in a system at rest', async () => {
     const { page } = await tab();
-    await headline(page, /No problems found/);
+    await headline(page, /Nothing visible is broken/);
     await shows(page.locator('main'), 'order-status');
   });
 
@@ -109,7 +109,7 @@ describe.skipIf(browser === undefined)('a screen of the page', () => {
       await load;
     }
     const { page } = await tab();
-    await headline(page, /No problems found/);
+    await headline(page, /Nothing visible is broken/);
   });
 
   test('Flow: a rule that is off and dead letters are named with the commands that help', async () => {

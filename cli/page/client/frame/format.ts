@@ -101,7 +101,7 @@ export function headlineOf(status: Pick<StatusDocument, 'state' | 'findings'> | 
   const broken = open.filter((finding) => finding.state === 'broken').length;
   if (state === 'broken') return { is: 'broken', text: many(broken, 'problem') };
   if (state === 'look') return { is: 'look', text: many(open.length - broken, 'warning') };
-  return { is: 'ok', text: 'No problems found' };
+  return { is: 'ok', text: 'Nothing visible is broken' };
 }
 
 /**

@@ -36,7 +36,7 @@ test('a permanent deletion is urgent in three days, and broken in one', () => {
 });
 
 test.each([
-  ['ok', [], 'ok', 'No problems found'],
+  ['ok', [], 'ok', 'Nothing visible is broken'],
   ['look', ['look', 'look'], 'look', '2 warnings'],
   ['broken', ['broken', 'look'], 'broken', '1 problem'],
 ] as const)('the verdict of a status that is %s with %j', (state, findings, is, text) => {
