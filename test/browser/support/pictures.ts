@@ -36,6 +36,7 @@ export async function isPictured(page: Page, name: string, varying: readonly str
   const content = () => contentOf(page, [VARYING_PARTS, ...varying].join());
   if (process.env.PICTURES === 'renew') {
     await mkdir(IMAGES, { recursive: true });
+    await page.evaluate('scrollTo(0, 0)');
     const picture = await page.screenshot({ path: join(IMAGES, `${name}.png`), animations: 'disabled' });
     expect(picture.byteLength, `the size of ${name}.png`).toBeLessThan(BYTES_MAX);
     await writeFile(textFile, await content());
