@@ -97,7 +97,7 @@ async function runWithPage(engine: Engine, options: DemoOptions): Promise<number
       problems += receipt.problems.length;
       report(receipt, options);
       panel.finish(printReceipt(receipt).split('\n'));
-      steps.say('The page stays open and can start another run. Ctrl-C ends it and the demo.');
+      steps.say('The web console stays open and can start another run. Ctrl-C ends it and the demo.');
     }
   } catch (error) {
     if (!signal.aborted) throw error;
@@ -163,8 +163,12 @@ async function main(): Promise<void> {
     )
     .option('--json', 'print the receipt as JSON on the last line', false)
     .option('--keep', 'leave the local AWS running', false)
-    .option('--ui', 'open the page that shows the events as they move, breaks parts and repairs them', false)
-    .option('--no-open', 'with --ui: open no browser; print the file that opens the page')
+    .option(
+      '--ui',
+      'open the web console, which shows the events as they move, breaks parts and repairs them',
+      false,
+    )
+    .option('--no-open', 'with --ui: open no browser; print the file that opens the web console')
     .action(demo);
   await program.parseAsync();
 }

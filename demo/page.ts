@@ -56,8 +56,8 @@ export async function openDemoPage(options: DemoPageOptions): Promise<DemoPage> 
     demo: panel,
   });
   const show = (file: string) => showPage(file, { opens, steps });
-  steps.say(`The page is at ${ui.url} and stays until Ctrl-C. Enter opens another tab.`);
-  steps.say('The first order is placed when the page is open.');
+  steps.say(`The web console is at ${ui.url} and stays until Ctrl-C. Enter opens another tab.`);
+  steps.say('The first order is placed when the web console is open.');
   await show(ui.redirectFile);
   if (process.stdin.isTTY) openAnotherOnEnter(ui, show);
   return { ui, panel };

@@ -39,7 +39,7 @@ describe.skipIf(browser === undefined)('npm run demo -- --ui', () => {
     await shows(page.getByRole('region', { name: 'Newest events' }), 'OrderPlaced');
 
     await breakPart(page, 'bank-down');
-    await headline(page, /broken/);
+    await headline(page, /\d problem/);
     await shows(page.getByRole('region', { name: 'What to do' }), /dead letters? in consumer:payments/);
     await repairPart(page, 'bank-down');
 

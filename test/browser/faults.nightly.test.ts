@@ -40,7 +40,7 @@ describe.skipIf(browser === undefined)('npm run demo -- --ui', () => {
 
 async function repairRuleAndQueue(page: Page): Promise<void> {
   await breakPart(page, 'rule-off');
-  await headline(page, /broken/);
+  await headline(page, /\d problem/);
   await shows(page.getByRole('region', { name: 'What to do' }), /inventory receives no events/);
   await repairPart(page, 'rule-off');
   await breakPart(page, 'queue-purged');

@@ -21,10 +21,10 @@ describe.skipIf(browser === undefined)('the frame of the page', () => {
   test('a server that stops is named on every screen, and its data is called stale', async () => {
     const { page, ui } = await opened();
     await ui.stop();
-    await shows(page.getByRole('alert'), "The page's server is not responding");
+    await shows(page.getByRole('alert'), "The web console's server is not responding");
     await page.evaluate("location.hash = '#/doctor'");
     await page.getByRole('heading', { level: 1, name: 'Doctor' }).waitFor();
-    await shows(page.getByRole('alert').first(), "The page's server is not responding");
+    await shows(page.getByRole('alert').first(), "The web console's server is not responding");
     await shows(page.getByRole('region', { name: 'Environment' }), 'Disconnected');
   });
 
@@ -102,17 +102,18 @@ describe.skipIf(browser === undefined)('the frame of the page', () => {
       commands: ['npx cdk-mailroom doctor'],
     } as const;
     await send({ status: statusOf('broken', [finding]) });
+    await page.getByRole('button', { name: '1 command' }).click();
     await page.getByRole('button', { name: 'Copy the command npx cdk-mailroom doctor' }).click();
     await shows(page.locator('.command > [role="status"]'), /^(Copied|Not copied: select the text)$/);
   });
 
-  test('the frame underlines only the open screen if colors are forced', async () => {
+  test('the frame marks only the open screen if colors are forced', async () => {
     const { page } = await opened();
     await page.emulateMedia({ forcedColors: 'active' });
-    const underlines = await page.evaluate<string[]>(
+    const borders = await page.evaluate<string[]>(
       `[...document.querySelectorAll('.tabs a')].map((tab) => getComputedStyle(tab).borderBottomColor)`,
     );
-    const [current, ...others] = underlines;
+    const [current, ...others] = borders;
     expect(new Set(others).size).toBe(1);
     expect(others).not.toContain(current);
   });
@@ -121,8 +122,8 @@ describe.skipIf(browser === undefined)('the frame of the page', () => {
     const { page, send } = await opened();
     const finding = { state: 'broken', what: 'the bus is gone', commands: [] } as const;
     await send({ status: statusOf('broken', [finding]) });
-    await expect.poll(() => page.title()).toMatch(/^1 broken · Flow · /);
-    await shows(page.getByRole('status'), '1 broken');
+    await expect.poll(() => page.title()).toMatch(/^1 problem · Flow · /);
+    await shows(page.getByRole('status'), '1 problem');
     await send({ status: statusOf('ok', []) });
     await expect.poll(() => page.title()).toMatch(/^Nothing visible is broken · /);
   });
@@ -131,10 +132,34 @@ describe.skipIf(browser === undefined)('the frame of the page', () => {
     const { page, send } = await opened();
     const line = `npx cdk-mailroom dlq redrive dead ${Array.from({ length: 1_000 }, () => MOVED.eventId).join(' ')} --apply`;
     await send({ status: statusOf('broken', [{ state: 'broken', what: 'dead letters', commands: [line] }]) });
+    await page.getByRole('button', { name: '1 command' }).click();
     const command = page.locator('.findings .command');
     await command.waitFor();
     expect((await command.boundingBox())?.height).toBeLessThan(200);
     expect(await command.locator('code').textContent()).toBe(line);
+  });
+
+  test('a finding is one line, and its button shows all of its text and its commands', async () => {
+    const { page, send } = await opened();
+    const rule = 'shop-prod-stock-StockRule79E5F8A5-B45F79174BC23';
+    const what = `stock receives no events: its rule ${rule} is disabled. Restore it`;
+    const commands = [`aws events enable-rule --name ${rule}`, 'npx cdk-mailroom audit --since 24h'];
+    await send({ status: statusOf('broken', [{ state: 'broken', what, commands }]) });
+    const finding = page.getByRole('listitem').filter({ hasText: 'stock receives no events' });
+    await shows(finding, 'its rule …9174BC23 is disabled');
+    expect((await finding.boundingBox())?.height).toBeLessThan(56);
+    expect(await finding.getByText(rule).isVisible()).toBe(false);
+    await finding.getByRole('button', { name: '2 commands' }).click();
+    await shows(finding, what);
+    for (const command of commands) await shows(finding, command);
+    // A line ends before an option or after its value, never inside.
+    const pieces = await finding.locator('code').first().locator('span').allTextContents();
+    expect(pieces.filter((piece) => piece !== ' ')).toEqual([
+      'aws',
+      'events',
+      'enable-rule',
+      `--name ${rule}`,
+    ]);
   });
 
   test('an id is shown by its end, and selecting it copies all of it', async () => {

@@ -1,4 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { DisableRuleCommand, EnableRuleCommand, EventBridgeClient } from '@aws-sdk/client-eventbridge';
+import {
+  LambdaClient,
+  ListEventSourceMappingsCommand,
+  UpdateEventSourceMappingCommand,
+} from '@aws-sdk/client-lambda';
 import { SSMClient } from '@aws-sdk/client-ssm';
 import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
@@ -7,6 +13,7 @@ import { readDirectory } from '../../lambdas/runtime/operations/ssm-directory.ts
 import { ACTS } from '../attack/hostile-text.ts';
 import { eventually } from '../local/support/eventually.ts';
 import { mailroom } from '../local/support/mailroom.ts';
+import { placeOrder } from '../local/support/order-system.ts';
 import { launchBrowser } from './support/chromium.ts';
 import { axeViolations, type OpenedPage, shows, sidewaysPx } from './support/opened-page.ts';
 import { isPictured } from './support/pictures.ts';
@@ -18,6 +25,13 @@ const browser = await launchBrowser();
 const [endpoint, outputs] = [inject('endpoint'), inject('outputs')];
 
 const PHONE = { width: 390, height: 844 };
+
+/** The picture of the README: sharp on a dense display. */
+const PICTURE = { viewport: { width: 1280, height: 760 }, deviceScaleFactor: 2 };
+
+/** The rates on the page are those of the last minute: a picture shows a whole one, without the first reading. */
+const RATES_MS = 68_000;
+
 const DEAD_EVENTS = 10_000;
 
 /** A text that would run a script, set a terminal's title, and turn or hide what follows it. */
@@ -27,9 +41,9 @@ const HOSTILE =
 /** The screens whose pictures need nothing but a visit, and their parts that differ from run to run. */
 const PICTURED: Partial<Record<ScreenName, readonly string[]>> = {
   messages: [],
-  doctor: ['.notice'],
+  doctor: ['.findings'],
   // Its counts and its verdict depend on the age of the events.
-  audit: ['section.panel'],
+  audit: ['[aria-label="Result"]'],
   operations: ['tbody'],
 };
 
@@ -65,6 +79,39 @@ describe.skipIf(browser === undefined)('a screen of the page', () => {
     await shows(page.locator('main'), 'order-status');
   });
 
+  test('Flow: under load, a consumer whose event source mapping is off is named, and its backlog rises', async () => {
+    const lambda = new LambdaClient({ endpoint });
+    const { consumers } = await readDirectory(new SSMClient({ endpoint }), required(outputs, 'TableName'));
+    const FunctionName = consumers.find(({ name }) => name === 'notifications')?.function;
+    const { EventSourceMappings: [mapping] = [] } = await lambda.send(
+      new ListEventSourceMappingsCommand({ FunctionName }),
+    );
+    const switchTo = (Enabled: boolean) =>
+      lambda.send(new UpdateEventSourceMappingCommand({ UUID: mapping?.UUID, Enabled }));
+    const isOver = new AbortController();
+    const load = placeOrders(isOver.signal);
+    try {
+      await switchTo(false);
+      // A server of its own, which reads everything now: it looks for what is switched off only once a minute.
+      const fresh = await serveUi(endpoint, { allowsChanges: true, showsPayloads: true });
+      onTestFinished(fresh.stop);
+      for (const colorScheme of ['light', 'dark'] as const) {
+        const { page } = await tab({ colorScheme, ...PICTURE }, fresh);
+        await shows(page.getByRole('region', { name: 'What to do' }), /notifications receives no messages/);
+        const consumer = page.getByRole('listitem').filter({ hasText: 'Mapping off' });
+        await consumer.getByTitle('rising').waitFor();
+        if (process.env.PICTURES === 'renew' && colorScheme === 'light') await sleep(RATES_MS);
+        await isPictured(page, colorScheme === 'light' ? 'console' : 'console-dark', ['.metric']);
+      }
+    } finally {
+      isOver.abort();
+      await switchTo(true);
+      await load;
+    }
+    const { page } = await tab();
+    await headline(page, /Nothing visible is broken/);
+  });
+
   test('Flow: a rule that is off and dead letters are named with the commands that help', async () => {
     const bridge = new EventBridgeClient({ endpoint });
     const ssm = new SSMClient({ endpoint });
@@ -86,13 +133,15 @@ describe.skipIf(browser === undefined)('a screen of the page', () => {
     const fresh = await serveUi(endpoint, { allowsChanges: true, showsPayloads: true });
     onTestFinished(fresh.stop);
     const { page } = await tab({}, fresh);
-    await shows(page.getByRole('region', { name: 'What to do' }), /consumer:payments/);
-    await shows(page.getByRole('region', { name: 'What to do' }), /inventory receives no events/);
-    await shows(page.getByRole('region', { name: 'What to do' }), /aws events enable-rule/);
-    await isPictured(page, 'flow');
+    const findings = page.getByRole('region', { name: 'What to do' });
+    await shows(findings, /consumer:payments/);
+    await shows(findings, /inventory receives no events/);
+    await isPictured(page, 'ui-flow');
+    await findings.getByRole('button', { name: '3 commands' }).click();
+    await shows(findings, /aws events enable-rule/);
     const dark = await tab({ colorScheme: 'dark' }, fresh);
     await shows(dark.page.getByRole('region', { name: 'What to do' }), /inventory receives no events/);
-    await isPictured(dark.page, 'flow-dark');
+    await isPictured(dark.page, 'ui-flow-dark');
   });
 
   test('Event: the verdict, the next command and the consumers of an event; the payload on request', async () => {
@@ -111,7 +160,7 @@ describe.skipIf(browser === undefined)('a screen of the page', () => {
       )
       .toMatch(/npx cdk-mailroom dlq redrive consumer:payments/);
     await page.locator('button:not([aria-disabled])', { hasText: 'Read again' }).waitFor();
-    await isPictured(page, 'event');
+    await isPictured(page, 'ui-event');
     await page.getByRole('button', { name: 'Show the payload' }).click();
     await shows(page.locator('main'), /fail-9/);
   });
@@ -121,13 +170,13 @@ describe.skipIf(browser === undefined)('a screen of the page', () => {
     const opened = await tab();
     const { page } = opened;
     await visit(opened, 'dead-letters', failing);
-    await isPictured(page, 'dead-letters');
+    await isPictured(page, 'ui-dead-letters');
     const row = page.getByRole('row').filter({ hasText: 'a cause to discard' });
     await row.getByRole('button', { name: 'Discard' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.locator('form').waitFor();
     expect(await dialog.getByRole('button', { name: 'Apply', exact: true }).isDisabled()).toBe(true);
-    await isPictured(page, 'plan');
+    await isPictured(page, 'ui-plan');
     await page.keyboard.press('Escape');
     await dialog.waitFor({ state: 'hidden' });
 
@@ -189,7 +238,8 @@ describe.skipIf(browser === undefined)('a screen of the page', () => {
         await visit(opened, screen, failing);
         expect(await axeViolations(opened.page), screen).toEqual([]);
         const varying = PICTURED[screen];
-        if (colorScheme === 'light' && varying !== undefined) await isPictured(opened.page, screen, varying);
+        if (colorScheme === 'light' && varying !== undefined)
+          await isPictured(opened.page, `ui-${screen}`, varying);
       }
     });
   }
@@ -261,6 +311,16 @@ describe.skipIf(browser === undefined)('a screen of the page', () => {
     await expect.poll(() => page.evaluate('document.activeElement.id')).toBe('main');
   });
 });
+
+/** Places about three orders a second until a signal. */
+async function placeOrders(signal: AbortSignal): Promise<void> {
+  const placed: Promise<unknown>[] = [];
+  while (!signal.aborted) {
+    placed.push(placeOrder());
+    await sleep(300);
+  }
+  await Promise.all(placed);
+}
 
 /** The controls that the Tab key does not reach from the top of the page, and those that do not show that they have the focus. */
 async function unreachable({ page }: OpenedPage): Promise<string[]> {

@@ -2,6 +2,7 @@ import { render } from 'preact';
 import { DeadLettersScreen } from './dead-letters/dead-letters-screen.tsx';
 import { EventScreen } from './event/event-screen.tsx';
 import { FlowScreen } from './flow/flow-screen.tsx';
+import { rejectedAlone } from './flow/troubles.ts';
 import { App } from './frame/app.tsx';
 import type { OpenMailroom } from './frame/mailroom.ts';
 import type { Screen } from './frame/route.ts';
@@ -26,10 +27,14 @@ function deadLetters({ flow }: OpenMailroom): number {
   return (flow?.status?.deadLetterSources ?? []).reduce((sum, { count }) => sum + count, 0);
 }
 
-/** Failed and rejected messages: what the screen lists first. */
+/** Failed and rejected messages, except those that are counted as dead letters. */
 function messages({ flow }: OpenMailroom): number {
-  const consumers = Object.values(flow?.status?.consumers ?? {});
-  return consumers.reduce((sum, { failed, rejected }) => sum + failed + rejected, 0);
+  const status = flow?.status ?? null;
+  if (status === null) return 0;
+  return Object.entries(status.consumers).reduce(
+    (sum, [name, { failed }]) => sum + failed + rejectedAlone(status, name),
+    0,
+  );
 }
 
 render(<App screens={SCREENS} Runs={RunPanel} />, document.body);

@@ -36,19 +36,19 @@ interface Browser {
 export function uiCommand(io: Io & Browser): Command {
   return new Command('ui')
     .description(
-      'Opens a page in your browser that shows events as they move, where they are stuck and how to repair that. Serves it on ' +
+      'Opens the web console, which shows events as they move, where they are stuck and how to repair that. Serves it on ' +
         '127.0.0.1 until Ctrl-C. Read-only without --allow-changes.',
     )
-    .option('--allow-changes', 'let the page redrive, discard, resend and repair, each after a plan')
-    .option('--payload', 'let the page show payloads')
+    .option('--allow-changes', 'let the web console redrive, discard, resend and repair, each after a plan')
+    .option('--payload', 'let the web console show payloads')
     .addOption(new Option('--port <number>', 'the port (default: a free one)').argParser(portArgument))
-    .option('--no-open', 'open no browser; print the file that opens the page')
+    .option('--no-open', 'open no browser; print the file that opens the web console')
     .addOption(
       new Option('--idle <duration>', 'stop after this time without use')
         .argParser(durationArgument)
         .default(IDLE_MS, '30m'),
     )
-    .option('--policy', 'print an IAM policy that allows what the read-only page calls, and stop')
+    .option('--policy', 'print an IAM policy that allows what the read-only web console calls, and stop')
     .addHelpText(
       'after',
       `
@@ -91,7 +91,7 @@ async function serve(deployment: Deployment, options: UiOptions, io: Io & Browse
   forget?.();
   terminal.say(
     why === 'idle'
-      ? `Stopped: the page was not used for ${duration(idleMs)}. To wait longer: --idle 4h.`
+      ? `Stopped: the web console was not used for ${duration(idleMs)}. To wait longer: --idle 4h.`
       : 'Stopped.',
   );
   return EXIT.ok;
@@ -112,14 +112,14 @@ async function showPage(
   const tunnel = tunnelOf(env, { port: new URL(url).port, file });
   const lines =
     tunnel === undefined
-      ? [`To open the page, open this file in a browser on this machine: ${file}`]
+      ? [`To open the web console, open this file in a browser on this machine: ${file}`]
       : [
-          'To open the page on your machine, run there, and open the copied file:',
+          'To open the web console on your machine, run there, and open the copied file:',
           `  ${tunnel.forward}`,
           `  ${tunnel.copy}`,
         ];
   for (const line of lines) terminal.say(line);
-  terminal.say(`The file opens the page once, within ${duration(BY_HAND_MS)}.`);
+  terminal.say(`The file opens the web console once, within ${duration(BY_HAND_MS)}.`);
 }
 
 /** The cost of reading while a tab shows the page: nothing moves, or 20 unfinished events a second (docs/console.md). */

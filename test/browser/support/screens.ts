@@ -20,7 +20,7 @@ export async function visit(opened: OpenedPage, screen: ScreenName, eventId: str
   switch (screen) {
     case 'flow':
       await go('#/flow', 'Flow');
-      await headline(page, /broken/);
+      await headline(page, /\d problem/);
       return shows(page.getByRole('region', { name: 'Flow of events' }), 'order-status');
     case 'event':
       await go(`#/event/${eventId}`, 'OrderPlaced');

@@ -7,7 +7,7 @@ import { State } from '../frame/state.tsx';
 import { EventLink, Stored, StoredJson } from '../frame/stored.tsx';
 import { Fact } from '../frame/table.tsx';
 import { At, Expiry } from '../frame/times.tsx';
-import { VERDICTS } from '../plans/verdicts.ts';
+import { verdictWords } from '../plans/verdicts.ts';
 import { EditAndSend } from './edit-and-send.tsx';
 import { type ReadDeadLetter, useReadSources } from './sources.ts';
 
@@ -30,9 +30,9 @@ export function DeadLetterView({ source, id, onPlan }: DeadLetterViewProps) {
     <>
       <section class="panel stack" aria-label="Facts">
         {deadLetter === undefined ? (
-          <p class="empty">This dead letter has not been read.</p>
+          <p class="quiet-text">This dead letter has not been read.</p>
         ) : (
-          <Facts deadLetter={deadLetter} {...(shown && { status: shown.status })} />
+          <Facts source={source} deadLetter={deadLetter} {...(shown && { status: shown.status })} />
         )}
         <ReadingBar used={used} verb="Receiving">
           <Button isDisabled={isReading} onClick={() => read({ source, id })}>
@@ -47,7 +47,7 @@ export function DeadLetterView({ source, id, onPlan }: DeadLetterViewProps) {
         </ReadingBar>
         {!info.showsPayloads && (
           <p class="quiet-text">
-            Payloads are hidden. To see or edit this one, start the page with{' '}
+            Payloads are hidden. To see or edit this one, start the web console with{' '}
             <code>mailroom ui --payload</code>.
           </p>
         )}
@@ -57,7 +57,7 @@ export function DeadLetterView({ source, id, onPlan }: DeadLetterViewProps) {
           </div>
         )}
       </section>
-      {shown?.body === null && <p class="empty">Its payload cannot be read.</p>}
+      {shown?.body === null && <p class="quiet-text">Its payload cannot be read.</p>}
       {typeof shown?.body === 'string' && (
         <>
           <section class="panel stack">
@@ -82,7 +82,7 @@ export function PlanButtons({ choice, onPlan }: PlanButtonsProps) {
       <button type="button" onClick={() => onPlan({ kind: 'redrive', ...choice })}>
         Plan a redrive
       </button>
-      <button type="button" class="danger" onClick={() => onPlan({ kind: 'discard', ...choice })}>
+      <button type="button" onClick={() => onPlan({ kind: 'discard', ...choice })}>
         Plan a discard
       </button>
     </>
@@ -90,9 +90,11 @@ export function PlanButtons({ choice, onPlan }: PlanButtonsProps) {
 }
 
 function Facts({
+  source,
   deadLetter,
   status,
 }: {
+  readonly source: string;
   readonly deadLetter: ReadDeadLetter;
   readonly status?: string | null;
 }) {
@@ -111,7 +113,7 @@ function Facts({
       {status !== undefined && <Fact title="Inbox row">{status ?? 'none'}</Fact>}
       {verdict && (
         <Fact title="Deployed code">
-          <State is={VERDICTS[verdict].is}>{VERDICTS[verdict].label}</State>
+          <State is={verdictWords(verdict, source).is}>{verdictWords(verdict, source).label}</State>
           {refusal !== '' && (
             <p>
               <Stored text={refusal} />

@@ -10,7 +10,7 @@ import { EventLink, Stored } from '../frame/stored.tsx';
 import { type Column, Table } from '../frame/table.tsx';
 import { Ago, Expiry } from '../frame/times.tsx';
 import { PlanDialog } from '../plans/plan-dialog.tsx';
-import { VERDICTS } from '../plans/verdicts.ts';
+import { verdictWords } from '../plans/verdicts.ts';
 import { DeadLetterView, PlanButtons } from './dead-letter-view.tsx';
 import { SourcePanel, UNKNOWN_CAUSE } from './source-panel.tsx';
 import { choiceOf, type ReadDeadLetter, useReadSources } from './sources.ts';
@@ -73,16 +73,27 @@ function Overview({ only, onPlan }: PlanProps & { readonly only: string }) {
   const status = flow?.status ?? null;
   const counts = new Map((status?.deadLetterSources ?? []).map(({ source, count }) => [source, count]));
   const known = info.sources.filter((source) => only === '' || source === only);
-  const isEmpty = (source: string) => (of(source).result?.total ?? counts.get(source) ?? 0) === 0;
+  // Before the first status, each may have dead letters.
+  const isEmpty = (source: string) =>
+    of(source).error === null &&
+    (of(source).result?.total ?? (status === null ? undefined : (counts.get(source) ?? 0))) === 0;
   const sources = known.toSorted((a, b) => (counts.get(b) ?? 0) - (counts.get(a) ?? 0));
+  const panels = (shown: readonly string[]) =>
+    shown.map((source) => (
+      <SourcePanel
+        key={source}
+        source={source}
+        isEmpty={isEmpty(source)}
+        state={of(source)}
+        onRead={() => read(source)}
+        onPlan={onPlan}
+      />
+    ));
+  const empty = sources.filter(isEmpty);
   return (
     <>
-      <Heading source="" title="Dead letters" />
-      <div class="row">
-        <p class="quiet-text reading-hint">
-          Dead letters are read only on request, because receiving one hides it from other readers for up to
-          30 seconds.
-        </p>
+      <div class="row spread">
+        <Heading source="" title="Dead letters" />
         {only !== '' && <a href={routeTo('dead-letters')}>All sources</a>}
         {sources.length > 1 && (
           <Button
@@ -94,20 +105,19 @@ function Overview({ only, onPlan }: PlanProps & { readonly only: string }) {
             Read all sources
           </Button>
         )}
+        <p class="quiet-text whole-line">
+          {empty.length === known.length
+            ? 'No event and no message is waiting for your decision.'
+            : 'Read only on request: receiving a dead letter hides it from other readers for up to 30 seconds.'}
+        </p>
       </div>
-      {status !== null && known.length > 0 && known.every(isEmpty) && (
-        <Notice is="ok" title="No dead letters" />
+      {sources.length === 0 && <p class="quiet-text">This Mailroom has no such dead-letter source.</p>}
+      {panels(sources.filter((source) => !isEmpty(source)))}
+      {empty.length > 0 && (
+        <div class="panel">
+          <div class="lines">{panels(empty)}</div>
+        </div>
       )}
-      {sources.length === 0 && <p class="empty">This Mailroom has no such dead-letter source.</p>}
-      {sources.map((source) => (
-        <SourcePanel
-          key={source}
-          source={source}
-          state={of(source)}
-          onRead={() => read(source)}
-          onPlan={onPlan}
-        />
-      ))}
     </>
   );
 }
@@ -179,7 +189,7 @@ function columnsOf(source: string): readonly Column<ReadDeadLetter>[] {
       cell: ({ verdict, ...error }) =>
         verdict ? (
           <span class="verdicts">
-            <State is={VERDICTS[verdict].is}>{VERDICTS[verdict].label}</State>
+            <State is={verdictWords(verdict, source).is}>{verdictWords(verdict, source).label}</State>
             {errorText(error) !== '' && <Stored text={errorText(error)} clip={160} />}
           </span>
         ) : (

@@ -34,9 +34,9 @@ export function EditAndSend({ source, id, body }: EditAndSendProps) {
       ) : info.allowsChanges ? (
         <Editor source={source} id={id} stored={stored.data} />
       ) : (
-        <Notice is="idle" title="This page is read-only.">
+        <Notice is="idle" title="The web console is read-only.">
           <p>
-            To resend it here, start the page with <code>mailroom ui --payload --allow-changes</code>.
+            To resend it here, start the web console with <code>mailroom ui --payload --allow-changes</code>.
           </p>
         </Notice>
       )}

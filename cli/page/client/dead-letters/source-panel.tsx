@@ -10,7 +10,7 @@ import { Notice, State } from '../frame/state.tsx';
 import { ShortId, Stored } from '../frame/stored.tsx';
 import { type Column, Table } from '../frame/table.tsx';
 import { Ago, Expiry } from '../frame/times.tsx';
-import { VERDICTS } from '../plans/verdicts.ts';
+import { verdictWords } from '../plans/verdicts.ts';
 import {
   type CauseGroup,
   choiceOf,
@@ -22,13 +22,15 @@ import {
 
 interface SourcePanelProps {
   readonly source: string;
+  /** A line of a list, instead of a panel. */
+  readonly isEmpty: boolean;
   readonly state: ReadSource;
   readonly onRead: () => void;
   readonly onPlan: (request: PlanRequest) => void;
 }
 
 /** A dead-letter source: its count from the live status, and after a click its causes. */
-export function SourcePanel({ source, state, onRead, onPlan }: SourcePanelProps) {
+export function SourcePanel({ source, isEmpty, state, onRead, onPlan }: SourcePanelProps) {
   const id = useId();
   const { flow } = useMailroom();
   const { isReading, error, result } = state;
@@ -46,21 +48,28 @@ export function SourcePanel({ source, state, onRead, onPlan }: SourcePanelProps)
       {result === null ? 'Read' : 'Read again'}
     </Button>
   );
-  if (total === 0 && error === null)
+  if (isEmpty)
     return (
-      <section class="panel row is-compact" aria-labelledby={id}>
+      <section class="source" aria-labelledby={id}>
         {title}
-        <State is="ok">empty</State>
+        <State is={isReading ? 'busy' : 'ok'}>{isReading ? 'Receiving' : 'empty'}</State>
         {read}
       </section>
     );
   return (
     <section class="panel stack" aria-labelledby={id}>
-      <div class="panel-head">
-        {title}
-        <Counted total={total} result={result} firstExpiryAt={live?.firstExpiryAt ?? null} />
+      <div>
+        <div class="panel-head">
+          {title}
+          <Counted
+            source={source}
+            total={total}
+            result={result}
+            firstExpiryAt={live?.firstExpiryAt ?? null}
+          />
+        </div>
+        <p class="quiet-text">{sourceWords(source)}</p>
       </div>
-      <p class="quiet-text">{sourceWords(source)}</p>
       <ReadingBar used={{ reading: result, error, isReading }} verb="Receiving">
         {read}
         {result !== null && result.deadLetters.length > 0 && (
@@ -74,7 +83,7 @@ export function SourcePanel({ source, state, onRead, onPlan }: SourcePanelProps)
   );
 }
 
-interface CountedProps {
+interface CountedProps extends Pick<SourcePanelProps, 'source'> {
   readonly total: number | undefined;
   readonly result: ReadResult | null;
   /** By the live status. */
@@ -82,14 +91,16 @@ interface CountedProps {
 }
 
 /** The total, how much of it was read, and before a reading the first expiry that the live status knows. */
-function Counted({ total, result, firstExpiryAt }: CountedProps) {
+function Counted({ source, total, result, firstExpiryAt }: CountedProps) {
   if (total === undefined) return <span class="quiet-text">not read</span>;
   if (total === 0) return <span class="quiet-text">empty, by the live count</span>;
   const isPart = result !== null && result.deadLetters.length < total;
   return (
     <span class="row">
       <State is="broken">
-        {isPart ? `${count(result.deadLetters.length)} of ${count(total)} read` : many(total, 'dead letter')}
+        {isPart
+          ? `${count(result.deadLetters.length)} of ${count(total)} read`
+          : many(total, source === 'dead' ? 'DEAD event' : 'dead letter')}
       </State>
       {result === null && firstExpiryAt !== null && (
         <span>
@@ -159,7 +170,7 @@ function columnsOf({ source, result: { causes }, isReading, onPlan }: CausesProp
         </a>
       ),
     },
-    { title: 'Deployed code', cell: ({ verdicts }) => <Verdicts verdicts={verdicts} /> },
+    { title: 'Deployed code', cell: ({ verdicts }) => <Verdicts source={source} verdicts={verdicts} /> },
     { title: 'Oldest', cell: ({ oldestAt }) => <Ago at={oldestAt} /> },
     { title: 'First expiry', cell: ({ firstExpiryAt }) => <Expiry at={firstExpiryAt} /> },
     {
@@ -173,7 +184,7 @@ function columnsOf({ source, result: { causes }, isReading, onPlan }: CausesProp
           <Button isDisabled={isReading} onClick={() => plan(group, 'redrive')}>
             Redrive
           </Button>
-          <Button isDisabled={isReading} class="danger" onClick={() => plan(group, 'discard')}>
+          <Button isDisabled={isReading} onClick={() => plan(group, 'discard')}>
             Discard
           </Button>
         </span>
@@ -186,15 +197,18 @@ function columnsOf({ source, result: { causes }, isReading, onPlan }: CausesProp
 /** The cause of the dead letters without one, in a route. No fingerprint is a single character. */
 export const UNKNOWN_CAUSE = '-';
 
-function Verdicts({ verdicts }: Pick<CauseGroup, 'verdicts'>) {
+function Verdicts({ source, verdicts }: Pick<CauseGroup, 'verdicts'> & Pick<SourcePanelProps, 'source'>) {
   if (verdicts.size === 0) return <span class="quiet-text">not checked</span>;
   return (
     <span class="verdicts">
-      {[...verdicts].map(([verdict, number]) => (
-        <State key={verdict} is={VERDICTS[verdict].is}>
-          {verdicts.size === 1 ? VERDICTS[verdict].label : `${count(number)} ${VERDICTS[verdict].label}`}
-        </State>
-      ))}
+      {[...verdicts].map(([verdict, number]) => {
+        const { is, label } = verdictWords(verdict, source);
+        return (
+          <State key={verdict} is={is}>
+            {verdicts.size === 1 ? label : `${count(number)} ${label}`}
+          </State>
+        );
+      })}
     </span>
   );
 }

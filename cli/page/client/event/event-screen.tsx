@@ -18,15 +18,13 @@ import { Waterfall } from './waterfall-view.tsx';
 export function EventScreen({ route: { argument: id, query } }: { readonly route: Route }) {
   if (id !== '') return <WhyScreen key={id} id={id} since={query.since} />;
   return (
-    <>
+    <div>
       <h1>Event</h1>
-      <Notice is="idle" title="Search for an event">
-        <p>
-          Enter an event id or at least its first 8 characters, an aggregate id such as an order id, a
-          correlation id, any value in the data of an event, the id of an external event, or a dead-letter id.
-        </p>
-      </Notice>
-    </>
+      <p class="quiet-text">
+        Search for an event id or at least its first 8 characters, an aggregate id such as an order id, a
+        correlation id, any value in the data of an event, the id of an external event, or a dead-letter id.
+      </p>
+    </div>
   );
 }
 
@@ -217,7 +215,7 @@ function Payloads({ events, isReading, onPayload }: PayloadsProps) {
       <h2 id="payload-title">Payload</h2>
       {!info.showsPayloads && (
         <p>
-          Hidden. To show payloads, stop the page and start it with <code>mailroom ui --payload</code>.
+          Hidden. To show payloads, start the web console with <code>mailroom ui --payload</code>.
         </p>
       )}
       {info.showsPayloads && shown.length === 0 && (

@@ -71,6 +71,7 @@ export function Waterfall({ document, now }: { readonly document: WhyDocument; r
 const LEGEND: readonly (readonly [Bar['kind'], string, { readonly y?: number; readonly height: number }])[] =
   [
     ['waiting', 'waiting', { height: 10 }],
+    ['ended', 'until an attempt failed', { height: 10 }],
     ['working', 'last attempt', { height: 10 }],
     ['effect', 'effect', { y: 3, height: 4 }],
   ];
@@ -112,7 +113,7 @@ function EventLanes({ event, lanes, scale, document: { events, effectsInDoubt } 
                 <State is={status === null ? 'busy' : stateOf(word)}>{word}</State>
                 {doubts.map(({ effect }) => (
                   <State key={effect} is="broken">
-                    <Stored text={effect} clip={TYPE_CHARACTERS} />: RESULT UNKNOWN
+                    <Stored text={effect} clip={TYPE_CHARACTERS} />: result unknown
                   </State>
                 ))}
               </span>
@@ -125,8 +126,9 @@ function EventLanes({ event, lanes, scale, document: { events, effectsInDoubt } 
 }
 
 const BAR_SHAPES: Readonly<Record<Bar['kind'], { readonly y: number; readonly height: number }>> = {
-  waiting: { y: 8, height: 6 },
-  working: { y: 4, height: 14 },
+  waiting: { y: 6, height: 10 },
+  ended: { y: 6, height: 10 },
+  working: { y: 6, height: 10 },
   effect: { y: 9, height: 4 },
 };
 

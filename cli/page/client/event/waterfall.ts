@@ -12,8 +12,11 @@ type ReportLine = EventReport['story'][number];
 
 /** A stretch of time in a lane. */
 export interface Bar {
-  /** `waiting`: not claimed or not published. `working`: an attempt. `effect`: an effect that is being run. */
-  readonly kind: 'waiting' | 'working' | 'effect';
+  /**
+   * `waiting`: not claimed or not published. `ended`: up to the failure of an attempt. `working`: the last attempt. `effect`: an effect
+   * that is being run.
+   */
+  readonly kind: 'waiting' | 'ended' | 'working' | 'effect';
   readonly from: number;
   readonly to: number;
   readonly text: string;
@@ -95,8 +98,8 @@ function outboxBars(lines: readonly ReportLine[], now: number): Bar[] {
 }
 
 /**
- * A row stores its last attempt only, so what was before it is shown as waiting. Before a redrive it was rejected for an unknown part
- * of that time, so nothing is shown.
+ * A bar for each attempt. A row stores when its last attempt began and when each ended, so an earlier one has its wait in its bar.
+ * Before a redrive it was rejected for an unknown part of that time, so nothing is shown.
  */
 function messageBars(lines: readonly ReportLine[], published: number | null, now: number): Bar[] {
   const claimed = lines.find(({ what }) => what === 'claimed')?.at ?? null;
@@ -104,10 +107,17 @@ function messageBars(lines: readonly ReportLine[], published: number | null, now
   const waitsTo = claimed ?? end ?? now;
   const isRedriven = lines.some(({ what }) => what === 'redriven');
   const isLeft = lines.some(({ what }) => what === 'unfinished');
+  const ended = lines.flatMap(({ what, at, text }) =>
+    what === 'attempt-ended' && at !== null ? [{ at, text }] : [],
+  );
+  const waitsFrom = ended.at(-1)?.at ?? published;
   return [
-    ...(published === null || isRedriven
+    ...(published === null || isRedriven || waitsFrom === null
       ? []
-      : [bar('waiting', published, waitsTo, claimed === null ? 'not claimed' : 'before its last attempt')]),
+      : [
+          ...ended.map(({ at, text }, index) => bar('ended', ended[index - 1]?.at ?? published, at, text)),
+          bar('waiting', waitsFrom, waitsTo, claimed === null ? 'not claimed' : 'before its last attempt'),
+        ]),
     ...(claimed === null || isLeft ? [] : [bar('working', claimed, end ?? now, 'last attempt')]),
     ...effectBars(lines, claimed, end),
   ];

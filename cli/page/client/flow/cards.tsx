@@ -1,10 +1,8 @@
 import type { ComponentChildren } from 'preact';
-import { duration } from '../../../terminal/times.ts';
 import type { ConsumerInfo, Flow } from '../../server/protocol.ts';
-import { count, many, rate } from '../frame/format.ts';
-import { routeTo } from '../frame/route.ts';
+import { count, many, rate, roughly } from '../frame/format.ts';
 import { Icon, State } from '../frame/state.tsx';
-import { deadLettersOf, type PartTrouble } from './troubles.ts';
+import type { PartTrouble } from './troubles.ts';
 
 interface CardProps {
   readonly flow: Flow;
@@ -13,28 +11,24 @@ interface CardProps {
 
 /** The outbox: the rate of commits, and the events that are not published. */
 export function OutboxCard({ flow: { status, committedPerS }, troubles }: CardProps) {
-  const isAtLeast = (what: string) => status?.atLeast.includes(`outbox.${what}`);
+  const pending = status?.outbox.pending ?? 0;
   return (
-    <Part node="outbox" title="Outbox">
-      <Troubles troubles={troubles} />
-      <p class="rate">
-        <strong>{rate(committedPerS.at(-1) ?? 0)}</strong>
-        <Sparkline values={committedPerS} label="Events committed" />
+    <Part node="outbox" title="Outbox" troubles={troubles}>
+      <p>
+        <span class="rate">{rate(committedPerS.at(-1) ?? 0)}</span> <span class="quiet-text">committed</span>
       </p>
+      <Sparkline values={committedPerS} label="Events committed" />
       {status !== null && (
-        <dl class="metrics">
+        <dl>
           <Metric name="Pending">
-            {status.outbox.pending}
-            {isAtLeast('pending') && '+'}
+            {count(pending)}
+            {status.atLeast.includes('outbox.pending') && '+'}
+            {pending > 0 && <span class="quiet-text">for {roughly(status.outbox.oldestPendingMs)}</span>}
           </Metric>
-          {status.outbox.pending > 0 && (
-            <Metric name="Oldest">{duration(status.outbox.oldestPendingMs)}</Metric>
-          )}
-          <CountMetric name="DEAD" value={status.outbox.dead} above="broken" isAtLeast={isAtLeast('dead')} />
-          {status.outbox.unreadable > 0 && (
-            <CountMetric name="Unreadable" value={status.outbox.unreadable} above="broken" />
-          )}
         </dl>
+      )}
+      {status !== null && status.outbox.unreadable > 0 && (
+        <State is="broken">{count(status.outbox.unreadable)} unreadable</State>
       )}
     </Part>
   );
@@ -42,22 +36,21 @@ export function OutboxCard({ flow: { status, committedPerS }, troubles }: CardPr
 
 /** The relay: its last sweep, and the heartbeat that it publishes. */
 export function RelayCard({ flow: { status }, troubles }: CardProps) {
-  if (status === null) return <Part node="relay" title="Relay" />;
-  const { outbox, heartbeat } = status;
+  const { sweptAgoMs = null } = status?.outbox ?? {};
+  const heartbeat = status?.heartbeat ?? null;
   return (
-    <Part node="relay" title="Relay">
-      <Troubles troubles={troubles} />
-      <dl class="metrics">
-        <Metric name="Last sweep">
-          {outbox.sweptAgoMs === null ? 'never' : `${duration(outbox.sweptAgoMs)} ago`}
-        </Metric>
-        {heartbeat !== null && (
-          <Metric name="Heartbeat" is={heartbeat.state === 'ok' ? undefined : 'look'}>
-            {heartbeat.state}
-            {heartbeat.sentAgoMs !== null && `, ${duration(heartbeat.sentAgoMs)} ago`}
-          </Metric>
-        )}
-      </dl>
+    <Part node="relay" title="Relay" troubles={troubles}>
+      {status !== null && (
+        <dl>
+          <Metric name="Last sweep">{sweptAgoMs === null ? 'never' : `${roughly(sweptAgoMs)} ago`}</Metric>
+          {heartbeat !== null && (
+            <Metric name="Heartbeat">
+              {heartbeat.state}
+              {heartbeat.sentAgoMs !== null && `, ${roughly(heartbeat.sentAgoMs)} ago`}
+            </Metric>
+          )}
+        </dl>
+      )}
     </Part>
   );
 }
@@ -68,39 +61,49 @@ export function BusCard({
   consumers,
 }: Pick<CardProps, 'troubles'> & { readonly consumers: number }) {
   return (
-    <Part node="bus" title="Bus">
-      <Troubles troubles={troubles} />
+    <Part node="bus" title="Bus" troubles={troubles}>
       <p class="quiet-text">EventBridge, to {many(consumers, 'consumer')}</p>
     </Part>
   );
 }
 
-/** A consumer: its backlog, its messages that need time or help, and the rate at which it processes. */
-export function ConsumerCard({
+interface PartProps extends Pick<CardProps, 'troubles'> {
+  readonly node: string;
+  readonly title: string;
+  readonly children: ComponentChildren;
+}
+
+function Part({ node, title, troubles, children }: PartProps) {
+  return (
+    <section class="part" data-node={node}>
+      <div class="row spread">
+        <h3>{title}</h3>
+        <Troubles troubles={troubles} />
+      </div>
+      {children}
+    </section>
+  );
+}
+
+/** A consumer: its troubles, its backlog, and the rate at which it processes. */
+export function ConsumerRow({
   consumer: { name, events },
   flow,
   troubles,
 }: CardProps & { readonly consumer: ConsumerInfo }) {
-  const { status } = flow;
-  const { failed = 0, rejected = 0 } = status?.consumers[name] ?? {};
   const processed = flow.processedPerS[name] ?? [];
-  const isAtLeast = (what: string) => status?.atLeast.includes(`consumers.${name}.${what}`);
-  const dead = status === null ? 0 : deadLettersOf(status, name);
+  const oldestMs = flow.status?.consumers[name]?.oldestUnprocessedMs ?? 0;
   return (
-    <li class="part consumer" data-node={`consumer:${name}`}>
-      <div class="consumer-head">
-        <h3 title={`Receives ${events.join(', ')}`}>{name}</h3>
-        <Troubles troubles={dead === 0 ? troubles : [...troubles, { is: 'broken', text: 'Dead letters' }]} />
-      </div>
+    <li class="consumer" data-node={`consumer:${name}`}>
+      <h3 title={`Receives ${events.join(', ')}`}>{name}</h3>
+      <Troubles troubles={troubles} />
       <dl class="metrics">
-        <Backlog name={name} flow={flow} />
-        <CountMetric name="Failed" value={failed} above="look" isAtLeast={isAtLeast('failed')} />
-        <CountMetric name="Rejected" value={rejected} above="broken" isAtLeast={isAtLeast('rejected')} />
-        <Metric name="Dead letters" is={dead > 0 ? 'broken' : undefined}>
-          {dead > 0 ? <a href={routeTo('dead-letters')}>{count(dead)}</a> : 0}
+        <Metric name="Backlog">
+          <Backlog name={name} flow={flow} />
         </Metric>
+        <Metric name="Oldest">{oldestMs > 0 ? roughly(oldestMs) : '–'}</Metric>
         <Metric name="Processed">
-          {rate(processed.at(-1) ?? 0)}
+          <span>{rate(processed.at(-1) ?? 0)}</span>
           <Sparkline values={processed} label={`Messages processed by ${name}`} />
         </Metric>
       </dl>
@@ -108,107 +111,53 @@ export function ConsumerCard({
   );
 }
 
-/** The messages in the queue of a consumer, and the age of its oldest unprocessed event. */
+/** The number of messages in the queue of a consumer, and its trend. */
 function Backlog({ name, flow }: { readonly name: string; readonly flow: Flow }) {
   const now = flow.queues[name];
-  const status = flow.status?.consumers[name];
-  const { queued = 0, inFlight = 0 } = now ?? status ?? {};
-  const backlog = queued + inFlight;
-  const oldestMs = status?.oldestUnprocessedMs ?? 0;
+  if (now === null) return <State is="broken">unread</State>;
+  const { queued = 0, inFlight = 0 } = now ?? flow.status?.consumers[name] ?? {};
   return (
     <>
-      {now === null ? (
-        <Metric name="Backlog" is="broken">
-          not readable
-        </Metric>
-      ) : (
-        <Metric name="Backlog">
-          {count(backlog)}
-          {now !== undefined && (backlog > 0 || now.trend !== 'level') && (
-            <span class={`trend is-${now.trend}`} title={now.trend}>
-              <Icon name={now.trend} />
-              <span class="unseen">{now.trend}</span>
-            </span>
-          )}
-        </Metric>
+      {count(queued + inFlight)}
+      {now !== undefined && now.trend !== 'level' && (
+        <span title={now.trend}>
+          <Icon name={now.trend} />
+          <span class="unseen">{now.trend}</span>
+        </span>
       )}
-      <Metric name="Oldest">{oldestMs > 0 ? duration(oldestMs) : '-'}</Metric>
     </>
   );
 }
 
-interface PartProps {
-  readonly node: string;
-  readonly title: string;
-  readonly children?: ComponentChildren;
-}
-
-function Part({ node, title, children }: PartProps) {
-  return (
-    <section class="part" data-node={node}>
-      <h3>{title}</h3>
-      {children}
-    </section>
-  );
-}
-
 /** The state of a part: its troubles in words, or that it has none. */
-function Troubles({ troubles }: { readonly troubles: readonly Pick<PartTrouble, 'is' | 'text'>[] }) {
+function Troubles({ troubles }: Pick<CardProps, 'troubles'>) {
   if (troubles.length === 0) return <State is="ok">ok</State>;
   return (
     <span class="troubles">
-      {troubles.map(({ is, text }) => (
+      {troubles.map(({ is, text, route }) => (
         <State key={text} is={is}>
-          {text}
+          {route === undefined ? text : <a href={route}>{text}</a>}
+          {is === 'idle' && ', acknowledged'}
         </State>
       ))}
     </span>
   );
 }
 
-interface MetricProps {
-  readonly name: string;
-  readonly children: ComponentChildren;
-  /** It is trouble: bold, with a symbol. */
-  readonly is?: 'broken' | 'look' | undefined;
-}
-
 /** A named value of a part. */
-function Metric({ name, children, is }: MetricProps) {
+function Metric({ name, children }: { readonly name: string; readonly children: ComponentChildren }) {
   return (
-    <div class={is === undefined ? 'metric' : `metric is-${is}`}>
+    <div class="metric">
       <dt>{name}</dt>
-      <dd>
-        {is !== undefined && <Icon name={is} />}
-        {children}
-      </dd>
+      <dd>{children}</dd>
     </div>
-  );
-}
-
-interface CountMetricProps {
-  readonly name: string;
-  readonly value: number;
-  /** The meaning of a count above 0. */
-  readonly above: 'broken' | 'look';
-  /** It is a lower bound, because reading stopped at a limit. @default false */
-  readonly isAtLeast?: boolean | undefined;
-}
-
-/** A count that should be 0. */
-function CountMetric({ name, value, above, isAtLeast }: CountMetricProps) {
-  return (
-    <Metric name={name} is={value > 0 ? above : undefined}>
-      {count(value)}
-      {isAtLeast && '+'}
-    </Metric>
   );
 }
 
 const SPARK_WIDTH = 90;
 const SPARK_HEIGHT = 24;
 
-/** A rate over the last minute, as bars; nothing if every rate is 0. @param label - names it, e.g. `Committed per second` */
+/** A rate over the last minute, as bars; nothing if every rate is 0. @param label - names it, e.g. `Events committed` */
 function Sparkline({ values, label }: { readonly values: readonly number[]; readonly label: string }) {
   const peak = Math.max(...values, 0);
   if (peak === 0) return null;
@@ -219,6 +168,7 @@ function Sparkline({ values, label }: { readonly values: readonly number[]; read
       viewBox={`0 0 ${SPARK_WIDTH} ${SPARK_HEIGHT}`}
       width={SPARK_WIDTH}
       height={SPARK_HEIGHT}
+      preserveAspectRatio="none"
       role="img"
       aria-label={`${label}: now ${rate(values.at(-1) ?? 0)}, at most ${rate(peak)} in the last minute`}
     >

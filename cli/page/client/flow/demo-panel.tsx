@@ -13,18 +13,25 @@ export function DemoPanel() {
   const [error, setError] = useState<RefusedError | null>(null);
   if (!info.isDemo) return null;
   return (
-    <section class="panel stack demo" aria-labelledby="demo-title">
+    <section class="findings" aria-labelledby="demo-title">
       <div class="row spread">
         <h2 id="demo-title">Break it</h2>
         {demo !== null && <Run demo={demo} onError={setError} />}
       </div>
       <Refused error={error} />
-      {demo !== null && (
-        <ul class="faults">
-          {demo.faults.map((fault) => (
-            <Fault key={fault.name} fault={fault} isOrdering={demo.phase === 'ordering'} onError={setError} />
-          ))}
-        </ul>
+      {demo !== null && demo.faults.length > 0 && (
+        <div class="panel">
+          <ul class="lines">
+            {demo.faults.map((fault) => (
+              <Fault
+                key={fault.name}
+                fault={fault}
+                isOrdering={demo.phase === 'ordering'}
+                onError={setError}
+              />
+            ))}
+          </ul>
+        </div>
       )}
       {demo?.phase === 'settling' && (
         <p class="quiet-text">
@@ -103,32 +110,23 @@ function Fault({ fault: { name, text, state, error, repair }, isOrdering, onErro
   const is = isWhole ? 'ok' : state === 'broken' ? 'broken' : 'busy';
   return (
     <li class="fault" data-fault={name}>
-      <div class="row spread">
-        <h3>{NAMES[name]}</h3>
-        <State is={is}>{isWhole ? 'works' : state}</State>
-      </div>
+      <h3>{NAMES[name]}</h3>
       <p>{text}</p>
+      <State is={is}>{isWhole ? 'works' : state}</State>
+      <Button
+        class={isWhole ? undefined : 'primary'}
+        isDisabled={isSending || (isWhole ? !isOrdering : state === 'repairing')}
+        onClick={() => send((api) => api.fault(name, isWhole ? 'break' : 'repair'))}
+      >
+        {isWhole ? 'Break' : 'Repair'}
+        <span class="unseen"> it: {NAMES[name]}</span>
+      </Button>
       {error !== null && (
         <div role="alert">
           <Notice is="broken" title={<Stored text={error} />} />
         </div>
       )}
-      {!isWhole && repair !== '' && (
-        <>
-          <p class="quiet-text">Repair runs:</p>
-          <Command line={repair} />
-        </>
-      )}
-      <p>
-        <Button
-          class={isWhole ? 'danger' : 'primary'}
-          isDisabled={isSending || (isWhole ? !isOrdering : state === 'repairing')}
-          onClick={() => send((api) => api.fault(name, isWhole ? 'break' : 'repair'))}
-        >
-          {isWhole ? 'Break' : 'Repair'}
-          <span class="unseen"> it: {NAMES[name]}</span>
-        </Button>
-      </p>
+      {!isWhole && repair !== '' && <Command line={repair} />}
     </li>
   );
 }

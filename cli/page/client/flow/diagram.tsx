@@ -2,7 +2,7 @@ import type { RefObject } from 'preact';
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Flow } from '../../server/protocol.ts';
 import { useMailroom } from '../frame/mailroom.ts';
-import { BusCard, ConsumerCard, OutboxCard, RelayCard } from './cards.tsx';
+import { BusCard, ConsumerRow, OutboxCard, RelayCard } from './cards.tsx';
 import { deliveryTo, useMovingDots } from './moving-dots.ts';
 import { type PartTrouble, troublesAt, troublesOf } from './troubles.ts';
 
@@ -19,16 +19,25 @@ export function Diagram({ flow }: { readonly flow: Flow }) {
       <OutboxCard flow={flow} troubles={troublesAt(troubles, 'table')} />
       <RelayCard flow={flow} troubles={troublesAt(troubles, 'stream relay', 'sweep', 'heartbeat')} />
       <BusCard troubles={troublesAt(troubles, 'bus')} consumers={consumers.length} />
-      <ul class="consumers" aria-label="Consumers">
-        {info.consumers.map((consumer) => (
-          <ConsumerCard
-            key={consumer.name}
-            consumer={consumer}
-            flow={flow}
-            troubles={troublesAt(troubles, consumer.name)}
-          />
-        ))}
-      </ul>
+      <div class="consumers">
+        <div class="consumers-head" aria-hidden="true">
+          <span>Consumer</span>
+          <span>State</span>
+          <span>Backlog</span>
+          <span>Oldest</span>
+          <span>Processed</span>
+        </div>
+        <ul aria-label="Consumers">
+          {info.consumers.map((consumer) => (
+            <ConsumerRow
+              key={consumer.name}
+              consumer={consumer}
+              flow={flow}
+              troubles={troublesAt(troubles, consumer.name)}
+            />
+          ))}
+        </ul>
+      </div>
     </div>
   );
 }
@@ -38,23 +47,26 @@ interface Edge {
   readonly name: string;
   readonly from: string;
   readonly to: string;
-  /** Events do not pass, because of what it leads from or to. */
-  readonly isCut: boolean;
+  /** Events do not pass, because of what it leads from or to; `idle`: an operator has acknowledged that. */
+  readonly cut?: 'broken' | 'idle' | undefined;
 }
 
 /** The edges from the outbox to every consumer. */
 function edgesOf(consumers: readonly string[], troubles: readonly PartTrouble[]): Edge[] {
-  const broken = troubles.filter(({ is }) => is === 'broken');
-  const isBroken = (part: string) => broken.some((trouble) => trouble.part === part);
-  const isRelayBroken = isBroken('stream relay') && isBroken('sweep');
+  const cutBy = (part: string, ...where: readonly PartTrouble['stops'][]): Edge['cut'] => {
+    const stopping = troubles.filter(({ is, stops }) => is !== 'look' && where.includes(stops));
+    return troublesAt(stopping, part)[0]?.is as Edge['cut'];
+  };
+  const [stream, sweep] = [cutBy('stream relay', 'before', 'at'), cutBy('sweep', 'before', 'at')];
+  const relay = stream === 'idle' ? sweep : sweep && stream;
   return [
-    { name: 'commit', from: 'outbox', to: 'relay', isCut: isBroken('table') || isRelayBroken },
-    { name: 'publish', from: 'relay', to: 'bus', isCut: isBroken('bus') },
+    { name: 'commit', from: 'outbox', to: 'relay', cut: cutBy('table', 'before', 'at') ?? relay },
+    { name: 'publish', from: 'relay', to: 'bus', cut: cutBy('bus', 'before', 'at') },
     ...consumers.map((consumer) => ({
       name: deliveryTo(consumer),
       from: 'bus',
       to: `consumer:${consumer}`,
-      isCut: isBroken('bus') || broken.some(({ part, isBefore }) => part === consumer && isBefore),
+      cut: cutBy('bus', 'before', 'at') ?? cutBy(consumer, 'before'),
     })),
   ];
 }
@@ -93,14 +105,14 @@ function Edges({ ground, edges, flow }: EdgesProps) {
   useMovingDots(svg, flow);
   return (
     <svg ref={svg} class="edges" aria-hidden="true">
-      {edges.map(({ name, isCut }) => {
+      {edges.map(({ name, cut }) => {
         const shape = drawing[name];
         if (shape === undefined) return null;
         const [x, y] = shape.middle;
         return (
-          <g key={name} class={isCut ? 'edge is-cut' : 'edge'}>
+          <g key={name} class={cut === undefined ? 'edge' : `edge is-${cut}`}>
             <path data-edge={name} d={shape.path} />
-            {isCut && (
+            {cut !== undefined && (
               <>
                 <circle cx={x} cy={y} r="8" />
                 <path class="cross" d={`M${x - 3} ${y - 3}l6 6m0-6l-6 6`} />

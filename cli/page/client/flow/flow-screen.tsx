@@ -2,7 +2,7 @@ import { useId, useState } from 'preact/hooks';
 import { escaped } from '../../../terminal/escaped.ts';
 import { duration } from '../../../terminal/times.ts';
 import type { Flow, FlowEvent } from '../../server/protocol.ts';
-import { Command } from '../frame/controls.tsx';
+import { Finding } from '../frame/finding.tsx';
 import { isOpen, stateOf } from '../frame/format.ts';
 import { useMailroom } from '../frame/mailroom.ts';
 import { routeTo } from '../frame/route.ts';
@@ -20,7 +20,10 @@ export function FlowScreen() {
     return (
       <>
         <h1>Flow</h1>
-        <Notice is="busy" title={connection === 'lost' ? "The page's server is not responding" : 'Reading'} />
+        <Notice
+          is="busy"
+          title={connection === 'lost' ? "The web console's server is not responding" : 'Reading'}
+        />
       </>
     );
   }
@@ -44,7 +47,7 @@ export function FlowScreen() {
           </p>
         </Notice>
       ))}
-      <section class="panel" aria-labelledby="diagram-title">
+      <section aria-labelledby="diagram-title">
         <h2 id="diagram-title" class="unseen">
           Flow of events
         </h2>
@@ -61,25 +64,26 @@ function Findings({ findings }: Pick<NonNullable<Flow['status']>, 'findings'>) {
   return (
     <section aria-labelledby="findings-title" class="findings">
       <h2 id="findings-title">{findings.some(isOpen) ? 'What to do' : 'Acknowledged'}</h2>
-      <ul>
-        {findings.map(({ state, what, commands, acknowledged }) => (
-          <li key={what}>
-            <Notice is={acknowledged === undefined ? state : 'idle'} title={<Stored text={what} />}>
-              {acknowledged !== undefined && (
+      <div class="panel">
+        <ul class="lines">
+          {findings.map(({ state, what, commands, acknowledged }) => (
+            <Finding
+              key={what}
+              is={acknowledged === undefined ? state : 'idle'}
+              text={what}
+              commands={commands}
+              note={acknowledged && 'acknowledged'}
+            >
+              {acknowledged && (
                 <p>
                   Acknowledged by <Stored text={acknowledged.by} clip={80} /> until{' '}
                   <At at={acknowledged.until} />: <Stored text={acknowledged.reason} clip={200} />
                 </p>
               )}
-              {commands.map((line) => (
-                <p key={line}>
-                  <Command line={line} />
-                </p>
-              ))}
-            </Notice>
-          </li>
-        ))}
-      </ul>
+            </Finding>
+          ))}
+        </ul>
+      </div>
     </section>
   );
 }
@@ -100,7 +104,7 @@ function Newest({ flow: { at, events, eventsSince, isSample } }: { readonly flow
         </p>
       </div>
       {stories.length === 0 ? (
-        <p class="empty">
+        <p class="quiet-text">
           {eventsSince === null
             ? 'Reading'
             : `No events in the last ${duration(at - eventsSince)}. New events appear here.`}
@@ -140,12 +144,6 @@ function StoryLine({ story: { id, events, at } }: { readonly story: Story }) {
         >
           <Icon name={isOpen ? 'down' : 'right'} />
         </button>
-        <span class="story-age">
-          <Ago at={at} />
-        </span>
-        <span class="id">
-          <ShortId id={id} />
-        </span>
         {first !== undefined && <Aggregate event={first} />}
         <span class="story-events">
           {events.map((event) => (
@@ -154,9 +152,15 @@ function StoryLine({ story: { id, events, at } }: { readonly story: Story }) {
               <a href={routeTo('event', event.eventId)}>
                 <Type event={event} />
               </a>
-              <State is={summaryOf(event).is}>{summaryOf(event).text}</State>
+              <Summary event={event} />
             </span>
           ))}
+        </span>
+        <span class="id">
+          <ShortId id={id} />
+        </span>
+        <span class="story-age">
+          <Ago at={at} />
         </span>
       </div>
       <ul id={details} class="story-details" hidden={!isOpen}>
@@ -168,6 +172,12 @@ function StoryLine({ story: { id, events, at } }: { readonly story: Story }) {
 
 interface EventProps {
   readonly event: FlowEvent;
+}
+
+/** The state of an event: in the line of a story, a symbol is enough for one that is well. */
+function Summary({ event }: EventProps) {
+  const { is, text } = summaryOf(event);
+  return <State is={is}>{is === 'ok' ? <span class="unseen">{text}</span> : text}</State>;
 }
 
 /** Types longer than this are cut. */
@@ -195,10 +205,9 @@ function EventStates({ event }: EventProps) {
   const outbox = event.status.toLowerCase();
   return (
     <li>
-      <EventLink id={event.eventId} />
       <Type event={event} />
+      <EventLink id={event.eventId} />
       <Aggregate event={event} />
-      <Ago at={event.at} />
       <span class="event-states">
         <State is={stateOf(outbox)}>{outbox}</State>
         {Object.entries(event.consumers).map(([name, state]) => (
@@ -207,6 +216,7 @@ function EventStates({ event }: EventProps) {
           </span>
         ))}
       </span>
+      <Ago at={event.at} />
     </li>
   );
 }

@@ -1,15 +1,19 @@
 import type { StatusDocument } from '../../server/protocol.ts';
-import type { StateName } from '../frame/format.ts';
+import { count, isOpen, many, type StateName, WORST_FIRST } from '../frame/format.ts';
+import { routeTo } from '../frame/route.ts';
 
 /** A trouble of a part of the flow, in a few words at the place where it is. The findings have the sentences. */
 export interface PartTrouble {
   /** As in the findings: `table`, `stream relay`, `sweep`, `bus`, `heartbeat`, or the name of a consumer. */
   readonly part: string;
-  readonly is: Extract<StateName, 'broken' | 'look'>;
+  /** `idle`: an operator has acknowledged it. */
+  readonly is: Extract<StateName, 'broken' | 'look' | 'idle'>;
   /** E.g. `Rule off`. */
   readonly text: string;
-  /** True if events do not get as far as the part. */
-  readonly isBefore: boolean;
+  /** `before`: events do not get as far as the part. `at`: they get no further. @default it does not stop events */
+  readonly stops?: 'before' | 'at';
+  /** The address of the screen that shows it. @default none does */
+  readonly route?: string;
 }
 
 type WiringKind = StatusDocument['wiring']['problems'][number]['problem'];
@@ -44,33 +48,112 @@ const LOOKS: Readonly<Record<StatusDocument['looks'][number]['look'], string>> =
 };
 
 /** The troubles of all parts, as the status has found them. */
-export function troublesOf({ wiring, looks, heartbeat }: StatusDocument): PartTrouble[] {
-  const look = (part: string, text: string): PartTrouble => ({ part, is: 'look', text, isBefore: false });
+export function troublesOf(status: StatusDocument): PartTrouble[] {
+  const { wiring, looks, heartbeat } = status;
+  const known = knownOf(status);
+  const look = (part: string, text: string): PartTrouble => ({
+    part,
+    is: known.some((what) => names(what, part)) ? 'idle' : 'look',
+    text,
+  });
   return [
     ...wiring.problems.map(
-      ({ part, problem }): PartTrouble => ({
+      ({ part, problem, text }): PartTrouble => ({
         part,
-        is: problem === 'paused' ? 'look' : 'broken',
+        is: known.includes(text) ? 'idle' : problem === 'paused' ? 'look' : 'broken',
         text: PROBLEMS[problem] ?? 'Settings',
-        isBefore: BEFORE.has(problem),
+        stops: BEFORE.has(problem) ? 'before' : 'at',
       }),
     ),
+    ...deadEvents(status, known),
+    ...Object.keys(status.consumers).flatMap((name) => messagesOf(status, name, known)),
     ...looks.map((found) => look(found.consumer, LOOKS[found.look])),
     ...(heartbeat?.late ?? []).map(({ consumer }) => look(consumer, 'Heartbeat late')),
     ...wiring.notChecked.flatMap(({ parts }) => parts.map((part) => look(part, 'Not checked'))),
   ];
 }
 
+/** The sentences of the findings that operators have acknowledged. */
+function knownOf({ findings }: StatusDocument): readonly string[] {
+  return findings.filter((finding) => !isOpen(finding)).map(({ what }) => what);
+}
+
+/** True if a sentence names a part, and not only a longer name that contains it. */
+function names(what: string, part: string): boolean {
+  return what.split(/[\s,;()]+/).some((word) => word === part || word === `${part}:`);
+}
+
+function deadEvents({ outbox: { dead }, atLeast }: StatusDocument, known: readonly string[]): PartTrouble[] {
+  if (dead === 0) return [];
+  return [
+    {
+      part: 'table',
+      is: known.some((what) => names(what, 'DEAD')) ? 'idle' : 'broken',
+      text: many(dead, 'DEAD event').replace(' ', atLeast.includes('outbox.dead') ? '+ ' : ' '),
+      route: routeTo('dead-letters', 'dead'),
+    },
+  ];
+}
+
+/** The messages of a consumer that need time or help. A rejected one is counted as its dead letter, unless it has none. */
+function messagesOf(status: StatusDocument, consumer: string, known: readonly string[]): PartTrouble[] {
+  const { failed = 0 } = status.consumers[consumer] ?? {};
+  const sources = sourcesOf(status, consumer);
+  const dead = deadLettersOf(status, consumer);
+  const rejected = rejectedAlone(status, consumer);
+  const isKnown = (...words: readonly string[]) =>
+    words.every((word) => known.some((what) => names(what, word)));
+  const [first, ...others] = sources.map(({ source }) => source);
+  const messages = (state: string) => routeTo('messages', '', { state, consumer });
+  // Reading stopped at a limit.
+  const more = (what: string) => (status.atLeast.includes(`consumers.${consumer}.${what}`) ? '+' : '');
+  const troubles: (PartTrouble & { readonly number: number })[] = [
+    {
+      part: consumer,
+      number: dead,
+      is: isKnown(...sources.map(({ source }) => source)) ? 'idle' : 'broken',
+      text: many(dead, 'dead letter'),
+      route: routeTo('dead-letters', others.length === 0 ? first : ''),
+    },
+    {
+      part: consumer,
+      number: rejected,
+      is: isKnown('rejected', consumer) ? 'idle' : 'broken',
+      text: `${count(rejected)}${more('rejected')} rejected`,
+      route: messages('rejected'),
+    },
+    {
+      part: consumer,
+      number: failed,
+      is: 'look',
+      text: `${count(failed)}${more('failed')} retrying`,
+      route: messages('failed'),
+    },
+  ];
+  return troubles.filter(({ number }) => number > 0);
+}
+
 /** The worst trouble of some parts first. */
 export function troublesAt(troubles: readonly PartTrouble[], ...parts: readonly string[]): PartTrouble[] {
   return troubles
     .filter(({ part }) => parts.includes(part))
-    .sort((a, b) => Number(a.is === 'look') - Number(b.is === 'look'));
+    .sort((a, b) => WORST_FIRST.indexOf(a.is) - WORST_FIRST.indexOf(b.is));
+}
+
+/** The sources with dead letters of a consumer: of both of its queues. */
+function sourcesOf({ deadLetterSources }: StatusDocument, consumer: string) {
+  return deadLetterSources.filter(
+    ({ source, count }) => count > 0 && (source === `consumer:${consumer}` || source === `rule:${consumer}`),
+  );
 }
 
 /** The number of dead letters of a consumer, in both of its queues. */
-export function deadLettersOf({ deadLetterSources }: StatusDocument, consumer: string): number {
-  return deadLetterSources
-    .filter(({ source }) => source === `consumer:${consumer}` || source === `rule:${consumer}`)
-    .reduce((sum, { count }) => sum + count, 0);
+export function deadLettersOf(status: StatusDocument, consumer: string): number {
+  return sourcesOf(status, consumer).reduce((sum, { count }) => sum + count, 0);
+}
+
+/** The number of rejected messages of a consumer that no dead letter counts: it is on its way or already deleted. */
+export function rejectedAlone(status: StatusDocument, consumer: string): number {
+  const { rejected = 0 } = status.consumers[consumer] ?? {};
+  return Math.max(0, rejected - deadLettersOf(status, consumer));
 }

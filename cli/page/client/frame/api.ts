@@ -101,7 +101,7 @@ async function request(path: string, init: RequestInit): Promise<Response> {
       code: 'NO_SERVER',
       help: errorHelp('NO_SERVER'),
       message:
-        "The page's server is not responding. Start `mailroom ui`, or the demo, again in the terminal.",
+        "The web console's server is not responding. Start `mailroom ui`, or the demo, again in the terminal.",
     });
   });
   if (response.ok) return response;

@@ -2,7 +2,7 @@ import type { ComponentChildren, ComponentType } from 'preact';
 import { useCallback, useEffect, useErrorBoundary, useMemo, useRef, useState } from 'preact/hooks';
 import type { MailroomInfo } from '../../server/protocol.ts';
 import { type Api, createApi, exchangeToken, type RefusedError, refused } from './api.ts';
-import { headlineOf } from './format.ts';
+import { count, headlineOf } from './format.ts';
 import { Band, Search, Shortcuts } from './head.tsx';
 import { MailroomProvider, useLive, useMailroom } from './mailroom.ts';
 import { focusMain, hasFocus, MAIN, parseRoute, type Route, routeTo, type Screen } from './route.ts';
@@ -55,7 +55,7 @@ export function App(props: AppProps) {
 
 const NEW_TAB = (
   <>
-    Press <kbd>Enter</kbd> in the terminal that serves this page to open a new tab.
+    Press <kbd>Enter</kbd> in the terminal that serves the web console to open a new tab.
   </>
 );
 
@@ -124,7 +124,6 @@ function Shell({ screens, Runs }: AppProps) {
           <Icon name={headline.is} />
           <span>{headline.text}</span>
         </p>
-        <Search />
         <nav aria-label="Screens" class="tabs">
           <ul>
             {screens.map(({ name, title, countOf }) => {
@@ -133,13 +132,14 @@ function Shell({ screens, Runs }: AppProps) {
                 <li key={name}>
                   <a href={routeTo(name)} aria-current={name === screen.name ? 'page' : undefined}>
                     {title}
-                    {number > 0 && <span class="badge">{number}</span>}
+                    {number > 0 && <span class="badge">{count(number)}</span>}
                   </a>
                 </li>
               );
             })}
           </ul>
         </nav>
+        <Search />
       </header>
       <main
         id={MAIN}
@@ -149,10 +149,10 @@ function Shell({ screens, Runs }: AppProps) {
       >
         {mailroom.connection === 'lost' && (
           <div role="alert">
-            <Notice is="broken" title="The page's server is not responding">
+            <Notice is="broken" title="The web console's server is not responding">
               <p>
-                The data on this page is stale. Start <code>mailroom ui</code>, or the demo, again in the
-                terminal. It opens a new tab.
+                The data below is stale. Start <code>mailroom ui</code>, or the demo, again in the terminal.
+                It opens a new tab.
               </p>
             </Notice>
           </div>

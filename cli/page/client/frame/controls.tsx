@@ -70,8 +70,8 @@ export function Command({ line }: { readonly line: string }) {
   return (
     <span class="command">
       <code>
-        {shown.split(/( )/).map((word, index) => (
-          <span key={index}>{word}</span>
+        {piecesOf(shown).map((piece, index) => (
+          <span key={index}>{piece}</span>
         ))}
       </code>
       <button type="button" class="quiet" onClick={copy} aria-label={`Copy the command ${shown}`}>
@@ -83,6 +83,11 @@ export function Command({ line }: { readonly line: string }) {
       </span>
     </span>
   );
+}
+
+/** The words of a command, between which a line may end: an option stays with its value. */
+function piecesOf(line: string): readonly string[] {
+  return line.match(/--?[a-z][\w-]*(?: [^-\s]\S*)?|\S+|\s/g) ?? [];
 }
 
 /** The command that does what the screen did. */

@@ -84,7 +84,7 @@ export function stateOf(word: string): StateName {
 /** The one line of the verdict: the tab's title and the page's live region. */
 export interface Headline {
   readonly is: 'ok' | 'look' | 'broken' | 'idle';
-  /** E.g. `2 broken`. */
+  /** E.g. `2 problems`. */
   readonly text: string;
 }
 
@@ -99,9 +99,22 @@ export function headlineOf(status: Pick<StatusDocument, 'state' | 'findings'> | 
   const { state, findings } = status;
   const open = findings.filter(isOpen);
   const broken = open.filter((finding) => finding.state === 'broken').length;
-  if (state === 'broken') return { is: 'broken', text: `${broken} broken` };
-  if (state === 'look') return { is: 'look', text: `${open.length - broken} to look at` };
+  if (state === 'broken') return { is: 'broken', text: many(broken, 'problem') };
+  if (state === 'look') return { is: 'look', text: many(open.length - broken, 'warning') };
   return { is: 'ok', text: 'Nothing visible is broken' };
+}
+
+/**
+ * The first sentence of a finding, for one line: a resource's name, which begins with that of its stack, is cut to its end.
+ *
+ * @example
+ * ```ts
+ * firstLine('its rule mailroom-prod-inventory-Rule79E5F8A5-B45F79174BC23 is disabled. Restore it'); // 'its rule …9174BC23 is disabled'
+ * ```
+ */
+export function firstLine(text: string): string {
+  const [first = ''] = text.split(/\.(?: |$)/);
+  return first.replaceAll(/[\w-]{33,}/g, (name) => `…${name.slice(-8)}`);
 }
 
 /** Items by a key, in the order in which the keys come first. */

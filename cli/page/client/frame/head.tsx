@@ -8,23 +8,27 @@ import { Fact } from './table.tsx';
 /** Live data older than this is stale: five of its intervals. */
 const STALE_MS = 10_000;
 
-/** The place, what may be changed and how old the data is: on every screen. */
+/** The environment, the permitted changes and the age of the data: on every screen. */
 export function Band() {
   const { stack, region, account, isLocal, allowsChanges, isDemo } = useMailroom().info;
   return (
     <section class={`band ${isLocal ? 'is-local' : 'is-aws'}`} aria-label="Environment">
-      <strong class="place">{isDemo ? 'Demo' : isLocal ? 'Local' : 'AWS'}</strong>
+      <span class="brand">
+        <Icon name="mailroom" />
+        Mailroom
+      </span>
+      <span class="place">{isDemo ? 'Demo' : isLocal ? 'Local' : 'AWS'}</span>
       <dl>
         <Fact title="Stack">
           <strong>{stack}</strong>
         </Fact>
         <Fact title="Account">{isLocal ? null : account}</Fact>
         <Fact title="Region">{region}</Fact>
-        <Fact title="Changes" class={allowsChanges ? 'allowed' : undefined}>
+        <Fact title={<span class="unseen">Changes</span>} class={allowsChanges ? 'allowed' : undefined}>
           <Icon name={allowsChanges ? 'edit' : 'lock'} />
           {allowsChanges ? 'Changes allowed' : 'Read-only'}
         </Fact>
-        <Fact title="Data" class="far">
+        <Fact title={<span class="unseen">Data</span>} class="far">
           <Age />
         </Fact>
       </dl>
@@ -84,7 +88,6 @@ export function Search() {
           aria-keyshortcuts="/"
         />
         <kbd>/</kbd>
-        <button type="submit">Find</button>
       </form>
     </search>
   );

@@ -79,6 +79,7 @@ const PATHS = {
   lock: 'M4 7.5h8V13H4zM5.5 7.5V5a2.5 2.5 0 0 1 5 0v2.5',
   edit: 'M3 13l.7-3L10.5 3.2l2.3 2.3L6 12.3z',
   close: 'M4.5 4.5l7 7M11.5 4.5l-7 7',
+  mailroom: 'M2 3.5h12v9H2zM2 4l6 4.5L14 4',
 } as const;
 
 /** The name of a shape. */

@@ -13,7 +13,15 @@ export function Stored({ text, clip }: { readonly text: string; readonly clip?: 
   const shown = clip !== undefined && clean.length > clip ? `${clean.slice(0, clip - 1)}…` : clean;
   return (
     <bdi class="stored" {...(shown === clean ? {} : { title: clean })}>
-      {shown}
+      {shown.split(/(?<=^|[\s(])(--[a-z-]+)/).map((part, index) =>
+        index % 2 === 0 ? (
+          part
+        ) : (
+          <span key={index} class="option">
+            {part}
+          </span>
+        ),
+      )}
     </bdi>
   );
 }
@@ -52,11 +60,11 @@ export function ShortId({ id }: { readonly id: string }) {
   );
 }
 
-/** The name of a consumer in a table: not broken while the window is wide. */
-export function Name({ text }: { readonly text: string }) {
+/** A name in a table: not broken while the window is wide. @param clip - as of {@link Stored} */
+export function Name(props: Parameters<typeof Stored>[0]) {
   return (
     <span class="name">
-      <Stored text={text} />
+      <Stored {...props} />
     </span>
   );
 }

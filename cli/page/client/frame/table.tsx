@@ -28,7 +28,7 @@ const PAGE_SIZE = 50;
 export function Table<Row>({ caption, columns, rows, keyOf, empty }: TableProps<Row>) {
   const [wanted, setPage] = useState(0);
   const id = useId();
-  if (rows.length === 0) return <p class="empty">{empty}</p>;
+  if (rows.length === 0) return <p class="quiet-text">{empty}</p>;
   const pages = Math.ceil(rows.length / PAGE_SIZE);
   const page = Math.min(wanted, pages - 1); // rows may have gone
   const shown = rows.slice(page * PAGE_SIZE, (page + 1) * PAGE_SIZE);

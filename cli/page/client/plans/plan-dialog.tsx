@@ -47,17 +47,19 @@ export function PlanDialog({ request: asked, onClose, children }: PlanDialogProp
         {plan !== null && <span class="unseen">Planned</span>}
       </p>
       <Refused error={error} />
-      {plan !== null && <Shown request={request} plan={plan} onAgain={again} onApplied={close} />}
-      <div class="row">
-        {error !== null && (
-          <button type="button" onClick={again}>
-            Plan again
+      {plan !== null && <Shown request={request} plan={plan} onAgain={again} onClose={close} />}
+      {(plan?.toApply?.count ?? 0) === 0 && (
+        <div class="row">
+          {error !== null && (
+            <button type="button" onClick={again}>
+              Plan again
+            </button>
+          )}
+          <button type="button" onClick={close}>
+            Close
           </button>
-        )}
-        <button type="button" onClick={close}>
-          Close
-        </button>
-      </div>
+        </div>
+      )}
     </dialog>
   );
 }
@@ -66,9 +68,10 @@ function titleOf(request: PlanRequest): string {
   if (request.kind === 'repair') return 'Repair: send the missing events';
   const { source } = request;
   if (request.kind === 'resend') return `Resend a dead letter in ${source}`;
-  const chosen = request.ids === undefined ? 'dead letters' : many(request.ids.length, 'dead letter');
+  const [noun, where] = source === 'dead' ? ['DEAD event', ''] : ['dead letter', ` in ${source}`];
+  const chosen = request.ids === undefined ? `${noun}s` : many(request.ids.length, noun);
   const verb = request.kind === 'redrive' ? 'Redrive' : request.reject ? 'Reject' : 'Discard';
-  return `${verb} ${chosen} in ${source}`;
+  return `${verb} ${chosen}${where}`;
 }
 
 /** Effects are cut to this many characters: a name, an error of 200 and a key. */
@@ -104,7 +107,7 @@ function HowToDiscard({ request, last, onChange }: HowToDiscardProps) {
         />
       )}
       {effects.length > 0 && (
-        <ul>
+        <ul class="effects">
           {effects.map((effect) => (
             <li key={effect}>
               <Stored text={effect} clip={EFFECT_CHARACTERS} />
@@ -126,13 +129,12 @@ function HowToDiscard({ request, last, onChange }: HowToDiscardProps) {
   );
 }
 
-interface ShownProps extends Pick<PlanDialogProps, 'request'> {
+interface ShownProps extends Pick<PlanDialogProps, 'request' | 'onClose'> {
   readonly plan: ShownPlan;
   readonly onAgain: () => void;
-  readonly onApplied: () => void;
 }
 
-function Shown({ request, plan: { planned, notRead, command, toApply }, onAgain, onApplied }: ShownProps) {
+function Shown({ request, plan: { planned, notRead, command, toApply }, onAgain, onClose }: ShownProps) {
   return (
     <>
       {planned !== null && <PlanTable request={request} plan={planned} />}
@@ -150,15 +152,15 @@ function Shown({ request, plan: { planned, notRead, command, toApply }, onAgain,
         <Command line={command} />
       </div>
       {toApply === null ? (
-        <Notice is="idle" title="This page is read-only. Run the command in a terminal.">
+        <Notice is="idle" title="The web console is read-only. Run the command in a terminal.">
           <p>
-            To apply plans here, start the page with <code>mailroom ui --allow-changes</code>.
+            To apply plans here, start the web console with <code>mailroom ui --allow-changes</code>.
           </p>
         </Notice>
       ) : toApply.count === 0 ? (
         <Notice is="idle" title="There is nothing to change." />
       ) : (
-        <ConfirmForm key={toApply.id} plan={toApply} onAgain={onAgain} onApplied={onApplied} />
+        <ConfirmForm key={toApply.id} plan={toApply} onAgain={onAgain} onClose={onClose} />
       )}
     </>
   );
@@ -200,11 +202,11 @@ function PlanTable({ request, plan }: { readonly request: PlanRequest; readonly 
   );
 }
 
-/** The reason and the typed confirmation of a plan, while it is valid. */
+/** The reason and the typed confirmation of a plan, while it is valid. It closes the dialog once it is applied. */
 function ConfirmForm({
   plan,
   onAgain,
-  onApplied,
+  onClose,
 }: Omit<ShownProps, 'plan' | 'request'> & { readonly plan: Plan }) {
   const { keep } = useMailroom();
   const { id, expiresAt, confirmation: wanted } = plan;
@@ -217,7 +219,7 @@ function ConfirmForm({
     const run = await api.apply(id, confirmed);
     followStarted(run);
     keep(run);
-    onApplied();
+    onClose();
   });
   const submit = (event: Event) => {
     event.preventDefault();
@@ -228,13 +230,18 @@ function ConfirmForm({
       <>
         <Refused error={error} />
         <div role="status">
-          <Notice is="look" title="This plan has expired. The dead letters or events may have changed since.">
-            <p>
-              <button type="button" onClick={onAgain}>
-                Plan again
-              </button>
-            </p>
-          </Notice>
+          <Notice
+            is="look"
+            title="This plan has expired. The dead letters or events may have changed since."
+          />
+        </div>
+        <div class="row">
+          <button type="button" onClick={onAgain}>
+            Plan again
+          </button>
+          <button type="button" onClick={onClose}>
+            Close
+          </button>
         </div>
       </>
     );
@@ -275,6 +282,9 @@ function ConfirmForm({
           >
             {isBusy ? 'Applying' : 'Apply'}
           </Button>
+          <button type="button" onClick={onClose}>
+            Close
+          </button>
           <span id={ids.missing} class="quiet-text">
             {missing.join(' ')}
           </span>

@@ -17,6 +17,7 @@ import {
   type RunProgress,
   type RunResult,
   resultsOf,
+  sourceOf,
 } from './runs.ts';
 
 /** The runs that are shown until they are dismissed: those that this tab started or saw going on. The operations log has the others. */
@@ -90,7 +91,7 @@ function RunView({ run, onDismiss }: RunProps & { readonly onDismiss: () => void
     if (started.delete(run.id) || (hadFocus && !hasFocus())) section.current?.focus();
   }, [run.id, run.state]);
   return (
-    <section ref={section} tabIndex={-1} class={`panel run stack is-${is}`} aria-label={titleOf(run)}>
+    <section ref={section} tabIndex={-1} class="panel run stack" aria-label={titleOf(run)}>
       <div class="panel-head">
         <h2>
           {KINDS[run.kind]} <State is={is}>{word}</State>
@@ -124,7 +125,7 @@ function Stop({ id }: { readonly id: string }) {
   const isStopping = isBusy || result === true;
   return (
     <>
-      <Button class="danger" isDisabled={isStopping} onClick={() => start(undefined)}>
+      <Button isDisabled={isStopping} onClick={() => start(undefined)}>
         {isStopping ? 'Stopping' : 'Stop'}
       </Button>
       <Refused error={isStopping ? null : error} />
@@ -183,7 +184,7 @@ function Results({ run: { document, error, notes } }: RunProps) {
         <>
           <ul class="outcomes">
             {outcomeCounts(results).map(([outcome, number]) => {
-              const { is, label, todo } = outcomeWords(outcome);
+              const { is, label, todo } = outcomeWords(outcome, sourceOf(document));
               return (
                 <li key={outcome}>
                   <State is={is}>
@@ -204,7 +205,7 @@ function Results({ run: { document, error, notes } }: RunProps) {
             <summary>Each of {many(results.length, 'result')}</summary>
             <Table
               caption="Results"
-              columns={COLUMNS}
+              columns={columnsOf(sourceOf(document))}
               rows={results}
               keyOf={({ id }) => id}
               empty="Nothing was changed."
@@ -222,14 +223,19 @@ function Results({ run: { document, error, notes } }: RunProps) {
   );
 }
 
-const COLUMNS: readonly Column<RunResult>[] = [
-  {
-    title: 'Event',
-    cell: ({ id, eventId }) => (eventId === null ? <Stored text={id} /> : <EventLink id={eventId} />),
-  },
-  {
-    title: 'Outcome',
-    cell: ({ outcome }) => <State is={outcomeWords(outcome).is}>{outcomeWords(outcome).label}</State>,
-  },
-  { title: 'Detail', cell: ({ detail }) => <Stored text={detail ?? ''} clip={300} /> },
-];
+function columnsOf(source: string): readonly Column<RunResult>[] {
+  return [
+    {
+      title: 'Event',
+      cell: ({ id, eventId }) => (eventId === null ? <Stored text={id} /> : <EventLink id={eventId} />),
+    },
+    {
+      title: 'Outcome',
+      cell: ({ outcome }) => {
+        const { is, label } = outcomeWords(outcome, source);
+        return <State is={is}>{label}</State>;
+      },
+    },
+    { title: 'Detail', cell: ({ detail }) => <Stored text={detail ?? ''} clip={300} /> },
+  ];
+}

@@ -1,15 +1,15 @@
 import { isObject } from '../../../../lambdas/runtime/base/json.ts';
 import { groupsOf, WORST_FIRST } from '../frame/format.ts';
-import type { VerdictWords } from './verdicts.ts';
+import { discardedText, type VerdictWords } from './verdicts.ts';
 
 const OUTCOMES: Readonly<Record<string, VerdictWords>> = {
   processed: { is: 'ok', label: 'processed', todo: 'Done.' },
   deleted: { is: 'ok', label: 'deleted', todo: 'Its message was already handled.' },
-  discarded: { is: 'ok', label: 'discarded', todo: 'It never runs again.' },
+  discarded: { is: 'ok', label: 'discarded', todo: discardedText('') },
   rejected: {
     is: 'ok',
     label: 'rejected',
-    todo: "Its handler's rejected function has committed its events. It never runs again.",
+    todo: "Its handler's rejected function has committed its events. Never runs again.",
   },
   handled: { is: 'ok', label: 'already handled', todo: 'Its dead letter was deleted.' },
   sent: { is: 'ok', label: 'sent', todo: 'Audit again in a few minutes.' },
@@ -55,9 +55,19 @@ const OUTCOMES: Readonly<Record<string, VerdictWords>> = {
   unsent: { is: 'look', label: 'not sent', todo: 'The reason is beside each event.' },
 };
 
-/** The words of an outcome. An outcome of a newer command keeps its own word. */
-export function outcomeWords(outcome: string): VerdictWords {
-  return OUTCOMES[outcome] ?? { is: 'look', label: outcome, todo: '' };
+/** The words of an outcome. An outcome of a newer command keeps its own word. @param source - of its dead letter, if it has one */
+export function outcomeWords(outcome: string, source = ''): VerdictWords {
+  const words = OUTCOMES[outcome] ?? { is: 'look', label: outcome, todo: '' };
+  if (outcome === 'discarded') return { ...words, todo: discardedText(source) };
+  const [, done] = /^(dead|stream)$/.exec(source) ?? [];
+  return outcome === 'processed' && done
+    ? { ...words, label: done === 'dead' ? 'published' : 'swept' }
+    : words;
+}
+
+/** The dead-letter source in the document of a run; empty without one. */
+export function sourceOf(document: unknown): string {
+  return isObject(document) ? (text(document.source) ?? '') : '';
 }
 
 /** A dead letter or event that a run changed, or left. */

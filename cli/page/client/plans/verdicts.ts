@@ -50,9 +50,39 @@ export const VERDICTS: Readonly<Record<RedriveVerdict, VerdictWords>> = {
   },
 };
 
+/** The verdicts of a DEAD event and of a stream batch, which no consumer runs. */
+const RUNS_OF: Readonly<Record<string, VerdictWords>> = {
+  dead: {
+    is: 'ok',
+    label: 'would publish',
+    todo: 'Published again: 1 first, then 10, then the rest.',
+  },
+  stream: {
+    is: 'ok',
+    label: 'would be swept',
+    todo: 'The minutes of its events are swept: 1 batch first, then 10, then the rest.',
+  },
+};
+
+/** The words of a verdict of a redrive. @param source - of the dead letter */
+export function verdictWords(verdict: RedriveVerdict, source: string): VerdictWords {
+  const words = VERDICTS[verdict];
+  if (verdict === 'runs') return RUNS_OF[source] ?? words;
+  return verdict === 'handled' && source === 'dead'
+    ? { ...words, todo: 'It is published or discarded. Nothing changes.' }
+    : words;
+}
+
+/** The effect of a discard on a dead letter. @param source - of the dead letter */
+export function discardedText(source: string): string {
+  if (source === 'dead') return 'Never published.';
+  if (source === 'stream') return 'Its dead letter is deleted. The sweep still publishes its events.';
+  return 'Never runs again. A later delivery is absorbed.';
+}
+
 /** The outcome of a planned discard in words; `discard` is the plan's own. */
 const DISCARD_VERDICTS: Readonly<Record<string, VerdictWords>> = {
-  discard: { is: 'look', label: 'discarded', todo: 'Never runs again. A later delivery is absorbed.' },
+  discard: { is: 'look', label: 'discarded', todo: discardedText('') },
   'discard-replacement': {
     is: 'look',
     label: 'replacement discarded',
@@ -99,7 +129,9 @@ export interface PlanGroup extends VerdictWords {
 }
 
 /** The labels in the order in which a plan shows them. */
-const ORDER = [...Object.values(VERDICTS), ...Object.values(DISCARD_VERDICTS)].map(({ label }) => label);
+const ORDER = [VERDICTS, RUNS_OF, DISCARD_VERDICTS].flatMap((all) =>
+  Object.values(all).map(({ label }) => label),
+);
 
 /**
  * The groups of a plan, in the order in which its command lists verdicts.
@@ -134,12 +166,15 @@ function plannedOf(plan: PlanDocument, ids?: readonly string[]): Planned[] {
   switch (plan.kind) {
     case 'redrive':
       return plan.document.deadLetters.filter(isWanted).map((deadLetter) => ({
-        words: VERDICTS[deadLetter.verdict ?? 'unreadable'],
+        words: verdictWords(deadLetter.verdict ?? 'unreadable', plan.document.source),
         reason: errorText(deadLetter),
       }));
     case 'discard':
       return plan.document.deadLetters.filter(isWanted).map(({ outcome, ...entry }) => ({
-        words: DISCARD_VERDICTS[outcome] ?? { is: 'look', label: outcome, todo: '' },
+        words: {
+          ...(DISCARD_VERDICTS[outcome] ?? { is: 'look', label: outcome, todo: '' }),
+          ...(outcome === 'discard' && { todo: discardedText(plan.document.source) }),
+        },
         reason: 'message' in entry && typeof entry.message === 'string' ? entry.message : '',
       }));
     case 'repair':

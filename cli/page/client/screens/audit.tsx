@@ -31,29 +31,30 @@ export function AuditScreen() {
   const audit = reading?.document ?? undefined;
   return (
     <>
-      <div class="panel-head">
+      <div>
         <h1>Audit</h1>
         <p class="quiet-text">
           Checks that every published event is accounted for at every consumer. Changes nothing.
         </p>
       </div>
-      <section class="panel stack">
-        <ReadingBar used={used} verb="Reading events">
-          <Choice label="Range" value={since} options={RANGES} onChange={setSince} />
-          <Button isDisabled={isReading} onClick={() => read({ since })}>
-            {reading === null ? 'Run the audit' : 'Run the audit again'}
-          </Button>
-        </ReadingBar>
-        {reading === null && !isReading && <p class="empty">Not run yet.</p>}
-        {audit !== undefined && (
-          <>
-            <Verdict audit={audit} isOk={reading?.exitCode === 0} />
-            <Missing audit={audit} onPlan={() => setPlanning(true)} />
-            <Inconclusive audit={audit} />
-            <Findings audit={audit} />
-          </>
-        )}
-      </section>
+      <ReadingBar used={used} verb="Reading events">
+        <Choice label="Range" value={since} options={RANGES} onChange={setSince} />
+        <Button
+          class={reading === null ? 'primary' : undefined}
+          isDisabled={isReading}
+          onClick={() => read({ since })}
+        >
+          {reading === null ? 'Run the audit' : 'Run the audit again'}
+        </Button>
+      </ReadingBar>
+      {audit !== undefined && (
+        <section class="stack" aria-label="Result">
+          <Verdict audit={audit} isOk={reading?.exitCode === 0} />
+          <Missing audit={audit} onPlan={() => setPlanning(true)} />
+          <Inconclusive audit={audit} />
+          <Findings audit={audit} />
+        </section>
+      )}
       {isPlanning && audit !== undefined && (
         <PlanDialog request={{ kind: 'repair', since: sinceOf(audit) }} onClose={() => setPlanning(false)} />
       )}
@@ -75,19 +76,25 @@ function Verdict({ audit, isOk }: AuditProps & { readonly isOk: boolean }) {
   const { verdict, since, until, events, published, pending, dead, discarded, unreadable } = audit;
   return (
     <>
-      <Notice is={isOk ? 'ok' : 'broken'} title={verdict}>
-        <p>
+      <Notice
+        is={isOk ? 'ok' : 'broken'}
+        // Another verdict may begin with the name of a consumer.
+        title={isOk ? <span class="verdict">{verdict}</span> : <Stored text={verdict} />}
+      >
+        <p class="quiet-text">
           <At at={since} /> to <At at={until} />. {many(events, 'event')}: {published} published, {pending}{' '}
           pending, {dead} dead, {discarded} discarded{unreadable > 0 && `, ${unreadable} unreadable`}.
         </p>
       </Notice>
-      <Table
-        caption="By consumer"
-        columns={LEDGER_COLUMNS}
-        rows={Object.entries(audit.consumers).map(([consumer, counts]) => ({ consumer, ...counts }))}
-        keyOf={({ consumer }) => consumer}
-        empty="No consumers."
-      />
+      <div class="panel">
+        <Table
+          caption="By consumer"
+          columns={LEDGER_COLUMNS}
+          rows={Object.entries(audit.consumers).map(([consumer, counts]) => ({ consumer, ...counts }))}
+          keyOf={({ consumer }) => consumer}
+          empty="No consumers."
+        />
+      </div>
     </>
   );
 }
@@ -109,7 +116,7 @@ function Bad({ number }: { readonly number: number }) {
 function Missing({ audit: { missing }, onPlan }: AuditProps & { readonly onPlan: () => void }) {
   if (missing.length === 0) return null;
   return (
-    <>
+    <div class="panel stack">
       <Table
         caption="Missing: published but never received"
         columns={[
@@ -130,7 +137,7 @@ function Missing({ audit: { missing }, onPlan }: AuditProps & { readonly onPlan:
           Sends each event only to the consumer that missed it. Fix the cause first.
         </span>
       </div>
-    </>
+    </div>
   );
 }
 

@@ -1,8 +1,9 @@
 import type { ReadingDocuments } from '../../server/readings.ts';
-import { Button, Command } from '../frame/controls.tsx';
+import { Button } from '../frame/controls.tsx';
+import { Finding } from '../frame/finding.tsx';
 import { many } from '../frame/format.ts';
 import { ReadingBar, useKeptReading } from '../frame/reading.tsx';
-import { Notice } from '../frame/state.tsx';
+import { State } from '../frame/state.tsx';
 import { Stored } from '../frame/stored.tsx';
 
 /** The checks of `mailroom doctor`: run on a click, because they are a few hundred calls. */
@@ -11,69 +12,61 @@ export function DoctorScreen() {
   const { reading, isReading, read } = used;
   return (
     <>
-      <div class="panel-head">
+      <div>
         <h1>Doctor</h1>
         <p class="quiet-text">Compares the deployed resources with their declaration. Changes nothing.</p>
       </div>
-      <section class="panel stack">
-        <ReadingBar used={used} verb="Checking: up to a minute">
-          <Button isDisabled={isReading} onClick={() => read({})}>
-            {reading === null ? 'Run the checks' : 'Run the checks again'}
-          </Button>
-        </ReadingBar>
-        {reading === null && !isReading && <p class="empty">Not run yet.</p>}
-        {reading?.document && <Result document={reading.document} />}
-      </section>
+      <ReadingBar used={used} verb="Checking: up to a minute">
+        <Button
+          class={reading === null ? 'primary' : undefined}
+          isDisabled={isReading}
+          onClick={() => read({})}
+        >
+          {reading === null ? 'Run the checks' : 'Run the checks again'}
+        </Button>
+      </ReadingBar>
+      {reading?.document && <Result document={reading.document} />}
     </>
   );
 }
 
 function Result({ document }: { readonly document: ReadingDocuments['doctor'] }) {
   const { ok, checks, problems, notChecked, skipped } = document;
+  const inChecks = `in ${many(checks, 'check')}`;
   const [is, found] =
     problems.length > 0
-      ? (['broken', many(problems.length, 'problem')] as const)
+      ? (['broken', `${many(problems.length, 'problem')} ${inChecks}`] as const)
       : ok
-        ? (['ok', 'No problem found'] as const)
-        : (['look', 'Not everything was checked'] as const);
+        ? (['ok', `No problem ${inChecks}: each resource that was checked matches its declaration`] as const)
+        : (['look', `No problem ${inChecks}, but not everything was checked`] as const);
   return (
-    <>
-      <Notice is={is} title={`${found} in ${many(checks, 'check')}`} />
-      {problems.length > 0 && (
-        <section class="stack" aria-label="Problems">
-          {problems.map(({ part, problem, text, commands }) => (
-            <Notice key={`${part} ${problem} ${text}`} is="broken" title={<Stored text={text} />}>
-              {commands.map((line) => (
-                <Command key={line} line={line} />
-              ))}
-            </Notice>
-          ))}
-        </section>
+    <section class="findings" aria-labelledby="checks-title">
+      <h2 id="checks-title">
+        <State is={is}>{found}</State>
+      </h2>
+      {problems.length + notChecked.length > 0 && (
+        <div class="panel">
+          <ul class="lines">
+            {problems.map(({ part, problem, text, commands }) => (
+              <Finding key={`${part} ${problem} ${text}`} is="broken" text={text} commands={commands} />
+            ))}
+            {notChecked.map(({ needs, parts }) => (
+              <Finding
+                key={parts.join()}
+                is="look"
+                text={`Not checked: ${parts.join(', ')}`}
+                commands={[]}
+                note={`needs ${needs.join(' and ')}`}
+              />
+            ))}
+          </ul>
+        </div>
       )}
-      {notChecked.map(({ needs, parts }) => (
-        <Notice
-          key={parts.join()}
-          is="look"
-          title={
-            <>
-              Not checked: <Stored text={parts.join(', ')} />
-            </>
-          }
-        >
-          <p>
-            It needs <Stored text={needs.join(' and ')} />.
-          </p>
-        </Notice>
+      {skipped.map((text) => (
+        <p key={text} class="quiet-text">
+          Skipped: <Stored text={text} />
+        </p>
       ))}
-      {skipped.length > 0 && (
-        <ul class="quiet-text">
-          {skipped.map((text) => (
-            <li key={text}>
-              Skipped: <Stored text={text} />
-            </li>
-          ))}
-        </ul>
-      )}
-    </>
+    </section>
   );
 }

@@ -1,7 +1,9 @@
+import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 import type { ListedMessage } from '../../../reports/messages/list-messages.ts';
 import type { Cause } from '../../../terminal/listing.ts';
 import type { ReadingDocuments } from '../../server/readings.ts';
+import { Attempts } from '../frame/attempts.tsx';
 import { Button, Choice } from '../frame/controls.tsx';
 import { count, stateOf } from '../frame/format.ts';
 import { useMailroom } from '../frame/mailroom.ts';
@@ -21,6 +23,14 @@ const STATES = [
   ['rejected', 'rejected'],
   ['waiting', 'waiting, unclaimed'],
 ] as const;
+
+/** The good news if no message has a state. */
+const EMPTY: Readonly<Record<(typeof STATES)[number][0], string>> = {
+  '': 'No message has failed, and none was rejected.',
+  failed: 'No message is waiting for a retry.',
+  rejected: 'No message was rejected.',
+  waiting: 'No message is waiting to be claimed.',
+};
 
 /** Not by cause is a value, too: an empty member would be left out of the fragment, and its default would come back. */
 const GROUPS = [
@@ -53,23 +63,33 @@ export function MessagesScreen({ route: { query } }: { readonly route: Route }) 
   const found = error === null ? reading : null;
   return (
     <>
-      <h1>Messages</h1>
-      <section class="panel stack">
-        <ReadingBar used={{ reading: found, error, isReading }} verb="Reading">
-          <Choice label="State" value={state} options={STATES} onChange={choose('state')} />
-          <Choice label="Consumer" value={consumer} options={consumers} onChange={choose('consumer')} />
-          <Choice label="List" value={isByCause ? by : 'each'} options={GROUPS} onChange={choose('by')} />
-          <Button isDisabled={isReading} onClick={readAgain}>
-            Read again
-          </Button>
-        </ReadingBar>
-        {found?.document && <Result document={found.document} />}
-      </section>
+      <div>
+        <h1>Messages</h1>
+        <p class="quiet-text">Messages that consumers could not process, or have not claimed.</p>
+      </div>
+      <ReadingBar used={{ reading: found, error, isReading }} verb="Reading">
+        <Choice label="State" value={state} options={STATES} onChange={choose('state')} />
+        <Choice label="Consumer" value={consumer} options={consumers} onChange={choose('consumer')} />
+        <Choice label="List" value={isByCause ? by : 'each'} options={GROUPS} onChange={choose('by')} />
+        <Button isDisabled={isReading} onClick={readAgain}>
+          Read again
+        </Button>
+      </ReadingBar>
+      {found?.document && (
+        <section class="panel stack" aria-label="Result">
+          <Result document={found.document} empty={<State is="ok">{EMPTY[state]}</State>} />
+        </section>
+      )}
     </>
   );
 }
 
-function Result({ document }: { readonly document: ReadingDocuments['messages'] }) {
+interface ResultProps {
+  readonly document: ReadingDocuments['messages'];
+  readonly empty: ComponentChildren;
+}
+
+function Result({ document, empty }: ResultProps) {
   const causes = 'causes' in document ? document.causes : undefined;
   const messages = 'messages' in document ? document.messages : undefined;
   return (
@@ -90,7 +110,7 @@ function Result({ document }: { readonly document: ReadingDocuments['messages'] 
           columns={CAUSE_COLUMNS}
           rows={causes}
           keyOf={({ fingerprint }) => fingerprint ?? ''}
-          empty="No such messages."
+          empty={empty}
         />
       )}
       {messages !== undefined && (
@@ -99,7 +119,7 @@ function Result({ document }: { readonly document: ReadingDocuments['messages'] 
           columns={MESSAGE_COLUMNS}
           rows={messages}
           keyOf={({ consumer, eventId }) => `${consumer} ${eventId}`}
-          empty="No such messages."
+          empty={empty}
         />
       )}
     </>
@@ -116,10 +136,18 @@ const CAUSE_COLUMNS: readonly Column<Cause>[] = [
 
 const MESSAGE_COLUMNS: readonly Column<ListedMessage>[] = [
   { title: 'Event', cell: ({ eventId }) => <EventLink id={eventId} /> },
-  { title: 'Type', cell: ({ type }) => <Stored text={type ?? 'unknown'} clip={60} /> },
+  { title: 'Type', cell: ({ type }) => <Name text={type ?? 'unknown'} clip={60} /> },
   { title: 'Consumer', cell: ({ consumer }) => <Name text={consumer} /> },
   { title: 'State', cell: ({ status }) => <State is={stateOf(status)}>{status.toLowerCase()}</State> },
-  { title: 'Attempt', cell: attempts },
+  {
+    title: 'Attempts',
+    cell: ({ attempt, maxAttempts, status }) =>
+      status === 'WAITING' || attempt === 0 ? (
+        '–'
+      ) : (
+        <Attempts is={stateOf(status)} attempt={attempt} max={maxAttempts} />
+      ),
+  },
   { title: 'Since', cell: ({ at }) => <Ago at={at} /> },
   { title: 'Next', cell: (message) => <Next message={message} /> },
   {
@@ -135,12 +163,6 @@ const MESSAGE_COLUMNS: readonly Column<ListedMessage>[] = [
   },
 ];
 
-function attempts({ attempt, maxAttempts, status }: ListedMessage): string {
-  if (status === 'WAITING' || attempt === 0) return '–';
-  if (attempt !== null && attempt > maxAttempts) return String(attempt);
-  return `${attempt ?? '?'} of ${maxAttempts}`;
-}
-
 /** The next attempt as a clock; of a rejected message, when its dead letter expires. */
 function Next({ message: { status, nextAt, expiresAt } }: { readonly message: ListedMessage }) {
   if (status === 'REJECTED')
@@ -148,7 +170,7 @@ function Next({ message: { status, nextAt, expiresAt } }: { readonly message: Li
       <span>never</span>
     ) : (
       <span>
-        never; its dead letter expires <Expiry at={expiresAt} />
+        dead letter expires <Expiry at={expiresAt} />
       </span>
     );
   if (status === 'WAITING' || nextAt === null) return <span>–</span>;

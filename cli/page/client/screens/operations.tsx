@@ -22,16 +22,21 @@ export function OperationsScreen() {
   useEffect(() => read({ since }), [since, read]);
   return (
     <>
-      <h1>Operations log</h1>
-      <section class="panel stack">
-        <ReadingBar used={used} verb="Reading">
-          <Choice label="Range" value={since} options={RANGES} onChange={setSince} />
-          <Button isDisabled={isReading} onClick={() => read({ since })}>
-            Read again
-          </Button>
-        </ReadingBar>
-        {reading?.document && <Result document={reading.document} />}
-      </section>
+      <div>
+        <h1>Operations log</h1>
+        <p class="quiet-text">The changes that operators made: who, what and why.</p>
+      </div>
+      <ReadingBar used={used} verb="Reading">
+        <Choice label="Range" value={since} options={RANGES} onChange={setSince} />
+        <Button isDisabled={isReading} onClick={() => read({ since })}>
+          Read again
+        </Button>
+      </ReadingBar>
+      {reading?.document && (
+        <section class="panel stack" aria-label="Result">
+          <Result document={reading.document} />
+        </section>
+      )}
     </>
   );
 }
@@ -44,11 +49,11 @@ function Result({ document: { operations, more, unreadable } }: { readonly docum
       {more && <Notice is="look" title="Not all changes are listed. Choose a shorter range." />}
       {unreadable > 0 && <Notice is="look" title={`Unreadable entries in these months: ${unreadable}.`} />}
       <Table
-        caption="Changes, newest first"
+        caption="Newest first"
         columns={COLUMNS}
         rows={operations}
         keyOf={({ at, command, subject }) => `${at} ${command} ${subject}`}
-        empty="Nothing was changed in this range."
+        empty="No operator changed anything in this range."
       />
     </>
   );

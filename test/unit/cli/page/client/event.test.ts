@@ -45,6 +45,23 @@ describe('the waterfall of an event', () => {
     expect(barsOf('payments')).toEqual(['waiting 1300-1400', 'working 1400-2000', 'effect 1500-1900']);
   });
 
+  test('a message that was tried several times has a bar up to the end of each attempt', () => {
+    const tried = [
+      line(1_300, 'published'),
+      line(2_000, 'attempt-ended', 'mail'),
+      line(4_000, 'attempt-ended', 'mail'),
+      line(8_000, 'claimed', 'mail'),
+      line(8_500, 'rejected', 'mail'),
+    ];
+    const [, mail] = lanesOf({ story: tried, consumers: { mail: 'REJECTED' } }, NOW);
+    expect(mail?.bars.map(({ kind, from, to }) => `${kind} ${from}-${to}`)).toEqual([
+      'ended 1300-2000',
+      'ended 2000-4000',
+      'waiting 4000-8000',
+      'working 8000-8500',
+    ]);
+  });
+
   test('a redriven message has no bar before its last attempt: it was rejected for an unknown part of that time', () => {
     const redriven = [
       line(1_300, 'published'),

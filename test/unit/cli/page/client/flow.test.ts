@@ -1,7 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { MOVES_MAX, movesBetween } from '../../../../../cli/page/client/flow/moving-dots.ts';
 import { storiesOf, summaryOf } from '../../../../../cli/page/client/flow/stories.ts';
-import { deadLettersOf, troublesAt, troublesOf } from '../../../../../cli/page/client/flow/troubles.ts';
+import {
+  deadLettersOf,
+  rejectedAlone,
+  troublesAt,
+  troublesOf,
+} from '../../../../../cli/page/client/flow/troubles.ts';
 import type { FlowEvent, StatusDocument } from '../../../../../cli/page/server/protocol.ts';
 
 function flowEvent(eventId: string, rest: Partial<FlowEvent> = {}): FlowEvent {
@@ -83,11 +88,16 @@ describe('the moves of events along the edges', () => {
 });
 
 describe('the parts of the diagram', () => {
+  const ruleOff = 'mail receives no events: its rule mail-rule is disabled';
   const status = {
+    findings: [],
+    atLeast: ['outbox.dead'],
+    outbox: { dead: 2 },
+    consumers: { mail: { failed: 0, rejected: 5 }, payments: { failed: 4, rejected: 4 } },
     wiring: {
       problems: [
-        { part: 'mail', problem: 'rule-disabled' },
-        { part: 'mail', problem: 'mapping-disabled' },
+        { part: 'mail', problem: 'rule-disabled', text: ruleOff },
+        { part: 'mail', problem: 'mapping-disabled', text: 'mail receives no messages' },
       ],
       notChecked: [{ needs: ['lambda:GetFunctionConcurrency'], parts: ['sweep'] }],
     },
@@ -100,13 +110,59 @@ describe('the parts of the diagram', () => {
     ],
   } as unknown as StatusDocument;
 
+  const at = (found: StatusDocument, ...parts: readonly string[]) =>
+    troublesAt(troublesOf(found), ...parts).map(({ is, text }) => `${is}: ${text}`);
+
   test('each trouble is named at its part, the broken ones first', () => {
-    const at = (...parts: readonly string[]) =>
-      troublesAt(troublesOf(status), ...parts).map(({ is, text }) => `${is}: ${text}`);
-    expect(at('mail')).toEqual(['broken: Rule off', 'broken: Mapping off', 'look: Claims nothing']);
-    expect(at('stream relay', 'sweep')).toEqual(['look: Not checked']);
-    expect(at('payments')).toEqual(['look: Heartbeat late']);
-    expect(at('bus')).toEqual([]);
+    expect(at(status, 'mail')).toEqual([
+      'broken: Rule off',
+      'broken: Mapping off',
+      'broken: 5 dead letters',
+      'look: Claims nothing',
+    ]);
+    expect(at(status, 'stream relay', 'sweep')).toEqual(['look: Not checked']);
+    expect(at(status, 'table')).toEqual(['broken: 2+ DEAD events']);
+    expect(at(status, 'bus')).toEqual([]);
+  });
+
+  test('a rejected message with a dead letter is counted once, and one without as rejected', () => {
+    expect(at(status, 'payments')).toEqual([
+      'broken: 3 dead letters',
+      'broken: 1 rejected',
+      'look: 4 retrying',
+      'look: Heartbeat late',
+    ]);
+    expect([rejectedAlone(status, 'payments'), rejectedAlone(status, 'mail')]).toEqual([1, 0]);
+  });
+
+  test('a trouble whose finding an operator has acknowledged is idle, and its edge is, too', () => {
+    const acknowledged = { by: 'ada', until: 1, reason: 'known' };
+    const known = [
+      ruleOff,
+      '3 dead letters in consumer:payments',
+      '2 DEAD events',
+      'mail claims no messages',
+    ];
+    const findings = known.map((what) => ({ what, acknowledged }));
+    const found = { ...status, findings } as unknown as StatusDocument;
+    expect(at(found, 'mail')).toEqual([
+      'broken: Mapping off',
+      'broken: 5 dead letters',
+      'idle: Rule off',
+      'idle: Claims nothing',
+    ]);
+    expect(at(found, 'table')).toEqual(['idle: 2+ DEAD events']);
+    // The finding about the dead letters of its rule is not acknowledged.
+    expect(at(found, 'payments')).toContain('broken: 3 dead letters');
+    const both = [...findings, { what: '1 dead letter in rule:payments; the first', acknowledged }];
+    expect(at({ ...found, findings: both } as unknown as StatusDocument, 'payments')).toContain(
+      'idle: 3 dead letters',
+    );
+  });
+
+  test('the dead letters of one source link to it, and those of both to all', () => {
+    const routes = troublesOf(status).flatMap(({ text, route }) => (/dead letter/.test(text) ? [route] : []));
+    expect(routes).toEqual(['#/dead-letters/consumer%3Amail', '#/dead-letters']);
   });
 
   test.each([
@@ -118,7 +174,7 @@ describe('the parts of the diagram', () => {
   });
 
   test('a rule that is off cuts the edge before the consumer, a mapping does not', () => {
-    expect(troublesOf(status).map(({ isBefore }) => isBefore)).toEqual([true, false, false, false, false]);
+    expect(troublesOf(status).flatMap(({ stops }) => stops ?? [])).toEqual(['before', 'at']);
   });
 
   test('the dead letters of a consumer are those of both of its queues', () => {

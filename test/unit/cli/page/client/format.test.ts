@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import {
+  firstLine,
   headlineOf,
   idParts,
   rate,
@@ -36,8 +37,8 @@ test('a permanent deletion is urgent in three days, and broken in one', () => {
 
 test.each([
   ['ok', [], 'ok', 'Nothing visible is broken'],
-  ['look', ['look', 'look'], 'look', '2 to look at'],
-  ['broken', ['broken', 'look'], 'broken', '1 broken'],
+  ['look', ['look', 'look'], 'look', '2 warnings'],
+  ['broken', ['broken', 'look'], 'broken', '1 problem'],
 ] as const)('the verdict of a status that is %s with %j', (state, findings, is, text) => {
   const found = findings.map((one) => ({ state: one, what: '', commands: [] }));
   expect(headlineOf({ state, findings: found })).toEqual({ is, text });
@@ -50,7 +51,21 @@ test('the verdict does not count findings that are acknowledged', () => {
   const open = { state: 'look', what: '', commands: [] } as const;
   expect(headlineOf({ state: 'look', findings: [open, known] })).toEqual({
     is: 'look',
-    text: '1 to look at',
+    text: '1 warning',
   });
   expect(headlineOf({ state: 'ok', findings: [known] })).toMatchObject({ is: 'ok' });
+});
+
+test.each([
+  ['2 DEAD events', '2 DEAD events'],
+  [
+    '1 dead letter in consumer:payments; it is deleted in 3.5 h',
+    '1 dead letter in consumer:payments; it is deleted in 3.5 h',
+  ],
+  [
+    'stock receives no events: its rule shop-prod-stock-StockRule79E5F8A5-B45F79174BC23 is disabled. Restore it',
+    'stock receives no events: its rule …9174BC23 is disabled',
+  ],
+])('a finding in one line: %s', (text, line) => {
+  expect(firstLine(text)).toBe(line);
 });

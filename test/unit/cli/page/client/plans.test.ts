@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { outcomeWords } from '../../../../../cli/page/client/plans/runs.ts';
 import { commandOf, missingFrom } from '../../../../../cli/page/client/plans/use-plan.ts';
 import { hasUnchecked, planGroups } from '../../../../../cli/page/client/plans/verdicts.ts';
 import type { PlanDocument } from '../../../../../cli/page/server/protocol.ts';
@@ -34,6 +35,24 @@ describe('a plan by verdict', () => {
     expect(planGroups(planOf('discard', { deadLetters })).map(({ label }) => label)).toEqual([
       'busy',
       'discarded',
+    ]);
+  });
+
+  test('of DEAD events and stream batches says what happens to them: no consumer runs them', () => {
+    const words = (source: string) => [
+      planGroups(planOf('redrive', { source, deadLetters: [letter('a', { verdict: 'runs' })] }))[0]?.label,
+      planGroups(planOf('discard', { source, deadLetters: [letter('a', { outcome: 'discard' })] }))[0]?.todo,
+      outcomeWords('processed', source).label,
+      outcomeWords('discarded', source).todo,
+    ];
+    const absorbed = 'Never runs again. A later delivery is absorbed.';
+    expect(words('dead')).toEqual(['would publish', 'Never published.', 'published', 'Never published.']);
+    expect(words('consumer:payments')).toEqual(['would run', absorbed, 'processed', absorbed]);
+    expect(words('stream')).toEqual([
+      'would be swept',
+      'Its dead letter is deleted. The sweep still publishes its events.',
+      'swept',
+      'Its dead letter is deleted. The sweep still publishes its events.',
     ]);
   });
 

@@ -83,7 +83,7 @@ test('Enter opens another tab, with another token', async () => {
 test('ui --no-open, and a browser that does not start, print the path of the file', async () => {
   const failing = { browser: () => Promise.reject(new Error('spawn xdg-open ENOENT')) };
   for (const run of [started(['--no-open']), started([], failing)]) {
-    await expect.poll(() => run.written.err, GENEROUS).toContain('The file opens the page once');
+    await expect.poll(() => run.written.err, GENEROUS).toContain('The file opens the web console once');
     expect(unwrapped(run.written.err)).toMatch(/open this file in a browser on this machine: \S+open\.html/);
     await run.stop();
   }
@@ -112,7 +112,7 @@ test('ui --json prints one document and opens nothing', async () => {
 test('ui stops after the idle time, says so and exits with 0', async () => {
   const { code, written } = started(['--idle', '1s']);
   expect(await code).toBe(0);
-  expect(unwrapped(written.err)).toContain('Stopped: the page was not used for 1 s.');
+  expect(unwrapped(written.err)).toContain('Stopped: the web console was not used for 1 s.');
 });
 
 test('ui --port refuses a port that is taken, and one that is not a port', async () => {
