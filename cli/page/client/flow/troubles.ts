@@ -22,6 +22,7 @@ type WiringKind = StatusDocument['wiring']['problems'][number]['problem'];
 const PROBLEMS: Readonly<Partial<Record<WiringKind, string>>> = {
   'mapping-disabled': 'Mapping off',
   'mapping-filter': 'Mapping filters',
+  'sweep-silent': 'Silent',
   paused: 'Paused',
   'no-mapping': 'No mapping',
   'concurrency-zero': 'Concurrency 0',
