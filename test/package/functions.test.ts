@@ -9,7 +9,7 @@ import { BUILT_FUNCTIONS, buildFunctions } from '../../tools/pack/functions.ts';
 import { staticImports } from './imports.ts';
 import { step } from './step.ts';
 
-const LICENCES = 'THIRD-PARTY-LICENCES.txt';
+const LICENSES = 'THIRD-PARTY-LICENSES.txt';
 
 /** Outside the repository, where no `node_modules` is found. */
 let folder = '';
@@ -37,7 +37,7 @@ test('every function of Mailroom itself is built', async () => {
   const lambdas = await readdir(new URL('../../lambdas/', import.meta.url));
   const own = lambdas.filter((name) => !['runtime', 'example'].includes(name));
   expect([...BUILT_FUNCTIONS].sort()).toEqual(own.sort());
-  expect((await readdir(folder)).sort()).toEqual([LICENCES, ...own].sort());
+  expect((await readdir(folder)).sort()).toEqual([LICENSES, ...own].sort());
 });
 
 describe.each(BUILT_FUNCTIONS)('the built function %s', (name) => {
@@ -61,7 +61,7 @@ describe.each(BUILT_FUNCTIONS)('the built function %s', (name) => {
 });
 
 test('the licenses of the bundled packages are beside the functions', async () => {
-  const text = await readFile(join(folder, LICENCES), 'utf8');
+  const text = await readFile(join(folder, LICENSES), 'utf8');
   expect(text).toMatch(/^== @aws-sdk\/client-dynamodb [\d.]+: Apache-2\.0$/m);
   expect(text).toMatch(/^== @opentelemetry\/api [\d.]+: Apache-2\.0$/m);
   expect(text).toMatch(/^== @aws-lambda-powertools\/logger [\d.]+: MIT-0$/m);

@@ -39,10 +39,10 @@ describe('the tarball', () => {
     const others = tarball.files.filter((file) => !/^(?:dist|docs)\//.test(file));
     expect(others.sort()).toEqual([...pages, 'LICENSE', 'package.json', ...command, ...engine].sort());
     const external =
-      /^docs\/(?:adr|api|images)\/|^dist\/(?!functions\/|ui\/|cli\/|localstack\/|cjs\/package(?:s\/|\.json$)|(?:cjs\/)?(?:lib|lambdas|testing)\/)|\/(?:test|bench|demo|example)\/|\.test\./;
+      /^docs\/(?:adr|api)\/|^docs\/images\/(?!flow\.svg$|ui-[a-z-]+\.png$)|^dist\/(?!functions\/|ui\/|cli\/|localstack\/|cjs\/package(?:s\/|\.json$)|(?:cjs\/)?(?:lib|lambdas|testing)\/)|\/(?:test|bench|demo|example)\/|\.test\./;
     expect(tarball.files.filter((file) => external.test(file))).toEqual([]);
     for (const name of BUILT_FUNCTIONS) expect(tarball.files).toContain(`dist/functions/${name}/index.mjs`);
-    const page = ['THIRD-PARTY-LICENCES.txt', 'index.html', 'page.css', 'page.js'];
+    const page = ['THIRD-PARTY-LICENSES.txt', 'index.html', 'page.css', 'page.js'];
     expect(tarball.files.filter((file) => file.startsWith('dist/ui/'))).toEqual(
       page.map((name) => `dist/ui/${name}`),
     );
@@ -95,8 +95,8 @@ describe('the tarball', () => {
 });
 
 describe('what is bundled of it', () => {
-  /** 1,003 bytes at the last look. Any library that slips in is more than the difference. */
-  const EVENT_BYTES_MAX = 1_200;
+  /** 1,343 bytes at the last look. Any library that slips in is more than the difference. */
+  const EVENT_BYTES_MAX = 1_400;
 
   test('a bundle that only defines an event contains neither the SDK nor Powertools', async () => {
     const { bytes, packages } = await smallBundle(

@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { NODE_MIN } from '../../lib/functions/function-props.ts';
 import { bundleFunction, type FunctionBundle } from './function-bundle.ts';
-import { LICENCES, licensesOf } from './licenses.ts';
+import { LICENSES, licensesOf } from './licenses.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -27,7 +27,7 @@ export async function buildFunctions(folder: string): Promise<void> {
     await mkdir(join(folder, name), { recursive: true });
     inputs.push(...(await bundleInto(join(folder, name), `lambdas/${name}/handler.ts`)).inputs);
   }
-  await writeFile(join(folder, LICENCES), await licensesOf(inputs));
+  await writeFile(join(folder, LICENSES), await licensesOf(inputs));
 }
 
 async function bundleInto(folder: string, entry: string): Promise<FunctionBundle> {

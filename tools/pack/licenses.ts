@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 /** The file beside bundles with the licenses of all packages that they contain. The licenses require it. */
-export const LICENCES = 'THIRD-PARTY-LICENCES.txt';
+export const LICENSES = 'THIRD-PARTY-LICENSES.txt';
 
 /**
  * The licenses of the packages whose code is in bundles.

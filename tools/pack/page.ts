@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
-import { LICENCES, licensesOf } from './licenses.ts';
+import { LICENSES, licensesOf } from './licenses.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -54,7 +54,7 @@ export async function buildPage(folder: string): Promise<void> {
     throw new Error(`The page has ${bytes} bytes compressed; at most ${PAGE_MAX_GZIP_BYTES} are allowed.`);
   await mkdir(folder, { recursive: true });
   // Several processes may build it at the same time, and read it: a file is whole or old.
-  const files = { [LICENCES]: await licensesOf(Object.keys(metafile.inputs)), ...texts };
+  const files = { [LICENSES]: await licensesOf(Object.keys(metafile.inputs)), ...texts };
   for (const [name, text] of Object.entries(files)) {
     const part = join(folder, `${name}.${process.pid}.part`);
     await writeFile(part, text);

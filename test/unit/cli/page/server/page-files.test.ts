@@ -23,7 +23,7 @@ const read = (name: string) => readFile(join(folder, name), 'utf8');
 
 test('the built page has at most 100 KB compressed', async () => {
   const names = await readdir(folder);
-  expect(names.sort()).toEqual(['THIRD-PARTY-LICENCES.txt', 'index.html', 'page.css', 'page.js']);
+  expect(names.sort()).toEqual(['THIRD-PARTY-LICENSES.txt', 'index.html', 'page.css', 'page.js']);
   const sizes = await Promise.all(
     ['index.html', 'page.css', 'page.js'].map(async (name) => gzipSync(await read(name)).length),
   );
@@ -44,7 +44,7 @@ test('the page loads only its own files, and has no inline script or style, whic
 });
 
 test('the licenses of the bundled packages are beside the page', async () => {
-  const text = await read('THIRD-PARTY-LICENCES.txt');
+  const text = await read('THIRD-PARTY-LICENSES.txt');
   expect(text).toMatch(/^== preact [\d.]+: MIT$/m);
   expect(text).toMatch(/^== eventsource-parser [\d.]+: MIT$/m);
   expect(text.match(/Permission is hereby granted/g)?.length).toBe(text.match(/^== /gm)?.length);
