@@ -19,8 +19,8 @@ export interface ProviderResponse {
  * | status | outcome | the effect |
  * | --- | --- | --- |
  * | 2xx | returns `'done'` | |
- * | 409 without `Retry-After` | returns `'already-done'`: the provider has done it before; there may be no result in the body | |
- * | 409 with `Retry-After` | retried: an earlier call is in progress | may have happened |
+ * | 409 | retried: an earlier call under this key may be in progress | may have happened |
+ * | 409 without `Retry-After`, with the option `conflictIsDone` | returns `'already-done'`: there may be no result in the body | |
  * | 405, 411, 413, 414, 415, 417, 431 | rejected (`PoisonMessage`): the provider does not accept such a request | has not happened |
  * | any other 4xx: 400, 404, 422, … | rejected (`PoisonMessage`) | may have happened: many providers answer so, too, if the idempotency key was used with another payload |
  * | 401, 403, 407, 408, 421, 423, 424, 425, 429 | retried: a credential, a limit or a lock can change | may have happened in an earlier call |
@@ -29,11 +29,13 @@ export interface ProviderResponse {
  * Retries follow the consumer's `retry` schedule. A `Retry-After` of 30 seconds or more replaces its delay (`RetryLater`, at most
  * 11 hours); shorter ones would use up all attempts during a short outage.
  *
- * If your provider uses a status in another sense, check that status first: 422 for a declined card, 409 for another conflict. If
- * it proves that nothing happened, mark the error with `nothingHappened`.
+ * If your provider uses a status in another sense, check that status first, such as 422 for a declined card. If it proves that nothing
+ * happened, mark the error with `nothingHappened`.
  *
  * @param response - a response of `fetch`, or its `status` and `headers`
  * @param provider - the subject of the error's message; the message contains nothing of the response but its status
+ * @param options.conflictIsDone - the provider answers 409 only if it has completed the work of an earlier call. Most answer so while that call
+ * runs, too; then the work could be recorded although it fails. @default false
  * @throws `PoisonMessage`, `RetryLater` or an `Error`, as the table says
  * @throws `BAD_ARGUMENT` if `status` is not a whole number from 100 to 599
  *
@@ -50,6 +52,7 @@ export interface ProviderResponse {
 export function throwForStatus(
   { status, headers }: ProviderResponse,
   provider = 'The provider',
+  { conflictIsDone = false }: { readonly conflictIsDone?: boolean | undefined } = {},
 ): 'done' | 'already-done' {
   if (!(Number.isInteger(status) && status >= 100 && status <= 599)) {
     const message = `throwForStatus received the status ${status}; allowed: a whole number from 100 to 599. Pass a response of fetch, or { status, headers }.`;
@@ -57,12 +60,11 @@ export function throwForStatus(
   }
   if (status >= 200 && status <= 299) return 'done';
   const retryAfter = headerOf(headers, 'retry-after');
-  const inProgress = status === 409 && retryAfter !== undefined;
-  if (status === 409 && !inProgress) return 'already-done';
+  if (status === 409 && conflictIsDone && retryAfter === undefined) return 'already-done';
 
   const message = `${provider} answered ${status}.`;
   if (UNACCEPTABLE.includes(status)) throw nothingHappened(new PoisonMessage(message));
-  if (status >= 400 && status <= 499 && !REPEATABLE.includes(status) && !inProgress)
+  if (status >= 400 && status <= 499 && !REPEATABLE.includes(status))
     throw new PoisonMessage(message);
   const afterMs = delayMs(retryAfter);
   if (afterMs >= RETRY_AFTER_MIN_MS) throw new RetryLater(Math.min(afterMs, DELAY_MAX_MS), message);
@@ -73,7 +75,7 @@ export function throwForStatus(
 const UNACCEPTABLE = [405, 411, 413, 414, 415, 417, 431];
 
 /** Client errors after which the same request may succeed. */
-const REPEATABLE = [401, 403, 407, 408, 421, 423, 424, 425, 429];
+const REPEATABLE = [401, 403, 407, 408, 409, 421, 423, 424, 425, 429];
 
 /** Below this, the schedule decides: it starts with seconds, too, and its delays grow. */
 const RETRY_AFTER_MIN_MS = 30_000;

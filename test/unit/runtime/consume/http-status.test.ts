@@ -32,11 +32,10 @@ function outcomeOf(status: number): string {
 }
 
 describe('the status of a provider’s response', () => {
-  const retried = [401, 403, 407, 408, 421, 423, 424, 425, 429];
+  const retried = [401, 403, 407, 408, 409, 421, 423, 424, 425, 429];
   const unacceptable = [405, 411, 413, 414, 415, 417, 431];
   const expected = (status: number) => {
     if (status >= 200 && status < 300) return 'done';
-    if (status === 409) return 'already-done';
     if (unacceptable.includes(status)) return 'PoisonMessage!';
     return status >= 400 && status < 500 && !retried.includes(status) ? 'PoisonMessage' : 'Error';
   };
@@ -51,7 +50,7 @@ describe('the status of a provider’s response', () => {
   test.each([
     [200, 'done'],
     [204, 'done'],
-    [409, 'already-done'],
+    [409, 'Error'],
     [301, 'Error'],
     [400, 'PoisonMessage'],
     [401, 'Error'],
@@ -117,6 +116,15 @@ describe('Retry-After', () => {
     expect(withHeader('60', 409)).toMatchObject({ name: 'RetryLater', retryAfterMs: 60_000 });
     expect(withHeader('1', 409).name).toBe('Error');
     expect(withHeader('soon', 409).name).toBe('Error');
+  });
+
+  test('with 409 is already done only by the option conflictIsDone, and without Retry-After', () => {
+    const options = { conflictIsDone: true };
+    expect(throwForStatus({ status: 409 }, 'The bank', options)).toBe('already-done');
+    expect(() => throwForStatus({ status: 409, headers: { 'retry-after': '1' } }, 'The bank', options)).toThrow(
+      'The bank answered 409.',
+    );
+    expect(throwForStatus({ status: 200 }, 'The bank', options)).toBe('done');
   });
 
   test.each<[string, ProviderResponse]>([
