@@ -1,5 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { posix } from 'node:path';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { runMailroom } from '../../cli/program.ts';
 import { SYSTEM_PREFIXES } from '../../lambdas/runtime/store/keys.ts';
@@ -153,3 +152,15 @@ async function complaintAbout(argv: readonly string[]): Promise<string | undefin
   const complaint = unwrapped(said);
   return code === 0 || /--endpoint is \\?"nowhere/.test(complaint) ? undefined : complaint;
 }
+
+test('the index of decision records lists each record, by its title', () => {
+  const folder = new URL('../../docs/adr/', import.meta.url);
+  const index = readFileSync(new URL('README.md', folder), 'utf8');
+  const records = readdirSync(folder).filter((name) => /^\d{4}-/.test(name));
+  expect(records.length).toBeGreaterThan(30);
+  const titled = records.map((name) => {
+    const [, title = ''] = /^# (.+)$/m.exec(readFileSync(new URL(name, folder), 'utf8')) ?? [];
+    return `[${title}](${name})`;
+  });
+  expect(titled.filter((link) => !index.includes(link))).toEqual([]);
+});

@@ -124,7 +124,14 @@ async function replay(seed: string): Promise<void> {
 
 /** Takes each rule away, and shows the shortest way in which it is missed. */
 async function showHoles(filter = ''): Promise<void> {
-  for (const { rule, scenario, deviations } of HOLES.filter((hole) => hole.rule.includes(filter))) {
+  const holes = HOLES.filter((hole) => hole.rule.includes(filter));
+  if (holes.length === 0) {
+    throw new MailroomError(
+      'NO_SUCH_RULE',
+      `No hole has "${filter}" in its rule; --holes without a text shows all.`,
+    );
+  }
+  for (const { rule, scenario, deviations } of holes) {
     const violation = await nearestViolation(scenario, deviations);
     if (violation === undefined) process.exitCode = 1;
     print(`Without the rule "${rule}":`);

@@ -89,7 +89,11 @@ describe('the alarms of the order system', () => {
       'BusFailures',
       { ...over(0), ...metric('Mailroom', 'BusFailures'), ...times(3) },
     ],
-    ['the watch is blind', 'WatchFailures', { ...over(0), ...metric('Mailroom', 'WatchFailures') }],
+    [
+      'a dead-letter queue cannot be read',
+      'WatchFailures',
+      { ...over(0), ...metric('Mailroom', 'WatchFailures') },
+    ],
     [
       'a clock is off by over a minute',
       'ClockDifference',
@@ -167,11 +171,72 @@ describe('the alarms of the order system', () => {
       { ...over(30_000), MetricName: 'ProcessLatency', ExtendedStatistic: 'p99', Period: 5 * MINUTE },
     ],
     [
-      'a promise is broken over an hour',
+      'the stream relay is throttled',
+      'StreamThrottles',
+      { ...over(0), ...metric('AWS/Lambda', 'Throttles'), ...times(3) },
+    ],
+    [
+      'reads of the table are throttled',
+      'TableReadThrottles',
+      { ...over(0), ...metric('AWS/DynamoDB', 'ReadThrottleEvents'), ...times(3) },
+    ],
+    ...['EventsMissing', 'EventsDuplicated', 'RowsUnreadable'].map((id): [string, string, object] => [
+      `two of three audits find ${id}`,
+      id,
+      { ...over(0), ...metric('Mailroom', id, 'Maximum', 900), DatapointsToAlarm: 2, EvaluationPeriods: 3 },
+    ]),
+    [
+      'three audits in a row do not run',
+      'AuditSilent',
+      {
+        ...metric('Mailroom', 'EventsMissing', 'SampleCount', 900),
+        ...times(3),
+        Threshold: 1,
+        ComparisonOperator: 'LessThanThreshold',
+        TreatMissingData: 'breaching',
+      },
+    ],
+    [
+      'two of three heartbeats are late',
+      'HeartbeatLate',
+      {
+        ...over(0),
+        ...metric('Mailroom', 'HeartbeatsLate', 'Maximum'),
+        DatapointsToAlarm: 2,
+        EvaluationPeriods: 3,
+      },
+    ],
+    [
+      'three heartbeats in a row are not sent',
+      'HeartbeatSilent',
+      {
+        ...metric('Mailroom', 'HeartbeatsLate', 'SampleCount'),
+        ...times(3),
+        Threshold: 1,
+        ComparisonOperator: 'LessThanThreshold',
+        TreatMissingData: 'breaching',
+      },
+    ],
+    [
+      'a consumer fails at its table in two of six periods',
+      'paymentsTableFailures',
+      { ...over(0), ...metric('Mailroom', 'TableFailures'), DatapointsToAlarm: 2, EvaluationPeriods: 6 },
+    ],
+    [
+      'an SLO is missed over an hour',
       'paymentsSlowForLong',
       { ...over(30_000), MetricName: 'ProcessLatency', ExtendedStatistic: 'p99', Period: HOUR },
     ],
   ];
+
+  test('each have an intent here, those of one consumer for all', () => {
+    const others = ['Page', /^(?:orderstatus|inventory|notifications)/];
+    const named = alarms(template)
+      .map(([id]) => id)
+      .filter((id) => !others.some((other) => (typeof other === 'string' ? id === other : other.test(id))));
+    const known = new Set([...intents.map(([, id]) => id), 'paymentsSlow']); // the two windows of a composite alarm have theirs
+    expect(named.filter((id) => !known.has(id))).toEqual([]);
+  });
 
   test.each(intents)('tell when %s', (_what, id, properties) => {
     expect(alarm(template, id).Properties).toMatchObject(properties);

@@ -6,7 +6,7 @@ import { ROOT } from './mutant.ts';
 const BASES = ['origin/main', 'HEAD', 'HEAD~1'];
 
 /**
- * The paths of the files that differ between a commit and the working tree, from the root of the repository. New files count once
+ * The paths of the files that have changed since the working tree's branch left a commit's, from the root of the repository. New files count once
  * they are added to the index.
  *
  * @param ref - any name of a commit @default `origin/main`; the last commit if nothing has changed since `origin/main`
@@ -28,11 +28,15 @@ export function changedSince(ref?: string): ReadonlySet<string> {
 /** @returns `undefined` if there is no such commit */
 function diff(ref: string): string[] | undefined {
   try {
-    const output = execFileSync('git', ['diff', '--name-only', '--end-of-options', ref, '--'], {
-      cwd: ROOT,
-      encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'ignore'],
-    });
+    const output = execFileSync(
+      'git',
+      ['diff', '--name-only', '--merge-base', '--end-of-options', ref, '--'],
+      {
+        cwd: ROOT,
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'ignore'],
+      },
+    );
     return output.split('\n').filter((path) => path !== '');
   } catch {
     return undefined;

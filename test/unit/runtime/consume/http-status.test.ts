@@ -121,9 +121,9 @@ describe('Retry-After', () => {
   test('with 409 is already done only by the option conflictIsDone, and without Retry-After', () => {
     const options = { conflictIsDone: true };
     expect(throwForStatus({ status: 409 }, 'The bank', options)).toBe('already-done');
-    expect(() => throwForStatus({ status: 409, headers: { 'retry-after': '1' } }, 'The bank', options)).toThrow(
-      'The bank answered 409.',
-    );
+    expect(() =>
+      throwForStatus({ status: 409, headers: { 'retry-after': '1' } }, 'The bank', options),
+    ).toThrow('The bank answered 409.');
     expect(throwForStatus({ status: 200 }, 'The bank', options)).toBe('done');
   });
 
