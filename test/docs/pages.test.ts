@@ -1,4 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { posix } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { runMailroom } from '../../cli/program.ts';
 import { SYSTEM_PREFIXES } from '../../lambdas/runtime/store/keys.ts';

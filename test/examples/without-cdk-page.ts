@@ -68,9 +68,18 @@ function variables(parts: Parts, atOnce: Parts): string {
     from[part]?.properties.Environment.Variables ?? {};
   const producer = configVariables('ProducerConfig');
   const producerEnvironment = environmentOf(parts, 'PlaceOrder');
+  const above = new Set<string>();
+  const remembered = (rows: readonly string[][]) => {
+    for (const cells of rows) above.add(cells.join('|'));
+    return table(VARIABLE_HEAD, rows);
+  };
+  /** A row that an earlier table has is only named. */
   const own = (title: string, config: string, part: string) => {
     const rows = configVariables(config).map((one) => row(one, environmentOf(parts, part)));
-    return `**${title}**\n\n${table(VARIABLE_HEAD, rows)}`;
+    const isAbove = (cells: readonly string[]) => above.has(cells.join('|'));
+    const names = rows.filter(isAbove).map(([name]) => name);
+    const given = names.length === 0 ? '' : `: ${names.join(', ')}, as above, and`;
+    return `**${title}**${given}\n\n${remembered(rows.filter((cells) => !isAbove(cells)))}`;
   };
   /** Only those that a producer does not have; of the others, the values that differ. */
   const further = (title: string, config: string, environment: Properties) => {
@@ -82,7 +91,7 @@ function variables(parts: Parts, atOnce: Parts): string {
       .map(({ name }) => `\`${name}\` = \`${environment[name]}\``);
     const rows = others.filter((one) => !isShown(one)).map((one) => row(one, environment));
     const given = changed.length === 0 ? '' : `, with ${changed.join(' and ')}`;
-    return `**${title}**: those of a producer${given}, and\n\n${table(VARIABLE_HEAD, rows)}`;
+    return `**${title}**: those of a producer${given}, and\n\n${remembered(rows)}`;
   };
   return [
     own('Producer', 'ProducerConfig', 'PlaceOrder'),
