@@ -4,7 +4,7 @@ import { section } from './explanation.ts';
 export const REJECTIONS = section({
   title: 'Rejected messages',
   text: `The consumer rejects the message: its handler does not run again, its inbox row is REJECTED with this code as the \`reason\`, and SQS moves the message
-to the dead-letter queue. Other messages are not affected. \`npx cdk-mailroom why <id>\` shows the row; [redrive](cli.md#dlq-redrive) the message once the cause is fixed.`,
+to the dead-letter queue. Other messages are not affected. \`npx cdk-mailroom why <id>\` shows the row; [redrive](cli.md#dlq-redrive) the message once the cause is fixed, unless the entry below warns against it.`,
   codes: {
     ATTEMPTS_EXHAUSTED: {
       cause: 'All attempts that `retry.attempts` allows failed. The message quotes the last error.',
