@@ -91,7 +91,7 @@ const PART_OF_COMPOSITE = {
 
 const PAGED: AlarmText = {
   anchor: 'when-you-are-paged',
-  what: 'Events are late, lost or about to be lost: at least one page alarm is in the ALARM state.',
+  what: 'Events are late, lost, duplicated or about to be lost: at least one page alarm is in the ALARM state.',
   run: 'status',
 };
 

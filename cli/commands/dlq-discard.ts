@@ -303,7 +303,7 @@ export function discardText(
   deployment: Pick<Deployment, 'clock' | 'commandLine'>,
   { place, source, applied, reason, steps }: DiscardReport,
   choice: DeadLetterChoice,
-  options: Pick<DiscardOptions, 'verbose' | 'reject'>,
+  options: Pick<DiscardOptions, 'verbose' | 'reject' | 'effectsChecked'>,
 ): string {
   const where = prose(placeText(place));
   if (steps.length === 0) return `${where}\nNothing to discard in ${source.name}.`;
@@ -317,11 +317,12 @@ export function discardText(
   const isOpen = steps.some(({ deadLetter }) => mustCheck(deadLetter, options.reject));
   // A rejection would read what the row no longer has: no check makes it possible.
   const isDeleted = !options.reject && steps.some(({ deadLetter }) => deadLetter.isRowDeleted);
+  const isUnchecked = (isOpen || isDeleted) && !options.effectsChecked;
   const which = [
     source.name,
     ...(words.length === 0 ? ['--all'] : words),
     ...(options.reject ? ['--reject'] : []),
-    ...(isOpen || isDeleted ? ['--effects-checked'] : []),
+    ...(options.effectsChecked ? ['--effects-checked'] : []),
     ...applyWords({ reason }),
   ];
   const grouped = isGrouped(steps.length, options);
@@ -341,7 +342,7 @@ export function discardText(
     ...(applied
       ? [`${doneText(steps)}.`]
       : [
-          `Nothing was changed. To ${options.reject ? 'reject' : 'discard'} them:`,
+          `Nothing was changed. To ${options.reject ? 'reject' : 'discard'} them${isUnchecked ? ', add --effects-checked once you know' : ''}:`,
           `  ${deployment.commandLine(shell`dlq discard ${which}`)}`,
         ]),
   ].join('\n');

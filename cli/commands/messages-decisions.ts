@@ -161,16 +161,17 @@ function resolutionPlan(
   decision: MessageDecision,
   { fix, state, isRowDeleted, effects, areUnknown }: Resolution,
 ): MessageResult {
-  const { consumer, eventId, force, commit } = decision;
+  const { consumer, eventId, force, effectsChecked, commit } = decision;
   const options = [
     ...(commit === undefined ? [] : ['--commit', commit]),
     ...(force ? ['--force'] : []),
-    ...(effects.length > 0 || areUnknown ? ['--effects-checked'] : []),
+    ...(effectsChecked ? ['--effects-checked'] : []),
   ];
+  const isUnchecked = (effects.length > 0 || areUnknown) && !effectsChecked;
   const commits = fix === undefined ? '' : ` Would commit with it ${fixText(fix)}.`;
   return {
     status: 'resolve',
-    text: `Would set ${nameOf(decision)} PROCESSED without running it.${commits} ${stateText(state, isRowDeleted)}${checkText(effects, areUnknown)} Nothing was changed. To resolve it:`,
+    text: `Would set ${nameOf(decision)} PROCESSED without running it.${commits} ${stateText(state, isRowDeleted)}${checkText(effects, areUnknown)} Nothing was changed. To resolve it${isUnchecked ? ', add --effects-checked once you know' : ''}:`,
     next: shell`messages ${['resolve', consumer, eventId, ...options, ...applyWords(decision)]}`,
   };
 }
@@ -262,11 +263,12 @@ function leased({ consumer, eventId }: MessageDecision, until: number, now: numb
 }
 
 function unreadable({ consumer, eventId, commit }: MessageDecision, problem: string): MailroomError {
-  const how = commit === undefined ? '--force' : '--force without --commit';
+  const options = commit === undefined ? '--force' : '--force and without --commit';
   return new MailroomError(
     'UNREADABLE_ROW',
     `${consumer} has a row of ${eventId} that ${unreadableText(problem)}. Nothing was changed. Run the command with the deployed ` +
-      `version of cdk-mailroom. If the row was changed by hand and no worker holds it, ${how} sets it PROCESSED.`,
+      `version of cdk-mailroom. If the row was changed by hand, correct the attribute: the message then continues. Only if its work is done and no worker ` +
+      `holds it, resolve it with ${options}: it is set PROCESSED without running.`,
   );
 }
 

@@ -4,7 +4,7 @@ import { prose } from '../terminal/prose.ts';
 import { type ShellText, shell } from '../terminal/shell.ts';
 import { time } from '../terminal/times.ts';
 import type { Checked, PartProblem } from './checks/check.ts';
-import { whoChanged } from './checks/problem-kinds.ts';
+import { isStop, whoChanged } from './checks/problem-kinds.ts';
 import type { Acknowledgement } from './status/acknowledgements.ts';
 
 /** A finding of `status` or `doctor`. */
@@ -36,7 +36,7 @@ export function isOpen({ acknowledged }: Finding): boolean {
 export function problemFindings(problems: readonly PartProblem[], lines: CommandLines): Finding[] {
   return problems.map((problem) => ({
     state: problem.problem === 'paused' ? 'look' : 'broken',
-    what: problem.text,
+    what: isStop(problem) ? `${problem.text}. It may have been stopped on purpose: ask first` : problem.text,
     commands: repairCommands(problem, lines),
   }));
 }
@@ -55,10 +55,14 @@ export function problemsJson(problems: readonly PartProblem[], lines: CommandLin
   return problems.map((problem) => ({ ...problem, commands: repairCommands(problem, lines) }));
 }
 
-/** The lines to paste for a problem: its repair, if there is one, the command to run after it, and who changed the part. */
+/**
+ * The lines to paste for a problem: its repair, if there is one, the command to run after it, and who changed the part. That comes first
+ * for a function that was stopped, perhaps to end double charges.
+ */
 function repairCommands(problem: PartProblem, lines: CommandLines): string[] {
   const { fix, followUp = [] } = problem;
-  return [fix, followUp, whoChanged(problem)]
+  const who = whoChanged(problem);
+  return (isStop(problem) ? [who, fix, followUp] : [fix, followUp, who])
     .filter((words) => words.length > 0)
     .map((words) => fixLine(words, lines));
 }

@@ -2,6 +2,7 @@ import { Stack } from 'aws-cdk-lib';
 import { Alarm, ComparisonOperator, type IMetric, TreatMissingData } from 'aws-cdk-lib/aws-cloudwatch';
 import type { Construct } from 'constructs';
 import type { EFFECTS_IN_DOUBT } from '../../lambdas/runtime/consume/effects-in-doubt.ts';
+import type { FENCE_LOST } from '../../lambdas/runtime/consume/message-outcome.ts';
 import type { UNSTABLE_EFFECTS } from '../../lambdas/runtime/consume/unstable-effects.ts';
 import type { Mailroom } from '../mailroom.ts';
 
@@ -56,7 +57,7 @@ export interface AlarmText {
 interface LogSearch {
   readonly logGroupName: string;
   /** The code of an error, or a field of the line. */
-  readonly term: typeof EFFECTS_IN_DOUBT | typeof UNSTABLE_EFFECTS | 'differenceMs';
+  readonly term: typeof EFFECTS_IN_DOUBT | typeof FENCE_LOST | typeof UNSTABLE_EFFECTS | 'differenceMs';
 }
 
 /** The definition of one alarm. */
@@ -112,5 +113,6 @@ export function alarmDescription(
     typeof run === 'string'
       ? `npx cdk-mailroom ${run} --region ${region} --stack ${stackName}`
       : `aws logs tail ${run.logGroupName} --since 1d --filter-pattern ${run.term} --region ${region}`;
-  return [what, `Run first: ${command}`, `Then read: ${runbook}#${anchor}`].join('\n');
+  const needs = typeof run === 'string' ? '' : ' The command needs AWS CLI v2.';
+  return [what + needs, `Run first: ${command}`, `Then read: ${runbook}#${anchor}`].join('\n');
 }

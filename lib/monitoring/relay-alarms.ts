@@ -1,6 +1,7 @@
 import { Duration } from 'aws-cdk-lib';
 import { type IMetric, Stats, TreatMissingData } from 'aws-cdk-lib/aws-cloudwatch';
 import { say } from '../checks/refusal.ts';
+import { logGroupNameOf } from '../consumer/existing-function.ts';
 import type { OutboxAudit } from '../mailroom/outbox-audit.ts';
 import type { AlarmPlan } from './alarm-plan.ts';
 import { type AuditMetrics, COUNT_PERIOD, type RelayMetrics } from './metrics.ts';
@@ -247,7 +248,10 @@ function tableThrottles(
 }
 
 /** The alarms on a scheduled audit. Two runs must report a finding: a single one may have met an event in flight. */
-export function auditAlarms({ every, since }: OutboxAudit, metrics: AuditMetrics): AlarmPlan[] {
+export function auditAlarms(
+  { every, since, function: run }: OutboxAudit,
+  metrics: AuditMetrics,
+): AlarmPlan[] {
   const { missing, duplicated, unreadable } = metrics;
   // The range that includes everything the first of the three runs read.
   const rangeMs = since.toMilliseconds() + AUDIT_RUNS * every.toMilliseconds();
@@ -285,7 +289,7 @@ export function auditAlarms({ every, since }: OutboxAudit, metrics: AuditMetrics
       id: 'AuditSilent',
       anchor: 'audit-not-running',
       severity: 'ticket',
-      what: 'The audit has not completed a run for three times its interval.',
+      what: `The audit has not completed a run for three times its interval; its log is ${logGroupNameOf(run)}.`,
       run: 'audit --since 1h',
       metric: missing.with({ statistic: Stats.SAMPLE_COUNT }),
       threshold: 1,

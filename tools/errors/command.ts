@@ -36,12 +36,12 @@ export const FINDING = section({
       cause: 'An internal error of the command.',
       result: 'The command stopped.',
       action:
-        'Report it with the printed text and the output of `mailroom --version`. Repeat a change: that is safe.',
+        'Report it with the printed text and the output of `npx cdk-mailroom --version`. Repeat a change: that is safe.',
     },
     FUNCTION_FAILED: {
       cause: 'A function that the command invoked threw an error or timed out.',
       result: 'The message quotes its error. A change may have happened in part.',
-      action: "Read the function's log with `mailroom logs`, then repeat the command.",
+      action: "Read the function's log with `npx cdk-mailroom logs <eventId>`, then repeat the command.",
     },
     NOTHING_DEPLOYED: {
       cause: 'No Mailroom is deployed in this account and region.',
@@ -51,7 +51,7 @@ export const FINDING = section({
     NO_BUS: {
       cause: 'The event bus was deleted.',
       result: 'Nothing was published. Events stay PENDING and wait.',
-      action: 'Restore the bus with the command that `mailroom status` prints.',
+      action: 'Restore the bus with the command that `npx cdk-mailroom status` prints.',
     },
     NO_CREDENTIALS: {
       cause: 'No AWS credentials were found.',
@@ -68,7 +68,7 @@ export const FINDING = section({
       cause:
         "The consumer's queue, or the event source mapping from the queue to its function, does not exist.",
       result: 'Nothing was paused or resumed. The consumer receives no messages.',
-      action: "Run `mailroom doctor`, and deploy the consumer's stack again with `--revert-drift`.",
+      action: "Run `npx cdk-mailroom doctor`, and deploy the consumer's stack again with `--revert-drift`.",
     },
     NO_REGION: {
       cause: 'No region is configured.',
@@ -84,14 +84,15 @@ export const FINDING = section({
       cause:
         'The id is not among the visible dead letters of the source. Another command may hide them for some seconds.',
       result: 'Nothing was changed.',
-      action: 'List them with `mailroom dlq list <source> --verbose`, or repeat the command in a minute.',
+      action:
+        'List them with `npx cdk-mailroom dlq list <source> --verbose`, or repeat the command in a minute.',
     },
     NO_SUCH_EVENT: {
       cause:
         'No event has this id. The row of a published event expires after 7 days by default, and external events have no outbox row.',
       result: 'Nothing was changed.',
       action:
-        'Check the id and the stage. To search by an order id or another text, use `mailroom why <text> --since 24h`.',
+        'Check the id and the stage. To search by an order id or another text, use `npx cdk-mailroom why <text> --since 24h`.',
     },
     NO_SUCH_SOURCE: {
       cause: 'The Mailroom has no dead-letter source of this name. The message lists those it has.',
@@ -118,7 +119,8 @@ export const FINDING = section({
       cause:
         'A queue, function or other resource of the Mailroom was deleted, but the directory still lists it.',
       result: 'The command stopped.',
-      action: 'Run `mailroom status` for what is missing, and deploy its stack again with `--revert-drift`.',
+      action:
+        'Run `npx cdk-mailroom status` for what is missing, and deploy its stack again with `--revert-drift`.',
     },
     STOPPED: {
       cause: 'You stopped the command with Ctrl-C.',
@@ -154,7 +156,7 @@ export const REFUSED = section({
       cause: 'The event was already sent again with other data. The message names the new event.',
       result: 'Nothing was sent.',
       action:
-        'Look at the new event with `mailroom why`. If its data is wrong too, resend its own dead letter.',
+        'Look at the new event with `npx cdk-mailroom why <id>`. If its data is wrong too, resend its own dead letter.',
     },
     ALREADY_SETTLED: {
       cause: 'Another operator resolved or discarded the message first. The message says who, and why.',
@@ -176,7 +178,7 @@ export const REFUSED = section({
     CONSUMER_PAUSED: {
       cause: 'The consumer is paused, so messages that are sent to it would only wait there.',
       result: 'Nothing was sent.',
-      action: 'Run [`mailroom resume`](cli.md#pause-resume) first.',
+      action: 'Run [`npx cdk-mailroom resume <consumer>`](cli.md#pause-resume) first.',
     },
     EFFECTS_UNCHECKED: {
       cause: 'Effects of the message have happened or may have, such as a charge.',
@@ -205,7 +207,7 @@ export const REFUSED = section({
       cause: 'Only PUBLISHED events of declared sources can be published again; this one has another state.',
       result: 'Nothing was published.',
       action:
-        'A PENDING event is published by the relay. Requeue a DEAD one with `mailroom dlq redrive dead <id>`.',
+        'A PENDING event is published by the relay. Requeue a DEAD one with `npx cdk-mailroom dlq redrive dead <id>`.',
     },
     NOT_REPUBLISHED: {
       cause: 'EventBridge did not accept the event, or did not answer in time.',
@@ -227,7 +229,8 @@ export const REFUSED = section({
       cause:
         'A dead letter of the stream relay does not name a batch of the stream, so it cannot be redriven.',
       result: 'The dead letter stays.',
-      action: 'Run [`mailroom sweep --since`](cli.md#sweep) from before it was sent, then discard it.',
+      action:
+        'Run [`npx cdk-mailroom sweep --since 24h`](cli.md#sweep), or longer if it was sent earlier. Then discard it.',
     },
   },
 });
@@ -235,7 +238,7 @@ export const REFUSED = section({
 /** Requests that the Web console refused. */
 export const CONSOLE = section({
   title: 'Web console',
-  text: 'The server of `mailroom ui` refused a request. Nothing was changed.',
+  text: 'The server of `npx cdk-mailroom ui` refused a request. Nothing was changed.',
   codes: {
     ALREADY_RUNNING: {
       cause: 'Another change of the same source is running.',
@@ -275,12 +278,12 @@ export const CONSOLE = section({
     NO_KEY: {
       cause: 'The tab has no key, or that of an earlier run.',
       result: 'The request was refused.',
-      action: 'Press Enter in the terminal that runs `mailroom ui`, to open another tab.',
+      action: 'Press Enter in the terminal that runs `npx cdk-mailroom ui`, to open another tab.',
     },
     NO_SERVER: {
       cause: 'The server of the page has stopped.',
       result: 'The page shows its last readings.',
-      action: 'Start `mailroom ui` again in the terminal.',
+      action: 'Start `npx cdk-mailroom ui` again in the terminal.',
     },
     NO_SUCH_PLAN: {
       cause: 'The plan was applied before, or newer plans have replaced it.',
@@ -295,7 +298,7 @@ export const CONSOLE = section({
     PAYLOADS_HIDDEN: {
       cause: 'The server was started without `--payload`.',
       result: 'No payload was read.',
-      action: 'Start `mailroom ui --payload`.',
+      action: 'Start `npx cdk-mailroom ui --payload`.',
     },
     PLAN_EXPIRED: {
       cause: 'The plan is older than two minutes.',
@@ -305,12 +308,12 @@ export const CONSOLE = section({
     READ_ONLY: {
       cause: 'The page was started without `--allow-changes`.',
       result: 'Nothing was changed.',
-      action: 'Start `mailroom ui --allow-changes`, or run the shown command in a terminal.',
+      action: 'Start `npx cdk-mailroom ui --allow-changes`, or run the shown command in a terminal.',
     },
     TOKEN_USED: {
       cause: 'The address was opened before, or is too old.',
       result: 'The tab received no key.',
-      action: 'Press Enter in the terminal that runs `mailroom ui`, to open another tab.',
+      action: 'Press Enter in the terminal that runs `npx cdk-mailroom ui`, to open another tab.',
     },
     TOO_LARGE: {
       cause: 'The request body is larger than the server accepts.',

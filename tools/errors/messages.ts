@@ -4,7 +4,7 @@ import { section } from './explanation.ts';
 export const REJECTIONS = section({
   title: 'Rejected messages',
   text: `The consumer rejects the message: its handler does not run again, its inbox row is REJECTED with this code as the \`reason\`, and SQS moves the message
-to the dead-letter queue. Other messages are not affected. \`mailroom why <id>\` shows the row; [redrive](cli.md#dlq-redrive) the message once the cause is fixed.`,
+to the dead-letter queue. Other messages are not affected. \`npx cdk-mailroom why <id>\` shows the row; [redrive](cli.md#dlq-redrive) the message once the cause is fixed, unless the entry below warns against it.`,
   codes: {
     ATTEMPTS_EXHAUSTED: {
       cause: 'All attempts that `retry.attempts` allows failed. The message quotes the last error.',
@@ -51,17 +51,16 @@ to the dead-letter queue. Other messages are not affected. \`mailroom why <id>\`
         'Read the text. Correct the data with [`dlq resend`](cli.md#dlq-resend), deploy a handler that accepts it and redrive, or discard it.',
     },
     TOO_MANY_EFFECTS: {
-      cause:
-        'The message has 64 effects, the most that its row stores, including those of earlier attempts and versions.',
-      result: 'The next effect was not started, and the message is rejected. Earlier effects have happened.',
+      cause: 'The message would have more than 64 effects, the most that its row stores.',
+      result: 'It is rejected. The effect, or every item of `ctx.onceEach`, was not started.',
       action:
-        'Combine effects, or publish an event for each and handle those. Check that effect names do not change between attempts.',
+        'If `npx cdk-mailroom why <id>` lists effects, do not redrive it: new events would repeat them under other keys. Ask the providers, finish by hand, then [resolve it](cli.md#messages-resolve) with `--effects-checked`. For later messages, publish an event for each item. Keep effect names stable.',
     },
     TOO_MANY_HOPS: {
       cause: 'An event would be number 34 in a chain of events that cause each other, where 33 are allowed.',
       result: 'Nothing was committed, and the message that would have caused it is rejected.',
       action:
-        "Inspect the chain with `mailroom why <id> --story`: services probably answer each other's events endlessly. To continue a chain on purpose, give the event a new `correlationId`.",
+        "Inspect the chain with `npx cdk-mailroom why <id> --story`: services probably answer each other's events endlessly. To continue a chain on purpose, give the event a new `correlationId`.",
     },
     UNKNOWN_EVENT_TYPE: {
       cause: 'The consumer subscribes to an event for which its function has no handler.',
@@ -78,7 +77,8 @@ to the dead-letter queue. Other messages are not affected. \`mailroom why <id>\`
     UNREADABLE_MESSAGE: {
       cause: 'The body is not JSON, or is neither a Mailroom event nor an external event of this consumer.',
       result: 'The message is rejected under its SQS message id, because it has no event id.',
-      action: 'Find the sender with `mailroom dlq show`, correct it, and discard the message.',
+      action:
+        'Find the sender with `npx cdk-mailroom dlq show <source> <id>`, correct it, and discard the message.',
     },
     WRONG_SOURCE: {
       cause: 'The event came from a service other than the one that its definition names as `source`.',
@@ -133,7 +133,8 @@ export const ATTEMPTS = section({
         'Await everything that the handler starts. See [Find un-awaited calls](testing.md#find-un-awaited-calls).',
     },
     LEASED: {
-      cause: 'Another worker holds the message, or held it when its function was stopped.',
+      cause:
+        'Another worker holds the message, or held it when its function was stopped. The metric `MessagesLeased` counts this; no line is logged.',
       result: 'The message becomes visible again after the lease. No attempt is counted.',
       action: 'Nothing.',
     },
@@ -162,11 +163,10 @@ export const ATTEMPTS = section({
     },
     UNREADABLE_ROW: {
       cause:
-        'A newer version of Mailroom wrote the row, or it was edited by hand. The message says which attribute cannot be read.',
-      result:
-        'The row is not changed. A consumer leaves the message in the queue and counts no attempt; a command changes nothing.',
+        'A newer version of Mailroom wrote the row, or it was edited by hand. The message names the attribute.',
+      result: 'The row is not changed. A consumer leaves the message in the queue and counts no attempt.',
       action:
-        'Deploy the newer version again, or run the command with it. If the row was edited by hand and no worker holds it, run [`messages resolve --force`](cli.md#messages-resolve).',
+        'Deploy the newer version again, or run the command with it. Correct an edited attribute. Only if the work is done, run [`npx cdk-mailroom messages resolve <consumer> <eventId> --force`](cli.md#messages-resolve), which skips the handler.',
     },
   },
 });
@@ -179,7 +179,8 @@ export const FINDINGS = section({
     AUDIT_DOES_NOT_ADD_UP: {
       cause: 'The audit assigned an event to no state or to several: a defect of the audit.',
       result: 'The audit failed and reported no counts.',
-      action: 'Report it with the message. Until it is fixed, check single events with `mailroom why`.',
+      action:
+        'Report it with the message. Until it is fixed, check single events with `npx cdk-mailroom why <id>`.',
     },
     EFFECTS_IN_DOUBT: {
       cause:

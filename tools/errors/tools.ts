@@ -3,7 +3,7 @@ import { section } from './explanation.ts';
 /** Failures of `mailroom local`. */
 export const LOCAL = section({
   title: 'Local AWS',
-  text: '`mailroom local` could not start an engine on this machine, or deploy to it.',
+  text: '`npx cdk-mailroom local` could not start an engine on this machine, or deploy to it.',
   codes: {
     BAD_PORT: {
       cause: '`--port` or `MAILROOM_PORT` is not a whole number from 1 to 65535.',

@@ -15,7 +15,7 @@ any other: the message is retried, and rejected as [ATTEMPTS_EXHAUSTED](#attempt
       cause:
         'An argument, an option of the command or a value in a request is missing or not allowed. The message names it.',
       result: 'Nothing was changed.',
-      action: 'Correct the value. `mailroom <command> --help` lists the options of a command.',
+      action: 'Correct the value. `npx cdk-mailroom <command> --help` lists the options of a command.',
     },
     BAD_CONFIG: {
       cause:
@@ -68,7 +68,7 @@ any other: the message is retried, and rejected as [ATTEMPTS_EXHAUSTED](#attempt
     BAD_RANGE: {
       cause: 'The audit was invoked with a range that is not two times, the first before the second.',
       result: 'Nothing was read.',
-      action: 'Use `mailroom audit --since` instead of invoking the function by hand.',
+      action: 'Use `npx cdk-mailroom audit --since 1h` instead of invoking the function by hand.',
     },
     BAD_SETTINGS: {
       cause:
@@ -80,7 +80,7 @@ any other: the message is retried, and rejected as [ATTEMPTS_EXHAUSTED](#attempt
       cause:
         'The sweep was invoked with a range that is not two times, the first before the second and neither in the future.',
       result: 'Nothing was swept.',
-      action: 'Use `mailroom sweep --since` instead of invoking the function by hand.',
+      action: 'Use `npx cdk-mailroom sweep --since 1h` instead of invoking the function by hand.',
     },
     BAD_UPDATE: {
       cause: 'A call of `updateEach` contains an update that DynamoDB would refuse or misread.',
@@ -150,7 +150,7 @@ any other: the message is retried, and rejected as [ATTEMPTS_EXHAUSTED](#attempt
         'A function publishes an event that its construct does not declare, or that belongs to another service.',
       result: 'Nothing was committed: the relay would not have published the event.',
       action:
-        'Add the event to `publishes` in `addProducer` or `InboxConsumer`. If another service owns it, publish it there.',
+        'Add the event to `publishes` in `addProducer` or `InboxConsumer`, and deploy. In a consumer, then redrive the messages that were rejected meanwhile. If another service owns the event, publish it there.',
     },
     SCHEDULE_BROKEN: {
       cause: '`explore` found an order of calls, crashes or lost responses after which your `check` fails.',

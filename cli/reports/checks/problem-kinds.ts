@@ -59,6 +59,11 @@ const CAUSED_BY = {
 /** A kind of problem of a part. */
 export type ProblemKind = keyof typeof CAUSED_BY;
 
+/** A function that an operator may have stopped on purpose. Its messages wait; a disabled rule is repaired at once, because it loses events. */
+export function isStop({ problem }: { readonly problem: ProblemKind }): boolean {
+  return problem === 'mapping-disabled' || problem === 'concurrency-zero';
+}
+
 /**
  * The words of the command that lists the last such changes in the region, with the resource and who made them; empty if no single
  * call causes the problem. It looks for the call: CloudTrail stores the name of every call, but the resource only of some services.

@@ -124,10 +124,7 @@ function rowDeleted(source: DeadLetterSource, letters: readonly JudgedDeadLetter
   if (letters.length === 0 || source.kind === 'dead' || source.kind === 'stream') return undefined;
   const text = `${letters.length} whose inbox row was deleted by hand: kept. Which side effects have happened is unknown, and a redrive would repeat them. Ask their providers; finish the work by hand where needed, then resolve:`;
   const { name } = source.consumer;
-  const commands = letters.map(
-    (letter) => shell`messages resolve ${[name, inboxId(letter), '--effects-checked']}`,
-  );
-  return { text, commands };
+  return { text, commands: letters.map((letter) => shell`messages resolve ${[name, inboxId(letter)]}`) };
 }
 
 function pronoun(letters: readonly unknown[]): string {

@@ -82,7 +82,7 @@ export function unreadableRow(
   const key = JSON.stringify({ PK: { S: PK }, SK: { S: SK } });
   return {
     state: 'unreadable',
-    text: `${subject} ${unreadableText(unreadable)}. Run the command with the deployed version of cdk-mailroom. If that cannot read the row either, it was changed by hand.`,
+    text: `${subject} ${unreadableText(unreadable)}. Run the command with the deployed version of cdk-mailroom. If that cannot read the row either, it was changed by hand: correct the attribute.`,
     next: awsLine(shell`dynamodb get-item --consistent-read --table-name ${tableName} --key ${key}`),
   };
 }

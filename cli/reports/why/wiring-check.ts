@@ -4,7 +4,7 @@ import { readSweptAt } from '../../deployment/rows-reader.ts';
 import { type Checked, type PartProblem, runChecks } from '../checks/check.ts';
 import { checksOf } from '../checks/checks.ts';
 import { pausesOf } from '../checks/pauses.ts';
-import { type ProblemKind, whoChanged } from '../checks/problem-kinds.ts';
+import { isStop, type ProblemKind, whoChanged } from '../checks/problem-kinds.ts';
 import { fixLine } from '../findings.ts';
 import type { StateText, WhyContext } from './event-state.ts';
 import { type MessageCase, messageCase } from './message-case.ts';
@@ -92,5 +92,6 @@ function stoppedBy(
   const more = problems.length > 1 ? ' The command below fixes the first; `status` has the others.' : '';
   const changed = whoChanged(first);
   const who = changed.length === 0 ? '' : ` To see who changed it: \`${fixLine(changed, lines)}\`.`;
-  return { text: `Cause: ${texts}.${more}${who}`, next: fixLine(first.fix, lines) };
+  const ask = isStop(first) ? ' It may have been stopped on purpose: ask first.' : '';
+  return { text: `Cause: ${texts}.${more}${who}${ask}`, next: fixLine(first.fix, lines) };
 }

@@ -13,6 +13,9 @@ import type { ConsumerContext, Received } from './consumer-context.ts';
 import { deliversHeartbeat } from './delivery.ts';
 import { removeFailedHint } from './failed-hints.ts';
 
+/** The code in the log line of a worker that has lost its message. */
+export const FENCE_LOST = 'FENCE_LOST';
+
 /** The outcome of a message in this invocation. */
 export type MessageOutcome = { readonly kind: 'done' } | ShownAgain;
 
@@ -124,13 +127,7 @@ export async function refused(received: Received, refusal: InboxRefusal): Promis
     case 'suspect':
       return waitToRunAlone(received);
     case 'unreadable':
-      return reportOutage(
-        received,
-        new MailroomError(
-          'UNREADABLE_ROW',
-          `The inbox row cannot be read, and is not changed: ${refusal.problem}. Deploy the version that wrote it; if it was changed by hand, end the message with \`npx cdk-mailroom messages resolve --force\`.`,
-        ),
-      );
+      return reportOutage(received, unreadableRow(received, refusal.problem));
     case 'leased': {
       received.telemetry.count('MessagesLeased');
       // Wait once for the rest of the lease. If it is still held after that, its worker is alive: wait until its function stops.
@@ -147,6 +144,7 @@ export function fenceRefused(received: Received, refusal: InboxRefusal): Promise
   received.telemetry.count('FenceRefused');
   received.telemetry.log.warn('A worker finished a message after losing its lease; nothing was written', {
     status: refusal.status,
+    code: FENCE_LOST,
   });
   return refused(received, refusal);
 }
@@ -196,6 +194,14 @@ function rejectedEarlier(code: string, why: string | undefined): MailroomError {
   return explainedBy(
     new MailroomError(code, why === undefined ? `${message}.` : `${message}: ${why}`),
     undefined,
+  );
+}
+
+function unreadableRow({ config, delivery }: Received, problem: string): MailroomError {
+  const resolve = `npx cdk-mailroom messages resolve ${config.consumer} ${delivery.message.eventId} --force`;
+  return new MailroomError(
+    'UNREADABLE_ROW',
+    `The inbox row cannot be read, and is not changed: ${problem}. Deploy the version that wrote it. If it was changed by hand, correct the attribute: the message then continues. Only if its work is done, resolve it: \`${resolve}\`.`,
   );
 }
 

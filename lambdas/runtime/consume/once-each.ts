@@ -89,7 +89,8 @@ function checkNames(
   throw poison(
     'TOO_MANY_EFFECTS',
     `ctx.onceEach("${name}") has ${names.size} items, and its message would have ${total} effects; its row stores at most ${EFFECTS_MAX}. ` +
-      'Publish an event for each item, or for each group of items, and run the effect in its handler.',
+      'None of the items was started. Publish an event for each item, or for each group of items, and run the effect in its handler. Redrive this message ' +
+      'only if it has no started effects: events repeat them under other keys.',
   );
 }
 

@@ -171,7 +171,8 @@ function tooMany({ claim, name }: EffectCall): PoisonMessage {
   return poison(
     'TOO_MANY_EFFECTS',
     `Effect "${name}" was not started: message ${claim.message.eventId} has ${EFFECTS_MAX} effects, the most that its row stores, ` +
-      'including those of earlier attempts and versions. Combine effects, or let the handler publish an event for each.',
+      'including those of earlier attempts and versions. Do not redrive it: code that publishes events instead repeats its effects under other keys. For ' +
+      'later messages, combine effects, or let the handler publish an event for each.',
   );
 }
 

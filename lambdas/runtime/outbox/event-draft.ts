@@ -46,7 +46,7 @@ export function checkDeclared({ source, type }: EventRef, { service, publishes }
   const declared = publishes === undefined ? 'its own events' : publishes.join(', ') || 'no events';
   const remedy =
     source === service
-      ? `Add ${type} to \`publishes\` in its InboxConsumer or in its mailroom.addProducer call.`
+      ? `Add ${type} to \`publishes\` in its InboxConsumer or in its mailroom.addProducer call, and deploy.`
       : `Only ${source} may publish it; publish it there, or correct the source in its definition.`;
   throw new MailroomError(
     'NOT_DECLARED',

@@ -94,8 +94,8 @@ test('the flow turns red when a mapping is disabled, and names the command that 
         state: 'broken',
         what: expect.stringContaining('notifications receives no messages'),
         commands: [
-          expect.stringMatching(/^aws lambda update-event-source-mapping --uuid \S+ --enabled/),
           expect.stringMatching(/^aws cloudtrail lookup-events /),
+          expect.stringMatching(/^aws lambda update-event-source-mapping --uuid \S+ --enabled/),
         ],
       },
     ]);

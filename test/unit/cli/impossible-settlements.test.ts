@@ -42,7 +42,7 @@ test('a plan does not promise to commit a fix with a row that cannot be read, no
   for (const options of [[], APPLY]) {
     const { code, err } = await run(...resolve, '--commit', path, ...options);
     expect(code).not.toBe(0);
-    expect(unwrapped(err)).toContain('--force without --commit sets it PROCESSED');
+    expect(unwrapped(err)).toContain('resolve it with --force and without --commit');
   }
   expect(memory.items()).toHaveLength(before);
   expect(await run(...resolve, ...APPLY)).toMatchObject({ code: 0 });

@@ -37,7 +37,13 @@ describe('a rejected message whose effect has completed', () => {
     expect(refused.document).toMatchObject({ deadLetters: [{ outcome: 'effects-unchecked' }] });
     expect(await letters()).toEqual([letterId]);
     const plan = await text('dlq', 'discard', source, letterId);
-    expect(plan).toContain(`dlq discard ${source} ${letterId} --effects-checked --apply`);
+    expect(plan).toContain(
+      `add --effects-checked once you know: npx cdk-mailroom dlq discard ${source} ${letterId} --apply`,
+    );
+    const checked = await text('dlq', 'discard', source, letterId, '--effects-checked');
+    expect(checked).toContain(
+      `To discard them: npx cdk-mailroom dlq discard ${source} ${letterId} --effects-checked --apply`,
+    );
     const made = await command('', 'dlq', 'discard', source, letterId, '--effects-checked', ...APPLY);
     expect(made).toMatchObject({ exitCode: 0, document: { deadLetters: [{ outcome: 'discarded' }] } });
     expect(await letters()).toEqual([]);
@@ -52,7 +58,13 @@ describe('a rejected message whose effect has completed', () => {
       expect(unwrapped(err)).toContain(key);
     }
     const plan = await text('messages', 'resolve', 'worker', eventId);
-    expect(plan).toContain(`messages resolve worker ${eventId} --effects-checked --apply`);
+    expect(plan).toContain(
+      `add --effects-checked once you know: npx cdk-mailroom messages resolve worker ${eventId} --apply`,
+    );
+    const checked = await text('messages', 'resolve', 'worker', eventId, '--effects-checked');
+    expect(checked).toContain(
+      `To resolve it: npx cdk-mailroom messages resolve worker ${eventId} --effects-checked --apply`,
+    );
     const made = await run('messages', 'resolve', 'worker', eventId, '--effects-checked', ...APPLY);
     expect(made.code).toBe(0);
     expect(await text('why', eventId)).not.toContain('charge');

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { problemFindings } from '../../../cli/reports/findings.ts';
 import { readStatus } from '../../../cli/reports/status/read-status.ts';
 import { statusFindings } from '../../../cli/reports/status/status-findings.ts';
 import type { StatusReport } from '../../../cli/reports/status/status-report.ts';
@@ -83,6 +84,26 @@ test('--json holds every finding that the text shows, the broken ones first, wit
   expect(text).toMatch(/^2 problems, 1 warning, 1 part not checked /);
   for (const { what, commands } of findings)
     expect(text).toContain([unwrapped(what), ...commands].join(' ').trim());
+});
+
+test('who stopped a function is shown before the command that starts it', () => {
+  const stopped = {
+    part: 'worker',
+    level: 'flow',
+    problem: 'concurrency-zero',
+    text: 'the function never runs',
+    fix: ['aws', 'lambda', 'delete-function-concurrency'],
+  } as const;
+  expect(problemFindings([stopped], lines)).toEqual([
+    {
+      state: 'broken',
+      what: 'the function never runs. It may have been stopped on purpose: ask first',
+      commands: [
+        expect.stringMatching(/^aws cloudtrail lookup-events .*PutFunctionConcurrency/),
+        'aws lambda delete-function-concurrency',
+      ],
+    },
+  ]);
 });
 
 test('a status without a finding is ok', async () => {

@@ -181,7 +181,9 @@ describe('a message that may not be claimed', () => {
     });
     expect(telemetry.counted('FenceRefused')).toBe(1);
     expect(telemetry.counted('MessagesDuplicate')).toBe(1);
-    expect(telemetry.lines()).toMatchObject([{ level: 'warn', extra: { status: 'processed' } }]);
+    expect(telemetry.lines()).toMatchObject([
+      { level: 'warn', extra: { status: 'processed', code: 'FENCE_LOST' } },
+    ]);
   });
 });
 

@@ -150,10 +150,10 @@ describe('the poller', () => {
       findings: [
         {
           state: 'broken',
-          what: expect.stringContaining('worker receives no messages'),
+          what: expect.stringMatching(/worker receives no messages.*ask first/),
           commands: [
-            'aws lambda update-event-source-mapping --uuid worker-mapping --enabled --region eu-west-1',
             'aws cloudtrail lookup-events --lookup-attributes AttributeKey=EventName,AttributeValue=UpdateEventSourceMapping20150331 --max-results 5 --region eu-west-1',
+            'aws lambda update-event-source-mapping --uuid worker-mapping --enabled --region eu-west-1',
           ],
         },
       ],
