@@ -64,8 +64,7 @@ export function throwForStatus(
 
   const message = `${provider} answered ${status}.`;
   if (UNACCEPTABLE.includes(status)) throw nothingHappened(new PoisonMessage(message));
-  if (status >= 400 && status <= 499 && !REPEATABLE.includes(status))
-    throw new PoisonMessage(message);
+  if (status >= 400 && status <= 499 && !REPEATABLE.includes(status)) throw new PoisonMessage(message);
   const afterMs = delayMs(retryAfter);
   if (afterMs >= RETRY_AFTER_MIN_MS) throw new RetryLater(Math.min(afterMs, DELAY_MAX_MS), message);
   throw new Error(message);

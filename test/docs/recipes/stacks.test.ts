@@ -18,7 +18,6 @@ const external = 'docs/recipes/external-events.md';
 
 // Loaded here and not in the tests: the CDK takes seconds.
 const { ContainerStack } = await codeOf<{ ContainerStack: StackOf }>(http, 'lib/container-stack.ts');
-const { ApiStack } = await codeOf<{ ApiStack: StackOf }>(http, 'lib/api-stack.ts');
 const { services } = await codeOf<{ services(app: App): Mailroom }>(several, 'lib/services.ts');
 const { OrdersStack } = await codeOf<{ OrdersStack: StackOf }>(existing, 'lib/orders-stack.ts');
 const { PhotosStack } = await codeOf<{ PhotosStack: StackOf }>(external, 'lib/photos-stack.ts');
@@ -39,14 +38,6 @@ test('http-service.md: a container gets the settings and permissions of a produc
   const policies = JSON.stringify(resources(template, 'AWS::IAM::Policy'));
   expect(policies).toContain('"dynamodb:LeadingKeys":["OUTBOX#*"]');
   expect(policies).toContain('"dynamodb:LeadingKeys":["ORDER#*","REQUEST#*"]');
-});
-
-test('http-service.md: the function is a producer, behind IAM', () => {
-  const { template } = synth(http, ApiStack);
-  template.hasResourceProperties('AWS::Lambda::Url', { AuthType: 'AWS_IAM' });
-  template.hasResourceProperties('AWS::Lambda::Function', {
-    Environment: { Variables: { MAILROOM_SERVICE: 'orders' } },
-  });
 });
 
 test('several-consumers.md: each consumer has its own stack, rule and inbox', () => {
