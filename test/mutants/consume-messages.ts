@@ -126,6 +126,7 @@ export const consumeMessagesMutants: readonly Mutant[] = [
     ['a message that another worker holds is counted', "received.telemetry.count('MessagesLeased');", ''],
     ['a refused end of a claim is counted', "received.telemetry.count('FenceRefused');", ''],
     ['a refused end of a claim is logged', "received.telemetry.log.warn('A worker finished", "void ('A worker finished"],
+    ['the alarm finds the log line of a refused end of a claim', 'code: FENCE_LOST,', ''],
     ['the delay after a failure grows with its attempts', 'retryDelayMs(attempt, config,', 'retryDelayMs(1, config,'],
     ['the delay after a failure is random', 'config, fraction(random))', 'config, 0)'],
     ['the delay in an outage is random', 'outageDelayMs(received.delivery.receives, fraction(received.random))', 'outageDelayMs(received.delivery.receives, 0)'],
