@@ -36,11 +36,7 @@ test('the commands of docs/getting-started.md install, test and deploy the app, 
   const app = join(folder, 'shop');
   await makeApp(app, 'CommonJS');
   for (const [command = '', ...args] of pageCommands('Create the app', 'npm install'))
-    await step(
-      app,
-      command,
-      args.map((word) => (word === 'cdk-mailroom' ? `../cdk-mailroom/${tarball.name}` : word)),
-    );
+    await step(app, command, args);
   await testWithJest(app);
   const cache = await cacheWithEngine(join(folder, 'cache'));
   const port = String(await freePort());
