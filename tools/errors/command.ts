@@ -124,7 +124,7 @@ export const FINDING = section({
     },
     STOPPED: {
       cause: 'You stopped the command with Ctrl-C.',
-      result: 'What it had changed by then stays changed.',
+      result: 'Changes made before that remain.',
       action: 'Repeat the command to finish: every change is safe to repeat.',
     },
     UNREACHABLE: {
@@ -171,7 +171,7 @@ export const REFUSED = section({
         'Do what the message says, such as asking a provider and repeating the command with `--repeat-effects`.',
     },
     CHANGED_SINCE_PLAN: {
-      cause: 'A dead letter is no longer as the confirmed plan described it.',
+      cause: 'A dead letter has changed since the plan was confirmed.',
       result: 'It was left in its source; the others were redriven.',
       action: 'Plan again.',
     },

@@ -9,7 +9,7 @@ export type VersionedWrite =
 
 /** Options of {@link nextVersion}. */
 export interface RowVersionOptions {
-  /** The row as it was read; `undefined` if there is none. */
+  /** The row as read; `undefined` if it does not exist. */
   readonly row: Item | undefined;
   /** The attribute of the row that stores its version. @default 'version' */
   readonly attribute?: string | undefined;
@@ -116,7 +116,7 @@ function versioned(
   values: StorableItem = {},
 ): Write {
   const { Put, Update } = write;
-  // A member that is no action is let through: what dynamodb-toolbox produces has one.
+  // Other members are ignored: dynamodb-toolbox adds one to its actions.
   const actions = ACTIONS.filter((action) => (write as TransactAction)[action] !== undefined);
   if (actions.length !== 1 || (Put ?? Update) === undefined)
     throw badWrite(`has ${actions.join(' and ') || 'no member'} set; pass one Put or one Update`);
