@@ -26,6 +26,7 @@ export {
   TransactionCancelled,
 } from './base/errors.ts';
 export type { JsonOf } from './base/json.ts';
+export { type LatestOrder, latest, type Order, type StrictOrder, strict } from './base/order.ts';
 export type { Bus, BusEntry, BusResult } from './bus/event-bus.ts';
 export { type EventBridgeBusDeps, eventBridgeBus } from './bus/eventbridge-bus.ts';
 export { type ConsumerDeps, type ConsumerHandler, createConsumer } from './consume/consumer.ts';
@@ -54,6 +55,7 @@ export {
   type EventDraft,
   type EventInput,
   type EventRef,
+  type Numbered,
   type ReceivedEvent,
 } from './events/event.ts';
 export {

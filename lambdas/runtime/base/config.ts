@@ -8,6 +8,7 @@ import {
   settings,
   text,
 } from './config-codec.ts';
+import { type Order, orderOfText, orderText } from './order.ts';
 import { DELAY_MAX_MS } from './retry-schedule.ts';
 import { DAY_MS } from './units.ts';
 
@@ -101,6 +102,10 @@ export interface ConsumerConfig extends ProducerConfig {
   readonly inboxSince?: number | undefined;
   /** True if the queue has senders other than the rules of Mailroom, which send no heartbeat to it. @default false */
   readonly existingQueue?: boolean | undefined;
+  /** The order in which it applies the events that carry a `sequence`. @default none */
+  readonly order?: Order | undefined;
+  /** The receives after which SQS moves a message to the dead-letter queue. Required with a strict order. @default unknown */
+  readonly maxReceives?: number | undefined;
 }
 
 const producerFields = {
@@ -150,6 +155,14 @@ export const consumerSettings = settings<ConsumerConfig>({
   inboxRetentionDays: integer('MAILROOM_INBOX_RETENTION_DAYS', 1, INBOX_RETENTION_MAX_DAYS),
   inboxSince: { ...integer('MAILROOM_INBOX_SINCE', 0, Number.MAX_SAFE_INTEGER), optional: true },
   existingQueue: { ...flag('MAILROOM_EXISTING_QUEUE'), optional: true },
+  order: {
+    env: 'MAILROOM_ORDER',
+    parse: orderOfText,
+    format: orderText,
+    expected: 'strict:block, strict:skip, latest, or latest:<group>',
+    optional: true,
+  },
+  maxReceives: { ...integer('MAILROOM_MAX_RECEIVES', 1, 1_000), optional: true },
 });
 
 /** Settings of the scheduled audit. */
