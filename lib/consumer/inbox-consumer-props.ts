@@ -70,7 +70,7 @@ export interface InboxConsumerProps {
   readonly queue?: Queue;
   /**
    * The events that its handlers publish: definitions of the catalog or `{ source, type }`, each owned by `service`. Without
-   * any, the function has no access to the outbox. `ctx.commit` refuses events that are not listed (`NOT_DECLARED`).
+   * any, the function can only cancel scheduled events. `ctx.commit` refuses events that are not listed (`NOT_DECLARED`).
    *
    * @default none
    */

@@ -74,6 +74,8 @@ export interface RelayConfig {
    * @default no limit, for tests; the constructs always set it, and `readRelayConfig` requires it
    */
   readonly sources?: readonly string[] | undefined;
+  /** Each pass of the sweep also reads the running minute and the one before it, so that scheduled events are up to a minute late. @default false */
+  readonly punctual?: boolean | undefined;
 }
 
 /** Settings of a consumer's function. A consumer may also write events. */
@@ -140,6 +142,7 @@ export const relaySettings = settings<RelayConfig>({
   publishedRetentionDays: integer('MAILROOM_PUBLISHED_RETENTION_DAYS', 1, 3_650),
   sweepEveryMs: integer('MAILROOM_SWEEP_EVERY_MS', 1_000, DAY_MS),
   sources: names('MAILROOM_SOURCES'),
+  punctual: { ...flag('MAILROOM_PUNCTUAL'), optional: true },
 });
 
 /** Settings of a consumer's function. */
