@@ -162,7 +162,7 @@ export const consumerSettings = settings<ConsumerConfig>({
     env: 'MAILROOM_ORDER',
     parse: orderOfText,
     format: orderText,
-    expected: 'strict:block, strict:skip, latest, or latest:<group>',
+    expected: 'strict:block, strict:skip, latest, or latest:group',
     optional: true,
   },
   maxReceives: { ...integer('MAILROOM_MAX_RECEIVES', 1, 1_000), optional: true },
