@@ -80,9 +80,16 @@ export {
   type TelemetryOptions,
 } from './observe/telemetry.ts';
 export type { TraceContext } from './observe/trace-context.ts';
+export type { NotCancelled } from './outbox/cancellation.ts';
 export { lambdaPublisher } from './outbox/lambda-publisher.ts';
-export { type Commit, createOutbox, type Outbox, type OutboxDeps } from './outbox/outbox.ts';
-export type { CausingEvent, OutboxEntry } from './outbox/outbox-entry.ts';
+export {
+  type Commit,
+  createOutbox,
+  type Outbox,
+  type OutboxDeps,
+  type Rescheduled,
+} from './outbox/outbox.ts';
+export { type CausingEvent, entryEventId, type OutboxEntry } from './outbox/outbox-entry.ts';
 export {
   type AtOnceParts,
   type AtOncePublisher,

@@ -70,6 +70,8 @@ export function createRelaySweep(deps: RelaySweepDeps): RelaySweepHandler {
     await deps.watch?.(telemetry, endsBy);
     telemetry.flush();
     let { published } = report;
+    if (config.punctual && config.sweepEveryMs >= MINUTE_MS)
+      published += await sweepYoungest(context, shards, endsBy);
     // Invocations start once a minute; more frequent sweeps run within one.
     const loopUntil = Math.min(startedAt + MINUTE_MS, endsBy - END_MARGIN_MS);
     while (config.sweepEveryMs < MINUTE_MS && clock.now() + config.sweepEveryMs < loopUntil) {
