@@ -18,6 +18,8 @@ import { RESEND_HOLES } from './resend-holes.ts';
 import { resendScenarios } from './resend-scenarios.ts';
 import { RETENTION_HOLES } from './retention-holes.ts';
 import { retentionScenarios } from './retention-scenarios.ts';
+import { SCHEDULED_HOLES } from './scheduled-holes.ts';
+import { scheduledScenarios } from './scheduled-scenarios.ts';
 import { THAW_HOLES } from './thaw-holes.ts';
 import { thawScenarios } from './thaw-scenarios.ts';
 import { VERSION_HOLES } from './version-holes.ts';
@@ -40,6 +42,7 @@ const DEVIATIONS_MAX = 4;
 export const HOLES: readonly PlantedHole[] = [
   ...RELAY_HOLES.map((hole) => planted('outbox', hole, relayScenarios)),
   ...AT_ONCE_HOLES.map((hole) => planted('outbox', hole, relayScenarios)),
+  ...SCHEDULED_HOLES.map((hole) => planted('outbox', hole, scheduledScenarios)),
   ...[...INBOX_HOLES, ...EFFECT_HOLES, ...OPERATOR_HOLES].map((hole) =>
     planted('inbox', hole, inboxScenarios),
   ),

@@ -7,6 +7,7 @@ import { rejectionScenarios } from './rejection-scenarios.ts';
 import { type Bounds, relayScenarios } from './relay-scenarios.ts';
 import { resendScenarios } from './resend-scenarios.ts';
 import { retentionScenarios } from './retention-scenarios.ts';
+import { scheduledScenarios } from './scheduled-scenarios.ts';
 import { thawScenarios } from './thaw-scenarios.ts';
 import { versionScenarios } from './version-scenarios.ts';
 
@@ -49,6 +50,7 @@ export const ROUNDS: readonly Round[] = [
 export function scenariosOf(bounds: Bounds): Scenario[] {
   return [
     ...relayScenarios(bounds),
+    ...scheduledScenarios(bounds),
     ...inboxScenarios(bounds),
     ...batchScenarios(bounds),
     ...outageScenarios(bounds),
