@@ -267,6 +267,7 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
     };
   }
 
+  let cancelledWithOrder = 0;
   let eventsOfOrder = 1;
   let committed = () => {};
   const commits = new Promise<void>((resolve) => {
@@ -331,6 +332,8 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
             () => false, // refused, or unknown
           )
         : (await outbox.cancel(eventId)) === 'cancelled';
+      if (isCancelled && withOrder) cancelledWithOrder += 1;
+      if (cancelledWithOrder > 1) violate('An event was cancelled in two transactions');
       if (isCancelled && memory.item(outboxKeyOf(eventId))?.status !== 'CANCELLED')
         violate('A cancelled event is not CANCELLED');
     });

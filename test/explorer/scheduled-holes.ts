@@ -17,11 +17,11 @@ export const SCHEDULED_HOLES: readonly Hole<Tamper>[] = [
   },
   {
     rule: 'only a PENDING event is cancelled',
-    where: 'two cancellations',
+    where: 'two transactions that cancel it',
     budget: { faults: 0, stalls: 0 },
     deviations: 0,
     tamper: { table: (real) => tamperedTable(real, { update: conditionWithout('#status = :PENDING AND ') }) },
-    found: /The row of a cancelled event was changed/,
+    found: /cancelled in two transactions/,
   },
   {
     rule: 'an event that a relay has claimed is not cancelled',

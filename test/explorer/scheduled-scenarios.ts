@@ -60,9 +60,13 @@ const SETTINGS: readonly RelaySetting[] = [
     actors: [requeueBehind, cancel('cancellation'), sweep('sweep')],
   },
   {
-    name: 'an event of next week, and two cancellations',
+    name: 'an event of next week, and two transactions that cancel it',
     world: { events: [{ ...COMMITTED, dueInMs: 8 * DAY_MS }] },
-    actors: [cancel('cancellation 1'), cancel('cancellation 2'), stream],
+    actors: [
+      cancel('payment 1', { withOrder: true }),
+      cancel('payment 2', { withOrder: true }),
+      cancel('cancellation'),
+    ],
   },
   {
     name: 'publish at once, with a scheduled event',
