@@ -40,7 +40,6 @@ export const storeOutboxMutants: readonly Mutant[] = [
     ['a cancelled row outlives its due time', 'Math.max(now, eventIdTime(eventId))', 'now'],
     ['a row that is cancelled late is kept for a week', 'Math.max(now, eventIdTime(eventId))', 'eventIdTime(eventId)'],
     ['a commit may contain no other update of an outbox row', 'return textOf(made.Update) === textOf(Update);', 'return true;'],
-    ['a cancellation names the event that its key leads to', 'Update?.Key === undefined ? undefined : eventIdOf(Update.Key)', "String(Update?.Key?.SK).replace('EVENT#', '')"],
     ['another service is told the owner', 'row.source !== service', 'row === undefined'],
     ['an event that was cancelled before is cancelled', "row.status === 'CANCELLED' ? 'cancelled' : 'too-late'", "'too-late'"],
   ]),
