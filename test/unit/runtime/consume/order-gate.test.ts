@@ -198,7 +198,7 @@ describe('a run that another event overtakes', () => {
   test.each(['transactional', 'leased', 'returns'] as const)(
     '%s: writes nothing, and ends as superseded',
     async (kind) => {
-      let raise = async () => {};
+      let raise = async (): Promise<unknown> => undefined;
       const seen: unknown[] = [];
       const run = vi.fn(async () => {
         await raise();
@@ -227,7 +227,7 @@ describe('a run that another event overtakes', () => {
 
   test('by an older event runs again on fresh reads', async () => {
     const reads: unknown[] = [];
-    let raise = async () => {};
+    let raise = async (): Promise<unknown> => undefined;
     const handler = transactional(Counted, async () => {
       reads.push(1);
       if (reads.length === 1) await raise();
