@@ -8,9 +8,9 @@ import { completeMessage, supersedeMessage } from '../inbox/inbox-completion.ts'
 import { ALONE_FROM } from '../inbox/inbox-conditions.ts';
 import { cutOffMessage, failMessage, releaseMessage } from '../inbox/inbox-failure.ts';
 import { rejectMessage } from '../inbox/inbox-rejection.ts';
-import { Overtaken } from '../inbox/last-sequence.ts';
 import type { EffectStates } from '../inbox/past-attempts.ts';
 import { OUTCOME } from '../observe/message-spans.ts';
+import { Overtaken } from '../store/last-sequence.ts';
 import { backoffMs } from '../store/retry.ts';
 import { type ClaimedMessage, claimedOf, type Received } from './consumer-context.ts';
 import { reportEffectsInDoubt, reportEffectsOfRejected } from './effects-in-doubt.ts';

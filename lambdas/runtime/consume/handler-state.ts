@@ -1,5 +1,5 @@
 import type { EffectInProgress } from '../inbox/inbox-effect.ts';
-import type { Overtaken } from '../inbox/last-sequence.ts';
+import type { Overtaken } from '../store/last-sequence.ts';
 
 /** The reason for which a message waits, whatever its handler does. */
 export type Blocked = EffectInProgress | Overtaken;

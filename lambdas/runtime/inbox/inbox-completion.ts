@@ -1,6 +1,7 @@
 import { isMailroomError, TransactionCancelled } from '../base/errors.ts';
 import { mintToken } from '../store/event-id.ts';
 import { inboxKey } from '../store/keys.ts';
+import { applied, isLastRefused, Overtaken } from '../store/last-sequence.ts';
 import type { RowChange } from '../store/row-update.ts';
 import { type InboxRow, SCHEMA } from '../store/rows.ts';
 import type { Item, TransactAction } from '../store/table.ts';
@@ -9,7 +10,6 @@ import { admissionOf, isOurs, refusalOf, rowOf } from './inbox-admission.ts';
 import { mine } from './inbox-conditions.ts';
 import { inboxExpiresAt } from './inbox-history.ts';
 import { fenceLost, transactRow, transactUnderFence, writeUnderFence } from './inbox-writes.ts';
-import { applied, isLastRefused, Overtaken } from './last-sequence.ts';
 
 /** Longer results are not stored in the row, because they would cost more than they are worth. */
 const RESULT_MAX_CHARS = 4_096;

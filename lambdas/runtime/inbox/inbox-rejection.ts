@@ -1,6 +1,7 @@
 import { errorCode } from '../base/errors.ts';
 import { isUnreadableId, mintToken } from '../store/event-id.ts';
 import { rejectedKey } from '../store/keys.ts';
+import { isLastRefused, passedOver, readLastSequence } from '../store/last-sequence.ts';
 import type { RowChange, RowCondition } from '../store/row-update.ts';
 import { type RejectedPointer, type RejectedRow, SCHEMA } from '../store/rows.ts';
 import type { TransactAction } from '../store/table.ts';
@@ -9,7 +10,6 @@ import { admissionOf, refusalOf, rowOf } from './inbox-admission.ts';
 import { mine, readmissible, rejectable, TOO_OLD } from './inbox-conditions.ts';
 import { inboxExpiresAt } from './inbox-history.ts';
 import { attemptCause, rowCause, transactRow, type Written } from './inbox-writes.ts';
-import { isLastRefused, passedOver, readLastSequence } from './last-sequence.ts';
 import type { EffectStates } from './past-attempts.ts';
 
 /** The message can never succeed: PROCESSING -> REJECTED. Returns the refusal if the write was refused. @param effects - those that the attempt ran */

@@ -1,8 +1,9 @@
+import { isDeepStrictEqual } from 'node:util';
 import { type Clock, timeText } from '../base/clock.ts';
 import { isMailroomError, MailroomError } from '../base/errors.ts';
-import { conditionalUpdate } from '../store/row-update.ts';
-import { isKnownSchema, type PlaceInOrder, SCHEMA } from '../store/rows.ts';
-import type { Table, TransactAction } from '../store/table.ts';
+import { conditionalUpdate } from './row-update.ts';
+import { isKnownSchema, type PlaceInOrder, SCHEMA } from './rows.ts';
+import type { Table, TransactAction } from './table.ts';
 
 /** The last applied sequence of an aggregate, as it was read. */
 export interface LastSequence {
@@ -54,7 +55,7 @@ export async function readLastSequence(
   key: string,
 ): Promise<LastSequence> {
   const row = await table.get({ PK: key, SK: 'LAST' }, { consistent: true });
-  if (row === undefined) return { last: 0, exists: false };
+  if (row === undefined) return NOTHING_APPLIED;
   const { last, schema, eventId } = row;
   if (isKnownSchema(schema) && Number.isSafeInteger(last) && Number(last) >= 0)
     return { last: Number(last), exists: true, ...(typeof eventId === 'string' && { eventId }) };
@@ -112,6 +113,21 @@ export function passedOver(
   seen: LastSequence,
 ): TransactAction[] {
   return seen.last === order.sequence - 1 ? [raiseLast(clock, order, seen)] : [];
+}
+
+/** The number of an aggregate to which nothing was applied. */
+export const NOTHING_APPLIED: LastSequence = { last: 0, exists: false };
+
+/** Returns true if an action is exactly one that begins a sequence: every other write of it is Mailroom's own. */
+export function isSeed(action: TransactAction): boolean {
+  const { Key, ExpressionAttributeValues: values } = action.Update ?? {};
+  const [last, at] = [values?.[':last'], values?.[':at']];
+  if (typeof Key?.PK !== 'string' || !Number.isSafeInteger(last) || Number(last) < 1) return false;
+  const clock = { now: () => Number(at) };
+  return isDeepStrictEqual(
+    action,
+    raiseLast(clock, { key: Key.PK, sequence: Number(last) }, NOTHING_APPLIED),
+  );
 }
 
 /** Returns true if the update of the last sequence refused a transaction: another one has changed it, or is about to. */
