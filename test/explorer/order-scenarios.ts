@@ -3,6 +3,9 @@ import { isMailroomError, PoisonMessage } from '../../lambdas/runtime/base/error
 import { latest, strict } from '../../lambdas/runtime/base/order.ts';
 import { type Handler, leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
 import { defineEvent } from '../../lambdas/runtime/events/event.ts';
+import { skipSequence } from '../../lambdas/runtime/inbox/order-operator.ts';
+import type { Settlement } from '../../lambdas/runtime/inbox/settle-message.ts';
+import { discardMessage, resolveMessage } from '../../lambdas/runtime/operations/message-operations.ts';
 import { inboxKey, lastKey } from '../../lambdas/runtime/store/keys.ts';
 import type { OperationDeps } from '../../lambdas/runtime/store/operation-record.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
@@ -11,7 +14,7 @@ import type { ConsumerWorldOptions } from '../../testing/explorer/consumer-parts
 import { type ConsumerWorld, consumerWorld } from '../../testing/explorer/consumer-world.ts';
 import type { Scenario } from '../../testing/explorer/exploration.ts';
 import type { InboxTamper } from './inbox-scenarios.ts';
-import { deskOf, leasesSeenOut } from './operator-desk.ts';
+import { decides, deskOf, leasesSeenOut } from './operator-desk.ts';
 import type { Bounds } from './relay-scenarios.ts';
 
 /** An event with a number. */
@@ -50,8 +53,8 @@ interface Setting {
   readonly mode: 'strict' | 'latest';
   readonly handler: (table: Table, release: Release) => Handler;
   readonly world?: Partial<ConsumerWorldOptions>;
-  /** The numbers that the state must have at the end. @default those of the mode */
-  readonly applied?: readonly number[];
+  /** The numbers that the state may have at the end. @default all of a strict order */
+  readonly applied?: readonly (readonly number[])[];
   /** The last number at the end. @default the greatest that was sent */
   readonly last?: number;
   /** An operator mends the handler and redrives. @default false */
@@ -118,7 +121,7 @@ const SETTINGS: readonly Setting[] = [
     sent: [1, 2],
     mode: 'strict',
     handler: () => leased(Numbered, async () => 'done'),
-    applied: [],
+    applied: [[]],
   },
   { name: 'latest: two numbers', sent: [1, 2], mode: 'latest', handler: writes },
   { name: 'latest: two numbers, leased', sent: [2, 1], mode: 'latest', handler: commits },
@@ -133,7 +136,7 @@ const SETTINGS: readonly Setting[] = [
     sent: [1, 2],
     mode: 'latest',
     handler: () => leased(Numbered, async () => 'done'),
-    applied: [],
+    applied: [[]],
   },
   {
     name: 'strict: a gap until the last receive, then a redrive of all',
@@ -150,11 +153,74 @@ const SETTINGS: readonly Setting[] = [
     handler: refusesFirst,
     world: { config: { order: strict({ onReject: 'skip' }), maxReceives: RECEIVES } },
     mends: true,
-    applied: [2],
+    applied: [[2]],
     verdict: (world) =>
       rowOf(world, 0)?.supersededBy === undefined ? 'The rejected number was not superseded' : undefined,
   },
+  {
+    name: 'strict: an operator who skips the first number',
+    sent: [1, 2],
+    mode: 'strict',
+    handler: writes,
+    applied: [[1, 2], [2]],
+    operator: async ({ config }, operator, desk) => {
+      await operator.step('looks at the sequence', () => {}); // which may be at any time
+      const place = { key: keyOf(config.consumer, 'strict'), sequence: 1 };
+      await operator.invoke(60_000, () => skipSequence(desk, place, { by: 'ada', reason: 'lost' }));
+    },
+  },
+  {
+    name: 'strict: an operator who resolves the first number',
+    sent: [1, 2],
+    mode: 'strict',
+    handler: commits,
+    applied: [[1, 2], [2]],
+    operator: settles(resolveMessage, 1, 'strict'),
+  },
+  {
+    name: 'strict: an operator who resolves the second number early',
+    sent: [2, 1],
+    mode: 'strict',
+    handler: commits,
+    applied: [[1, 2], [1]],
+    operator: settles(resolveMessage, 2, 'strict'),
+  },
+  {
+    name: 'strict: an operator who discards the first number, which is refused',
+    sent: [1, 2],
+    mode: 'strict',
+    handler: refusesFirst,
+    world: { maxReceiveCount: 3 },
+    mends: true,
+    applied: [[1, 2], [2]],
+    operator: settles(discardMessage, 1, 'strict'),
+  },
+  {
+    name: 'latest: an operator who resolves the first number',
+    sent: [1, 2],
+    mode: 'latest',
+    handler: commits,
+    operator: settles(resolveMessage, 1, 'latest'),
+  },
 ];
+
+/** An operator who settles the first message, which may have no row. */
+function settles(
+  decision: (deps: OperationDeps, settlement: Settlement) => Promise<unknown>,
+  sequence: number,
+  mode: 'strict' | 'latest',
+): Setting['operator'] {
+  return decides((deps, settlement) => {
+    const order = { key: keyOf(settlement.consumer, mode), mode, sequence };
+    return decision(deps, { ...settlement, order });
+  });
+}
+
+/** The key of the aggregate's last number. */
+function keyOf(consumer: string, mode: 'strict' | 'latest'): string {
+  const group = mode === 'strict' ? mode : Numbered.type;
+  return lastKey({ consumer, group, aggregateType: 'Thing', aggregateId: 'thing-1' }).PK;
+}
 
 /** The row of the message that was sent at this place. */
 function rowOf({ memory, config, eventIds }: ConsumerWorld, index: number) {
@@ -223,18 +289,25 @@ function scenarioOf(setting: Setting, { budget, actors }: Bounds, tamper: InboxT
   };
 }
 
-/** What is wrong at the end with the numbers that were applied. */
-function verdict({ memory, config }: ConsumerWorld, setting: Setting): string | undefined {
-  const { sent, mode } = setting;
-  const applied = (memory.item(STATE)?.applied as number[] | undefined) ?? [];
-  const group = mode === 'strict' ? mode : Numbered.type;
-  const place = { consumer: config.consumer, group, aggregateType: 'Thing', aggregateId: 'thing-1' };
-  const last = memory.item(lastKey(place))?.last;
-  const greatest = Math.max(...sent);
-  if (last !== (setting.last ?? greatest)) return `The last number is ${String(last)}`;
-  const isRight =
-    setting.applied !== undefined || mode === 'strict'
-      ? applied.join() === (setting.applied ?? sent.toSorted((a, b) => a - b)).join()
-      : applied.at(-1) === greatest && applied.every((n, i) => i === 0 || n > Number(applied[i - 1]));
-  return isRight ? undefined : `The numbers were applied as ${applied.join() || 'none'}`;
+/** What is wrong at the end with the numbers that were applied: in both modes, each commit is in the state, and in order. */
+function verdict(world: ConsumerWorld, { sent, mode, applied: allowed }: Setting): string | undefined {
+  const { memory, config } = world;
+  const applied = ((memory.item(STATE)?.applied as number[] | undefined) ?? []).join();
+  const last = memory.item({ PK: keyOf(config.consumer, mode), SK: 'LAST' })?.last;
+  if (last !== Math.max(...sent)) return `The last number is ${String(last)}`;
+  const inOrder = sent.toSorted((a, b) => a - b);
+  const committed = inOrder.filter((n) => rowOf(world, sent.indexOf(n))?.commitId !== undefined);
+  const possible = allowed ?? (mode === 'strict' ? [inOrder] : subsets(inOrder));
+  const isRight = possible.some((numbers) => numbers.join() === applied);
+  return isRight && committed.every((n) => applied.split(',').includes(String(n)))
+    ? undefined
+    : `The numbers were applied as ${applied || 'none'}, and ${committed.join() || 'none'} were committed`;
+}
+
+/** Every part of a list that has its last member. */
+function subsets(numbers: readonly number[]): number[][] {
+  const [first, ...rest] = numbers;
+  if (first === undefined) return [];
+  if (rest.length === 0) return [[first]];
+  return subsets(rest).flatMap((one) => [one, [first, ...one]]);
 }

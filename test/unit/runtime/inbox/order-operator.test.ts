@@ -1,2 +1,0 @@
-import { describe, expect, test } from 'vitest';
-import { beginsWith } from '../../../../lambdas/runtime/store/keys.ts';
