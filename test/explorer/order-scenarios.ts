@@ -296,7 +296,12 @@ function verdict(world: ConsumerWorld, { sent, mode, applied: allowed }: Setting
   const last = memory.item({ PK: keyOf(config.consumer, mode), SK: 'LAST' })?.last;
   if (last !== Math.max(...sent)) return `The last number is ${String(last)}`;
   const inOrder = sent.toSorted((a, b) => a - b);
-  const committed = inOrder.filter((n) => rowOf(world, sent.indexOf(n))?.commitId !== undefined);
+  const writesNone = allowed?.some((numbers) => numbers.length === 0) ?? false;
+  const committed = inOrder.filter((n) => {
+    const row = rowOf(world, sent.indexOf(n));
+    const isPassedOver = row?.supersededBy !== undefined || row?.resolvedBy !== undefined;
+    return row?.status === 'PROCESSED' && !isPassedOver && !writesNone;
+  });
   const possible = allowed ?? (mode === 'strict' ? [inOrder] : subsets(inOrder));
   const isRight = possible.some((numbers) => numbers.join() === applied);
   return isRight && committed.every((n) => applied.split(',').includes(String(n)))
