@@ -69,6 +69,7 @@ export {
   type HandledDefinition,
 } from './events/external-event.ts';
 export { type EventFilter, type SubscribeOptions, subscribe } from './events/subscribe.ts';
+export { type OrderSeed, orderSeed } from './inbox/order-operator.ts';
 export { type LambdaParts, lambdaConsumer, lambdaOutbox } from './lambda.ts';
 export type { ParentLogger } from './observe/logger.ts';
 export type { Redact } from './observe/redaction.ts';

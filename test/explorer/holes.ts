@@ -8,6 +8,8 @@ import { eventScenarios } from './event-scenarios.ts';
 import { INBOX_HOLES } from './inbox-holes.ts';
 import { inboxScenarios } from './inbox-scenarios.ts';
 import { OPERATOR_HOLES } from './operator-holes.ts';
+import { ORDER_HOLES } from './order-holes.ts';
+import { orderScenarios } from './order-scenarios.ts';
 import { OUTAGE_HOLES } from './outage-holes.ts';
 import { outageScenarios } from './outage-scenarios.ts';
 import { REJECTION_HOLES } from './rejection-holes.ts';
@@ -51,6 +53,7 @@ export const HOLES: readonly PlantedHole[] = [
   ...RETENTION_HOLES.map((hole) => planted('inbox', hole, retentionScenarios)),
   ...VERSION_HOLES.map((hole) => planted('inbox', hole, versionScenarios)),
   ...EVENT_HOLES.map((hole) => planted('inbox', hole, eventScenarios)),
+  ...ORDER_HOLES.map((hole) => planted('inbox', hole, orderScenarios)),
   ...THAW_HOLES.map((hole) => planted('inbox', hole, thawScenarios)),
   ...RESEND_HOLES.map((hole) => planted('resend', hole, resendScenarios)),
   ...REJECTION_HOLES.map((hole) => planted('inbox', hole, rejectionScenarios)),

@@ -2,6 +2,7 @@ import type { Scenario } from '../../testing/explorer/exploration.ts';
 import { batchScenarios } from './batch-scenarios.ts';
 import { eventScenarios } from './event-scenarios.ts';
 import { inboxScenarios } from './inbox-scenarios.ts';
+import { orderScenarios } from './order-scenarios.ts';
 import { outageScenarios } from './outage-scenarios.ts';
 import { rejectionScenarios } from './rejection-scenarios.ts';
 import { type Bounds, relayScenarios } from './relay-scenarios.ts';
@@ -60,6 +61,7 @@ export function scenariosOf(bounds: Bounds): Scenario[] {
     ...thawScenarios(bounds),
     ...resendScenarios(bounds),
     ...rejectionScenarios(bounds),
+    ...orderScenarios(bounds),
   ];
 }
 

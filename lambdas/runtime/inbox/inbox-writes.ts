@@ -72,7 +72,28 @@ export async function writeUnderFence(
   change: RowChange,
   became: (row: InboxRow) => boolean,
 ): Promise<InboxRefusal | undefined> {
-  const { ok, item } = await writeRow(inbox, claim.message.eventId, change, mine(claim));
+  const written = await writeRow(inbox, claim.message.eventId, change, mine(claim));
+  return refusalUnderFence(inbox, claim, written, became);
+}
+
+/** As {@link writeUnderFence}, together with other items. @throws `TRANSACTION_CANCELLED` if one of them was refused */
+export async function transactUnderFence(
+  inbox: InboxContext,
+  claim: Claim,
+  change: RowChange,
+  became: (row: InboxRow) => boolean,
+  others: readonly TransactAction[],
+): Promise<InboxRefusal | undefined> {
+  const written = await transactRow(inbox, claim.message.eventId, change, mine(claim), others);
+  return refusalUnderFence(inbox, claim, written, became);
+}
+
+function refusalUnderFence(
+  inbox: InboxContext,
+  claim: Claim,
+  { ok, item }: Written,
+  became: (row: InboxRow) => boolean,
+): InboxRefusal | undefined {
   if (ok) return undefined;
   const row = rowOf(item);
   if (row !== undefined && row.fence === claim.fence && became(row)) return undefined;

@@ -4,6 +4,7 @@ import { isDeeperThan, PAYLOAD_DEPTH_MAX } from '../base/json.ts';
 import { DAY_MS, MINUTE_MS } from '../base/units.ts';
 import { type AnyEventDefinition, type EventDraft, type EventRef, validateData } from '../events/event.ts';
 import { payloadPath } from '../events/payload-issues.ts';
+import { AGGREGATE_ID_MAX_BYTES } from '../store/keys.ts';
 
 /** The maximum length of a trace header, in characters (EventBridge API reference, PutEventsRequestEntry). */
 const TRACE_HEADER_MAX = 500;
@@ -68,10 +69,22 @@ export async function checkDraft(draft: EventDraft, now: number): Promise<void> 
   for (const [name, value] of Object.entries({ correlationId, causationId })) {
     if (value !== undefined && !isText(value)) throw invalid(type, name, 'a non-empty string', value);
   }
-  if (sequence !== undefined && !Number.isFinite(sequence)) {
+  if (draft.definition.sequence) checkNumbered(type, draft.aggregateId, sequence);
+  else if (sequence !== undefined && !Number.isFinite(sequence)) {
     throw invalid(type, 'sequence', 'a finite number', sequence);
   }
   if (deliverAt !== undefined) checkDue(type, deliverAt, draft.definition, now);
+}
+
+/** An ordered consumer keeps the last number under a key that contains the aggregate's id. */
+function checkNumbered(type: string, aggregateId: string, sequence: unknown): void {
+  if (!Number.isSafeInteger(sequence) || Number(sequence) < 1) {
+    const value = typeof sequence === 'number' ? String(sequence) : sequence;
+    throw invalid(type, 'sequence', 'a whole number from 1', value);
+  }
+  const bytes = Buffer.byteLength(aggregateId);
+  if (bytes > AGGREGATE_ID_MAX_BYTES)
+    throw invalid(type, 'aggregateId', `at most ${AGGREGATE_ID_MAX_BYTES} bytes of UTF-8`, `${bytes} bytes`);
 }
 
 /**

@@ -3,6 +3,7 @@ import { MailroomError } from '../base/errors.ts';
 import { eventIdInSortKey, eventIdTime } from '../store/event-id.ts';
 import { itemBytes } from '../store/item-size.ts';
 import { OUTBOX_PREFIX, SYSTEM_PREFIXES } from '../store/keys.ts';
+import { isSeed } from '../store/last-sequence.ts';
 import { TRANSACTION_ACTIONS_MAX, TRANSACTION_BYTES_MAX, type TransactAction } from '../store/table.ts';
 import { type Action, checkedActions } from '../store/table-checks.ts';
 import { isCancellation } from './cancellation.ts';
@@ -77,7 +78,8 @@ function checkKeys(actions: readonly Action[], tableName: string): void {
     const at = `Action ${index + 1} of ${actions.length} (${kind})`;
     const reserved = SYSTEM_PREFIXES.find((prefix) => PK.startsWith(prefix));
     const action: TransactAction = { [kind]: request };
-    if (reserved !== undefined && outboxEventId(action) === undefined && !isCancellation(action)) {
+    const isOurs = outboxEventId(action) !== undefined || isCancellation(action) || isSeed(action);
+    if (reserved !== undefined && !isOurs) {
       throw new MailroomError(
         'BAD_WRITE',
         `${at}: the partition key begins with "${reserved}", which only Mailroom uses. Use a key of the service, as its domainKeys ` +

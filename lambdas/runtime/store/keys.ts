@@ -82,6 +82,9 @@ export interface SequenceOf {
   readonly aggregateId: string;
 }
 
+/** The most bytes of UTF-8 of an aggregate's id in such a key, which may have 2,048. */
+export const AGGREGATE_ID_MAX_BYTES = 1_024;
+
 /** Makes the key of the last applied sequence of an aggregate. Only the aggregate's id may contain `#`. */
 export function lastKey({ consumer, group, aggregateType, aggregateId }: SequenceOf): Key {
   const parts = [group, aggregateType].map(encodeURIComponent).join('#');
