@@ -23,8 +23,10 @@ export const STATES = [
   'waiting',
   'publishing',
   'unproven',
+  'scheduled',
   'discarded',
   'processed',
+  'cancelled',
 ] as const;
 
 /** The verdict on a chain of events: the worst state of any of them. */
