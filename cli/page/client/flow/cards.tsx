@@ -36,9 +36,10 @@ export function OutboxCard({ flow: { status, committedPerS }, troubles }: CardPr
   );
 }
 
-/** The scheduled events that are due soon, and when the first of them is. */
+/** The scheduled events that are due soon or overdue, and when the next one is due; nothing if there are none. */
 function Scheduled({ status: { at, atLeast, outbox } }: { readonly status: NonNullable<Flow['status']> }) {
   const { withinMs, due, nextDueAt, overdue } = outbox.scheduled;
+  if (due + overdue === 0) return null;
   return (
     <Metric name={`Scheduled within ${duration(withinMs)}`}>
       {count(due)}
