@@ -30,7 +30,7 @@ export function scheduledVerdict(name: string, row: OutboxRow, now: number): Sta
   return { state: 'scheduled', text, next: null };
 }
 
-/** What else is in a chain whose worst verdict is the first scheduled event. @param events - their number, without cancelled ones */
+/** The rest of a chain whose worst verdict is that of a scheduled event, as sentences. @param events - their number, without cancelled ones */
 export function besideScheduled(events: number, others: readonly Pick<WhyVerdict, 'state'>[]): string {
   const later = others.filter(({ state }) => state === 'scheduled').length;
   if (later > 0)

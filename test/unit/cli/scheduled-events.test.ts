@@ -11,7 +11,7 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const REASON = ['--apply', '--reason', 'the warehouse lost it'];
 
-/** A Mailroom with events of thing-1 that are due after so many minutes; the sweep has just run. */
+/** A Mailroom with events of thing-1 that are due in the given minutes; the sweep has just run. */
 async function withScheduled(...minutes: readonly number[]) {
   const mailroom = mailroomInMemory([leased(ThingHappened, async () => {})]);
   await mailroom.publish();
