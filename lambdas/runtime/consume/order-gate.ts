@@ -86,7 +86,7 @@ export function placeOf(
 
 /**
  * The gate of an ordered message, before each of its runs and before its claim: only what the last applied sequence lets through is run.
- * It stands before the payload is read, so that a superseded message is not rejected for its payload.
+ * It precedes the reading of the payload, so that a superseded message is not rejected for its payload.
  *
  * @returns the message with its place, or its outcome
  */
