@@ -6,12 +6,7 @@ import type { ConsumerEntry } from '../../lambdas/runtime/operations/directory.t
 import { lastKey } from '../../lambdas/runtime/store/keys.ts';
 import type { Deployment } from '../deployment/deployment.ts';
 import { changeText, placeOf } from '../deployment/place.ts';
-import {
-  type AggregateOrder,
-  type OrderOf,
-  readOrder,
-  readOrders,
-} from '../reports/messages/order-of-aggregate.ts';
+import { type AggregateOrder, readOrder, readOrders } from '../reports/messages/order-of-aggregate.ts';
 import { countArgument } from '../terminal/arguments.ts';
 import { applyWords, type ChangeOptions, reasonOption, reasonToApply } from '../terminal/change.ts';
 import type { Io } from '../terminal/io.ts';
@@ -32,9 +27,9 @@ export function orderCommand(io: Io): Command {
           'Shows the last applied number of an aggregate, and the events that hold it up; without one, of all that are held up.',
         )
         .argument('<consumer>', 'the name of the consumer')
-        .argument('[aggregateType]', 'the type of the aggregate, such as Account')
-        .argument('[aggregateId]', 'its id')
-        .action(reporting(io, show, 'consumer', 'aggregateType', 'aggregateId')),
+        .argument('[type]', 'the type of the aggregate, such as Account')
+        .argument('[id]', 'its id')
+        .action(reporting(io, show, 'consumer', 'type', 'id')),
     )
     .addCommand(
       changeCommand(
@@ -56,13 +51,16 @@ export function orderCommand(io: Io): Command {
     );
 }
 
-interface ShowOptions {
+interface ShownAggregate {
   readonly consumer: string;
-  readonly aggregateType?: string;
-  readonly aggregateId?: string;
+  readonly type?: string;
+  readonly id?: string;
 }
 
-async function show(deployment: Deployment, { consumer, aggregateType, aggregateId }: ShowOptions) {
+async function show(
+  deployment: Deployment,
+  { consumer, type: aggregateType, id: aggregateId }: ShownAggregate,
+) {
   const entry = strictConsumer(deployment, consumer);
   if (aggregateType !== undefined && aggregateId === undefined) {
     throw new MailroomError(
@@ -74,7 +72,7 @@ async function show(deployment: Deployment, { consumer, aggregateType, aggregate
     aggregateType === undefined || aggregateId === undefined
       ? await readOrders(deployment, entry)
       : { orders: [await readOrder(deployment, entry, { aggregateType, aggregateId })], more: false };
-  const found = orders.map((order) => ({ ...order, next: commandOf(deployment, nextOf(consumer, order)) }));
+  const found = orders.map((order) => ({ ...order, next: deployment.commandLine(nextOf(consumer, order)) }));
   return reportOf({ consumer, aggregates: found, more }, found, (seen) =>
     [
       ...(seen.length === 0
@@ -130,23 +128,21 @@ function nextOf(consumer: string, { aggregateId, missing, rejected }: AggregateO
     : shell`dlq redrive ${`consumer:${consumer}`} ${blocking.eventId}`;
 }
 
-function commandOf({ commandLine }: Deployment, command: ShellText): string {
-  return commandLine(command);
-}
+type OrderStep = 'skip' | 'seed';
 
-type Change = 'skip' | 'seed';
-
-interface OrderChange extends ChangeOptions, OrderOf {
+interface OrderChange extends ChangeOptions {
   readonly consumer: string;
+  readonly type: string;
+  readonly id: string;
   readonly sequence: number;
 }
 
-function changeCommand(io: Io, to: Change, description: string, number: string): Command {
+function changeCommand(io: Io, to: OrderStep, description: string, number: string): Command {
   return new Command(to)
     .description(description)
     .argument('<consumer>', 'the name of the consumer')
-    .argument('<aggregateType>', 'the type of the aggregate, such as Account')
-    .argument('<aggregateId>', 'its id')
+    .argument('<type>', 'the type of the aggregate, such as Account')
+    .argument('<id>', 'its id')
     .argument('<sequence>', number, countArgument)
     .option('--apply', `${to} it`)
     .addOption(reasonOption())
@@ -155,16 +151,16 @@ function changeCommand(io: Io, to: Change, description: string, number: string):
         io,
         (deployment, options) => changeOrder(deployment, to, options),
         'consumer',
-        'aggregateType',
-        'aggregateId',
+        'type',
+        'id',
         'sequence',
       ),
     );
 }
 
-async function changeOrder(deployment: Deployment, to: Change, options: OrderChange) {
+async function changeOrder(deployment: Deployment, to: OrderStep, options: OrderChange) {
   const reason = reasonToApply(options);
-  const { consumer, aggregateType, aggregateId, sequence } = options;
+  const { consumer, type: aggregateType, id: aggregateId, sequence } = options;
   const entry = strictConsumer(deployment, consumer);
   const before = await readOrder(deployment, entry, { aggregateType, aggregateId });
   const name = `${aggregateType} ${aggregateId} at ${consumer}`;
@@ -195,7 +191,7 @@ async function changeOrder(deployment: Deployment, to: Change, options: OrderCha
   );
 }
 
-function refusalOf(to: Change, { last, exists }: AggregateOrder, sequence: number): string | undefined {
+function refusalOf(to: OrderStep, { last, exists }: AggregateOrder, sequence: number): string | undefined {
   if (to === 'seed')
     return exists ? `its last number is ${last}, and only an aggregate without one is seeded` : undefined;
   return last === sequence - 1

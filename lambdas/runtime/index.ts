@@ -26,7 +26,7 @@ export {
   TransactionCancelled,
 } from './base/errors.ts';
 export type { JsonOf } from './base/json.ts';
-export { type LatestOrder, latest, type Order, type StrictOrder, strict } from './base/order.ts';
+export { type EventOrder, type LatestOrder, latest, type StrictOrder, strict } from './base/order.ts';
 export type { Bus, BusEntry, BusResult } from './bus/event-bus.ts';
 export { type EventBridgeBusDeps, eventBridgeBus } from './bus/eventbridge-bus.ts';
 export { type ConsumerDeps, type ConsumerHandler, createConsumer } from './consume/consumer.ts';

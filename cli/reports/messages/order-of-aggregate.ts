@@ -12,7 +12,7 @@ import { eachOf, withItems } from '../../deployment/rows-reader.ts';
 const READ_MAX = 1_000;
 
 /** An aggregate. */
-export interface OrderOf {
+export interface OrderedAggregate {
   readonly aggregateType: string;
   readonly aggregateId: string;
 }
@@ -25,7 +25,7 @@ interface RejectedInOrder {
 }
 
 /** The state of an aggregate at a consumer with a strict order. */
-export interface AggregateOrder extends OrderOf {
+export interface AggregateOrder extends OrderedAggregate {
   /** The number that was applied last; 0 if none was. */
   readonly last: number;
   /** False if the aggregate has no number. */
@@ -38,13 +38,13 @@ export interface AggregateOrder extends OrderOf {
   readonly rejected: readonly RejectedInOrder[];
 }
 
-type Reader = Pick<Deployment, 'table' | 'clock'>;
+type OrderReaderDeps = Pick<Deployment, 'table' | 'clock'>;
 
 /** Reads one aggregate. */
 export async function readOrder(
-  deployment: Reader,
+  deployment: OrderReaderDeps,
   { name: consumer }: ConsumerEntry,
-  aggregate: OrderOf,
+  aggregate: OrderedAggregate,
 ): Promise<AggregateOrder> {
   const { PK: key } = lastKey({ consumer, group: STRICT_GROUP, ...aggregate });
   const { byKey } = await readRejectedInOrder(deployment, consumer);
@@ -53,7 +53,7 @@ export async function readOrder(
 
 /** Reads every aggregate that has a rejected message: one that is next, or one that is out of order. */
 export async function readOrders(
-  deployment: Reader,
+  deployment: OrderReaderDeps,
   { name: consumer }: ConsumerEntry,
 ): Promise<{ readonly orders: readonly AggregateOrder[]; readonly more: boolean }> {
   const { byKey, more } = await readRejectedInOrder(deployment, consumer);
@@ -69,7 +69,7 @@ export async function readOrders(
 async function orderOf(
   table: Table,
   key: string,
-  { aggregateType, aggregateId }: OrderOf,
+  { aggregateType, aggregateId }: OrderedAggregate,
   rejected: readonly RejectedInOrder[],
 ): Promise<AggregateOrder> {
   const { last, exists, eventId } = await readLast({ table }, key);
@@ -77,7 +77,7 @@ async function orderOf(
   return { aggregateType, aggregateId, last, exists, eventId, missing: last + 1, rejected: inOrder };
 }
 
-async function readRejectedInOrder({ table, clock }: Reader, consumer: string) {
+async function readRejectedInOrder({ table, clock }: OrderReaderDeps, consumer: string) {
   const { items, more } = await readRejected(table, consumer, READ_MAX, clock.now());
   const keyOf = ({ SK }: { readonly SK: string }) => inboxKey(consumer, SK);
   const byKey = new Map<string, RejectedInOrder[]>();

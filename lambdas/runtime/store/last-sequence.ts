@@ -41,7 +41,7 @@ export class Overtaken extends MailroomError {
   }
 }
 
-/** Where the update of the last sequence stands in a transaction that begins with an inbox row. */
+/** The index of the last sequence in a transaction, after the inbox row. */
 const LAST_AT = 1;
 
 /**
@@ -98,7 +98,7 @@ export function raiseLast(
   };
 }
 
-/** Raises the number to that of a message whose handler has run. No action for a message without a place. */
+/** Raises the number to that of a message whose handler has run. No action for an unordered message. */
 export function applied(
   clock: Pick<Clock, 'now'>,
   { eventId, place }: { readonly eventId: string; readonly place?: GatedPlace | undefined },
