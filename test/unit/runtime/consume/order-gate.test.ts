@@ -215,7 +215,7 @@ describe('a strict consumer', () => {
 });
 
 describe('a run that another event overtakes', () => {
-  test.each(['transactional', 'leased', 'returns'] as const)(
+  test.each(['transactional', 'leased', 'throws', 'returns'] as const)(
     '%s: writes nothing, and ends as superseded',
     async (kind) => {
       let raise = async (): Promise<unknown> => undefined;
@@ -231,6 +231,7 @@ describe('a run that another event overtakes', () => {
           await ctx.commit(wanted).catch((error: unknown) => seen.push(error));
           await ctx.commit({}).catch((error: unknown) => seen.push(error));
         }),
+        throws: leased(Counted, async (_, ctx) => ctx.commit(await run())),
         returns: leased(Counted, run),
       }[kind];
       const one = ordered({ order: latest() }, [handler]);
@@ -241,6 +242,8 @@ describe('a run that another event overtakes', () => {
       expect(one.memory.item({ PK: 'THING#1', SK: 'THING' })).toBeUndefined();
       expect(one.row(event)).toMatchObject({ status: 'PROCESSED', supersededBy: 9, attempts: 1 });
       expect(one.last()).toMatchObject({ last: 9 });
+      expect(one.telemetry.counted('TableFailures')).toBe(0);
+      expect(one.telemetry.counted('MessagesFailed')).toBe(0);
       if (kind === 'leased') expect(seen).toMatchObject([{ code: 'OUT_OF_ORDER' }, { code: 'OUT_OF_ORDER' }]);
     },
   );
