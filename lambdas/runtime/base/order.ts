@@ -10,7 +10,7 @@ export interface LatestOrder {
 /** Ordered by {@link strict}: an event is applied only after its predecessor. */
 export interface StrictOrder {
   readonly mode: 'strict';
-  /** What a rejected message does to the later events of its aggregate. */
+  /** The effect of a rejected message on the later events of its aggregate. */
   readonly onReject: 'block' | 'skip';
 }
 
