@@ -163,10 +163,38 @@ const SETTINGS: readonly Setting[] = [
     mode: 'strict',
     handler: writes,
     applied: [[1, 2], [2]],
-    operator: async ({ config }, operator, desk) => {
-      await operator.step('looks at the sequence', () => {}); // which may be at any time
-      const place = { key: keyOf(config.consumer, 'strict'), sequence: 1 };
-      await operator.invoke(60_000, () => skipSequence(desk, place, { by: 'ada', reason: 'lost' }));
+    operator: skipsFirst,
+  },
+  {
+    name: 'strict: an operator who skips the first number, which is refused and redriven',
+    sent: [1, 2],
+    mode: 'strict',
+    handler: refusesFirst,
+    world: { maxReceiveCount: 3 },
+    fixes: true,
+    applied: [[1, 2], [2]],
+    operator: skipsFirst,
+  },
+  {
+    name: 'strict: an operator who resolves the first number, which is refused',
+    sent: [1, 2],
+    mode: 'strict',
+    handler: refusesFirst,
+    world: { maxReceiveCount: 3 },
+    fixes: true,
+    applied: [[1, 2], [2]],
+    operator: settles(resolveMessage, 1, 'strict'),
+  },
+  {
+    name: 'strict: a replay of the archive',
+    sent: [1, 2],
+    mode: 'strict',
+    handler: writes,
+    operator: async ({ queue }, operator) => {
+      const bodies = queue.messages().map((message) => message.body);
+      await operator.step('replays', () => {
+        for (const body of bodies.toReversed()) queue.send(JSON.parse(body));
+      });
     },
   },
   {
@@ -203,6 +231,13 @@ const SETTINGS: readonly Setting[] = [
     operator: settles(resolveMessage, 1, 'latest'),
   },
 ];
+
+/** An operator who skips the first number, at any time. */
+async function skipsFirst({ config }: ConsumerWorld, operator: Actor, desk: OperationDeps): Promise<void> {
+  await operator.step('looks at the sequence', () => {});
+  const place = { key: keyOf(config.consumer, 'strict'), sequence: 1 };
+  await operator.invoke(60_000, () => skipSequence(desk, place, { by: 'ada', reason: 'lost' }));
+}
 
 /** An operator who settles the first message, which may have no row. */
 function settles(

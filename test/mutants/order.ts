@@ -35,13 +35,13 @@ export const orderMutants: readonly Mutant[] = [
     ['an event without a sequence in its definition is not ordered', 'isNumbered(definition) ? ofConsumer : undefined', 'ofConsumer'],
   ]),
   ...mutantsOf('inbox/inbox-completion.ts', 'order-gate', [
-    ['a completion without a commit raises the number', "isDone, applied(inbox.clock, claim.message))", 'isDone, [])'],
+    ['a completion without a commit raises the number', "isProcessed, applied(inbox.clock, claim.message))", 'isProcessed, [])'],
     ['a completion that an event overtook runs again', 'throw isLastRefused(error) ? new Overtaken(inbox.clock.now()) : error;', 'throw error;'],
     ['a superseded message names the number that superseded it', '...processed(inbox), supersededBy }', '...processed(inbox) }'],
     ['the handler does not see the refusal of the number', 'if (place !== undefined && isLastRefused(error)) return', 'if (false) return'],
   ]),
   ...mutantsOf('consume/leased-context.ts', 'order-gate', [
-    ['a handler that swallows the refusal of its commit does not end its message', "if (error instanceof Overtaken) take(run, { is: 'blocked', error });", ''],
+    ['a commit that an event overtook counts no attempt', "if (error instanceof Overtaken) take(run, { is: 'blocked', error });", ''],
   ]),
   ...mutantsOf('inbox/order-operator.ts', 'order-operator', [
     ['a skip passes over the next number only', 'seen.last === place.sequence - 1)', 'true)'],

@@ -125,8 +125,8 @@ export const storeInboxMutants: readonly Mutant[] = [
     ['a message that is released counts no attempt', "'attempts - :one'", "'if_not_exists(attempts, :one)'"],
   ]),
   ...mutantsOf('inbox/inbox-completion.ts', 'consumer-leases leased-context transactional-run inbox-failure', [
-    ['our fencing token means success only where the message is PROCESSED', "(row) => row.status === 'PROCESSED')", '() => true)'],
-    ['a completion whose answer was lost is recognized', "(row) => row.status === 'PROCESSED')", '() => false)'],
+    ['our fencing token means success only where the message is PROCESSED', "return row.status === 'PROCESSED';", 'return true;'],
+    ['a completion whose answer was lost is recognized', "return row.status === 'PROCESSED';", 'return false;'],
     ['a message that is processed has no claims without a result', "'rejectedAt', 'unfinished', 'outOfTime',", "'rejectedAt',"],
     ['a commit is written only under its claim', 'change, mine(claim), actions)', 'change, { ...mine(claim), condition: `${mine(claim).condition} OR attribute_exists(PK)` }, actions)'],
     ['a commit whose answer was lost is looked up by a strongly consistent read', 'inbox.table.get(inboxKey(inbox.consumer, message.eventId), { consistent: true })', 'inbox.table.get(inboxKey(inbox.consumer, message.eventId))'],

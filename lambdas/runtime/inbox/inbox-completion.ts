@@ -36,10 +36,9 @@ export async function completeMessage(
   result: unknown,
 ): Promise<InboxRefusal | undefined> {
   const change = { set: { ...processed(inbox), result: resultJson(result) }, remove: FINAL_REMOVES };
-  const isDone = (row: InboxRow) => row.status === 'PROCESSED';
-  if (claim.message.place === undefined) return writeUnderFence(inbox, claim, change, isDone);
+  if (claim.message.place === undefined) return writeUnderFence(inbox, claim, change, isProcessed);
   try {
-    return await transactUnderFence(inbox, claim, change, isDone, applied(inbox.clock, claim.message));
+    return await transactUnderFence(inbox, claim, change, isProcessed, applied(inbox.clock, claim.message));
   } catch (error) {
     throw isLastRefused(error) ? new Overtaken(inbox.clock.now()) : error;
   }
@@ -52,7 +51,11 @@ export function supersedeMessage(
   supersededBy: number,
 ): Promise<InboxRefusal | undefined> {
   const change = { set: { ...processed(inbox), supersededBy }, remove: FINAL_REMOVES };
-  return writeUnderFence(inbox, claim, change, (row) => row.status === 'PROCESSED');
+  return writeUnderFence(inbox, claim, change, isProcessed);
+}
+
+function isProcessed(row: InboxRow): boolean {
+  return row.status === 'PROCESSED';
 }
 
 /**

@@ -172,6 +172,26 @@ describe('a strict consumer', () => {
     expect(one.last()).toEqual({ ...one.key, last: 5, at: expect.any(Number), schema: 1 });
   });
 
+  test('with onReject skip, a message that is rejected for a gap is not passed over, nor is the gap', async () => {
+    const one = ordered({ order: strict({ onReject: 'skip' }), maxReceives: 2 });
+    const event = one.send(3);
+    await one.drain();
+    expect(one.row(event)).toMatchObject({ status: 'REJECTED', reason: 'OUT_OF_ORDER' });
+    expect(one.last()).toBeUndefined();
+  });
+
+  test('the event of the last number is not rejected, although its row was deleted', async () => {
+    const one = ordered();
+    const first = one.send(1);
+    await one.drain();
+    const { PK = '', SK = '' } = (one.row(first) ?? {}) as { PK?: string; SK?: string };
+    await one.memory.write({ Delete: { Key: { PK, SK } } });
+    one.queue.send(body(first));
+    await one.drain();
+    expect(one.row(first)).toMatchObject({ status: 'PROCESSED', supersededBy: 1 });
+    expect(one.applied).toEqual([1]);
+  });
+
   test('an unreadable last number is not changed, and counts no attempt', async () => {
     const one = ordered();
     await one.setLast(0, { schema: 2 });
@@ -195,7 +215,7 @@ describe('a strict consumer', () => {
 });
 
 describe('a run that another event overtakes', () => {
-  test.each(['transactional', 'leased', 'returns'] as const)(
+  test.each(['transactional', 'leased', 'throws', 'returns'] as const)(
     '%s: writes nothing, and ends as superseded',
     async (kind) => {
       let raise = async (): Promise<unknown> => undefined;
@@ -211,6 +231,7 @@ describe('a run that another event overtakes', () => {
           await ctx.commit(wanted).catch((error: unknown) => seen.push(error));
           await ctx.commit({}).catch((error: unknown) => seen.push(error));
         }),
+        throws: leased(Counted, async (_, ctx) => ctx.commit(await run())),
         returns: leased(Counted, run),
       }[kind];
       const one = ordered({ order: latest() }, [handler]);
@@ -221,6 +242,8 @@ describe('a run that another event overtakes', () => {
       expect(one.memory.item({ PK: 'THING#1', SK: 'THING' })).toBeUndefined();
       expect(one.row(event)).toMatchObject({ status: 'PROCESSED', supersededBy: 9, attempts: 1 });
       expect(one.last()).toMatchObject({ last: 9 });
+      expect(one.telemetry.counted('TableFailures')).toBe(0);
+      expect(one.telemetry.counted('MessagesFailed')).toBe(0);
       if (kind === 'leased') expect(seen).toMatchObject([{ code: 'OUT_OF_ORDER' }, { code: 'OUT_OF_ORDER' }]);
     },
   );
