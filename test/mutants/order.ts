@@ -40,6 +40,9 @@ export const orderMutants: readonly Mutant[] = [
     ['a superseded message names the number that superseded it', '...processed(inbox), supersededBy }', '...processed(inbox) }'],
     ['the handler does not see the refusal of the number', 'if (place !== undefined && isLastRefused(error)) return', 'if (false) return'],
   ]),
+  ...mutantsOf('inbox/inbox-writes.ts', 'order-gate', [
+    ['an ordered completion is written only under its claim', 'await transactRow(inbox, eventId, change, mine(claim), others)', 'await transactRow(inbox, eventId, change, { ...mine(claim), condition: `(${mine(claim).condition} OR attribute_exists(PK))` }, others)'],
+  ]),
   ...mutantsOf('consume/leased-context.ts', 'order-gate', [
     ['a commit that an event overtook counts no attempt', "if (error instanceof Overtaken) take(run, { is: 'blocked', error });", ''],
   ]),
