@@ -185,7 +185,7 @@ describe('a strict consumer', () => {
     const one = ordered();
     const first = one.send(1);
     await one.drain();
-    await one.memory.write({ Delete: { Key: one.keyOf(first) } });
+    await one.memory.write({ Delete: { Key: { ...one.keyOf(first) } } });
     one.queue.send(body(first));
     await one.drain();
     expect(one.row(first)).toMatchObject({ status: 'PROCESSED', supersededBy: 1 });
