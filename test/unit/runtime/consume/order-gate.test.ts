@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod/mini';
-import { PoisonMessage } from '../../../../lambdas/runtime/base/errors.ts';
+import { PoisonMessage, TransactionCancelled } from '../../../../lambdas/runtime/base/errors.ts';
 import { latest, strict } from '../../../../lambdas/runtime/base/order.ts';
 import { type Handler, leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
 import { defineEvent } from '../../../../lambdas/runtime/events/event.ts';
@@ -263,6 +263,21 @@ describe('a run that another event overtakes', () => {
     expect(reads).toHaveLength(2);
     expect(one.row(event)).toMatchObject({ status: 'PROCESSED' });
     expect(one.last()).toMatchObject({ last: 5, eventId: event.eventId });
+  });
+
+  test('by transactions that do not end is shown again after a second, and counts no attempt', async () => {
+    const run = vi.fn(async () => ({ writes: [domainRow] }));
+    const one = ordered({ order: latest() }, [transactional(Counted, run)]);
+    const codes = ['None', 'TransactionConflict', 'None'];
+    vi.spyOn(one.memory, 'transact').mockRejectedValue(
+      new TransactionCancelled(codes.map((code) => ({ code }))),
+    );
+    const event = one.send(5);
+    await one.deliver();
+    expect(run).toHaveBeenCalledTimes(4);
+    expect(Math.ceil(one.waitsS())).toBe(1);
+    expect(one.row(event)).toBeUndefined();
+    expect(one.telemetry.counted('MessagesFailed')).toBe(0);
   });
 
   test('that has lost its message completes nothing, and raises no number', async () => {
