@@ -11,6 +11,7 @@ export const orderMutants: readonly Mutant[] = [
     ['a number that is next is passed over', 'seen.last === order.sequence - 1', 'false'],
     ['a last sequence of a newer schema is not read', 'isKnownSchema(schema) && Number', 'Number'],
     ['a commit that an event overtook is told by the last sequence', "code === 'ConditionalCheckFailed' || code === 'TransactionConflict'", 'false'],
+    ['a conflict on the last sequence is told by it, too', "|| code === 'TransactionConflict'", ''],
     ['a seed is exactly the action that begins a sequence', 'return isDeepStrictEqual( action, raiseLast(clock, { key: Key.PK, sequence: Number(last) }, NOTHING_APPLIED), );', 'return true;'],
   ]),
   ...mutantsOf('consume/order-gate.ts', 'order-gate', [
@@ -26,6 +27,7 @@ export const orderMutants: readonly Mutant[] = [
     ['a message waits twice as long each time', '2 ** Math.min(receives - 1, 10)', '1'],
     ['a message that waits is counted', "telemetry.count('MessagesOutOfOrder');", ''],
     ['an overtaken run passes the gate again', 'if (!(error instanceof Overtaken)) throw error;', 'throw error;'],
+    ['a message that is overtaken again and again goes back to its queue', 'tries === GATE_TRIES ||', ''],
     ['the rejections of a consumer that skips raise the number', "config.order.onReject === 'skip'", 'false'],
     ['the rejections of a consumer that blocks leave the number', "config.order?.mode === 'strict' && config.order.onReject === 'skip'", 'true'],
     ['a group shares its number', '(order.group ?? event.type)', 'event.type'],
@@ -39,6 +41,9 @@ export const orderMutants: readonly Mutant[] = [
     ['a completion that an event overtook runs again', 'throw isLastRefused(error) ? new Overtaken(inbox.clock.now()) : error;', 'throw error;'],
     ['a superseded message names the number that superseded it', '...processed(inbox), supersededBy }', '...processed(inbox) }'],
     ['the handler does not see the refusal of the number', 'if (place !== undefined && isLastRefused(error)) return', 'if (false) return'],
+  ]),
+  ...mutantsOf('inbox/inbox-writes.ts', 'order-gate', [
+    ['an ordered completion is written only under its claim', 'await transactRow(inbox, eventId, change, mine(claim), others)', 'await transactRow(inbox, eventId, change, { ...mine(claim), condition: `(${mine(claim).condition} OR attribute_exists(PK))` }, others)'],
   ]),
   ...mutantsOf('consume/leased-context.ts', 'order-gate', [
     ['a commit that an event overtook counts no attempt', "if (error instanceof Overtaken) take(run, { is: 'blocked', error });", ''],

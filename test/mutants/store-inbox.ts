@@ -102,7 +102,7 @@ export const storeInboxMutants: readonly Mutant[] = [
     ['a failed message is overdue when it should have been shown long ago', 'return row.retryAt !== undefined && row.retryAt < at;', 'return false;'],
   ]),
   ...mutantsOf('inbox/inbox-writes.ts', 'consumer-leases leased-context', [
-    ['a transition is written only under its claim', 'claim.message.eventId, change, mine(claim))', 'claim.message.eventId, change, { ...mine(claim), condition: `${mine(claim).condition} OR attribute_exists(PK)` })'],
+    ['a transition is written only under its claim', 'await writeRow(inbox, eventId, change, mine(claim))', 'await writeRow(inbox, eventId, change, { ...mine(claim), condition: `${mine(claim).condition} OR attribute_exists(PK)` })'],
     ['a transition whose answer was lost is recognized', 'if (row !== undefined && row.fence === claim.fence && became(row)) return undefined;', ''],
     ['a transition whose answer was lost is recognized by its fencing token', 'row !== undefined && row.fence === claim.fence && became(row)', 'row !== undefined && became(row)'],
     ['a transition is refused by the inbox only when its own condition was', "isMailroomError(error, 'TRANSACTION_CANCELLED') && error.reasons[0]?.code === 'ConditionalCheckFailed'", "isMailroomError(error, 'TRANSACTION_CANCELLED')"],

@@ -1,10 +1,10 @@
 import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod/mini';
-import { PoisonMessage } from '../../../../lambdas/runtime/base/errors.ts';
+import { PoisonMessage, TransactionCancelled } from '../../../../lambdas/runtime/base/errors.ts';
 import { latest, strict } from '../../../../lambdas/runtime/base/order.ts';
 import { type Handler, leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
 import { defineEvent } from '../../../../lambdas/runtime/events/event.ts';
-import { lastKey } from '../../../../lambdas/runtime/store/keys.ts';
+import { inboxKey, lastKey } from '../../../../lambdas/runtime/store/keys.ts';
 import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { body, CONSUMER, consumer, domainRow, envelope, inboxRow, type Parts } from './consumer-rig.ts';
 
@@ -43,6 +43,7 @@ function ordered(change: Parameters<typeof consumer>[3] = STRICT, handlers?: rea
       return event;
     },
     row: (event: ReturnType<typeof envelope>) => inboxRow(parts, event),
+    keyOf: ({ eventId }: { readonly eventId: string }) => inboxKey(CONSUMER, eventId),
     waitsS: () =>
       (Math.min(...parts.queue.messages().map(({ visibleAt }) => visibleAt)) - parts.clock.now()) / 1_000,
   };
@@ -184,8 +185,7 @@ describe('a strict consumer', () => {
     const one = ordered();
     const first = one.send(1);
     await one.drain();
-    const { PK = '', SK = '' } = (one.row(first) ?? {}) as { PK?: string; SK?: string };
-    await one.memory.write({ Delete: { Key: { PK, SK } } });
+    await one.memory.write({ Delete: { Key: { ...one.keyOf(first) } } });
     one.queue.send(body(first));
     await one.drain();
     expect(one.row(first)).toMatchObject({ status: 'PROCESSED', supersededBy: 1 });
@@ -263,6 +263,32 @@ describe('a run that another event overtakes', () => {
     expect(reads).toHaveLength(2);
     expect(one.row(event)).toMatchObject({ status: 'PROCESSED' });
     expect(one.last()).toMatchObject({ last: 5, eventId: event.eventId });
+  });
+
+  test('by transactions that do not end is shown again after a second, and counts no attempt', async () => {
+    const run = vi.fn(async () => ({ writes: [domainRow] }));
+    const one = ordered({ order: latest() }, [transactional(Counted, run)]);
+    const codes = ['None', 'TransactionConflict', 'None'];
+    vi.spyOn(one.memory, 'transact').mockRejectedValue(
+      new TransactionCancelled(codes.map((code) => ({ code }))),
+    );
+    const event = one.send(5);
+    await one.deliver();
+    expect(run).toHaveBeenCalledTimes(4);
+    expect(Math.ceil(one.waitsS())).toBe(1);
+    expect(one.row(event)).toBeUndefined();
+    expect(one.telemetry.counted('MessagesFailed')).toBe(0);
+  });
+
+  test('that has lost its message completes nothing, and raises no number', async () => {
+    let take = async (): Promise<unknown> => undefined;
+    const one = ordered(STRICT, [leased(Counted, () => take())]);
+    const event = one.send(1);
+    take = async () =>
+      one.memory.write({ Put: { Item: { ...one.row(event), ...one.keyOf(event), fence: 'another' } } });
+    await one.deliver();
+    expect(one.row(event)).toMatchObject({ status: 'PROCESSING', fence: 'another' });
+    expect(one.last()).toBeUndefined();
   });
 
   test('hides nothing of a condition of the handler that failed by itself', async () => {
