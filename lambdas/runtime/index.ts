@@ -99,6 +99,7 @@ export {
 } from './outbox/publish-at-once.ts';
 export { type DynamoTableDeps, dynamoTable } from './store/dynamo-table.ts';
 export { eventIdTime, isEventId, type RandomBytes } from './store/event-id.ts';
+export type { SequenceOf } from './store/keys.ts';
 export {
   type IgnoreOlderOptions,
   ignoreOlder,

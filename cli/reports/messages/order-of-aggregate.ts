@@ -1,7 +1,7 @@
 import { STRICT_GROUP } from '../../../lambdas/runtime/base/order.ts';
-import { readLast } from '../../../lambdas/runtime/inbox/order-operator.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import { inboxKey, lastKey, sequenceOf } from '../../../lambdas/runtime/store/keys.ts';
+import { readLastSequence } from '../../../lambdas/runtime/store/last-sequence.ts';
 import { isUnreadable, readInboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
@@ -72,7 +72,7 @@ async function orderOf(
   { aggregateType, aggregateId }: OrderedAggregate,
   rejected: readonly RejectedInOrder[],
 ): Promise<AggregateOrder> {
-  const { last, exists, eventId } = await readLast({ table }, key);
+  const { last, exists, eventId } = await readLastSequence({ table }, key);
   const inOrder = [...rejected].sort((a, b) => a.sequence - b.sequence);
   return { aggregateType, aggregateId, last, exists, eventId, missing: last + 1, rejected: inOrder };
 }

@@ -90,7 +90,7 @@ export function placeOf(
  *
  * @returns the message with its place, or its outcome
  */
-export async function atGate(
+async function atGate(
   received: Received,
   handler: Handler,
   event: HandledEvent,

@@ -16,7 +16,7 @@ const DUE_AGO_MAX_MS = 5 * MINUTE_MS;
  * The longest time until an event is due, milliseconds. DynamoDB has no limit, but the consumers must still read the event's version
  * then.
  */
-export const DUE_AHEAD_MAX_MS = 366 * DAY_MS;
+const DUE_AHEAD_MAX_MS = 366 * DAY_MS;
 
 /** @throws `INVALID_EVENT`, with the likely mistake: a time in seconds is long past, and one in microseconds is far ahead */
 function checkDue(
