@@ -3,7 +3,7 @@ import type { Rule } from 'aws-cdk-lib/aws-events';
 import type { Alias, Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
-import type { Order } from '../lambdas/runtime/base/order.ts';
+import type { EventOrder } from '../lambdas/runtime/base/order.ts';
 import { consumerNameProblems, serviceNameProblems } from './checks/names.ts';
 import { refuse } from './checks/refusal.ts';
 import { consumerProblems } from './checks/timings.ts';
@@ -58,7 +58,7 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
   readonly name: string;
   readonly service: string;
   readonly slo?: ConsumerSlo | undefined;
-  readonly order?: Order | undefined;
+  readonly order?: EventOrder | undefined;
   readonly queue: Queue;
   readonly deadLetterQueue: Queue;
   readonly undeliveredQueue?: Queue | undefined;

@@ -26,7 +26,7 @@ export {
   TransactionCancelled,
 } from './base/errors.ts';
 export type { JsonOf } from './base/json.ts';
-export { type LatestOrder, latest, type Order, type StrictOrder, strict } from './base/order.ts';
+export { type EventOrder, type LatestOrder, latest, type StrictOrder, strict } from './base/order.ts';
 export type { Bus, BusEntry, BusResult } from './bus/event-bus.ts';
 export { type EventBridgeBusDeps, eventBridgeBus } from './bus/eventbridge-bus.ts';
 export { type ConsumerDeps, type ConsumerHandler, createConsumer } from './consume/consumer.ts';
@@ -99,6 +99,7 @@ export {
 } from './outbox/publish-at-once.ts';
 export { type DynamoTableDeps, dynamoTable } from './store/dynamo-table.ts';
 export { eventIdTime, isEventId, type RandomBytes } from './store/event-id.ts';
+export type { SequenceOf } from './store/keys.ts';
 export {
   type IgnoreOlderOptions,
   ignoreOlder,

@@ -3,13 +3,6 @@
 export { type RelayConfig, readRelayConfig } from './base/config.ts';
 export type { Bus, BusEntry, BusResult } from './bus/event-bus.ts';
 export { type EventBridgeBusDeps, eventBridgeBus } from './bus/eventbridge-bus.ts';
-export {
-  readLast,
-  type SequenceChange,
-  type SequencePlace,
-  seedSequence,
-  skipSequence,
-} from './inbox/order-operator.ts';
 export type { InvocationContext } from './observe/telemetry.ts';
 export type { RelayHandlerDeps } from './relay/relay-context.ts';
 export { createRelayStream } from './relay/relay-stream.ts';
@@ -22,6 +15,5 @@ export {
 } from './relay/relay-sweep.ts';
 export type { RepublishReport, RepublishRequest } from './relay/republish.ts';
 export type { SweepRange, SweepRangeReport } from './relay/sweep-range.ts';
-export type { LastSequence } from './store/last-sequence.ts';
 export type { OutboxRow, OutboxStatus } from './store/rows.ts';
 export type { EncodedEnvelope, StoredOutboxRow } from './store/stored-envelope.ts';

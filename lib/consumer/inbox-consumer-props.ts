@@ -3,7 +3,7 @@ import type { IEventBus } from 'aws-cdk-lib/aws-events';
 import type { Alias, AliasOptions, Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import type { BundlingOptions } from 'aws-cdk-lib/aws-lambda-nodejs';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
-import type { Order } from '../../lambdas/runtime/base/order.ts';
+import type { EventOrder } from '../../lambdas/runtime/base/order.ts';
 import type { Subscription } from '../../lambdas/runtime/events/data-filter.ts';
 import type { EventRef } from '../../lambdas/runtime/events/event.ts';
 import type { PassedFunctionProps } from '../functions/function-props.ts';
@@ -58,7 +58,7 @@ export interface InboxConsumerProps {
    *
    * @default events are applied as they arrive, unless a handler has its own `order`
    */
-  readonly order?: Order;
+  readonly order?: EventOrder;
   /**
    * An existing queue to consume. Its messages are JSON, from any sender or an SNS subscription. `events` must be a single external
    * event with an `id`. The consumer then has no rule, and does not change the settings or the senders of the queue. It must be a

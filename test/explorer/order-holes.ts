@@ -94,7 +94,7 @@ function raisedIf(condition: string): (update: Update) => Update {
   return (update) => (isNumber({ Update: update }) ? withCondition(update, condition) : update);
 }
 
-/** Whoever reads an absent number, or a lower one, reads this one, and raises it whatever it is. */
+/** A table where an absent or lower number is read as this one, and is raised whatever it is. */
 function lastReadAs(real: Table, last: number): Table {
   const blind = tamperedTable(real, { update: raisedIf('attribute_exists(PK) OR attribute_not_exists(PK)') });
   return {
@@ -119,7 +119,7 @@ function withoutNumber(real: Table, where: (update: Update) => boolean): Table {
   };
 }
 
-/** The number in a transaction of its own, after the commit. */
+/** The number in a second transaction, after the commit. */
 function numberLater(real: Table): Table {
   return {
     ...real,

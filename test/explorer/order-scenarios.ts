@@ -41,9 +41,9 @@ const REST_RECEIVES = 200;
 /** What an operator does until everything is applied, at most so often. */
 const REDRIVES = 4;
 
-/** Whether the handler is mended. */
+/** Whether the handler is fixed. */
 interface Release {
-  mended: boolean;
+  isFixed: boolean;
 }
 
 interface Setting {
@@ -57,8 +57,8 @@ interface Setting {
   readonly applied?: readonly (readonly number[])[];
   /** The last number at the end. @default the greatest that was sent */
   readonly last?: number;
-  /** An operator mends the handler and redrives. @default false */
-  readonly mends?: boolean;
+  /** An operator fixes the handler and redrives. @default false */
+  readonly fixes?: boolean;
   /** What else acts. */
   readonly operator?: (world: ConsumerWorld, operator: Actor, desk: OperationDeps) => Promise<void>;
   /** What is wrong otherwise. */
@@ -85,10 +85,10 @@ const swallows = (table: Table) =>
     });
   });
 
-/** Number 1 is refused until it is mended. */
+/** Number 1 is refused until it is fixed. */
 const refusesFirst = (table: Table, release: Release) =>
   transactional(Numbered, async ({ sequence }) => {
-    if (sequence === 1 && !release.mended) throw new PoisonMessage('The first one is refused');
+    if (sequence === 1 && !release.isFixed) throw new PoisonMessage('The first one is refused');
     return next(table, sequence);
   });
 
@@ -144,7 +144,7 @@ const SETTINGS: readonly Setting[] = [
     mode: 'strict',
     handler: refusesFirst,
     world: { maxReceiveCount: 3 },
-    mends: true,
+    fixes: true,
   },
   {
     name: 'strict, skips: a rejected number, and its redrive',
@@ -152,7 +152,7 @@ const SETTINGS: readonly Setting[] = [
     mode: 'strict',
     handler: refusesFirst,
     world: { config: { order: strict({ onReject: 'skip' }), maxReceives: RECEIVES } },
-    mends: true,
+    fixes: true,
     applied: [[2]],
     verdict: (world) =>
       rowOf(world, 0)?.supersededBy === undefined ? 'The rejected number was not superseded' : undefined,
@@ -163,10 +163,38 @@ const SETTINGS: readonly Setting[] = [
     mode: 'strict',
     handler: writes,
     applied: [[1, 2], [2]],
-    operator: async ({ config }, operator, desk) => {
-      await operator.step('looks at the sequence', () => {}); // which may be at any time
-      const place = { key: keyOf(config.consumer, 'strict'), sequence: 1 };
-      await operator.invoke(60_000, () => skipSequence(desk, place, { by: 'ada', reason: 'lost' }));
+    operator: skipsFirst,
+  },
+  {
+    name: 'strict: an operator who skips the first number, which is refused and redriven',
+    sent: [1, 2],
+    mode: 'strict',
+    handler: refusesFirst,
+    world: { maxReceiveCount: 3 },
+    fixes: true,
+    applied: [[1, 2], [2]],
+    operator: skipsFirst,
+  },
+  {
+    name: 'strict: an operator who resolves the first number, which is refused',
+    sent: [1, 2],
+    mode: 'strict',
+    handler: refusesFirst,
+    world: { maxReceiveCount: 3 },
+    fixes: true,
+    applied: [[1, 2], [2]],
+    operator: settles(resolveMessage, 1, 'strict'),
+  },
+  {
+    name: 'strict: a replay of the archive',
+    sent: [1, 2],
+    mode: 'strict',
+    handler: writes,
+    operator: async ({ queue }, operator) => {
+      const bodies = queue.messages().map((message) => message.body);
+      await operator.step('replays', () => {
+        for (const body of bodies.toReversed()) queue.send(JSON.parse(body));
+      });
     },
   },
   {
@@ -191,7 +219,7 @@ const SETTINGS: readonly Setting[] = [
     mode: 'strict',
     handler: refusesFirst,
     world: { maxReceiveCount: 3 },
-    mends: true,
+    fixes: true,
     applied: [[1, 2], [2]],
     operator: settles(discardMessage, 1, 'strict'),
   },
@@ -203,6 +231,13 @@ const SETTINGS: readonly Setting[] = [
     operator: settles(resolveMessage, 1, 'latest'),
   },
 ];
+
+/** An operator who skips the first number, at any time. */
+async function skipsFirst({ config }: ConsumerWorld, operator: Actor, desk: OperationDeps): Promise<void> {
+  await operator.step('looks at the sequence', () => {});
+  const place = { key: keyOf(config.consumer, 'strict'), sequence: 1 };
+  await operator.invoke(60_000, () => skipSequence(desk, place, { by: 'ada', reason: 'lost' }));
+}
 
 /** An operator who settles the first message, which may have no row. */
 function settles(
@@ -222,7 +257,7 @@ function keyOf(consumer: string, mode: 'strict' | 'latest'): string {
   return lastKey({ consumer, group, aggregateType: 'Thing', aggregateId: 'thing-1' }).PK;
 }
 
-/** The row of the message that was sent at this place. */
+/** The row of the message that was sent as this one. */
 function rowOf({ memory, config, eventIds }: ConsumerWorld, index: number) {
   return memory.item(inboxKey(config.consumer, eventIds[index] ?? ''));
 }
@@ -233,13 +268,13 @@ export function orderScenarios(bounds: Bounds, tamper: InboxTamper = {}): Scenar
 }
 
 function scenarioOf(setting: Setting, { budget, actors }: Bounds, tamper: InboxTamper): Scenario {
-  const { sent, mode, mends = false, handler } = setting;
+  const { sent, mode, fixes = false, handler } = setting;
   const [first, ...others] = sent;
   return {
     name: `inbox: ${setting.name}`,
     budget,
     begin: async (scheduler: Scheduler) => {
-      const release: Release = { mended: false };
+      const release: Release = { isFixed: false };
       const maxReceiveCount = setting.world?.maxReceiveCount ?? RECEIVES;
       const world = await consumerWorld(scheduler, {
         event: numbered(first),
@@ -266,9 +301,9 @@ function scenarioOf(setting: Setting, { budget, actors }: Bounds, tamper: InboxT
 
       async function rest(worker: Actor): Promise<void> {
         await world.work(worker, REST_RECEIVES);
-        for (let redrives = 0; mends && redrives < REDRIVES; redrives += 1) {
-          await worker.step('mends the handler and redrives', () => {
-            release.mended = true;
+        for (let redrives = 0; fixes && redrives < REDRIVES; redrives += 1) {
+          await worker.step('fixes the handler and redrives', () => {
+            release.isFixed = true;
             world.queue.redrive();
           });
           await world.work(worker, REST_RECEIVES);
@@ -277,7 +312,7 @@ function scenarioOf(setting: Setting, { budget, actors }: Bounds, tamper: InboxT
 
       return {
         ...world,
-        state: (left) => `${world.state(left)} ${release.mended}`,
+        state: (left) => `${world.state(left)} ${release.isFixed}`,
         deadlines: () => [
           ...world.deadlines(),
           ...(setting.operator === undefined ? [] : leasesSeenOut(world)),

@@ -4,7 +4,7 @@ import { Code, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambd
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { readConsumerConfig } from '../../lambdas/runtime/base/config.ts';
-import { latest, type Order, strict } from '../../lambdas/runtime/base/order.ts';
+import { type EventOrder, latest, strict } from '../../lambdas/runtime/base/order.ts';
 import { defineEvent, type EventRef } from '../../lambdas/runtime/events/event.ts';
 import { externalEvent } from '../../lambdas/runtime/events/external-event.ts';
 import { subscribe } from '../../lambdas/runtime/events/subscribe.ts';
@@ -62,7 +62,7 @@ function warningsOf(stack: Stack): string[] {
     .map(({ entry }) => String(entry.data));
 }
 
-test.each<[Order, string, number | undefined]>([
+test.each<[EventOrder, string, number | undefined]>([
   [strict(), 'strict:block', 105],
   [strict({ onReject: 'skip' }), 'strict:skip', 105],
   [latest(), 'latest', undefined],
@@ -105,7 +105,7 @@ describe('an order is refused', () => {
   });
 
   test('if it was made by hand', () => {
-    expect(() => stackWith({ order: { mode: 'strict' } as Order })).toThrow(
+    expect(() => stackWith({ order: { mode: 'strict' } as EventOrder })).toThrow(
       'order is {"mode":"strict"}, but must be made by strict(…) or latest(…). Use one of them.',
     );
   });

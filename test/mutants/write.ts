@@ -29,7 +29,7 @@ export const writeMutants: readonly Mutant[] = [
     ["a row says until when it is its producer's", 'turnMs === undefined || dueAt !== undefined ? {}', 'turnMs !== undefined ? {}'],
   ]),
   ...mutantsOf('outbox/transaction-checks.ts', 'outbox reserved-keys leased-context', [
-    ['a commit cannot write the rows of Mailroom itself', 'reserved !== undefined && outboxEventId(action) === undefined && !isCancellation(action)', 'false'],
+    ['a commit cannot write the rows of Mailroom itself', 'reserved !== undefined && !isOurs', 'false'],
     ['an entry that was made long ago is refused: its published row may have expired', 'now - eventIdTime(eventId) > ENTRY_AGE_MAX_MS', 'false'],
     ['a transaction has at most 100 actions', 'count > TRANSACTION_ACTIONS_MAX', 'false'],
     ["a consumer's own actions count among the 100", 'actions.length + ownActions', 'actions.length'],

@@ -46,11 +46,9 @@ to the dead-letter queue. Other messages are not affected. \`npx cdk-mailroom wh
     },
     OUT_OF_ORDER: {
       cause:
-        'In a consumer with a strict order, the event before this one was not applied until the last receive. The message names the missing sequence. The same code is thrown by `ctx.commit` if the last applied sequence has changed since the run began, and is the reason of a message that waits.',
-      result:
-        'At the last receive, the message is rejected. Until then, and after a refused commit, nothing is written, no attempt is counted, and SQS shows the message again.',
-      action:
-        'Find the missing event: redrive it if it is in the dead-letter queue, resend it if it is DEAD, or skip its sequence. Then redrive this message. Do not catch the error of `ctx.commit`.',
+        'In a strict order, the event before this one was not applied until the last receive; the message names its sequence. Or another event was applied during this run.',
+      result: 'The message is rejected. A refused `ctx.commit` only shows it again, and counts no attempt.',
+      action: 'Redrive or skip the missing event, then redrive this one. Do not catch it from `ctx.commit`.',
     },
     POISON_MESSAGE: {
       cause: 'The handler threw a `PoisonMessage` without its own code: no retry can process the message.',

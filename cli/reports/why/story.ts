@@ -222,6 +222,10 @@ function statusStory({ consumer, failedAt }: TracedMessage, row: InboxRow): OwnL
         const by = who(row.resolvedBy, row.resolvedReason);
         return [tell('resolved', row.processedAt, `set PROCESSED without running, ${by}`)];
       }
+      if (row.supersededBy !== undefined) {
+        const text = `superseded: number ${row.supersededBy} was applied before, and its handler did not run`;
+        return [tell('processed', row.processedAt, text)];
+      }
       const isRetry = row.attempts > 1 && row.lastError !== undefined;
       return [
         tell(

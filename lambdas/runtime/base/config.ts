@@ -8,7 +8,7 @@ import {
   settings,
   text,
 } from './config-codec.ts';
-import { type Order, orderOfText, orderText } from './order.ts';
+import { type EventOrder, orderOfText, orderText } from './order.ts';
 import { DELAY_MAX_MS } from './retry-schedule.ts';
 import { DAY_MS } from './units.ts';
 
@@ -105,7 +105,7 @@ export interface ConsumerConfig extends ProducerConfig {
   /** True if the queue has senders other than the rules of Mailroom, which send no heartbeat to it. @default false */
   readonly existingQueue?: boolean | undefined;
   /** The order in which it applies the events that carry a `sequence`. @default none */
-  readonly order?: Order | undefined;
+  readonly order?: EventOrder | undefined;
   /** The receives after which SQS moves a message to the dead-letter queue. Required with a strict order. @default unknown */
   readonly maxReceives?: number | undefined;
 }

@@ -10,12 +10,12 @@ export interface LatestOrder {
 /** Ordered by {@link strict}: an event is applied only after its predecessor. */
 export interface StrictOrder {
   readonly mode: 'strict';
-  /** What a rejected message does to the later events of its aggregate. */
+  /** The effect of a rejected message on the later events of its aggregate. */
   readonly onReject: 'block' | 'skip';
 }
 
 /** The order in which a consumer applies the events of an aggregate, by their `sequence`. */
-export type Order = LatestOrder | StrictOrder;
+export type EventOrder = LatestOrder | StrictOrder;
 
 /** The group of {@link strict}, which no other may use. */
 export const STRICT_GROUP = 'strict';
@@ -69,14 +69,14 @@ export function strict({
 }
 
 /** Encodes an order as one word, as in an environment variable. */
-export function orderText(order: Order): string {
+export function orderText(order: EventOrder): string {
   const { mode } = order;
   if (mode === 'strict') return `strict:${order.onReject}`;
   return order.group === undefined ? mode : `latest:${order.group}`;
 }
 
 /** Reads an order that {@link orderText} encoded; `undefined` if it is none. */
-export function orderOfText(text: string): Order | undefined {
+export function orderOfText(text: string): EventOrder | undefined {
   try {
     if (text === 'latest') return latest();
     const [, mode, option] = /^(latest|strict):(.+)$/.exec(text) ?? [];

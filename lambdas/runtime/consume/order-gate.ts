@@ -1,6 +1,6 @@
 import type { ConsumerConfig } from '../base/config.ts';
 import { MailroomError } from '../base/errors.ts';
-import { type Order, STRICT_GROUP } from '../base/order.ts';
+import { type EventOrder, STRICT_GROUP } from '../base/order.ts';
 import { poison } from '../base/poison.ts';
 import type { Envelope } from '../events/event.ts';
 import { type HandledDefinition, type HandledEvent, isExternal } from '../events/external-event.ts';
@@ -23,7 +23,7 @@ const WAIT_MAX_S = 60;
 export function orderOfHandler(
   { definition, order }: Handler,
   { order: ofConsumer }: Pick<ConsumerConfig, 'order'>,
-): Order | undefined {
+): EventOrder | undefined {
   if (order === undefined) return isNumbered(definition) ? ofConsumer : undefined;
   if (!isNumbered(definition)) {
     throw new MailroomError(
@@ -86,11 +86,11 @@ export function placeOf(
 
 /**
  * The gate of an ordered message, before each of its runs and before its claim: only what the last applied sequence lets through is run.
- * It stands before the payload is read, so that a superseded message is not rejected for its payload.
+ * It precedes the reading of the payload, so that a superseded message is not rejected for its payload.
  *
  * @returns the message with its place, or its outcome
  */
-export async function atGate(
+async function atGate(
   received: Received,
   handler: Handler,
   event: HandledEvent,

@@ -9,7 +9,7 @@ import type { Claim, InboxContext, InboxRefusal, Message } from './inbox.ts';
 import { admissionOf, isOurs, refusalOf, rowOf } from './inbox-admission.ts';
 import { mine } from './inbox-conditions.ts';
 import { inboxExpiresAt } from './inbox-history.ts';
-import { fenceLost, transactRow, transactUnderFence, writeUnderFence } from './inbox-writes.ts';
+import { fenceLost, transactRow, writeUnderFence } from './inbox-writes.ts';
 
 /** Longer results are not stored in the row, because they would cost more than they are worth. */
 const RESULT_MAX_CHARS = 4_096;
@@ -36,10 +36,8 @@ export async function completeMessage(
   result: unknown,
 ): Promise<InboxRefusal | undefined> {
   const change = { set: { ...processed(inbox), result: resultJson(result) }, remove: FINAL_REMOVES };
-  const isDone = (row: InboxRow) => row.status === 'PROCESSED';
-  if (claim.message.place === undefined) return writeUnderFence(inbox, claim, change, isDone);
   try {
-    return await transactUnderFence(inbox, claim, change, isDone, applied(inbox.clock, claim.message));
+    return await writeUnderFence(inbox, claim, change, isProcessed, applied(inbox.clock, claim.message));
   } catch (error) {
     throw isLastRefused(error) ? new Overtaken(inbox.clock.now()) : error;
   }
@@ -52,7 +50,11 @@ export function supersedeMessage(
   supersededBy: number,
 ): Promise<InboxRefusal | undefined> {
   const change = { set: { ...processed(inbox), supersededBy }, remove: FINAL_REMOVES };
-  return writeUnderFence(inbox, claim, change, (row) => row.status === 'PROCESSED');
+  return writeUnderFence(inbox, claim, change, isProcessed);
+}
+
+function isProcessed(row: InboxRow): boolean {
+  return row.status === 'PROCESSED';
 }
 
 /**

@@ -80,7 +80,7 @@ export async function decideMessage(
   }
 }
 
-/** Where the last sequence stands in the transaction, after the row and its pointer. */
+/** The index of the last sequence in the transaction, after the row and its pointer. */
 const RAISED_AT = 2;
 
 /** Any row that is not final, even if a worker holds it. */

@@ -64,36 +64,22 @@ export async function transactRow(
  * Makes one transition under the claim's fence.
  *
  * @param became - returns true if the row, still under this fence, shows that this transition happened
+ * @param others - written in the same transaction @default none
  * @returns `undefined` if it happened, now or by an earlier try whose response was lost; otherwise the refusal
+ * @throws `TRANSACTION_CANCELLED` if one of `others` was refused
  */
 export async function writeUnderFence(
   inbox: InboxContext,
   claim: Claim,
   change: RowChange,
   became: (row: InboxRow) => boolean,
+  others: readonly TransactAction[] = [],
 ): Promise<InboxRefusal | undefined> {
-  const written = await writeRow(inbox, claim.message.eventId, change, mine(claim));
-  return refusalUnderFence(inbox, claim, written, became);
-}
-
-/** As {@link writeUnderFence}, together with other items. @throws `TRANSACTION_CANCELLED` if one of them was refused */
-export async function transactUnderFence(
-  inbox: InboxContext,
-  claim: Claim,
-  change: RowChange,
-  became: (row: InboxRow) => boolean,
-  others: readonly TransactAction[],
-): Promise<InboxRefusal | undefined> {
-  const written = await transactRow(inbox, claim.message.eventId, change, mine(claim), others);
-  return refusalUnderFence(inbox, claim, written, became);
-}
-
-function refusalUnderFence(
-  inbox: InboxContext,
-  claim: Claim,
-  { ok, item }: Written,
-  became: (row: InboxRow) => boolean,
-): InboxRefusal | undefined {
+  const { eventId } = claim.message;
+  const { ok, item } =
+    others.length === 0
+      ? await writeRow(inbox, eventId, change, mine(claim))
+      : await transactRow(inbox, eventId, change, mine(claim), others);
   if (ok) return undefined;
   const row = rowOf(item);
   if (row !== undefined && row.fence === claim.fence && became(row)) return undefined;

@@ -12,7 +12,7 @@ import {
 import { type Note, type OperationDeps, recordOperation } from '../store/operation-record.ts';
 import { transactWithRetry } from '../store/retry.ts';
 import type { PlaceInOrder } from '../store/rows.ts';
-import type { Table, TransactAction } from '../store/table.ts';
+import type { TransactAction } from '../store/table.ts';
 
 /** A number in the sequence of an aggregate at a consumer. */
 export type SequencePlace = Pick<PlaceInOrder, 'key' | 'sequence'>;
@@ -23,17 +23,6 @@ export interface SequenceChange {
   readonly status: 'changed' | 'refused';
   /** The last sequence, after the change. */
   readonly last: number;
-}
-
-/**
- * Reads the last sequence of an aggregate at a consumer, strongly consistent.
- *
- * @param key - the partition key of its row, such as that of a message's `order`
- * @returns `last` is 0, and `exists` false, if nothing was applied
- * @throws `UNREADABLE_ROW`
- */
-export function readLast(deps: { readonly table: Table }, key: string): Promise<LastSequence> {
-  return readLastSequence(deps, key);
 }
 
 /**

@@ -140,10 +140,16 @@ function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== '';
 }
 
-function invalid(type: string, name: string, allowed: string, value: unknown, remedy = ''): MailroomError {
+function invalid(
+  type: string,
+  name: string,
+  allowed: string,
+  value: unknown,
+  remedy?: string,
+): MailroomError {
   return new MailroomError(
     'INVALID_EVENT',
-    `Event ${type}: ${name} must be ${allowed}, but it is ${shown(value)}. ${remedy}`.trimEnd(),
+    `Event ${type}: ${name} must be ${allowed}, but it is ${shown(value)}.${remedy === undefined ? '' : ` ${remedy}`}`,
   );
 }
 

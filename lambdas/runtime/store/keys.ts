@@ -91,6 +91,17 @@ export function lastKey({ consumer, group, aggregateType, aggregateId }: Sequenc
   return { PK: `${LAST_PREFIX}${consumer}#${parts}#${aggregateId}`, SK: 'LAST' };
 }
 
+/** Returns the aggregate in the partition key of a last applied sequence. */
+export function sequenceOf(PK: string): SequenceOf {
+  const [, consumer = '', group = '', aggregateType = '', ...aggregateId] = PK.split('#');
+  return {
+    consumer,
+    group: decodeURIComponent(group),
+    aggregateType: decodeURIComponent(aggregateType),
+    aggregateId: aggregateId.join('#'),
+  };
+}
+
 /** Makes the key of an operation's record: by month, in time order. */
 export function operationKey(at: number, token: string): Key {
   const time = new Date(at).toISOString();

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Clock, timeText } from '../base/clock.ts';
 import { isMailroomError, MailroomError } from '../base/errors.ts';
 import { conditionalUpdate } from './row-update.ts';
-import { isKnownSchema, type PlaceInOrder, SCHEMA } from './rows.ts';
+import { asRow, isKnownSchema, type LastRow, type PlaceInOrder, SCHEMA } from './rows.ts';
 import type { Table, TransactAction } from './table.ts';
 
 /** The last applied sequence of an aggregate, as it was read. */
@@ -41,7 +41,7 @@ export class Overtaken extends MailroomError {
   }
 }
 
-/** Where the update of the last sequence stands in a transaction that begins with an inbox row. */
+/** The index of the last sequence in a transaction, after the inbox row. */
 const LAST_AT = 1;
 
 /**
@@ -56,7 +56,7 @@ export async function readLastSequence(
 ): Promise<LastSequence> {
   const row = await table.get({ PK: key, SK: 'LAST' }, { consistent: true });
   if (row === undefined) return NOTHING_APPLIED;
-  const { last, schema, eventId } = row;
+  const { last, schema, eventId } = asRow<LastRow>(row);
   if (isKnownSchema(schema) && Number.isSafeInteger(last) && Number(last) >= 0)
     return { last: Number(last), exists: true, ...(typeof eventId === 'string' && { eventId }) };
   throw new MailroomError(
@@ -98,7 +98,7 @@ export function raiseLast(
   };
 }
 
-/** Raises the number to that of a message whose handler has run. No action for a message without a place. */
+/** Raises the number to that of a message whose handler has run. No action for an unordered message. */
 export function applied(
   clock: Pick<Clock, 'now'>,
   { eventId, place }: { readonly eventId: string; readonly place?: GatedPlace | undefined },

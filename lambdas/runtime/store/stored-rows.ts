@@ -276,7 +276,7 @@ const KINDS: Readonly<Record<Kind, { is(value: unknown): boolean; readonly calle
   },
   order: {
     is: (value) => isMap(value) && shapeProblem(value, PLACE) === undefined,
-    called: 'a place in an order',
+    called: 'the number of an event in an order',
   },
 };
 

@@ -1,10 +1,10 @@
 import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod/mini';
-import { PoisonMessage } from '../../../../lambdas/runtime/base/errors.ts';
+import { PoisonMessage, TransactionCancelled } from '../../../../lambdas/runtime/base/errors.ts';
 import { latest, strict } from '../../../../lambdas/runtime/base/order.ts';
 import { type Handler, leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
 import { defineEvent } from '../../../../lambdas/runtime/events/event.ts';
-import { lastKey } from '../../../../lambdas/runtime/store/keys.ts';
+import { inboxKey, lastKey } from '../../../../lambdas/runtime/store/keys.ts';
 import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { body, CONSUMER, consumer, domainRow, envelope, inboxRow, type Parts } from './consumer-rig.ts';
 
@@ -43,6 +43,7 @@ function ordered(change: Parameters<typeof consumer>[3] = STRICT, handlers?: rea
       return event;
     },
     row: (event: ReturnType<typeof envelope>) => inboxRow(parts, event),
+    keyOf: ({ eventId }: { readonly eventId: string }) => inboxKey(CONSUMER, eventId),
     waitsS: () =>
       (Math.min(...parts.queue.messages().map(({ visibleAt }) => visibleAt)) - parts.clock.now()) / 1_000,
   };
@@ -172,6 +173,25 @@ describe('a strict consumer', () => {
     expect(one.last()).toEqual({ ...one.key, last: 5, at: expect.any(Number), schema: 1 });
   });
 
+  test('with onReject skip, a message that is rejected for a gap is not passed over, nor is the gap', async () => {
+    const one = ordered({ order: strict({ onReject: 'skip' }), maxReceives: 2 });
+    const event = one.send(3);
+    await one.drain();
+    expect(one.row(event)).toMatchObject({ status: 'REJECTED', reason: 'OUT_OF_ORDER' });
+    expect(one.last()).toBeUndefined();
+  });
+
+  test('the event of the last number is not rejected, although its row was deleted', async () => {
+    const one = ordered();
+    const first = one.send(1);
+    await one.drain();
+    await one.memory.write({ Delete: { Key: { ...one.keyOf(first) } } });
+    one.queue.send(body(first));
+    await one.drain();
+    expect(one.row(first)).toMatchObject({ status: 'PROCESSED', supersededBy: 1 });
+    expect(one.applied).toEqual([1]);
+  });
+
   test('an unreadable last number is not changed, and counts no attempt', async () => {
     const one = ordered();
     await one.setLast(0, { schema: 2 });
@@ -195,7 +215,7 @@ describe('a strict consumer', () => {
 });
 
 describe('a run that another event overtakes', () => {
-  test.each(['transactional', 'leased', 'returns'] as const)(
+  test.each(['transactional', 'leased', 'throws', 'returns'] as const)(
     '%s: writes nothing, and ends as superseded',
     async (kind) => {
       let raise = async (): Promise<unknown> => undefined;
@@ -211,6 +231,7 @@ describe('a run that another event overtakes', () => {
           await ctx.commit(wanted).catch((error: unknown) => seen.push(error));
           await ctx.commit({}).catch((error: unknown) => seen.push(error));
         }),
+        throws: leased(Counted, async (_, ctx) => ctx.commit(await run())),
         returns: leased(Counted, run),
       }[kind];
       const one = ordered({ order: latest() }, [handler]);
@@ -221,6 +242,8 @@ describe('a run that another event overtakes', () => {
       expect(one.memory.item({ PK: 'THING#1', SK: 'THING' })).toBeUndefined();
       expect(one.row(event)).toMatchObject({ status: 'PROCESSED', supersededBy: 9, attempts: 1 });
       expect(one.last()).toMatchObject({ last: 9 });
+      expect(one.telemetry.counted('TableFailures')).toBe(0);
+      expect(one.telemetry.counted('MessagesFailed')).toBe(0);
       if (kind === 'leased') expect(seen).toMatchObject([{ code: 'OUT_OF_ORDER' }, { code: 'OUT_OF_ORDER' }]);
     },
   );
@@ -240,6 +263,32 @@ describe('a run that another event overtakes', () => {
     expect(reads).toHaveLength(2);
     expect(one.row(event)).toMatchObject({ status: 'PROCESSED' });
     expect(one.last()).toMatchObject({ last: 5, eventId: event.eventId });
+  });
+
+  test('by transactions that do not end is shown again after a second, and counts no attempt', async () => {
+    const run = vi.fn(async () => ({ writes: [domainRow] }));
+    const one = ordered({ order: latest() }, [transactional(Counted, run)]);
+    const codes = ['None', 'TransactionConflict', 'None'];
+    vi.spyOn(one.memory, 'transact').mockRejectedValue(
+      new TransactionCancelled(codes.map((code) => ({ code }))),
+    );
+    const event = one.send(5);
+    await one.deliver();
+    expect(run).toHaveBeenCalledTimes(4);
+    expect(Math.ceil(one.waitsS())).toBe(1);
+    expect(one.row(event)).toBeUndefined();
+    expect(one.telemetry.counted('MessagesFailed')).toBe(0);
+  });
+
+  test('that has lost its message completes nothing, and raises no number', async () => {
+    let take = async (): Promise<unknown> => undefined;
+    const one = ordered(STRICT, [leased(Counted, () => take())]);
+    const event = one.send(1);
+    take = async () =>
+      one.memory.write({ Put: { Item: { ...one.row(event), ...one.keyOf(event), fence: 'another' } } });
+    await one.deliver();
+    expect(one.row(event)).toMatchObject({ status: 'PROCESSING', fence: 'another' });
+    expect(one.last()).toBeUndefined();
   });
 
   test('hides nothing of a condition of the handler that failed by itself', async () => {
