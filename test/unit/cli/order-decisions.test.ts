@@ -37,3 +37,10 @@ test('a discarded message whose number is next is passed over', async () => {
   expect(await letters()).toEqual([]);
   expect(last()).toBe(3);
 });
+
+test('a message that is resent with other data keeps its number for the event in its place', async () => {
+  const { resend, memory, eventId, last } = await numbered(2);
+  await resend({ n: 1 }, ...APPLY);
+  expect(memory.item(inboxKey('worker', eventId))).toMatchObject({ status: 'DISCARDED' });
+  expect(last()).toBe(2);
+});
