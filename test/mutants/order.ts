@@ -61,6 +61,18 @@ export const orderMutants: readonly Mutant[] = [
     ['an event that takes the place of another has its number', 'order === undefined || keepsPlace', 'order === undefined'],
     ['force passes over its number', 'decideMessage(inbox, decision, NOT_FINAL, { raise: place.raise })', 'decideMessage(inbox, decision, NOT_FINAL)'],
   ]),
+  ...mutantsOf('cli/reports/dead-letters/resend.ts', 'order-decisions', [
+    ['a resent message leaves its number to the event in its place', 'keepsPlace: true,', ''],
+  ]),
+  ...mutantsOf('cli/reports/dead-letters/discard.ts', 'order-decisions', [
+    ['a dead letter whose predecessor was not applied stays', "if (settled.status === 'out-of-order') {", 'if (false) {'],
+  ]),
+  ...mutantsOf('consume/operator-commit.ts', 'order-gate', [
+    ['a formal rejection has the place of its message', 'const order = placeOf(ctx, handler, delivery.content.envelope);', 'const order = undefined;'],
+  ]),
+  ...mutantsOf('inbox/inbox-rejection.ts', 'order-gate', [
+    ['a rejection that skips is one transaction with its number', '[...skip, { Put', '[{ Put'],
+  ]),
   ...mutantsOf('inbox/inbox-operator.ts', 'order-operator', [
     ['a decision whose number was applied meanwhile is made again', "if (raise.length > 0 && isLastRefused(error, RAISED_AT)) return 'changed';", ''],
   ]),

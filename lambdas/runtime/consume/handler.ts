@@ -87,6 +87,7 @@ export interface LeasedContext {
    * @throws `TRANSACTION_CANCELLED` if one of `writes` was refused: nothing was written and the attempt fails
    * @throws `BAD_ITEM` if `writes` contains a value that DynamoDB cannot store, such as a `Date`: nothing was sent
    * @throws `FENCE_LOST` if this worker has lost the message: nothing was written
+   * @throws `OUT_OF_ORDER` if another event of an ordered message's aggregate was applied since the run began: do not catch it; the message is received again
    *
    * @example
    * ```ts

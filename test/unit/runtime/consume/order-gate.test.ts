@@ -5,6 +5,7 @@ import { latest, strict } from '../../../../lambdas/runtime/base/order.ts';
 import { type Handler, leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
 import { defineEvent } from '../../../../lambdas/runtime/events/event.ts';
 import { inboxKey, lastKey } from '../../../../lambdas/runtime/store/keys.ts';
+import { lambdaContext } from '../../../../testing/index.ts';
 import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { body, CONSUMER, consumer, domainRow, envelope, inboxRow, type Parts } from './consumer-rig.ts';
 
@@ -323,6 +324,23 @@ describe('latest', () => {
     const key = lastKey({ consumer: CONSUMER, group: 'things', aggregateType: 'Thing', aggregateId: '1' });
     expect(one.memory.item(key)).toMatchObject({ last: 3 });
   });
+});
+
+test.each([
+  [4, { status: 'discarded' }, 5],
+  [3, { status: 'out-of-order', missing: 4 }, 3],
+])('a formal rejection of number 5 after %i, which has no row, is %o', async (from, settled, last) => {
+  const handler = transactional(Counted, async () => ({}), {
+    rejected: async () => ({ writes: [domainRow] }),
+  });
+  const one = ordered(STRICT, [handler]);
+  await one.setLast(from);
+  const detail = envelope(one, { type: 'Counted', version: 1, sequence: 5 });
+  const mailroomReject = { by: 'ada', reason: 'lost', body: JSON.stringify(body(detail)) };
+  const answer = await one.handle({ mailroomReject } as never, lambdaContext({ clock: one.clock }));
+  expect(answer).toMatchObject({ settled });
+  expect(one.last()).toMatchObject({ last });
+  expect(one.memory.item({ PK: 'THING#1', SK: 'THING' }) === undefined).toBe(from === 3);
 });
 
 describe('createConsumer refuses', () => {
