@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { scheduledStatus } from '../../../cli/reports/status/scheduled-events.ts';
 import { leased, transactional } from '../../../lambdas/runtime/consume/handler.ts';
 import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { outboxPartition } from '../../../lambdas/runtime/store/keys.ts';
@@ -82,6 +83,12 @@ describe('status', () => {
     expect(report.atLeast).toEqual(['outbox.scheduled.due']);
     expect(new Set(ahead).size).toBe(60 * 2);
     expect(ahead).toHaveLength(60 * 2);
+  });
+
+  test('a reading that is kept for a minute leaves out what has come due since', () => {
+    const now = 10 * HOUR_MS;
+    const dueTimes = [now, now + 1, now + HOUR_MS, now + HOUR_MS + 1];
+    expect(scheduledStatus(dueTimes, [], now)).toMatchObject({ due: 2, nextDueAt: now + 1 });
   });
 
   test('requires action for an event that was due more than five minutes ago, not for one that waits for the sweep', async () => {
