@@ -86,6 +86,7 @@ export interface OrderSeed extends Omit<SequenceOf, 'group'> {
 /**
  * Makes the action that begins a sequence, for the transaction in which a backfill writes the state of an aggregate: the consumer then
  * goes on with the next number. It is refused if the consumer has applied an event of the aggregate.
+ * The role needs `dynamodb:UpdateItem` on `LAST#<consumer>#*`, as the consumer's own function has.
  *
  * @throws `BAD_RANGE` if `last` is not a whole number from 1
  *
