@@ -22,6 +22,7 @@ import { unreadableText } from '../deployment/row-text.ts';
 import { isNotDue } from '../deployment/rows-reader.ts';
 import { readStanding } from '../reports/dead-letters/standing.ts';
 import { causeOf, fixText, type ManualFix, readFix, refuseOtherKeys } from '../reports/messages/fix-file.ts';
+import { placeOfEvent } from '../reports/messages/order-of-aggregate.ts';
 import { inTime } from '../reports/why/event-state.ts';
 import { onceArgument } from '../terminal/arguments.ts';
 import { applyWords, type ChangeOptions, reasonOption, reasonToApply } from '../terminal/change.ts';
@@ -193,7 +194,7 @@ async function applyResolution(
   const by = await record(deployment, 'messages resolve', made);
   const result =
     fix === undefined
-      ? await resolveMessage(deployment, { ...made, by })
+      ? await resolveMessage(deployment, { ...made, by, order: await placeOfEvent(table, entry, eventId) })
       : await settleByConsumer(clients.lambda, entry, {
           mailroomCommit: {
             ...{ eventId, by, reason, force, effectsChecked },

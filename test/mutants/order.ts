@@ -4,10 +4,13 @@ import { type Mutant, mutantsOf } from './mutant.ts';
 // biome-ignore format: a line for each mutant
 export const orderMutants: readonly Mutant[] = [
   ...mutantsOf('store/last-sequence.ts', 'order-gate order-operator', [
+    ['an ordered message has a usable sequence', "typeof sequence !== 'number' || !Number.isSafeInteger(sequence) || sequence < 1", "typeof sequence !== 'number'"],
+    ['sequences begin at 1', '|| sequence < 1', '|| sequence < 0'],
+    ['a group shares its number', '(order.group ?? type)', 'type'],
     ['the last sequence is raised only from the one that was read', "condition: '#last = :seenLast'", "condition: '(#last = :seenLast OR attribute_exists(PK))'"],
     ['the first sequence is raised only where there is none', "{ condition: 'attribute_not_exists(PK)', values: {} }", "{ condition: '(attribute_not_exists(PK) OR attribute_exists(PK))', values: {} }"],
     ['an operator leaves no event of an earlier number', "...(eventId === undefined && { remove: ['eventId'] }),", ''],
-    ['only the next number is passed over', 'seen.last === order.sequence - 1', 'seen.last < order.sequence'],
+    ['only the next number is passed over', 'seen.last === order.sequence - 1', 'seen.last < order.sequence', 'each caller asks before whether a number is missing'],
     ['a number that is next is passed over', 'seen.last === order.sequence - 1', 'false'],
     ['a last sequence of a newer schema is not read', 'isKnownSchema(schema) && Number', 'Number'],
     ['a commit that an event overtook is told by the last sequence', "code === 'ConditionalCheckFailed' || code === 'TransactionConflict'", 'false'],
@@ -15,8 +18,6 @@ export const orderMutants: readonly Mutant[] = [
     ['a seed is exactly the action that begins a sequence', 'return isDeepStrictEqual( action, raiseLast(clock, { key: Key.PK, sequence: Number(last) }, NOTHING_APPLIED), );', 'return true;'],
   ]),
   ...mutantsOf('consume/order-gate.ts', 'order-gate', [
-    ['an ordered message has a usable sequence', '!Number.isSafeInteger(sequence) || Number(sequence) < 1', 'false'],
-    ['sequences begin at 1', '|| Number(sequence) < 1', '|| Number(sequence) < 0'],
     ['an aggregate has an id that a key can have', 'Buffer.byteLength(aggregateId) > AGGREGATE_ID_MAX_BYTES', 'false'],
     ['a superseded message does not run', 'if (sequence <= seen.last) return', 'if (sequence < 0) return'],
     ['another event under the last sequence is rejected', 'seen.eventId !== undefined && seen.eventId !== message.eventId)', 'false)'],
@@ -30,7 +31,7 @@ export const orderMutants: readonly Mutant[] = [
     ['a message that is overtaken again and again goes back to its queue', 'tries === GATE_TRIES ||', ''],
     ['the rejections of a consumer that skips raise the number', "config.order.onReject === 'skip'", 'false'],
     ['the rejections of a consumer that blocks leave the number', "config.order?.mode === 'strict' && config.order.onReject === 'skip'", 'true'],
-    ['a group shares its number', '(order.group ?? event.type)', 'event.type'],
+    ['a message that waits in vain is not passed over', "isNext && config.order?.mode === 'strict'", "config.order?.mode === 'strict'"],
     ['a strict consumer knows its last receive', "order?.mode !== 'strict' || maxReceives !== undefined", 'true'],
     ['a strict consumer has one order', "if (ofConsumer?.mode === 'strict') {", 'if (false) {'],
     ['an order needs a sequence', 'if (!isNumbered(definition)) {', 'if (false) {'],
@@ -41,6 +42,10 @@ export const orderMutants: readonly Mutant[] = [
     ['a completion that an event overtook runs again', 'throw isLastRefused(error) ? new Overtaken(inbox.clock.now()) : error;', 'throw error;'],
     ['a superseded message names the number that superseded it', '...processed(inbox), supersededBy }', '...processed(inbox) }'],
     ['the handler does not see the refusal of the number', 'if (place !== undefined && isLastRefused(error)) return', 'if (false) return'],
+  ]),
+  ...mutantsOf('inbox/inbox-history.ts', 'order-gate', [
+    ['a superseded message is absorbed, however old it is', 'return isSuperseded ? undefined :', 'return'],
+    ['a message that is next may have run before the order', 'place.order.sequence <= place.seen.last', 'true'],
   ]),
   ...mutantsOf('inbox/inbox-writes.ts', 'order-gate', [
     ['an ordered completion is written only under its claim', 'await transactRow(inbox, eventId, change, mine(claim), others)', 'await transactRow(inbox, eventId, change, { ...mine(claim), condition: `(${mine(claim).condition} OR attribute_exists(PK))` }, others)'],
@@ -64,11 +69,16 @@ export const orderMutants: readonly Mutant[] = [
   ...mutantsOf('cli/reports/dead-letters/resend.ts', 'order-decisions', [
     ['a resent message leaves its number to the event in its place', 'keepsPlace: true,', ''],
   ]),
+  ...mutantsOf('cli/commands/messages-decisions.ts', 'order-decisions', [
+    ['a message without a row is resolved at its place', ', order: await placeOfEvent(table, entry, eventId) }', ' }'],
+  ]),
   ...mutantsOf('cli/reports/dead-letters/discard.ts', 'order-decisions', [
-    ['a dead letter whose predecessor was not applied stays', "if (settled.status === 'out-of-order') {", 'if (false) {'],
+    ['a dead letter without a row is discarded at its place', 'order: await placeOfEvent(deps.table, consumer, eventId),', ''],
+    ['a dead letter whose predecessor was not applied stays', "if (settled.status === 'out-of-order') return", 'if (false) return'],
   ]),
   ...mutantsOf('consume/operator-commit.ts', 'order-gate', [
     ['a formal rejection has the place of its message', 'const order = placeOf(ctx, handler, delivery.content.envelope);', 'const order = undefined;'],
+    ['a manual fix of a message without a row has the place of its event', 'const order = ordered && placeInOrder(consumer, ordered, cause ?? {});', 'const order = undefined;'],
   ]),
   ...mutantsOf('inbox/inbox-rejection.ts', 'order-gate', [
     ['a rejection that skips is one transaction with its number', '[...skip, { Put', '[{ Put'],

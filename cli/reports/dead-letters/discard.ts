@@ -8,6 +8,7 @@ import type { Note, OperationDeps } from '../../../lambdas/runtime/store/operati
 import { isUnreadable, readable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { readInbox } from '../../deployment/message-reader.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
+import { placeOfEvent } from '../messages/order-of-aggregate.ts';
 import { type DeadLetter, type DeadLetterSource, inboxId } from './dead-letters.ts';
 import { isHandled, readStanding, unsentReplacement } from './standing.ts';
 
@@ -96,9 +97,16 @@ async function decidedOf(
       return { outcome: 'busy' };
     case 'processed':
       return { outcome: 'handled' };
+    case 'out-of-order':
+      return outOfOrder(settled.missing);
     default: // a newer function may have other answers: only a settled message's dead letter is deleted
       return { outcome: 'not-rejectable', message: `Its function answered "${settled.status}".` };
   }
+}
+
+function outOfOrder(missing: number): Discarded {
+  const message = `OUT_OF_ORDER: sequence ${missing} of its aggregate was not applied. End or skip that one first.`;
+  return { outcome: 'not-rejectable', message };
 }
 
 async function decideDead(deps: DiscardDeps, eventId: string, note: Note): Promise<DiscardOutcome> {
@@ -118,18 +126,15 @@ async function decide(
   note: DiscardNote,
 ): Promise<Discarded> {
   const replacement = unsentReplacement(deadLetter);
+  const eventId = replacement ?? inboxId(deadLetter);
   const settled = await discardMessage(deps, {
-    ...note,
-    consumer: consumer.name,
-    eventId: replacement ?? inboxId(deadLetter),
+    ...{ ...note, consumer: consumer.name, eventId },
     unlessReceived: replacement !== undefined,
+    order: await placeOfEvent(deps.table, consumer, eventId),
   });
   const { status } = settled;
   if (status === 'leased') return { outcome: 'busy' };
-  if (settled.status === 'out-of-order') {
-    const message = `OUT_OF_ORDER: sequence ${settled.missing} of its aggregate was not applied. End or skip that one first.`;
-    return { outcome: 'not-rejectable', message };
-  }
+  if (settled.status === 'out-of-order') return outOfOrder(settled.missing);
   if (status === 'unreadable' || status === 'effects-unchecked' || status === 'row-deleted')
     return { outcome: status };
   // A resend may have come first: then its event is the one that would be lost.

@@ -1,8 +1,16 @@
-import { STRICT_GROUP } from '../../../lambdas/runtime/base/order.ts';
+import { orderOfText, STRICT_GROUP } from '../../../lambdas/runtime/base/order.ts';
+import type { Envelope } from '../../../lambdas/runtime/events/event.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
+import { isEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { inboxKey, lastKey, sequenceOf } from '../../../lambdas/runtime/store/keys.ts';
-import { readLastSequence } from '../../../lambdas/runtime/store/last-sequence.ts';
-import { isUnreadable, readInboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
+import { placeInOrder, readLastSequence } from '../../../lambdas/runtime/store/last-sequence.ts';
+import type { PlaceInOrder } from '../../../lambdas/runtime/store/rows.ts';
+import {
+  isUnreadable,
+  readable,
+  readInboxRow,
+  readOutboxRow,
+} from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { readRejected } from '../../deployment/message-reader.ts';
@@ -90,4 +98,16 @@ async function readRejectedInOrder({ table, clock }: OrderReaderDeps, consumer: 
     byKey.set(key, [...(byKey.get(key) ?? []), rejected]);
   });
   return { byKey, more };
+}
+
+/** The place of an event at an ordered consumer, for a message that has no row; `undefined` if it has none, or the outbox no row of it. */
+export async function placeOfEvent(
+  table: Pick<Table, 'get'>,
+  { name, order = '' }: Pick<ConsumerEntry, 'name' | 'order'>,
+  eventId: string,
+): Promise<PlaceInOrder | undefined> {
+  const kept = orderOfText(order);
+  if (kept === undefined || !isEventId(eventId)) return undefined;
+  const row = readable(readOutboxRow(await table.get(outboxKeyOf(eventId), { consistent: true })));
+  return row && placeInOrder(name, kept, JSON.parse(row.envelope) as Envelope);
 }

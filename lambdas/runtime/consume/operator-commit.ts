@@ -8,6 +8,7 @@ import { type Settlement, settleMessage } from '../inbox/settle-message.ts';
 import { startedEffects } from '../inbox/started-effects.ts';
 import { redactedError, storedCause } from '../observe/redaction.ts';
 import { eventCount } from '../outbox/transaction-checks.ts';
+import { placeInOrder } from '../store/last-sequence.ts';
 import { wroteNothing } from '../store/retry.ts';
 import type { DiscardedRow, InboxRow, ProcessedRow } from '../store/rows.ts';
 import type { TransactAction } from '../store/table.ts';
@@ -16,7 +17,7 @@ import { readDelivery } from './delivery.ts';
 import type { PastEffect, RejectedContext } from './handler.ts';
 import { outOfTime, RESPONSE_MARGIN_MS } from './leased-run.ts';
 import { type Handlers, handlerOf, readEvent } from './message.ts';
-import { placeOf } from './order-gate.ts';
+import { orderOfHandler, placeOf } from './order-gate.ts';
 import {
   type CommitRequest,
   checkedRequest,
@@ -171,7 +172,7 @@ async function rejection(
 
 /** @throws `BAD_EVENT_DEFINITION`, `EVENT_TOO_OLD` */
 function operatorCommit(
-  { ctx }: SettlingFunction,
+  { ctx, handlers }: SettlingFunction,
   {
     eventId,
     cause,
@@ -183,9 +184,13 @@ function operatorCommit(
     force = false,
   }: CommitRequest['mailroomCommit'],
 ): WantedDecision {
-  const drafts = events.map((event) => draftOf(event, ctx.config.service));
+  const { consumer, service } = ctx.config;
+  const drafts = events.map((event) => draftOf(event, service));
+  const handler = [...handlers.values()].find(({ definition }) => definition.type === cause?.type);
+  const ordered = handler && orderOfHandler(handler, ctx.config);
+  const order = ordered && placeInOrder(consumer, ordered, cause ?? {});
   return {
-    settlement: { by, reason, effectsChecked, force, consumer: ctx.config.consumer, eventId },
+    settlement: { by, reason, effectsChecked, force, consumer, eventId, order },
     status: 'PROCESSED',
     writes: async (row) => {
       if (!force) refuseTooOld(ctx, eventId, row);

@@ -1,11 +1,11 @@
 import type { ConsumerConfig } from '../base/config.ts';
 import { MailroomError } from '../base/errors.ts';
-import { type EventOrder, STRICT_GROUP } from '../base/order.ts';
+import type { EventOrder } from '../base/order.ts';
 import { poison } from '../base/poison.ts';
 import type { Envelope } from '../events/event.ts';
 import { type HandledDefinition, type HandledEvent, isExternal } from '../events/external-event.ts';
-import { AGGREGATE_ID_MAX_BYTES, lastKey } from '../store/keys.ts';
-import { type LastSequence, Overtaken, readLastSequence } from '../store/last-sequence.ts';
+import { AGGREGATE_ID_MAX_BYTES } from '../store/keys.ts';
+import { type LastSequence, Overtaken, placeInOrder, readLastSequence } from '../store/last-sequence.ts';
 import type { PlaceInOrder } from '../store/rows.ts';
 import { supersede } from './claimed-run.ts';
 import type { ConsumerContext, Received } from './consumer-context.ts';
@@ -65,8 +65,9 @@ export function placeOf(
 ): PlaceInOrder | undefined {
   const order = orderOfHandler(handler, config);
   if (order === undefined) return undefined;
-  const { sequence, aggregateType, aggregateId } = event as Envelope;
-  if (!Number.isSafeInteger(sequence) || Number(sequence) < 1) {
+  const { sequence, aggregateId } = event as Envelope;
+  const place = placeInOrder(config.consumer, order, event as Envelope);
+  if (place === undefined) {
     const value = typeof sequence === 'number' ? sequence : `of type ${typeof sequence}`;
     throw poison(
       'UNREADABLE_MESSAGE',
@@ -79,9 +80,7 @@ export function placeOf(
       `Event ${event.type} has an \`aggregateId\` of ${Buffer.byteLength(aggregateId)} bytes; an ordered consumer takes at most ${AGGREGATE_ID_MAX_BYTES}. Use a shorter one where the event is published, and discard this message.`,
     );
   }
-  const group = order.mode === 'strict' ? STRICT_GROUP : (order.group ?? event.type);
-  const key = lastKey({ consumer: config.consumer, group, aggregateType, aggregateId }).PK;
-  return { key, mode: order.mode, sequence: Number(sequence) };
+  return place;
 }
 
 /**
@@ -104,7 +103,8 @@ async function atGate(
   if (order === undefined) return { passed: received };
   const seen = await readLastSequence(received.inbox, order.key);
   const { config, delivery } = received;
-  const skipsRejected = config.order?.mode === 'strict' && config.order.onReject === 'skip';
+  const isNext = order.sequence === seen.last + 1;
+  const skipsRejected = isNext && config.order?.mode === 'strict' && config.order.onReject === 'skip';
   const message = { ...delivery.message, place: { order, seen, skipsRejected } };
   const passed: Received = { ...received, delivery: { ...delivery, message } };
   const { sequence, mode } = order;

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { SQSBatchResponse } from 'aws-lambda';
 import { MailroomError } from '../base/errors.ts';
 import { isObject } from '../base/json.ts';
-import { defineEvent, type EventDraft } from '../events/event.ts';
+import { defineEvent, type Envelope, type EventDraft } from '../events/event.ts';
 import type { Decision } from '../inbox/settle-message.ts';
 import type { CausingEvent } from '../outbox/outbox-entry.ts';
 import { eventIdTime, isUnreadableId } from '../store/event-id.ts';
@@ -31,14 +31,21 @@ export interface CommitRequest {
     readonly eventId: string;
     /** Takes the message from a worker that still holds it. @default false */
     readonly force?: boolean | undefined;
-    /** The message's event: the new ones inherit its correlation id and trace. @default they begin a chain */
-    readonly cause?: CausingEvent | undefined;
+    /**
+     * The message's event: the new ones inherit its correlation id and trace. Its `sequence` is passed over if the message has no row.
+     *
+     * @default they begin a chain
+     */
+    readonly cause?: (CausingEvent & NumberedEvent) | undefined;
     /** In the format of the DynamoDB document client. */
     readonly writes: readonly TransactAction[];
     /** Events of the consumer's service. Their payloads are not validated: no code here has their schemas. */
     readonly events: readonly OperatorEvent[];
   };
 }
+
+/** The members of an envelope that name its place in an order. */
+export type NumberedEvent = Partial<Pick<Envelope, 'type' | 'aggregateType' | 'aggregateId' | 'sequence'>>;
 
 /** The operator, the reason, and what the operator has checked. */
 interface SettleNote extends Note {
@@ -153,19 +160,22 @@ function checkedEvent(at: string, event: unknown): OperatorEvent {
   };
 }
 
-/** The members that new events inherit; others of its envelope are ignored. */
-function checkedCause(cause: unknown): CausingEvent {
-  const { eventId, correlationId, hops, traceId, traceparent, tracestate } = objectAt('cause', cause);
+const INHERITED = ['traceId', 'traceparent', 'tracestate', 'type', 'aggregateType', 'aggregateId'];
+
+/** The members that new events inherit, and the place of the event; others of its envelope are ignored. */
+function checkedCause(cause: unknown): CausingEvent & NumberedEvent {
+  const { eventId, correlationId, hops, sequence, ...texts } = objectAt('cause', cause);
   if (hops !== undefined && (!Number.isSafeInteger(hops) || Number(hops) < 1))
     throw bad('cause.hops', 'must be a whole number from 1');
-  const trace = Object.entries({ traceId, traceparent, tracestate }).filter(
-    ([, value]) => typeof value === 'string',
+  const kept = Object.entries(texts).filter(
+    ([name, value]) => INHERITED.includes(name) && typeof value === 'string',
   );
   return {
     eventId: textAt('cause.eventId', eventId),
     correlationId: textAt('cause.correlationId', correlationId),
     hops: hops as number | undefined,
-    ...Object.fromEntries(trace),
+    ...(Number.isSafeInteger(sequence) && { sequence: sequence as number }),
+    ...Object.fromEntries(kept),
   };
 }
 

@@ -2,7 +2,7 @@ import { asRow, type InboxRow, type ProcessingRow, type RejectedRow } from '../s
 import type { Item } from '../store/table.ts';
 import type { InboxContext, InboxRefusal, Message } from './inbox.ts';
 import { ALONE_FROM, TOO_OLD } from './inbox-conditions.ts';
-import { forgottenBecause } from './inbox-history.ts';
+import { mayHaveRunBecause } from './inbox-history.ts';
 import { inboxState } from './inbox-state.ts';
 
 /**
@@ -22,7 +22,7 @@ export type Admission =
 export function admissionOf(inbox: InboxContext, message: Message, row: InboxRow | undefined): Admission {
   const state = inboxState(row, inbox.clock.now(), 0);
   if (state.is === 'absent') {
-    const why = forgottenBecause(inbox, message.eventId);
+    const why = mayHaveRunBecause(inbox, message);
     return why === undefined ? { status: 'open' } : { status: 'too-old', why };
   }
   if (state.is === 'unreadable') return { status: 'unreadable', problem: state.problem };

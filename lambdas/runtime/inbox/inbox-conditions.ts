@@ -3,7 +3,7 @@ import type { RowCondition } from '../store/row-update.ts';
 import type { InboxRow, ProcessingRow, RejectedRow } from '../store/rows.ts';
 import type { Item } from '../store/table.ts';
 import type { Claim, InboxContext, Message } from './inbox.ts';
-import { forgottenBecause } from './inbox-history.ts';
+import { mayHaveRunBecause } from './inbox-history.ts';
 
 /**
  * After this many consecutive claims that ended without a result, a message runs alone: another message in its batch may have
@@ -83,7 +83,7 @@ export function mine(claim: Claim): RowCondition {
 
 /** A message without a row may be claimed, unless its row may have expired. */
 function unknown(inbox: InboxContext, message: Message): string[] {
-  return forgottenBecause(inbox, message.eventId) === undefined ? ['attribute_not_exists(PK)'] : [];
+  return mayHaveRunBecause(inbox, message) === undefined ? ['attribute_not_exists(PK)'] : [];
 }
 
 /** No effect was started or finished since the row was read: a worker may do that after its lease, until another one takes over. */

@@ -7,7 +7,7 @@ import { inboxHistoryKey } from '../store/keys.ts';
 import { conditionalUpdate } from '../store/row-update.ts';
 import { asRow, expiresAt, type InboxHistory, isKnownSchema, SCHEMA } from '../store/rows.ts';
 import { schemaProblem } from '../store/stored-rows.ts';
-import type { InboxContext } from './inbox.ts';
+import type { InboxContext, Message } from './inbox.ts';
 
 /**
  * The time during which a function of the previous version may still write rows under its own retention, counted from the first
@@ -121,6 +121,15 @@ export function forgottenBecause(
   if (clock.now() - mintedAt <= days * DAY_MS) return undefined;
   const which = days < inboxRetentionDays ? ', the shortest since it was written,' : '';
   return `The event is older than the inbox retention of ${days} days${which} ${MAY_HAVE_RUN}`;
+}
+
+/** As {@link forgottenBecause}. A superseded message never runs its handler, so it needs no row to be absorbed. */
+export function mayHaveRunBecause(
+  inbox: InboxMemory,
+  { eventId, place }: Pick<Message, 'eventId' | 'place'>,
+): string | undefined {
+  const isSuperseded = place !== undefined && place.order.sequence <= place.seen.last;
+  return isSuperseded ? undefined : forgottenBecause(inbox, eventId);
 }
 
 function renamed(inboxSince: number, what: string): string {

@@ -1,6 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Clock, timeText } from '../base/clock.ts';
 import { isMailroomError, MailroomError } from '../base/errors.ts';
+import { type EventOrder, STRICT_GROUP } from '../base/order.ts';
+import type { Envelope } from '../events/event.ts';
+import { lastKey } from './keys.ts';
 import { conditionalUpdate } from './row-update.ts';
 import { asRow, isKnownSchema, type LastRow, type PlaceInOrder, SCHEMA } from './rows.ts';
 import type { Table, TransactAction } from './table.ts';
@@ -15,11 +18,23 @@ export interface LastSequence {
   readonly eventId?: string | undefined;
 }
 
+/** Makes the place of an event in the order of a consumer; `undefined` if it has no usable `sequence`. */
+export function placeInOrder(
+  consumer: string,
+  order: EventOrder,
+  event: Partial<Pick<Envelope, 'type' | 'aggregateType' | 'aggregateId' | 'sequence'>>,
+): PlaceInOrder | undefined {
+  const { type = '', aggregateType = '', aggregateId = '', sequence } = event;
+  if (typeof sequence !== 'number' || !Number.isSafeInteger(sequence) || sequence < 1) return undefined;
+  const group = order.mode === 'strict' ? STRICT_GROUP : (order.group ?? type);
+  return { key: lastKey({ consumer, group, aggregateType, aggregateId }).PK, mode: order.mode, sequence };
+}
+
 /** The place of a received message, with the last applied sequence as its gate has read it. */
 export interface GatedPlace {
   readonly order: PlaceInOrder;
   readonly seen: LastSequence;
-  /** The rejection of the message lets the later events of its aggregate go on. */
+  /** The rejection of the message lets the later events of its aggregate go on. Never for a gap: a redrive of the message can still be applied. */
   readonly skipsRejected: boolean;
 }
 

@@ -1,5 +1,7 @@
-import { expect, test } from 'vitest';
-import { inboxKey, lastKey } from '../../../lambdas/runtime/store/keys.ts';
+import { describe, expect, test } from 'vitest';
+import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
+import { inboxKey, lastKey, rejectedKey } from '../../../lambdas/runtime/store/keys.ts';
+import { readable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { APPLY, rejected, source } from './support/rejected-event.ts';
 import { runInMemory } from './support/run-in-memory.ts';
@@ -36,6 +38,49 @@ test('a discarded message whose number is next is passed over', async () => {
   expect(discarded.document).toMatchObject({ deadLetters: [{ outcome: 'discarded' }] });
   expect(await letters()).toEqual([]);
   expect(last()).toBe(3);
+});
+
+describe('a message that its strict consumer has not received', () => {
+  /** Number 3 of an aggregate with this last number: its event is published, and no row of it exists. */
+  async function unreceived(last: number) {
+    const rig = await numbered(last);
+    const { eventId, memory, deployment } = rig;
+    const [consumer] = deployment.directory.consumers;
+    Object.assign(consumer ?? {}, { order: 'strict:block' });
+    await memory.write({ Delete: { Key: { ...inboxKey('worker', eventId) } } });
+    await memory.write({ Delete: { Key: { ...rejectedKey('worker', eventId) } } });
+    const Key = outboxKeyOf(eventId);
+    const stored = readable(readOutboxRow(memory.item(Key)));
+    const numberedEnvelope = JSON.stringify({
+      ...JSON.parse(stored?.envelope ?? '{}'),
+      aggregateId: '1',
+      sequence: 3,
+    });
+    await memory.write({ Put: { Item: { ...memory.item(Key), ...Key, envelope: numberedEnvelope } } });
+    return rig;
+  }
+
+  test.each([
+    [1, 2, 1],
+    [2, 0, 3],
+    [7, 0, 7],
+  ])('after %i, resolve exits with %i and leaves %i', async (before, code, after) => {
+    const { run, eventId, last } = await unreceived(before);
+    const resolved = await run('messages', 'resolve', 'worker', eventId, ...APPLY);
+    expect(resolved.code).toBe(code);
+    if (code === 2) expect(unwrapped(resolved.err)).toMatch(/before sequence 2 of its aggregate/);
+    expect(last()).toBe(after);
+  });
+
+  test.each([
+    [1, 'not-rejectable', 1],
+    [2, 'discarded', 3],
+  ])('after %i, its dead letter is %s, which leaves %i', async (before, outcome, after) => {
+    const { command, letterId, last } = await unreceived(before);
+    const discarded = await command('', 'dlq', 'discard', source, letterId, ...APPLY);
+    expect(discarded.document).toMatchObject({ deadLetters: [{ outcome }] });
+    expect(last()).toBe(after);
+  });
 });
 
 test('a message that is resent with other data keeps its number for the event in its place', async () => {

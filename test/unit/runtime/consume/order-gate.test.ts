@@ -106,6 +106,17 @@ describe('a strict consumer', () => {
     expect(one.last()).toMatchObject({ last: 3 });
   });
 
+  test('leaves a superseded event to the worker that holds it', async () => {
+    const one = ordered();
+    await one.setLast(3);
+    const event = one.send(2);
+    const held = { status: 'PROCESSING', fence: 'another', attempts: 1, leaseUntil: one.clock.now() + 9_000 };
+    await one.memory.write({ Put: { Item: { ...one.keyOf(event), ...held, schema: 1 } } });
+    await one.deliver();
+    expect(one.row(event)).toMatchObject(held);
+    expect(one.telemetry.counted('MessagesSuperseded')).toBe(0);
+  });
+
   test('rejects another event under the last number; the same event again is a duplicate', async () => {
     const one = ordered();
     const first = one.send(1);
@@ -180,6 +191,45 @@ describe('a strict consumer', () => {
     await one.drain();
     expect(one.row(event)).toMatchObject({ status: 'REJECTED', reason: 'OUT_OF_ORDER' });
     expect(one.last()).toBeUndefined();
+  });
+
+  test('an event that waited until its last receive is not passed over if its predecessor is applied meanwhile', async () => {
+    const one = ordered({ order: strict({ onReject: 'skip' }), maxReceives: 1 });
+    await one.setLast(1);
+    const event = one.send(3);
+    const get = one.memory.get.bind(one.memory);
+    let isApplied = false;
+    vi.spyOn(one.memory, 'get').mockImplementation(async (key, options) => {
+      const item = await get(key, options);
+      if (key.PK === one.key.PK && !isApplied) await one.setLast(2, { eventId: 'predecessor' });
+      isApplied ||= key.PK === one.key.PK;
+      return item;
+    });
+    await one.drain();
+    expect(one.row(event)).toMatchObject({ status: 'REJECTED', reason: 'OUT_OF_ORDER' });
+    expect(one.last()).toMatchObject({ last: 2 });
+  });
+
+  test.each([
+    ['an earlier', 2],
+    ['the last', 3],
+  ])('absorbs %s event that is older than the retention of the inbox', async (_which, sequence) => {
+    const one = ordered();
+    const event = one.send(sequence);
+    await one.setLast(3, { eventId: event.eventId });
+    await one.clock.advance(40 * 86_400_000);
+    await one.drain();
+    expect(one.row(event)).toMatchObject({ status: 'PROCESSED', supersededBy: 3 });
+    expect(one.queue.deadLetters()).toEqual([]);
+  });
+
+  test('does not run an event that is older than the retention and next: it may have run before the order', async () => {
+    const one = ordered();
+    const event = one.send(1);
+    await one.clock.advance(40 * 86_400_000);
+    await one.drain();
+    expect(one.applied).toEqual([]);
+    expect(one.row(event)).toMatchObject({ status: 'REJECTED', reason: 'EVENT_TOO_OLD' });
   });
 
   test('the event of the last number is not rejected, although its row was deleted', async () => {
@@ -342,6 +392,31 @@ test.each([
   expect(one.last()).toMatchObject({ last });
   expect(one.memory.item({ PK: 'THING#1', SK: 'THING' }) === undefined).toBe(from === 3);
 });
+
+test.each([
+  [4, { sequence: 5 }, { status: 'resolved' }, 5],
+  [3, { sequence: 5 }, { status: 'out-of-order', missing: 4 }, 3],
+  [4, { sequence: 5, type: 'Another' }, { status: 'resolved' }, 4],
+  [4, { sequence: '5' }, { status: 'resolved' }, 4],
+])(
+  'after %i, a manual fix of a message without a row, of the event %o, is %o',
+  async (from, of, settled, last) => {
+    const one = ordered(STRICT);
+    await one.setLast(from);
+    const cause = envelope(one, { type: 'Counted', version: 1, ...(of as object) });
+    const mailroomCommit = {
+      by: 'ada',
+      reason: 'lost',
+      eventId: cause.eventId,
+      cause,
+      writes: [],
+      events: [],
+    };
+    const answer = await one.handle({ mailroomCommit } as never, lambdaContext({ clock: one.clock }));
+    expect(answer).toMatchObject({ settled });
+    expect(one.last()).toMatchObject({ last });
+  },
+);
 
 describe('createConsumer refuses', () => {
   test.each([
