@@ -13,6 +13,7 @@ import type { Actor, Scheduler } from '../../testing/explorer/actor.ts';
 import type { ConsumerWorldOptions } from '../../testing/explorer/consumer-parts.ts';
 import { type ConsumerWorld, consumerWorld } from '../../testing/explorer/consumer-world.ts';
 import type { Scenario } from '../../testing/explorer/exploration.ts';
+import { charge } from './consumer-handlers.ts';
 import type { InboxTamper } from './inbox-scenarios.ts';
 import { decides, deskOf, leasesSeenOut } from './operator-desk.ts';
 import type { Bounds } from './relay-scenarios.ts';
@@ -77,6 +78,13 @@ const writes = (table: Table) => transactional(Numbered, async ({ sequence }) =>
 const commits = (table: Table) =>
   leased(Numbered, async ({ sequence }, ctx) => ctx.commit(await next(table, sequence)));
 
+/** A side effect for each number, before its commit. */
+const charges = (table: Table) =>
+  leased(Numbered, async ({ sequence }, ctx) => {
+    await charge(ctx);
+    await ctx.commit(await next(table, sequence));
+  });
+
 /** What it makes of a refused commit must not decide about the message. */
 const swallows = (table: Table) =>
   leased(Numbered, async ({ sequence }, ctx) => {
@@ -91,6 +99,18 @@ const refusesFirst = (table: Table, release: Release) =>
     if (sequence === 1 && !release.isFixed) throw new PoisonMessage('The first one is refused');
     return next(table, sequence);
   });
+
+/** As {@link refusesFirst}, under a claim. */
+const refusesFirstClaimed = (table: Table, release: Release) =>
+  leased(Numbered, async ({ sequence }, ctx) => {
+    if (sequence === 1 && !release.isFixed) throw new PoisonMessage('The first one is refused');
+    await ctx.commit(await next(table, sequence));
+  });
+
+const SKIPS = { config: { order: strict({ onReject: 'skip' }), maxReceives: RECEIVES } };
+
+const superseded = (world: ConsumerWorld) =>
+  rowOf(world, 0)?.supersededBy === undefined ? 'The rejected number was not superseded' : undefined;
 
 const SETTINGS: readonly Setting[] = [
   { name: 'strict: two numbers', sent: [1, 2], mode: 'strict', handler: writes },
@@ -151,11 +171,27 @@ const SETTINGS: readonly Setting[] = [
     sent: [1, 2],
     mode: 'strict',
     handler: refusesFirst,
-    world: { config: { order: strict({ onReject: 'skip' }), maxReceives: RECEIVES } },
+    world: SKIPS,
     fixes: true,
     applied: [[2]],
-    verdict: (world) =>
-      rowOf(world, 0)?.supersededBy === undefined ? 'The rejected number was not superseded' : undefined,
+    verdict: superseded,
+  },
+  {
+    name: 'strict, skips: a number that is rejected under its claim, in two workers at once',
+    sent: [1, 2],
+    mode: 'strict',
+    handler: refusesFirstClaimed,
+    world: { ...SKIPS, twice: true },
+    fixes: true,
+    applied: [[2]],
+    verdict: superseded,
+  },
+  {
+    name: 'strict: effects and commits',
+    sent: [2, 1],
+    mode: 'strict',
+    handler: charges,
+    verdict: ({ log }) => (log.happened.size === 2 ? undefined : `There are ${log.happened.size} effects`),
   },
   {
     name: 'strict: an operator who skips the first number',

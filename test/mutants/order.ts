@@ -10,7 +10,7 @@ export const orderMutants: readonly Mutant[] = [
     ['the last sequence is raised only from the one that was read', "condition: '#last = :seenLast'", "condition: '(#last = :seenLast OR attribute_exists(PK))'"],
     ['the first sequence is raised only where there is none', "{ condition: 'attribute_not_exists(PK)', values: {} }", "{ condition: '(attribute_not_exists(PK) OR attribute_exists(PK))', values: {} }"],
     ['an operator leaves no event of an earlier number', "...(eventId === undefined && { remove: ['eventId'] }),", ''],
-    ['only the next number is passed over', 'seen.last === order.sequence - 1', 'seen.last < order.sequence', 'each caller asks before whether a number is missing'],
+    ['only the next number is passed over', 'seen.last === order.sequence - 1', 'seen.last < order.sequence', 'Each caller has found out before whether a number is missing.'],
     ['a number that is next is passed over', 'seen.last === order.sequence - 1', 'false'],
     ['a last sequence of a newer schema is not read', 'isKnownSchema(schema) && Number', 'Number'],
     ['a commit that an event overtook is told by the last sequence', "code === 'ConditionalCheckFailed' || code === 'TransactionConflict'", 'false'],
