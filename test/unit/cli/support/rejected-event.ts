@@ -17,9 +17,12 @@ export const APPLY = ['--apply', '--reason', 'the price was wrong'];
 export async function rejected({
   effect = false,
   options = {},
+  order,
 }: {
   readonly effect?: boolean;
   readonly options?: HandlerOptions<typeof ThingHappened>;
+  /** The order of the consumer, in its directory entry. */
+  readonly order?: string;
 } = {}) {
   const ran: number[] = [];
   const mailroom = operatingMailroom([
@@ -33,6 +36,9 @@ export async function rejected({
       options,
     ),
   ]);
+  const { directory } = mailroom;
+  const consumers = directory.consumers.map((entry) => ({ ...entry, order }));
+  Object.assign(mailroom, { directory: { ...directory, consumers } });
   const [event] = await mailroom.outbox.commit({ events: [mailroom.happened(-1)] });
   await mailroom.publish();
   await mailroom.drain();
