@@ -11,6 +11,7 @@ import { localCommand } from './commands/local.ts';
 import { logsCommand } from './commands/logs.ts';
 import { messagesCommand } from './commands/messages.ts';
 import { operationsCommand } from './commands/operations.ts';
+import { orderCommand } from './commands/order.ts';
 import { pauseCommand, resumeCommand } from './commands/pause.ts';
 import { statusCommand } from './commands/status.ts';
 import { sweepCommand } from './commands/sweep.ts';
@@ -38,6 +39,7 @@ const COMMANDS = [
   eventsCommand,
   messagesCommand,
   dlqCommand,
+  orderCommand,
   pauseCommand,
   resumeCommand,
   sweepCommand,

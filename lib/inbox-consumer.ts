@@ -3,6 +3,7 @@ import type { Rule } from 'aws-cdk-lib/aws-events';
 import type { Alias, Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
+import type { EventOrder } from '../lambdas/runtime/base/order.ts';
 import { consumerNameProblems, serviceNameProblems } from './checks/names.ts';
 import { refuse } from './checks/refusal.ts';
 import { consumerProblems } from './checks/timings.ts';
@@ -15,7 +16,7 @@ import { functionProblems } from './consumer/existing-function.ts';
 import { existingQueueProblems, ofExistingQueue } from './consumer/existing-queue.ts';
 import { earlierNameProblems, pinName } from './consumer/fixed-name.ts';
 import type { InboxConsumerProps } from './consumer/inbox-consumer-props.ts';
-
+import { orderProblems, refuseGaps, warnOfOrder } from './consumer/order-problems.ts';
 import {
   subscriptionProblems,
   warnOfExternalIds,
@@ -57,6 +58,7 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
   readonly name: string;
   readonly service: string;
   readonly slo?: ConsumerSlo | undefined;
+  readonly order?: EventOrder | undefined;
   readonly queue: Queue;
   readonly deadLetterQueue: Queue;
   readonly undeliveredQueue?: Queue | undefined;
@@ -75,6 +77,7 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
       ...serviceNameProblems('service', props.service),
       ...functionProblems(this, props),
       ...subscriptionProblems(this, props),
+      ...orderProblems(props),
       ...publishesProblems(props.service, props.publishes ?? []),
       ...existingQueueProblems(props, settings),
       ...consumerProblems(settings).map((problem) => (props.queue ? ofExistingQueue(problem) : problem)),
@@ -89,6 +92,7 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
     this.name = props.name;
     this.service = props.service;
     this.slo = props.slo;
+    this.order = props.order;
     props.mailroom.addConsumer(this);
     tag(this, {
       [MAILROOM_TAG]: props.mailroom.node.path,
@@ -117,6 +121,8 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
     writeDirectoryEntry(this, props, settings);
     warnOfExternalIds(this, props);
     warnOfSubscriptions(this, props);
+    refuseGaps(this, props);
+    warnOfOrder(this, props, settings);
     Aspects.of(this).add({ visit: (node) => node === this && warnOfSilence(this, props) });
   }
 }

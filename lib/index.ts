@@ -1,3 +1,4 @@
+export type { EventOrder, LatestOrder, StrictOrder } from '../lambdas/runtime/base/order.ts';
 export type { Subscription } from '../lambdas/runtime/events/data-filter.ts';
 export type { EventRef } from '../lambdas/runtime/events/event.ts';
 export type { ConsumerSlo, IInboxConsumer } from './consumer/consumer-interface.ts';

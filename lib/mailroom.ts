@@ -113,6 +113,7 @@ export class Mailroom extends Construct {
       shards: this.shards,
       bornLease: this.bornLease,
       sources: () => this.declared.sources,
+      punctual: props.punctual,
       ...functions,
     });
     if (props.audit !== undefined)

@@ -33,8 +33,14 @@ const SWEEP_TIMEOUT_MS = 55_000;
  * is PUBLISHED, and over the empty dead-letter queues. Recorded as `standing`.
  *
  * @param row - a PUBLISHED row; the others have its size
+ * @param config - the relay's settings @default those of the constructs
  */
-export async function sweepMinute(aws: MeteredAws, row: Item, eventsPerSecond: number): Promise<void> {
+export async function sweepMinute(
+  aws: MeteredAws,
+  row: Item,
+  eventsPerSecond: number,
+  config = RELAY_CONFIG,
+): Promise<void> {
   const { clock } = aws;
   const parts = { clock, random: fixedRandom(), telemetry: memoryTelemetry() };
   const sweptTo = clock.now() - MINUTE_MS;
@@ -50,7 +56,7 @@ export async function sweepMinute(aws: MeteredAws, row: Item, eventsPerSecond: n
     directory: async () => DIRECTORY,
     queues: emptyQueues(aws),
   });
-  const sweep = createRelaySweep({ ...parts, config: RELAY_CONFIG, table, bus, watch });
+  const sweep = createRelaySweep({ ...parts, config, table, bus, watch });
   await aws.during('standing', async () => {
     aws.book('lambda', 'Invoke', 1);
     const report = await sweep({}, { getRemainingTimeInMillis: () => SWEEP_TIMEOUT_MS });

@@ -115,6 +115,7 @@ async function readPublished(
     PENDING: `The relay will publish it. \`${deployment.commandLine(shell`why ${eventId}`)}\` shows when.`,
     DEAD: `Requeue it: \`${deployment.commandLine(shell`dlq redrive dead ${eventId}`)}\`.`,
     DISCARDED: 'Its producer must write a new event.',
+    CANCELLED: 'Its producer cancelled it, and must write a new event.',
   }[row.status];
   throw new MailroomError(
     'NOT_PUBLISHED',

@@ -1,15 +1,17 @@
 import { Command, Option } from 'commander';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
-import { HOUR_MS } from '../../lambdas/runtime/base/units.ts';
+import { DAY_MS, HOUR_MS } from '../../lambdas/runtime/base/units.ts';
 import type { Deployment } from '../deployment/deployment.ts';
 import {
   type HistoryChoice,
   type HistoryEvent,
   readHistory,
+  readScheduled,
   readUnpublished,
+  SCHEDULED,
   type UnpublishedEvent,
 } from '../reports/events/list-events.ts';
-import { countArgument } from '../terminal/arguments.ts';
+import { countArgument, durationArgument } from '../terminal/arguments.ts';
 import { type ExportFormat, exported, formatOption } from '../terminal/export.ts';
 import type { Io } from '../terminal/io.ts';
 import {
@@ -33,6 +35,8 @@ import { republishCommand } from './events-republish.ts';
 
 interface EventsOptions extends Partial<WindowOptions>, HistoryChoice {
   readonly published?: boolean;
+  readonly scheduled?: boolean;
+  readonly within?: number;
   readonly pending?: boolean;
   readonly dead?: boolean;
   readonly by?: 'cause' | 'source';
@@ -78,7 +82,7 @@ function listCommand(io: Io): Command {
   const [since, at] = windowOptions('with --published: how far back', HOUR_MS);
   return new Command('list')
     .description(
-      'Lists PENDING events, which wait to be published, and DEAD events, which are not retried. With --published, lists the history.',
+      'Lists PENDING events, which wait to be published, and DEAD events, which are not retried. With --published, lists the history; with --scheduled, what is ahead.',
     )
     .option('--pending', 'only PENDING events')
     .option('--dead', 'only DEAD events')
@@ -88,6 +92,19 @@ function listCommand(io: Io): Command {
         'dead',
         'by',
       ]),
+    )
+    .addOption(
+      new Option('--scheduled', 'the scheduled events instead, next first').conflicts([
+        'pending',
+        'dead',
+        'by',
+        'published',
+      ]),
+    )
+    .addOption(
+      new Option('--within <duration>', 'with --scheduled: how far ahead, such as 6h or 7d')
+        .argParser(durationArgument)
+        .default(DAY_MS, '24h'),
     )
     .option('--type <type>', 'with --published: only events of this type')
     .option('--aggregate <id>', 'with --published: only events of this aggregate, such as an order')
@@ -101,6 +118,10 @@ function listCommand(io: Io): Command {
 
 async function listEvents(deployment: Deployment, options: EventsOptions): Promise<Report> {
   if (options.published) return historyReport(deployment, options);
+  if (options.scheduled) {
+    const { within = DAY_MS, limit } = options;
+    return eventsReport(deployment, await readScheduled(deployment, within, limit), options);
+  }
   if (options.type !== undefined || options.aggregate !== undefined || options.at !== undefined) {
     throw new MailroomError(
       'BAD_ARGUMENT',
@@ -167,18 +188,20 @@ const MISSED_MS = 150_000;
 
 /** The command to run first. */
 function nextCommand(events: readonly UnpublishedEvent[], now: number): ShellText | undefined {
-  const isLate = ({ status, at }: UnpublishedEvent) =>
-    status !== 'DEAD' && at !== null && now - at > MISSED_MS;
+  const isLate = ({ status, at, fingerprint }: UnpublishedEvent) =>
+    status !== 'DEAD' && fingerprint !== SCHEDULED && at !== null && now - at > MISSED_MS;
   if (events.some(isLate)) return shell`status`;
   return events.some(({ status }) => status === 'DEAD') ? shell`dlq list dead --by cause` : undefined;
 }
 
 function countsText(events: readonly UnpublishedEvent[], more: boolean): string {
   const dead = events.filter(({ status }) => status === 'DEAD').length;
-  const pending = events.length - dead;
+  const scheduled = events.filter(({ fingerprint }) => fingerprint === SCHEDULED).length;
+  const pending = events.length - dead - scheduled;
   const atLeast = more ? 'at least ' : '';
   return [
     ...(pending > 0 ? [`${atLeast}${many(pending, 'event')} pending`] : []),
+    ...(scheduled > 0 ? [`${atLeast}${many(scheduled, 'event')} scheduled`] : []),
     ...(dead > 0 ? [`${atLeast}${many(dead, 'event')} DEAD`] : []),
   ].join(', ');
 }

@@ -208,6 +208,11 @@ async function applyResolution(
       throw effectsUnknown(made, true);
     case 'effects-unchecked':
       throw unchecked(result.effects);
+    case 'out-of-order':
+      throw new MailroomError(
+        'OUT_OF_ORDER',
+        `Message ${eventId} of ${consumer} cannot end before sequence ${result.missing} of its aggregate, which was not applied. Nothing was changed. End or skip that one first.`,
+      );
     case 'refused':
       throw fixRefused(made, result);
   }

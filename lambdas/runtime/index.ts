@@ -26,6 +26,7 @@ export {
   TransactionCancelled,
 } from './base/errors.ts';
 export type { JsonOf } from './base/json.ts';
+export { type EventOrder, type LatestOrder, latest, type StrictOrder, strict } from './base/order.ts';
 export type { Bus, BusEntry, BusResult } from './bus/event-bus.ts';
 export { type EventBridgeBusDeps, eventBridgeBus } from './bus/eventbridge-bus.ts';
 export { type ConsumerDeps, type ConsumerHandler, createConsumer } from './consume/consumer.ts';
@@ -54,6 +55,7 @@ export {
   type EventDraft,
   type EventInput,
   type EventRef,
+  type Numbered,
   type ReceivedEvent,
 } from './events/event.ts';
 export {
@@ -67,6 +69,7 @@ export {
   type HandledDefinition,
 } from './events/external-event.ts';
 export { type EventFilter, type SubscribeOptions, subscribe } from './events/subscribe.ts';
+export { type OrderSeed, orderSeed } from './inbox/order-operator.ts';
 export { type LambdaParts, lambdaConsumer, lambdaOutbox } from './lambda.ts';
 export type { ParentLogger } from './observe/logger.ts';
 export type { Redact } from './observe/redaction.ts';
@@ -78,9 +81,16 @@ export {
   type TelemetryOptions,
 } from './observe/telemetry.ts';
 export type { TraceContext } from './observe/trace-context.ts';
+export type { NotCancelled } from './outbox/cancellation.ts';
 export { lambdaPublisher } from './outbox/lambda-publisher.ts';
-export { type Commit, createOutbox, type Outbox, type OutboxDeps } from './outbox/outbox.ts';
-export type { CausingEvent, OutboxEntry } from './outbox/outbox-entry.ts';
+export {
+  type Commit,
+  createOutbox,
+  type Outbox,
+  type OutboxDeps,
+  type Rescheduled,
+} from './outbox/outbox.ts';
+export { type CausingEvent, entryEventId, type OutboxEntry } from './outbox/outbox-entry.ts';
 export {
   type AtOnceParts,
   type AtOncePublisher,
@@ -89,6 +99,7 @@ export {
 } from './outbox/publish-at-once.ts';
 export { type DynamoTableDeps, dynamoTable } from './store/dynamo-table.ts';
 export { eventIdTime, isEventId, type RandomBytes } from './store/event-id.ts';
+export type { SequenceOf } from './store/keys.ts';
 export {
   type IgnoreOlderOptions,
   ignoreOlder,

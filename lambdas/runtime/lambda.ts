@@ -21,6 +21,8 @@ import type { Table } from './store/table.ts';
 export interface LambdaParts {
   /** The Mailroom table, for handlers that read from it. */
   readonly table: Table;
+  /** The outbox of the consumer's service: schedules and cancels events in the handler's own commit. */
+  readonly outbox: Pick<Outbox, 'cancel' | 'cancellation' | 'entries'>;
 }
 
 /**
@@ -64,10 +66,7 @@ export function lambdaOutbox(
     const publishAtOnce = options.publishAtOnce?.();
     return createOutbox({ ...options, config, table: tableNamed(config.tableName), publishAtOnce });
   });
-  return {
-    commit: async (commit) => outbox().commit(commit),
-    entries: async (events, cause) => outbox().entries(events, cause),
-  };
+  return onUse(outbox);
 }
 
 /**
@@ -96,8 +95,15 @@ export function lambdaConsumer(
       }),
   options: Pick<ConsumerDeps, 'redact'> & TelemetryOptions = {},
 ): ConsumerHandler {
+  const outboxOn = (table: Table) => {
+    let outbox: Outbox | undefined;
+    return onUse(() => {
+      outbox ??= createOutbox({ ...options, config: readConsumerConfig(process.env), table });
+      return outbox;
+    });
+  };
   const handlersOn = (table: Table) =>
-    handlerList(typeof handlers === 'function' ? handlers({ table }) : handlers);
+    handlerList(typeof handlers === 'function' ? handlers({ table, outbox: outboxOn(table) }) : handlers);
   const consumer = madeInLambda(() => {
     const config = readConsumerConfig(process.env);
     const table = tableNamed(config.tableName);
@@ -115,6 +121,17 @@ export function lambdaConsumer(
     () => handlersOn(tableNamed('none')),
     async (event, context) => consumer()(event, context),
   );
+}
+
+/** An outbox that is made when it is used: at synth there is no configuration. */
+function onUse(outbox: () => Outbox): Outbox {
+  return {
+    commit: async (commit) => outbox().commit(commit),
+    entries: async (events, cause) => outbox().entries(events, cause),
+    cancel: async (eventId) => outbox().cancel(eventId),
+    cancellation: (eventId) => outbox().cancellation(eventId),
+    reschedule: async (eventId, event) => outbox().reschedule(eventId, event),
+  };
 }
 
 function tableNamed(tableName: string): Table {

@@ -62,6 +62,12 @@ function outageReceives(outageMs: number, visibilityTimeoutMs: number): number {
   return Math.max(receives, Math.ceil(outageMs / visibilityTimeoutMs));
 }
 
+/** The time that a strict message waits for its predecessor before its last receive: 1, 2, 4 … 60 seconds after each receive. */
+export function strictWait(receives: number): Duration {
+  const waits = Array.from({ length: receives - 1 }, (_, index) => Math.min(60, 2 ** index));
+  return Duration.seconds(waits.reduce((sum, each) => sum + each, 0));
+}
+
 /** The longest time that a message may spend in its queue, from its first receive until SQS moves it. */
 export function longestInQueue(settings: ReceiveSettings): Duration {
   const { retry, visibilityTimeout } = settings;

@@ -4,6 +4,7 @@ import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import type { Construct, IConstruct } from 'constructs';
 import { consumerSettings } from '../../lambdas/runtime/base/config.ts';
 import type { EventRef } from '../../lambdas/runtime/events/event.ts';
+import { maxReceiveCount } from '../checks/receives.ts';
 import { type ConsumerSettings, maxConcurrencyOf } from '../checks/timings.ts';
 import { acknowledge } from '../functions/acknowledged-warnings.ts';
 import { checkHandlers } from '../functions/handler-check.ts';
@@ -36,7 +37,10 @@ export function consumerFunction(
   for (const [key, value] of Object.entries(environment)) handler.addEnvironment(key, value);
   mailroom.table.grantInbox(handler, name);
   if (publishes.length > 0) mailroom.grantProducer(handler, props.domainKeys);
-  else mailroom.table.grantDomain(handler, props.domainKeys ?? []);
+  else {
+    mailroom.table.grantCancel(handler);
+    mailroom.table.grantDomain(handler, props.domainKeys ?? []);
+  }
   addEventSource(made, queue, props, settings);
   // An existing function and its role are not below the consumer, whose tags its own function has.
   const tags = { [MAILROOM_TAG]: mailroom.node.path, [SERVICE_TAG]: service, [CONSUMER_TAG]: name };
@@ -101,7 +105,7 @@ function addEventSource(
 
 function environmentOf(
   queue: Queue,
-  { mailroom, name, service, movedFrom, queue: existing }: InboxConsumerProps,
+  { mailroom, name, service, movedFrom, queue: existing, order }: InboxConsumerProps,
   settings: ConsumerSettings,
   published: readonly EventRef[],
 ): Record<string, string> {
@@ -117,5 +121,7 @@ function environmentOf(
     inboxRetentionDays: settings.inboxRetention.toDays(),
     inboxSince: inboxSince(movedFrom),
     existingQueue: existing === undefined ? undefined : true,
+    order,
+    maxReceives: order?.mode === 'strict' ? maxReceiveCount(settings) : undefined,
   });
 }

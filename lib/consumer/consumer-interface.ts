@@ -3,6 +3,7 @@ import type { Rule } from 'aws-cdk-lib/aws-events';
 import type { Alias, Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import type { IConstruct } from 'constructs';
+import type { EventOrder } from '../../lambdas/runtime/base/order.ts';
 import { between, unless } from '../checks/refusal.ts';
 
 /** The default of {@link ConsumerSlo.percentile}. */
@@ -51,6 +52,8 @@ export interface IInboxConsumer extends IConstruct {
   readonly service: string;
   /** Its SLO, if it has one. */
   readonly slo?: ConsumerSlo | undefined;
+  /** Its order, if it has one. */
+  readonly order?: EventOrder | undefined;
   /** Its source queue, which receives events from the rules and redriven messages; or its existing queue. */
   readonly queue: Queue;
   /** Messages that SQS moved here after `maxReceiveCount` receives: rejected, or out of attempts. */

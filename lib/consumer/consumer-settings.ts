@@ -49,7 +49,7 @@ const INSTEAD: Readonly<Record<string, string>> = {
   encryption: 'Set encryptionKey of the Mailroom, so that its rule and its sweep may use the key.',
   encryptionMasterKey: 'Set encryptionKey of the Mailroom, so that its rule and its sweep may use the key.',
   enforceSSL: 'The queues always require TLS.',
-  fifo: 'Mailroom does not guarantee an order: EventBridge delivers events in any order.',
+  fifo: 'EventBridge delivers events in any order. Set order: strict() to apply them in theirs.',
   maxMessageSizeBytes: 'With less than 1 MiB, large events would not be delivered.',
   queueName: 'The name is derived from the stack, so that a retained queue does not block a new deployment.',
   redriveAllowPolicy: 'The dead-letter queue accepts messages of its source queue only.',

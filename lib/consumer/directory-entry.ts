@@ -1,5 +1,6 @@
 import { Stack } from 'aws-cdk-lib';
 import type { Construct } from 'constructs';
+import { orderText } from '../../lambdas/runtime/base/order.ts';
 import { type ConsumerEntry, consumerEntryName } from '../../lambdas/runtime/operations/directory.ts';
 import { SCHEMA } from '../../lambdas/runtime/store/rows.ts';
 import type { ConsumerSettings } from '../checks/timings.ts';
@@ -28,6 +29,7 @@ export function writeDirectoryEntry(
         ? undefined
         : { name: externalRuleName(consumer), bus: consumer.externalBus },
     fairBy: props.fairBy,
+    order: props.order && orderText(props.order),
     queue: consumer.queue.queueUrl,
     deadLetterQueue: consumer.deadLetterQueue.queueUrl,
     undeliveredQueue: consumer.undeliveredQueue?.queueUrl,

@@ -3,6 +3,7 @@ import type { IEventBus } from 'aws-cdk-lib/aws-events';
 import type { Alias, AliasOptions, Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import type { BundlingOptions } from 'aws-cdk-lib/aws-lambda-nodejs';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
+import type { EventOrder } from '../../lambdas/runtime/base/order.ts';
 import type { Subscription } from '../../lambdas/runtime/events/data-filter.ts';
 import type { EventRef } from '../../lambdas/runtime/events/event.ts';
 import type { PassedFunctionProps } from '../functions/function-props.ts';
@@ -52,6 +53,13 @@ export interface InboxConsumerProps {
    */
   readonly fairBy?: string;
   /**
+   * The order in which it applies the events whose definitions declare `sequence`, per aggregate. `strict()` needs every such event of the
+   * aggregate in `events`, without a filter, as definitions; with `latest()`, older events are absorbed. Other events have no order.
+   *
+   * @default events are applied as they arrive, unless a handler has its own `order`
+   */
+  readonly order?: EventOrder;
+  /**
    * An existing queue to consume. Its messages are JSON, from any sender or an SNS subscription. `events` must be a single external
    * event with an `id`. The consumer then has no rule, and does not change the settings or the senders of the queue. It must be a
    * standard queue of this app without another consumer, and with its own dead-letter queue, whose `maxReceiveCount` covers
@@ -62,7 +70,7 @@ export interface InboxConsumerProps {
   readonly queue?: Queue;
   /**
    * The events that its handlers publish: definitions of the catalog or `{ source, type }`, each owned by `service`. Without
-   * any, the function has no access to the outbox. `ctx.commit` refuses events that are not listed (`NOT_DECLARED`).
+   * any, the function can only cancel scheduled events. `ctx.commit` refuses events that are not listed (`NOT_DECLARED`).
    *
    * @default none
    */

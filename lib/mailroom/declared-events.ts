@@ -1,11 +1,11 @@
 import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
-import type { EventRef } from '../../lambdas/runtime/events/event.ts';
+import type { AnyEventDefinition, EventRef } from '../../lambdas/runtime/events/event.ts';
 import { serviceNameProblems } from '../checks/names.ts';
 import { unless } from '../checks/refusal.ts';
 
 /** The events that the services of one Mailroom declare in `publishes`: the relay publishes only these sources. */
 export class DeclaredEvents {
-  private readonly types = new Map<string, Set<string>>();
+  private readonly types = new Map<string, Map<string, EventRef>>();
   private readonly elsewhere: ReadonlySet<string>;
 
   /** @param elsewhere - sources of services outside this app, whose event types are unknown */
@@ -15,13 +15,29 @@ export class DeclaredEvents {
 
   /** Adds the events of one service. */
   add(events: readonly EventRef[]): void {
-    for (const { source, type } of events)
-      this.types.set(source, (this.types.get(source) ?? new Set<string>()).add(type));
+    for (const event of events) {
+      const { source, type } = event;
+      const ofSource = this.types.get(source) ?? new Map<string, EventRef>();
+      // A definition also names its aggregate, which a later `{ source, type }` does not.
+      if (!ofSource.has(type) || aggregateOf(event) !== undefined) ofSource.set(type, event);
+      this.types.set(source, ofSource);
+    }
   }
 
   /** Reports whether a service is known to publish an event. */
   has({ source, type }: EventRef): boolean {
     return this.elsewhere.has(source) || (this.types.get(source)?.has(type) ?? false);
+  }
+
+  /** The aggregate that an event's `sequence` numbers, and the known types of those numbers; `undefined` if it has none. */
+  numbersOf(
+    event: EventRef,
+  ): { readonly aggregateType: string; readonly types: readonly string[] } | undefined {
+    const known = this.types.get(event.source);
+    const aggregateType = aggregateOf(event) ?? aggregateOf(known?.get(event.type));
+    if (aggregateType === undefined) return undefined;
+    const same = [...(known?.values() ?? [])].filter((other) => aggregateOf(other) === aggregateType);
+    return { aggregateType, types: same.map(({ type }) => type) };
   }
 
   /** The publishing services, sorted by name. */
@@ -31,9 +47,17 @@ export class DeclaredEvents {
 
   /** The known events, formatted for messages. */
   get text(): string {
-    const all = Array.from(this.types, ([source, types]) => [...types].map((type) => `${source}: ${type}`));
+    const all = Array.from(this.types, ([source, types]) =>
+      [...types.keys()].map((type) => `${source}: ${type}`),
+    );
     return all.flat().sort().join(', ') || 'none';
   }
+}
+
+/** The kind of aggregate that an event's `sequence` numbers; `undefined` if its definition declares no `sequence`, or is not given. */
+export function aggregateOf(event: EventRef | undefined): string | undefined {
+  const { aggregateType, sequence }: Partial<AnyEventDefinition> = event ?? {};
+  return sequence === true ? aggregateType : undefined;
 }
 
 /** Validates the events that a service's function publishes: each must be owned by that service. */

@@ -82,6 +82,14 @@ export interface MailroomProps {
    * @default none
    */
   readonly sources?: readonly string[];
+  /**
+   * Publishes scheduled events up to 1 minute after their `deliverAt` instead of 1 to 3 minutes, for about 25 % more reads of the sweep:
+   * each of its passes also reads the running minute and the one before it. It has no effect if `relay.sweepEvery` is less than a
+   * minute: the sweep then reads the running minute that often anyway.
+   *
+   * @default false
+   */
+  readonly punctual?: boolean;
   /** @default the default of each option */
   readonly relay?: OutboxRelayOptions;
   /**

@@ -22,6 +22,7 @@ import {
   failedKey,
   HEARTBEAT_STATE_KEY,
   INBOX_PREFIX,
+  LAST_PREFIX,
   OUTBOX_PREFIX,
   rejectedKey,
   SWEEP_STATE_KEY,
@@ -66,7 +67,7 @@ const READS = ['GetItem', 'BatchGetItem', 'Query'];
 /** Actions that a service may use on its own rows. */
 const DOMAIN = ['GetItem', 'Query', 'PutItem', 'UpdateItem', 'ConditionCheckItem', 'DeleteItem'];
 
-/** Every action that removes, replaces or imports an item; inbox rows are only ever updated. */
+/** Every action that removes, replaces or imports an item; inbox rows and last applied sequences are only ever updated. */
 const REPLACING = ['BatchWriteItem', 'DeleteItem', 'PartiQLDelete', 'PartiQLInsert', 'PutItem'];
 
 /**
@@ -74,8 +75,8 @@ const REPLACING = ['BatchWriteItem', 'DeleteItem', 'PartiQLDelete', 'PartiQLInse
  * without an index.
  *
  * Access is granted by intent and by partition key (`dynamodb:LeadingKeys`). The table's policy denies every principal,
- * administrators included, to delete or replace an inbox row: a message redelivered without its inbox row is a second charge.
- * Rows leave only by TTL, which is DynamoDB's own process (`dynamodb.amazonaws.com` in the stream's records) and not a principal
+ * administrators included, to delete or replace an inbox row or a last applied sequence: a message redelivered without its inbox row is
+ * a second charge, and without its sequence an older state. Rows leave only by TTL, which is DynamoDB's own process (`dynamodb.amazonaws.com` in the stream's records) and not a principal
  * that a policy could name.
  *
  * In a table's policy, only an explicit deny limits principals whose own policies allow an action
@@ -122,13 +123,21 @@ export class MailroomTable extends TableV2 {
   }
 
   /**
-   * Lets a function put rows on the outbox, but not read, update or delete them. IAM cannot require that a put creates a row, nor
-   * check its `source`: a principal with this right can publish as any service of the Mailroom, and can replace a row. So one
-   * Mailroom is one trust domain, and only publishers get this right.
+   * Lets a function put rows on the outbox and cancel scheduled events, but not read or delete rows. IAM cannot require that a put creates
+   * a row, nor check its `source`: a principal with this right can publish as any service of the Mailroom, and can replace a row. So one
+   * Mailroom is one trust domain.
    */
   grantOutbox(grantee: IGrantable): void {
     warnOfDualWrites(this, grantee);
-    this.grantRows(grantee, ['PutItem'], [OUTBOX_KEYS]);
+    this.grantRows(grantee, ['PutItem', 'UpdateItem'], [OUTBOX_KEYS]);
+  }
+
+  /**
+   * Lets a function cancel scheduled events. IAM cannot limit an update to that: a principal with this right can also change or add a
+   * row, so it belongs to the Mailroom's trust domain, too.
+   */
+  grantCancel(grantee: IGrantable): void {
+    this.grantRows(grantee, ['UpdateItem'], [OUTBOX_KEYS]);
   }
 
   /**
@@ -196,9 +205,13 @@ export class MailroomTable extends TableV2 {
     this.grantRows(grantee, ['Query'], [rejectedKey('*', '').PK]);
   }
 
-  /** Lets a function keep the inbox of one consumer, and of no other. It can neither delete nor replace an inbox row. */
+  /**
+   * Lets a function keep the inbox of one consumer and the last applied sequences of its aggregates, and of no other. It can neither
+   * delete nor replace such a row.
+   */
   grantInbox(grantee: IGrantable, consumer: string): void {
-    this.grantRows(grantee, ['GetItem', 'UpdateItem'], [`${INBOX_PREFIX}${consumer}#*`]);
+    const own = [INBOX_PREFIX, LAST_PREFIX].map((prefix) => `${prefix}${consumer}#*`);
+    this.grantRows(grantee, ['GetItem', 'UpdateItem'], own);
     this.grantRows(
       grantee,
       ['PutItem', 'DeleteItem'],
@@ -236,7 +249,7 @@ function keepInbox(breakGlassRole: IRole | undefined): PolicyDocument {
         actions: REPLACING.map((action) => `dynamodb:${action}`),
         resources: ['*'],
         conditions: {
-          'ForAnyValue:StringLike': { 'dynamodb:LeadingKeys': [`${INBOX_PREFIX}*`] },
+          'ForAnyValue:StringLike': { 'dynamodb:LeadingKeys': [`${INBOX_PREFIX}*`, `${LAST_PREFIX}*`] },
           ...(breakGlassRole && { ArnNotEquals: { 'aws:PrincipalArn': breakGlassRole.roleArn } }),
         },
       }),

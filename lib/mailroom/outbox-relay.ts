@@ -65,6 +65,8 @@ export interface OutboxRelayProps extends OutboxRelayOptions {
   readonly bornLease: Duration;
   /** The sources that it publishes; events of other sources wait. Called at synth, when every producer is known. */
   readonly sources: () => readonly string[];
+  /** Publishes scheduled events up to a minute late, as for a `Mailroom`. @default false */
+  readonly punctual?: boolean;
   /** The removal policy of the failure queue and the logs. @default RETAIN_ON_UPDATE_OR_DELETE */
   readonly removalPolicy?: RemovalPolicy;
   /** Encrypts the failure queue and the logs. @default keys that AWS owns */
@@ -138,6 +140,8 @@ export class OutboxRelay extends Construct {
       maxAttempts: settings.maxAttempts,
       publishedRetentionDays: settings.publishedRetention.toDays(),
       sweepEveryMs: settings.sweepEvery.toMilliseconds(),
+      // A sweep that loops within its minute reads the running minute anyway.
+      punctual: (props.punctual && settings.sweepEvery.toSeconds() >= SCHEDULE_MIN.toSeconds()) || undefined,
     };
     const sourcesText = () =>
       relaySettings.encode({ ...config, sources: props.sources() }).MAILROOM_SOURCES ?? '';

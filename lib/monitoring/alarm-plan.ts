@@ -30,6 +30,7 @@ export const RUNBOOK_ANCHORS = [
   'slo-missed-or-consumer-behind',
   'consumer-stalled',
   'attempts-failing',
+  'events-out-of-order',
   'message-in-the-dead-letter-queue',
   'consumer-cannot-reach-the-table',
   'write-refused-by-the-fencing-token',

@@ -19,7 +19,7 @@ export function consumerAlarms(
   metrics: ConsumerMetrics,
   thresholds: EffectiveThresholds,
 ): AlarmPlan[] {
-  const { name } = consumer;
+  const { name, order } = consumer;
   const { lost, undelivered, failedInvocations } = metrics;
   const plans: (Omit<AlarmPlan, 'metric'> & { readonly metric: IMetric | undefined })[] = [
     {
@@ -81,9 +81,20 @@ export function consumerAlarms(
       breaches: 2,
       among: 6,
     },
+    {
+      id: 'OutOfOrder',
+      anchor: 'events-out-of-order',
+      severity: 'ticket',
+      what: `For 15 minutes, events of ${name} have waited for an earlier event of their aggregate; one that does not come blocks its aggregate.`,
+      run: `order show ${name}`,
+      metric: order?.mode === 'strict' ? metrics.outOfOrder : undefined,
+      threshold: 0,
+      // Events that merely overtake each other are in order again after seconds.
+      breaches: 3,
+    },
     throttled('Throttles', metrics.throttles, `the function of ${name}`, thresholds),
   ];
-  // A consumer of an existing queue has no rule.
+  // A consumer of an existing queue has no rule, and few consumers are strict.
   return plans.flatMap(({ metric, ...plan }) => (metric === undefined ? [] : [{ ...plan, metric }]));
 }
 

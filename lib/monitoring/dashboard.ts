@@ -226,7 +226,7 @@ function relayRow(relay: RelayMetrics): IWidget[] {
 }
 
 function consumerRow({ consumer, metrics, deliveries }: WatchedConsumer): IWidget[] {
-  const { slo } = consumer;
+  const { slo, order } = consumer;
   return graphs([
     {
       title: 'Messages',
@@ -235,6 +235,8 @@ function consumerRow({ consumer, metrics, deliveries }: WatchedConsumer): IWidge
         named(metrics.processed, 'processed'),
         named(metrics.duplicate, 'duplicate'),
         named(metrics.leased, 'leased elsewhere'),
+        ...(order === undefined ? [] : [named(metrics.superseded, 'superseded')]),
+        ...(order?.mode === 'strict' ? [named(metrics.outOfOrder, 'put back to wait')] : []),
       ],
     },
     {

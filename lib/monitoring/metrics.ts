@@ -107,6 +107,8 @@ export function consumerMetrics(mailroom: Mailroom, consumer: IInboxConsumer) {
     leased: counter('MessagesLeased'),
     failed: counter('MessagesFailed'),
     rejected: counter('MessagesRejected'),
+    superseded: counter('MessagesSuperseded'),
+    outOfOrder: counter('MessagesOutOfOrder'),
     tableFailures: counter('TableFailures'),
     attemptsOverThree: counter('AttemptsOverThree'),
     leasesExpired: counter('LeasesExpired'),

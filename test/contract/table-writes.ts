@@ -1,4 +1,13 @@
 import { expect } from 'vitest';
+import { cancellationOf } from '../../lambdas/runtime/outbox/cancellation.ts';
+import { mintEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
+import { lastKey } from '../../lambdas/runtime/store/keys.ts';
+import {
+  type LastSequence,
+  NOTHING_APPLIED,
+  raiseLast,
+  readLastSequence,
+} from '../../lambdas/runtime/store/last-sequence.ts';
 import { ignoreOlder, nextVersion } from '../../lambdas/runtime/store/row-version.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
 import type { Case } from './cases.ts';
@@ -145,6 +154,50 @@ export const writeCases: readonly Case<Table>[] = [
       expect(created).toBeLessThanOrEqual(Date.now());
       expect(created).toBeGreaterThan(Date.now() - 3_600_000);
       expect(await table.createdAt()).toBe(created);
+    },
+  ],
+  [
+    'a cancellation of a scheduled event happens once, and only while its lease ends at its due time',
+    async (table) => {
+      const dueAt = Date.UTC(2030, 0, 1);
+      const ids = ['1', '2'].map((n) => mintEventId(dueAt, 1, (count) => Buffer.alloc(count, n)));
+      const refused = { code: 'CONDITION_FAILED' };
+      for (const [index, eventId] of ids.entries()) {
+        const row = { ...outboxKeyOf(eventId), status: 'PENDING', source: 'orders', dueAt, schema: 1 };
+        await table.write({ Put: { Item: { ...row, leaseUntil: dueAt + index } } });
+      }
+      const [unclaimed = '', claimed = ''] = ids;
+      await expect(table.write(cancellationOf(unclaimed, 'strangers', 1_000))).rejects.toMatchObject(refused);
+      await table.write(cancellationOf(unclaimed, 'orders', 1_000));
+      await expect(table.write(cancellationOf(unclaimed, 'orders', 2_000))).rejects.toMatchObject({
+        ...refused,
+        item: { status: 'CANCELLED', cancelledAt: 1_000, cancelledBy: 'orders' },
+      });
+      await expect(table.write(cancellationOf(claimed, 'orders', 1_000))).rejects.toMatchObject({
+        ...refused,
+        item: { status: 'PENDING' },
+      });
+    },
+  ],
+  [
+    'a last sequence is raised only from the number that was read',
+    async (table) => {
+      const { PK: key } = lastKey({
+        consumer: 'c',
+        group: 'strict',
+        aggregateType: 'A',
+        aggregateId: 'write',
+      });
+      const clock = { now: () => 1_000 };
+      const raise = (sequence: number, seen: LastSequence, eventId?: string) =>
+        table.transact([raiseLast(clock, { key, sequence }, seen, eventId)]);
+      const refused = { code: 'TRANSACTION_CANCELLED' };
+      await raise(1, NOTHING_APPLIED, 'first');
+      await expect(raise(1, NOTHING_APPLIED)).rejects.toMatchObject(refused);
+      expect(await readLastSequence({ table }, key)).toEqual({ last: 1, exists: true, eventId: 'first' });
+      await raise(2, { last: 1, exists: true });
+      await expect(raise(2, { last: 1, exists: true }, 'late')).rejects.toMatchObject(refused);
+      expect(await readLastSequence({ table }, key)).toEqual({ last: 2, exists: true });
     },
   ],
   ...(['Put', 'Update'] as const).map(

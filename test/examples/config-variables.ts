@@ -93,7 +93,7 @@ function meaningOf(comment: string): string {
 function validEnvironment(names: readonly string[], read: Read): Record<string, string> {
   const env: Record<string, string> = {};
   for (const name of names) {
-    const accepted = ['1', '1000', '60000', 'true', '[]'].find((value) => {
+    const accepted = ['1', '1000', '60000', 'true', '[]', 'latest'].find((value) => {
       const found = complaintVariable(read, { ...env, [name]: value });
       return found !== name;
     });

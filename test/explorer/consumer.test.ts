@@ -1,4 +1,5 @@
 import { eventScenarios } from './event-scenarios.ts';
+import { orderScenarios } from './order-scenarios.ts';
 import { outageScenarios } from './outage-scenarios.ts';
 import { retentionScenarios } from './retention-scenarios.ts';
 import { thawScenarios } from './thaw-scenarios.ts';
@@ -11,4 +12,5 @@ walkTests('a consumer doubles nothing and kills nothing healthy', (bounds) => [
   ...versionScenarios(bounds),
   ...eventScenarios(bounds),
   ...thawScenarios(bounds),
+  ...orderScenarios(bounds),
 ]);

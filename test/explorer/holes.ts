@@ -8,6 +8,8 @@ import { eventScenarios } from './event-scenarios.ts';
 import { INBOX_HOLES } from './inbox-holes.ts';
 import { inboxScenarios } from './inbox-scenarios.ts';
 import { OPERATOR_HOLES } from './operator-holes.ts';
+import { ORDER_HOLES } from './order-holes.ts';
+import { orderScenarios } from './order-scenarios.ts';
 import { OUTAGE_HOLES } from './outage-holes.ts';
 import { outageScenarios } from './outage-scenarios.ts';
 import { REJECTION_HOLES } from './rejection-holes.ts';
@@ -18,6 +20,8 @@ import { RESEND_HOLES } from './resend-holes.ts';
 import { resendScenarios } from './resend-scenarios.ts';
 import { RETENTION_HOLES } from './retention-holes.ts';
 import { retentionScenarios } from './retention-scenarios.ts';
+import { SCHEDULED_HOLES } from './scheduled-holes.ts';
+import { scheduledScenarios } from './scheduled-scenarios.ts';
 import { THAW_HOLES } from './thaw-holes.ts';
 import { thawScenarios } from './thaw-scenarios.ts';
 import { VERSION_HOLES } from './version-holes.ts';
@@ -40,6 +44,7 @@ const DEVIATIONS_MAX = 4;
 export const HOLES: readonly PlantedHole[] = [
   ...RELAY_HOLES.map((hole) => planted('outbox', hole, relayScenarios)),
   ...AT_ONCE_HOLES.map((hole) => planted('outbox', hole, relayScenarios)),
+  ...SCHEDULED_HOLES.map((hole) => planted('outbox', hole, scheduledScenarios)),
   ...[...INBOX_HOLES, ...EFFECT_HOLES, ...OPERATOR_HOLES].map((hole) =>
     planted('inbox', hole, inboxScenarios),
   ),
@@ -48,6 +53,7 @@ export const HOLES: readonly PlantedHole[] = [
   ...RETENTION_HOLES.map((hole) => planted('inbox', hole, retentionScenarios)),
   ...VERSION_HOLES.map((hole) => planted('inbox', hole, versionScenarios)),
   ...EVENT_HOLES.map((hole) => planted('inbox', hole, eventScenarios)),
+  ...ORDER_HOLES.map((hole) => planted('inbox', hole, orderScenarios)),
   ...THAW_HOLES.map((hole) => planted('inbox', hole, thawScenarios)),
   ...RESEND_HOLES.map((hole) => planted('resend', hole, resendScenarios)),
   ...REJECTION_HOLES.map((hole) => planted('inbox', hole, rejectionScenarios)),

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { OUTBOX_PREFIX } from '../../lambdas/runtime/store/keys.ts';
 import { asRow, type OutboxRow } from '../../lambdas/runtime/store/rows.ts';
 import type { Change } from '../../testing/explorer/past-items.ts';
@@ -32,6 +33,7 @@ export function outboxRules(): OutboxRules {
   const holders = new Map<string, string>();
   const bornLeases = new Map<string, number>();
   const writtenAt = new Map<string, number>(); // as the stream's records say
+  const taken = new Set<string>(); // by a relay, at any time
 
   function mayChange(row: OutboxRow, id: string, actor: string, role: Role, now: number): boolean {
     const holder = holders.get(id) ?? BORN;
@@ -44,12 +46,15 @@ export function outboxRules(): OutboxRules {
     if (is === undefined) return was === undefined ? undefined : 'An outbox row was deleted';
     const after = asRow<OutboxRow>(is);
     const endsEarly =
-      after.expiresAt !== undefined && after.status !== 'PUBLISHED'
+      after.expiresAt !== undefined &&
+      after.status !== 'PUBLISHED' &&
+      !(after.status === 'CANCELLED' && after.expiresAt * 1_000 > Number(after.dueAt))
         ? `TTL may delete an event that is ${after.status}`
         : undefined;
     if (was === undefined) {
       bornLeases.set(id, after.leaseUntil);
       writtenAt.set(id, now);
+      if (after.status === 'DEAD') taken.add(id);
       return endsEarly;
     }
     const before = asRow<OutboxRow>(was);
@@ -60,13 +65,21 @@ export function outboxRules(): OutboxRules {
         ? `The row of a published event was changed to ${after.status}`
         : undefined;
     }
+    if (before.status === 'CANCELLED') {
+      return isDeepStrictEqual(was, is)
+        ? undefined
+        : `The row of a cancelled event was changed to ${after.status}`;
+    }
     if (endsEarly !== undefined) return endsEarly;
+    if (after.status === 'CANCELLED')
+      return taken.has(id) ? 'An event was cancelled although a relay had taken it' : undefined;
     if (before.status !== 'PENDING' || after.status === 'PUBLISHED') return undefined;
     const same =
       after.status === before.status &&
       after.leaseUntil === before.leaseUntil &&
       after.attempts === before.attempts;
     if (same) return undefined;
+    taken.add(id);
     if (!mayChange(before, id, actor, role, now))
       return `${actor} changed a row under the lease of ${holders.get(id) ?? 'the stream'}`;
     holders.set(id, role === 'stream' && after.leaseUntil === bornLeases.get(id) ? BORN : actor);
@@ -74,14 +87,16 @@ export function outboxRules(): OutboxRules {
   }
 
   return {
-    state: () => [[...holders], [...writtenAt]],
+    state: () => [[...holders], [...writtenAt], [...taken]],
     changed,
     publishes: (eventId, row, actor, role, now) => {
       if (row === undefined) return 'An event that was never committed is published';
+      if (row.status === 'CANCELLED') return `Event ${eventId} is published although it was cancelled`;
       if (row.status !== 'PENDING') return undefined;
       const holder = holders.get(row.SK) ?? BORN;
       if (row.leaseUntil < now) return `${actor} publishes ${eventId} after its lease`;
-      const mayUseBirth = role === (row.producerUntil === undefined ? 'stream' : 'producer');
+      const mayUseBirth =
+        row.dueAt === undefined && role === (row.producerUntil === undefined ? 'stream' : 'producer');
       return holder === actor || (holder === BORN && mayUseBirth)
         ? undefined
         : `${actor} publishes under the lease of ${holder === BORN ? 'the stream' : holder}`;

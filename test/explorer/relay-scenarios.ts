@@ -19,22 +19,26 @@ const OLD_MS = LAST_AGE_MS + 10 * MINUTE_MS;
 const COMING_AGE_MS = 1024 * MINUTE_MS - 10_000;
 
 /** The age of an event whose minute the sweep is just reading for the first time: it ended a minute ago. */
-const FIRST_AGE_MS = MINUTE_MS + 50_000;
+export const FIRST_AGE_MS = MINUTE_MS + 50_000;
 
 /** As far as clocks may differ. */
-const SKEW_MS = 1_900;
+export const SKEW_MS = 1_900;
 
-interface Setting {
+/** Who acts in a world of the relay. */
+export interface RelaySetting {
   readonly name: string;
   readonly world: RelayWorldOptions;
   /** Who acts, in the order in which they act when nothing intervenes; the third only where three do. */
   readonly actors: readonly ((world: RelayWorld, scheduler: Scheduler) => Promise<void>)[];
 }
 
-const stream: Setting['actors'][number] = (world, scheduler) => world.stream(scheduler.actor('stream'), 2);
+/** The stream's mapping, which delivers at most twice. */
+export const stream: RelaySetting['actors'][number] = (world, scheduler) =>
+  world.stream(scheduler.actor('stream'), 2);
 
-const sweep =
-  (name: string, skewMs = 0): Setting['actors'][number] =>
+/** One pass of the sweep, by a clock that may differ. */
+export const sweep =
+  (name: string, skewMs = 0): RelaySetting['actors'][number] =>
   (world, scheduler) => {
     const actor = scheduler.actor(name);
     actor.skewBy(skewMs);
@@ -44,7 +48,7 @@ const sweep =
 /** Time passes only where a call is repeated after a pause: the pass stops at that row. */
 const STOPS_AT_A_RETRY = { passMs: 1, entryCodes: ['ThrottlingException'] };
 
-const SETTINGS: readonly Setting[] = [
+const SETTINGS: readonly RelaySetting[] = [
   {
     name: 'a stream that is late, and a sweep',
     world: { events: [{ ageMs: FIRST_AGE_MS }] },
@@ -169,8 +173,17 @@ const SETTINGS: readonly Setting[] = [
 ];
 
 /** Every setting of the relay, as scenarios. */
-export function relayScenarios({ budget, actors }: Bounds, tamper: Tamper = {}): Scenario[] {
-  return SETTINGS.map((setting) => ({
+export function relayScenarios(bounds: Bounds, tamper: Tamper = {}): Scenario[] {
+  return asScenarios(SETTINGS, bounds, tamper);
+}
+
+/** Makes scenarios of the relay from their settings. */
+export function asScenarios(
+  settings: readonly RelaySetting[],
+  { budget, actors }: Bounds,
+  tamper: Tamper = {},
+): Scenario[] {
+  return settings.map((setting) => ({
     name: `relay: ${setting.name}`,
     budget,
     begin: async (scheduler) => {

@@ -57,6 +57,8 @@ interface SeededEvent {
   /** How long ago it was written, milliseconds. @default as its id says */
   readonly writtenAgoMs?: number;
   readonly status?: 'PENDING' | 'DEAD';
+  /** When it is due, if it is scheduled, milliseconds from the start. @default it is an ordinary event */
+  readonly dueInMs?: number;
   /** @default the rig's service */
   readonly source?: string;
   /** How long a publisher that died still holds it, milliseconds. @default until its born lease has ended */
@@ -105,9 +107,11 @@ export interface RelayWorld extends ExploredWorld {
   /** The schedule's rule: one pass of the sweep. */
   sweep(actor: Actor): Promise<void>;
   /** A producer that places one order and its event, and tries once more when it does not know what happened. */
-  produce(actor: Actor, how?: { readonly atOnce: boolean }): Promise<void>;
+  produce(actor: Actor, how?: { readonly atOnce: boolean; readonly dueInMs?: number }): Promise<void>;
   /** The stream's mapping, which comes at any time after the commit. */
   streamAfterCommit(actor: Actor, deliveriesMax: number): Promise<void>;
+  /** The producer of the first event, which cancels it: alone, or in the transaction of an order. */
+  cancel(actor: Actor, how?: { readonly withOrder: boolean }): Promise<void>;
   /** An operator that requeues the first event. */
   requeue(actor: Actor): Promise<void>;
 }
@@ -145,7 +149,7 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
   const shared = (pk: string) => busy.has(pk) || pk === 'SWEEP#00' || !/^(OUTBOX|DEAD)#/.test(pk);
 
   async function seed(event: SeededEvent) {
-    const { ageMs, writtenAgoMs = ageMs, status = 'PENDING', source = ThingHappened.source } = event;
+    const { ageMs, writtenAgoMs = ageMs, status = 'PENDING', source = ThingHappened.source, dueInMs } = event;
     const number = eventIds.length + 1;
     setUpAt = start - writtenAgoMs;
     const outbox = createOutbox({
@@ -158,6 +162,7 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
       defineEvent({ ...ThingHappened, source }).create({
         aggregateId: `thing-${number}`,
         data: { n: number },
+        ...(dueInMs !== undefined && { deliverAt: start + dueInMs }),
       }),
     ]);
     if (entry === undefined) throw new Error('No outbox entry was made');
@@ -170,7 +175,9 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
     if (status === 'DEAD') await memory.write({ Put: { Item: { ...deadKey(0, eventId), schema: SCHEMA } } });
     if (options.unsettled)
       await memory.write({
-        Put: { Item: { PK: 'SWEEP#00', SK: minuteOf(start - ageMs), schema: SCHEMA, token: 'seeded' } },
+        Put: {
+          Item: { PK: 'SWEEP#00', SK: minuteOf(eventIdTime(eventId)), schema: SCHEMA, token: 'seeded' },
+        },
       });
   }
 
@@ -200,6 +207,8 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
             isDeclared(source) ? undefined : `Event ${eventId} is published, but its source is not declared`,
           );
           const item = memory.item(outboxKeyOf(eventId));
+          if (actor.clock.now() < Number(item?.dueAt ?? 0))
+            violate(`Event ${eventId} is published before it is due`);
           violate(
             rules.publishes(eventId, item && asRow<OutboxRow>(item), actor.name, role, scheduler.now()),
           );
@@ -258,6 +267,8 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
     };
   }
 
+  let cancelledWithOrder = 0;
+  let eventsOfOrder = 1;
   let committed = () => {};
   const commits = new Promise<void>((resolve) => {
     committed = resolve;
@@ -269,7 +280,10 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
     await stream(actor, deliveriesMax);
   }
 
-  async function produce(actor: Actor, { atOnce = false } = {}): Promise<void> {
+  async function produce(
+    actor: Actor,
+    { atOnce = false, dueInMs }: { atOnce?: boolean; dueInMs?: number } = {},
+  ): Promise<void> {
     const table = tableOf(actor, atOnce ? 'producer' : 'operator');
     const { clock, random } = actor;
     const publisher = {
@@ -279,10 +293,20 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
     const publishAtOnce = atOnce ? tampered(createAtOncePublisher(publisher)) : undefined;
     const config = { ...consumerConfig, shards: 1 };
     const outbox = createOutbox({ config, table, clock, random, publishAtOnce });
+    const deliverAt = dueInMs === undefined ? undefined : start + dueInMs;
+    if (deliverAt !== undefined) {
+      eventsOfOrder = 2;
+      busy.add(outboxPartition(minuteOf(deliverAt), 0));
+    }
     const commit = () =>
       outbox.commit({
         writes: [{ Put: { Item: ORDER, ConditionExpression: 'attribute_not_exists(PK)' } }],
-        events: [ThingHappened.create({ aggregateId: 'thing-1', data: { n: 1 } })],
+        events: [
+          ThingHappened.create({ aggregateId: 'thing-1', data: { n: 1 } }),
+          ...(deliverAt === undefined
+            ? []
+            : [ThingHappened.create({ aggregateId: 'thing-2', data: { n: 2 }, deliverAt })]),
+        ],
       });
     busy.add(outboxPartition(minuteOf(clock.now()), 0));
     await actor.invoke(FUNCTION_TIMEOUT_MS, async () => {
@@ -292,6 +316,26 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
         if (isMailroomError(error, 'TRANSACTION_CANCELLED')) return;
         await commit().catch(() => {}); // refused where the first did happen
       }
+    });
+  }
+
+  async function cancel(actor: Actor, { withOrder = false } = {}): Promise<void> {
+    const { clock, random } = actor;
+    const config = { ...consumerConfig, shards: 1 };
+    const outbox = createOutbox({ config, table: tableOf(actor, 'producer'), clock, random });
+    const [eventId = ''] = eventIds;
+    if (withOrder) eventsOfOrder = 0;
+    await actor.invoke(FUNCTION_TIMEOUT_MS, async () => {
+      const isCancelled = withOrder
+        ? await outbox.commit({ writes: [{ Put: { Item: ORDER } }, outbox.cancellation(eventId)] }).then(
+            () => true,
+            () => false, // refused, or unknown
+          )
+        : (await outbox.cancel(eventId)) === 'cancelled';
+      if (isCancelled && withOrder) cancelledWithOrder += 1;
+      if (cancelledWithOrder > 1) violate('An event was cancelled in two transactions');
+      if (isCancelled && memory.item(outboxKeyOf(eventId))?.status !== 'CANCELLED')
+        violate('A cancelled event is not CANCELLED');
     });
   }
 
@@ -327,6 +371,7 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
     streamAfterCommit,
     sweep,
     produce,
+    cancel,
     requeue,
     state: ({ faults }) =>
       digest([itemsNow(), published().sort(), rules.state(), faults > 0 ? past.state() : 'none']),
@@ -347,6 +392,11 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
             return `Event ${id} of an undeclared source was touched: ${row.status}`;
           continue;
         }
+        if (row.status === 'CANCELLED') {
+          if (times > 0) return `Event ${id} was published although it was cancelled`;
+          continue;
+        }
+        if (row.status === 'PENDING' && Number(row.dueAt ?? 0) > scheduler.now()) continue;
         if (row.status === 'PENDING') return `Event ${id} is stuck: PENDING, and no sweep comes to it`;
         if (row.status === 'DEAD' && !options.mayDie) return `Event ${id} is DEAD, although it is a good one`;
         if (row.status === 'PUBLISHED' && row.expiresAt === undefined)
@@ -357,7 +407,10 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
           return `Event ${id} was published ${times} times, without a fault`;
       }
       if (rows().length < eventIds.length) return 'An event is lost: its row is gone';
-      if ((memory.item(ORDER) === undefined ? 0 : 1) !== rows().length - eventIds.length) {
+      const ordered = memory.item(ORDER) !== undefined;
+      if (ordered && eventsOfOrder === 0 && rows()[0]?.status !== 'CANCELLED')
+        return 'An order and its cancellation have parted';
+      if ((ordered ? eventsOfOrder : 0) !== rows().length - eventIds.length) {
         return 'An order and its event have parted';
       }
       if (rows().some(({ source }) => !isDeclared(source)))

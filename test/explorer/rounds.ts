@@ -2,11 +2,13 @@ import type { Scenario } from '../../testing/explorer/exploration.ts';
 import { batchScenarios } from './batch-scenarios.ts';
 import { eventScenarios } from './event-scenarios.ts';
 import { inboxScenarios } from './inbox-scenarios.ts';
+import { orderScenarios } from './order-scenarios.ts';
 import { outageScenarios } from './outage-scenarios.ts';
 import { rejectionScenarios } from './rejection-scenarios.ts';
 import { type Bounds, relayScenarios } from './relay-scenarios.ts';
 import { resendScenarios } from './resend-scenarios.ts';
 import { retentionScenarios } from './retention-scenarios.ts';
+import { scheduledScenarios } from './scheduled-scenarios.ts';
 import { thawScenarios } from './thaw-scenarios.ts';
 import { versionScenarios } from './version-scenarios.ts';
 
@@ -49,6 +51,7 @@ export const ROUNDS: readonly Round[] = [
 export function scenariosOf(bounds: Bounds): Scenario[] {
   return [
     ...relayScenarios(bounds),
+    ...scheduledScenarios(bounds),
     ...inboxScenarios(bounds),
     ...batchScenarios(bounds),
     ...outageScenarios(bounds),
@@ -58,6 +61,7 @@ export function scenariosOf(bounds: Bounds): Scenario[] {
     ...thawScenarios(bounds),
     ...resendScenarios(bounds),
     ...rejectionScenarios(bounds),
+    ...orderScenarios(bounds),
   ];
 }
 

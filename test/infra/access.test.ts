@@ -41,6 +41,8 @@ beforeAll(() => {
   ask = askOf(parts);
 });
 
+const lastKey = (consumer: string) => `LAST#${consumer}#strict#Order#1`;
+
 /** Who may do any of `actions` to rows with any of `keys`, as `role action key`. */
 async function allowed(
   asked: Ask,
@@ -75,24 +77,27 @@ test('what every role may do is what was reviewed', async () => {
   await expect(`${head}\n\n${rolePage(permissions)}\n`).toMatchFileSnapshot('../../docs/iam-roles.md');
 });
 
-describe('an inbox row', () => {
+describe.each([
+  ['an inbox row', inboxKey],
+  ['a last sequence', lastKey],
+])('%s', (_kind, keyOf) => {
   const consumers = () => [...new Set(consumersByRole(parts).values())];
 
   test('can be deleted or replaced by no role: none of their own policies allows it', async () => {
     expect(consumers()).toHaveLength(4);
-    const keys = [...consumers().map(inboxKey), undefined];
+    const keys = [...consumers().map(keyOf), undefined];
     expect(await allowed(askOf([]), roles, mailroomTable(parts), REPLACING, keys)).toEqual([]);
   });
 
   test('can be deleted or replaced by no administrator: the table forbids it', async () => {
-    const keys = consumers().map(inboxKey);
+    const keys = consumers().map(keyOf);
     expect(await allowed(ask, [administrator()], mailroomTable(parts), REPLACING, keys)).toEqual([]);
   });
 
   test('an administrator may read and update inbox rows, and write other rows', async () => {
     const table = mailroomTable(parts);
     const usual = ['dynamodb:GetItem', 'dynamodb:UpdateItem', 'dynamodb:ConditionCheckItem'];
-    expect(await allowed(ask, [administrator()], table, usual, [inboxKey('payments')])).toHaveLength(3);
+    expect(await allowed(ask, [administrator()], table, usual, [keyOf('payments')])).toHaveLength(3);
     expect(await allowed(ask, [administrator()], table, REPLACING, ['ORDER#1'])).toHaveLength(5);
   });
 
@@ -101,9 +106,9 @@ describe('an inbox row', () => {
     for (const consumer of consumers()) {
       const others = roles.filter(({ arn }) => owners.get(arn) !== consumer);
       const table = mailroomTable(parts);
-      expect(await allowed(ask, others, table, CHANGING, [inboxKey(consumer)])).toEqual([]);
+      expect(await allowed(ask, others, table, CHANGING, [keyOf(consumer)])).toEqual([]);
       const strangers = others.filter((role) => !readsAll(role));
-      expect(await allowed(ask, strangers, table, ROW_ACTIONS, [inboxKey(consumer)])).toEqual([]);
+      expect(await allowed(ask, strangers, table, ROW_ACTIONS, [keyOf(consumer)])).toEqual([]);
     }
   });
 });
@@ -119,15 +124,26 @@ describe('the outbox', () => {
     expect(may).not.toContain('Notifications/');
   });
 
-  test('only the relay may read and change outbox rows; publishers may only put them', async () => {
+  test('only the relay may read outbox rows; services may only put and, to cancel, update them', async () => {
     const others = roles.filter(({ name }) => !/Relay/.test(name));
-    const [table, put] = [mailroomTable(parts), 'dynamodb:PutItem'];
+    const [table, own] = [mailroomTable(parts), ['dynamodb:PutItem', 'dynamodb:UpdateItem']];
     expect(others.length).toBeGreaterThan(4);
-    const changes = CHANGING.filter((action) => action !== put);
+    const changes = CHANGING.filter((action) => !own.includes(action));
     expect(await allowed(ask, others, table, changes, [outbox])).toEqual([]);
     const strangers = others.filter((role) => !readsAll(role));
-    const reads = ROW_ACTIONS.filter((action) => action !== put);
+    const reads = ROW_ACTIONS.filter((action) => !own.includes(action));
     expect(await allowed(ask, strangers, table, reads, [outbox])).toEqual([]);
+  });
+
+  test('lets the services cancel scheduled events, and neither audit nor heartbeat', async () => {
+    const updates = await allowed(ask, roles, mailroomTable(parts), ['dynamodb:UpdateItem'], [outbox]);
+    expect(updates.map((line) => line.split(' ')[0]).filter((name) => !name?.includes('Relay'))).toEqual([
+      'Orders/ApiRole',
+      'Orders/OrderStatusFunctionRole',
+      'Payments/PaymentsFunctionRole',
+      'Inventory/InventoryFunctionRole',
+      'Notifications/NotificationsFunctionRole',
+    ]);
   });
 
   test('the relay may change outbox rows, but neither add nor delete them', async () => {

@@ -1,4 +1,5 @@
 import { Duration } from 'aws-cdk-lib';
+import { strict } from '../../lambdas/runtime/base/order.ts';
 import { say } from '../../lib/checks/refusal.ts';
 import { headingIds } from '../docs/links.ts';
 import { alarm, alarmed, alarms, ruleOf } from './delivery-alarms-rig.ts';
@@ -65,7 +66,12 @@ function conditions(found: readonly AlarmFacts[]): string {
 
 function facts(critical: boolean): AlarmFacts[] {
   const slo = { latency: Duration.seconds(30), critical };
-  const { template } = alarmed({}, { audit: {}, heartbeat: {} }, { slo });
+  const numbered = { source: 'orders', type: 'OrderPlaced', aggregateType: 'Order', sequence: true };
+  const { template } = alarmed(
+    {},
+    { audit: {}, heartbeat: {} },
+    { slo, events: [numbered], order: strict() },
+  );
   const pages = ruleOf(alarm(template, 'Page'));
   const both = alarms(template, COMPOSITE).filter(([id]) => id !== 'Page');
   const windows = both.flatMap(([, composite]) => ruleOf(composite));

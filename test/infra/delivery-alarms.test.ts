@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { latest, strict } from '../../lambdas/runtime/base/order.ts';
+import { defineEvent } from '../../lambdas/runtime/events/event.ts';
 import {
   alarm,
+  alarmed,
   alarms,
   HOUR,
   letters,
@@ -18,6 +22,33 @@ interface MetricStat {
   readonly Stat: string;
   readonly Period: number;
 }
+
+test('events of a strict consumer that wait for an earlier one for 15 minutes create a ticket; no other consumer has that alarm', () => {
+  const Booked = defineEvent({
+    source: 'ledger',
+    type: 'AmountBooked',
+    version: 1,
+    aggregateType: 'Account',
+    schema: z.object({}),
+    sequence: true,
+  });
+  const { template } = alarmed({}, {}, { events: [Booked], order: strict() });
+  expect(alarm(template, 'oneOutOfOrder').Properties).toMatchObject({
+    ...over(0),
+    ...metric('Mailroom', 'MessagesOutOfOrder'),
+    ...times(3),
+    TreatMissingData: 'notBreaching',
+    AlarmActions: [topic('Ticket')],
+  });
+  expect(JSON.stringify(alarm(template, 'oneOutOfOrder').Properties.AlarmDescription)).toContain(
+    'npx cdk-mailroom order show one --region ',
+  );
+  for (const order of [latest(), undefined]) {
+    const others = alarms(alarmed({}, {}, { events: [Booked], order }).template).map(([id]) => id);
+    expect(others).not.toContain('oneOutOfOrder');
+    expect(others).toContain('oneDeadLetters');
+  }
+});
 
 describe('the alarms of the order system', () => {
   const template = synthStage('prod').templates.Operations;

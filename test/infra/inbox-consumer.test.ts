@@ -312,17 +312,21 @@ describe('the events that a consumer publishes', () => {
   const variables = (template: Template) =>
     only(template, 'AWS::Lambda::Function', /^Consumer/).Properties.Environment.Variables;
 
-  test('a consumer that publishes nothing has no access to the outbox', () => {
+  test('a consumer that publishes nothing may cancel scheduled events in the outbox, but put none', () => {
     const template = consumerTemplate({ domainKeys: ['PAYMENT#*'] });
     expect(variables(template).MAILROOM_PUBLISHES).toBe('[]');
     expect(rights(template)).toContain('PAYMENT#*');
-    expect(rights(template)).not.toContain('OUTBOX#');
+    const outbox = '"Condition":{"ForAllValues:StringLike":{"dynamodb:LeadingKeys":["OUTBOX#*"]}';
+    expect(rights(template)).toContain(`"Action":"dynamodb:UpdateItem",${outbox}`);
+    expect(rights(template).split('OUTBOX#')).toHaveLength(2);
   });
 
   test('a consumer that publishes may put events into the outbox', () => {
     const template = consumerTemplate({ service: 'payments', publishes: [captured] });
     expect(variables(template).MAILROOM_PUBLISHES).toBe('["PaymentCaptured"]');
-    expect(rights(template)).toContain('OUTBOX#*');
+    expect(rights(template)).toContain(
+      '"Action":["dynamodb:PutItem","dynamodb:UpdateItem"],"Condition":{"ForAllValues:StringLike":{"dynamodb:LeadingKeys":["OUTBOX#*"]}',
+    );
   });
 
   test('belong to its service, or are refused', () => {

@@ -36,7 +36,7 @@ describe('the table', () => {
           'dynamodb:PartiQLInsert',
           'dynamodb:PutItem',
         ],
-        Condition: { 'ForAnyValue:StringLike': { 'dynamodb:LeadingKeys': ['INBOX#*'] } },
+        Condition: { 'ForAnyValue:StringLike': { 'dynamodb:LeadingKeys': ['INBOX#*', 'LAST#*'] } },
       }),
     ]);
   });
@@ -50,7 +50,7 @@ describe('the table', () => {
     const { template } = tableStack({ breakGlassRole });
     const [{ Condition }] = tableOf(template).Replicas[0].ResourcePolicy.PolicyDocument.Statement;
     expect(Condition).toEqual({
-      'ForAnyValue:StringLike': { 'dynamodb:LeadingKeys': ['INBOX#*'] },
+      'ForAnyValue:StringLike': { 'dynamodb:LeadingKeys': ['INBOX#*', 'LAST#*'] },
       ArnNotEquals: { 'aws:PrincipalArn': 'arn:aws:iam::1:role/ops/BreakGlass' },
     });
   });
@@ -131,14 +131,16 @@ describe('the grants of the example', () => {
   test('the orders API adds events and keeps its own rows, and reaches no other', () => {
     const statements = statementsOf(templates.Orders, 'ApiRole');
     expect(keysFor(statements, 'dynamodb:PutItem')).toEqual(['OUTBOX#*', 'ORDER#*', 'REQUEST#*']);
-    expect(keysFor(statements, 'dynamodb:UpdateItem')).toEqual(['ORDER#*', 'REQUEST#*']);
+    expect(keysFor(statements, 'dynamodb:UpdateItem')).toEqual(['OUTBOX#*', 'ORDER#*', 'REQUEST#*']);
     expect(keysFor(statements, 'dynamodb:GetItem')).toEqual(['ORDER#*', 'REQUEST#*']);
   });
 
   test('a consumer keeps its own inbox, and no other', () => {
     const statements = statementsOf(templates.Payments, 'PaymentsFunctionRole');
     const pointers = ['FAILED#payments', 'REJECTED#payments'];
-    expect(keysFor(statements, 'dynamodb:UpdateItem')).toEqual(['INBOX#payments#*', 'PAYMENT#*']);
+    expect(keysFor(statements, 'dynamodb:UpdateItem')).toEqual([
+      ...['INBOX#payments#*', 'LAST#payments#*', 'OUTBOX#*', 'PAYMENT#*'],
+    ]);
     expect(keysFor(statements, 'dynamodb:PutItem').toSorted()).toEqual([
       ...['FAILED#payments', 'OUTBOX#*', 'PAYMENT#*', 'REJECTED#payments'],
     ]);

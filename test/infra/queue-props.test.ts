@@ -42,7 +42,7 @@ describe('queueProps of a consumer', () => {
     [
       'an order',
       { fifo: true },
-      'queueProps contains fifo, which cannot be passed on. Mailroom does not guarantee an order',
+      'queueProps contains fifo, which cannot be passed on. EventBridge delivers events in any order. Set order: strict()',
     ],
     [
       'the retention of the CDK',

@@ -3,6 +3,7 @@ import { consumeRunsMutants } from './consume-runs.ts';
 import { deadLettersMutants } from './dead-letters.ts';
 import type { Mutant } from './mutant.ts';
 import { operationsMutants } from './operations.ts';
+import { orderMutants } from './order.ts';
 import { relayMutants } from './relay.ts';
 import { storeInboxMutants } from './store-inbox.ts';
 import { storeOutboxMutants } from './store-outbox.ts';
@@ -16,6 +17,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...storeInboxMutants,
   ...consumeMessagesMutants,
   ...consumeRunsMutants,
+  ...orderMutants,
   ...operationsMutants,
   ...deadLettersMutants,
 ];

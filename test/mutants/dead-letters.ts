@@ -41,7 +41,7 @@ export const deadLettersMutants: readonly Mutant[] = [
   ]),
   ...mutantsOf('cli/reports/dead-letters/discard.ts', 'resend interrupted-resend', [
     ['a discard discards the replacement that was not received', 'eventId: replacement ?? inboxId(deadLetter),', 'eventId: inboxId(deadLetter),'],
-    ['a discard keeps a dead letter whose event was replaced meanwhile', "if (unsentReplacement(standing) !== undefined) return 'unsent';", ''],
+    ['a discard keeps a dead letter whose event was replaced meanwhile', "if (unsentReplacement(standing) !== undefined) return { outcome: 'unsent' };", ''],
     ['a discard leaves the event in place of another one once that was received', 'unlessReceived: replacement !== undefined', 'unlessReceived: false'],
     ['a discard reports a DEAD event of a newer version as unreadable', "row !== undefined && isUnreadable(row) ? 'unreadable' : 'handled'", "row === undefined ? 'unreadable' : 'handled'"],
   ]),

@@ -99,7 +99,7 @@ export const operationsMutants: readonly Mutant[] = [
   ...mutantsOf('inbox/settle-message.ts', 'message-operations settle-requests hostile-settle-requests', [
     ['a message whose effects are unchecked is not settled', 'if (effects.length > 0 && !effectsChecked)', 'if (false)'],
     ['force does not settle a message whose effects are unchecked', 'force && effectsChecked && ', 'force && '],
-    ['force does not leave out the writes', '&& writes === undefined && ', '&& '],
+    ['force does not leave out the writes', 'effectsChecked && writes === undefined;', 'effectsChecked;'],
     ['an effect that starts between the read and the write refuses the decision', 'asSeen(seen, effectsChecked && writes === undefined)', 'asSeen(seen, true)'],
     ['writes are made from the effects at the write', 'asSeen(seen, effectsChecked && writes === undefined)', 'asSeen(seen, effectsChecked)'],
     ['a completed effect needs no check only if its result is read', "!readsResults || ended !== 'completed'", "ended !== 'completed'"],

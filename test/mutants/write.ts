@@ -16,7 +16,7 @@ export const writeMutants: readonly Mutant[] = [
   ]),
   ...mutantsOf('outbox/outbox-entry.ts', 'outbox publish-at-once forged-events', [
     ['an outbox row is written only where there is none', "Item, ConditionExpression: 'attribute_not_exists(PK)'", 'Item'],
-    ['an event is born under a lease of the stream relay', 'leaseUntil = now + config.bornLeaseMs', 'leaseUntil = now'],
+    ['an event is born under a lease of the stream relay', 'leaseUntil = dueAt ?? now + config.bornLeaseMs', 'leaseUntil = dueAt ?? now'],
     ['an event that its function does not declare is refused', 'checkDeclared(definition, config);', ''],
     ['an event inherits the correlation of the event that caused it', 'draft.correlationId ?? cause?.correlationId ?? eventId', 'draft.correlationId ?? eventId'],
     ['an event names the event that caused it', 'draft.causationId ?? cause?.eventId', 'draft.causationId'],
@@ -26,10 +26,10 @@ export const writeMutants: readonly Mutant[] = [
     ['EventBridge takes fewer bytes than its limit', 'published < PUT_EVENTS_BYTES_MAX', 'published <= PUT_EVENTS_BYTES_MAX'],
     ['the trace header counts in the size of an entry', '    traceHeader: traceId, ', ''],
     ["a producer's turn ends a clock margin before the row's lease", 'Math.min(now + turnMs, leaseUntil - CLOCK_SKEW_MS)', 'now + turnMs'],
-    ["a row says until when it is its producer's", 'turnMs === undefined ? {}', 'turnMs !== undefined ? {}'],
+    ["a row says until when it is its producer's", 'turnMs === undefined || dueAt !== undefined ? {}', 'turnMs !== undefined ? {}'],
   ]),
   ...mutantsOf('outbox/transaction-checks.ts', 'outbox reserved-keys leased-context', [
-    ['a commit cannot write the rows of Mailroom itself', 'reserved !== undefined && outboxEventId({ [kind]: request }) === undefined', 'false'],
+    ['a commit cannot write the rows of Mailroom itself', 'reserved !== undefined && !isOurs', 'false'],
     ['an entry that was made long ago is refused: its published row may have expired', 'now - eventIdTime(eventId) > ENTRY_AGE_MAX_MS', 'false'],
     ['a transaction has at most 100 actions', 'count > TRANSACTION_ACTIONS_MAX', 'false'],
     ["a consumer's own actions count among the 100", 'actions.length + ownActions', 'actions.length'],

@@ -5,7 +5,7 @@ import type { MemoryTable } from '../memory-table.ts';
 import type { Actor } from './actor.ts';
 import { named } from './call-outcomes.ts';
 import { type ConsumerParts, violate } from './consumer-parts.ts';
-import { inboxViolation } from './inbox-rules.ts';
+import { inboxViolation, lastViolation } from './inbox-rules.ts';
 import type { Change } from './past-items.ts';
 import { isHint, keysOf, scheduledTable } from './ports.ts';
 import { schemaViolation, tableOfSchema } from './row-versions.ts';
@@ -21,6 +21,8 @@ export function tableOf(parts: ConsumerParts, actor: Actor): Table {
       log.rejectedIds.add(id);
     const broken = inboxViolation(change, actor.index, scheduler.now(), options.mayForce ?? false);
     if (broken !== undefined) violate(parts, broken);
+    const lowered = lastViolation(change);
+    if (lowered !== undefined) violate(parts, lowered);
     const newer = schemaViolation(change, schema);
     if (newer !== undefined) violate(parts, newer);
     if (isUnsettledEffect(memory, change))

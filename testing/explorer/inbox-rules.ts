@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { CLOCK_SKEW_MS } from '../../lambdas/runtime/base/clock.ts';
 import { isUnreadableId } from '../../lambdas/runtime/store/event-id.ts';
-import { INBOX_PREFIX } from '../../lambdas/runtime/store/keys.ts';
+import { INBOX_PREFIX, LAST_PREFIX } from '../../lambdas/runtime/store/keys.ts';
 import { asRow, type InboxRow } from '../../lambdas/runtime/store/rows.ts';
 import type { Change } from './past-items.ts';
 
@@ -42,6 +42,15 @@ export function inboxViolation(
   return !forced && (before.leaseUntil ?? 0) > now + CLOCK_SKEW_MS
     ? 'A message was taken over while its lease was valid'
     : attemptViolation(before, after);
+}
+
+/** The last applied sequence of an aggregate only increases: for every writer, at all times. */
+export function lastViolation({ key, before, after }: Change): string | undefined {
+  if (!key.PK.startsWith(LAST_PREFIX)) return undefined;
+  if (after === undefined) return before && 'A last sequence was deleted';
+  return Number(after.last) > Number(before?.last ?? 0) || isDeepStrictEqual(before, after)
+    ? undefined
+    : `A last sequence went from ${String(before?.last)} to ${String(after.last)}`;
 }
 
 function effectViolation(before: InboxRow, after: InboxRow, actorIndex: number): string | undefined {

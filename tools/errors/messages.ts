@@ -44,11 +44,23 @@ to the dead-letter queue. Other messages are not affected. \`npx cdk-mailroom wh
       action:
         'If you know that it was not, run [`messages allow`](cli.md#messages-allow) and redrive. Otherwise, discard it.',
     },
+    OUT_OF_ORDER: {
+      cause:
+        'In a strict order, the event before this one was not applied until the last receive; the message names its sequence. Or another event was applied during this run.',
+      result: 'The message is rejected. A refused `ctx.commit` only shows it again, and counts no attempt.',
+      action: 'Redrive or skip the missing event, then redrive this one. Do not catch it from `ctx.commit`.',
+    },
     POISON_MESSAGE: {
       cause: 'The handler threw a `PoisonMessage` without its own code: no retry can process the message.',
       result: "The message is rejected with the handler's text.",
       action:
         'Read the text. Correct the data with [`dlq resend`](cli.md#dlq-resend), deploy a handler that accepts it and redrive, or discard it.',
+    },
+    SEQUENCE_REPEATED: {
+      cause: 'An ordered consumer has applied another event of the same aggregate with the same sequence.',
+      result: 'The message is rejected: its event was not applied.',
+      action:
+        'Correct the publisher: it must raise the sequence in the transaction that writes the event. Publish the change again under a new number, then discard the message.',
     },
     TOO_MANY_EFFECTS: {
       cause: 'The message would have more than 64 effects, the most that its row stores.',

@@ -9,6 +9,7 @@ import {
 import {
   failedKey,
   INBOX_PREFIX,
+  LAST_PREFIX,
   OUTBOX_PREFIX,
   rejectedKey,
   SWEEP_STATE_KEY,
@@ -162,11 +163,12 @@ export function sweepNeeds(resources: RoleResources, mailroom: Directory['mailro
 /** The needs of a consumer. @param publishes - its handlers write events */
 export function consumerNeeds(
   { table, queue }: RoleResources,
-  { name }: ConsumerEntry,
+  { name, order }: ConsumerEntry,
   publishes: boolean,
 ): RoleNeed[] {
   return [
     rows(table, ['GetItem', 'UpdateItem'], `${INBOX_PREFIX}${name}#any`),
+    ...(order === undefined ? [] : [rows(table, ['GetItem', 'UpdateItem'], `${LAST_PREFIX}${name}#any`)]),
     rows(table, ['PutItem', 'DeleteItem'], rejectedKey(name, '').PK),
     rows(table, ['PutItem', 'DeleteItem'], failedKey(name, '').PK),
     ...(publishes ? [rows(table, ['PutItem'], `${OUTBOX_PREFIX}any`)] : []),

@@ -1,4 +1,4 @@
-import { INBOX_PREFIX } from '../../../lambdas/runtime/store/keys.ts';
+import { INBOX_PREFIX, LAST_PREFIX } from '../../../lambdas/runtime/store/keys.ts';
 import { EXPIRES_AT } from '../../../lambdas/runtime/store/rows.ts';
 import { type AsyncProblems, type CheckDeps, check, type PartCheck } from './check.ts';
 import { matchesAny, statementsOf } from './resource-policy.ts';
@@ -49,16 +49,22 @@ async function* noExpiry({ directory, resources }: CheckDeps): AsyncProblems {
 /** Actions that remove or replace a row: see `lib/mailroom/mailroom-table.ts`. */
 const REPLACING = ['BatchWriteItem', 'DeleteItem', 'PartiQLDelete', 'PartiQLInsert', 'PutItem'];
 
-async function* openPolicy({ resources }: CheckDeps): AsyncProblems {
-  const kept = statementsOf(await resources.tablePolicy())
-    .filter(({ effect, conditions }) => {
-      const keys = conditions.get('dynamodb:LeadingKeys') ?? [];
-      return effect === 'Deny' && matchesAny(keys, `${INBOX_PREFIX}any`);
-    })
-    .flatMap(({ actions }) => actions);
-  const open = REPLACING.filter((action) => !matchesAny(kept, `dynamodb:${action}`));
+async function* openPolicy({ directory, resources }: CheckDeps): AsyncProblems {
+  const isOrdered = directory.consumers.some(({ order }) => order !== undefined);
+  const kinds = isOrdered ? [INBOX_PREFIX, LAST_PREFIX] : [INBOX_PREFIX];
+  const statements = statementsOf(await resources.tablePolicy());
+  const kept = (kind: string) =>
+    statements
+      .filter(({ effect, conditions }) => {
+        const keys = conditions.get('dynamodb:LeadingKeys') ?? [];
+        return effect === 'Deny' && matchesAny(keys, `${kind}any`);
+      })
+      .flatMap(({ actions }) => actions);
+  const open = REPLACING.filter((action) =>
+    kinds.some((kind) => !matchesAny(kept(kind), `dynamodb:${action}`)),
+  );
   if (open.length === 0) return;
-  const text = `the table's policy does not deny ${open.join(', ')} on inbox rows: an event whose inbox row is deleted or replaced can be processed twice`;
+  const text = `the table's policy does not deny ${open.join(', ')} on ${isOrdered ? 'inbox rows and last sequences' : 'inbox rows'}: an event whose inbox row is deleted or replaced can be processed twice`;
   yield { problem: 'table-policy', text };
 }
 

@@ -78,7 +78,7 @@ async function decidedOf(
   note: DiscardNote,
 ): Promise<Discarded> {
   if (source.kind === 'stream') return { outcome: 'discarded' };
-  if (deps.reject === undefined) return { outcome: await decide(deps, source, deadLetter, note) };
+  if (deps.reject === undefined) return decide(deps, source, deadLetter, note);
   const { body = '', sentAt } = deadLetter.received ?? {};
   const { by, reason, effectsChecked } = note;
   const mailroomReject = { by, reason, effectsChecked, body, sentAt };
@@ -116,21 +116,27 @@ async function decide(
   { consumer }: Extract<DeadLetterSource, { kind: 'rule' | 'consumer' }>,
   deadLetter: DeadLetter,
   note: DiscardNote,
-): Promise<DiscardOutcome> {
+): Promise<Discarded> {
   const replacement = unsentReplacement(deadLetter);
-  const { status } = await discardMessage(deps, {
+  const settled = await discardMessage(deps, {
     ...note,
     consumer: consumer.name,
     eventId: replacement ?? inboxId(deadLetter),
     unlessReceived: replacement !== undefined,
   });
-  if (status === 'leased') return 'busy';
-  if (status === 'unreadable' || status === 'effects-unchecked' || status === 'row-deleted') return status;
+  const { status } = settled;
+  if (status === 'leased') return { outcome: 'busy' };
+  if (settled.status === 'out-of-order') {
+    const message = `OUT_OF_ORDER: sequence ${settled.missing} of its aggregate was not applied. End or skip that one first.`;
+    return { outcome: 'not-rejectable', message };
+  }
+  if (status === 'unreadable' || status === 'effects-unchecked' || status === 'row-deleted')
+    return { outcome: status };
   // A resend may have come first: then its event is the one that would be lost.
   const standing = await readStanding(deps.table, consumer.name, inboxId(deadLetter));
-  if (unsentReplacement(standing) !== undefined) return 'unsent';
-  if (status === 'received') return isHandled(standing) ? 'handled' : 'unreadable';
-  return status === 'processed' ? 'handled' : 'discarded';
+  if (unsentReplacement(standing) !== undefined) return { outcome: 'unsent' };
+  if (status === 'received') return { outcome: isHandled(standing) ? 'handled' : 'unreadable' };
+  return { outcome: status === 'processed' ? 'handled' : 'discarded' };
 }
 
 const STAYS: ReadonlySet<DiscardOutcome> = new Set([

@@ -137,6 +137,7 @@ async function takeOver(
     consumer: consumer.name,
     eventId,
     effectsChecked: true, // below
+    keepsPlace: true,
   });
   const row = await readInbox(deps.table, consumer.name, eventId, true);
   const named = replacementOf(row);

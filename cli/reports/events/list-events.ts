@@ -17,7 +17,7 @@ import {
 import { many } from '../../terminal/output.ts';
 import type { TimeWindow } from '../../terminal/window.ts';
 import { readDeadPointers } from '../dead-letters/dead-letters.ts';
-import { readPending, waitingSince } from '../status/pending-events.ts';
+import { isScheduled, readPending, waitingSince } from '../status/pending-events.ts';
 import { containingId, envelopeOf, storedEventId } from '../why/stored-envelope.ts';
 
 /** An event that is not published, as in the JSON document of docs/cli-json.md. Times are epoch milliseconds. */
@@ -91,6 +91,9 @@ const NOTHING = {
   lastError: null,
 };
 
+/** The cause of an event that is not due. */
+export const SCHEDULED = 'scheduled';
+
 /** The cause of an event that waits for its first attempt. */
 const UNTRIED = 'not tried yet';
 
@@ -113,6 +116,55 @@ function pendingEvent(item: Item): UnpublishedEvent {
     attempts,
     fingerprint,
     lastError,
+  };
+}
+
+/**
+ * Reads the scheduled events that are due within a time, next first. There is no index: it reads every minute ahead, in each shard, and
+ * stops at the limit.
+ */
+export async function readScheduled(
+  { directory, table, terminal, clock }: Pick<Deployment, 'directory' | 'table' | 'terminal' | 'clock'>,
+  withinMs: number,
+  limit: number,
+): Promise<PartialList<UnpublishedEvent>> {
+  const { shards } = await readSweepState(directory, table);
+  const now = clock.now();
+  const minutes = minutesOf(now, now + withinMs).reverse();
+  const found: UnpublishedEvent[] = [];
+  let read = 0;
+  while (read < minutes.length && found.length <= limit) {
+    const partitions = minutes
+      .slice(read, read + MINUTES_MAX)
+      .flatMap((minute) => partitionsOf(minute, shards));
+    const pages = await eachOf(
+      partitions,
+      (pk) => readPartition(table, { pk, skPrefix: EVENT_PREFIX, where: { status: 'PENDING' } }, limit + 1),
+      terminal.signal,
+    );
+    const rows = pages.flatMap(({ items }) => items.filter((row) => isScheduled(row, now)));
+    found.push(...rows.map(scheduledEvent));
+    read = Math.min(read + MINUTES_MAX, minutes.length);
+    terminal.progress(
+      `Reading: ${read} of ${many(minutes.length, 'minute')}, ${many(found.length, 'event')} found`,
+    );
+  }
+  const due = ({ nextAt, eventId }: UnpublishedEvent) => `${nextAt} ${eventId}`;
+  const items = found
+    .filter(({ nextAt }) => nextAt !== null && nextAt <= now + withinMs)
+    .sort((a, b) => (due(a) < due(b) ? -1 : 1));
+  return { items: items.slice(0, limit), more: items.length > limit || read < minutes.length };
+}
+
+/** It waits since it was scheduled, and not for a sweep. */
+function scheduledEvent(item: Item): UnpublishedEvent {
+  const { scheduledAt, dueAt } = item;
+  const isOfTime = (value: unknown) => (typeof value === 'number' ? value : null);
+  return {
+    ...pendingEvent(item),
+    at: isOfTime(scheduledAt),
+    nextAt: isOfTime(dueAt),
+    fingerprint: SCHEDULED,
   };
 }
 

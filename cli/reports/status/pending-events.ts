@@ -39,9 +39,15 @@ export async function readPending(
     readPartition(table, { pk, skPrefix: EVENT_PREFIX, where: { status: 'PENDING' } }, ROWS_MAX),
   );
   return {
-    items: found.flatMap((page) => page.items),
+    // A scheduled event that is not due waits for nothing.
+    items: found.flatMap((page) => page.items.filter((row) => !isScheduled(row, now))),
     more: from > since || all.size > partitions.length || found.some((page) => page.more),
   };
+}
+
+/** Returns true for a scheduled event that is not due. */
+export function isScheduled({ dueAt }: Item, now: number): boolean {
+  return typeof dueAt === 'number' && dueAt > now;
 }
 
 /** The start of the range that the sweep reads next, by the sweep's own rules. */

@@ -3,7 +3,7 @@ import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts
 import { isUnreadable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { clipped, many } from '../../terminal/output.ts';
 import { hours, type ShellText, shell } from '../../terminal/shell.ts';
-import { duration } from '../../terminal/times.ts';
+import { duration, time } from '../../terminal/times.ts';
 import { STUCK_MS } from '../checks/check.ts';
 import { tooLarge } from '../dead-letters/redrive-plan.ts';
 import { fixLine } from '../findings.ts';
@@ -80,6 +80,10 @@ function outboxText(event: TracedEvent, context: WhyContext): StateText | undefi
     const text = `${name} was discarded by ${clipped(row.discardedBy ?? 'an operator')}.`;
     return { state: 'discarded', text, next: null };
   }
+  if (row?.status === 'CANCELLED') {
+    const text = `${name} was cancelled by ${clipped(row.cancelledBy ?? 'its producer')} at ${time(row.cancelledAt ?? 0)}, and is never published.`;
+    return { state: 'cancelled', text, next: null };
+  }
   const error = row?.lastError === undefined ? '' : `: ${asClause(row.lastError)}`;
   if (row?.status === 'DEAD') {
     const text = `${name} is DEAD: it could not be published after ${many(row.attempts, 'attempt')}${error}. It is not retried.`;
@@ -103,6 +107,10 @@ function outboxText(event: TracedEvent, context: WhyContext): StateText | undefi
       'then publishes it. If not, it was forged: see docs/operating.md#events-with-an-undeclared-source.';
     return { state: 'undeclared', text, next: null };
   }
+  if (row.dueAt !== undefined && row.dueAt > now) {
+    const text = `${name} is scheduled: it is due ${inTime(row.dueAt, now)}. Until then, its producer can cancel it.`;
+    return { state: 'scheduled', text, next: null };
+  }
   const age = now - Math.max(bornAt(event), row.requeuedAt ?? 0);
   // Within the stream relay's time, the sweep leaves the event alone; after a failure, only the sweep retries it.
   const isNew = row.lastError === undefined && age <= STREAM_MS;
@@ -121,7 +129,12 @@ function outboxText(event: TracedEvent, context: WhyContext): StateText | undefi
     return { state: 'stuck', text, next: commandLine(shell`sweep --since ${hours(now - bornAt(event))}`) };
   }
   if (row.lastError === undefined) {
-    const waits = `${name} was ${row.requeuedAt === undefined ? 'committed' : 'requeued'} ${duration(age)} ago and is not published yet.`;
+    const since = row.requeuedAt !== undefined ? 'requeued' : row.dueAt === undefined ? 'committed' : 'due';
+    const waits = `${name} was ${since} ${duration(age)} ago and is not published yet.`;
+    if (row.dueAt !== undefined) {
+      const text = `${waits} The sweep publishes it within three minutes of its due time.`;
+      return { state: 'publishing', text, next: null };
+    }
     if (age <= STREAM_MS) return { state: 'publishing', text: waits, next: null };
     const text = `${waits} The stream relay has not published it; the next sweep should, within two minutes. \`status\` checks both.`;
     return { state: 'publishing', text, next: commandLine(shell`status`) };

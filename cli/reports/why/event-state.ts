@@ -22,8 +22,10 @@ export const STATES = [
   'processing',
   'waiting',
   'publishing',
+  'scheduled',
   'unproven',
   'discarded',
+  'cancelled',
   'processed',
 ] as const;
 

@@ -22,6 +22,8 @@ export interface StoryLine {
 type StoryWord =
   | 'committed'
   | 'expired'
+  | 'scheduled'
+  | 'cancelled'
   | 'resent'
   | 'publish-failed'
   | 'dead'
@@ -90,8 +92,12 @@ function outboxStory(event: TracedEvent): OwnLine[] {
     return [tell('expired', null, 'no outbox row: published and expired, or never committed here')];
   if (isUnreadable(row))
     return [tell('unreadable', null, `the outbox row ${unreadableText(row.unreadable)}`)];
-  const committedAt = bornAt(event);
-  const lines = [tell('committed', committedAt, `committed by ${clipped(row.source)}`)];
+  const bornAtMs = bornAt(event);
+  const by = clipped(row.source);
+  const lines =
+    row.dueAt === undefined
+      ? [tell('committed', bornAtMs, `committed by ${by}`)]
+      : [tell('scheduled', row.scheduledAt ?? null, `scheduled by ${by} for ${time(row.dueAt)}`)];
   const tried = row.attempts === 0 ? '' : ` after ${many(row.attempts, 'attempt')}`;
   if (row.deadAt !== undefined) lines.push(tell('dead', row.deadAt, `DEAD${tried}${errorText(row)}`));
   else if (row.lastError !== undefined)
@@ -100,18 +106,24 @@ function outboxStory(event: TracedEvent): OwnLine[] {
     lines.push(tell('requeued', row.requeuedAt, `requeued ${who(row.requeuedBy, row.requeuedReason)}`));
   if (row.status === 'PENDING') lines.push(pendingLine(row));
   if (row.publishedAt !== undefined) {
-    const by = clipped(row.publishedBy ?? 'relay');
-    const after = duration(row.publishedAt - committedAt);
-    lines.push(tell('published', row.publishedAt, `published by the ${by}, ${after} after its commit`));
+    const relay = clipped(row.publishedBy ?? 'relay');
+    const after = `${duration(row.publishedAt - bornAtMs)} after its ${row.dueAt === undefined ? 'commit' : 'due time'}`;
+    lines.push(tell('published', row.publishedAt, `published by the ${relay}, ${after}`));
   }
   if (row.discardedAt !== undefined)
     lines.push(tell('discarded', row.discardedAt, `discarded ${who(row.discardedBy, row.discardedReason)}`));
+  if (row.cancelledAt !== undefined)
+    lines.push(tell('cancelled', row.cancelledAt, `cancelled by ${clipped(row.cancelledBy ?? by)}`));
   return lines;
 }
 
-function pendingLine({ lastError, leaseUntil }: OutboxRow): OwnLine {
+function pendingLine({ lastError, leaseUntil, dueAt }: OutboxRow): OwnLine {
   const text =
-    lastError === undefined ? 'not published yet; the sweep may publish it from now on' : 'retried';
+    lastError !== undefined
+      ? 'retried'
+      : dueAt === undefined
+        ? 'not published yet; the sweep may publish it from now on'
+        : 'due: the sweep publishes it within three minutes';
   return tell('next-attempt', leaseUntil, text);
 }
 
@@ -201,6 +213,10 @@ function statusStory({ consumer, failedAt }: TracedMessage, row: InboxRow): OwnL
       if (row.resolvedBy !== undefined) {
         const by = who(row.resolvedBy, row.resolvedReason);
         return [tell('resolved', row.processedAt, `set PROCESSED without running, ${by}`)];
+      }
+      if (row.supersededBy !== undefined) {
+        const text = `superseded: number ${row.supersededBy} was applied before, and its handler did not run`;
+        return [tell('processed', row.processedAt, text)];
       }
       const isRetry = row.attempts > 1 && row.lastError !== undefined;
       return [

@@ -271,7 +271,7 @@ data "aws_iam_policy_document" "receipts" {
     condition {
       test     = "ForAllValues:StringLike"
       variable = "dynamodb:LeadingKeys"
-      values   = ["INBOX#receipts#*"]
+      values   = ["INBOX#receipts#*", "LAST#receipts#*"]
     }
     condition {
       test     = "Null"
@@ -286,6 +286,21 @@ data "aws_iam_policy_document" "receipts" {
       test     = "ForAllValues:StringLike"
       variable = "dynamodb:LeadingKeys"
       values   = ["REJECTED#receipts", "FAILED#receipts"]
+    }
+    condition {
+      test     = "Null"
+      variable = "dynamodb:LeadingKeys"
+      values   = ["false"]
+    }
+  }
+  # To cancel scheduled events.
+  statement {
+    actions   = ["dynamodb:UpdateItem"]
+    resources = [aws_dynamodb_table.table.arn]
+    condition {
+      test     = "ForAllValues:StringLike"
+      variable = "dynamodb:LeadingKeys"
+      values   = ["OUTBOX#*"]
     }
     condition {
       test     = "Null"

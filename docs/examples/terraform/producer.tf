@@ -17,7 +17,7 @@ data "aws_iam_policy_document" "place_order" {
     resources = ["${aws_cloudwatch_log_group.place_order.arn}:*"]
   }
   statement {
-    actions   = ["dynamodb:PutItem"]
+    actions   = ["dynamodb:PutItem", "dynamodb:UpdateItem"]
     resources = [aws_dynamodb_table.table.arn]
     condition {
       test     = "ForAllValues:StringLike"

@@ -48,7 +48,7 @@ data "aws_iam_policy_document" "table" {
     condition {
       test     = "ForAnyValue:StringLike"
       variable = "dynamodb:LeadingKeys"
-      values   = ["INBOX#*"]
+      values   = ["INBOX#*", "LAST#*"]
     }
   }
 }

@@ -4,6 +4,8 @@ import { MailroomError } from './errors.ts';
 interface Field<T> {
   readonly env: string;
   readonly parse: (text: string) => T | undefined;
+  /** @default a list as JSON, and other values as text */
+  format?(value: T): string;
   readonly expected: string;
   /** The variable may be missing. @default false */
   readonly optional?: boolean;
@@ -103,9 +105,10 @@ export function settings<C extends object>(fields: Fields<C>, remedy = REMEDY): 
   return {
     encode: (config) =>
       Object.fromEntries(
-        entries.flatMap(([name, { env }]) =>
-          config[name] === undefined ? [] : [[env, textOf(config[name])]],
-        ),
+        entries.flatMap(([name, { env, format = textOf }]) => {
+          const value = config[name];
+          return value === undefined || value === null ? [] : [[env, format(value)]];
+        }),
       ),
     read: (env) =>
       Object.fromEntries(

@@ -8,6 +8,7 @@ import {
   settings,
   text,
 } from './config-codec.ts';
+import { type EventOrder, orderOfText, orderText } from './order.ts';
 import { DELAY_MAX_MS } from './retry-schedule.ts';
 import { DAY_MS } from './units.ts';
 
@@ -73,6 +74,8 @@ export interface RelayConfig {
    * @default no limit, for tests; the constructs always set it, and `readRelayConfig` requires it
    */
   readonly sources?: readonly string[] | undefined;
+  /** Each pass of the sweep also reads the running minute and the one before it, so that scheduled events are up to a minute late. @default false */
+  readonly punctual?: boolean | undefined;
 }
 
 /** Settings of a consumer's function. A consumer may also write events. */
@@ -101,6 +104,10 @@ export interface ConsumerConfig extends ProducerConfig {
   readonly inboxSince?: number | undefined;
   /** True if the queue has senders other than the rules of Mailroom, which send no heartbeat to it. @default false */
   readonly existingQueue?: boolean | undefined;
+  /** The order in which it applies the events that carry a `sequence`. @default none */
+  readonly order?: EventOrder | undefined;
+  /** The receives after which SQS moves a message to the dead-letter queue. Required with a strict order. @default unknown */
+  readonly maxReceives?: number | undefined;
 }
 
 const producerFields = {
@@ -135,6 +142,7 @@ export const relaySettings = settings<RelayConfig>({
   publishedRetentionDays: integer('MAILROOM_PUBLISHED_RETENTION_DAYS', 1, 3_650),
   sweepEveryMs: integer('MAILROOM_SWEEP_EVERY_MS', 1_000, DAY_MS),
   sources: names('MAILROOM_SOURCES'),
+  punctual: { ...flag('MAILROOM_PUNCTUAL'), optional: true },
 });
 
 /** Settings of a consumer's function. */
@@ -150,6 +158,14 @@ export const consumerSettings = settings<ConsumerConfig>({
   inboxRetentionDays: integer('MAILROOM_INBOX_RETENTION_DAYS', 1, INBOX_RETENTION_MAX_DAYS),
   inboxSince: { ...integer('MAILROOM_INBOX_SINCE', 0, Number.MAX_SAFE_INTEGER), optional: true },
   existingQueue: { ...flag('MAILROOM_EXISTING_QUEUE'), optional: true },
+  order: {
+    env: 'MAILROOM_ORDER',
+    parse: orderOfText,
+    format: orderText,
+    expected: 'strict:block, strict:skip, latest, or latest:group',
+    optional: true,
+  },
+  maxReceives: { ...integer('MAILROOM_MAX_RECEIVES', 1, 1_000), optional: true },
 });
 
 /** Settings of the scheduled audit. */

@@ -4,11 +4,13 @@ import { isPoison } from '../base/poison.ts';
 import type { HandledEvent } from '../events/external-event.ts';
 import type { InboxRefusal } from '../inbox/inbox.ts';
 import { claimMessage } from '../inbox/inbox-claim.ts';
-import { completeMessage } from '../inbox/inbox-completion.ts';
+import { completeMessage, supersedeMessage } from '../inbox/inbox-completion.ts';
 import { ALONE_FROM } from '../inbox/inbox-conditions.ts';
 import { cutOffMessage, failMessage, releaseMessage } from '../inbox/inbox-failure.ts';
 import { rejectMessage } from '../inbox/inbox-rejection.ts';
 import type { EffectStates } from '../inbox/past-attempts.ts';
+import { OUTCOME } from '../observe/message-spans.ts';
+import { Overtaken } from '../store/last-sequence.ts';
 import { backoffMs } from '../store/retry.ts';
 import { type ClaimedMessage, claimedOf, type Received } from './consumer-context.ts';
 import { reportEffectsInDoubt, reportEffectsOfRejected } from './effects-in-doubt.ts';
@@ -28,6 +30,7 @@ import {
   reportProcessed,
   reportRejected,
   retryAfterMs,
+  type SpanOutcome,
   untilMs,
 } from './message-outcome.ts';
 import { isOutage } from './outage.ts';
@@ -70,6 +73,27 @@ export async function claimAndRun(
   const event = await readClaimed(handler, envelope);
   if ('problem' in event) return reject(claimed, event.problem);
   return recordRun(claimed, await runLeased(claimed, handler, event));
+}
+
+/**
+ * Ends an ordered message that a later event has superseded: PROCESSED, without a run of its handler.
+ *
+ * @throws the table's error: the row then holds the outcome of the last successful write
+ */
+export async function supersede(received: Received, by: number): Promise<MessageOutcome> {
+  const { inbox, telemetry, span, delivery } = received;
+  // No handler runs, so a message that may have killed its process need not be alone.
+  const options = { alone: true, endsBy: delivery.endsBy, firstReceive: delivery.receives === 1 };
+  const result = await claimMessage(inbox, delivery.message, options);
+  if (result.status !== 'claimed') return refused(received, result);
+  const claimed = claimedOf(received, result.claim);
+  const lost = await writeEnd(claimed, () => supersedeMessage(inbox, result.claim, by));
+  if (lost !== undefined) return lost;
+  reportUnstableEffects(claimed);
+  telemetry.count('MessagesSuperseded');
+  span.set(OUTCOME, 'superseded' satisfies SpanOutcome);
+  await removeHint(claimed);
+  return { kind: 'done' };
 }
 
 /** Reads the current version of the event under the claim, so that a schema that kills the process leaves a claim without a result. */
@@ -147,7 +171,7 @@ async function setFailed(
   return outcome();
 }
 
-/** An effect may still be running elsewhere: the message waits until it must have ended. */
+/** An effect may still be running elsewhere, until it must have ended; or another event of the aggregate was applied. The message waits. */
 async function release(claimed: ClaimedMessage, until: number, error: unknown): Promise<MessageOutcome> {
   const { inbox, clock, claim } = claimed;
   const afterMs = untilMs(claimed, until);
@@ -177,8 +201,13 @@ function unfinishedAfterMs(claimed: ClaimedMessage): number {
 
 async function complete(claimed: ClaimedMessage, result: unknown, wholeRun = true): Promise<MessageOutcome> {
   const { inbox, claim } = claimed;
-  const lost = await writeEnd(claimed, () => completeMessage(inbox, claim, result));
-  return lost ?? processed(claimed, wholeRun);
+  try {
+    const lost = await writeEnd(claimed, () => completeMessage(inbox, claim, result));
+    return lost ?? (await processed(claimed, wholeRun));
+  } catch (error) {
+    if (error instanceof Overtaken) return release(claimed, error.until, error);
+    throw error;
+  }
 }
 
 /** @param wholeRun - true if the handler ran to its end */

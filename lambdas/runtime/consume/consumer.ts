@@ -31,6 +31,7 @@ import {
   tooLate,
 } from './message-outcome.ts';
 import { settleForOperator } from './operator-commit.ts';
+import { checkOrder, onGatedRuns, orderOfHandler } from './order-gate.ts';
 import { type Queue, VISIBILITY_MAX_S } from './queue.ts';
 import { isSettleRequest } from './settle-requests.ts';
 import { asLeased, runUnclaimed } from './transactional-run.ts';
@@ -86,7 +87,8 @@ const START_MIN_MS = 2_000;
  * - A heartbeat of the Mailroom is acknowledged without a handler.
  * - Mailroom cannot reach its own table: no attempt is counted, and the message becomes visible again after 1 to 15 minutes.
  *
- * @throws `BAD_CONSUMER` immediately if an entry of `handlers` is not a handler, or two handlers take the same event
+ * @throws `BAD_CONSUMER` immediately if an entry of `handlers` is not a handler, two handlers take the same event, or a handler has an
+ * `order` that it cannot have; `BAD_CONFIG` if a strict consumer has no `maxReceives`
  *
  * @example
  * ```ts
@@ -198,13 +200,15 @@ async function receive(received: Received, handlers: Handlers, alone: boolean): 
     const read = readHandler(received, handlers);
     if ('problem' in read) return await failUnclaimed(received, read.problem);
     const { handler, envelope } = read;
-    if (handler.kind === 'leased') return await claimAndRun(received, handler, envelope, alone);
-    // A redelivered message may have killed its process, so its attempts must be counted.
-    const claimFirst = receives > 1 || forgottenBecause(inbox, message.eventId) !== undefined;
-    const outcome = claimFirst ? undefined : await runUnclaimed(received, handler, envelope);
-    if (outcome !== undefined) return outcome;
-    // Its first run was, or would have been, unclaimed and is not counted.
-    return await claimAndRun(received, asLeased(received, handler), envelope, alone, 1);
+    return await onGatedRuns(received, handler, envelope, async (passed) => {
+      if (handler.kind === 'leased') return claimAndRun(passed, handler, envelope, alone);
+      // A redelivered message may have killed its process, so its attempts must be counted.
+      const claimFirst = receives > 1 || forgottenBecause(inbox, message.eventId) !== undefined;
+      const outcome = claimFirst ? undefined : await runUnclaimed(passed, handler, envelope);
+      if (outcome !== undefined) return outcome;
+      // Its first run was, or would have been, unclaimed and is not counted.
+      return claimAndRun(passed, asLeased(passed, handler), envelope, alone, 1);
+    });
   } catch (error) {
     return reportOutage(received, error); // handler errors are caught where handlers run, so this was Mailroom's own call
   }
@@ -230,7 +234,9 @@ async function hide({ queue, telemetry, delivery }: Received, { afterMs }: Shown
   }
 }
 
-function handlersByEvent(handlers: readonly Handler[], { existingQueue }: ConsumerConfig): Handlers {
+function handlersByEvent(handlers: readonly Handler[], config: ConsumerConfig): Handlers {
+  const { existingQueue } = config;
+  checkOrder(config);
   // No rule sends heartbeats to an existing queue, but others may: they would be recorded as processed.
   const byEvent = new Map<string, Handler>(existingQueue ? [] : [[refText(HEARTBEAT), acknowledgeHeartbeat]]);
   for (const [i, handler] of handlers.entries()) {
@@ -248,6 +254,7 @@ function handlersByEvent(handlers: readonly Handler[], { existingQueue }: Consum
         `Two handlers take ${type} from ${handler.definition.source}. A consumer handles each event once: combine them into one handler, or create a second consumer.`,
       );
     }
+    orderOfHandler(handler, config); // refuses an order that it cannot have
     byEvent.set(event, handler);
   }
   return byEvent;

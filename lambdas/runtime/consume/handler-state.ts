@@ -1,10 +1,14 @@
 import type { EffectInProgress } from '../inbox/inbox-effect.ts';
+import type { Overtaken } from '../store/last-sequence.ts';
+
+/** The reason for which a message waits, whatever its handler does. */
+export type Blocked = EffectInProgress | Overtaken;
 
 /** The state of one run of a leased handler, as far as it decides the outcome of its message. */
 export interface HandlerState {
   readonly commit: CommitState;
-  /** An effect may still be running elsewhere: the message waits for it. */
-  readonly blocked: EffectInProgress | undefined;
+  /** An effect may still be running elsewhere, or another event of the aggregate was applied: the message waits. */
+  readonly blocked: Blocked | undefined;
   /** The last call that failed because the table was unreachable: no attempt is counted then. */
   readonly outage: { readonly error: unknown } | undefined;
   /** The number of table calls that the handler is waiting for. */
@@ -27,7 +31,7 @@ export type HandlerStep =
   /** A commit has begun, was certainly not written, or was written. */
   | { readonly is: 'commit-begun' | 'commit-refused' | 'committed' }
   | { readonly is: 'commit-unknown'; readonly error: unknown }
-  | { readonly is: 'blocked'; readonly error: EffectInProgress }
+  | { readonly is: 'blocked'; readonly error: Blocked }
   | { readonly is: 'outage'; readonly error: unknown }
   | { readonly is: 'cut-off'; readonly lostTimeToTable: boolean }
   | { readonly is: 'ended' };

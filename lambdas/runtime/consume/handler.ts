@@ -1,4 +1,5 @@
 import type { JsonOf } from '../base/json.ts';
+import type { LatestOrder } from '../base/order.ts';
 import type { EventOf, HandledDefinition } from '../events/external-event.ts';
 import type { LogFields } from '../observe/telemetry.ts';
 import type { Commit } from '../outbox/outbox.ts';
@@ -86,6 +87,7 @@ export interface LeasedContext {
    * @throws `TRANSACTION_CANCELLED` if one of `writes` was refused: nothing was written and the attempt fails
    * @throws `BAD_ITEM` if `writes` contains a value that DynamoDB cannot store, such as a `Date`: nothing was sent
    * @throws `FENCE_LOST` if this worker has lost the message: nothing was written
+   * @throws `OUT_OF_ORDER` if another event of an ordered message's aggregate was applied since the run began: do not catch it; the message is received again
    *
    * @example
    * ```ts
@@ -170,6 +172,8 @@ export interface HandlerOptions<E extends HandledDefinition> {
    * ```
    */
   readonly rejected?: (event: EventOf<E>, ctx: RejectedContext) => Promise<Commit>;
+  /** Absorbs events that are older than the last one applied. The definition must declare `sequence`. @default the consumer's `order` */
+  readonly order?: LatestOrder | undefined;
 }
 
 /** One handler of a consumer, created by {@link leased} or {@link transactional}. */
@@ -183,6 +187,8 @@ export interface LeasedHandler {
   readonly definition: HandledDefinition;
   /** The function passed to {@link leased}. */
   readonly handle: (event: never, ctx: LeasedContext) => Promise<unknown>;
+  /** Its {@link HandlerOptions.order}. */
+  readonly order?: LatestOrder | undefined;
   /** Its {@link HandlerOptions.rejected}. */
   readonly rejected?: ((event: never, ctx: RejectedContext) => Promise<Commit>) | undefined;
 }
@@ -195,6 +201,8 @@ export interface TransactionalHandler {
   readonly definition: HandledDefinition;
   /** The function passed to {@link transactional}. */
   readonly handle: (event: never, ctx: TransactionalContext) => Promise<Commit>;
+  /** Its {@link HandlerOptions.order}. */
+  readonly order?: LatestOrder | undefined;
   /** Its {@link HandlerOptions.rejected}. */
   readonly rejected?: ((event: never, ctx: RejectedContext) => Promise<Commit>) | undefined;
 }
@@ -215,9 +223,9 @@ export interface TransactionalHandler {
 export function leased<E extends HandledDefinition>(
   definition: E,
   handle: (event: EventOf<E>, ctx: LeasedContext) => Promise<unknown>,
-  { rejected }: HandlerOptions<E> = {},
+  { rejected, order }: HandlerOptions<E> = {},
 ): Handler {
-  return { kind: 'leased', definition, handle, rejected };
+  return { kind: 'leased', definition, handle, rejected, order };
 }
 
 /**
@@ -236,7 +244,7 @@ export function leased<E extends HandledDefinition>(
 export function transactional<E extends HandledDefinition>(
   definition: E,
   handle: (event: EventOf<E>, ctx: TransactionalContext) => Promise<Commit>,
-  { rejected }: HandlerOptions<E> = {},
+  { rejected, order }: HandlerOptions<E> = {},
 ): Handler {
-  return { kind: 'transactional', definition, handle, rejected };
+  return { kind: 'transactional', definition, handle, rejected, order };
 }

@@ -8,6 +8,7 @@ import type { Telemetry } from '../observe/telemetry.ts';
 import { inSpan } from '../observe/tracer.ts';
 import type { Commit } from '../outbox/outbox.ts';
 import { checkTransaction, eventCount } from '../outbox/transaction-checks.ts';
+import { Overtaken } from '../store/last-sequence.ts';
 import type { TransactAction } from '../store/table.ts';
 import type { ClaimedMessage } from './consumer-context.ts';
 import type { LeasedContext } from './handler.ts';
@@ -116,7 +117,7 @@ async function commit(run: HandlerRun, { writes = [], events = [] }: Commit): Pr
   let actions: TransactAction[] = [];
   try {
     actions = [...writes, ...(await outbox.entries(events, run.event))];
-    checkTransaction(actions, { table, clock, ownActions: 1 });
+    checkTransaction(actions, { table, clock, ownActions: claim.message.place === undefined ? 1 : 2 });
     sent = true;
     take(run, { is: 'table-called' });
     await commitMessage(inbox, claim, actions);
@@ -125,8 +126,12 @@ async function commit(run: HandlerRun, { writes = [], events = [] }: Commit): Pr
   } catch (error) {
     // Only a refusal proves that nothing was written, so only then may the handler commit something else.
     const refused =
-      !sent || isMailroomError(error, 'TRANSACTION_CANCELLED') || isMailroomError(error, 'FENCE_LOST');
+      !sent ||
+      error instanceof Overtaken ||
+      isMailroomError(error, 'TRANSACTION_CANCELLED') ||
+      isMailroomError(error, 'FENCE_LOST');
     take(run, refused ? { is: 'commit-refused' } : { is: 'commit-unknown', error });
+    if (error instanceof Overtaken) take(run, { is: 'blocked', error });
     if (sent && isOutageOf(actions, config.tableName, error)) take(run, { is: 'outage', error });
     throw error;
   } finally {

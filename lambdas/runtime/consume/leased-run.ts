@@ -2,11 +2,11 @@ import { withDeadline } from '../base/clock.ts';
 import { isMailroomError, MailroomError } from '../base/errors.ts';
 import { isPoison } from '../base/poison.ts';
 import type { HandledEvent } from '../events/external-event.ts';
-import type { EffectInProgress } from '../inbox/inbox-effect.ts';
 import { markOutOfTime } from '../inbox/inbox-failure.ts';
 import { renewLease } from '../inbox/inbox-lease.ts';
 import type { ClaimedMessage } from './consumer-context.ts';
 import type { LeasedHandler } from './handler.ts';
+import type { Blocked } from './handler-state.ts';
 import { type HandlerRun, handlerRun, leasedContext, logUnhandled, take } from './leased-context.ts';
 import { effectsIdle } from './once.ts';
 
@@ -15,8 +15,8 @@ export type LeasedRun =
   | { readonly kind: 'committed' }
   | { readonly kind: 'returned'; readonly result: unknown }
   | { readonly kind: 'threw'; readonly error: unknown }
-  /** An effect may still be running elsewhere: the message waits, whatever the handler returned or threw. */
-  | { readonly kind: 'blocked'; readonly error: EffectInProgress }
+  /** An effect may still be running elsewhere, or another event was applied: the message waits, whatever the handler returned or threw. */
+  | { readonly kind: 'blocked'; readonly error: Blocked }
   /** It failed because Mailroom could not reach its table. */
   | { readonly kind: 'outage'; readonly error: unknown }
   /** It ended because the function's time was up. */

@@ -31,6 +31,7 @@ export type SpanOutcome =
   | 'waiting'
   | 'processed'
   | 'duplicate'
+  | 'superseded'
   | 'rejected'
   | 'failed'
   | 'retry-later'

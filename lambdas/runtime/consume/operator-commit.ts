@@ -16,6 +16,7 @@ import { readDelivery } from './delivery.ts';
 import type { PastEffect, RejectedContext } from './handler.ts';
 import { outOfTime, RESPONSE_MARGIN_MS } from './leased-run.ts';
 import { type Handlers, handlerOf, readEvent } from './message.ts';
+import { placeOf } from './order-gate.ts';
 import {
   type CommitRequest,
   checkedRequest,
@@ -141,8 +142,9 @@ async function rejection(
   const event = await readEvent(handler.definition, delivery.content.envelope);
   const { eventId } = delivery.message;
   const { logFields } = receivedOf(ctx, delivery);
+  const order = placeOf(ctx, handler, delivery.content.envelope);
   return {
-    settlement: { by, reason, effectsChecked, consumer, eventId, readsResults: true },
+    settlement: { by, reason, effectsChecked, consumer, eventId, readsResults: true, order },
     status: 'DISCARDED',
     writes: async (row) => {
       refuseTooOld(ctx, eventId, row);

@@ -4,6 +4,7 @@ import type { HandledEvent } from '../events/external-event.ts';
 import { commitUnclaimed } from '../inbox/inbox-completion.ts';
 import type { Commit } from '../outbox/outbox.ts';
 import { checkTransaction, eventCount } from '../outbox/transaction-checks.ts';
+import { Overtaken } from '../store/last-sequence.ts';
 import { backoffMs } from '../store/retry.ts';
 import type { TransactAction } from '../store/table.ts';
 import type { ConsumerContext, Received } from './consumer-context.ts';
@@ -30,7 +31,7 @@ const TRY_MIN_MS = 2_000;
  * transaction, on the condition that the row does not exist.
  *
  * @returns `undefined` if the row exists, and the message has to be claimed
- * @throws the table's error if the message cannot be rejected
+ * @throws {@link Overtaken} if the message must pass the gate again, the table's error if it cannot be rejected
  */
 export async function runUnclaimed(
   received: Received,
@@ -47,6 +48,7 @@ export async function runUnclaimed(
       commit(received, await span.run(() => actionsOf(received, handler, event, given))),
     );
   } catch (error) {
+    if (error instanceof Overtaken) throw error;
     if (isMailroomError(error, 'ALREADY_PROCESSED')) return commit(received, []);
     return failUnclaimed(received, error);
   }
@@ -72,7 +74,7 @@ async function commit(
 
 /** Runs the handler for its actions, without waiting for it when the function's time is nearly up: the batch must be answered. */
 async function actionsOf(
-  { clock, outbox, table }: ConsumerContext,
+  { clock, outbox, table, delivery }: Received,
   handler: TransactionalHandler,
   event: HandledEvent,
   given: TransactionalContext,
@@ -84,8 +86,8 @@ async function actionsOf(
   });
   const { writes = [], events = [] } = wanted;
   const actions = [...writes, ...(await outbox.entries(events, event))];
-  // Two more actions: the inbox row, and the pointer of a rejected message that is readmitted.
-  checkTransaction(actions, { table, clock, ownActions: 2 });
+  // Two more actions: the inbox row, and the pointer of a rejected message that is readmitted; and the last sequence, if it has one.
+  checkTransaction(actions, { table, clock, ownActions: delivery.message.place === undefined ? 2 : 3 });
   return actions;
 }
 

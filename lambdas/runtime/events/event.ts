@@ -83,8 +83,16 @@ export interface EventInput<D> {
   readonly traceparent?: string | undefined;
   /** The `tracestate` that belongs to `traceparent`; ignored if it is malformed or has more than 512 characters. @default none */
   readonly tracestate?: string | undefined;
-  /** A number from the producer, for consumers that need an order. @default none */
+  /**
+   * The number of the event among its aggregate's, for consumers that need an order. Required if the definition declares it: then a whole
+   * number from 1. @default none
+   */
   readonly sequence?: number | undefined;
+  /**
+   * The time before which the event is not published, epoch milliseconds, at most 366 days ahead. If it has passed, up to 5 minutes ago,
+   * the event is an ordinary one. @default the event is published at once
+   */
+  readonly deliverAt?: number | undefined;
 }
 
 /** An event that is not yet written: the input of `commit` and `entries`. */
@@ -94,7 +102,7 @@ export interface EventDraft<D = unknown> extends EventInput<D> {
 }
 
 /** One event type of the catalog, made by {@link defineEvent}. */
-export interface EventDefinition<T extends string, S extends StandardSchemaV1> {
+export interface EventDefinition<T extends string, S extends StandardSchemaV1, Q extends boolean = boolean> {
   /** The owning service, and the only one that publishes the event: the EventBridge `source`. */
   readonly source: string;
   /** The name: the EventBridge `detail-type`. */
@@ -107,15 +115,22 @@ export interface EventDefinition<T extends string, S extends StandardSchemaV1> {
   readonly schema: S;
   /** Converts a payload of an older version to the current one; absent if older versions are not supported. */
   readonly upcast: ((data: unknown, version: number) => unknown) | undefined;
+  /** Each event has a `sequence`: the numbers of its aggregate's events are 1, 2, 3 and so on. */
+  readonly sequence: Q;
   /** Include the validator's own messages, which may quote the payload, in errors; absent means no. */
   readonly exposeIssues?: boolean | undefined;
   /** Describes one event of this type, to pass to `outbox.commit`, `outbox.entries` or `ctx.commit`. */
-  create(input: EventInput<StandardSchemaV1.InferInput<S>>): EventDraft<StandardSchemaV1.InferInput<S>>;
+  create(
+    input: EventInput<StandardSchemaV1.InferInput<S>> & Numbered<Q>,
+  ): EventDraft<StandardSchemaV1.InferInput<S>>;
 }
+
+/** The `sequence` of an event whose definition declares it: a whole number from 1. Such an event cannot be scheduled. */
+export type Numbered<Q> = [Q] extends [true] ? { readonly sequence: number } : unknown;
 
 /** An event definition with any type and payload. */
 // biome-ignore lint/suspicious/noExplicitAny: a list of definitions holds schemas of any type
-export type AnyEventDefinition = EventDefinition<string, any>;
+export type AnyEventDefinition = EventDefinition<string, any, boolean>;
 
 /**
  * Defines an event type. `schema` validates payloads when they are written and again when they are read; a payload of an older
@@ -133,6 +148,8 @@ export type AnyEventDefinition = EventDefinition<string, any>;
  * @param definition.exposeIssues - includes in errors the validator's own messages, every key, and the messages of errors that
  * `schema` and `upcast` throw. They may quote the payload, and errors are logged and stored. By default, an error contains only
  * the kind of issue and its path, in which only names that the schema declares are shown. @default false
+ * @param definition.sequence - each event carries a `sequence`, the number of its aggregate's event, so that consumers can be ordered:
+ * `latest` and `strict`. {@link nextVersion} makes the numbers @default false
  * @throws `BAD_EVENT_DEFINITION` if a property is out of range, or `source` is `mailroom`, which is reserved
  *
  * @example
@@ -147,7 +164,11 @@ export type AnyEventDefinition = EventDefinition<string, any>;
  * });
  * ```
  */
-export function defineEvent<const T extends string, S extends StandardSchemaV1>(definition: {
+export function defineEvent<
+  const T extends string,
+  S extends StandardSchemaV1,
+  const Q extends boolean = false,
+>(definition: {
   readonly source: string;
   readonly type: T;
   readonly version: number;
@@ -155,8 +176,10 @@ export function defineEvent<const T extends string, S extends StandardSchemaV1>(
   readonly schema: S;
   readonly upcast?: (data: unknown, version: number) => unknown;
   readonly exposeIssues?: boolean;
-}): EventDefinition<T, S> {
+  readonly sequence?: Q;
+}): EventDefinition<T, S, Q> {
   const { source, type, version, aggregateType, schema, upcast, exposeIssues = false } = definition;
+  const sequence = (definition.sequence ?? false) as Q;
   const bad = (what: string) =>
     new MailroomError('BAD_EVENT_DEFINITION', `Event definition "${type}": ${what}.`);
   if (typeof source !== 'string' || source.length < 1 || source.length > SOURCE_MAX) {
@@ -177,7 +200,7 @@ export function defineEvent<const T extends string, S extends StandardSchemaV1>(
   if (typeof schema?.['~standard']?.validate !== 'function') {
     throw bad('schema must be a Standard Schema validator, e.g. a zod 4 schema');
   }
-  const made: EventDefinition<T, S> = {
+  const made: EventDefinition<T, S, Q> = {
     source,
     type,
     version,
@@ -185,6 +208,7 @@ export function defineEvent<const T extends string, S extends StandardSchemaV1>(
     schema,
     upcast,
     exposeIssues,
+    sequence,
     create: (input) => ({ ...input, definition: made }),
   };
   return made;

@@ -5,6 +5,7 @@ import {
   type Envelope,
   type EventDefinition,
   type EventRef,
+  type Numbered,
   RESERVED_SOURCE,
   type ReceivedEvent,
 } from './event.ts';
@@ -169,8 +170,8 @@ export type HandledDefinition = AnyEventDefinition | AnyExternalEventDefinition;
 
 /** The event that a handler of this definition receives. */
 export type EventOf<E extends HandledDefinition> =
-  E extends EventDefinition<infer T, infer S>
-    ? ReceivedEvent<T, StandardSchemaV1.InferOutput<S>>
+  E extends EventDefinition<infer T, infer S, infer Q>
+    ? ReceivedEvent<T, StandardSchemaV1.InferOutput<S>> & Numbered<Q>
     : E extends ExternalEventDefinition<infer T, infer S>
       ? ExternalEvent<T, StandardSchemaV1.InferOutput<S>>
       : never;

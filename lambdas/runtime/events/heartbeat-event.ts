@@ -10,13 +10,14 @@ const ANY_PAYLOAD: StandardSchemaV1<object> = {
  * The event that a scheduled heartbeat commits. Every consumer subscribes to it, and its runtime acknowledges it without a handler.
  * `defineEvent` refuses its source, so it is written out here.
  */
-export const HEARTBEAT: EventDefinition<'Heartbeat', typeof ANY_PAYLOAD> = {
+export const HEARTBEAT: EventDefinition<'Heartbeat', typeof ANY_PAYLOAD, false> = {
   source: RESERVED_SOURCE,
   type: 'Heartbeat',
   version: 1,
   aggregateType: 'Mailroom',
   schema: ANY_PAYLOAD,
   upcast: undefined,
+  sequence: false,
   create: (input) => ({ ...input, definition: HEARTBEAT }),
 };
 

@@ -86,5 +86,7 @@ type NumericRange =
 export function subscribe<E extends EventRef>(event: E, { filter }: SubscribeOptions<E>): Subscription {
   const { source, type } = event;
   const external = 'external' in event ? { external: event.external } : {}; // InboxConsumer refuses it
-  return { ...external, source, type, filter: filter as DataFilter | undefined };
+  const { aggregateType, sequence }: Partial<AnyEventDefinition> = event;
+  const numbered = sequence ? { aggregateType, sequence } : {}; // InboxConsumer refuses it with a strict order
+  return { ...external, ...numbered, source, type, filter: filter as DataFilter | undefined };
 }

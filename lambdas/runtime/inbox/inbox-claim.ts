@@ -138,7 +138,8 @@ const FUNCTION_DIED =
 function claimedRow(wanted: Wanted, { set, computed, values, remove }: Partial<RowChange>): RowChange {
   const { message, fence, leaseUntil, endsBy, claimedAt } = wanted;
   const type = message.type ?? 'unknown';
-  const held = { status: 'PROCESSING', schema: SCHEMA, fence, leaseUntil, endsBy, claimedAt, type };
+  const order = message.place?.order;
+  const held = { status: 'PROCESSING', schema: SCHEMA, fence, leaseUntil, endsBy, claimedAt, type, order };
   return {
     set: { ...held, ...set },
     computed: { ...computed, effects: 'if_not_exists(effects, :noEffects)' },

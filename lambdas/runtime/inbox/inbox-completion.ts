@@ -1,8 +1,9 @@
 import { isMailroomError, TransactionCancelled } from '../base/errors.ts';
 import { mintToken } from '../store/event-id.ts';
 import { inboxKey } from '../store/keys.ts';
+import { applied, isLastRefused, Overtaken } from '../store/last-sequence.ts';
 import type { RowChange } from '../store/row-update.ts';
-import { SCHEMA } from '../store/rows.ts';
+import { type InboxRow, SCHEMA } from '../store/rows.ts';
 import type { Item, TransactAction } from '../store/table.ts';
 import type { Claim, InboxContext, InboxRefusal, Message } from './inbox.ts';
 import { admissionOf, isOurs, refusalOf, rowOf } from './inbox-admission.ts';
@@ -24,20 +25,43 @@ export const FINAL_REMOVES = [
   'outOfTime',
 ] as const;
 
-/** The work is done: PROCESSED. Returns the refusal if the write was refused. */
-export function completeMessage(
+/**
+ * The work is done: PROCESSED, and the last applied sequence of an ordered message with it. Returns the refusal if the write was refused.
+ *
+ * @throws {@link Overtaken} if the last applied sequence has changed
+ */
+export async function completeMessage(
   inbox: InboxContext,
   claim: Claim,
   result: unknown,
 ): Promise<InboxRefusal | undefined> {
   const change = { set: { ...processed(inbox), result: resultJson(result) }, remove: FINAL_REMOVES };
-  return writeUnderFence(inbox, claim, change, (row) => row.status === 'PROCESSED');
+  try {
+    return await writeUnderFence(inbox, claim, change, isProcessed, applied(inbox.clock, claim.message));
+  } catch (error) {
+    throw isLastRefused(error) ? new Overtaken(inbox.clock.now()) : error;
+  }
+}
+
+/** A later event was applied first: PROCESSED without a run of the handler. Returns the refusal if the write was refused. */
+export function supersedeMessage(
+  inbox: InboxContext,
+  claim: Claim,
+  supersededBy: number,
+): Promise<InboxRefusal | undefined> {
+  const change = { set: { ...processed(inbox), supersededBy }, remove: FINAL_REMOVES };
+  return writeUnderFence(inbox, claim, change, isProcessed);
+}
+
+function isProcessed(row: InboxRow): boolean {
+  return row.status === 'PROCESSED';
 }
 
 /**
  * Domain writes, events and PROCESSED in one transaction, under the claim's fence.
  *
- * @throws `FENCE_LOST` if this worker has lost the message, `TRANSACTION_CANCELLED` if one of `writes` was refused
+ * @throws `FENCE_LOST` if this worker has lost the message, {@link Overtaken} if the last applied sequence has changed,
+ * `TRANSACTION_CANCELLED` if one of `writes` was refused
  */
 export async function commitMessage(
   inbox: InboxContext,
@@ -49,11 +73,12 @@ export async function commitMessage(
   const change = { set: { ...processed(inbox), commitId }, remove: FINAL_REMOVES };
   let item: Item | undefined;
   try {
-    const written = await transactRow(inbox, message.eventId, change, mine(claim), writes);
+    const actions = [...applied(inbox.clock, message), ...writes];
+    const written = await transactRow(inbox, message.eventId, change, mine(claim), actions);
     if (written.ok) return;
     item = written.item;
   } catch (error) {
-    if (isMailroomError(error, 'TRANSACTION_CANCELLED')) throw withoutInboxRow(error, writes.length);
+    if (isMailroomError(error, 'TRANSACTION_CANCELLED')) throw refusedBy(inbox, message, error, writes);
     // The response was lost: only the row shows whether the transaction happened.
     item = await inbox.table.get(inboxKey(inbox.consumer, message.eventId), { consistent: true });
     if (isOurs(rowOf(item), fence)) throw error;
@@ -67,7 +92,7 @@ export async function commitMessage(
  * As {@link commitMessage}, without a claim, for a message without a row. Returns the refusal if the write was refused; `open` if
  * the message must be claimed first.
  *
- * @throws `TRANSACTION_CANCELLED` if one of `writes` was refused
+ * @throws {@link Overtaken} if the last applied sequence has changed, `TRANSACTION_CANCELLED` if one of `writes` was refused
  */
 export async function commitUnclaimed(
   inbox: InboxContext,
@@ -82,17 +107,19 @@ export async function commitUnclaimed(
       type: message.type ?? 'unknown',
       fence: mintToken(inbox.random),
       attempts: attempt,
+      order: message.place?.order,
     },
   };
   const noRow = { condition: 'attribute_not_exists(PK)', values: {} };
   try {
-    const written = await transactRow(inbox, message.eventId, change, noRow, writes);
+    const actions = [...applied(inbox.clock, message), ...writes];
+    const written = await transactRow(inbox, message.eventId, change, noRow, actions);
     if (written.ok) return undefined;
     const { status } = admissionOf(inbox, message, rowOf(written.item));
     const final = status === 'processed' || status === 'rejected' || status === 'leased';
     return final ? refusalOf(inbox, message, written.item) : { status: 'open' };
   } catch (error) {
-    if (isMailroomError(error, 'TRANSACTION_CANCELLED')) throw withoutInboxRow(error, writes.length);
+    if (isMailroomError(error, 'TRANSACTION_CANCELLED')) throw refusedBy(inbox, message, error, writes);
     throw error;
   }
 }
@@ -100,6 +127,17 @@ export async function commitUnclaimed(
 function processed({ clock, inboxRetentionDays }: InboxContext) {
   const now = clock.now();
   return { status: 'PROCESSED', processedAt: now, expiresAt: inboxExpiresAt(now, inboxRetentionDays) };
+}
+
+/** The last applied sequence decides first: the handler's conditions may have failed because of the event that overtook this one. */
+function refusedBy(
+  { clock }: InboxContext,
+  { place }: Message,
+  error: TransactionCancelled,
+  writes: readonly TransactAction[],
+): Overtaken | TransactionCancelled {
+  if (place !== undefined && isLastRefused(error)) return new Overtaken(clock.now());
+  return withoutInboxRow(error, writes.length);
 }
 
 /** The cancellation as the handler's own transaction would report it: with the reasons of its writes only. */

@@ -1,5 +1,6 @@
 import { isMailroomError } from '../base/errors.ts';
 import { rejectedKey } from '../store/keys.ts';
+import { isLastRefused } from '../store/last-sequence.ts';
 import type { RowChange, RowCondition } from '../store/row-update.ts';
 import { type InboxRow, SCHEMA } from '../store/rows.ts';
 import type { TransactAction } from '../store/table.ts';
@@ -30,8 +31,9 @@ export interface FinalDecision extends Decided {
  *
  * @param condition - the rows that may be changed: {@link asSeen}, or by force {@link NOT_FINAL}
  * @param options.writes - commit in the same transaction @default none
+ * @param options.raise - raises the last sequence of an ordered message in the same transaction @default none
  * @param options.needsRow - a pointer without its row refuses the decision @default false
- * @returns `row-deleted` if such a pointer refused it, `changed` if the row did
+ * @returns `row-deleted` if such a pointer refused it, `changed` if the row or the last sequence did
  * @throws `TRANSACTION_CANCELLED`, with the reasons of `writes`, if one of them was refused
  */
 export async function decideMessage(
@@ -40,8 +42,13 @@ export async function decideMessage(
   condition: RowCondition,
   {
     writes = [],
+    raise = [],
     needsRow = false,
-  }: { readonly writes?: readonly TransactAction[]; readonly needsRow?: boolean } = {},
+  }: {
+    readonly writes?: readonly TransactAction[];
+    readonly raise?: readonly TransactAction[];
+    readonly needsRow?: boolean;
+  } = {},
 ): Promise<'done' | 'changed' | 'row-deleted'> {
   const { eventId, status, fence, by, reason, commitId } = decision;
   const now = inbox.clock.now();
@@ -63,14 +70,18 @@ export async function decideMessage(
   const isGone = needsRow && { ConditionExpression: 'attribute_not_exists(PK)' };
   const pointer = { Delete: { Key: { ...rejectedKey(inbox.consumer, eventId) }, ...isGone } };
   try {
-    const { ok } = await transactRow(inbox, eventId, change, condition, [pointer, ...writes]);
+    const { ok } = await transactRow(inbox, eventId, change, condition, [pointer, ...raise, ...writes]);
     return ok ? 'done' : 'changed';
   } catch (error) {
     if (!isMailroomError(error, 'TRANSACTION_CANCELLED')) throw error;
     if (needsRow && error.reasons[1]?.code === 'ConditionalCheckFailed') return 'row-deleted';
+    if (raise.length > 0 && isLastRefused(error, RAISED_AT)) return 'changed';
     throw writes.length === 0 ? error : withoutInboxRow(error, writes.length);
   }
 }
+
+/** The index of the last sequence in the transaction, after the row and its pointer. */
+const RAISED_AT = 2;
 
 /** Any row that is not final, even if a worker holds it. */
 export const NOT_FINAL: RowCondition = {

@@ -1,8 +1,10 @@
 import { errorCode } from '../base/errors.ts';
 import { isUnreadableId, mintToken } from '../store/event-id.ts';
 import { rejectedKey } from '../store/keys.ts';
+import { isLastRefused, passedOver, readLastSequence } from '../store/last-sequence.ts';
 import type { RowChange, RowCondition } from '../store/row-update.ts';
 import { type RejectedPointer, type RejectedRow, SCHEMA } from '../store/rows.ts';
+import type { TransactAction } from '../store/table.ts';
 import type { Claim, InboxContext, InboxRefusal, Message } from './inbox.ts';
 import { admissionOf, refusalOf, rowOf } from './inbox-admission.ts';
 import { mine, readmissible, rejectable, TOO_OLD } from './inbox-conditions.ts';
@@ -74,6 +76,7 @@ function rejection(
       status: 'REJECTED',
       schema: SCHEMA,
       type: message.type ?? 'unknown',
+      order: message.place?.order,
       fence,
       pastAttempts,
       ...cause,
@@ -90,6 +93,24 @@ function rejection(
     ...cause,
     ...(message.sentAt === undefined ? {} : { sentAt: message.sentAt }),
   };
-  return (condition) =>
-    transactRow(inbox, message.eventId, change, condition, [{ Put: { Item: { ...pointer } } }]);
+  return async (condition) => {
+    for (let look = 1; ; look += 1) {
+      const skip = await skipOf(inbox, message);
+      const others = [...skip, { Put: { Item: { ...pointer } } }];
+      try {
+        return await transactRow(inbox, message.eventId, change, condition, others);
+      } catch (error) {
+        if (skip.length === 0 || look === LOOKS || !isLastRefused(error)) throw error;
+      }
+    }
+  };
+}
+
+/** The maximum number of reads of a last sequence that changes between the read and the rejection. */
+const LOOKS = 3;
+
+/** With `onReject: 'skip'`, the later events of the aggregate go on from the moment of the rejection: never before, never without it. */
+async function skipOf(inbox: InboxContext, { place }: Message): Promise<TransactAction[]> {
+  if (!place?.skipsRejected) return [];
+  return passedOver(inbox.clock, place.order, await readLastSequence(inbox, place.order.key));
 }

@@ -64,15 +64,22 @@ export async function transactRow(
  * Makes one transition under the claim's fence.
  *
  * @param became - returns true if the row, still under this fence, shows that this transition happened
+ * @param others - written in the same transaction @default none
  * @returns `undefined` if it happened, now or by an earlier try whose response was lost; otherwise the refusal
+ * @throws `TRANSACTION_CANCELLED` if one of `others` was refused
  */
 export async function writeUnderFence(
   inbox: InboxContext,
   claim: Claim,
   change: RowChange,
   became: (row: InboxRow) => boolean,
+  others: readonly TransactAction[] = [],
 ): Promise<InboxRefusal | undefined> {
-  const { ok, item } = await writeRow(inbox, claim.message.eventId, change, mine(claim));
+  const { eventId } = claim.message;
+  const { ok, item } =
+    others.length === 0
+      ? await writeRow(inbox, eventId, change, mine(claim))
+      : await transactRow(inbox, eventId, change, mine(claim), others);
   if (ok) return undefined;
   const row = rowOf(item);
   if (row !== undefined && row.fence === claim.fence && became(row)) return undefined;

@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { Redact } from '../observe/redaction.ts';
 import type { RandomBytes } from '../store/event-id.ts';
+import type { GatedPlace } from '../store/last-sequence.ts';
 import type { AttemptEnd, InboxHistory, StoredEffect } from '../store/rows.ts';
 import type { Table } from '../store/table.ts';
 
@@ -51,6 +52,8 @@ export interface Message {
   readonly type?: string | undefined;
   /** The time at which SQS received it, epoch milliseconds: its retention counts from here, also in the dead-letter queue. */
   readonly sentAt?: number | undefined;
+  /** Its place in the order of its consumer, once it has passed the gate. Absent if it has none. */
+  readonly place?: GatedPlace | undefined;
 }
 
 /** A granted claim: the right to process a message until `leaseUntil`. */

@@ -2,10 +2,11 @@ import { CLOCK_SKEW_MS, systemClock } from '../base/clock.ts';
 import { checkTransaction } from '../outbox/transaction-checks.ts';
 import { mintToken, systemRandomBytes } from '../store/event-id.ts';
 import { inboxKey } from '../store/keys.ts';
+import { passedOver, raiseLast, readLastSequence } from '../store/last-sequence.ts';
 import type { Note, OperationDeps } from '../store/operation-record.ts';
-import type { DiscardedRow, InboxRow, ProcessedRow } from '../store/rows.ts';
+import type { DiscardedRow, InboxRow, PlaceInOrder, ProcessedRow } from '../store/rows.ts';
 import { readable, readInboxRow } from '../store/stored-rows.ts';
-import type { TransactAction } from '../store/table.ts';
+import type { Item, TransactAction } from '../store/table.ts';
 import { asSeen, decideMessage, type FinalDecision, NOT_FINAL } from './inbox-operator.ts';
 import { inboxState } from './inbox-state.ts';
 import { effectState, effectsToCheck, type StartedEffect, startedEffects } from './started-effects.ts';
@@ -41,13 +42,18 @@ export interface Settlement extends MessageNote {
   readonly readsResults?: boolean | undefined;
   /** Stored with the decision, to recognize it. @default none */
   readonly commitId?: string | undefined;
+  /** The place of an ordered message in its sequence, if it has no row: a row has its own. @default none */
+  readonly order?: PlaceInOrder | undefined;
+  /** Another event takes its place in the sequence, which stays next. @default false */
+  readonly keepsPlace?: boolean | undefined;
 }
 
 /**
  * The result of an operator's decision. `resolved` and `discarded`: it is made, now or before; `processed`: the handler was first. In
  * all other cases, nothing was changed. `leased`: a worker may hold the message until `until`; `unreadable`: it is unknown whether a
  * worker holds it; `received`: the message has a row, and only one without a row should have been decided; `effects-unchecked`: these side
- * effects have happened, or may have; `row-deleted`: the message was rejected and its row is gone, and with it the record of its effects.
+ * effects have happened, or may have; `row-deleted`: the message was rejected and its row is gone, and with it the record of its effects;
+ * `out-of-order`: the event before it in a strict order, `missing`, was not applied, so none after it can be passed over.
  */
 export type Decision =
   | { readonly status: 'resolved' | 'received' | 'row-deleted' }
@@ -55,6 +61,7 @@ export type Decision =
   | { readonly status: 'processed' | 'discarded'; readonly earlier?: ProcessedRow | DiscardedRow }
   | { readonly status: 'leased'; readonly until: number }
   | { readonly status: 'effects-unchecked'; readonly effects: readonly StartedEffect[] }
+  | { readonly status: 'out-of-order'; readonly missing: number }
   | { readonly status: 'unreadable'; readonly problem: string };
 
 /** The maximum number of reads of a message whose row changes between the read and the write. */
@@ -87,6 +94,9 @@ const LEASE_MAX_MS = 15 * 60_000;
  * 6. A pointer of a rejected message without its row shows that someone deleted the row, and with it the results of its effects. The
  *    decision then needs the check of the operator, and none that reads results is made.
  *
+ * 7. A strict message that ends without its handler is passed over in the same transaction: its number is next at the read, and at the
+ * write. Otherwise the later events would wait for it, or one that was not applied would count as applied.
+ *
  * @throws `TRANSACTION_CANCELLED` if one of `writes` was refused: nothing was changed
  */
 export async function settleMessage(
@@ -97,6 +107,8 @@ export async function settleMessage(
     effectsChecked = false,
     readsResults = false,
     writes,
+    order: given,
+    keepsPlace = false,
     ...note
   }: Settlement,
   status: FinalDecision['status'],
@@ -106,15 +118,17 @@ export async function settleMessage(
   const inbox = { table, clock, random, consumer };
   const decision = { ...note, status, fence: mintToken(random) };
   const decided = { status: status === 'PROCESSED' ? 'resolved' : 'discarded' } as const;
-  if (
-    force &&
-    effectsChecked &&
-    writes === undefined &&
-    (await decideMessage(inbox, decision, NOT_FINAL)) === 'done'
-  )
-    return decided;
+  const takesAny = force && effectsChecked && writes === undefined;
   for (let looks = 0; looks < LOOKS; looks += 1) {
-    const row = readInboxRow(await table.get(inboxKey(consumer, eventId), { consistent: true }));
+    const item = await table.get(inboxKey(consumer, eventId), { consistent: true });
+    // Also of a row that cannot be read otherwise, which only force settles.
+    const order = placeIn(item) ?? given;
+    const place = order === undefined || keepsPlace ? { raise: [] } : await placeToRaise(deps, order, status);
+    const row = readInboxRow(item);
+    if (takesAny && !('missing' in place)) {
+      const made = await decideMessage(inbox, decision, NOT_FINAL, { raise: place.raise });
+      if (made === 'done') return decided;
+    }
     if (unlessReceived && row !== undefined) return { status: 'received' };
     const judged = force ? clock.now() : await judgedAt(deps, readable(row));
     const state = inboxState(row, judged, CLOCK_SKEW_MS);
@@ -127,15 +141,39 @@ export async function settleMessage(
     const started = effectsToCheck(startedEffects(consumer, eventId, seen, clock.now()));
     const effects = started.filter(({ state: ended }) => !readsResults || ended !== 'completed');
     if (effects.length > 0 && !effectsChecked) return { status: 'effects-unchecked', effects };
+    if ('missing' in place) return { status: 'out-of-order', missing: place.missing };
+    const { raise } = place;
     const actions = writes === undefined ? [] : await writes(seen);
-    if (actions.length > 0) checkTransaction(actions, { table, clock, ownActions: OWN_ACTIONS });
+    if (actions.length > 0)
+      checkTransaction(actions, { table, clock, ownActions: OWN_ACTIONS + raise.length });
     const condition = asSeen(seen, effectsChecked && writes === undefined);
     const needsRow = seen === undefined && (readsResults || !effectsChecked);
-    const made = await decideMessage(inbox, decision, condition, { writes: actions, needsRow });
+    const made = await decideMessage(inbox, decision, condition, { writes: actions, raise, needsRow });
     if (made === 'row-deleted') return { status: made };
     if (made === 'done') return decided;
   }
   return { status: 'leased', until: clock.now() }; // its holder keeps changing
+}
+
+/** The place that a row has. One that was changed by hand may have anything. */
+function placeIn(item: Item | undefined): PlaceInOrder | undefined {
+  const order = item?.order as Partial<PlaceInOrder> | undefined;
+  const isPlace = typeof order?.key === 'string' && Number.isSafeInteger(order.sequence);
+  return isPlace ? (order as PlaceInOrder) : undefined;
+}
+
+/** The action that passes over an ordered message in the transaction that ends it, or the number that must be applied before. */
+async function placeToRaise(
+  { table, clock = systemClock }: OperationDeps,
+  order: PlaceInOrder,
+  status: FinalDecision['status'],
+): Promise<{ readonly raise: readonly TransactAction[] } | { readonly missing: number }> {
+  const { mode, sequence, key } = order;
+  // Only work that is done counts as the latest state.
+  if (mode === 'latest' && status === 'DISCARDED') return { raise: [] };
+  const seen = await readLastSequence({ table }, key);
+  if (mode === 'latest') return { raise: seen.last < sequence ? [raiseLast(clock, order, seen)] : [] };
+  return seen.last < sequence - 1 ? { missing: seen.last + 1 } : { raise: passedOver(clock, order, seen) };
 }
 
 /** Returns the time until which effects of a message may still run in a function that has lost it; `undefined` if none does. */

@@ -31,6 +31,8 @@ export type MetricName =
   | 'MessagesFailed'
   | 'TableFailures'
   | 'MessagesRejected'
+  | 'MessagesSuperseded'
+  | 'MessagesOutOfOrder'
   | 'AttemptsOverThree'
   | 'LeasesExpired'
   | 'FenceRefused'

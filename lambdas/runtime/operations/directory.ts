@@ -84,6 +84,8 @@ export interface ConsumerEntry extends EntryStack {
   readonly externalRule?: ExternalRule | undefined;
   /** The path of the tenant in its Mailroom events, as the rule's target has it. Absent: each message is its own tenant. */
   readonly fairBy?: string | undefined;
+  /** Its order, as `orderText` writes it. Absent: the consumer has none, but a handler can have one. */
+  readonly order?: string | undefined;
   /** The URLs of its queues. The undelivered queue is absent for a consumer of an existing queue. */
   readonly queue: string;
   readonly deadLetterQueue: string;

@@ -1,18 +1,57 @@
 import type { ProducerConfig } from '../base/config.ts';
 import { errorCode, MailroomError } from '../base/errors.ts';
 import { isDeeperThan, PAYLOAD_DEPTH_MAX } from '../base/json.ts';
+import { DAY_MS, MINUTE_MS } from '../base/units.ts';
 import { type AnyEventDefinition, type EventDraft, type EventRef, validateData } from '../events/event.ts';
 import { payloadPath } from '../events/payload-issues.ts';
+import { AGGREGATE_ID_MAX_BYTES } from '../store/keys.ts';
 
 /** The maximum length of a trace header, in characters (EventBridge API reference, PutEventsRequestEntry). */
 const TRACE_HEADER_MAX = 500;
 
+/** An event that was due up to this long ago is published at once; its caller's clock may be behind, milliseconds. */
+const DUE_AGO_MAX_MS = 5 * MINUTE_MS;
+
+/**
+ * The longest time until an event is due, milliseconds. DynamoDB has no limit, but the consumers must still read the event's version
+ * then.
+ */
+const DUE_AHEAD_MAX_MS = 366 * DAY_MS;
+
+/** @throws `INVALID_EVENT`, with the likely mistake: a time in seconds is long past, and one in microseconds is far ahead */
+function checkDue(
+  type: string,
+  deliverAt: unknown,
+  { sequence }: EventDraft['definition'],
+  now: number,
+): void {
+  const allowed = 'a time in epoch milliseconds, from 5 minutes ago to 366 days ahead';
+  const dueAt = Number.isSafeInteger(deliverAt) ? Number(deliverAt) : undefined;
+  if (sequence) {
+    throw new MailroomError(
+      'INVALID_EVENT',
+      `Event ${type} has deliverAt, but its definition declares a sequence, and a scheduled event cannot be ordered. Schedule an event of another type, whose handler publishes this one.`,
+    );
+  }
+  if (dueAt === undefined) throw invalid(type, 'deliverAt', allowed, deliverAt);
+  if (dueAt < now - DUE_AGO_MAX_MS) {
+    throw invalid(type, 'deliverAt', allowed, deliverAt, 'If it is in seconds, multiply it by 1000.');
+  }
+  if (dueAt > now + DUE_AHEAD_MAX_MS) {
+    const remedy =
+      'If it is in microseconds, divide it by 1000. For a later time, schedule an event whose handler schedules the next one.';
+    throw invalid(type, 'deliverAt', allowed, deliverAt, remedy);
+  }
+}
+
 /**
  * Refuses an event draft that cannot be written.
  *
+ * @param now - epoch milliseconds
+ *
  * @throws `INVALID_PAYLOAD` or `INVALID_EVENT`, naming the event's type and the problem
  */
-export async function checkDraft(draft: EventDraft): Promise<void> {
+export async function checkDraft(draft: EventDraft, now: number): Promise<void> {
   const { type } = definitionOf(draft);
   const json = jsonOf(type, draft.data);
   assertJsonValues(draft.definition, draft.data);
@@ -20,7 +59,7 @@ export async function checkDraft(draft: EventDraft): Promise<void> {
   if (!isText(draft.aggregateId)) {
     throw invalid(type, 'aggregateId', 'a non-empty string', draft.aggregateId);
   }
-  const { occurredAt, traceId, correlationId, causationId, sequence } = optionalsOf(draft);
+  const { occurredAt, traceId, correlationId, causationId, sequence, deliverAt } = optionalsOf(draft);
   if (occurredAt !== undefined && !Number.isSafeInteger(occurredAt)) {
     throw invalid(type, 'occurredAt', 'a whole number of epoch milliseconds', occurredAt);
   }
@@ -30,9 +69,22 @@ export async function checkDraft(draft: EventDraft): Promise<void> {
   for (const [name, value] of Object.entries({ correlationId, causationId })) {
     if (value !== undefined && !isText(value)) throw invalid(type, name, 'a non-empty string', value);
   }
-  if (sequence !== undefined && !Number.isFinite(sequence)) {
+  if (draft.definition.sequence) checkNumbered(type, draft.aggregateId, sequence);
+  else if (sequence !== undefined && !Number.isFinite(sequence)) {
     throw invalid(type, 'sequence', 'a finite number', sequence);
   }
+  if (deliverAt !== undefined) checkDue(type, deliverAt, draft.definition, now);
+}
+
+/** An ordered consumer keeps the last number under a key that contains the aggregate's id. */
+function checkNumbered(type: string, aggregateId: string, sequence: unknown): void {
+  if (!Number.isSafeInteger(sequence) || Number(sequence) < 1) {
+    const value = typeof sequence === 'number' ? String(sequence) : sequence;
+    throw invalid(type, 'sequence', 'a whole number from 1', value);
+  }
+  const bytes = Buffer.byteLength(aggregateId);
+  if (bytes > AGGREGATE_ID_MAX_BYTES)
+    throw invalid(type, 'aggregateId', `at most ${AGGREGATE_ID_MAX_BYTES} bytes of UTF-8`, `${bytes} bytes`);
 }
 
 /**
@@ -69,17 +121,18 @@ function isTraceId(value: unknown): value is string {
   return isText(value) && value.length <= TRACE_HEADER_MAX;
 }
 
-type Optional = 'occurredAt' | 'traceId' | 'correlationId' | 'causationId' | 'sequence';
+type Optional = 'occurredAt' | 'traceId' | 'correlationId' | 'causationId' | 'sequence' | 'deliverAt';
 
 /** The optional properties of a draft; `null` from untyped code counts as absent. */
 function optionalsOf(draft: EventDraft): Readonly<Record<Optional, unknown>> {
-  const { occurredAt, traceId, correlationId, causationId, sequence } = draft;
+  const { occurredAt, traceId, correlationId, causationId, sequence, deliverAt } = draft;
   return {
     occurredAt: occurredAt ?? undefined,
     traceId: traceId ?? undefined,
     correlationId: correlationId ?? undefined,
     causationId: causationId ?? undefined,
     sequence: sequence ?? undefined,
+    deliverAt: deliverAt ?? undefined,
   };
 }
 
@@ -87,10 +140,16 @@ function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== '';
 }
 
-function invalid(type: string, name: string, allowed: string, value: unknown): MailroomError {
+function invalid(
+  type: string,
+  name: string,
+  allowed: string,
+  value: unknown,
+  remedy?: string,
+): MailroomError {
   return new MailroomError(
     'INVALID_EVENT',
-    `Event ${type}: ${name} must be ${allowed}, but it is ${shown(value)}.`,
+    `Event ${type}: ${name} must be ${allowed}, but it is ${shown(value)}.${remedy === undefined ? '' : ` ${remedy}`}`,
   );
 }
 

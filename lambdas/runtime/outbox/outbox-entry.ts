@@ -8,6 +8,7 @@ import { sampledXRayHeader, traceContextOf, xrayHeaderOf } from '../observe/trac
 import type { Tracer } from '../observe/tracer.ts';
 import { mintEventId, outboxKeyOf, type RandomBytes } from '../store/event-id.ts';
 import { itemBytes } from '../store/item-size.ts';
+import { EVENT_PREFIX } from '../store/keys.ts';
 import { SCHEMA } from '../store/rows.ts';
 import { type StoredOutboxRow, storedEnvelope } from '../store/stored-envelope.ts';
 import { ITEM_BYTES_MAX, type Put, type Table } from '../store/table.ts';
@@ -21,6 +22,20 @@ export interface OutboxEntry {
     /** Its envelope is text, or compressed if that saves a write unit. */
     readonly Item: StoredOutboxRow;
   };
+}
+
+/**
+ * Returns the id of an entry's event. Store that of a scheduled event in a row of the same transaction, to cancel the event later.
+ *
+ * @example
+ * ```ts
+ * const [expiry] = await outbox.entries([OrderExpired.create({ aggregateId, data, deliverAt: Date.now() + 30 * 60_000 })]);
+ * const order = { PK: `ORDER#${aggregateId}`, SK: 'ORDER', expiryId: entryEventId(expiry) };
+ * await outbox.commit({ writes: [{ Put: { Item: order } }, expiry] });
+ * ```
+ */
+export function entryEventId({ Put }: OutboxEntry): string {
+  return Put.Item.SK.slice(EVENT_PREFIX.length);
 }
 
 /** The event being handled; the new events inherit its correlation id and trace. */
@@ -59,11 +74,13 @@ export async function eventEntry(
   draft: EventDraft,
   { cause, turnMs }: { readonly cause?: CausingEvent | undefined; readonly turnMs?: number | undefined },
 ): Promise<EventEntry> {
-  await checkDraft(draft);
+  const now = clock.now();
+  await checkDraft(draft, now);
   const { definition } = draft;
   checkDeclared(definition, config);
-  const now = clock.now();
-  const eventId = mintEventId(now, config.shards, random);
+  // A scheduled event stands in the partition of its due minute, where the sweep finds it.
+  const dueAt = (draft.deliverAt ?? 0) > now ? draft.deliverAt : undefined;
+  const eventId = mintEventId(dueAt ?? now, config.shards, random);
   // The inherited values come from another service: a malformed trace header is dropped.
   const traceId = draft.traceId ?? xrayHeaderOf(cause?.traceId) ?? sampledXRayHeader();
   const traceContext = traceContextOf(draft) ?? tracer.current() ?? traceContextOf(cause);
@@ -73,7 +90,7 @@ export async function eventEntry(
     version: definition.version,
     aggregateType: definition.aggregateType,
     aggregateId: draft.aggregateId,
-    occurredAt: draft.occurredAt ?? now,
+    occurredAt: draft.occurredAt ?? dueAt ?? now,
     correlationId: draft.correlationId ?? cause?.correlationId ?? eventId,
     causationId: draft.causationId ?? cause?.eventId,
     hops: hopsAfter(cause, draft),
@@ -84,14 +101,17 @@ export async function eventEntry(
     data: draft.data,
   };
   const json = JSON.stringify(envelope);
-  const leaseUntil = now + config.bornLeaseMs;
+  const leaseUntil = dueAt ?? now + config.bornLeaseMs;
   const row = {
     ...outboxKeyOf(eventId),
     schema: SCHEMA,
     status: 'PENDING' as const,
     leaseUntil,
     // The producer's turn ends a clock margin before its lease, so that the sweep does not publish too.
-    ...(turnMs === undefined ? {} : { producerUntil: Math.min(now + turnMs, leaseUntil - CLOCK_SKEW_MS) }),
+    ...(dueAt === undefined ? {} : { dueAt, scheduledAt: now }),
+    ...(turnMs === undefined || dueAt !== undefined
+      ? {}
+      : { producerUntil: Math.min(now + turnMs, leaseUntil - CLOCK_SKEW_MS) }),
     attempts: 0,
     source: definition.source,
     type: definition.type,

@@ -7,6 +7,7 @@ import { happens } from '../store/retry.ts';
 import { ofKnownSchema } from '../store/row-update.ts';
 import { expiresAt } from '../store/rows.ts';
 import { type EachUpdate, type Item, type TransactAction, updateAction } from '../store/table.ts';
+import { leaseOf } from './pending-row.ts';
 import { unsettledPointer } from './unsettled-minutes.ts';
 
 /** The time after which TTL may delete a DISCARDED event, days. */
@@ -28,11 +29,13 @@ const DISCARDED_RETENTION_DAYS = 35;
 export async function requeueDead(deps: OperationDeps, eventId: string, note?: Note): Promise<boolean> {
   const { clock = systemClock, random } = deps;
   const now = clock.now();
+  const dueAt = eventIdTime(eventId);
   const noted = note && { requeuedBy: note.by, requeuedAt: now, requeuedReason: note.reason };
-  const pointer = unsettledPointer(eventIdShard(eventId), minuteOf(eventIdTime(eventId)), random);
+  const pointer = unsettledPointer(eventIdShard(eventId), minuteOf(dueAt), random);
   return decide(deps, eventId, [
     ...leavingDead(eventId, {
-      set: { status: 'PENDING', attempts: 0, leaseUntil: now, ...noted },
+      // A scheduled event is never born again: a lease that ends at its due time would let its producer cancel it.
+      set: { status: 'PENDING', attempts: 0, leaseUntil: leaseOf({ dueAt }, now), ...noted },
       remove: ['deadAt'],
     }),
     { Put: { Item: { ...pointer } } },

@@ -21,7 +21,7 @@ import {
   updateAction,
 } from '../store/table.ts';
 import { leavingDead } from './outbox-operator.ts';
-import type { PendingRow } from './pending-row.ts';
+import { leaseOf, type PendingRow } from './pending-row.ts';
 
 /** The two relays. */
 export type RelayPath = 'stream' | 'sweep';
@@ -65,7 +65,7 @@ export async function claimEvents<R extends PendingRow>(
 ): Promise<{ claimed: R[]; failed: R[] }> {
   const { clock, config } = context;
   const updates = await updateRows(context, rows, (row) => ({
-    set: { leaseUntil: clock.now() + config.claimLeaseMs },
+    set: { leaseUntil: leaseOf(row, clock.now() + config.claimLeaseMs) },
     when: held(row),
   }));
   return {
@@ -96,7 +96,9 @@ export async function markPublished<R extends PendingRow>(
     expiresAt: expiresAt(publishedAt, config.publishedRetentionDays),
   };
   telemetry.count('EventsPublished', rows.length);
-  if (path === 'sweep') telemetry.count('EventsRescued', rows.length);
+  // The sweep is the ordinary way of a scheduled event.
+  if (path === 'sweep')
+    telemetry.count('EventsRescued', rows.filter(({ dueAt }) => dueAt === undefined).length);
   for (const row of rows) telemetry.duration('PublishLatency', publishedAt - eventIdTime(row.eventId));
   let unmarked = rows;
   for (let attempt = 1; unmarked.length > 0 && attempt <= MARK_TRIES; attempt += 1) {
@@ -132,7 +134,7 @@ export interface Release {
 export async function releaseEvents(context: OutboxContext, releases: readonly Release[]): Promise<void> {
   const rows = releases.map((release) => ({ ...release, key: release.row.key }));
   await updateRows(context, rows, ({ row, leaseUntil, error }) => ({
-    set: { leaseUntil, ...(error === undefined ? {} : causeOf(error)) },
+    set: { leaseUntil: leaseOf(row, leaseUntil), ...(error === undefined ? {} : causeOf(error)) },
     when: held(row),
   }));
 }
@@ -239,7 +241,7 @@ export async function failEvent(
   logFailure(context, dead ? 'An event is DEAD' : 'An event could not be published', [row], error);
   const cause = causeOf(error);
   if (!dead) {
-    const leaseUntil = now + backoffMs(attempts, RETRY_BASE_MS, RETRY_CAP_MS, random);
+    const leaseUntil = leaseOf(row, now + backoffMs(attempts, RETRY_BASE_MS, RETRY_CAP_MS, random));
     await updateRows(context, [row], () => ({ set: { ...cause, attempts, leaseUntil }, when: held(row) }));
     return;
   }

@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../base/clock.ts';
 import type { ProducerConfig } from '../base/config.ts';
-import { MailroomError } from '../base/errors.ts';
+import { isMailroomError, MailroomError } from '../base/errors.ts';
 import type { Envelope, EventDraft } from '../events/event.ts';
 import { EVENT_ID, sendSpan } from '../observe/message-spans.ts';
 import type { Redact } from '../observe/redaction.ts';
@@ -8,8 +8,9 @@ import { ownTelemetry, type Telemetry, type TelemetryOptions } from '../observe/
 import { safeTelemetry } from '../observe/telemetry-wrappers.ts';
 import { createTracer, inSpan, type TracerSpan } from '../observe/tracer.ts';
 import { type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
-import { transactWithRetry } from '../store/retry.ts';
-import type { Table, TransactAction } from '../store/table.ts';
+import { isRefused, transactWithRetry, writeWithRetry } from '../store/retry.ts';
+import type { Item, Table, TransactAction, Update } from '../store/table.ts';
+import { cancellationOf, type NotCancelled, notCancelledBecause } from './cancellation.ts';
 import { type CausingEvent, type EventEntry, eventEntry, type OutboxEntry } from './outbox-entry.ts';
 import type { AtOncePublisher } from './publish-at-once.ts';
 import { checkTransaction, eventCount } from './transaction-checks.ts';
@@ -64,7 +65,55 @@ export interface Outbox {
    * ```
    */
   entries(events: readonly EventDraft[], cause?: CausingEvent): Promise<readonly OutboxEntry[]>;
+
+  /**
+   * Cancels a scheduled event of this service. It costs one write unit for each KB of the row.
+   *
+   * @returns `cancelled`: the event is never published, now or because it was cancelled before. `absent`: it has no row; not final,
+   * because its commit may still follow. `too-late`: a relay has taken it, it was published, or it is not scheduled
+   * @throws `NOT_DECLARED` if the event belongs to another service, `BAD_EVENT_ID` if the text is not an event id. After any other error
+   * the outcome is unknown: call it again
+   *
+   * @example
+   * ```ts
+   * if ((await outbox.cancel(order.expiryId)) === 'too-late') console.warn('The order has already expired');
+   * ```
+   */
+  cancel(eventId: string): Promise<'cancelled' | NotCancelled>;
+
+  /**
+   * Makes the action that cancels a scheduled event in your own transaction, in `writes` of {@link Outbox.commit}, of `ctx.commit`, or of a
+   * transactional handler. If the event cannot be cancelled, even because it is cancelled already, the whole transaction is refused.
+   *
+   * @throws `BAD_EVENT_ID` if the text is not an event id
+   *
+   * @example
+   * ```ts
+   * await outbox.commit({ writes: [{ Update: markPaid }, outbox.cancellation(order.expiryId)] });
+   * ```
+   */
+  cancellation(eventId: string): { readonly Update: Update };
+
+  /**
+   * Cancels a scheduled event and commits another one in the same transaction.
+   *
+   * @returns the new event, or the reason why nothing was changed, as from {@link Outbox.cancel}; `cancelled` if the event was cancelled
+   * before
+   * @throws as {@link Outbox.cancel} and {@link Outbox.commit}
+   *
+   * @example
+   * ```ts
+   * const later = OrderExpired.create({ aggregateId, data, deliverAt: Date.now() + 60 * 60_000 });
+   * const moved = await outbox.reschedule(order.expiryId, later);
+   * ```
+   */
+  reschedule(eventId: string, event: EventDraft): Promise<Rescheduled>;
 }
+
+/** The result of {@link Outbox.reschedule}. */
+export type Rescheduled =
+  | { readonly status: 'rescheduled'; readonly event: Envelope }
+  | { readonly status: NotCancelled };
 
 /** Dependencies of {@link createOutbox}. */
 export interface OutboxDeps extends TelemetryOptions {
@@ -130,6 +179,31 @@ export function createOutbox(deps: OutboxDeps): Outbox {
     return made;
   }
 
+  const cancellation: Outbox['cancellation'] = (eventId) =>
+    cancellationOf(eventId, config.service, clock.now());
+  const refusalOf = (eventId: string, row: Item | undefined) =>
+    notCancelledBecause(eventId, config.service, row);
+
+  async function cancel(eventId: string): Promise<'cancelled' | NotCancelled> {
+    try {
+      await writeWithRetry({ table, clock, random }, cancellation(eventId));
+      return 'cancelled';
+    } catch (error) {
+      if (!isMailroomError(error, 'CONDITION_FAILED')) throw error;
+      return refusalOf(eventId, error.item);
+    }
+  }
+
+  async function reschedule(eventId: string, draft: EventDraft): Promise<Rescheduled> {
+    try {
+      const [event] = await outbox.commit({ writes: [cancellation(eventId)], events: [draft] });
+      return { status: 'rescheduled', event: event as Envelope };
+    } catch (error) {
+      if (!isMailroomError(error, 'TRANSACTION_CANCELLED') || !isRefused(error)) throw error;
+      return { status: refusalOf(eventId, error.reasons[0]?.item) };
+    }
+  }
+
   async function commit(
     { writes = [], events = [] }: Commit,
     span?: TracerSpan,
@@ -149,14 +223,18 @@ export function createOutbox(deps: OutboxDeps): Outbox {
     return made.map(({ envelope }) => envelope);
   }
 
-  return {
+  const outbox: Outbox = {
     entries,
+    cancel,
+    cancellation,
+    reschedule,
     commit: async (wanted) => {
       const { events = [] } = wanted;
       if (events.length === 0) return commit(wanted);
       return inSpan(tracer, sendSpan(config, events), (span) => commit(wanted, span));
     },
   };
+  return outbox;
 }
 
 /** Metrics in log lines are extracted only in Lambda; elsewhere they would clutter a terminal. */

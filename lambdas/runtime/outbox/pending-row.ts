@@ -16,6 +16,8 @@ export interface PendingRow {
   readonly attempts: number;
   /** The time since which it has been PENDING, epoch milliseconds: its event's commit, or its latest requeue. */
   readonly since: number;
+  /** The time before which it is not published, epoch milliseconds; absent unless its event is scheduled. */
+  readonly dueAt?: number | undefined;
   /** The end of its producer's turn, epoch milliseconds; absent unless its producer publishes at once. */
   readonly producerUntil?: number | undefined;
   readonly entry: BusEntry;
@@ -43,6 +45,7 @@ export function pendingRow(item: Item): PendingRow | undefined {
     leaseUntil: row.leaseUntil,
     attempts: typeof row.attempts === 'number' ? row.attempts : 0,
     since: Math.max(eventIdTime(eventId), isTime(row.requeuedAt) ? row.requeuedAt : 0),
+    dueAt: typeof row.dueAt === 'number' ? row.dueAt : undefined,
     producerUntil: typeof row.producerUntil === 'number' ? row.producerUntil : undefined,
     entry: {
       source: textOf(row.source) ?? '',
@@ -54,6 +57,14 @@ export function pendingRow(item: Item): PendingRow | undefined {
       traceHeader: xrayHeaderOf(row.traceId),
     },
   };
+}
+
+/**
+ * Returns the lease that a publisher stores in a row. That of a scheduled event is always later than its due time, by any clock: a row
+ * whose lease ends at its due time was never claimed, and its event may be cancelled.
+ */
+export function leaseOf({ dueAt = 0 }: Pick<PendingRow, 'dueAt'>, leaseUntil: number): number {
+  return Math.max(leaseUntil, dueAt + 1);
 }
 
 /**

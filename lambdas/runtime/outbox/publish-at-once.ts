@@ -84,7 +84,9 @@ export function createAtOncePublisher({ config, bus }: AtOncePublisherDeps): AtO
         telemetry,
         writes: pLimit(MARKS_AT_A_TIME),
       };
-      const rows = entries.flatMap(({ Put }) => pendingRow({ ...Put.Item }) ?? []);
+      // Only the relay publishes a scheduled event.
+      const due = entries.filter(({ Put }) => Put.Item.dueAt === undefined);
+      const rows = due.flatMap(({ Put }) => pendingRow({ ...Put.Item }) ?? []);
       if (rows.length === 0) return;
       const traced = tracedBus(bus, config.busName);
       const published = Promise.all(

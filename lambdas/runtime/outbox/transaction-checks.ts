@@ -3,8 +3,10 @@ import { MailroomError } from '../base/errors.ts';
 import { eventIdInSortKey, eventIdTime } from '../store/event-id.ts';
 import { itemBytes } from '../store/item-size.ts';
 import { OUTBOX_PREFIX, SYSTEM_PREFIXES } from '../store/keys.ts';
+import { isSeed } from '../store/last-sequence.ts';
 import { TRANSACTION_ACTIONS_MAX, TRANSACTION_BYTES_MAX, type TransactAction } from '../store/table.ts';
 import { type Action, checkedActions } from '../store/table-checks.ts';
+import { isCancellation } from './cancellation.ts';
 
 /**
  * The maximum age of an entry that `commit` accepts. If an older entry were committed again after TTL had deleted its PUBLISHED
@@ -75,7 +77,9 @@ function checkKeys(actions: readonly Action[], tableName: string): void {
     if (tableIn(request.TableName ?? tableName) !== tableIn(tableName) || typeof PK !== 'string') continue;
     const at = `Action ${index + 1} of ${actions.length} (${kind})`;
     const reserved = SYSTEM_PREFIXES.find((prefix) => PK.startsWith(prefix));
-    if (reserved !== undefined && outboxEventId({ [kind]: request }) === undefined) {
+    const action: TransactAction = { [kind]: request };
+    const isOurs = outboxEventId(action) !== undefined || isCancellation(action) || isSeed(action);
+    if (reserved !== undefined && !isOurs) {
       throw new MailroomError(
         'BAD_WRITE',
         `${at}: the partition key begins with "${reserved}", which only Mailroom uses. Use a key of the service, as its domainKeys ` +

@@ -6,6 +6,8 @@ export const OUTBOX_PREFIX = 'OUTBOX#';
 export const INBOX_PREFIX = 'INBOX#';
 /** The prefix of the sort keys of outbox rows. */
 export const EVENT_PREFIX = 'EVENT#';
+/** The prefix of the partition keys of the last applied sequences. */
+export const LAST_PREFIX = 'LAST#';
 /** The beginnings of the partition keys that only Mailroom writes; no domain key may match one. */
 export const SYSTEM_PREFIXES = [
   OUTBOX_PREFIX,
@@ -16,6 +18,7 @@ export const SYSTEM_PREFIXES = [
   'REJECTED#',
   'FAILED#',
   'OPERATIONS#',
+  LAST_PREFIX,
 ];
 const HISTORY = 'HISTORY';
 
@@ -68,6 +71,35 @@ export function rejectedKey(consumer: string, eventId: string): Key {
 /** Makes the key of a failed message's hint. */
 export function failedKey(consumer: string, eventId: string): Key {
   return { PK: `FAILED#${consumer}`, SK: eventId };
+}
+
+/** Names the sequence of one aggregate at one consumer. */
+export interface SequenceOf {
+  readonly consumer: string;
+  /** The events that share the sequence. */
+  readonly group: string;
+  readonly aggregateType: string;
+  readonly aggregateId: string;
+}
+
+/** The most bytes of UTF-8 of an aggregate's id in such a key, which may have 2,048. */
+export const AGGREGATE_ID_MAX_BYTES = 1_024;
+
+/** Makes the key of the last applied sequence of an aggregate. Only the aggregate's id may contain `#`. */
+export function lastKey({ consumer, group, aggregateType, aggregateId }: SequenceOf): Key {
+  const parts = [group, aggregateType].map(encodeURIComponent).join('#');
+  return { PK: `${LAST_PREFIX}${consumer}#${parts}#${aggregateId}`, SK: 'LAST' };
+}
+
+/** Returns the aggregate in the partition key of a last applied sequence. */
+export function sequenceOf(PK: string): SequenceOf {
+  const [, consumer = '', group = '', aggregateType = '', ...aggregateId] = PK.split('#');
+  return {
+    consumer,
+    group: decodeURIComponent(group),
+    aggregateType: decodeURIComponent(aggregateType),
+    aggregateId: aggregateId.join('#'),
+  };
 }
 
 /** Makes the key of an operation's record: by month, in time order. */

@@ -24,7 +24,7 @@ export interface RowCondition {
 }
 
 /** The attributes whose names DynamoDB reserves. */
-const RESERVED = /^(status|schema|type|result|run)$/;
+const RESERVED = /^(status|schema|type|result|run|order|last|at)$/;
 
 /**
  * No version writes a row of a newer schema, whose attributes it may not understand: every conditional update of a stored row ends with

@@ -29,8 +29,8 @@ export function expiresAt(now: number, days: number): number {
   return Math.ceil(now / 1_000) + days * DAY_S;
 }
 
-/** The state of an outbox row: see the state diagram in docs/concepts.md. `DISCARDED`: an operator discarded a DEAD event. */
-export type OutboxStatus = 'PENDING' | 'PUBLISHED' | 'DEAD' | 'DISCARDED';
+/** The state of an outbox row: see the state diagram in docs/concepts.md. `DISCARDED`: an operator discarded a DEAD event. `CANCELLED`: its producer cancelled a scheduled event. */
+export type OutboxStatus = 'PENDING' | 'PUBLISHED' | 'DEAD' | 'DISCARDED' | 'CANCELLED';
 
 /** An event in the outbox: `OUTBOX#<minute>#<shard>` / `EVENT#<eventId>`. */
 export interface OutboxRow extends Key {
@@ -45,6 +45,10 @@ export interface OutboxRow extends Key {
    * unless its producer publishes at once.
    */
   readonly producerUntil?: number | undefined;
+  /** The time before which it is not published, epoch milliseconds: that of its event id. Absent unless the event is scheduled. */
+  readonly dueAt?: number | undefined;
+  /** The time at which a scheduled event was created, epoch milliseconds. */
+  readonly scheduledAt?: number | undefined;
   /** The number of its own failures so far; failures of the bus are not counted. */
   readonly attempts: number;
   /** The EventBridge `source`. */
@@ -79,6 +83,10 @@ export interface OutboxRow extends Key {
   readonly discardedAt?: number | undefined;
   /** The reason for discarding it. */
   readonly discardedReason?: string | undefined;
+  /** The service that cancelled it. */
+  readonly cancelledBy?: string | undefined;
+  /** The time at which it was cancelled, epoch milliseconds. */
+  readonly cancelledAt?: number | undefined;
   /** The time from which TTL may delete it, epoch seconds; absent while it is PENDING or DEAD. */
   readonly expiresAt?: number | undefined;
 }
@@ -159,10 +167,21 @@ interface MessageRow<Status extends InboxStatus> extends Key {
   readonly rejectedIds?: ReadonlySet<string> | undefined;
   /** Set by an operator who allows a message to run although it is older than the inbox retention. */
   readonly runAnyway?: boolean | undefined;
+  /** Absent unless its consumer is ordered. */
+  readonly order?: PlaceInOrder | undefined;
   /** The operator who allowed it. */
   readonly allowedBy?: string | undefined;
   readonly allowedAt?: number | undefined;
   readonly allowedReason?: string | undefined;
+}
+
+/** The place of a message's event in the order of its consumer. */
+export interface PlaceInOrder {
+  /** The partition key of the sequence's {@link LastRow}. */
+  readonly key: string;
+  readonly mode: 'latest' | 'strict';
+  /** The event's own number. */
+  readonly sequence: number;
 }
 
 /** The attributes of the row of a message that a worker holds or may claim. */
@@ -203,6 +222,8 @@ export interface ProcessedRow extends MessageRow<'PROCESSED'> {
   readonly result?: string | undefined;
   /** The commit that set it PROCESSED, if one did; distinguishes it from another try of the same claim, or names an operator's fix. */
   readonly commitId?: string | undefined;
+  /** The last applied sequence that superseded it: its handler did not run. */
+  readonly supersededBy?: number | undefined;
   /** The operator who resolved it: it was set PROCESSED without being run. */
   readonly resolvedBy?: string | undefined;
   readonly resolvedReason?: string | undefined;
@@ -226,6 +247,18 @@ export interface DiscardedRow extends MessageRow<'DISCARDED'> {
  * `fence` and `attempts` are certain: the inbox acts on a row without any other, so every reader must.
  */
 export type InboxRow = ProcessingRow | FailedRow | RejectedRow | ProcessedRow | DiscardedRow;
+
+/** The last applied sequence of an aggregate: `LAST#<consumer>#<group>#<aggregateType>#<aggregateId>` / `LAST`. It never expires. */
+export interface LastRow extends Key {
+  readonly schema: number;
+  /** Only increases. */
+  readonly last: number;
+  /** The time of the last write, epoch milliseconds. */
+  readonly at: number;
+  /** The event that was applied last. Absent if an operator set the number. */
+  readonly eventId?: string | undefined;
+}
+
 /**
  * The retentions of a consumer's inbox over time: `INBOX#<consumer>#HISTORY` / `HISTORY`. One item per consumer, which never
  * expires; no message has this key, because event ids are UUIDs.

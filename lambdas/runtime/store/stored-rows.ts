@@ -38,7 +38,7 @@ export function readable<R extends Key>(row: R | UnreadableRow | undefined): R |
 }
 
 /** The kinds of stored attributes. */
-type Kind = 'text' | 'json' | 'time' | 'number' | 'flag' | 'texts' | 'list' | 'effects';
+type Kind = 'text' | 'json' | 'time' | 'number' | 'flag' | 'texts' | 'list' | 'effects' | 'order';
 
 /** The attributes of a row besides its key, in any of its states, with their kinds; `?` marks those that may be missing. */
 type Shape<R> = {
@@ -73,9 +73,11 @@ const INBOX: Shape<InboxRow> = {
   rejectedAt: 'time?',
   rejectedIds: 'texts?',
   runAnyway: 'flag?',
+  order: 'order?',
   allowedBy: 'text?',
   allowedAt: 'time?',
   allowedReason: 'text?',
+  supersededBy: 'number?',
   resolvedBy: 'text?',
   resolvedReason: 'text?',
   discardedBy: 'text?',
@@ -87,6 +89,8 @@ const INBOX: Shape<InboxRow> = {
 const OUTBOX: Shape<OutboxRow> = {
   leaseUntil: 'time',
   producerUntil: 'time?',
+  dueAt: 'time?',
+  scheduledAt: 'time?',
   attempts: 'number',
   source: 'text',
   type: 'text',
@@ -104,6 +108,8 @@ const OUTBOX: Shape<OutboxRow> = {
   discardedBy: 'text?',
   discardedAt: 'time?',
   discardedReason: 'text?',
+  cancelledBy: 'text?',
+  cancelledAt: 'time?',
   expiresAt: 'number?',
 };
 
@@ -118,6 +124,8 @@ const EFFECT: Shape<StoredEffect> = {
   error: 'text?',
   nothingHappened: 'flag?',
 };
+
+const PLACE = { key: 'text', mode: 'text', sequence: 'number' } as const;
 
 const DEAD: Shape<DeadPointer> = { deadAt: 'time', type: 'text', lastError: 'text', fingerprint: 'text' };
 const REJECTED: Shape<RejectedPointer> = {
@@ -139,7 +147,7 @@ const OPERATION: Shape<OperationRow> = {
 };
 
 const INBOX_STATUSES: readonly InboxStatus[] = ['PROCESSING', 'PROCESSED', 'FAILED', 'REJECTED', 'DISCARDED'];
-const OUTBOX_STATUSES: readonly OutboxStatus[] = ['PENDING', 'PUBLISHED', 'DEAD', 'DISCARDED'];
+const OUTBOX_STATUSES: readonly OutboxStatus[] = ['PENDING', 'PUBLISHED', 'DEAD', 'DISCARDED', 'CANCELLED'];
 const EFFECT_STATUSES: readonly EffectStatus[] = ['IN_PROGRESS', 'COMPLETED', 'RELEASED'];
 
 /**
@@ -265,6 +273,10 @@ const KINDS: Readonly<Record<Kind, { is(value: unknown): boolean; readonly calle
   effects: {
     is: (value) => isMap(value) && Object.values(value).every(isEffect),
     called: 'a map of side effects',
+  },
+  order: {
+    is: (value) => isMap(value) && shapeProblem(value, PLACE) === undefined,
+    called: 'the number of an event in an order',
   },
 };
 

@@ -77,7 +77,7 @@ async function deniesDelete({ system }: Stage): Promise<boolean> {
     ({ Effect, Action, Condition }) =>
       Effect === 'Deny' &&
       [Action].flat().includes('dynamodb:DeleteItem') &&
-      JSON.stringify(Condition).includes(`"dynamodb:LeadingKeys":["${INBOX_PREFIX}*"]`),
+      JSON.stringify(Condition).includes(`"${INBOX_PREFIX}*"`),
   );
 }
 

@@ -68,7 +68,10 @@ test('existing-table.md: the producer may add events, and put into the table tha
   template.hasResourceProperties('AWS::IAM::ManagedPolicy', {
     PolicyDocument: {
       Statement: Match.arrayWith([
-        Match.objectLike({ Action: 'dynamodb:PutItem', Condition: Match.objectLike({}) }),
+        Match.objectLike({
+          Action: ['dynamodb:PutItem', 'dynamodb:UpdateItem'],
+          Condition: Match.objectLike({}),
+        }),
         Match.objectLike({ Action: 'dynamodb:PutItem', Condition: Match.absent() }),
       ]),
     },

@@ -21,12 +21,12 @@ const BYTES_MAX: Readonly<Record<string, number>> = {
   'relay-sweep': 448_000,
   audit: 460_000,
   bank: 245_000,
-  heartbeat: 390_000,
-  inventory: 417_000,
-  notifications: 417_000,
-  'orders-api': 371_000,
-  'orders-status': 417_000,
-  payments: 511_000,
+  heartbeat: 396_000,
+  inventory: 431_000,
+  notifications: 431_000,
+  'orders-api': 378_000,
+  'orders-status': 431_000,
+  payments: 523_000,
 };
 
 /** The share of a bundle that the validators of its events may have: with all of zod in place of zod/mini it is more. */

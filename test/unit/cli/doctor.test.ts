@@ -472,6 +472,16 @@ test('progress counts the checks up to all of them', async () => {
   expect(seen.at(-1)).toBe(`${checks}/${checks}`);
 });
 
+test('the table policy must keep last sequences, too, once a consumer has an order', async () => {
+  const { deps, settings } = resourcesInMemory();
+  const ordered = directory.consumers.map((consumer) => ({ ...consumer, order: 'strict:block' }));
+  const deployed = { ...deps, directory: { ...directory, consumers: ordered } };
+  const [found] = (await examined(deployed)).problems.filter(({ problem }) => problem === 'table-policy');
+  expect(found?.text).toContain('on inbox rows and last sequences: an event');
+  settings.tablePolicy = settings.tablePolicy?.replace('"INBOX#*"', '["INBOX#*","LAST#*"]');
+  expect((await examined(deployed)).problems.map(({ problem }) => problem)).not.toContain('table-policy');
+});
+
 describe('roles', () => {
   const refusing = (action: string) => {
     const needed: RoleNeed[] = [];

@@ -37,7 +37,9 @@ describe('outside of a function', () => {
     await Promise.all([ask(handler), ask(handler)]);
     await ask(handler);
     expect(make).toHaveBeenCalledTimes(1);
-    expect(make).toHaveBeenCalledWith({ table: expect.objectContaining({ name: 'Mailroom' }) });
+    expect(make).toHaveBeenCalledWith(
+      expect.objectContaining({ table: expect.objectContaining({ name: 'Mailroom' }) }),
+    );
   });
 
   test('a consumer whose making failed is recreated with the next message', async () => {

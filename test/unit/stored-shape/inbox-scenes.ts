@@ -1,6 +1,8 @@
 import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
+import { latest } from '../../../lambdas/runtime/base/order.ts';
 import { DAY_MS } from '../../../lambdas/runtime/base/units.ts';
 import { type Handler, leased, transactional } from '../../../lambdas/runtime/consume/handler.ts';
+import { orderSeed } from '../../../lambdas/runtime/inbox/order-operator.ts';
 import type { Settlement } from '../../../lambdas/runtime/inbox/settle-message.ts';
 import {
   allowTooOld,
@@ -8,7 +10,7 @@ import {
   resolveMessage,
 } from '../../../lambdas/runtime/operations/message-operations.ts';
 import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
-import { consumer, EVENT_ID, OrderPlaced, shapeRig } from './stored-shape-rig.ts';
+import { consumer, EVENT_ID, OrderChanged, OrderPlaced, shapeRig } from './stored-shape-rig.ts';
 
 type Rig = ReturnType<typeof shapeRig>;
 
@@ -80,6 +82,17 @@ async function outOfTimeTwice(): Promise<Rig> {
   return rig;
 }
 
+/** An ordered message of number 3, at a consumer that has applied one already. */
+async function ordered(last?: number): Promise<Rig> {
+  const rig = shapeRig();
+  const of = { consumer: consumer.consumer, group: OrderChanged.type, aggregateType: 'Order' };
+  if (last !== undefined) await rig.table.write(orderSeed({ ...of, aggregateId: '42', last }));
+  await rig.commitNumbered(3);
+  await rig.publish();
+  await rig.deliver(transactional(OrderChanged, async () => ({}), { order: latest() }));
+  return rig;
+}
+
 /** Each item of the consume stage that docs/stored-items.md shows, by its heading there. */
 export const inboxScenes: Readonly<Record<string, () => Promise<unknown>>> = {
   'Inbox row: PROCESSING': () => meanwhile(false),
@@ -99,6 +112,9 @@ export const inboxScenes: Readonly<Record<string, () => Promise<unknown>>> = {
         transactional(OrderPlaced, async () => ({ writes: [{ Put: { Item: { ...payment } } }] })),
       ),
     ),
+  'Inbox row: PROCESSED, ordered': async () => inboxRow(await ordered()),
+  'Inbox row: PROCESSED, superseded': async () => inboxRow(await ordered(5)),
+  'Last sequence': async () => (await ordered()).item('LAST#'),
   'Inbox row: REJECTED': async () => inboxRow(await delivered(refuses())),
   'REJECTED pointer': async () => (await delivered(refuses())).item('REJECTED#'),
   'Inbox row: REJECTED as too old, allowed': async () => inboxRow(await tooOldAndAllowed()),

@@ -36,6 +36,11 @@ export const OrderPlaced = defineEvent({
   schema: z.object({ orderId: z.string(), totalCents: z.int() }),
 });
 
+/** As {@link OrderPlaced}, for ordered consumers. */
+export const OrderChanged = defineEvent({ ...OrderPlaced, type: 'OrderChanged', sequence: true });
+
+const data = { orderId: '42', totalCents: 4200 };
+
 /** A random source that always returns these bytes. */
 export const bytesOf = (hex: string): RandomBytes => {
   const bytes = Buffer.from(hex.replaceAll('-', ''), 'hex');
@@ -70,10 +75,10 @@ export function shapeRig(refusal?: { readonly code: string; readonly message: st
     bus,
     queue,
     random,
-    commit: () =>
-      outbox.commit({
-        events: [OrderPlaced.create({ aggregateId: '42', data: { orderId: '42', totalCents: 4200 } })],
-      }),
+    commit: () => outbox.commit({ events: [OrderPlaced.create({ aggregateId: '42', data })] }),
+    /** An event that has a number. */
+    commitNumbered: (sequence: number) =>
+      outbox.commit({ events: [OrderChanged.create({ aggregateId: '42', data, sequence })] }),
     /** What the stream relay does with all that was written so far. */
     publish: () => createRelayStream(relay)({ Records: table.stream() }),
     /** One pass of the sweep, after the born lease and the first age of the minute. */

@@ -59,6 +59,7 @@ interface WalkCounts {
   pending: number;
   dead: number;
   discarded: number;
+  cancelled: number;
   unreadable: number;
 }
 
@@ -81,7 +82,15 @@ type Walk = WalkDeps & WalkRange & Omit<WalkReport, 'seenUntil'>;
 export async function walkOutbox(deps: WalkDeps, range: WalkRange): Promise<WalkReport> {
   const { table, directory } = deps;
   const { since, until, gap = NO_GAP, onProgress } = range;
-  const counts: WalkCounts = { events: 0, published: 0, pending: 0, dead: 0, discarded: 0, unreadable: 0 };
+  const counts: WalkCounts = {
+    events: 0,
+    published: 0,
+    pending: 0,
+    dead: 0,
+    discarded: 0,
+    cancelled: 0,
+    unreadable: 0,
+  };
   const walk: Walk = { ...deps, ...range, counts, unreadable: [] };
   const shards = await shardsEverUsed(table, directory.mailroom.shards);
   let from = Math.floor(since / MINUTE_MS) * MINUTE_MS;
@@ -194,11 +203,12 @@ function isInside(minute: string, gap: { readonly since: number; readonly until:
   return startsAt >= gap.since && startsAt + MINUTE_MS <= gap.until;
 }
 
-const COUNT_OF: Readonly<Record<OutboxRow['status'], 'published' | 'pending' | 'dead' | 'discarded'>> = {
+const COUNT_OF: Readonly<Record<OutboxRow['status'], keyof WalkCounts>> = {
   PUBLISHED: 'published',
   PENDING: 'pending',
   DEAD: 'dead',
   DISCARDED: 'discarded',
+  CANCELLED: 'cancelled',
 };
 
 function envelopeOf(row: OutboxRow): Envelope | undefined {

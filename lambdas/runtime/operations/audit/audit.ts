@@ -69,12 +69,13 @@ export interface AuditReport {
   readonly until: number;
   /** The end of the part that was read completely: `until`, unless the time was up. */
   readonly readUntil: number;
-  /** The number of events: `published + pending + dead + discarded + unreadable`. */
+  /** The number of events: `published + pending + dead + discarded + cancelled + unreadable`. */
   readonly events: number;
   readonly published: number;
   readonly pending: number;
   readonly dead: number;
   readonly discarded: number;
+  readonly cancelled: number;
   /** Outbox rows in a form that Mailroom does not write, or written by a newer version. */
   readonly unreadable: number;
   /** By consumer: `expected` is the sum of all others. */

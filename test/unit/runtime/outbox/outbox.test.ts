@@ -111,6 +111,29 @@ test.each([
 });
 
 test.each([
+  ['no sequence', { sequence: undefined }, 'sequence must be a whole number from 1'],
+  ['the sequence 0', { sequence: 0 }, 'sequence must be a whole number from 1, but it is "0"'],
+  ['the sequence 1.5', { sequence: 1.5 }, 'sequence must be a whole number from 1'],
+  ['a text as sequence', { sequence: '1' as never }, 'sequence must be a whole number from 1'],
+  [
+    'an aggregate id that no key can have',
+    { aggregateId: 'é'.repeat(513) },
+    'aggregateId must be at most 1024',
+  ],
+])('%s in an event whose definition declares a sequence is refused', async (_what, change, part) => {
+  const { outbox, memory } = rig();
+  const Numbered = defineEvent({ ...ThingHappened, type: 'Numbered', sequence: true });
+  const draft = { ...Numbered.create({ aggregateId: '1', data: { n: 1 }, sequence: 1 }), ...change };
+  await expect(outbox.commit({ events: [draft] })).rejects.toMatchObject({
+    code: 'INVALID_EVENT',
+    message: expect.stringContaining(part),
+  });
+  expect(memory.items()).toEqual([]);
+  const longest = Numbered.create({ aggregateId: 'é'.repeat(512), data: { n: 1 }, sequence: 1 });
+  await expect(outbox.commit({ events: [longest] })).resolves.toHaveLength(1);
+});
+
+test.each([
   ['a payload', { n: 1 }],
   ['nothing', undefined],
 ])('%s instead of an event is refused, with the way to create one', async (_what, event) => {

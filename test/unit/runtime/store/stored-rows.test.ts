@@ -56,7 +56,10 @@ describe('a stored row', () => {
   test.each([
     [{ leaseUntil: undefined }, 'it has no "leaseUntil"'],
     [{ envelope: undefined }, 'it has no "envelope"'],
-    [{ status: 'SCHEDULED' }, 'its "status" is "SCHEDULED"; expected PENDING, PUBLISHED, DEAD, DISCARDED'],
+    [
+      { status: 'SCHEDULED' },
+      'its "status" is "SCHEDULED"; expected PENDING, PUBLISHED, DEAD, DISCARDED, CANCELLED',
+    ],
     [{ PK: 'OUTBOX#2026-01-01T12:01#00' }, 'its key is not that of an event'],
     [{ SK: 'EVENT#1' }, 'its key is not that of an event'],
     [{ encoding: 'zstd' }, 'its "encoding" is "zstd", and this version reads deflate-raw'],

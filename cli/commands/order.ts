@@ -1,0 +1,204 @@
+import { Command } from 'commander';
+import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
+import { orderOfText, STRICT_GROUP } from '../../lambdas/runtime/base/order.ts';
+import { seedSequence, skipSequence } from '../../lambdas/runtime/inbox/order-operator.ts';
+import type { ConsumerEntry } from '../../lambdas/runtime/operations/directory.ts';
+import { lastKey } from '../../lambdas/runtime/store/keys.ts';
+import type { Deployment } from '../deployment/deployment.ts';
+import { changeText, placeOf } from '../deployment/place.ts';
+import { type AggregateOrder, readOrder, readOrders } from '../reports/messages/order-of-aggregate.ts';
+import { countArgument } from '../terminal/arguments.ts';
+import { applyWords, type ChangeOptions, reasonOption, reasonToApply } from '../terminal/change.ts';
+import type { Io } from '../terminal/io.ts';
+import { prose } from '../terminal/prose.ts';
+import { type ShellText, shell } from '../terminal/shell.ts';
+import { reportOf } from '../terminal/terminal.ts';
+import { reporting } from './command.ts';
+
+/** `mailroom order`. */
+export function orderCommand(io: Io): Command {
+  return new Command('order')
+    .description(
+      'Shows what holds up the aggregates of a consumer with a strict order, and sets their last numbers.',
+    )
+    .addCommand(
+      new Command('show')
+        .description(
+          'Shows the last applied number of an aggregate, and the events that hold it up; without one, of all that are held up.',
+        )
+        .argument('<consumer>', 'the name of the consumer')
+        .argument('[type]', 'the type of the aggregate, such as Account')
+        .argument('[id]', 'its id')
+        .action(reporting(io, show, 'consumer', 'type', 'id')),
+    )
+    .addCommand(
+      changeCommand(
+        io,
+        'skip',
+        'Shows what passing over the next number of an aggregate would mean. With --apply, passes over it: its event is never applied, and later ' +
+          'events go on.',
+        'the next number',
+      ),
+    )
+    .addCommand(
+      changeCommand(
+        io,
+        'seed',
+        'Shows what setting the last number of an aggregate without one would mean. With --apply, sets it: its consumer goes on with the next ' +
+          'number.',
+        'the number of the last event that the state of the consumer contains',
+      ),
+    );
+}
+
+interface ShownAggregate {
+  readonly consumer: string;
+  readonly type?: string;
+  readonly id?: string;
+}
+
+async function show(
+  deployment: Deployment,
+  { consumer, type: aggregateType, id: aggregateId }: ShownAggregate,
+) {
+  const entry = strictConsumer(deployment, consumer);
+  if (aggregateType !== undefined && aggregateId === undefined) {
+    throw new MailroomError(
+      'BAD_ARGUMENT',
+      `The aggregate "${aggregateType}" has no id. Give the type and the id, or neither.`,
+    );
+  }
+  const { orders, more } =
+    aggregateType === undefined || aggregateId === undefined
+      ? await readOrders(deployment, entry)
+      : { orders: [await readOrder(deployment, entry, { aggregateType, aggregateId })], more: false };
+  const found = orders.map((order) => ({ ...order, next: deployment.commandLine(nextOf(consumer, order)) }));
+  return reportOf({ consumer, aggregates: found, more }, found, (seen) =>
+    [
+      ...(seen.length === 0
+        ? [
+            prose(
+              `${consumer}: no rejected message is out of order. Messages that still wait for a predecessor are not listed; name their aggregate.`,
+            ),
+          ]
+        : []),
+      ...seen.flatMap((order) => [
+        prose(orderText(order)),
+        ...(order.next === null ? [] : [`  ${order.next}`]),
+      ]),
+      ...(more ? [prose('Not all rejected messages were read.')] : []),
+    ].join('\n'),
+  );
+}
+
+/** @throws `BAD_ARGUMENT` */
+function strictConsumer(deployment: Deployment, name: string): ConsumerEntry {
+  const entry = deployment.consumer(name);
+  if (orderOfText(entry.order ?? '')?.mode === 'strict') return entry;
+  throw new MailroomError(
+    'BAD_ARGUMENT',
+    `The consumer ${name} has no strict order, so no event of it waits for another. If this has changed, deploy its stack.`,
+  );
+}
+
+function orderText({ aggregateType, aggregateId, last, eventId, missing, rejected }: AggregateOrder): string {
+  const applied =
+    last === 0
+      ? 'no event was applied'
+      : `number ${last} was applied last (${eventId === undefined ? 'set by an operator, or skipped' : `event ${eventId}`})`;
+  const blocking = rejected.find(({ sequence }) => sequence === missing);
+  const later = rejected.filter(({ sequence }) => sequence > missing);
+  return [
+    `${aggregateType} ${aggregateId}: ${applied}. Number ${missing} is next:`,
+    blocking === undefined
+      ? 'no rejected message has it. To find its event:'
+      : `event ${blocking.eventId} was rejected (${blocking.reason}). To run it again, once the cause is fixed:`,
+    ...(later.length === 0
+      ? []
+      : [
+          `(Rejected meanwhile: ${later.map(({ sequence, reason }) => `${sequence} ${reason}`).join(', ')}; redrive them afterwards.)`,
+        ]),
+  ].join(' ');
+}
+
+function nextOf(consumer: string, { aggregateId, missing, rejected }: AggregateOrder): ShellText {
+  const blocking = rejected.find(({ sequence }) => sequence === missing);
+  return blocking === undefined
+    ? shell`why ${aggregateId}`
+    : shell`dlq redrive ${`consumer:${consumer}`} ${blocking.eventId}`;
+}
+
+type OrderStep = 'skip' | 'seed';
+
+interface OrderChange extends ChangeOptions {
+  readonly consumer: string;
+  readonly type: string;
+  readonly id: string;
+  readonly sequence: number;
+}
+
+function changeCommand(io: Io, to: OrderStep, description: string, number: string): Command {
+  return new Command(to)
+    .description(description)
+    .argument('<consumer>', 'the name of the consumer')
+    .argument('<type>', 'the type of the aggregate, such as Account')
+    .argument('<id>', 'its id')
+    .argument('<sequence>', number, countArgument)
+    .option('--apply', `${to} it`)
+    .addOption(reasonOption())
+    .action(
+      reporting<OrderChange>(
+        io,
+        (deployment, options) => changeOrder(deployment, to, options),
+        'consumer',
+        'type',
+        'id',
+        'sequence',
+      ),
+    );
+}
+
+async function changeOrder(deployment: Deployment, to: OrderStep, options: OrderChange) {
+  const reason = reasonToApply(options);
+  const { consumer, type: aggregateType, id: aggregateId, sequence } = options;
+  const entry = strictConsumer(deployment, consumer);
+  const before = await readOrder(deployment, entry, { aggregateType, aggregateId });
+  const name = `${aggregateType} ${aggregateId} at ${consumer}`;
+  const refusal = refusalOf(to, before, sequence);
+  if (refusal !== undefined) throw refused(name, refusal);
+  const place = await placeOf(deployment);
+  const document = { consumer, aggregateType, aggregateId, sequence, last: before.last };
+  if (reason === undefined) {
+    const means =
+      to === 'skip'
+        ? `Would pass over number ${sequence} of ${name}: its event is never applied, and number ${sequence + 1} is next. A redrive of it changes nothing.`
+        : `Would set the last number of ${name} to ${sequence}: number ${sequence + 1} is next, and events up to ${sequence} are never applied.`;
+    const next = shell`${['order', to, consumer, aggregateType, aggregateId, String(sequence), ...applyWords(options)]}`;
+    const text = `${means} Nothing was changed. To ${to} it:`;
+    return reportOf({ ...document, applied: false }, undefined, () =>
+      changeText({ place, text, next }, deployment),
+    );
+  }
+  const { PK: key } = lastKey({ consumer, group: STRICT_GROUP, aggregateType, aggregateId });
+  const note = { by: await deployment.operator(), reason };
+  const change = to === 'skip' ? skipSequence : seedSequence;
+  const { status, last } = await change(deployment, { key, sequence }, note);
+  if (status === 'refused') throw refused(name, `its last number is ${last} now`);
+  const text = `The last number of ${name} is ${last}. Redrive what was rejected meanwhile:`;
+  const next = shell`dlq redrive ${`consumer:${consumer}`}`;
+  return reportOf({ ...document, last, applied: true }, undefined, () =>
+    changeText({ place, text, next }, deployment),
+  );
+}
+
+function refusalOf(to: OrderStep, { last, exists }: AggregateOrder, sequence: number): string | undefined {
+  if (to === 'seed')
+    return exists ? `its last number is ${last}, and only an aggregate without one is seeded` : undefined;
+  return last === sequence - 1
+    ? undefined
+    : `its last number is ${last}, so only number ${last + 1} can be skipped`;
+}
+
+function refused(name: string, why: string): MailroomError {
+  return new MailroomError('BAD_ARGUMENT', `${name}: ${why}. Nothing was changed.`);
+}

@@ -1,0 +1,177 @@
+import type { ConsumerConfig } from '../base/config.ts';
+import { MailroomError } from '../base/errors.ts';
+import { type EventOrder, STRICT_GROUP } from '../base/order.ts';
+import { poison } from '../base/poison.ts';
+import type { Envelope } from '../events/event.ts';
+import { type HandledDefinition, type HandledEvent, isExternal } from '../events/external-event.ts';
+import { AGGREGATE_ID_MAX_BYTES, lastKey } from '../store/keys.ts';
+import { type LastSequence, Overtaken, readLastSequence } from '../store/last-sequence.ts';
+import type { PlaceInOrder } from '../store/rows.ts';
+import { supersede } from './claimed-run.ts';
+import type { ConsumerContext, Received } from './consumer-context.ts';
+import type { Handler } from './handler.ts';
+import { again, failUnclaimed, type MessageOutcome } from './message-outcome.ts';
+
+/** The longest time that a message waits for its predecessor before it is received again, seconds. */
+const WAIT_MAX_S = 60;
+
+/**
+ * Returns the order in which a handler's events are applied; `undefined` if there is none.
+ *
+ * @throws `BAD_CONSUMER` if the handler has an order that it cannot have
+ */
+export function orderOfHandler(
+  { definition, order }: Handler,
+  { order: ofConsumer }: Pick<ConsumerConfig, 'order'>,
+): EventOrder | undefined {
+  if (order === undefined) return isNumbered(definition) ? ofConsumer : undefined;
+  if (!isNumbered(definition)) {
+    throw new MailroomError(
+      'BAD_CONSUMER',
+      `The handler of ${definition.type} has an order, but its definition does not declare \`sequence: true\`. Declare it, or remove the handler's order.`,
+    );
+  }
+  if (ofConsumer?.mode === 'strict') {
+    throw new MailroomError(
+      'BAD_CONSUMER',
+      `The handler of ${definition.type} has its own order, but its consumer is strict: a strict order has one sequence for all events of an aggregate. Remove the handler's order.`,
+    );
+  }
+  return order;
+}
+
+/** @throws `BAD_CONFIG` if a strict consumer does not know its last receive */
+export function checkOrder({ order, maxReceives }: ConsumerConfig): void {
+  if (order?.mode !== 'strict' || maxReceives !== undefined) return;
+  throw new MailroomError(
+    'BAD_CONFIG',
+    'A consumer with a strict order has no maxReceives (MAILROOM_MAX_RECEIVES); it must be the number of receives after which SQS moves a message to the dead-letter queue. Set it.',
+  );
+}
+
+function isNumbered(definition: HandledDefinition): boolean {
+  return !isExternal(definition) && definition.sequence === true;
+}
+
+/**
+ * Finds the place of an event in its consumer's order; `undefined` if it has none.
+ *
+ * @throws `UNREADABLE_MESSAGE` if the event has no usable `sequence`: a retry cannot succeed
+ */
+export function placeOf(
+  { config }: Pick<ConsumerContext, 'config'>,
+  handler: Handler,
+  event: HandledEvent,
+): PlaceInOrder | undefined {
+  const order = orderOfHandler(handler, config);
+  if (order === undefined) return undefined;
+  const { sequence, aggregateType, aggregateId } = event as Envelope;
+  if (!Number.isSafeInteger(sequence) || Number(sequence) < 1) {
+    const value = typeof sequence === 'number' ? sequence : `of type ${typeof sequence}`;
+    throw poison(
+      'UNREADABLE_MESSAGE',
+      `Event ${event.type} has no usable \`sequence\`: it is ${value}; an ordered consumer needs a whole number from 1. Declare \`sequence: true\` where the event is published, and discard this message.`,
+    );
+  }
+  if (Buffer.byteLength(aggregateId) > AGGREGATE_ID_MAX_BYTES) {
+    throw poison(
+      'UNREADABLE_MESSAGE',
+      `Event ${event.type} has an \`aggregateId\` of ${Buffer.byteLength(aggregateId)} bytes; an ordered consumer takes at most ${AGGREGATE_ID_MAX_BYTES}. Use a shorter one where the event is published, and discard this message.`,
+    );
+  }
+  const group = order.mode === 'strict' ? STRICT_GROUP : (order.group ?? event.type);
+  const key = lastKey({ consumer: config.consumer, group, aggregateType, aggregateId }).PK;
+  return { key, mode: order.mode, sequence: Number(sequence) };
+}
+
+/**
+ * The gate of an ordered message, before each of its runs and before its claim: only what the last applied sequence lets through is run.
+ * It precedes the reading of the payload, so that a superseded message is not rejected for its payload.
+ *
+ * @returns the message with its place, or its outcome
+ */
+async function atGate(
+  received: Received,
+  handler: Handler,
+  event: HandledEvent,
+): Promise<{ readonly passed: Received } | { readonly outcome: MessageOutcome }> {
+  let order: PlaceInOrder | undefined;
+  try {
+    order = placeOf(received, handler, event);
+  } catch (error) {
+    return { outcome: await failUnclaimed(received, error) };
+  }
+  if (order === undefined) return { passed: received };
+  const seen = await readLastSequence(received.inbox, order.key);
+  const { config, delivery } = received;
+  const skipsRejected = config.order?.mode === 'strict' && config.order.onReject === 'skip';
+  const message = { ...delivery.message, place: { order, seen, skipsRejected } };
+  const passed: Received = { ...received, delivery: { ...delivery, message } };
+  const { sequence, mode } = order;
+  if (sequence === seen.last && seen.eventId !== undefined && seen.eventId !== message.eventId)
+    return { outcome: await failUnclaimed(passed, repeated(sequence, seen.eventId)) };
+  if (sequence <= seen.last) return { outcome: await supersede(passed, seen.last) };
+  if (mode === 'strict' && sequence > seen.last + 1) return { outcome: await wait(passed, order, seen) };
+  return { passed };
+}
+
+/**
+ * Runs an ordered message behind its gate, and again if another event of its aggregate was applied before its commit.
+ *
+ * @throws the table's error
+ */
+export async function onGatedRuns(
+  received: Received,
+  handler: Handler,
+  event: HandledEvent,
+  run: (passed: Received) => Promise<MessageOutcome>,
+): Promise<MessageOutcome> {
+  const { clock, delivery } = received;
+  for (let tries = 1; ; tries += 1) {
+    const gate = await atGate(received, handler, event);
+    if ('outcome' in gate) return gate.outcome;
+    try {
+      return await run(gate.passed);
+    } catch (error) {
+      if (!(error instanceof Overtaken)) throw error;
+      if (tries === GATE_TRIES || delivery.endsBy - clock.now() < TRY_MIN_MS) return again(1_000, error);
+    }
+  }
+}
+
+/** The maximum number of consecutive runs of a message that other events overtake. */
+const GATE_TRIES = 4;
+
+/** With less time than this left, the message is not run again immediately, milliseconds. */
+const TRY_MIN_MS = 2_000;
+
+/** The predecessor has not been applied: nothing is written until the last receive, which rejects the message. */
+async function wait(
+  received: Received,
+  { sequence }: PlaceInOrder,
+  { last }: LastSequence,
+): Promise<MessageOutcome> {
+  const { config, telemetry, delivery } = received;
+  const { receives } = delivery;
+  const missing = last + 1;
+  if (receives >= (config.maxReceives ?? Number.POSITIVE_INFINITY)) {
+    const text = `The message has sequence ${sequence}, and sequence ${missing} of its aggregate was not applied until the last of its ${receives} receives. Find that event and redrive or skip it; then redrive this message.`;
+    return failUnclaimed(received, poison('OUT_OF_ORDER', text));
+  }
+  telemetry.count('MessagesOutOfOrder');
+  const waitS = Math.min(WAIT_MAX_S, 2 ** Math.min(receives - 1, 10));
+  return again(
+    waitS * 1_000,
+    new MailroomError(
+      'OUT_OF_ORDER',
+      `The message has sequence ${sequence} and waits for sequence ${missing} of its aggregate; SQS shows it again after ${waitS} s.`,
+    ),
+  );
+}
+
+function repeated(sequence: number, eventId: string): MailroomError {
+  return poison(
+    'SEQUENCE_REPEATED',
+    `Sequence ${sequence} of the aggregate was applied by another event, ${eventId}. Each event of an aggregate needs its own number: correct the publisher, and discard this message or publish its change under the next number.`,
+  );
+}

@@ -1,0 +1,138 @@
+import { isDeepStrictEqual } from 'node:util';
+import { type Clock, timeText } from '../base/clock.ts';
+import { isMailroomError, MailroomError } from '../base/errors.ts';
+import { conditionalUpdate } from './row-update.ts';
+import { asRow, isKnownSchema, type LastRow, type PlaceInOrder, SCHEMA } from './rows.ts';
+import type { Table, TransactAction } from './table.ts';
+
+/** The last applied sequence of an aggregate, as it was read. */
+export interface LastSequence {
+  /** 0 if nothing was applied. */
+  readonly last: number;
+  /** False if the aggregate has no such row. */
+  readonly exists: boolean;
+  /** The event that was applied last. Absent if an operator set the number. */
+  readonly eventId?: string | undefined;
+}
+
+/** The place of a received message, with the last applied sequence as its gate has read it. */
+export interface GatedPlace {
+  readonly order: PlaceInOrder;
+  readonly seen: LastSequence;
+  /** The rejection of the message lets the later events of its aggregate go on. */
+  readonly skipsRejected: boolean;
+}
+
+/**
+ * Another event of the aggregate was applied, or its number was skipped, after the run's gate: nothing was written, and the message
+ * passes the gate again.
+ */
+export class Overtaken extends MailroomError {
+  /** The message may be received again from this time on, epoch milliseconds. */
+  readonly until: number;
+
+  constructor(until: number) {
+    super(
+      'OUT_OF_ORDER',
+      `The last applied sequence of the aggregate has changed since this run began: nothing was written, and the message is received again after ${timeText(until)}.`,
+    );
+    this.name = 'Overtaken';
+    this.until = until;
+  }
+}
+
+/** The index of the last sequence in a transaction, after the inbox row. */
+const LAST_AT = 1;
+
+/**
+ * Reads the last applied sequence, strongly consistent.
+ *
+ * @param key - the row's partition key
+ * @throws `UNREADABLE_ROW` if the row has a newer schema or no usable number
+ */
+export async function readLastSequence(
+  { table }: { readonly table: Table },
+  key: string,
+): Promise<LastSequence> {
+  const row = await table.get({ PK: key, SK: 'LAST' }, { consistent: true });
+  if (row === undefined) return NOTHING_APPLIED;
+  const { last, schema, eventId } = asRow<LastRow>(row);
+  if (isKnownSchema(schema) && Number.isSafeInteger(last) && Number(last) >= 0)
+    return { last: Number(last), exists: true, ...(typeof eventId === 'string' && { eventId }) };
+  throw new MailroomError(
+    'UNREADABLE_ROW',
+    `The last applied sequence ${key} cannot be read: it needs a schema of at most ${SCHEMA} and a whole number \`last\` from 0. ` +
+      'Deploy the version that wrote it, or correct the attribute if it was changed by hand.',
+  );
+}
+
+/**
+ * Raises the last applied sequence, in the transaction that ends a message. The invariant:
+ *
+ *     gate of n        handler reads      commit of n
+ *     last = v         its domain rows    last = v -> n, with its writes
+ *
+ * The number only increases, so if it is v at the commit, it was v during the whole run: no other event of the aggregate was applied
+ * between the handler's reads and its writes. A check that n is next, in the commit only, would not prove that: event 2 would read the
+ * state before event 1, and commit after it.
+ *
+ * @param eventId - the event that is applied @default none: an operator or a rejection passes over it
+ */
+export function raiseLast(
+  { now }: Pick<Clock, 'now'>,
+  { key, sequence }: Pick<PlaceInOrder, 'key' | 'sequence'>,
+  { last, exists }: LastSequence,
+  eventId?: string,
+): TransactAction {
+  return {
+    Update: conditionalUpdate(
+      { PK: key, SK: 'LAST' },
+      {
+        set: { last: sequence, at: now(), schema: SCHEMA, eventId },
+        ...(eventId === undefined && { remove: ['eventId'] }),
+      },
+      exists
+        ? { condition: '#last = :seenLast', values: { ':seenLast': last } }
+        : { condition: 'attribute_not_exists(PK)', values: {} },
+    ),
+  };
+}
+
+/** Raises the number to that of a message whose handler has run. No action for an unordered message. */
+export function applied(
+  clock: Pick<Clock, 'now'>,
+  { eventId, place }: { readonly eventId: string; readonly place?: GatedPlace | undefined },
+): TransactAction[] {
+  return place === undefined ? [] : [raiseLast(clock, place.order, place.seen, eventId)];
+}
+
+/** Passes over a message that ends without being applied, if its number is next. No action otherwise. */
+export function passedOver(
+  clock: Pick<Clock, 'now'>,
+  order: Pick<PlaceInOrder, 'key' | 'sequence'>,
+  seen: LastSequence,
+): TransactAction[] {
+  return seen.last === order.sequence - 1 ? [raiseLast(clock, order, seen)] : [];
+}
+
+/** The number of an aggregate to which nothing was applied. */
+export const NOTHING_APPLIED: LastSequence = { last: 0, exists: false };
+
+/** Returns true if an action is exactly one that begins a sequence: every other write of it is Mailroom's own. */
+export function isSeed(action: TransactAction): boolean {
+  const { Key, ExpressionAttributeValues: values } = action.Update ?? {};
+  const [last, at] = [values?.[':last'], values?.[':at']];
+  if (typeof Key?.PK !== 'string' || !Number.isSafeInteger(last) || Number(last) < 1) return false;
+  const clock = { now: () => Number(at) };
+  return isDeepStrictEqual(
+    action,
+    raiseLast(clock, { key: Key.PK, sequence: Number(last) }, NOTHING_APPLIED),
+  );
+}
+
+/** Returns true if the update of the last sequence refused a transaction: another one has changed it, or is about to. */
+export function isLastRefused(error: unknown, at: number = LAST_AT): boolean {
+  if (!isMailroomError(error, 'TRANSACTION_CANCELLED')) return false;
+  const code = error.reasons[at]?.code;
+  return code === 'ConditionalCheckFailed' || code === 'TransactionConflict';
+}

@@ -1,0 +1,134 @@
+import { LAST_PREFIX } from '../../lambdas/runtime/store/keys.ts';
+import type { Table, TransactAction, Update } from '../../lambdas/runtime/store/table.ts';
+import type { InboxTamper } from './inbox-scenarios.ts';
+import type { Hole } from './relay-holes.ts';
+import { setsStatus, tableTamper, tamperedTable, withCondition } from './tampered-table.ts';
+
+const NONE = { faults: 0, stalls: 0 };
+
+/** The rules of an order, one by one. */
+export const ORDER_HOLES: readonly Hole<InboxTamper>[] = [
+  {
+    rule: 'a commit raises the last number on condition that it is as its gate has read it',
+    where: 'latest: two numbers, leased',
+    budget: NONE,
+    deviations: 1,
+    tamper: tableTamper({ update: raisedIf('attribute_exists(PK) OR attribute_not_exists(PK)') }),
+    found: /A last sequence went from 2 to 1|1,2 were committed/,
+  },
+  {
+    rule: 'the condition is the number itself: a lower one hides an event that was applied since the reads',
+    where: 'latest: two numbers',
+    budget: NONE,
+    deviations: 2,
+    tamper: tableTamper({ update: raisedIf('attribute_not_exists(#last) OR #last < :last') }),
+    found: /The numbers were applied as 2, and 1,2 were committed/,
+  },
+  {
+    rule: 'a number waits for its predecessor',
+    where: 'strict: two numbers in the wrong order, leased',
+    budget: NONE,
+    deviations: 0,
+    tamper: { tamperTable: (real) => lastReadAs(real, 1) },
+    found: /The numbers were applied as/,
+  },
+  {
+    rule: 'a commit and its number are one transaction',
+    where: 'strict: two numbers',
+    budget: { faults: 1, stalls: 0 },
+    deviations: 1,
+    tamper: { tamperTable: numberLater },
+    found: /The message is stuck|dead-letter queue|The numbers were applied as|The last number is/,
+  },
+  {
+    rule: 'a message that is completed without a commit raises the number',
+    where: 'strict: a handler that only returns',
+    budget: NONE,
+    deviations: 0,
+    tamper: { tamperTable: (real) => withoutNumber(real, (update) => setsStatus(update, 'PROCESSED')) },
+    found: /dead-letter queue/,
+  },
+  {
+    rule: 'a rejection that skips raises the number',
+    where: 'strict, skips',
+    budget: NONE,
+    deviations: 0,
+    tamper: { tamperTable: (real) => withoutNumber(real, (update) => setsStatus(update, 'REJECTED')) },
+    found: /The numbers were applied as 1,2/,
+  },
+  {
+    rule: 'a skip raises the number only from its predecessor',
+    where: 'an operator who skips',
+    budget: NONE,
+    deviations: 1,
+    tamper: tableTamper({ update: raisedIf('attribute_exists(PK) OR attribute_not_exists(PK)') }),
+    found: /A last sequence went from/,
+  },
+  {
+    rule: 'a decision passes over its number in its transaction',
+    where: 'an operator who resolves the first number',
+    budget: NONE,
+    deviations: 1,
+    tamper: {
+      tamperTable: (real) =>
+        withoutNumber(real, (update) => /resolvedBy/.test(update.UpdateExpression ?? '')),
+    },
+    found: /dead-letter queue/,
+  },
+  {
+    rule: 'a decision waits for the predecessor of its number',
+    where: 'resolves the second number early',
+    budget: NONE,
+    deviations: 1,
+    tamper: { tamperTable: (real, actor) => (actor.name === 'operator' ? lastReadAs(real, 1) : real) },
+    found: /The numbers were applied as none/,
+  },
+];
+
+function isNumber({ Update }: TransactAction): boolean {
+  return String(Update?.Key?.PK).startsWith(LAST_PREFIX);
+}
+
+/** A number that is raised on another condition. */
+function raisedIf(condition: string): (update: Update) => Update {
+  return (update) => (isNumber({ Update: update }) ? withCondition(update, condition) : update);
+}
+
+/** A table where an absent or lower number is read as this one, and is raised whatever it is. */
+function lastReadAs(real: Table, last: number): Table {
+  const blind = tamperedTable(real, { update: raisedIf('attribute_exists(PK) OR attribute_not_exists(PK)') });
+  return {
+    ...blind,
+    get: async (key, options) => {
+      const item = await blind.get(key, options);
+      const isLower = key.PK.startsWith(LAST_PREFIX) && Number(item?.last ?? 0) < last;
+      return isLower ? { ...key, schema: 1, at: 0, last } : item;
+    },
+  };
+}
+
+/** Transactions whose first update is such a one do not raise the number. */
+function withoutNumber(real: Table, where: (update: Update) => boolean): Table {
+  return {
+    ...real,
+    transact: (actions, token) => {
+      const [first] = actions;
+      const isOne = first?.Update !== undefined && where(first.Update);
+      return real.transact(isOne ? actions.filter((action) => !isNumber(action)) : actions, token);
+    },
+  };
+}
+
+/** The number in a second transaction, after the commit. */
+function numberLater(real: Table): Table {
+  return {
+    ...real,
+    transact: async (actions, token) => {
+      const numbers = actions.filter(isNumber);
+      const others = actions.filter((action) => !isNumber(action));
+      if (numbers.length === 0 || others.length === 0) return real.transact(actions, token);
+      await real.transact(others, token);
+      await real.transact(numbers, `${token}-2`);
+    },
+  };
+}

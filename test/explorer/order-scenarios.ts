@@ -1,0 +1,353 @@
+import { z } from 'zod/mini';
+import { isMailroomError, PoisonMessage } from '../../lambdas/runtime/base/errors.ts';
+import { latest, strict } from '../../lambdas/runtime/base/order.ts';
+import { type Handler, leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
+import { defineEvent } from '../../lambdas/runtime/events/event.ts';
+import { skipSequence } from '../../lambdas/runtime/inbox/order-operator.ts';
+import type { Settlement } from '../../lambdas/runtime/inbox/settle-message.ts';
+import { discardMessage, resolveMessage } from '../../lambdas/runtime/operations/message-operations.ts';
+import { inboxKey, lastKey } from '../../lambdas/runtime/store/keys.ts';
+import type { OperationDeps } from '../../lambdas/runtime/store/operation-record.ts';
+import type { Table } from '../../lambdas/runtime/store/table.ts';
+import type { Actor, Scheduler } from '../../testing/explorer/actor.ts';
+import type { ConsumerWorldOptions } from '../../testing/explorer/consumer-parts.ts';
+import { type ConsumerWorld, consumerWorld } from '../../testing/explorer/consumer-world.ts';
+import type { Scenario } from '../../testing/explorer/exploration.ts';
+import type { InboxTamper } from './inbox-scenarios.ts';
+import { decides, deskOf, leasesSeenOut } from './operator-desk.ts';
+import type { Bounds } from './relay-scenarios.ts';
+
+/** An event with a number. */
+const Numbered = defineEvent({
+  source: 'things',
+  type: 'Numbered',
+  version: 1,
+  aggregateType: 'Thing',
+  schema: z.object({}),
+  sequence: true,
+});
+
+const numbered = (sequence: number) => Numbered.create({ aggregateId: 'thing-1', data: {}, sequence });
+
+/** The state of the aggregate: the numbers that were applied, in the order in which they were. */
+const STATE = { PK: 'STATE#1', SK: 'STATE' };
+
+/** The receives of a message whose predecessor may take its time. */
+const RECEIVES = 20;
+
+/** The longest that a queue takes to come to rest, in receives. */
+const REST_RECEIVES = 200;
+
+/** What an operator does until everything is applied, at most so often. */
+const REDRIVES = 4;
+
+/** Whether the handler is fixed. */
+interface Release {
+  isFixed: boolean;
+}
+
+interface Setting {
+  readonly name: string;
+  /** The numbers, in the order in which they are sent. */
+  readonly sent: readonly [number, ...number[]];
+  readonly mode: 'strict' | 'latest';
+  readonly handler: (table: Table, release: Release) => Handler;
+  readonly world?: Partial<ConsumerWorldOptions>;
+  /** The numbers that the state may have at the end. @default all of a strict order */
+  readonly applied?: readonly (readonly number[])[];
+  /** The last number at the end. @default the greatest that was sent */
+  readonly last?: number;
+  /** An operator fixes the handler and redrives. @default false */
+  readonly fixes?: boolean;
+  /** What else acts. */
+  readonly operator?: (world: ConsumerWorld, operator: Actor, desk: OperationDeps) => Promise<void>;
+  /** What is wrong otherwise. */
+  readonly verdict?: (world: ConsumerWorld) => string | undefined;
+}
+
+/** Reads the state, and writes it with one more number: without a condition, so that only the order protects it. */
+async function next(table: Table, sequence: number) {
+  const row = await table.get(STATE, { consistent: true });
+  const applied = [...((row?.applied as number[] | undefined) ?? []), sequence];
+  return { writes: [{ Put: { Item: { ...STATE, applied } } }] };
+}
+
+const writes = (table: Table) => transactional(Numbered, async ({ sequence }) => next(table, sequence));
+
+const commits = (table: Table) =>
+  leased(Numbered, async ({ sequence }, ctx) => ctx.commit(await next(table, sequence)));
+
+/** What it makes of a refused commit must not decide about the message. */
+const swallows = (table: Table) =>
+  leased(Numbered, async ({ sequence }, ctx) => {
+    await ctx.commit(await next(table, sequence)).catch((error: unknown) => {
+      if (!isMailroomError(error, 'OUT_OF_ORDER')) throw error;
+    });
+  });
+
+/** Number 1 is refused until it is fixed. */
+const refusesFirst = (table: Table, release: Release) =>
+  transactional(Numbered, async ({ sequence }) => {
+    if (sequence === 1 && !release.isFixed) throw new PoisonMessage('The first one is refused');
+    return next(table, sequence);
+  });
+
+const SETTINGS: readonly Setting[] = [
+  { name: 'strict: two numbers', sent: [1, 2], mode: 'strict', handler: writes },
+  { name: 'strict: two numbers in the wrong order, leased', sent: [2, 1], mode: 'strict', handler: commits },
+  {
+    name: 'strict: three numbers in one batch',
+    sent: [3, 1, 2],
+    mode: 'strict',
+    handler: writes,
+    world: { batchSize: 3 },
+  },
+  {
+    name: 'strict: a number that is sent again',
+    sent: [1, 2],
+    mode: 'strict',
+    handler: commits,
+    world: { copies: 2 },
+  },
+  {
+    name: 'strict: a number that is delivered twice at once',
+    sent: [1, 2],
+    mode: 'strict',
+    handler: writes,
+    world: { twice: true },
+  },
+  {
+    name: 'strict: a handler that only returns',
+    sent: [1, 2],
+    mode: 'strict',
+    handler: () => leased(Numbered, async () => 'done'),
+    applied: [[]],
+  },
+  { name: 'latest: two numbers', sent: [1, 2], mode: 'latest', handler: writes },
+  { name: 'latest: two numbers, leased', sent: [2, 1], mode: 'latest', handler: commits },
+  {
+    name: 'latest: two numbers, to a handler that swallows',
+    sent: [1, 2],
+    mode: 'latest',
+    handler: swallows,
+  },
+  {
+    name: 'latest: two numbers, to a handler that only returns',
+    sent: [1, 2],
+    mode: 'latest',
+    handler: () => leased(Numbered, async () => 'done'),
+    applied: [[]],
+  },
+  {
+    name: 'strict: a gap until the last receive, then a redrive of all',
+    sent: [3, 2, 1],
+    mode: 'strict',
+    handler: refusesFirst,
+    world: { maxReceiveCount: 3 },
+    fixes: true,
+  },
+  {
+    name: 'strict, skips: a rejected number, and its redrive',
+    sent: [1, 2],
+    mode: 'strict',
+    handler: refusesFirst,
+    world: { config: { order: strict({ onReject: 'skip' }), maxReceives: RECEIVES } },
+    fixes: true,
+    applied: [[2]],
+    verdict: (world) =>
+      rowOf(world, 0)?.supersededBy === undefined ? 'The rejected number was not superseded' : undefined,
+  },
+  {
+    name: 'strict: an operator who skips the first number',
+    sent: [1, 2],
+    mode: 'strict',
+    handler: writes,
+    applied: [[1, 2], [2]],
+    operator: skipsFirst,
+  },
+  {
+    name: 'strict: an operator who skips the first number, which is refused and redriven',
+    sent: [1, 2],
+    mode: 'strict',
+    handler: refusesFirst,
+    world: { maxReceiveCount: 3 },
+    fixes: true,
+    applied: [[1, 2], [2]],
+    operator: skipsFirst,
+  },
+  {
+    name: 'strict: an operator who resolves the first number, which is refused',
+    sent: [1, 2],
+    mode: 'strict',
+    handler: refusesFirst,
+    world: { maxReceiveCount: 3 },
+    fixes: true,
+    applied: [[1, 2], [2]],
+    operator: settles(resolveMessage, 1, 'strict'),
+  },
+  {
+    name: 'strict: a replay of the archive',
+    sent: [1, 2],
+    mode: 'strict',
+    handler: writes,
+    operator: async ({ queue }, operator) => {
+      const bodies = queue.messages().map((message) => message.body);
+      await operator.step('replays', () => {
+        for (const body of bodies.toReversed()) queue.send(JSON.parse(body));
+      });
+    },
+  },
+  {
+    name: 'strict: an operator who resolves the first number',
+    sent: [1, 2],
+    mode: 'strict',
+    handler: commits,
+    applied: [[1, 2], [2]],
+    operator: settles(resolveMessage, 1, 'strict'),
+  },
+  {
+    name: 'strict: an operator who resolves the second number early',
+    sent: [2, 1],
+    mode: 'strict',
+    handler: commits,
+    applied: [[1, 2], [1]],
+    operator: settles(resolveMessage, 2, 'strict'),
+  },
+  {
+    name: 'strict: an operator who discards the first number, which is refused',
+    sent: [1, 2],
+    mode: 'strict',
+    handler: refusesFirst,
+    world: { maxReceiveCount: 3 },
+    fixes: true,
+    applied: [[1, 2], [2]],
+    operator: settles(discardMessage, 1, 'strict'),
+  },
+  {
+    name: 'latest: an operator who resolves the first number',
+    sent: [1, 2],
+    mode: 'latest',
+    handler: commits,
+    operator: settles(resolveMessage, 1, 'latest'),
+  },
+];
+
+/** An operator who skips the first number, at any time. */
+async function skipsFirst({ config }: ConsumerWorld, operator: Actor, desk: OperationDeps): Promise<void> {
+  await operator.step('looks at the sequence', () => {});
+  const place = { key: keyOf(config.consumer, 'strict'), sequence: 1 };
+  await operator.invoke(60_000, () => skipSequence(desk, place, { by: 'ada', reason: 'lost' }));
+}
+
+/** An operator who settles the first message, which may have no row. */
+function settles(
+  decision: (deps: OperationDeps, settlement: Settlement) => Promise<unknown>,
+  sequence: number,
+  mode: 'strict' | 'latest',
+): Setting['operator'] {
+  return decides((deps, settlement) => {
+    const order = { key: keyOf(settlement.consumer, mode), mode, sequence };
+    return decision(deps, { ...settlement, order });
+  });
+}
+
+/** The key of the aggregate's last number. */
+function keyOf(consumer: string, mode: 'strict' | 'latest'): string {
+  const group = mode === 'strict' ? mode : Numbered.type;
+  return lastKey({ consumer, group, aggregateType: 'Thing', aggregateId: 'thing-1' }).PK;
+}
+
+/** The row of the message that was sent as this one. */
+function rowOf({ memory, config, eventIds }: ConsumerWorld, index: number) {
+  return memory.item(inboxKey(config.consumer, eventIds[index] ?? ''));
+}
+
+/** Every setting of an order, as scenarios. */
+export function orderScenarios(bounds: Bounds, tamper: InboxTamper = {}): Scenario[] {
+  return SETTINGS.map((setting) => scenarioOf(setting, bounds, tamper));
+}
+
+function scenarioOf(setting: Setting, { budget, actors }: Bounds, tamper: InboxTamper): Scenario {
+  const { sent, mode, fixes = false, handler } = setting;
+  const [first, ...others] = sent;
+  return {
+    name: `inbox: ${setting.name}`,
+    budget,
+    begin: async (scheduler: Scheduler) => {
+      const release: Release = { isFixed: false };
+      const maxReceiveCount = setting.world?.maxReceiveCount ?? RECEIVES;
+      const world = await consumerWorld(scheduler, {
+        event: numbered(first),
+        others: others.map(numbered),
+        handler: ({ table }) => handler(table, release),
+        maxReceiveCount,
+        ...setting.world,
+        config: {
+          ...(mode === 'strict' ? { order: strict(), maxReceives: maxReceiveCount } : { order: latest() }),
+          ...setting.world?.config,
+        },
+        ...tamper,
+      });
+      for (let number = 1; number <= actors; number += 1)
+        void world.work(scheduler.actor(`worker ${number}`), 2);
+      if (setting.operator !== undefined) {
+        const operator = scheduler.actor('operator');
+        void setting.operator(
+          world,
+          operator,
+          deskOf(operator, world.tableOf(operator), () => scheduler.now()),
+        );
+      }
+
+      async function rest(worker: Actor): Promise<void> {
+        await world.work(worker, REST_RECEIVES);
+        for (let redrives = 0; fixes && redrives < REDRIVES; redrives += 1) {
+          await worker.step('fixes the handler and redrives', () => {
+            release.isFixed = true;
+            world.queue.redrive();
+          });
+          await world.work(worker, REST_RECEIVES);
+        }
+      }
+
+      return {
+        ...world,
+        state: (left) => `${world.state(left)} ${release.isFixed}`,
+        deadlines: () => [
+          ...world.deadlines(),
+          ...(setting.operator === undefined ? [] : leasesSeenOut(world)),
+        ],
+        settle: (again) => void rest(again.actor('rest')),
+        verdict: () => world.unrest() ?? verdict(world, setting) ?? setting.verdict?.(world),
+      };
+    },
+  };
+}
+
+/** What is wrong at the end with the numbers that were applied: in both modes, each commit is in the state, and in order. */
+function verdict(world: ConsumerWorld, { sent, mode, applied: allowed }: Setting): string | undefined {
+  const { memory, config } = world;
+  const applied = ((memory.item(STATE)?.applied as number[] | undefined) ?? []).join();
+  const last = memory.item({ PK: keyOf(config.consumer, mode), SK: 'LAST' })?.last;
+  if (last !== Math.max(...sent)) return `The last number is ${String(last)}`;
+  const inOrder = sent.toSorted((a, b) => a - b);
+  const writesNone = allowed?.some((numbers) => numbers.length === 0) ?? false;
+  const committed = inOrder.filter((n) => {
+    const row = rowOf(world, sent.indexOf(n));
+    const isPassedOver = row?.supersededBy !== undefined || row?.resolvedBy !== undefined;
+    return row?.status === 'PROCESSED' && !isPassedOver && !writesNone;
+  });
+  const possible = allowed ?? (mode === 'strict' ? [inOrder] : subsets(inOrder));
+  const isRight = possible.some((numbers) => numbers.join() === applied);
+  return isRight && committed.every((n) => applied.split(',').includes(String(n)))
+    ? undefined
+    : `The numbers were applied as ${applied || 'none'}, and ${committed.join() || 'none'} were committed`;
+}
+
+/** Every part of a list that has its last member. */
+function subsets(numbers: readonly number[]): number[][] {
+  const [first, ...rest] = numbers;
+  if (first === undefined) return [];
+  if (rest.length === 0) return [[first]];
+  return subsets(rest).flatMap((one) => [one, [first, ...one]]);
+}

@@ -1,0 +1,125 @@
+import type { DynamoDBRecord } from 'aws-lambda';
+import { expiresAt } from '../../lambdas/runtime/store/rows.ts';
+import type { EachUpdate, Update } from '../../lambdas/runtime/store/table.ts';
+import type { Hole } from './relay-holes.ts';
+import type { Tamper } from './relay-world.ts';
+import { conditionWithout, setsStatus, tamperedTable } from './tampered-table.ts';
+
+/** The rules of scheduled events, one by one. */
+export const SCHEDULED_HOLES: readonly Hole<Tamper>[] = [
+  {
+    rule: 'the stream relay leaves a scheduled event alone until it is due',
+    where: 'that is not due',
+    budget: { faults: 0, stalls: 0 },
+    deviations: 0,
+    tamper: { records: (records) => records.map(withoutDueTime) },
+    found: /is published before it is due/,
+  },
+  {
+    rule: 'only a PENDING event is cancelled',
+    where: 'two transactions that cancel it',
+    budget: { faults: 0, stalls: 0 },
+    deviations: 0,
+    tamper: { table: (real) => tamperedTable(real, { update: conditionWithout('#status = :PENDING AND ') }) },
+    found: /cancelled in two transactions/,
+  },
+  {
+    rule: 'an event that a relay has claimed is not cancelled',
+    where: 'a scheduled event, a sweep, and a cancellation',
+    budget: { faults: 0, stalls: 0 },
+    deviations: 1,
+    tamper: { table: (real) => tamperedTable(real, { update: conditionWithout(' AND leaseUntil = dueAt') }) },
+    found: /cancelled although a relay had taken it|although it was cancelled/,
+  },
+  {
+    rule: 'a cancellation in a transaction is conditional too',
+    where: 'a cancellation in a transaction',
+    budget: { faults: 0, stalls: 0 },
+    deviations: 1,
+    tamper: { table: (real) => tamperedTable(real, { update: conditionWithout(' AND leaseUntil = dueAt') }) },
+    found: /cancelled although a relay had taken it|although it was cancelled/,
+  },
+  {
+    rule: 'a claim is conditional on PENDING',
+    where: 'a scheduled event, a sweep, and a cancellation',
+    budget: { faults: 0, stalls: 0 },
+    deviations: 1,
+    tamper: { table: (real) => tamperedTable(real, { each: claimOfAnyStatus }) },
+    found: /The row of a cancelled event was changed/,
+  },
+  {
+    rule: 'a lease that is released ends after the due time',
+    where: 'committed after its minute was read',
+    budget: { faults: 1, stalls: 0 },
+    deviations: 1,
+    tamper: { table: (real) => tamperedTable(real, { each: bornAgain }) },
+    found: /cancelled although a relay had taken it|although it was cancelled/,
+  },
+  {
+    rule: 'the lease of a requeued event ends after the due time',
+    where: 'requeued by a clock that is behind',
+    budget: { faults: 0, stalls: 0 },
+    deviations: 0,
+    tamper: {
+      table: (real, actor) =>
+        tamperedTable(real, { update: (update) => leasedUntil(update, actor.clock.now()) }),
+    },
+    found: /cancelled although a relay had taken it/,
+  },
+  {
+    rule: 'a cancelled row outlives its due time',
+    where: 'an event of next week',
+    budget: { faults: 0, stalls: 0 },
+    deviations: 0,
+    tamper: {
+      table: (real, actor) =>
+        tamperedTable(real, {
+          update: (update) =>
+            setsStatus(update, 'CANCELLED') ? expiring(update, actor.clock.now()) : update,
+        }),
+    },
+    found: /TTL may delete an event that is CANCELLED/,
+  },
+  {
+    rule: 'a producer that publishes at once leaves out a scheduled event',
+    where: 'publish at once, with a scheduled event',
+    budget: { faults: 0, stalls: 0 },
+    deviations: 0,
+    tamper: {
+      written: ({ dueAt, ...row }) => ({
+        ...row,
+        ...(dueAt !== undefined && { producerUntil: row.leaseUntil }),
+      }),
+    },
+    found: /is published before it is due/,
+  },
+];
+
+/** The record as a relay reads it that does not know scheduled events. */
+function withoutDueTime(record: DynamoDBRecord): DynamoDBRecord {
+  const { dueAt: _, ...NewImage } = record.dynamodb?.NewImage ?? {};
+  return { ...record, dynamodb: { ...record.dynamodb, NewImage } };
+}
+
+function claimOfAnyStatus({ when, ...update }: EachUpdate): EachUpdate {
+  const { status: _, ...others } = when;
+  return { ...update, when: 'leaseUntil' in when ? others : when };
+}
+
+/** The stream relay releases a row to the lease of its image. */
+function bornAgain(update: EachUpdate): EachUpdate {
+  const { leaseUntil } = update.set;
+  const isRelease = typeof leaseUntil === 'number' && !('attempts' in update.set) && leaseUntil % 10 === 1;
+  return isRelease ? { ...update, set: { ...update.set, leaseUntil: leaseUntil - 1 } } : update;
+}
+
+function leasedUntil(update: Update, leaseUntil: number): Update {
+  const { ':leaseUntil': stored, ...values } = update.ExpressionAttributeValues ?? {};
+  if (stored === undefined) return update;
+  return { ...update, ExpressionAttributeValues: { ...values, ':leaseUntil': leaseUntil } };
+}
+
+function expiring(update: Update, now: number): Update {
+  const values = { ...update.ExpressionAttributeValues, ':expiresAt': expiresAt(now, 7) };
+  return { ...update, ExpressionAttributeValues: values };
+}

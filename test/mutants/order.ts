@@ -1,0 +1,79 @@
+import { type Mutant, mutantsOf } from './mutant.ts';
+
+/** Ordered consumers: the gate, the last sequence, and what operators do to it. */
+// biome-ignore format: a line for each mutant
+export const orderMutants: readonly Mutant[] = [
+  ...mutantsOf('store/last-sequence.ts', 'order-gate order-operator', [
+    ['the last sequence is raised only from the one that was read', "condition: '#last = :seenLast'", "condition: '(#last = :seenLast OR attribute_exists(PK))'"],
+    ['the first sequence is raised only where there is none', "{ condition: 'attribute_not_exists(PK)', values: {} }", "{ condition: '(attribute_not_exists(PK) OR attribute_exists(PK))', values: {} }"],
+    ['an operator leaves no event of an earlier number', "...(eventId === undefined && { remove: ['eventId'] }),", ''],
+    ['only the next number is passed over', 'seen.last === order.sequence - 1', 'seen.last < order.sequence'],
+    ['a number that is next is passed over', 'seen.last === order.sequence - 1', 'false'],
+    ['a last sequence of a newer schema is not read', 'isKnownSchema(schema) && Number', 'Number'],
+    ['a commit that an event overtook is told by the last sequence', "code === 'ConditionalCheckFailed' || code === 'TransactionConflict'", 'false'],
+    ['a conflict on the last sequence is told by it, too', "|| code === 'TransactionConflict'", ''],
+    ['a seed is exactly the action that begins a sequence', 'return isDeepStrictEqual( action, raiseLast(clock, { key: Key.PK, sequence: Number(last) }, NOTHING_APPLIED), );', 'return true;'],
+  ]),
+  ...mutantsOf('consume/order-gate.ts', 'order-gate', [
+    ['an ordered message has a usable sequence', '!Number.isSafeInteger(sequence) || Number(sequence) < 1', 'false'],
+    ['sequences begin at 1', '|| Number(sequence) < 1', '|| Number(sequence) < 0'],
+    ['an aggregate has an id that a key can have', 'Buffer.byteLength(aggregateId) > AGGREGATE_ID_MAX_BYTES', 'false'],
+    ['a superseded message does not run', 'if (sequence <= seen.last) return', 'if (sequence < 0) return'],
+    ['another event under the last sequence is rejected', 'seen.eventId !== undefined && seen.eventId !== message.eventId)', 'false)'],
+    ['the same event again is a duplicate', '&& seen.eventId !== message.eventId)', ')'],
+    ['a strict message waits for its predecessor', "mode === 'strict' && sequence > seen.last + 1", 'false'],
+    ['a latest message does not wait', "mode === 'strict' && sequence > seen.last + 1", 'sequence > seen.last + 1'],
+    ['a message that waits is rejected at its last receive', 'receives >= (config.maxReceives ?? Number.POSITIVE_INFINITY)', 'false'],
+    ['a message waits twice as long each time', '2 ** Math.min(receives - 1, 10)', '1'],
+    ['a message that waits is counted', "telemetry.count('MessagesOutOfOrder');", ''],
+    ['an overtaken run passes the gate again', 'if (!(error instanceof Overtaken)) throw error;', 'throw error;'],
+    ['a message that is overtaken again and again goes back to its queue', 'tries === GATE_TRIES ||', ''],
+    ['the rejections of a consumer that skips raise the number', "config.order.onReject === 'skip'", 'false'],
+    ['the rejections of a consumer that blocks leave the number', "config.order?.mode === 'strict' && config.order.onReject === 'skip'", 'true'],
+    ['a group shares its number', '(order.group ?? event.type)', 'event.type'],
+    ['a strict consumer knows its last receive', "order?.mode !== 'strict' || maxReceives !== undefined", 'true'],
+    ['a strict consumer has one order', "if (ofConsumer?.mode === 'strict') {", 'if (false) {'],
+    ['an order needs a sequence', 'if (!isNumbered(definition)) {', 'if (false) {'],
+    ['an event without a sequence in its definition is not ordered', 'isNumbered(definition) ? ofConsumer : undefined', 'ofConsumer'],
+  ]),
+  ...mutantsOf('inbox/inbox-completion.ts', 'order-gate', [
+    ['a completion without a commit raises the number', "isProcessed, applied(inbox.clock, claim.message))", 'isProcessed, [])'],
+    ['a completion that an event overtook runs again', 'throw isLastRefused(error) ? new Overtaken(inbox.clock.now()) : error;', 'throw error;'],
+    ['a superseded message names the number that superseded it', '...processed(inbox), supersededBy }', '...processed(inbox) }'],
+    ['the handler does not see the refusal of the number', 'if (place !== undefined && isLastRefused(error)) return', 'if (false) return'],
+  ]),
+  ...mutantsOf('inbox/inbox-writes.ts', 'order-gate', [
+    ['an ordered completion is written only under its claim', 'await transactRow(inbox, eventId, change, mine(claim), others)', 'await transactRow(inbox, eventId, change, { ...mine(claim), condition: `(${mine(claim).condition} OR attribute_exists(PK))` }, others)'],
+  ]),
+  ...mutantsOf('consume/leased-context.ts', 'order-gate', [
+    ['a commit that an event overtook counts no attempt', "if (error instanceof Overtaken) take(run, { is: 'blocked', error });", ''],
+  ]),
+  ...mutantsOf('inbox/order-operator.ts', 'order-operator', [
+    ['a skip passes over the next number only', 'seen.last === place.sequence - 1)', 'true)'],
+    ['a seed begins a sequence only where there is none', '!seen.exists)', 'true)'],
+    ['a change of a sequence is recorded', "await recordOperation(deps, { ...note, command, subject: `${place.key} ${place.sequence}` });", ''],
+  ]),
+  ...mutantsOf('inbox/settle-message.ts', 'order-operator', [
+    ['a strict message is not settled before its predecessor', 'seen.last < sequence - 1', 'false'],
+    ['the work of an old event does not lower the latest number', 'seen.last < sequence ?', 'true ?'],
+    ['a discarded message is not the latest state', "if (mode === 'latest' && status === 'DISCARDED') return { raise: [] };", ''],
+    ['the row knows its place better than the request', 'placeIn(item) ?? given', 'given ?? placeIn(item)'],
+    ['an event that takes the place of another has its number', 'order === undefined || keepsPlace', 'order === undefined'],
+    ['force passes over its number', 'decideMessage(inbox, decision, NOT_FINAL, { raise: place.raise })', 'decideMessage(inbox, decision, NOT_FINAL)'],
+  ]),
+  ...mutantsOf('cli/reports/dead-letters/resend.ts', 'order-decisions', [
+    ['a resent message leaves its number to the event in its place', 'keepsPlace: true,', ''],
+  ]),
+  ...mutantsOf('cli/reports/dead-letters/discard.ts', 'order-decisions', [
+    ['a dead letter whose predecessor was not applied stays', "if (settled.status === 'out-of-order') {", 'if (false) {'],
+  ]),
+  ...mutantsOf('consume/operator-commit.ts', 'order-gate', [
+    ['a formal rejection has the place of its message', 'const order = placeOf(ctx, handler, delivery.content.envelope);', 'const order = undefined;'],
+  ]),
+  ...mutantsOf('inbox/inbox-rejection.ts', 'order-gate', [
+    ['a rejection that skips is one transaction with its number', '[...skip, { Put', '[{ Put'],
+  ]),
+  ...mutantsOf('inbox/inbox-operator.ts', 'order-operator', [
+    ['a decision whose number was applied meanwhile is made again', "if (raise.length > 0 && isLastRefused(error, RAISED_AT)) return 'changed';", ''],
+  ]),
+];

@@ -1,0 +1,157 @@
+import { describe, expect, test } from 'vitest';
+import { STRICT_GROUP } from '../../../lambdas/runtime/base/order.ts';
+import { inboxKey, lastKey, rejectedKey } from '../../../lambdas/runtime/store/keys.ts';
+import { SCHEMA } from '../../../lambdas/runtime/store/rows.ts';
+import { unwrapped } from '../../support/captured-io.ts';
+import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
+import { runInMemory } from './support/run-in-memory.ts';
+
+const APPLY = ['--apply', '--reason', 'the event was booked by hand'];
+const aggregate = { aggregateType: 'Account', aggregateId: 'A#1' };
+const key = lastKey({ consumer: worker.name, group: STRICT_GROUP, ...aggregate });
+const idOf = (n: number) => `019b76da-a800-7097-8521-3dff12fd000${n}`;
+
+/** A strict consumer, with a last number and rejected messages of one aggregate. */
+async function rig({
+  last,
+  rejected = [],
+}: {
+  last?: number;
+  rejected?: readonly (readonly [number, string])[];
+} = {}) {
+  const made = mailroomInMemory([]);
+  const { memory, clock } = made;
+  const put = (Item: object) => memory.write({ Put: { Item: { schema: SCHEMA, ...Item } as never } });
+  if (last !== undefined) await put({ ...key, last, at: clock.now(), eventId: idOf(last) });
+  for (const [sequence, reason] of rejected) {
+    const eventId = idOf(sequence);
+    const cause = { reason, lastError: 'No.', fingerprint: 'worker No.', rejectedAt: clock.now() };
+    const row = { ...inboxKey(worker.name, eventId), status: 'REJECTED', fence: 'f', attempts: 1, ...cause };
+    await put({ ...row, order: { key: key.PK, mode: 'strict', sequence } });
+    await put({ ...rejectedKey(worker.name, eventId), ...cause });
+  }
+  const strict = { ...worker, order: 'strict:block' };
+  const mailroom = { ...made, directory: { ...directory, consumers: [strict, { ...worker, name: 'free' }] } };
+  const run = (...argv: string[]) => runInMemory(mailroom, ['order', ...argv]);
+  return {
+    run,
+    text: async (...argv: string[]) => {
+      const { out, err } = await run(...argv);
+      return unwrapped(out + err);
+    },
+    json: async (...argv: string[]) => JSON.parse((await run(...argv, '--json')).out),
+    last: () => memory.item(key)?.last,
+    operations: () =>
+      memory.items().flatMap((item) => (String(item.PK).startsWith('OPERATIONS#') ? [item.command] : [])),
+  };
+}
+
+describe('order show', () => {
+  test('names the aggregate that is held up, its next number, and the event that blocks it', async () => {
+    const { text, json } = await rig({
+      last: 3,
+      rejected: [
+        [6, 'OUT_OF_ORDER'],
+        [4, 'INVALID_PAYLOAD'],
+      ],
+    });
+    expect(await text('show', worker.name)).toContain(
+      `Account A#1: number 3 was applied last (event ${idOf(3)}). Number 4 is next: event ${idOf(4)} was rejected (INVALID_PAYLOAD).`,
+    );
+    expect(await text('show', worker.name)).toContain('Rejected meanwhile: 6 OUT_OF_ORDER');
+    expect(await json('show', worker.name)).toMatchObject({
+      consumer: worker.name,
+      more: false,
+      aggregates: [
+        {
+          ...aggregate,
+          last: 3,
+          missing: 4,
+          rejected: [{ sequence: 4 }, { sequence: 6 }],
+          next: expect.stringContaining(`dlq redrive consumer:${worker.name} ${idOf(4)}`),
+        },
+      ],
+    });
+  });
+
+  test('points to the event of a number that no rejected message has', async () => {
+    const { json, text } = await rig({ last: 3, rejected: [[6, 'OUT_OF_ORDER']] });
+    expect(await json('show', worker.name)).toMatchObject({
+      aggregates: [{ missing: 4, next: expect.stringContaining("why 'A#1'") }],
+    });
+    expect(await text('show', worker.name)).toContain('no rejected message has it');
+  });
+
+  test('leaves out what was passed over since', async () => {
+    const { json, text } = await rig({ last: 6, rejected: [[6, 'OUT_OF_ORDER']] });
+    expect(await json('show', worker.name)).toMatchObject({ aggregates: [] });
+    expect(await text('show', worker.name)).toContain('no rejected message is out of order');
+  });
+
+  test('shows an aggregate to which nothing was applied', async () => {
+    const { text, json } = await rig();
+    expect(await text('show', worker.name, 'Account', 'A#1')).toContain(
+      'Account A#1: no event was applied. Number 1 is next',
+    );
+    expect(await json('show', worker.name, 'Account', 'A#1')).toMatchObject({
+      aggregates: [{ exists: false, last: 0 }],
+    });
+  });
+
+  test('refuses a consumer without a strict order, and a type without an id', async () => {
+    const { text } = await rig();
+    expect(await text('show', 'free')).toContain('The consumer free has no strict order');
+    expect(await text('show', worker.name, 'Account')).toContain('The aggregate "Account" has no id');
+  });
+});
+
+describe('order skip', () => {
+  test('shows what it would mean, and passes over the next number', async () => {
+    const { text, last, operations, json } = await rig({ last: 3 });
+    const plan = await text('skip', worker.name, 'Account', 'A#1', '4');
+    expect(plan).toContain('Would pass over number 4 of Account A#1 at worker: its event is never applied');
+    expect(plan).toContain("order skip worker Account 'A#1' 4 --apply");
+    expect(last()).toBe(3);
+    expect(operations()).toEqual([]);
+    expect(await json('skip', worker.name, 'Account', 'A#1', '4', ...APPLY)).toMatchObject({
+      last: 4,
+      applied: true,
+    });
+    expect(last()).toBe(4);
+    expect(operations()).toEqual(['order skip']);
+  });
+
+  test('refuses any other number, and a change without a reason', async () => {
+    const { text, last } = await rig({ last: 3 });
+    for (const n of ['3', '5'])
+      expect(await text('skip', worker.name, 'Account', 'A#1', n, ...APPLY)).toContain(
+        'its last number is 3, so only number 4 can be skipped. Nothing was changed.',
+      );
+    expect(await text('skip', worker.name, 'Account', 'A#1', '4', '--apply')).toContain(
+      '--apply needs a reason',
+    );
+    expect(await text('skip', worker.name, 'Account', 'A#1', '0')).toContain(
+      'Expected a whole number from 1',
+    );
+    expect(last()).toBe(3);
+  });
+});
+
+describe('order seed', () => {
+  test('sets the last number of an aggregate that has none, and no other', async () => {
+    const { text, last, json, operations } = await rig();
+    expect(await text('seed', worker.name, 'Account', 'A#1', '7')).toContain(
+      'Would set the last number of Account A#1 at worker to 7: number 8 is next',
+    );
+    expect(await json('seed', worker.name, 'Account', 'A#1', '7', ...APPLY)).toMatchObject({
+      last: 7,
+      applied: true,
+    });
+    expect(last()).toBe(7);
+    expect(operations()).toEqual(['order seed']);
+    expect(await text('seed', worker.name, 'Account', 'A#1', '9', ...APPLY)).toContain(
+      'its last number is 7, and only an aggregate without one is seeded',
+    );
+    expect(last()).toBe(7);
+  });
+});

@@ -1,0 +1,369 @@
+import { describe, expect, test, vi } from 'vitest';
+import { z } from 'zod/mini';
+import { PoisonMessage, TransactionCancelled } from '../../../../lambdas/runtime/base/errors.ts';
+import { latest, strict } from '../../../../lambdas/runtime/base/order.ts';
+import { type Handler, leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
+import { defineEvent } from '../../../../lambdas/runtime/events/event.ts';
+import { inboxKey, lastKey } from '../../../../lambdas/runtime/store/keys.ts';
+import { lambdaContext } from '../../../../testing/index.ts';
+import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
+import { body, CONSUMER, consumer, domainRow, envelope, inboxRow, type Parts } from './consumer-rig.ts';
+
+const Counted = defineEvent({
+  source: 'things',
+  type: 'Counted',
+  version: 1,
+  aggregateType: 'Thing',
+  schema: z.object({ n: z.int() }),
+  sequence: true,
+});
+
+const STRICT = { order: strict(), maxReceives: 6 };
+
+/** A consumer of numbered events of one aggregate, and its applied numbers. */
+function ordered(change: Parameters<typeof consumer>[3] = STRICT, handlers?: readonly Handler[]) {
+  const parts: Parts = rig();
+  const appliedNumbers: number[] = [];
+  const handler = transactional(Counted, async (event) => {
+    appliedNumbers.push(event.sequence);
+    return {};
+  });
+  const group = change.order?.mode === 'strict' ? 'strict' : 'Counted';
+  const key = lastKey({ consumer: CONSUMER, group, aggregateType: 'Thing', aggregateId: '1' });
+  return {
+    ...parts,
+    applied: appliedNumbers,
+    ...consumer(parts, handlers ?? [handler], parts.table, change),
+    key,
+    last: () => parts.memory.item(key),
+    setLast: (last: number, more: object = {}) =>
+      parts.memory.write({ Put: { Item: { ...key, last, at: 0, schema: 1, ...more } } }),
+    send(sequence: unknown, more: object = {}) {
+      const event = envelope(parts, { type: 'Counted', version: 1, sequence: sequence as number, ...more });
+      parts.queue.send(body(event));
+      return event;
+    },
+    row: (event: ReturnType<typeof envelope>) => inboxRow(parts, event),
+    keyOf: ({ eventId }: { readonly eventId: string }) => inboxKey(CONSUMER, eventId),
+    waitsS: () =>
+      (Math.min(...parts.queue.messages().map(({ visibleAt }) => visibleAt)) - parts.clock.now()) / 1_000,
+  };
+}
+
+describe('a strict consumer', () => {
+  test('applies the numbers of an aggregate in order, and stores the last one', async () => {
+    const one = ordered();
+    const [third, , first] = [one.send(3), one.send(2), one.send(1)];
+    await one.drain();
+    expect(one.applied).toEqual([1, 2, 3]);
+    expect(one.last()).toEqual({
+      ...one.key,
+      last: 3,
+      at: expect.any(Number),
+      eventId: third.eventId,
+      schema: 1,
+    });
+    const order = { key: one.key.PK, mode: 'strict', sequence: 1 };
+    expect(one.row(first)).toMatchObject({ status: 'PROCESSED', order });
+  });
+
+  test('writes nothing for an event that waits, and shows it after 1, 2 and 4 seconds', async () => {
+    const one = ordered();
+    one.send(2);
+    for (const seconds of [1, 2, 4]) {
+      await one.deliver();
+      expect(Math.ceil(one.waitsS())).toBe(seconds);
+      await one.clock.advance(seconds * 1_000);
+    }
+    expect(one.memory.items().filter(({ PK }) => !String(PK).endsWith('HISTORY'))).toEqual([]);
+    expect(one.telemetry.counted('MessagesOutOfOrder')).toBe(3);
+  });
+
+  test('rejects an event whose predecessor did not come until the last receive, and names the missing number', async () => {
+    const one = ordered();
+    await one.setLast(4);
+    const event = one.send(7);
+    await one.drain();
+    expect(one.row(event)).toMatchObject({
+      status: 'REJECTED',
+      reason: 'OUT_OF_ORDER',
+      order: { sequence: 7 },
+      lastError: expect.stringContaining('sequence 5 of its aggregate was not applied'),
+    });
+    expect(one.queue.deadLetters()).toHaveLength(1);
+    expect(one.last()).toMatchObject({ last: 4 });
+  });
+
+  test('completes a superseded event without its handler, even if its payload is invalid', async () => {
+    const one = ordered();
+    await one.setLast(3);
+    const event = one.send(2, { data: { n: 'no number' } });
+    await one.drain();
+    expect(one.applied).toEqual([]);
+    expect(one.row(event)).toMatchObject({ status: 'PROCESSED', supersededBy: 3, order: { sequence: 2 } });
+    expect(one.telemetry.counted('MessagesSuperseded')).toBe(1);
+    expect(one.telemetry.counted('MessagesProcessed')).toBe(0);
+    expect(one.last()).toMatchObject({ last: 3 });
+  });
+
+  test('rejects another event under the last number; the same event again is a duplicate', async () => {
+    const one = ordered();
+    const first = one.send(1);
+    await one.drain();
+    one.queue.send(body(first));
+    await one.drain();
+    expect(one.telemetry.counted('MessagesDuplicate')).toBe(1);
+    const other = one.send(1);
+    await one.drain();
+    expect(one.applied).toEqual([1]);
+    expect(one.row(other)).toMatchObject({
+      status: 'REJECTED',
+      reason: 'SEQUENCE_REPEATED',
+      lastError: expect.stringContaining(first.eventId),
+    });
+  });
+
+  test.each([[undefined], [0], [1.5], ['1']])('rejects an event whose sequence is %o', async (sequence) => {
+    const one = ordered();
+    const event = one.send(sequence);
+    await one.drain();
+    const lastError = expect.stringContaining('`sequence`');
+    expect(one.row(event)).toMatchObject({ status: 'REJECTED', reason: 'UNREADABLE_MESSAGE', lastError });
+    expect(one.applied).toEqual([]);
+  });
+
+  test('rejects an event whose aggregate has an id that no key can have', async () => {
+    const one = ordered();
+    const event = one.send(1, { aggregateId: 'é'.repeat(513) });
+    await one.drain();
+    expect(one.row(event)).toMatchObject({
+      lastError: expect.stringContaining('`aggregateId` of 1026 bytes'),
+    });
+  });
+
+  test.each([
+    ['block', 0],
+    ['skip', 1],
+  ] as const)('with onReject %s, a rejection leaves the last number at %i', async (onReject, last) => {
+    const poisonous = transactional(Counted, async ({ sequence }) => {
+      if (sequence === 1) throw new PoisonMessage('no');
+      return {};
+    });
+    const one = ordered({ order: strict({ onReject }), maxReceives: 3 }, [poisonous]);
+    const event = one.send(1);
+    await one.drain();
+    expect(one.row(event)).toMatchObject({ status: 'REJECTED' });
+    expect(one.last()?.last ?? 0).toBe(last);
+    expect(one.last()?.eventId).toBeUndefined();
+    const next = one.send(2);
+    await one.drain();
+    expect(one.row(next)).toMatchObject({ status: last === 1 ? 'PROCESSED' : 'REJECTED' });
+    one.queue.redrive();
+    await one.drain();
+    expect(one.row(event)).toMatchObject(last === 1 ? { supersededBy: 2 } : { status: 'REJECTED' });
+  });
+
+  test('with onReject skip, a claimed message that is rejected is passed over', async () => {
+    const poisonous = leased(Counted, async () => {
+      throw new PoisonMessage('no');
+    });
+    const one = ordered({ order: strict({ onReject: 'skip' }), maxReceives: 3 }, [poisonous]);
+    await one.setLast(4, { eventId: 'earlier' });
+    one.send(5);
+    await one.drain();
+    expect(one.last()).toEqual({ ...one.key, last: 5, at: expect.any(Number), schema: 1 });
+  });
+
+  test('with onReject skip, a message that is rejected for a gap is not passed over, nor is the gap', async () => {
+    const one = ordered({ order: strict({ onReject: 'skip' }), maxReceives: 2 });
+    const event = one.send(3);
+    await one.drain();
+    expect(one.row(event)).toMatchObject({ status: 'REJECTED', reason: 'OUT_OF_ORDER' });
+    expect(one.last()).toBeUndefined();
+  });
+
+  test('the event of the last number is not rejected, although its row was deleted', async () => {
+    const one = ordered();
+    const first = one.send(1);
+    await one.drain();
+    await one.memory.write({ Delete: { Key: { ...one.keyOf(first) } } });
+    one.queue.send(body(first));
+    await one.drain();
+    expect(one.row(first)).toMatchObject({ status: 'PROCESSED', supersededBy: 1 });
+    expect(one.applied).toEqual([1]);
+  });
+
+  test('an unreadable last number is not changed, and counts no attempt', async () => {
+    const one = ordered();
+    await one.setLast(0, { schema: 2 });
+    const event = one.send(1);
+    await one.deliver();
+    expect(one.applied).toEqual([]);
+    expect(one.row(event)).toBeUndefined();
+    expect(one.telemetry.counted('TableFailures')).toBe(1);
+  });
+
+  test('an event without a sequence in its definition is not ordered, and costs no more', async () => {
+    const one = ordered(STRICT, [transactional(ThingHappened, async () => ({}))]);
+    const get = vi.spyOn(one.memory, 'get');
+    const event = envelope(one);
+    one.queue.send(body(event));
+    await one.drain();
+    expect(one.row(event)).toMatchObject({ status: 'PROCESSED' });
+    expect(one.row(event)).not.toHaveProperty('order');
+    expect(get.mock.calls.map(([{ PK }]) => PK).filter((PK) => PK.startsWith('LAST#'))).toEqual([]);
+  });
+});
+
+describe('a run that another event overtakes', () => {
+  test.each(['transactional', 'leased', 'throws', 'returns'] as const)(
+    '%s: writes nothing, and ends as superseded',
+    async (kind) => {
+      let raise = async (): Promise<unknown> => undefined;
+      const seen: unknown[] = [];
+      const run = vi.fn(async () => {
+        await raise();
+        return { writes: [domainRow] };
+      });
+      const handler = {
+        transactional: transactional(Counted, run),
+        leased: leased(Counted, async (_, ctx) => {
+          const wanted = await run();
+          await ctx.commit(wanted).catch((error: unknown) => seen.push(error));
+          await ctx.commit({}).catch((error: unknown) => seen.push(error));
+        }),
+        throws: leased(Counted, async (_, ctx) => ctx.commit(await run())),
+        returns: leased(Counted, run),
+      }[kind];
+      const one = ordered({ order: latest() }, [handler]);
+      raise = () => one.setLast(9);
+      const event = one.send(5);
+      await one.drain();
+      expect(run).toHaveBeenCalledTimes(1);
+      expect(one.memory.item({ PK: 'THING#1', SK: 'THING' })).toBeUndefined();
+      expect(one.row(event)).toMatchObject({ status: 'PROCESSED', supersededBy: 9, attempts: 1 });
+      expect(one.last()).toMatchObject({ last: 9 });
+      expect(one.telemetry.counted('TableFailures')).toBe(0);
+      expect(one.telemetry.counted('MessagesFailed')).toBe(0);
+      if (kind === 'leased') expect(seen).toMatchObject([{ code: 'OUT_OF_ORDER' }, { code: 'OUT_OF_ORDER' }]);
+    },
+  );
+
+  test('by an older event runs again on fresh reads', async () => {
+    const reads: unknown[] = [];
+    let raise = async (): Promise<unknown> => undefined;
+    const handler = transactional(Counted, async () => {
+      reads.push(1);
+      if (reads.length === 1) await raise();
+      return { writes: [domainRow] };
+    });
+    const one = ordered({ order: latest() }, [handler]);
+    raise = () => one.setLast(4);
+    const event = one.send(5);
+    await one.deliver();
+    expect(reads).toHaveLength(2);
+    expect(one.row(event)).toMatchObject({ status: 'PROCESSED' });
+    expect(one.last()).toMatchObject({ last: 5, eventId: event.eventId });
+  });
+
+  test('by transactions that do not end is shown again after a second, and counts no attempt', async () => {
+    const run = vi.fn(async () => ({ writes: [domainRow] }));
+    const one = ordered({ order: latest() }, [transactional(Counted, run)]);
+    const codes = ['None', 'TransactionConflict', 'None'];
+    vi.spyOn(one.memory, 'transact').mockRejectedValue(
+      new TransactionCancelled(codes.map((code) => ({ code }))),
+    );
+    const event = one.send(5);
+    await one.deliver();
+    expect(run).toHaveBeenCalledTimes(4);
+    expect(Math.ceil(one.waitsS())).toBe(1);
+    expect(one.row(event)).toBeUndefined();
+    expect(one.telemetry.counted('MessagesFailed')).toBe(0);
+  });
+
+  test('that has lost its message completes nothing, and raises no number', async () => {
+    let take = async (): Promise<unknown> => undefined;
+    const one = ordered(STRICT, [leased(Counted, () => take())]);
+    const event = one.send(1);
+    take = async () =>
+      one.memory.write({ Put: { Item: { ...one.row(event), ...one.keyOf(event), fence: 'another' } } });
+    await one.deliver();
+    expect(one.row(event)).toMatchObject({ status: 'PROCESSING', fence: 'another' });
+    expect(one.last()).toBeUndefined();
+  });
+
+  test('hides nothing of a condition of the handler that failed by itself', async () => {
+    const handler = leased(Counted, async (_, ctx) => {
+      await ctx.commit({ writes: [domainRow] });
+    });
+    const one = ordered(STRICT, [handler]);
+    await one.memory.write({ Put: { Item: { PK: 'THING#1', SK: 'THING', schema: 1 } } });
+    const event = one.send(1);
+    await one.deliver();
+    expect(one.row(event)).toMatchObject({ status: 'FAILED', lastError: expect.stringContaining('1') });
+    expect(one.last()).toBeUndefined();
+  });
+});
+
+describe('latest', () => {
+  test('applies a later event at once, and never an earlier one after it', async () => {
+    const one = ordered({ order: latest() });
+    one.send(3);
+    await one.drain();
+    const second = one.send(2);
+    await one.drain();
+    expect(one.applied).toEqual([3]);
+    expect(one.row(second)).toMatchObject({ supersededBy: 3, order: { mode: 'latest' } });
+  });
+
+  test('of a handler shares its number in a group', async () => {
+    const handler = transactional(Counted, async () => ({}), { order: latest({ group: 'things' }) });
+    const one = ordered({}, [handler]);
+    one.send(3);
+    await one.drain();
+    const key = lastKey({ consumer: CONSUMER, group: 'things', aggregateType: 'Thing', aggregateId: '1' });
+    expect(one.memory.item(key)).toMatchObject({ last: 3 });
+  });
+});
+
+test.each([
+  [4, { status: 'discarded' }, 5],
+  [3, { status: 'out-of-order', missing: 4 }, 3],
+])('a formal rejection of number 5 after %i, which has no row, is %o', async (from, settled, last) => {
+  const handler = transactional(Counted, async () => ({}), {
+    rejected: async () => ({ writes: [domainRow] }),
+  });
+  const one = ordered(STRICT, [handler]);
+  await one.setLast(from);
+  const detail = envelope(one, { type: 'Counted', version: 1, sequence: 5 });
+  const mailroomReject = { by: 'ada', reason: 'lost', body: JSON.stringify(body(detail)) };
+  const answer = await one.handle({ mailroomReject } as never, lambdaContext({ clock: one.clock }));
+  expect(answer).toMatchObject({ settled });
+  expect(one.last()).toMatchObject({ last });
+  expect(one.memory.item({ PK: 'THING#1', SK: 'THING' }) === undefined).toBe(from === 3);
+});
+
+describe('createConsumer refuses', () => {
+  test.each([
+    [
+      'a strict order without the last receive',
+      'BAD_CONFIG',
+      'MAILROOM_MAX_RECEIVES',
+      () => ordered({ order: strict() }),
+    ],
+    [
+      'a handler with its own order in a strict consumer',
+      'BAD_CONSUMER',
+      'consumer is strict',
+      () => ordered(STRICT, [transactional(Counted, async () => ({}), { order: latest() })]),
+    ],
+    [
+      'an order without a sequence',
+      'BAD_CONSUMER',
+      'sequence: true',
+      () => ordered({}, [transactional(ThingHappened, async () => ({}), { order: latest() })]),
+    ],
+  ])('%s', (_what, code, part, make) => {
+    expect(make).toThrow(expect.objectContaining({ code, message: expect.stringContaining(part) }));
+  });
+});
