@@ -17,8 +17,9 @@ import { invoke } from '../deployment/invoke.ts';
 import { readInbox } from '../deployment/message-reader.ts';
 import { placeOf, placeText } from '../deployment/place.ts';
 import { unreadableText } from '../deployment/row-text.ts';
-import { eachOf } from '../deployment/rows-reader.ts';
+import { eachOf, isNotDue } from '../deployment/rows-reader.ts';
 import { isTooOld } from '../reports/dead-letters/redrive-plan.ts';
+import { inTime } from '../reports/why/event-state.ts';
 import { applyWords, type ChangeOptions, reasonOption, reasonToApply } from '../terminal/change.ts';
 import type { Io } from '../terminal/io.ts';
 import { when } from '../terminal/listing.ts';
@@ -111,11 +112,14 @@ async function readPublished(
     );
   }
   if (row.status === 'PUBLISHED') return { eventId, row };
+  const now = deployment.clock.now();
   const todo = {
-    PENDING: `The relay will publish it. \`${deployment.commandLine(shell`why ${eventId}`)}\` shows when.`,
+    PENDING: isNotDue({ ...row }, now)
+      ? `It is scheduled and due ${inTime(row.dueAt ?? now, now)}. The relay will publish it then.`
+      : `The relay will publish it. \`${deployment.commandLine(shell`why ${eventId}`)}\` shows when.`,
     DEAD: `Requeue it: \`${deployment.commandLine(shell`dlq redrive dead ${eventId}`)}\`.`,
     DISCARDED: 'Its producer must write a new event.',
-    CANCELLED: 'Its producer cancelled it, and must write a new event.',
+    CANCELLED: 'That is final: its producer must write a new event.',
   }[row.status];
   throw new MailroomError(
     'NOT_PUBLISHED',

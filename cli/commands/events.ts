@@ -1,14 +1,15 @@
 import { Command, Option } from 'commander';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { DAY_MS, HOUR_MS } from '../../lambdas/runtime/base/units.ts';
+import { DUE_AHEAD_MAX_MS } from '../../lambdas/runtime/outbox/event-draft.ts';
 import type { Deployment } from '../deployment/deployment.ts';
 import {
-  type HistoryChoice,
+  type EventChoice,
   type HistoryEvent,
   readHistory,
   readScheduled,
   readUnpublished,
-  SCHEDULED,
+  type ScheduledEvent,
   type UnpublishedEvent,
 } from '../reports/events/list-events.ts';
 import { countArgument, durationArgument } from '../terminal/arguments.ts';
@@ -29,13 +30,15 @@ import { paint } from '../terminal/paint.ts';
 import { prose } from '../terminal/prose.ts';
 import { type ShellText, shell } from '../terminal/shell.ts';
 import { type Report, reportOf } from '../terminal/terminal.ts';
+import { duration, time } from '../terminal/times.ts';
 import { type WindowOptions, windowOf, windowOptions } from '../terminal/window.ts';
 import { reporting } from './command.ts';
 import { republishCommand } from './events-republish.ts';
 
-interface EventsOptions extends Partial<WindowOptions>, HistoryChoice {
+interface EventsOptions extends Partial<WindowOptions>, EventChoice {
   readonly published?: boolean;
   readonly scheduled?: boolean;
+  /** Milliseconds. @default 24 hours */
   readonly within?: number;
   readonly pending?: boolean;
   readonly dead?: boolean;
@@ -43,8 +46,8 @@ interface EventsOptions extends Partial<WindowOptions>, HistoryChoice {
   readonly format?: ExportFormat;
 }
 
-/** The columns of `--published --format csv`. */
-const HISTORY_COLUMNS: Readonly<Record<keyof HistoryEvent, true>> = {
+/** The columns of `--format csv` that both lists of whole events have. */
+const NAME_COLUMNS = {
   eventId: true,
   type: true,
   source: true,
@@ -53,8 +56,20 @@ const HISTORY_COLUMNS: Readonly<Record<keyof HistoryEvent, true>> = {
   correlationId: true,
   causationId: true,
   occurredAt: true,
+} as const;
+
+/** The columns of `--published --format csv`. */
+const HISTORY_COLUMNS: Readonly<Record<keyof HistoryEvent, true>> = {
+  ...NAME_COLUMNS,
   publishedAt: true,
   publishedBy: true,
+};
+
+/** The columns of `--scheduled --format csv`. */
+const SCHEDULED_COLUMNS: Readonly<Record<keyof ScheduledEvent, true>> = {
+  ...NAME_COLUMNS,
+  dueAt: true,
+  scheduledAt: true,
 };
 
 /** The columns of `--format csv`. */
@@ -82,7 +97,7 @@ function listCommand(io: Io): Command {
   const [since, at] = windowOptions('with --published: how far back', HOUR_MS);
   return new Command('list')
     .description(
-      'Lists PENDING events, which wait to be published, and DEAD events, which are not retried. With --published, lists the history; with --scheduled, what is ahead.',
+      'Lists PENDING events, which wait to be published, and DEAD events, which are not retried. With --published, lists the history, and with --scheduled, the events that are not due yet.',
     )
     .option('--pending', 'only PENDING events')
     .option('--dead', 'only DEAD events')
@@ -94,20 +109,22 @@ function listCommand(io: Io): Command {
       ]),
     )
     .addOption(
-      new Option('--scheduled', 'the scheduled events instead, next first').conflicts([
-        'pending',
-        'dead',
-        'by',
-        'published',
-      ]),
+      new Option(
+        '--scheduled',
+        'the events that are not due yet instead, in order of their due time',
+      ).conflicts(['pending', 'dead', 'by', 'published', 'since', 'at']),
     )
     .addOption(
-      new Option('--within <duration>', 'with --scheduled: how far ahead, such as 6h or 7d')
-        .argParser(durationArgument)
-        .default(DAY_MS, '24h'),
+      new Option(
+        '--within <duration>',
+        'with --scheduled: how far ahead (default: 24h; at most 366d)',
+      ).argParser(durationArgument),
     )
-    .option('--type <type>', 'with --published: only events of this type')
-    .option('--aggregate <id>', 'with --published: only events of this aggregate, such as an order')
+    .option('--type <type>', 'with --published or --scheduled: only events of this type')
+    .option(
+      '--aggregate <id>',
+      'with --published or --scheduled: only events of this aggregate, such as an order',
+    )
     .addOption(since)
     .addOption(at)
     .addOption(new Option('--by <what>', 'group by').choices(['cause', 'source']))
@@ -117,15 +134,14 @@ function listCommand(io: Io): Command {
 }
 
 async function listEvents(deployment: Deployment, options: EventsOptions): Promise<Report> {
+  if (options.within !== undefined && !options.scheduled)
+    throw new MailroomError('BAD_ARGUMENT', '--within needs --scheduled. Nothing was read.');
   if (options.published) return historyReport(deployment, options);
-  if (options.scheduled) {
-    const { within = DAY_MS, limit } = options;
-    return eventsReport(deployment, await readScheduled(deployment, within, limit), options);
-  }
+  if (options.scheduled) return scheduledReport(deployment, options);
   if (options.type !== undefined || options.aggregate !== undefined || options.at !== undefined) {
     throw new MailroomError(
       'BAD_ARGUMENT',
-      '--type, --aggregate and --at need --published. Nothing was read.',
+      '--at needs --published; --type and --aggregate need --published or --scheduled. Nothing was read.',
     );
   }
   const all = options.pending === options.dead;
@@ -147,6 +163,27 @@ async function historyReport(deployment: Deployment, options: EventsOptions): Pr
   return reportOf({ events: items, more }, items, (seen) => {
     if (format !== undefined) return exported(items, format, HISTORY_COLUMNS);
     return historyText(seen, clock.now(), window.text) + moreText(more, MORE_PUBLISHED);
+  });
+}
+
+/** The default of `--within`: with 8 shards, 11,520 queries of half a read unit. */
+const WITHIN_MS = DAY_MS;
+
+async function scheduledReport(deployment: Deployment, options: EventsOptions): Promise<Report> {
+  const { clock, terminal } = deployment;
+  const { format, within = WITHIN_MS } = options;
+  if (within > DUE_AHEAD_MAX_MS) {
+    throw new MailroomError(
+      'BAD_ARGUMENT',
+      `--within is ${duration(within)}, but no event is scheduled more than ${duration(DUE_AHEAD_MAX_MS)} ahead. Nothing was read.`,
+    );
+  }
+  const now = clock.now();
+  const { items, more } = await readScheduled(deployment, { since: now, until: now + within }, options);
+  if (format !== undefined && more) terminal.say(MORE_SCHEDULED);
+  return reportOf({ events: items, more }, items, (seen) => {
+    if (format !== undefined) return exported(items, format, SCHEDULED_COLUMNS);
+    return scheduledText(seen, now, within) + moreText(more, MORE_SCHEDULED);
   });
 }
 
@@ -188,20 +225,18 @@ const MISSED_MS = 150_000;
 
 /** The command to run first. */
 function nextCommand(events: readonly UnpublishedEvent[], now: number): ShellText | undefined {
-  const isLate = ({ status, at, fingerprint }: UnpublishedEvent) =>
-    status !== 'DEAD' && fingerprint !== SCHEDULED && at !== null && now - at > MISSED_MS;
+  const isLate = ({ status, at }: UnpublishedEvent) =>
+    status !== 'DEAD' && at !== null && now - at > MISSED_MS;
   if (events.some(isLate)) return shell`status`;
   return events.some(({ status }) => status === 'DEAD') ? shell`dlq list dead --by cause` : undefined;
 }
 
 function countsText(events: readonly UnpublishedEvent[], more: boolean): string {
   const dead = events.filter(({ status }) => status === 'DEAD').length;
-  const scheduled = events.filter(({ fingerprint }) => fingerprint === SCHEDULED).length;
-  const pending = events.length - dead - scheduled;
+  const pending = events.length - dead;
   const atLeast = more ? 'at least ' : '';
   return [
     ...(pending > 0 ? [`${atLeast}${many(pending, 'event')} pending`] : []),
-    ...(scheduled > 0 ? [`${atLeast}${many(scheduled, 'event')} scheduled`] : []),
     ...(dead > 0 ? [`${atLeast}${many(dead, 'event')} DEAD`] : []),
   ].join(', ');
 }
@@ -246,4 +281,19 @@ function historyText(events: readonly HistoryEvent[], now: number, window: strin
     }),
   );
   return detailedTable(['event', 'published', 'by'], rows);
+}
+
+/** The line below a list of scheduled events that was cut. */
+const MORE_SCHEDULED = 'More are due later: raise --limit, or choose with --type and --aggregate.';
+
+function scheduledText(events: readonly ScheduledEvent[], now: number, withinMs: number): string {
+  if (events.length === 0)
+    return `No such events are due in the next ${duration(withinMs)}. To look further ahead, add --within.`;
+  const rows = events.map(({ eventId, type, source, aggregateType, aggregateId, dueAt }) => ({
+    cells: [clipped(eventId), when(dueAt, now), time(dueAt)],
+    details: [
+      `${clipped(type)} of ${clipped(source)}: ${clipped(aggregateType ?? '?')} ${clipped(aggregateId ?? '?')}`,
+    ],
+  }));
+  return detailedTable(['event', 'due', 'at'], rows);
 }

@@ -19,8 +19,10 @@ import { settleByConsumer } from '../deployment/invoke.ts';
 import { readInbox } from '../deployment/message-reader.ts';
 import { changeText, placeOf } from '../deployment/place.ts';
 import { unreadableText } from '../deployment/row-text.ts';
+import { isNotDue } from '../deployment/rows-reader.ts';
 import { readStanding } from '../reports/dead-letters/standing.ts';
 import { causeOf, fixText, type ManualFix, readFix, refuseOtherKeys } from '../reports/messages/fix-file.ts';
+import { inTime } from '../reports/why/event-state.ts';
 import { onceArgument } from '../terminal/arguments.ts';
 import { applyWords, type ChangeOptions, reasonOption, reasonToApply } from '../terminal/change.ts';
 import { fileText, type Io } from '../terminal/io.ts';
@@ -248,9 +250,20 @@ async function allow(deployment: Deployment, decision: MessageDecision): Promise
 }
 
 /** Refuses unknown ids: resolving a mistyped one would have no effect and look like a success. */
-async function requireEvent({ table, directory }: Deployment, eventId: string): Promise<void> {
-  if (isEventId(eventId) && (await table.get(outboxKeyOf(eventId), { consistent: true })) !== undefined)
-    return;
+async function requireEvent({ table, directory, clock }: Deployment, eventId: string): Promise<void> {
+  const item = isEventId(eventId) ? await table.get(outboxKeyOf(eventId), { consistent: true }) : undefined;
+  const now = clock.now();
+  if (item?.status === 'CANCELLED' || (item !== undefined && isNotDue(item, now))) {
+    const state =
+      item.status === 'CANCELLED'
+        ? 'is CANCELLED and is never published'
+        : `is scheduled and due ${inTime(Number(item.dueAt), now)}`;
+    throw new MailroomError(
+      'NOT_PUBLISHED',
+      `Event ${eventId} ${state}: it has no message to resolve. Nothing was changed. To keep a consumer from processing it later, resolve it with --force.`,
+    );
+  }
+  if (item !== undefined) return;
   throw new MailroomError(
     'NO_SUCH_EVENT',
     `Event ${eventId} is neither in the outbox of ${directory.mailroom.stack} nor in this consumer's inbox. Check the id. If its rows have ` +

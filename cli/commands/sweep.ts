@@ -74,7 +74,7 @@ function text({ since, until }: SweepRange, report: SweepRangeReport): string {
     `Swept ${time(since)} to ${time(complete ? until : sweptTo)}: ${published} published, ${pending} still pending.`,
     ...(pending > 0
       ? [
-          'Those still pending are leased by a relay, or wait for their next attempt: mailroom events list --pending shows them.',
+          'Those still pending are leased by a relay, wait for their next attempt, or are not due: mailroom events list shows them.',
         ]
       : []),
     ...(complete

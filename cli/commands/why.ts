@@ -12,8 +12,11 @@ import type { Trace } from '../reports/why/trace-reader.ts';
 import { eventReports, payloadsOf, traceText, verdictText } from '../reports/why/trace-text.ts';
 import { checkWiring } from '../reports/why/wiring-check.ts';
 import { EXIT, type Io } from '../terminal/io.ts';
+import { paint } from '../terminal/paint.ts';
+import { prose } from '../terminal/prose.ts';
 import { reportOf } from '../terminal/terminal.ts';
-import { type WindowOptions, windowOf, windowOptions } from '../terminal/window.ts';
+import { time } from '../terminal/times.ts';
+import { type WindowOptions, windowAround, windowOptions } from '../terminal/window.ts';
 import { reporting } from './command.ts';
 
 interface WhyOptions extends Partial<WindowOptions> {
@@ -24,7 +27,10 @@ interface WhyOptions extends Partial<WindowOptions> {
 
 /** `mailroom why`. */
 export function whyCommand(io: Io): Command {
-  const [since, at] = windowOptions('how far back to search for an id other than an event id', HOUR_MS);
+  const [since, at] = windowOptions(
+    'how far back and ahead to search for an id other than an event id',
+    HOUR_MS,
+  );
   return new Command('why')
     .description('Shows where an event is, what is wrong and what to do. Exits with 1 if action is required.')
     .argument(
@@ -51,7 +57,7 @@ Examples:
 export async function why(deployment: Deployment, options: WhyOptions) {
   const { id, story, payload = false } = options;
   const { clock, commandLine, awsLine, table, directory } = deployment;
-  const trace = await findTrace(deployment, id, windowOf({ since: HOUR_MS, ...options }, clock.now()));
+  const trace = await findTrace(deployment, id, windowAround({ since: HOUR_MS, ...options }, clock.now()));
   const context = {
     now: clock.now(),
     commandLine,
@@ -69,6 +75,7 @@ export async function why(deployment: Deployment, options: WhyOptions) {
     verdict: { ...verdict, consumer: verdict.consumer ?? null },
     events: eventReports(trace, payload),
     more: trace.more,
+    searchedTo: trace.searchedTo ?? null,
     ...effectsJson(trace, context.now),
   };
   const payloads = payload ? payloadsOf(trace) : [];
@@ -76,11 +83,19 @@ export async function why(deployment: Deployment, options: WhyOptions) {
     json,
     { verdict, trace, payloads },
     (seen) =>
-      [verdictText(seen.verdict), ...(story || payload ? [traceText(seen.trace, seen.payloads)] : [])].join(
-        '\n\n',
-      ),
+      [
+        verdictText(seen.verdict),
+        ...searchedText(seen.trace),
+        ...(story || payload ? [traceText(seen.trace, seen.payloads)] : []),
+      ].join('\n\n'),
     isActionRequired(verdict) ? EXIT.attention : EXIT.ok,
   );
+}
+
+/** A search reads as far ahead as back, and says what it leaves out. */
+function searchedText({ searchedTo }: Trace): string[] {
+  if (searchedTo === undefined) return [];
+  return [prose(paint.dim(`Scheduled events due after ${time(searchedTo)} were not searched (--since).`))];
 }
 
 /** The effects of the chain's messages whose work is not done; `effectsInDoubt` are those that may have happened without a result. */

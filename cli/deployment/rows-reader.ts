@@ -1,6 +1,7 @@
 import pMap from 'p-map';
 import { MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
 import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
+import { pendingSince } from '../../lambdas/runtime/outbox/pending-row.ts';
 import { sweepStateOf } from '../../lambdas/runtime/relay/sweep-state.ts';
 import { minuteOf } from '../../lambdas/runtime/store/event-id.ts';
 import { outboxPartition, SWEEP_STATE_KEY } from '../../lambdas/runtime/store/keys.ts';
@@ -108,6 +109,11 @@ export function minutesOf(since: number, until: number): string[] {
   for (let at = Math.floor(until / MINUTE_MS) * MINUTE_MS; at > since - MINUTE_MS; at -= MINUTE_MS)
     minutes.push(minuteOf(at));
   return minutes;
+}
+
+/** True for the row of a scheduled event before its due time, which is also that of its id. */
+export function isNotDue(row: Item, now: number): boolean {
+  return typeof row.dueAt === 'number' && row.dueAt > now && (pendingSince(row) ?? 0) > now;
 }
 
 /** Reads the value of a key once and caches it. */

@@ -79,6 +79,22 @@ export function windowOf({ since, at }: WindowOptions, now: number): TimeWindow 
   return { since: middle - since, until, text: `from ${time(middle - since)} to ${time(until)}` };
 }
 
+/**
+ * The range around `--at`, or around now: it includes scheduled events that are not due yet.
+ *
+ * @throws as {@link windowOf}
+ */
+export function windowAround(options: WindowOptions, now: number): TimeWindow {
+  const { since } = windowOf(options, now);
+  const until = since + 2 * options.since;
+  const range = `from ${time(since)} to ${time(until)}`;
+  return {
+    since,
+    until,
+    text: options.at === undefined ? `within ${duration(options.since)} of now` : range,
+  };
+}
+
 /** A default as it is typed: `1h`, `7d`. */
 function shortText(ms: number): string {
   return duration(ms)

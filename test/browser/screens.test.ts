@@ -165,6 +165,24 @@ describe.skipIf(browser === undefined)('a screen of the page', () => {
     await shows(page.locator('main'), /fail-9/);
   });
 
+  test('Flow and Event show a scheduled event, and that it was cancelled', async () => {
+    const { eventId, cancel } = await seeds.schedule(50 * 60_000);
+    onTestFinished(async () => {
+      await cancel();
+    });
+    // A server of its own: it reads what is scheduled once a minute.
+    const fresh = await serveUi(endpoint, { allowsChanges: false, showsPayloads: false });
+    onTestFinished(fresh.stop);
+    const opened = await tab({}, fresh);
+    const { page } = opened;
+    await shows(page.locator('[data-node="outbox"]'), /Scheduled within 1 h\s*1\s*next in (49|50) min/);
+    await opened.go(`#/event/${eventId}`, 'OrderPlaced');
+    await shows(page.locator('main'), /is due in (49|50) min .*: it was scheduled by orders at/);
+    expect(await cancel()).toBe('cancelled');
+    await page.getByRole('button', { name: 'Read again' }).click();
+    await shows(page.locator('main'), /was cancelled by orders at .* and is never published/);
+  });
+
   test('Dead letters: by cause, a plan that Escape closes, and a discard by typed confirmation', async () => {
     const [discarded = ''] = await seeds.writeDead(1, { fingerprint: 'a cause to discard' });
     const opened = await tab();

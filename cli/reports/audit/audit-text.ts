@@ -53,12 +53,12 @@ export function auditJson({ report, repair }: AuditResult) {
 
 /** An audit as text: the verdict, the counts of each consumer, then each finding with its remedy, and the repair. */
 export function auditText({ report, byDay, repair }: AuditResult, commands: AuditCommands): string {
-  const { since, until, events, published, pending, dead, discarded, unreadable } = report;
+  const { since, until, events, published, pending, dead, discarded, cancelled, unreadable } = report;
   const parts = [
     repair === undefined ? '' : prose(placeText(repair.place)),
     prose(`${verdict(report)}  ${time(since)} to ${time(until)}`),
     prose(
-      `${many(events, 'event')}: ${published} published, ${pending} pending, ${dead} dead, ${discarded} discarded${unreadable === 0 ? '' : `, ${unreadable} unreadable`}`,
+      `${many(events, 'event')}: ${published} published, ${pending} pending, ${dead} dead, ${discarded} discarded${cancelled === 0 ? '' : `, ${cancelled} cancelled`}${unreadable === 0 ? '' : `, ${unreadable} unreadable`}`,
     ),
     consumersText(report),
     recentText(report, commands.recheck),

@@ -46,7 +46,7 @@ export function choose(
   if (missing.length > 0) {
     throw new MailroomError(
       'NO_SUCH_DEAD_LETTER',
-      `Not among the ${deadLetters.length} visible dead letters of ${name}: ${missing.join(', ')}. List them with ` +
+      `Not among the ${deadLetters.length} visible dead letters of ${name}: ${missing.join(', ')}. \`${commandLine(shell`why ${missing[0] ?? ''}`)}\` shows the state of an event. List them with ` +
         `\`${commandLine(shell`dlq list ${name} --verbose`)}\`. Another command that reads dead letters hides them for some seconds.`,
     );
   }

@@ -1,12 +1,14 @@
 import { pendingSince } from '../../../lambdas/runtime/outbox/pending-row.ts';
 import { isEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { EVENT_PREFIX } from '../../../lambdas/runtime/store/keys.ts';
+import type { OutboxRow } from '../../../lambdas/runtime/store/rows.ts';
 import { isUnreadable, readable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Item } from '../../../lambdas/runtime/store/table.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { unreadableText } from '../../deployment/row-text.ts';
 import {
   eachOf,
+  isNotDue,
   minutesOf,
   type PartialList,
   partitionsOf,
@@ -17,7 +19,7 @@ import {
 import { many } from '../../terminal/output.ts';
 import type { TimeWindow } from '../../terminal/window.ts';
 import { readDeadPointers } from '../dead-letters/dead-letters.ts';
-import { isScheduled, readPending, waitingSince } from '../status/pending-events.ts';
+import { readPending, waitingSince } from '../status/pending-events.ts';
 import { containingId, envelopeOf, storedEventId } from '../why/stored-envelope.ts';
 
 /** An event that is not published, as in the JSON document of docs/cli-json.md. Times are epoch milliseconds. */
@@ -91,9 +93,6 @@ const NOTHING = {
   lastError: null,
 };
 
-/** The cause of an event that is not due. */
-export const SCHEDULED = 'scheduled';
-
 /** The cause of an event that waits for its first attempt. */
 const UNTRIED = 'not tried yet';
 
@@ -119,83 +118,73 @@ function pendingEvent(item: Item): UnpublishedEvent {
   };
 }
 
-/**
- * Reads the scheduled events that are due within a time, next first. There is no index: it reads every minute ahead, in each shard, and
- * stops at the limit.
- */
-export async function readScheduled(
-  { directory, table, terminal, clock }: Pick<Deployment, 'directory' | 'table' | 'terminal' | 'clock'>,
-  withinMs: number,
-  limit: number,
-): Promise<PartialList<UnpublishedEvent>> {
-  const { shards } = await readSweepState(directory, table);
-  const now = clock.now();
-  const minutes = minutesOf(now, now + withinMs).reverse();
-  const found: UnpublishedEvent[] = [];
-  let read = 0;
-  while (read < minutes.length && found.length <= limit) {
-    const partitions = minutes
-      .slice(read, read + MINUTES_MAX)
-      .flatMap((minute) => partitionsOf(minute, shards));
-    const pages = await eachOf(
-      partitions,
-      (pk) => readPartition(table, { pk, skPrefix: EVENT_PREFIX, where: { status: 'PENDING' } }, limit + 1),
-      terminal.signal,
-    );
-    const rows = pages.flatMap(({ items }) => items.filter((row) => isScheduled(row, now)));
-    found.push(...rows.map(scheduledEvent));
-    read = Math.min(read + MINUTES_MAX, minutes.length);
-    terminal.progress(
-      `Reading: ${read} of ${many(minutes.length, 'minute')}, ${many(found.length, 'event')} found`,
-    );
-  }
-  const due = ({ nextAt, eventId }: UnpublishedEvent) => `${nextAt} ${eventId}`;
-  const items = found
-    .filter(({ nextAt }) => nextAt !== null && nextAt <= now + withinMs)
-    .sort((a, b) => (due(a) < due(b) ? -1 : 1));
-  return { items: items.slice(0, limit), more: items.length > limit || read < minutes.length };
-}
-
-/** It waits since it was scheduled, and not for a sweep. */
-function scheduledEvent(item: Item): UnpublishedEvent {
-  const { scheduledAt, dueAt } = item;
-  const isOfTime = (value: unknown) => (typeof value === 'number' ? value : null);
-  return {
-    ...pendingEvent(item),
-    at: isOfTime(scheduledAt),
-    nextAt: isOfTime(dueAt),
-    fingerprint: SCHEDULED,
-  };
-}
-
 /** A published event, as in the JSON document of docs/cli-json.md. Times are epoch milliseconds. */
-export type HistoryEvent = ReturnType<typeof historyEvent>[number];
+export interface HistoryEvent extends EventNames {
+  readonly publishedAt: number | null;
+  readonly publishedBy: string | null;
+}
 
-/** The published events to list. */
-export interface HistoryChoice {
+/** A scheduled event before its due time, likewise. */
+export interface ScheduledEvent extends EventNames {
+  readonly dueAt: number;
+  readonly scheduledAt: number | null;
+}
+
+/** The events to list. */
+export interface EventChoice {
   readonly type?: string | undefined;
   /** An aggregate id. */
   readonly aggregate?: string | undefined;
   readonly limit: number;
 }
 
+type ListDeps = Pick<Deployment, 'directory' | 'table' | 'terminal'>;
+
+/** Reads the published events of a range of time, newest commit first. */
+export async function readHistory(
+  deps: ListDeps,
+  range: Pick<TimeWindow, 'since' | 'until'>,
+  choice: EventChoice,
+): Promise<PartialList<HistoryEvent>> {
+  return readMinutes(deps, { ...range, isNewestFirst: true }, 'PUBLISHED', choice, (row) => {
+    const { publishedAt = null, publishedBy = null } = row;
+    return [{ publishedAt, publishedBy }];
+  });
+}
+
+/** Reads the scheduled events that are due in a range of time, in order of their due time. */
+export async function readScheduled(
+  deps: ListDeps,
+  range: Pick<TimeWindow, 'since' | 'until'>,
+  choice: EventChoice,
+): Promise<PartialList<ScheduledEvent>> {
+  return readMinutes(deps, { ...range, isNewestFirst: false }, 'PENDING', choice, (row) => {
+    const { dueAt = 0, scheduledAt = null } = row;
+    return isNotDue({ ...row }, range.since) && dueAt <= range.until ? [{ dueAt, scheduledAt }] : [];
+  });
+}
+
 /** The most minutes that are read at a time. */
 const MINUTES_MAX = 64;
 
 /**
- * Reads the published events of a range of time, newest commit first. It reads minute after minute, more at a time while it
- * finds nothing, and stops at the limit.
+ * Reads the events of a status minute after minute, more at a time while it finds nothing, and stops at the limit.
+ *
+ * @param timesOf - the attributes that one kind of list has besides the names; empty for a row that is not listed
  */
-export async function readHistory(
-  { directory, table, terminal }: Pick<Deployment, 'directory' | 'table' | 'terminal'>,
-  { since, until }: Pick<TimeWindow, 'since' | 'until'>,
-  { type, aggregate, limit }: HistoryChoice,
-): Promise<PartialList<HistoryEvent>> {
+async function readMinutes<Times>(
+  { directory, table, terminal }: ListDeps,
+  { since, until, isNewestFirst }: Pick<TimeWindow, 'since' | 'until'> & { readonly isNewestFirst: boolean },
+  status: OutboxRow['status'],
+  { type, aggregate, limit }: EventChoice,
+  timesOf: (row: OutboxRow) => readonly Times[],
+): Promise<PartialList<EventNames & Times>> {
   const { shards } = await readSweepState(directory, table);
-  const minutes = minutesOf(since, until);
-  const where = { status: 'PUBLISHED', ...(type !== undefined && { type }) };
+  const where = { status, ...(type !== undefined && { type }) };
   const containing = aggregate === undefined ? undefined : containingId(aggregate);
-  const found: HistoryEvent[] = [];
+  const newest = minutesOf(since, until);
+  const minutes = isNewestFirst ? newest : newest.toReversed();
+  const found: (EventNames & Times)[] = [];
   let read = 0;
   for (let step = 1; read < minutes.length && found.length <= limit; step = Math.min(step * 2, MINUTES_MAX)) {
     const partitions = minutes.slice(read, read + step).flatMap((minute) => partitionsOf(minute, shards));
@@ -207,34 +196,43 @@ export async function readHistory(
       },
       terminal.signal,
     );
-    const events = pages.flatMap(({ items }) => items.flatMap(historyEvent));
+    const events = pages.flatMap(({ items }) => items.flatMap((item) => listed(item, timesOf)));
     found.push(...events.filter(({ aggregateId }) => aggregate === undefined || aggregateId === aggregate));
     read = Math.min(read + step, minutes.length);
     terminal.progress(
       `Reading: ${read} of ${many(minutes.length, 'minute')}, ${many(found.length, 'event')} found`,
     );
   }
-  const items = found.sort((a, b) => (a.eventId < b.eventId ? 1 : -1)).slice(0, limit);
-  return { items, more: found.length > limit || read < minutes.length };
+  const items = found.sort((a, b) => (a.eventId < b.eventId === isNewestFirst ? 1 : -1));
+  return { items: items.slice(0, limit), more: found.length > limit || read < minutes.length };
 }
 
-function historyEvent(item: Item) {
+/** The parts of an event that every list of whole events has. */
+interface EventNames {
+  readonly eventId: string;
+  readonly type: string;
+  readonly source: string;
+  readonly aggregateType: string | null;
+  readonly aggregateId: string | null;
+  readonly correlationId: string | null;
+  readonly causationId: string | null;
+  readonly occurredAt: number | null;
+}
+
+function listed<Times>(item: Item, timesOf: (row: OutboxRow) => readonly Times[]): (EventNames & Times)[] {
   const row = readable(readOutboxRow(item));
   const eventId = storedEventId(item);
   if (row === undefined || eventId === undefined) return [];
   const envelope = envelopeOf(row.envelope);
-  return [
-    {
-      eventId,
-      type: row.type,
-      source: row.source,
-      aggregateType: envelope?.aggregateType ?? null,
-      aggregateId: envelope?.aggregateId ?? null,
-      correlationId: envelope?.correlationId ?? null,
-      causationId: envelope?.causationId ?? null,
-      occurredAt: envelope?.occurredAt ?? null,
-      publishedAt: row.publishedAt ?? null,
-      publishedBy: row.publishedBy ?? null,
-    },
-  ];
+  const names: EventNames = {
+    eventId,
+    type: row.type,
+    source: row.source,
+    aggregateType: envelope?.aggregateType ?? null,
+    aggregateId: envelope?.aggregateId ?? null,
+    correlationId: envelope?.correlationId ?? null,
+    causationId: envelope?.causationId ?? null,
+    occurredAt: envelope?.occurredAt ?? null,
+  };
+  return timesOf(row).map((times) => ({ ...names, ...times }));
 }

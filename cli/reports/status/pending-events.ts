@@ -7,7 +7,13 @@ import {
 } from '../../../lambdas/runtime/relay/minutes-to-sweep.ts';
 import { EVENT_PREFIX, outboxPartition, unsettledKey } from '../../../lambdas/runtime/store/keys.ts';
 import type { Item, Table } from '../../../lambdas/runtime/store/table.ts';
-import { eachOf, partitionsOf, readPartition, type SweepReading } from '../../deployment/rows-reader.ts';
+import {
+  eachOf,
+  isNotDue,
+  partitionsOf,
+  readPartition,
+  type SweepReading,
+} from '../../deployment/rows-reader.ts';
 
 /** The most outbox partitions that are read: reached only if the sweep has been stopped for days. */
 const PARTITIONS_MAX = 20_000;
@@ -16,7 +22,7 @@ const PARTITIONS_MAX = 20_000;
 const ROWS_MAX = 10_000;
 
 /**
- * Reads the PENDING events: those in minutes that the sweep has not read yet, or that it left unsettled. Every other minute
+ * Reads the PENDING events that are due: those in minutes that the sweep has not read yet, or that it left unsettled. Every other minute
  * had none when the sweep read it last.
  */
 export async function readPending(
@@ -39,15 +45,9 @@ export async function readPending(
     readPartition(table, { pk, skPrefix: EVENT_PREFIX, where: { status: 'PENDING' } }, ROWS_MAX),
   );
   return {
-    // A scheduled event that is not due waits for nothing.
-    items: found.flatMap((page) => page.items.filter((row) => !isScheduled(row, now))),
+    items: found.flatMap((page) => page.items.filter((item) => !isNotDue(item, now))),
     more: from > since || all.size > partitions.length || found.some((page) => page.more),
   };
-}
-
-/** Returns true for a scheduled event that is not due. */
-export function isScheduled({ dueAt }: Item, now: number): boolean {
-  return typeof dueAt === 'number' && dueAt > now;
 }
 
 /** The start of the range that the sweep reads next, by the sweep's own rules. */

@@ -15,6 +15,7 @@ import { readHeartbeatStatus } from './heartbeat-status.ts';
 import { type Keep, keepNothing } from './kept-readings.ts';
 import { oldestMs, readPending, waitingSince } from './pending-events.ts';
 import { isUnprocessed, type RecentMessage, type RecentSample, readRecent } from './recent-messages.ts';
+import { readDueTimes, scheduledStatus } from './scheduled-events.ts';
 import { deadEventsStatus, held, readSourceStatus } from './source-status.ts';
 import { stateOf, statusFindings } from './status-findings.ts';
 import type { ConsumerStatus, StatusFacts, StatusReport } from './status-report.ts';
@@ -59,7 +60,7 @@ export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
   const sweep = await readSweepState(directory, table);
   // The time of creation matters only before the first complete pass.
   const sweptAt = sweep.sweptTo ?? (await keep('creation', KEPT_MS, () => table.createdAt()));
-  const [pending, dead, consumers, depths, wiring, heartbeat, recent] = await Promise.all([
+  const [pending, dead, consumers, depths, wiring, heartbeat, recent, dueTimes] = await Promise.all([
     keep(
       'pending',
       ({ items }) => (oldestMs(items, now, waitingSince) > STUCK_MS ? BROKEN_KEPT_MS : KEPT_MS),
@@ -71,6 +72,7 @@ export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
     deps.wiring({ now, sweptAt: async () => sweptAt }),
     readHeartbeatStatus(deps),
     readRecent({ table, directory, shards: sweep.shards, keep, now }),
+    keep('scheduled', KEPT_MS, () => readDueTimes({ table, shards: sweep.shards }, now)),
   ]);
   const recentOf = ({ name }: ConsumerEntry) => recent.messages.filter(({ consumer }) => consumer === name);
   const look = createWarnings({ directory, table, shards: sweep.shards, keep, now });
@@ -93,7 +95,10 @@ export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
     stack: directory.mailroom.stack,
     region,
     at: now,
-    outbox: outboxStatus(deps, sweep, sweptAt, pending.items, dead.items.length, recent),
+    outbox: {
+      ...outboxStatus(deps, sweep, sweptAt, pending.items, dead.items.length, recent),
+      scheduled: scheduledStatus(dueTimes.items, pending.items, now),
+    },
     consumers: Object.fromEntries(
       consumers.map((reading) => [
         reading.consumer.name,
@@ -105,6 +110,7 @@ export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
     atLeast: [
       ...(pending.more ? ['outbox.pending'] : []),
       ...(dead.more ? ['outbox.dead'] : []),
+      ...(dueTimes.more ? ['outbox.scheduled.due'] : []),
       ...consumers.flatMap(({ consumer: { name }, waiting, rejected }) => [
         ...(waiting.more ? [`consumers.${name}.failed`] : []),
         ...(rejected.more ? [`consumers.${name}.rejected`] : []),
@@ -122,7 +128,7 @@ function outboxStatus(
   pending: readonly Item[],
   dead: number,
   recent: RecentSample,
-): StatusReport['outbox'] {
+): Omit<StatusReport['outbox'], 'scheduled'> {
   const { sources } = directory.mailroom;
   const isUndeclared = ({ source }: Item) =>
     typeof source === 'string' && sources?.includes(source) === false;

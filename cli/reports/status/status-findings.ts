@@ -90,7 +90,9 @@ const LOOKS: Readonly<Record<Warning['look'], (look: Warning) => Fact>> = {
 function* outboxFacts({ outbox }: StatusFacts): Generator<Fact> {
   if (outbox.oldestPendingMs > STUCK_MS) {
     const swept = outbox.sweptAgoMs === null ? 'never' : `${duration(outbox.sweptAgoMs)} ago`;
-    const what = `${many(outbox.pending, 'event')} pending, the oldest for ${duration(outbox.oldestPendingMs)}; last sweep: ${swept}`;
+    const { overdue } = outbox.scheduled;
+    const scheduled = overdue === 0 ? '' : `, ${overdue} of them scheduled and overdue`;
+    const what = `${many(outbox.pending, 'event')} pending, the oldest for ${duration(outbox.oldestPendingMs)}${scheduled}; last sweep: ${swept}`;
     yield { what, commands: [shell`sweep --since ${hours(outbox.oldestCommittedMs)}`] };
   }
   if (outbox.undeclared > 0) {

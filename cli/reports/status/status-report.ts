@@ -1,6 +1,7 @@
 import type { Checked } from '../checks/check.ts';
 import type { Warning } from './consumer-warnings.ts';
 import type { HeartbeatStatus } from './heartbeat-status.ts';
+import type { ScheduledStatus } from './scheduled-events.ts';
 import type { SourceStatus } from './source-status.ts';
 
 /** A status. Its findings decide the state. */
@@ -39,6 +40,7 @@ export interface StatusFacts {
     readonly sweptAgoMs: number | null;
     /** The same; before the first pass, milliseconds since the table was created. */
     readonly unsweptMs: number;
+    readonly scheduled: ScheduledStatus;
   };
   readonly consumers: Readonly<Record<string, ConsumerStatus>>;
   readonly deadLetterSources: readonly SourceStatus[];

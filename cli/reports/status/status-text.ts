@@ -28,7 +28,7 @@ export function statusText(report: StatusReport, lines: CommandLines): string {
   return [
     [head, ...(findings.length === 0 ? unseenText(lines) : findingLines(findings))].join('\n'),
     ...heartbeatText(heartbeat),
-    ...[outboxText(report), consumersText(report), sourcesText(report)],
+    ...[outboxText(report), scheduledText(report), consumersText(report), sourcesText(report)],
   ].join('\n\n');
 }
 
@@ -72,6 +72,19 @@ function outboxText({ outbox, atLeast }: StatusReport): string {
     sweptAgoMs === null ? 'never' : `${duration(sweptAgoMs)} ago`,
   ];
   return table(['outbox', 'pending', 'oldest', 'dead', 'swept'], [row]);
+}
+
+function scheduledText({ outbox: { scheduled }, atLeast, at }: StatusReport): string {
+  const { withinMs, due, nextDueAt, overdue } = scheduled;
+  const within = duration(withinMs);
+  if (due + overdue === 0) return paint.dim(`No events scheduled within ${within}.`);
+  const row = [
+    '',
+    counted(due, atLeast.includes('outbox.scheduled.due')),
+    nextDueAt === null ? '-' : `in ${duration(nextDueAt - at)} (${time(nextDueAt)})`,
+    alarming(String(overdue), overdue),
+  ];
+  return table(['scheduled', `within ${within}`, 'next due', 'overdue'], [row]);
 }
 
 function consumersText({ consumers, atLeast }: StatusReport): string {

@@ -2,7 +2,7 @@ import { eventIdOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { EVENT_PREFIX } from '../../../lambdas/runtime/store/keys.ts';
 import type { Item } from '../../../lambdas/runtime/store/table.ts';
 import type { OutboxReaderDeps } from '../../deployment/published-events.ts';
-import { eachOf, minutesOf, partitionsOf } from '../../deployment/rows-reader.ts';
+import { eachOf, isNotDue, minutesOf, partitionsOf } from '../../deployment/rows-reader.ts';
 import { BEHIND_MAX_MS } from '../../terminal/aws-clock.ts';
 
 /** A commit may become visible this much later than one with a younger id: the range is read again for as long. */
@@ -52,7 +52,7 @@ export function createEventCursor(
     const read = pages.flatMap(({ items }) =>
       items.flatMap((item) => {
         const eventId = eventIdOf(item);
-        return eventId === undefined ? [] : [{ eventId, item }];
+        return eventId === undefined || isNotDue(item, until) ? [] : [{ eventId, item }];
       }),
     );
     const rows = read.filter(({ eventId }) => !seen.has(eventId));

@@ -20,6 +20,7 @@ import {
 } from './event-state.ts';
 import { isQueueEmpty, messageCase } from './message-case.ts';
 import { causeText, effectsText, type MessageFacts, unclaimedText, WORDS } from './message-words.ts';
+import { besideScheduled, isCancelled, scheduledVerdict } from './scheduled-words.ts';
 import { bornAt, type Trace, type TracedEvent, type TracedMessage } from './trace-reader.ts';
 import { claimStopped, publishStopped } from './wiring-check.ts';
 
@@ -36,20 +37,27 @@ export function verdictOf({ events }: Trace, context: WhyContext): WhyVerdict {
   });
   const [worst, ...others] = all.sort(worstFirst);
   const [first] = events;
-  if (worst === undefined || worst.state === 'processed') {
-    const processed = allProcessed(events, first?.eventId ?? '');
+  const sent = events.filter((event) => !isCancelled(event));
+  if (
+    worst === undefined ||
+    worst.state === 'processed' ||
+    (worst.state === 'cancelled' && sent.length > 0)
+  ) {
+    const processed = allProcessed(sent, first?.eventId ?? '', events.length - sent.length);
     const unlisted = context.wiring?.problems.find(({ problem }) => problem === 'no-entry');
     if (unlisted === undefined) return processed;
     const text = `${processed.text} That leaves out ${unlisted.part}: ${unlisted.text}.`;
     return { ...processed, state: 'unproven', text, next: fixLine(unlisted.fix, context) };
   }
+  if (worst.state === 'scheduled')
+    return { ...worst, text: worst.text + besideScheduled(sent.length, others) };
   const also = isActionRequired(worst) ? others.filter(isActionRequired).length : 0;
   if (also === 0) return worst;
   const text = `${worst.text} ${also} more in this chain ${also === 1 ? 'requires' : 'require'} action: --story shows all.`;
   return { ...worst, text };
 }
 
-function allProcessed(events: readonly TracedEvent[], eventId: string): WhyVerdict {
+function allProcessed(events: readonly TracedEvent[], eventId: string, cancelled: number): WhyVerdict {
   const [first, ...caused] = events;
   const name = first === undefined ? eventId : nameOf(first);
   const chain = caused.length === 0 ? name : `${name} and the ${many(caused.length, 'event')} that it caused`;
@@ -63,11 +71,15 @@ function allProcessed(events: readonly TracedEvent[], eventId: string): WhyVerdi
     return { state: 'processed', eventId, text, next: null };
   }
   const consumers = events.flatMap(({ messages }) => messages).length;
+  const also =
+    cancelled === 0
+      ? ''
+      : ` ${many(cancelled, 'scheduled event')} of the chain ${cancelled === 1 ? 'was' : 'were'} cancelled.`;
   const text =
     consumers === 0
       ? `${chain}: published. No consumer subscribes to ${them}, or only with a filter that does not match.`
       : `${chain}: published, and processed by every consumer that must receive ${them}.`;
-  return { state: 'processed', eventId, text, next: null };
+  return { state: 'processed', eventId, text: text + also, next: null };
 }
 
 /** The verdict on the outbox row; `undefined` if the event is published or expired. */
@@ -79,10 +91,6 @@ function outboxText(event: TracedEvent, context: WhyContext): StateText | undefi
   if (row?.status === 'DISCARDED') {
     const text = `${name} was discarded by ${clipped(row.discardedBy ?? 'an operator')}.`;
     return { state: 'discarded', text, next: null };
-  }
-  if (row?.status === 'CANCELLED') {
-    const text = `${name} was cancelled by ${clipped(row.cancelledBy ?? 'its producer')} at ${time(row.cancelledAt ?? 0)}, and is never published.`;
-    return { state: 'cancelled', text, next: null };
   }
   const error = row?.lastError === undefined ? '' : `: ${asClause(row.lastError)}`;
   if (row?.status === 'DEAD') {
@@ -98,6 +106,7 @@ function outboxText(event: TracedEvent, context: WhyContext): StateText | undefi
     }
     return { state: 'dead', text, next: commandLine(shell`dlq redrive dead ${eventId}`) };
   }
+  if (row?.status === 'CANCELLED') return scheduledVerdict(name, row, now);
   if (row?.status !== 'PENDING') return undefined;
   const source = clipped(row.source);
   if (context.sources !== undefined && !context.sources.includes(row.source)) {
@@ -107,35 +116,39 @@ function outboxText(event: TracedEvent, context: WhyContext): StateText | undefi
       'then publishes it. If not, it was forged: see docs/operating.md#events-with-an-undeclared-source.';
     return { state: 'undeclared', text, next: null };
   }
-  if (row.dueAt !== undefined && row.dueAt > now) {
-    const text = `${name} is scheduled: it is due ${inTime(row.dueAt, now)}. Until then, its producer can cancel it.`;
-    return { state: 'scheduled', text, next: null };
-  }
+  const scheduled = scheduledVerdict(name, row, now);
+  if (scheduled !== undefined) return scheduled;
   const age = now - Math.max(bornAt(event), row.requeuedAt ?? 0);
+  const begin = row.requeuedAt !== undefined ? 'requeued' : row.dueAt !== undefined ? 'due' : 'committed';
   // Within the stream relay's time, the sweep leaves the event alone; after a failure, only the sweep retries it.
-  const isNew = row.lastError === undefined && age <= STREAM_MS;
+  const isNew = row.lastError === undefined && begin !== 'due' && age <= STREAM_MS;
   const stopped = publishStopped(
     context,
-    isNew ? ['table', 'stream relay'] : row.lastError === undefined ? undefined : ['sweep'],
+    isNew
+      ? ['table', 'stream relay']
+      : row.lastError === undefined && begin !== 'due'
+        ? undefined
+        : ['sweep'],
   );
   if (stopped !== undefined) {
-    const text = `${name} is not published yet, ${duration(age)} after its ${row.requeuedAt === undefined ? 'commit' : 'requeue'}${error}. ${stopped.text}`;
+    const text = `${name} is not published yet, ${duration(age)} after ${SINCE[begin]}${error}. ${stopped.text}`;
     return { state: 'stuck', text, next: stopped.next };
   }
   const again = `It is retried ${inTime(row.leaseUntil, now)}`;
   if (age > STUCK_MS) {
     const failing = row.lastError === undefined ? '' : ` Its last attempt failed${error}. ${again}.`;
-    const text = `${name} has been waiting to be published for ${duration(age)}.${failing || ' The sweep should have published it by now.'}`;
+    const waits =
+      begin === 'due'
+        ? `is overdue: it was due ${duration(age)} ago (${time(bornAt(event))}) and is not published.`
+        : `has been waiting to be published for ${duration(age)}.`;
+    const text = `${name} ${waits}${failing || ' The sweep should have published it by now.'}`;
     return { state: 'stuck', text, next: commandLine(shell`sweep --since ${hours(now - bornAt(event))}`) };
   }
   if (row.lastError === undefined) {
-    const since = row.requeuedAt !== undefined ? 'requeued' : row.dueAt === undefined ? 'committed' : 'due';
-    const waits = `${name} was ${since} ${duration(age)} ago and is not published yet.`;
-    if (row.dueAt !== undefined) {
-      const text = `${waits} The sweep publishes it within three minutes of its due time.`;
-      return { state: 'publishing', text, next: null };
-    }
-    if (age <= STREAM_MS) return { state: 'publishing', text: waits, next: null };
+    const waits = `${name} was ${begin} ${duration(age)} ago and is not published yet.`;
+    if (isNew) return { state: 'publishing', text: waits, next: null };
+    if (begin === 'due')
+      return { state: 'publishing', text: `${waits} The sweep publishes it within minutes.`, next: null };
     const text = `${waits} The stream relay has not published it; the next sweep should, within two minutes. \`status\` checks both.`;
     return { state: 'publishing', text, next: commandLine(shell`status`) };
   }
@@ -144,6 +157,9 @@ function outboxText(event: TracedEvent, context: WhyContext): StateText | undefi
     'attempts are exhausted, it becomes DEAD. Failures of the bus do not count as attempts.';
   return { state: 'retrying', text, next: commandLine(shell`status`) };
 }
+
+/** The time from which an event waits to be published. */
+const SINCE = { committed: 'its commit', requeued: 'its requeue', due: 'it was due' } as const;
 
 /** The verdict on one consumer's message; `undefined` if its event is not published. */
 function ofMessage(event: TracedEvent, message: TracedMessage, context: WhyContext): WhyVerdict | undefined {

@@ -22,11 +22,11 @@ export const STATES = [
   'processing',
   'waiting',
   'publishing',
-  'scheduled',
   'unproven',
+  'scheduled',
   'discarded',
-  'cancelled',
   'processed',
+  'cancelled',
 ] as const;
 
 /** The verdict on a chain of events: the worst state of any of them. */

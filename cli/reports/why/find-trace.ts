@@ -47,13 +47,13 @@ export async function findTrace(deployment: FindDeps, given: string, window: Tim
     window,
   );
   const trace = await readTrace(deployment, found);
-  if (trace.events.length > 0) return trace;
+  if (trace.events.length > 0) return { ...trace, searchedTo: window.until };
   const ofDeadLetter = await traceOfDeadLetter(deployment, given);
   if (ofDeadLetter !== undefined) return ofDeadLetter;
   throw new MailroomError(
     'NO_SUCH_EVENT',
     `No event of ${directory.mailroom.stack} ${window.text} matches "${given}", and no dead letter has that id. ` +
-      'Search further back with --since, e.g. --since 24h, or around a time with --at 14:00. Published events are kept for 7 days by default.',
+      'Search further back, and further ahead for scheduled events, with --since, e.g. --since 24h, or around a time with --at 14:00. Published events are kept for 7 days by default.',
   );
 }
 

@@ -21,9 +21,10 @@ export interface StoryLine {
 
 type StoryWord =
   | 'committed'
-  | 'expired'
   | 'scheduled'
+  | 'due'
   | 'cancelled'
+  | 'expired'
   | 'resent'
   | 'publish-failed'
   | 'dead'
@@ -92,38 +93,45 @@ function outboxStory(event: TracedEvent): OwnLine[] {
     return [tell('expired', null, 'no outbox row: published and expired, or never committed here')];
   if (isUnreadable(row))
     return [tell('unreadable', null, `the outbox row ${unreadableText(row.unreadable)}`)];
-  const bornAtMs = bornAt(event);
-  const by = clipped(row.source);
-  const lines =
-    row.dueAt === undefined
-      ? [tell('committed', bornAtMs, `committed by ${by}`)]
-      : [tell('scheduled', row.scheduledAt ?? null, `scheduled by ${by} for ${time(row.dueAt)}`)];
+  const committedAt = bornAt(event);
+  const lines = bornStory(row, committedAt);
   const tried = row.attempts === 0 ? '' : ` after ${many(row.attempts, 'attempt')}`;
   if (row.deadAt !== undefined) lines.push(tell('dead', row.deadAt, `DEAD${tried}${errorText(row)}`));
   else if (row.lastError !== undefined)
     lines.push(tell('publish-failed', null, `could not be published${tried}${errorText(row)}`));
   if (row.requeuedAt !== undefined)
     lines.push(tell('requeued', row.requeuedAt, `requeued ${who(row.requeuedBy, row.requeuedReason)}`));
-  if (row.status === 'PENDING') lines.push(pendingLine(row));
+  // Unclaimed, it is due when its lease ends.
+  if (row.status === 'PENDING' && row.leaseUntil !== row.dueAt) lines.push(pendingLine(row));
   if (row.publishedAt !== undefined) {
-    const relay = clipped(row.publishedBy ?? 'relay');
-    const after = `${duration(row.publishedAt - bornAtMs)} after its ${row.dueAt === undefined ? 'commit' : 'due time'}`;
-    lines.push(tell('published', row.publishedAt, `published by the ${relay}, ${after}`));
+    const by = clipped(row.publishedBy ?? 'relay');
+    const after = duration(row.publishedAt - committedAt);
+    const since = row.dueAt === undefined ? 'its commit' : 'it was due';
+    lines.push(tell('published', row.publishedAt, `published by the ${by}, ${after} after ${since}`));
   }
   if (row.discardedAt !== undefined)
     lines.push(tell('discarded', row.discardedAt, `discarded ${who(row.discardedBy, row.discardedReason)}`));
-  if (row.cancelledAt !== undefined)
-    lines.push(tell('cancelled', row.cancelledAt, `cancelled by ${clipped(row.cancelledBy ?? by)}`));
   return lines;
 }
 
-function pendingLine({ lastError, leaseUntil, dueAt }: OutboxRow): OwnLine {
+/** The beginning of the story: its commit, or when it was scheduled and is due, or was cancelled. */
+function bornStory(
+  { status, source, dueAt, scheduledAt, ...row }: OutboxRow,
+  committedAt: number,
+): OwnLine[] {
+  if (dueAt === undefined) return [tell('committed', committedAt, `committed by ${clipped(source)}`)];
+  const scheduled = tell('scheduled', scheduledAt, `scheduled by ${clipped(source)}, due ${time(dueAt)}`);
+  if (status !== 'CANCELLED')
+    return [scheduled, tell('due', dueAt, 'due: the sweep may publish it from now on')];
+  return [
+    scheduled,
+    tell('cancelled', row.cancelledAt, `cancelled by ${clipped(row.cancelledBy ?? source)}`),
+  ];
+}
+
+function pendingLine({ lastError, leaseUntil }: OutboxRow): OwnLine {
   const text =
-    lastError !== undefined
-      ? 'retried'
-      : dueAt === undefined
-        ? 'not published yet; the sweep may publish it from now on'
-        : 'due: the sweep publishes it within three minutes';
+    lastError === undefined ? 'not published yet; the sweep may publish it from now on' : 'retried';
   return tell('next-attempt', leaseUntil, text);
 }
 

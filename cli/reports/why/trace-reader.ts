@@ -91,6 +91,8 @@ export interface Trace {
   readonly events: readonly TracedEvent[];
   /** There are more than were read. */
   readonly more: boolean;
+  /** The end of the range that was searched, epoch milliseconds: scheduled events that are due later were not. Absent without a search. */
+  readonly searchedTo?: number | undefined;
 }
 
 /** The state of reading a trace. It caches queues and minutes, so that none is read twice. */
@@ -130,7 +132,14 @@ export async function readTrace(deps: TraceDeps, eventIds: readonly string[]): P
     const known = new Set([...next, ...events.flatMap(({ caused }) => caused)]);
     next = [...known].filter((eventId) => !read.has(eventId));
   }
-  const events = [...read.values()].filter(({ row, messages }) => row !== undefined || messages.length > 0);
+  const found = [...read.values()].filter(({ row, messages }) => row !== undefined || messages.length > 0);
+  // A scheduled event is in its due minute, where its cause is not followed to.
+  const causedBy = (eventId: string) =>
+    found.flatMap((event) => (event.envelope?.causationId === eventId ? [event.eventId] : []));
+  const events = found.map((event) => ({
+    ...event,
+    caused: [...new Set([...event.caused, ...causedBy(event.eventId)])],
+  }));
   return { events: events.sort((a, b) => bornAt(a) - bornAt(b)), more: next.length > 0 };
 }
 

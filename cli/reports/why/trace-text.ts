@@ -51,7 +51,7 @@ export function verdictText(verdict: WhyVerdict): string {
   const { state, text, next } = verdict;
   const colored = isActionRequired(verdict)
     ? paint.red(state)
-    : state === 'processed'
+    : state === 'processed' || state === 'cancelled'
       ? paint.green(state)
       : paint.yellow(state);
   const command = next === null ? [] : [`  ${paint.bold(next)}`];

@@ -31,6 +31,8 @@ interface DeadTexts {
 export interface Seeds {
   /** Places an order whose charges the bank fails, so that payments rejects it. @returns the id of its `OrderPlaced` */
   placeFailingOrder(): Promise<string>;
+  /** Schedules an event. @returns its id, and a function that cancels it */
+  schedule(inMs: number): Promise<{ readonly eventId: string; readonly cancel: () => Promise<unknown> }>;
   /** Writes DEAD events, as the relay does. @returns their ids */
   writeDead(count: number, texts?: Partial<DeadTexts>): Promise<string[]>;
 }
@@ -77,6 +79,16 @@ export function createSeeds({ endpoint, outputs }: { endpoint: string; outputs: 
       );
       if (placed === undefined) throw new Error(`Order ${orderId} has no event`);
       return placed.envelope.eventId;
+    },
+    schedule: async (inMs) => {
+      const orderId = randomUUID();
+      const items = [{ sku: 'a-sku', quantity: 1, unitPrice: 100 }];
+      const data = { orderId, customerId: 'a-customer', items, totalCents: 100 };
+      const deliverAt = Date.now() + inMs;
+      const due = OrderPlaced.create({ aggregateId: orderId, data, deliverAt });
+      const [event] = await outbox.commit({ events: [due] });
+      const eventId = event?.eventId ?? '';
+      return { eventId, cancel: () => outbox.cancel(eventId) };
     },
     writeDead: async (count, texts = {}) => {
       const {

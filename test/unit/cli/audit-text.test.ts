@@ -44,6 +44,21 @@ test('the headline names what differs from its declaration, and each repair has 
   expect(text).toContain(`To restore them: ${restore.join(' ')}`);
 });
 
+test('a cancelled event is final: it is counted, and neither a finding nor late where there is an SLO', async () => {
+  const slo = { latencyMs: 1_000, percentile: 99 };
+  const rig = auditRig([consumerEntry('payments', { slo })]);
+  const now = rig.clock.now();
+  await rig.event(20 * MINUTE_MS, { status: 'CANCELLED', dueAt: now - 20 * MINUTE_MS });
+  // Due in 1 s, within the range of the command, which ends 2 s ahead.
+  await rig.event(-1_000, { status: 'PENDING', dueAt: now + 1_000 });
+  const report = await rig.run({ until: now + 2_000 });
+  expect(report).toMatchObject({ events: 2, cancelled: 1, pending: 1, deliveries: [], missing: [] });
+  expect(auditFindings(report)).toEqual([]);
+  expect(unwrapped(auditText({ report }, commands))).toContain(
+    '2 events: 0 published, 1 pending, 0 dead, 0 discarded, 1 cancelled',
+  );
+});
+
 test('an event within the grace period is neither a finding nor accounted for', async () => {
   const rig = auditRig([consumerEntry('payments')]);
   await rig.event(MINUTE_MS);

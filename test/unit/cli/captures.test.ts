@@ -105,6 +105,33 @@ test('the status of a Mailroom that is well is the reviewed one', async () => {
   await expect(await captured(mailroom, ['status'])).toMatchFileSnapshot('captures/status-well.txt');
 });
 
+test('the outputs about scheduled events are the reviewed ones', async () => {
+  const mailroom = mailroomInMemory([handler], { random: countedBytes() });
+  await mailroom.publish();
+  const due = [45, 120, 20].map((minutes) =>
+    ThingHappened.create({
+      aggregateId: 'thing-7',
+      data: { n: N.fine },
+      deliverAt: mailroom.clock.now() + minutes * 60_000,
+    }),
+  );
+  const ids = (await mailroom.outbox.commit({ events: due })).map(({ eventId }) => eventId);
+  await mailroom.clock.advance(20_000);
+  const [scheduled = '', , cancelled = ''] = ids;
+  await mailroom.outbox.cancel(cancelled);
+  const outputs = {
+    'status-scheduled': ['status'],
+    'events-list-scheduled': ['events', 'list', '--scheduled'],
+    'why-scheduled': ['why', scheduled],
+    'why-cancelled-story': ['why', cancelled, '--story'],
+  };
+  for (const [name, argv] of Object.entries(outputs)) {
+    const text = await captured(mailroom, argv);
+    expect(tooWide(text)).toEqual([]);
+    await expect(text).toMatchFileSnapshot(`captures/${name}.txt`);
+  }
+});
+
 /** The time of an event id, as `--at` takes it. */
 function atOf(eventId: string): string {
   const ms = Number.parseInt(eventId.replace('-', '').slice(0, 12), 16);

@@ -1,104 +1,321 @@
 import { describe, expect, test } from 'vitest';
-import { unwrapped } from '../../support/captured-io.ts';
+import { scheduledStatus } from '../../../cli/reports/status/scheduled-events.ts';
+import { leased, transactional } from '../../../lambdas/runtime/consume/handler.ts';
+import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
+import { outboxPartition } from '../../../lambdas/runtime/store/keys.ts';
+import type { Item } from '../../../lambdas/runtime/store/table.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
 import { mailroomInMemory } from './support/mailroom-in-memory.ts';
 import { runInMemory } from './support/run-in-memory.ts';
 
-const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const REASON = ['--apply', '--reason', 'the warehouse lost it'];
 
-/** A Mailroom with an event that is due in three hours. */
-async function rig() {
-  const mailroom = mailroomInMemory([]);
-  const { clock, outbox } = mailroom;
-  const schedule = async (n: number, inMs: number) => {
-    const deliverAt = clock.now() + inMs;
-    const [event] = await outbox.commit({
-      events: [ThingHappened.create({ aggregateId: `thing-${n}`, data: { n }, deliverAt })],
-    });
-    return event?.eventId ?? '';
+/** A Mailroom with events of thing-1 that are due in the given minutes; the sweep has just run. */
+async function withScheduled(...minutes: readonly number[]) {
+  const mailroom = mailroomInMemory([leased(ThingHappened, async () => {})]);
+  await mailroom.publish();
+  const schedule = async (inMinutes: number, aggregateId = 'thing-1') => {
+    const deliverAt = mailroom.clock.now() + inMinutes * MINUTE_MS;
+    const event = ThingHappened.create({ aggregateId, data: { n: Math.ceil(inMinutes) }, deliverAt });
+    const [envelope] = await mailroom.outbox.commit({ events: [event] });
+    return envelope?.eventId ?? '';
   };
-  const eventId = await schedule(1, 3 * HOUR_MS);
-  const run = (...argv: string[]) => runInMemory(mailroom, argv);
-  return {
-    ...mailroom,
-    schedule,
-    eventId,
-    run,
-    text: async (...argv: string[]) => {
-      const { out, err } = await run(...argv);
-      return unwrapped(out + err);
-    },
-    json: async (...argv: string[]) => JSON.parse((await run(...argv, '--json')).out),
+  const ids: string[] = [];
+  for (const inMinutes of minutes) ids.push(await schedule(inMinutes));
+  const run = async (...argv: readonly string[]) => {
+    const { code, out, err } = await runInMemory(mailroom, argv);
+    return { code, out: unwrapped(out), err: unwrapped(err) };
   };
+  const json = async (...argv: readonly string[]) =>
+    JSON.parse((await runInMemory(mailroom, [...argv, '--json'])).out);
+  return { ...mailroom, schedule, ids, run, json };
 }
 
-describe('why', () => {
-  test('says when a scheduled event is due, and requires no action', async () => {
-    const { run, eventId, json } = await rig();
-    const { code, out } = await run('why', eventId, '--story');
-    expect(code).toBe(0);
-    expect(unwrapped(out)).toContain(`ThingHappened ${eventId} is scheduled: it is due in 3 h`);
-    expect(unwrapped(out)).toContain('scheduled by things for');
-    expect(await json('why', eventId)).toMatchObject({ verdict: { state: 'scheduled', next: null } });
-  });
+const unwrapped = (text: string) => text.replace(/\s+/g, ' ').trim();
+const eventIds = ({ events }: { readonly events: readonly { readonly eventId: string }[] }) =>
+  events.map(({ eventId }) => eventId);
 
-  test('says who cancelled it', async () => {
-    const { text, eventId, json, outbox } = await rig();
-    await outbox.cancel(eventId);
-    expect(await text('why', eventId, '--story')).toContain(
-      `ThingHappened ${eventId} was cancelled by things at`,
+describe('status', () => {
+  test('counts the events that are due within an hour, and shows when the first of them is', async () => {
+    const { json, run, clock } = await withScheduled(40, 5, 61);
+    const nextDueAt = clock.now() + 5 * MINUTE_MS;
+    const report = await json('status');
+    expect(report.outbox.scheduled).toEqual({ withinMs: HOUR_MS, due: 2, nextDueAt, overdue: 0 });
+    expect(report).toMatchObject({ ok: true, outbox: { pending: 0, oldestPendingMs: 0 }, atLeast: [] });
+    expect((await run('status')).out).toMatch(
+      /scheduled within 1 h next due overdue 2 in 5 min \(2026-01-01 00:07:30Z\) 0/,
     );
-    expect(await json('why', eventId)).toMatchObject({ verdict: { state: 'cancelled', next: null } });
   });
 
-  test('waits three minutes after the due time, then it is stuck', async () => {
-    const { text, eventId, clock, json } = await rig();
-    await clock.advance(3 * HOUR_MS + 2 * 60_000);
-    expect(await text('why', eventId)).toContain(
-      'was due 2 min ago and is not published yet. The sweep publishes it',
-    );
-    await clock.advance(4 * 60_000);
-    expect(await json('why', eventId)).toMatchObject({ verdict: { state: 'stuck' } });
+  test('counts neither cancelled events nor those of the running minute that are due already', async () => {
+    const { json, run, outbox, ids, clock } = await withScheduled(40, 0.1);
+    expect((await json('status')).outbox).toMatchObject({ pending: 0, scheduled: { due: 2 } });
+    await outbox.cancel(ids[0] ?? '');
+    await clock.advance(10_000);
+    const report = await json('status');
+    expect(report.outbox).toMatchObject({ pending: 1, scheduled: { due: 0, nextDueAt: null } });
+    expect((await run('status')).out).toContain('No events scheduled within 1 h.');
   });
-});
 
-describe('events list', () => {
-  test('leaves out what is not due, and shows it with --scheduled, next first', async () => {
-    const { json, eventId, schedule, text, clock } = await rig();
-    const first = await schedule(2, HOUR_MS);
-    await schedule(3, 30 * HOUR_MS);
-    expect(await json('events', 'list')).toEqual({ events: [], more: false });
-    const { events, more } = await json('events', 'list', '--scheduled');
-    expect(more).toBe(false);
-    expect(events).toMatchObject([
-      { eventId: first, status: 'PENDING', at: clock.now(), nextAt: clock.now() + HOUR_MS },
-      { eventId, nextAt: clock.now() + 3 * HOUR_MS },
-    ]);
-    expect((await json('events', 'list', '--scheduled', '--within', '2d')).events).toHaveLength(3);
-    expect(await json('events', 'list', '--scheduled', '--limit', '1')).toMatchObject({
-      events: [{}],
-      more: true,
+  test('reads each minute of the next hour once in each shard, and at most 50 rows of it', async () => {
+    const mailroom = await withScheduled();
+    const now = mailroom.clock.now();
+    const dueAt = now + 5 * MINUTE_MS;
+    const minute = '2026-01-01T00:07';
+    for (let n = 0; n < 51; n += 1) {
+      const row = { PK: outboxPartition(minute, 0), SK: `EVENT#${idAt(dueAt, n)}`, status: 'PENDING', dueAt };
+      await mailroom.memory.write({ Put: { Item: row } });
+    }
+    const ahead: string[] = [];
+    const query = mailroom.table.query.bind(mailroom.table);
+    const table = Object.assign(Object.create(mailroom.table), {
+      query: (asked: Parameters<typeof query>[0]) => {
+        if (asked.pk.startsWith('OUTBOX#') && asked.pk >= `OUTBOX#${minute.slice(0, -2)}03`)
+          ahead.push(asked.pk);
+        return query(asked);
+      },
     });
-    expect(await text('events', 'list', '--scheduled')).toContain('2 events scheduled');
+    const { out } = await runInMemory({ ...mailroom, table }, ['status', '--json']);
+    const report = JSON.parse(out);
+    expect(report.outbox.scheduled.due).toBe(50);
+    expect(report.atLeast).toEqual(['outbox.scheduled.due']);
+    expect(new Set(ahead).size).toBe(60 * 2);
+    expect(ahead).toHaveLength(60 * 2);
   });
 
-  test('does not read the scheduled events as pending in the minute in which they are due', async () => {
-    const { json, schedule } = await rig();
-    await schedule(4, 10_000);
-    expect(await json('events', 'list')).toEqual({ events: [], more: false });
+  test('a reading that is kept for a minute leaves out what has come due since', () => {
+    const now = 10 * HOUR_MS;
+    const dueTimes = [now, now + 1, now + HOUR_MS, now + HOUR_MS + 1];
+    expect(scheduledStatus(dueTimes, [], now)).toMatchObject({ due: 2, nextDueAt: now + 1 });
   });
 
-  test('refuses what excludes each other, and a time without a unit', async () => {
-    const { text } = await rig();
-    expect(await text('events', 'list', '--scheduled', '--dead')).toContain('cannot be used with');
-    expect(await text('events', 'list', '--scheduled', '--within', '7')).toContain('a unit, such as 90s');
+  test('requires action for an event that was due more than five minutes ago, not for one that waits for the sweep', async () => {
+    const { json, run, clock } = await withScheduled(1, 2);
+    await clock.advance(6 * MINUTE_MS);
+    const early = await json('status');
+    expect(early.outbox).toMatchObject({ pending: 2, scheduled: { overdue: 0 } });
+    await clock.advance(30_000);
+    const report = await json('status');
+    expect(report.outbox).toMatchObject({ pending: 2, scheduled: { overdue: 1 } });
+    expect(report.findings[0]).toMatchObject({
+      state: 'broken',
+      what: '2 events pending, the oldest for 5 min 30 s, 1 of them scheduled and overdue; last sweep: 6 min 30 s ago',
+      commands: ['npx cdk-mailroom sweep --since 1h --stage dev'],
+    });
+    expect((await run('status')).code).toBe(1);
   });
 });
 
-test('events republish refuses a cancelled event', async () => {
-  const { text, eventId, outbox } = await rig();
-  await outbox.cancel(eventId);
-  expect(await text('events', 'republish', eventId)).toContain(
-    'Its producer cancelled it, and must write a new event.',
-  );
+describe('events list --scheduled', () => {
+  test('lists what is due within 24 hours, the next one first', async () => {
+    const { json, run, ids, clock, outbox } = await withScheduled(90, 5, 30, 25 * 60);
+    const [later, next, cancelled, tomorrow] = ids;
+    await outbox.cancel(cancelled ?? '');
+    const found = await json('events', 'list', '--scheduled');
+    expect(found.more).toBe(false);
+    expect(found.events).toMatchObject([
+      { eventId: next, dueAt: clock.now() + 5 * MINUTE_MS, scheduledAt: clock.now(), aggregateId: 'thing-1' },
+      { eventId: later, type: 'ThingHappened', source: 'things' },
+    ]);
+    expect(eventIds(await json('events', 'list', '--scheduled', '--within', '2d'))).toEqual([
+      next,
+      later,
+      tomorrow,
+    ]);
+    expect(eventIds(await json('events', 'list', '--scheduled', '--within', '5m'))).toEqual([next]);
+    expect((await run('events', 'list', '--scheduled')).out).toMatch(
+      /^event due at \S+ in 5 min 2026-01-01 00:07:30Z ThingHappened of things: Thing thing-1/,
+    );
+    // They are not pending yet.
+    expect((await run('events', 'list')).out).toBe('No such events.');
+  });
+
+  test('selects by aggregate, stops at the limit, and exports', async () => {
+    const { json, run, schedule, ids } = await withScheduled(5, 30);
+    const other = await schedule(10, 'thing-2');
+    expect(eventIds(await json('events', 'list', '--scheduled', '--aggregate', 'thing-2'))).toEqual([other]);
+    expect(eventIds(await json('events', 'list', '--scheduled', '--type', 'Thing'))).toEqual([]);
+    const cut = await json('events', 'list', '--scheduled', '--limit', '2');
+    expect([eventIds(cut), cut.more]).toEqual([[ids[0], other], true]);
+    const text = await run('events', 'list', '--scheduled', '--limit', '2');
+    expect(text.out).toContain('More are due later: raise --limit, or choose with --type and --aggregate.');
+    const csv = await run('events', 'list', '--scheduled', '--limit', '1', '--format', 'csv');
+    expect(csv.out).toMatch(
+      /^eventId,type,source,aggregateType,aggregateId,correlationId,causationId,occurredAt,dueAt,scheduledAt \S+$/,
+    );
+    expect(csv.err).toContain('More are due later');
+  });
+
+  test.each([
+    [['--within', '2h'], '--within needs --scheduled. Nothing was read.'],
+    [['--scheduled', '--within', '400d'], 'no event is scheduled more than 366 d ahead. Nothing was read.'],
+    [['--scheduled', '--within', 'tomorrow'], 'Expected a whole number with a unit'],
+    [['--scheduled', '--pending'], "cannot be used with option '--pending'"],
+    [['--scheduled', '--since', '2h'], "cannot be used with option '--since <duration>'"],
+    [['--type', 'ThingHappened'], '--type and --aggregate need --published or --scheduled.'],
+  ])('refuses %j', async (options, message) => {
+    const { run } = await withScheduled();
+    expect(await run('events', 'list', ...options)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining(message),
+    });
+  });
+
+  test('reports that nothing is due, and how to look further ahead', async () => {
+    const { run } = await withScheduled();
+    expect((await run('events', 'list', '--scheduled')).out).toBe(
+      'No such events are due in the next 1 d. To look further ahead, add --within.',
+    );
+  });
 });
+
+describe('why', () => {
+  test('shows when an event is due and who scheduled it', async () => {
+    const { run, json, ids } = await withScheduled(180);
+    const [id = ''] = ids;
+    const { code, out } = await run('why', id);
+    expect(code).toBe(0);
+    expect(out).toBe(
+      `scheduled ThingHappened ${id} is due in 3 h (2026-01-01 03:02:30Z): it was scheduled by things at 2026-01-01 00:02:30Z. ` +
+        'The sweep publishes it within minutes of that time.',
+    );
+    const { events, searchedTo } = await json('why', id);
+    expect(searchedTo).toBeNull();
+    expect(events[0].story.map(({ what, text }: Item) => `${what}: ${text}`)).toEqual([
+      'scheduled: scheduled by things, due 2026-01-01 03:02:30Z',
+      'due: due: the sweep may publish it from now on',
+    ]);
+  });
+
+  test('shows who cancelled an event, and that this is final', async () => {
+    const { run, json, ids, outbox, clock } = await withScheduled(180);
+    const [id = ''] = ids;
+    await clock.advance(MINUTE_MS);
+    await outbox.cancel(id);
+    const { code, out } = await run('why', id);
+    expect([code, out]).toEqual([
+      0,
+      `cancelled ThingHappened ${id} was cancelled by things at 2026-01-01 00:03:30Z and is never published. ` +
+        'It was scheduled by things at 2026-01-01 00:02:30Z, due 2026-01-01 03:02:30Z.',
+    ]);
+    const { events } = await json('why', id);
+    expect(events[0].story.map(({ what }: Item) => what)).toEqual(['scheduled', 'cancelled']);
+    expect(events[0].status).toBe('CANCELLED');
+  });
+
+  test('an event that is due waits for the sweep, and is overdue after five minutes', async () => {
+    const { json, ids, clock, publish } = await withScheduled(1);
+    const [id = ''] = ids;
+    await clock.advance(MINUTE_MS + 10_000);
+    const due = (await json('why', id)).verdict;
+    expect(due).toMatchObject({ state: 'publishing', next: null });
+    expect(due.text).toMatch(
+      /was due 10 s ago and is not published yet\. The sweep publishes it within minutes\.$/,
+    );
+    await clock.advance(5 * MINUTE_MS);
+    const overdue = (await json('why', id)).verdict;
+    expect(overdue).toMatchObject({
+      state: 'stuck',
+      next: expect.stringContaining('sweep --since 1h'),
+    });
+    expect(overdue.text).toContain('is overdue: it was due 5 min 10 s ago (2026-01-01 00:03:30Z)');
+    await publish();
+    const { events } = await json('why', id);
+    expect(events[0].story[2].text).toMatch(/^published by the sweep, .* after it was due$/);
+  });
+
+  test('finds the scheduled events of an aggregate as far ahead as it searches back', async () => {
+    const { run, json, ids, clock } = await withScheduled(30, 180);
+    const [soon, later] = ids;
+    const found = await json('why', 'thing-1');
+    expect(eventIds(found)).toEqual([soon]);
+    expect(found.searchedTo).toBe(clock.now() + HOUR_MS);
+    expect((await run('why', 'thing-1')).out).toContain(
+      'Scheduled events due after 2026-01-01 01:02:30Z were not searched (--since).',
+    );
+    const wider = await json('why', 'thing-1', '--since', '4h');
+    expect(eventIds(wider)).toEqual([soon, later]);
+    expect(wider.verdict).toMatchObject({ state: 'scheduled', eventId: soon });
+    expect(wider.verdict.text).toContain(' 1 more event of this chain is scheduled: --story shows all.');
+  });
+
+  test('a cancelled timer does not hide that the rest of the chain was processed, or that it waits', async () => {
+    const mailroom = mailroomInMemory([
+      transactional(ThingHappened, async ({ data, occurredAt }) => ({
+        events:
+          data.n === 1
+            ? [
+                ThingHappened.create({
+                  aggregateId: 'thing-1',
+                  data: { n: 2 },
+                  deliverAt: occurredAt + 30 * MINUTE_MS,
+                }),
+              ]
+            : [],
+      })),
+    ]);
+    const [event] = await mailroom.outbox.commit({ events: [mailroom.happened(1)] });
+    await mailroom.publish();
+    await mailroom.drain();
+    const read = async () => JSON.parse((await runInMemory(mailroom, ['why', 'thing-1', '--json'])).out);
+    const scheduled = await read();
+    const [cause, timer] = scheduled.events;
+    expect([cause.eventId, cause.caused]).toEqual([event?.eventId, [timer.eventId]]);
+    expect(scheduled.verdict).toMatchObject({ state: 'scheduled', eventId: timer.eventId });
+    expect(scheduled.verdict.text).toMatch(/ Nothing else in this chain waits\.$/);
+    await mailroom.outbox.cancel(timer.eventId);
+    const { verdict } = await read();
+    expect(verdict.state).toBe('processed');
+    expect(verdict.text).toMatch(
+      /processed by every consumer that must receive it\. 1 scheduled event of the chain was cancelled\.$/,
+    );
+  });
+});
+
+describe('a command that changes an event', () => {
+  test.each([
+    ['events republish', ['events', 'republish']],
+    ['messages resolve', ['messages', 'resolve', 'worker']],
+  ])('%s refuses one that is not due, and one that was cancelled', async (_name, words) => {
+    const { run, ids, outbox, memory } = await withScheduled(180);
+    const [id = ''] = ids;
+    const before = memory.items();
+    const early = await run(...words, id, ...REASON);
+    expect(early).toMatchObject({ code: 2, err: expect.stringContaining('NOT_PUBLISHED') });
+    expect(early.err).toMatch(
+      /scheduled and due in 3 h \(2026-01-01 03:02:30Z\).* Nothing was changed|Nothing was changed.* scheduled and due in 3 h/,
+    );
+    expect(memory.items()).toEqual(before);
+    await outbox.cancel(id);
+    const late = await run(...words, id, ...REASON);
+    expect(late).toMatchObject({ code: 2, err: expect.stringContaining('is CANCELLED') });
+    expect(late.err).toMatch(/never published|That is final/);
+  });
+
+  test.each(['redrive', 'discard'])('dlq %s names the command that shows where it is', async (word) => {
+    const { run, ids } = await withScheduled(180);
+    const [id = ''] = ids;
+    const { code, err } = await run('dlq', word, 'dead', id, ...REASON);
+    expect([code, err]).toEqual([3, expect.stringContaining(`npx cdk-mailroom why ${id}`)]);
+  });
+
+  test('sweep publishes nothing before it is due', async () => {
+    const { run, ids, clock, publishedIds, memory } = await withScheduled(0.4, 180);
+    const [soon = '', later = ''] = ids;
+    const { out } = await run('sweep', '--since', '2h');
+    expect(out).toContain('0 published, 0 still pending.');
+    expect(publishedIds()).toEqual([]);
+    await clock.advance(30_000);
+    expect((await run('sweep', '--since', '2h')).out).toContain('1 published, 0 still pending');
+    expect(publishedIds()).toEqual([soon]);
+    expect(memory.item(outboxKeyOf(later))).toMatchObject({ status: 'PENDING', attempts: 0 });
+  });
+});
+
+/** An event id of a time, in shard 0. */
+function idAt(ms: number, n: number): string {
+  const hex = ms.toString(16).padStart(12, '0');
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-${n.toString(16).padStart(12, '0')}`;
+}

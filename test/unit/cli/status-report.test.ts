@@ -65,6 +65,7 @@ describe('the status', () => {
       unreadable: 0,
       undeclared: 0,
       firstUndeclared: null,
+      scheduled: { withinMs: 60 * 60_000, due: 0, nextDueAt: null, overdue: 0 },
     });
     expect(report.ok).toBe(false);
     // The silent sweep is not a second problem.

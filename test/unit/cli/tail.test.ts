@@ -48,6 +48,17 @@ test('tail shows an event whose commit became visible after a younger one', asyn
   expect((await step()).told.map(([id]) => id)).toEqual([late]);
 });
 
+test('tail shows a scheduled event when it is due', async () => {
+  const mailroom = mailroomInMemory([fine]);
+  const step = tailOf(mailroom);
+  const deliverAt = mailroom.clock.now() + 20_000;
+  const due = { ...mailroom.happened(1), deliverAt };
+  const [event] = await mailroom.outbox.commit({ events: [due] });
+  expect((await step()).told).toEqual([]);
+  await mailroom.clock.advance(20_000);
+  expect((await step()).told).toEqual([[event?.eventId, 'PENDING', { worker: 'waiting' }]]);
+});
+
 test('tail follows the newest 50 of too many events, and counts the others', async () => {
   const mailroom = mailroomInMemory([fine]);
   const step = tailOf(mailroom);

@@ -116,6 +116,11 @@ function Found({ document, reading: { command, at }, ...payloads }: FoundProps) 
         )}
       </Notice>
       {first !== undefined && <EventFacts event={first} />}
+      {document.searchedTo !== null && (
+        <p class="quiet-text">
+          Scheduled events due after <At at={document.searchedTo} /> were not searched.
+        </p>
+      )}
       <Waterfall document={document} now={at} />
       <Timeline events={events} />
       <Payloads events={events} {...payloads} />

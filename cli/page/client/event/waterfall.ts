@@ -68,7 +68,9 @@ export function lanesOf({ story, consumers }: Pick<EventReport, 'story' | 'consu
   return [null, ...Object.keys(consumers)].map((consumer) => {
     const lines = story.filter((line) => line.consumer === consumer);
     const bars = consumer === null ? outboxBars(lines, now) : messageBars(lines, published, now);
-    return { consumer, bars, marks: lines.flatMap((line) => markOf(line, now)) };
+    // Hours before everything else, it would squeeze the picture.
+    const drawn = lines.filter(({ what }) => what !== 'scheduled' || published === null);
+    return { consumer, bars, marks: drawn.flatMap((line) => markOf(line, now)) };
   });
 }
 
@@ -91,8 +93,8 @@ function markOf({ what, at, text }: ReportLine, now: number): Mark[] {
 function outboxBars(lines: readonly ReportLine[], now: number): Bar[] {
   const at = (...words: readonly ReportLine['what'][]) =>
     lines.find(({ what }) => words.includes(what))?.at ?? undefined;
-  const from = at('committed');
-  if (from === undefined) return [];
+  const from = at('committed', 'due');
+  if (from === undefined || from > now) return [];
   const to = at('published', 'discarded') ?? now;
   return [{ kind: 'waiting', from, to, text: 'in the outbox' }];
 }

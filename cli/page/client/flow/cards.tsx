@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { duration } from '../../../terminal/times.ts';
 import type { ConsumerInfo, Flow } from '../../server/protocol.ts';
 import { count, many, rate, roughly } from '../frame/format.ts';
 import { Icon, State } from '../frame/state.tsx';
@@ -25,12 +26,27 @@ export function OutboxCard({ flow: { status, committedPerS }, troubles }: CardPr
             {status.atLeast.includes('outbox.pending') && '+'}
             {pending > 0 && <span class="quiet-text">for {roughly(status.outbox.oldestPendingMs)}</span>}
           </Metric>
+          <Scheduled status={status} />
         </dl>
       )}
       {status !== null && status.outbox.unreadable > 0 && (
         <State is="broken">{count(status.outbox.unreadable)} unreadable</State>
       )}
     </Part>
+  );
+}
+
+/** The scheduled events that are due soon or overdue, and when the next one is due; nothing if there are none. */
+function Scheduled({ status: { at, atLeast, outbox } }: { readonly status: NonNullable<Flow['status']> }) {
+  const { withinMs, due, nextDueAt, overdue } = outbox.scheduled;
+  if (due + overdue === 0) return null;
+  return (
+    <Metric name={`Scheduled within ${duration(withinMs)}`}>
+      {count(due)}
+      {atLeast.includes('outbox.scheduled.due') && '+'}
+      {nextDueAt !== null && <span class="quiet-text">next in {roughly(nextDueAt - at)}</span>}
+      {overdue > 0 && <State is="broken">{count(overdue)} overdue</State>}
+    </Metric>
   );
 }
 

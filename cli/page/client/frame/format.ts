@@ -60,6 +60,8 @@ const STATES: Readonly<Record<string, StateName>> = {
   completed: 'ok',
   resolved: 'ok',
   discarded: 'idle',
+  cancelled: 'idle',
+  scheduled: 'idle',
   expired: 'idle',
   waiting: 'busy',
   working: 'busy',

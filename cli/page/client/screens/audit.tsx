@@ -73,7 +73,7 @@ interface AuditProps {
 
 /** The verdict, and the ledger of each consumer: what it should have received, and where each event is. */
 function Verdict({ audit, isOk }: AuditProps & { readonly isOk: boolean }) {
-  const { verdict, since, until, events, published, pending, dead, discarded, unreadable } = audit;
+  const { verdict, since, until, events, published, pending, dead, discarded, cancelled, unreadable } = audit;
   return (
     <>
       <Notice
@@ -83,7 +83,8 @@ function Verdict({ audit, isOk }: AuditProps & { readonly isOk: boolean }) {
       >
         <p class="quiet-text">
           <At at={since} /> to <At at={until} />. {many(events, 'event')}: {published} published, {pending}{' '}
-          pending, {dead} dead, {discarded} discarded{unreadable > 0 && `, ${unreadable} unreadable`}.
+          pending, {dead} dead, {discarded} discarded{cancelled > 0 && `, ${cancelled} cancelled`}
+          {unreadable > 0 && `, ${unreadable} unreadable`}.
         </p>
       </Notice>
       <div class="panel">

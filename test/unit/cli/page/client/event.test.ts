@@ -94,6 +94,17 @@ describe('the waterfall of an event', () => {
     expect(mail?.bars.map(({ kind }) => kind)).toEqual(['waiting']);
   });
 
+  test('a scheduled event waits in the outbox from its due time on', () => {
+    const due = [line(1_000, 'scheduled'), line(5_000, 'due')];
+    const outboxOf = (story: readonly Line[], now: number) =>
+      lanesOf({ story: [...story], consumers: {} }, now)[0];
+    expect(outboxOf(due, 2_000)).toMatchObject({ bars: [], marks: [{ kind: 'plain' }, { kind: 'next' }] });
+    expect(outboxOf(due, 7_000)?.bars).toMatchObject([{ kind: 'waiting', from: 5_000, to: 7_000 }]);
+    const published = outboxOf([...due, line(6_000, 'published')], 7_000);
+    expect(published?.bars).toMatchObject([{ from: 5_000, to: 6_000 }]);
+    expect(spanOf([published ?? expect.unreachable()])).toEqual({ from: 5_000, to: 6_000 });
+  });
+
   test('a story without a time has a span', () => {
     expect(spanOf(lanesOf({ story: [line(null, 'expired')], consumers: {} }, NOW))).toEqual({
       from: 0,

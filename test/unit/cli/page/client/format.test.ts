@@ -5,8 +5,10 @@ import {
   idParts,
   rate,
   roughly,
+  stateOf,
   urgencyOf,
 } from '../../../../../cli/page/client/frame/format.ts';
+import { isActionRequired, STATES } from '../../../../../cli/reports/why/event-state.ts';
 import { HOUR_MS } from '../../../../../lambdas/runtime/base/units.ts';
 
 test('an age has one unit and is at least a second', () => {
@@ -24,6 +26,12 @@ test('a long id ends in its last 8 characters, and loses none', () => {
   ]);
   expect(idParts('evt_1')).toEqual(['', 'evt_1']);
   expect(idParts(`an order ${'😀'.repeat(9)}`)).toEqual(['an order 😀', '😀'.repeat(8)]);
+});
+
+test('every state of an event that requires no action has its own sign', () => {
+  const states = STATES.filter((state) => !isActionRequired({ state }));
+  expect(states).toContain('scheduled');
+  expect(states.filter((state) => stateOf(state) === 'broken')).toEqual([]);
 });
 
 test('a permanent deletion is urgent in three days, and broken in one', () => {

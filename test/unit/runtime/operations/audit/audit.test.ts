@@ -36,15 +36,17 @@ describe('the audit accounts for every published event at every consumer', () =>
     await rig.event(LONG_AGO, { status: 'PENDING' });
     await rig.event(LONG_AGO, { status: 'DEAD' });
     await rig.event(LONG_AGO, { status: 'DISCARDED' });
+    await rig.event(LONG_AGO, { status: 'CANCELLED' });
     await rig.event(LONG_AGO, { type: 'OrderSeen' });
     await rig.event(LONG_AGO, { source: 'somebody-else' });
     const report = await rig.run();
     expect(report).toMatchObject({
-      events: 5,
+      events: 6,
       published: 2,
       pending: 1,
       dead: 1,
       discarded: 1,
+      cancelled: 1,
       unreadable: 0,
     });
     expect(report.consumers).toMatchObject({ payments: { expected: 0 }, inventory: { expected: 0 } });

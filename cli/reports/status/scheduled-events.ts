@@ -1,0 +1,64 @@
+import { HOUR_MS } from '../../../lambdas/runtime/base/units.ts';
+import { EVENT_PREFIX } from '../../../lambdas/runtime/store/keys.ts';
+import type { Item } from '../../../lambdas/runtime/store/table.ts';
+import type { OutboxReaderDeps } from '../../deployment/published-events.ts';
+import {
+  eachOf,
+  isNotDue,
+  minutesOf,
+  type PartialList,
+  partitionsOf,
+  readPartition,
+} from '../../deployment/rows-reader.ts';
+import { STUCK_MS } from '../checks/check.ts';
+import { waitingSince } from './pending-events.ts';
+
+/** The scheduled events of a status. */
+export interface ScheduledStatus {
+  /** The period from now on that was read, milliseconds. */
+  readonly withinMs: number;
+  /** The events that are due in it. */
+  readonly due: number;
+  /** When the first of them is due, epoch milliseconds; `null` if none is. */
+  readonly nextDueAt: number | null;
+  /** The events that were due more than 5 minutes ago, or requeued since, and are not published. `pending` includes them. */
+  readonly overdue: number;
+}
+
+/** The period that is read: a query for each minute and shard, 480 of half a read unit with 8 shards. */
+const WITHIN_MS = HOUR_MS;
+
+/** The rows read of each shard of a minute: 6 in a second with 8 shards. */
+const ROWS_MAX = 50;
+
+/** Reads the due times of the scheduled events of the next hour. There is no index: each is in the partition of its due minute. */
+export async function readDueTimes(
+  { table, shards }: OutboxReaderDeps,
+  now: number,
+): Promise<PartialList<number>> {
+  const partitions = minutesOf(now, now + WITHIN_MS).flatMap((minute) => partitionsOf(minute, shards));
+  const query = { skPrefix: EVENT_PREFIX, where: { status: 'PENDING' }, limit: ROWS_MAX };
+  const pages = await eachOf(partitions, (pk) => readPartition(table, { ...query, pk }, ROWS_MAX));
+  return {
+    items: pages.flatMap(({ items }) =>
+      items.flatMap((item) => (isNotDue(item, now) ? [Number(item.dueAt)] : [])),
+    ),
+    more: pages.some(({ more }) => more),
+  };
+}
+
+/** @param dueTimes - as read up to a minute ago @param pending - the PENDING events that are due */
+export function scheduledStatus(
+  dueTimes: readonly number[],
+  pending: readonly Item[],
+  now: number,
+): ScheduledStatus {
+  const due = dueTimes.filter((at) => at > now && at <= now + WITHIN_MS);
+  const isOverdue = (item: Item) => item.dueAt !== undefined && now - (waitingSince(item) ?? now) > STUCK_MS;
+  return {
+    withinMs: WITHIN_MS,
+    due: due.length,
+    nextDueAt: due.length === 0 ? null : due.reduce((first, at) => Math.min(first, at)),
+    overdue: pending.filter(isOverdue).length,
+  };
+}
