@@ -30,6 +30,7 @@ export const orderMutants: readonly Mutant[] = [
     ['a message that is overtaken again and again goes back to its queue', 'tries === GATE_TRIES ||', ''],
     ['the rejections of a consumer that skips raise the number', "config.order.onReject === 'skip'", 'false'],
     ['the rejections of a consumer that blocks leave the number', "config.order?.mode === 'strict' && config.order.onReject === 'skip'", 'true'],
+    ['a message that waits in vain is not passed over', "isNext && config.order?.mode === 'strict'", "config.order?.mode === 'strict'"],
     ['a group shares its number', '(order.group ?? event.type)', 'event.type'],
     ['a strict consumer knows its last receive', "order?.mode !== 'strict' || maxReceives !== undefined", 'true'],
     ['a strict consumer has one order', "if (ofConsumer?.mode === 'strict') {", 'if (false) {'],
