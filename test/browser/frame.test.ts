@@ -262,7 +262,13 @@ async function opened(options: { readonly reducedMotion?: 'no-preference' } = {}
 }
 
 function statusOf(state: StatusDocument['state'], findings: StatusDocument['findings']): StatusDocument {
-  const outbox = { pending: 0, dead: 0, unreadable: 0, sweptAgoMs: null };
+  const outbox = {
+    pending: 0,
+    dead: 0,
+    unreadable: 0,
+    sweptAgoMs: null,
+    scheduled: { withinMs: 0, due: 0, nextDueAt: null, overdue: 0 },
+  };
   const wiring = { problems: [], notChecked: [] };
   const nothing = { looks: [], heartbeat: null, consumers: {}, deadLetterSources: [], gone: [], atLeast: [] };
   return { state, findings, outbox, wiring, ...nothing } as unknown as StatusDocument;

@@ -1,4 +1,6 @@
 import type { DynamoDBRecord } from 'aws-lambda';
+import { MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
+import { eventIdInSortKey, eventIdTime } from '../../lambdas/runtime/store/event-id.ts';
 import { expiresAt } from '../../lambdas/runtime/store/rows.ts';
 import type { EachUpdate, Update } from '../../lambdas/runtime/store/table.ts';
 import type { Hole } from './relay-holes.ts';
@@ -14,6 +16,30 @@ export const SCHEDULED_HOLES: readonly Hole<Tamper>[] = [
     deviations: 0,
     tamper: { records: (records) => records.map(withoutDueTime) },
     found: /is published before it is due/,
+  },
+  {
+    rule: 'a scheduled event is never published without a claim',
+    where: 'committed after its minute was read',
+    budget: { faults: 0, stalls: 0 },
+    deviations: 0,
+    tamper: { records: (records) => records.map(asOrdinary) },
+    found: /publishes .* after its lease/,
+  },
+  {
+    rule: 'the lease of a claim ends after the due time',
+    where: 'a scheduled event, a sweep, and a cancellation',
+    budget: { faults: 0, stalls: 0 },
+    deviations: 0,
+    tamper: { table: (real) => tamperedTable(real, { each: (update) => leasedAtBirth(update, false) }) },
+    found: /publishes .* after its lease/,
+  },
+  {
+    rule: 'the lease of a failed event ends after the due time',
+    where: 'a scheduled event, a sweep, and a cancellation',
+    budget: { faults: 1, stalls: 0 },
+    deviations: 1,
+    tamper: { table: (real) => tamperedTable(real, { each: (update) => leasedAtBirth(update, true) }) },
+    found: /cancelled although a relay had taken it|although it was cancelled/,
   },
   {
     rule: 'only a PENDING event is cancelled',
@@ -99,6 +125,21 @@ export const SCHEDULED_HOLES: readonly Hole<Tamper>[] = [
 function withoutDueTime(record: DynamoDBRecord): DynamoDBRecord {
   const { dueAt: _, ...NewImage } = record.dynamodb?.NewImage ?? {};
   return { ...record, dynamodb: { ...record.dynamodb, NewImage } };
+}
+
+/** The record as of an ordinary event that was born just now: fresh. */
+function asOrdinary(record: DynamoDBRecord): DynamoDBRecord {
+  const { dynamodb, ...rest } = withoutDueTime(record);
+  const leaseUntil = { N: String(Number(dynamodb?.NewImage?.leaseUntil?.N) + 10 * MINUTE_MS) };
+  return { ...rest, dynamodb: { ...dynamodb, NewImage: { ...dynamodb?.NewImage, leaseUntil } } };
+}
+
+/** The claim, or the failure, of a row stores its due time as its lease, which is that of its key's event id. */
+function leasedAtBirth(update: EachUpdate, isFailure: boolean): EachUpdate {
+  const eventId = eventIdInSortKey(update.key.SK);
+  if (eventId === undefined || !('leaseUntil' in update.set) || 'attempts' in update.set !== isFailure)
+    return update;
+  return { ...update, set: { ...update.set, leaseUntil: eventIdTime(eventId) } };
 }
 
 function claimOfAnyStatus({ when, ...update }: EachUpdate): EachUpdate {

@@ -69,6 +69,15 @@ const SETTINGS: readonly RelaySetting[] = [
     ],
   },
   {
+    name: 'a producer that schedules an event seconds ahead, and the stream',
+    world: { events: [] },
+    actors: [
+      (world, scheduler) => world.produce(scheduler.actor('producer'), { atOnce: false, dueInMs: 1_500 }),
+      (world, scheduler) => world.streamAfterCommit(scheduler.actor('stream'), 2),
+      sweep('sweep'),
+    ],
+  },
+  {
     name: 'publish at once, with a scheduled event',
     world: { events: [] },
     actors: [

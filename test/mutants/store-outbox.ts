@@ -58,9 +58,9 @@ export const storeOutboxMutants: readonly Mutant[] = [
   ]),
   ...mutantsOf('outbox/event-draft.ts', 'scheduled', [
     ['a time of up to five minutes ago is due', 'const DUE_AGO_MAX_MS = 5 * MINUTE_MS;', 'const DUE_AGO_MAX_MS = 4 * MINUTE_MS;'],
-    ['a time that is long past is refused', 'dueAt < now - DUE_AGO_MAX_MS', 'dueAt < 0'],
-    ['a time beyond the maximum is refused', 'dueAt > now + DUE_AHEAD_MAX_MS', 'dueAt > Number.MAX_SAFE_INTEGER'],
-    ['a sequenced event is not scheduled', 'if (sequence) {', 'if (dueAt === 0) {'],
+    ['a time that is long past is refused', 'Number(deliverAt) < now - DUE_AGO_MAX_MS', 'Number(deliverAt) < 0'],
+    ['a time beyond the maximum is refused', 'deliverAt > now + DUE_AHEAD_MAX_MS', 'deliverAt > Number.MAX_SAFE_INTEGER'],
+    ['a sequenced event is not scheduled', 'if (sequence) {', 'if (deliverAt === 0) {'],
   ]),
   ...mutantsOf('outbox/outbox-entry.ts', 'scheduled', [
     ['an event that is due is an ordinary one', '(draft.deliverAt ?? 0) > now', '(draft.deliverAt ?? 0) >= now - 1'],
@@ -77,7 +77,16 @@ export const storeOutboxMutants: readonly Mutant[] = [
     ['a scheduled event is due a clock margin later', 'row.dueAt + CLOCK_SKEW_MS >= clock.now()', 'row.dueAt >= clock.now()'],
     ['a scheduled event says nothing about clocks', 'if (row.dueAt === undefined) reportClockDifference(row, telemetry);', 'reportClockDifference(row, telemetry);'],
   ]),
+  ...mutantsOf('relay/sweep-partition.ts', 'scheduled', [
+    ['an event that is not due counts nowhere', '=> dueAt > now;', '=> dueAt < 0;'],
+    ['an event that is not due keeps its minute unsettled', 'waiting.length + early,', 'waiting.length,'],
+    ['events that are not due are counted across pages', '(a.early ?? 0) + (b.early ?? 0)', 'b.early ?? 0'],
+  ]),
+  ...mutantsOf('relay/sweep-range.ts', 'scheduled', [
+    ['an operator is told of no event that is not due', 'pending += rows - early', 'pending += rows'],
+  ]),
   ...mutantsOf('relay/relay-sweep.ts', 'scheduled', [
+    ['an event that is not due is not pending', 'sum + rows - early', 'sum + rows'],
     ['a punctual sweep reads the running minute', 'config.punctual && config.sweepEveryMs >= MINUTE_MS', 'config.punctual && config.sweepEveryMs < 0'],
     ['an ordinary sweep does not', 'config.punctual && config.sweepEveryMs >= MINUTE_MS', 'config.sweepEveryMs >= MINUTE_MS'],
   ]),

@@ -204,7 +204,13 @@ describe('an app that only produces', () => {
 
   test.each(['require', 'await import'])('starts with %s', async (load) => {
     const outbox = `Object.keys((${load}('cdk-mailroom/runtime')).lambdaOutbox())`;
-    expect(await evaluate(app, outbox)).toEqual(['commit', 'entries']);
+    expect(await evaluate(app, outbox)).toEqual([
+      'commit',
+      'entries',
+      'cancel',
+      'cancellation',
+      'reschedule',
+    ]);
     expect(await evaluate(app, `typeof (${load}('cdk-mailroom/testing')).memoryTable`)).toBe('function');
   });
 
@@ -222,7 +228,9 @@ describe('an app that only produces', () => {
       },
       logLevel: 'silent',
     });
-    expect(await step(app, process.execPath, ['bundle.mjs'])).toBe('commit,entries\n');
+    expect(await step(app, process.execPath, ['bundle.mjs'])).toBe(
+      'commit,entries,cancel,cancellation,reschedule\n',
+    );
   });
 
   test('gets an error that names the package to install when it uses a missing one', async () => {

@@ -204,7 +204,8 @@ export const REFUSED = section({
         'Repeat the command after that time. `--force` takes the message away, but calls outside DynamoDB continue.',
     },
     NOT_PUBLISHED: {
-      cause: 'Only PUBLISHED events of declared sources can be published again, and a scheduled or cancelled event has no message to resolve.',
+      cause:
+        'Only PUBLISHED events of declared sources can be published again, and a scheduled or cancelled event has no message to resolve.',
       result: 'Nothing was published.',
       action:
         'A PENDING event is published by the relay. Requeue a DEAD one with `npx cdk-mailroom dlq redrive dead <id>`.',

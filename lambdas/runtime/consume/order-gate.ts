@@ -103,6 +103,7 @@ async function atGate(
   if (order === undefined) return { passed: received };
   const seen = await readLastSequence(received.inbox, order.key);
   const { config, delivery } = received;
+  // A message that waits is rejected because of its predecessor: its number is not passed over, even if it has become next meanwhile.
   const isNext = order.sequence === seen.last + 1;
   const skipsRejected = isNext && config.order?.mode === 'strict' && config.order.onReject === 'skip';
   const message = { ...delivery.message, place: { order, seen, skipsRejected } };

@@ -26,21 +26,20 @@ function checkDue(
   now: number,
 ): void {
   const allowed = 'a time in epoch milliseconds, from 5 minutes ago to 366 days ahead';
-  const dueAt = Number.isSafeInteger(deliverAt) ? Number(deliverAt) : undefined;
   if (sequence) {
     throw new MailroomError(
       'INVALID_EVENT',
       `Event ${type} has deliverAt, but its definition declares a sequence, and a scheduled event cannot be ordered. Schedule an event of another type, whose handler publishes this one.`,
     );
   }
-  if (dueAt === undefined) throw invalid(type, 'deliverAt', allowed, deliverAt);
-  if (dueAt < now - DUE_AGO_MAX_MS) {
-    throw invalid(type, 'deliverAt', allowed, deliverAt, 'If it is in seconds, multiply it by 1000.');
-  }
-  if (dueAt > now + DUE_AHEAD_MAX_MS) {
+  if (typeof deliverAt === 'number' && deliverAt > now + DUE_AHEAD_MAX_MS) {
     const remedy =
-      'If it is in microseconds, divide it by 1000. For a later time, schedule an event whose handler schedules the next one.';
+      'If it is in microseconds, divide it by 1000; if it is in nanoseconds, by 1000000. For a later time, schedule an event whose handler schedules the next one.';
     throw invalid(type, 'deliverAt', allowed, deliverAt, remedy);
+  }
+  if (!Number.isSafeInteger(deliverAt)) throw invalid(type, 'deliverAt', allowed, deliverAt);
+  if (Number(deliverAt) < now - DUE_AGO_MAX_MS) {
+    throw invalid(type, 'deliverAt', allowed, deliverAt, 'If it is in seconds, multiply it by 1000.');
   }
 }
 
@@ -79,8 +78,7 @@ export async function checkDraft(draft: EventDraft, now: number): Promise<void> 
 /** An ordered consumer keeps the last number under a key that contains the aggregate's id. */
 function checkNumbered(type: string, aggregateId: string, sequence: unknown): void {
   if (!Number.isSafeInteger(sequence) || Number(sequence) < 1) {
-    const value = typeof sequence === 'number' ? String(sequence) : sequence;
-    throw invalid(type, 'sequence', 'a whole number from 1', value);
+    throw invalid(type, 'sequence', 'a whole number from 1', sequence);
   }
   const bytes = Buffer.byteLength(aggregateId);
   if (bytes > AGGREGATE_ID_MAX_BYTES)
@@ -176,6 +174,7 @@ function jsonOf(type: string, data: unknown): string {
 
 /** Formats any value for an error message. */
 function shown(value: unknown): string {
+  if (typeof value === 'number') return String(value);
   return typeof value === 'string' ? `"${value.slice(0, 100)}"` : `of type ${typeof value}`;
 }
 

@@ -74,10 +74,10 @@ export async function eventEntry(
   draft: EventDraft,
   { cause, turnMs }: { readonly cause?: CausingEvent | undefined; readonly turnMs?: number | undefined },
 ): Promise<EventEntry> {
-  const now = clock.now();
-  await checkDraft(draft, now);
+  await checkDraft(draft, clock.now());
   const { definition } = draft;
   checkDeclared(definition, config);
+  const now = clock.now();
   // A scheduled event stands in the partition of its due minute, where the sweep finds it.
   const dueAt = (draft.deliverAt ?? 0) > now ? draft.deliverAt : undefined;
   const eventId = mintEventId(dueAt ?? now, config.shards, random);
@@ -107,8 +107,8 @@ export async function eventEntry(
     schema: SCHEMA,
     status: 'PENDING' as const,
     leaseUntil,
-    // The producer's turn ends a clock margin before its lease, so that the sweep does not publish too.
     ...(dueAt === undefined ? {} : { dueAt, scheduledAt: now }),
+    // The producer's turn ends a clock margin before its lease, so that the sweep does not publish too.
     ...(turnMs === undefined || dueAt !== undefined
       ? {}
       : { producerUntil: Math.min(now + turnMs, leaseUntil - CLOCK_SKEW_MS) }),

@@ -59,7 +59,7 @@ export function checkTransaction(
     if (eventId !== undefined && now - eventIdTime(eventId) > ENTRY_AGE_MAX_MS) {
       throw new MailroomError(
         'STALE_ENTRY',
-        `Event ${eventId} was created more than ${ENTRY_AGE_MAX_MS / 60_000} minutes ago. Use entries immediately and only once: ` +
+        `Event ${eventId} was created, or due, more than ${ENTRY_AGE_MAX_MS / 60_000} minutes ago. Use entries immediately and only once: ` +
           'call outbox.entries again.',
       );
     }

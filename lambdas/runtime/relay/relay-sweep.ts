@@ -120,7 +120,7 @@ async function sweepYoungest(
 export interface SweepReport {
   /** The number of events that this pass published. */
   readonly published: number;
-  /** The number of rows left PENDING under any lease. */
+  /** The number of rows left PENDING under any lease, without scheduled events that are not due. */
   readonly pending: number;
   /** The number of those rows that wait because their source is not declared. */
   readonly undeclared: number;
@@ -169,7 +169,7 @@ async function sweepPass(
     Math.max(0, clock.now() - Math.min(...times.map((time) => time ?? Number.POSITIVE_INFINITY)));
   const report: SweepReport = {
     published: tally.published,
-    pending: left.reduce((sum, { rows }) => sum + rows, 0),
+    pending: left.reduce((sum, { rows, early = 0 }) => sum + rows - early, 0),
     undeclared: left.reduce((sum, { undeclared }) => sum + undeclared, 0),
     oldestPendingMs: since(left.map(({ oldest }) => oldest)),
     oldestLeaseMs: since(left.map(({ leaseUntil }) => leaseUntil)),

@@ -79,9 +79,14 @@ function together(a: LeftPending, b: LeftPending): LeftPending {
   return {
     rows: a.rows + b.rows,
     undeclared: a.undeclared + b.undeclared,
+    ...earlyRows((a.early ?? 0) + (b.early ?? 0)),
     ...earliest('oldest', a.oldest, b.oldest),
     ...earliest('leaseUntil', a.leaseUntil, b.leaseUntil),
   };
+}
+
+function earlyRows(early: number): { readonly early?: number } {
+  return early > 0 ? { early } : {};
 }
 
 /** The earliest of some times as a member; no member if there is none. */
@@ -117,12 +122,15 @@ async function sweepPage(
   const due = ours.filter((row) => row.leaseUntil + CLOCK_SKEW_MS < now);
   const relay = relays[shard % relays.length] as RelayContext;
   const { settled, served, tried } = await publishDue(relay, due, tally);
-  const waiting = ours.filter(({ eventId }) => !settled.has(eventId));
+  const isEarly = ({ dueAt = 0 }: PendingRow) => dueAt > now;
+  const early = ours.filter(isEarly).length;
+  const waiting = ours.filter((row) => !settled.has(row.eventId) && !isEarly(row));
   const since = [...unreadable.map(pendingSince), ...waiting.map((row) => row.since)];
   const unserved = waiting.filter(({ eventId }) => !served.has(eventId));
   return {
-    rows: unreadable.length + undeclared.length + waiting.length,
+    rows: unreadable.length + undeclared.length + waiting.length + early,
     undeclared: undeclared.length,
+    ...earlyRows(early),
     ...earliest('oldest', ...since),
     ...earliest('leaseUntil', ...unserved.map(({ leaseUntil }) => leaseUntil)),
     untried: due.length - tried,

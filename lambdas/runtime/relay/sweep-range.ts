@@ -18,7 +18,7 @@ export interface SweepRange {
 export interface SweepRangeReport {
   /** The number of events that this call published. */
   readonly published: number;
-  /** The number of rows left PENDING up to `sweptTo`, under any lease. */
+  /** The number of rows left PENDING up to `sweptTo`, under any lease, without scheduled events that are not due. */
   readonly pending: number;
   /** The end of the part that is swept, epoch milliseconds: continue from here. */
   readonly sweptTo: number;
@@ -72,7 +72,7 @@ export async function sweepRange(
     const settled = await sweepMinutes(context, shards, [minute], how, tally);
     // The next call reads this step again and counts what it leaves: a pointer alone would not inform the operator.
     if (!settled || tally.failures > 0) break;
-    for (const { rows } of tally.left.values()) pending += rows;
+    for (const { rows, early = 0 } of tally.left.values()) pending += rows - early;
     tally.left.clear();
     sweptTo = to;
   }

@@ -54,7 +54,7 @@ export function isUnreadableId(id: string): boolean {
 }
 
 /**
- * Returns the creation time of an event id, epoch milliseconds.
+ * Returns the time in an event id, epoch milliseconds: when it was created or, if its event is scheduled, when that is due.
  *
  * @throws `BAD_EVENT_ID` if the text is not an event id
  */

@@ -117,6 +117,8 @@ export interface LeftPending {
   readonly rows: number;
   /** Those with an undeclared source: they have their own alarm and would only hide the age of the others. */
   readonly undeclared: number;
+  /** Those that are not due yet: scheduled events of a minute that was read before its end. They only keep it unsettled. Absent: none. */
+  readonly early?: number | undefined;
   /** The time at which the oldest of the others was created, epoch milliseconds. Absent: there are no others. */
   readonly oldest?: number | undefined;
   /** The earliest end of the leases under which this pass leaves the rows, epoch milliseconds. Absent: it served all of them. */

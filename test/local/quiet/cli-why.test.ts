@@ -121,6 +121,6 @@ describe.concurrent('why', () => {
   it('says how to look further when it finds nothing', async () => {
     const { code, err } = await mailroom('why', 'no-such-order', '--since', '1m');
     expect(code).toBe(3);
-    expect(unwrapped(err)).toMatch(/NO_SUCH_EVENT: .*last 1 min .*--since 24h/);
+    expect(unwrapped(err)).toMatch(/NO_SUCH_EVENT: .*within 1 min of now .*--since 24h/);
   });
 });

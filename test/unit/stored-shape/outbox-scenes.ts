@@ -22,6 +22,12 @@ async function written() {
   return rig;
 }
 
+async function scheduled() {
+  const rig = shapeRig();
+  await rig.schedule();
+  return rig;
+}
+
 async function dead() {
   const rig = shapeRig(REFUSED);
   await rig.commit();
@@ -57,6 +63,12 @@ export const outboxScenes: Readonly<Record<string, () => Promise<unknown>>> = {
     return (stub.requests[0] as { Entries: unknown[] }).Entries[0];
   },
   'Outbox row: PENDING': async () => (await written()).item('OUTBOX#'),
+  'Outbox row: PENDING, scheduled': async () => (await scheduled()).item('OUTBOX#'),
+  'Outbox row: CANCELLED': async () => {
+    const rig = await scheduled();
+    await rig.outbox.cancel(EVENT_ID);
+    return rig.item('OUTBOX#');
+  },
   'Outbox row: PENDING, after a failure': async () => (await failed()).item('OUTBOX#'),
   'Outbox row: PUBLISHED': async () => {
     const rig = await written();

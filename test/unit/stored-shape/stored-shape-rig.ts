@@ -1,5 +1,6 @@
 import * as z from 'zod/mini';
 import type { ConsumerConfig } from '../../../lambdas/runtime/base/config.ts';
+import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { createConsumer } from '../../../lambdas/runtime/consume/consumer.ts';
 import type { Handler } from '../../../lambdas/runtime/consume/handler.ts';
 import { defineEvent } from '../../../lambdas/runtime/events/event.ts';
@@ -76,6 +77,13 @@ export function shapeRig(refusal?: { readonly code: string; readonly message: st
     queue,
     random,
     commit: () => outbox.commit({ events: [OrderPlaced.create({ aggregateId: '42', data })] }),
+    outbox,
+    /** Commits the event half an hour before it is due. */
+    schedule: async () => {
+      clock.jumpTo(NOW - 30 * MINUTE_MS);
+      const deliverAt = NOW;
+      await outbox.commit({ events: [OrderPlaced.create({ aggregateId: '42', data, deliverAt })] });
+    },
     /** An event that has a number. */
     commitNumbered: (sequence: number) =>
       outbox.commit({ events: [OrderChanged.create({ aggregateId: '42', data, sequence })] }),

@@ -112,7 +112,7 @@ test.each([
 
 test.each([
   ['no sequence', { sequence: undefined }, 'sequence must be a whole number from 1'],
-  ['the sequence 0', { sequence: 0 }, 'sequence must be a whole number from 1, but it is "0"'],
+  ['the sequence 0', { sequence: 0 }, 'sequence must be a whole number from 1, but it is 0.'],
   ['the sequence 1.5', { sequence: 1.5 }, 'sequence must be a whole number from 1'],
   ['a text as sequence', { sequence: '1' as never }, 'sequence must be a whole number from 1'],
   [

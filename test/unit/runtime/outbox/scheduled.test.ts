@@ -15,6 +15,7 @@ import { relayContext } from '../../../../lambdas/runtime/relay/relay-context.ts
 import { createRelaySweep } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
 import { eventIdTime } from '../../../../lambdas/runtime/store/event-id.ts';
 import { asRow, type OutboxRow } from '../../../../lambdas/runtime/store/rows.ts';
+import type { Table } from '../../../../lambdas/runtime/store/table.ts';
 import { lambdaContext } from '../../../../testing/lambda-context.ts';
 import { consumerConfig, relayConfig, rig, runThrough, ThingHappened } from '../../../support/runtime-rig.ts';
 import { stream } from '../relay/relay-stream-rig.ts';
@@ -74,20 +75,22 @@ describe('an event with deliverAt', () => {
     [
       'in seconds',
       (now: number) => Math.floor(now / 1_000),
-      /deliverAt must be .* but it is .* multiply it by 1000\./,
+      /deliverAt must be .* but it is \d{10}\. If it is in seconds, multiply it by 1000\./,
     ],
     [
       'longer ago',
       (now: number) => now - 5 * 60_000 - 1,
       /deliverAt must be a time in epoch milliseconds, from 5 minutes ago/,
     ],
-    ['in microseconds', (now: number) => now * 1_000, /divide it by 1000/],
+    ['in microseconds', (now: number) => now * 1_000, /but it is \d{16}\. If it is in microseconds, divide/],
+    ['in nanoseconds', (now: number) => now * 1_000_000, /in nanoseconds, by 1000000\./],
     [
       'beyond the maximum',
       (now: number) => now + 366 * DAY_MS + 1,
       /schedule an event whose handler schedules the next one\./,
     ],
-    ['not whole', (now: number) => now + 0.5, /deliverAt must be/],
+    ['not whole', (now: number) => now + 0.5, /deliverAt must be .* but it is \d{13}\.5\./],
+    ['not a number', () => Number.NaN, /deliverAt must be .* but it is NaN\./],
     ['a text', () => '2026-12-01' as unknown as number, /deliverAt must be/],
   ] as const)('is refused if the time is %s', async ([, deliverAt, message]) => {
     const { outbox, due, clock } = await scheduled();
@@ -129,6 +132,36 @@ describe('an event with deliverAt', () => {
     expect(publishedIds()).toEqual([]);
     await sweep(true);
     expect(publishedIds()).toEqual([eventId]);
+  });
+
+  test('counts nowhere until it is due, and keeps its minute unsettled', async () => {
+    const parts = rig();
+    const { memory, clock, telemetry, publishedIds } = parts;
+    const outbox = createOutbox({ config: { ...consumerConfig, shards: 1 }, table: memory, clock });
+    const deliverAt = clock.now() + 10_000;
+    const due = [1, 2].map((n) => ThingHappened.create({ aggregateId: 'thing', data: { n }, deliverAt }));
+    await outbox.commit({ events: due });
+    const table: Table = { ...memory, query: (query) => memory.query({ ...query, limit: 1 }) };
+    const call = (event: unknown) =>
+      runThrough(clock, createRelaySweep({ ...parts, table, config: relayConfig })(event, lambdaContext()));
+    await clock.advance(1_000);
+    const unsettled = () => memory.items().filter(({ PK }) => String(PK).startsWith('SWEEP#'));
+
+    expect(await call({ since: clock.now() - 1 })).toMatchObject({ pending: 0 });
+    expect(unsettled()).toHaveLength(1);
+    expect(await call({})).toMatchObject({
+      pending: 0,
+      oldestPendingMs: 0,
+      oldestLeaseMs: 0,
+      complete: true,
+    });
+    expect(telemetry.counted('PendingEvents')).toBe(0);
+    expect(unsettled()).toHaveLength(1);
+
+    await clock.advance(11_001);
+    expect(await call({})).toMatchObject({ published: 2, pending: 0 });
+    expect(publishedIds()).toHaveLength(2);
+    expect(unsettled()).toEqual([]);
   });
 
   test('is skipped by the stream until it is due by every clock, without a word', async () => {
@@ -313,4 +346,19 @@ test('an entry names its event, and can be committed long before it is due, but 
   await expect(outbox.commit({ writes: late === undefined ? [] : [late] })).rejects.toMatchObject({
     code: 'STALE_ENTRY',
   });
+});
+
+test('the entry of a cancelled event cannot be committed again, even when TTL has deleted its row', async () => {
+  const { outbox, due, clock, memory, rows } = await scheduled(8 * DAY_MS);
+  const [entry] = await outbox.entries([due(2)]);
+  if (entry === undefined) throw new Error('unreachable');
+  await outbox.commit({ writes: [entry] });
+  expect(await outbox.cancel(entryEventId(entry))).toBe('cancelled');
+  await clock.advance(7 * DAY_MS + 1_000);
+  expect(memory.expire()).toBe(0);
+  await expect(outbox.commit({ writes: [entry] })).rejects.toMatchObject({ code: 'TRANSACTION_CANCELLED' });
+  await clock.advance(8 * DAY_MS);
+  expect(memory.expire()).toBe(1);
+  await expect(outbox.commit({ writes: [entry] })).rejects.toMatchObject({ code: 'STALE_ENTRY' });
+  expect(rows()).toHaveLength(1);
 });
