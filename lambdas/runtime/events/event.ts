@@ -37,7 +37,7 @@ export interface Envelope<T extends string = string, D = unknown> {
   readonly traceparent?: string | undefined;
   /** The `tracestate` that belongs to `traceparent`. */
   readonly tracestate?: string | undefined;
-  /** The number of the event among its aggregate's, from its producer: an ordered consumer applies them by it, others may receive them in any order. */
+  /** The number of the event among its aggregate's, from the producer. Only an ordered consumer applies events in that order. */
   readonly sequence?: number | undefined;
   /** The payload, validated by the schema of its definition. */
   readonly data: D;
