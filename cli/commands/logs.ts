@@ -38,8 +38,11 @@ export function logsCommand(io: Io): Command {
 
 async function logs(deployment: Deployment, { eventId: given }: { readonly eventId: string }) {
   const { event, eventId } = await find(deployment, given);
-  const since = (isExternalEventId(eventId) ? bornAt(event) : eventIdTime(eventId)) - MARGIN_MS;
-  const until = endOf(event, deployment.clock.now()) + MARGIN_MS;
+  const now = deployment.clock.now();
+  const begin = isExternalEventId(eventId) ? bornAt(event) : eventIdTime(eventId);
+  // CloudWatch refuses a range that begins after its end, as that of an event that is not due would.
+  const since = Math.min(begin, now) - MARGIN_MS;
+  const until = endOf(event, now) + MARGIN_MS;
   const functions = await eachOf(
     functionsOf(deployment, event),
     async ({ alias, ...handler }): Promise<FunctionLog> => {

@@ -274,6 +274,15 @@ describe('why', () => {
   });
 });
 
+test('logs of an event that is not due, or was cancelled, searches a range that ends after it begins', async () => {
+  const { json, ids, outbox, clock } = await withScheduled(180);
+  const [id = ''] = ids;
+  const range = { since: clock.now() - MINUTE_MS, until: clock.now() + MINUTE_MS };
+  expect(await json('logs', id)).toMatchObject(range);
+  await outbox.cancel(id);
+  expect(await json('logs', id)).toMatchObject(range);
+});
+
 describe('a command that changes an event', () => {
   test.each([
     ['events republish', ['events', 'republish']],
@@ -299,6 +308,16 @@ describe('a command that changes an event', () => {
     const [id = ''] = ids;
     const { code, err } = await run('dlq', word, 'dead', id, ...REASON);
     expect([code, err]).toEqual([3, expect.stringContaining(`npx cdk-mailroom why ${id}`)]);
+  });
+
+  test('dlq resend sends nothing in its place', async () => {
+    const mailroom = await withScheduled(180);
+    const [id = ''] = mailroom.ids;
+    const words = ['dlq', 'resend', 'consumer:worker', id, '--data', '-', ...REASON];
+    const before = mailroom.memory.items();
+    const { code, err } = await runInMemory(mailroom, words, { input: '{"n":1}' });
+    expect([code, err]).toEqual([3, expect.stringContaining(`npx cdk-mailroom why ${id}`)]);
+    expect(mailroom.memory.items()).toEqual(before);
   });
 
   test('sweep publishes nothing before it is due', async () => {
