@@ -10,7 +10,9 @@ import {
   resolveMessage,
 } from '../../lambdas/runtime/operations/message-operations.ts';
 import { isEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
+import { readLastSequence } from '../../lambdas/runtime/store/last-sequence.ts';
 import { recordOperation } from '../../lambdas/runtime/store/operation-record.ts';
+import type { PlaceInOrder } from '../../lambdas/runtime/store/rows.ts';
 import { readable } from '../../lambdas/runtime/store/stored-rows.ts';
 import type { Deployment } from '../deployment/deployment.ts';
 import { effectsUnchecked, effectText, openEffects } from '../deployment/effects.ts';
@@ -22,7 +24,7 @@ import { unreadableText } from '../deployment/row-text.ts';
 import { isNotDue } from '../deployment/rows-reader.ts';
 import { readStanding } from '../reports/dead-letters/standing.ts';
 import { causeOf, fixText, type ManualFix, readFix, refuseOtherKeys } from '../reports/messages/fix-file.ts';
-import { placeOfEvent } from '../reports/messages/order-of-aggregate.ts';
+import { isStrict, placeOfEvent } from '../reports/messages/order-of-aggregate.ts';
 import { inTime } from '../reports/why/event-state.ts';
 import { onceArgument } from '../terminal/arguments.ts';
 import { applyWords, type ChangeOptions, reasonOption, reasonToApply } from '../terminal/change.ts';
@@ -194,7 +196,10 @@ async function applyResolution(
   const by = await record(deployment, 'messages resolve', made);
   const result =
     fix === undefined
-      ? await resolveMessage(deployment, { ...made, by, order: await placeOfEvent(table, entry, eventId) })
+      ? await resolveMessage(deployment, {
+          ...{ ...made, by, isStrict: isStrict(entry) },
+          order: await placeOfEvent(table, entry, eventId),
+        })
       : await settleByConsumer(clients.lambda, entry, {
           mailroomCommit: {
             ...{ eventId, by, reason, force, effectsChecked },
@@ -230,6 +235,7 @@ async function allow(deployment: Deployment, decision: MessageDecision): Promise
   // Refused changes are not recorded.
   const known = readable(row);
   if (known?.status !== 'REJECTED' || known.reason !== TOO_OLD) throw notTooOld(decision, row);
+  if (known.order !== undefined) await refusePassedOver(deployment, decision, known.order);
   const reason = reasonToApply(decision);
   if (reason === undefined) {
     const text =
@@ -248,6 +254,20 @@ async function allow(deployment: Deployment, decision: MessageDecision): Promise
     text: `${nameOf(decision)} is allowed to run. To redrive it:`,
     next: shell`dlq redrive ${[`consumer:${consumer}`, eventId, ...applyWords(made)]}`,
   };
+}
+
+/** @throws `OUT_OF_ORDER` if a redrive of the message would not run it */
+async function refusePassedOver(
+  { table }: Deployment,
+  decision: MessageDecision,
+  { key, sequence }: PlaceInOrder,
+): Promise<void> {
+  const { last } = await readLastSequence({ table }, key);
+  if (sequence > last) return;
+  throw new MailroomError(
+    'OUT_OF_ORDER',
+    `${nameOf(decision)} cannot run: it has number ${sequence}, and number ${last} of its aggregate was applied or passed over, so a redrive changes nothing. Nothing was changed.`,
+  );
 }
 
 /** Refuses unknown ids: resolving a mistyped one would have no effect and look like a success. */

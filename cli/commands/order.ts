@@ -1,12 +1,17 @@
 import { Command } from 'commander';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
-import { orderOfText, STRICT_GROUP } from '../../lambdas/runtime/base/order.ts';
+import { STRICT_GROUP } from '../../lambdas/runtime/base/order.ts';
 import { seedSequence, skipSequence } from '../../lambdas/runtime/inbox/order-operator.ts';
 import type { ConsumerEntry } from '../../lambdas/runtime/operations/directory.ts';
 import { lastKey } from '../../lambdas/runtime/store/keys.ts';
 import type { Deployment } from '../deployment/deployment.ts';
 import { changeText, placeOf } from '../deployment/place.ts';
-import { type AggregateOrder, readOrder, readOrders } from '../reports/messages/order-of-aggregate.ts';
+import {
+  type AggregateOrder,
+  isStrict,
+  readOrder,
+  readOrders,
+} from '../reports/messages/order-of-aggregate.ts';
 import { countArgument } from '../terminal/arguments.ts';
 import { applyWords, type ChangeOptions, reasonOption, reasonToApply } from '../terminal/change.ts';
 import type { Io } from '../terminal/io.ts';
@@ -94,7 +99,7 @@ async function show(
 /** @throws `BAD_ARGUMENT` */
 function strictConsumer(deployment: Deployment, name: string): ConsumerEntry {
   const entry = deployment.consumer(name);
-  if (orderOfText(entry.order ?? '')?.mode === 'strict') return entry;
+  if (isStrict(entry)) return entry;
   throw new MailroomError(
     'BAD_ARGUMENT',
     `The consumer ${name} has no strict order, so no event of it waits for another. If this has changed, deploy its stack.`,

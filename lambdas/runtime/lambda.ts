@@ -123,7 +123,7 @@ export function lambdaConsumer(
   );
 }
 
-/** An outbox that is made when it is used: at synth there is no configuration. */
+/** Creates the outbox on first use, because synth has no configuration. */
 function onUse(outbox: () => Outbox): Outbox {
   return {
     commit: async (commit) => outbox().commit(commit),

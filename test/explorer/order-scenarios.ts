@@ -39,10 +39,10 @@ const RECEIVES = 20;
 /** The longest that a queue takes to come to rest, in receives. */
 const REST_RECEIVES = 200;
 
-/** What an operator does until everything is applied, at most so often. */
+/** The maximum number of redrives until every number is applied. */
 const REDRIVES = 4;
 
-/** Whether the handler is fixed. */
+/** The deployed handler, which refuses a number until it is fixed. */
 interface Release {
   isFixed: boolean;
 }
@@ -60,9 +60,9 @@ interface Setting {
   readonly last?: number;
   /** An operator fixes the handler and redrives. @default false */
   readonly fixes?: boolean;
-  /** What else acts. */
+  /** An operator beside the workers. @default none */
   readonly operator?: (world: ConsumerWorld, operator: Actor, desk: OperationDeps) => Promise<void>;
-  /** What is wrong otherwise. */
+  /** A further check at the end. @default none */
   readonly verdict?: (world: ConsumerWorld) => string | undefined;
 }
 
@@ -85,11 +85,20 @@ const charges = (table: Table) =>
     await ctx.commit(await next(table, sequence));
   });
 
-/** What it makes of a refused commit must not decide about the message. */
+/** Its handling of a refused commit must not decide about the message. */
 const swallows = (table: Table) =>
   leased(Numbered, async ({ sequence }, ctx) => {
     await ctx.commit(await next(table, sequence)).catch((error: unknown) => {
       if (!isMailroomError(error, 'OUT_OF_ORDER')) throw error;
+    });
+  });
+
+/** Starts an effect if its commit is refused: for a superseded event, it must not happen. */
+const compensates = (table: Table) =>
+  leased(Numbered, async ({ sequence }, ctx) => {
+    await ctx.commit(await next(table, sequence)).catch(async (error: unknown) => {
+      if (!isMailroomError(error, 'OUT_OF_ORDER')) throw error;
+      await charge(ctx).catch(() => {});
     });
   });
 
@@ -150,6 +159,13 @@ const SETTINGS: readonly Setting[] = [
     sent: [1, 2],
     mode: 'latest',
     handler: swallows,
+  },
+  {
+    name: 'latest: two numbers, to a handler that compensates for a refused commit',
+    sent: [1, 2],
+    mode: 'latest',
+    handler: compensates,
+    verdict: ({ log }) => (log.happened.size === 0 ? undefined : 'An effect of a superseded event happened'),
   },
   {
     name: 'latest: two numbers, to a handler that only returns',

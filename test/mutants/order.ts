@@ -15,7 +15,7 @@ export const orderMutants: readonly Mutant[] = [
     ['a last sequence of a newer schema is not read', 'isKnownSchema(schema) && Number', 'Number'],
     ['a commit that an event overtook is told by the last sequence', "code === 'ConditionalCheckFailed' || code === 'TransactionConflict'", 'false'],
     ['a conflict on the last sequence is told by it, too', "|| code === 'TransactionConflict'", ''],
-    ['a seed is exactly the action that begins a sequence', 'return isDeepStrictEqual( action, raiseLast(clock, { key: Key.PK, sequence: Number(last) }, NOTHING_APPLIED), );', 'return true;'],
+    ['a seed is exactly the action that begins a sequence', 'return isDeepStrictEqual({ ...action, Update: update }, made);', 'return true;'],
   ]),
   ...mutantsOf('consume/order-gate.ts', 'order-gate', [
     ['an aggregate has an id that a key can have', 'Buffer.byteLength(aggregateId) > AGGREGATE_ID_MAX_BYTES', 'false'],
@@ -47,10 +47,20 @@ export const orderMutants: readonly Mutant[] = [
     ['a superseded message is absorbed, however old it is', 'return isSuperseded ? undefined :', 'return'],
     ['a message that is next may have run before the order', 'place.order.sequence <= place.seen.last', 'true'],
   ]),
+  ...mutantsOf('consume/claimed-run.ts', 'order-gate', [
+    ['the effects of a superseded message are reported', 'reportEffectsOfSuperseded(claimed);', ''],
+    ['a lease that a superseded message lost is counted', "if (result.claim.takenOver) telemetry.count('LeasesExpired'); const lost = await writeEnd(claimed, () => supersedeMessage", 'const lost = await writeEnd(claimed, () => supersedeMessage'],
+  ]),
+  ...mutantsOf('inbox/inbox-claim.ts', 'order-gate', [
+    ['a claim without a place removes an earlier one', 'remove: [...(remove ?? []), ...unplaced],', 'remove,'],
+  ]),
   ...mutantsOf('inbox/inbox-writes.ts', 'order-gate', [
+    ['a message without a place has none of an earlier claim', "{ set: {}, remove: ['order'] }", '{ set: {}, remove: [] }'],
+    ['a message has its place in its row', '{ set: { order: place.order }, remove: [] }', '{ set: {}, remove: [] }'],
     ['an ordered completion is written only under its claim', 'await transactRow(inbox, eventId, change, mine(claim), others)', 'await transactRow(inbox, eventId, change, { ...mine(claim), condition: `(${mine(claim).condition} OR attribute_exists(PK))` }, others)'],
   ]),
   ...mutantsOf('consume/leased-context.ts', 'order-gate', [
+    ['an overtaken run starts no effect', 'if (run.state.blocked instanceof Overtaken) throw run.state.blocked;', ''],
     ['a commit that an event overtook counts no attempt', "if (error instanceof Overtaken) take(run, { is: 'blocked', error });", ''],
   ]),
   ...mutantsOf('inbox/order-operator.ts', 'order-operator', [
@@ -62,7 +72,9 @@ export const orderMutants: readonly Mutant[] = [
     ['a strict message is not settled before its predecessor', 'seen.last < sequence - 1', 'false'],
     ['the work of an old event does not lower the latest number', 'seen.last < sequence ?', 'true ?'],
     ['a discarded message is not the latest state', "if (mode === 'latest' && status === 'DISCARDED') return { raise: [] };", ''],
-    ['the row knows its place better than the request', 'placeIn(item) ?? given', 'given ?? placeIn(item)'],
+    ['the row knows its place better than the request', "(own?.mode === 'strict' && !isStrict ? undefined : own) ?? given", "given ?? (own?.mode === 'strict' && !isStrict ? undefined : own)"],
+    ['a strict place counts only at a strict consumer', "own?.mode === 'strict' && !isStrict ? undefined : own", 'own'],
+    ['another place counts at any consumer', "own?.mode === 'strict' && !isStrict", '!isStrict'],
     ['an event that takes the place of another has its number', 'order === undefined || keepsPlace', 'order === undefined'],
     ['force passes over its number', 'decideMessage(inbox, decision, NOT_FINAL, { raise: place.raise })', 'decideMessage(inbox, decision, NOT_FINAL)'],
   ]),
@@ -70,17 +82,22 @@ export const orderMutants: readonly Mutant[] = [
     ['a resent message leaves its number to the event in its place', 'keepsPlace: true,', ''],
   ]),
   ...mutantsOf('cli/commands/messages-decisions.ts', 'order-decisions', [
-    ['a message without a row is resolved at its place', ', order: await placeOfEvent(table, entry, eventId) }', ' }'],
+    ['a message without a row is resolved at its place', 'order: await placeOfEvent(table, entry, eventId),', ''],
+    ['a message is resolved in the order that its consumer has', '...{ ...made, by, isStrict: isStrict(entry) },', '...{ ...made, by },'],
+    ['a message that was passed over is not allowed to run', 'if (sequence > last) return;', 'return;'],
   ]),
   ...mutantsOf('cli/reports/dead-letters/discard.ts', 'order-decisions', [
     ['a dead letter without a row is discarded at its place', 'order: await placeOfEvent(deps.table, consumer, eventId),', ''],
+    ['a dead letter is discarded in the order that its consumer has', 'isStrict: isStrict(consumer),', ''],
     ['a dead letter whose predecessor was not applied stays', "if (settled.status === 'out-of-order') return", 'if (false) return'],
   ]),
   ...mutantsOf('consume/operator-commit.ts', 'order-gate', [
     ['a formal rejection has the place of its message', 'const order = placeOf(ctx, handler, delivery.content.envelope);', 'const order = undefined;'],
+    ['a place of an earlier strict order does not count for the function', "return config.order?.mode === 'strict';", 'return true;'],
     ['a manual fix of a message without a row has the place of its event', 'const order = ordered && placeInOrder(consumer, ordered, cause ?? {});', 'const order = undefined;'],
   ]),
   ...mutantsOf('inbox/inbox-rejection.ts', 'order-gate', [
+    ['a rejection without a place removes an earlier one', "'outOfTime', ...unplaced],", "'outOfTime'],"],
     ['a rejection that skips is one transaction with its number', '[...skip, { Put', '[{ Put'],
   ]),
   ...mutantsOf('inbox/inbox-operator.ts', 'order-operator', [

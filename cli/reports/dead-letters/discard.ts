@@ -8,7 +8,7 @@ import type { Note, OperationDeps } from '../../../lambdas/runtime/store/operati
 import { isUnreadable, readable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { readInbox } from '../../deployment/message-reader.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
-import { placeOfEvent } from '../messages/order-of-aggregate.ts';
+import { isStrict, placeOfEvent } from '../messages/order-of-aggregate.ts';
 import { type DeadLetter, type DeadLetterSource, inboxId } from './dead-letters.ts';
 import { isHandled, readStanding, unsentReplacement } from './standing.ts';
 
@@ -130,6 +130,7 @@ async function decide(
   const settled = await discardMessage(deps, {
     ...{ ...note, consumer: consumer.name, eventId },
     unlessReceived: replacement !== undefined,
+    isStrict: isStrict(consumer),
     order: await placeOfEvent(deps.table, consumer, eventId),
   });
   const { status } = settled;

@@ -46,6 +46,11 @@ export interface AggregateOrder extends OrderedAggregate {
   readonly rejected: readonly RejectedInOrder[];
 }
 
+/** Returns true if a consumer has a strict order. */
+export function isStrict({ order = '' }: Pick<ConsumerEntry, 'order'>): boolean {
+  return orderOfText(order)?.mode === 'strict';
+}
+
 type OrderReaderDeps = Pick<Deployment, 'table' | 'clock'>;
 
 /** Reads one aggregate. */

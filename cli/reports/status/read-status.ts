@@ -15,7 +15,7 @@ import { readHeartbeatStatus } from './heartbeat-status.ts';
 import { type Keep, keepNothing } from './kept-readings.ts';
 import { oldestMs, readPending, waitingSince } from './pending-events.ts';
 import { isUnprocessed, type RecentMessage, type RecentSample, readRecent } from './recent-messages.ts';
-import { readDueTimes, scheduledStatus } from './scheduled-events.ts';
+import { DUE_TIMES_KEPT_MS, readDueTimes, scheduledStatus } from './scheduled-events.ts';
 import { deadEventsStatus, held, readSourceStatus } from './source-status.ts';
 import { stateOf, statusFindings } from './status-findings.ts';
 import type { ConsumerStatus, StatusFacts, StatusReport } from './status-report.ts';
@@ -72,7 +72,7 @@ export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
     deps.wiring({ now, sweptAt: async () => sweptAt }),
     readHeartbeatStatus(deps),
     readRecent({ table, directory, shards: sweep.shards, keep, now }),
-    keep('scheduled', KEPT_MS, () => readDueTimes({ table, shards: sweep.shards }, now)),
+    keep('scheduled', DUE_TIMES_KEPT_MS, () => readDueTimes({ table, shards: sweep.shards }, now)),
   ]);
   const recentOf = ({ name }: ConsumerEntry) => recent.messages.filter(({ consumer }) => consumer === name);
   const look = createWarnings({ directory, table, shards: sweep.shards, keep, now });

@@ -1,4 +1,4 @@
-import { HOUR_MS } from '../../../lambdas/runtime/base/units.ts';
+import { HOUR_MS, MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { EVENT_PREFIX } from '../../../lambdas/runtime/store/keys.ts';
 import type { Item } from '../../../lambdas/runtime/store/table.ts';
 import type { OutboxReaderDeps } from '../../deployment/published-events.ts';
@@ -25,18 +25,23 @@ export interface ScheduledStatus {
   readonly overdue: number;
 }
 
-/** The period that is read: a query for each minute and shard, 480 of half a read unit with 8 shards. */
+/** The period that a status counts. */
 const WITHIN_MS = HOUR_MS;
+
+/** A status that is shown continuously reads them again after this time, milliseconds. */
+export const DUE_TIMES_KEPT_MS = 10 * MINUTE_MS;
 
 /** The rows read of each shard of a minute: 6 in a second with 8 shards. */
 const ROWS_MAX = 50;
 
-/** Reads the due times of the scheduled events of the next hour. There is no index: each is in the partition of its due minute. */
+/** Reads when scheduled events are due, for the next hour and as long as the result is kept. It reads every minute, because there is no index. */
 export async function readDueTimes(
   { table, shards }: OutboxReaderDeps,
   now: number,
 ): Promise<PartialList<number>> {
-  const partitions = minutesOf(now, now + WITHIN_MS).flatMap((minute) => partitionsOf(minute, shards));
+  const partitions = minutesOf(now, now + WITHIN_MS + DUE_TIMES_KEPT_MS).flatMap((minute) =>
+    partitionsOf(minute, shards),
+  );
   const query = { skPrefix: EVENT_PREFIX, where: { status: 'PENDING' }, limit: ROWS_MAX };
   const pages = await eachOf(partitions, (pk) => readPartition(table, { ...query, pk }, ROWS_MAX));
   return {
@@ -47,7 +52,7 @@ export async function readDueTimes(
   };
 }
 
-/** @param dueTimes - as read up to a minute ago @param pending - the PENDING events that are due */
+/** @param dueTimes - as read up to ten minutes ago @param pending - the PENDING events that are due */
 export function scheduledStatus(
   dueTimes: readonly number[],
   pending: readonly Item[],

@@ -13,7 +13,11 @@ import { OUTCOME } from '../observe/message-spans.ts';
 import { Overtaken } from '../store/last-sequence.ts';
 import { backoffMs } from '../store/retry.ts';
 import { type ClaimedMessage, claimedOf, type Received } from './consumer-context.ts';
-import { reportEffectsInDoubt, reportEffectsOfRejected } from './effects-in-doubt.ts';
+import {
+  reportEffectsInDoubt,
+  reportEffectsOfRejected,
+  reportEffectsOfSuperseded,
+} from './effects-in-doubt.ts';
 import { putFailedHint, removeFailedHint } from './failed-hints.ts';
 import type { LeasedHandler } from './handler.ts';
 import { type LeasedRun, outOfTime, RESPONSE_MARGIN_MS, runLeased } from './leased-run.ts';
@@ -87,9 +91,10 @@ export async function supersede(received: Received, by: number): Promise<Message
   const result = await claimMessage(inbox, delivery.message, options);
   if (result.status !== 'claimed') return refused(received, result);
   const claimed = claimedOf(received, result.claim);
+  if (result.claim.takenOver) telemetry.count('LeasesExpired');
   const lost = await writeEnd(claimed, () => supersedeMessage(inbox, result.claim, by));
   if (lost !== undefined) return lost;
-  reportUnstableEffects(claimed);
+  reportEffectsOfSuperseded(claimed);
   telemetry.count('MessagesSuperseded');
   span.set(OUTCOME, 'superseded' satisfies SpanOutcome);
   await removeHint(claimed);

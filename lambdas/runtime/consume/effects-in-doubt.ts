@@ -31,14 +31,30 @@ export function reportEffectsInDoubt(claimed: ClaimedMessage): void {
  * @param claimed - a message that was rejected under this claim
  */
 export function reportEffectsOfRejected(claimed: ClaimedMessage): void {
-  const left = effectsIn(claimed, ['completed', 'failed', 'running', 'unknown']);
-  report(claimed, left, {
+  report(claimed, effectsIn(claimed, NOT_UNDONE), {
     text: 'A message is rejected whose effects have happened, or may have',
     what: (keys) =>
       `No attempt follows. Before the message is discarded or resolved, ask the provider about ${keys}. A redrive repeats under the same ` +
       'keys what has not completed.',
   });
 }
+
+/**
+ * Reports the effects that have happened, or may have, of a message whose event is superseded: its handler does not run again.
+ *
+ * @param claimed - a message that was superseded under this claim
+ */
+export function reportEffectsOfSuperseded(claimed: ClaimedMessage): void {
+  report(claimed, effectsIn(claimed, NOT_UNDONE), {
+    text: 'A message is superseded whose effects have happened, or may have',
+    what: (keys) =>
+      `Another event of its aggregate was applied, or its number was passed over, and no attempt follows: ask the provider about ${keys}, and ` +
+      'undo by hand what must not remain.',
+  });
+}
+
+/** The states of effects that have happened, or may have. */
+const NOT_UNDONE: readonly EffectState[] = ['completed', 'failed', 'running', 'unknown'];
 
 interface EffectsFinding {
   readonly text: string;

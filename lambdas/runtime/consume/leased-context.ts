@@ -79,6 +79,8 @@ async function once<T>(
   effect: (idempotencyKey: string, signal: AbortSignal) => Promise<T>,
 ): Promise<JsonOf<T>> {
   refuseWhenEnded(run, `ctx.once("${name}")`);
+  // The event may be superseded: a handler that has caught the refusal of its commit may not start anything for it.
+  if (run.state.blocked instanceof Overtaken) throw run.state.blocked;
   if (run.state.commit.kind !== 'none') throw afterCommit(`ctx.once("${name}")`);
   run.signal.throwIfAborted();
   let thrown: { readonly error: unknown } | undefined;

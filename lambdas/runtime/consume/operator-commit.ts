@@ -145,7 +145,16 @@ async function rejection(
   const { logFields } = receivedOf(ctx, delivery);
   const order = placeOf(ctx, handler, delivery.content.envelope);
   return {
-    settlement: { by, reason, effectsChecked, consumer, eventId, readsResults: true, order },
+    settlement: {
+      by,
+      reason,
+      effectsChecked,
+      consumer,
+      eventId,
+      readsResults: true,
+      order,
+      isStrict: isStrict(ctx),
+    },
     status: 'DISCARDED',
     writes: async (row) => {
       refuseTooOld(ctx, eventId, row);
@@ -190,7 +199,7 @@ function operatorCommit(
   const ordered = handler && orderOfHandler(handler, ctx.config);
   const order = ordered && placeInOrder(consumer, ordered, cause ?? {});
   return {
-    settlement: { by, reason, effectsChecked, force, consumer, eventId, order },
+    settlement: { by, reason, effectsChecked, force, consumer, eventId, order, isStrict: isStrict(ctx) },
     status: 'PROCESSED',
     writes: async (row) => {
       if (!force) refuseTooOld(ctx, eventId, row);
@@ -238,6 +247,10 @@ function resultOf(effect: string, stored: string | undefined): unknown {
       `The stored result of effect "${effect}" is not JSON, so the rejected function cannot read it. Discard the message without --reject.`,
     );
   }
+}
+
+function isStrict({ config }: ConsumerContext): boolean {
+  return config.order?.mode === 'strict';
 }
 
 function remainingMs({ ctx, endsBy }: SettlingFunction): () => number {

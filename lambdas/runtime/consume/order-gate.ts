@@ -16,7 +16,7 @@ import { again, failUnclaimed, type MessageOutcome } from './message-outcome.ts'
 const WAIT_MAX_S = 60;
 
 /**
- * Returns the order in which a handler's events are applied; `undefined` if there is none.
+ * Returns the order of a handler; `undefined` for an unordered one.
  *
  * @throws `BAD_CONSUMER` if the handler has an order that it cannot have
  */

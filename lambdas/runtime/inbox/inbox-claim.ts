@@ -7,7 +7,7 @@ import type { Item } from '../store/table.ts';
 import type { Claim, InboxContext, InboxRefusal, Message } from './inbox.ts';
 import { admissionOf, isOurs, mustRunAlone, refusalOf, rowOf } from './inbox-admission.ts';
 import { ALONE_FROM, abandoned, claimable, readmissible } from './inbox-conditions.ts';
-import { transactRow, type Written, writeRow } from './inbox-writes.ts';
+import { placeChange, transactRow, type Written, writeRow } from './inbox-writes.ts';
 import { effectsOfClaim, withAttempt } from './past-attempts.ts';
 
 /** Options of a claim. */
@@ -138,13 +138,13 @@ const FUNCTION_DIED =
 function claimedRow(wanted: Wanted, { set, computed, values, remove }: Partial<RowChange>): RowChange {
   const { message, fence, leaseUntil, endsBy, claimedAt } = wanted;
   const type = message.type ?? 'unknown';
-  const order = message.place?.order;
-  const held = { status: 'PROCESSING', schema: SCHEMA, fence, leaseUntil, endsBy, claimedAt, type, order };
+  const { set: placed, remove: unplaced } = placeChange(message);
+  const held = { status: 'PROCESSING', schema: SCHEMA, fence, leaseUntil, endsBy, claimedAt, type };
   return {
-    set: { ...held, ...set },
+    set: { ...held, ...placed, ...set },
     computed: { ...computed, effects: 'if_not_exists(effects, :noEffects)' },
     values: { ...values, ':noEffects': {} },
-    remove,
+    remove: [...(remove ?? []), ...unplaced],
   };
 }
 

@@ -9,7 +9,7 @@ import type { Claim, InboxContext, InboxRefusal, Message } from './inbox.ts';
 import { admissionOf, refusalOf, rowOf } from './inbox-admission.ts';
 import { mine, readmissible, rejectable, TOO_OLD } from './inbox-conditions.ts';
 import { inboxExpiresAt } from './inbox-history.ts';
-import { attemptCause, rowCause, transactRow, type Written } from './inbox-writes.ts';
+import { attemptCause, placeChange, rowCause, transactRow, type Written } from './inbox-writes.ts';
 import type { EffectStates } from './past-attempts.ts';
 
 /** The message can never succeed: PROCESSING -> REJECTED. Returns the refusal if the write was refused. @param effects - those that the attempt ran */
@@ -63,6 +63,7 @@ function rejection(
   { fence, pastAttempts }: Partial<Pick<RejectedRow, 'fence' | 'pastAttempts'>>,
 ): (condition: RowCondition) => Promise<Written> {
   const rejectedAt = inbox.clock.now();
+  const { set: placed, remove: unplaced } = placeChange(message);
   const cause = {
     rejectedAt,
     reason: errorCode(error),
@@ -76,7 +77,7 @@ function rejection(
       status: 'REJECTED',
       schema: SCHEMA,
       type: message.type ?? 'unknown',
-      order: message.place?.order,
+      ...placed,
       fence,
       pastAttempts,
       ...cause,
@@ -85,7 +86,7 @@ function rejection(
       ? {}
       : { computed: { attempts: 'if_not_exists(attempts, :zero)' }, values: { ':zero': 0 } }),
     add: { rejectedIds: new Set([message.messageId]) },
-    remove: ['leaseUntil', 'endsBy', 'retryAt', 'unfinished', 'outOfTime'],
+    remove: ['leaseUntil', 'endsBy', 'retryAt', 'unfinished', 'outOfTime', ...unplaced],
   };
   const pointer: RejectedPointer = {
     ...rejectedKey(inbox.consumer, message.eventId),

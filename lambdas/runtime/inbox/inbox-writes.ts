@@ -5,7 +5,7 @@ import { transactWithRetry, writeWithRetry } from '../store/retry.ts';
 import { conditionalUpdate, type RowChange, type RowCondition } from '../store/row-update.ts';
 import type { AttemptEnd, InboxRow } from '../store/rows.ts';
 import type { Item, TransactAction } from '../store/table.ts';
-import type { Claim, InboxAccess, InboxContext, InboxRefusal } from './inbox.ts';
+import type { Claim, InboxAccess, InboxContext, InboxRefusal, Message } from './inbox.ts';
 import { refusalOf, rowOf } from './inbox-admission.ts';
 import { mine } from './inbox-conditions.ts';
 import { type EffectStates, withAttempt } from './past-attempts.ts';
@@ -84,6 +84,14 @@ export async function writeUnderFence(
   const row = rowOf(item);
   if (row !== undefined && row.fence === claim.fence && became(row)) return undefined;
   return refusalOf(inbox, claim.message, item);
+}
+
+/**
+ * The place of a message in its order, as each claim and each rejection stores it. A message without one has none of an earlier claim: the
+ * order of its consumer may have been removed, and an operator's decision would raise a number that no event waits for.
+ */
+export function placeChange({ place }: Message): Required<Pick<RowChange, 'set' | 'remove'>> {
+  return place === undefined ? { set: {}, remove: ['order'] } : { set: { order: place.order }, remove: [] };
 }
 
 /** The error of a worker that writes under a claim that it has lost. */

@@ -44,6 +44,12 @@ export interface Settlement extends MessageNote {
   readonly commitId?: string | undefined;
   /** The place of an ordered message in its sequence, if it has no row: a row has its own. @default none */
   readonly order?: PlaceInOrder | undefined;
+  /**
+   * The consumer has a strict order: only then does a strict place count that its row has, perhaps from before.
+   *
+   * @default true
+   */
+  readonly isStrict?: boolean | undefined;
   /** Another event takes its place in the sequence, which stays next. @default false */
   readonly keepsPlace?: boolean | undefined;
 }
@@ -109,6 +115,7 @@ export async function settleMessage(
     writes,
     order: given,
     keepsPlace = false,
+    isStrict = true,
     ...note
   }: Settlement,
   status: FinalDecision['status'],
@@ -122,7 +129,8 @@ export async function settleMessage(
   for (let looks = 0; looks < LOOKS; looks += 1) {
     const item = await table.get(inboxKey(consumer, eventId), { consistent: true });
     // Also of a row that cannot be read otherwise, which only force settles.
-    const order = placeIn(item) ?? given;
+    const own = placeIn(item);
+    const order = (own?.mode === 'strict' && !isStrict ? undefined : own) ?? given;
     const place = order === undefined || keepsPlace ? { raise: [] } : await placeToRaise(deps, order, status);
     const row = readInboxRow(item);
     if (takesAny && !('missing' in place)) {

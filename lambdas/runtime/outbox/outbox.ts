@@ -98,7 +98,7 @@ export interface Outbox {
    * Cancels a scheduled event and commits another one in the same transaction.
    *
    * @returns the new event, or the reason why nothing was changed, as from {@link Outbox.cancel}; `cancelled` if the event was cancelled
-   * before
+   * before: by an earlier call whose outcome was unknown, it may have been replaced, so look for its successor before you schedule another
    * @throws as {@link Outbox.cancel} and {@link Outbox.commit}
    *
    * @example

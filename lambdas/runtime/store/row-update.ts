@@ -67,7 +67,7 @@ export function conditionalUpdate(
       'ADD',
       added.map(([name]) => `${name} :${name}`),
     ),
-    ...clause('REMOVE', change.remove ?? []),
+    ...clause('REMOVE', (change.remove ?? []).map(written)),
   ];
   const UpdateExpression = clauses.join(' ');
   const names = `${UpdateExpression} ${condition}`.match(/#\w+/g) ?? [];

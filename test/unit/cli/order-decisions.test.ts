@@ -9,11 +9,11 @@ import { runInMemory } from './support/run-in-memory.ts';
 const LAST = lastKey({ consumer: 'worker', group: 'strict', aggregateType: 'Thing', aggregateId: '1' });
 
 /** A rejected message of a strict consumer: number 3, of an aggregate with this last number. */
-async function numbered(last: number) {
-  const rig = await rejected({ order: 'strict:block' });
+async function numbered(last: number, ofConsumer: string | undefined = 'strict:block', more: object = {}) {
+  const rig = await rejected({ order: ofConsumer });
   const key = inboxKey('worker', rig.eventId);
   const order = { key: LAST.PK, mode: 'strict', sequence: 3 };
-  await rig.memory.write({ Put: { Item: { ...rig.memory.item(key), ...key, order } } });
+  await rig.memory.write({ Put: { Item: { ...rig.memory.item(key), ...key, order, ...more } } });
   await rig.memory.write({ Put: { Item: { ...LAST, last, at: 0, schema: 1 } } });
   const run = (...argv: string[]) => rig.until(runInMemory(rig, argv));
   return { ...rig, run, last: () => rig.memory.item({ ...LAST })?.last };
@@ -30,6 +30,36 @@ test('a message whose predecessor was not applied is neither discarded nor resol
   expect(resolved.code).toBe(2);
   expect(unwrapped(resolved.err)).toMatch(/OUT_OF_ORDER.* before sequence 2 of its aggregate/);
   expect(last()).toBe(1);
+});
+
+test.each(['resolve', 'discard'])(
+  '%s of a message whose consumer is no longer strict ignores its number',
+  async (how) => {
+    const { command, run, letterId, eventId, last } = await numbered(1, '');
+    if (how === 'resolve')
+      expect((await run('messages', 'resolve', 'worker', eventId, ...APPLY)).code).toBe(0);
+    else
+      expect((await command('', 'dlq', 'discard', source, letterId, ...APPLY)).document).toMatchObject({
+        deadLetters: [{ outcome: 'discarded' }],
+      });
+    expect(last()).toBe(1);
+  },
+);
+
+test.each([
+  [2, 0],
+  [3, 2],
+  [7, 2],
+])('after %i, messages allow of a message that is too old exits with %i', async (before, code) => {
+  const { run, eventId, memory } = await numbered(before, 'strict:skip', { reason: 'EVENT_TOO_OLD' });
+  const allowed = await run('messages', 'allow', 'worker', eventId, ...APPLY);
+  expect(allowed.code).toBe(code);
+  const item = memory.item(inboxKey('worker', eventId));
+  expect(item?.runAnyway).toBe(code === 0 ? true : undefined);
+  if (code === 2)
+    expect(unwrapped(allowed.err)).toMatch(
+      /OUT_OF_ORDER.* it has number 3, and number \d of its aggregate was applied or passed over/,
+    );
 });
 
 test('a discarded message whose number is next is passed over', async () => {

@@ -1,9 +1,14 @@
 import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod/mini';
-import { PoisonMessage, TransactionCancelled } from '../../../../lambdas/runtime/base/errors.ts';
+import {
+  nothingHappened,
+  PoisonMessage,
+  TransactionCancelled,
+} from '../../../../lambdas/runtime/base/errors.ts';
 import { latest, strict } from '../../../../lambdas/runtime/base/order.ts';
 import { type Handler, leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
 import { defineEvent } from '../../../../lambdas/runtime/events/event.ts';
+import { resolveMessage } from '../../../../lambdas/runtime/operations/message-operations.ts';
 import { inboxKey, lastKey } from '../../../../lambdas/runtime/store/keys.ts';
 import { lambdaContext } from '../../../../testing/index.ts';
 import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
@@ -440,5 +445,111 @@ describe('createConsumer refuses', () => {
     ],
   ])('%s', (_what, code, part, make) => {
     expect(make).toThrow(expect.objectContaining({ code, message: expect.stringContaining(part) }));
+  });
+});
+
+describe('a message whose consumer has lost its order', () => {
+  async function rejectedInOrder(then: Parameters<typeof consumer>[3]) {
+    const one = ordered();
+    const event = one.send(5);
+    await one.drain();
+    expect(one.row(event)).toMatchObject({ status: 'REJECTED', order: { mode: 'strict', sequence: 5 } });
+    const handler = transactional(Counted, async () => {
+      throw new PoisonMessage('not today');
+    });
+    const without = consumer(one, [handler], one.table, then);
+    const settle = (more: object) =>
+      resolveMessage(one, { consumer: CONSUMER, eventId: event.eventId, by: 'ada', reason: 'done', ...more });
+    return { ...one, event, without, settle };
+  }
+
+  test('loses its place with its next claim, and can be resolved', async () => {
+    const { event, queue, without, row, settle, last } = await rejectedInOrder({});
+    queue.send(body(event));
+    await without.drain();
+    expect(row(event)).toMatchObject({ status: 'REJECTED', reason: 'POISON_MESSAGE' });
+    expect(row(event)).not.toHaveProperty('order');
+    expect(await settle({ effectsChecked: true })).toEqual({ status: 'resolved' });
+    expect(last()).toBeUndefined();
+  });
+
+  test('loses its place when it is rejected without a claim', async () => {
+    const { event, queue, without, row } = await rejectedInOrder({});
+    queue.send(body({ ...event, version: 99 } as typeof event));
+    await without.drain();
+    expect(row(event)).toMatchObject({ status: 'REJECTED', reason: 'UNKNOWN_EVENT_VERSION' });
+    expect(row(event)).not.toHaveProperty('order');
+  });
+
+  test.each([{}, { force: true, effectsChecked: true }])(
+    'can be resolved before that, %o, because its place does not count',
+    async (how) => {
+      const { settle, last } = await rejectedInOrder({});
+      expect(await settle(how)).toEqual({ status: 'out-of-order', missing: 1 });
+      expect(await settle({ ...how, isStrict: false })).toEqual({ status: 'resolved' });
+      expect(last()).toBeUndefined();
+    },
+  );
+
+  test('can be resolved by its function, with a fix', async () => {
+    const { event, without, clock, last } = await rejectedInOrder({});
+    const mailroomCommit = {
+      by: 'ada',
+      reason: 'done',
+      eventId: event.eventId,
+      writes: [domainRow],
+      events: [],
+    };
+    expect(await without.handle({ mailroomCommit } as never, lambdaContext({ clock }))).toMatchObject({
+      settled: { status: 'resolved' },
+    });
+    expect(last()).toBeUndefined();
+  });
+});
+
+describe('an event that is overtaken in its run', () => {
+  test('starts no effect, also if its handler catches the refusal of its commit', async () => {
+    const started = vi.fn(async () => 'undone');
+    const caught: unknown[] = [];
+    const one: ReturnType<typeof ordered> = ordered(STRICT, [
+      leased(Counted, async (_event, ctx) => {
+        await one.setLast(1);
+        await ctx.commit({ writes: [domainRow] }).catch((error: unknown) => caught.push(error));
+        await ctx.once('compensate', started).catch((error: unknown) => caught.push(error));
+        await ctx.onceEach('ship', ['a'], started).catch((error: unknown) => caught.push(error));
+      }),
+    ]);
+    const event = one.send(1);
+    await one.drain();
+    expect(started).not.toHaveBeenCalled();
+    expect(caught).toHaveLength(3);
+    expect(new Set(caught).size).toBe(1);
+    expect(one.row(event)).toMatchObject({ status: 'PROCESSED', supersededBy: 1, effects: {} });
+  });
+
+  test('reports the effects that it has left, and counts its lost lease', async () => {
+    const one = ordered({ ...STRICT, maxReceives: 30 }, [
+      leased(Counted, async (_event, ctx) => {
+        await ctx.once('charge', async () => 'charged');
+        await ctx.once('ship', async () => {
+          throw nothingHappened(new Error('closed'));
+        });
+      }),
+    ]);
+    const event = one.send(1);
+    await one.deliver();
+    expect(one.row(event)).toMatchObject({ status: 'FAILED' });
+    const row = one.memory.item(one.keyOf(event));
+    await one.memory.write({
+      Put: { Item: { ...row, status: 'PROCESSING', leaseUntil: 1, endsBy: 1 } as never },
+    });
+    await one.setLast(1);
+    await one.drain();
+    expect(one.row(event)).toMatchObject({ status: 'PROCESSED', supersededBy: 1 });
+    expect(one.telemetry.counted('EffectsInDoubt')).toBe(1);
+    expect(one.telemetry.counted('UnstableEffects')).toBe(0);
+    expect(one.telemetry.counted('LeasesExpired')).toBe(1);
+    const said = one.telemetry.lines().map(({ message }) => message);
+    expect(said).toContain('A message is superseded whose effects have happened, or may have');
   });
 });

@@ -87,6 +87,15 @@ describe('orderSeed', () => {
     await expect(commit()).rejects.toMatchObject({ code: 'TRANSACTION_CANCELLED' });
   });
 
+  test('may name the table', async () => {
+    const { outbox, last, table } = await desk();
+    const { Update } = orderSeed({ ...of, last: 7 });
+    await outbox.commit({
+      writes: [{ Put: { Item } }, { Update: { ...Update, TableName: table.name } as never }],
+    });
+    expect(last()).toMatchObject({ last: 7 });
+  });
+
   test('has the group of a latest order', () => {
     const { Update } = orderSeed({ ...of, group: 'prices', last: 1 });
     expect(Update?.Key).toEqual(lastKey({ ...of, group: 'prices' }));
