@@ -52,10 +52,10 @@ export const orderMutants: readonly Mutant[] = [
     ['a lease that a superseded message lost is counted', "if (result.claim.takenOver) telemetry.count('LeasesExpired'); const lost = await writeEnd(claimed, () => supersedeMessage", 'const lost = await writeEnd(claimed, () => supersedeMessage'],
   ]),
   ...mutantsOf('inbox/inbox-claim.ts', 'order-gate', [
-    ['a claim without a place removes an earlier one', 'remove: [...(remove ?? []), ...unplaced],', 'remove,'],
+    ['a claim without an order removes an earlier one', 'remove: [...(remove ?? []), ...unplaced],', 'remove,'],
   ]),
   ...mutantsOf('inbox/inbox-writes.ts', 'order-gate', [
-    ['a message without a place has none of an earlier claim', "{ set: {}, remove: ['order'] }", '{ set: {}, remove: [] }'],
+    ['a message without an order has none of an earlier claim', "{ set: {}, remove: ['order'] }", '{ set: {}, remove: [] }'],
     ['a message has its place in its row', '{ set: { order: place.order }, remove: [] }', '{ set: {}, remove: [] }'],
     ['an ordered completion is written only under its claim', 'await transactRow(inbox, eventId, change, mine(claim), others)', 'await transactRow(inbox, eventId, change, { ...mine(claim), condition: `(${mine(claim).condition} OR attribute_exists(PK))` }, others)'],
   ]),
@@ -97,7 +97,7 @@ export const orderMutants: readonly Mutant[] = [
     ['a manual fix of a message without a row has the place of its event', 'const order = ordered && placeInOrder(consumer, ordered, cause ?? {});', 'const order = undefined;'],
   ]),
   ...mutantsOf('inbox/inbox-rejection.ts', 'order-gate', [
-    ['a rejection without a place removes an earlier one', "'outOfTime', ...unplaced],", "'outOfTime'],"],
+    ['a rejection without an order removes an earlier one', "'outOfTime', ...unplaced],", "'outOfTime'],"],
     ['a rejection that skips is one transaction with its number', '[...skip, { Put', '[{ Put'],
   ]),
   ...mutantsOf('inbox/inbox-operator.ts', 'order-operator', [

@@ -59,7 +59,7 @@ to the dead-letter queue. Other messages are not affected. \`npx cdk-mailroom wh
     SEQUENCE_REPEATED: {
       cause: 'An ordered consumer has applied another event of the same aggregate with the same sequence.',
       result:
-        'The message is rejected: its event was not applied. This is seen only while that number is the last one: later, the message, or a redrive of it, is superseded without an error.',
+        'The message is rejected: its event was not applied. After the next number is applied, a repeated number is superseded without this error.',
       action:
         'Correct the publisher: it must raise the sequence in the transaction that writes the event. Publish the change again under a new number, then discard the message.',
     },
