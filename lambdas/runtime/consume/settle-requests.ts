@@ -45,7 +45,7 @@ export interface CommitRequest {
 }
 
 /** The members of an envelope that name its place in an order. */
-export type NumberedEvent = Partial<Pick<Envelope, 'type' | 'aggregateType' | 'aggregateId' | 'sequence'>>;
+type NumberedEvent = Partial<Pick<Envelope, 'type' | 'aggregateType' | 'aggregateId' | 'sequence'>>;
 
 /** The operator, the reason, and what the operator has checked. */
 interface SettleNote extends Note {
