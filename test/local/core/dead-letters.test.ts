@@ -51,7 +51,9 @@ describe.concurrent('dead letters of a consumer', () => {
     });
     expect(deadLetters[unreadable]).toMatchObject({ eventId: null, type: null });
     await look();
-    await eventually(async () => expect((await mailroom('dlq', 'list', '--verbose')).out).toContain(readable));
+    await eventually(async () =>
+      expect((await mailroom('dlq', 'list', '--verbose')).out).toContain(readable),
+    );
     await seeing(
       ...['dlq', 'discard', 'consumer:notifications', unreadable, readable],
       ...['--reason', 'the end of a test', '--apply'],
