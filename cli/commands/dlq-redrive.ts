@@ -19,7 +19,7 @@ import {
   putBack,
 } from '../reports/dead-letters/dead-letters.ts';
 import { settleUnreadable } from '../reports/dead-letters/discard.ts';
-import { judgeDeadLetters } from '../reports/dead-letters/redrive-plan.ts';
+import { inOrder, judgeDeadLetters } from '../reports/dead-letters/redrive-plan.ts';
 import {
   planText,
   type RedrivePlan,
@@ -154,7 +154,10 @@ async function applyPlan(
   const { signal } = terminal;
   const { source, judged } = plan;
   const handled = judged.filter(({ verdict }) => verdict === 'handled');
-  const runs = judged.filter(({ verdict }) => verdict === 'runs');
+  const runs = inOrder(
+    source,
+    judged.filter(({ verdict }) => verdict === 'runs'),
+  );
   const note = { by: await deployment.operator(), reason: options.reason };
   if (handled.length + runs.length > 0) {
     // Recorded before it is done, so it names the order and not its outcome.

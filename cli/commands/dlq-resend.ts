@@ -152,7 +152,7 @@ function resendJson(deployment: Lines, report: ResendReport, { payload = false }
   };
 }
 
-/** The result for the new event. `superseded`: another operator discarded or replaced it before it ran. */
+/** The result for the new event. `superseded`: another operator discarded, replaced or passed over it before it ran. */
 function outcomeOf({ plan, isChanged, redriven }: ResendReport): ResendOutcome {
   if (isChanged) return 'changed';
   if (redriven === undefined) return plan.judged.verdict === 'handled' ? endOf(plan) : 'kept';
@@ -163,7 +163,9 @@ function outcomeOf({ plan, isChanged, redriven }: ResendReport): ResendOutcome {
 }
 
 function endOf({ judged: { row } }: ResendPlan): ResendOutcome {
-  return readable(row)?.status === 'DISCARDED' ? 'superseded' : 'processed';
+  const known = readable(row);
+  const ran = known?.status === 'PROCESSED' && known.supersededBy === undefined;
+  return ran ? 'processed' : 'superseded';
 }
 
 /** The command that comes after a resend. */

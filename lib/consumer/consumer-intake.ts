@@ -13,6 +13,7 @@ import { QUEUE_RETENTION_MAX } from '../checks/retentions.ts';
 import type { ConsumerSettings } from '../checks/timings.ts';
 import { acknowledgeLastStop } from '../functions/acknowledged-warnings.ts';
 import { physicalName, queueByName } from '../functions/physical-name.ts';
+import { aggregateOf } from '../mailroom/declared-events.ts';
 import { queueEncryption } from '../mailroom/encryption.ts';
 import { DEFAULT_BUS, denySending, externalRuleOf, rulesOf, sendTo } from '../mailroom/queue-senders.ts';
 import type { Mailroom } from '../mailroom.ts';
@@ -142,6 +143,7 @@ export function subscribed({ events, queue }: Pick<InboxConsumerProps, 'events' 
     type: event.type,
     filter: event.filter,
     ...(isExternalEvent(event) ? { external: { id: event.external.id } } : {}),
+    ...(aggregateOf(event) !== undefined && { sequence: true as const }),
   }));
 }
 

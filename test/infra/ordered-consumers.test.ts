@@ -86,6 +86,16 @@ test.each<[EventOrder, string, number | undefined]>([
   expect(JSON.stringify(resources(template, 'AWS::SSM::Parameter'))).toContain(`\\"order\\":\\"${text}\\"`);
 });
 
+test('the directory says which events have a number of the order', () => {
+  const template = Template.fromStack(
+    stackWith({ events: [Opened, Mailed, subscribe(Booked, { filter: { cents: [1] } })], order: latest() }),
+  );
+  const entries = JSON.stringify(resources(template, 'AWS::SSM::Parameter')).replaceAll('\\', '');
+  const isNumbered = ({ type }: EventRef) =>
+    new RegExp(`"type":"${type}",("filter":{[^}]*},)?"sequence":true`).test(entries);
+  expect([Opened, Mailed, Booked].map(isNumbered)).toEqual([true, false, true]);
+});
+
 describe('an order is refused', () => {
   test('if no definition in events declares sequence', () => {
     const events = [Mailed, { source: 'ledger', type: 'AccountOpened' }];

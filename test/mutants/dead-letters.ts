@@ -8,7 +8,7 @@ export const deadLettersMutants: readonly Mutant[] = [
     ['only the event that the row of the old one names is sent', 'if (named !== newEventId) throw', 'if (named === undefined) throw'],
     ['an event whose old one was not discarded in its favor is not sent', 'throw cannot(`Event ${eventId} is ${status} at ${consumer.name} since the plan. Nothing was sent.`);', 'return;'],
     ['an effect of the old event that was started after the plan stops the resend', 'if (isDeepStrictEqual(effectsOf(row), effectsOf(planned))) return;', 'return;'],
-    ['a resend is done only if the new event itself was processed', "row?.status === 'PROCESSED' ? progress :", 'row !== undefined ? progress :'],
+    ['a resend is done only if the new event itself was processed', "row?.status === 'PROCESSED' && row.supersededBy === undefined ? progress :", 'row !== undefined ? progress :'],
   ]),
   ...mutantsOf('cli/reports/dead-letters/resend-plan.ts', 'resend interrupted-resend', [
     ['an old event that was processed, or that a worker holds, is not replaced', 'refuseSettled(deployment, deadLetter, consumer);', ''],

@@ -49,7 +49,8 @@ export const orderMutants: readonly Mutant[] = [
   ]),
   ...mutantsOf('consume/claimed-run.ts', 'order-gate', [
     ['the effects of a superseded message are reported', 'reportEffectsOfSuperseded(claimed);', ''],
-    ['a lease that a superseded message lost is counted', "if (result.claim.takenOver) telemetry.count('LeasesExpired'); const lost = await writeEnd(claimed, () => supersedeMessage", 'const lost = await writeEnd(claimed, () => supersedeMessage'],
+    ['a lease that a superseded message lost is counted', "if (result.claim.takenOver) telemetry.count('LeasesExpired'); // Before the write", '// Before the write'],
+    ['the effects of a superseded message are reported before it ends', 'reportEffectsOfSuperseded(claimed); const lost = await writeEnd(claimed, () => supersedeMessage(inbox, result.claim, by)); if (lost !== undefined) return lost;', 'const lost = await writeEnd(claimed, () => supersedeMessage(inbox, result.claim, by)); if (lost !== undefined) return lost; reportEffectsOfSuperseded(claimed);'],
   ]),
   ...mutantsOf('inbox/inbox-claim.ts', 'order-gate', [
     ['a claim without an order removes an earlier one', 'remove: [...(remove ?? []), ...unplaced],', 'remove,'],
@@ -80,6 +81,20 @@ export const orderMutants: readonly Mutant[] = [
   ]),
   ...mutantsOf('cli/reports/dead-letters/resend.ts', 'order-decisions', [
     ['a resent message leaves its number to the event in its place', 'keepsPlace: true,', ''],
+    ['a resent message that is superseded was not processed', ' && row.supersededBy === undefined', ''],
+  ]),
+  ...mutantsOf('cli/reports/dead-letters/resend-plan.ts', 'order-decisions', [
+    ['a message whose number was passed over is not resent', "if (verdict?.verdict === 'runs') await refusePassedOver(table, consumer, replaced[0]);", ''],
+  ]),
+  ...mutantsOf('cli/reports/dead-letters/resend-refusals.ts', 'order-decisions', [
+    ['a place of an earlier strict order does not refuse a resend', "own?.mode === 'strict' && !isStrict(consumer)", 'false'],
+  ]),
+  ...mutantsOf('cli/reports/messages/order-of-aggregate.ts', 'order-decisions', [
+    ['a number counts only if the definition of its event declares it', 'type === row.type && sequence === true', 'type === row.type'],
+  ]),
+  ...mutantsOf('cli/reports/dead-letters/redrive-plan.ts', 'redrive-plan', [
+    ['a strict consumer gets redriven messages in order', 'numberOf(a) - numberOf(b)', '0'],
+    ['another consumer gets the oldest one first', "isOrdered && typeof sequence === 'number'", "typeof sequence === 'number'"],
   ]),
   ...mutantsOf('cli/commands/messages-decisions.ts', 'order-decisions', [
     ['a message without a row is resolved at its place', 'order: await placeOfEvent(table, entry, eventId),', ''],

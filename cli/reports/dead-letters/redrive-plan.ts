@@ -2,6 +2,7 @@ import { jsonObject } from '../../../lambdas/runtime/base/json.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { entryBytes, PUT_EVENTS_BYTES_MAX } from '../../../lambdas/runtime/bus/event-bus.ts';
 import type { Check } from '../../../lambdas/runtime/consume/check-messages.ts';
+import type { Envelope } from '../../../lambdas/runtime/events/event.ts';
 import { TOO_OLD } from '../../../lambdas/runtime/inbox/inbox-conditions.ts';
 import { forgottenBecause } from '../../../lambdas/runtime/inbox/inbox-history.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
@@ -12,6 +13,7 @@ import { asRow, type InboxHistory, type OutboxRow } from '../../../lambdas/runti
 import { isUnreadable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
+import { isStrict } from '../messages/order-of-aggregate.ts';
 import type { DeadLetter, DeadLetterSource } from './dead-letters.ts';
 import { type SettledVerdict, settled, unsentReplacement } from './standing.ts';
 
@@ -74,6 +76,19 @@ export async function judgeDeadLetters(
     const tooOld = isTooOld(deadLetter, consumer, history && asRow<InboxHistory>(history), deps.now);
     return tooOld ? { ...deadLetter, verdict: 'too-old', code: TOO_OLD } : { ...deadLetter, verdict: 'runs' };
   });
+}
+
+/**
+ * The order in which dead letters are redriven: at a strict consumer by their numbers. A later one would wait there for one that the redrive
+ * sends only after it.
+ */
+export function inOrder<L extends DeadLetter>(source: DeadLetterSource, deadLetters: readonly L[]): L[] {
+  const isOrdered = (source.kind === 'consumer' || source.kind === 'rule') && isStrict(source.consumer);
+  const numberOf = ({ received }: L) => {
+    const { sequence } = Object(jsonObject(received?.body)?.detail) as Partial<Envelope>;
+    return isOrdered && typeof sequence === 'number' ? sequence : 0;
+  };
+  return deadLetters.toSorted((a, b) => numberOf(a) - numberOf(b));
 }
 
 /** The details of a verdict that the inbox rows alone decide. */

@@ -5,14 +5,18 @@ import { entryBytes, PUT_EVENTS_BYTES_MAX } from '../../../lambdas/runtime/bus/e
 import type { Envelope } from '../../../lambdas/runtime/events/event.ts';
 import { effectsToCheck, startedEffects } from '../../../lambdas/runtime/inbox/started-effects.ts';
 import type { ConsumerDeadLetters } from '../../../lambdas/runtime/operations/dead-letters.ts';
+import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import { consumersOf, mailroomEventsOf } from '../../../lambdas/runtime/operations/subscribed-events.ts';
 import { isEventId } from '../../../lambdas/runtime/store/event-id.ts';
+import { readLastSequence } from '../../../lambdas/runtime/store/last-sequence.ts';
 import type { InboxRow } from '../../../lambdas/runtime/store/rows.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
+import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { effectNames } from '../../deployment/effects.ts';
 import { minuteAfter } from '../../terminal/output.ts';
 import { shell } from '../../terminal/shell.ts';
+import { isStrict, placeOfEvent } from '../messages/order-of-aggregate.ts';
 import type { DeadLetter } from './dead-letters.ts';
 import { type EventAtConsumer, settled } from './standing.ts';
 
@@ -86,6 +90,23 @@ export function refuseRunningEffects({ eventId, row }: EventAtConsumer, consumer
 /** The side effects that were started for a message, by name. */
 export function effectsOf(row: DeadLetter['row']): NonNullable<InboxRow['effects']> {
   return readable(row)?.effects ?? {};
+}
+
+/** Refuses an event whose number was applied or passed over: the new one has the same number, and would be superseded. */
+export async function refusePassedOver(
+  table: Table,
+  consumer: ConsumerEntry,
+  { eventId, row }: EventAtConsumer,
+): Promise<void> {
+  const own = readable(row)?.order;
+  const isPast = own?.mode === 'strict' && !isStrict(consumer);
+  const order = (isPast ? undefined : own) ?? (await placeOfEvent(table, consumer, eventId));
+  const last = order === undefined ? 0 : (await readLastSequence({ table }, order.key)).last;
+  if (order === undefined || order.sequence > last) return;
+  throw cannot(
+    `Event ${eventId} has number ${order.sequence}, and number ${last} of its aggregate was applied or passed over at ${consumer.name}, so the new event would not run. ` +
+      'Have its producer write a correct event under the next number, then discard the dead letter.',
+  );
 }
 
 export function refuseTooLarge(entry: Parameters<typeof entryBytes>[0]): void {

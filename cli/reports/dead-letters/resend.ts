@@ -35,8 +35,8 @@ import { REPLACEMENTS_MAX, readStanding, settled, unsentReplacement } from './st
 /** Waits for this long until the consumer has processed the event, by default. */
 const WAIT_MS = 60_000;
 
-/** The end of a new event that another operator discarded or replaced before it ran. */
-export const NEVER_RAN = 'The new event was discarded or replaced before it ran';
+/** The end of a new event that another operator discarded, replaced or passed over before it ran. */
+export const NEVER_RAN = 'The new event was discarded, replaced or superseded before it ran';
 
 /** An event that is sent in place of another one. */
 export interface Replacement {
@@ -88,7 +88,7 @@ export async function resend(
     const progress = await redriver.look(deadLetter);
     if (progress.state !== 'done') return progress;
     const row = readable(await readInbox(deployment.table, consumer.name, judged.eventId, true));
-    return row?.status === 'PROCESSED'
+    return row?.status === 'PROCESSED' && row.supersededBy === undefined
       ? progress
       : { state: 'back', fingerprint: NEVER_RAN, sameCause: false };
   };

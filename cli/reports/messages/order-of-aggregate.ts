@@ -105,14 +105,20 @@ async function readRejectedInOrder({ table, clock }: OrderReaderDeps, consumer: 
   return { byKey, more };
 }
 
-/** The place of an event at an ordered consumer, for a message that has no row; `undefined` if it has none, or the outbox no row of it. */
+/**
+ * The place of an event at an ordered consumer, for a message that has no row; `undefined` if it has none, or the outbox no row of it. An
+ * event whose definition declares no `sequence` may carry a number of its own: it has no place, and passes over no other event's.
+ */
 export async function placeOfEvent(
   table: Pick<Table, 'get'>,
-  { name, order = '' }: Pick<ConsumerEntry, 'name' | 'order'>,
+  { name, order = '', events }: Pick<ConsumerEntry, 'name' | 'order' | 'events'>,
   eventId: string,
 ): Promise<PlaceInOrder | undefined> {
   const kept = orderOfText(order);
   if (kept === undefined || !isEventId(eventId)) return undefined;
   const row = readable(readOutboxRow(await table.get(outboxKeyOf(eventId), { consistent: true })));
-  return row && placeInOrder(name, kept, JSON.parse(row.envelope) as Envelope);
+  const isNumbered = events.some(
+    ({ source, type, sequence }) => source === row?.source && type === row.type && sequence === true,
+  );
+  return row && isNumbered ? placeInOrder(name, kept, JSON.parse(row.envelope) as Envelope) : undefined;
 }

@@ -92,9 +92,10 @@ export async function supersede(received: Received, by: number): Promise<Message
   if (result.status !== 'claimed') return refused(received, result);
   const claimed = claimedOf(received, result.claim);
   if (result.claim.takenOver) telemetry.count('LeasesExpired');
+  // Before the write: a function that dies after it reports nothing, and nothing looks at the message again.
+  reportEffectsOfSuperseded(claimed);
   const lost = await writeEnd(claimed, () => supersedeMessage(inbox, result.claim, by));
   if (lost !== undefined) return lost;
-  reportEffectsOfSuperseded(claimed);
   telemetry.count('MessagesSuperseded');
   span.set(OUTCOME, 'superseded' satisfies SpanOutcome);
   await removeHint(claimed);

@@ -114,6 +114,8 @@ export interface ConsumerEntry extends EntryStack {
 export interface EntryEvent extends Subscription {
   /** Present for an external event: the fields that identify it. */
   readonly external?: Pick<ExternalIdentity, 'id'> | undefined;
+  /** Its definition declares a `sequence`, by which an order applies to it. Absent: it has none, whatever number an event carries. */
+  readonly sequence?: boolean | undefined;
 }
 
 /** The rule of a consumer's external events. */

@@ -9,8 +9,13 @@ import { runInMemory } from './support/run-in-memory.ts';
 const LAST = lastKey({ consumer: 'worker', group: 'strict', aggregateType: 'Thing', aggregateId: '1' });
 
 /** A rejected message of a strict consumer: number 3, of an aggregate with this last number. */
-async function numbered(last: number, ofConsumer: string | undefined = 'strict:block', more: object = {}) {
-  const rig = await rejected({ order: ofConsumer });
+async function numbered(
+  last: number,
+  ofConsumer: string | undefined = 'strict:block',
+  more: object = {},
+  isNumbered = true,
+) {
+  const rig = await rejected({ order: ofConsumer, isNumbered });
   const key = inboxKey('worker', rig.eventId);
   const order = { key: LAST.PK, mode: 'strict', sequence: 3 };
   await rig.memory.write({ Put: { Item: { ...rig.memory.item(key), ...key, order, ...more } } });
@@ -72,8 +77,8 @@ test('a discarded message whose number is next is passed over', async () => {
 
 describe('a message that its strict consumer has not received', () => {
   /** Number 3 of an aggregate with this last number: its event is published, and no row of it exists. */
-  async function unreceived(last: number) {
-    const rig = await numbered(last);
+  async function unreceived(last: number, isNumbered = true) {
+    const rig = await numbered(last, 'strict:block', {}, isNumbered);
     const { eventId, memory } = rig;
     await memory.write({ Delete: { Key: { ...inboxKey('worker', eventId) } } });
     await memory.write({ Delete: { Key: { ...rejectedKey('worker', eventId) } } });
@@ -100,6 +105,17 @@ describe('a message that its strict consumer has not received', () => {
     expect(last()).toBe(after);
   });
 
+  test.each(['resolve', 'discard'])(
+    '%s leaves the number that an event carries without a declared sequence',
+    async (how) => {
+      const { run, command, letterId, eventId, last } = await unreceived(2, false);
+      if (how === 'resolve')
+        expect((await run('messages', 'resolve', 'worker', eventId, ...APPLY)).code).toBe(0);
+      else await command('', 'dlq', 'discard', source, letterId, ...APPLY);
+      expect(last()).toBe(2);
+    },
+  );
+
   test.each([
     [1, 'not-rejectable', 1],
     [2, 'discarded', 3],
@@ -116,4 +132,37 @@ test('a message that is resent with other data keeps its number for the event in
   await resend({ n: 1 }, ...APPLY);
   expect(memory.item(inboxKey('worker', eventId))).toMatchObject({ status: 'DISCARDED' });
   expect(last()).toBe(2);
+});
+
+test.each([
+  [3, 'strict:skip', 'CANNOT_RESEND'],
+  [7, 'strict:block', 'CANNOT_RESEND'],
+  [2, 'strict:skip', undefined],
+  [3, '', undefined],
+])(
+  'after %i, at a consumer with the order "%s", the plan of a resend is refused as %s',
+  async (last, order, code) => {
+    const { resend } = await numbered(last, order);
+    const { document } = await resend({ n: 1 });
+    expect(document.error?.code).toBe(code);
+    if (code !== undefined)
+      expect(document.error.message).toContain(
+        `has number 3, and number ${last} of its aggregate was applied`,
+      );
+  },
+);
+
+test('a message that is passed over while its replacement is sent has not been processed', async () => {
+  const { resend, queues, memory } = await numbered(2);
+  const { send } = queues;
+  Object.assign(queues, {
+    send: async (url: string, body: string) => {
+      const { eventId } = JSON.parse(body).detail;
+      const row = { status: 'PROCESSED', fence: 'f', attempts: 1, schema: 1, supersededBy: 3 };
+      await memory.write({ Put: { Item: { ...inboxKey('worker', eventId), ...row } } });
+      return send(url, body);
+    },
+  });
+  const { document } = await resend({ n: 1 }, ...APPLY);
+  expect(document).toMatchObject({ outcome: 'superseded' });
 });

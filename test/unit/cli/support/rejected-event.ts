@@ -18,11 +18,14 @@ export async function rejected({
   effect = false,
   options = {},
   order,
+  isNumbered = order !== undefined,
 }: {
   readonly effect?: boolean;
   readonly options?: HandlerOptions<typeof ThingHappened>;
   /** The order of the consumer, in its directory entry. */
   readonly order?: string;
+  /** The directory says that the event's definition declares a `sequence`. @default if there is an order */
+  readonly isNumbered?: boolean;
 } = {}) {
   const ran: number[] = [];
   const mailroom = operatingMailroom([
@@ -37,7 +40,8 @@ export async function rejected({
     ),
   ]);
   const { directory } = mailroom;
-  const consumers = directory.consumers.map((entry) => ({ ...entry, order }));
+  const events = [{ ...ThingHappened, sequence: isNumbered }];
+  const consumers = directory.consumers.map((entry) => ({ ...entry, order, events }));
   Object.assign(mailroom, { directory: { ...directory, consumers } });
   const [event] = await mailroom.outbox.commit({ events: [mailroom.happened(-1)] });
   await mailroom.publish();

@@ -552,4 +552,25 @@ describe('an event that is overtaken in its run', () => {
     const said = one.telemetry.lines().map(({ message }) => message);
     expect(said).toContain('A message is superseded whose effects have happened, or may have');
   });
+
+  test('reports them although its function dies when it has ended the message', async () => {
+    const one = ordered(STRICT, [
+      leased(Counted, async (_event, ctx) => {
+        await ctx.once('charge', async () => 'charged');
+        throw new Error('not yet');
+      }),
+    ]);
+    const event = one.send(1);
+    await one.deliver();
+    await one.setLast(1);
+    const write = one.memory.write.bind(one.memory);
+    vi.spyOn(one.memory, 'write').mockImplementation(async (made) => {
+      const item = await write(made);
+      if (one.row(event)?.status === 'PROCESSED') throw new Error('The function has died');
+      return item;
+    });
+    await one.drain();
+    expect(one.row(event)).toMatchObject({ status: 'PROCESSED', supersededBy: 1 });
+    expect(one.telemetry.counted('EffectsInDoubt')).toBe(1);
+  });
 });
