@@ -12,7 +12,9 @@ import { asRow, type InboxHistory, type OutboxRow } from '../../../lambdas/runti
 import { isUnreadable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
+import type { OrderReader } from '../messages/order-of-aggregate.ts';
 import type { DeadLetter, DeadLetterSource } from './dead-letters.ts';
+import { inOrder, type RedrivePlace } from './redrive-order.ts';
 import { type SettledVerdict, settled, unsentReplacement } from './standing.ts';
 
 /** Every {@link RedriveVerdict}, in the order in which a plan counts them. */
@@ -22,6 +24,7 @@ export const REDRIVE_VERDICTS = [
   'handled',
   'unsent',
   'too-old',
+  'out-of-order',
   'busy',
   'unreadable',
   'row-deleted',
@@ -29,7 +32,8 @@ export const REDRIVE_VERDICTS = [
 
 /**
  * The effect of a redrive on a dead letter: it is already `handled`; it `runs` again; it still `fails`, because today's code cannot
- * read it; it is replaced by an event that may be `unsent`; it is `too-old` to know whether it ran before; it is `busy`, because a
+ * read it; it is replaced by an event that may be `unsent`; it is `too-old` to know whether it ran before; it is `out-of-order`,
+ * because it would wait in vain for an earlier event of its aggregate; it is `busy`, because a
  * worker holds its lease or it is retried soon; its row is `unreadable`; or its `row-deleted` by hand leaves its side effects unknown.
  */
 export type RedriveVerdict = (typeof REDRIVE_VERDICTS)[number];
@@ -40,6 +44,8 @@ export interface JudgedDeadLetter extends DeadLetter {
   /** Why it would not run: an error code, e.g. `INVALID_PAYLOAD`, and its message. */
   readonly code?: string | undefined;
   readonly message?: string | undefined;
+  /** Its place among the events of its aggregate, if its consumer has a strict order and it would run, or is out of order. */
+  readonly place?: RedrivePlace | undefined;
 }
 
 /** Dependencies of {@link judgeDeadLetters}. */
@@ -49,6 +55,8 @@ export interface JudgeDeps {
   readonly check: (consumer: ConsumerEntry, bodies: readonly string[]) => Promise<Check[]>;
   /** Epoch milliseconds. */
   readonly now: number;
+  /** Reads the orders of strict consumers. @default their orders are not judged */
+  readonly orders?: OrderReader | undefined;
 }
 
 /** Judges each dead letter. It changes nothing. */
@@ -65,7 +73,7 @@ export async function judgeDeadLetters(
   const bodies = open.map(({ received }) => received?.body ?? '');
   const checks = await deps.check(consumer, bodies);
   const history = await deps.table.get(inboxHistoryKey(consumer.name), { consistent: true });
-  return deadLetters.map((deadLetter): JudgedDeadLetter => {
+  const judged = deadLetters.map((deadLetter): JudgedDeadLetter => {
     const verdict = settled(deadLetter, deps.now);
     if (verdict !== undefined) return { ...deadLetter, verdict, message: settledText(deadLetter, verdict) };
     const check = checks[open.indexOf(deadLetter)];
@@ -74,6 +82,8 @@ export async function judgeDeadLetters(
     const tooOld = isTooOld(deadLetter, consumer, history && asRow<InboxHistory>(history), deps.now);
     return tooOld ? { ...deadLetter, verdict: 'too-old', code: TOO_OLD } : { ...deadLetter, verdict: 'runs' };
   });
+  const { table, orders } = deps;
+  return orders === undefined ? judged : inOrder({ table, orders }, source, judged);
 }
 
 /** The details of a verdict that the inbox rows alone decide. */

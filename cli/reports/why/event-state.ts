@@ -4,6 +4,7 @@ import { clipped } from '../../terminal/output.ts';
 import { type ShellText, shell } from '../../terminal/shell.ts';
 import { duration, time } from '../../terminal/times.ts';
 import type { Checked } from '../checks/check.ts';
+import type { MessageOrders } from './order-verdict.ts';
 import type { RedriveCheck } from './redrive-check.ts';
 import type { TracedEvent } from './trace-reader.ts';
 
@@ -17,6 +18,7 @@ export const STATES = [
   'unreadable',
   'undeclared',
   'stuck',
+  'blocked',
   'late',
   'retrying',
   'processing',
@@ -69,6 +71,8 @@ export interface WhyContext {
   readonly redrive?: RedriveCheck | undefined;
   /** The wiring of the parts for which the events wait; absent if it was not checked. */
   readonly wiring?: Checked | undefined;
+  /** The orders of the messages that strict consumers have not applied. @default they were not read */
+  readonly orders?: MessageOrders | undefined;
 }
 
 /**

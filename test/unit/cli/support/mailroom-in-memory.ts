@@ -1,3 +1,4 @@
+import type { ConsumerConfig } from '../../../../lambdas/runtime/base/config.ts';
 import { DAY_MS } from '../../../../lambdas/runtime/base/units.ts';
 import { createConsumer } from '../../../../lambdas/runtime/consume/consumer.ts';
 import type { Handler } from '../../../../lambdas/runtime/consume/handler.ts';
@@ -51,14 +52,20 @@ export function queueArn(url: string): string {
 /** A whole Mailroom on the rig: what is committed is published by a sweep, and the consumer's queue gets it. */
 export function mailroomInMemory(
   handlers: readonly Handler[],
-  options: { readonly bus?: MemoryBusOptions; readonly random?: RandomBytes } = {},
+  options: {
+    readonly bus?: MemoryBusOptions;
+    readonly random?: RandomBytes;
+    /** The order of the consumer. */
+    readonly order?: Pick<ConsumerConfig, 'order' | 'maxReceives'>;
+  } = {},
 ) {
   const made = rig(options);
   const { clock, queue, bus, table, telemetry } = made;
   const { random } = options;
   const parts = { ...made, outbox: createOutbox({ config: consumerConfig, table, clock, random }) };
   bus.routeTo(queue);
-  const handle = createConsumer({ config: consumerConfig, table, queue, handlers, clock, telemetry, random });
+  const config = { ...consumerConfig, ...options.order };
+  const handle = createConsumer({ config, table, queue, handlers, clock, telemetry, random });
   const sweeper = createSweepPass({ ...parts, random, config: relayConfig });
   const letters: Record<string, QueueMessage[]> = {};
   const shown: string[] = [];
