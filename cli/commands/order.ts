@@ -9,9 +9,9 @@ import type { Deployment } from '../deployment/deployment.ts';
 import { changeText, placeOf } from '../deployment/place.ts';
 import { aggregateName, blockOf, waitingText } from '../reports/messages/order-block.ts';
 import {
+  type AggregateEvent,
   type AggregateOrder,
   isStrict,
-  type NumberedEvent,
   orderReader,
 } from '../reports/messages/order-of-aggregate.ts';
 import { countArgument } from '../terminal/arguments.ts';
@@ -114,7 +114,7 @@ function orderJson(
         ? `number ${last} was set or passed over${when}`
         : `number ${last} was applied last${when} (event ${eventId})`;
   const held = isHeldUp
-    ? `${block.text}${waitingText(consumer, order)} ${block.todo}`
+    ? `${block.text}${waitingText(order)} ${block.todo}`
     : `Number ${missing} is next, and nothing was found that waits for it.`;
   return {
     aggregateType: order.aggregateType,
@@ -131,7 +131,7 @@ function orderJson(
   };
 }
 
-function numberedJson({ sequence, eventId, type, state, reason }: NumberedEvent) {
+function numberedJson({ sequence, eventId, type, state, reason }: AggregateEvent) {
   return { sequence, eventId, type: type ?? null, state, reason: reason ?? null };
 }
 

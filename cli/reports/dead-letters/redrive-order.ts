@@ -12,8 +12,7 @@ import {
   type OrderReader,
   placeOfEvent,
 } from '../messages/order-of-aggregate.ts';
-import type { DeadLetterSource } from './dead-letters.ts';
-import type { JudgedDeadLetter } from './redrive-plan.ts';
+import type { DeadLetter, DeadLetterSource } from './dead-letters.ts';
 
 /** The place of a dead letter in the order of its aggregate. */
 export interface RedrivePlace {
@@ -25,44 +24,38 @@ export interface RedrivePlace {
   readonly block?: OrderBlock | undefined;
 }
 
+/** A dead letter with its place, if it has one. */
+interface PlacedLetter {
+  readonly place?: RedrivePlace | undefined;
+}
+
 interface Placed {
-  readonly deadLetter: JudgedDeadLetter;
+  readonly deadLetter: DeadLetter;
   readonly place: PlaceInOrder;
 }
 
 /**
- * Judges the dead letters of a strict consumer that would run, together: one that waits for a number that never comes, and is not
- * among them, would only be rejected again.
+ * Places the dead letters of a strict consumer that would run, together: one that waits for a number that never comes, and is not
+ * among them, has a `block`, because it would only be rejected again.
  */
-export async function inOrder(
+export async function placesInOrder(
   { table, orders }: { readonly table: Table; readonly orders: OrderReader },
   { consumer }: Extract<DeadLetterSource, { kind: 'rule' | 'consumer' }>,
-  judged: readonly JudgedDeadLetter[],
-): Promise<JudgedDeadLetter[]> {
-  if (!isStrict(consumer)) return [...judged];
-  const placed = await eachOf(
-    judged.filter(({ verdict }) => verdict === 'runs'),
-    async (deadLetter): Promise<Placed[]> => {
-      const { row, eventId = '' } = deadLetter;
-      const place = readable(row)?.order ?? (await placeOfEvent(table, consumer, eventId));
-      return place?.mode !== 'strict' ? [] : [{ deadLetter, place }];
-    },
-  );
+  running: readonly DeadLetter[],
+): Promise<ReadonlyMap<DeadLetter, RedrivePlace>> {
+  if (!isStrict(consumer)) return new Map();
+  const placed = await eachOf(running, async (deadLetter): Promise<Placed[]> => {
+    const { row, eventId = '' } = deadLetter;
+    const place = readable(row)?.order ?? (await placeOfEvent(table, consumer, eventId));
+    return place?.mode !== 'strict' ? [] : [{ deadLetter, place }];
+  });
   const byKey = new Map<string, Placed[]>();
   for (const one of placed.flat()) byKey.set(one.place.key, [...(byKey.get(one.place.key) ?? []), one]);
-  const found = new Map<JudgedDeadLetter, JudgedDeadLetter>();
-  await eachOf([...byKey], async ([key, same]) => {
+  const found = await eachOf([...byKey], ([key, same]) => {
     const sorted = same.sort((a, b) => a.place.sequence - b.place.sequence);
-    for (const [deadLetter, place] of await placesOf(orders, consumer.name, key, sorted)) {
-      const { block } = place;
-      found.set(deadLetter, {
-        ...deadLetter,
-        place,
-        ...(block && { verdict: 'out-of-order', code: 'OUT_OF_ORDER', message: block.text }),
-      });
-    }
+    return placesOf(orders, consumer.name, key, sorted);
   });
-  return judged.map((deadLetter) => found.get(deadLetter) ?? deadLetter);
+  return new Map(found.flat());
 }
 
 async function placesOf(
@@ -70,12 +63,12 @@ async function placesOf(
   consumer: string,
   key: string,
   sorted: readonly Placed[],
-): Promise<(readonly [JudgedDeadLetter, RedrivePlace])[]> {
+): Promise<(readonly [DeadLetter, RedrivePlace])[]> {
   const aggregate = sequenceOf(key);
   const { last } = await orders.last(key);
   let next = last + 1;
   let block: OrderBlock | undefined;
-  const places: (readonly [JudgedDeadLetter, RedrivePlace])[] = [];
+  const places: (readonly [DeadLetter, RedrivePlace])[] = [];
   for (const { deadLetter, place } of sorted) {
     const { sequence } = place;
     const { eventId } = deadLetter;
@@ -95,21 +88,21 @@ async function placesOf(
 }
 
 /** Sorts the dead letters of a redrive: the lowest numbers first, so that its first step does not wait. */
-export function lowestFirst(judged: readonly JudgedDeadLetter[]): JudgedDeadLetter[] {
+export function lowestFirst<Letter extends PlacedLetter>(judged: readonly Letter[]): Letter[] {
   return judged.toSorted((a, b) => (a.place?.ahead ?? 0) - (b.place?.ahead ?? 0));
 }
 
 /** The most aggregates that a plan names. */
 const AGGREGATES_MAX = 3;
 
-/** Says in which order the events of a plan run; empty if none waits for another. */
-export function orderText(judged: readonly JudgedDeadLetter[]): string[] {
+/** The order of the events that a plan runs, as text; empty if none waits for another. */
+export function orderText(running: readonly PlacedLetter[]): string[] {
   const waits = new Map<string, RedrivePlace>();
-  const running = judged.flatMap(({ verdict, place }) => (verdict === 'runs' && place ? [place] : []));
+  const places = running.flatMap(({ place }) => place ?? []);
   const isWaiting = new Set(
-    running.flatMap(({ aggregate, ahead }) => (ahead > 0 ? aggregateName(aggregate) : [])),
+    places.flatMap(({ aggregate, ahead }) => (ahead > 0 ? aggregateName(aggregate) : [])),
   );
-  for (const place of running.toSorted((a, b) => b.sequence - a.sequence)) {
+  for (const place of places.toSorted((a, b) => b.sequence - a.sequence)) {
     const name = aggregateName(place.aggregate);
     if (isWaiting.has(name)) waits.set(name, place);
   }

@@ -14,7 +14,7 @@ import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
 import type { OrderReader } from '../messages/order-of-aggregate.ts';
 import type { DeadLetter, DeadLetterSource } from './dead-letters.ts';
-import { inOrder, type RedrivePlace } from './redrive-order.ts';
+import { placesInOrder, type RedrivePlace } from './redrive-order.ts';
 import { type SettledVerdict, settled, unsentReplacement } from './standing.ts';
 
 /** Every {@link RedriveVerdict}, in the order in which a plan counts them. */
@@ -83,7 +83,15 @@ export async function judgeDeadLetters(
     return tooOld ? { ...deadLetter, verdict: 'too-old', code: TOO_OLD } : { ...deadLetter, verdict: 'runs' };
   });
   const { table, orders } = deps;
-  return orders === undefined ? judged : inOrder({ table, orders }, source, judged);
+  if (orders === undefined) return judged;
+  const running = judged.filter(({ verdict }) => verdict === 'runs');
+  const places = await placesInOrder({ table, orders }, source, running);
+  return judged.map((deadLetter): JudgedDeadLetter => {
+    const place = places.get(deadLetter);
+    if (place?.block === undefined) return { ...deadLetter, place };
+    const { text: message } = place.block;
+    return { ...deadLetter, place, verdict: 'out-of-order', code: 'OUT_OF_ORDER', message };
+  });
 }
 
 /** The details of a verdict that the inbox rows alone decide. */

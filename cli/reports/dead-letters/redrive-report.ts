@@ -131,7 +131,7 @@ function plannedText(
     `${source.name}: ${judged.length} of ${many(total, 'dead letter')}`,
     judgedText(judged, deployment.clock.now(), isGrouped(judged.length, options)),
     ...remediesText(deployment, source, judged, received.deadLetters),
-    ...orderText(judged).map((text) => prose(text)),
+    ...orderText(judged.filter(({ verdict }) => verdict === 'runs')).map((text) => prose(text)),
     ...(todo.length === 0
       ? ['There is nothing to redrive.']
       : [

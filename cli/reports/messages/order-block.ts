@@ -1,7 +1,12 @@
 import { clipped, many } from '../../terminal/output.ts';
 import { type ShellText, shell } from '../../terminal/shell.ts';
 import { time } from '../../terminal/times.ts';
-import type { AggregateOrder, NumberedEvent, NumberedState, OrderedAggregate } from './order-of-aggregate.ts';
+import type {
+  AggregateEvent,
+  AggregateEventState,
+  AggregateOrder,
+  OrderedAggregate,
+} from './order-of-aggregate.ts';
 
 /** The next number of an aggregate at a consumer: why it is not applied, and what to do. */
 export interface OrderBlock {
@@ -21,8 +26,10 @@ export function aggregateName({ aggregateType, aggregateId }: OrderedAggregate):
   return `${clipped(aggregateType)} ${clipped(aggregateId)}`;
 }
 
-/** The words of each state of the event that has the next number, and of one that waits. */
-const STATE_WORDS: Readonly<Record<NumberedState, (consumer: string, event: NumberedEvent) => string>> = {
+/** The words of each state of the event that has the next number. */
+const STATE_WORDS: Readonly<
+  Record<AggregateEventState, (consumer: string, event: AggregateEvent) => string>
+> = {
   dead: () => 'is DEAD: it could not be published',
   discarded: () => 'was discarded, so it is never applied',
   cancelled: () => 'was cancelled, so it is never published',
@@ -65,7 +72,7 @@ export function blockOf(consumer: string, order: AggregateOrder): OrderBlock {
     case 'dead':
     case 'rejected': {
       const source = state === 'dead' ? 'dead' : `consumer:${consumer}`;
-      const todo = `If it must not be applied, pass over it: \`${skip}\`. Otherwise fix the cause, then redrive it before the others:`;
+      const todo = `If number ${missing} must not be applied, pass over it: \`${skip}\`. Otherwise fix its cause, then redrive it first:`;
       return { isStuck: true, isFound: true, text, todo, next: shell`dlq redrive ${source} ${eventId}` };
     }
     case 'discarded':
@@ -87,11 +94,13 @@ function unfound({ missing, searched }: AggregateOrder): string {
 }
 
 /** Names the events that wait for the next number; empty without one. */
-export function waitingText(consumer: string, { waiting }: Pick<AggregateOrder, 'waiting'>): string {
+export function waitingText({ waiting }: Pick<AggregateOrder, 'waiting'>): string {
   if (waiting.length === 0) return '';
   const shown = waiting.slice(0, WAITING_MAX).map((event) => {
-    const { sequence, type = 'Event', eventId } = event;
-    return `${sequence} (${clipped(type)} ${eventId}, which ${STATE_WORDS[event.state](consumer, event)})`;
+    const { sequence, type = 'Event', eventId, state, reason } = event;
+    const is =
+      state === 'dead' ? 'DEAD' : [state, ...(reason === undefined ? [] : [clipped(reason)])].join(' ');
+    return `${sequence} (${clipped(type)} ${eventId}, ${is})`;
   });
   const more = waiting.length > WAITING_MAX ? `, and ${waiting.length - WAITING_MAX} more` : '';
   return ` ${many(waiting.length, 'later event')} of the aggregate ${waiting.length === 1 ? 'was' : 'were'} found: number ${shown.join(', ')}${more}.`;

@@ -47,17 +47,17 @@ export interface OrderedAggregate {
 }
 
 /** A numbered event of an aggregate, with its state at a consumer, or else in the outbox. */
-export interface NumberedEvent {
+export interface AggregateEvent {
   readonly sequence: number;
   readonly eventId: string;
   readonly type: string | undefined;
-  readonly state: NumberedState;
+  readonly state: AggregateEventState;
   /** The error code of its rejection. */
   readonly reason?: string | undefined;
 }
 
 /** The state of its message; without one, of its outbox row. */
-export type NumberedState =
+export type AggregateEventState =
   | Exclude<InboxState['is'], 'absent'>
   | Lowercase<Exclude<OutboxStatus, 'DISCARDED'>>
   | 'scheduled';
@@ -75,9 +75,9 @@ export interface AggregateOrder extends OrderedAggregate {
   /** The next number. */
   readonly missing: number;
   /** The event that has the next number; absent if none was found. */
-  readonly holder?: NumberedEvent | undefined;
+  readonly holder?: AggregateEvent | undefined;
   /** The events found with later numbers, lowest first. */
-  readonly waiting: readonly NumberedEvent[];
+  readonly waiting: readonly AggregateEvent[];
   /** The range of the outbox that was searched; absent if it was not. */
   readonly searched?: { readonly since: number; readonly until: number } | undefined;
 }
@@ -174,7 +174,7 @@ async function numbered(
   consumer: string,
   { aggregateType, aggregateId }: OrderedAggregate,
   ids: readonly string[],
-): Promise<NumberedEvent[]> {
+): Promise<AggregateEvent[]> {
   const found = [...new Set(ids)].filter(isEventId);
   const read = await withItems(table, found, outboxKeyOf, (eventId, item) => {
     const row = readable(readOutboxRow(item));
@@ -185,18 +185,18 @@ async function numbered(
       : [];
   });
   const keyOf = ({ eventId }: { readonly eventId: string }) => inboxKey(consumer, eventId);
-  return withItems(table, read.flat(), keyOf, ({ eventId, row, sequence }, item): NumberedEvent => {
+  return withItems(table, read.flat(), keyOf, ({ eventId, row, sequence }, item): AggregateEvent => {
     const message = inboxState(readInboxRow(item), now);
     const reason = message.is === 'rejected' ? message.row.reason : undefined;
     return { sequence, eventId, type: row.type, state: stateOf(row, message, now), reason };
   });
 }
 
-function byNumber(a: NumberedEvent, b: NumberedEvent): number {
+function byNumber(a: AggregateEvent, b: AggregateEvent): number {
   return a.sequence - b.sequence;
 }
 
-function stateOf(row: OutboxRow, message: InboxState, now: number): NumberedState {
+function stateOf(row: OutboxRow, message: InboxState, now: number): AggregateEventState {
   if (message.is !== 'absent') return message.is;
   if (row.status === 'PENDING' && isNotDue({ ...row }, now)) return 'scheduled';
   return row.status.toLowerCase() as Lowercase<OutboxStatus>;
@@ -211,14 +211,14 @@ async function lastOf(table: Table, key: string) {
 async function readRejectedInOrder(table: Table, consumer: string, now: number) {
   const { items, more } = await readRejected(table, consumer, READ_MAX, now);
   const keyOf = ({ SK }: { readonly SK: string }) => inboxKey(consumer, SK);
-  const byKey = new Map<string, NumberedEvent[]>();
+  const byKey = new Map<string, AggregateEvent[]>();
   await withItems(table, items, keyOf, ({ SK: eventId }, item) => {
     const row = readInboxRow(item);
     if (row === undefined || isUnreadable(row) || row.status !== 'REJECTED' || row.order?.mode !== 'strict')
       return;
     const { key, sequence } = row.order;
     const { type, reason = 'UNKNOWN' } = row;
-    const event: NumberedEvent = { sequence, eventId, type, state: 'rejected', reason };
+    const event: AggregateEvent = { sequence, eventId, type, state: 'rejected', reason };
     byKey.set(key, [...(byKey.get(key) ?? []), event]);
   });
   return { byKey, more };

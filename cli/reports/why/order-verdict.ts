@@ -4,28 +4,11 @@ import { lastKey, sequenceOf } from '../../../lambdas/runtime/store/keys.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
 import { aggregateName, blockOf, waitingText } from '../messages/order-block.ts';
-import {
-  type AggregateOrder,
-  isStrict,
-  type OrderedAggregate,
-  type OrderReader,
-} from '../messages/order-of-aggregate.ts';
-import type { StateText, WhyContext, WhyVerdict } from './event-state.ts';
+import { type AggregateOrder, isStrict, type OrderReader } from '../messages/order-of-aggregate.ts';
+import type { MessageOrder, MessageOrders, StateText, WhyContext, WhyVerdict } from './event-state.ts';
 import { bornAt, type Trace, type TracedEvent, type TracedMessage } from './trace-reader.ts';
 
-/** A message that its strict consumer has not applied, in the order of its aggregate. */
-export interface MessageOrder {
-  readonly aggregate: OrderedAggregate;
-  readonly sequence: number;
-  /** The number that was applied last. */
-  readonly last: number;
-  /** The state of its aggregate, if it waits for another event or others wait for it. */
-  readonly order?: AggregateOrder | undefined;
-}
-
-/** The orders of messages, by {@link orderKey}. */
-export type MessageOrders = ReadonlyMap<string, MessageOrder>;
-
+/** The key of a message in {@link MessageOrders}. */
 function orderKey(event: Pick<TracedEvent, 'eventId'>, { name }: Pick<TracedMessage['consumer'], 'name'>) {
   return `${name} ${event.eventId}`;
 }
@@ -70,12 +53,12 @@ function placeIn(
   return place && { aggregate: sequenceOf(place.key), sequence: place.sequence };
 }
 
-/** A message and where it is. */
+/** A message to judge. */
 interface PlacedMessage {
   readonly event: TracedEvent;
   readonly message: TracedMessage;
   readonly context: WhyContext;
-  /** Where a message is that was not claimed, as sentences. */
+  /** The sentences about the queue of a message that was not claimed. */
   readonly place: string;
 }
 
@@ -99,13 +82,8 @@ export function orderedVerdict(
   const waits = `It has number ${sequence} of ${aggregate}, and ${name} has not applied number ${order.missing}. ${block.text}`;
   if (readable(row)?.status === 'REJECTED') {
     if (!block.isStuck) return { ...verdict, text: `${verdict.text} ${waits} A redrive waits for it:` };
-    const after =
-      verdict.next === null ? '' : ` After number ${order.missing}, redrive this one: \`${verdict.next}\`.`;
-    return {
-      ...verdict,
-      text: `${verdict.text} ${waits}${after} ${block.todo}`,
-      next: commandLine(block.next),
-    };
+    const text = `${verdict.text} ${waits} Redrive this message after number ${order.missing}. ${block.todo}`;
+    return { ...verdict, text, next: commandLine(block.next) };
   }
   if (verdict.state !== 'waiting' && verdict.state !== 'late')
     return { ...verdict, text: `${verdict.text} ${waits}` };
@@ -132,7 +110,7 @@ export function blockingVerdict(
 }
 
 function blockingText(consumer: string, order: AggregateOrder): string {
-  const waiting = waitingText(consumer, order);
+  const waiting = waitingText(order);
   return ` ${consumer} applies no later event of ${aggregateName(order)} before its number, ${order.missing}, is applied or passed over.${waiting || ' None was found that waits.'}`;
 }
 

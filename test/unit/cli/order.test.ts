@@ -59,7 +59,7 @@ describe('order show', () => {
       `Account A#1: number 3 was applied last at 2026-01-01 00:00:00Z (event ${idOf(3)}). Number 4 is ThingHappened ${idOf(4)}, which was rejected by worker (INVALID_PAYLOAD).`,
     );
     expect(await text('show', worker.name)).toContain(
-      `1 later event of the aggregate was found: number 6 (ThingHappened ${idOf(6)}, which was rejected by worker (OUT_OF_ORDER))`,
+      `1 later event of the aggregate was found: number 6 (ThingHappened ${idOf(6)}, rejected OUT_OF_ORDER)`,
     );
     expect(await json('show', worker.name)).toMatchObject({
       consumer: worker.name,

@@ -28,7 +28,7 @@ describe('why, of an event of a strict consumer', () => {
     const { verdict } = await rig.json('why', ids[4] ?? '');
     expect(verdict.state).toBe('dead');
     expect(verdict.text).toContain(
-      `worker applies no later event of Thing 1 before its number, 4, is applied or passed over. 2 later events of the aggregate were found: number 5 (Counted ${ids[5]}, which is published, and worker has not begun it), 6 (`,
+      `worker applies no later event of Thing 1 before its number, 4, is applied or passed over. 2 later events of the aggregate were found: number 5 (Counted ${ids[5]}, published), 6 (`,
     );
   });
 
@@ -73,9 +73,7 @@ describe('why, of an event of a strict consumer', () => {
     expect(late.text).toContain(
       `Number 4 is Counted ${ids[4]}, which was rejected by worker (POISON_MESSAGE)`,
     );
-    expect(late.text).toMatch(
-      /After number 4, redrive this one: `npx cdk-mailroom dlq redrive consumer:worker \S+ --stage dev`/,
-    );
+    expect(late.text).toContain('Redrive this message after number 4.');
     const poisoned = (await rig.json('why', ids[4] ?? '')).verdict;
     expect(poisoned.text).toContain('1 later event of the aggregate was found: number 5');
   });

@@ -3,6 +3,7 @@ import { PoisonMessage } from '../../../../lambdas/runtime/base/errors.ts';
 import { strict } from '../../../../lambdas/runtime/base/order.ts';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import { defineEvent } from '../../../../lambdas/runtime/events/event.ts';
+import type { RandomBytes } from '../../../../lambdas/runtime/store/event-id.ts';
 import { lastKey } from '../../../../lambdas/runtime/store/keys.ts';
 import { unwrapped } from '../../../support/captured-io.ts';
 import { directory, worker } from './mailroom-in-memory.ts';
@@ -21,7 +22,7 @@ const Counted = defineEvent({
 const LAST = lastKey({ consumer: worker.name, group: 'strict', aggregateType: 'Thing', aggregateId: '1' });
 
 /** A Mailroom with a strict consumer, which rejects a negative `n`. An `n` of 0 is never published. @param last - the last number */
-export async function orderedMailroom(last?: number) {
+export async function orderedMailroom(last?: number, random?: RandomBytes) {
   const appliedNumbers: number[] = [];
   const code = { isFixed: false };
   const made = operatingMailroom(
@@ -32,6 +33,7 @@ export async function orderedMailroom(last?: number) {
       }),
     ],
     {
+      random,
       order: { order: strict(), maxReceives: 6 },
       bus: {
         failEntry: ({ detail }) =>
