@@ -19,7 +19,8 @@ import {
   putBack,
 } from '../reports/dead-letters/dead-letters.ts';
 import { settleUnreadable } from '../reports/dead-letters/discard.ts';
-import { inOrder, judgeDeadLetters } from '../reports/dead-letters/redrive-plan.ts';
+import { lowestFirst } from '../reports/dead-letters/redrive-order.ts';
+import { judgeDeadLetters } from '../reports/dead-letters/redrive-plan.ts';
 import {
   planText,
   type RedrivePlan,
@@ -27,6 +28,7 @@ import {
   redrivenText,
 } from '../reports/dead-letters/redrive-report.ts';
 import { redriveInSteps, redriverOf } from '../reports/dead-letters/redrive-steps.ts';
+import { orderReader } from '../reports/messages/order-of-aggregate.ts';
 import { countArgument, durationArgument, SOURCE_ARGUMENT } from '../terminal/arguments.ts';
 import { type ChangeOptions, type PlannedVerdicts, reasonOption, reasonToApply } from '../terminal/change.ts';
 import { EXIT, type Io } from '../terminal/io.ts';
@@ -118,7 +120,12 @@ async function planRedrive(
   try {
     const { chosen, choice } = choose(deployment, source, received.deadLetters, { ids, cause }, planned);
     const judged = await judgeDeadLetters(
-      { table, check: (consumer, bodies) => checkBodies(clients.lambda, consumer, bodies), now: clock.now() },
+      {
+        table,
+        check: (consumer, bodies) => checkBodies(clients.lambda, consumer, bodies),
+        now: clock.now(),
+        orders: orderReader({ ...deployment, now: clock.now() }),
+      },
       source,
       chosen,
     );
@@ -154,10 +161,7 @@ async function applyPlan(
   const { signal } = terminal;
   const { source, judged } = plan;
   const handled = judged.filter(({ verdict }) => verdict === 'handled');
-  const runs = inOrder(
-    source,
-    judged.filter(({ verdict }) => verdict === 'runs'),
-  );
+  const runs = lowestFirst(judged.filter(({ verdict }) => verdict === 'runs'));
   const note = { by: await deployment.operator(), reason: options.reason };
   if (handled.length + runs.length > 0) {
     // Recorded before it is done, so it names the order and not its outcome.

@@ -26,6 +26,7 @@ import {
 } from '../reports/dead-letters/redrive-plan.ts';
 import { judgedText } from '../reports/dead-letters/redrive-report.ts';
 import { remediesText } from '../reports/dead-letters/remedies.ts';
+import { orderReader } from '../reports/messages/order-of-aggregate.ts';
 import { byOption, countArgument, SOURCE_ARGUMENT } from '../terminal/arguments.ts';
 import { shown } from '../terminal/escaped.ts';
 import { EXIT, type Io } from '../terminal/io.ts';
@@ -151,15 +152,18 @@ interface ShownList extends SourceList {
 
 /** Adds the verdicts of a redrive to a list that is shown by cause: a cause is fixed once the deployed code accepts its messages. */
 async function judgedIfGrouped(
-  { table, clients, clock, terminal }: Deployment,
+  deployment: Deployment,
   found: SourceList,
   { by, verbose }: DlqListOptions,
 ): Promise<ShownList> {
+  const { table, clients, clock, terminal } = deployment;
   const { source, deadLetters } = found;
   if (by === undefined && !isGrouped(deadLetters.length, { verbose })) return { ...found, grouped: false };
   const check: JudgeDeps['check'] = (consumer, bodies) => checkBodies(clients.lambda, consumer, bodies);
   try {
-    const judged = await judgeDeadLetters({ table, check, now: clock.now() }, source, deadLetters);
+    const now = clock.now();
+    const deps = { table, check, now, orders: orderReader({ ...deployment, now }) };
+    const judged = await judgeDeadLetters(deps, source, deadLetters);
     return { ...found, grouped: true, judged };
   } catch (error) {
     terminal.say(

@@ -4,20 +4,23 @@ import { STRICT_GROUP } from '../../lambdas/runtime/base/order.ts';
 import { seedSequence, skipSequence } from '../../lambdas/runtime/inbox/order-operator.ts';
 import type { ConsumerEntry } from '../../lambdas/runtime/operations/directory.ts';
 import { lastKey } from '../../lambdas/runtime/store/keys.ts';
+import { type LastSequence, readLastSequence } from '../../lambdas/runtime/store/last-sequence.ts';
 import type { Deployment } from '../deployment/deployment.ts';
 import { changeText, placeOf } from '../deployment/place.ts';
+import { aggregateName, blockOf, waitingText } from '../reports/messages/order-block.ts';
 import {
+  type AggregateEvent,
   type AggregateOrder,
   isStrict,
-  readOrder,
-  readOrders,
+  orderReader,
 } from '../reports/messages/order-of-aggregate.ts';
 import { countArgument } from '../terminal/arguments.ts';
 import { applyWords, type ChangeOptions, reasonOption, reasonToApply } from '../terminal/change.ts';
 import type { Io } from '../terminal/io.ts';
 import { prose } from '../terminal/prose.ts';
-import { type ShellText, shell } from '../terminal/shell.ts';
+import { shell } from '../terminal/shell.ts';
 import { reportOf } from '../terminal/terminal.ts';
+import { time } from '../terminal/times.ts';
 import { reporting } from './command.ts';
 
 /** `mailroom order`. */
@@ -73,12 +76,13 @@ async function show(
       `The aggregate "${aggregateType}" has no id. Give the type and the id, or neither.`,
     );
   }
-  const { orders, more } =
+  const reader = orderReader({ ...deployment, now: deployment.clock.now() });
+  const { items, more } =
     aggregateType === undefined || aggregateId === undefined
-      ? await readOrders(deployment, entry)
-      : { orders: [await readOrder(deployment, entry, { aggregateType, aggregateId })], more: false };
-  const found = orders.map((order) => ({ ...order, next: deployment.commandLine(nextOf(consumer, order)) }));
-  return reportOf({ consumer, aggregates: found, more }, found, (seen) =>
+      ? await reader.readAll(entry)
+      : { items: [await reader.read(entry, { aggregateType, aggregateId })], more: false };
+  const aggregates = items.map((order) => orderJson(deployment, consumer, order));
+  return reportOf({ consumer, aggregates, more }, aggregates, (seen) =>
     [
       ...(seen.length === 0
         ? [
@@ -87,13 +91,48 @@ async function show(
             ),
           ]
         : []),
-      ...seen.flatMap((order) => [
-        prose(orderText(order)),
-        ...(order.next === null ? [] : [`  ${order.next}`]),
-      ]),
+      ...seen.flatMap(({ text, next }) => [prose(text), ...(next === null ? [] : [`  ${next}`])]),
       ...(more ? [prose('Not all rejected messages were read.')] : []),
     ].join('\n'),
   );
+}
+
+/** An aggregate as in the JSON document of docs/cli-json.md. */
+function orderJson(
+  { commandLine }: Pick<Deployment, 'commandLine'>,
+  consumer: string,
+  order: AggregateOrder,
+) {
+  const { last, at, eventId, missing, holder, waiting } = order;
+  const isHeldUp = holder !== undefined || waiting.length > 0;
+  const block = blockOf(consumer, order);
+  const when = at === undefined ? '' : ` at ${time(at)}`;
+  const applied =
+    last === 0
+      ? 'no event was applied'
+      : eventId === undefined
+        ? `number ${last} was set or passed over${when}`
+        : `number ${last} was applied last${when} (event ${eventId})`;
+  const held = isHeldUp
+    ? `${block.text}${waitingText(order)} ${block.todo}`
+    : `Number ${missing} is next, and nothing was found that waits for it.`;
+  return {
+    aggregateType: order.aggregateType,
+    aggregateId: order.aggregateId,
+    last,
+    exists: order.exists,
+    at: at ?? null,
+    eventId: eventId ?? null,
+    missing,
+    holder: holder === undefined ? null : numberedJson(holder),
+    waiting: waiting.map(numberedJson),
+    text: `${aggregateName(order)}: ${applied}. ${held}`,
+    next: isHeldUp ? commandLine(block.next) : null,
+  };
+}
+
+function numberedJson({ sequence, eventId, type, state, reason }: AggregateEvent) {
+  return { sequence, eventId, type: type ?? null, state, reason: reason ?? null };
 }
 
 /** @throws `BAD_ARGUMENT` */
@@ -104,33 +143,6 @@ function strictConsumer(deployment: Deployment, name: string): ConsumerEntry {
     'BAD_ARGUMENT',
     `The consumer ${name} has no strict order, so no event of it waits for another. If this has changed, deploy its stack.`,
   );
-}
-
-function orderText({ aggregateType, aggregateId, last, eventId, missing, rejected }: AggregateOrder): string {
-  const applied =
-    last === 0
-      ? 'no event was applied'
-      : `number ${last} was applied last (${eventId === undefined ? 'set by an operator, or skipped' : `event ${eventId}`})`;
-  const blocking = rejected.find(({ sequence }) => sequence === missing);
-  const later = rejected.filter(({ sequence }) => sequence > missing);
-  return [
-    `${aggregateType} ${aggregateId}: ${applied}. Number ${missing} is next:`,
-    blocking === undefined
-      ? 'no rejected message has it. To find its event:'
-      : `event ${blocking.eventId} was rejected (${blocking.reason}). To run it again, once the cause is fixed:`,
-    ...(later.length === 0
-      ? []
-      : [
-          `(Rejected meanwhile: ${later.map(({ sequence, reason }) => `${sequence} ${reason}`).join(', ')}; redrive them afterwards.)`,
-        ]),
-  ].join(' ');
-}
-
-function nextOf(consumer: string, { aggregateId, missing, rejected }: AggregateOrder): ShellText {
-  const blocking = rejected.find(({ sequence }) => sequence === missing);
-  return blocking === undefined
-    ? shell`why ${aggregateId}`
-    : shell`dlq redrive ${`consumer:${consumer}`} ${blocking.eventId}`;
 }
 
 type OrderStep = 'skip' | 'seed';
@@ -166,8 +178,9 @@ function changeCommand(io: Io, to: OrderStep, description: string, number: strin
 async function changeOrder(deployment: Deployment, to: OrderStep, options: OrderChange) {
   const reason = reasonToApply(options);
   const { consumer, type: aggregateType, id: aggregateId, sequence } = options;
-  const entry = strictConsumer(deployment, consumer);
-  const before = await readOrder(deployment, entry, { aggregateType, aggregateId });
+  strictConsumer(deployment, consumer);
+  const { PK: key } = lastKey({ consumer, group: STRICT_GROUP, aggregateType, aggregateId });
+  const before = await readLastSequence(deployment, key);
   const name = `${aggregateType} ${aggregateId} at ${consumer}`;
   const refusal = refusalOf(to, before, sequence);
   if (refusal !== undefined) throw refused(name, refusal);
@@ -184,7 +197,6 @@ async function changeOrder(deployment: Deployment, to: OrderStep, options: Order
       changeText({ place, text, next }, deployment),
     );
   }
-  const { PK: key } = lastKey({ consumer, group: STRICT_GROUP, aggregateType, aggregateId });
   const note = { by: await deployment.operator(), reason };
   const change = to === 'skip' ? skipSequence : seedSequence;
   const { status, last } = await change(deployment, { key, sequence }, note);
@@ -196,7 +208,7 @@ async function changeOrder(deployment: Deployment, to: OrderStep, options: Order
   );
 }
 
-function refusalOf(to: OrderStep, { last, exists }: AggregateOrder, sequence: number): string | undefined {
+function refusalOf(to: OrderStep, { last, exists }: LastSequence, sequence: number): string | undefined {
   if (to === 'seed')
     return exists ? `its last number is ${last}, and only an aggregate without one is seeded` : undefined;
   return last === sequence - 1

@@ -4,9 +4,11 @@ import type { Deployment } from '../deployment/deployment.ts';
 import { openEffects } from '../deployment/effects.ts';
 import { checkBodies } from '../deployment/invoke.ts';
 import type { JudgeDeps } from '../reports/dead-letters/redrive-plan.ts';
+import { orderReader } from '../reports/messages/order-of-aggregate.ts';
 import { verdictOf } from '../reports/why/chain-verdict.ts';
 import { isActionRequired } from '../reports/why/event-state.ts';
 import { findTrace } from '../reports/why/find-trace.ts';
+import { readMessageOrders } from '../reports/why/order-verdict.ts';
 import { checkRedrive } from '../reports/why/redrive-check.ts';
 import type { Trace } from '../reports/why/trace-reader.ts';
 import { eventReports, payloadsOf, traceText, verdictText } from '../reports/why/trace-text.ts';
@@ -65,6 +67,7 @@ export async function why(deployment: Deployment, options: WhyOptions) {
     tableName: table.name,
     sources: directory.mailroom.sources,
     wiring: await checkWiring(deployment, trace, clock.now()),
+    orders: await readMessageOrders(orderReader({ ...deployment, now: clock.now() }), trace, clock.now()),
   };
   const check: JudgeDeps['check'] = (consumer, bodies) =>
     checkBodies(deployment.clients.lambda, consumer, bodies);

@@ -92,9 +92,8 @@ export const orderMutants: readonly Mutant[] = [
   ...mutantsOf('cli/reports/messages/order-of-aggregate.ts', 'order-decisions', [
     ['a number counts only if the definition of its event declares it', 'type === row.type && sequence === true', 'type === row.type'],
   ]),
-  ...mutantsOf('cli/reports/dead-letters/redrive-plan.ts', 'redrive-plan', [
-    ['a strict consumer gets redriven messages in order', 'numberOf(a) - numberOf(b)', '0'],
-    ['another consumer gets the oldest one first', "isOrdered && typeof sequence === 'number'", "typeof sequence === 'number'"],
+  ...mutantsOf('cli/reports/dead-letters/redrive-order.ts', 'order-redrive', [
+    ['a strict consumer gets redriven messages in order', '(a.place?.ahead ?? 0) - (b.place?.ahead ?? 0)', '0'],
   ]),
   ...mutantsOf('cli/commands/messages-decisions.ts', 'order-decisions', [
     ['a message without a row is resolved at its place', 'order: await placeOfEvent(table, entry, eventId),', ''],

@@ -2,7 +2,6 @@ import { jsonObject } from '../../../lambdas/runtime/base/json.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { entryBytes, PUT_EVENTS_BYTES_MAX } from '../../../lambdas/runtime/bus/event-bus.ts';
 import type { Check } from '../../../lambdas/runtime/consume/check-messages.ts';
-import type { Envelope } from '../../../lambdas/runtime/events/event.ts';
 import { TOO_OLD } from '../../../lambdas/runtime/inbox/inbox-conditions.ts';
 import { forgottenBecause } from '../../../lambdas/runtime/inbox/inbox-history.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
@@ -13,8 +12,9 @@ import { asRow, type InboxHistory, type OutboxRow } from '../../../lambdas/runti
 import { isUnreadable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
-import { isStrict } from '../messages/order-of-aggregate.ts';
+import type { OrderReader } from '../messages/order-of-aggregate.ts';
 import type { DeadLetter, DeadLetterSource } from './dead-letters.ts';
+import { placesInOrder, type RedrivePlace } from './redrive-order.ts';
 import { type SettledVerdict, settled, unsentReplacement } from './standing.ts';
 
 /** Every {@link RedriveVerdict}, in the order in which a plan counts them. */
@@ -24,6 +24,7 @@ export const REDRIVE_VERDICTS = [
   'handled',
   'unsent',
   'too-old',
+  'out-of-order',
   'busy',
   'unreadable',
   'row-deleted',
@@ -31,7 +32,8 @@ export const REDRIVE_VERDICTS = [
 
 /**
  * The effect of a redrive on a dead letter: it is already `handled`; it `runs` again; it still `fails`, because today's code cannot
- * read it; it is replaced by an event that may be `unsent`; it is `too-old` to know whether it ran before; it is `busy`, because a
+ * read it; it is replaced by an event that may be `unsent`; it is `too-old` to know whether it ran before; it is `out-of-order`,
+ * because it would wait in vain for an earlier event of its aggregate; it is `busy`, because a
  * worker holds its lease or it is retried soon; its row is `unreadable`; or its `row-deleted` by hand leaves its side effects unknown.
  */
 export type RedriveVerdict = (typeof REDRIVE_VERDICTS)[number];
@@ -42,6 +44,8 @@ export interface JudgedDeadLetter extends DeadLetter {
   /** Why it would not run: an error code, e.g. `INVALID_PAYLOAD`, and its message. */
   readonly code?: string | undefined;
   readonly message?: string | undefined;
+  /** Its place among the events of its aggregate, if its consumer has a strict order and it would run, or is out of order. */
+  readonly place?: RedrivePlace | undefined;
 }
 
 /** Dependencies of {@link judgeDeadLetters}. */
@@ -51,6 +55,8 @@ export interface JudgeDeps {
   readonly check: (consumer: ConsumerEntry, bodies: readonly string[]) => Promise<Check[]>;
   /** Epoch milliseconds. */
   readonly now: number;
+  /** Reads the orders of strict consumers. @default their orders are not judged */
+  readonly orders?: OrderReader | undefined;
 }
 
 /** Judges each dead letter. It changes nothing. */
@@ -67,7 +73,7 @@ export async function judgeDeadLetters(
   const bodies = open.map(({ received }) => received?.body ?? '');
   const checks = await deps.check(consumer, bodies);
   const history = await deps.table.get(inboxHistoryKey(consumer.name), { consistent: true });
-  return deadLetters.map((deadLetter): JudgedDeadLetter => {
+  const judged = deadLetters.map((deadLetter): JudgedDeadLetter => {
     const verdict = settled(deadLetter, deps.now);
     if (verdict !== undefined) return { ...deadLetter, verdict, message: settledText(deadLetter, verdict) };
     const check = checks[open.indexOf(deadLetter)];
@@ -76,19 +82,16 @@ export async function judgeDeadLetters(
     const tooOld = isTooOld(deadLetter, consumer, history && asRow<InboxHistory>(history), deps.now);
     return tooOld ? { ...deadLetter, verdict: 'too-old', code: TOO_OLD } : { ...deadLetter, verdict: 'runs' };
   });
-}
-
-/**
- * The order in which dead letters are redriven: at a strict consumer by their numbers. A later one would wait there for one that the redrive
- * sends only after it.
- */
-export function inOrder<L extends DeadLetter>(source: DeadLetterSource, deadLetters: readonly L[]): L[] {
-  const isOrdered = (source.kind === 'consumer' || source.kind === 'rule') && isStrict(source.consumer);
-  const numberOf = ({ received }: L) => {
-    const { sequence } = Object(jsonObject(received?.body)?.detail) as Partial<Envelope>;
-    return isOrdered && typeof sequence === 'number' ? sequence : 0;
-  };
-  return deadLetters.toSorted((a, b) => numberOf(a) - numberOf(b));
+  const { table, orders } = deps;
+  if (orders === undefined) return judged;
+  const running = judged.filter(({ verdict }) => verdict === 'runs');
+  const places = await placesInOrder({ table, orders }, source, running);
+  return judged.map((deadLetter): JudgedDeadLetter => {
+    const place = places.get(deadLetter);
+    if (place?.block === undefined) return { ...deadLetter, place };
+    const { text: message } = place.block;
+    return { ...deadLetter, place, verdict: 'out-of-order', code: 'OUT_OF_ORDER', message };
+  });
 }
 
 /** The details of a verdict that the inbox rows alone decide. */

@@ -8,6 +8,7 @@ import { shell } from '../../terminal/shell.ts';
 import { type ChangedDeadLetter, choiceWords, type DeadLetterChoice } from './choice.ts';
 import { deadLetterJson, deadLettersText, isGrouped } from './dead-letter-text.ts';
 import type { DeadLetterSource, ReceivedDeadLetters } from './dead-letters.ts';
+import { orderText } from './redrive-order.ts';
 import { type JudgedDeadLetter, REDRIVE_VERDICTS, type RedriveVerdict } from './redrive-plan.ts';
 import type { Redriven } from './redrive-steps.ts';
 import { type RemedyDeps, remediesText } from './remedies.ts';
@@ -130,6 +131,7 @@ function plannedText(
     `${source.name}: ${judged.length} of ${many(total, 'dead letter')}`,
     judgedText(judged, deployment.clock.now(), isGrouped(judged.length, options)),
     ...remediesText(deployment, source, judged, received.deadLetters),
+    ...orderText(judged.filter(({ verdict }) => verdict === 'runs')).map((text) => prose(text)),
     ...(todo.length === 0
       ? ['There is nothing to redrive.']
       : [
@@ -140,7 +142,11 @@ function plannedText(
 }
 
 /** The verdicts that a table shows in other words. */
-const LABELS: Partial<Record<RedriveVerdict, string>> = { runs: 'would run', fails: 'would fail' };
+const LABELS: Partial<Record<RedriveVerdict, string>> = {
+  runs: 'would run',
+  fails: 'would fail',
+  'out-of-order': 'out of order',
+};
 
 /** Dead letters with their verdicts as a table. */
 export function judgedText(judged: readonly JudgedDeadLetter[], now: number, grouped: boolean): string {

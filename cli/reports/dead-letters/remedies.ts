@@ -37,6 +37,7 @@ export function remediesText(
     failing(source, of('fails'), all, clock.now()),
     unsent(source, of('unsent')),
     tooOld(source, of('too-old')),
+    outOfOrder(of('out-of-order')),
     busy(of('busy')),
     unreadable(of('unreadable')),
     rowDeleted(source, of('row-deleted')),
@@ -106,6 +107,14 @@ function tooOld(source: DeadLetterSource, old: readonly JudgedDeadLetter[]): Rem
     : 'If it has not, do the work by hand, then resolve it:';
   const text = `${old.length} too old, and may have run before. ${todo}`;
   return { text, commands: old.map(decide) };
+}
+
+function outOfOrder(letters: readonly JudgedDeadLetter[]): Remedy | undefined {
+  if (letters.length === 0) return undefined;
+  const [would, an] =
+    letters.length === 1 ? ['it would wait', 'its aggregate'] : ['they would wait', 'their aggregates'];
+  const text = `${letters.length} out of order: ${would} for an earlier number of ${an}, and be rejected again. Fix what is first:`;
+  return { text, commands: letters.flatMap(({ place }) => place?.block?.next ?? []) };
 }
 
 function busy(letters: readonly JudgedDeadLetter[]): Remedy | undefined {

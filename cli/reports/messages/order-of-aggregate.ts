@@ -1,10 +1,12 @@
 import { orderOfText, STRICT_GROUP } from '../../../lambdas/runtime/base/order.ts';
+import { HOUR_MS, MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import type { Envelope } from '../../../lambdas/runtime/events/event.ts';
+import { type InboxState, inboxState } from '../../../lambdas/runtime/inbox/inbox-state.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
-import { isEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
+import { eventIdTime, isEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { inboxKey, lastKey, sequenceOf } from '../../../lambdas/runtime/store/keys.ts';
 import { placeInOrder, readLastSequence } from '../../../lambdas/runtime/store/last-sequence.ts';
-import type { PlaceInOrder } from '../../../lambdas/runtime/store/rows.ts';
+import type { OutboxRow, OutboxStatus, PlaceInOrder } from '../../../lambdas/runtime/store/rows.ts';
 import {
   isUnreadable,
   readable,
@@ -14,10 +16,29 @@ import {
 import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { readRejected } from '../../deployment/message-reader.ts';
-import { eachOf, withItems } from '../../deployment/rows-reader.ts';
+import {
+  eachOf,
+  isNotDue,
+  once,
+  type PartialList,
+  readSweepState,
+  withItems,
+} from '../../deployment/rows-reader.ts';
+import { readDeadPointers } from '../dead-letters/dead-letters.ts';
+import { searchEvents } from '../why/find-trace.ts';
+import { envelopeOf } from '../why/stored-envelope.ts';
 
-/** The most rejected messages of a consumer that are read. */
+/** The most rejected messages of a consumer, and the most DEAD events of a shard, that are read. */
 const READ_MAX = 1_000;
+
+/** The outbox is searched this far back and ahead of an event for the other events of its aggregate. */
+const SEARCH_MS = HOUR_MS;
+
+/** The most aggregates for which one command searches the outbox: each search reads up to two hours of it. */
+const SEARCHES_MAX = 10;
+
+/** A numbered event may be created this long before the event that its consumer applied before it: clocks differ. */
+const CLOCKS_DIFFER_MS = 5 * MINUTE_MS;
 
 /** An aggregate. */
 export interface OrderedAggregate {
@@ -25,12 +46,21 @@ export interface OrderedAggregate {
   readonly aggregateId: string;
 }
 
-/** A rejected message of an ordered consumer. */
-interface RejectedInOrder {
+/** A numbered event of an aggregate, with its state at a consumer, or else in the outbox. */
+export interface AggregateEvent {
   readonly sequence: number;
   readonly eventId: string;
-  readonly reason: string;
+  readonly type: string | undefined;
+  readonly state: AggregateEventState;
+  /** The error code of its rejection. */
+  readonly reason?: string | undefined;
 }
+
+/** The state of its message; without one, of its outbox row. */
+export type AggregateEventState =
+  | Exclude<InboxState['is'], 'absent'>
+  | Lowercase<Exclude<OutboxStatus, 'DISCARDED'>>
+  | 'scheduled';
 
 /** The state of an aggregate at a consumer with a strict order. */
 export interface AggregateOrder extends OrderedAggregate {
@@ -40,10 +70,16 @@ export interface AggregateOrder extends OrderedAggregate {
   readonly exists: boolean;
   /** The event that was applied last. Absent if an operator or a rejection set the number. */
   readonly eventId?: string | undefined;
+  /** The time at which the number was written, epoch milliseconds. */
+  readonly at?: number | undefined;
   /** The next number. */
   readonly missing: number;
-  /** Its rejected messages, lowest number first. */
-  readonly rejected: readonly RejectedInOrder[];
+  /** The event that has the next number; absent if none was found. */
+  readonly holder?: AggregateEvent | undefined;
+  /** The events found with later numbers, lowest first. */
+  readonly waiting: readonly AggregateEvent[];
+  /** The range of the outbox that was searched; absent if it was not. */
+  readonly searched?: { readonly since: number; readonly until: number } | undefined;
 }
 
 /** Returns true if a consumer has a strict order. */
@@ -51,56 +87,139 @@ export function isStrict({ order = '' }: Pick<ConsumerEntry, 'order'>): boolean 
   return orderOfText(order)?.mode === 'strict';
 }
 
-type OrderReaderDeps = Pick<Deployment, 'table' | 'clock'>;
-
-/** Reads one aggregate. */
-export async function readOrder(
-  deployment: OrderReaderDeps,
-  { name: consumer }: ConsumerEntry,
-  aggregate: OrderedAggregate,
-): Promise<AggregateOrder> {
-  const { PK: key } = lastKey({ consumer, group: STRICT_GROUP, ...aggregate });
-  const { byKey } = await readRejectedInOrder(deployment, consumer);
-  return orderOf(deployment.table, key, aggregate, byKey.get(key) ?? []);
+/** Dependencies of {@link orderReader}. */
+export interface OrderReaderDeps extends Pick<Deployment, 'table' | 'directory'> {
+  /** Epoch milliseconds. */
+  readonly now: number;
 }
 
-/** Reads every aggregate that has a rejected message: one that is next, or one that is out of order. */
-export async function readOrders(
-  deployment: OrderReaderDeps,
-  { name: consumer }: ConsumerEntry,
-): Promise<{ readonly orders: readonly AggregateOrder[]; readonly more: boolean }> {
-  const { byKey, more } = await readRejectedInOrder(deployment, consumer);
-  const found = await eachOf([...byKey], ([key, rejected]) =>
-    orderOf(deployment.table, key, sequenceOf(key), rejected),
-  );
-  return {
-    orders: found.filter(({ rejected, last }) => rejected.some(({ sequence }) => sequence > last)),
-    more,
+/** Reads aggregates at consumers with a strict order. Its reads are bounded, and what several aggregates share is read once. */
+export type OrderReader = ReturnType<typeof orderReader>;
+
+/** Makes the reader of one command. */
+export function orderReader({ table, directory, now }: OrderReaderDeps) {
+  const rejected = new Map<string, ReturnType<typeof readRejectedInOrder>>();
+  const dead = new Map<string, Promise<string[]>>();
+  const searched = new Map<string, Promise<string[]>>();
+  const signal = new AbortController().signal;
+
+  const rejectedAt = (consumer: string) =>
+    once(rejected, consumer, () => readRejectedInOrder(table, consumer, now));
+
+  const deadIds = () =>
+    once(dead, '', async () => {
+      const { shards } = await readSweepState(directory, table);
+      return (await readDeadPointers(table, shards, READ_MAX)).items.map(({ SK }) => SK);
+    });
+
+  const search = async (aggregateId: string, range: { readonly since: number; readonly until: number }) => {
+    const key = JSON.stringify([aggregateId, range]);
+    if (!searched.has(key) && searched.size >= SEARCHES_MAX) return undefined;
+    const deps = { directory, table, signal, onProgress: () => {} };
+    return once(searched, key, () => searchEvents(deps, aggregateId, range));
   };
+
+  /**
+   * Reads one aggregate: its last number, the event that has the next one, and those that wait for it.
+   *
+   * @param options.around - the outbox is searched around this time, epoch milliseconds @default around the first rejected message
+   * that waits, or else now
+   * @param options.missing - a later number, in place of the next one
+   */
+  async function read(
+    { name: consumer }: Pick<ConsumerEntry, 'name'>,
+    aggregate: OrderedAggregate,
+    options: { readonly around?: number | undefined; readonly missing?: number | undefined } = {},
+  ): Promise<AggregateOrder> {
+    const { aggregateType, aggregateId } = aggregate;
+    const { PK: key } = lastKey({ consumer, group: STRICT_GROUP, aggregateType, aggregateId });
+    const { last, exists, eventId, at } = await lastOf(table, key);
+    const { missing = last + 1 } = options;
+    const refused = (await rejectedAt(consumer)).byKey.get(key) ?? [];
+    const later = refused.filter(({ sequence }) => sequence > missing).sort(byNumber);
+    const applied = eventId !== undefined && isEventId(eventId) ? eventIdTime(eventId) - CLOCKS_DIFFER_MS : 0;
+    const anchor = options.around ?? (later[0] === undefined ? now : eventIdTime(later[0].eventId));
+    const range = { since: Math.max(anchor - SEARCH_MS, applied), until: Math.min(anchor + SEARCH_MS, now) };
+    const found = await search(aggregateId, range);
+    const others = await numbered({ table, now }, consumer, aggregate, [
+      ...(found ?? []),
+      ...(await deadIds()),
+    ]);
+    const known = new Map([...others, ...refused].map((event) => [event.eventId, event]));
+    const events = [...known.values()].sort(byNumber);
+    return {
+      ...{ aggregateType, aggregateId, last, exists, eventId, at, missing },
+      holder: events.find(({ sequence }) => sequence === missing),
+      waiting: events.filter(({ sequence }) => sequence > missing),
+      searched: found === undefined ? undefined : range,
+    };
+  }
+
+  /** Reads every aggregate that has a rejected message: one that is next, or one that is out of order. */
+  async function readAll(entry: Pick<ConsumerEntry, 'name'>): Promise<PartialList<AggregateOrder>> {
+    const { byKey, more } = await rejectedAt(entry.name);
+    const found = await eachOf([...byKey], async ([key, refused]) => {
+      const { last } = await readLastSequence({ table }, key);
+      return refused.some(({ sequence }) => sequence > last) ? [await read(entry, sequenceOf(key))] : [];
+    });
+    return { items: found.flat(), more };
+  }
+
+  return { read, readAll, last: (key: string) => readLastSequence({ table }, key) };
 }
 
-async function orderOf(
-  table: Table,
-  key: string,
+/** The numbered events of an aggregate among these, each once. */
+async function numbered(
+  { table, now }: Pick<OrderReaderDeps, 'table' | 'now'>,
+  consumer: string,
   { aggregateType, aggregateId }: OrderedAggregate,
-  rejected: readonly RejectedInOrder[],
-): Promise<AggregateOrder> {
-  const { last, exists, eventId } = await readLastSequence({ table }, key);
-  const inOrder = [...rejected].sort((a, b) => a.sequence - b.sequence);
-  return { aggregateType, aggregateId, last, exists, eventId, missing: last + 1, rejected: inOrder };
+  ids: readonly string[],
+): Promise<AggregateEvent[]> {
+  const found = [...new Set(ids)].filter(isEventId);
+  const read = await withItems(table, found, outboxKeyOf, (eventId, item) => {
+    const row = readable(readOutboxRow(item));
+    const envelope = row && envelopeOf(row.envelope);
+    const isOwn = envelope?.aggregateType === aggregateType && envelope.aggregateId === aggregateId;
+    return row && isOwn && envelope.sequence !== undefined
+      ? [{ eventId, row, sequence: envelope.sequence }]
+      : [];
+  });
+  const keyOf = ({ eventId }: { readonly eventId: string }) => inboxKey(consumer, eventId);
+  return withItems(table, read.flat(), keyOf, ({ eventId, row, sequence }, item): AggregateEvent => {
+    const message = inboxState(readInboxRow(item), now);
+    const reason = message.is === 'rejected' ? message.row.reason : undefined;
+    return { sequence, eventId, type: row.type, state: stateOf(row, message, now), reason };
+  });
 }
 
-async function readRejectedInOrder({ table, clock }: OrderReaderDeps, consumer: string) {
-  const { items, more } = await readRejected(table, consumer, READ_MAX, clock.now());
+function byNumber(a: AggregateEvent, b: AggregateEvent): number {
+  return a.sequence - b.sequence;
+}
+
+function stateOf(row: OutboxRow, message: InboxState, now: number): AggregateEventState {
+  if (message.is !== 'absent') return message.is;
+  if (row.status === 'PENDING' && isNotDue({ ...row }, now)) return 'scheduled';
+  return row.status.toLowerCase() as Lowercase<OutboxStatus>;
+}
+
+async function lastOf(table: Table, key: string) {
+  const row = await table.get({ PK: key, SK: 'LAST' });
+  const at = typeof row?.at === 'number' ? row.at : undefined;
+  return { at, ...(await readLastSequence({ table }, key)) };
+}
+
+async function readRejectedInOrder(table: Table, consumer: string, now: number) {
+  const { items, more } = await readRejected(table, consumer, READ_MAX, now);
   const keyOf = ({ SK }: { readonly SK: string }) => inboxKey(consumer, SK);
-  const byKey = new Map<string, RejectedInOrder[]>();
-  await withItems(table, items, keyOf, (pointer, item) => {
+  const byKey = new Map<string, AggregateEvent[]>();
+  await withItems(table, items, keyOf, ({ SK: eventId }, item) => {
     const row = readInboxRow(item);
     if (row === undefined || isUnreadable(row) || row.status !== 'REJECTED' || row.order?.mode !== 'strict')
       return;
     const { key, sequence } = row.order;
-    const rejected = { sequence, eventId: pointer.SK, reason: row.reason ?? 'UNKNOWN' };
-    byKey.set(key, [...(byKey.get(key) ?? []), rejected]);
+    const { type, reason = 'UNKNOWN' } = row;
+    const event: AggregateEvent = { sequence, eventId, type, state: 'rejected', reason };
+    byKey.set(key, [...(byKey.get(key) ?? []), event]);
   });
   return { byKey, more };
 }

@@ -20,6 +20,7 @@ import {
 } from './event-state.ts';
 import { isQueueEmpty, messageCase } from './message-case.ts';
 import { causeText, effectsText, type MessageFacts, unclaimedText, WORDS } from './message-words.ts';
+import { blockingVerdict, orderedVerdict, supersededText } from './order-verdict.ts';
 import { besideScheduled, isCancelled, scheduledVerdict } from './scheduled-words.ts';
 import { bornAt, type Trace, type TracedEvent, type TracedMessage } from './trace-reader.ts';
 import { claimStopped, publishStopped } from './wiring-check.ts';
@@ -33,7 +34,9 @@ export function verdictOf({ events }: Trace, context: WhyContext): WhyVerdict {
     const { eventId } = event;
     const outbox = outboxText(event, context);
     const messages = event.messages.flatMap((message) => ofMessage(event, message, context) ?? []);
-    return outbox === undefined ? messages : [{ eventId, ...outbox }, ...messages];
+    return outbox === undefined
+      ? messages
+      : [{ eventId, ...blockingVerdict(outbox, event, context) }, ...messages];
   });
   const [worst, ...others] = all.sort(worstFirst);
   const [first] = events;
@@ -79,7 +82,7 @@ function allProcessed(events: readonly TracedEvent[], eventId: string, cancelled
     consumers === 0
       ? `${chain}: published. No consumer subscribes to ${them}, or only with a filter that does not match.`
       : `${chain}: published, and processed by every consumer that must receive ${them}.`;
-  return { state: 'processed', eventId, text: text + also, next: null };
+  return { state: 'processed', eventId, text: text + supersededText(events) + also, next: null };
 }
 
 /** The verdict on the outbox row; `undefined` if the event is published or expired. */
@@ -181,8 +184,11 @@ function ofMessage(event: TracedEvent, message: TracedMessage, context: WhyConte
     return { ...said, state: 'late', text, next: stopped.next };
   }
   const skipped = skippedByRedrive(facts);
-  if (skipped === undefined) return { ...said, next: next?.(facts) ?? null };
-  return { ...said, text: `${said.text} ${skipped.text}`, next: context.commandLine(skipped.next) };
+  const verdict =
+    skipped === undefined
+      ? { ...said, next: next?.(facts) ?? null }
+      : { ...said, text: `${said.text} ${skipped.text}`, next: context.commandLine(skipped.next) };
+  return orderedVerdict(verdict, { event, message, context, place: unclaimedText(found, facts) });
 }
 
 /** The help for a dead letter that a redrive would leave where it is; `undefined` if it would not, or that is unknown. */

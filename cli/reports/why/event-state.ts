@@ -4,6 +4,7 @@ import { clipped } from '../../terminal/output.ts';
 import { type ShellText, shell } from '../../terminal/shell.ts';
 import { duration, time } from '../../terminal/times.ts';
 import type { Checked } from '../checks/check.ts';
+import type { AggregateOrder, OrderedAggregate } from '../messages/order-of-aggregate.ts';
 import type { RedriveCheck } from './redrive-check.ts';
 import type { TracedEvent } from './trace-reader.ts';
 
@@ -17,6 +18,7 @@ export const STATES = [
   'unreadable',
   'undeclared',
   'stuck',
+  'blocked',
   'late',
   'retrying',
   'processing',
@@ -54,6 +56,19 @@ export function isActionRequired({ state }: Pick<WhyVerdict, 'state'>): boolean 
   return STATES.indexOf(state) <= STATES.indexOf('late');
 }
 
+/** A message that its strict consumer has not applied, in the order of its aggregate. */
+export interface MessageOrder {
+  readonly aggregate: OrderedAggregate;
+  readonly sequence: number;
+  /** The number that was applied last. */
+  readonly last: number;
+  /** The state of its aggregate, if it waits for another event or others wait for it. */
+  readonly order?: AggregateOrder | undefined;
+}
+
+/** The orders of messages, by consumer and event id. */
+export type MessageOrders = ReadonlyMap<string, MessageOrder>;
+
 /** Dependencies of a verdict besides the rows. */
 export interface WhyContext {
   readonly now: number;
@@ -69,6 +84,8 @@ export interface WhyContext {
   readonly redrive?: RedriveCheck | undefined;
   /** The wiring of the parts for which the events wait; absent if it was not checked. */
   readonly wiring?: Checked | undefined;
+  /** The orders of the messages that strict consumers have not applied. @default they were not read */
+  readonly orders?: MessageOrders | undefined;
 }
 
 /**

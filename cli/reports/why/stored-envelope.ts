@@ -10,6 +10,8 @@ import type { Item, Query } from '../../../lambdas/runtime/store/table.ts';
 export type StoredEnvelope = Partial<
   Pick<Envelope, 'aggregateType' | 'aggregateId' | 'occurredAt' | 'correlationId' | 'causationId' | 'data'>
 > & {
+  /** Its number among the events of its aggregate; absent if it has no usable one. */
+  readonly sequence?: number | undefined;
   /** The trace id of its W3C trace context, or else of its X-Ray header. */
   readonly trace?: string | undefined;
 };
@@ -18,13 +20,14 @@ export type StoredEnvelope = Partial<
 export function envelopeOf(stored: unknown): StoredEnvelope | undefined {
   const envelope = jsonObject(stored);
   if (envelope === undefined) return undefined;
-  const { occurredAt, data } = envelope;
+  const { occurredAt, sequence, data } = envelope;
   return {
     aggregateType: textOf(envelope.aggregateType),
     aggregateId: textOf(envelope.aggregateId),
     occurredAt: isTime(occurredAt) ? occurredAt : undefined,
     correlationId: textOf(envelope.correlationId),
     causationId: textOf(envelope.causationId),
+    sequence: typeof sequence === 'number' && Number.isSafeInteger(sequence) ? sequence : undefined,
     trace: traceOf(envelope),
     data,
   };

@@ -5,6 +5,7 @@ import { recordOperation } from '../../../lambdas/runtime/store/operation-record
 import { ThingHappened } from '../../support/runtime-rig.ts';
 import { captured, countedBytes, tooWide } from './support/captured-output.ts';
 import { mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
+import { orderedMailroom } from './support/ordered-mailroom.ts';
 
 /** The data of an event decides what its handler, or the bus, does with it. */
 const N = { fine: 1, poison: 2, failing: 3, refused: 4 };
@@ -124,6 +125,23 @@ test('the outputs about scheduled events are the reviewed ones', async () => {
     'events-list-scheduled': ['events', 'list', '--scheduled'],
     'why-scheduled': ['why', scheduled],
     'why-cancelled-story': ['why', cancelled, '--story'],
+  };
+  for (const [name, argv] of Object.entries(outputs)) {
+    const text = await captured(mailroom, argv);
+    expect(tooWide(text)).toEqual([]);
+    await expect(text).toMatchFileSnapshot(`captures/${name}.txt`);
+  }
+});
+
+test('the outputs about an event that blocks its aggregate are the reviewed ones', async () => {
+  const mailroom = await orderedMailroom(3, countedBytes());
+  const { 6: waits = '' } = await mailroom.commit([4, -1], [5, 1], [6, 1]);
+  await mailroom.publish();
+  await mailroom.drain();
+  const outputs = {
+    'why-out-of-order': ['why', waits],
+    'order-show': ['order', 'show', 'worker'],
+    'dlq-redrive-out-of-order': ['dlq', 'redrive', 'consumer:worker', waits],
   };
   for (const [name, argv] of Object.entries(outputs)) {
     const text = await captured(mailroom, argv);

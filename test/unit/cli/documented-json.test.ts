@@ -20,6 +20,7 @@ import { recordOperation } from '../../../lambdas/runtime/store/operation-record
 import { ThingHappened } from '../../support/runtime-rig.ts';
 import { auditRig, consumerEntry } from '../runtime/operations/audit/audit-rig.ts';
 import { directory, mailroomInMemory } from './support/mailroom-in-memory.ts';
+import { orderedMailroom } from './support/ordered-mailroom.ts';
 import { resourcesInMemory } from './support/resources-in-memory.ts';
 import { runInMemory } from './support/run-in-memory.ts';
 
@@ -194,6 +195,16 @@ test.each<[heading: string, nth: number, words: (ids: Ids) => string[], unless?:
   const [line = ''] = out.split('\n');
   const of = (document: unknown) => members(document).filter((member) => !unless.test(member));
   expect(of(JSON.parse(line)), err).toEqual(of((await documented(heading))[nth]));
+});
+
+test('order show prints the members in docs/cli-json.md', async () => {
+  const rig = await orderedMailroom(3);
+  await rig.commit([4, -1], [5, 1]);
+  await rig.publish();
+  await rig.drain();
+  expect(members(await rig.json('order', 'show', 'worker'))).toEqual(
+    members((await documented('order show'))[0]),
+  );
 });
 
 /** The first cells of the tables under a heading of docs/cli-json.md whose first column has this title. */

@@ -27,7 +27,7 @@ async function rig({
     const eventId = idOf(sequence);
     const cause = { reason, lastError: 'No.', fingerprint: 'worker No.', rejectedAt: clock.now() };
     const row = { ...inboxKey(worker.name, eventId), status: 'REJECTED', fence: 'f', attempts: 1, ...cause };
-    await put({ ...row, order: { key: key.PK, mode: 'strict', sequence } });
+    await put({ ...row, type: 'ThingHappened', order: { key: key.PK, mode: 'strict', sequence } });
     await put({ ...rejectedKey(worker.name, eventId), ...cause });
   }
   const strict = { ...worker, order: 'strict:block' };
@@ -56,9 +56,11 @@ describe('order show', () => {
       ],
     });
     expect(await text('show', worker.name)).toContain(
-      `Account A#1: number 3 was applied last (event ${idOf(3)}). Number 4 is next: event ${idOf(4)} was rejected (INVALID_PAYLOAD).`,
+      `Account A#1: number 3 was applied last at 2026-01-01 00:00:00Z (event ${idOf(3)}). Number 4 is ThingHappened ${idOf(4)}, which was rejected by worker (INVALID_PAYLOAD).`,
     );
-    expect(await text('show', worker.name)).toContain('Rejected meanwhile: 6 OUT_OF_ORDER');
+    expect(await text('show', worker.name)).toContain(
+      `1 later event of the aggregate was found: number 6 (ThingHappened ${idOf(6)}, rejected OUT_OF_ORDER)`,
+    );
     expect(await json('show', worker.name)).toMatchObject({
       consumer: worker.name,
       more: false,
@@ -67,7 +69,8 @@ describe('order show', () => {
           ...aggregate,
           last: 3,
           missing: 4,
-          rejected: [{ sequence: 4 }, { sequence: 6 }],
+          holder: { sequence: 4, state: 'rejected', reason: 'INVALID_PAYLOAD' },
+          waiting: [{ sequence: 6, state: 'rejected', reason: 'OUT_OF_ORDER' }],
           next: expect.stringContaining(`dlq redrive consumer:${worker.name} ${idOf(4)}`),
         },
       ],
@@ -79,7 +82,7 @@ describe('order show', () => {
     expect(await json('show', worker.name)).toMatchObject({
       aggregates: [{ missing: 4, next: expect.stringContaining("why 'A#1'") }],
     });
-    expect(await text('show', worker.name)).toContain('no rejected message has it');
+    expect(await text('show', worker.name)).toContain('No rejected message and no DEAD event has number 4');
   });
 
   test('leaves out what was passed over since', async () => {

@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest';
 import { replacedBy } from '../../../cli/deployment/resent-event.ts';
 import type { DeadLetter, DeadLetterSource } from '../../../cli/reports/dead-letters/dead-letters.ts';
 import {
-  inOrder,
   judgeDeadLetters,
   type RedriveVerdict,
   streamRange,
@@ -176,17 +175,4 @@ describe('a dead letter of the stream', () => {
     'a stream dead letter that says %s means no event',
     (body) => expect(withBody(body)).toBeUndefined(),
   );
-});
-
-test.each([
-  ['strict:block', [undefined, 1, 2, 3]],
-  ['latest', [3, undefined, 1, 2]],
-  [undefined, [3, undefined, 1, 2]],
-])('dead letters of a consumer with the order %s are redriven as %o', (order, numbers) => {
-  const of = { ...source, consumer: { ...source.consumer, order } };
-  const sent = [3, undefined, 1, 2].map((sequence) =>
-    deadLetter(undefined, { body: JSON.stringify({ detail: { sequence } }) }),
-  );
-  const bodies = inOrder(of, sent).map(({ received }) => received?.body);
-  expect(bodies).toEqual(numbers.map((sequence) => JSON.stringify({ detail: { sequence } })));
 });

@@ -170,7 +170,7 @@ function columnsOf({ source, result: { causes }, isReading, onPlan }: CausesProp
         </a>
       ),
     },
-    { title: 'Deployed code', cell: ({ verdicts }) => <Verdicts source={source} verdicts={verdicts} /> },
+    { title: 'Deployed code', cell: (group) => <Verdicts source={source} {...group} /> },
     { title: 'Oldest', cell: ({ oldestAt }) => <Ago at={oldestAt} /> },
     { title: 'First expiry', cell: ({ firstExpiryAt }) => <Expiry at={firstExpiryAt} /> },
     {
@@ -197,7 +197,12 @@ function columnsOf({ source, result: { causes }, isReading, onPlan }: CausesProp
 /** The cause of the dead letters without one, in a route. No fingerprint is a single character. */
 export const UNKNOWN_CAUSE = '-';
 
-function Verdicts({ source, verdicts }: Pick<CauseGroup, 'verdicts'> & Pick<SourcePanelProps, 'source'>) {
+/** The most earlier numbers that a group names. */
+const WAITS_FOR_MAX = 2;
+
+type VerdictsProps = Pick<CauseGroup, 'verdicts' | 'waitsFor'> & Pick<SourcePanelProps, 'source'>;
+
+function Verdicts({ source, verdicts, waitsFor }: VerdictsProps) {
   if (verdicts.size === 0) return <span class="quiet-text">not checked</span>;
   return (
     <span class="verdicts">
@@ -209,6 +214,10 @@ function Verdicts({ source, verdicts }: Pick<CauseGroup, 'verdicts'> & Pick<Sour
           </State>
         );
       })}
+      {waitsFor.slice(0, WAITS_FOR_MAX).map((text) => (
+        <Stored key={text} text={text} />
+      ))}
+      {waitsFor.length > WAITS_FOR_MAX && `and ${count(waitsFor.length - WAITS_FOR_MAX)} more`}
     </span>
   );
 }

@@ -122,6 +122,8 @@ export interface CauseGroup {
   readonly firstExpiryAt: number | null;
   /** The number of dead letters with each verdict of a redrive; empty if they were not judged. */
   readonly verdicts: ReadonlyMap<RedriveVerdict, number>;
+  /** The earlier numbers for which those that are out of order wait, each once. */
+  readonly waitsFor: readonly string[];
 }
 
 /** Groups dead letters by cause, the most frequent first. */
@@ -137,6 +139,9 @@ export function causesOf(deadLetters: readonly ReadDeadLetter[]): CauseGroup[] {
         deadLetters: group.toSorted((a, b) => (a.sentAt ?? 0) - (b.sentAt ?? 0)),
         oldestAt: least(group.map(({ sentAt }) => sentAt)),
         firstExpiryAt: least(group.map(({ expiresAt }) => expiresAt)),
+        waitsFor: [
+          ...new Set(group.flatMap(({ verdict, message }) => (verdict === 'out-of-order' && message) || [])),
+        ],
         verdicts: new Map([...judged].map(([verdict, all]) => [verdict, all.length])),
       };
     })

@@ -33,6 +33,11 @@ export const VERDICTS: Readonly<Record<RedriveVerdict, VerdictWords>> = {
     label: 'too old',
     todo: 'Stays: it may have run before its row expired. Open the event for the command that allows or resolves it.',
   },
+  'out-of-order': {
+    is: 'look',
+    label: 'out of order',
+    todo: 'Stays: it would wait for an earlier number of its aggregate and be rejected again. Redrive or skip that number first.',
+  },
   busy: {
     is: 'busy',
     label: 'busy',

@@ -44,6 +44,21 @@ describe('the causes of dead letters', () => {
     expect(group?.verdicts.size).toBe(0);
   });
 
+  test('name each earlier number for which their messages are out of order once', () => {
+    const about = { fingerprint: 'ledger OUT_OF_ORDER: #', code: 'OUT_OF_ORDER' };
+    const blocked = {
+      ...about,
+      verdict: 'out-of-order' as const,
+      message: 'Number 4 is Booked b, which is DEAD.',
+    };
+    const [group] = causesOf([
+      deadLetter('a', blocked),
+      deadLetter('b', blocked),
+      deadLetter('c', { ...about, verdict: 'fails', message: 'at total' }),
+    ]);
+    expect(group?.waitsFor).toEqual(['Number 4 is Booked b, which is DEAD.']);
+  });
+
   test('are chosen by cause only where the command would choose no other', () => {
     const groups = causesOf([
       deadLetter('a', { fingerprint: 'payments Bank: #' }),

@@ -1,0 +1,119 @@
+import { eventIdTime, isEventId } from '../../../lambdas/runtime/store/event-id.ts';
+import { sequenceOf } from '../../../lambdas/runtime/store/keys.ts';
+import type { PlaceInOrder } from '../../../lambdas/runtime/store/rows.ts';
+import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
+import type { Table } from '../../../lambdas/runtime/store/table.ts';
+import { eachOf } from '../../deployment/rows-reader.ts';
+import { many } from '../../terminal/output.ts';
+import { aggregateName, blockOf, type OrderBlock } from '../messages/order-block.ts';
+import {
+  isStrict,
+  type OrderedAggregate,
+  type OrderReader,
+  placeOfEvent,
+} from '../messages/order-of-aggregate.ts';
+import type { DeadLetter, DeadLetterSource } from './dead-letters.ts';
+
+/** The place of a dead letter in the order of its aggregate. */
+export interface RedrivePlace {
+  readonly aggregate: OrderedAggregate;
+  readonly sequence: number;
+  /** The number of earlier numbers that are not applied. */
+  readonly ahead: number;
+  /** The earlier number that a redrive would wait for in vain. */
+  readonly block?: OrderBlock | undefined;
+}
+
+/** A dead letter with its place, if it has one. */
+interface PlacedLetter {
+  readonly place?: RedrivePlace | undefined;
+}
+
+interface Placed {
+  readonly deadLetter: DeadLetter;
+  readonly place: PlaceInOrder;
+}
+
+/**
+ * Places the dead letters of a strict consumer that would run, together: one that waits for a number that never comes, and is not
+ * among them, has a `block`, because it would only be rejected again.
+ */
+export async function placesInOrder(
+  { table, orders }: { readonly table: Table; readonly orders: OrderReader },
+  { consumer }: Extract<DeadLetterSource, { kind: 'rule' | 'consumer' }>,
+  running: readonly DeadLetter[],
+): Promise<ReadonlyMap<DeadLetter, RedrivePlace>> {
+  if (!isStrict(consumer)) return new Map();
+  const placed = await eachOf(running, async (deadLetter): Promise<Placed[]> => {
+    const { row, eventId = '' } = deadLetter;
+    const place = readable(row)?.order ?? (await placeOfEvent(table, consumer, eventId));
+    return place?.mode !== 'strict' ? [] : [{ deadLetter, place }];
+  });
+  const byKey = new Map<string, Placed[]>();
+  for (const one of placed.flat()) byKey.set(one.place.key, [...(byKey.get(one.place.key) ?? []), one]);
+  const found = await eachOf([...byKey], ([key, same]) => {
+    const sorted = same.sort((a, b) => a.place.sequence - b.place.sequence);
+    return placesOf(orders, consumer.name, key, sorted);
+  });
+  return new Map(found.flat());
+}
+
+async function placesOf(
+  orders: OrderReader,
+  consumer: string,
+  key: string,
+  sorted: readonly Placed[],
+): Promise<(readonly [DeadLetter, RedrivePlace])[]> {
+  const aggregate = sequenceOf(key);
+  const { last } = await orders.last(key);
+  let next = last + 1;
+  let block: OrderBlock | undefined;
+  const places: (readonly [DeadLetter, RedrivePlace])[] = [];
+  for (const { deadLetter, place } of sorted) {
+    const { sequence } = place;
+    const { eventId } = deadLetter;
+    if (sequence > next && block === undefined) {
+      const around = isEventId(eventId) ? eventIdTime(eventId) : undefined;
+      const missing = blockOf(
+        consumer,
+        await orders.read({ name: consumer }, aggregate, { around, missing: next }),
+      );
+      // An event that was not found may still come.
+      if (missing.isStuck && missing.isFound) block = missing;
+    }
+    next = Math.max(next, sequence + 1);
+    places.push([deadLetter, { aggregate, sequence, ahead: Math.max(0, sequence - last - 1), block }]);
+  }
+  return places;
+}
+
+/** Sorts the dead letters of a redrive: the lowest numbers first, so that its first step does not wait. */
+export function lowestFirst<Letter extends PlacedLetter>(judged: readonly Letter[]): Letter[] {
+  return judged.toSorted((a, b) => (a.place?.ahead ?? 0) - (b.place?.ahead ?? 0));
+}
+
+/** The most aggregates that a plan names. */
+const AGGREGATES_MAX = 3;
+
+/** The order of the events that a plan runs, as text; empty if none waits for another. */
+export function orderText(running: readonly PlacedLetter[]): string[] {
+  const waits = new Map<string, RedrivePlace>();
+  const places = running.flatMap(({ place }) => place ?? []);
+  const isWaiting = new Set(
+    places.flatMap(({ aggregate, ahead }) => (ahead > 0 ? aggregateName(aggregate) : [])),
+  );
+  for (const place of places.toSorted((a, b) => b.sequence - a.sequence)) {
+    const name = aggregateName(place.aggregate);
+    if (isWaiting.has(name)) waits.set(name, place);
+  }
+  if (waits.size === 0) return [];
+  const named = [...waits].slice(0, AGGREGATES_MAX).map(([name, { sequence, ahead }]) => {
+    const after = ahead === 0 ? '' : `, which waits for number ${sequence - ahead}`;
+    return `${name} from number ${sequence}${after}`;
+  });
+  const more =
+    waits.size > AGGREGATES_MAX ? `; and ${many(waits.size - AGGREGATES_MAX, 'more aggregate')}` : '';
+  return [
+    `Lower numbers go first, and a later one waits in the queue for its predecessor, in whatever order they are redriven: ${named.join('; ')}${more}.`,
+  ];
+}

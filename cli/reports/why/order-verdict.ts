@@ -1,0 +1,136 @@
+import { STRICT_GROUP } from '../../../lambdas/runtime/base/order.ts';
+import { inboxState } from '../../../lambdas/runtime/inbox/inbox-state.ts';
+import { lastKey, sequenceOf } from '../../../lambdas/runtime/store/keys.ts';
+import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
+import { eachOf } from '../../deployment/rows-reader.ts';
+import { aggregateName, blockOf, waitingText } from '../messages/order-block.ts';
+import { type AggregateOrder, isStrict, type OrderReader } from '../messages/order-of-aggregate.ts';
+import type { MessageOrder, MessageOrders, StateText, WhyContext, WhyVerdict } from './event-state.ts';
+import { bornAt, type Trace, type TracedEvent, type TracedMessage } from './trace-reader.ts';
+
+/** The key of a message in {@link MessageOrders}. */
+function orderKey(event: Pick<TracedEvent, 'eventId'>, { name }: Pick<TracedMessage['consumer'], 'name'>) {
+  return `${name} ${event.eventId}`;
+}
+
+/** Reads the orders of the messages of a trace that strict consumers have not applied. */
+export async function readMessageOrders(
+  reader: OrderReader,
+  { events }: Trace,
+  now: number,
+): Promise<MessageOrders> {
+  const found = await eachOf(
+    events.flatMap((event) => event.messages.map((message) => ({ event, message }))),
+    async ({ event, message }) => {
+      const { consumer, row, deadLetter } = message;
+      const place = placeIn(event, message);
+      const { is } = inboxState(row, now);
+      if (place === undefined || !isStrict(consumer) || is === 'processed' || is === 'discarded') return [];
+      const { aggregate, sequence } = place;
+      const key = lastKey({ consumer: consumer.name, group: STRICT_GROUP, ...aggregate }).PK;
+      const { last } = await reader.last(key);
+      const outbox = readable(event.row)?.status;
+      const isLost =
+        is === 'rejected' || deadLetter !== undefined || outbox === 'DEAD' || outbox === 'DISCARDED';
+      const isSearched = sequence > last + 1 || (sequence === last + 1 && isLost);
+      const order = isSearched
+        ? await reader.read(consumer, aggregate, { around: bornAt(event) })
+        : undefined;
+      return [[orderKey(event, consumer), { aggregate, sequence, last, order }] as const];
+    },
+  );
+  return new Map(found.flat());
+}
+
+/** The aggregate and the number of an event: from its row, or else from that of a consumer. */
+function placeIn(
+  { envelope: { aggregateType, aggregateId, sequence } = {} }: TracedEvent,
+  { row }: TracedMessage,
+): Pick<MessageOrder, 'aggregate' | 'sequence'> | undefined {
+  if (aggregateType !== undefined && aggregateId !== undefined && sequence !== undefined)
+    return { aggregate: { aggregateType, aggregateId }, sequence };
+  const place = readable(row)?.order;
+  return place && { aggregate: sequenceOf(place.key), sequence: place.sequence };
+}
+
+/** A message to judge. */
+interface PlacedMessage {
+  readonly event: TracedEvent;
+  readonly message: TracedMessage;
+  readonly context: WhyContext;
+  /** The sentences about the queue of a message that was not claimed. */
+  readonly place: string;
+}
+
+/** Adds the order of its aggregate to the verdict on a message: the event that it waits for, or those that wait for it. */
+export function orderedVerdict(
+  verdict: WhyVerdict,
+  { event, message: { consumer, row }, context: { orders, commandLine }, place }: PlacedMessage,
+): WhyVerdict {
+  const found = orders?.get(orderKey(event, consumer));
+  if (found === undefined) return verdict;
+  const { sequence, last, order } = found;
+  const aggregate = aggregateName(found.aggregate);
+  const { name } = consumer;
+  if (sequence <= last) {
+    const text = `It has number ${sequence} of ${aggregate}, and ${name} has applied or passed over number ${last}: a run of it changes nothing.`;
+    return { ...verdict, text: `${verdict.text} ${text}` };
+  }
+  if (order === undefined) return verdict;
+  if (sequence === order.missing) return { ...verdict, text: `${verdict.text}${blockingText(name, order)}` };
+  const block = blockOf(name, order);
+  const waits = `It has number ${sequence} of ${aggregate}, and ${name} has not applied number ${order.missing}. ${block.text}`;
+  if (readable(row)?.status === 'REJECTED') {
+    if (!block.isStuck) return { ...verdict, text: `${verdict.text} ${waits} A redrive waits for it:` };
+    const text = `${verdict.text} ${waits} Redrive this message after number ${order.missing}. ${block.todo}`;
+    return { ...verdict, text, next: commandLine(block.next) };
+  }
+  if (verdict.state !== 'waiting' && verdict.state !== 'late')
+    return { ...verdict, text: `${verdict.text} ${waits}` };
+  const state = block.isStuck ? 'blocked' : 'waiting';
+  return { ...verdict, state, text: `${place} ${waits} ${block.todo}`, next: commandLine(block.next) };
+}
+
+/** Adds the events that wait for it to the verdict on an event that is DEAD, or was discarded, and is next at a strict consumer. */
+export function blockingVerdict(
+  verdict: StateText,
+  event: TracedEvent,
+  { orders, commandLine }: WhyContext,
+): StateText {
+  const blocked = event.messages.flatMap(({ consumer: { name } }) => {
+    const { order, sequence } = orders?.get(orderKey(event, { name })) ?? {};
+    return order !== undefined && order.missing === sequence ? [{ name, order }] : [];
+  });
+  const [first] = blocked;
+  if (first === undefined) return verdict;
+  const text = `${verdict.text}${blocked.map(({ name, order }) => blockingText(name, order)).join('')}`;
+  if (verdict.state !== 'discarded') return { ...verdict, text };
+  const block = blockOf(first.name, first.order);
+  return { state: 'blocked', text: `${text} ${block.todo}`, next: commandLine(block.next) };
+}
+
+function blockingText(consumer: string, order: AggregateOrder): string {
+  const waiting = waitingText(order);
+  return ` ${consumer} applies no later event of ${aggregateName(order)} before its number, ${order.missing}, is applied or passed over.${waiting || ' None was found that waits.'}`;
+}
+
+/** Names the messages of a chain that were superseded; empty without one. */
+export function supersededText(events: readonly TracedEvent[]): string {
+  const texts = events.flatMap((event) =>
+    event.messages.flatMap(({ consumer, row }) => {
+      const known = readable(row);
+      if (known?.status !== 'PROCESSED' || known.supersededBy === undefined) return [];
+      const own = known.order?.sequence;
+      const by =
+        own === known.supersededBy
+          ? `its number, ${own}, was applied before or passed over`
+          : `number ${known.supersededBy} of its aggregate was applied before${own === undefined ? '' : ` its number, ${own}`}`;
+      return [` ${consumer.name} did not run ${event.eventId}, which was superseded: ${by}.`];
+    }),
+  );
+  const more = texts.length > SUPERSEDED_MAX ? ` ${texts.length - SUPERSEDED_MAX} more were superseded.` : '';
+  return texts.slice(0, SUPERSEDED_MAX).join('') + more;
+}
+
+/** The most superseded messages that a verdict names. */
+const SUPERSEDED_MAX = 3;

@@ -1,0 +1,211 @@
+import { describe, expect, test } from 'vitest';
+import { APPLY, orderedMailroom } from './support/ordered-mailroom.ts';
+
+const source = 'consumer:worker';
+
+describe('why, of an event of a strict consumer', () => {
+  test('that waits for a DEAD event names its number, its event and the command', async () => {
+    const rig = await orderedMailroom(3);
+    const { 4: dead, 5: waits = '' } = await rig.commit([4, 0], [5, 1]);
+    await rig.publish();
+    await rig.deliver();
+    const { verdict } = await rig.json('why', waits);
+    expect(verdict).toMatchObject({
+      state: 'blocked',
+      next: expect.stringContaining(`dlq redrive dead ${dead}`),
+    });
+    expect(verdict.text).toContain(
+      `It has number 5 of Thing 1, and worker has not applied number 4. Number 4 is Counted ${dead}, which is DEAD: it could not be published.`,
+    );
+    expect(verdict.text).toContain('pass over it: `order skip worker Thing 1 4`');
+  });
+
+  test('that is DEAD names the events that it blocks', async () => {
+    const rig = await orderedMailroom(3);
+    const ids = await rig.commit([4, 0], [5, 1], [6, 1]);
+    await rig.publish();
+    await rig.deliver();
+    const { verdict } = await rig.json('why', ids[4] ?? '');
+    expect(verdict.state).toBe('dead');
+    expect(verdict.text).toContain(
+      `worker applies no later event of Thing 1 before its number, 4, is applied or passed over. 2 later events of the aggregate were found: number 5 (Counted ${ids[5]}, published), 6 (`,
+    );
+  });
+
+  test('that is DEAD and blocks nothing says so', async () => {
+    const rig = await orderedMailroom(3);
+    const { 4: dead = '' } = await rig.commit([4, 0]);
+    await rig.publish();
+    expect((await rig.json('why', dead)).verdict.text).toContain('None was found that waits.');
+  });
+
+  test('that is discarded in the outbox blocks until it is passed over, and then its successor is applied', async () => {
+    const rig = await orderedMailroom(3);
+    const { 4: gone = '', 5: waits = '' } = await rig.commit([4, 0], [5, 1]);
+    await rig.publish();
+    await rig.deliver();
+    await rig.json('dlq', 'discard', 'dead', gone, ...APPLY);
+    for (const id of [gone, waits]) {
+      const { verdict } = await rig.json('why', id);
+      expect(verdict).toMatchObject({
+        state: 'blocked',
+        next: expect.stringContaining('order skip worker Thing 1 4'),
+      });
+      expect(verdict.text).toMatch(/discarded/);
+    }
+    await rig.json('order', 'skip', 'worker', 'Thing', '1', '4', ...APPLY);
+    await rig.drain();
+    expect(rig.applied).toEqual([5]);
+    expect((await rig.json('why', waits)).verdict.state).toBe('processed');
+  });
+
+  test('that was rejected out of order names the rejected event to redrive first, then itself', async () => {
+    const rig = await orderedMailroom(3);
+    const ids = await rig.commit([4, -1], [5, 1]);
+    await rig.publish();
+    await rig.drain();
+    const late = (await rig.json('why', ids[5] ?? '')).verdict;
+    expect(late).toMatchObject({
+      state: 'rejected',
+      next: expect.stringContaining(`dlq redrive ${source} ${ids[4]}`),
+    });
+    expect(late.text).toContain('OUT_OF_ORDER');
+    expect(late.text).toContain(
+      `Number 4 is Counted ${ids[4]}, which was rejected by worker (POISON_MESSAGE)`,
+    );
+    expect(late.text).toContain('Redrive this message after number 4.');
+    const poisoned = (await rig.json('why', ids[4] ?? '')).verdict;
+    expect(poisoned.text).toContain('1 later event of the aggregate was found: number 5');
+  });
+
+  test('whose predecessor is on its way only waits', async () => {
+    const rig = await orderedMailroom(2);
+    const { 4: waits = '' } = await rig.commit([4, 1]);
+    await rig.publish();
+    const { 3: first } = await rig.commit([3, 1]);
+    await rig.deliver();
+    const { verdict } = await rig.json('why', waits);
+    expect(verdict).toMatchObject({ state: 'waiting', next: expect.stringContaining(`why ${first}`) });
+    expect(verdict.text).toContain(`Number 3 is Counted ${first}, which is not published yet.`);
+  });
+
+  test.each([
+    [3, 'order skip worker Thing 1 4', 'order seed'],
+    [undefined, 'order seed worker Thing 1 4', 'nothing else'],
+  ])('whose predecessor was not written (last number %s) names %s', async (last, named, unnamed) => {
+    const rig = await orderedMailroom(last);
+    const { 5: waits = '' } = await rig.commit([5, 1]);
+    await rig.publish();
+    await rig.deliver();
+    const { verdict } = await rig.json('why', waits);
+    expect(verdict).toMatchObject({ state: 'blocked', next: expect.stringContaining('why 1 --since 24h') });
+    expect(verdict.text).toContain(`\`${named}\``);
+    expect(verdict.text).not.toContain(unnamed);
+    expect(verdict.text).toMatch(
+      /No rejected message and no DEAD event has number \d, and the outbox has none from/,
+    );
+  });
+
+  test('that was superseded says so, and by which number', async () => {
+    const rig = await orderedMailroom(3);
+    const { 4: skipped = '', 5: applied = '' } = await rig.commit([4, -1], [5, 1]);
+    await rig.publish();
+    await rig.drain();
+    await rig.json('order', 'skip', 'worker', 'Thing', '1', '4', ...APPLY);
+    expect((await rig.json('why', skipped)).verdict.text).toContain(
+      'It has number 4 of Thing 1, and worker has applied or passed over number 4: a run of it changes nothing.',
+    );
+    for (const id of [applied, skipped]) await rig.json('dlq', 'redrive', source, id, ...APPLY);
+    expect(rig.applied).toEqual([5]);
+    expect((await rig.json('why', applied)).verdict.text).not.toContain('superseded');
+    expect((await rig.json('why', skipped)).verdict).toMatchObject({
+      state: 'processed',
+      text: expect.stringContaining(
+        `worker did not run ${skipped}, which was superseded: number 5 of its aggregate was applied before its number, 4.`,
+      ),
+    });
+  });
+});
+
+describe('dlq redrive of a strict consumer', () => {
+  test('refuses messages whose predecessor is DEAD, and names its redrive', async () => {
+    const rig = await orderedMailroom(3);
+    const ids = await rig.commit([4, 0], [5, 1], [6, 1]);
+    await rig.publish();
+    await rig.drain();
+    const plan = await rig.json('dlq', 'redrive', source);
+    expect(plan.verdicts).toMatchObject({ runs: 0, 'out-of-order': 2 });
+    expect(plan.deadLetters[0]).toMatchObject({
+      code: 'OUT_OF_ORDER',
+      message: `Number 4 is Counted ${ids[4]}, which is DEAD: it could not be published.`,
+    });
+    const text = await rig.text('dlq', 'redrive', source);
+    expect(text).toContain('2 out of order: they would wait for an earlier number of their aggregates');
+    expect(text).toContain(`dlq redrive dead ${ids[4]}`);
+    expect(text).toContain('There is nothing to redrive.');
+  });
+
+  test('refuses a message whose predecessor is a dead letter of another choice', async () => {
+    const rig = await orderedMailroom(3);
+    const ids = await rig.commit([4, -1], [5, 1]);
+    await rig.publish();
+    await rig.drain();
+    rig.code.isFixed = true;
+    const alone = await rig.json('dlq', 'redrive', source, ids[5] ?? '', ...APPLY);
+    expect(alone).toMatchObject({ verdicts: { runs: 0, 'out-of-order': 1 }, processed: 0 });
+    expect(rig.applied).toEqual([]);
+  });
+
+  test('redrives those of one aggregate together, the lowest number first', async () => {
+    const rig = await orderedMailroom(3);
+    await rig.commit([6, 1], [5, 1], [4, -1]);
+    await rig.publish();
+    await rig.drain();
+    rig.code.isFixed = true;
+    expect(await rig.text('dlq', 'redrive', source)).toContain(
+      'Lower numbers go first, and a later one waits in the queue for its predecessor, in whatever order they are redriven: Thing 1 from number 4.',
+    );
+    const done = await rig.json('dlq', 'redrive', source, ...APPLY);
+    expect(done).toMatchObject({ verdicts: { runs: 3, 'out-of-order': 0 }, processed: 3, stopped: false });
+    expect(rig.applied).toEqual([4, 5, 6]);
+  });
+
+  test('redrives a message that waits for an event on its way', async () => {
+    const rig = await orderedMailroom(2);
+    await rig.commit([4, 1]);
+    await rig.publish();
+    await rig.drain();
+    await rig.commit([3, 1]);
+    const plan = await rig.json('dlq', 'redrive', source);
+    expect(plan.verdicts).toMatchObject({ runs: 1, 'out-of-order': 0 });
+    expect(await rig.text('dlq', 'redrive', source)).toContain(
+      'Thing 1 from number 4, which waits for number 3.',
+    );
+  });
+});
+
+describe('order show', () => {
+  test('names the last number and its time, a DEAD event that is next, and what waits for it', async () => {
+    const rig = await orderedMailroom(3);
+    const ids = await rig.commit([4, 0], [5, 1], [6, 1]);
+    await rig.publish();
+    await rig.deliver();
+    const shown = await rig.json('order', 'show', 'worker', 'Thing', '1');
+    expect(shown.aggregates).toMatchObject([
+      {
+        last: 3,
+        at: expect.any(Number),
+        missing: 4,
+        holder: { sequence: 4, eventId: ids[4], type: 'Counted', state: 'dead', reason: null },
+        waiting: [
+          { sequence: 5, eventId: ids[5], state: 'published' },
+          { sequence: 6, eventId: ids[6], state: 'published' },
+        ],
+        next: expect.stringContaining(`dlq redrive dead ${ids[4]}`),
+      },
+    ]);
+    expect(await rig.text('order', 'show', 'worker', 'Thing', '1')).toContain(
+      'number 3 was set or passed over at',
+    );
+  });
+});

@@ -1,0 +1,79 @@
+import { z } from 'zod/mini';
+import { PoisonMessage } from '../../../../lambdas/runtime/base/errors.ts';
+import { strict } from '../../../../lambdas/runtime/base/order.ts';
+import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
+import { defineEvent } from '../../../../lambdas/runtime/events/event.ts';
+import type { RandomBytes } from '../../../../lambdas/runtime/store/event-id.ts';
+import { lastKey } from '../../../../lambdas/runtime/store/keys.ts';
+import { unwrapped } from '../../../support/captured-io.ts';
+import { directory, worker } from './mailroom-in-memory.ts';
+import { operatingMailroom } from './operating-mailroom.ts';
+import { runInMemory } from './run-in-memory.ts';
+
+const Counted = defineEvent({
+  source: 'things',
+  type: 'Counted',
+  version: 1,
+  aggregateType: 'Thing',
+  schema: z.object({ n: z.int() }),
+  sequence: true,
+});
+
+const LAST = lastKey({ consumer: worker.name, group: 'strict', aggregateType: 'Thing', aggregateId: '1' });
+
+/** A Mailroom with a strict consumer, which rejects a negative `n`. An `n` of 0 is never published. @param last - the last number */
+export async function orderedMailroom(last?: number, random?: RandomBytes) {
+  const appliedNumbers: number[] = [];
+  const code = { isFixed: false };
+  const made = operatingMailroom(
+    [
+      leased(Counted, async ({ sequence, data: { n } }) => {
+        if (n < 0 && !code.isFixed) throw new PoisonMessage('n is negative');
+        appliedNumbers.push(sequence);
+      }),
+    ],
+    {
+      random,
+      config: { order: strict(), maxReceives: 6 },
+      bus: {
+        failEntry: ({ detail }) =>
+          detail.includes('"n":0') ? { code: 'InvalidArgument', message: 'Not JSON' } : undefined,
+      },
+    },
+  );
+  const consumers = [{ ...worker, events: [Counted], order: 'strict:block' }];
+  const mailroom = { ...made, directory: { ...directory, consumers } };
+  if (last !== undefined)
+    await made.memory.write({
+      Put: { Item: { ...LAST, last, at: made.clock.now(), schema: 1, eventId: undefined } as never },
+    });
+  const run = (...argv: string[]) => made.until(runInMemory(mailroom, argv));
+  return {
+    ...mailroom,
+    code,
+    applied: appliedNumbers,
+    /** Commits events of one aggregate. @returns their ids by number */
+    async commit(...numbered: readonly (readonly [sequence: number, n: number])[]) {
+      const ids: Record<number, string> = {};
+      for (const [sequence, n] of numbered) {
+        const event = Counted.create({ aggregateId: '1', sequence, data: { n } });
+        const [committed] = await made.outbox.commit({ events: [event] });
+        ids[sequence] = committed?.eventId ?? '';
+      }
+      return ids;
+    },
+    run,
+    json: async (...argv: string[]) => {
+      const { out, err } = await run(...argv, '--json');
+      return JSON.parse(out || err);
+    },
+    text: async (...argv: string[]) => {
+      const { out, err } = await run(...argv);
+      return unwrapped(out + err);
+    },
+    last: () => made.memory.item({ ...LAST })?.last,
+  };
+}
+
+/** The options that make a change. */
+export const APPLY = ['--apply', '--reason', 'decided with the team'];
