@@ -87,7 +87,7 @@ export function createFlow(aws: MeteredAws, workload: Workload, variant: Mailroo
       if (published !== eventIds.length)
         throw new Error(`The sweep published ${published} of ${eventIds.length} events`);
     },
-    /** Cancels the events: each in a call of its own. */
+    /** Cancels the events, one per call. */
     cancel: async (eventIds: readonly string[]) => {
       for (const eventId of eventIds) {
         if (schedule !== 'cancelled') await outbox.commit({ writes: [outbox.cancellation(eventId)] });
