@@ -53,7 +53,7 @@ export async function deployOrdered(
     const { QueueUrl = '' } = await sqs.send(
       new CreateQueueCommand({ QueueName: `${FunctionName}${suffix}`, Attributes: attributes }),
     );
-    cleanup.add(() => void sqs.send(new DeleteQueueCommand({ QueueUrl })));
+    cleanup.add(async () => void (await sqs.send(new DeleteQueueCommand({ QueueUrl }))));
     return { url: QueueUrl, arn: (await attributesOf(QueueUrl)).QueueArn };
   };
   const attributesOf = async (QueueUrl: string): Promise<Record<string, string>> => {
