@@ -3,11 +3,12 @@ import { ALTERNATIVES } from './alternatives/systems.ts';
 import { jumpingClock, type Workload } from './alternatives/workload.ts';
 import { MINUTES_PER_MONTH } from './assumptions.ts';
 import { createMeteredAws } from './aws/metered-aws.ts';
-import { MAILROOM, UNCOMPRESSED } from './cost/mailroom.ts';
+import { MAILROOM, ORDER_AND_TIME, UNCOMPRESSED } from './cost/mailroom.ts';
 import { lambdaMs, measure, total, usageOf, usdPerMillion } from './cost/measure.ts';
 import {
   casesTable,
   type Measured,
+  orderTable,
   outboxName,
   PAYLOADS,
   priceTable,
@@ -48,6 +49,8 @@ export const cost: Part = {
   run: async ({ say, quick }) => {
     say('one consumer, no failures');
     const plain = await plainRuns(SYSTEMS, quick ? QUICK_BATCH : BATCH);
+    say('ordered consumers and scheduled events');
+    const ordered = await plainRuns(ORDER_AND_TIME, quick ? QUICK_BATCH : BATCH);
     const cases: Measured[] = [];
     for (const workload of quick ? [] : OTHER_CASES) {
       const { payloadBytes, consumers, retries, batchSize } = workload;
@@ -62,14 +65,15 @@ export const cost: Part = {
     }
     return {
       json: {
-        cost: [...plain, ...cases].map(costRecord),
-        steps: plain.flatMap(stepRecords),
+        cost: [...plain, ...ordered, ...cases].map(costRecord),
+        steps: [...plain, ...ordered].flatMap(stepRecords),
         standing: standing.map(standingRecord),
       },
       tables: [
         priceTable(plain, standing),
         servicesTable(plain),
         await stepsTable(plain),
+        orderTable([...plain, ...ordered]),
         ...(quick ? [] : [casesTable([...plain, ...cases])]),
         standingTable(standing),
       ],
@@ -92,9 +96,10 @@ export async function plainRuns(
 /** Runs a workload through a system, and prices it. */
 export async function measured(system: System, workload: Workload): Promise<Measured> {
   const event = await measure(system, workload);
-  // A function receives each event once to relay it, if there is a relay, and once per consumer.
-  const relayed = event.steps.get('relay')?.invocations ? 1 : 0;
-  const usd = usdPerMillion(event.whole, lambdaMs(event.whole, relayed + workload.consumers));
+  // Functions receive each event once to relay it, if there is a relay, once more if the sweep publishes it, and once per consumer.
+  const relayed = (event.steps.get('relay')?.invocations ? 1 : 0) + (event.steps.has('sweep') ? 1 : 0);
+  const consumed = event.steps.has('consume') ? workload.consumers : 0;
+  const usd = usdPerMillion(event.whole, lambdaMs(event.whole, relayed + consumed));
   return { system, workload, event, usd };
 }
 

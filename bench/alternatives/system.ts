@@ -26,7 +26,7 @@ export interface System {
   /** The guarantees for an event. */
   readonly promise: {
     /** Delivery of committed events. None of the systems publishes an event that was not committed. */
-    readonly publishes: 'at least once' | 'may lose';
+    readonly publishes: 'at least once' | 'at least once unless cancelled' | 'may lose';
     /** Application of a consumer's DynamoDB effect. */
     readonly effects: 'exactly once' | 'may duplicate';
   };

@@ -26,7 +26,7 @@ export const RELAY_CONFIG = relayConfig({ tableName: TABLE });
 const WATCHED_CONSUMERS = 3;
 
 /** The timeout of one invocation of the sweep in milliseconds. */
-const SWEEP_TIMEOUT_MS = 55_000;
+export const SWEEP_TIMEOUT_MS = 55_000;
 
 /**
  * Runs the sweep's handler once, as it runs every minute: over the six minutes that it reads in steady state, in which every row

@@ -3,7 +3,7 @@ import type { System } from '../alternatives/system.ts';
 import type { Workload } from '../alternatives/workload.ts';
 import { MINUTES_PER_MONTH } from '../assumptions.ts';
 import type { FigureTable } from '../part.ts';
-import { MAILROOM, publishedRow } from './mailroom.ts';
+import { MAILROOM, ORDER_AND_TIME, publishedRow } from './mailroom.ts';
 import { type Dollars, type EventUsage, total, type Usage } from './measure.ts';
 
 /** The measured payload sizes in bytes. */
@@ -103,6 +103,30 @@ export async function stepsTable(plain: readonly Measured[]): Promise<FigureTabl
       row('consume: leased handler, ctx.commit', leased, 'consume'),
       row('consume: leased handler, ctx.once and ctx.commit', once, 'consume'),
     ],
+  };
+}
+
+/** Ordered consumers and scheduled events, beside ordinary ones. */
+export function orderTable(plain: readonly Measured[]): FigureTable {
+  const { transactional, leased } = MAILROOM;
+  return {
+    name: 'cost-order',
+    title: 'Ordered and scheduled events, one consumer: units of one event, and US dollars per million',
+    head: [
+      'system',
+      ...PAYLOADS.map((bytes) => `write units, ${bytesText(bytes)}`),
+      'read units',
+      ...PAYLOADS.map((bytes) => `USD, ${bytesText(bytes)}`),
+    ],
+    rows: [transactional, leased, ...ORDER_AND_TIME].map((system) => {
+      const runs = PAYLOADS.map((payloadBytes) => find(plain, system, { payloadBytes }));
+      return [
+        system.name,
+        ...runs.map(({ event }) => units(event.whole.writeUnits)),
+        units(runs[0]?.event.whole.readUnits ?? 0),
+        ...runs.map(({ usd }) => dollars(total(usd))),
+      ];
+    }),
   };
 }
 

@@ -4,6 +4,7 @@ import { busOutage } from './scenarios/bus-outage.ts';
 import { duplicateDelivery } from './scenarios/duplicate-delivery.ts';
 import { lostHeartbeat } from './scenarios/lost-heartbeat.ts';
 import { manualFix } from './scenarios/manual-fix.ts';
+import { outOfOrder } from './scenarios/out-of-order.ts';
 import { poison } from './scenarios/poison.ts';
 import { relayKilled } from './scenarios/relay-killed.ts';
 import { slowHandler } from './scenarios/slow-handler.ts';
@@ -25,6 +26,7 @@ export const SCENARIOS: readonly Scenario[] = [
   manualFix,
   poison,
   workerKill,
+  outOfOrder,
   // The last one: it leaves thousands of rows behind, and every look at the table reads them.
   spike,
 ];

@@ -6,13 +6,14 @@ import {
 } from '@aws-sdk/client-lambda';
 import { SetQueueAttributesCommand, type SQSClient } from '@aws-sdk/client-sqs';
 import { CONSUMERS, type Consumer } from '../../demo/readings.ts';
+import type { OrderedConsumer } from './ordered-consumers.ts';
 import { CONSUMER_TIMINGS, RELAY_TIMINGS } from './timings.ts';
 
 /** The functions of the order system, by the names that scenarios use. */
 export type FunctionName = 'relay-stream' | 'relay-sweep' | 'orders-api' | 'bank' | Consumer;
 
 /** Whose calls the fault proxy sees: the functions, and the naive designs that are run for comparison. */
-export type Caller = FunctionName | 'naive';
+export type Caller = FunctionName | OrderedConsumer | 'naive';
 
 /** The name that each function was deployed under. */
 export type DeployedNames = Readonly<Record<FunctionName, string>>;
@@ -86,7 +87,7 @@ function adapted(env: Env, proxyUrl: string): Env {
 }
 
 /** Node runs this before the function. Only there is the process id known, which tells the proxy whom to kill. */
-function preload(proxyUrl: string): string {
+export function preload(proxyUrl: string): string {
   const line = `process.env.AWS_ENDPOINT_URL = '${proxyUrl}' + process.pid;`;
   return `--import=data:text/javascript,${encodeURIComponent(line)}`;
 }

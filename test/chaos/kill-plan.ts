@@ -20,7 +20,7 @@ export function drawKills<Victim extends string>({
   victims,
   each,
 }: Lots<Victim>): ReadonlyMap<Victim, readonly Kill[]> {
-  const random = generator(seed);
+  const random = randomNumbers(seed);
   const plans = new Map<Victim, readonly Kill[]>();
   for (const [victim, calls] of Object.entries(victims) as [Victim, number][]) {
     const drawn = new Map<number, Kill>();
@@ -37,7 +37,7 @@ export function drawKills<Victim extends string>({
 }
 
 /** Numbers from 0 to 1 that look random, the same ones for the same seed: a Weyl sequence, well mixed. */
-function generator(seed: number): () => number {
+export function randomNumbers(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x9e3779b9) >>> 0;

@@ -16,6 +16,7 @@ import type { Act, CallPattern, Fault } from './fault-proxy.ts';
 import { refuse, THROTTLED } from './faults.ts';
 import { createNaive, type Naive } from './naive.ts';
 import type { OrderSystem } from './order-system.ts';
+import { type DeployedConsumer, deployOrdered, type OrderedConsumer } from './ordered-consumers.ts';
 import { placeInRush } from './rush.ts';
 import type { Settings } from './settings.ts';
 import { unsubscribe } from './subscriptions.ts';
@@ -23,7 +24,7 @@ import { CONSUMER_TIMINGS } from './timings.ts';
 import { createWaits, type Waits } from './waits.ts';
 
 /** What a scenario plays on: the order system, with orders and faults of the scenario's own. */
-export interface Stage extends Script, Orders, Faults, Waits {
+export interface Stage extends Script, Orders, Extras, Faults, Waits {
   readonly system: OrderSystem;
   readonly settings: Settings;
   /** Naive designs, run on the same engine and under the same faults. */
@@ -57,6 +58,13 @@ interface Orders {
   read(wave?: string): Promise<Readings>;
   /** Sends copies of an event's message to a consumer's queue, each under its own ids. */
   deliver(consumer: Consumer, event: WrittenEvent, copies: number): Promise<void>;
+}
+
+interface Extras {
+  /** The prefix of everything that the scenario makes. */
+  readonly runId: string;
+  /** Deploys an ordered consumer; the end of the scenario removes it. */
+  deployOrdered(consumer: OrderedConsumer): Promise<DeployedConsumer>;
 }
 
 interface Faults {
@@ -108,6 +116,8 @@ export function createStage(deps: StageDeps): Stage {
     naive: createNaive({ system, runId }),
     ...scriptOf(deps),
     ...orders,
+    runId,
+    deployOrdered: (consumer) => deployOrdered(system, consumer, deps),
     ...faultsOf(deps),
     ...createWaits({ ...deps, read: orders.read }),
   };

@@ -1,8 +1,8 @@
 import { countOrders } from '../counts.ts';
 import type { FunctionName } from '../deployed-functions.ts';
 import type { Call } from '../fault-proxy.ts';
-import { killAfter, killBefore } from '../faults.ts';
-import { drawKills, type Kill } from '../kill-plan.ts';
+import { drawKills } from '../kill-plan.ts';
+import { killByPlan, momentsOf } from '../planned-kills.ts';
 import type { Scenario } from '../scenario.ts';
 
 const ORDERS = 40;
@@ -34,23 +34,12 @@ export const workerKill: Scenario = {
     const { seed } = stage.settings;
     const plans = drawKills({ seed, victims: VICTIMS, each: KILLS_EACH });
     stage.step(`${ORDERS} orders are placed; each function is killed ${KILLS_EACH} times (seed ${seed})`);
-    const calls = new Map<string, number>();
-    const dead = new Set<number>();
     const taken = new Set<string>();
-    const killed: { readonly victim: FunctionName; readonly kill: Kill; readonly action: string }[] = [];
-    for (const [victim, plan] of plans) {
-      stage.fault({ from: victim, where: ({ pid }) => !dead.has(pid) }, (call, forward) => {
+    const killed = killByPlan(stage, plans, {
+      onCall: (call) => {
         if (isTakeover(call)) taken.add(JSON.stringify(call.body.Key));
-        const n = (calls.get(victim) ?? 0) + 1;
-        calls.set(victim, n);
-        const kill = plan.find(({ atCall }) => atCall === n);
-        if (kill === undefined) return forward();
-        dead.add(call.pid);
-        killed.push({ victim, kill, action: call.action });
-        const act = kill.moment === 'before' ? killBefore : killAfter;
-        return act(stage.system.kill)(call, forward);
-      });
-    }
+      },
+    });
     const killsOf = (victim: FunctionName) => killed.filter((one) => one.victim === victim);
     let placed = ORDERS;
     await stage.placeOrders(ORDERS, SOLD_OUT_EVERY);
@@ -64,9 +53,7 @@ export const workerKill: Scenario = {
 
     stage.step(`The system has settled; ${killed.length} processes were killed`);
     for (const victim of plans.keys()) {
-      const own = killsOf(victim);
-      const moments = own.map(({ kill, action }) => `${kill.moment} its call ${kill.atCall} (${action})`);
-      stage.check(own.length > 0, `${victim}: ${moments.join(', ')}`);
+      stage.check(killsOf(victim).length > 0, momentsOf(killed, victim));
     }
     stage.check(taken.size > 0, `${taken.size} messages of killed workers were taken over`);
     const again = readings.events.filter(

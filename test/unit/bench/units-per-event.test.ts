@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { AT_ONCE, MAILROOM, UNCOMPRESSED } from '../../../bench/cost/mailroom.ts';
+import { AT_ONCE, MAILROOM, ORDER_AND_TIME, UNCOMPRESSED } from '../../../bench/cost/mailroom.ts';
 import { measure, type Usage } from '../../../bench/cost/measure.ts';
-import { stepsTable } from '../../../bench/cost/tables.ts';
+import { orderTable, stepsTable } from '../../../bench/cost/tables.ts';
 import { plainRuns } from '../../../bench/cost.ts';
 import { costPage, line } from './cost-page.ts';
 
@@ -10,10 +10,12 @@ const BATCH = { events: 25, payloadBytes: 200, consumers: 1, retries: 0, batchSi
 
 const LEGEND = `What one event costs in Mailroom: requests and units by the published rules of AWS, averages over ${BATCH.events} events.
 An event is written beside one domain row of under 1 KB, relayed by the stream, and handled by one consumer that writes one row.
+A scheduled event is published by the sweep, or cancelled before it is due; the sweep's reads are its standing cost.
 "Fails once": one of the ${BATCH.events} is refused by the bus once, and fails in the handler once.
 `;
 
 const plain = plainRuns([...Object.values(MAILROOM), UNCOMPRESSED], BATCH);
+const ordered = plainRuns(ORDER_AND_TIME, BATCH);
 
 it('an event costs what was reviewed', async () => {
   const lines = [LEGEND];
@@ -24,7 +26,7 @@ it('an event costs what was reviewed', async () => {
     const { steps } = await measure(system, { ...BATCH, retries: 1 });
     lines.push(`${system.name}, payload of ${BATCH.payloadBytes} B, fails once`, ...stepLines(steps));
   }
-  for (const { system, workload, event } of await plainRuns([AT_ONCE], BATCH)) {
+  for (const { system, workload, event } of [...(await plainRuns([AT_ONCE], BATCH)), ...(await ordered)]) {
     lines.push(`${system.name}, payload of ${workload.payloadBytes} B`, ...stepLines(event.steps));
   }
   await expect(
@@ -37,6 +39,14 @@ it('an event costs what was reviewed', async () => {
 it('docs/cost.md shows these steps', async () => {
   const { rows } = await stepsTable(await plain);
   for (const row of rows) expect(costPage()).toContain(line(row));
+});
+
+it('docs/cost.md shows what order and time cost', async () => {
+  // Dollars depend on the size of the batch; units do not.
+  const units = (row: string | undefined) => row?.split(' | ').slice(0, 5);
+  const { rows } = orderTable([...(await plain), ...(await ordered)]);
+  const shown = costPage().split('<!-- bench:cost-order -->')[1]?.split('\n') ?? [];
+  for (const row of rows) expect(shown.map(units)).toContainEqual(units(line(row)));
 });
 
 function stepLines(steps: ReadonlyMap<string, Usage>): string[] {

@@ -1,0 +1,134 @@
+import { z } from 'zod';
+import {
+  type Clock,
+  createConsumer,
+  defineEvent,
+  type EventOrder,
+  type Handler,
+  leased,
+  type RandomBytes,
+  type Table,
+  type Telemetry,
+  transactional,
+} from '../../lambdas/runtime/index.ts';
+import { inboxHistoryKey } from '../../lambdas/runtime/store/keys.ts';
+import { SCHEMA } from '../../lambdas/runtime/store/rows.ts';
+import { consumerConfig, memoryQueue } from '../../testing/index.ts';
+import { bookInvocation, bookSend } from '../alternatives/queue-delivery.ts';
+import {
+  consumerNames,
+  EVENT,
+  handledWrite,
+  handlerFaults,
+  SOURCE,
+  type Workload,
+} from '../alternatives/workload.ts';
+import type { MeteredAws } from '../aws/metered-aws.ts';
+import { TABLE } from './sweep-minute.ts';
+
+/** Default settings of a consumer, as the constructs pass them; `maxReceives` is read if its order is strict. */
+const CONSUMER_CONFIG = consumerConfig({
+  service: SOURCE,
+  tableName: TABLE,
+  queueUrl: 'queue',
+  maxReceives: 105,
+});
+
+const schema = z.object({ orderId: z.string(), note: z.string() });
+/** The event of every run. */
+export const OrderPlaced = defineEvent({ ...EVENT, schema });
+/** The same, numbered for ordered consumers. */
+export const NumberedOrderPlaced = defineEvent({ ...EVENT, schema, sequence: true });
+
+/** The differences between the consumers of the runs. */
+export interface ConsumerVariant {
+  /** The handler returns its write; commits it under its lease; or also makes one external call with `ctx.once`. */
+  readonly handler: 'transactional' | 'leased' | 'leased, once';
+  /** @default none: the events have no sequence */
+  readonly order?: EventOrder;
+}
+
+/** The dependencies of a consumer that are shared with the other parts of a run. */
+interface ConsumerParts {
+  readonly table: Table;
+  readonly clock: Clock;
+  readonly random: RandomBytes;
+  readonly telemetry: Telemetry;
+}
+
+/** Creates the consumers of a run, each with its queue. */
+export function consumersOf(
+  aws: MeteredAws,
+  parts: ConsumerParts,
+  workload: Workload,
+  variant: ConsumerVariant,
+) {
+  const { clock, table } = parts;
+  const faults = handlerFaults(workload);
+  return consumerNames(workload).map((consumer) => {
+    const queue = memoryQueue({ clock, visibilityTimeoutMs: CONSUMER_CONFIG.visibilityTimeoutMs });
+    const handle = createConsumer({
+      ...parts,
+      table: ofRunningConsumer(table, consumer),
+      config: { ...CONSUMER_CONFIG, consumer, order: variant.order },
+      queue: {
+        changeVisibility: (receiptHandle, seconds) => {
+          aws.book('sqs', 'ChangeMessageVisibility', 1);
+          return queue.changeVisibility(receiptHandle, seconds);
+        },
+      },
+      handlers: [handlerOf(variant, consumer, faults)],
+    });
+    return {
+      send: (body: string): void => {
+        bookSend(aws, body);
+        queue.send(body);
+      },
+      /** Delivers until the queue is empty. */
+      drain: async (): Promise<void> => {
+        for (let waiting = queue.messages(); waiting.length > 0; waiting = queue.messages()) {
+          await clock.sleep(Math.min(...waiting.map(({ visibleAt }) => visibleAt)) - clock.now());
+          let bodies: string[] = [];
+          const { received, failed } = await queue.deliver(async (event, context) => {
+            bodies = event.Records.map(({ body }) => body);
+            return handle(event, context);
+          });
+          bookInvocation(aws, bodies, received - failed.length);
+        }
+      },
+    };
+  });
+}
+
+/** The table without the read unit of the inbox history, which is a cost of a function's start and not of an event. */
+function ofRunningConsumer(table: Table, consumer: string): Table {
+  const key = inboxHistoryKey(consumer);
+  const retentions = [{ days: CONSUMER_CONFIG.inboxRetentionDays, since: 0 }];
+  const history = { ...key, schema: SCHEMA, retentions, changedAt: 0 };
+  return {
+    ...table,
+    get: async (asked, options) => (asked.PK === key.PK ? history : table.get(asked, options)),
+  };
+}
+
+/** A handler that writes one row per event, and fails once first if the workload says so. */
+function handlerOf(
+  { handler, order }: ConsumerVariant,
+  consumer: string,
+  mayFail: (consumer: string, order: string) => void,
+): Handler {
+  const definition = order === undefined ? OrderPlaced : NumberedOrderPlaced;
+  const writes = (order: string) => [{ Update: handledWrite(consumer, order) }];
+  if (handler === 'transactional') {
+    return transactional(definition, async ({ data }) => {
+      mayFail(consumer, data.orderId);
+      return { writes: writes(data.orderId) };
+    });
+  }
+  return leased(definition, async ({ data }, ctx) => {
+    mayFail(consumer, data.orderId);
+    if (handler === 'leased, once')
+      await ctx.once('charge', async () => ({ chargeId: `charge-${data.orderId}` }));
+    await ctx.commit({ writes: writes(data.orderId) });
+  });
+}
