@@ -1,4 +1,6 @@
 import { LAST_PREFIX } from '../../lambdas/runtime/store/keys.ts';
+import { passedOver, readLastSequence } from '../../lambdas/runtime/store/last-sequence.ts';
+import type { PlaceInOrder } from '../../lambdas/runtime/store/rows.ts';
 import type { Table, TransactAction, Update } from '../../lambdas/runtime/store/table.ts';
 import type { InboxTamper } from './inbox-scenarios.ts';
 import type { Hole } from './relay-holes.ts';
@@ -55,6 +57,22 @@ export const ORDER_HOLES: readonly Hole<InboxTamper>[] = [
     deviations: 0,
     tamper: { tamperTable: (real) => withoutNumber(real, (update) => setsStatus(update, 'REJECTED')) },
     found: /The numbers were applied as 1,2/,
+  },
+  {
+    rule: 'a rejection for a gap does not raise the number, even if it has become next meanwhile',
+    where: 'strict, skips: a gap until the last receive',
+    budget: NONE,
+    deviations: 1,
+    tamper: { tamperTable: gapsSkipped },
+    found: /The numbers were applied as 1,/,
+  },
+  {
+    rule: 'a last number never expires',
+    where: 'a replay of the archive after the inbox rows have expired',
+    budget: NONE,
+    deviations: 0,
+    tamper: tableTamper({ update: withExpiry }),
+    found: /dead-letter queue/,
   },
   {
     rule: 'a skip raises the number only from its predecessor',
@@ -130,5 +148,31 @@ function numberLater(real: Table): Table {
       await real.transact(others, token);
       await real.transact(numbers, `${token}-2`);
     },
+  };
+}
+
+/** Each rejection passes over its number if that is next when it is written, as one of its handler does. */
+function gapsSkipped(real: Table): Table {
+  return {
+    ...real,
+    transact: async (actions, token) => {
+      const [first] = actions;
+      const place = first?.Update?.ExpressionAttributeValues?.[':order'] as PlaceInOrder | undefined;
+      if (first?.Update === undefined || place === undefined || !setsStatus(first.Update, 'REJECTED'))
+        return real.transact(actions, token);
+      const seen = await readLastSequence({ table: real }, place.key);
+      return real.transact([...actions, ...passedOver({ now: () => 0 }, place, seen)], token);
+    },
+  };
+}
+
+/** A number that TTL deletes together with the inbox rows. */
+function withExpiry(update: Update): Update {
+  if (!isNumber({ Update: update })) return update;
+  const { UpdateExpression = '', ExpressionAttributeValues: values } = update;
+  return {
+    ...update,
+    UpdateExpression: UpdateExpression.replace('SET ', 'SET expiresAt = :expiresAt, '),
+    ExpressionAttributeValues: { ...values, ':expiresAt': Math.ceil(Number(values?.[':at']) / 1_000) + 1 },
   };
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod/mini';
 import { isMailroomError, PoisonMessage } from '../../lambdas/runtime/base/errors.ts';
 import { latest, strict } from '../../lambdas/runtime/base/order.ts';
+import { HOUR_MS } from '../../lambdas/runtime/base/units.ts';
 import { type Handler, leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
 import { defineEvent } from '../../lambdas/runtime/events/event.ts';
 import { skipSequence } from '../../lambdas/runtime/inbox/order-operator.ts';
@@ -203,6 +204,14 @@ const SETTINGS: readonly Setting[] = [
     verdict: superseded,
   },
   {
+    name: 'strict, skips: a gap until the last receive, then a redrive',
+    sent: [2, 1],
+    mode: 'strict',
+    handler: writes,
+    world: { config: { order: strict({ onReject: 'skip' }), maxReceives: 1 }, maxReceiveCount: 1 },
+    fixes: true,
+  },
+  {
     name: 'strict: effects and commits',
     sent: [2, 1],
     mode: 'strict',
@@ -244,6 +253,20 @@ const SETTINGS: readonly Setting[] = [
     handler: writes,
     operator: async ({ queue }, operator) => {
       const bodies = queue.messages().map((message) => message.body);
+      await operator.step('replays', () => {
+        for (const body of bodies.toReversed()) queue.send(JSON.parse(body));
+      });
+    },
+  },
+  {
+    name: 'strict: a replay of the archive after the inbox rows have expired',
+    sent: [1, 2],
+    mode: 'strict',
+    handler: writes,
+    operator: async ({ queue, expire }, operator) => {
+      const bodies = queue.messages().map((message) => message.body);
+      await operator.clock.sleep(HOUR_MS);
+      await expire(operator);
       await operator.step('replays', () => {
         for (const body of bodies.toReversed()) queue.send(JSON.parse(body));
       });
