@@ -49,7 +49,7 @@ export interface ConsumerVariant {
 }
 
 /** The dependencies of a consumer that are shared with the other parts of a run. */
-interface ConsumerParts {
+interface SharedParts {
   readonly table: Table;
   readonly clock: Clock;
   readonly random: RandomBytes;
@@ -59,7 +59,7 @@ interface ConsumerParts {
 /** Creates the consumers of a run, each with its queue. */
 export function consumersOf(
   aws: MeteredAws,
-  parts: ConsumerParts,
+  parts: SharedParts,
   workload: Workload,
   variant: ConsumerVariant,
 ) {

@@ -226,7 +226,7 @@ async function readRejectedInOrder(table: Table, consumer: string, now: number) 
 
 /**
  * The place of an event at an ordered consumer, for a message that has no row; `undefined` if it has none, or the outbox no row of it. An
- * event whose definition declares no `sequence` may carry a number of its own: it has no place, and passes over no other event's.
+ * event whose definition declares no `sequence` may carry a number: it has no place, and passes over no other event's.
  */
 export async function placeOfEvent(
   table: Pick<Table, 'get'>,
