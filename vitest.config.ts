@@ -4,6 +4,9 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 /** Run by `npm run test:nightly` beside the whole explorer: see vitest.nightly.config.ts. */
 const nightlyTests = ['test/**/*.nightly.test.ts'];
 
+/** Run by `npm run test:brokers` on real brokers: see vitest.brokers.config.ts. */
+const brokerTests = ['test/brokers/**/*.test.ts'];
+
 /** The tests that `npm test` runs beside `fast`: on the order system, on its templates, and in every order of calls. */
 const coreTests = [
   'test/browser/look.test.ts',
@@ -112,6 +115,7 @@ export default defineConfig({
             ...benchTests,
             ...holeTests,
             ...accountTests,
+            ...brokerTests,
           ],
         },
       },

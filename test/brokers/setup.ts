@@ -1,0 +1,35 @@
+import type { TestProject } from 'vitest/node';
+import { removeLeftovers } from './servers/broker-files.ts';
+import { type DebianPrograms, debianPrograms, whyNoDebian } from './servers/debian-packages.ts';
+import { kafkaJars, whyNoKafka } from './servers/kafka-jars.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** The programs of NATS and RabbitMQ, unless their tests are skipped. */
+    debian: DebianPrograms | undefined;
+    /** The class path of Kafka, unless its tests are skipped. */
+    kafka: string | undefined;
+  }
+}
+
+/**
+ * Before the tests: downloads the brokers, only the first time. Prints why those of a broker are skipped.
+ *
+ * @throws Error if one is missing although `BROKERS` is `required`, as in the nightly workflow
+ */
+export async function setup({ provide }: TestProject): Promise<void> {
+  await removeLeftovers();
+  const [noDebian, noKafka] = await Promise.all([whyNoDebian(), whyNoKafka()]);
+  const missing = [
+    ...(noDebian ? [`NATS and RabbitMQ: ${noDebian}`] : []),
+    ...(noKafka ? [`Kafka: ${noKafka}`] : []),
+  ];
+  if (missing.length > 0 && process.env.BROKERS === 'required') throw new Error(missing.join('\n'));
+  for (const reason of missing) console.error(`[brokers] Skips the tests of ${reason}.`);
+  const [debian, kafka] = await Promise.all([
+    noDebian ? undefined : debianPrograms(),
+    noKafka ? undefined : kafkaJars(),
+  ]);
+  provide('debian', debian);
+  provide('kafka', kafka);
+}
