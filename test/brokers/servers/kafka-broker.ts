@@ -43,10 +43,8 @@ export async function startKafka(classPath: string, name: string): Promise<Kafka
 
   const java = [`-Xmx${HEAP}`, `-Dlog4j.configuration=file:${logging}`, '-cp', classPath];
   const id = randomBytes(16).toString('base64url');
-  await run('java', [...java, 'kafka.tools.StorageTool', 'format', '-t', id, '-c', settings], {
-    cwd: dir,
-    env,
-  });
+  const format = ['kafka.tools.StorageTool', 'format', `--cluster-id=${id}`, `--config=${settings}`];
+  await run('java', [...java, ...format], { cwd: dir, env });
 
   const address = `127.0.0.1:${port}`;
   const client = new Kafka({ brokers: [address], logLevel: logLevel.NOTHING, retry: { retries: 0 } });
