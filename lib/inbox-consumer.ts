@@ -7,6 +7,7 @@ import type { EventOrder } from '../lambdas/runtime/base/order.ts';
 import { consumerNameProblems, serviceNameProblems } from './checks/names.ts';
 import { refuse } from './checks/refusal.ts';
 import { consumerProblems } from './checks/timings.ts';
+import { bridgeProblems, warnOfUnorderedBridge } from './consumer/bridge-wiring.ts';
 import { consumerFunction } from './consumer/consumer-function.ts';
 import { consumerQueues, externalBusName } from './consumer/consumer-intake.ts';
 import { type ConsumerSlo, type IInboxConsumer, sloProblems } from './consumer/consumer-interface.ts';
@@ -76,6 +77,7 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
       ...earlierNameProblems(props.name, props.movedFrom ?? []),
       ...serviceNameProblems('service', props.service),
       ...functionProblems(this, props),
+      ...bridgeProblems(props),
       ...subscriptionProblems(this, props),
       ...orderProblems(props),
       ...publishesProblems(props.service, props.publishes ?? []),
@@ -123,6 +125,7 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
     warnOfSubscriptions(this, props);
     refuseGaps(this, props);
     warnOfOrder(this, props, settings);
+    warnOfUnorderedBridge(this, props);
     Aspects.of(this).add({ visit: (node) => node === this && warnOfSilence(this, props) });
   }
 }

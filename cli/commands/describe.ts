@@ -56,6 +56,7 @@ function descriptionText(described: ConsumerDescription): string {
     events,
     rule,
     externalRule,
+    forwardsTo,
     changedAt,
     maxAttempts,
     inboxRetentionDays,
@@ -70,6 +71,7 @@ function descriptionText(described: ConsumerDescription): string {
       ...(externalRule === null
         ? []
         : [['external events by', `${externalRule.name} on the bus ${externalRule.bus}`] as const]),
+      ...(forwardsTo === null ? [] : [['forwards to', bridgeText(described)] as const]),
       ['writes as', service],
       ['declared', changedAt === null ? '?' : time(changedAt)],
       ['attempts', `${maxAttempts}; inbox rows are kept for ${many(inboxRetentionDays, 'day')}`],
@@ -90,6 +92,12 @@ function descriptionText(described: ConsumerDescription): string {
       ...functionRows(described),
     ],
   );
+}
+
+/** The target of a bridge, and whether it receives an aggregate's events in order. */
+function bridgeText({ forwardsTo, order }: ConsumerDescription): string {
+  const inOrder = order?.startsWith('strict') ? "an aggregate's events in order" : 'events in any order';
+  return `${forwardsTo?.name} (${forwardsTo?.kind}), ${inOrder}`;
 }
 
 function functionRows({ deployed }: ConsumerDescription): string[][] {

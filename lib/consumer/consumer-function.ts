@@ -11,6 +11,7 @@ import { checkHandlers } from '../functions/handler-check.ts';
 import { addUse } from '../mailroom/declared-events.ts';
 import { CONSUMER_TAG, MAILROOM_TAG, SERVICE_TAG, tag } from '../mailroom/tags.ts';
 import { ServiceFunction } from '../service-function.ts';
+import { bindBridge } from './bridge-wiring.ts';
 import { functionBehind, reservedOf, warnOfFixedVersion } from './existing-function.ts';
 import { inboxSince } from './fixed-name.ts';
 import type { InboxConsumerProps } from './inbox-consumer-props.ts';
@@ -35,6 +36,7 @@ export function consumerFunction(
   const use = { mailroom: mailroom.node.path, service, publishes, consumer: scope.node.path };
   const environment = environmentOf(queue, props, settings, addUse(handler, use));
   for (const [key, value] of Object.entries(environment)) handler.addEnvironment(key, value);
+  bindBridge(handler, props.forwardsTo);
   mailroom.table.grantInbox(handler, name);
   if (publishes.length > 0) mailroom.grantProducer(handler, props.domainKeys);
   else {

@@ -30,6 +30,7 @@ export function writeDirectoryEntry(
         : { name: externalRuleName(consumer), bus: consumer.externalBus },
     fairBy: props.fairBy,
     order: props.order && orderText(props.order),
+    forwardsTo: props.forwardsTo && { kind: props.forwardsTo.kind, name: props.forwardsTo.name },
     queue: consumer.queue.queueUrl,
     deadLetterQueue: consumer.deadLetterQueue.queueUrl,
     undeliveredQueue: consumer.undeliveredQueue?.queueUrl,

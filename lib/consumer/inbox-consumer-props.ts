@@ -8,6 +8,7 @@ import type { Subscription } from '../../lambdas/runtime/events/data-filter.ts';
 import type { EventRef } from '../../lambdas/runtime/events/event.ts';
 import type { PassedFunctionProps } from '../functions/function-props.ts';
 import type { Mailroom } from '../mailroom.ts';
+import type { BridgeTarget } from './bridge-target.ts';
 import type { ConsumerSlo } from './consumer-interface.ts';
 import type { EarlierName } from './fixed-name.ts';
 
@@ -75,6 +76,13 @@ export interface InboxConsumerProps {
    * @default none
    */
   readonly publishes?: readonly EventRef[];
+  /**
+   * The target of a bridge: a queue, topic or stream to which its handlers, made by `forward` of `cdk-mailroom/forward`, send. The function
+   * gets the right to send and the address; `describe`, `status` and the web console show the target.
+   *
+   * @default the consumer is not a bridge
+   */
+  readonly forwardsTo?: BridgeTarget;
   /**
    * Path of the file that exports the `handler` made by `lambdaConsumer`, relative to the folder in which `cdk` runs. The consumer
    * creates the function.

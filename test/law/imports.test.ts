@@ -31,6 +31,7 @@ const RUNTIME = [
   'relay',
   'consume',
   'operations',
+  'forward',
 ];
 
 /** The folders of the runtime up to one of them. */
@@ -39,7 +40,7 @@ const upTo = (last: string) =>
 
 /** What the files of a folder, without its folders that are listed here, may import besides each other. */
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
-  'lambdas/runtime': upTo('operations'),
+  'lambdas/runtime': upTo('forward'),
   'lambdas/runtime/base': [],
   'lambdas/runtime/events': upTo('base'),
   'lambdas/runtime/bus': upTo('events'),
@@ -50,6 +51,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'lambdas/runtime/relay': upTo('outbox'),
   'lambdas/runtime/consume': upTo('inbox'),
   'lambdas/runtime/operations': upTo('consume'),
+  'lambdas/runtime/forward': upTo('operations'),
   lambdas: upTo('operations'),
   'lambdas/example': ['lambdas/runtime'],
   testing: upTo('operations'),

@@ -44,6 +44,13 @@ to the dead-letter queue. Other messages are not affected. \`npx cdk-mailroom wh
       action:
         'If you know that it was not, run [`messages allow`](cli.md#messages-allow) and redrive. Otherwise, discard it.',
     },
+    FORWARD_REJECTED: {
+      cause:
+        'The target of a bridge does not accept the event: it is larger than the limit of the target, or its content is invalid there. The message names the target and its reason.',
+      result: 'The message is rejected: a retry would be refused again. The target does not have the event.',
+      action:
+        'Raise the limit of the target and redrive, or discard the message. [Forward events](queues.md) lists the limits.',
+    },
     OUT_OF_ORDER: {
       cause:
         'In a strict order, the event before this one was not applied until the last receive; the message names its sequence. Or another event was applied during this run.',
@@ -130,6 +137,14 @@ export const ATTEMPTS = section({
       result: 'Its writes were refused, so nothing was duplicated in DynamoDB. The other worker continues.',
       action:
         'Do not catch this error in a handler. If it happens often, find what blocks the event loop, or raise the lease.',
+    },
+    FORWARD_FAILED: {
+      cause:
+        'The target of a bridge does not exist, denied access, was unreachable, or did not answer in time. The message names the target and its reason.',
+      result:
+        'The message is retried, and rejected once its attempts are exhausted. If only the answer was lost, the target has the event.',
+      action:
+        'Create the target, correct its address, or grant the function of the consumer the right to send.',
     },
     FUNCTION_DIED: {
       cause:

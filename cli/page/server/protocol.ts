@@ -53,6 +53,8 @@ export interface ConsumerInfo {
   readonly name: string;
   /** `<type> of <source>`, as `describe` prints them. */
   readonly events: readonly string[];
+  /** The target of a bridge; `null` for another consumer. */
+  readonly forwardsTo: string | null;
 }
 
 /** A message of the live stream. Each `flow` replaces the one before. */

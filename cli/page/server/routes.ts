@@ -111,7 +111,11 @@ async function infoOf({ deployment, demo, ...deps }: RouteDeps): Promise<Mailroo
     isLocal,
     allowsChanges: deps.allowsChanges,
     showsPayloads: deps.showsPayloads,
-    consumers: directory.consumers.map(({ name, events }) => ({ name, events: events.map(receivedText) })),
+    consumers: directory.consumers.map(({ name, events, forwardsTo }) => ({
+      name,
+      events: events.map(receivedText),
+      forwardsTo: forwardsTo?.name ?? null,
+    })),
     sources: deadLetterSources(directory).map(({ name }) => name),
     isDemo: demo !== undefined,
   };

@@ -1,5 +1,6 @@
 import { depthOf } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import {
+  type BridgeEntry,
   type ConsumerEntry,
   type EntrySlo,
   type ExternalRule,
@@ -25,6 +26,10 @@ export interface ConsumerDescription {
   readonly rule: string | null;
   /** The rule of its external events, and its bus; `null` without one. */
   readonly externalRule: ExternalRule | null;
+  /** The target of a bridge; `null` for another consumer. */
+  readonly forwardsTo: BridgeEntry | null;
+  /** Its order, as in its entry; `null` if it has none. */
+  readonly order: string | null;
   /** When its entry in the directory last changed, epoch milliseconds. */
   readonly changedAt: number | null;
   readonly maxAttempts: number;
@@ -69,6 +74,8 @@ export async function describeConsumer(
     events,
     rule: rule ?? null,
     externalRule: externalRule ?? null,
+    forwardsTo: consumer.forwardsTo ?? null,
+    order: consumer.order ?? null,
     changedAt: consumer.changedAt ?? null,
     maxAttempts,
     inboxRetentionDays,

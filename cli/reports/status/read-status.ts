@@ -184,6 +184,7 @@ function consumerStatus(
     ...waiting.items.flatMap(({ eventId }) => (isEventId(eventId) ? [eventIdTime(eventId)] : [])),
   ];
   return {
+    forwardsTo: consumer.forwardsTo?.name ?? null,
     queued,
     inFlight,
     backlog: queued + inFlight,

@@ -52,6 +52,8 @@ export interface StatusFacts {
 
 /** The messages of one consumer that wait, failed or died. */
 export interface ConsumerStatus {
+  /** The target of a bridge; `null` for another consumer. */
+  readonly forwardsTo: string | null;
   /** Messages in its queue that a receive can return now. */
   readonly queued: number;
   /** Messages in work, or hidden until their next attempt. */

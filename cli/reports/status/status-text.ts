@@ -88,8 +88,9 @@ function scheduledText({ outbox: { scheduled }, atLeast, at }: StatusReport): st
 }
 
 function consumersText({ consumers, atLeast }: StatusReport): string {
+  const hasBridges = Object.values(consumers).some(({ forwardsTo }) => forwardsTo !== null);
   const rows = Object.entries(consumers).map(
-    ([name, { queued, inFlight, oldestUnprocessedMs, failed, rejected, deadLetters }]) => [
+    ([name, { queued, inFlight, oldestUnprocessedMs, failed, rejected, deadLetters, forwardsTo }]) => [
       name,
       queued,
       inFlight,
@@ -97,10 +98,12 @@ function consumersText({ consumers, atLeast }: StatusReport): string {
       counted(failed, atLeast.includes(`consumers.${name}.failed`)),
       alarming(counted(rejected, atLeast.includes(`consumers.${name}.rejected`)), rejected),
       alarming(String(deadLetters), deadLetters),
+      ...(hasBridges ? [forwardsTo ?? '-'] : []),
     ],
   );
   if (rows.length === 0) return paint.dim('No consumers.');
-  return table(['consumer', 'queued', 'in flight', 'oldest', 'failed', 'rejected', 'dead letters'], rows);
+  const head = ['consumer', 'queued', 'in flight', 'oldest', 'failed', 'rejected', 'dead letters'];
+  return table([...head, ...(hasBridges ? ['forwards to'] : [])], rows);
 }
 
 function sourcesText({ deadLetterSources, at }: StatusReport): string {

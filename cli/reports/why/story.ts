@@ -1,4 +1,5 @@
 import { pastAttemptsOf } from '../../../lambdas/runtime/inbox/past-attempts.ts';
+import { receiptText } from '../../../lambdas/runtime/operations/forward-receipt.ts';
 import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts';
 import type { AttemptEnd, InboxRow, OutboxRow, StoredEffect } from '../../../lambdas/runtime/store/rows.ts';
 import { isUnreadable, readable } from '../../../lambdas/runtime/store/stored-rows.ts';
@@ -231,7 +232,7 @@ function statusStory({ consumer, failedAt }: TracedMessage, row: InboxRow): OwnL
         tell(
           'processed',
           row.processedAt,
-          `processed${isRetry ? `; the previous attempt failed${error}` : ''}`,
+          `${receiptText(row.result) ?? 'processed'}${isRetry ? `; the previous attempt failed${error}` : ''}`,
         ),
       ];
     }

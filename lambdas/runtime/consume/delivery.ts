@@ -8,6 +8,8 @@ import { type DeliveredEvent, type ExternalReading, readDelivered } from './mess
 /** One receive of a message. */
 export interface Delivery {
   readonly message: Message;
+  /** As SQS delivered it. */
+  readonly body: string;
   readonly receiptHandle: string;
   /** The number of times SQS has delivered the message, including this one. */
   readonly receives: number;
@@ -40,8 +42,8 @@ export function readDelivery(
   invocation: Pick<Delivery, 'beganAt' | 'endsBy'>,
   subscriptions: ExternalReading['subscriptions'],
 ): Delivery {
-  const { messageId, receiptHandle } = record;
-  const common = { ...invocation, receiptHandle, receives: receivesOf(record) };
+  const { messageId, receiptHandle, body } = record;
+  const common = { ...invocation, body, receiptHandle, receives: receivesOf(record) };
   const message = { messageId, sentAt: sentAtOf(record) };
   try {
     const arrivedAt = message.sentAt ?? invocation.beganAt;

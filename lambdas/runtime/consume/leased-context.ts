@@ -44,11 +44,12 @@ export function take(run: HandlerRun, step: HandlerStep): void {
 
 /** Makes the context that a run passes to its handler. */
 export function leasedContext(run: HandlerRun): LeasedContext {
-  const { claim, clock, logFields } = run.claimed;
+  const { claim, clock, logFields, delivery } = run.claimed;
   const runs: LeasedContext['once'] = (name, effect) => once(run, name, effect);
   return {
     attempt: claim.attempt,
     signal: run.signal,
+    body: delivery.body,
     logFields,
     remainingMs: () => Math.max(0, claim.endsBy - clock.now()),
     once: (name, effect) => listened(run, runs(name, effect)),

@@ -86,6 +86,8 @@ export interface ConsumerEntry extends EntryStack {
   readonly fairBy?: string | undefined;
   /** Its order, as `orderText` writes it. Absent: the consumer has none, but a handler can have one. */
   readonly order?: string | undefined;
+  /** The target to which it forwards its events. Absent: the consumer is not a bridge. */
+  readonly forwardsTo?: BridgeEntry | undefined;
   /** The URLs of its queues. The undelivered queue is absent for a consumer of an existing queue. */
   readonly queue: string;
   readonly deadLetterQueue: string;
@@ -116,6 +118,14 @@ export interface EntryEvent extends Subscription {
   readonly external?: Pick<ExternalIdentity, 'id'> | undefined;
   /** Its definition declares a `sequence`, by which an order applies to it. Absent: it has none, whatever number an event carries. */
   readonly sequence?: boolean | undefined;
+}
+
+/** The target of a bridge. */
+export interface BridgeEntry {
+  /** The service or protocol, e.g. `SQS` or `Kafka`. */
+  readonly kind: string;
+  /** The target, e.g. `topic orders`. */
+  readonly name: string;
 }
 
 /** The rule of a consumer's external events. */

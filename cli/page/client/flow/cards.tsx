@@ -103,7 +103,7 @@ function Part({ node, title, troubles, children }: PartProps) {
 
 /** A consumer: its troubles, its backlog, and the rate at which it processes. */
 export function ConsumerRow({
-  consumer: { name, events },
+  consumer: { name, events, forwardsTo },
   flow,
   troubles,
 }: CardProps & { readonly consumer: ConsumerInfo }) {
@@ -111,7 +111,10 @@ export function ConsumerRow({
   const oldestMs = flow.status?.consumers[name]?.oldestUnprocessedMs ?? 0;
   return (
     <li class="consumer" data-node={`consumer:${name}`}>
-      <h3 title={`Receives ${events.join(', ')}`}>{name}</h3>
+      <h3 title={`Receives ${events.join(', ')}`}>
+        {name}
+        {forwardsTo !== null && <span class="quiet-text"> to {forwardsTo}</span>}
+      </h3>
       <Troubles troubles={troubles} />
       <dl class="metrics">
         <Metric name="Backlog">

@@ -28,6 +28,7 @@ async function turn(...batch: readonly Received[]) {
   const deliveries = [...events].map(
     ([eventId, [name, receives]]): Delivery => ({
       message: { eventId, messageId: name },
+      body: 'unused',
       receiptHandle: name,
       receives,
       beganAt: 0,

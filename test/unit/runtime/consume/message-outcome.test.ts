@@ -38,6 +38,7 @@ function receive(receives = 1, draw = 0, eventId = EVENT_ID) {
   const inbox = createInbox({ ...parts, ...consumerConfig, random });
   const delivery: Delivery = {
     message: { eventId, messageId: 'message-1', sentAt: NOW - 3_000 },
+    body: 'unused',
     receiptHandle: 'receipt-1',
     receives,
     beganAt: NOW,

@@ -256,7 +256,7 @@ test('the page is told the Mailroom, its consumers and what it may do', async ()
     isLocal: false,
     allowsChanges: true,
     showsPayloads: false,
-    consumers: [{ name: 'worker', events: ['ThingHappened of things'] }],
+    consumers: [{ name: 'worker', events: ['ThingHappened of things'], forwardsTo: null }],
     sources: ['dead', 'stream', 'rule:worker', 'consumer:worker'],
     isDemo: false,
   });

@@ -1,0 +1,31 @@
+import type { ReceivedEvent } from '../events/event.ts';
+
+/** The headers of a forwarded event: names of Mailroom, or CloudEvents 1.0 in its binary mode. */
+export type ForwardHeaders = 'mailroom' | 'cloudevents';
+
+/**
+ * The headers of a forwarded event.
+ *
+ * @param prefix - that of the CloudEvents attributes in the target's protocol
+ */
+export function eventHeaders(
+  event: ReceivedEvent,
+  kind: ForwardHeaders,
+  prefix: string,
+): Record<string, string> {
+  const { eventId, type, source, aggregateId, occurredAt, sequence, traceparent, tracestate } = event;
+  const trace = { ...(traceparent && { traceparent }), ...(tracestate && { tracestate }) };
+  if (kind === 'mailroom') return { eventId, type, source, ...trace };
+  const attributes = {
+    specversion: '1.0',
+    id: eventId,
+    source,
+    type,
+    subject: aggregateId,
+    time: new Date(occurredAt).toISOString(),
+    ...(sequence !== undefined && { sequence: String(sequence) }),
+    ...trace,
+  };
+  const prefixed = Object.entries(attributes).map(([name, value]) => [`${prefix}${name}`, value]);
+  return { 'content-type': 'application/json', ...Object.fromEntries(prefixed) };
+}

@@ -1,0 +1,86 @@
+import type { ReceivedEvent } from '../events/event.ts';
+import type { ForwardReceipt } from '../operations/forward-receipt.ts';
+
+/** One event on its way to a target. */
+export interface ForwardEntry {
+  /** The event, for subjects and routing keys. Its `data` is as published. */
+  readonly event: ReceivedEvent;
+  /** The envelope as JSON, byte for byte as it was published. */
+  readonly body: string;
+  /** Headers by name; empty for a target without headers. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/**
+ * The reason of a refusal. `missing`: the queue, topic, stream or binding does not exist; `denied`: credentials or rights; `unavailable`:
+ * any other failure that can pass. These are retried. `too-large` and `invalid` are properties of the event: it is rejected.
+ */
+export type ForwardRefusal = 'missing' | 'denied' | 'unavailable' | 'too-large' | 'invalid';
+
+/** The target's answer for one entry. */
+export type ForwardResult =
+  | ({ readonly ok: true } & Omit<ForwardReceipt, 'forwardedTo'>)
+  | {
+      readonly ok: false;
+      readonly refusal: ForwardRefusal;
+      /** The target's own code and message. */
+      readonly code: string;
+      readonly message: string;
+    };
+
+/**
+ * The port of {@link forward}: a queue, topic, stream or exchange. `sqsTarget`, `snsTarget`, `kinesisTarget`, `kafkaTarget`,
+ * `jetStreamTarget` and `rabbitTarget` implement it; so can you.
+ */
+export interface ForwardTarget {
+  /** Its name in receipts, errors and commands, e.g. `topic orders`. Called when something is sent. */
+  name(): string;
+  /** The limits of one call. */
+  readonly limits: {
+    /** The maximum number of entries. */
+    readonly entries: number;
+    /** The maximum size of their bodies and headers, bytes. */
+    readonly bytes: number;
+    /** The maximum size of one entry, bytes. @default `bytes` */
+    readonly entryBytes?: number | undefined;
+  };
+  /** The prefix of CloudEvents headers. Absent: the target has no headers. */
+  readonly cloudEventsPrefix?: string | undefined;
+  /**
+   * Sends entries. It resolves when the target has stored them, or has refused them.
+   *
+   * @returns a result for each entry, in their order
+   * @throws an error if no entry was answered: each is retried
+   */
+  send(entries: readonly ForwardEntry[]): Promise<readonly ForwardResult[]>;
+  /** Called when `send` did not answer in time: the next call opens a new connection. */
+  reset?(): void;
+}
+
+/** Makes the result of a refused entry. */
+export function refused(
+  refusal: ForwardRefusal,
+  code: string,
+  message: string,
+): Extract<ForwardResult, { ok: false }> {
+  return { ok: false, refusal, code, message };
+}
+
+/** The refusals of a target by the codes that cause them. Any other code is `unavailable`. */
+export type RefusalCodes = readonly (readonly [ForwardRefusal, RegExp])[];
+
+/** Makes the result of an entry that was refused with a code. */
+export function refusedBy(codes: RefusalCodes, code: string, message: string) {
+  return refused(codes.find(([, those]) => those.test(code))?.[0] ?? 'unavailable', code, message);
+}
+
+/** True if a retry of the event cannot succeed. */
+export function isPermanent(result: ForwardResult): boolean {
+  return !result.ok && (result.refusal === 'too-large' || result.refusal === 'invalid');
+}
+
+/** The size of an entry in its message, bytes. */
+export function entryBytes({ body, headers }: ForwardEntry): number {
+  const names = Object.entries(headers).reduce((sum, pair) => sum + Buffer.byteLength(pair.join('')), 0);
+  return Buffer.byteLength(body) + names;
+}

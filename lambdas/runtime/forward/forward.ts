@@ -1,0 +1,122 @@
+import type { StandardSchemaV1 } from '@standard-schema/spec';
+import { MailroomError } from '../base/errors.ts';
+import { poison } from '../base/poison.ts';
+import { type Handler, leased } from '../consume/handler.ts';
+import { type AnyEventDefinition, defineEvent, type ReceivedEvent } from '../events/event.ts';
+import type { ForwardReceipt } from '../operations/forward-receipt.ts';
+import { envelopeText } from './envelope-text.ts';
+import { eventHeaders, type ForwardHeaders } from './event-headers.ts';
+import {
+  entryBytes,
+  type ForwardEntry,
+  type ForwardRefusal,
+  type ForwardResult,
+  type ForwardTarget,
+  isPermanent,
+  refused,
+} from './forward-target.ts';
+import { batchSender } from './send-batches.ts';
+
+/** Options of {@link forward}. */
+export interface ForwardOptions {
+  /** The target, e.g. `sqsTarget({ client })`. */
+  readonly to: ForwardTarget;
+  /** The events, as in the consumer's `events`. */
+  readonly events: readonly AnyEventDefinition[];
+  /**
+   * The headers beside the body: `eventId`, `type`, `source` and the trace context; or the attributes of CloudEvents, whose data is the
+   * envelope.
+   *
+   * @default 'mailroom'
+   */
+  readonly headers?: ForwardHeaders | undefined;
+  /** The time that the target has to answer a call, milliseconds, from 100 to 900,000. @default 10,000 */
+  readonly timeoutMs?: number | undefined;
+}
+
+const TIMEOUT_MS = 10_000;
+
+/** Accepts every payload: a bridge does not read it, so it forwards every version. */
+const ANY: StandardSchemaV1 = {
+  '~standard': { version: 1, vendor: 'mailroom', validate: (value) => ({ value }) },
+};
+
+/**
+ * Makes the handlers of a bridge: a consumer that sends each event to a queue, topic or stream of another system. It has the inbox,
+ * retries and dead letters of every consumer; `mailroom why` shows the event's place at the target.
+ *
+ * The message is the envelope, byte for byte as it was published. Each event reaches the target at least once, under its event id: a crash
+ * between the target's answer and the inbox row sends it again. With the consumer's `order: strict()`, the target receives an aggregate's
+ * events in their order; without it, in any order. docs/queues.md says for each target what can be duplicated.
+ *
+ * @throws `BAD_ARGUMENT` if `headers` is `cloudevents` and the target has no headers, or `timeoutMs` is out of range
+ *
+ * @example
+ * ```ts
+ * export const handler = lambdaConsumer(forward({ to: sqsTarget({ client: new SQS(clientSettings) }), events: [OrderPlaced, OrderShipped] }));
+ * ```
+ */
+export function forward(options: ForwardOptions): Handler[] {
+  const { to, events, headers = 'mailroom', timeoutMs = TIMEOUT_MS } = options;
+  const { cloudEventsPrefix: prefix } = to;
+  if (headers === 'cloudevents' && prefix === undefined) {
+    const message = `forward: headers is "cloudevents", but a message of ${to.name()} has no headers. Remove the option.`;
+    throw new MailroomError('BAD_ARGUMENT', message);
+  }
+  if (!(timeoutMs >= 100 && timeoutMs <= 900_000)) {
+    const message = `forward: timeoutMs is ${timeoutMs}; it must be from 100 to 900,000. Keep it below the function's timeout.`;
+    throw new MailroomError('BAD_ARGUMENT', message);
+  }
+  const send = batchSender(to, timeoutMs);
+  return events.map((definition) =>
+    leased(anyVersionOf(definition), async ({ source }, ctx) => {
+      const body = envelopeText(ctx.body);
+      const event: ReceivedEvent = { ...JSON.parse(body), source };
+      const added = prefix === undefined ? {} : eventHeaders(event, headers, prefix);
+      const entry: ForwardEntry = { event, body, headers: added };
+      return receiptOf(to, tooLarge(to, entry) ?? (await send(entry, ctx.signal)));
+    }),
+  );
+}
+
+function anyVersionOf({ source, type, aggregateType, sequence }: AnyEventDefinition) {
+  return defineEvent({
+    source,
+    type,
+    aggregateType,
+    sequence,
+    version: Number.MAX_SAFE_INTEGER,
+    schema: ANY,
+    upcast: (data) => data,
+  });
+}
+
+function tooLarge({ limits }: ForwardTarget, entry: ForwardEntry): ForwardResult | undefined {
+  const max = limits.entryBytes ?? limits.bytes;
+  const bytes = entryBytes(entry);
+  return bytes <= max
+    ? undefined
+    : refused('too-large', 'TOO_LARGE', `it has ${bytes} bytes with its headers; ${max} are allowed`);
+}
+
+const REMEDIES: Readonly<Record<ForwardRefusal, string>> = {
+  missing: 'Create it, or correct the address of the target.',
+  denied: "Correct the credentials, or grant the consumer's function the right to send.",
+  unavailable: 'If it persists, check the target and the network to it.',
+  'too-large': 'Raise the limit and redrive, or publish a smaller event and discard this one.',
+  invalid: 'Find what the target does not accept, and discard the message or send it by hand.',
+};
+
+/** @throws `FORWARD_FAILED`, which is retried; `FORWARD_REJECTED`, which is not */
+function receiptOf(target: ForwardTarget, result: ForwardResult): ForwardReceipt {
+  const name = target.name();
+  if (result.ok) {
+    const { place, duplicate } = result;
+    return { forwardedTo: name, place, ...(duplicate && { duplicate }) };
+  }
+  const { refusal, code, message } = result;
+  const said = message.slice(0, 300).replace(/[.\s]+$/, '');
+  const text = `${name} did not take the event (${code}): ${said}. ${REMEDIES[refusal]}`;
+  if (isPermanent(result)) throw poison('FORWARD_REJECTED', text);
+  throw new MailroomError('FORWARD_FAILED', text);
+}

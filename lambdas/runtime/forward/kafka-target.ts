@@ -1,0 +1,107 @@
+import { errorCode, errorMessage } from '../base/errors.ts';
+import { forwardAddress } from '../base/forward-address.ts';
+import {
+  type ForwardEntry,
+  type ForwardTarget,
+  isPermanent,
+  type RefusalCodes,
+  refusedBy,
+} from './forward-target.ts';
+import { heldConnection } from './held-connection.ts';
+
+/** The part of the client `Kafka` of `kafkajs` that {@link kafkaTarget} uses. */
+export interface KafkaClient {
+  producer(options: {
+    idempotent: boolean;
+    maxInFlightRequests: number;
+    allowAutoTopicCreation: boolean;
+    retry: { retries: number };
+  }): KafkaProducer;
+}
+
+/** The part of a producer of `kafkajs` that {@link kafkaTarget} uses. */
+export interface KafkaProducer {
+  connect(): Promise<void>;
+  disconnect(): Promise<void>;
+  send(record: {
+    topic: string;
+    acks: number;
+    messages: { key: string; value: string; headers: Record<string, string>; timestamp: string }[];
+  }): Promise<{ partition: number; baseOffset?: string; offset?: string }[]>;
+}
+
+/** Error types of Kafka's protocol. Any other is `unavailable`. */
+const REFUSALS: RefusalCodes = [
+  ['missing', /^(UNKNOWN_TOPIC_OR_PARTITION|INVALID_TOPIC_EXCEPTION)$/],
+  ['denied', /AUTHORIZATION_FAILED$|AUTHENTICATION|SASL/i],
+  ['too-large', /^(MESSAGE_TOO_LARGE|RECORD_LIST_TOO_LARGE)$/],
+  ['invalid', /^INVALID_RECORD$/],
+];
+
+/**
+ * Forwards to a Kafka topic, e.g. of MSK. The key is the aggregate id. The producer is idempotent and waits for all in-sync replicas; it connects
+ * on first use, and again after a failure. A topic is not created.
+ *
+ * @param target.client - makes the client: `(brokers) => new Kafka({ brokers })`
+ * @param target.topic - the name of the topic
+ * @param target.brokers - addresses, separated by commas @default the environment, as `forwardsTo` sets it
+ */
+export function kafkaTarget(target: {
+  readonly client: (brokers: string[]) => KafkaClient;
+  readonly topic: string;
+  readonly brokers?: string | undefined;
+}): ForwardTarget {
+  const { topic } = target;
+  const connection = heldConnection(
+    async () => {
+      const client = target.client(forwardAddress(target.brokers, 'brokers').split(','));
+      const producer = client.producer({
+        idempotent: true,
+        maxInFlightRequests: 1,
+        allowAutoTopicCreation: false,
+        retry: { retries: 2 }, // the consumer's own schedule goes on from there
+      });
+      await producer.connect();
+      return producer;
+    },
+    (producer) => producer.disconnect(),
+  );
+
+  /** Alone, because the answer to a batch has only the first offset of each partition. */
+  const sendOne = async ({ event, body, headers }: ForwardEntry) => {
+    let producer: KafkaProducer | undefined;
+    try {
+      producer = await connection.get();
+      const timestamp = String(event.occurredAt);
+      const messages = [{ key: event.aggregateId, value: body, headers: { ...headers }, timestamp }];
+      const [stored] = await producer.send({ topic, acks: -1, messages });
+      const { partition = '?', baseOffset, offset = baseOffset ?? '?' } = stored ?? {};
+      return { ok: true as const, place: { partition, offset } };
+    } catch (error) {
+      const result = kafkaRefusal(error);
+      // After other failures, its numbering of the partition's messages may be wrong for good.
+      if (!isPermanent(result)) connection.drop(producer);
+      return result;
+    }
+  };
+  return {
+    name: () => `topic ${topic}`,
+    limits: { entries: 100, bytes: Number.POSITIVE_INFINITY },
+    cloudEventsPrefix: 'ce_',
+    send: (entries) => Promise.all(entries.map(sendOne)),
+    reset: () => connection.drop(),
+  };
+}
+
+/** The innermost error with a type of the protocol: `kafkajs` wraps it once its retries are exhausted. */
+function kafkaRefusal(error: unknown) {
+  let type = errorCode(error);
+  for (let inner = error as Inner | undefined, depth = 0; inner && depth < 5; inner = inner.cause, depth += 1)
+    type = inner.type ?? type;
+  return refusedBy(REFUSALS, type, errorMessage(error));
+}
+
+interface Inner {
+  readonly type?: string;
+  readonly cause?: Inner;
+}

@@ -1,0 +1,54 @@
+import { forwardAddress } from '../base/forward-address.ts';
+import { awsAnswers, awsRefusal, sha256 } from './aws-answers.ts';
+import type { ForwardTarget } from './forward-target.ts';
+
+/** The part of the client `Kinesis` of `@aws-sdk/client-kinesis` that {@link kinesisTarget} uses. */
+export interface KinesisSender {
+  putRecords(input: { StreamName: string; Records: { Data: Uint8Array; PartitionKey: string }[] }): Promise<{
+    readonly Records:
+      | readonly {
+          ShardId?: string | undefined;
+          SequenceNumber?: string | undefined;
+          ErrorCode?: string | undefined;
+          ErrorMessage?: string | undefined;
+        }[]
+      | undefined;
+  }>;
+}
+
+/** Kinesis quotas: 500 records and 10 MiB in a call; a record is at most 1 MiB, unless the stream's limit is raised. */
+const LIMITS = { entries: 500, bytes: 10 * 1024 * 1024, entryBytes: 1024 * 1024 };
+
+/** The maximum length of a partition key, characters (Kinesis API reference, PutRecordsRequestEntry). */
+const KEY_MAX = 256;
+
+/**
+ * Forwards to a Kinesis data stream. The partition key is the aggregate id (its SHA-256 if it has more than 256 characters). A record has no
+ * headers, and Kinesis does not deduplicate.
+ *
+ * @param target.client - `new Kinesis(clientSettings)`
+ * @param target.streamName - the name of the stream @default the environment, as `forwardsTo` sets it
+ */
+export function kinesisTarget(target: {
+  readonly client: KinesisSender;
+  readonly streamName?: string | undefined;
+}): ForwardTarget {
+  const stream = () => forwardAddress(target.streamName, 'streamName');
+  return {
+    name: () => `stream ${stream()}`,
+    limits: LIMITS,
+    send: (entries) =>
+      awsAnswers(entries, async () => {
+        const Records = entries.map(({ body, event: { aggregateId } }) => ({
+          Data: Buffer.from(body),
+          PartitionKey: aggregateId.length <= KEY_MAX ? aggregateId : sha256(aggregateId),
+        }));
+        const answer = await target.client.putRecords({ StreamName: stream(), Records });
+        return (answer.Records ?? []).map(({ ShardId, SequenceNumber, ErrorCode, ErrorMessage }) =>
+          ShardId === undefined || SequenceNumber === undefined || ErrorCode !== undefined
+            ? awsRefusal(ErrorCode, ErrorMessage)
+            : { ok: true, place: { shard: ShardId, sequence: SequenceNumber } },
+        );
+      }),
+  };
+}

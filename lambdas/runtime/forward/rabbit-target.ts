@@ -1,0 +1,129 @@
+import { errorCode, errorMessage } from '../base/errors.ts';
+import { forwardAddress } from '../base/forward-address.ts';
+import type { ReceivedEvent } from '../events/event.ts';
+import {
+  type ForwardEntry,
+  type ForwardRefusal,
+  type ForwardResult,
+  type ForwardTarget,
+  refused,
+} from './forward-target.ts';
+import { heldConnection } from './held-connection.ts';
+
+/** The part of a connection of `amqplib` that {@link rabbitTarget} uses. */
+export interface RabbitConnection {
+  createConfirmChannel(): Promise<RabbitChannel>;
+  on(event: 'close' | 'error', listener: () => void): unknown;
+  close(): Promise<void>;
+}
+
+/** The part of a confirm channel of `amqplib` that {@link rabbitTarget} uses. */
+export interface RabbitChannel {
+  on(event: 'close', listener: () => void): unknown;
+  on(event: 'error', listener: (error: Error) => void): unknown;
+  on(event: 'return', listener: (message: { properties: { messageId?: string } }) => void): unknown;
+  publish(
+    exchange: string,
+    routingKey: string,
+    content: Buffer,
+    options: object,
+    confirmed: (error: unknown) => void,
+  ): boolean;
+}
+
+/** A connection with its channel, the messages that were returned there, and the first error. */
+interface Session {
+  readonly connection: RabbitConnection;
+  readonly channel: RabbitChannel;
+  readonly returned: Set<string>;
+  fault?: unknown;
+}
+
+/** Reply codes of AMQP 0-9-1, and RabbitMQ's text for a message above `max_message_size`. */
+function refusalOf(error: unknown): ForwardRefusal {
+  const { code } = Object(error);
+  if (code === 404) return 'missing';
+  if (code === 403 || /ACCESS[-_]REFUSED/.test(errorMessage(error))) return 'denied';
+  return code === 406 && /size/.test(errorMessage(error)) ? 'too-large' : 'unavailable';
+}
+
+/**
+ * Forwards to an exchange of RabbitMQ. Messages are persistent and mandatory, and a message counts as delivered once the broker has confirmed it
+ * and has not returned it. RabbitMQ does not deduplicate; the message id is the event id.
+ *
+ * @param target.connect - connects: `(url) => connect(url)` of `amqplib`
+ * @param target.exchange - the name of the exchange
+ * @param target.routingKey - the routing key, or a function of the event @default the event's type
+ * @param target.url - the broker's address, `amqps://…` @default the environment, as `forwardsTo` sets it
+ */
+export function rabbitTarget(target: {
+  readonly connect: (url: string) => Promise<RabbitConnection>;
+  readonly exchange: string;
+  readonly routingKey?: string | ((event: ReceivedEvent) => string) | undefined;
+  readonly url?: string | undefined;
+}): ForwardTarget {
+  const { exchange, routingKey = ({ type }: ReceivedEvent) => type } = target;
+  const sessions = heldConnection(
+    async () => {
+      const connection = await target.connect(forwardAddress(target.url, 'url'));
+      connection.on('error', () => {}); // 'close' follows; without a listener, it would end the process
+      const channel = await connection.createConfirmChannel();
+      const session: Session = { connection, channel, returned: new Set() };
+      channel.on('return', ({ properties: { messageId = '' } }) => session.returned.add(messageId));
+      channel.on('error', (error) => {
+        session.fault = error;
+      });
+      // An error of the exchange closes the channel only; it is rare, so the connection is renewed, too.
+      for (const part of [connection, channel]) part.on('close', () => sessions.drop(session));
+      return session;
+    },
+    ({ connection }) => connection.close(),
+  );
+  const sendOne = async (entry: ForwardEntry): Promise<ForwardResult> => {
+    try {
+      const key = typeof routingKey === 'string' ? routingKey : routingKey(entry.event);
+      return await publish(await sessions.get(), exchange, key, entry);
+    } catch (error) {
+      return refused(refusalOf(error), errorCode(error), errorMessage(error));
+    }
+  };
+  return {
+    name: () => `exchange ${exchange}`,
+    limits: { entries: 100, bytes: Number.POSITIVE_INFINITY },
+    cloudEventsPrefix: 'cloudEvents:',
+    send: (entries) => Promise.all(entries.map(sendOne)),
+    reset: () => sessions.drop(),
+  };
+}
+
+function publish(
+  session: Session,
+  exchange: string,
+  key: string,
+  entry: ForwardEntry,
+): Promise<ForwardResult> {
+  const { event, body, headers } = entry;
+  const { eventId: messageId, type, occurredAt } = event;
+  const timestamp = Math.floor(occurredAt / 1_000);
+  const options = {
+    mandatory: true,
+    persistent: true,
+    contentType: 'application/json',
+    messageId,
+    type: Buffer.byteLength(type) <= 255 ? type : undefined, // AMQP's short string
+    timestamp,
+    headers,
+  };
+  return new Promise((resolve, reject) => {
+    session.channel.publish(exchange, key, Buffer.from(body), options, (error) => {
+      // RabbitMQ confirms a returned message, too; the return comes first.
+      const isReturned = session.returned.delete(messageId);
+      if (error) reject(session.fault ?? error);
+      else if (isReturned)
+        resolve(
+          refused('missing', 'NoRoute', `no queue is bound for the routing key ${JSON.stringify(key)}`),
+        );
+      else resolve({ ok: true, place: { 'routing key': key } });
+    });
+  });
+}

@@ -1,0 +1,99 @@
+import { systemClock, withDeadline } from '../base/clock.ts';
+import { errorCode, errorMessage } from '../base/errors.ts';
+import {
+  entryBytes,
+  type ForwardEntry,
+  type ForwardResult,
+  type ForwardTarget,
+  isPermanent,
+  refused,
+} from './forward-target.ts';
+
+/** An entry whose message waits for its result. */
+interface Waiting {
+  readonly entry: ForwardEntry;
+  /** Aborted when the worker has lost the message, or its time is up: it must not be sent then. */
+  readonly signal: AbortSignal;
+  readonly settle: (result: Promise<ForwardResult>) => void;
+}
+
+/** Sends one entry, together with others. */
+export type SendEntry = (entry: ForwardEntry, signal: AbortSignal) => Promise<ForwardResult>;
+
+/**
+ * Gathers the entries of a function's concurrent messages into calls of the target: while one call runs, the next batch gathers.
+ *
+ * @param timeoutMs - the time after which a call counts as failed, milliseconds
+ */
+export function batchSender(target: ForwardTarget, timeoutMs: number): SendEntry {
+  const waiting: Waiting[] = [];
+  let sending = false;
+  const sendAll = async () => {
+    while (waiting.length > 0) {
+      await new Promise(setImmediate); // the other messages of the invocation
+      const batch = nextBatch(waiting, target.limits);
+      const results = await sendBatch(
+        target,
+        batch.map(({ entry }) => entry),
+        timeoutMs,
+      );
+      batch.forEach(({ settle }, i) => {
+        settle(
+          Promise.resolve(results[i] ?? refused('unavailable', 'NO_ANSWER', 'it did not answer for it')),
+        );
+      });
+    }
+    sending = false;
+  };
+  return (entry, signal) =>
+    new Promise((settle) => {
+      waiting.push({ entry, signal, settle });
+      if (sending) return;
+      sending = true;
+      void sendAll();
+    });
+}
+
+/** Takes the entries of the next call from those that wait; at least one that must be sent, if there is one. */
+function nextBatch(waiting: Waiting[], limits: ForwardTarget['limits']): Waiting[] {
+  const batch: Waiting[] = [];
+  let bytes = 0;
+  for (let next = waiting[0]; next !== undefined; next = waiting[0]) {
+    bytes += entryBytes(next.entry);
+    if (batch.length > 0 && (batch.length === limits.entries || bytes > limits.bytes)) break;
+    waiting.shift();
+    if (next.signal.aborted) next.settle(Promise.reject(next.signal.reason));
+    else batch.push(next);
+  }
+  return batch;
+}
+
+/** Sends a batch. If it is refused as a whole for what one entry may be, each is sent alone, so that it affects no other. */
+async function sendBatch(
+  target: ForwardTarget,
+  entries: readonly ForwardEntry[],
+  timeoutMs: number,
+): Promise<readonly ForwardResult[]> {
+  if (entries.length === 0) return [];
+  const results = await answerOf(target, entries, timeoutMs);
+  if (entries.length === 1 || !results.every(isPermanent)) return results;
+  const alone: ForwardResult[] = [];
+  for (const entry of entries) alone.push(...(await answerOf(target, [entry], timeoutMs)));
+  return alone;
+}
+
+async function answerOf(
+  target: ForwardTarget,
+  entries: readonly ForwardEntry[],
+  timeoutMs: number,
+): Promise<readonly ForwardResult[]> {
+  try {
+    return await withDeadline(systemClock, timeoutMs, target.send(entries), () => {
+      target.reset?.();
+      const late = refused('unavailable', 'TIMEOUT', `it did not answer within ${timeoutMs} ms`);
+      return entries.map(() => late);
+    });
+  } catch (error) {
+    return entries.map(() => refused('unavailable', errorCode(error), errorMessage(error)));
+  }
+}

@@ -1,0 +1,51 @@
+import { forwardAddress } from '../base/forward-address.ts';
+import { attributes, awsAnswers, type BatchAnswer, batchResults, fifoFields } from './aws-answers.ts';
+import type { ForwardTarget } from './forward-target.ts';
+
+/** The part of the client `SNS` of `@aws-sdk/client-sns` that {@link snsTarget} uses. */
+export interface SnsPublisher {
+  publishBatch(input: {
+    TopicArn: string;
+    PublishBatchRequestEntries: {
+      Id: string;
+      Message: string;
+      MessageAttributes: Record<string, { DataType: string; StringValue: string }>;
+      MessageGroupId?: string;
+      MessageDeduplicationId?: string;
+    }[];
+  }): Promise<BatchAnswer>;
+}
+
+/** SNS quotas: 10 messages and 256 KiB in a batch, 256 KiB in a message. */
+const LIMITS = { entries: 10, bytes: 256 * 1024 };
+
+/**
+ * Forwards to an SNS topic. In a FIFO topic, the group is the aggregate id (its SHA-256 if SNS does not accept it) and the deduplication id
+ * is the event id. The headers are message attributes, on which subscriptions can filter.
+ *
+ * @param target.client - `new SNS(clientSettings)`
+ * @param target.topicArn - the ARN of the topic; a FIFO topic's ends with `.fifo` @default the environment, as `forwardsTo` sets it
+ */
+export function snsTarget(target: {
+  readonly client: SnsPublisher;
+  readonly topicArn?: string | undefined;
+}): ForwardTarget {
+  const arn = () => forwardAddress(target.topicArn, 'topicArn');
+  return {
+    name: () => `topic ${arn().split(':').at(-1)}`,
+    limits: LIMITS,
+    cloudEventsPrefix: 'ce-',
+    send: (entries) =>
+      awsAnswers(entries, async () => {
+        const PublishBatchRequestEntries = entries.map((entry, i) => ({
+          Id: String(i),
+          Message: entry.body,
+          MessageAttributes: attributes(entry),
+          ...fifoFields(arn(), entry),
+        }));
+        return batchResults(
+          await target.client.publishBatch({ TopicArn: arn(), PublishBatchRequestEntries }),
+        );
+      }),
+  };
+}

@@ -1,0 +1,201 @@
+import { EventEmitter } from 'node:events';
+import type {
+  KafkaClient,
+  KinesisSender,
+  NatsConnection,
+  RabbitChannel,
+  RabbitConnection,
+  SnsPublisher,
+  SqsSender,
+} from '../../lambdas/runtime/forward.ts';
+import type { Arrived, ForwardFault } from './forward-contract.ts';
+
+/** The other side of a target in memory. */
+export interface Broker {
+  readonly messages: Arrived[];
+  fault: ForwardFault | undefined;
+  /** The number of connections that were opened. */
+  connections: number;
+}
+
+export const broker = (): Broker => ({ messages: [], fault: undefined, connections: 0 });
+
+const MIB = 1024 * 1024;
+
+const error = (name: string, fields: object = {}) =>
+  Object.assign(new Error(`${name} of the double`), { name }, fields);
+
+/** What a call of AWS throws. */
+function awsFault({ fault }: Broker, missing: string): Promise<void> {
+  if (fault === 'missing') return Promise.reject(error(missing));
+  if (fault === 'denied') return Promise.reject(error('AccessDeniedException'));
+  if (fault === 'away') return Promise.reject(error('TimeoutError'));
+  return fault === 'silent' ? new Promise(() => {}) : Promise.resolve();
+}
+
+interface AwsEntry {
+  readonly Id: string;
+  readonly MessageAttributes: Readonly<Record<string, { readonly StringValue: string }>>;
+  readonly MessageGroupId?: string;
+  readonly MessageDeduplicationId?: string;
+}
+
+/** As SQS and SNS answer: the entries that are refused, beside those that are stored. */
+function batch(side: Broker, entries: readonly (AwsEntry & { readonly body: string })[], maxBytes: number) {
+  const seen = new Set(side.messages.map(({ id }) => id));
+  const tooLarge = entries.filter(({ body }) => Buffer.byteLength(body) > maxBytes);
+  const stored = entries.filter((entry) => !tooLarge.includes(entry));
+  for (const { body, MessageGroupId: key, MessageDeduplicationId: id, MessageAttributes } of stored) {
+    const headers = Object.entries(MessageAttributes).map(([name, { StringValue }]) => [name, StringValue]);
+    if (id === undefined || !seen.has(id))
+      side.messages.push({ body, key, id, headers: Object.fromEntries(headers) });
+  }
+  return {
+    Successful: stored.map(({ Id }) => ({ Id, MessageId: `${Id}-${side.messages.length}` })),
+    Failed: tooLarge.map(({ Id }) => ({
+      Id,
+      Code: 'InvalidParameterValue',
+      Message: 'One or more parameters are invalid',
+    })),
+  };
+}
+
+export const sqsDouble = (side: Broker): SqsSender => ({
+  sendMessageBatch: async ({ Entries }) => {
+    await awsFault(side, 'QueueDoesNotExist');
+    return batch(
+      side,
+      Entries.map((entry) => ({ ...entry, body: entry.MessageBody })),
+      MIB,
+    );
+  },
+});
+
+export const snsDouble = (side: Broker): SnsPublisher => ({
+  publishBatch: async ({ PublishBatchRequestEntries }) => {
+    await awsFault(side, 'NotFoundException');
+    return batch(
+      side,
+      PublishBatchRequestEntries.map((entry) => ({ ...entry, body: entry.Message })),
+      MIB / 4,
+    );
+  },
+});
+
+export const kinesisDouble = (side: Broker): KinesisSender => ({
+  putRecords: async ({ Records }) => {
+    await awsFault(side, 'ResourceNotFoundException');
+    if (Records.some(({ Data }) => Data.byteLength > MIB)) throw error('ValidationException');
+    return {
+      Records: Records.map(({ Data, PartitionKey: key }) => {
+        side.messages.push({ body: Buffer.from(Data).toString(), key, headers: {} });
+        return { ShardId: 'shardId-000000000000', SequenceNumber: String(side.messages.length) };
+      }),
+    };
+  },
+});
+
+export const kafkaDouble = (side: Broker) => (): KafkaClient => ({
+  producer: () => ({
+    connect: async () => {
+      side.connections += 1;
+      if (side.fault === 'away')
+        throw error('KafkaJSNumberOfRetriesExceeded', { cause: error('KafkaJSConnectionError') });
+      if (side.fault === 'denied') throw error('KafkaJSSASLAuthenticationError');
+    },
+    disconnect: async () => {},
+    send: async ({ messages }) => {
+      if (side.fault === 'silent') return new Promise<never>(() => {});
+      if (side.fault === 'away') throw error('KafkaJSConnectionClosedError');
+      if (side.fault === 'denied')
+        throw error('KafkaJSProtocolError', { type: 'TOPIC_AUTHORIZATION_FAILED' });
+      const type = 'UNKNOWN_TOPIC_OR_PARTITION';
+      if (side.fault === 'missing')
+        throw error('KafkaJSNumberOfRetriesExceeded', { cause: error('KafkaJSProtocolError', { type }) });
+      return messages.map(({ key, value: body, headers }) => {
+        if (body.length > MIB) throw error('KafkaJSProtocolError', { type: 'MESSAGE_TOO_LARGE' });
+        side.messages.push({ body, key, headers });
+        return { partition: 0, baseOffset: String(side.messages.length) };
+      });
+    },
+  }),
+});
+
+/** The headers of a message of NATS. */
+export const natsHeaders = () => new Map<string, string>();
+
+export const natsDouble = (side: Broker) => async (): Promise<NatsConnection> => {
+  side.connections += 1;
+  if (side.fault === 'denied') throw error('NatsError', { code: 'AUTHORIZATION_VIOLATION' });
+  if (side.fault === 'away') throw error('NatsError', { code: 'CONNECTION_REFUSED' });
+  let closed = false;
+  return {
+    isClosed: () => closed,
+    close: async () => {
+      closed = true;
+    },
+    jetstream: () => ({
+      publish: async (_, payload, options) => {
+        const { msgID: id, headers } = options as { msgID: string; headers: Map<string, string> };
+        if (side.fault === 'silent') return new Promise<never>(() => {});
+        if (side.fault === 'missing') throw error('NatsError', { code: '503' });
+        if (side.fault !== undefined) {
+          closed = true;
+          throw error('NatsError', {
+            code: side.fault === 'away' ? 'CONNECTION_CLOSED' : 'PERMISSIONS_VIOLATION',
+          });
+        }
+        if (payload.byteLength > MIB) throw error('NatsError', { code: 'MAX_PAYLOAD_EXCEEDED' });
+        const duplicate = side.messages.some((one) => one.id === id);
+        const body = Buffer.from(payload).toString();
+        const decoded = [...headers].map(([name, value]) => [name, decodeURIComponent(value)]);
+        if (!duplicate) side.messages.push({ body, id, headers: Object.fromEntries(decoded) });
+        return { stream: 'ORDERS', seq: side.messages.length, duplicate };
+      },
+    }),
+  };
+};
+
+/** As RabbitMQ: a fault of the exchange closes the channel, and a message without a queue is returned and then confirmed. */
+export const rabbitDouble = (side: Broker) => async (): Promise<RabbitConnection> => {
+  side.connections += 1;
+  if (side.fault === 'away') throw error('Error', { code: 'ECONNREFUSED' });
+  const connection = new EventEmitter();
+  return Object.assign(connection, {
+    createConfirmChannel: async () => rabbitChannel(side, connection),
+    close: async () => {},
+  });
+};
+
+function rabbitChannel(side: Broker, connection: EventEmitter): RabbitChannel {
+  const channel = new EventEmitter();
+  let isOpen = true;
+  const closeWith = (code: number, message: string) => {
+    if (!isOpen) return;
+    isOpen = false;
+    channel.emit('error', Object.assign(new Error(message), { code }));
+    channel.emit('close');
+  };
+  const publish: RabbitChannel['publish'] = (_, __, content, options, confirmed) => {
+    if (!isOpen) throw error('IllegalOperationError');
+    const { messageId: id, headers } = options as { messageId: string; headers: Record<string, string> };
+    setImmediate(() => {
+      if (side.fault === 'silent') return;
+      if (side.fault === 'missing') closeWith(404, "NOT_FOUND - no exchange 'contract'");
+      if (side.fault === 'denied') closeWith(403, 'ACCESS_REFUSED - write access');
+      if (content.length > MIB)
+        closeWith(406, 'PRECONDITION_FAILED - message size is larger than configured max size');
+      if (side.fault === 'away') {
+        isOpen = false;
+        connection.emit('error', error('Error', { code: 'ECONNRESET' }));
+        connection.emit('close');
+      }
+      if (!isOpen) return confirmed(new Error('channel closed'));
+      if (content.includes('unroutable')) channel.emit('return', { properties: { messageId: id } });
+      else side.messages.push({ body: content.toString(), id, headers });
+      confirmed(null);
+    });
+    return true;
+  };
+  return Object.assign(channel, { publish }) as unknown as RabbitChannel;
+}

@@ -1,0 +1,258 @@
+import { describe, expect, test, vi } from 'vitest';
+import { strict } from '../../../../lambdas/runtime/base/order.ts';
+import { defineEvent, type Envelope } from '../../../../lambdas/runtime/events/event.ts';
+import {
+  type ForwardEntry,
+  type ForwardOptions,
+  type ForwardResult,
+  type ForwardTarget,
+  forward,
+  kinesisTarget,
+} from '../../../../lambdas/runtime/forward.ts';
+import { receiptText } from '../../../../lambdas/runtime/operations/forward-receipt.ts';
+import { broker, kinesisDouble } from '../../../contract/forward-doubles.ts';
+import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
+import { body, consumer, envelope, inboxRow, type Parts, send } from '../consume/consumer-rig.ts';
+
+const stored = (sequence: number): ForwardResult => ({
+  ok: true,
+  place: { partition: 3, offset: String(sequence) },
+});
+const refusal = (reason: 'missing' | 'invalid'): ForwardResult => ({
+  ok: false,
+  refusal: reason,
+  code: 'SOME_CODE',
+  message: 'the broker says why.',
+});
+
+/** A target whose calls are recorded. */
+function targetOf(
+  answer: (entry: ForwardEntry, calls: number) => ForwardResult | Promise<never> = (_, n) => stored(n),
+) {
+  const calls: (readonly ForwardEntry[])[] = [];
+  const target: ForwardTarget = {
+    name: () => 'topic orders',
+    limits: { entries: 10, bytes: 10_000 },
+    cloudEventsPrefix: 'ce_',
+    send: async (entries) => {
+      calls.push(entries);
+      return Promise.all(entries.map((entry) => answer(entry, calls.length)));
+    },
+    reset: vi.fn(),
+  };
+  return { target, calls, bodies: () => calls.flat().map((entry) => entry.body) };
+}
+
+function bridge(parts: Parts, to: ForwardTarget, options: Partial<ForwardOptions> = {}, change: object = {}) {
+  return consumer(parts, forward({ to, events: [ThingHappened], ...options }), parts.table, change);
+}
+
+/** The handler of a bridge without its consumer: its target has 100 ms of real time. */
+function handling(to: ForwardTarget) {
+  const [handler] = forward({ to, events: [ThingHappened], timeoutMs: 100 });
+  const handle = handler?.handle as (event: unknown, ctx: unknown) => Promise<unknown>;
+  return (detail: Envelope, signal = new AbortController().signal) =>
+    handle({ source: 'things' }, { body: JSON.stringify(body(detail)), signal });
+}
+
+describe('a bridge', () => {
+  test('sends the messages of an invocation together, and stores what the target answered', async () => {
+    const parts = rig();
+    const { target, calls } = targetOf();
+    const events = [1, 2, 3].map((n) => send(parts, { aggregateId: `thing-${n}` }));
+    await bridge(parts, target).deliver();
+    expect(calls.map(({ length }) => length)).toEqual([3]);
+    for (const event of events) {
+      const row = inboxRow(parts, event);
+      expect(row).toMatchObject({ status: 'PROCESSED', attempts: 1 });
+      expect(receiptText(row?.result as string)).toBe('delivered to topic orders, partition 3, offset 1');
+    }
+    expect(parts.queue.messages()).toEqual([]);
+  });
+
+  test('sends the envelope as it was published: any version, every digit, whatever the schema accepts', async () => {
+    const parts = rig();
+    const { target, calls, bodies } = targetOf();
+    const detail = (version: number) =>
+      `{ "eventId":"${envelope(parts).eventId}","type":"ThingHappened","version":${version},"aggregateType":"Thing","aggregateId":"7",` +
+      '"occurredAt":1767225600000,"correlationId":"c","data":{"10":1,"9":12345678901234567890,"n":1.0,"detail":{"detail":"}"}} }';
+    const details = [detail(1), detail(2), detail(99)];
+    for (const text of details)
+      parts.queue.send(
+        `{"detail-type":"ThingHappened","detail":0,"source":"things","detail":${text},"resources":["detail"]}`,
+      );
+    await bridge(parts, target).deliver();
+    expect(bodies().sort()).toEqual(details.map((text) => text.trim()).sort());
+    expect(
+      calls
+        .flat()
+        .map(({ event }) => event.version)
+        .sort(),
+    ).toEqual([1, 2, 99]);
+  });
+
+  test('retries what the target may take later, and `why` names the target and its reason', async () => {
+    const parts = rig();
+    const { target } = targetOf((_, n) => (n === 1 ? refusal('missing') : stored(n)));
+    const event = send(parts);
+    const { deliver, drain } = bridge(parts, target);
+    await deliver();
+    expect(inboxRow(parts, event)).toMatchObject({
+      status: 'FAILED',
+      lastError: expect.stringMatching(
+        /^topic orders did not take the event \(SOME_CODE\): the broker says why\. Create it/,
+      ),
+    });
+    await drain();
+    expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED', attempts: 2 });
+  });
+
+  test('rejects what the target never takes', async () => {
+    const parts = rig({ maxReceiveCount: 2 });
+    const { target, calls } = targetOf(() => refusal('invalid'));
+    const event = send(parts);
+    await bridge(parts, target).drain();
+    expect(inboxRow(parts, event)).toMatchObject({
+      status: 'REJECTED',
+      reason: 'FORWARD_REJECTED',
+      attempts: 1,
+    });
+    expect(calls).toHaveLength(1);
+    expect(parts.queue.deadLetters()).toHaveLength(1);
+  });
+
+  test('rejects an event above the limit without a call, and splits a batch at the limits', async () => {
+    const parts = rig({ maxReceiveCount: 2 });
+    const { target, calls } = targetOf();
+    const large = (length: number) => send(parts, { data: { n: 1, text: 'x'.repeat(length) } });
+    const tooLarge = large(10_000);
+    const events = [large(4_000), large(4_000), large(4_000)];
+    await bridge(parts, target).drain();
+    expect(inboxRow(parts, tooLarge)).toMatchObject({
+      reason: 'FORWARD_REJECTED',
+      lastError: expect.stringMatching(/it has 1\d{4} bytes with its headers; 10000 are allowed/),
+    });
+    for (const event of events) expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
+    expect(calls.map(({ length }) => length)).toEqual([2, 1]);
+  });
+
+  test('a batch that is refused as a whole fails only the message that is refused alone', async () => {
+    const parts = rig({ maxReceiveCount: 2 });
+    const { target, calls } = targetOf(({ event }, n) =>
+      n === 1 || event.aggregateId === 'bad' ? refusal('invalid') : stored(n),
+    );
+    const [good, bad] = [send(parts), send(parts, { aggregateId: 'bad' })];
+    await bridge(parts, target).drain();
+    expect(inboxRow(parts, good as never)).toMatchObject({ status: 'PROCESSED' });
+    expect(inboxRow(parts, bad as never)).toMatchObject({ status: 'REJECTED' });
+    expect(calls.map(({ length }) => length)).toEqual([2, 1, 1]);
+  });
+
+  test('a target that throws or answers for too few is retried', async () => {
+    const lost = Object.assign(new Error('lost'), { code: 'ECONNRESET' });
+    for (const [answer, code] of [
+      [() => Promise.reject(lost), 'ECONNRESET'],
+      [async () => [], 'NO_ANSWER'],
+    ] as const) {
+      const parts = rig();
+      const event = send(parts);
+      await bridge(parts, { ...targetOf().target, send: answer }).deliver();
+      expect(inboxRow(parts, event)).toMatchObject({
+        status: 'FAILED',
+        lastError: expect.stringContaining(code),
+      });
+    }
+  });
+
+  test('a target that does not answer in time is reset, and the next batch is sent', async () => {
+    let silent = true;
+    const { target, calls } = targetOf(() => (silent ? new Promise<never>(() => {}) : stored(1)));
+    const handle = handling(target);
+    const parts = rig();
+    await expect(handle(envelope(parts))).rejects.toMatchObject({
+      code: 'FORWARD_FAILED',
+      message: expect.stringContaining('(TIMEOUT): it did not answer within 100 ms'),
+    });
+    expect(target.reset).toHaveBeenCalledTimes(1);
+    silent = false;
+    expect(await handle(envelope(parts))).toMatchObject({ forwardedTo: 'topic orders' });
+    expect(calls).toHaveLength(2);
+  });
+
+  test('a worker that has lost its message does not send it', async () => {
+    const { target, calls } = targetOf();
+    await expect(handling(target)(envelope(rig()), AbortSignal.abort(new Error('lost')))).rejects.toThrow(
+      'lost',
+    );
+    expect(calls).toEqual([]);
+  });
+
+  test('with a strict order, the target receives the events of an aggregate in their order', async () => {
+    const parts = rig({ maxReceiveCount: 50 });
+    const Numbered = defineEvent({ ...ThingHappened, sequence: true });
+    const failed = new Set<number>();
+    const { target, calls } = targetOf(({ event: { sequence = 0 } }, n) => {
+      const isFirst = !failed.has(sequence);
+      failed.add(sequence);
+      return isFirst ? refusal('missing') : stored(n);
+    });
+    for (const sequence of [3, 1, 4, 2]) send(parts, { sequence });
+    const order = { order: strict(), maxReceives: 50 };
+    await bridge(parts, target, { events: [Numbered] }, order).drain(100);
+    const tries = calls.flat().map(({ event }) => event.sequence);
+    expect(tries).toEqual([1, 1, 2, 2, 3, 3, 4, 4]);
+  });
+
+  test('a heartbeat is not forwarded', async () => {
+    const parts = rig();
+    const { target, calls } = targetOf();
+    parts.queue.send({ ...body({ ...envelope(parts), type: 'Heartbeat' }), source: 'mailroom' });
+    await bridge(parts, target).drain();
+    expect(calls).toEqual([]);
+  });
+});
+
+describe('the headers', () => {
+  const headersOf = async (headers: ForwardOptions['headers'], change: object = {}) => {
+    const parts = rig();
+    const { target, calls } = targetOf();
+    const event = send(parts, { aggregateId: 'thing-1', ...change });
+    await bridge(parts, target, { headers }).deliver();
+    return { event, headers: calls[0]?.[0]?.headers };
+  };
+
+  test('name the event', async () => {
+    const { event, headers } = await headersOf(undefined, { traceparent: '00-1-2-01' });
+    expect(headers).toEqual({
+      eventId: event.eventId,
+      type: 'ThingHappened',
+      source: 'things',
+      traceparent: '00-1-2-01',
+    });
+  });
+
+  test('are those of CloudEvents on request', async () => {
+    const { event, headers } = await headersOf('cloudevents', {
+      occurredAt: Date.UTC(2026, 0, 1),
+      sequence: 4,
+    });
+    expect(headers).toEqual({
+      'content-type': 'application/json',
+      ce_specversion: '1.0',
+      ce_id: event.eventId,
+      ce_source: 'things',
+      ce_type: 'ThingHappened',
+      ce_subject: 'thing-1',
+      ce_time: '2026-01-01T00:00:00.000Z',
+      ce_sequence: '4',
+    });
+  });
+
+  test('are refused where a message has none, and so is a timeout out of range', () => {
+    const to = kinesisTarget({ client: kinesisDouble(broker()), streamName: 'orders' });
+    expect(() => forward({ to, events: [ThingHappened], headers: 'cloudevents' })).toThrow(
+      'a message of stream orders has no headers',
+    );
+    expect(() => forward({ to, events: [ThingHappened], timeoutMs: 5 })).toThrow('timeoutMs is 5');
+  });
+});

@@ -1,0 +1,159 @@
+import { Kinesis } from '@aws-sdk/client-kinesis';
+import { SNS } from '@aws-sdk/client-sns';
+import { SQS } from '@aws-sdk/client-sqs';
+import { connect as connectToRabbit } from 'amqplib';
+import { Kafka } from 'kafkajs';
+import { connect as connectToNats, headers } from 'nats';
+import { describe, expect, test, vi } from 'vitest';
+import {
+  jetStreamTarget,
+  type KafkaClient,
+  kafkaTarget,
+  kinesisTarget,
+  rabbitTarget,
+  type SqsSender,
+  snsTarget,
+  sqsTarget,
+} from '../../../../lambdas/runtime/forward.ts';
+import { receiptText } from '../../../../lambdas/runtime/operations/forward-receipt.ts';
+import { forwardEntry } from '../../../contract/forward-contract.ts';
+import {
+  broker,
+  kafkaDouble,
+  natsDouble,
+  natsHeaders,
+  rabbitDouble,
+} from '../../../contract/forward-doubles.ts';
+
+const credentials = { accessKeyId: 'a', secretAccessKey: 'b' };
+const settings = { region: 'eu-west-1', credentials, endpoint: 'http://127.0.0.1:9', maxAttempts: 1 };
+const noLog = () => () => {};
+
+/** Each target with the client of its package, which nothing answers on a port of this machine. */
+const unreachable = {
+  SQS: sqsTarget({ client: new SQS(settings), queueUrl: 'http://127.0.0.1:9/1/partner' }),
+  SNS: snsTarget({ client: new SNS(settings), topicArn: 'arn:aws:sns:eu-west-1:1:orders' }),
+  Kinesis: kinesisTarget({ client: new Kinesis(settings), streamName: 'orders' }),
+  Kafka: kafkaTarget({
+    client: (brokers) => new Kafka({ brokers, retry: { retries: 0 }, logCreator: noLog }),
+    topic: 'orders',
+    brokers: '127.0.0.1:9',
+  }),
+  JetStream: jetStreamTarget({
+    connect: (servers) => connectToNats({ servers }),
+    headers,
+    subject: 'o',
+    servers: '127.0.0.1:9',
+  }),
+  RabbitMQ: rabbitTarget({ connect: connectToRabbit, exchange: 'orders', url: 'amqp://127.0.0.1:9' }),
+};
+
+describe('a target takes the client of its package', () => {
+  test.each(Object.entries(unreachable))(
+    '%s, which is retried if it cannot be reached',
+    async (_, target) => {
+      expect(await target.send([forwardEntry()])).toMatchObject([
+        { ok: false, refusal: 'unavailable', code: expect.stringMatching(/.{4}/) },
+      ]);
+    },
+  );
+});
+
+describe('the address of a target', () => {
+  test('comes from the environment that forwardsTo sets, and is asked for when something is sent', async () => {
+    const sendMessageBatch = vi.fn<SqsSender['sendMessageBatch']>(async () => ({}));
+    const target = sqsTarget({ client: { sendMessageBatch } });
+    expect(() => target.name()).toThrow('MAILROOM_FORWARD_TO is not set');
+    vi.stubEnv('MAILROOM_FORWARD_TO', 'https://sqs/1/partner.fifo');
+    expect(target.name()).toBe('queue partner.fifo');
+    await target.send([forwardEntry({ aggregateId: 'order-1' }), forwardEntry({ aggregateId: 'ä' })]);
+    expect(sendMessageBatch.mock.calls[0]?.[0]).toMatchObject({
+      QueueUrl: 'https://sqs/1/partner.fifo',
+      Entries: [{ MessageGroupId: 'order-1' }, { MessageGroupId: expect.stringMatching(/^[0-9a-f]{64}$/) }],
+    });
+  });
+});
+
+describe('Kafka', () => {
+  test('has one idempotent producer, which connects once and again after a failure', async () => {
+    const side = broker();
+    const producer = vi.fn(kafkaDouble(side)().producer);
+    const client = vi.fn((_: string[]): KafkaClient => ({ producer }));
+    const target = kafkaTarget({ client, topic: 'orders', brokers: 'b1,b2' });
+    expect(client).not.toHaveBeenCalled();
+    for (let n = 0; n < 2; n += 1) await target.send([forwardEntry(), forwardEntry()]);
+    expect(client.mock.calls).toEqual([[['b1', 'b2']]]);
+    expect(producer.mock.calls[0]?.[0]).toMatchObject({
+      idempotent: true,
+      maxInFlightRequests: 1,
+      allowAutoTopicCreation: false,
+    });
+    side.fault = 'missing';
+    await target.send([forwardEntry()]);
+    side.fault = undefined;
+    expect(await target.send([forwardEntry()])).toMatchObject([
+      { ok: true, place: { partition: 0, offset: '5' } },
+    ]);
+    expect(side.connections).toBe(2);
+  });
+});
+
+describe('JetStream', () => {
+  const subject = ({ type }: { type: string }) => `orders.${type}`;
+
+  test('an event that the stream already has counts as delivered', async () => {
+    const target = jetStreamTarget({
+      connect: natsDouble(broker()),
+      headers: natsHeaders,
+      subject,
+      servers: 'n',
+    });
+    const entry = forwardEntry();
+    await target.send([entry]);
+    const [result] = await target.send([entry]);
+    expect(result).toEqual({ ok: true, place: { stream: 'ORDERS', sequence: 1 }, duplicate: true });
+    expect(
+      receiptText(JSON.stringify({ forwardedTo: 'subject o', place: { stream: 'ORDERS' }, duplicate: true })),
+    ).toBe('delivered to subject o, stream ORDERS, which already had it');
+  });
+
+  test.each([
+    [10077, 'unavailable'],
+    [10054, 'too-large'],
+  ])('an answer %s of its API is %s', async (err_code, refusal) => {
+    const connection = {
+      isClosed: () => false,
+      close: async () => {},
+      jetstream: () => ({
+        publish: () => Promise.reject(Object.assign(new Error('no'), { api_error: { err_code } })),
+      }),
+    };
+    const target = jetStreamTarget({
+      connect: async () => connection,
+      headers: natsHeaders,
+      subject,
+      servers: 'n',
+    });
+    expect(await target.send([forwardEntry()])).toMatchObject([
+      { ok: false, refusal, code: String(err_code) },
+    ]);
+  });
+});
+
+describe('RabbitMQ', () => {
+  test('a message that is returned is not delivered, although it is confirmed', async () => {
+    const side = broker();
+    const target = rabbitTarget({ connect: rabbitDouble(side), exchange: 'orders', url: 'amqp://r' });
+    const entries = [forwardEntry({ aggregateId: 'unroutable' }), forwardEntry()];
+    expect(await target.send(entries)).toMatchObject([
+      { ok: false, refusal: 'missing', message: 'no queue is bound for the routing key "OrderPlaced"' },
+      { ok: true, place: { 'routing key': 'OrderPlaced' } },
+    ]);
+    expect(side).toMatchObject({ connections: 1, messages: [{ id: entries[1]?.event.eventId }] });
+  });
+});
+
+test('a result that is not a receipt has no text', () => {
+  for (const result of [undefined, 'null', '{', '3', '{"forwardedTo":"x"}', '{"forwardedTo":1,"place":{}}'])
+    expect(receiptText(result)).toBeUndefined();
+});
