@@ -26,6 +26,9 @@ export const ParcelPacked = defineEvent({
   schema: z.object({ n: z.int(), filling: z.string() }),
 });
 
+/** Messages that take longer will never be settled. */
+const SETTLE_DEADLINE_MS = 120_000;
+
 /** Options of {@link Bridge.publish}. */
 interface PublishOptions {
   /** The number of aggregates, which take turns. @default 1 */
@@ -110,8 +113,10 @@ export function bridgeTo(to: ForwardTarget, timeoutMs = 10_000): Bridge {
     sendToQueue: (body) => void queue.send(body),
     deliver,
     settle: async () => {
+      const until = Date.now() + SETTLE_DEADLINE_MS;
       while (!isSettled()) {
-        await deliver();
+        const errors = await deliver();
+        if (Date.now() > until) throw new Error(`Some messages are not settled: ${errors.join(', ')}`);
         await pass();
       }
     },
