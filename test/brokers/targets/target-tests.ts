@@ -167,7 +167,7 @@ export function describeTarget(
         [...before, ...after],
         await arrivedAt('large'),
       );
-      expect(receipt).toMatchObject({ sent: 4, received: 4, lost: 0 });
+      expect(receipt).toMatchObject({ sent: 4, distinct: 4, lost: 0 });
       expect(bridge.rows().filter(({ status }) => status === 'REJECTED')).toMatchObject([
         { reason: 'FORWARD_REJECTED' },
       ]);
