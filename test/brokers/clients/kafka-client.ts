@@ -13,8 +13,8 @@ export interface KafkaClient {
     partitions?: number,
     settings?: Record<string, string>,
   ) => Promise<void>;
-  /** Publishes to a topic and waits until the broker has it. */
-  readonly publish: (topic: string, body: string) => Promise<void>;
+  /** Publishes to a topic and waits until the broker has it. @param at - the time of the record @default now */
+  readonly publish: (topic: string, body: string, at?: number) => Promise<void>;
   /** Every record of a topic, in the order of each partition. */
   readonly arrived: (topic: string) => Promise<Arrived[]>;
   readonly close: () => Promise<void>;
@@ -35,8 +35,8 @@ export async function kafkaClient({ address }: Pick<KafkaBroker, 'address'>): Pr
       const configEntries = Object.entries(settings).map(([name, value]) => ({ name, value }));
       await admin.createTopics({ topics: [{ topic, numPartitions, configEntries }], waitForLeaders: true });
     },
-    publish: async (topic, value) => {
-      await producer.send({ topic, acks: -1, messages: [{ value }] });
+    publish: async (topic, value, at = Date.now()) => {
+      await producer.send({ topic, acks: -1, messages: [{ value, timestamp: String(at) }] });
     },
     arrived: async (topic) => {
       const ends = await admin.fetchTopicOffsets(topic);
