@@ -133,15 +133,18 @@ export async function refused(received: Received, refusal: InboxRefusal): Promis
       return waitToRunAlone(received);
     case 'unreadable':
       return reportOutage(received, unreadableRow(received, refusal.problem));
-    case 'leased': {
-      received.telemetry.count('MessagesLeased');
+    case 'leased':
       // Wait once for the rest of the lease. If it is still held after that, its worker is alive: wait until its function stops.
-      const until = received.delivery.receives > 1 ? refusal.endsBy : refusal.until;
-      return again(untilMs(received, until), leasedUntil(until));
-    }
+      return reportLeased(received, received.delivery.receives > 1 ? refusal.endsBy : refusal.until);
     case 'too-old':
       return rejectAsPoison(received, poison(TOO_OLD, refusal.why));
   }
+}
+
+/** Another worker holds the message, and it waits until a second after a given time. */
+export function reportLeased(received: Received, until: number): ShownAgain {
+  received.telemetry.count('MessagesLeased');
+  return again(untilMs(received, until), leasedUntil(until));
 }
 
 /** This worker lost the message, and its write was refused. */
