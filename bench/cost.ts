@@ -49,7 +49,7 @@ export const cost: Part = {
   run: async ({ say, quick }) => {
     say('one consumer, no failures');
     const plain = await plainRuns(SYSTEMS, quick ? QUICK_BATCH : BATCH);
-    say('ordered consumers and scheduled events');
+    say('ordered consumers, scheduled events and bridges');
     const ordered = await plainRuns(ORDER_AND_TIME, quick ? QUICK_BATCH : BATCH);
     const cases: Measured[] = [];
     for (const workload of quick ? [] : OTHER_CASES) {

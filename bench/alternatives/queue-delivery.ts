@@ -11,7 +11,7 @@ export const SQS_REQUEST_BYTES = 64 * 1_024;
 
 /** Records a consumer rule's requests to its queue: one SendMessage per event. */
 export function bookSend(aws: MeteredAws, body: string): void {
-  aws.book('sqs', 'SendMessage', requests([body]));
+  aws.book('sqs', 'SendMessage', requestsOf([body]));
 }
 
 /**
@@ -22,7 +22,8 @@ export function bookSend(aws: MeteredAws, body: string): void {
  * @param deleted - the number of messages that did not fail
  */
 export function bookInvocation(aws: MeteredAws, bodies: readonly string[], deleted: number): void {
-  for (const received of chunks(bodies, SQS_BATCH_MAX)) aws.book('sqs', 'ReceiveMessage', requests(received));
+  for (const received of chunks(bodies, SQS_BATCH_MAX))
+    aws.book('sqs', 'ReceiveMessage', requestsOf(received));
   aws.book('lambda', 'Invoke', 1);
   for (let left = deleted; left > 0; left -= SQS_BATCH_MAX) aws.book('sqs', 'DeleteMessageBatch', 1);
 }
@@ -62,7 +63,8 @@ export function chunks<T>(list: readonly T[], size: number): T[][] {
   );
 }
 
-function requests(bodies: readonly string[]): number {
+/** The billed requests of a call with these messages. */
+export function requestsOf(bodies: readonly string[]): number {
   const bytes = bodies.reduce((sum, body) => sum + Buffer.byteLength(body), 0);
   return Math.max(1, Math.ceil(bytes / SQS_REQUEST_BYTES));
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { forward, type SqsSender, sqsTarget } from '../../lambdas/runtime/forward.ts';
 import {
   type Clock,
   createConsumer,
@@ -14,7 +15,7 @@ import {
 import { inboxHistoryKey } from '../../lambdas/runtime/store/keys.ts';
 import { SCHEMA } from '../../lambdas/runtime/store/rows.ts';
 import { consumerConfig, memoryQueue } from '../../testing/index.ts';
-import { bookInvocation, bookSend } from '../alternatives/queue-delivery.ts';
+import { bookInvocation, bookSend, requestsOf } from '../alternatives/queue-delivery.ts';
 import {
   consumerNames,
   EVENT,
@@ -42,8 +43,11 @@ export const NumberedOrderPlaced = defineEvent({ ...EVENT, schema, sequence: tru
 
 /** The differences between the consumers of the runs. */
 export interface ConsumerVariant {
-  /** The handler returns its write; commits it under its lease; or also makes one external call with `ctx.once`. */
-  readonly handler: 'transactional' | 'leased' | 'leased, once';
+  /**
+   * The handler returns its write; commits it under its lease; or also makes one external call with `ctx.once`. A bridge sends the event to an
+   * SQS queue instead.
+   */
+  readonly handler: 'transactional' | 'leased' | 'leased, once' | 'bridge';
   /** @default none: the events have no sequence */
   readonly order?: EventOrder;
 }
@@ -77,7 +81,7 @@ export function consumersOf(
           return queue.changeVisibility(receiptHandle, seconds);
         },
       },
-      handlers: [handlerOf(variant, consumer, faults)],
+      handlers: variant.handler === 'bridge' ? bridge(aws, variant) : [handlerOf(variant, consumer, faults)],
     });
     return {
       send: (body: string): void => {
@@ -109,6 +113,18 @@ function ofRunningConsumer(table: Table, consumer: string): Table {
     ...table,
     get: async (asked, options) => (asked.PK === key.PK ? history : table.get(asked, options)),
   };
+}
+
+/** The handlers of a bridge to an SQS queue, whose requests are counted. */
+function bridge(aws: MeteredAws, { order }: ConsumerVariant): readonly Handler[] {
+  const client: SqsSender = {
+    sendMessageBatch: async ({ Entries }) => {
+      aws.book('sqs', 'SendMessageBatch', requestsOf(Entries.map(({ MessageBody }) => MessageBody)));
+      return { Successful: Entries.map(({ Id }) => ({ Id, MessageId: 'a'.repeat(36) })) };
+    },
+  };
+  const to = sqsTarget({ client, queueUrl: `https://sqs/1/partner${order === undefined ? '' : '.fifo'}` });
+  return forward({ to, events: [order === undefined ? OrderPlaced : NumberedOrderPlaced] });
 }
 
 /** A handler that writes one row per event, and fails once first if the workload says so. */

@@ -9,7 +9,7 @@ import { createFlow, type MailroomVariant } from './mailroom-flow.ts';
 import { sweepMinute, TABLE } from './sweep-minute.ts';
 
 /** Mailroom as deployed, by handler: the real outbox, stream handler and consumer, with the SDK clients that they use in AWS. */
-export const MAILROOM: Readonly<Record<MailroomVariant['handler'], System>> = {
+export const MAILROOM: Readonly<Record<Exclude<MailroomVariant['handler'], 'bridge'>, System>> = {
   transactional: mailroom('mailroom (transactional)', { handler: 'transactional' }),
   leased: mailroom('mailroom (leased)', { handler: 'leased' }),
   'leased, once': mailroom('mailroom (leased, ctx.once)', { handler: 'leased, once' }),
@@ -33,7 +33,7 @@ export const AT_ONCE_AGAIN = mailroom('mailroom (transactional, published again)
   publisher: 'both',
 });
 
-/** Ordered consumers, and scheduled events for an unordered one. */
+/** Ordered consumers, scheduled events for an unordered one, and bridges. */
 export const ORDER_AND_TIME: readonly System[] = [
   mailroom('mailroom (transactional, strict)', { handler: 'transactional', order: strict() }),
   mailroom('mailroom (transactional, latest)', { handler: 'transactional', order: latest() }),
@@ -44,6 +44,8 @@ export const ORDER_AND_TIME: readonly System[] = [
     handler: 'transactional',
     schedule: 'cancelled in a transaction',
   }),
+  mailroom('mailroom (bridge to SQS)', { handler: 'bridge' }),
+  mailroom('mailroom (bridge to SQS FIFO, strict)', { handler: 'bridge', order: strict() }),
 ];
 
 function mailroom(name: string, variant: MailroomVariant): System {

@@ -33,6 +33,6 @@ export function warnOfUnorderedBridge(
   if (forwardsTo?.fifo !== true || order?.mode === 'strict') return;
   Annotations.of(consumer).addWarningV2(
     'cdk-mailroom:unorderedBridge',
-    `forwardsTo is the FIFO ${forwardsTo.name}, but without order: strict() the events of an aggregate reach it in any order. Set the order, or acknowledge this warning.`,
+    `forwardsTo is a FIFO target of ${forwardsTo.kind}, but without order: strict() the events of an aggregate reach it in any order. Set the order, or acknowledge this warning.`,
   );
 }

@@ -1,4 +1,6 @@
 import type { TestProject } from 'vitest/node';
+import { type Engine, startEngine } from '../../localstack/engine.ts';
+import { freePort } from '../../localstack/free-port.ts';
 import { removeLeftovers } from './servers/broker-files.ts';
 import { type DebianPrograms, debianPrograms, whyNoDebian } from './servers/debian-packages.ts';
 import { kafkaJars, whyNoKafka } from './servers/kafka-jars.ts';
@@ -11,6 +13,8 @@ declare module 'vitest' {
     kafka: string | undefined;
   }
 }
+
+let engine: Engine | undefined;
 
 /**
  * Before the tests: downloads the brokers, only the first time. Prints why those of a broker are skipped.
@@ -26,10 +30,18 @@ export async function setup({ provide }: TestProject): Promise<void> {
   ];
   if (missing.length > 0 && process.env.BROKERS === 'required') throw new Error(missing.join('\n'));
   for (const reason of missing) console.error(`[brokers] Skips the tests of ${reason}.`);
-  const [debian, kafka] = await Promise.all([
+  const [debian, kafka, started] = await Promise.all([
     noDebian ? undefined : debianPrograms(),
     noKafka ? undefined : kafkaJars(),
+    startEngine({ env: {}, port: await freePort() }),
   ]);
+  engine = started;
+  provide('endpoint', engine.endpoint);
   provide('debian', debian);
   provide('kafka', kafka);
+}
+
+/** After the tests: stops the local AWS. */
+export async function teardown(): Promise<void> {
+  await engine?.stop();
 }

@@ -29,7 +29,7 @@ export interface ForwardSubject {
 /** Text that parsing would change, outside of ASCII and with what headers cannot hold. */
 const DATA = '{"cents": 12345678901234567890, "name": "Zoë \\u2028 \\"x\\"" , "n":1.0}';
 
-/** An entry with an envelope of its own. */
+/** An entry with its own envelope. */
 export function forwardEntry(change: Partial<ForwardEntry['event']> = {}, data = DATA): ForwardEntry {
   const event = {
     eventId: mintEventId(Date.now(), 1),
@@ -128,7 +128,7 @@ const cases: readonly Case<ForwardSubject>[] = [
     },
   ],
   [
-    'an event above the limit is refused for good, and the next one arrives',
+    'an event above the limit is refused permanently, and the next one arrives',
     async (subject) => {
       const { target } = subject;
       const { entryBytes = target.limits.bytes } = target.limits;

@@ -9,6 +9,7 @@ export const ENTRIES = [
   'cdk-mailroom',
   'cdk-mailroom/runtime',
   'cdk-mailroom/http',
+  'cdk-mailroom/forward',
   'cdk-mailroom/internals',
   'cdk-mailroom/testing',
 ] as const;
@@ -47,6 +48,7 @@ export async function evaluate(app: string, code: string, ...flags: readonly str
 
 /** Everything that a producer and its test import. */
 const PRODUCER = `
+import { forward, kafkaTarget } from 'cdk-mailroom/forward';
 import { createOncePerKey } from 'cdk-mailroom/http';
 import { createRelayStream } from 'cdk-mailroom/internals';
 import { defineEvent, lambdaOutbox, type Outbox } from 'cdk-mailroom/runtime';
@@ -57,6 +59,8 @@ export const items: readonly object[] = memoryTable().items();
 export const wrong: number = defineEvent;
 // @ts-expect-error the same of the HTTP idempotency, although Powertools is not installed
 export const wrongOncePerKey: number = createOncePerKey;
+// @ts-expect-error the same of a bridge, although the package of its target is not installed
+export const wrongBridge: number = [forward, kafkaTarget];
 // @ts-expect-error the same of the relay
 export const wrongRelay: number = createRelayStream;
 `;

@@ -154,6 +154,21 @@ describe('Powertools Idempotency', () => {
   });
 });
 
+describe('the clients of a bridge', () => {
+  const CLIENT = /^(?:kafkajs|nats|amqplib|@aws-sdk\/client-(?:sns|kinesis))$/;
+
+  test('are loaded by no entry, because a bridge passes its own; cdk-mailroom/forward loads nothing of AWS', async () => {
+    for (const entry of ENTRIES) {
+      const packages = await reachedPackages(tarball, entry);
+      expect(
+        packages.filter((name) => CLIENT.test(name)),
+        entry,
+      ).toEqual([]);
+    }
+    expect(await reachedPackages(tarball, 'cdk-mailroom/forward')).toEqual([]);
+  });
+});
+
 describe('an entry', () => {
   /** Where ES modules cannot be required, as in Jest. */
   const NO_ES_MODULES = '--no-experimental-require-module';

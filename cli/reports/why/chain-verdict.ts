@@ -1,6 +1,7 @@
 import { inboxState } from '../../../lambdas/runtime/inbox/inbox-state.ts';
+import { receiptText } from '../../../lambdas/runtime/operations/forward-receipt.ts';
 import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts';
-import { isUnreadable } from '../../../lambdas/runtime/store/stored-rows.ts';
+import { isUnreadable, readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { clipped, many } from '../../terminal/output.ts';
 import { hours, type ShellText, shell } from '../../terminal/shell.ts';
 import { duration, time } from '../../terminal/times.ts';
@@ -82,7 +83,22 @@ function allProcessed(events: readonly TracedEvent[], eventId: string, cancelled
     consumers === 0
       ? `${chain}: published. No consumer subscribes to ${them}, or only with a filter that does not match.`
       : `${chain}: published, and processed by every consumer that must receive ${them}.`;
-  return { state: 'processed', eventId, text: text + supersededText(events) + also, next: null };
+  return {
+    state: 'processed',
+    eventId,
+    text: text + forwardedText(first) + supersededText(events) + also,
+    next: null,
+  };
+}
+
+/** The place of the first event at each target to which a bridge forwarded it. */
+function forwardedText(event: TracedEvent | undefined): string {
+  const texts = event?.messages.flatMap(({ consumer, row }) => {
+    const { result } = { result: undefined, ...readable(row) };
+    const text = receiptText(result);
+    return text === undefined ? [] : [` ${consumer.name}: ${clipped(text)}.`];
+  });
+  return texts?.join('') ?? '';
 }
 
 /** The verdict on the outbox row; `undefined` if the event is published or expired. */

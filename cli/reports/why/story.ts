@@ -232,7 +232,7 @@ function statusStory({ consumer, failedAt }: TracedMessage, row: InboxRow): OwnL
         tell(
           'processed',
           row.processedAt,
-          `${receiptText(row.result) ?? 'processed'}${isRetry ? `; the previous attempt failed${error}` : ''}`,
+          `${clipped(receiptText(row.result) ?? 'processed')}${isRetry ? `; the previous attempt failed${error}` : ''}`,
         ),
       ];
     }

@@ -12,8 +12,8 @@ export interface LeasedContext {
   /** Aborted when this worker loses the message, or when the function's time is nearly up. */
   readonly signal: AbortSignal;
   /**
-   * The body of the SQS message, byte for byte. For a Mailroom event it is EventBridge's JSON, whose `detail` is the envelope as it was
-   * published, before `upcast` and the schema's defaults.
+   * The body of the SQS message, byte for byte. For a Mailroom event it is EventBridge's JSON, whose `detail` is the envelope before `upcast`
+   * and the schema's defaults.
    */
   readonly body: string;
   /** Returns the number of milliseconds until the function is stopped. */

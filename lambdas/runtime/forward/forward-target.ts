@@ -5,7 +5,7 @@ import type { ForwardReceipt } from '../operations/forward-receipt.ts';
 export interface ForwardEntry {
   /** The event, for subjects and routing keys. Its `data` is as published. */
   readonly event: ReceivedEvent;
-  /** The envelope as JSON, byte for byte as it was published. */
+  /** The envelope as JSON, byte for byte as EventBridge delivered it. */
   readonly body: string;
   /** Headers by name; empty for a target without headers. */
   readonly headers: Readonly<Record<string, string>>;

@@ -58,11 +58,11 @@ export function jetStreamTarget(target: {
         .finally(() => connection.isClosed() && held.drop(connection));
       return { ok: true as const, place: { stream, sequence: seq }, ...(duplicate && { duplicate }) };
     } catch (error) {
-      const { api_error, code } = Object(error) as { api_error?: { err_code?: number }; code?: unknown };
+      const { api_error, code } = Object(error) as ApiFailure;
       const said = String(api_error?.err_code ?? code ?? errorCode(error));
-      // NATS answers only with the number.
-      const message = said === '503' ? 'no stream stores messages of this subject' : errorMessage(error);
-      return refusedBy(REFUSALS, said, message);
+      // Without an answer of the API, the message is the number.
+      const missing = said === '503' ? 'no stream stores messages of this subject' : undefined;
+      return refusedBy(REFUSALS, said, api_error?.description ?? missing ?? errorMessage(error));
     }
   };
   return {
@@ -72,6 +72,12 @@ export function jetStreamTarget(target: {
     send: (entries) => Promise.all(entries.map(sendOne)),
     reset: () => held.drop(),
   };
+}
+
+/** An error of `nats`, with the answer of JetStream's API if there is one. */
+interface ApiFailure {
+  readonly api_error?: { readonly err_code?: number; readonly description?: string };
+  readonly code?: unknown;
 }
 
 /** A header of NATS has one line. CloudEvents encodes other characters than printable ASCII by percent signs. */

@@ -2,9 +2,11 @@ import { errorCode, errorMessage } from '../base/errors.ts';
 import { forwardAddress } from '../base/forward-address.ts';
 import {
   type ForwardEntry,
+  type ForwardResult,
   type ForwardTarget,
   isPermanent,
   type RefusalCodes,
+  refused,
   refusedBy,
 } from './forward-target.ts';
 import { heldConnection } from './held-connection.ts';
@@ -68,28 +70,53 @@ export function kafkaTarget(target: {
   );
 
   /** Alone, because the answer to a batch has only the first offset of each partition. */
-  const sendOne = async ({ event, body, headers }: ForwardEntry) => {
-    let producer: KafkaProducer | undefined;
+  const sendOne = async (producer: KafkaProducer, { event, body, headers }: ForwardEntry) => {
     try {
-      producer = await connection.get();
       const timestamp = String(event.occurredAt);
       const messages = [{ key: event.aggregateId, value: body, headers: { ...headers }, timestamp }];
       const [stored] = await producer.send({ topic, acks: -1, messages });
       const { partition = '?', baseOffset, offset = baseOffset ?? '?' } = stored ?? {};
       return { ok: true as const, place: { partition, offset } };
     } catch (error) {
-      const result = kafkaRefusal(error);
-      // After other failures, its numbering of the partition's messages may be wrong for good.
-      if (!isPermanent(result)) connection.drop(producer);
-      return result;
+      return kafkaRefusal(error);
     }
   };
+  const sendAll = async (entries: readonly ForwardEntry[]): Promise<readonly ForwardResult[]> => {
+    const results: ForwardResult[] = [];
+    try {
+      const producer = await connection.get();
+      for (const entry of entries) {
+        const result = await sendOne(producer, entry);
+        results.push(result);
+        if (result.ok || isPermanent(result)) continue;
+        connection.drop(producer); // its numbering of the partition's messages may be wrong for good
+        break;
+      }
+    } catch (error) {
+      results.push(kafkaRefusal(error));
+    }
+    const last = results.at(-1) ?? refused('unavailable', 'NO_ANSWER', 'nothing was sent');
+    return entries.map((_, i) => results[i] ?? last);
+  };
+
+  /**
+   * Ends when the calls before it have ended. Two messages must not be under way in one producer: if the answer to the first is lost,
+   * `kafkajs` gives its number to the second, which Kafka then takes for a duplicate, drops, and confirms.
+   */
+  let turn: Promise<unknown> = Promise.resolve();
   return {
     name: () => `topic ${topic}`,
     limits: { entries: 100, bytes: Number.POSITIVE_INFINITY },
     cloudEventsPrefix: 'ce_',
-    send: (entries) => Promise.all(entries.map(sendOne)),
-    reset: () => connection.drop(),
+    send: (entries) => {
+      const results = turn.then(() => sendAll(entries));
+      turn = results;
+      return results;
+    },
+    reset: () => {
+      turn = Promise.resolve(); // the next call has another producer
+      connection.drop();
+    },
   };
 }
 

@@ -68,7 +68,7 @@ function nextBatch(waiting: Waiting[], limits: ForwardTarget['limits']): Waiting
   return batch;
 }
 
-/** Sends a batch. If it is refused as a whole for what one entry may be, each is sent alone, so that it affects no other. */
+/** Sends a batch. Entries that are refused for good are sent again, each alone: one of them can be the reason why all are refused. */
 async function sendBatch(
   target: ForwardTarget,
   entries: readonly ForwardEntry[],
@@ -76,10 +76,14 @@ async function sendBatch(
 ): Promise<readonly ForwardResult[]> {
   if (entries.length === 0) return [];
   const results = await answerOf(target, entries, timeoutMs);
-  if (entries.length === 1 || !results.every(isPermanent)) return results;
-  const alone: ForwardResult[] = [];
-  for (const entry of entries) alone.push(...(await answerOf(target, [entry], timeoutMs)));
-  return alone;
+  if (entries.length === 1) return results;
+  const final = [...results];
+  for (const [i, entry] of entries.entries()) {
+    const result = results[i];
+    if (result === undefined || !isPermanent(result)) continue;
+    final[i] = (await answerOf(target, [entry], timeoutMs))[0] ?? result;
+  }
+  return final;
 }
 
 async function answerOf(

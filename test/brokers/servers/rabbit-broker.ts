@@ -34,13 +34,18 @@ export interface RabbitBroker extends Broker {
  * Starts a RabbitMQ, and the port mapper that Erlang needs.
  *
  * @param name - names its folder and its log
+ * @param messageMaxBytes - the largest message: RabbitMQ's default
  */
-export async function startRabbit(programs: DebianPrograms, name: string): Promise<RabbitBroker> {
+export async function startRabbit(
+  programs: DebianPrograms,
+  name: string,
+  messageMaxBytes = 134_217_728,
+): Promise<RabbitBroker> {
   const { rabbitScripts, erlangBin, epmd } = programs;
   const dir = await ownDir(name);
   const [port, nodePort, mapperPort] = await Promise.all([freePort(), freePort(), freePort()]);
   const env = environmentOf({ dir, erlangBin, nodePort, mapperPort });
-  await writeFile(join(dir, 'rabbitmq.conf'), configOf(port));
+  await writeFile(join(dir, 'rabbitmq.conf'), configOf(port, messageMaxBytes));
   await writeFile(join(dir, '.erlang.cookie'), randomBytes(16).toString('hex'), { mode: 0o400 });
 
   const log = logOf(name);
@@ -102,11 +107,12 @@ function environmentOf({ dir, erlangBin, nodePort, mapperPort }: Place): Record<
   };
 }
 
-function configOf(port: number): string {
+function configOf(port: number, messageMaxBytes: number): string {
   return `
 listeners.tcp.1 = 127.0.0.1:${port}
 vm_memory_high_watermark.absolute = ${MEMORY_MAX}
 disk_free_limit.absolute = ${DISK_FREE}
+max_message_size = ${messageMaxBytes}
 log.console.level = warning
 `;
 }

@@ -1,13 +1,16 @@
 import { fileURLToPath } from 'node:url';
 import { App, CfnOutput, Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import { Stream, StreamMode } from 'aws-cdk-lib/aws-kinesis';
 import { Alias, Runtime } from 'aws-cdk-lib/aws-lambda';
 import { NodejsFunction } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { Topic } from 'aws-cdk-lib/aws-sns';
 import { SqsSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
 import { Queue } from 'aws-cdk-lib/aws-sqs';
 import { OrderPlaced, StockReserved } from '../../../lambdas/example/events.ts';
-import { InboxConsumer, Mailroom, ServiceFunction } from '../../../lib/index.ts';
+import { strict } from '../../../lambdas/runtime/index.ts';
+import { bridgeTo, InboxConsumer, Mailroom, ServiceFunction } from '../../../lib/index.ts';
 import { LOCAL_ACCOUNT, LOCAL_REGION } from '../../../localstack/workspace.ts';
+import { Booked } from './booked.ts';
 import { Charged, ObjectCreated } from './external-events.ts';
 
 const removalPolicy = RemovalPolicy.DESTROY;
@@ -28,7 +31,7 @@ const orders = new NodejsFunction(stack, 'Orders', {
 const live = new Alias(stack, 'Live', { aliasName: 'live', version: orders.currentVersion });
 const mailroom = new Mailroom(stack, 'Mailroom', {
   removalPolicy,
-  sources: [OrderPlaced.source, StockReserved.source],
+  sources: [OrderPlaced.source, StockReserved.source, Booked.source],
   // So seldom that the tests alone send them.
   heartbeat: { every: Duration.hours(1) },
 });
@@ -101,6 +104,42 @@ new InboxConsumer(stack, 'Charges', {
   domainKeys: ['RUNS#*'],
   removalPolicy,
 });
+
+// Bridges, each to a target of another kind, and a producer that numbers its events.
+const partner = new Queue(stack, 'Partner', { fifo: true });
+const news = new Topic(stack, 'News');
+const subscribed = new Queue(stack, 'Subscribed');
+news.addSubscription(new SqsSubscription(subscribed));
+const stream = new Stream(stack, 'Stream', { streamMode: StreamMode.PROVISIONED, shardCount: 1 });
+for (const [id, name, forwardsTo] of [
+  ['ToQueue', 'to-queue', bridgeTo.queue(partner)],
+  ['ToTopic', 'to-topic', bridgeTo.topic(news)],
+  ['ToStream', 'to-stream', bridgeTo.stream(stream)],
+] as const) {
+  new InboxConsumer(stack, id, {
+    mailroom,
+    name,
+    service: 'bridge',
+    events: [Booked],
+    order: strict(),
+    forwardsTo,
+    entry: entry('bridge'),
+    functionProps: { environment: { BRIDGE: name } },
+    retry: { first: Duration.seconds(1), longest: Duration.seconds(4) },
+    removalPolicy,
+  });
+}
+const book = new ServiceFunction(stack, 'Book', {
+  entry: entry('book'),
+  service: 'ledger',
+  logRemovalPolicy: removalPolicy,
+});
+mailroom.addProducer(book, { service: 'ledger', publishes: [Booked] });
+new CfnOutput(stack, 'BookFunction', { value: book.functionName });
+new CfnOutput(stack, 'PartnerUrl', { value: partner.queueUrl });
+new CfnOutput(stack, 'SubscribedUrl', { value: subscribed.queueUrl });
+new CfnOutput(stack, 'StreamName', { value: stream.streamName });
+
 new CfnOutput(stack, 'TableName', { value: mailroom.table.tableName });
 new CfnOutput(stack, 'QueueUrl', { value: webhooks.queueUrl });
 new CfnOutput(stack, 'TopicArn', { value: topic.topicArn });

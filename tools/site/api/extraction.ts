@@ -22,6 +22,11 @@ export const ENTRIES = {
     specifier: 'cdk-mailroom/http',
     purpose: 'HTTP requests that can be sent again, for Lambda functions and services.',
   },
+  forward: {
+    types: 'lambdas/runtime/forward.d.ts',
+    specifier: 'cdk-mailroom/forward',
+    purpose: 'Bridges: consumers that send their events to a queue, topic or stream of another system.',
+  },
   testing: {
     types: 'testing/index.d.ts',
     specifier: 'cdk-mailroom/testing',
