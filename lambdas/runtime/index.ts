@@ -29,7 +29,8 @@ export type { JsonOf } from './base/json.ts';
 export { type EventOrder, type LatestOrder, latest, type StrictOrder, strict } from './base/order.ts';
 export type { Bus, BusEntry, BusResult } from './bus/event-bus.ts';
 export { type EventBridgeBusDeps, eventBridgeBus } from './bus/eventbridge-bus.ts';
-export { type ConsumerDeps, type ConsumerHandler, createConsumer } from './consume/consumer.ts';
+export { type ConsumerHandler, createConsumer } from './consume/consumer.ts';
+export type { ConsumerDeps } from './consume/consumer-context.ts';
 export {
   type Handler,
   type HandlerOptions,

@@ -1,13 +1,8 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { portClientSettings } from './base/client-settings.ts';
 import { readConsumerConfig, readProducerConfig } from './base/config.ts';
-import {
-  type ConsumerDeps,
-  type ConsumerHandler,
-  createConsumer,
-  handlerList,
-  handling,
-} from './consume/consumer.ts';
+import { type ConsumerHandler, createConsumer, handlerList, handling } from './consume/consumer.ts';
+import type { ConsumerDeps } from './consume/consumer-context.ts';
 import type { Handler } from './consume/handler.ts';
 import { ownSqsQueue } from './consume/sqs-queue.ts';
 import type { Redact } from './observe/redaction.ts';

@@ -27,7 +27,10 @@ import type { Bounds } from './relay-scenarios.ts';
 
 /** Puts something between the code and its ports, to show what happens without one of the rules. */
 export interface InboxTamper
-  extends Pick<ConsumerWorldOptions, 'tamperTable' | 'tamperQueue' | 'tamperHandler' | 'tamperConsumer'> {
+  extends Pick<
+    ConsumerWorldOptions,
+    'tamperTable' | 'tamperQueue' | 'tamperHandler' | 'tamperConsumer' | 'makeConsumer'
+  > {
   /** Takes the place of an operator's clock. @default AWS's time */
   readonly tamperClock?: ((operator: Actor) => Clock) | undefined;
 }

@@ -32,6 +32,7 @@ const RUNTIME = [
   'consume',
   'operations',
   'forward',
+  'sources',
 ];
 
 /** The folders of the runtime up to one of them. */
@@ -40,7 +41,7 @@ const upTo = (last: string) =>
 
 /** What the files of a folder, without its folders that are listed here, may import besides each other. */
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
-  'lambdas/runtime': upTo('forward'),
+  'lambdas/runtime': upTo('sources'),
   'lambdas/runtime/base': [],
   'lambdas/runtime/events': upTo('base'),
   'lambdas/runtime/bus': upTo('events'),
@@ -52,6 +53,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'lambdas/runtime/consume': upTo('inbox'),
   'lambdas/runtime/operations': upTo('consume'),
   'lambdas/runtime/forward': upTo('operations'),
+  'lambdas/runtime/sources': upTo('consume'),
   lambdas: upTo('operations'),
   'lambdas/example': ['lambdas/runtime'],
   testing: upTo('operations'),

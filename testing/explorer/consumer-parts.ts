@@ -1,5 +1,6 @@
 import type { ConsumerConfig } from '../../lambdas/runtime/base/config.ts';
 import type { ConsumerHandler } from '../../lambdas/runtime/consume/consumer.ts';
+import type { ConsumerDeps } from '../../lambdas/runtime/consume/consumer-context.ts';
 import type { Handler } from '../../lambdas/runtime/consume/handler.ts';
 import type { Queue } from '../../lambdas/runtime/consume/queue.ts';
 import type { EventDraft } from '../../lambdas/runtime/events/event.ts';
@@ -52,6 +53,8 @@ export interface ConsumerWorldOptions {
   readonly tamperTable?: ((table: Table, actor: Actor) => Table) | undefined;
   /** Replaces the queue. @default the queue itself */
   readonly tamperQueue?: ((queue: Queue) => Queue) | undefined;
+  /** Makes the consumer's function. @default `createConsumer` */
+  readonly makeConsumer?: ((deps: ConsumerDeps) => ConsumerHandler) | undefined;
   /** Replaces the consumer's function. @default the function itself */
   readonly tamperConsumer?: ((consume: ConsumerHandler, actor: Actor) => ConsumerHandler) | undefined;
   /** Replaces a handler. @default the handler itself */

@@ -101,7 +101,8 @@ function invoke(
   const { tamperHandler = (handler: Handler) => handler } = options;
   // What takes a rule away stands between the code and the handler.
   const handlers = made.map((handler) => tamperHandler(observed(handler, deps), actor));
-  const consume = createConsumer({
+  const { makeConsumer = createConsumer } = options;
+  const consume = makeConsumer({
     config,
     table,
     queue: options.tamperQueue?.(queue) ?? queue,

@@ -110,6 +110,9 @@ export interface ConsumerConfig extends ProducerConfig {
   readonly maxReceives?: number | undefined;
 }
 
+/** Settings of an inbox whose messages do not come from an SQS queue of Mailroom. */
+export type InboxConfig = Omit<ConsumerConfig, 'queueUrl' | 'visibilityTimeoutMs' | 'existingQueue'>;
+
 const producerFields = {
   service: text('MAILROOM_SERVICE'),
   tableName: text('MAILROOM_TABLE'),
@@ -145,8 +148,7 @@ export const relaySettings = settings<RelayConfig>({
   punctual: { ...flag('MAILROOM_PUNCTUAL'), optional: true },
 });
 
-/** Settings of a consumer's function. */
-export const consumerSettings = settings<ConsumerConfig>({
+const consumerFields = {
   ...producerFields,
   consumer: text('MAILROOM_CONSUMER'),
   queueUrl: text('MAILROOM_QUEUE_URL'),
@@ -166,7 +168,15 @@ export const consumerSettings = settings<ConsumerConfig>({
     optional: true,
   },
   maxReceives: { ...integer('MAILROOM_MAX_RECEIVES', 1, 1_000), optional: true },
-});
+};
+
+/** Settings of a consumer's function. */
+export const consumerSettings = settings<ConsumerConfig>(consumerFields);
+
+const { queueUrl: _, visibilityTimeoutMs: __, existingQueue: ___, ...inboxFields } = consumerFields;
+
+/** Settings of an inbox without a queue of Mailroom. */
+export const inboxSettings = settings<InboxConfig>(inboxFields);
 
 /** Settings of the scheduled audit. */
 export const auditSettings = settings({
@@ -234,4 +244,14 @@ export function readRelayConfig(env: Environment): RelayConfig {
  */
 export function readConsumerConfig(env: Environment): ConsumerConfig {
   return consumerSettings.read(env);
+}
+
+/**
+ * Reads the settings of an inbox without a queue of Mailroom from its environment: `MAILROOM_CONSUMER`, `MAILROOM_TABLE` and those of a
+ * consumer's function that do not concern its queue.
+ *
+ * @throws `BAD_CONFIG`, naming the variable, if one is missing or out of range
+ */
+export function readInboxConfig(env: Environment): InboxConfig {
+  return inboxSettings.read(env);
 }

@@ -1,17 +1,42 @@
-import type { Clock } from '../base/clock.ts';
+import { type Clock, systemClock } from '../base/clock.ts';
 import type { ConsumerConfig } from '../base/config.ts';
 import type { Envelope } from '../events/event.ts';
-import type { Claim, InboxContext } from '../inbox/inbox.ts';
-import type { LogFields, Telemetry } from '../observe/telemetry.ts';
-import { withLogFields } from '../observe/telemetry-wrappers.ts';
+import { type Claim, createInbox, type InboxContext } from '../inbox/inbox.ts';
+import { type Redact, redactingTelemetry } from '../observe/redaction.ts';
+import { type LogFields, ownTelemetry, type Telemetry, type TelemetryOptions } from '../observe/telemetry.ts';
+import { safeTelemetry, withLogFields } from '../observe/telemetry-wrappers.ts';
 import { traceContextOf, traceIdOf, xrayTraceIdOf } from '../observe/trace-context.ts';
-import { NO_SPAN, type Tracer, type TracerSpan } from '../observe/tracer.ts';
-import type { Outbox } from '../outbox/outbox.ts';
-import type { RandomBytes } from '../store/event-id.ts';
+import { createTracer, NO_SPAN, type Tracer, type TracerSpan } from '../observe/tracer.ts';
+import { createOutbox, type Outbox } from '../outbox/outbox.ts';
+import { type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
 import type { EffectState } from '../store/rows.ts';
 import type { Table } from '../store/table.ts';
 import type { Delivery } from './delivery.ts';
+import type { Handler } from './handler.ts';
 import type { Queue } from './queue.ts';
+
+/** Dependencies of `createConsumer`. */
+export interface ConsumerDeps extends TelemetryOptions {
+  /** From `readConsumerConfig(process.env)`. */
+  readonly config: ConsumerConfig;
+  /** The Mailroom table. */
+  readonly table: Table;
+  /** The consumer's queue. */
+  readonly queue: Queue;
+  /** One handler per event that the consumer subscribes to. */
+  readonly handlers: readonly Handler[];
+  /** @default the machine's clock */
+  readonly clock?: Clock | undefined;
+  /** @default the machine's random source */
+  readonly random?: RandomBytes | undefined;
+  /** @default Powertools, with the options `logger`, `logFields` and `metricDimensions`, which apply only to it */
+  readonly telemetry?: Telemetry | undefined;
+  /**
+   * Redacts the text of every error and of each of its causes before it is stored in a row or logged. @default the unchanged
+   * text: the messages of errors that a handler throws are stored and logged
+   */
+  readonly redact?: Redact | undefined;
+}
 
 /** The shared dependencies of one consumer's processing. */
 export interface ConsumerContext {
@@ -24,6 +49,16 @@ export interface ConsumerContext {
   readonly tracer: Tracer;
   readonly inbox: InboxContext;
   readonly outbox: Outbox;
+}
+
+/** Creates the shared dependencies of one consumer's processing. */
+export function consumerContext(deps: Omit<ConsumerDeps, 'handlers'>): ConsumerContext {
+  const { config, table, queue, redact, clock = systemClock, random = systemRandomBytes } = deps;
+  const telemetry = redactingTelemetry(safeTelemetry(deps.telemetry ?? ownTelemetry(config, deps)), redact);
+  const inbox = createInbox({ ...config, table, clock, random, redact });
+  const tracer = createTracer(redact);
+  const outbox = createOutbox({ config, table, clock, random, telemetry });
+  return { config, table, queue, clock, random, telemetry, tracer, inbox, outbox };
 }
 
 /** One message on its way through its consumer; each processing step is a function of this context. */

@@ -1,63 +1,18 @@
 import type { Context, SQSBatchItemFailure, SQSBatchResponse, SQSEvent } from 'aws-lambda';
-import { type Clock, systemClock } from '../base/clock.ts';
-import type { ConsumerConfig } from '../base/config.ts';
 import { MailroomError } from '../base/errors.ts';
 import type { EventRef } from '../events/event.ts';
 import { isExternal } from '../events/external-event.ts';
-import { HEARTBEAT } from '../events/heartbeat-event.ts';
-import { createInbox } from '../inbox/inbox.ts';
-import { forgottenBecause, openInbox } from '../inbox/inbox-history.ts';
-import { processSpan } from '../observe/message-spans.ts';
-import { type Redact, redactingTelemetry } from '../observe/redaction.ts';
-import { ownTelemetry, type Telemetry, type TelemetryOptions } from '../observe/telemetry.ts';
-import { safeTelemetry } from '../observe/telemetry-wrappers.ts';
-import { createTracer, flushSpans, NO_TRACER } from '../observe/tracer.ts';
-import { createOutbox } from '../outbox/outbox.ts';
-import { type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
-import type { Table } from '../store/table.ts';
+import { flushSpans } from '../observe/tracer.ts';
 import { batchTurn } from './batch-turn.ts';
 import { bodiesToCheck, checkMessages } from './check-messages.ts';
-import { claimAndRun } from './claimed-run.ts';
-import { type ConsumerContext, envelopeOf, type Received, receivedOf } from './consumer-context.ts';
-import { type Delivery, deliversHeartbeat, hasMessageId, readDelivery } from './delivery.ts';
+import { type ConsumerDeps, consumerContext, type Received, receivedOf } from './consumer-context.ts';
+import { deliversHeartbeat, hasMessageId, readDelivery } from './delivery.ts';
 import type { Handler } from './handler.ts';
-import { acknowledgeHeartbeat } from './heartbeat.ts';
-import { type Handlers, handlerOf, refText } from './message.ts';
-import {
-  failUnclaimed,
-  type MessageOutcome,
-  reportOutage,
-  type ShownAgain,
-  tooLate,
-} from './message-outcome.ts';
+import type { ShownAgain } from './message-outcome.ts';
 import { settleForOperator } from './operator-commit.ts';
-import { checkOrder, onGatedRuns, orderOfHandler } from './order-gate.ts';
-import { type Queue, VISIBILITY_MAX_S } from './queue.ts';
+import { VISIBILITY_MAX_S } from './queue.ts';
+import { handlersByEvent, work } from './receive.ts';
 import { isSettleRequest } from './settle-requests.ts';
-import { asLeased, runUnclaimed } from './transactional-run.ts';
-
-/** Dependencies of {@link createConsumer}. */
-export interface ConsumerDeps extends TelemetryOptions {
-  /** From `readConsumerConfig(process.env)`. */
-  readonly config: ConsumerConfig;
-  /** The Mailroom table. */
-  readonly table: Table;
-  /** The consumer's queue. */
-  readonly queue: Queue;
-  /** One handler per event that the consumer subscribes to. */
-  readonly handlers: readonly Handler[];
-  /** @default the machine's clock */
-  readonly clock?: Clock | undefined;
-  /** @default the machine's random source */
-  readonly random?: RandomBytes | undefined;
-  /** @default Powertools, with the options `logger`, `logFields` and `metricDimensions`, which apply only to it */
-  readonly telemetry?: Telemetry | undefined;
-  /**
-   * Redacts the text of every error and of each of its causes before it is stored in a row or logged. @default the unchanged
-   * text: the messages of errors that a handler throws are stored and logged
-   */
-  readonly redact?: Redact | undefined;
-}
 
 /**
  * The handler of a consumer's Lambda function: it takes an SQS batch and returns a partial batch response. The type is named
@@ -70,9 +25,6 @@ export type ConsumerHandler = ((event: SQSEvent, context: Context) => Promise<SQ
    */
   readonly handles?: readonly EventRef[] | undefined;
 };
-
-/** A message with less time than this left for its handler is returned to the queue without an attempt, milliseconds. */
-const START_MIN_MS = 2_000;
 
 /**
  * Creates the Lambda handler of a consumer: it takes an SQS batch and returns a partial batch response. A message that fails,
@@ -102,12 +54,9 @@ const START_MIN_MS = 2_000;
  * ```
  */
 export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
-  const { config, table, queue, redact, clock = systemClock, random = systemRandomBytes } = deps;
-  const telemetry = redactingTelemetry(safeTelemetry(deps.telemetry ?? ownTelemetry(config, deps)), redact);
-  const inbox = createInbox({ ...config, table, clock, random, redact });
-  const tracer = createTracer(redact);
-  const outbox = createOutbox({ config, table, clock, random, telemetry });
-  const ctx = { config, table, queue, clock, random, telemetry, tracer, inbox, outbox };
+  const { config } = deps;
+  const ctx = consumerContext(deps);
+  const { clock, telemetry } = ctx;
   const list = handlerList(deps.handlers);
   const handlers = handlersByEvent(list, config);
   const external = list.map(({ definition }) => definition).filter(isExternal);
@@ -130,7 +79,9 @@ export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
       const { now, later } = await batchTurn(ctx, deliveries);
       // A suspect may kill the process, so the other messages are returned first, for another invocation.
       await Promise.all(later.map(({ delivery, outcome }) => hide(receivedOf(ctx, delivery), outcome)));
-      const ends = await Promise.all(now.map((delivery) => work(ctx, delivery, handlers, now.length === 1)));
+      const ends = await Promise.all(
+        now.map((delivery) => work(ctx, delivery, handlers, now.length === 1, hide)),
+      );
       telemetry.flush();
       await flushSpans(clock, endsBy);
       // SQS may deliver a message twice in one batch; name it only once.
@@ -169,60 +120,6 @@ export function handling(
   return Object.defineProperty(consume, 'handles', { get, enumerable: true });
 }
 
-async function work(
-  ctx: ConsumerContext,
-  delivery: Delivery,
-  handlers: Handlers,
-  alone: boolean,
-): Promise<MessageOutcome> {
-  // Heartbeats are not counted either: their durations are not those of the consumer's work.
-  const { config } = ctx;
-  const tracer = deliversHeartbeat(delivery) ? NO_TRACER : ctx.tracer;
-  const options = processSpan(config, delivery.message, envelopeOf(delivery), tracer.current());
-  const span = tracer.start(options);
-  try {
-    const received = receivedOf(ctx, delivery, span);
-    const outcome = await receive(received, handlers, alone);
-    if (outcome.kind === 'again') await hide(received, outcome);
-    return outcome;
-  } finally {
-    span.end();
-  }
-}
-
-/** Processes one message. It never throws: a failure affects only this message. */
-async function receive(received: Received, handlers: Handlers, alone: boolean): Promise<MessageOutcome> {
-  const { clock, inbox } = received;
-  const { message, receives, endsBy } = received.delivery;
-  if (endsBy - clock.now() < START_MIN_MS) return tooLate(received);
-  try {
-    await openInbox(inbox);
-    const read = readHandler(received, handlers);
-    if ('problem' in read) return await failUnclaimed(received, read.problem);
-    const { handler, envelope } = read;
-    return await onGatedRuns(received, handler, envelope, async (passed) => {
-      if (handler.kind === 'leased') return claimAndRun(passed, handler, envelope, alone);
-      // A redelivered message may have killed its process, so its attempts must be counted.
-      const claimFirst = receives > 1 || forgottenBecause(inbox, message.eventId) !== undefined;
-      const outcome = claimFirst ? undefined : await runUnclaimed(passed, handler, envelope);
-      if (outcome !== undefined) return outcome;
-      // Its first run was, or would have been, unclaimed and is not counted.
-      return claimAndRun(passed, asLeased(passed, handler), envelope, alone, 1);
-    });
-  } catch (error) {
-    return reportOutage(received, error); // handler errors are caught where handlers run, so this was Mailroom's own call
-  }
-}
-
-function readHandler({ config, delivery: { content } }: Received, handlers: Handlers) {
-  if ('problem' in content) return content;
-  try {
-    return { envelope: content.envelope, handler: handlerOf(handlers, config.consumer, content) };
-  } catch (problem) {
-    return { problem };
-  }
-}
-
 /** Sets when SQS redelivers the message; if that fails, the queue's visibility timeout applies. */
 async function hide({ queue, telemetry, delivery }: Received, { afterMs }: ShownAgain): Promise<void> {
   const { receiptHandle } = delivery;
@@ -232,30 +129,4 @@ async function hide({ queue, telemetry, delivery }: Received, { afterMs }: Shown
   } catch (error) {
     telemetry.log.warn('The visibility timeout of a message could not be changed', { error: error as Error });
   }
-}
-
-function handlersByEvent(handlers: readonly Handler[], config: ConsumerConfig): Handlers {
-  const { existingQueue } = config;
-  checkOrder(config);
-  // No rule sends heartbeats to an existing queue, but others may: they would be recorded as processed.
-  const byEvent = new Map<string, Handler>(existingQueue ? [] : [[refText(HEARTBEAT), acknowledgeHeartbeat]]);
-  for (const [i, handler] of handlers.entries()) {
-    const type: unknown = handler?.definition?.type; // untyped code may pass anything
-    if (typeof type !== 'string') {
-      throw new MailroomError(
-        'BAD_CONSUMER',
-        `handlers[${i}] is of type ${typeof handler}, not a handler. Create it with leased(OrderPlaced, …) or transactional(OrderPlaced, …).`,
-      );
-    }
-    const event = refText(handler.definition);
-    if (byEvent.has(event)) {
-      throw new MailroomError(
-        'BAD_CONSUMER',
-        `Two handlers take ${type} from ${handler.definition.source}. A consumer handles each event once: combine them into one handler, or create a second consumer.`,
-      );
-    }
-    orderOfHandler(handler, config); // refuses an order that it cannot have
-    byEvent.set(event, handler);
-  }
-  return byEvent;
 }

@@ -17,13 +17,17 @@ import { removeFailedHint } from './failed-hints.ts';
 export const FENCE_LOST = 'FENCE_LOST';
 
 /** The outcome of a message in this invocation. */
-export type MessageOutcome = { readonly kind: 'done' } | ShownAgain;
+export type MessageOutcome =
+  /** `duplicate`: an earlier run, or an operator, has ended the message. @default false */
+  { readonly kind: 'done'; readonly duplicate?: boolean | undefined } | ShownAgain;
 
 /** Reported to SQS as failed: visible again after `afterMs`, or moved to the DLQ once its receives are exhausted. */
 export interface ShownAgain {
   readonly kind: 'again';
   readonly afterMs: number;
   readonly error: unknown;
+  /** The row is REJECTED: no receive of this message runs its handler. @default false */
+  readonly rejected?: boolean | undefined;
 }
 
 /** The outcome of a message in its span. A message that was put back, or that another worker holds, is `waiting`. */
@@ -61,7 +65,7 @@ export function reportProcessed({ telemetry, clock, delivery, span }: Received):
 export function reportRejected(received: Received, error: unknown): ShownAgain {
   received.telemetry.count('MessagesRejected');
   logFailure(received, 'A message was rejected; SQS moves it to the dead-letter queue', error, 'rejected');
-  return again(0, error); // the row prevents another run of the handler
+  return rejected(error);
 }
 
 /** The attempt failed, and the message becomes visible again after `afterMs`. A handler that throws `RetryLater` waits, and is not counted. */
@@ -122,22 +126,25 @@ export async function refused(received: Received, refusal: InboxRefusal): Promis
     case 'processed':
       received.telemetry.count('MessagesDuplicate');
       received.span.set(OUTCOME, 'duplicate' satisfies SpanOutcome);
-      return { kind: 'done' };
+      return { kind: 'done', duplicate: true };
     case 'rejected':
-      return again(0, rejectedEarlier(refusal.reason, refusal.why));
+      return rejected(rejectedEarlier(refusal.reason, refusal.why));
     case 'suspect':
       return waitToRunAlone(received);
     case 'unreadable':
       return reportOutage(received, unreadableRow(received, refusal.problem));
-    case 'leased': {
-      received.telemetry.count('MessagesLeased');
+    case 'leased':
       // Wait once for the rest of the lease. If it is still held after that, its worker is alive: wait until its function stops.
-      const until = received.delivery.receives > 1 ? refusal.endsBy : refusal.until;
-      return again(untilMs(received, until), leasedUntil(until));
-    }
+      return reportLeased(received, received.delivery.receives > 1 ? refusal.endsBy : refusal.until);
     case 'too-old':
       return rejectAsPoison(received, poison(TOO_OLD, refusal.why));
   }
+}
+
+/** Another worker holds the message, and it waits until a second after a given time. */
+export function reportLeased(received: Received, until: number): ShownAgain {
+  received.telemetry.count('MessagesLeased');
+  return again(untilMs(received, until), leasedUntil(until));
 }
 
 /** This worker lost the message, and its write was refused. */
@@ -187,6 +194,11 @@ export function attemptsSpent(attempts: number, error: unknown): MailroomError {
     'ATTEMPTS_EXHAUSTED',
     `Rejected after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}. ${last}`,
   );
+}
+
+/** Visible immediately: the row prevents another run of the handler. */
+function rejected(error: unknown): ShownAgain {
+  return { ...again(0, error), rejected: true };
 }
 
 /** The code is that of the rejection, which may be a handler's own. */

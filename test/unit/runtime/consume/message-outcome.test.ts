@@ -170,6 +170,7 @@ describe('a message that may not be claimed', () => {
     const { received, telemetry, span } = receive();
     await expect(refused(received, { status: 'processed', result: undefined })).resolves.toEqual({
       kind: 'done',
+      duplicate: true,
     });
     expect(telemetry.counted('MessagesDuplicate')).toBe(1);
     expect(span.set).toHaveBeenCalledWith(OUTCOME, 'duplicate');
@@ -179,6 +180,7 @@ describe('a message that may not be claimed', () => {
     const { received, telemetry } = receive();
     await expect(fenceRefused(received, { status: 'processed', result: undefined })).resolves.toEqual({
       kind: 'done',
+      duplicate: true,
     });
     expect(telemetry.counted('FenceRefused')).toBe(1);
     expect(telemetry.counted('MessagesDuplicate')).toBe(1);
@@ -203,20 +205,20 @@ describe('poison without a claim', () => {
 
   test('is rejected and becomes visible again at once, with one write at its first receive', async () => {
     const { outcome, telemetry, hint } = await failed(1);
-    expect(outcome).toEqual({ kind: 'again', afterMs: 0, error: poison });
+    expect(outcome).toEqual({ kind: 'again', afterMs: 0, error: poison, rejected: true });
     expect(telemetry.counted('MessagesRejected')).toBe(1);
     expect(hint).toBeDefined();
   });
 
   test('is rejected together with the hint of an earlier failure', async () => {
     const { outcome, hint } = await failed(2);
-    expect(outcome).toEqual({ kind: 'again', afterMs: 0, error: poison });
+    expect(outcome).toEqual({ kind: 'again', afterMs: 0, error: poison, rejected: true });
     expect(hint).toBeUndefined();
   });
 
   test('an unreadable message that was processed meanwhile is a duplicate', async () => {
     const { outcome, telemetry } = await failed(2, { schema: 1, status: 'PROCESSED', fence: 'theirs' });
-    expect(outcome).toEqual({ kind: 'done' });
+    expect(outcome).toEqual({ kind: 'done', duplicate: true });
     expect(telemetry.counted('MessagesRejected')).toBe(0);
     expect(telemetry.counted('MessagesDuplicate')).toBe(1);
   });

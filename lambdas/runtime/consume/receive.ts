@@ -1,0 +1,115 @@
+import type { ConsumerConfig } from '../base/config.ts';
+import { MailroomError } from '../base/errors.ts';
+import { HEARTBEAT } from '../events/heartbeat-event.ts';
+import { forgottenBecause, openInbox } from '../inbox/inbox-history.ts';
+import { processSpan } from '../observe/message-spans.ts';
+import { NO_TRACER } from '../observe/tracer.ts';
+import { claimAndRun } from './claimed-run.ts';
+import { type ConsumerContext, envelopeOf, type Received, receivedOf } from './consumer-context.ts';
+import { type Delivery, deliversHeartbeat } from './delivery.ts';
+import type { Handler } from './handler.ts';
+import { acknowledgeHeartbeat } from './heartbeat.ts';
+import { type Handlers, handlerOf, refText } from './message.ts';
+import {
+  failUnclaimed,
+  type MessageOutcome,
+  reportOutage,
+  type ShownAgain,
+  tooLate,
+} from './message-outcome.ts';
+import { checkOrder, onGatedRuns, orderOfHandler } from './order-gate.ts';
+import { asLeased, runUnclaimed } from './transactional-run.ts';
+
+/** A message with less time than this left for its handler is returned to the queue without an attempt, milliseconds. */
+const START_MIN_MS = 2_000;
+
+/**
+ * Processes one message in its own span. It never throws: a failure affects only this message.
+ *
+ * @param alone - true if no other message runs beside it
+ * @param hide - hides a message that was not processed until it is received again; must not throw
+ */
+export async function work(
+  ctx: ConsumerContext,
+  delivery: Delivery,
+  handlers: Handlers,
+  alone: boolean,
+  hide: (received: Received, outcome: ShownAgain) => Promise<void>,
+): Promise<MessageOutcome> {
+  // Heartbeats are not counted either: their durations are not those of the consumer's work.
+  const { config } = ctx;
+  const tracer = deliversHeartbeat(delivery) ? NO_TRACER : ctx.tracer;
+  const options = processSpan(config, delivery.message, envelopeOf(delivery), tracer.current());
+  const span = tracer.start(options);
+  try {
+    const received = receivedOf(ctx, delivery, span);
+    const outcome = await receive(received, handlers, alone);
+    if (outcome.kind === 'again') await hide(received, outcome);
+    return outcome;
+  } finally {
+    span.end();
+  }
+}
+
+async function receive(received: Received, handlers: Handlers, alone: boolean): Promise<MessageOutcome> {
+  const { clock, inbox } = received;
+  const { message, receives, endsBy } = received.delivery;
+  if (endsBy - clock.now() < START_MIN_MS) return tooLate(received);
+  try {
+    await openInbox(inbox);
+    const read = readHandler(received, handlers);
+    if ('problem' in read) return await failUnclaimed(received, read.problem);
+    const { handler, envelope } = read;
+    return await onGatedRuns(received, handler, envelope, async (passed) => {
+      if (handler.kind === 'leased') return claimAndRun(passed, handler, envelope, alone);
+      // A redelivered message may have killed its process, so its attempts must be counted.
+      const claimFirst = receives > 1 || forgottenBecause(inbox, message.eventId) !== undefined;
+      const outcome = claimFirst ? undefined : await runUnclaimed(passed, handler, envelope);
+      if (outcome !== undefined) return outcome;
+      // Its first run was, or would have been, unclaimed and is not counted.
+      return claimAndRun(passed, asLeased(passed, handler), envelope, alone, 1);
+    });
+  } catch (error) {
+    return reportOutage(received, error); // handler errors are caught where handlers run, so this was Mailroom's own call
+  }
+}
+
+function readHandler({ config, delivery: { content } }: Received, handlers: Handlers) {
+  if ('problem' in content) return content;
+  try {
+    return { envelope: content.envelope, handler: handlerOf(handlers, config.consumer, content) };
+  } catch (problem) {
+    return { problem };
+  }
+}
+
+/**
+ * The handlers of a consumer, by their events.
+ *
+ * @throws `BAD_CONSUMER`, `BAD_CONFIG`, as `createConsumer` does
+ */
+export function handlersByEvent(handlers: readonly Handler[], config: ConsumerConfig): Handlers {
+  const { existingQueue } = config;
+  checkOrder(config);
+  // No rule sends heartbeats to an existing queue, but others may: they would be recorded as processed.
+  const byEvent = new Map<string, Handler>(existingQueue ? [] : [[refText(HEARTBEAT), acknowledgeHeartbeat]]);
+  for (const [i, handler] of handlers.entries()) {
+    const type: unknown = handler?.definition?.type; // untyped code may pass anything
+    if (typeof type !== 'string') {
+      throw new MailroomError(
+        'BAD_CONSUMER',
+        `handlers[${i}] is of type ${typeof handler}, not a handler. Create it with leased(OrderPlaced, …) or transactional(OrderPlaced, …).`,
+      );
+    }
+    const event = refText(handler.definition);
+    if (byEvent.has(event)) {
+      throw new MailroomError(
+        'BAD_CONSUMER',
+        `Two handlers take ${type} from ${handler.definition.source}. A consumer handles each event once: combine them into one handler, or create a second consumer.`,
+      );
+    }
+    orderOfHandler(handler, config); // refuses an order that it cannot have
+    byEvent.set(event, handler);
+  }
+  return byEvent;
+}

@@ -1,0 +1,35 @@
+/**
+ * `cdk-mailroom/sources`: the inbox of consumers whose messages come from Kafka, Kinesis, JetStream, RabbitMQ or another source that delivers each
+ * message at least once, in a Lambda function or in a process.
+ *
+ * @example
+ * ```ts
+ * const config = readInboxConfig(process.env);
+ * const inbox = createInboxProcessor({ config, table: dynamoTable({ client, tableName: config.tableName }) });
+ * ```
+ */
+export { type InboxConfig, readInboxConfig } from './base/config.ts';
+export type { Consuming, DeadLetter, KeepDeadLetter } from './sources/consuming.ts';
+export {
+  type AnswerReason,
+  createInboxProcessor,
+  type InboxProcessor,
+  type InboxProcessorDeps,
+  type MessageAnswer,
+  type ProcessOptions,
+} from './sources/inbox-processor.ts';
+export {
+  consumeJetStream,
+  type JetStreamConsumer,
+  type JetStreamMessage,
+} from './sources/jet-stream-consumer.ts';
+export {
+  type KafkaBatch,
+  type KafkaMessage,
+  type KafkaRecord,
+  type KafkaRun,
+  kafkaRun,
+} from './sources/kafka-consumer.ts';
+export { consumeRabbit, type RabbitConsumerChannel, type RabbitMessage } from './sources/rabbit-consumer.ts';
+export { createSourceHandler, type SourceBatchResponse } from './sources/source-handler.ts';
+export type { SourceMessage } from './sources/source-message.ts';

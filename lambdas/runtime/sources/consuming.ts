@@ -1,0 +1,104 @@
+import { type Clock, withDeadline } from '../base/clock.ts';
+import { MailroomError } from '../base/errors.ts';
+import type { AnswerReason } from './inbox-processor.ts';
+
+/** A message that was rejected, for the place where dead letters are kept. */
+export interface DeadLetter<M> {
+  /** The id under which it was rejected. */
+  readonly id: string;
+  /** The reason. Its inbox row has it, too. */
+  readonly reason: AnswerReason;
+  /** The message as the source delivered it. */
+  readonly message: M;
+}
+
+/**
+ * Keeps a dead letter, e.g. in another topic, and resolves when it is stored. After a crash it may be called again for the same message. If it
+ * throws, the message is delivered again after a minute.
+ */
+export type KeepDeadLetter<M> = (letter: DeadLetter<M>) => Promise<unknown>;
+
+/** A loop that consumes messages. */
+export interface Consuming {
+  /** Resolves after {@link Consuming.stop}. Rejects if the source ends the loop or a handler cannot be used: let the process end, and be started again. */
+  readonly ended: Promise<void>;
+  /** Stops receiving, and resolves when the handlers that run have ended and their messages are answered. */
+  stop(): Promise<void>;
+}
+
+/** The inside of a {@link Consuming}. */
+export interface Loop extends Consuming {
+  /** Aborted when the loop ends. */
+  readonly signal: AbortSignal;
+  /** Runs one message. If it throws, the loop fails. */
+  run(work: () => Promise<void>): void;
+  /** Ends the loop with an error, after the handlers that run. */
+  fail(error: unknown): void;
+}
+
+/**
+ * Creates a loop.
+ *
+ * @param stopReceiving - called once, when the loop stops or fails; its errors are ignored: the connection may be gone
+ */
+export function createLoop(stopReceiving: () => unknown): Loop {
+  const over = new AbortController();
+  const running = new Set<Promise<void>>();
+  let ending: Promise<void> | undefined;
+  let settle: { readonly resolve: () => void; readonly reject: (error: unknown) => void };
+  const ended = new Promise<void>((resolve, reject) => {
+    settle = { resolve, reject };
+  });
+
+  const end = async () => {
+    await Promise.resolve()
+      .then(stopReceiving)
+      .catch(() => {});
+    over.abort(); // after that, because what a loop requeues would come back to it
+    await Promise.allSettled(running);
+  };
+  const fail = (error: unknown) => {
+    ending ??= end().then(() => settle.reject(error));
+  };
+  return {
+    ended,
+    signal: over.signal,
+    fail,
+    stop: async () => {
+      ending ??= end().then(() => settle.resolve());
+      await ending;
+    },
+    run: (work) => {
+      const ran: Promise<void> = work()
+        .catch(fail)
+        .finally(() => running.delete(ran));
+      running.add(ran);
+    },
+  };
+}
+
+/** The error of a loop that its source has ended. */
+export function sourceClosed(what: string, cause?: unknown): MailroomError {
+  return new MailroomError(
+    'SOURCE_CLOSED',
+    `${what} Messages that were not acknowledged are delivered again. Let the process end, and start it again.`,
+    { cause },
+  );
+}
+
+/** Calls `beat` at intervals while some work runs, and once more for nothing: a failed beat must not end the work. */
+export async function beating<T>(
+  clock: Clock,
+  everyMs: number,
+  beat: () => unknown,
+  work: () => Promise<T>,
+): Promise<T> {
+  const working = work();
+  const beats = async (): Promise<T> => {
+    await Promise.resolve()
+      .then(beat)
+      .catch(() => {});
+    return withDeadline(clock, everyMs, working, beats);
+  };
+  return withDeadline(clock, everyMs, working, beats);
+}

@@ -1,0 +1,238 @@
+import { withDeadline } from '../base/clock.ts';
+import type { InboxConfig } from '../base/config.ts';
+import { errorCode, errorMessage, MailroomError } from '../base/errors.ts';
+import {
+  type ConsumerContext,
+  type ConsumerDeps,
+  consumerContext,
+  receivedOf,
+} from '../consume/consumer-context.ts';
+import { type Delivery, readDelivery } from '../consume/delivery.ts';
+import type { Handler } from '../consume/handler.ts';
+import { outOfTime } from '../consume/leased-run.ts';
+import { again, type MessageOutcome, reportLeased, reportOutage } from '../consume/message-outcome.ts';
+import { handlersByEvent, work } from '../consume/receive.ts';
+import type { EventRef } from '../events/event.ts';
+import { isExternal } from '../events/external-event.ts';
+import { admissionOf, mustRunAlone, rowOf } from '../inbox/inbox-admission.ts';
+import { openInbox } from '../inbox/inbox-history.ts';
+import { redactedError } from '../observe/redaction.ts';
+import { flushSpans } from '../observe/tracer.ts';
+import { inboxKey } from '../store/keys.ts';
+import { recordOf, type SourceMessage } from './source-message.ts';
+import { createTurns } from './turns.ts';
+
+/** Dependencies of {@link createInboxProcessor}. */
+export interface InboxProcessorDeps extends Omit<ConsumerDeps, 'config' | 'queue' | 'handlers'> {
+  /** From `readInboxConfig(process.env)`. */
+  readonly config: InboxConfig;
+  /**
+   * The time that a handler has in a process, milliseconds, from 10,000. Afterwards other workers assume that it has stopped: they wait for that
+   * long after a crash during an effect. In Lambda, the function's timeout applies.
+   *
+   * @default 60,000
+   */
+  readonly handlerTimeoutMs?: number | undefined;
+  /**
+   * Stops this process. It is called if an effect still runs when its handler's time is over: another worker may then start the same
+   * effect, so this one must end, as Lambda ends a function. It must not return before the process ends.
+   *
+   * @default `process.exit(1)`, for a supervisor that starts the process again
+   */
+  readonly stopProcess?: (() => void) | undefined;
+}
+
+/** The reason why a message was not processed. */
+export interface AnswerReason {
+  /** The code of the error, e.g. `UNREADABLE_MESSAGE`. */
+  readonly code: string;
+  /** The text of the error, redacted. */
+  readonly message: string;
+}
+
+/** The answer to give to the source of a message. */
+export type MessageAnswer =
+  /** Processed now. Acknowledge it. */
+  | { readonly kind: 'done' }
+  /** Processed or discarded before. Acknowledge it. */
+  | { readonly kind: 'duplicate' }
+  /** Deliver it again after `afterMs`. An earlier delivery does no harm: it runs no handler, and gets the rest of the time as its answer. */
+  | { readonly kind: 'retry'; readonly afterMs: number; readonly reason: AnswerReason }
+  /** Never deliver it again: put it where dead letters are kept, then acknowledge it. */
+  | { readonly kind: 'rejected'; readonly reason: AnswerReason };
+
+/** Options of {@link InboxProcessor.process}. */
+export interface ProcessOptions {
+  /** The time until this process is certainly stopped, e.g. `context.getRemainingTimeInMillis()`. @default `handlerTimeoutMs` */
+  readonly remainingMs?: number | undefined;
+  /**
+   * Keeps a rejected message where dead letters are kept, before the answer. If it throws, the answer is a retry, and it is called again then.
+   *
+   * @default the caller does
+   */
+  readonly keep?: ((reason: AnswerReason) => Promise<unknown>) | undefined;
+}
+
+/** Processes messages of any source that delivers each at least once. */
+export interface InboxProcessor {
+  /**
+   * Processes one message: it claims the message in the inbox, runs its handler with a lease that is renewed meanwhile, and records the
+   * end. It may be called concurrently. It does not throw for a message, whatever its content: the row or the answer has the error.
+   *
+   * @param handler - the handler, or one for each event
+   * @throws `BAD_CONSUMER`, `BAD_CONFIG` if a handler cannot be used
+   */
+  process(
+    message: SourceMessage,
+    handler: Handler | readonly Handler[],
+    options?: ProcessOptions,
+  ): Promise<MessageAnswer>;
+  /** The events of handlers. @throws as {@link InboxProcessor.process} */
+  handles(handler: Handler | readonly Handler[]): readonly EventRef[];
+}
+
+/** The time after which a message that could not be kept is delivered again, milliseconds. */
+const KEEP_AGAIN_MS = 60_000;
+
+const HANDLER_TIMEOUT_MS = 60_000;
+
+/**
+ * Creates the inbox of a consumer whose messages come from Kafka, Kinesis, JetStream, RabbitMQ or any other source, with the rows, leases,
+ * retries and rejections of a consumer of SQS.
+ *
+ * @throws `BAD_ARGUMENT` if `handlerTimeoutMs` is below 10,000
+ *
+ * @example
+ * ```ts
+ * const config = readInboxConfig(process.env);
+ * const table = dynamoTable({ client: new DynamoDBClient(clientSettings), tableName: config.tableName });
+ * const inbox = createInboxProcessor({ config, table });
+ * const answer = await inbox.process({ id: 'orders/0/17', body }, leased(OrderPlaced, charge));
+ * ```
+ */
+export function createInboxProcessor(deps: InboxProcessorDeps): InboxProcessor {
+  const { handlerTimeoutMs = HANDLER_TIMEOUT_MS, stopProcess = () => process.exit(1), redact } = deps;
+  if (!(handlerTimeoutMs >= 10_000)) {
+    const message = `createInboxProcessor: handlerTimeoutMs is ${handlerTimeoutMs}; it must be at least 10,000. Make it longer than the longest run of a handler.`;
+    throw new MailroomError('BAD_ARGUMENT', message);
+  }
+  const config = { ...deps.config, queueUrl: '', visibilityTimeoutMs: 0, existingQueue: true };
+  const ctx = consumerContext({ ...deps, config, queue: { changeVisibility: async () => {} } });
+  const { clock, telemetry } = ctx;
+  const turns = createTurns();
+  let open = 0;
+
+  const known = new WeakMap<object, ReturnType<typeof prepared>>();
+  const prepared = (handler: Handler | readonly Handler[]) => {
+    const list = [handler].flat();
+    const byEvent = handlersByEvent(list, config);
+    const definitions = list.map(({ definition }) => definition);
+    return { definitions, byEvent, external: definitions.filter(isExternal) };
+  };
+  const preparedOnce = (handler: Handler | readonly Handler[]) => {
+    const found = known.get(handler) ?? prepared(handler);
+    known.set(handler, found);
+    return found;
+  };
+
+  const processed = async (
+    message: SourceMessage,
+    handler: Handler | readonly Handler[],
+    remainingMs?: number,
+  ): Promise<MessageOutcome> => {
+    const { definitions, byEvent, external } = preparedOnce(handler);
+    const calledAt = clock.now();
+    const record = recordOf(message, definitions);
+    const received = (): Delivery => {
+      const beganAt = clock.now();
+      const endsBy = remainingMs === undefined ? beganAt + handlerTimeoutMs : calledAt + remainingMs;
+      return readDelivery(record, { beganAt, endsBy }, external);
+    };
+    telemetry.count('MessagesReceived');
+    const turn = await turnOf(ctx, received());
+    if ('kind' in turn) return turn;
+    const run = async () => {
+      const delivery = received();
+      const working = work(ctx, delivery, byEvent, turn.alone, async () => {});
+      if (remainingMs !== undefined) return working;
+      return withDeadline(clock, delivery.endsBy - clock.now(), working, () => {
+        telemetry.log.error('An effect ran longer than its handler may; this process ends', {
+          error: outOfTime(),
+        });
+        telemetry.flush();
+        stopProcess();
+        return working;
+      });
+    };
+    return turn.alone ? turns.alone(run) : turns.beside(run);
+  };
+
+  const kept = async (
+    answer: Extract<MessageAnswer, { kind: 'rejected' }>,
+    keep: (reason: AnswerReason) => Promise<unknown>,
+  ): Promise<MessageAnswer> => {
+    try {
+      await keep(answer.reason);
+      return answer;
+    } catch (error) {
+      telemetry.log.error('A dead letter could not be kept; it is tried again', { error: error as Error });
+      return { ...answer, kind: 'retry', afterMs: KEEP_AGAIN_MS };
+    }
+  };
+
+  return {
+    process: async (message, handler, { remainingMs, keep } = {}) => {
+      open += 1;
+      try {
+        const answer = answerOf(await processed(message, handler, remainingMs), redact);
+        return answer.kind === 'rejected' && keep !== undefined ? await kept(answer, keep) : answer;
+      } finally {
+        open -= 1;
+        if (open === 0) {
+          telemetry.flush();
+          await flushSpans(clock, clock.now() + (remainingMs ?? handlerTimeoutMs));
+        }
+      }
+    },
+    handles: (handler) => preparedOnce(handler).definitions.map(({ source, type }) => ({ source, type })),
+  };
+}
+
+/** Decides about a message that may be a repeat: it waits for its next attempt, and runs alone if it may have killed its process. */
+async function turnOf(
+  ctx: ConsumerContext,
+  delivery: Delivery,
+): Promise<{ readonly alone: boolean } | MessageOutcome> {
+  const { inbox, clock } = ctx;
+  const { message, receives, content } = delivery;
+  if (receives <= 1 || 'problem' in content) return { alone: false };
+  try {
+    await openInbox(inbox);
+    const row = rowOf(await inbox.table.get(inboxKey(inbox.consumer, message.eventId), { consistent: true }));
+    if (row === undefined) return { alone: false };
+    const admission = admissionOf(inbox, message, row);
+    // Sources deliver again at once after a crash, so the message waits for the lease, not for the end of the handler's time.
+    if (admission.status === 'leased') return reportLeased(receivedOf(ctx, delivery), admission.until);
+    if (admission.status !== 'open' && admission.status !== 'abandoned') return { alone: false };
+    const waitMs = row.status === 'FAILED' ? Number(row.retryAt ?? 0) - clock.now() : 0;
+    if (waitMs > 0) return again(waitMs, tooEarly());
+    return { alone: mustRunAlone(row) };
+  } catch (error) {
+    return reportOutage(receivedOf(ctx, delivery), error);
+  }
+}
+
+function tooEarly(): MailroomError {
+  return new MailroomError(
+    'PUT_BACK',
+    'The message was delivered before its next attempt is due; no attempt is counted.',
+  );
+}
+
+function answerOf(outcome: MessageOutcome, redact: InboxProcessorDeps['redact']): MessageAnswer {
+  if (outcome.kind === 'done') return { kind: outcome.duplicate ? 'duplicate' : 'done' };
+  const { afterMs, rejected } = outcome;
+  const error = redact === undefined ? outcome.error : redactedError(outcome.error, redact);
+  const reason = { code: errorCode(error), message: errorMessage(error) };
+  return rejected ? { kind: 'rejected', reason } : { kind: 'retry', afterMs, reason };
+}

@@ -1,0 +1,165 @@
+import type {
+  JetStreamConsumer,
+  JetStreamMessage,
+} from '../../../../lambdas/runtime/sources/jet-stream-consumer.ts';
+import type { KafkaBatch, KafkaRun } from '../../../../lambdas/runtime/sources/kafka-consumer.ts';
+import type {
+  RabbitConsumerChannel,
+  RabbitMessage,
+} from '../../../../lambdas/runtime/sources/rabbit-consumer.ts';
+
+/** A list that is read while it grows. */
+export function readable<T>() {
+  const items: T[] = [];
+  let closed = false;
+  let broken: { readonly error: unknown } | undefined;
+  let wake: () => void = () => {};
+  const iterate = async function* () {
+    for (let at = 0; ; ) {
+      if (broken !== undefined) throw broken.error;
+      const item = items[at];
+      if (item !== undefined) {
+        at += 1;
+        yield item;
+      } else if (closed) return;
+      else
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+    }
+  };
+  return {
+    push: (item: T) => {
+      items.push(item);
+      wake();
+    },
+    close: async () => {
+      closed = true;
+      wake();
+    },
+    fail: (error: unknown) => {
+      broken = { error };
+      wake();
+    },
+    [Symbol.asyncIterator]: iterate,
+  };
+}
+
+/** A JetStream consumer whose stream is a list, and what it was told. */
+export function jetStreamDouble(
+  config: Partial<Awaited<ReturnType<JetStreamConsumer<never>['info']>>['config']> = {},
+) {
+  const told: string[] = [];
+  const messages = readable<JetStreamMessage>();
+  const consumer: JetStreamConsumer<JetStreamMessage> = {
+    info: async () => ({ name: 'payments', config: { ack_policy: 'explicit', ack_wait: 30e9, ...config } }),
+    consume: async () => messages,
+  };
+  return {
+    consumer,
+    messages,
+    told,
+    send: (body: string, seq = 1, deliveryCount = 1, headers?: Record<string, string>) =>
+      messages.push({
+        data: Buffer.from(body),
+        headers: headers && { keys: () => Object.keys(headers), get: (name) => headers[name] ?? '' },
+        seq,
+        info: { stream: 'ORDERS', deliveryCount, timestampNanos: 1e15 },
+        ack: () => told.push(`ack ${seq}`),
+        nak: (ms) => told.push(`nak ${seq} ${ms}`),
+        term: (reason) => told.push(`term ${seq} ${reason}`),
+        working: () => told.push(`working ${seq}`),
+      }),
+  };
+}
+
+/** A channel of RabbitMQ, and what it was told. */
+export function rabbitDouble() {
+  const told: string[] = [];
+  const listeners = new Map<string, ((error?: Error) => void)[]>();
+  let deliver: (message: RabbitMessage | null) => void = () => {};
+  const nameOf = ({ properties }: RabbitMessage) => properties.messageId ?? 'unnamed';
+  const channel: RabbitConsumerChannel<RabbitMessage> = {
+    consume: async (queue, onMessage) => {
+      told.push(`consume ${queue}`);
+      deliver = onMessage;
+      return { consumerTag: 'tag' };
+    },
+    ack: (message) => void told.push(`ack ${nameOf(message)}`),
+    nack: (message, allUpTo, requeue) => void told.push(`nack ${nameOf(message)} ${allUpTo} ${requeue}`),
+    cancel: async (tag) => told.push(`cancel ${tag}`),
+    on: (event: string, listener: (error: Error) => void) =>
+      listeners.set(event, [...(listeners.get(event) ?? []), listener as () => void]),
+  };
+  return {
+    channel,
+    told,
+    emit: (event: 'close' | 'error', error?: Error) => {
+      for (const listener of listeners.get(event) ?? []) listener(error);
+    },
+    send: (
+      body: string,
+      messageId = 'm',
+      properties: RabbitMessage['properties'] = {},
+      redelivered = false,
+    ) =>
+      deliver({
+        content: Buffer.from(body),
+        fields: { redelivered },
+        properties: { messageId, ...properties },
+      }),
+    cancelled: () => deliver(null),
+  };
+}
+
+/** A partition of Kafka, from which kafkajs fetches from the first offset on that is not resolved. */
+export function kafkaDouble(bodies: readonly (string | null)[]) {
+  const log: string[] = [];
+  let next = 0;
+  let paused = false;
+  let stale = false;
+  const payload = (): KafkaBatch => ({
+    batch: {
+      topic: 'orders',
+      partition: 3,
+      messages: bodies
+        .map((body, offset) => ({
+          key: null,
+          value: body === null ? null : Buffer.from(body),
+          offset: String(offset),
+          timestamp: '1767225600000',
+          headers: { source: Buffer.from('things') },
+        }))
+        .slice(next),
+    },
+    resolveOffset: (offset) => {
+      next = Number(offset) + 1;
+      log.push(`resolve ${offset}`);
+    },
+    heartbeat: async () => {
+      log.push('heartbeat');
+      throw new Error('The group is rebalancing');
+    },
+    pause: () => {
+      paused = true;
+      log.push('pause');
+      return () => {
+        paused = false;
+        log.push('resume');
+      };
+    },
+    isRunning: () => true,
+    isStale: () => stale,
+  });
+  return {
+    log,
+    next: () => next,
+    lose: () => {
+      stale = true;
+    },
+    /** Fetches once, unless the partition is paused. */
+    fetch: async (run: KafkaRun) => {
+      if (!paused) await run.eachBatch(payload());
+    },
+  };
+}

@@ -1,0 +1,393 @@
+import { describe, expect, test } from 'vitest';
+import { PoisonMessage, RetryLater } from '../../../../lambdas/runtime/base/errors.ts';
+import { consumeJetStream } from '../../../../lambdas/runtime/sources/jet-stream-consumer.ts';
+import { kafkaRun } from '../../../../lambdas/runtime/sources/kafka-consumer.ts';
+import { consumeRabbit, rabbitId, receivesOf } from '../../../../lambdas/runtime/sources/rabbit-consumer.ts';
+import { jetStreamDouble, kafkaDouble, rabbitDouble } from './broker-doubles.ts';
+import { counting, gate, sourceRig } from './source-rig.ts';
+
+const code = (expected: string) => expect.objectContaining({ code: expected });
+const failing = (error: () => Error) => counting(async () => Promise.reject(error())).handler;
+const envelopeText = async (parts: ReturnType<typeof sourceRig>, n = 1) =>
+  JSON.stringify(await parts.envelope(n));
+
+describe('JetStream', () => {
+  async function consuming(handler = counting().handler, config = {}) {
+    const parts = sourceRig();
+    const double = jetStreamDouble(config);
+    const kept: unknown[] = [];
+    const { inbox, clock } = parts;
+    const loop = await consumeJetStream({
+      consumer: double.consumer,
+      inbox,
+      handler,
+      clock,
+      deadLetter: async (letter) => kept.push(letter),
+    });
+    return { ...parts, ...double, kept, loop };
+  }
+
+  test('starts every message at once; its ack wait is extended every third of it while it runs', async () => {
+    const { opened, open } = gate();
+    const { handler, events } = counting(() => opened);
+    const parts = await consuming(handler);
+    for (const n of [1, 2, 3]) parts.send(await envelopeText(parts, n), n);
+    await parts.clock.advance(25_000);
+    expect(events).toHaveLength(3);
+    expect(parts.told.filter((line) => line === 'working 2')).toHaveLength(2);
+    open();
+    await parts.idle();
+    expect(parts.told.filter((line) => line.startsWith('ack'))).toEqual(['ack 1', 'ack 2', 'ack 3']);
+    expect(parts.told.filter((line) => line.startsWith('working'))).toHaveLength(6);
+  });
+
+  test('passes the headers, the position and the number of deliveries on', async () => {
+    const parts = sourceRig();
+    const double = jetStreamDouble();
+    const seen: unknown[] = [];
+    const inbox = {
+      ...parts.inbox,
+      process: async (message: object) => {
+        seen.push(message);
+        return { kind: 'done' } as const;
+      },
+    };
+    await consumeJetStream({
+      consumer: double.consumer,
+      inbox,
+      handler: counting().handler,
+      deadLetter: async () => {},
+    });
+    double.send('x', 9, 4, { source: 'things' });
+    await parts.clock.advance(1);
+    expect(seen).toEqual([
+      { id: 'ORDERS/9', body: Buffer.from('x'), headers: { source: 'things' }, receives: 4, sentAt: 1e9 },
+    ]);
+  });
+
+  test('keeps the dead letter with its message before it terminates a body that is not an envelope', async () => {
+    const parts = await consuming();
+    parts.send('x');
+    await parts.clock.advance(1_000);
+    expect(parts.told).toEqual(['term 1 UNREADABLE_MESSAGE']);
+    expect(parts.kept).toMatchObject([
+      { id: 'ORDERS/1', reason: { code: 'UNREADABLE_MESSAGE' }, message: { seq: 1, data: Buffer.from('x') } },
+    ]);
+  });
+
+  test.each([
+    [{ ack_policy: 'none' }, 'ack_policy "none"'],
+    [{ max_deliver: 5 }, 'max_deliver 5'],
+  ])('refuses a consumer with %j, with which messages are lost', async (config, problem) => {
+    await expect(consuming(counting().handler, config)).rejects.toThrow(problem);
+    await expect(consuming(counting().handler, config)).rejects.toMatchObject({ code: 'BAD_ARGUMENT' });
+  });
+
+  test('accepts a consumer with defaults', async () => {
+    const { loop } = await consuming(counting().handler, { ack_wait: undefined, max_deliver: -1 });
+    await loop.stop();
+  });
+
+  test('stops after the handlers that run; a message that comes later is not answered', async () => {
+    const { opened, open } = gate();
+    const parts = await consuming(counting(() => opened).handler);
+    parts.send(await envelopeText(parts), 1);
+    await parts.idle();
+    let stopped = false;
+    const stop = parts.loop.stop().then(() => {
+      stopped = true;
+    });
+    await parts.idle();
+    parts.send('x', 2);
+    await parts.idle();
+    expect(stopped).toBe(false);
+    open();
+    await parts.through(stop);
+    await parts.loop.ended;
+    expect(parts.told).toEqual(['ack 1']);
+  });
+
+  test.each([
+    ['ends', (parts: Awaited<ReturnType<typeof consuming>>) => void parts.messages.close()],
+    ['fails', (parts: Awaited<ReturnType<typeof consuming>>) => parts.messages.fail(new Error('gone'))],
+  ])('fails when its source %s, after the handlers that run', async (_how, end) => {
+    const { opened, open } = gate();
+    const parts = await consuming(counting(() => opened).handler);
+    parts.send(await envelopeText(parts), 1);
+    await parts.idle();
+    const failed = expect(parts.loop.ended).rejects.toMatchObject({ code: 'SOURCE_CLOSED' });
+    end(parts);
+    await parts.idle();
+    open();
+    await parts.through(failed);
+    expect(parts.told).toEqual(['ack 1']);
+  });
+
+  test('refuses handlers that cannot be used before it receives', async () => {
+    const { handler } = counting();
+    await expect(consuming([handler, handler] as never)).rejects.toMatchObject({ code: 'BAD_CONSUMER' });
+  });
+
+  test('a fault of the inbox itself ends the loop', async () => {
+    const parts = sourceRig();
+    const double = jetStreamDouble();
+    const inbox = { ...parts.inbox, process: () => Promise.reject(new Error('a bug')) };
+    const options = {
+      consumer: double.consumer,
+      inbox,
+      handler: counting().handler,
+      deadLetter: async () => {},
+    };
+    const loop = await consumeJetStream(options);
+    double.send('x');
+    await expect(loop.ended).rejects.toThrow('a bug');
+    expect(double.told).toEqual([]);
+  });
+});
+
+describe('RabbitMQ', () => {
+  async function consuming(handler = counting().handler, deadLetter?: (letter: unknown) => Promise<unknown>) {
+    const parts = sourceRig();
+    const double = rabbitDouble();
+    const { inbox, clock } = parts;
+    const loop = await consumeRabbit({
+      channel: double.channel,
+      queue: 'payments',
+      inbox,
+      handler,
+      deadLetter,
+      clock,
+    });
+    return { ...parts, ...double, loop };
+  }
+
+  test('acknowledges what is done and a duplicate', async () => {
+    const parts = await consuming();
+    const body = await envelopeText(parts);
+    parts.send(body, 'a');
+    await parts.idle();
+    parts.send(body, 'b', {}, true);
+    await parts.idle();
+    expect(parts.told).toEqual(['consume payments', 'ack a', 'ack b']);
+  });
+
+  test('holds a retry until it is due, and requeues it', async () => {
+    const parts = await consuming(failing(() => new RetryLater(300_000)));
+    parts.send(await envelopeText(parts), 'a');
+    await parts.idle();
+    await parts.clock.advance(298_000);
+    expect(parts.told).toEqual(['consume payments']);
+    await parts.clock.advance(3_000);
+    expect(parts.told).toEqual(['consume payments', 'nack a false true']);
+  });
+
+  test('requeues a retry before RabbitMQ closes the channel', async () => {
+    const parts = await consuming(failing(() => new RetryLater(10 * 3_600_000)));
+    parts.send(await envelopeText(parts), 'a');
+    await parts.clock.advance(21 * 60_000);
+    expect(parts.told).toContain('nack a false true');
+  });
+
+  test('refuses a rejected message, which goes to the dead-letter exchange', async () => {
+    const parts = await consuming();
+    parts.send('x', 'a');
+    await parts.idle();
+    expect(parts.told).toEqual(['consume payments', 'nack a false false']);
+  });
+
+  test('acknowledges a rejected message once it is kept', async () => {
+    const kept: unknown[] = [];
+    const parts = await consuming(counting().handler, async (letter) => kept.push(letter));
+    parts.send('x', 'a');
+    await parts.idle();
+    expect(parts.told).toEqual(['consume payments', 'ack a']);
+    expect(kept).toMatchObject([
+      { id: 'a/0', reason: { code: 'UNREADABLE_MESSAGE' }, message: { fields: {} } },
+    ]);
+  });
+
+  test('stops: it cancels, drains handlers, and requeues what it holds', async () => {
+    const { opened, open } = gate();
+    const parts = await consuming(
+      counting(async ({ data }) => {
+        if ((data as { n: number }).n === 1) await opened;
+        else throw new RetryLater(600_000);
+      }).handler,
+    );
+    parts.send(await envelopeText(parts, 1), 'a');
+    parts.send(await envelopeText(parts, 2), 'b');
+    await parts.idle();
+    const stop = parts.loop.stop();
+    await parts.idle();
+    expect(parts.told.slice(1)).toEqual(['cancel tag', 'nack b false true']);
+    open();
+    await parts.through(stop);
+    expect(parts.told.slice(3)).toEqual(['ack a']);
+    await parts.loop.ended;
+    await parts.loop.stop();
+  });
+
+  test.each([
+    [
+      'its channel is closed with an error',
+      (parts: ReturnType<typeof rabbitDouble>) => parts.emit('error', new Error('406')),
+    ],
+    ['its channel is closed', (parts: ReturnType<typeof rabbitDouble>) => parts.emit('close')],
+    ['its queue is deleted', (parts: ReturnType<typeof rabbitDouble>) => parts.cancelled()],
+  ])('fails when %s, so that the process is started again', async (_what, end) => {
+    const parts = await consuming();
+    const failed = expect(parts.loop.ended).rejects.toMatchObject({ code: 'SOURCE_CLOSED' });
+    end(parts);
+    await failed;
+  });
+
+  test('a message that comes back from the dead-letter queue has another id, a requeued one has not', () => {
+    const body = Buffer.from('x');
+    const of = (headers?: object, messageId: string | undefined = 'm') =>
+      rabbitId({ messageId, headers } as never, body);
+    expect(of()).toBe('m/0');
+    expect(of({ 'x-delivery-count': 3 })).toBe('m/0');
+    expect(of({ 'x-death': [{ count: 2 }, { count: 1 }] })).toBe('m/3');
+    expect(rabbitId({}, body)).toBe(rabbitId({ messageId: '' }, body));
+    expect(rabbitId({}, body)).not.toBe(rabbitId({}, Buffer.from('y')));
+  });
+
+  test('a quorum queue counts deliveries; another one tells whether there were any', () => {
+    expect(receivesOf({ 'x-delivery-count': 4 }, true)).toBe(5);
+    expect(receivesOf({}, true)).toBe(2);
+    expect(receivesOf(undefined, false)).toBe(1);
+  });
+});
+
+describe('Kafka', () => {
+  async function partition(
+    ns: readonly number[],
+    handler = counting().handler,
+    deadLetter = async (_: unknown) => {},
+  ) {
+    const parts = sourceRig();
+    const bodies = await Promise.all(ns.map((n) => envelopeText(parts, n)));
+    const { inbox, clock } = parts;
+    return { ...parts, double: kafkaDouble(bodies), run: kafkaRun({ inbox, handler, deadLetter, clock }) };
+  }
+
+  test('resolves each offset after its message, in order', async () => {
+    const { handler, events } = counting();
+    const { double, run, through } = await partition([1, 2, 3], handler);
+    await through(double.fetch(run));
+    expect(double.log).toEqual(['resolve 0', 'resolve 1', 'resolve 2']);
+    expect(events.map(({ data }) => data)).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }]);
+    expect(run.eachBatchAutoResolve).toBe(false);
+  });
+
+  test('a retry pauses its partition until it is due; nothing is skipped or reordered', async () => {
+    let fails = 1;
+    const { handler, events } = counting(async ({ data }) => {
+      if ((data as { n: number }).n === 2 && fails-- > 0) throw new RetryLater(40_000);
+    });
+    const { double, run, through, clock } = await partition([1, 2, 3], handler);
+    await through(double.fetch(run));
+    expect(double.log).toEqual(['resolve 0', 'pause']);
+    await clock.advance(30_000);
+    expect(double.log).toEqual(['resolve 0', 'pause']);
+    await clock.advance(11_000);
+    await through(double.fetch(run));
+    expect(double.log).toEqual(['resolve 0', 'pause', 'resume', 'resolve 1', 'resolve 2']);
+    expect(events.map(({ data }) => (data as { n: number }).n)).toEqual([1, 2, 2, 3]);
+  });
+
+  test('keeps a rejected message and goes on; if it cannot be kept, it waits', async () => {
+    const kept: unknown[] = [];
+    let away = true;
+    const { double, run, through, clock } = await partition(
+      [1, 2],
+      failing(() => new PoisonMessage('no')),
+      async (letter) => {
+        if (away) throw new Error('away');
+        kept.push(letter);
+      },
+    );
+    await through(double.fetch(run));
+    expect(double.log).toEqual(['pause']);
+    away = false;
+    await clock.advance(61_000);
+    await through(double.fetch(run));
+    expect(double.log).toEqual(['pause', 'resume', 'resolve 0', 'resolve 1']);
+    expect(kept).toMatchObject([
+      { id: 'orders/3/0', message: { topic: 'orders', partition: 3, message: { offset: '0' } } },
+      {},
+    ]);
+  });
+
+  test('a tombstone is rejected, and a message counts its deliveries while it waits', async () => {
+    const seen: unknown[] = [];
+    const parts = sourceRig();
+    let retries = 2;
+    const inbox = {
+      ...parts.inbox,
+      process: async ({ receives, body }: { receives?: number; body: unknown }) => {
+        seen.push([body, receives]);
+        const reason = { code: 'X', message: '' };
+        return retries-- > 0
+          ? ({ kind: 'retry', afterMs: 1_000, reason } as const)
+          : ({ kind: 'done' } as const);
+      },
+    };
+    const double = kafkaDouble([null, 'b']);
+    const run = kafkaRun({
+      inbox: inbox as never,
+      handler: counting().handler,
+      deadLetter: async () => {},
+      clock: parts.clock,
+    });
+    for (let i = 0; i < 3; i += 1) {
+      await parts.through(double.fetch(run));
+      await parts.clock.advance(2_000);
+    }
+    expect(seen).toEqual([
+      ['', 2],
+      ['', 3],
+      ['', 4],
+      [Buffer.from('b'), 2],
+    ]);
+  });
+
+  test('beats while a handler runs, although beats fail; stops at a partition that it has lost', async () => {
+    const { opened, open } = gate();
+    const { double, run, through, clock } = await partition([1, 2], counting(() => opened).handler);
+    const fetched = double.fetch(run);
+    await clock.advance(21_000);
+    expect(double.log).toEqual(Array(4).fill('heartbeat'));
+    double.lose();
+    open();
+    await through(fetched);
+    expect(double.log.slice(4)).toEqual(['resolve 0']);
+  });
+
+  test('stop() lets the running handler end, starts no other, and resumes nothing', async () => {
+    const { opened, open } = gate();
+    const { double, run, through, idle } = await partition([1, 2], counting(() => opened).handler);
+    const fetched = double.fetch(run);
+    await idle();
+    const stop = run.stop();
+    open();
+    await through(Promise.all([stop, fetched]));
+    await through(double.fetch(run));
+    expect(double.log).toEqual(['resolve 0']);
+    const other = await partition(
+      [1],
+      failing(() => new RetryLater(60_000)),
+    );
+    await other.through(other.double.fetch(other.run));
+    await other.run.stop();
+    await other.clock.advance(70_000);
+    expect(other.double.log).toEqual(['pause']);
+  });
+
+  test('refuses handlers that cannot be used', () => {
+    const { inbox } = sourceRig();
+    const { handler } = counting();
+    const make = () => kafkaRun({ inbox, handler: [handler, handler], deadLetter: async () => {} });
+    expect(make).toThrow(code('BAD_CONSUMER'));
+  });
+});

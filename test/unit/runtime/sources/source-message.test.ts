@@ -1,0 +1,86 @@
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod/mini';
+import { externalEvent } from '../../../../lambdas/runtime/events/external-event.ts';
+import { recordOf } from '../../../../lambdas/runtime/sources/source-message.ts';
+import { ThingHappened } from '../../../support/runtime-rig.ts';
+import { sourceRig } from './source-rig.ts';
+
+const Ordered = externalEvent({ source: 'shop', type: 'order', id: 'orderId', schema: z.any() });
+const Paid = externalEvent({ source: 'shop', type: 'paid', schema: z.any() });
+
+const bodyOf = (
+  body: string | Uint8Array,
+  headers?: Record<string, unknown>,
+  definitions = [ThingHappened, Ordered],
+) => JSON.parse(recordOf({ id: 'm', body, headers }, definitions).body);
+
+describe('an envelope', () => {
+  test('is read with the source and type of its headers, byte for byte', async () => {
+    const text = `${JSON.stringify(await sourceRig().envelope()).slice(0, -1)},"big":12345678901234567890}`;
+    const { body } = recordOf({ id: 'm', body: text, headers: { source: 'other', type: 'T' } }, [
+      ThingHappened,
+    ]);
+    expect(body).toBe(`{"source":"other","detail-type":"T","detail":${text}}`);
+  });
+
+  test.each([
+    ['text', 'things'],
+    ['bytes, as kafkajs has them', Buffer.from('things')],
+    ['a list of bytes, as Lambda has them for Kafka', [...Buffer.from('things')]],
+    ['signed bytes', [...Buffer.from('thïngs')].map((byte) => (byte > 127 ? byte - 256 : byte))],
+    ['bytes of Amazon MQ', { bytes: [...Buffer.from('things')] }],
+  ])('has its source in a header that is %s', async (_name, header) => {
+    const envelope = await sourceRig().envelope();
+    for (const name of ['source', 'ce_source', 'ce-source', 'cloudEvents:source', 'cloudEvents_source']) {
+      expect(bodyOf(JSON.stringify(envelope), { [name]: header }).source).toMatch(/^th.ngs$/);
+    }
+  });
+
+  test('without headers has the source of the only event of its type', async () => {
+    const text = JSON.stringify(await sourceRig().envelope());
+    expect(bodyOf(Buffer.from(text))).toMatchObject({ source: 'things', 'detail-type': 'ThingHappened' });
+    const two = [ThingHappened, { ...ThingHappened, source: 'others' }];
+    expect(JSON.parse(recordOf({ id: 'm', body: text }, two).body)).toMatchObject({ source: '' });
+  });
+});
+
+describe('an EventBridge event and anything else stay as they are:', () => {
+  test.each([
+    '{"source":"a","detail-type":"b","detail":{}}',
+    'no JSON',
+    '[]',
+    '"text"',
+    'null',
+    '{"type":"x"}',
+    '',
+  ])('%s', (body) => {
+    expect(recordOf({ id: 'm', body }, [ThingHappened, Ordered]).body).toBe(body);
+  });
+});
+
+test('an external event is named by its headers, with the id and time of CloudEvents', () => {
+  const headers = {
+    'ce-source': 'shop',
+    'ce-type': 'paid',
+    'ce-id': 'a1',
+    'ce-time': '2026-01-01T00:00:00Z',
+  };
+  expect(bodyOf('{"n":1}', headers, [Ordered, Paid] as never)).toEqual({
+    source: 'shop',
+    'detail-type': 'paid',
+    id: 'a1',
+    time: '2026-01-01T00:00:00Z',
+    detail: { n: 1 },
+  });
+  expect(bodyOf('{"n":1}', { source: 'shop', type: 'unknown' })).toEqual({ n: 1 });
+});
+
+test('an unknown number of deliveries or time stays unknown', () => {
+  const { attributes } = recordOf({ id: 'm', body: '' }, []);
+  expect(attributes).toMatchObject({ ApproximateReceiveCount: '', SentTimestamp: '' });
+  const known = recordOf({ id: 'm', body: '', receives: 3, sentAt: 1.5 }, []);
+  expect(known).toMatchObject({
+    messageId: 'm',
+    attributes: { ApproximateReceiveCount: '3', SentTimestamp: '1' },
+  });
+});
