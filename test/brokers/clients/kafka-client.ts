@@ -1,7 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { type Admin, type EachMessagePayload, Kafka, logLevel, type Producer } from 'kafkajs';
+import { poll } from '../../../localstack/health.ts';
 import type { KafkaBroker } from '../servers/kafka-broker.ts';
 import type { Arrived } from './arrived.ts';
+
+/** A topic is there within a moment. */
+const CREATED_DEADLINE_MS = 60_000;
 
 /** A client of Kafka for tests. */
 export interface KafkaClient {
@@ -33,7 +37,14 @@ export async function kafkaClient({ address }: Pick<KafkaBroker, 'address'>): Pr
     admin,
     createTopic: async (topic, numPartitions = 1, settings = {}) => {
       const configEntries = Object.entries(settings).map(([name, value]) => ({ name, value }));
-      await admin.createTopics({ topics: [{ topic, numPartitions, configEntries }], waitForLeaders: true });
+      await admin.createTopics({ topics: [{ topic, numPartitions, configEntries }], waitForLeaders: false });
+      // kafkajs's own wait fails if the broker does not know the topic yet.
+      await poll(CREATED_DEADLINE_MS, () =>
+        admin.fetchTopicMetadata({ topics: [topic] }).then(
+          () => true,
+          () => undefined,
+        ),
+      );
     },
     publish: async (topic, value, at = Date.now()) => {
       await producer.send({ topic, acks: -1, messages: [{ value, timestamp: String(at) }] });

@@ -4,49 +4,20 @@ import { expect, inject, test } from 'vitest';
 import { kafkaTarget } from '../../../lambdas/runtime/forward.ts';
 import { eventually } from '../../local/support/eventually.ts';
 import { kafkaClient } from '../clients/kafka-client.ts';
+import { startKafkaPlaces } from '../places/kafka-places.ts';
 import { report } from '../receipts.ts';
-import { type KafkaBroker, startKafka } from '../servers/kafka-broker.ts';
 import { bridgeTo, countedAt } from './bridge.ts';
-import { type TargetPlace, targetOf } from './target-of.ts';
-import { describeTarget, type TargetBroker } from './target-tests.ts';
+import { targetOf } from './target-of.ts';
+import { describeTarget } from './target-tests.ts';
 
 const jars = inject('kafka');
-
-/** Of the topics, so that an event can be too large which SQS accepts. */
-const MESSAGE_MAX_BYTES = 20_000;
-
-let kafka: KafkaBroker;
-
-async function start(): Promise<TargetBroker> {
-  kafka = await startKafka(jars ?? '', 'kafka-target');
-  const broker = kafka;
-  const client = await kafkaClient(broker);
-  const placeOf = (topic: string): TargetPlace => ({ kind: 'kafka', brokers: broker.address, topic });
-  return {
-    ...broker,
-    close: async () => {
-      await client.close();
-      await broker.close();
-    },
-    create: (name) => client.createTopic(name, 3, { 'max.message.bytes': String(MESSAGE_MAX_BYTES) }),
-    placeOf,
-    deniedPlaceOf: (topic) => ({
-      kind: 'kafka',
-      brokers: broker.saslAddress,
-      topic,
-      user: { ...broker.user, password: 'wrong' },
-    }),
-    arrived: client.arrived,
-  };
-}
 
 describeTarget(
   {
     broker: 'Kafka',
     isMissing: jars === undefined,
-    start,
+    start: () => startKafkaPlaces(jars ?? '', 'kafka-target'),
     timesAfterCrash: 2,
-    tooLarge: 'x'.repeat(MESSAGE_MAX_BYTES),
     errors: {
       missing: /FORWARD_FAILED.*UNKNOWN_TOPIC_OR_PARTITION/,
       denied: /FORWARD_FAILED.*[Aa]uthentication/,
@@ -57,7 +28,7 @@ describeTarget(
     test('an event that is older than the retention of its topic stays as long as others', async () => {
       const DAY_MS = 86_400_000;
       const { placeOf, arrived } = broker();
-      const client = await kafkaClient({ address: kafka.address });
+      const client = await kafkaClient(broker());
       try {
         for (const topic of ['late', 'deleted'])
           await client.createTopic(topic, 1, { 'retention.ms': String(DAY_MS) });
