@@ -19,7 +19,7 @@ export interface JetStreamMessage {
   readonly info: { readonly stream: string; readonly deliveryCount: number; readonly timestampNanos: number };
   ack(): void;
   nak(millis?: number): void;
-  term(reason?: string): void;
+  term(): void;
   working(): void;
 }
 
@@ -125,7 +125,7 @@ function tell(message: JetStreamMessage, answer: MessageAnswer): void {
       message.nak(answer.afterMs);
       return;
     case 'rejected':
-      message.term(answer.reason.code);
+      message.term(); // without a reason, which servers before 2.10 do not understand and ignore
   }
 }
 

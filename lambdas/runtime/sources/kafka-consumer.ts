@@ -9,7 +9,7 @@ export interface KafkaMessage {
   readonly value: Buffer | null;
   readonly offset: string;
   readonly timestamp: string;
-  readonly headers?: Readonly<Record<string, unknown>> | undefined;
+  readonly headers?: Readonly<Record<string, Buffer | string | (Buffer | string)[] | undefined>> | undefined;
 }
 
 /** A message of a partition. */

@@ -67,7 +67,7 @@ export function jetStreamDouble(
         info: { stream: 'ORDERS', deliveryCount, timestampNanos: 1e15 },
         ack: () => told.push(`ack ${seq}`),
         nak: (ms) => told.push(`nak ${seq} ${ms}`),
-        term: (reason) => told.push(`term ${seq} ${reason}`),
+        term: (...reasons: unknown[]) => told.push(['term', seq, ...reasons].join(' ')),
         working: () => told.push(`working ${seq}`),
       }),
   };
