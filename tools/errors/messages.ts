@@ -126,8 +126,7 @@ export const ATTEMPTS = section({
       action: 'Nothing.',
     },
     BATCH_RETRIED: {
-      cause:
-        'A message of a batch of Kinesis, Kafka or RabbitMQ is not done. The log has its reason.',
+      cause: 'A message of a batch of Kinesis, Kafka or RabbitMQ is not done. The log has its reason.',
       result: 'Lambda repeats the batch. The handlers of messages that are done do not run again.',
       action:
         'Nothing. To repeat fewer messages, set `ReportBatchItemFailures` in the event source mapping and `partialFailures`: see [Lambda functions](sources.md#lambda-functions).',
@@ -199,7 +198,8 @@ export const ATTEMPTS = section({
     SOURCE_CLOSED: {
       cause:
         'JetStream or RabbitMQ ended a consumer: its connection or channel was closed, or its queue was deleted. The cause has the reason.',
-      result: 'The loop ends after the handlers that run. Messages that were not acknowledged are delivered again.',
+      result:
+        'The loop ends after the handlers that run. Messages that were not acknowledged are delivered again.',
       action: 'Let the process end, and let its supervisor start it again.',
     },
     UNREADABLE_ROW: {
