@@ -10,6 +10,7 @@ export const ENTRIES = [
   'cdk-mailroom/runtime',
   'cdk-mailroom/http',
   'cdk-mailroom/forward',
+  'cdk-mailroom/sources',
   'cdk-mailroom/internals',
   'cdk-mailroom/testing',
 ] as const;
@@ -52,6 +53,7 @@ import { forward, kafkaTarget } from 'cdk-mailroom/forward';
 import { createOncePerKey } from 'cdk-mailroom/http';
 import { createRelayStream } from 'cdk-mailroom/internals';
 import { defineEvent, lambdaOutbox, type Outbox } from 'cdk-mailroom/runtime';
+import { kafkaRun } from 'cdk-mailroom/sources';
 import { memoryTable } from 'cdk-mailroom/testing';
 export const outbox: Outbox = lambdaOutbox();
 export const items: readonly object[] = memoryTable().items();
@@ -61,6 +63,8 @@ export const wrong: number = defineEvent;
 export const wrongOncePerKey: number = createOncePerKey;
 // @ts-expect-error the same of a bridge, although the package of its target is not installed
 export const wrongBridge: number = [forward, kafkaTarget];
+// @ts-expect-error the same of a source
+export const wrongSource: number = kafkaRun;
 // @ts-expect-error the same of the relay
 export const wrongRelay: number = createRelayStream;
 `;

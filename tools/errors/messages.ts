@@ -125,6 +125,12 @@ export const ATTEMPTS = section({
       result: 'The message is recorded as processed and deleted from the queue.',
       action: 'Nothing.',
     },
+    BATCH_RETRIED: {
+      cause: 'A message of a batch of Kinesis, Kafka or RabbitMQ is not done. The log has its reason.',
+      result: 'Lambda repeats the batch. The handlers of messages that are done do not run again.',
+      action:
+        'Nothing. To repeat fewer messages, set `ReportBatchItemFailures` in the event source mapping and `partialFailures`: see [Lambda functions](sources.md#lambda-functions).',
+    },
     EFFECT_IN_PROGRESS: {
       cause: 'An effect of the message may still be running in a function that has lost its lease.',
       result:
@@ -180,14 +186,21 @@ export const ATTEMPTS = section({
     },
     PUT_BACK: {
       cause:
-        'Another message of the batch must run alone, because its last attempts may have killed their function.',
-      result: 'The message goes back to the queue at once. No attempt is counted.',
+        'Another message of the batch must run alone, because its last attempts may have killed their function. Or a [source](sources.md) delivered the message before its next attempt was due.',
+      result: 'The message goes back to the queue at once, or waits until it is due. No attempt is counted.',
       action: 'Nothing. Fix the message that kills its function.',
     },
     RETRY_LATER: {
       cause: 'The handler threw `RetryLater`.',
       result: 'The message is retried after the delay that the handler chose. It counts as an attempt.',
       action: 'Nothing, unless the attempts run out: then raise `retry.attempts` or choose longer delays.',
+    },
+    SOURCE_CLOSED: {
+      cause:
+        'JetStream or RabbitMQ ended a consumer: its connection or channel was closed, or its queue was deleted. The cause has the reason.',
+      result:
+        'The loop ends after the handlers that run. Messages that were not acknowledged are delivered again.',
+      action: 'Let the process end, and let its supervisor start it again.',
     },
     UNREADABLE_ROW: {
       cause:

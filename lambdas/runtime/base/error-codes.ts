@@ -54,6 +54,7 @@ export type MailroomErrorCode =
   | 'WRONG_TYPE'
   // The message was not processed in this attempt.
   | 'ALREADY_PROCESSED'
+  | 'BATCH_RETRIED'
   | 'EFFECT_IN_PROGRESS'
   | 'FENCE_LOST'
   | 'FORWARD_FAILED'
@@ -64,6 +65,7 @@ export type MailroomErrorCode =
   | 'OUT_OF_TIME'
   | 'PUT_BACK'
   | 'RETRY_LATER'
+  | 'SOURCE_CLOSED'
   | 'UNREADABLE_ROW'
   // Logged for an operator; alarms count them.
   | 'AUDIT_DOES_NOT_ADD_UP'

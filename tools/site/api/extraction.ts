@@ -27,6 +27,12 @@ export const ENTRIES = {
     specifier: 'cdk-mailroom/forward',
     purpose: 'Bridges: consumers that send their events to a queue, topic or stream of another system.',
   },
+  sources: {
+    types: 'lambdas/runtime/sources.d.ts',
+    specifier: 'cdk-mailroom/sources',
+    purpose:
+      'Consumers of Kafka, Kinesis, JetStream, RabbitMQ and other sources, in Lambda functions and in processes.',
+  },
   testing: {
     types: 'testing/index.d.ts',
     specifier: 'cdk-mailroom/testing',
