@@ -2,7 +2,7 @@ import { jetstream } from '@nats-io/jetstream';
 import { connect as connectNats } from '@nats-io/transport-node';
 import { connect as connectRabbit } from 'amqplib';
 import { Kafka, logLevel } from 'kafkajs';
-import type { Clock, Handler } from '../../../lambdas/runtime/index.ts';
+import type { Handler } from '../../../lambdas/runtime/index.ts';
 import {
   consumeJetStream,
   consumeRabbit,
@@ -18,7 +18,6 @@ interface Consumption<P extends TargetPlace = TargetPlace> {
   readonly place: P;
   readonly inbox: InboxProcessor;
   readonly handler: Handler;
-  readonly clock: Clock;
   /** Called before a message is acknowledged. */
   readonly beforeAck: () => void;
 }
@@ -45,7 +44,7 @@ export async function consume(consumption: Consumption): Promise<Consumed> {
 type PlaceOf<K extends TargetPlace['kind']> = Extract<TargetPlace, { kind: K }>;
 
 async function consumeKafka(of: Consumption<PlaceOf<'kafka'>>): Promise<Consumed> {
-  const { name, place, inbox, handler, clock, beforeAck } = of;
+  const { name, place, inbox, handler, beforeAck } = of;
   const kafka = new Kafka({ brokers: [place.brokers], logLevel: logLevel.NOTHING });
   const producer = kafka.producer();
   // The group notices after this time that a member was killed.
@@ -55,7 +54,6 @@ async function consumeKafka(of: Consumption<PlaceOf<'kafka'>>): Promise<Consumed
   const run = kafkaRun({
     inbox,
     handler,
-    clock,
     deadLetter: ({ message: { message } }) => producer.send({ topic: deadOf(name), messages: [message] }),
   });
   const ended = new Promise<void>((_, reject) => {
@@ -80,7 +78,7 @@ async function consumeKafka(of: Consumption<PlaceOf<'kafka'>>): Promise<Consumed
 }
 
 async function consumeStream(of: Consumption<PlaceOf<'jet-stream'>>): Promise<Consumed> {
-  const { name, place, inbox, handler, clock, beforeAck } = of;
+  const { name, place, inbox, handler, beforeAck } = of;
   const { servers, user, pass } = place;
   const connection = await connectNats({
     servers,
@@ -95,7 +93,6 @@ async function consumeStream(of: Consumption<PlaceOf<'jet-stream'>>): Promise<Co
     consumer,
     inbox: acknowledging(inbox, beforeAck),
     handler,
-    clock,
     deadLetter: ({ id, message }) => stream.publish(`${deadOf(name)}.kept`, message.data, { msgID: id }),
   });
   const stop = async () => {
@@ -106,7 +103,7 @@ async function consumeStream(of: Consumption<PlaceOf<'jet-stream'>>): Promise<Co
 }
 
 async function consumeQueue(of: Consumption<PlaceOf<'rabbit'>>): Promise<Consumed> {
-  const { name, place, inbox, handler, clock, beforeAck } = of;
+  const { name, place, inbox, handler, beforeAck } = of;
   const connection = await connectRabbit(place.url);
   connection.on('error', () => {});
   const channel = await connection.createChannel();
@@ -116,7 +113,6 @@ async function consumeQueue(of: Consumption<PlaceOf<'rabbit'>>): Promise<Consume
     queue: name,
     inbox: acknowledging(inbox, beforeAck),
     handler,
-    clock,
   });
   const stop = async () => {
     await consuming.stop();

@@ -1,5 +1,5 @@
 import { readFileSync, writeSync } from 'node:fs';
-import { dynamoTable, systemClock, transactional } from '../../../lambdas/runtime/index.ts';
+import { dynamoTable, leased } from '../../../lambdas/runtime/index.ts';
 import { createInboxProcessor } from '../../../lambdas/runtime/sources.ts';
 import { memoryTelemetry } from '../../../testing/index.ts';
 import { dynamoClient } from '../../support/aws.ts';
@@ -9,7 +9,7 @@ import type { SourceProcessOptions } from './source-process.ts';
 
 const [, , input = ''] = process.argv;
 const options = JSON.parse(readFileSync(input, 'utf8')) as SourceProcessOptions;
-const { endpoint, tableName, laterMs = 0, killed, failsOnce } = options;
+const { endpoint, tableName, killed, failsOnce } = options;
 
 // The end of the test process ends this one.
 process.stdin.resume().once('end', () => process.exit(3));
@@ -25,7 +25,7 @@ function killing(when: SourceProcessOptions['killed']): () => void {
 
 const inHandler = killing('in-handler');
 const failed = new Set<number>();
-const handler = transactional(ParcelPacked, async ({ eventId, aggregateId, data }) => {
+const handler = leased(ParcelPacked, async ({ eventId, aggregateId, data }, { commit }) => {
   writeSync(1, `handles ${eventId} ${aggregateId}\n`);
   inHandler();
   if (data.n === failsOnce && !failed.has(data.n)) {
@@ -33,21 +33,19 @@ const handler = transactional(ParcelPacked, async ({ eventId, aggregateId, data 
     throw new Error('It fails once.');
   }
   const update = { UpdateExpression: 'ADD runs :one', ExpressionAttributeValues: { ':one': 1 } };
-  return { writes: [{ Update: { Key: { PK: `EFFECT#${eventId}`, SK: 'EFFECT' }, ...update } }] };
+  await commit({ writes: [{ Update: { Key: { PK: `EFFECT#${eventId}`, SK: 'EFFECT' }, ...update } }] });
 });
 
-const clock = { ...systemClock, now: () => Date.now() + laterMs };
 const inbox = createInboxProcessor({
-  config: { ...bridgeConfig, consumer: 'source', tableName, retryFirstMs: 1_000 },
+  // A message of a killed process waits for its lease.
+  config: { ...bridgeConfig, consumer: 'source', tableName, leaseMs: 3_000, retryFirstMs: 1_000 },
   table: dynamoTable({ client: dynamoClient(endpoint), tableName }),
-  clock,
   telemetry: memoryTelemetry(),
 });
 const { stop, ended } = await consume({
   ...options,
   inbox,
   handler,
-  clock,
   beforeAck: killing('before-ack'),
 });
 process.once('SIGTERM', () => void stop().then(() => process.exit(0)));

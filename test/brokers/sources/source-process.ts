@@ -17,8 +17,6 @@ export interface SourceProcessOptions {
   /** The topic, stream or queue, made by `createSource`. */
   readonly name: string;
   readonly place: TargetPlace;
-  /** The process's clock is this much ahead, so that the lease of a killed process has ended. @default 0 */
-  readonly laterMs?: number;
   /** Kills the process, as `kill -9` does, in its third handler, or when it is about to acknowledge its third message. */
   readonly killed?: 'in-handler' | 'before-ack';
   /** The number of the event whose handler throws the first time. */

@@ -25,9 +25,6 @@ export interface SourceCase {
 
 const EVENTS = 100;
 
-/** Some minutes: the lease of a killed process has ended. */
-const LATER_MS = 600_000;
-
 /** What every source promises. Each test has its own topic, stream or queue. */
 export function describeSource({ broker: name, isMissing, start, keepsOrder }: SourceCase): void {
   describe.skipIf(isMissing)(`a consumer of ${name}`, () => {
@@ -82,14 +79,14 @@ export function describeSource({ broker: name, isMissing, start, keepsOrder }: S
      */
     const finish = async (place: string, sent: readonly Counted[], isSupervised = false) => {
       await eventually(async () => {
-        if (isSupervised && processes.at(-1)?.hasEnded()) await startOf(place, { laterMs: LATER_MS });
+        if (isSupervised && processes.at(-1)?.hasEnded()) await startOf(place);
         expect(processes.at(-1)?.hasEnded()).toBe(false);
         expect(await runsOf(sent)).not.toContain(0);
         expect(await broker.waiting(place)).toBe(0);
       }, 60_000);
       expect(await processes.at(-1)?.stop()).toBe(0);
       if ((await broker.waiting(place)) === 0) return;
-      await startOf(place, { laterMs: LATER_MS });
+      await startOf(place);
       await finish(place, sent);
     };
     const reportRuns = async (context: TestContext, scenario: string, sent: readonly Counted[]) => {
@@ -111,7 +108,7 @@ export function describeSource({ broker: name, isMissing, start, keepsOrder }: S
       const sent = await placeWith('unacknowledged', 5);
       const first = await startOf('unacknowledged', { killed: 'before-ack' });
       expect(await first.ended()).toBe('SIGKILL');
-      await startOf('unacknowledged', { laterMs: LATER_MS });
+      await startOf('unacknowledged');
       await finish('unacknowledged', sent);
       const receipt = await reportRuns(context, 'killed before the ack', sent);
       expect(receipt).toMatchObject({ distinct: 5, lost: 0 });
@@ -122,7 +119,7 @@ export function describeSource({ broker: name, isMissing, start, keepsOrder }: S
       const sent = await placeWith('killed', 5);
       const first = await startOf('killed', { killed: 'in-handler' });
       expect(await first.ended()).toBe('SIGKILL');
-      await startOf('killed', { laterMs: LATER_MS });
+      await startOf('killed');
       await finish('killed', sent);
       const receipt = await reportRuns(context, 'killed in a handler', sent);
       expect(receipt).toMatchObject({ distinct: 5, lost: 0 });
