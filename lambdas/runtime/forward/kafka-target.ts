@@ -2,6 +2,7 @@ import { errorCode, errorMessage } from '../base/errors.ts';
 import { forwardAddress } from '../base/forward-address.ts';
 import {
   type ForwardEntry,
+  type ForwardResult,
   type ForwardTarget,
   isPermanent,
   type RefusalCodes,
@@ -67,30 +68,41 @@ export function kafkaTarget(target: {
     (producer) => producer.disconnect(),
   );
 
-  /** Alone, because the answer to a batch has only the first offset of each partition. */
-  const sendOne = async ({ event, body, headers }: ForwardEntry) => {
-    let producer: KafkaProducer | undefined;
-    try {
-      producer = await connection.get();
-      const timestamp = String(event.occurredAt);
-      const messages = [{ key: event.aggregateId, value: body, headers: { ...headers }, timestamp }];
-      const [stored] = await producer.send({ topic, acks: -1, messages });
-      const { partition = '?', baseOffset, offset = baseOffset ?? '?' } = stored ?? {};
-      return { ok: true as const, place: { partition, offset } };
-    } catch (error) {
-      const result = kafkaRefusal(error);
-      // After other failures, its numbering of the partition's messages may be wrong for good.
-      if (!isPermanent(result)) connection.drop(producer);
-      return result;
-    }
-  };
   return {
     name: () => `topic ${topic}`,
     limits: { entries: 100, bytes: Number.POSITIVE_INFINITY },
     cloudEventsPrefix: 'ce_',
-    send: (entries) => Promise.all(entries.map(sendOne)),
+    send: async (entries) => {
+      let producer: KafkaProducer;
+      try {
+        producer = await connection.get();
+      } catch (error) {
+        return entries.map(() => kafkaRefusal(error));
+      }
+      const results = await Promise.all(entries.map((entry) => sendOne(producer, topic, entry)));
+      // After such a failure, its numbering of the partition's messages may be wrong. Not before the others have their answers.
+      if (results.some((result) => !result.ok && !isPermanent(result))) connection.drop(producer);
+      return results;
+    },
     reset: () => connection.drop(),
   };
+}
+
+/** Sends an entry alone, because the answer to a batch has only the first offset of each partition. */
+async function sendOne(
+  producer: KafkaProducer,
+  topic: string,
+  { event, body, headers }: ForwardEntry,
+): Promise<ForwardResult> {
+  try {
+    const timestamp = String(event.occurredAt);
+    const messages = [{ key: event.aggregateId, value: body, headers: { ...headers }, timestamp }];
+    const [stored] = await producer.send({ topic, acks: -1, messages });
+    const { partition = '?', baseOffset, offset = baseOffset ?? '?' } = stored ?? {};
+    return { ok: true, place: { partition, offset } };
+  } catch (error) {
+    return kafkaRefusal(error);
+  }
 }
 
 /** The innermost error with a type of the protocol: `kafkajs` wraps it once its retries are exhausted. */
