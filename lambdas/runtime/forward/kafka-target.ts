@@ -70,23 +70,12 @@ export function kafkaTarget(target: {
     (producer) => producer.disconnect(),
   );
 
-  /** Alone, because the answer to a batch has only the first offset of each partition. */
-  const sendOne = async (producer: KafkaProducer, { event, body, headers }: ForwardEntry) => {
-    try {
-      const messages = [{ key: event.aggregateId, value: body, headers: { ...headers } }];
-      const [stored] = await producer.send({ topic, acks: -1, messages });
-      const { partition = '?', baseOffset, offset = baseOffset ?? '?' } = stored ?? {};
-      return { ok: true as const, place: { partition, offset } };
-    } catch (error) {
-      return kafkaRefusal(error);
-    }
-  };
   const sendAll = async (entries: readonly ForwardEntry[]): Promise<readonly ForwardResult[]> => {
     const results: ForwardResult[] = [];
     try {
       const producer = await connection.get();
       for (const entry of entries) {
-        const result = await sendOne(producer, entry);
+        const result = await sendOne(producer, topic, entry);
         results.push(result);
         if (result.ok || isPermanent(result)) continue;
         connection.drop(producer); // its numbering of the partition's messages may be wrong for good
@@ -118,6 +107,22 @@ export function kafkaTarget(target: {
       connection.drop();
     },
   };
+}
+
+/** Sends an entry alone, because the answer to a batch has only the first offset of each partition. */
+async function sendOne(
+  producer: KafkaProducer,
+  topic: string,
+  { event, body, headers }: ForwardEntry,
+): Promise<ForwardResult> {
+  try {
+    const messages = [{ key: event.aggregateId, value: body, headers: { ...headers } }];
+    const [stored] = await producer.send({ topic, acks: -1, messages });
+    const { partition = '?', baseOffset, offset = baseOffset ?? '?' } = stored ?? {};
+    return { ok: true, place: { partition, offset } };
+  } catch (error) {
+    return kafkaRefusal(error);
+  }
 }
 
 /** The innermost error with a type of the protocol: `kafkajs` wraps it once its retries are exhausted. */
