@@ -4,7 +4,7 @@ import type { ReceivedEvent } from '../events/event.ts';
 import { type ForwardEntry, type ForwardTarget, type RefusalCodes, refusedBy } from './forward-target.ts';
 import { heldConnection } from './held-connection.ts';
 
-/** The part of a connection of `nats` that {@link jetStreamTarget} uses. */
+/** The part of a connection of `nats` that {@link jetStreamTarget} uses; of `@nats-io/transport-node` with `@nats-io/jetstream`. */
 export interface NatsConnection {
   jetstream(): {
     publish(
@@ -17,20 +17,23 @@ export interface NatsConnection {
   close(): Promise<void>;
 }
 
-/** Codes of the client and of JetStream's API (`err_code`). Any other is `unavailable`: e.g. 10077, a full stream. */
+/**
+ * Codes of the clients, `nats` and `@nats-io`, and of JetStream's API (`err_code`). Any other is `unavailable`: e.g. 10077, a full stream.
+ */
 const REFUSALS: RefusalCodes = [
-  ['missing', /^503$/], // no responders: no stream has the subject
-  ['denied', /AUTH|PERMISSIONS/],
-  ['too-large', /^(10054|MAX_PAYLOAD_EXCEEDED)$/],
-  ['invalid', /^BAD_SUBJECT$/],
+  ['missing', /^(503|JetStreamNotEnabled)$/], // no responders: no stream has the subject
+  ['denied', /AUTH|PERMISSION/i],
+  ['too-large', /^(10054|MAX_PAYLOAD_EXCEEDED|InvalidArgumentError)$/], // of the arguments, only the payload comes from an event
+  ['invalid', /^(BAD_SUBJECT|InvalidSubjectError)$/],
 ];
 
 /**
  * Forwards to a subject of a NATS JetStream. `Nats-Msg-Id` is the event id, so within the stream's duplicate window the stream drops a
  * repeated event.
  *
- * @param target.connect - connects: `(servers) => connect({ servers })` of `nats`
- * @param target.headers - makes headers: `headers` of `nats`
+ * @param target.connect - connects: `(servers) => connect({ servers })` of `nats`; with `@nats-io`, add `jetstream` to the connection:
+ * `Object.assign(connection, { jetstream: () => jetstream(connection) })`
+ * @param target.headers - makes headers: `headers` of the same package
  * @param target.subject - the subject, or a function of the event
  * @param target.servers - addresses, separated by commas @default the environment, as `forwardsTo` sets it
  */
@@ -60,9 +63,10 @@ export function jetStreamTarget(target: {
     } catch (error) {
       const { api_error, code } = Object(error) as ApiFailure;
       const said = String(api_error?.err_code ?? code ?? errorCode(error));
-      // Without an answer of the API, the message is the number.
-      const missing = said === '503' ? 'no stream stores messages of this subject' : undefined;
-      return refusedBy(REFUSALS, said, api_error?.description ?? missing ?? errorMessage(error));
+      const refusal = refusedBy(REFUSALS, said, api_error?.description ?? errorMessage(error));
+      // The clients know only that nothing has answered.
+      const message = 'no stream stores messages of this subject, or JetStream is not enabled';
+      return refusal.refusal === 'missing' ? { ...refusal, message } : refusal;
     }
   };
   return {

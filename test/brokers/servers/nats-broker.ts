@@ -9,8 +9,8 @@ import { logOf, ownDir } from './broker-files.ts';
 const FILE_MAX_BYTES = 64 * 1024 * 1024;
 const MEMORY_MAX_BYTES = 16 * 1024 * 1024;
 
-/** The largest message: NATS's default. */
-const PAYLOAD_MAX_BYTES = 1_048_576;
+/** The largest message, below that of SQS. */
+export const PAYLOAD_MAX_BYTES = 262_144;
 
 /** How to reach a NATS. */
 export interface NatsAddress {

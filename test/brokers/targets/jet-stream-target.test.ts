@@ -1,8 +1,12 @@
-import { DiscardPolicy } from '@nats-io/jetstream';
+import { DiscardPolicy, jetstream } from '@nats-io/jetstream';
+import { connect as connectCurrent, headers } from '@nats-io/transport-node';
 import { expect, inject, test } from 'vitest';
+import { jetStreamTarget } from '../../../lambdas/runtime/forward.ts';
 import { natsClient } from '../clients/nats-client.ts';
 import { startJetStreamPlaces } from '../places/jet-stream-places.ts';
+import { MESSAGE_MAX_BYTES } from '../places/places.ts';
 import { report } from '../receipts.ts';
+import { PAYLOAD_MAX_BYTES } from '../servers/nats-broker.ts';
 import { bridgeTo, countedAt } from './bridge.ts';
 import { targetOf } from './target-of.ts';
 import { describeTarget } from './target-tests.ts';
@@ -45,6 +49,31 @@ describeTarget(
       } finally {
         await client.close();
       }
+    });
+
+    test('tells refusals apart with the packages @nats-io, too', async () => {
+      const { address, create } = broker();
+      await create('current');
+      const sent = async (subject: string, filling = '', pass = address.pass) => {
+        const connect = async (servers: string[]) => {
+          const connection = await connectCurrent({ servers, user: address.user, pass });
+          return Object.assign(connection, { jetstream: () => jetstream(connection) });
+        };
+        const to = jetStreamTarget({ connect, headers, subject, servers: address.servers });
+        const bridge = bridgeTo(to);
+        await bridge.publish(1, { filling });
+        const [error = 'none'] = await bridge.deliver();
+        to.reset?.();
+        return error;
+      };
+      expect(await sent('current.packed')).toBe('none');
+      expect(await sent('nowhere')).toMatch(/FORWARD_FAILED.*no stream stores/);
+      expect(await sent('current.packed', '', 'wrong')).toMatch(/FORWARD_FAILED.*Correct the credentials/);
+      expect(await sent('current..packed')).toMatch(/FORWARD_/);
+      const large = 'x'.repeat(MESSAGE_MAX_BYTES);
+      expect(await sent('current.packed', large)).toMatch(/FORWARD_REJECTED.*message size/);
+      const tooLarge = 'x'.repeat(PAYLOAD_MAX_BYTES);
+      expect(await sent('current.packed', tooLarge)).toMatch(/FORWARD_REJECTED.*max_payload/);
     });
   },
 );
