@@ -95,6 +95,12 @@ export const orderMutants: readonly Mutant[] = [
   ...mutantsOf('cli/reports/dead-letters/redrive-order.ts', 'order-redrive', [
     ['a strict consumer gets redriven messages in order', '(a.place?.ahead ?? 0) - (b.place?.ahead ?? 0)', '0'],
   ]),
+  ...mutantsOf('cli/reports/dead-letters/redrive-order.ts', 'ordered-events', [
+    ['dead letters of one aggregate have a turn each, the lowest number first', 'same.sort((a, b) => a.place.sequence - b.place.sequence);', ''],
+  ]),
+  ...mutantsOf('cli/commands/dlq-discard.ts', 'ordered-events', [
+    ['a strict consumer discards the numbers of an aggregate one after another', 'await inTurns(deployment.table, source, plan)', 'plan.map((step) => [step])'],
+  ]),
   ...mutantsOf('cli/commands/messages-decisions.ts', 'order-decisions', [
     ['a message without a row is resolved at its place', 'order: await placeOfEvent(table, entry, eventId),', ''],
     ['a message is resolved in the order that its consumer has', '...{ ...made, by, isStrict: isStrict(entry) },', '...{ ...made, by },'],

@@ -184,6 +184,34 @@ describe('dlq redrive of a strict consumer', () => {
   });
 });
 
+describe('dlq discard of a strict consumer', () => {
+  test('passes over the numbers of one aggregate from the lowest, whatever their order in the queue', async () => {
+    const rig = await orderedMailroom(3);
+    await rig.commit([7, 1], [6, 1], [5, 1], [4, -1]);
+    await rig.publish();
+    await rig.drain();
+    const { deadLetters } = await rig.json('dlq', 'discard', source, '--all', ...APPLY);
+    expect(deadLetters.map(({ outcome }: { outcome: string }) => outcome)).toEqual(
+      Array(4).fill('discarded'),
+    );
+    expect(rig.last()).toBe(7);
+  });
+
+  test('keeps those whose predecessor stays', async () => {
+    const rig = await orderedMailroom(3);
+    await rig.commit([7, 1], [6, 1], [4, -1]);
+    await rig.publish();
+    await rig.drain();
+    const { deadLetters } = await rig.json('dlq', 'discard', source, '--all', ...APPLY);
+    expect(deadLetters).toMatchObject([
+      { outcome: 'discarded' },
+      { outcome: 'not-rejectable', message: expect.stringContaining('sequence 5 of its aggregate') },
+      { outcome: 'not-rejectable' },
+    ]);
+    expect(rig.last()).toBe(4);
+  });
+});
+
 describe('order show', () => {
   test('names the last number and its time, a DEAD event that is next, and what waits for it', async () => {
     const rig = await orderedMailroom(3);
