@@ -111,6 +111,22 @@ export const ORDER_HOLES: readonly Hole<InboxTamper>[] = [
     found: /dead-letter queue/,
   },
   {
+    rule: 'a discard passes over its number in its transaction',
+    where: 'an operator who discards the first number',
+    budget: NONE,
+    deviations: 1,
+    tamper: { tamperTable: (real) => withoutNumber(real, (update) => setsStatus(update, 'DISCARDED')) },
+    found: /dead-letter queue/,
+  },
+  {
+    rule: 'a decision raises the number only from the one that it has read',
+    where: 'latest: an operator who resolves',
+    budget: NONE,
+    deviations: 1,
+    tamper: { tamperTable: unconditionalAtOperator },
+    found: /A last sequence went from/,
+  },
+  {
     rule: 'a decision waits for the predecessor of its number',
     where: 'resolves the second number early',
     budget: NONE,

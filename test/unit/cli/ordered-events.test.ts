@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { APPLY, orderedMailroom } from './support/ordered-mailroom.ts';
+import { APPLY, orderedMailroom, Renamed } from './support/ordered-mailroom.ts';
 
 const source = 'consumer:worker';
 
@@ -181,6 +181,31 @@ describe('dlq redrive of a strict consumer', () => {
     expect(await rig.text('dlq', 'redrive', source)).toContain(
       'Thing 1 from number 4, which waits for number 3.',
     );
+  });
+});
+
+describe.each(['block', 'skip'] as const)('with onReject %s, an event without a handler', (onReject) => {
+  test('holds up its aggregate, although its number can be read, until an operator passes over it', async () => {
+    const rig = await orderedMailroom(3, undefined, onReject);
+    const event = Renamed.create({ aggregateId: '1', sequence: 4, data: { n: 1 } });
+    const [renamed] = await rig.outbox.commit({ events: [event] });
+    const { 5: waits = '' } = await rig.commit([5, 1]);
+    await rig.publish();
+    await rig.drain();
+    expect(rig.last()).toBe(3);
+    const shown = await rig.json('order', 'show', 'worker');
+    expect(shown.aggregates).toMatchObject([
+      {
+        missing: 4,
+        holder: { eventId: renamed?.eventId, state: 'rejected', reason: 'UNKNOWN_EVENT_TYPE' },
+        waiting: [{ sequence: 5, state: 'rejected', reason: 'OUT_OF_ORDER' }],
+      },
+    ]);
+    expect(shown.aggregates[0].text).toContain('pass over it: `order skip worker Thing 1 4`');
+    await rig.json('order', 'skip', 'worker', 'Thing', '1', '4', ...APPLY);
+    await rig.json('dlq', 'redrive', source, waits, ...APPLY);
+    expect(rig.applied).toEqual([5]);
+    expect(rig.last()).toBe(5);
   });
 });
 
