@@ -133,7 +133,7 @@ export function orderReader({ table, directory, now }: OrderReaderDeps) {
   ): Promise<AggregateOrder> {
     const { aggregateType, aggregateId } = aggregate;
     const { PK: key } = lastKey({ consumer, group: STRICT_GROUP, aggregateType, aggregateId });
-    const { last, exists, eventId, at } = await lastOf(table, key);
+    const { last, exists, eventId, at } = await readLastSequence({ table }, key);
     const { missing = last + 1 } = options;
     const refused = (await rejectedAt(consumer)).byKey.get(key) ?? [];
     const later = refused.filter(({ sequence }) => sequence > missing).sort(byNumber);
@@ -200,12 +200,6 @@ function stateOf(row: OutboxRow, message: InboxState, now: number): AggregateEve
   if (message.is !== 'absent') return message.is;
   if (row.status === 'PENDING' && isNotDue({ ...row }, now)) return 'scheduled';
   return row.status.toLowerCase() as Lowercase<OutboxStatus>;
-}
-
-async function lastOf(table: Table, key: string) {
-  const row = await table.get({ PK: key, SK: 'LAST' });
-  const at = typeof row?.at === 'number' ? row.at : undefined;
-  return { at, ...(await readLastSequence({ table }, key)) };
 }
 
 async function readRejectedInOrder(table: Table, consumer: string, now: number) {
