@@ -45,7 +45,7 @@ export async function placesInOrder(
   running: readonly DeadLetter[],
 ): Promise<ReadonlyMap<DeadLetter, RedrivePlace>> {
   const byKey = await placedByAggregate(table, consumer, running);
-  const found = await eachOf([...byKey], ([key, sorted]) => placesOf(orders, consumer.name, key, sorted));
+  const found = await eachOf([...byKey], ([key, sorted]) => placesOf(orders, consumer, key, sorted));
   return new Map(found.flat());
 }
 
@@ -85,7 +85,7 @@ export async function inTurns<Step extends { readonly deadLetter: DeadLetter }>(
 
 async function placesOf(
   orders: OrderReader,
-  consumer: string,
+  consumer: ConsumerEntry,
   key: string,
   sorted: readonly Placed[],
 ): Promise<(readonly [DeadLetter, RedrivePlace])[]> {
@@ -100,8 +100,8 @@ async function placesOf(
     if (sequence > next && block === undefined) {
       const around = isEventId(eventId) ? eventIdTime(eventId) : undefined;
       const missing = blockOf(
-        consumer,
-        await orders.read({ name: consumer }, aggregate, { around, missing: next }),
+        consumer.name,
+        await orders.read(consumer, aggregate, { around, missing: next }),
       );
       // An event that was not found may still come.
       if (missing.isStuck && missing.isFound) block = missing;

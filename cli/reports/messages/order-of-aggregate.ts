@@ -87,6 +87,16 @@ export function isStrict({ order = '' }: Pick<ConsumerEntry, 'order'>): boolean 
   return orderOfText(order)?.mode === 'strict';
 }
 
+/** Returns true if the definition of a consumer's event declares a `sequence`: without it, a number that an event carries is none of the order. */
+export function isNumbered(
+  { events }: Pick<ConsumerEntry, 'events'>,
+  row: Pick<OutboxRow, 'source' | 'type'> | undefined,
+): boolean {
+  return events.some(
+    ({ source, type, sequence }) => source === row?.source && type === row.type && sequence === true,
+  );
+}
+
 /** Dependencies of {@link orderReader}. */
 export interface OrderReaderDeps extends Pick<Deployment, 'table' | 'directory'> {
   /** Epoch milliseconds. */
@@ -127,10 +137,11 @@ export function orderReader({ table, directory, now }: OrderReaderDeps) {
    * @param options.missing - a later number, in place of the next one
    */
   async function read(
-    { name: consumer }: Pick<ConsumerEntry, 'name'>,
+    entry: Pick<ConsumerEntry, 'name' | 'events'>,
     aggregate: OrderedAggregate,
     options: { readonly around?: number | undefined; readonly missing?: number | undefined } = {},
   ): Promise<AggregateOrder> {
+    const { name: consumer } = entry;
     const { aggregateType, aggregateId } = aggregate;
     const { PK: key } = lastKey({ consumer, group: STRICT_GROUP, aggregateType, aggregateId });
     const { last, exists, eventId, at } = await readLastSequence({ table }, key);
@@ -141,10 +152,7 @@ export function orderReader({ table, directory, now }: OrderReaderDeps) {
     const anchor = options.around ?? (later[0] === undefined ? now : eventIdTime(later[0].eventId));
     const range = { since: Math.max(anchor - SEARCH_MS, applied), until: Math.min(anchor + SEARCH_MS, now) };
     const found = await search(aggregateId, range);
-    const others = await numbered({ table, now }, consumer, aggregate, [
-      ...(found ?? []),
-      ...(await deadIds()),
-    ]);
+    const others = await numbered({ table, now }, entry, aggregate, [...(found ?? []), ...(await deadIds())]);
     const known = new Map([...others, ...refused].map((event) => [event.eventId, event]));
     const events = [...known.values()].sort(byNumber);
     return {
@@ -156,7 +164,9 @@ export function orderReader({ table, directory, now }: OrderReaderDeps) {
   }
 
   /** Reads every aggregate that has a rejected message: one that is next, or one that is out of order. */
-  async function readAll(entry: Pick<ConsumerEntry, 'name'>): Promise<PartialList<AggregateOrder>> {
+  async function readAll(
+    entry: Pick<ConsumerEntry, 'name' | 'events'>,
+  ): Promise<PartialList<AggregateOrder>> {
     const { byKey, more } = await rejectedAt(entry.name);
     const found = await eachOf([...byKey], async ([key, refused]) => {
       const { last } = await readLastSequence({ table }, key);
@@ -171,7 +181,7 @@ export function orderReader({ table, directory, now }: OrderReaderDeps) {
 /** The numbered events of an aggregate among these, each once. */
 async function numbered(
   { table, now }: Pick<OrderReaderDeps, 'table' | 'now'>,
-  consumer: string,
+  consumer: Pick<ConsumerEntry, 'name' | 'events'>,
   { aggregateType, aggregateId }: OrderedAggregate,
   ids: readonly string[],
 ): Promise<AggregateEvent[]> {
@@ -180,11 +190,11 @@ async function numbered(
     const row = readable(readOutboxRow(item));
     const envelope = row && envelopeOf(row.envelope);
     const isOwn = envelope?.aggregateType === aggregateType && envelope.aggregateId === aggregateId;
-    return row && isOwn && envelope.sequence !== undefined
+    return row && isOwn && isNumbered(consumer, row) && envelope.sequence !== undefined
       ? [{ eventId, row, sequence: envelope.sequence }]
       : [];
   });
-  const keyOf = ({ eventId }: { readonly eventId: string }) => inboxKey(consumer, eventId);
+  const keyOf = ({ eventId }: { readonly eventId: string }) => inboxKey(consumer.name, eventId);
   return withItems(table, read.flat(), keyOf, ({ eventId, row, sequence }, item): AggregateEvent => {
     const message = inboxState(readInboxRow(item), now);
     const reason = message.is === 'rejected' ? message.row.reason : undefined;
@@ -219,19 +229,17 @@ async function readRejectedInOrder(table: Table, consumer: string, now: number) 
 }
 
 /**
- * The place of an event at an ordered consumer, for a message that has no row; `undefined` if it has none, or the outbox no row of it. An
- * event whose definition declares no `sequence` may carry a number: it has no place, and passes over no other event's.
+ * The place of an event at an ordered consumer, for a message that has no row; `undefined` if it has none, or the outbox no row of it.
  */
 export async function placeOfEvent(
   table: Pick<Table, 'get'>,
-  { name, order = '', events }: Pick<ConsumerEntry, 'name' | 'order' | 'events'>,
+  consumer: Pick<ConsumerEntry, 'name' | 'order' | 'events'>,
   eventId: string,
 ): Promise<PlaceInOrder | undefined> {
-  const kept = orderOfText(order);
+  const kept = orderOfText(consumer.order ?? '');
   if (kept === undefined || !isEventId(eventId)) return undefined;
   const row = readable(readOutboxRow(await table.get(outboxKeyOf(eventId), { consistent: true })));
-  const isNumbered = events.some(
-    ({ source, type, sequence }) => source === row?.source && type === row.type && sequence === true,
-  );
-  return row && isNumbered ? placeInOrder(name, kept, JSON.parse(row.envelope) as Envelope) : undefined;
+  return row && isNumbered(consumer, row)
+    ? placeInOrder(consumer.name, kept, JSON.parse(row.envelope) as Envelope)
+    : undefined;
 }

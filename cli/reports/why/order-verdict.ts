@@ -4,7 +4,12 @@ import { lastKey, sequenceOf } from '../../../lambdas/runtime/store/keys.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
 import { aggregateName, blockOf, waitingText } from '../messages/order-block.ts';
-import { type AggregateOrder, isStrict, type OrderReader } from '../messages/order-of-aggregate.ts';
+import {
+  type AggregateOrder,
+  isNumbered,
+  isStrict,
+  type OrderReader,
+} from '../messages/order-of-aggregate.ts';
 import type { MessageOrder, MessageOrders, StateText, WhyContext, WhyVerdict } from './event-state.ts';
 import { bornAt, type Trace, type TracedEvent, type TracedMessage } from './trace-reader.ts';
 
@@ -42,13 +47,15 @@ export async function readMessageOrders(
   return new Map(found.flat());
 }
 
-/** The aggregate and the number of an event: from its row, or else from that of a consumer. */
+/** The aggregate and the number of an event at a consumer: from its row, or else from that of the consumer. */
 function placeIn(
-  { envelope: { aggregateType, aggregateId, sequence } = {} }: TracedEvent,
-  { row }: TracedMessage,
+  { row: outbox, envelope: { aggregateType, aggregateId, sequence } = {} }: TracedEvent,
+  { consumer, row }: TracedMessage,
 ): Pick<MessageOrder, 'aggregate' | 'sequence'> | undefined {
   if (aggregateType !== undefined && aggregateId !== undefined && sequence !== undefined)
-    return { aggregate: { aggregateType, aggregateId }, sequence };
+    return isNumbered(consumer, readable(outbox))
+      ? { aggregate: { aggregateType, aggregateId }, sequence }
+      : undefined;
   const place = readable(row)?.order;
   return place && { aggregate: sequenceOf(place.key), sequence: place.sequence };
 }

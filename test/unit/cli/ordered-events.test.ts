@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { APPLY, orderedMailroom, Renamed } from './support/ordered-mailroom.ts';
+import { APPLY, Noted, orderedMailroom, Renamed } from './support/ordered-mailroom.ts';
 
 const source = 'consumer:worker';
 
@@ -104,6 +104,18 @@ describe('why, of an event of a strict consumer', () => {
     expect(verdict.text).toMatch(
       /No rejected message and no DEAD event has number \d, and the outbox has none from/,
     );
+  });
+
+  test('whose definition declares no sequence waits for none, whatever number it carries', async () => {
+    const rig = await orderedMailroom(3);
+    const event = Noted.create({ aggregateId: '1', sequence: 9, data: { n: 1 } });
+    const [noted] = await rig.outbox.commit({ events: [event] });
+    const { 5: waits = '' } = await rig.commit([5, 1]);
+    await rig.publish();
+    const { verdict } = await rig.json('why', noted?.eventId ?? '');
+    expect(verdict.state).toBe('waiting');
+    expect(verdict.text).not.toContain('number');
+    expect((await rig.json('why', waits)).verdict.text).not.toContain(noted?.eventId);
   });
 
   test('that was superseded says so, and by which number', async () => {

@@ -24,6 +24,9 @@ const LAST = lastKey({ consumer: worker.name, group: 'strict', aggregateType: 'T
 /** An event of the same aggregates, for which the consumer has no handler. */
 export const Renamed = defineEvent({ ...Counted, type: 'Renamed' });
 
+/** An event whose number is none of the order: its definition declares no `sequence`. */
+export const Noted = defineEvent({ ...Counted, type: 'Noted', sequence: false });
+
 /** A Mailroom with a strict consumer, which rejects a negative `n`. An `n` of 0 is never published. @param last - the last number */
 export async function orderedMailroom(
   last?: number,
@@ -48,7 +51,7 @@ export async function orderedMailroom(
       },
     },
   );
-  const consumers = [{ ...worker, events: [Counted, Renamed], order: `strict:${onReject}` }];
+  const consumers = [{ ...worker, events: [Counted, Renamed, Noted], order: `strict:${onReject}` }];
   const mailroom = { ...made, directory: { ...directory, consumers } };
   if (last !== undefined)
     await made.memory.write({
