@@ -469,7 +469,9 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
       const others = rows().length + expired.size - eventIds.length;
       if (others < 0) return 'An event is lost: its row is gone';
       const ordered = memory.item(ORDER) !== undefined;
-      const isCancelled = memory.item(outboxKeyOf(eventIds[0] ?? ''))?.status === 'CANCELLED';
+      const isCancelled = eventIds
+        .slice(0, 1)
+        .some((id) => memory.item(outboxKeyOf(id))?.status === 'CANCELLED');
       if (ordered && eventsOfOrder === 0 && !isCancelled) return 'An order and its cancellation have parted';
       if (reschedules && others !== (isCancelled ? 1 : 0))
         return `A cancelled event has ${others} in its place`;
