@@ -98,11 +98,9 @@ export const orderMutants: readonly Mutant[] = [
   ...mutantsOf('cli/reports/dead-letters/redrive-order.ts', 'ordered-events', [
     ['dead letters of one aggregate have a turn each, the lowest number first', 'same.sort((a, b) => a.place.sequence - b.place.sequence);', ''],
   ]),
-  ...mutantsOf('cli/reports/why/order-verdict.ts', 'ordered-events', [
-    ['an event waits only if its definition declares a sequence', 'return isNumbered(consumer, readable(outbox))', 'return true'],
-  ]),
   ...mutantsOf('cli/reports/messages/order-of-aggregate.ts', 'ordered-events', [
-    ['an event is of an aggregate only if its definition declares a sequence', 'isOwn && isNumbered(consumer, row) &&', 'isOwn &&'],
+    ['an event that no consumer has claimed has no place without a declared sequence', 'type === row.type && sequence === true', 'type === row.type'],
+    ['order show lists the events of one aggregate', 'row && place?.key === key', 'row && place'],
   ]),
   ...mutantsOf('cli/commands/dlq-discard.ts', 'ordered-events', [
     ['a strict consumer discards the numbers of an aggregate one after another', 'await inTurns(deployment.table, source, plan)', 'plan.map((step) => [step])'],

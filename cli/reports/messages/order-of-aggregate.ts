@@ -26,7 +26,6 @@ import {
 } from '../../deployment/rows-reader.ts';
 import { readDeadPointers } from '../dead-letters/dead-letters.ts';
 import { searchEvents } from '../why/find-trace.ts';
-import { envelopeOf } from '../why/stored-envelope.ts';
 
 /** The most rejected messages of a consumer, and the most DEAD events of a shard, that are read. */
 const READ_MAX = 1_000;
@@ -87,16 +86,6 @@ export function isStrict({ order = '' }: Pick<ConsumerEntry, 'order'>): boolean 
   return orderOfText(order)?.mode === 'strict';
 }
 
-/** Returns true if the definition of a consumer's event declares a `sequence`: without it, a number that an event carries is none of the order. */
-export function isNumbered(
-  { events }: Pick<ConsumerEntry, 'events'>,
-  row: Pick<OutboxRow, 'source' | 'type'> | undefined,
-): boolean {
-  return events.some(
-    ({ source, type, sequence }) => source === row?.source && type === row.type && sequence === true,
-  );
-}
-
 /** Dependencies of {@link orderReader}. */
 export interface OrderReaderDeps extends Pick<Deployment, 'table' | 'directory'> {
   /** Epoch milliseconds. */
@@ -137,7 +126,7 @@ export function orderReader({ table, directory, now }: OrderReaderDeps) {
    * @param options.missing - a later number, in place of the next one
    */
   async function read(
-    entry: Pick<ConsumerEntry, 'name' | 'events'>,
+    entry: OrderedConsumer,
     aggregate: OrderedAggregate,
     options: { readonly around?: number | undefined; readonly missing?: number | undefined } = {},
   ): Promise<AggregateOrder> {
@@ -152,7 +141,7 @@ export function orderReader({ table, directory, now }: OrderReaderDeps) {
     const anchor = options.around ?? (later[0] === undefined ? now : eventIdTime(later[0].eventId));
     const range = { since: Math.max(anchor - SEARCH_MS, applied), until: Math.min(anchor + SEARCH_MS, now) };
     const found = await search(aggregateId, range);
-    const others = await numbered({ table, now }, entry, aggregate, [...(found ?? []), ...(await deadIds())]);
+    const others = await numbered({ table, now }, entry, key, [...(found ?? []), ...(await deadIds())]);
     const known = new Map([...others, ...refused].map((event) => [event.eventId, event]));
     const events = [...known.values()].sort(byNumber);
     return {
@@ -164,9 +153,7 @@ export function orderReader({ table, directory, now }: OrderReaderDeps) {
   }
 
   /** Reads every aggregate that has a rejected message: one that is next, or one that is out of order. */
-  async function readAll(
-    entry: Pick<ConsumerEntry, 'name' | 'events'>,
-  ): Promise<PartialList<AggregateOrder>> {
+  async function readAll(entry: OrderedConsumer): Promise<PartialList<AggregateOrder>> {
     const { byKey, more } = await rejectedAt(entry.name);
     const found = await eachOf([...byKey], async ([key, refused]) => {
       const { last } = await readLastSequence({ table }, key);
@@ -178,21 +165,18 @@ export function orderReader({ table, directory, now }: OrderReaderDeps) {
   return { read, readAll, last: (key: string) => readLastSequence({ table }, key) };
 }
 
-/** The numbered events of an aggregate among these, each once. */
+/** The events of a sequence among these, each once. @param key - that of its last number */
 async function numbered(
   { table, now }: Pick<OrderReaderDeps, 'table' | 'now'>,
-  consumer: Pick<ConsumerEntry, 'name' | 'events'>,
-  { aggregateType, aggregateId }: OrderedAggregate,
+  consumer: OrderedConsumer,
+  key: string,
   ids: readonly string[],
 ): Promise<AggregateEvent[]> {
   const found = [...new Set(ids)].filter(isEventId);
   const read = await withItems(table, found, outboxKeyOf, (eventId, item) => {
     const row = readable(readOutboxRow(item));
-    const envelope = row && envelopeOf(row.envelope);
-    const isOwn = envelope?.aggregateType === aggregateType && envelope.aggregateId === aggregateId;
-    return row && isOwn && isNumbered(consumer, row) && envelope.sequence !== undefined
-      ? [{ eventId, row, sequence: envelope.sequence }]
-      : [];
+    const place = placeOfRow(consumer, row);
+    return row && place?.key === key ? [{ eventId, row, sequence: place.sequence }] : [];
   });
   const keyOf = ({ eventId }: { readonly eventId: string }) => inboxKey(consumer.name, eventId);
   return withItems(table, read.flat(), keyOf, ({ eventId, row, sequence }, item): AggregateEvent => {
@@ -228,18 +212,33 @@ async function readRejectedInOrder(table: Table, consumer: string, now: number) 
   return { byKey, more };
 }
 
+/** What the place of an event depends on. */
+type OrderedConsumer = Pick<ConsumerEntry, 'name' | 'order' | 'events'>;
+
 /**
- * The place of an event at an ordered consumer, for a message that has no row; `undefined` if it has none, or the outbox no row of it.
+ * The place of an event at an ordered consumer, by its outbox row. An event whose definition declares no `sequence` may carry a number: it has
+ * no place, and passes over no other event's.
  */
+export function placeOfRow(
+  { name, order = '', events }: OrderedConsumer,
+  row: OutboxRow | undefined,
+): PlaceInOrder | undefined {
+  const kept = orderOfText(order);
+  const isNumbered = events.some(
+    ({ source, type, sequence }) => source === row?.source && type === row.type && sequence === true,
+  );
+  return kept && row && isNumbered
+    ? placeInOrder(name, kept, JSON.parse(row.envelope) as Envelope)
+    : undefined;
+}
+
+/** The same, for a message that has no row; `undefined` also if the outbox has no row of its event. */
 export async function placeOfEvent(
   table: Pick<Table, 'get'>,
-  consumer: Pick<ConsumerEntry, 'name' | 'order' | 'events'>,
+  consumer: OrderedConsumer,
   eventId: string,
 ): Promise<PlaceInOrder | undefined> {
-  const kept = orderOfText(consumer.order ?? '');
-  if (kept === undefined || !isEventId(eventId)) return undefined;
-  const row = readable(readOutboxRow(await table.get(outboxKeyOf(eventId), { consistent: true })));
-  return row && isNumbered(consumer, row)
-    ? placeInOrder(consumer.name, kept, JSON.parse(row.envelope) as Envelope)
-    : undefined;
+  if (consumer.order === undefined || !isEventId(eventId)) return undefined;
+  const item = await table.get(outboxKeyOf(eventId), { consistent: true });
+  return placeOfRow(consumer, readable(readOutboxRow(item)));
 }

@@ -111,6 +111,8 @@ describe('why, of an event of a strict consumer', () => {
     const event = Noted.create({ aggregateId: '1', sequence: 9, data: { n: 1 } });
     const [noted] = await rig.outbox.commit({ events: [event] });
     await rig.commit([5, 1]);
+    const other = Renamed.create({ aggregateId: 'of 1', sequence: 6, data: { n: 1 } });
+    await rig.outbox.commit({ events: [other] });
     await rig.publish();
     const { verdict } = await rig.json('why', noted?.eventId ?? '');
     expect(verdict.state).toBe('waiting');
