@@ -212,7 +212,7 @@ async function readRejectedInOrder(table: Table, consumer: string, now: number) 
   return { byKey, more };
 }
 
-/** What the place of an event depends on. */
+/** The parts of a consumer that place an event. */
 type OrderedConsumer = Pick<ConsumerEntry, 'name' | 'order' | 'events'>;
 
 /**
