@@ -212,7 +212,7 @@ async function readRejectedInOrder(table: Table, consumer: string, now: number) 
   return { byKey, more };
 }
 
-/** The parts of a consumer that place an event. */
+/** A consumer and the order of its events. */
 type OrderedConsumer = Pick<ConsumerEntry, 'name' | 'order' | 'events'>;
 
 /**
