@@ -21,13 +21,13 @@ const ALL = BILLS.early + BILLS.never + BILLS.raced;
 const DUE_AFTER_MS = 20_000;
 const DUE_EVERY_MS = 100;
 
-/** The timers of bills that nobody pays are due this long after the others: once they are published, every sweep has passed the cancelled ones. */
+/** The timers of unpaid bills are due this long after the others: once they are published, every sweep has passed the cancelled ones. */
 const NEVER_PAID_LATER_MS = 10_000;
 
 /** When a raced bill is paid: before the claim of its timer, at the same time, or after it. */
 const MOMENTS = ['before', 'during', 'after'] as const;
 
-/** Every so many payments, the answer of the table is lost. */
+/** The interval, in payments, at which the answer of the table is lost. */
 const LOST_ANSWER_EVERY = 3;
 
 const SHARDS = 8;
