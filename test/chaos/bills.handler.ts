@@ -22,20 +22,20 @@ export function billKey(billId: string): Item & { PK: string; SK: string } {
   return { PK: `BILL#${billId}`, SK: 'BILL' };
 }
 
-/** Ends a bill that is open, and nothing else: a second end of it is refused. */
-export function endOf(billId: string, status: 'paid' | 'expired'): { readonly Update: Update } {
+/** Counts an end of a bill. Only the cancellation of its timer keeps a bill from ending twice: the row has no condition for that. */
+export function endOf(billId: string, end: 'payments' | 'expirations'): { readonly Update: Update } {
   return {
     Update: {
       Key: billKey(billId),
-      UpdateExpression: 'SET #status = :status',
-      ConditionExpression: '#status = :open',
-      ExpressionAttributeNames: { '#status': 'status' },
-      ExpressionAttributeValues: { ':status': status, ':open': 'open' },
+      UpdateExpression: 'ADD #end :one',
+      ConditionExpression: 'attribute_exists(PK)',
+      ExpressionAttributeNames: { '#end': end },
+      ExpressionAttributeValues: { ':one': 1 },
     },
   };
 }
 
-/** The function of `collector`: the bills of the timers that it receives expire. It reads no bill: a timer of a paid one is refused, and counted. */
+/** The function of `collector`: the bills of the timers that it receives expire. */
 export const handler = lambdaConsumer(() => [
-  transactional(BillDue, async ({ aggregateId }) => ({ writes: [endOf(aggregateId, 'expired')] })),
+  transactional(BillDue, async ({ aggregateId }) => ({ writes: [endOf(aggregateId, 'expirations')] })),
 ]);
