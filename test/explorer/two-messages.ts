@@ -1,3 +1,5 @@
+import type { Clock } from '../../lambdas/runtime/base/clock.ts';
+import type { EventOrder } from '../../lambdas/runtime/base/order.ts';
 import type { Handler } from '../../lambdas/runtime/consume/handler.ts';
 import type { EventDraft } from '../../lambdas/runtime/events/event.ts';
 import { inboxKey, OUTBOX_PREFIX } from '../../lambdas/runtime/store/keys.ts';
@@ -11,7 +13,7 @@ import type { MemoryTable } from '../../testing/memory-table.ts';
 /** One of two messages that meet, and its handler. */
 interface Side<W> {
   readonly event: EventDraft;
-  readonly handler: (parts: ExploredParts, world: W) => Handler;
+  readonly handler: (parts: ExploredParts, world: W, clock: Clock) => Handler;
 }
 
 /** Two messages that meet on the same rows. */
@@ -22,6 +24,8 @@ export interface Meeting<W> {
   readonly world: () => W;
   /** What `world` remembers, as JSON takes it: a part of the state. */
   readonly remembered: (world: W) => unknown;
+  /** The order of both consumers. @default none */
+  readonly order?: EventOrder;
   /** Items that are in the table before. @default none */
   readonly items?: readonly Item[];
   /** Looks at the table when all is over. @returns what is wrong */
@@ -44,14 +48,14 @@ export function meeting<W>(options: Meeting<W>, budget: Budget): Scenario {
       const [left, right] = options.sides;
       const first = await consumerWorld(scheduler, {
         event: left.event,
-        handler: (parts) => left.handler(parts, world),
+        handler: (parts, { clock }) => left.handler(parts, world, clock),
         items: () => options.items ?? [],
-        config: { consumer: 'first' },
+        config: { consumer: 'first', order: options.order },
       });
       const second = await consumerWorld(scheduler, {
         event: right.event,
-        handler: (parts) => right.handler(parts, world),
-        config: { consumer: 'second' },
+        handler: (parts, { clock }) => right.handler(parts, world, clock),
+        config: { consumer: 'second', order: options.order },
         tamperTable: (_, actor) => first.tableOf(actor),
       });
       const both = [first, second];

@@ -1,11 +1,9 @@
 import { lambdaConsumer } from '../../runtime/index.ts';
-import { PaymentRejected } from '../events.ts';
-import { releaseStock } from './release-stock.ts';
+import { releaseStock, UNPAID } from './release-stock.ts';
 import { reserveStock } from './reserve-stock.ts';
 
 /** The consumer `inventory`. */
 export const handler = lambdaConsumer(({ table }) => [
   reserveStock({ table }),
-  releaseStock({ table }),
-  releaseStock({ table }, PaymentRejected),
+  ...UNPAID.map((unpaid) => releaseStock({ table }, unpaid)),
 ]);
