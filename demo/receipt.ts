@@ -2,8 +2,15 @@ import { isSettled, orderStatus } from '../lambdas/example/orders/order.ts';
 import { eventIdTime } from '../lambdas/runtime/store/event-id.ts';
 import type { InboxRow } from '../lambdas/runtime/store/rows.ts';
 import { CONSUMERS, CONSUMERS_OF, type Consumer, emailsDue, type Readings } from './readings.ts';
-import { hasExpired, isDone, isSold, isSuperseded, problemsOf } from './receipt-problems.ts';
-import type { Repeat, Resent } from './shop.ts';
+import {
+  hasExpired,
+  isDone,
+  isSold,
+  isSuperseded,
+  problemsOf,
+  type ReceiptCounts,
+  type Sent,
+} from './receipt-problems.ts';
 
 /** The median and the 99th percentile, in milliseconds. */
 interface Latency {
@@ -12,54 +19,11 @@ interface Latency {
 }
 
 /** The result of a run. Everything except the number of requested orders and sent duplicates is read back from the tables and queues. */
-export interface Receipt {
-  /** Orders in the table. */
-  readonly orders: number;
-  /** Orders that ended `cancelled`: those for sold-out goods, one whose payment was rejected, and one that expired. */
-  readonly cancelled: number;
-  /** Orders that ended `cancelled` because they were not paid in time. */
-  readonly expired: number;
-  /** Scheduled expiries of orders. */
-  readonly scheduled: number;
-  /** Scheduled expiries that a payment, or another end of it, has cancelled. */
-  readonly timersCancelled: number;
-  /** Events with status PUBLISHED in the outbox. */
-  readonly eventsPublished: number;
-  /** Messages with status PROCESSED, by consumer. */
-  readonly processed: Readonly<Record<Consumer, number>>;
-  /** Messages with status DISCARDED: the payment that the bank refuses permanently, which an operator's command has rejected. */
-  readonly rejected: number;
-  /** Messages of order-status that a later report of the same service had superseded: their handlers did not run. */
-  readonly superseded: number;
-  /** Requests and messages sent a second time. */
-  readonly duplicatesSent: number;
-  /** Duplicates without a trace: still one order, one resulting event, one charge. */
-  readonly duplicatesAbsorbed: number;
-  /** Charges at the bank. */
-  readonly charges: number;
-  /** Refunds at the bank, for orders that were cancelled after being charged. */
-  readonly refunds: number;
-  /** Charges of an order after its first. */
-  readonly doubleCharges: number;
-  /** Orders for goods in stock that were never charged. */
-  readonly missingCharges: number;
-  /** E-mails sent. */
-  readonly emails: number;
+export interface Receipt extends ReceiptCounts {
   readonly commitToPublishedMs: Latency;
   readonly commitToChargedMs: Latency;
   /** The problems, as text; empty if nothing was lost or duplicated. */
   readonly problems: readonly string[];
-}
-
-/** The requests and duplicates sent, to compare with the tables. */
-export interface Sent {
-  readonly orders: number;
-  readonly repeats: readonly Repeat[];
-  readonly resent: readonly Resent[];
-  /** The ids of the outdated reports that were published. @default none is planned, and no order expires */
-  readonly outdated?: readonly string[] | undefined;
-  /** The number of messages in the dead-letter queues before the run, because an engine may be shared. @default 0 */
-  readonly deadLettersBefore?: number;
 }
 
 /** The progress of a run. */

@@ -156,6 +156,9 @@ export const PaymentRejected = defineEvent({
   }),
 });
 
+/** From payments: the ends of a payment after which no money is kept. */
+export const UNPAID = [PaymentDeclined, PaymentCancelled, PaymentRefunded, PaymentRejected] as const;
+
 /** From inventory: every item of the order is reserved. */
 export const StockReserved = defineEvent({
   source: 'inventory',

@@ -1,7 +1,12 @@
 import { Stack } from 'aws-cdk-lib';
 import type { Construct } from 'constructs';
-import { OrderPlaced, StockRejected, StockReleased, StockReserved } from '../../lambdas/example/events.ts';
-import { UNPAID } from '../../lambdas/example/inventory/release-stock.ts';
+import {
+  OrderPlaced,
+  StockRejected,
+  StockReleased,
+  StockReserved,
+  UNPAID,
+} from '../../lambdas/example/events.ts';
 import { InboxConsumer } from '../inbox-consumer.ts';
 import type { Mailroom } from '../mailroom.ts';
 import { lambdaEntry } from '../service-function.ts';

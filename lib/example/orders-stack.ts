@@ -13,7 +13,6 @@ import {
   StockReleased,
   StockReserved,
 } from '../../lambdas/example/events.ts';
-import { latest } from '../../lambdas/runtime/base/order.ts';
 import { InboxConsumer } from '../inbox-consumer.ts';
 import type { Mailroom } from '../mailroom.ts';
 import { lambdaEntry, ServiceFunction } from '../service-function.ts';
@@ -62,8 +61,6 @@ export class OrdersStack extends Stack {
         StockReleased,
       ],
       publishes: [OrderCancelled],
-      // Payments and inventory each number the events of their own aggregate.
-      order: latest({ group: 'state' }),
       entry: lambdaEntry('example/orders/status.handler'),
       domainKeys: ['ORDER#*'],
       ...stage.consumers,

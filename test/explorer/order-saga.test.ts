@@ -23,7 +23,6 @@ import {
   type Handler,
   type Item,
   type Key,
-  latest,
   leased,
   systemClock,
   type Table,
@@ -217,7 +216,6 @@ describe('a payment that cancels the expiry of its order while a relay publishes
           },
           { event: orderPlaced, handler: ({ table }, bus, clock) => sweepOf(table, bus, clock) },
         ],
-        order: latest({ group: 'state' }),
         world: memoryBus,
         remembered: (bus) => bus.published().length,
         // By the clock of order-status, which is behind, the order has two more seconds.

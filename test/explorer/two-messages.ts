@@ -1,5 +1,4 @@
 import type { Clock } from '../../lambdas/runtime/base/clock.ts';
-import type { EventOrder } from '../../lambdas/runtime/base/order.ts';
 import type { Handler } from '../../lambdas/runtime/consume/handler.ts';
 import type { EventDraft } from '../../lambdas/runtime/events/event.ts';
 import { inboxKey, OUTBOX_PREFIX } from '../../lambdas/runtime/store/keys.ts';
@@ -24,8 +23,6 @@ export interface Meeting<W> {
   readonly world: () => W;
   /** What `world` remembers, as JSON takes it: a part of the state. */
   readonly remembered: (world: W) => unknown;
-  /** The order of both consumers. @default none */
-  readonly order?: EventOrder;
   /** Items that are in the table before. @default none */
   readonly items?: readonly Item[];
   /** Looks at the table when all is over. @returns what is wrong */
@@ -50,12 +47,12 @@ export function meeting<W>(options: Meeting<W>, budget: Budget): Scenario {
         event: left.event,
         handler: (parts, { clock }) => left.handler(parts, world, clock),
         items: () => options.items ?? [],
-        config: { consumer: 'first', order: options.order },
+        config: { consumer: 'first' },
       });
       const second = await consumerWorld(scheduler, {
         event: right.event,
         handler: (parts, { clock }) => right.handler(parts, world, clock),
-        config: { consumer: 'second', order: options.order },
+        config: { consumer: 'second' },
         tamperTable: (_, actor) => first.tableOf(actor),
       });
       const both = [first, second];

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { CONSUMERS_OF, type Consumer } from '../../demo/readings.ts';
-import { OrderExpired } from '../../lambdas/example/events.ts';
-import { releaseStock, UNPAID } from '../../lambdas/example/inventory/release-stock.ts';
+import { OrderExpired, UNPAID } from '../../lambdas/example/events.ts';
+import { releaseStock } from '../../lambdas/example/inventory/release-stock.ts';
 import { reserveStock } from '../../lambdas/example/inventory/reserve-stock.ts';
 import { stockKey, stockRow } from '../../lambdas/example/inventory/stock.ts';
 import { storedEmails } from '../../lambdas/example/notifications/email-provider.ts';
@@ -14,7 +14,7 @@ import { type Bank, BankError } from '../../lambdas/example/payments/bank-client
 import { cancelPayment } from '../../lambdas/example/payments/cancel-payment.ts';
 import { chargeOrder } from '../../lambdas/example/payments/charge-order.ts';
 import { HOUR_MS } from '../../lambdas/runtime/base/units.ts';
-import { type Clock, type Envelope, entryEventId, latest, systemClock } from '../../lambdas/runtime/index.ts';
+import { type Clock, type Envelope, entryEventId, systemClock } from '../../lambdas/runtime/index.ts';
 import { outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import { type MemoryTable, memoryTable } from '../../testing/index.ts';
 import { fakeBank } from '../support/fake-bank.ts';
@@ -156,7 +156,6 @@ function consumersOf(table: MemoryTable, bank: Bank, clock: Clock): Record<Consu
       () => orderStatusHandlers({ table, outbox: ordersOutbox(table, clock), clock }),
       table,
       'order-status',
-      latest({ group: 'state' }),
     ),
   };
 }

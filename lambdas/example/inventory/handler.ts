@@ -1,5 +1,6 @@
 import { lambdaConsumer } from '../../runtime/index.ts';
-import { releaseStock, UNPAID } from './release-stock.ts';
+import { UNPAID } from '../events.ts';
+import { releaseStock } from './release-stock.ts';
 import { reserveStock } from './reserve-stock.ts';
 
 /** The consumer `inventory`. */

@@ -1,16 +1,7 @@
 import { type Commit, type Handler, nextVersion, type Table, transactional } from '../../runtime/index.ts';
-import {
-  PaymentCancelled,
-  PaymentDeclined,
-  PaymentRefunded,
-  PaymentRejected,
-  StockReleased,
-} from '../events.ts';
+import { PaymentDeclined, StockReleased, type UNPAID } from '../events.ts';
 import { putReservation, reservationKey, reservationOfRow } from './reservation.ts';
 import { returnStock } from './stock.ts';
-
-/** The ends of a payment after which no money is kept. */
-export const UNPAID = [PaymentDeclined, PaymentCancelled, PaymentRefunded, PaymentRejected] as const;
 
 /**
  * Compensates for the reservation of an order that is not paid: the bank declined it, it expired, or an operator ended its payment.

@@ -3,6 +3,7 @@ import {
   type Commit,
   type EventDraft,
   type Handler,
+  latest,
   type Outbox,
   type Table,
   transactional,
@@ -27,29 +28,38 @@ interface OrderStatusDeps {
   readonly clock: Clock;
 }
 
+/** Only the latest report of each aggregate, the payment and the reservation, is applied: its owner numbers its events. */
+const STATE = { order: latest({ group: 'state' }) };
+
 /**
  * Updates an order as payments and inventory report, in any order of their events, and announces its cancellation once: in the
- * commit of the event that completes it. The inbox ensures that each event is applied once, and the consumer's order, `latest`, that a
+ * commit of the event that completes it. The inbox ensures that each event is applied once, and the order of the handlers, that a
  * `PaymentCaptured` that arrives after its `PaymentRefunded` is not. The first report of payments cancels the expiry of the order.
  */
 export function orderStatusHandlers(deps: OrderStatusDeps): readonly Handler[] {
   const report = (orderId: string, halves: Partial<OrderHalves>) => moveOn(deps, orderId, halves);
   return [
-    transactional(PaymentCaptured, async ({ data }) => report(data.orderId, { payment: 'captured' })),
-    transactional(PaymentDeclined, async ({ data }) => report(data.orderId, { payment: 'declined' })),
-    transactional(PaymentRefunded, async ({ data: { orderId, expired } }) =>
-      report(orderId, { payment: 'refunded', expired }),
+    transactional(PaymentCaptured, async ({ data }) => report(data.orderId, { payment: 'captured' }), STATE),
+    transactional(PaymentDeclined, async ({ data }) => report(data.orderId, { payment: 'declined' }), STATE),
+    transactional(
+      PaymentRefunded,
+      async ({ data: { orderId, expired } }) => report(orderId, { payment: 'refunded', expired }),
+      STATE,
     ),
-    transactional(PaymentCancelled, async ({ data: { orderId, expired } }) =>
-      report(orderId, { payment: 'cancelled', expired }),
+    transactional(
+      PaymentCancelled,
+      async ({ data: { orderId, expired } }) => report(orderId, { payment: 'cancelled', expired }),
+      STATE,
     ),
     // A charge is refunded first.
-    transactional(PaymentRejected, async ({ data }) =>
-      data.chargeId === undefined ? report(data.orderId, { payment: 'rejected' }) : {},
+    transactional(
+      PaymentRejected,
+      async ({ data }) => (data.chargeId === undefined ? report(data.orderId, { payment: 'rejected' }) : {}),
+      STATE,
     ),
-    transactional(StockReserved, async ({ data }) => report(data.orderId, { stock: 'reserved' })),
-    transactional(StockRejected, async ({ data }) => report(data.orderId, { stock: 'rejected' })),
-    transactional(StockReleased, async ({ data }) => report(data.orderId, { stock: 'released' })),
+    transactional(StockReserved, async ({ data }) => report(data.orderId, { stock: 'reserved' }), STATE),
+    transactional(StockRejected, async ({ data }) => report(data.orderId, { stock: 'rejected' }), STATE),
+    transactional(StockReleased, async ({ data }) => report(data.orderId, { stock: 'released' }), STATE),
   ];
 }
 

@@ -3,7 +3,6 @@ import {
   createOutbox,
   type Envelope,
   type EventDraft,
-  type EventOrder,
   type Handler,
 } from '../../../lambdas/runtime/index.ts';
 import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
@@ -38,10 +37,9 @@ export function consumerRig(
   handlers: (table: MemoryTable) => readonly Handler[],
   table: MemoryTable = memoryTable(),
   consumer = 'rig',
-  order?: EventOrder,
 ): ConsumerRig {
   // On the machine's clock: no lease and no timeout may pass, however slow it is.
-  const config = consumerConfig({ service: 'rig', publishes: 'any', consumer, order, leaseMs: PATIENCE_MS });
+  const config = consumerConfig({ service: 'rig', publishes: 'any', consumer, leaseMs: PATIENCE_MS });
   const outbox = createOutbox({ config, table });
   const rows = (prefix: string) => table.items().filter((item) => String(item.PK).startsWith(prefix));
 

@@ -20,7 +20,7 @@ import {
   orderStatus,
 } from '../../../lambdas/example/orders/order.ts';
 import { orderStatusHandlers } from '../../../lambdas/example/orders/order-status.ts';
-import { createOutbox, type EventDraft, entryEventId, latest } from '../../../lambdas/runtime/index.ts';
+import { createOutbox, type EventDraft, entryEventId } from '../../../lambdas/runtime/index.ts';
 import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { memoryTable, producerConfig } from '../../../testing/index.ts';
 import { consumerRig } from './consumer-rig.ts';
@@ -79,7 +79,7 @@ async function setUp(order: Partial<Order> = {}, now = NOW) {
   const table = memoryTable();
   const outbox = createOutbox({ config: producerConfig({ service: 'orders' }), table, clock });
   const handlers = () => orderStatusHandlers({ table, outbox, clock });
-  const rig = consumerRig(handlers, table, 'order-status', latest({ group: 'state' }));
+  const rig = consumerRig(handlers, table, 'order-status');
   const request = { customerId: 'alice', items: [{ sku: 'coffee', quantity: 1, unitPrice: 100 }] };
   const placed = { ...newOrder('key', request, 1_000), ...order };
   await rig.table.write({ Put: { Item: orderRow(placed) } });
