@@ -38,7 +38,7 @@ export interface PlannedOrders {
   readonly withLateCustomer?: boolean | undefined;
 }
 
-/** What differs from order to order: the ends of the SKU and of the customer's id, and the time to pay. */
+/** The parts in which orders differ: the ends of the SKU and of the customer's id, and the time to pay. */
 export interface PlannedOrder {
   readonly sku: string;
   readonly customer: string;
