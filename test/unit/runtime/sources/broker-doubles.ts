@@ -9,7 +9,7 @@ import type {
 } from '../../../../lambdas/runtime/sources/rabbit-consumer.ts';
 
 /** A list that is read while it grows. */
-export function readable<T>() {
+function readable<T>() {
   const items: T[] = [];
   let closed = false;
   let broken: { readonly error: unknown } | undefined;
