@@ -153,7 +153,10 @@ export function kafkaDouble(bodies: readonly (string | null)[]) {
   });
   return {
     log,
-    next: () => next,
+    /** Another consumer of the group has done the messages before this offset. */
+    moveTo: (offset: number) => {
+      next = offset;
+    },
     lose: () => {
       stale = true;
     },
