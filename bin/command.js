@@ -24,15 +24,14 @@ if (existsSync(source)) {
   }
 }
 
-/** Only `doctor` uses that of IAM, and reports it if it is missing; bridges use the others. */
-const UNUSED = ['iam', 'kinesis', 'sns'].map((service) => `@aws-sdk/client-${service}`);
-
 /** The clients of the AWS SDK that are not installed: they are optional, because an app without the command needs few of them. */
 function missingClients() {
   const require = createRequire(import.meta.url);
   const { peerDependencies } = require('../package.json');
+  // Only `doctor` uses that of IAM, and reports it if it is missing; bridges use the others.
+  const unused = ['iam', 'kinesis', 'sns'].map((service) => `@aws-sdk/client-${service}`);
   return Object.keys(peerDependencies).filter((name) => {
-    if (!name.startsWith('@aws-sdk/') || UNUSED.includes(name)) return false;
+    if (!name.startsWith('@aws-sdk/') || unused.includes(name)) return false;
     try {
       require.resolve(name);
       return false;

@@ -95,30 +95,41 @@ export const kinesisDouble = (side: Broker): KinesisSender => ({
   },
 });
 
+const TYPES: Readonly<Record<string, string>> = {
+  missing: 'UNKNOWN_TOPIC_OR_PARTITION',
+  denied: 'TOPIC_AUTHORIZATION_FAILED',
+};
+
+/** As `kafkajs`: a failed call takes some turns, and a producer that is disconnected meanwhile fails those that run. */
 export const kafkaDouble = (side: Broker) => (): KafkaClient => ({
-  producer: () => ({
-    connect: async () => {
-      side.connections += 1;
-      if (side.fault === 'away')
-        throw error('KafkaJSNumberOfRetriesExceeded', { cause: error('KafkaJSConnectionError') });
-      if (side.fault === 'denied') throw error('KafkaJSSASLAuthenticationError');
-    },
-    disconnect: async () => {},
-    send: async ({ messages }) => {
-      if (side.fault === 'silent') return new Promise<never>(() => {});
-      if (side.fault === 'away') throw error('KafkaJSConnectionClosedError');
-      if (side.fault === 'denied')
-        throw error('KafkaJSProtocolError', { type: 'TOPIC_AUTHORIZATION_FAILED' });
-      const type = 'UNKNOWN_TOPIC_OR_PARTITION';
-      if (side.fault === 'missing')
-        throw error('KafkaJSNumberOfRetriesExceeded', { cause: error('KafkaJSProtocolError', { type }) });
-      return messages.map(({ key, value: body, headers }) => {
-        if (body.length > MIB) throw error('KafkaJSProtocolError', { type: 'MESSAGE_TOO_LARGE' });
-        side.messages.push({ body, key, headers });
-        return { partition: 0, baseOffset: String(side.messages.length) };
-      });
-    },
-  }),
+  producer: () => {
+    let [running, closed] = [0, false];
+    return {
+      connect: async () => {
+        side.connections += 1;
+        if (side.fault === 'away')
+          throw error('KafkaJSNumberOfRetriesExceeded', { cause: error('KafkaJSConnectionError') });
+        if (side.fault === 'denied') throw error('KafkaJSSASLAuthenticationError');
+      },
+      disconnect: async () => {
+        closed = true;
+      },
+      send: async ({ messages }) => {
+        if (side.fault === 'silent') return new Promise<never>(() => {});
+        running += 1;
+        for (let turn = 0; turn < running; turn += 1) await new Promise(setImmediate);
+        if (closed || side.fault === 'away') throw error('KafkaJSConnectionClosedError');
+        const type = side.fault && TYPES[side.fault];
+        const refused = (of: string) => error('KafkaJSProtocolError', { type: of });
+        if (type !== undefined) throw error('KafkaJSNumberOfRetriesExceeded', { cause: refused(type) });
+        return messages.map(({ key, value: body, headers }) => {
+          if (body.length > MIB) throw refused('MESSAGE_TOO_LARGE');
+          side.messages.push({ body, key, headers });
+          return { partition: 0, baseOffset: String(side.messages.length) };
+        });
+      },
+    };
+  },
 });
 
 /** The headers of a message of NATS. */

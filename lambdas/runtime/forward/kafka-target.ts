@@ -28,7 +28,7 @@ export interface KafkaProducer {
   send(record: {
     topic: string;
     acks: number;
-    messages: { key: string; value: string; headers: Record<string, string>; timestamp: string }[];
+    messages: { key: string; value: string; headers: Record<string, string> }[];
   }): Promise<{ partition: number; baseOffset?: string; offset?: string }[]>;
 }
 
@@ -42,7 +42,8 @@ const REFUSALS: RefusalCodes = [
 
 /**
  * Forwards to a Kafka topic, e.g. of MSK. The key is the aggregate id. The producer is idempotent and waits for all in-sync replicas; it connects
- * on first use, and again after a failure. A topic is not created.
+ * on first use, and again after a failure. A topic is not created. A record has the time of its sending: Kafka deletes it one retention
+ * after that, however old the event is.
  *
  * @param target.client - makes the client: `(brokers) => new Kafka({ brokers })`
  * @param target.topic - the name of the topic
@@ -69,24 +70,12 @@ export function kafkaTarget(target: {
     (producer) => producer.disconnect(),
   );
 
-  /** Alone, because the answer to a batch has only the first offset of each partition. */
-  const sendOne = async (producer: KafkaProducer, { event, body, headers }: ForwardEntry) => {
-    try {
-      const timestamp = String(event.occurredAt);
-      const messages = [{ key: event.aggregateId, value: body, headers: { ...headers }, timestamp }];
-      const [stored] = await producer.send({ topic, acks: -1, messages });
-      const { partition = '?', baseOffset, offset = baseOffset ?? '?' } = stored ?? {};
-      return { ok: true as const, place: { partition, offset } };
-    } catch (error) {
-      return kafkaRefusal(error);
-    }
-  };
   const sendAll = async (entries: readonly ForwardEntry[]): Promise<readonly ForwardResult[]> => {
     const results: ForwardResult[] = [];
     try {
       const producer = await connection.get();
       for (const entry of entries) {
-        const result = await sendOne(producer, entry);
+        const result = await sendOne(producer, topic, entry);
         results.push(result);
         if (result.ok || isPermanent(result)) continue;
         connection.drop(producer); // its numbering of the partition's messages may be wrong for good
@@ -118,6 +107,22 @@ export function kafkaTarget(target: {
       connection.drop();
     },
   };
+}
+
+/** Sends an entry alone, because the answer to a batch has only the first offset of each partition. */
+async function sendOne(
+  producer: KafkaProducer,
+  topic: string,
+  { event, body, headers }: ForwardEntry,
+): Promise<ForwardResult> {
+  try {
+    const messages = [{ key: event.aggregateId, value: body, headers: { ...headers } }];
+    const [stored] = await producer.send({ topic, acks: -1, messages });
+    const { partition = '?', baseOffset, offset = baseOffset ?? '?' } = stored ?? {};
+    return { ok: true, place: { partition, offset } };
+  } catch (error) {
+    return kafkaRefusal(error);
+  }
 }
 
 /** The innermost error with a type of the protocol: `kafkajs` wraps it once its retries are exhausted. */

@@ -1,7 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { type Admin, type EachMessagePayload, Kafka, logLevel, type Producer } from 'kafkajs';
+import { poll } from '../../../localstack/health.ts';
 import type { KafkaBroker } from '../servers/kafka-broker.ts';
 import type { Arrived } from './arrived.ts';
+
+/** A topic is there within a moment. */
+const CREATED_DEADLINE_MS = 60_000;
 
 /** A client of Kafka for tests. */
 export interface KafkaClient {
@@ -13,8 +17,8 @@ export interface KafkaClient {
     partitions?: number,
     settings?: Record<string, string>,
   ) => Promise<void>;
-  /** Publishes to a topic and waits until the broker has it. */
-  readonly publish: (topic: string, body: string) => Promise<void>;
+  /** Publishes to a topic and waits until the broker has it. @param at - the time of the record @default now */
+  readonly publish: (topic: string, body: string, at?: number) => Promise<void>;
   /** Every record of a topic, in the order of each partition. */
   readonly arrived: (topic: string) => Promise<Arrived[]>;
   readonly close: () => Promise<void>;
@@ -33,10 +37,17 @@ export async function kafkaClient({ address }: Pick<KafkaBroker, 'address'>): Pr
     admin,
     createTopic: async (topic, numPartitions = 1, settings = {}) => {
       const configEntries = Object.entries(settings).map(([name, value]) => ({ name, value }));
-      await admin.createTopics({ topics: [{ topic, numPartitions, configEntries }], waitForLeaders: true });
+      await admin.createTopics({ topics: [{ topic, numPartitions, configEntries }], waitForLeaders: false });
+      // kafkajs's own wait fails if the broker does not know the topic yet.
+      await poll(CREATED_DEADLINE_MS, () =>
+        admin.fetchTopicMetadata({ topics: [topic] }).then(
+          () => true,
+          () => undefined,
+        ),
+      );
     },
-    publish: async (topic, value) => {
-      await producer.send({ topic, acks: -1, messages: [{ value }] });
+    publish: async (topic, value, at = Date.now()) => {
+      await producer.send({ topic, acks: -1, messages: [{ value, timestamp: String(at) }] });
     },
     arrived: async (topic) => {
       const ends = await admin.fetchTopicOffsets(topic);

@@ -63,10 +63,14 @@ export const bridgeConfig = consumerConfig({
   maxAttempts: 100,
 });
 
-/** @param timeoutMs - the time that the target has to answer */
-export function bridgeTo(to: ForwardTarget, timeoutMs = 10_000): Bridge {
-  // The broker's own clock is not far away: Kafka deletes records by the time of their event.
-  const clock = manualClock(Date.now());
+/**
+ * Makes a bridge.
+ *
+ * @param timeoutMs - the time that the target has to answer
+ * @param now - its time, at which its events occur
+ */
+export function bridgeTo(to: ForwardTarget, timeoutMs = 10_000, now = Date.now()): Bridge {
+  const clock = manualClock(now);
   const telemetry = memoryTelemetry();
   const table = memoryTable({ clock });
   const queue = memoryQueue({ clock });

@@ -1,45 +1,20 @@
 import { DiscardPolicy } from '@nats-io/jetstream';
 import { expect, inject, test } from 'vitest';
-import { type NatsClient, natsClient } from '../clients/nats-client.ts';
+import { natsClient } from '../clients/nats-client.ts';
+import { startJetStreamPlaces } from '../places/jet-stream-places.ts';
 import { report } from '../receipts.ts';
-import { startNats } from '../servers/nats-broker.ts';
 import { bridgeTo, countedAt } from './bridge.ts';
 import { targetOf } from './target-of.ts';
-import { describeTarget, type TargetBroker } from './target-tests.ts';
+import { describeTarget } from './target-tests.ts';
 
 const debian = inject('debian');
-
-/** Of the streams, so that an event can be too large which SQS accepts. */
-const MESSAGE_MAX_BYTES = 20_000;
-
-async function start(): Promise<TargetBroker> {
-  const broker = await startNats(debian?.natsServer ?? '', 'nats-target');
-  const connected = async <T>(use: (client: NatsClient) => Promise<T>) => {
-    const client = await natsClient(broker.address);
-    return await use(client).finally(client.close);
-  };
-  return {
-    ...broker,
-    create: (name) =>
-      connected(({ createStream }) => createStream({ name, max_msg_size: MESSAGE_MAX_BYTES })),
-    placeOf: (name) => ({ kind: 'jet-stream', subject: `${name}.packed`, ...broker.address }),
-    deniedPlaceOf: (name) => ({
-      kind: 'jet-stream',
-      subject: `${name}.packed`,
-      ...broker.address,
-      pass: 'wrong',
-    }),
-    arrived: (name) => connected(({ arrived }) => arrived(name)),
-  };
-}
 
 describeTarget(
   {
     broker: 'JetStream',
     isMissing: debian === undefined,
-    start,
+    start: () => startJetStreamPlaces(debian?.natsServer ?? '', 'nats-target'),
     timesAfterCrash: 1,
-    tooLarge: 'x'.repeat(MESSAGE_MAX_BYTES),
     errors: {
       missing: /FORWARD_FAILED.*no stream/,
       denied: /FORWARD_FAILED.*authorization/i,
@@ -48,13 +23,11 @@ describeTarget(
   },
   (broker) => {
     test('waits until a stream that is full has room', async (context) => {
-      const { placeOf } = broker();
-      const place = placeOf('full');
-      if (place.kind !== 'jet-stream') throw new Error('It is not a JetStream.');
-      const client = await natsClient(place);
+      const { placeOf, address } = broker();
+      const client = await natsClient(address);
       try {
         await client.createStream({ name: 'full', max_msgs: 4, discard: DiscardPolicy.New });
-        const bridge = bridgeTo(targetOf(place));
+        const bridge = bridgeTo(targetOf(placeOf('full')));
         const sent = await bridge.publish(10);
         const failures = await bridge.deliver();
         expect(failures).toHaveLength(6);

@@ -2,47 +2,22 @@ import { connect, type Socket } from 'node:net';
 import { Kafka, logLevel } from 'kafkajs';
 import { expect, inject, test } from 'vitest';
 import { kafkaTarget } from '../../../lambdas/runtime/forward.ts';
+import { eventually } from '../../local/support/eventually.ts';
 import { kafkaClient } from '../clients/kafka-client.ts';
+import { startKafkaPlaces } from '../places/kafka-places.ts';
 import { report } from '../receipts.ts';
-import { startKafka } from '../servers/kafka-broker.ts';
 import { bridgeTo, countedAt } from './bridge.ts';
-import type { TargetPlace } from './target-of.ts';
-import { describeTarget, type TargetBroker } from './target-tests.ts';
+import { targetOf } from './target-of.ts';
+import { describeTarget } from './target-tests.ts';
 
 const jars = inject('kafka');
-
-/** Of the topics, so that an event can be too large which SQS accepts. */
-const MESSAGE_MAX_BYTES = 20_000;
-
-async function start(): Promise<TargetBroker> {
-  const broker = await startKafka(jars ?? '', 'kafka-target');
-  const client = await kafkaClient(broker);
-  const placeOf = (topic: string): TargetPlace => ({ kind: 'kafka', brokers: broker.address, topic });
-  return {
-    ...broker,
-    close: async () => {
-      await client.close();
-      await broker.close();
-    },
-    create: (name) => client.createTopic(name, 3, { 'max.message.bytes': String(MESSAGE_MAX_BYTES) }),
-    placeOf,
-    deniedPlaceOf: (topic) => ({
-      kind: 'kafka',
-      brokers: broker.saslAddress,
-      topic,
-      user: { ...broker.user, password: 'wrong' },
-    }),
-    arrived: client.arrived,
-  };
-}
 
 describeTarget(
   {
     broker: 'Kafka',
     isMissing: jars === undefined,
-    start,
+    start: () => startKafkaPlaces(jars ?? '', 'kafka-target'),
     timesAfterCrash: 2,
-    tooLarge: 'x'.repeat(MESSAGE_MAX_BYTES),
     errors: {
       missing: /FORWARD_FAILED.*UNKNOWN_TOPIC_OR_PARTITION/,
       denied: /FORWARD_FAILED.*[Aa]uthentication/,
@@ -50,6 +25,30 @@ describeTarget(
     },
   },
   (broker) => {
+    test('an event that is older than the retention of its topic stays as long as others', async () => {
+      const DAY_MS = 86_400_000;
+      const { placeOf, arrived } = broker();
+      const client = await kafkaClient(broker());
+      try {
+        for (const topic of ['late', 'deleted'])
+          await client.createTopic(topic, 1, { 'retention.ms': String(DAY_MS) });
+        const bridge = bridgeTo(targetOf(placeOf('late')), 10_000, Date.now() - 8 * DAY_MS);
+        await bridge.publish(1);
+        await bridge.settle();
+        // Kafka has looked for old records when it has deleted this one, twice.
+        for (let n = 1; n <= 2; n += 1) {
+          await client.publish('deleted', 'old', Date.now() - 8 * DAY_MS);
+          await eventually(async () => {
+            const [end] = await client.admin.fetchTopicOffsets('deleted');
+            expect(end).toMatchObject({ high: String(n), low: String(n) });
+          });
+        }
+        expect(await arrived('late')).toHaveLength(1);
+      } finally {
+        await client.close();
+      }
+    });
+
     test('loses no event of a batch whose first answer is lost', async (context) => {
       const { create, arrived, placeOf } = broker();
       await create('cut');

@@ -1,41 +1,16 @@
 import type { Options } from 'amqplib';
 import { expect, inject, test } from 'vitest';
-import type { Arrived } from '../clients/arrived.ts';
-import { type RabbitClient, rabbitClient } from '../clients/rabbit-client.ts';
+import { type RabbitPlaces, startRabbitPlaces } from '../places/rabbit-places.ts';
 import { report } from '../receipts.ts';
-import { type RabbitBroker, startRabbit } from '../servers/rabbit-broker.ts';
 import { bridgeTo, countedAt } from './bridge.ts';
 import { targetOf } from './target-of.ts';
-import { describeTarget, type TargetBroker } from './target-tests.ts';
+import { describeTarget } from './target-tests.ts';
 
 const debian = inject('debian');
 
-/** RabbitMQ refuses a larger message: `max_message_size` of its settings. */
-const MESSAGE_MAX_BYTES = 20_000;
-
-let rabbit: RabbitBroker;
-
-async function connected<T>(use: (client: RabbitClient) => Promise<T>): Promise<T> {
-  const client = await rabbitClient(rabbit);
-  return await use(client).finally(client.close);
-}
-
-async function start(): Promise<TargetBroker> {
+async function start(): Promise<RabbitPlaces> {
   if (debian === undefined) throw new Error('The tests are skipped.');
-  rabbit = await startRabbit(debian, 'rabbit-target', MESSAGE_MAX_BYTES);
-  const { url } = rabbit;
-  const taken = new Map<string, Arrived[]>();
-  return {
-    ...rabbit,
-    create: (name) => connected(({ createQueue }) => createQueue(name)),
-    placeOf: (exchange) => ({ kind: 'rabbit', url, exchange }),
-    deniedPlaceOf: (exchange) => ({ kind: 'rabbit', url: url.replace('guest@', 'wrong@'), exchange }),
-    arrived: async (name) => {
-      const all = [...(taken.get(name) ?? []), ...(await connected(({ arrived }) => arrived(name)))];
-      taken.set(name, all);
-      return all;
-    },
-  };
+  return await startRabbitPlaces(debian, 'rabbit-target');
 }
 
 describeTarget(
@@ -44,7 +19,6 @@ describeTarget(
     isMissing: debian === undefined,
     start,
     timesAfterCrash: 2,
-    tooLarge: 'x'.repeat(MESSAGE_MAX_BYTES),
     errors: {
       missing: /FORWARD_FAILED.*NOT_FOUND/,
       denied: /FORWARD_FAILED.*ACCESS[-_]REFUSED/,
@@ -55,7 +29,7 @@ describeTarget(
     const FULL: Options.AssertQueue = { maxLength: 4, arguments: { 'x-overflow': 'reject-publish' } };
 
     test('waits until a queue that is full has room', async (context) => {
-      await connected(async ({ createQueue, arrived }) => {
+      await broker().connected(async ({ createQueue, arrived }) => {
         await createQueue('full', FULL);
         const bridge = bridgeTo(targetOf(broker().placeOf('full')));
         const sent = await bridge.publish(10);
@@ -72,15 +46,15 @@ describeTarget(
     });
 
     test('waits while the disk of the broker is full', async (context) => {
-      await connected(async ({ createQueue, arrived }) => {
+      await broker().connected(async ({ createQueue, arrived }) => {
         await createQueue('disk');
         const bridge = bridgeTo(targetOf(broker().placeOf('disk')), 2_000);
         const sent = await bridge.publish(3);
-        await rabbit.fillDisk();
+        await broker().fillDisk();
         const failures = await bridge.deliver();
         expect(failures).toHaveLength(3);
         for (const failure of failures) expect(failure).toMatch(/FORWARD_FAILED.*TIMEOUT/);
-        await rabbit.freeDisk();
+        await broker().freeDisk();
         await bridge.settle();
         const scenario = { broker: 'RabbitMQ', scenario: 'disk full' };
         const receipt = await report(context, scenario, sent, (await arrived('disk')).map(countedAt));
@@ -89,7 +63,7 @@ describeTarget(
     });
 
     test('waits until a queue is bound to the exchange', async (context) => {
-      await connected(async ({ channel, createQueue, arrived }) => {
+      await broker().connected(async ({ channel, createQueue, arrived }) => {
         await channel.assertExchange('unbound', 'topic', { durable: true });
         const bridge = bridgeTo(targetOf(broker().placeOf('unbound')));
         const sent = await bridge.publish(2);

@@ -2,36 +2,22 @@ import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
 import { createTable, dynamoClient } from '../../support/aws.ts';
-import type { Arrived } from '../clients/arrived.ts';
+import { MESSAGE_MAX_BYTES, type Places } from '../places/places.ts';
 import { report } from '../receipts.ts';
-import type { Broker } from '../servers/broker.ts';
 import { ownDir } from '../servers/broker-files.ts';
 import { bridgeTo, countedAt } from './bridge.ts';
 import { invokeBridge, recordOf } from './bridge-invocation.ts';
-import { type TargetPlace, targetOf } from './target-of.ts';
-
-/** A running broker, as a target. */
-export interface TargetBroker extends Broker {
-  /** Creates a topic, stream, or exchange with a queue. */
-  readonly create: (name: string) => Promise<void>;
-  readonly placeOf: (name: string) => TargetPlace;
-  /** The same place with the wrong password. */
-  readonly deniedPlaceOf: (name: string) => TargetPlace;
-  /** Every message so far. */
-  readonly arrived: (name: string) => Promise<Arrived[]>;
-}
+import { targetOf } from './target-of.ts';
 
 /** The parts in which the targets differ. */
-export interface TargetCase {
+export interface TargetCase<P extends Places> {
   /** The broker's name in receipts. */
   readonly broker: string;
   /** The reason why its tests are skipped, or undefined. */
   readonly isMissing: boolean;
-  readonly start: () => Promise<TargetBroker>;
+  readonly start: () => Promise<P>;
   /** How often an event is at the target that was sent twice: 1 if the target drops duplicates. */
   readonly timesAfterCrash: 1 | 2;
-  /** A text that makes an event too large. */
-  readonly tooLarge: string;
   readonly errors: { readonly missing: RegExp; readonly denied: RegExp; readonly tooLarge: RegExp };
 }
 
@@ -41,13 +27,13 @@ const EVENTS = 200;
 const LATER_MS = 600_000;
 
 /** What every target promises. Each test has its own topic, stream or exchange. */
-export function describeTarget(
-  target: TargetCase,
-  more: (broker: () => TargetBroker) => void = () => {},
+export function describeTarget<P extends Places>(
+  target: TargetCase<P>,
+  more: (broker: () => P) => void,
 ): void {
-  const { broker: name, isMissing, timesAfterCrash, tooLarge, errors } = target;
+  const { broker: name, isMissing, timesAfterCrash, errors } = target;
   describe.skipIf(isMissing)(`a bridge to ${name}`, () => {
-    let broker: TargetBroker;
+    let broker: P;
     beforeAll(async () => {
       broker = await target.start();
     });
@@ -157,7 +143,7 @@ export function describeTarget(
     test('rejects an event that is too large, and delivers the others of its batch', async (context) => {
       const bridge = bridgeTo(await placeFor('large'));
       const before = await bridge.publish(2);
-      await bridge.publish(1, { filling: tooLarge });
+      await bridge.publish(1, { filling: 'x'.repeat(MESSAGE_MAX_BYTES) });
       const after = await bridge.publish(2);
       expect((await bridge.deliver()).join('\n')).toMatch(errors.tooLarge);
       await bridge.settle();

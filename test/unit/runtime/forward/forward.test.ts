@@ -148,6 +148,19 @@ describe('a bridge', () => {
     expect(calls.map(({ length }) => length)).toEqual([2, 1, 1]);
   });
 
+  test('a batch of which the target refuses all after the bad message fails only that one', async () => {
+    const parts = rig({ maxReceiveCount: 2 });
+    let isClosed = false;
+    const { target } = targetOf(({ event }, n) => {
+      isClosed = event.aggregateId === 'bad' || (isClosed && n === 1);
+      return isClosed ? refusal('invalid') : stored(n);
+    });
+    const events = ['before', 'bad', 'after'].map((aggregateId) => send(parts, { aggregateId }));
+    await bridge(parts, target).drain();
+    const states = events.map((event) => inboxRow(parts, event as never)?.status);
+    expect(states).toEqual(['PROCESSED', 'REJECTED', 'PROCESSED']);
+  });
+
   test('a target that throws or answers for too few is retried', async () => {
     const lost = Object.assign(new Error('lost'), { code: 'ECONNRESET' });
     for (const [answer, code] of [

@@ -96,6 +96,38 @@ describe('Kafka', () => {
     ]);
     expect(side.connections).toBe(2);
   });
+
+  test('has one message under way, and sends nothing more after a failure that can pass', async () => {
+    const side = broker();
+    let underWay = 0;
+    const most: number[] = [];
+    const sent: string[] = [];
+    const client = (): KafkaClient => ({
+      producer: () => {
+        const producer = kafkaDouble(side)().producer({} as never);
+        return {
+          ...producer,
+          send: async (record) => {
+            underWay += 1;
+            most.push(underWay);
+            sent.push(...record.messages.map(({ key }) => key));
+            await new Promise(setImmediate);
+            underWay -= 1;
+            return producer.send(record);
+          },
+        };
+      },
+    });
+    const target = kafkaTarget({ client, topic: 'orders', brokers: 'b' });
+    const entries = ['1', '2', '3'].map((aggregateId) => forwardEntry({ aggregateId }));
+    await Promise.all([target.send(entries), target.send(entries)]);
+    expect([Math.max(...most), sent]).toEqual([1, ['1', '2', '3', '1', '2', '3']]);
+
+    sent.length = 0;
+    side.fault = 'away';
+    expect(await target.send(entries)).toMatchObject(Array(3).fill({ refusal: 'unavailable' }));
+    expect(sent).toEqual(['1']);
+  });
 });
 
 describe('JetStream', () => {
