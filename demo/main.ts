@@ -65,7 +65,15 @@ async function runOnly(engine: Engine, options: DemoOptions): Promise<number> {
   const { orders = ORDERS, rate = RATE } = options;
   const { endpoint } = engine;
   const rejectPayment = await paymentRejection(endpoint);
-  const receipt = await runDemo({ outputs, endpoint, orders, rate, steps, rejectPayment });
+  const receipt = await runDemo({
+    outputs,
+    endpoint,
+    orders,
+    rate,
+    steps,
+    rejectPayment,
+    withLateCustomer: true,
+  });
   report(receipt, options);
   return receipt.problems.length;
 }
@@ -93,6 +101,7 @@ async function runWithPage(engine: Engine, options: DemoOptions): Promise<number
         onPlaced: panel.placed,
         onSettling: panel.settling,
         faults: panel.faults,
+        withLateCustomer: true,
       });
       problems += receipt.problems.length;
       report(receipt, options);

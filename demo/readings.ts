@@ -13,8 +13,9 @@ export const CONSUMERS_OF: Readonly<Record<string, readonly Consumer[]>> = {
   OrderPlaced: ['payments', 'inventory'],
   PaymentCaptured: ['notifications', 'order-status'],
   PaymentDeclined: ['order-status', 'inventory'],
-  PaymentRefunded: ['order-status'],
-  PaymentCancelled: ['order-status'],
+  OrderExpired: ['payments'],
+  PaymentRefunded: ['order-status', 'inventory'],
+  PaymentCancelled: ['order-status', 'inventory'],
   PaymentRejected: ['order-status', 'inventory', 'payments'],
   StockReserved: ['order-status'],
   StockRejected: ['order-status', 'payments'],
@@ -51,9 +52,12 @@ interface MoneyMove {
 export interface Readings {
   readonly orders: readonly Pick<
     Order,
-    'orderId' | 'customerId' | 'items' | 'totalCents' | 'payment' | 'stock'
+    'orderId' | 'customerId' | 'items' | 'totalCents' | 'payment' | 'stock' | 'expired'
   >[];
+  /** The events that are published, or wait for that: without scheduled ones that are not due, or cancelled. */
   readonly events: readonly WrittenEvent[];
+  /** The scheduled events `OrderExpired`, whatever became of them. */
+  readonly expiries: readonly WrittenEvent[];
   /** Inbox rows by consumer and event id. */
   readonly inbox: Readonly<Record<Consumer, ReadonlyMap<string, InboxRow>>>;
   /** The bank's charges by order id. */
@@ -134,10 +138,11 @@ function sort(
   ) as never as Readings['orders'];
   const orderIds = new Set(orders.map((order) => order.orderId));
 
-  const events = ofKind('OUTBOX#')
+  const written = ofKind('OUTBOX#')
     .flatMap((item) => readable(readOutboxRow(item as Item)) ?? [])
     .map((row) => ({ row, envelope: JSON.parse(row.envelope) as Envelope }))
     .filter(({ envelope }) => orderIds.has((envelope.data as { orderId: string }).orderId));
+  const events = written.filter(({ row }) => row.dueAt === undefined || row.status === 'PUBLISHED');
   const eventIds = new Set(events.map(({ envelope }) => envelope.eventId));
 
   const inbox = Object.fromEntries(
@@ -162,6 +167,7 @@ function sort(
   return {
     orders,
     events,
+    expiries: written.filter(({ row }) => row.type === 'OrderExpired'),
     inbox,
     charges: moneyMoves(ofKind('CHARGE#', bank), 'chargedAt', orderIds),
     refunds: moneyMoves(ofKind('REFUND#', bank), 'refundedAt', orderIds),

@@ -1,8 +1,16 @@
 import { isSettled, orderStatus } from '../lambdas/example/orders/order.ts';
 import { eventIdTime } from '../lambdas/runtime/store/event-id.ts';
 import type { InboxRow } from '../lambdas/runtime/store/rows.ts';
-import { CONSUMERS, CONSUMERS_OF, type Consumer, emailsDue, keptCents, type Readings } from './readings.ts';
-import { isSoldOut, isUnchargeable, type Repeat, type Resent, STOCK_PER_SKU } from './shop.ts';
+import { CONSUMERS, CONSUMERS_OF, type Consumer, emailsDue, type Readings } from './readings.ts';
+import {
+  hasExpired,
+  isDone,
+  isSold,
+  isSuperseded,
+  problemsOf,
+  type ReceiptCounts,
+  type Sent,
+} from './receipt-problems.ts';
 
 /** The median and the 99th percentile, in milliseconds. */
 interface Latency {
@@ -11,44 +19,11 @@ interface Latency {
 }
 
 /** The result of a run. Everything except the number of requested orders and sent duplicates is read back from the tables and queues. */
-export interface Receipt {
-  /** Orders in the table. */
-  readonly orders: number;
-  /** Orders that ended `cancelled`: those for sold-out goods, and one whose payment was rejected. */
-  readonly cancelled: number;
-  /** Events with status PUBLISHED in the outbox. */
-  readonly eventsPublished: number;
-  /** Messages with status PROCESSED, by consumer. */
-  readonly processed: Readonly<Record<Consumer, number>>;
-  /** Messages with status DISCARDED: the payment that the bank refuses permanently, which an operator's command has rejected. */
-  readonly rejected: number;
-  /** Requests and messages sent a second time. */
-  readonly duplicatesSent: number;
-  /** Duplicates without a trace: still one order, one resulting event, one charge. */
-  readonly duplicatesAbsorbed: number;
-  /** Charges at the bank. */
-  readonly charges: number;
-  /** Refunds at the bank, for orders that were cancelled after being charged. */
-  readonly refunds: number;
-  /** Charges of an order after its first. */
-  readonly doubleCharges: number;
-  /** Orders for goods in stock that were never charged. */
-  readonly missingCharges: number;
-  /** E-mails sent. */
-  readonly emails: number;
+export interface Receipt extends ReceiptCounts {
   readonly commitToPublishedMs: Latency;
   readonly commitToChargedMs: Latency;
   /** The problems, as text; empty if nothing was lost or duplicated. */
   readonly problems: readonly string[];
-}
-
-/** The requests and duplicates sent, to compare with the tables. */
-export interface Sent {
-  readonly orders: number;
-  readonly repeats: readonly Repeat[];
-  readonly resent: readonly Resent[];
-  /** The number of messages in the dead-letter queues before the run, because an engine may be shared. @default 0 */
-  readonly deadLettersBefore?: number;
 }
 
 /** The progress of a run. */
@@ -90,7 +65,7 @@ export function receiptOf(all: Readings, sent: Sent): Receipt {
   // Not below 0: an old dead letter may have been redriven meanwhile.
   const deadLetters = Math.max(0, all.deadLetters - (sent.deadLettersBefore ?? 0));
   const readings = { ...all, deadLetters };
-  const { orders, events, inbox, charges, refunds, emails } = readings;
+  const { orders, events, expiries, inbox, charges, refunds, emails } = readings;
   const due = emailsDue(readings);
   const caused = countBy(events.map(({ envelope }) => `${envelope.causationId} ${envelope.aggregateType}`));
   const placed = countBy(
@@ -123,27 +98,21 @@ export function receiptOf(all: Readings, sent: Sent): Receipt {
       once[consumer](eventId, orderIds.get(eventId) ?? ''),
   );
 
-  const chargeTimes = events.flatMap(({ envelope }) =>
-    envelope.type === 'OrderPlaced'
-      ? (charges.get(envelope.aggregateId) ?? [])
-          .slice(0, 1)
-          .map(({ at }) => at - eventIdTime(envelope.eventId))
-      : [],
-  );
-  const publishTimes = events.flatMap(({ row, envelope }) =>
-    row.publishedAt === undefined ? [] : [row.publishedAt - eventIdTime(envelope.eventId)],
-  );
   const counts = {
     orders: orders.length,
     cancelled: orders.filter((order) => orderStatus(order) === 'cancelled').length,
-    eventsPublished: publishTimes.length,
+    expired: orders.filter(hasExpired).length,
+    scheduled: expiries.length,
+    timersCancelled: expiries.filter(({ row }) => row.status === 'CANCELLED').length,
+    eventsPublished: events.filter(({ row }) => row.status === 'PUBLISHED').length,
     processed: Object.fromEntries(
       CONSUMERS.map((consumer) => [
         consumer,
         [...inbox[consumer].values()].filter((row) => row.status === 'PROCESSED').length,
       ]),
     ) as Record<Consumer, number>,
-    rejected: countOf(inbox, 'DISCARDED'),
+    rejected: countOf(inbox, ({ status }) => status === 'DISCARDED'),
+    superseded: countOf(inbox, isSuperseded),
     duplicatesSent: sent.repeats.length + sent.resent.length,
     duplicatesAbsorbed: absorbedRepeats.length + absorbedMessages.length,
     charges: [...charges.values()].flat().length,
@@ -154,60 +123,34 @@ export function receiptOf(all: Readings, sent: Sent): Receipt {
   };
   return {
     ...counts,
-    commitToPublishedMs: latency(publishTimes),
-    commitToChargedMs: latency(chargeTimes),
+    ...latenciesOf(readings),
     problems: problemsOf(readings, sent, counts),
   };
 }
 
-function problemsOf(
-  readings: Readings,
-  sent: Sent,
-  counts: Omit<Receipt, 'problems' | `commit${string}`>,
-): string[] {
-  const { orders, events, inbox, stock, emails, refunds } = readings;
-  const unprocessed = events.flatMap(({ envelope }) =>
-    (CONSUMERS_OF[envelope.type] ?? []).filter((consumer) => !isDone(inbox[consumer].get(envelope.eventId))),
+/** The latencies of the events, and of the first charge of each order. */
+function latenciesOf({
+  events,
+  charges,
+}: Readings): Pick<Receipt, 'commitToPublishedMs' | 'commitToChargedMs'> {
+  const chargeTimes = events.flatMap(({ envelope }) =>
+    envelope.type === 'OrderPlaced'
+      ? (charges.get(envelope.aggregateId) ?? [])
+          .slice(0, 1)
+          .map(({ at }) => at - eventIdTime(envelope.eventId))
+      : [],
   );
-  const [unsold, sold] = [orders.filter((order) => !isSold(order)), orders.filter(isSold)];
-  const statusIs = (wanted: string) => (order: Readings['orders'][number]) => orderStatus(order) === wanted;
-  const ordered = sold.flatMap(({ items }) => items).reduce((sum, { quantity }) => sum + quantity, 0);
-  const taken = [...stock.values()].reduce((sum, available) => sum + STOCK_PER_SKU - available, 0);
-  const surplus = [...emailsDue(readings)].map(([orderId, due]) => (emails.get(orderId) ?? 0) - due);
-  const keptOf = ({ orderId }: { readonly orderId: string }) => keptCents(readings, orderId);
-  const checks: [number, string][] = [
-    [sent.orders - counts.orders, 'orders are missing from the table'],
-    [events.length - counts.eventsPublished, 'events are not published'],
-    [unprocessed.length, 'messages are not processed'],
-    [sold.length - sold.filter(statusIs('confirmed')).length, 'orders are not confirmed'],
-    [unsold.length - unsold.filter(statusIs('cancelled')).length, 'orders are not cancelled'],
-    [counts.missingCharges, 'orders are not charged'],
-    [counts.doubleCharges, 'charges are duplicates'],
-    [counts.refunds - refunds.size, 'refunds are duplicates'],
-    [unsold.filter((order) => keptOf(order) !== 0).length, 'cancelled orders are not refunded'],
-    [sold.filter(({ orderId }) => refunds.has(orderId)).length, 'confirmed orders are refunded'],
-    [counts.duplicatesSent - counts.duplicatesAbsorbed, 'duplicates were not absorbed'],
-    [surplus.filter((more) => more < 0).length, 'orders have too few e-mails'],
-    [surplus.filter((more) => more > 0).length, 'orders have too many e-mails'],
-    [taken - ordered, 'more units of stock were reserved than ordered'],
-    [readings.deadLetters, 'messages are in a dead-letter queue'],
-    [readings.queued, 'messages are still in a queue'],
-  ];
-  return checks.filter(([count]) => count !== 0).map(([count, what]) => `${count} ${what}`);
+  // A scheduled event is not committed when it is due: it waits for a sweep.
+  const publishTimes = events.flatMap(({ row, envelope }) =>
+    row.publishedAt === undefined || row.dueAt !== undefined
+      ? []
+      : [row.publishedAt - eventIdTime(envelope.eventId)],
+  );
+  return { commitToPublishedMs: latency(publishTimes), commitToChargedMs: latency(chargeTimes) };
 }
 
-/** Returns true for an order that must end confirmed. */
-function isSold(order: Readings['orders'][number]): boolean {
-  return !isSoldOut(order) && !isUnchargeable(order);
-}
-
-function countOf(inbox: Readings['inbox'], status: InboxRow['status']): number {
-  return CONSUMERS.flatMap((consumer) => [...inbox[consumer].values()].filter((row) => row.status === status))
-    .length;
-}
-
-function isDone(row: InboxRow | undefined): boolean {
-  return row?.status === 'PROCESSED' || row?.status === 'DISCARDED';
+function countOf(inbox: Readings['inbox'], holds: (row: InboxRow) => boolean): number {
+  return CONSUMERS.flatMap((consumer) => [...inbox[consumer].values()].filter(holds)).length;
 }
 
 /** The median and the 99th percentile by nearest rank; 0 for an empty list. */
@@ -229,9 +172,13 @@ export function printReceipt(receipt: Receipt): string {
   const rows: [string, string | number][] = [
     ['orders placed', receipt.orders],
     ['orders cancelled', receipt.cancelled],
+    ['orders expired', receipt.expired],
+    ['expiries scheduled', receipt.scheduled],
+    ['expiries cancelled', receipt.timersCancelled],
     ['events published', receipt.eventsPublished],
     ...CONSUMERS.map((consumer): [string, number] => [`processed by ${consumer}`, processed[consumer]]),
     ...(receipt.rejected > 0 ? [['payments rejected', receipt.rejected] as [string, number]] : []),
+    ['reports superseded', receipt.superseded],
     ['duplicates sent', receipt.duplicatesSent],
     ['duplicates absorbed', receipt.duplicatesAbsorbed],
     ['e-mails sent', receipt.emails],

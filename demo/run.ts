@@ -1,6 +1,7 @@
 import type { Outputs } from '../localstack/cdk-process.ts';
 import type { StepPrinter } from '../localstack/step-printer.ts';
 import { duplicateWait } from './duplicate-wait.ts';
+import { createOutdatedReport } from './outdated-report.ts';
 import { createReader, type Readings } from './readings.ts';
 import { type Progress, progressOf, type Receipt, receiptOf } from './receipt.ts';
 import { type MadeFaults, runEnd } from './run-end.ts';
@@ -39,6 +40,8 @@ export interface DemoRun {
    * customer whom the bank does not know. @default every customer is known
    */
   readonly rejectPayment?: ((eventId: string) => Promise<void>) | undefined;
+  /** The third order is not paid in time, and expires. @default every order is paid */
+  readonly withLateCustomer?: boolean | undefined;
   /** The faults that were made during the run, which it waits for: see {@link runEnd}. @default none */
   readonly faults?: (() => MadeFaults) | undefined;
 }
@@ -47,6 +50,8 @@ export interface DemoRun {
 interface Settled {
   readonly readings: Readings;
   readonly resent: readonly Resent[];
+  /** The ids of the outdated reports that were published. */
+  readonly outdated: readonly string[];
 }
 
 /**
@@ -61,9 +66,10 @@ interface Settled {
  */
 export async function runDemo(run: DemoRun): Promise<Receipt> {
   const { outputs, endpoint, orders = Number.POSITIVE_INFINITY, rate, steps, call } = run;
-  const { ends, signal, onPlaced, onSettling, rejectPayment } = run;
+  const { ends, signal, onPlaced, onSettling, rejectPayment, withLateCustomer = false } = run;
   const runId = `demo-${Date.now().toString(36)}`;
   const reader = createReader(outputs);
+  const reportOutdated = createOutdatedReport(outputs);
   const shop = createShop({ outputs, endpoint, runId, call });
   await shop.stockUp();
   const deadLettersBefore = await reader.deadLetters();
@@ -77,6 +83,7 @@ export async function runDemo(run: DemoRun): Promise<Receipt> {
       ratePerSecond: rate,
       soldOutEvery: SOLD_OUT_EVERY,
       withUnknownCustomer: rejectPayment !== undefined,
+      withLateCustomer,
       ...{ ends, signal },
       onPlaced: () => {
         placing.placed += 1;
@@ -91,15 +98,17 @@ export async function runDemo(run: DemoRun): Promise<Receipt> {
   placement.catch(() => {
     placing.refused = true; // `await placement` below throws the error
   });
-  const { readings, resent } = await untilSettled(run, placing, deadLettersBefore, async () => {
+  const { readings, resent, outdated } = await untilSettled(run, placing, deadLettersBefore, async () => {
     const seen = await reader.read(runId);
     for (const [eventId, { status }] of rejectPayment === undefined ? [] : seen.inbox.payments) {
       if (status === 'REJECTED' && seen.deadLetters > deadLettersBefore) await rejectPayment?.(eventId);
     }
-    return { readings: seen, resent: await shop.resendSome(seen.events) };
+    const more = withLateCustomer ? await reportOutdated(seen) : [];
+    return { readings: seen, resent: await shop.resendSome(seen.events), outdated: more };
   });
   const repeats = await placement;
-  return receiptOf(readings, { orders: placing.placed, repeats, resent, deadLettersBefore });
+  const late = withLateCustomer ? { outdated } : {};
+  return receiptOf(readings, { orders: placing.placed, repeats, resent, deadLettersBefore, ...late });
 }
 
 /** The state of placing the orders. */
@@ -117,6 +126,7 @@ async function untilSettled(
   look: () => Promise<Settled>,
 ): Promise<Settled> {
   const resent: Resent[] = [];
+  const outdated: string[] = [];
   const onlyDuplicates = duplicateWait({ steps });
   let [lastSeen, movedAt, readMs] = ['', Date.now(), 0];
   for (;;) {
@@ -124,9 +134,10 @@ async function untilSettled(
     signal?.throwIfAborted();
     const overBefore = placing.over;
     const readAt = Date.now();
-    const { readings, resent: more } = await look();
+    const { readings, resent: more, outdated: reported } = await look();
     readMs = Date.now() - readAt;
     resent.push(...more);
+    outdated.push(...reported);
     const progress = progressOf(readings, placing.placed);
     if (!placing.over) steps.detail(`${placing.placed} placed`);
     else if (!overBefore || !onlyDuplicates(progress, readings.queued))
@@ -136,12 +147,12 @@ async function untilSettled(
     const seen = JSON.stringify([placing.placed, progress, readings.queued, readings.deadLetters, made]);
     if (seen !== lastSeen) [lastSeen, movedAt] = [seen, Date.now()];
     const end = runEnd({
-      isAtRest: overBefore && more.length === 0 && progress.atRest,
+      isAtRest: overBefore && more.length + reported.length === 0 && progress.atRest,
       quietMs: Date.now() - movedAt,
       newDeadLetters: readings.deadLetters - deadLettersBefore,
       faults: made,
     });
-    if (placing.refused || end !== undefined) return { readings, resent };
+    if (placing.refused || end !== undefined) return { readings, resent, outdated };
   }
 }
 

@@ -13,6 +13,13 @@ import {
   type FunctionUrlRequest,
 } from '../localstack/function-url.ts';
 import { LOCAL_ACCOUNT, LOCAL_REGION } from '../localstack/workspace.ts';
+import {
+  isUnchargeable,
+  type PlannedOrder,
+  type PlannedOrders,
+  plannedOrder,
+  SKUS,
+} from './planned-orders.ts';
 import { CONSUMERS_OF, type Consumer, QUEUE_OUTPUTS, required, type WrittenEvent } from './readings.ts';
 
 /** One in this many orders is requested twice at the same time. */
@@ -24,42 +31,25 @@ const RESEND_EVERY = 10;
 /** The units of each SKU in stock at the start of a run: enough for all orders. */
 export const STOCK_PER_SKU = 1_000_000;
 
-const SKUS = 5;
-
-/** Suffix of the SKU that is never in stock. */
-const SOLD_OUT = 'sold-out';
-
 /** The maximum number of concurrent requests. */
 const REQUESTS_AT_ONCE = 10;
 
 /** The time that a request is retried while the API cannot answer yet: a cold engine on a busy laptop is slow. */
 const REQUEST_DEADLINE_MS = 120_000;
 
-/** Returns true for an order of sold-out goods, which must end cancelled. */
-export function isSoldOut({ items }: { readonly items: readonly { readonly sku: string }[] }): boolean {
-  return items.some(({ sku }) => sku.endsWith(SOLD_OUT));
-}
-
-/** The order whose customer the bank does not know, counted from 0. */
-const UNKNOWN_CUSTOMER = 1;
-
-/** Returns true for the order of a customer whom the bank does not know: its payment must end rejected. */
-export function isUnchargeable({ customerId }: { readonly customerId: string }): boolean {
-  return customerId.endsWith('-unknown');
-}
-
 /** Options for placing orders. */
-interface OrderPlacement {
+interface OrderPlacement extends PlannedOrders {
   readonly ratePerSecond: number;
-  /** One in this many orders, starting with the first, is for sold-out goods. @default none */
-  readonly soldOutEvery?: number | undefined;
-  /** The second order is of a customer whom the bank does not know. @default false */
-  readonly withUnknownCustomer?: boolean | undefined;
   readonly onPlaced?: (() => void) | undefined;
   /** Places no further order once it is aborted. @default never */
   readonly ends?: AbortSignal | undefined;
   /** Also stops waiting for the orders that are not answered yet. @default never */
   readonly signal?: AbortSignal | undefined;
+}
+
+/** An order to place. */
+interface OrderWish extends PlannedOrder {
+  readonly signal: AbortSignal | undefined;
 }
 
 /** A request that was sent twice, and whether both got the same answer. */
@@ -109,13 +99,11 @@ export function createShop(deps: ShopDeps): Shop {
   const resent = new Set<string>();
 
   /** Retries one request until it is answered; the idempotency key makes that safe. */
-  async function post(
-    n: number,
-    { sku, customer, signal }: { sku: string; customer: string; signal: AbortSignal | undefined },
-  ): Promise<string> {
+  async function post(n: number, { sku, customer, payWithinSeconds, signal }: OrderWish): Promise<string> {
     const order = {
       customerId: `${runId}-customer-${customer}`,
       items: [{ sku: `${runId}-${sku}`, quantity: 1 + (n % 3), unitPrice: 100 + n }],
+      payWithinSeconds,
     };
     const request = {
       method: 'POST',
@@ -146,19 +134,15 @@ export function createShop(deps: ShopDeps): Shop {
       }
     },
 
-    placeOrders: async (
-      count,
-      { ratePerSecond, soldOutEvery, withUnknownCustomer = false, onPlaced, ends, signal },
-    ) => {
+    placeOrders: async (count, placement) => {
+      const { ratePerSecond, onPlaced, ends, signal } = placement;
       const repeats: Repeat[] = [];
       await pMap(
         paced(count, ratePerSecond, ends),
         async (n) => {
-          const isSoldOut = soldOutEvery !== undefined && n % soldOutEvery === 0;
-          const sku = isSoldOut ? SOLD_OUT : `sku-${n % SKUS}`;
-          const customer = withUnknownCustomer && n === UNKNOWN_CUSTOMER ? 'unknown' : String(n);
+          const wish = { ...plannedOrder(n, placement), signal };
           const times = Array.from({ length: n % REPEAT_EVERY === 0 ? 2 : 1 });
-          const answers = await Promise.all(times.map(() => post(n, { sku, customer, signal })));
+          const answers = await Promise.all(times.map(() => post(n, wish)));
           const [first = '', second] = answers;
           const { orderId } = JSON.parse(first) as { orderId: string };
           if (second !== undefined) repeats.push({ orderId, sameAnswer: first === second });

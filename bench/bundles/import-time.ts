@@ -45,6 +45,7 @@ export const FUNCTION_ENVIRONMENT: Readonly<Record<string, string>> = {
   ...auditSettings.encode({ tableName: 'Mailroom', sinceMs: 3_600_000, everyMs: 900_000 }),
   ...heartbeatSettings.encode({ ...producer, everyMs: 300_000 }),
   BANK_FUNCTION_NAME: 'bank',
+  PAY_WITHIN_SECONDS: '1800',
   BANK_TABLE: 'Bank',
   AWS_REGION: 'us-east-1',
   AWS_ACCESS_KEY_ID: 'bench',

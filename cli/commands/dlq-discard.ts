@@ -30,6 +30,7 @@ import {
   putBack,
 } from '../reports/dead-letters/dead-letters.ts';
 import { type Discarded, type DiscardOutcome, discard, stays } from '../reports/dead-letters/discard.ts';
+import { inTurns } from '../reports/dead-letters/redrive-order.ts';
 import { unsentText } from '../reports/dead-letters/redrive-plan.ts';
 import { settled } from '../reports/dead-letters/standing.ts';
 import { SOURCE_ARGUMENT } from '../terminal/arguments.ts';
@@ -220,7 +221,7 @@ async function discardAll(
       : undefined,
   };
   let done = 0;
-  return eachOf(plan, async (step) => {
+  const discardStep = async (step: DiscardStep): Promise<DiscardStep> => {
     if (stays(step.outcome)) return step;
     if (deployment.terminal.signal.aborted) return { ...step, outcome: 'untried' };
     const { eventId = step.deadLetter.id } = step.deadLetter;
@@ -231,7 +232,13 @@ async function discardAll(
     done += 1;
     deployment.terminal.progress(`${done} of ${plan.length} discarded`);
     return { ...step, ...discarded };
+  };
+  const ended = await eachOf(await inTurns(deployment.table, source, plan), async (turn) => {
+    const steps: DiscardStep[] = [];
+    for (const step of turn) steps.push(await discardStep(step));
+    return steps;
   });
+  return ended.flat();
 }
 
 /** The effects of a message that must be checked. A `rejected` function reads the results of those that have completed. */

@@ -40,23 +40,35 @@ export type OrderItem = z.infer<typeof orderItem>;
 const orderItem = z.object(item, 'must be an object { sku, quantity, unitPrice }');
 
 /**
- * The request to place an order. Unknown members are refused, so that a misspelled one is not silently ignored.
+ * Makes the schema of a request to place an order. Unknown members are refused, so that a misspelled one is not silently ignored.
+ *
+ * @param payWithinMaxSeconds - the longest time that a request may allow for the payment
  */
-export const orderRequest = z.strictObject(
-  {
-    customerId: name,
-    items: z
-      .array(z.strictObject(item, 'must be an object { sku, quantity, unitPrice }'), itemsExpected)
-      .check(z.minLength(1, itemsExpected), z.maxLength(ORDER_ITEMS_MAX, itemsExpected)),
-  },
-  'must be an object { customerId, items }',
-);
+export function orderRequest(payWithinMaxSeconds: number) {
+  const payWithinExpected = `must be a whole number of seconds from 1 to ${payWithinMaxSeconds}`;
+  return z.strictObject(
+    {
+      customerId: name,
+      items: z
+        .array(z.strictObject(item, 'must be an object { sku, quantity, unitPrice }'), itemsExpected)
+        .check(z.minLength(1, itemsExpected), z.maxLength(ORDER_ITEMS_MAX, itemsExpected)),
+      payWithinSeconds: z.optional(
+        z
+          .int(payWithinExpected)
+          .check(z.gte(1, payWithinExpected), z.lte(payWithinMaxSeconds, payWithinExpected)),
+      ),
+    },
+    'must be an object { customerId, items }',
+  );
+}
 
 /** The body of `POST /orders`. */
-export type OrderRequest = z.infer<typeof orderRequest>;
+export type OrderRequest = z.infer<ReturnType<typeof orderRequest>>;
 
 const cents = z.int().check(z.gte(0));
 const orderId = z.uuid();
+/** True if the payment ended because the order was not paid in time. */
+const expired = z.optional(z.boolean());
 
 /** From orders: an order was placed; payments charges it, and inventory reserves its items. */
 export const OrderPlaced = defineEvent({
@@ -72,12 +84,22 @@ export const OrderPlaced = defineEvent({
   }),
 });
 
+/** From orders, scheduled when an order is placed: its time to pay is over. Payments decides whether the order was paid in time. */
+export const OrderExpired = defineEvent({
+  source: 'orders',
+  type: 'OrderExpired',
+  version: 1,
+  aggregateType: 'Order',
+  schema: z.object({ orderId }),
+});
+
 /** From payments: the bank has charged the customer. */
 export const PaymentCaptured = defineEvent({
   source: 'payments',
   type: 'PaymentCaptured',
   version: 1,
   aggregateType: 'Payment',
+  sequence: true,
   schema: z.object({ orderId, customerId: name, amountCents: cents, chargeId: z.string() }),
 });
 
@@ -87,6 +109,7 @@ export const PaymentDeclined = defineEvent({
   type: 'PaymentDeclined',
   version: 1,
   aggregateType: 'Payment',
+  sequence: true,
   schema: z.object({ orderId, customerId: name, amountCents: cents, reason: z.string() }),
 });
 
@@ -96,22 +119,25 @@ export const PaymentRefunded = defineEvent({
   type: 'PaymentRefunded',
   version: 1,
   aggregateType: 'Payment',
+  sequence: true,
   schema: z.object({
     orderId,
     customerId: name,
     amountCents: cents,
     chargeId: z.string(),
     refundId: z.string(),
+    expired,
   }),
 });
 
-/** From payments: the customer was not and will not be charged, because inventory could not reserve the order's items. */
+/** From payments: the customer was not and will not be charged, because items are out of stock or the order has expired. */
 export const PaymentCancelled = defineEvent({
   source: 'payments',
   type: 'PaymentCancelled',
   version: 1,
   aggregateType: 'Payment',
-  schema: z.object({ orderId }),
+  sequence: true,
+  schema: z.object({ orderId, expired }),
 });
 
 /** From payments: an operator has ended the payment, which cannot succeed. A charge is refunded: `PaymentRefunded` follows. */
@@ -120,6 +146,7 @@ export const PaymentRejected = defineEvent({
   type: 'PaymentRejected',
   version: 1,
   aggregateType: 'Payment',
+  sequence: true,
   schema: z.object({
     orderId,
     customerId: name,
@@ -129,12 +156,16 @@ export const PaymentRejected = defineEvent({
   }),
 });
 
+/** From payments: the ends of a payment after which no money is kept. */
+export const UNPAID = [PaymentDeclined, PaymentCancelled, PaymentRefunded, PaymentRejected] as const;
+
 /** From inventory: every item of the order is reserved. */
 export const StockReserved = defineEvent({
   source: 'inventory',
   type: 'StockReserved',
   version: 1,
   aggregateType: 'Reservation',
+  sequence: true,
   schema: z.object({ orderId }),
 });
 
@@ -144,6 +175,7 @@ export const StockRejected = defineEvent({
   type: 'StockRejected',
   version: 1,
   aggregateType: 'Reservation',
+  sequence: true,
   schema: z.object({ orderId, missingSkus: z.array(name).check(z.minLength(1)) }),
 });
 
@@ -153,6 +185,7 @@ export const StockReleased = defineEvent({
   type: 'StockReleased',
   version: 1,
   aggregateType: 'Reservation',
+  sequence: true,
   schema: z.object({ orderId }),
 });
 
@@ -165,7 +198,7 @@ export const OrderCancelled = defineEvent({
   schema: z.object({
     orderId,
     customerId: name,
-    reason: z.enum(['out-of-stock', 'payment-declined', 'payment-failed']),
+    reason: z.enum(['out-of-stock', 'payment-declined', 'payment-failed', 'not-paid-in-time']),
     refundedCents: cents,
   }),
 });

@@ -2,18 +2,17 @@ import { Stack } from 'aws-cdk-lib';
 import type { Construct } from 'constructs';
 import {
   OrderPlaced,
-  PaymentDeclined,
-  PaymentRejected,
   StockRejected,
   StockReleased,
   StockReserved,
+  UNPAID,
 } from '../../lambdas/example/events.ts';
 import { InboxConsumer } from '../inbox-consumer.ts';
 import type { Mailroom } from '../mailroom.ts';
 import { lambdaEntry } from '../service-function.ts';
 import { consumerOutputs, type Stage, stackProps } from './stage.ts';
 
-/** Inventory: reserves the stock of every order, and releases it if the payment is declined. */
+/** Inventory: reserves the stock of every order, and releases it if the order is not paid. */
 export class InventoryStack extends Stack {
   constructor(scope: Construct, id: string, stage: Stage, mailroom: Mailroom) {
     super(scope, id, stackProps(stage, 'inventory'));
@@ -21,7 +20,7 @@ export class InventoryStack extends Stack {
       mailroom,
       name: 'inventory',
       service: 'inventory',
-      events: [OrderPlaced, PaymentDeclined, PaymentRejected],
+      events: [OrderPlaced, ...UNPAID],
       publishes: [StockReserved, StockRejected, StockReleased],
       entry: lambdaEntry('example/inventory/handler'),
       domainKeys: ['STOCK#*', 'RESERVATION#*'],

@@ -1,7 +1,8 @@
-import { CfnOutput, Stack } from 'aws-cdk-lib';
+import { CfnOutput, Duration, Stack } from 'aws-cdk-lib';
 import type { Construct } from 'constructs';
 import {
   OrderCancelled,
+  OrderExpired,
   OrderPlaced,
   PaymentCancelled,
   PaymentCaptured,
@@ -17,6 +18,9 @@ import type { Mailroom } from '../mailroom.ts';
 import { lambdaEntry, ServiceFunction } from '../service-function.ts';
 import { consumerOutputs, type Stage, stackProps } from './stage.ts';
 
+/** The time to pay of an order; a request may ask for less. */
+const PAY_WITHIN = Duration.minutes(30);
+
 /** Orders: accepts orders over HTTP, and updates their status as the other services report. */
 export class OrdersStack extends Stack {
   /** The function behind the orders API. */
@@ -29,13 +33,14 @@ export class OrdersStack extends Stack {
       entry: lambdaEntry('example/orders/api.handler'),
       service: 'orders',
       description: 'The orders API',
+      environment: { PAY_WITHIN_SECONDS: String(PAY_WITHIN.toSeconds()) },
       logRemovalPolicy: stage.removalPolicy,
       encryptionKey: mailroom.encryptionKey,
       tracing: mailroom.tracing,
     });
     mailroom.addProducer(api, {
       service: 'orders',
-      publishes: [OrderPlaced],
+      publishes: [OrderPlaced, OrderExpired],
       domainKeys: ['ORDER#*', 'REQUEST#*'],
     });
     this.api = api;

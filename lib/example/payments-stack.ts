@@ -3,6 +3,7 @@ import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import type { IFunction } from 'aws-cdk-lib/aws-lambda';
 import type { Construct } from 'constructs';
 import {
+  OrderExpired,
   OrderPlaced,
   PaymentCancelled,
   PaymentCaptured,
@@ -16,7 +17,7 @@ import type { Mailroom } from '../mailroom.ts';
 import { lambdaEntry } from '../service-function.ts';
 import { consumerOutputs, type Stage, stackProps } from './stage.ts';
 
-/** Payments: charges the bank for every order, and refunds it if inventory rejects the order. */
+/** Payments: charges the bank for every order, and refunds it if inventory rejects the order or it expires. */
 export class PaymentsStack extends Stack {
   constructor(scope: Construct, id: string, stage: Stage, mailroom: Mailroom, bank: IFunction) {
     super(scope, id, stackProps(stage, 'payments'));
@@ -24,7 +25,7 @@ export class PaymentsStack extends Stack {
       mailroom,
       name: 'payments',
       service: 'payments',
-      events: [OrderPlaced, StockRejected, PaymentRejected],
+      events: [OrderPlaced, OrderExpired, StockRejected, PaymentRejected],
       publishes: [PaymentCaptured, PaymentDeclined, PaymentRefunded, PaymentCancelled, PaymentRejected],
       entry: lambdaEntry('example/payments/handler'),
       domainKeys: ['PAYMENT#*'],

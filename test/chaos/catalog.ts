@@ -11,6 +11,7 @@ import { slowHandler } from './scenarios/slow-handler.ts';
 import { spike } from './scenarios/spike.ts';
 import { streamGap } from './scenarios/stream-gap.ts';
 import { stuckClaim } from './scenarios/stuck-claim.ts';
+import { timerAgainstPayment } from './scenarios/timer-against-payment.ts';
 import { workerKill } from './scenarios/worker-kill.ts';
 
 /** Every scenario, in the order in which they run. */
@@ -27,6 +28,7 @@ export const SCENARIOS: readonly Scenario[] = [
   poison,
   workerKill,
   outOfOrder,
+  timerAgainstPayment,
   // The last one: it leaves thousands of rows behind, and every look at the table reads them.
   spike,
 ];

@@ -30,6 +30,7 @@ const ORDER: Readings['orders'][number] = {
 const DONE: Readings = {
   orders: [ORDER],
   events: EVENTS,
+  expiries: [],
   inbox: Object.fromEntries(
     CONSUMERS.map((consumer) => [consumer, processed(...EVENTS.map(({ envelope }) => envelope.eventId))]),
   ) as Record<Consumer, ReadonlyMap<string, InboxRow>>,

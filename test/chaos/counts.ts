@@ -1,5 +1,6 @@
+import { isSoldOut } from '../../demo/planned-orders.ts';
 import { CONSUMERS_OF, emailsDue, keptCents, type Readings } from '../../demo/readings.ts';
-import { isSoldOut, STOCK_PER_SKU } from '../../demo/shop.ts';
+import { STOCK_PER_SKU } from '../../demo/shop.ts';
 import { orderStatus } from '../../lambdas/example/orders/order.ts';
 import type { Counts } from './scenario.ts';
 

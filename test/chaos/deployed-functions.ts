@@ -6,14 +6,14 @@ import {
 } from '@aws-sdk/client-lambda';
 import { SetQueueAttributesCommand, type SQSClient } from '@aws-sdk/client-sqs';
 import { CONSUMERS, type Consumer } from '../../demo/readings.ts';
-import type { OrderedConsumer } from './ordered-consumers.ts';
+import type { ExtraConsumer } from './extra-consumers.ts';
 import { CONSUMER_TIMINGS, RELAY_TIMINGS } from './timings.ts';
 
 /** The functions of the order system, by the names that scenarios use. */
 export type FunctionName = 'relay-stream' | 'relay-sweep' | 'orders-api' | 'bank' | Consumer;
 
-/** Whose calls the fault proxy sees: the functions, and the naive designs that are run for comparison. */
-export type Caller = FunctionName | OrderedConsumer | 'naive';
+/** Whose calls the fault proxy sees: the functions, the naive designs that are run for comparison, and a scenario that pays bills. */
+export type Caller = FunctionName | ExtraConsumer | 'naive' | 'cashier';
 
 /** The name that each function was deployed under. */
 export type DeployedNames = Readonly<Record<FunctionName, string>>;

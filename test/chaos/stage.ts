@@ -12,11 +12,11 @@ import { asDelivered, createShop } from '../../demo/shop.ts';
 import { errorMessage, MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import type { Cleanup } from './cleanup.ts';
 import type { Caller, FunctionName } from './deployed-functions.ts';
+import { type DeployedConsumer, deployExtra, type ExtraConsumer } from './extra-consumers.ts';
 import type { Act, CallPattern, Fault } from './fault-proxy.ts';
 import { refuse, THROTTLED } from './faults.ts';
 import { createNaive, type Naive } from './naive.ts';
 import type { OrderSystem } from './order-system.ts';
-import { type DeployedConsumer, deployOrdered, type OrderedConsumer } from './ordered-consumers.ts';
 import { placeInRush } from './rush.ts';
 import type { Settings } from './settings.ts';
 import { unsubscribe } from './subscriptions.ts';
@@ -63,8 +63,8 @@ interface Orders {
 interface Extras {
   /** The prefix of everything that the scenario makes. */
   readonly runId: string;
-  /** Deploys an ordered consumer; the end of the scenario removes it. */
-  deployOrdered(consumer: OrderedConsumer): Promise<DeployedConsumer>;
+  /** Deploys a consumer that the order system does not have; the end of the scenario removes it. */
+  deployExtra(consumer: ExtraConsumer): Promise<DeployedConsumer>;
 }
 
 interface Faults {
@@ -117,7 +117,7 @@ export function createStage(deps: StageDeps): Stage {
     ...scriptOf(deps),
     ...orders,
     runId,
-    deployOrdered: (consumer) => deployOrdered(system, consumer, deps),
+    deployExtra: (consumer) => deployExtra(system, consumer, deps),
     ...faultsOf(deps),
     ...createWaits({ ...deps, read: orders.read }),
   };

@@ -194,10 +194,10 @@ export const writeCases: readonly Case<Table>[] = [
       const refused = { code: 'TRANSACTION_CANCELLED' };
       await raise(1, NOTHING_APPLIED, 'first');
       await expect(raise(1, NOTHING_APPLIED)).rejects.toMatchObject(refused);
-      expect(await readLastSequence({ table }, key)).toEqual({ last: 1, exists: true, eventId: 'first' });
+      expect(await readLastSequence({ table }, key)).toMatchObject({ last: 1, eventId: 'first' });
       await raise(2, { last: 1, exists: true });
       await expect(raise(2, { last: 1, exists: true }, 'late')).rejects.toMatchObject(refused);
-      expect(await readLastSequence({ table }, key)).toEqual({ last: 2, exists: true });
+      expect(await readLastSequence({ table }, key)).toMatchObject({ last: 2, eventId: undefined });
     },
   ],
   ...(['Put', 'Update'] as const).map(

@@ -2,6 +2,7 @@ import { LAST_PREFIX } from '../../lambdas/runtime/store/keys.ts';
 import { passedOver, readLastSequence } from '../../lambdas/runtime/store/last-sequence.ts';
 import type { PlaceInOrder } from '../../lambdas/runtime/store/rows.ts';
 import type { Table, TransactAction, Update } from '../../lambdas/runtime/store/table.ts';
+import type { Actor } from '../../testing/explorer/actor.ts';
 import type { InboxTamper } from './inbox-scenarios.ts';
 import type { Hole } from './relay-holes.ts';
 import { setsStatus, tableTamper, tamperedTable, withCondition } from './tampered-table.ts';
@@ -83,6 +84,22 @@ export const ORDER_HOLES: readonly Hole<InboxTamper>[] = [
     found: /A last sequence went from/,
   },
   {
+    rule: 'a seed begins a sequence only where there is none',
+    where: 'an operator who seeds',
+    budget: NONE,
+    deviations: 2,
+    tamper: { tamperTable: unconditionalAtOperator },
+    found: /A last sequence went from/,
+  },
+  {
+    rule: 'a backfill begins a sequence only where there is none',
+    where: 'a backfill',
+    budget: NONE,
+    deviations: 0,
+    tamper: { tamperTable: unconditionalAtOperator },
+    found: /A last sequence went from/,
+  },
+  {
     rule: 'a decision passes over its number in its transaction',
     where: 'an operator who resolves the first number',
     budget: NONE,
@@ -92,6 +109,22 @@ export const ORDER_HOLES: readonly Hole<InboxTamper>[] = [
         withoutNumber(real, (update) => /resolvedBy/.test(update.UpdateExpression ?? '')),
     },
     found: /dead-letter queue/,
+  },
+  {
+    rule: 'a discard passes over its number in its transaction',
+    where: 'an operator who discards the first number',
+    budget: NONE,
+    deviations: 0,
+    tamper: { tamperTable: (real) => withoutNumber(real, (update) => setsStatus(update, 'DISCARDED')) },
+    found: /dead-letter queue/,
+  },
+  {
+    rule: 'a decision raises the number only from the one that it has read',
+    where: 'latest: an operator who resolves',
+    budget: NONE,
+    deviations: 3,
+    tamper: { tamperTable: unconditionalAtOperator },
+    found: /A last sequence went from/,
   },
   {
     rule: 'a decision waits for the predecessor of its number',
@@ -110,6 +143,13 @@ function isNumber({ Update }: TransactAction): boolean {
 /** A number that is raised on another condition. */
 function raisedIf(condition: string): (update: Update) => Update {
   return (update) => (isNumber({ Update: update }) ? withCondition(update, condition) : update);
+}
+
+/** A table where an operator sets a number, whatever it is. */
+function unconditionalAtOperator(real: Table, { name }: Actor): Table {
+  return name === 'operator'
+    ? tamperedTable(real, { update: raisedIf('attribute_exists(PK) OR attribute_not_exists(PK)') })
+    : real;
 }
 
 /** A table where an absent or lower number is read as this one, and is raised whatever it is. */

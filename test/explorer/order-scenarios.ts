@@ -4,12 +4,13 @@ import { latest, strict } from '../../lambdas/runtime/base/order.ts';
 import { HOUR_MS } from '../../lambdas/runtime/base/units.ts';
 import { type Handler, leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
 import { defineEvent } from '../../lambdas/runtime/events/event.ts';
-import { skipSequence } from '../../lambdas/runtime/inbox/order-operator.ts';
+import { orderSeed, seedSequence, skipSequence } from '../../lambdas/runtime/inbox/order-operator.ts';
 import type { Settlement } from '../../lambdas/runtime/inbox/settle-message.ts';
 import { discardMessage, resolveMessage } from '../../lambdas/runtime/operations/message-operations.ts';
+import { createOutbox } from '../../lambdas/runtime/outbox/outbox.ts';
 import { inboxKey, lastKey } from '../../lambdas/runtime/store/keys.ts';
 import type { OperationDeps } from '../../lambdas/runtime/store/operation-record.ts';
-import type { Table } from '../../lambdas/runtime/store/table.ts';
+import type { Table, Update } from '../../lambdas/runtime/store/table.ts';
 import type { Actor, Scheduler } from '../../testing/explorer/actor.ts';
 import type { ConsumerWorldOptions } from '../../testing/explorer/consumer-parts.ts';
 import { type ConsumerWorld, consumerWorld } from '../../testing/explorer/consumer-world.ts';
@@ -224,7 +225,7 @@ const SETTINGS: readonly Setting[] = [
     mode: 'strict',
     handler: writes,
     applied: [[1, 2], [2]],
-    operator: skipsFirst,
+    operator: changesFirst(skipSequence),
   },
   {
     name: 'strict: an operator who skips the first number, which is refused and redriven',
@@ -234,7 +235,22 @@ const SETTINGS: readonly Setting[] = [
     world: { maxReceiveCount: 3 },
     fixes: true,
     applied: [[1, 2], [2]],
-    operator: skipsFirst,
+    operator: changesFirst(skipSequence),
+  },
+  {
+    name: 'strict: an operator who seeds the first number',
+    sent: [1, 2],
+    mode: 'strict',
+    handler: writes,
+    applied: [[1, 2], [2]],
+    operator: changesFirst(seedSequence),
+  },
+  {
+    name: 'strict: a backfill that writes the state with its number',
+    sent: [1, 2],
+    mode: 'strict',
+    handler: writes,
+    operator: backfills,
   },
   {
     name: 'strict: an operator who resolves the first number, which is refused',
@@ -310,11 +326,26 @@ const SETTINGS: readonly Setting[] = [
   },
 ];
 
-/** An operator who skips the first number, at any time. */
-async function skipsFirst({ config }: ConsumerWorld, operator: Actor, desk: OperationDeps): Promise<void> {
-  await operator.step('looks at the sequence', () => {});
-  const place = { key: keyOf(config.consumer, 'strict'), sequence: 1 };
-  await operator.invoke(60_000, () => skipSequence(desk, place, { by: 'ada', reason: 'lost' }));
+/** An operator who passes over or seeds the first number, at any time. */
+function changesFirst(change: typeof skipSequence): NonNullable<Setting['operator']> {
+  return async ({ config }, operator, desk) => {
+    await operator.step('looks at the sequence', () => {});
+    const place = { key: keyOf(config.consumer, 'strict'), sequence: 1 };
+    await operator.invoke(60_000, () => change(desk, place, { by: 'ada', reason: 'lost' }));
+  };
+}
+
+/** A backfill of the state that the first number leaves, at any time: it happens where nothing was applied before. */
+async function backfills({ config, tableOf }: ConsumerWorld, actor: Actor): Promise<void> {
+  await actor.step('begins a backfill', () => {});
+  const { clock, random } = actor;
+  const outbox = createOutbox({ config, table: tableOf(actor), clock, random });
+  const { consumer } = config;
+  const { Update } = orderSeed({ consumer, aggregateType: 'Thing', aggregateId: 'thing-1', last: 1 });
+  const values = { ...Update?.ExpressionAttributeValues, ':at': clock.now() }; // each schedule must repeat
+  const seed = { Update: { ...(Update as Update), ExpressionAttributeValues: values } };
+  const state = { Put: { Item: { ...STATE, applied: [1] } } };
+  await actor.invoke(60_000, () => outbox.commit({ writes: [state, seed] }).catch(() => {}));
 }
 
 /** An operator who settles the first message, which may have no row. */

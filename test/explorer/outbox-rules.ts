@@ -34,6 +34,7 @@ export function outboxRules(): OutboxRules {
   const bornLeases = new Map<string, number>();
   const writtenAt = new Map<string, number>(); // as the stream's records say
   const taken = new Set<string>(); // by a relay, at any time
+  const cancelled = new Set<string>();
 
   function mayChange(row: OutboxRow, id: string, actor: string, role: Role, now: number): boolean {
     const holder = holders.get(id) ?? BORN;
@@ -46,12 +47,11 @@ export function outboxRules(): OutboxRules {
     if (is === undefined) return was === undefined ? undefined : 'An outbox row was deleted';
     const after = asRow<OutboxRow>(is);
     const endsEarly =
-      after.expiresAt !== undefined &&
-      after.status !== 'PUBLISHED' &&
-      !(after.status === 'CANCELLED' && after.expiresAt * 1_000 > Number(after.dueAt))
+      after.expiresAt !== undefined && after.status !== 'PUBLISHED' && after.status !== 'CANCELLED'
         ? `TTL may delete an event that is ${after.status}`
         : undefined;
     if (was === undefined) {
+      if (cancelled.has(id)) return 'A cancelled event was committed again';
       bornLeases.set(id, after.leaseUntil);
       writtenAt.set(id, now);
       if (after.status === 'DEAD') taken.add(id);
@@ -71,8 +71,10 @@ export function outboxRules(): OutboxRules {
         : `The row of a cancelled event was changed to ${after.status}`;
     }
     if (endsEarly !== undefined) return endsEarly;
-    if (after.status === 'CANCELLED')
+    if (after.status === 'CANCELLED') {
+      cancelled.add(id);
       return taken.has(id) ? 'An event was cancelled although a relay had taken it' : undefined;
+    }
     if (before.status !== 'PENDING' || after.status === 'PUBLISHED') return undefined;
     const same =
       after.status === before.status &&
@@ -87,7 +89,7 @@ export function outboxRules(): OutboxRules {
   }
 
   return {
-    state: () => [[...holders], [...writtenAt], [...taken]],
+    state: () => [[...holders], [...writtenAt], [...taken], [...cancelled]],
     changed,
     publishes: (eventId, row, actor, role, now) => {
       if (row === undefined) return 'An event that was never committed is published';

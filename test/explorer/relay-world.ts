@@ -2,7 +2,7 @@ import type { DynamoDBRecord } from 'aws-lambda';
 import { CLOCK_SKEW_MS } from '../../lambdas/runtime/base/clock.ts';
 import type { RelayConfig } from '../../lambdas/runtime/base/config.ts';
 import { isMailroomError } from '../../lambdas/runtime/base/errors.ts';
-import { MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
+import { DAY_MS, MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
 import type { Bus } from '../../lambdas/runtime/bus/event-bus.ts';
 import { defineEvent } from '../../lambdas/runtime/events/event.ts';
 import { createOutbox } from '../../lambdas/runtime/outbox/outbox.ts';
@@ -46,6 +46,9 @@ const REST_PASSES = 6;
 
 /** The turn of a producer that publishes at once, milliseconds: pauses without a stall do not use it up. */
 const TURN_MS = 2_000;
+
+/** How far ahead of its call a producer reschedules an event, milliseconds. */
+const MOVED_BY_MS = 20_000;
 
 /** What a producer writes together with its event. */
 const ORDER = { PK: 'ORDER#1', SK: 'ORDER' };
@@ -112,6 +115,10 @@ export interface RelayWorld extends ExploredWorld {
   streamAfterCommit(actor: Actor, deliveriesMax: number): Promise<void>;
   /** The producer of the first event, which cancels it: alone, or in the transaction of an order. */
   cancel(actor: Actor, how?: { readonly withOrder: boolean }): Promise<void>;
+  /** The producer of the first event, which reschedules it, and tries once more when it does not know what happened. */
+  reschedule(actor: Actor): Promise<void>;
+  /** The producer of the first event, which commits its entry again after a week, in which TTL has deleted what has expired. */
+  commitAgain(actor: Actor): Promise<void>;
   /** An operator that requeues the first event. */
   requeue(actor: Actor): Promise<void>;
 }
@@ -141,6 +148,7 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
   };
 
   const eventIds: string[] = [];
+  const entries: OutboxEntry[] = [];
   for (const event of options.events) await seed(event);
   const sweptTo = start - MINUTE_MS;
   await memory.write({ Put: { Item: { ...SWEEP_STATE_KEY, schema: SCHEMA, sweptTo, shards: 1 } } });
@@ -170,6 +178,7 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
     const row: Item = { ...entry.Put.Item, status, leaseUntil };
     const eventId = entry.Put.Item.SK.slice('EVENT#'.length);
     eventIds.push(eventId);
+    entries.push(entry);
     await memory.write({ Put: { Item: tamper.seeded?.(row) ?? row } });
     rules.changed({ key: entry.Put.Item, before: undefined, after: row }, 'producer', 'operator', start);
     if (status === 'DEAD') await memory.write({ Put: { Item: { ...deadKey(0, eventId), schema: SCHEMA } } });
@@ -339,6 +348,53 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
     });
   }
 
+  let reschedules = false;
+  async function reschedule(actor: Actor): Promise<void> {
+    reschedules = true;
+    const { clock, random } = actor;
+    const config = { ...consumerConfig, shards: 1 };
+    const outbox = createOutbox({ config, table: tableOf(actor, 'producer'), clock, random });
+    const [eventId = ''] = eventIds;
+    const attempt = async () => {
+      const deliverAt = clock.now() + MOVED_BY_MS;
+      busy.add(outboxPartition(minuteOf(deliverAt), 0));
+      const moved = ThingHappened.create({ aggregateId: 'thing-1', data: { n: 1 }, deliverAt });
+      const result = await outbox.reschedule(eventId, moved);
+      if (result.status !== 'rescheduled') return;
+      if (memory.item(outboxKeyOf(result.event.eventId)) === undefined)
+        violate('A rescheduled event is not in the outbox');
+    };
+    await actor.invoke(FUNCTION_TIMEOUT_MS, () => attempt().catch(attempt));
+  }
+
+  const expired = new Set<string>();
+  async function commitAgain(actor: Actor): Promise<void> {
+    const { clock, random } = actor;
+    const config = { ...consumerConfig, shards: 1 };
+    const outbox = createOutbox({ config, table: tableOf(actor, 'producer'), clock, random });
+    await clock.sleep(7 * DAY_MS + MINUTE_MS);
+    await actor.step('deletes what has expired', () => {
+      const stored = eventIds.map((id) => ({
+        id,
+        key: outboxKeyOf(id),
+        before: memory.item(outboxKeyOf(id)),
+      }));
+      memory.expire();
+      items = undefined;
+      for (const { id, key, before } of stored) {
+        if (memory.item(key) !== undefined) continue;
+        expired.add(id);
+        past.changed({ key, before, after: undefined });
+      }
+    });
+    await actor.invoke(FUNCTION_TIMEOUT_MS, () =>
+      outbox.commit({ writes: entries.slice(0, 1) }).then(
+        () => violate('An event was committed twice'),
+        () => {}, // refused, or unknown
+      ),
+    );
+  }
+
   async function requeue(actor: Actor): Promise<void> {
     const { clock, random } = actor;
     const table = tableOf(actor, 'operator');
@@ -353,7 +409,9 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
 
   async function rest(actor: Actor): Promise<void> {
     for (let passes = 0; passes < REST_PASSES; passes += 1) {
-      if (!unsettled() && rows().every((row) => row.status !== 'PENDING')) return;
+      const until = scheduler.now() + REST_PASSES * MINUTE_MS;
+      const isOpen = (row: OutboxRow) => row.status === 'PENDING' && Number(row.dueAt ?? 0) < until;
+      if (!unsettled() && !rows().some(isOpen)) return;
       await actor.clock.sleep(MINUTE_MS);
       await sweep(actor);
     }
@@ -372,6 +430,8 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
     sweep,
     produce,
     cancel,
+    reschedule,
+    commitAgain,
     requeue,
     state: ({ faults }) =>
       digest([itemsNow(), published().sort(), rules.state(), faults > 0 ? past.state() : 'none']),
@@ -406,13 +466,17 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
         if (times > 1 && spent.faults === 0 && spent.stalls === 0)
           return `Event ${id} was published ${times} times, without a fault`;
       }
-      if (rows().length < eventIds.length) return 'An event is lost: its row is gone';
+      const others = rows().length + expired.size - eventIds.length;
+      if (others < 0) return 'An event is lost: its row is gone';
       const ordered = memory.item(ORDER) !== undefined;
-      if (ordered && eventsOfOrder === 0 && rows()[0]?.status !== 'CANCELLED')
-        return 'An order and its cancellation have parted';
-      if ((ordered ? eventsOfOrder : 0) !== rows().length - eventIds.length) {
+      const isCancelled = eventIds
+        .slice(0, 1)
+        .some((id) => memory.item(outboxKeyOf(id))?.status === 'CANCELLED');
+      if (ordered && eventsOfOrder === 0 && !isCancelled) return 'An order and its cancellation have parted';
+      if (reschedules && others !== (isCancelled ? 1 : 0))
+        return `A cancelled event has ${others} in its place`;
+      if (!reschedules && others !== (ordered ? eventsOfOrder : 0))
         return 'An order and its event have parted';
-      }
       if (rows().some(({ source }) => !isDeclared(source)))
         return unsettled() ? undefined : 'The minute of an event with an undeclared source is forgotten';
       return unsettled() ? 'A minute stays unsettled permanently' : undefined;

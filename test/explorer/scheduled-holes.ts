@@ -2,7 +2,7 @@ import type { DynamoDBRecord } from 'aws-lambda';
 import { MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
 import { eventIdInSortKey, eventIdTime } from '../../lambdas/runtime/store/event-id.ts';
 import { expiresAt } from '../../lambdas/runtime/store/rows.ts';
-import type { EachUpdate, Update } from '../../lambdas/runtime/store/table.ts';
+import type { EachUpdate, Table, Update } from '../../lambdas/runtime/store/table.ts';
 import type { Hole } from './relay-holes.ts';
 import type { Tamper } from './relay-world.ts';
 import { conditionWithout, setsStatus, tamperedTable } from './tampered-table.ts';
@@ -66,6 +66,30 @@ export const SCHEDULED_HOLES: readonly Hole<Tamper>[] = [
     found: /cancelled although a relay had taken it|although it was cancelled/,
   },
   {
+    rule: 'an event that a relay has claimed is not rescheduled',
+    where: 'that is rescheduled',
+    budget: { faults: 0, stalls: 0 },
+    deviations: 1,
+    tamper: { table: (real) => tamperedTable(real, { update: conditionWithout(' AND leaseUntil = dueAt') }) },
+    found: /cancelled although a relay had taken it|although it was cancelled/,
+  },
+  {
+    rule: 'an event is rescheduled once',
+    where: 'two producers that reschedule it',
+    budget: { faults: 0, stalls: 0 },
+    deviations: 0,
+    tamper: { table: (real) => tamperedTable(real, { update: conditionWithout('#status = :PENDING AND ') }) },
+    found: /A cancelled event has 2 in its place|The row of a cancelled event was changed/,
+  },
+  {
+    rule: 'a rescheduled event and the one in its place are one transaction',
+    where: 'that is rescheduled',
+    budget: { faults: 1, stalls: 0 },
+    deviations: 1,
+    tamper: { table: putsLater },
+    found: /A cancelled event has 0 in its place/,
+  },
+  {
     rule: 'a claim is conditional on PENDING',
     where: 'a scheduled event, a sweep, and a cancellation',
     budget: { faults: 0, stalls: 0 },
@@ -93,8 +117,8 @@ export const SCHEDULED_HOLES: readonly Hole<Tamper>[] = [
     found: /cancelled although a relay had taken it/,
   },
   {
-    rule: 'a cancelled row outlives its due time',
-    where: 'an event of next week',
+    rule: 'a cancelled row outlives its due time: until then, its entry could be committed again',
+    where: 'committed again after a week',
     budget: { faults: 0, stalls: 0 },
     deviations: 0,
     tamper: {
@@ -104,7 +128,7 @@ export const SCHEDULED_HOLES: readonly Hole<Tamper>[] = [
             setsStatus(update, 'CANCELLED') ? expiring(update, actor.clock.now()) : update,
         }),
     },
-    found: /TTL may delete an event that is CANCELLED/,
+    found: /A cancelled event was committed again/,
   },
   {
     rule: 'a producer that publishes at once leaves out a scheduled event',
@@ -120,6 +144,20 @@ export const SCHEDULED_HOLES: readonly Hole<Tamper>[] = [
     found: /is published before it is due/,
   },
 ];
+
+/** What a transaction puts, in a second one. */
+function putsLater(real: Table): Table {
+  return {
+    ...real,
+    transact: async (actions, token) => {
+      const puts = actions.filter(({ Put }) => Put !== undefined);
+      const others = actions.filter(({ Put }) => Put === undefined);
+      if (puts.length === 0 || others.length === 0) return real.transact(actions, token);
+      await real.transact(others, token);
+      await real.transact(puts, `${token}-2`);
+    },
+  };
+}
 
 /** The record as a relay reads it that does not know scheduled events. */
 function withoutDueTime(record: DynamoDBRecord): DynamoDBRecord {

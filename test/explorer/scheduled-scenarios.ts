@@ -19,6 +19,11 @@ const cancel =
   (world, scheduler) =>
     world.cancel(scheduler.actor(name), how);
 
+const reschedule =
+  (name: string): Act =>
+  (world, scheduler) =>
+    world.reschedule(scheduler.actor(name));
+
 const requeueBehind: Act = (world: RelayWorld, scheduler: Scheduler) => {
   const actor = scheduler.actor('operator');
   actor.skewBy(-SKEW_MS);
@@ -67,6 +72,25 @@ const SETTINGS: readonly RelaySetting[] = [
       cancel('payment 2', { withOrder: true }),
       cancel('cancellation'),
     ],
+  },
+  {
+    name: 'an event of next week, cancelled, whose entry is committed again after a week',
+    world: { events: [{ ...COMMITTED, dueInMs: 8 * DAY_MS }] },
+    actors: [
+      cancel('cancellation'),
+      (world, scheduler) => world.commitAgain(scheduler.actor('producer')),
+      cancel('payment', { withOrder: true }),
+    ],
+  },
+  {
+    name: 'a scheduled event that is rescheduled, and a sweep',
+    world: { events: [{ ...COMMITTED, dueInMs: -FIRST_AGE_MS }] },
+    actors: [reschedule('producer'), sweep('sweep'), stream],
+  },
+  {
+    name: 'an event of next week, and two producers that reschedule it',
+    world: { events: [{ ...COMMITTED, dueInMs: 8 * DAY_MS }] },
+    actors: [reschedule('producer 1'), reschedule('producer 2'), reschedule('producer 3')],
   },
   {
     name: 'a producer that schedules an event seconds ahead, and the stream',

@@ -1,3 +1,4 @@
+import type { Clock } from '../../lambdas/runtime/base/clock.ts';
 import type { Handler } from '../../lambdas/runtime/consume/handler.ts';
 import type { EventDraft } from '../../lambdas/runtime/events/event.ts';
 import { inboxKey, OUTBOX_PREFIX } from '../../lambdas/runtime/store/keys.ts';
@@ -11,7 +12,7 @@ import type { MemoryTable } from '../../testing/memory-table.ts';
 /** One of two messages that meet, and its handler. */
 interface Side<W> {
   readonly event: EventDraft;
-  readonly handler: (parts: ExploredParts, world: W) => Handler;
+  readonly handler: (parts: ExploredParts, world: W, clock: Clock) => Handler;
 }
 
 /** Two messages that meet on the same rows. */
@@ -44,13 +45,13 @@ export function meeting<W>(options: Meeting<W>, budget: Budget): Scenario {
       const [left, right] = options.sides;
       const first = await consumerWorld(scheduler, {
         event: left.event,
-        handler: (parts) => left.handler(parts, world),
+        handler: (parts, { clock }) => left.handler(parts, world, clock),
         items: () => options.items ?? [],
         config: { consumer: 'first' },
       });
       const second = await consumerWorld(scheduler, {
         event: right.event,
-        handler: (parts) => right.handler(parts, world),
+        handler: (parts, { clock }) => right.handler(parts, world, clock),
         config: { consumer: 'second' },
         tamperTable: (_, actor) => first.tableOf(actor),
       });

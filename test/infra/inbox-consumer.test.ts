@@ -13,7 +13,7 @@ describe('a consumer of the example', () => {
   test('sees the events of its sources and types, heartbeats, and no others', () => {
     expect(only(template, 'AWS::Events::Rule').Properties.EventPattern).toEqual({
       $or: [
-        { source: ['orders'], 'detail-type': ['OrderPlaced'] },
+        { source: ['orders'], 'detail-type': ['OrderPlaced', 'OrderExpired'] },
         { source: ['inventory'], 'detail-type': ['StockRejected'] },
         { source: ['payments'], 'detail-type': ['PaymentRejected'] },
         { source: ['mailroom'], 'detail-type': ['Heartbeat'] },

@@ -15,7 +15,7 @@ export const orderMutants: readonly Mutant[] = [
     ['a last sequence of a newer schema is not read', 'isKnownSchema(schema) && Number', 'Number'],
     ['a commit that an event overtook is told by the last sequence', "code === 'ConditionalCheckFailed' || code === 'TransactionConflict'", 'false'],
     ['a conflict on the last sequence is told by it, too', "|| code === 'TransactionConflict'", ''],
-    ['a seed is exactly the action that begins a sequence', 'return isDeepStrictEqual({ ...action, Update: update }, made);', 'return true;'],
+    ['a seed is exactly the action that begins a sequence', 'return isExactly(', 'return true; isExactly('],
   ]),
   ...mutantsOf('consume/order-gate.ts', 'order-gate', [
     ['an aggregate has an id that a key can have', 'Buffer.byteLength(aggregateId) > AGGREGATE_ID_MAX_BYTES', 'false'],
@@ -94,6 +94,16 @@ export const orderMutants: readonly Mutant[] = [
   ]),
   ...mutantsOf('cli/reports/dead-letters/redrive-order.ts', 'order-redrive', [
     ['a strict consumer gets redriven messages in order', '(a.place?.ahead ?? 0) - (b.place?.ahead ?? 0)', '0'],
+  ]),
+  ...mutantsOf('cli/reports/dead-letters/redrive-order.ts', 'ordered-events', [
+    ['dead letters of one aggregate have a turn each, the lowest number first', 'same.sort((a, b) => a.place.sequence - b.place.sequence);', ''],
+  ]),
+  ...mutantsOf('cli/reports/messages/order-of-aggregate.ts', 'ordered-events', [
+    ['an event that no consumer has claimed has no place without a declared sequence', 'type === row.type && sequence === true', 'type === row.type'],
+    ['order show lists the events of one aggregate', 'row && place?.key === key', 'row && place'],
+  ]),
+  ...mutantsOf('cli/commands/dlq-discard.ts', 'ordered-events', [
+    ['a strict consumer discards the numbers of an aggregate one after another', 'await inTurns(deployment.table, source, plan)', 'plan.map((step) => [step])'],
   ]),
   ...mutantsOf('cli/commands/messages-decisions.ts', 'order-decisions', [
     ['a message without a row is resolved at its place', 'order: await placeOfEvent(table, entry, eventId),', ''],

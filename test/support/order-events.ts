@@ -1,5 +1,8 @@
 import {
+  OrderExpired,
   OrderPlaced,
+  PaymentCancelled,
+  PaymentCaptured,
   PaymentDeclined,
   PaymentRefunded,
   StockRejected,
@@ -21,15 +24,29 @@ export const orderPlaced = OrderPlaced.create({
   aggregateId: orderId,
   data: { orderId, customerId, items: [...items], totalCents },
 });
+export const orderExpired = OrderExpired.create({ aggregateId: orderId, data: { orderId } });
 export const stockRejected = StockRejected.create({
   aggregateId: orderId,
+  sequence: 1,
   data: { orderId, missingSkus: ['coffee'] },
+});
+export const paymentCaptured = PaymentCaptured.create({
+  aggregateId: orderId,
+  sequence: 1,
+  data: { ...payment, chargeId: 'charge-1' },
+});
+export const paymentCancelled = PaymentCancelled.create({
+  aggregateId: orderId,
+  sequence: 1,
+  data: { orderId, expired: true },
 });
 export const paymentDeclined = PaymentDeclined.create({
   aggregateId: orderId,
+  sequence: 1,
   data: { ...payment, reason: 'no money' },
 });
 export const paymentRefunded = PaymentRefunded.create({
   aggregateId: orderId,
+  sequence: 1,
   data: { ...payment, chargeId: 'charge-1', refundId: 'refund-1' },
 });

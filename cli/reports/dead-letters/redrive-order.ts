@@ -1,3 +1,4 @@
+import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import { eventIdTime, isEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import { sequenceOf } from '../../../lambdas/runtime/store/keys.ts';
 import type { PlaceInOrder } from '../../../lambdas/runtime/store/rows.ts';
@@ -43,24 +44,48 @@ export async function placesInOrder(
   { consumer }: Extract<DeadLetterSource, { kind: 'rule' | 'consumer' }>,
   running: readonly DeadLetter[],
 ): Promise<ReadonlyMap<DeadLetter, RedrivePlace>> {
-  if (!isStrict(consumer)) return new Map();
-  const placed = await eachOf(running, async (deadLetter): Promise<Placed[]> => {
+  const byKey = await placedByAggregate(table, consumer, running);
+  const found = await eachOf([...byKey], ([key, sorted]) => placesOf(orders, consumer, key, sorted));
+  return new Map(found.flat());
+}
+
+/** Places dead letters in the order of a strict consumer: those of one aggregate together, the lowest number first. */
+async function placedByAggregate(
+  table: Table,
+  consumer: ConsumerEntry,
+  deadLetters: readonly DeadLetter[],
+): Promise<ReadonlyMap<string, readonly Placed[]>> {
+  const byKey = new Map<string, Placed[]>();
+  if (!isStrict(consumer)) return byKey;
+  await eachOf(deadLetters, async (deadLetter) => {
     const { row, eventId = '' } = deadLetter;
     const place = readable(row)?.order ?? (await placeOfEvent(table, consumer, eventId));
-    return place?.mode !== 'strict' ? [] : [{ deadLetter, place }];
+    if (place?.mode !== 'strict') return;
+    byKey.set(place.key, [...(byKey.get(place.key) ?? []), { deadLetter, place }]);
   });
-  const byKey = new Map<string, Placed[]>();
-  for (const one of placed.flat()) byKey.set(one.place.key, [...(byKey.get(one.place.key) ?? []), one]);
-  const found = await eachOf([...byKey], ([key, same]) => {
-    const sorted = same.sort((a, b) => a.place.sequence - b.place.sequence);
-    return placesOf(orders, consumer.name, key, sorted);
-  });
-  return new Map(found.flat());
+  for (const same of byKey.values()) same.sort((a, b) => a.place.sequence - b.place.sequence);
+  return byKey;
+}
+
+/** Groups the steps of a discard: at a strict consumer, a number is passed over only after the one before it, so each waits for its turn. */
+export async function inTurns<Step extends { readonly deadLetter: DeadLetter }>(
+  table: Table,
+  source: DeadLetterSource,
+  steps: readonly Step[],
+): Promise<readonly (readonly Step[])[]> {
+  if (source.kind !== 'rule' && source.kind !== 'consumer') return steps.map((step) => [step]);
+  const stepOf = new Map(steps.map((step) => [step.deadLetter, step]));
+  const byKey = await placedByAggregate(table, source.consumer, [...stepOf.keys()]);
+  const turns = [...byKey.values()].map((same) =>
+    same.flatMap(({ deadLetter }) => stepOf.get(deadLetter) ?? []),
+  );
+  const placed = new Set(turns.flat());
+  return [...turns, ...steps.filter((step) => !placed.has(step)).map((step) => [step])];
 }
 
 async function placesOf(
   orders: OrderReader,
-  consumer: string,
+  consumer: ConsumerEntry,
   key: string,
   sorted: readonly Placed[],
 ): Promise<(readonly [DeadLetter, RedrivePlace])[]> {
@@ -75,8 +100,8 @@ async function placesOf(
     if (sequence > next && block === undefined) {
       const around = isEventId(eventId) ? eventIdTime(eventId) : undefined;
       const missing = blockOf(
-        consumer,
-        await orders.read({ name: consumer }, aggregate, { around, missing: next }),
+        consumer.name,
+        await orders.read(consumer, aggregate, { around, missing: next }),
       );
       // An event that was not found may still come.
       if (missing.isStuck && missing.isFound) block = missing;

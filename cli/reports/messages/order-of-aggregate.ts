@@ -26,7 +26,6 @@ import {
 } from '../../deployment/rows-reader.ts';
 import { readDeadPointers } from '../dead-letters/dead-letters.ts';
 import { searchEvents } from '../why/find-trace.ts';
-import { envelopeOf } from '../why/stored-envelope.ts';
 
 /** The most rejected messages of a consumer, and the most DEAD events of a shard, that are read. */
 const READ_MAX = 1_000;
@@ -127,13 +126,14 @@ export function orderReader({ table, directory, now }: OrderReaderDeps) {
    * @param options.missing - a later number, in place of the next one
    */
   async function read(
-    { name: consumer }: Pick<ConsumerEntry, 'name'>,
+    entry: OrderedConsumer,
     aggregate: OrderedAggregate,
     options: { readonly around?: number | undefined; readonly missing?: number | undefined } = {},
   ): Promise<AggregateOrder> {
+    const { name: consumer } = entry;
     const { aggregateType, aggregateId } = aggregate;
     const { PK: key } = lastKey({ consumer, group: STRICT_GROUP, aggregateType, aggregateId });
-    const { last, exists, eventId, at } = await lastOf(table, key);
+    const { last, exists, eventId, at } = await readLastSequence({ table }, key);
     const { missing = last + 1 } = options;
     const refused = (await rejectedAt(consumer)).byKey.get(key) ?? [];
     const later = refused.filter(({ sequence }) => sequence > missing).sort(byNumber);
@@ -141,10 +141,7 @@ export function orderReader({ table, directory, now }: OrderReaderDeps) {
     const anchor = options.around ?? (later[0] === undefined ? now : eventIdTime(later[0].eventId));
     const range = { since: Math.max(anchor - SEARCH_MS, applied), until: Math.min(anchor + SEARCH_MS, now) };
     const found = await search(aggregateId, range);
-    const others = await numbered({ table, now }, consumer, aggregate, [
-      ...(found ?? []),
-      ...(await deadIds()),
-    ]);
+    const others = await numbered({ table, now }, entry, key, [...(found ?? []), ...(await deadIds())]);
     const known = new Map([...others, ...refused].map((event) => [event.eventId, event]));
     const events = [...known.values()].sort(byNumber);
     return {
@@ -156,7 +153,7 @@ export function orderReader({ table, directory, now }: OrderReaderDeps) {
   }
 
   /** Reads every aggregate that has a rejected message: one that is next, or one that is out of order. */
-  async function readAll(entry: Pick<ConsumerEntry, 'name'>): Promise<PartialList<AggregateOrder>> {
+  async function readAll(entry: OrderedConsumer): Promise<PartialList<AggregateOrder>> {
     const { byKey, more } = await rejectedAt(entry.name);
     const found = await eachOf([...byKey], async ([key, refused]) => {
       const { last } = await readLastSequence({ table }, key);
@@ -168,23 +165,20 @@ export function orderReader({ table, directory, now }: OrderReaderDeps) {
   return { read, readAll, last: (key: string) => readLastSequence({ table }, key) };
 }
 
-/** The numbered events of an aggregate among these, each once. */
+/** The events of a sequence among these, each once. @param key - that of its last number */
 async function numbered(
   { table, now }: Pick<OrderReaderDeps, 'table' | 'now'>,
-  consumer: string,
-  { aggregateType, aggregateId }: OrderedAggregate,
+  consumer: OrderedConsumer,
+  key: string,
   ids: readonly string[],
 ): Promise<AggregateEvent[]> {
   const found = [...new Set(ids)].filter(isEventId);
   const read = await withItems(table, found, outboxKeyOf, (eventId, item) => {
     const row = readable(readOutboxRow(item));
-    const envelope = row && envelopeOf(row.envelope);
-    const isOwn = envelope?.aggregateType === aggregateType && envelope.aggregateId === aggregateId;
-    return row && isOwn && envelope.sequence !== undefined
-      ? [{ eventId, row, sequence: envelope.sequence }]
-      : [];
+    const place = placeOfRow(consumer, row);
+    return row && place?.key === key ? [{ eventId, row, sequence: place.sequence }] : [];
   });
-  const keyOf = ({ eventId }: { readonly eventId: string }) => inboxKey(consumer, eventId);
+  const keyOf = ({ eventId }: { readonly eventId: string }) => inboxKey(consumer.name, eventId);
   return withItems(table, read.flat(), keyOf, ({ eventId, row, sequence }, item): AggregateEvent => {
     const message = inboxState(readInboxRow(item), now);
     const reason = message.is === 'rejected' ? message.row.reason : undefined;
@@ -200,12 +194,6 @@ function stateOf(row: OutboxRow, message: InboxState, now: number): AggregateEve
   if (message.is !== 'absent') return message.is;
   if (row.status === 'PENDING' && isNotDue({ ...row }, now)) return 'scheduled';
   return row.status.toLowerCase() as Lowercase<OutboxStatus>;
-}
-
-async function lastOf(table: Table, key: string) {
-  const row = await table.get({ PK: key, SK: 'LAST' });
-  const at = typeof row?.at === 'number' ? row.at : undefined;
-  return { at, ...(await readLastSequence({ table }, key)) };
 }
 
 async function readRejectedInOrder(table: Table, consumer: string, now: number) {
@@ -224,20 +212,33 @@ async function readRejectedInOrder(table: Table, consumer: string, now: number) 
   return { byKey, more };
 }
 
+/** A consumer and the order of its events. */
+type OrderedConsumer = Pick<ConsumerEntry, 'name' | 'order' | 'events'>;
+
 /**
- * The place of an event at an ordered consumer, for a message that has no row; `undefined` if it has none, or the outbox no row of it. An
- * event whose definition declares no `sequence` may carry a number: it has no place, and passes over no other event's.
+ * The place of an event at an ordered consumer, by its outbox row. An event whose definition declares no `sequence` may carry a number: it has
+ * no place, and passes over no other event's.
  */
-export async function placeOfEvent(
-  table: Pick<Table, 'get'>,
-  { name, order = '', events }: Pick<ConsumerEntry, 'name' | 'order' | 'events'>,
-  eventId: string,
-): Promise<PlaceInOrder | undefined> {
+export function placeOfRow(
+  { name, order = '', events }: OrderedConsumer,
+  row: OutboxRow | undefined,
+): PlaceInOrder | undefined {
   const kept = orderOfText(order);
-  if (kept === undefined || !isEventId(eventId)) return undefined;
-  const row = readable(readOutboxRow(await table.get(outboxKeyOf(eventId), { consistent: true })));
   const isNumbered = events.some(
     ({ source, type, sequence }) => source === row?.source && type === row.type && sequence === true,
   );
-  return row && isNumbered ? placeInOrder(name, kept, JSON.parse(row.envelope) as Envelope) : undefined;
+  return kept && row && isNumbered
+    ? placeInOrder(name, kept, JSON.parse(row.envelope) as Envelope)
+    : undefined;
+}
+
+/** The same, for a message that has no row; `undefined` also if the outbox has no row of its event. */
+export async function placeOfEvent(
+  table: Pick<Table, 'get'>,
+  consumer: OrderedConsumer,
+  eventId: string,
+): Promise<PlaceInOrder | undefined> {
+  if (consumer.order === undefined || !isEventId(eventId)) return undefined;
+  const item = await table.get(outboxKeyOf(eventId), { consistent: true });
+  return placeOfRow(consumer, readable(readOutboxRow(item)));
 }

@@ -57,7 +57,7 @@ export function isActionRequired({ state }: Pick<WhyVerdict, 'state'>): boolean 
 }
 
 /** A message that its strict consumer has not applied, in the order of its aggregate. */
-export interface MessageOrder {
+interface MessageOrder {
   readonly aggregate: OrderedAggregate;
   readonly sequence: number;
   /** The number that was applied last. */

@@ -1,11 +1,15 @@
-import { STRICT_GROUP } from '../../../lambdas/runtime/base/order.ts';
 import { inboxState } from '../../../lambdas/runtime/inbox/inbox-state.ts';
-import { lastKey, sequenceOf } from '../../../lambdas/runtime/store/keys.ts';
+import { sequenceOf } from '../../../lambdas/runtime/store/keys.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
 import { aggregateName, blockOf, waitingText } from '../messages/order-block.ts';
-import { type AggregateOrder, isStrict, type OrderReader } from '../messages/order-of-aggregate.ts';
-import type { MessageOrder, MessageOrders, StateText, WhyContext, WhyVerdict } from './event-state.ts';
+import {
+  type AggregateOrder,
+  isStrict,
+  type OrderReader,
+  placeOfRow,
+} from '../messages/order-of-aggregate.ts';
+import type { MessageOrders, StateText, WhyContext, WhyVerdict } from './event-state.ts';
 import { bornAt, type Trace, type TracedEvent, type TracedMessage } from './trace-reader.ts';
 
 /** The key of a message in {@link MessageOrders}. */
@@ -23,15 +27,19 @@ export async function readMessageOrders(
     events.flatMap((event) => event.messages.map((message) => ({ event, message }))),
     async ({ event, message }) => {
       const { consumer, row, deadLetter } = message;
-      const place = placeIn(event, message);
+      const outbox = readable(event.row);
+      const place = readable(row)?.order ?? placeOfRow(consumer, outbox);
       const { is } = inboxState(row, now);
-      if (place === undefined || !isStrict(consumer) || is === 'processed' || is === 'discarded') return [];
-      const { aggregate, sequence } = place;
-      const key = lastKey({ consumer: consumer.name, group: STRICT_GROUP, ...aggregate }).PK;
+      if (place?.mode !== 'strict' || !isStrict(consumer) || is === 'processed' || is === 'discarded')
+        return [];
+      const { key, sequence } = place;
+      const aggregate = sequenceOf(key);
       const { last } = await reader.last(key);
-      const outbox = readable(event.row)?.status;
       const isLost =
-        is === 'rejected' || deadLetter !== undefined || outbox === 'DEAD' || outbox === 'DISCARDED';
+        is === 'rejected' ||
+        deadLetter !== undefined ||
+        outbox?.status === 'DEAD' ||
+        outbox?.status === 'DISCARDED';
       const isSearched = sequence > last + 1 || (sequence === last + 1 && isLost);
       const order = isSearched
         ? await reader.read(consumer, aggregate, { around: bornAt(event) })
@@ -40,17 +48,6 @@ export async function readMessageOrders(
     },
   );
   return new Map(found.flat());
-}
-
-/** The aggregate and the number of an event: from its row, or else from that of a consumer. */
-function placeIn(
-  { envelope: { aggregateType, aggregateId, sequence } = {} }: TracedEvent,
-  { row }: TracedMessage,
-): Pick<MessageOrder, 'aggregate' | 'sequence'> | undefined {
-  if (aggregateType !== undefined && aggregateId !== undefined && sequence !== undefined)
-    return { aggregate: { aggregateType, aggregateId }, sequence };
-  const place = readable(row)?.order;
-  return place && { aggregate: sequenceOf(place.key), sequence: place.sequence };
 }
 
 /** A message to judge. */

@@ -5,12 +5,13 @@ import { type Misbehavior, misbehavior } from './misbehavior.ts';
 
 /** The bank's response. */
 export interface BankAnswer {
-  readonly statusCode: 200 | 400 | 422 | 500;
+  readonly statusCode: 200 | 202 | 400 | 422 | 500;
   readonly body: {
     readonly chargeId?: string;
     readonly refundId?: string;
     readonly code?: string;
     readonly message?: string;
+    readonly retryAfterSeconds?: number;
   };
 }
 
@@ -45,6 +46,10 @@ export function createBank({ ledger, now, sleep }: BankDeps) {
       await ledger.answered(request.orderId, number, 'declined');
       return refusal(422, 'DECLINED', 'the customer may not be charged');
     }
+    if (orders.isLate && request.operation === 'charge') {
+      await ledger.answered(request.orderId, number, 'not-approved');
+      return notApproved(number);
+    }
     if (orders.isUnknown && request.operation === 'charge') {
       await ledger.answered(request.orderId, number, 'unknown-customer');
       return refusal(400, 'UNKNOWN_CUSTOMER', 'the bank does not know the customer');
@@ -78,6 +83,13 @@ function answerTo(outcome: LedgerOutcome): BankAnswer {
       return { statusCode: 200, body: ids };
     }
   }
+}
+
+/** A pause of 15 seconds, then twice as long each time: 10 requests cover an hour. */
+function notApproved(number: number): BankAnswer {
+  const retryAfterSeconds = 15 * 2 ** (number - 1);
+  const message = 'the customer has not approved the charge';
+  return { statusCode: 202, body: { code: 'NOT_APPROVED', message, retryAfterSeconds } };
 }
 
 function refusal(statusCode: 400 | 422 | 500, code: string, message: string): BankAnswer {

@@ -41,7 +41,7 @@ export interface BankLedger {
   answered(
     orderId: string,
     number: number,
-    outcome: LedgerOutcome['kind'] | 'declined' | 'failed' | 'unknown-customer',
+    outcome: LedgerOutcome['kind'] | 'declined' | 'failed' | 'not-approved' | 'unknown-customer',
   ): Promise<void>;
   /** Makes a charge, ignoring the key. */
   charge(charge: BankCharge): Promise<LedgerOutcome>;

@@ -6,6 +6,8 @@ export interface Misbehavior {
   readonly failures: number;
   /** `decline`: it refuses to charge, 422. */
   readonly declines: boolean;
+  /** `late`, or an id that ends with `-late`: it does not approve a charge, 202, and the bank charges nothing. */
+  readonly isLate: boolean;
   /** `unknown`, or an id that ends with `-unknown`: it does not know the customer, 400. */
   readonly isUnknown: boolean;
   /** `no-keys`: it makes a charge for every request, ignoring the idempotency key. */
@@ -25,6 +27,7 @@ export function misbehavior(customerId: string): Misbehavior {
     delayMs: numberAfter('slow', customerId),
     failures: numberAfter('fail', customerId),
     declines: customerId === 'decline',
+    isLate: /(^|-)late$/.test(customerId),
     isUnknown: /(^|-)unknown$/.test(customerId),
     ignoresKeys: customerId === 'no-keys',
   };

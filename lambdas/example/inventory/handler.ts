@@ -1,11 +1,10 @@
 import { lambdaConsumer } from '../../runtime/index.ts';
-import { PaymentRejected } from '../events.ts';
+import { UNPAID } from '../events.ts';
 import { releaseStock } from './release-stock.ts';
 import { reserveStock } from './reserve-stock.ts';
 
 /** The consumer `inventory`. */
 export const handler = lambdaConsumer(({ table }) => [
   reserveStock({ table }),
-  releaseStock({ table }),
-  releaseStock({ table }, PaymentRejected),
+  ...UNPAID.map((unpaid) => releaseStock({ table }, unpaid)),
 ]);

@@ -1,4 +1,4 @@
-import type { Item, Key, TransactAction } from '../../runtime/index.ts';
+import type { Item, Key, Put } from '../../runtime/index.ts';
 
 /** The quantity that one order has taken from a SKU's stock. */
 interface Taken {
@@ -8,7 +8,8 @@ interface Taken {
 
 /**
  * The reservation's row, `RESERVATION#<orderId>` / `RESERVATION`. Two messages change it, in any order: `OrderPlaced` reserves the
- * items, and after `PaymentDeclined` nothing may be reserved for the order.
+ * items, and after `PaymentDeclined`, or another end of the payment, nothing may be reserved for the order. The version of the row
+ * numbers its events.
  *
  *     (no row) ─┬─ OrderPlaced ──> reserved ── PaymentDeclined ──> released
  *               │            └───> rejected
@@ -41,7 +42,7 @@ export function putReservation(
   orderId: string,
   reservation: Reservation,
   from?: Reservation['status'],
-): TransactAction {
+): { readonly Put: Put } {
   const Item = { ...reservationKey(orderId), schema: RESERVATION_SCHEMA, orderId, ...reservation };
   if (from === undefined) return { Put: { Item, ConditionExpression: 'attribute_not_exists(PK)' } };
   return {

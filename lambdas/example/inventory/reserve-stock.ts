@@ -1,10 +1,10 @@
-import { type Handler, type Table, transactional } from '../../runtime/index.ts';
+import { type Handler, nextVersion, type Table, transactional } from '../../runtime/index.ts';
 import { OrderPlaced, StockRejected, StockReserved } from '../events.ts';
-import { putReservation, reservationKey } from './reservation.ts';
+import { putReservation, type Reservation, reservationKey } from './reservation.ts';
 import { availableIn, quantityBySku, stockKey, takeStock } from './stock.ts';
 
 /**
- * Reserves the items of each placed order: all of them or none, and none if its payment was already declined.
+ * Reserves the items of each placed order: all of them or none, and none if its payment has already ended without money.
  *
  * The reads decide what to try, and the conditions of the writes decide whether it succeeds: if another order took the last piece
  * in between, the whole transaction is refused, and the handler runs again on fresh reads.
@@ -22,21 +22,21 @@ export function reserveStock(deps: { readonly table: Table }): Handler {
       .filter(([, quantity], i) => availableIn(rows[i]) < quantity)
       .map(([sku]) => sku);
 
+    const decide = (reservation: Reservation) =>
+      nextVersion(putReservation(orderId, reservation), { row: decided });
+
     if (missingSkus.length > 0) {
+      const { write, version: sequence } = decide({ status: 'rejected', missingSkus });
       return {
-        writes: [putReservation(orderId, { status: 'rejected', missingSkus })],
-        events: [StockRejected.create({ aggregateId: orderId, data: { orderId, missingSkus } })],
+        writes: [write],
+        events: [StockRejected.create({ aggregateId: orderId, sequence, data: { orderId, missingSkus } })],
       };
     }
+    const taken = quantities.map(([sku, quantity]) => ({ sku, quantity }));
+    const { write, version: sequence } = decide({ status: 'reserved', items: taken });
     return {
-      writes: [
-        ...quantities.map(([sku, quantity]) => takeStock(sku, quantity)),
-        putReservation(orderId, {
-          status: 'reserved',
-          items: quantities.map(([sku, quantity]) => ({ sku, quantity })),
-        }),
-      ],
-      events: [StockReserved.create({ aggregateId: orderId, data: { orderId } })],
+      writes: [...quantities.map(([sku, quantity]) => takeStock(sku, quantity)), write],
+      events: [StockReserved.create({ aggregateId: orderId, sequence, data: { orderId } })],
     };
   });
 }

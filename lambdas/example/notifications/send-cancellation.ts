@@ -6,6 +6,7 @@ const REASONS = {
   'out-of-stock': 'some of the items are out of stock',
   'payment-declined': 'your bank declined the payment',
   'payment-failed': 'the payment failed',
+  'not-paid-in-time': 'the order was not paid in time',
 } as const;
 
 /**

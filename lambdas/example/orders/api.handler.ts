@@ -8,6 +8,7 @@ import {
   readProducerConfig,
   systemClock,
 } from '../../runtime/index.ts';
+import { requiredEnv } from '../required-env.ts';
 import { createOrdersApi } from './api.ts';
 import { createPlaceOrder } from './place-order.ts';
 
@@ -15,6 +16,7 @@ const config = readProducerConfig(process.env);
 const client = new DynamoDBClient(clientSettings);
 const { tableName } = config;
 const table = dynamoTable({ client, tableName });
+const payWithinSeconds = Number(requiredEnv('PAY_WITHIN_SECONDS'));
 const { log } = powertoolsTelemetry({ service: config.service, tableName });
 
 /** The orders API, behind a Lambda function URL. */
@@ -24,7 +26,9 @@ export const handler = createOrdersApi({
     table,
     clock: systemClock,
     oncePerKey: createOncePerKey({ client, tableName, operation: 'orders' }),
+    payWithinSeconds,
   }),
   table,
+  payWithinSeconds,
   onError: (message, error) => log.error(message, error),
 });

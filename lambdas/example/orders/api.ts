@@ -10,6 +10,8 @@ import type { PlaceOrder } from './place-order.ts';
 export interface OrdersApiDeps {
   readonly placeOrder: PlaceOrder;
   readonly table: Table;
+  /** The longest time to pay that a request may ask for, seconds. */
+  readonly payWithinSeconds: number;
   /** Called for every internal failure. */
   readonly onError: (message: string, error: Error) => void;
 }
@@ -19,7 +21,7 @@ export interface OrdersApiDeps {
  *
  * @example
  * ```ts
- * export const handler = createOrdersApi({ placeOrder, table, onError });
+ * export const handler = createOrdersApi({ placeOrder, table, payWithinSeconds: 1_800, onError });
  * ```
  */
 export function createOrdersApi(deps: OrdersApiDeps) {
@@ -59,7 +61,7 @@ function allow(method: string, request: HttpRequest): void {
 }
 
 async function postOrder(
-  { placeOrder }: OrdersApiDeps,
+  { placeOrder, payWithinSeconds }: OrdersApiDeps,
   request: HttpRequest,
   context: Context,
 ): Promise<HttpAnswer> {
@@ -67,7 +69,7 @@ async function postOrder(
     // A function URL passes header names in lowercase.
     idempotencyKey: request.headers['idempotency-key'],
     caller: callerOf(request),
-    request: parseOrder(jsonBody(request)),
+    request: parseOrder(jsonBody(request), payWithinSeconds),
     remainingMs: context.getRemainingTimeInMillis(),
   });
 }
@@ -90,8 +92,8 @@ async function getOrder(
   return { statusCode: 200, headers, body: orderJson(orderOfRow(row)) };
 }
 
-function parseOrder(body: unknown): OrderRequest {
-  const parsed = orderRequest.safeParse(body);
+function parseOrder(body: unknown, payWithinMaxSeconds: number): OrderRequest {
+  const parsed = orderRequest(payWithinMaxSeconds).safeParse(body);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   const unknown = issue?.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];

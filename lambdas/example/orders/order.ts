@@ -3,8 +3,8 @@ import type { Item, Key } from '../../runtime/index.ts';
 import type { OrderItem, OrderRequest } from '../events.ts';
 
 /**
- * The order's row: `ORDER#<orderId>` / `ORDER`. Placing the order writes the whole row; afterwards, each event moves one attribute
- * (`payment` or `stock`) forward, never back, so the events may arrive in any order: see {@link movedOn}.
+ * The order's row: `ORDER#<orderId>` / `ORDER`. Placing the order writes the whole row; afterwards, each event sets one attribute,
+ * `payment` or `stock`. The consumer applies only the latest of each, so the events may arrive in any order.
  */
 export interface Order {
   readonly orderId: string;
@@ -15,14 +15,20 @@ export interface Order {
   readonly totalCents: number;
   /** Epoch milliseconds. */
   readonly placedAt: number;
+  /** The time by which it must be paid, epoch milliseconds. Absent, like `expiryId`, in rows of earlier versions: those never expire. */
+  readonly payBy?: number | undefined;
+  /** The id of the event `OrderExpired`, scheduled for `payBy`. */
+  readonly expiryId?: string | undefined;
   /** SHA-256 of the request's content; distinguishes a repeated request from another one with the same key. */
   readonly requestHash: string;
   readonly payment: 'pending' | 'captured' | 'declined' | 'refunded' | 'cancelled' | 'rejected';
   readonly stock: 'pending' | 'reserved' | 'rejected' | 'released';
+  /** True if the payment ended because the order was not paid in time. @default false */
+  readonly expired?: boolean | undefined;
 }
 
 /** The reports of other services on an order so far. */
-export type OrderHalves = Pick<Order, 'payment' | 'stock'>;
+export type OrderHalves = Pick<Order, 'payment' | 'stock' | 'expired'>;
 
 /** The combination of `payment` and `stock`, see {@link orderStatus}. */
 export type OrderStatus = 'placed' | 'paid' | 'reserved' | 'confirmed' | 'cancelling' | 'cancelled';
@@ -86,29 +92,10 @@ export function isOrderId(text: string): boolean {
 }
 
 /** Hashes a request's content: equal if and only if two requests have the same content. */
-export function requestHash({ customerId, items }: OrderRequest): string {
-  const asked = [customerId, items.map(({ sku, quantity, unitPrice }) => [sku, quantity, unitPrice])];
+export function requestHash({ customerId, items, payWithinSeconds }: OrderRequest): string {
+  const lines = items.map(({ sku, quantity, unitPrice }) => [sku, quantity, unitPrice]);
+  const asked = [customerId, lines, ...(payWithinSeconds === undefined ? [] : [payWithinSeconds])];
   return createHash('sha256').update(JSON.stringify(asked)).digest('hex');
-}
-
-/** The progress of each half. A report with a lower rank than the current one changes nothing. */
-const PAYMENT_RANK = {
-  pending: 0,
-  captured: 1,
-  declined: 2,
-  refunded: 2,
-  cancelled: 2,
-  rejected: 2,
-} as const;
-const STOCK_RANK = { pending: 0, reserved: 1, rejected: 2, released: 2 } as const;
-
-/** Applies a report. The halves only move forward: a `captured` that arrives after its `refunded` changes nothing. */
-export function movedOn({ payment, stock }: OrderHalves, report: Partial<OrderHalves>): OrderHalves {
-  const { payment: paid = payment, stock: set = stock } = report;
-  return {
-    payment: PAYMENT_RANK[paid] > PAYMENT_RANK[payment] ? paid : payment,
-    stock: STOCK_RANK[set] > STOCK_RANK[stock] ? set : stock,
-  };
 }
 
 /**
@@ -116,7 +103,8 @@ export function movedOn({ payment, stock }: OrderHalves, report: Partial<OrderHa
  * refunded or released, and `cancelled` once no money is kept and no stock is reserved. `confirmed` and `cancelled` are final.
  */
 export function orderStatus({ payment, stock }: OrderHalves): OrderStatus {
-  const [noMoney, noStock] = [PAYMENT_RANK[payment] === 2, STOCK_RANK[stock] === 2];
+  const noMoney = payment !== 'pending' && payment !== 'captured';
+  const noStock = stock !== 'pending' && stock !== 'reserved';
   if (noMoney && noStock) return 'cancelled';
   if (noMoney || noStock) return 'cancelling';
   if (payment === 'captured') return stock === 'reserved' ? 'confirmed' : 'paid';
@@ -142,5 +130,6 @@ export function orderJson(order: Order): string {
     payment: order.payment,
     stock: order.stock,
     placedAt: order.placedAt,
+    payBy: order.payBy,
   });
 }

@@ -1,6 +1,13 @@
 import type { HttpAnswer, OncePerKey } from '../../runtime/http.ts';
-import type { Clock, Outbox, Table } from '../../runtime/index.ts';
-import { OrderPlaced, type OrderRequest } from '../events.ts';
+import {
+  type Clock,
+  type EventDraft,
+  entryEventId,
+  type Outbox,
+  type OutboxEntry,
+  type Table,
+} from '../../runtime/index.ts';
+import { OrderExpired, OrderPlaced, type OrderRequest } from '../events.ts';
 import {
   newOrder,
   type Order,
@@ -18,6 +25,8 @@ export interface PlaceOrderDeps {
   readonly table: Table;
   readonly clock: Clock;
   readonly oncePerKey: OncePerKey;
+  /** The time to pay of an order whose request does not shorten it, seconds. */
+  readonly payWithinSeconds: number;
 }
 
 /** An order to place, and who wants it. */
@@ -35,7 +44,7 @@ export type PlaceOrder = (order: OrderToPlace) => Promise<HttpAnswer>;
 /**
  * Places an order once per idempotency key, however often the request is sent.
  *
- *     request ── Powertools row ──┬─ free ────────> commit order + OrderPlaced ──> store the answer ──> 201
+ *     request ── Powertools row ──┬─ free ────────> commit order + events ───────> store the answer ──> 201
  *                                 ├─ completed ───> the stored answer                                   201
  *                                 └─ in progress ─> order row there? ── yes: rebuild the answer         201
  *                                                                    └─ no: retry later                 409
@@ -43,16 +52,35 @@ export type PlaceOrder = (order: OrderToPlace) => Promise<HttpAnswer>;
  * Two rows guard the key. Powertools' row answers repeated requests and prevents concurrent runs, but it expires, and a run may
  * crash after its commit and before its answer is stored. Therefore the order's own row decides: its id is derived from the key,
  * and the write requires that it does not exist. A run that finds it there rebuilds the first answer from it, byte for byte.
+ *
+ * The same commit schedules `OrderExpired`. The order stores its id, so that the payment can cancel it.
  */
-export function createPlaceOrder({ outbox, table, clock, oncePerKey }: PlaceOrderDeps): PlaceOrder {
+export function createPlaceOrder(deps: PlaceOrderDeps): PlaceOrder {
+  const { outbox, table, clock, oncePerKey } = deps;
+
+  async function entryOf(event: EventDraft): Promise<OutboxEntry> {
+    const [entry] = await outbox.entries([event]);
+    return entry as OutboxEntry;
+  }
+
   async function place(key: string, request: OrderRequest, caller: string | undefined): Promise<string> {
-    const order = newOrder(key, request, clock.now(), caller);
-    const { orderId, customerId, totalCents, placedAt } = order;
-    const data = { orderId, customerId, items: request.items, totalCents };
-    await outbox.commit({
-      writes: [{ Put: { Item: orderRow(order), ConditionExpression: 'attribute_not_exists(PK)' } }],
-      events: [OrderPlaced.create({ aggregateId: orderId, occurredAt: placedAt, data })],
-    });
+    const placed = newOrder(key, request, clock.now(), caller);
+    const { orderId, customerId, totalCents, placedAt } = placed;
+    const payBy = placedAt + (request.payWithinSeconds ?? deps.payWithinSeconds) * 1_000;
+    const placing = await entryOf(
+      OrderPlaced.create({
+        aggregateId: orderId,
+        occurredAt: placedAt,
+        data: { orderId, customerId, items: request.items, totalCents },
+      }),
+    );
+    const correlationId = entryEventId(placing);
+    const expiring = await entryOf(
+      OrderExpired.create({ aggregateId: orderId, deliverAt: payBy, correlationId, data: { orderId } }),
+    );
+    const order = { ...placed, payBy, expiryId: entryEventId(expiring) };
+    const put = { Put: { Item: orderRow(order), ConditionExpression: 'attribute_not_exists(PK)' } };
+    await outbox.commit({ writes: [put, placing, expiring] });
     return placedJson(order);
   }
 

@@ -1,5 +1,7 @@
-import { lambdaConsumer } from '../../runtime/index.ts';
+import { lambdaConsumer, systemClock } from '../../runtime/index.ts';
 import { orderStatusHandlers } from './order-status.ts';
 
 /** The consumer `order-status`. */
-export const handler = lambdaConsumer(({ table }) => orderStatusHandlers({ table }));
+export const handler = lambdaConsumer(({ table, outbox }) =>
+  orderStatusHandlers({ table, outbox, clock: systemClock }),
+);

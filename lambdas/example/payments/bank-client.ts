@@ -1,5 +1,5 @@
 import { InvokeCommand, type LambdaClient } from '@aws-sdk/client-lambda';
-import { nothingHappened, PoisonMessage } from '../../runtime/index.ts';
+import { nothingHappened, PoisonMessage, RetryLater } from '../../runtime/index.ts';
 
 /** A request to charge a customer. */
 export interface Charge {
@@ -24,6 +24,7 @@ export type ChargeResult =
 export interface Bank {
   /**
    * @throws `BankError` if the bank did not decide: it may have charged or not, so retry with the same key
+   * @throws `RetryLater` if the customer has not approved the charge: the bank charges nothing unless it is asked again
    * @throws `PoisonMessage` if the bank refuses the request itself
    */
   charge(charge: Charge, signal: AbortSignal): Promise<ChargeResult>;
@@ -78,14 +79,21 @@ export function lambdaBank(deps: { readonly client: LambdaClient; readonly funct
 
 interface BankResponse {
   readonly statusCode: number;
-  readonly body?: { readonly chargeId?: string; readonly refundId?: string; readonly message?: string };
+  readonly body?: {
+    readonly chargeId?: string;
+    readonly refundId?: string;
+    readonly message?: string;
+    readonly retryAfterSeconds?: number;
+  };
 }
 
-/** A request that the bank will never accept is poison; any other response is worth a retry. */
+/** A request that the bank will never accept is poison; any other response is worth a retry, at a time that the bank may set. */
 function undecided(answer: BankResponse): Error {
   const message = messageOf(answer);
   if (answer.statusCode === 400)
     return nothingHappened(new PoisonMessage(`The bank refused the request: ${message}`));
+  if (answer.statusCode === 202)
+    return nothingHappened(new RetryLater({ seconds: answer.body?.retryAfterSeconds }, message));
   return new BankError(`The bank answered ${answer.statusCode}: ${message}`);
 }
 

@@ -1,5 +1,6 @@
 import { LambdaClient } from '@aws-sdk/client-lambda';
 import { lambdaConsumer } from '../../runtime/index.ts';
+import { OrderExpired } from '../events.ts';
 import { requiredEnv } from '../required-env.ts';
 import { lambdaBank } from './bank-client.ts';
 import { cancelPayment } from './cancel-payment.ts';
@@ -15,5 +16,6 @@ const bank = lambdaBank({
 export const handler = lambdaConsumer(({ table }) => [
   chargeOrder({ bank, table }),
   cancelPayment({ bank, table }),
+  cancelPayment({ bank, table }, OrderExpired),
   refundRejected({ bank }),
 ]);

@@ -1,4 +1,12 @@
-import { type EventDraft, type Item, isMailroomError, type Key, type Put } from '../../runtime/index.ts';
+import {
+  type Commit,
+  type EventDraft,
+  type Item,
+  isMailroomError,
+  type Key,
+  nextVersion,
+  type Put,
+} from '../../runtime/index.ts';
 import {
   PaymentCancelled,
   PaymentCaptured,
@@ -14,36 +22,45 @@ export interface Invoice {
   readonly amountCents: number;
 }
 
-/** A payment decided by the bank, by inventory or by an operator. */
-export type DecidedPayment =
-  | (Invoice & { readonly status: 'captured'; readonly chargeId: string })
-  | (Invoice & { readonly status: 'declined'; readonly reason: string })
-  | (Invoice & { readonly status: 'refunded'; readonly chargeId: string; readonly refundId: string })
-  | (Invoice & {
-      readonly status: 'rejected';
-      readonly chargeId?: string | undefined;
-      readonly reason: string;
-    })
-  | { readonly status: 'cancelled'; readonly orderId: string };
+/** The reason of a payment's end. */
+export interface Ended {
+  /** The order was not paid in time. @default false */
+  readonly expired?: boolean | undefined;
+}
+
+/** A payment decided by the bank, by inventory, by the expiry of the order or by an operator. */
+export type DecidedPayment = Ended &
+  (
+    | (Invoice & { readonly status: 'captured'; readonly chargeId: string })
+    | (Invoice & { readonly status: 'declined'; readonly reason: string })
+    | (Invoice & { readonly status: 'refunded'; readonly chargeId: string; readonly refundId: string })
+    | (Invoice & {
+        readonly status: 'rejected';
+        readonly chargeId?: string | undefined;
+        readonly reason: string;
+      })
+    | { readonly status: 'cancelled'; readonly orderId: string }
+  );
 
 /**
- * The payment's row, `PAYMENT#<orderId>` / `PAYMENT`. Two messages change it, in any order: `OrderPlaced` charges, and after
- * `StockRejected` no money may be kept. Each step is conditional on the status before it, so one of the two decides and the other
- * one sees the decision.
+ * The payment's row, `PAYMENT#<orderId>` / `PAYMENT`. Three messages change it, in any order: `OrderPlaced` charges, and after
+ * `StockRejected` or `OrderExpired` no money may be kept, except that a payment captured before `OrderExpired` was made in time. Each
+ * step is conditional on the status before it, so one of them decides and the others see the decision.
  *
  *     (no row) ── OrderPlaced ──> charging ─┬─ the bank charged ──> captured ── StockRejected ──> refunded
  *        │                            │     └─ it declined ───────> declined
- *        │                      StockRejected
- *        │                            └────> cancelling ─┬─ the bank charged ──> refunded
- *        │                                               └─ it declined ───────> declined
- *        └── StockRejected ──> cancelled (OrderPlaced then charges nothing)
+ *        │               StockRejected, OrderExpired
+ *        │                            └────> cancelling ─┬─ the bank charged ────────> refunded
+ *        │                                               ├─ it declined ─────────────> declined
+ *        │                                               └─ it is still not approved ─> cancelled
+ *        └── StockRejected, OrderExpired ──> cancelled (OrderPlaced then charges nothing)
  *
  * An operator who rejects `OrderPlaced` ends what is not decided: no row, `charging` and `cancelling` become `rejected`. If the bank had
  * charged, `PaymentRejected` says so, and its handler refunds: `rejected` becomes `refunded`.
  *
  * `charging` is written before the bank is called, so `cancelled` means that it never will be.
  */
-export type Payment = DecidedPayment | (Invoice & { readonly status: 'charging' | 'cancelling' });
+export type Payment = DecidedPayment | (Invoice & Ended & { readonly status: 'charging' | 'cancelling' });
 
 /** The version of the row's shape. */
 const PAYMENT_SCHEMA = 1;
@@ -86,20 +103,30 @@ export function paymentThatRefused(error: unknown): Payment | undefined {
   return isMailroomError(error, 'TRANSACTION_CANCELLED') ? paymentOfRow(error.reasons[0]?.item) : undefined;
 }
 
-/** Makes the event that announces a decision. */
-export function announcePayment(payment: DecidedPayment): EventDraft {
+/**
+ * Makes the commit of a decision: the payment's row, whose version numbers the payment's events, and the event that announces it.
+ *
+ * @param from - the required current status, as for {@link putPayment}
+ * @param row - the row's version, if an earlier decision was announced: its event's number @default none
+ */
+export function decide(payment: DecidedPayment, from?: Payment['status'], row?: Item): Commit {
+  const { write, version } = nextVersion(putPayment(payment, from), { row });
+  return { writes: [write], events: [announcement(payment, version)] };
+}
+
+function announcement(payment: DecidedPayment, sequence: number): EventDraft {
   const { orderId: aggregateId } = payment;
   switch (payment.status) {
     case 'captured':
-      return PaymentCaptured.create({ aggregateId, data: withoutStatus(payment) });
+      return PaymentCaptured.create({ aggregateId, sequence, data: withoutStatus(payment) });
     case 'declined':
-      return PaymentDeclined.create({ aggregateId, data: withoutStatus(payment) });
+      return PaymentDeclined.create({ aggregateId, sequence, data: withoutStatus(payment) });
     case 'refunded':
-      return PaymentRefunded.create({ aggregateId, data: withoutStatus(payment) });
+      return PaymentRefunded.create({ aggregateId, sequence, data: withoutStatus(payment) });
     case 'rejected':
-      return PaymentRejected.create({ aggregateId, data: withoutStatus(payment) });
+      return PaymentRejected.create({ aggregateId, sequence, data: withoutStatus(payment) });
     case 'cancelled':
-      return PaymentCancelled.create({ aggregateId, data: withoutStatus(payment) });
+      return PaymentCancelled.create({ aggregateId, sequence, data: withoutStatus(payment) });
   }
 }
 

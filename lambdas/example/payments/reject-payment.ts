@@ -8,14 +8,7 @@ import {
 } from '../../runtime/index.ts';
 import { PaymentRejected } from '../events.ts';
 import type { Bank, ChargeResult } from './bank-client.ts';
-import {
-  announcePayment,
-  type DecidedPayment,
-  type Invoice,
-  paymentKey,
-  paymentOfRow,
-  putPayment,
-} from './payment.ts';
+import { type DecidedPayment, decide, type Invoice, paymentKey, paymentOfRow } from './payment.ts';
 import { refundCharge } from './refund-charge.ts';
 
 /**
@@ -37,7 +30,7 @@ export async function rejectPayment(
     chargeId: chargeIdOf(effects.charge),
     reason,
   };
-  return { writes: [putPayment(rejected, payment?.status)], events: [announcePayment(rejected)] };
+  return decide(rejected, payment?.status);
 }
 
 function chargeIdOf(charge: PastEffect | undefined): string | undefined {
@@ -53,9 +46,9 @@ function chargeIdOf(charge: PastEffect | undefined): string | undefined {
 
 /** Refunds the charge of a payment that was rejected. */
 export function refundRejected({ bank }: { readonly bank: Bank }): Handler {
-  return leased(PaymentRejected, async ({ data: { chargeId, ...payment } }, ctx) => {
+  return leased(PaymentRejected, async ({ sequence, data: { chargeId, ...payment } }, ctx) => {
     if (chargeId === undefined) return;
     const refunded = await refundCharge(bank, { ...payment, chargeId }, ctx);
-    await ctx.commit({ writes: [putPayment(refunded, 'rejected')], events: [announcePayment(refunded)] });
+    await ctx.commit(decide(refunded, 'rejected', { version: sequence }));
   });
 }

@@ -48,7 +48,8 @@ export function latest({ group }: { readonly group?: string | undefined } = {}):
  * Applies each event only after its predecessor, per aggregate: sequence 1 first, then 2, and so on. A later event waits in its queue.
  *
  * @param options.onReject - `block`: a rejected message holds up the later events of its aggregate until it is redriven or skipped.
- * `skip`: they go on without it, and a redrive of it changes nothing @default 'block'
+ * `skip`: they go on without it, and a redrive of it changes nothing; a message without a handler, or that cannot be read, still holds them
+ * up @default 'block'
  * @throws `BAD_CONSUMER` if `onReject` is another value
  *
  * @example

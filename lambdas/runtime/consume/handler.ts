@@ -177,7 +177,12 @@ export interface HandlerOptions<E extends HandledDefinition> {
    * ```
    */
   readonly rejected?: (event: EventOf<E>, ctx: RejectedContext) => Promise<Commit>;
-  /** Absorbs events that are older than the last one applied. The definition must declare `sequence`. @default the consumer's `order` */
+  /**
+   * Absorbs events that are older than the last one applied. The definition must declare `sequence`. The `mailroom` command knows only the
+   * consumer's `order`: if it resolves a message that was never claimed, older events can still run.
+   *
+   * @default the consumer's `order`
+   */
   readonly order?: LatestOrder | undefined;
 }
 

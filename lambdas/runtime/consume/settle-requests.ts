@@ -60,6 +60,8 @@ export interface OperatorEvent {
   readonly version?: number | undefined;
   readonly aggregateType: string;
   readonly aggregateId: string;
+  /** Its number among those of its aggregate, if its definition declares one. @default none */
+  readonly sequence?: number | undefined;
   readonly data: unknown;
 }
 
@@ -147,15 +149,18 @@ function checkedWrites(writes: unknown): readonly TransactAction[] {
 }
 
 function checkedEvent(at: string, event: unknown): OperatorEvent {
-  const allowed = ['type', 'version', 'aggregateType', 'aggregateId', 'data'];
-  const { type, version, aggregateType, aggregateId, data } = members(at, event, allowed);
+  const allowed = ['type', 'version', 'aggregateType', 'aggregateId', 'sequence', 'data'];
+  const { type, version, aggregateType, aggregateId, sequence, data } = members(at, event, allowed);
   if (version !== undefined && !Number.isSafeInteger(version))
     throw bad(`${at}.version`, 'must be a whole number from 1');
+  if (sequence !== undefined && (!Number.isSafeInteger(sequence) || Number(sequence) < 1))
+    throw bad(`${at}.sequence`, 'must be a whole number from 1');
   return {
     type: textAt(`${at}.type`, type),
     version: version as number | undefined,
     aggregateType: textAt(`${at}.aggregateType`, aggregateType),
     aggregateId: textAt(`${at}.aggregateId`, aggregateId),
+    sequence: sequence as number | undefined,
     data,
   };
 }
@@ -194,11 +199,11 @@ const UNVALIDATED = {
 
 /** Makes an operator's event one of a service. @throws `BAD_EVENT_DEFINITION` */
 export function draftOf(
-  { type, version = 1, aggregateType, aggregateId, data }: OperatorEvent,
+  { type, version = 1, aggregateType, aggregateId, sequence, data }: OperatorEvent,
   source: string,
 ): EventDraft {
   const definition = defineEvent({ source, type, version, aggregateType, schema: UNVALIDATED });
-  return definition.create({ aggregateId, data });
+  return definition.create({ aggregateId, sequence, data });
 }
 
 /** Identifies what a request commits, so that a repeated one recognizes its own commit. */

@@ -1,6 +1,6 @@
 import { MailroomError } from '../base/errors.ts';
 import { eventIdOf, eventIdTime, outboxKeyOf } from '../store/event-id.ts';
-import { conditionalUpdate } from '../store/row-update.ts';
+import { conditionalUpdate, isExactly } from '../store/row-update.ts';
 import { expiresAt } from '../store/rows.ts';
 import type { Item, TransactAction, Update } from '../store/table.ts';
 
@@ -39,17 +39,14 @@ export function cancellationOf(eventId: string, service: string, now: number): {
 }
 
 /** Returns true for an action that {@link cancellationOf} made: the only update of an outbox row that a commit may contain. */
-export function isCancellation({ Update }: TransactAction): boolean {
-  const eventId = Update?.Key === undefined ? undefined : eventIdOf(Update.Key);
-  if (Update === undefined || eventId === undefined) return false;
-  const values = Update.ExpressionAttributeValues ?? {};
-  const made = cancellationOf(eventId, String(values[':source']), Number(values[':cancelledAt']));
-  return textOf(made.Update) === textOf(Update);
-}
-
-function textOf(update: Update): string {
-  const named = Object.entries(update).filter(([name]) => name !== 'TableName');
-  return JSON.stringify(named.sort(([a], [b]) => a.localeCompare(b)));
+export function isCancellation(action: TransactAction): boolean {
+  const { Key, ExpressionAttributeValues: values } = action.Update ?? {};
+  const eventId = Key === undefined ? undefined : eventIdOf(Key);
+  if (eventId === undefined) return false;
+  return isExactly(
+    action,
+    cancellationOf(eventId, String(values?.[':source']), Number(values?.[':cancelledAt'])),
+  );
 }
 
 /** The reason why an event was not cancelled. */

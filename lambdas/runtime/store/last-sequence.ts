@@ -1,10 +1,10 @@
-import { isDeepStrictEqual } from 'node:util';
 import { type Clock, timeText } from '../base/clock.ts';
 import { isMailroomError, MailroomError } from '../base/errors.ts';
+import { textOf } from '../base/json.ts';
 import { type EventOrder, STRICT_GROUP } from '../base/order.ts';
 import type { Envelope } from '../events/event.ts';
 import { lastKey } from './keys.ts';
-import { conditionalUpdate } from './row-update.ts';
+import { conditionalUpdate, isExactly } from './row-update.ts';
 import { asRow, isKnownSchema, type LastRow, type PlaceInOrder, SCHEMA } from './rows.ts';
 import type { Table, TransactAction } from './table.ts';
 
@@ -16,6 +16,8 @@ export interface LastSequence {
   readonly exists: boolean;
   /** The event that was applied last. Absent if an operator set the number. */
   readonly eventId?: string | undefined;
+  /** The time of the last write, epoch milliseconds. */
+  readonly at?: number | undefined;
 }
 
 /** Makes the place of an event in the order of a consumer; `undefined` if it has no usable `sequence`. */
@@ -71,9 +73,9 @@ export async function readLastSequence(
 ): Promise<LastSequence> {
   const row = await table.get({ PK: key, SK: 'LAST' }, { consistent: true });
   if (row === undefined) return NOTHING_APPLIED;
-  const { last, schema, eventId } = asRow<LastRow>(row);
+  const { last, schema, eventId, at } = asRow<LastRow>(row);
   if (isKnownSchema(schema) && Number.isSafeInteger(last) && Number(last) >= 0)
-    return { last: Number(last), exists: true, ...(typeof eventId === 'string' && { eventId }) };
+    return { last: Number(last), exists: true, eventId: textOf(eventId), at: Number(at) || undefined };
   throw new MailroomError(
     'UNREADABLE_ROW',
     `The last applied sequence ${key} cannot be read: it needs a schema of at most ${SCHEMA} and a whole number \`last\` from 0. ` +
@@ -138,10 +140,8 @@ export function isSeed(action: TransactAction): boolean {
   const { Key, ExpressionAttributeValues: values } = action.Update ?? {};
   const [last, at] = [values?.[':last'], values?.[':at']];
   if (typeof Key?.PK !== 'string' || !Number.isSafeInteger(last) || Number(last) < 1) return false;
-  const clock = { now: () => Number(at) };
-  const made = raiseLast(clock, { key: Key.PK, sequence: Number(last) }, NOTHING_APPLIED);
-  const { TableName: _, ...update } = { ...action.Update };
-  return isDeepStrictEqual({ ...action, Update: update }, made);
+  const place = { key: Key.PK, sequence: Number(last) };
+  return isExactly(action, raiseLast({ now: () => Number(at) }, place, NOTHING_APPLIED));
 }
 
 /** Returns true if the update of the last sequence refused a transaction: another one has changed it, or is about to. */

@@ -1,5 +1,6 @@
+import { isDeepStrictEqual } from 'node:util';
 import { SCHEMA } from './rows.ts';
-import type { Item, Key, Update } from './table.ts';
+import type { Item, Key, TransactAction, Update } from './table.ts';
 
 /** The changes that a transition makes to a row. */
 export interface RowChange {
@@ -84,6 +85,12 @@ export function conditionalUpdate(
     },
     ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
   });
+}
+
+/** Returns true if an action is exactly one that Mailroom makes, whether or not it names its table. */
+export function isExactly(action: TransactAction, made: TransactAction): boolean {
+  const { TableName: _, ...Update } = { ...action.Update };
+  return isDeepStrictEqual({ ...action, Update }, made);
 }
 
 function clause(verb: string, parts: readonly string[]): string[] {

@@ -1,9 +1,9 @@
 import type { Envelope } from '../../../lambdas/runtime/index.ts';
 import { mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
+import type { DeployedConsumer, OrderedConsumer } from '../extra-consumers.ts';
 import { drawKills, randomNumbers } from '../kill-plan.ts';
 import { AccountChanged, accountKey } from '../ordered.handler.ts';
-import type { DeployedConsumer, OrderedConsumer } from '../ordered-consumers.ts';
 import { killByPlan, momentsOf } from '../planned-kills.ts';
 import type { Counts, Scenario } from '../scenario.ts';
 import type { Stage } from '../stage.ts';
@@ -33,7 +33,7 @@ export const outOfOrder: Scenario = {
     'events of one account are delivered shuffled, late and twice to ordered consumers, whose processes are killed',
   run: async (stage) => {
     const { seed } = stage.settings;
-    const deployed = [await stage.deployOrdered('ledger'), await stage.deployOrdered('profile')];
+    const deployed = [await stage.deployExtra('ledger'), await stage.deployExtra('profile')];
     const killed = killByPlan(stage, drawKills({ seed, victims: VICTIMS, each: KILLS_EACH }), {
       action: 'TransactWriteItems',
     });

@@ -21,8 +21,9 @@ vi.setConfig({ maxConcurrency: 10 });
 describe.concurrent('an order placed through the API', () => {
   it('an order is charged, reserved and confirmed once, and its customer gets one email', async () => {
     const { orderId, sku } = await placeOrder();
-    const { events } = await settled(orderId);
+    const { events, expiry } = await settled(orderId);
 
+    expect(expiry).toMatchObject({ type: 'OrderExpired', status: 'CANCELLED', cancelledBy: 'orders' });
     expect(await shownOrder(orderId)).toMatchObject({
       orderId,
       status: 'confirmed',
@@ -168,6 +169,22 @@ describe.concurrent('an order placed through the API', () => {
       reason: 'out-of-stock',
       refundedCents: charged.length * 1_350,
     });
+  });
+
+  it('an order that is not paid in time is cancelled, its stock is released, and nothing is charged', async () => {
+    const { orderId, sku } = await placeOrder({ customerId: 'late', payWithinSeconds: 2 });
+    const { events, expiry } = await settled(orderId);
+
+    expect(expiry).toMatchObject({ status: 'PUBLISHED' });
+    expect(await shownOrder(orderId)).toMatchObject({
+      status: 'cancelled',
+      payment: 'cancelled',
+      stock: 'released',
+    });
+    expect(only(events, 'PaymentCancelled').envelope).toMatchObject({ sequence: 1, data: { expired: true } });
+    expect(only(events, 'OrderCancelled').envelope.data).toMatchObject({ reason: 'not-paid-in-time' });
+    expect(await charges(orderId)).toEqual([]);
+    expect(await inStock(sku)).toBe(10);
   });
 
   it('an order that is charged after its stock was refused is refunded under its own key', async () => {

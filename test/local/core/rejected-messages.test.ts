@@ -192,6 +192,7 @@ describe.concurrent('a message that was rejected', () => {
     const [entry] = await outboxOf('payments').entries([
       PaymentCaptured.create({
         aggregateId: orderId,
+        sequence: 1,
         data: { orderId, customerId, amountCents: 1_350, chargeId: randomUUID() },
       }),
     ]);

@@ -67,8 +67,10 @@ describe.concurrent('an order whose payment is rejected permanently', () => {
     const data = { orderId, customerId, amountCents, chargeId: 'by-phone' };
     const current = await get({ ...paymentKey(orderId) });
     const fix = {
-      writes: [{ Put: { Item: { ...current, status: 'captured', chargeId: 'by-phone' } } }],
-      events: [{ type: 'PaymentCaptured', aggregateType: 'Payment', aggregateId: orderId, data }],
+      writes: [{ Put: { Item: { ...current, status: 'captured', chargeId: 'by-phone', version: 1 } } }],
+      events: [
+        { type: 'PaymentCaptured', aggregateType: 'Payment', aggregateId: orderId, sequence: 1, data },
+      ],
     };
     const file = join(await mkdtemp(join(tmpdir(), 'fix-')), 'fix.json');
     await writeFile(file, JSON.stringify(fix));

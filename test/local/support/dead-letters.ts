@@ -32,7 +32,7 @@ export function consumerOf(name: Consumer): ConsumerEntry {
 export async function paymentCaptured(orderId = randomUUID() as string): Promise<Envelope> {
   const data = { orderId, customerId: 'customer', amountCents: 1_350, chargeId: randomUUID() };
   const [entry] = await outboxOf('payments').entries([
-    PaymentCaptured.create({ aggregateId: orderId, data }),
+    PaymentCaptured.create({ aggregateId: orderId, sequence: 1, data }),
   ]);
   return envelopeOf(entry?.Put.Item);
 }

@@ -74,10 +74,14 @@ export async function post(wish: unknown, key: string = randomUUID()): Promise<A
 export async function placeOrder({
   customerId = `customer-${randomUUID()}`,
   inStock = 10,
+  payWithinSeconds = undefined as number | undefined,
   key = randomUUID() as string,
 } = {}): Promise<{ readonly orderId: string; readonly sku: string }> {
   const sku = await newGoods(inStock);
-  const answer = await post({ customerId, items: [{ sku, quantity: 3, unitPrice: 450 }] }, key);
+  const answer = await post(
+    { customerId, items: [{ sku, quantity: 3, unitPrice: 450 }], payWithinSeconds },
+    key,
+  );
   expect(answer.status, answer.text).toBe(201);
   return { orderId: JSON.parse(answer.text).orderId, sku };
 }
@@ -208,27 +212,32 @@ export function only(events: readonly WrittenEvent[], type: string): WrittenEven
 
 /**
  * Waits until nothing is left to do for an order: it is confirmed or cancelled, every event is PUBLISHED, every
- * consumer that must see one has PROCESSED it.
+ * consumer that must see one has PROCESSED it. Its expiry is PUBLISHED, CANCELLED, or not due.
  *
- * @returns the order's row and all of its events
+ * @returns the order's row, its events without an expiry that is not published, and the row of its expiry
  */
-export async function settled(
-  orderId: string,
-): Promise<{ readonly order: Order; readonly events: readonly WrittenEvent[] }> {
+export async function settled(orderId: string): Promise<{
+  readonly order: Order;
+  readonly events: readonly WrittenEvent[];
+  readonly expiry: OutboxRow | undefined;
+}> {
   const order = await eventually(async () => {
     const row = (await get(orderKey(orderId))) as unknown as Order | undefined;
     expect(row).toSatisfy((order: Order | undefined) => order !== undefined && isSettled(order));
     return row as Order;
   });
-  const events = await eventually(async () => {
-    const found = await eventsWith(orderId);
+  const { events, expiry } = await eventually(async () => {
+    const all = await eventsWith(orderId);
+    const found = all.filter(({ row }) => row.dueAt === undefined || row.status === 'PUBLISHED');
     for (const { row } of found) expect(row).toMatchObject({ status: 'PUBLISHED' });
+    const timer = all.find(({ row }) => row.dueAt !== undefined)?.row;
+    if (timer?.status === 'PENDING') expect(timer.dueAt).toBeGreaterThan(Date.now());
     for (const { envelope } of found) {
       for (const consumer of CONSUMERS_OF[envelope.type] ?? []) {
         expect(await message(consumer, envelope.eventId)).toMatchObject({ status: 'PROCESSED' });
       }
     }
-    return found;
+    return { events: found, expiry: timer };
   });
-  return { order, events };
+  return { order, events, expiry };
 }

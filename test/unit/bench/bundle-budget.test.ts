@@ -22,11 +22,11 @@ const BYTES_MAX: Readonly<Record<string, number>> = {
   audit: 460_000,
   bank: 245_000,
   heartbeat: 396_000,
-  inventory: 431_000,
+  inventory: 433_000,
   notifications: 431_000,
   'orders-api': 378_000,
   'orders-status': 431_000,
-  payments: 523_000,
+  payments: 527_000,
 };
 
 /** The share of a bundle that the validators of its events may have: with all of zod in place of zod/mini it is more. */

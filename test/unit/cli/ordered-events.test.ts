@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { APPLY, orderedMailroom } from './support/ordered-mailroom.ts';
+import { APPLY, Noted, orderedMailroom, Renamed } from './support/ordered-mailroom.ts';
 
 const source = 'consumer:worker';
 
@@ -106,6 +106,21 @@ describe('why, of an event of a strict consumer', () => {
     );
   });
 
+  test('whose definition declares no sequence waits for none, whatever number it carries', async () => {
+    const rig = await orderedMailroom(3);
+    const event = Noted.create({ aggregateId: '1', sequence: 9, data: { n: 1 } });
+    const [noted] = await rig.outbox.commit({ events: [event] });
+    await rig.commit([5, 1]);
+    const other = Renamed.create({ aggregateId: 'of 1', sequence: 6, data: { n: 1 } });
+    await rig.outbox.commit({ events: [other] });
+    await rig.publish();
+    const { verdict } = await rig.json('why', noted?.eventId ?? '');
+    expect(verdict.state).toBe('waiting');
+    expect(verdict.text).not.toContain('number');
+    const { aggregates } = await rig.json('order', 'show', 'worker', 'Thing', '1');
+    expect(aggregates).toMatchObject([{ waiting: [{ sequence: 5 }] }]);
+  });
+
   test('that was superseded says so, and by which number', async () => {
     const rig = await orderedMailroom(3);
     const { 4: skipped = '', 5: applied = '' } = await rig.commit([4, -1], [5, 1]);
@@ -181,6 +196,59 @@ describe('dlq redrive of a strict consumer', () => {
     expect(await rig.text('dlq', 'redrive', source)).toContain(
       'Thing 1 from number 4, which waits for number 3.',
     );
+  });
+});
+
+describe.each(['block', 'skip'] as const)('with onReject %s, an event without a handler', (onReject) => {
+  test('holds up its aggregate, although its number can be read, until an operator passes over it', async () => {
+    const rig = await orderedMailroom(3, undefined, onReject);
+    const event = Renamed.create({ aggregateId: '1', sequence: 4, data: { n: 1 } });
+    const [renamed] = await rig.outbox.commit({ events: [event] });
+    const { 5: waits = '' } = await rig.commit([5, 1]);
+    await rig.publish();
+    await rig.drain();
+    expect(rig.last()).toBe(3);
+    const shown = await rig.json('order', 'show', 'worker');
+    expect(shown.aggregates).toMatchObject([
+      {
+        missing: 4,
+        holder: { eventId: renamed?.eventId, state: 'rejected', reason: 'UNKNOWN_EVENT_TYPE' },
+        waiting: [{ sequence: 5, state: 'rejected', reason: 'OUT_OF_ORDER' }],
+      },
+    ]);
+    expect(shown.aggregates[0].text).toContain('pass over it: `order skip worker Thing 1 4`');
+    await rig.json('order', 'skip', 'worker', 'Thing', '1', '4', ...APPLY);
+    await rig.json('dlq', 'redrive', source, waits, ...APPLY);
+    expect(rig.applied).toEqual([5]);
+    expect(rig.last()).toBe(5);
+  });
+});
+
+describe('dlq discard of a strict consumer', () => {
+  test('passes over the numbers of one aggregate from the lowest, whatever their order in the queue', async () => {
+    const rig = await orderedMailroom(3);
+    await rig.commit([7, 1], [6, 1], [5, 1], [4, -1]);
+    await rig.publish();
+    await rig.drain();
+    const { deadLetters } = await rig.json('dlq', 'discard', source, '--all', ...APPLY);
+    expect(deadLetters.map(({ outcome }: { outcome: string }) => outcome)).toEqual(
+      Array(4).fill('discarded'),
+    );
+    expect(rig.last()).toBe(7);
+  });
+
+  test('keeps those whose predecessor stays', async () => {
+    const rig = await orderedMailroom(3);
+    await rig.commit([7, 1], [6, 1], [4, -1]);
+    await rig.publish();
+    await rig.drain();
+    const { deadLetters } = await rig.json('dlq', 'discard', source, '--all', ...APPLY);
+    expect(deadLetters).toMatchObject([
+      { outcome: 'discarded' },
+      { outcome: 'not-rejectable', message: expect.stringContaining('sequence 5 of its aggregate') },
+      { outcome: 'not-rejectable' },
+    ]);
+    expect(rig.last()).toBe(4);
   });
 });
 

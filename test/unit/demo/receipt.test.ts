@@ -9,7 +9,7 @@ import {
 import { printReceipt, progressOf, receiptOf } from '../../../demo/receipt.ts';
 import { STOCK_PER_SKU } from '../../../demo/shop.ts';
 import { mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
-import type { InboxRow } from '../../../lambdas/runtime/store/rows.ts';
+import type { InboxRow, OutboxRow } from '../../../lambdas/runtime/store/rows.ts';
 
 const AT = Date.UTC(2026, 0, 1);
 const ORDER = 'order-1';
@@ -22,6 +22,12 @@ function event(type: string, aggregateType: string, causationId?: string): Writt
     row: { status: 'PUBLISHED', publishedAt: AT + 30 },
     envelope: { eventId, type, aggregateType, aggregateId: ORDER, causationId, data },
   } as never as WrittenEvent;
+}
+
+/** The scheduled expiry of the order. */
+function expiry(status: OutboxRow['status']): WrittenEvent {
+  const { row, envelope } = event('OrderExpired', 'Order');
+  return { envelope, row: { ...row, dueAt: AT + 5_000, status } as OutboxRow };
 }
 
 /** Inbox rows that say that every consumer has processed what it must see. */
@@ -59,6 +65,7 @@ function readings(change: Partial<Readings> = {}): Readings {
       },
     ],
     events,
+    expiries: [expiry('CANCELLED')],
     inbox: processedBy(events),
     charges: new Map([[ORDER, [CHARGE]]]),
     refunds: new Map(),
@@ -87,6 +94,10 @@ test('a successful run reports no problems', () => {
   expect(receipt()).toMatchObject({
     orders: 1,
     cancelled: 0,
+    expired: 0,
+    scheduled: 1,
+    timersCancelled: 1,
+    superseded: 0,
     eventsPublished: 3,
     processed: { payments: 1, inventory: 1, notifications: 1, 'order-status': 2 },
     duplicatesSent: 3,
@@ -122,6 +133,18 @@ test.each<[string, Partial<Readings>, object, string]>([
   ['two e-mails', { emails: new Map([[ORDER, 2]]) }, { emails: 2 }, '1 orders have too many e-mails'],
   ['no e-mail', { emails: new Map() }, { emails: 0 }, '1 orders have too few e-mails'],
   ['stock taken twice', { stock: new Map([['sku', STOCK_PER_SKU - 4]]) }, {}, '2 more units of stock'],
+  [
+    'an expiry that is not scheduled',
+    { expiries: [] },
+    { scheduled: 0 },
+    '1 orders have no scheduled expiry',
+  ],
+  [
+    'an expiry that is not cancelled',
+    { expiries: [expiry('PENDING')] },
+    { timersCancelled: 0 },
+    '1 expiries of orders were not cancelled',
+  ],
   ['a dead letter', { deadLetters: 1 }, { duplicatesAbsorbed: 1 }, '1 messages are in a dead-letter queue'],
   ['a message left', { queued: 1 }, { duplicatesAbsorbed: 1 }, '1 messages are still in a queue'],
 ])('%s is a problem', (_what, change, counts, problem) => {
@@ -217,8 +240,8 @@ test('an order for sold-out goods is charged, refunded and cancelled, and the re
     refunds: 1,
     missingCharges: 0,
     emails: 2,
-    duplicatesSent: 8,
-    duplicatesAbsorbed: 8,
+    duplicatesSent: 9,
+    duplicatesAbsorbed: 9,
     problems: [],
   });
   for (const line of [/^ {2}orders cancelled +1$/m, /^ {2}refunds +1$/m]) {
@@ -244,4 +267,81 @@ test.each<[string, Partial<Readings>, string]>([
   ['a customer who is not told', { emails: new Map([[ORDER, 1]]) }, '1 orders have too few e-mails'],
 ])('%s is a problem of a cancelled order', (_what, change, problem) => {
   expect(soldOutReceipt(change).problems.join('\n')).toContain(problem);
+});
+
+const REPORT = 'outdated';
+
+/** What the tables say of one order that was not paid in time, after an outdated report about it. */
+function late(change: Partial<Readings> = {}): Readings {
+  const placed = event('OrderPlaced', 'Order');
+  const expired = expiry('PUBLISHED');
+  const cancelled = event('PaymentCancelled', 'Payment', placed.envelope.eventId);
+  const released = event('StockReleased', 'Reservation', cancelled.envelope.eventId);
+  const events = [
+    placed,
+    expired,
+    event('StockReserved', 'Reservation', placed.envelope.eventId),
+    cancelled,
+    released,
+    event('OrderCancelled', 'Order', released.envelope.eventId),
+  ];
+  const inbox = processedBy(events);
+  inbox['order-status'].set(REPORT, { status: 'PROCESSED', supersededBy: 2 } as InboxRow);
+  return readings({
+    orders: readings().orders.map((order) => ({
+      ...order,
+      customerId: 'run-late',
+      payment: 'cancelled',
+      stock: 'released',
+      expired: true,
+    })),
+    events,
+    expiries: [expired],
+    inbox,
+    charges: new Map(),
+    stock: new Map(),
+    ...change,
+  });
+}
+
+const lateReceipt = (change: Partial<Readings> = {}, outdated: readonly string[] = [REPORT]) =>
+  receiptOf(late(change), { orders: 1, repeats: [], resent: [], outdated });
+
+test('an order that is not paid in time expires, and the receipt shows it', () => {
+  const made = lateReceipt();
+  expect(made).toMatchObject({
+    cancelled: 1,
+    expired: 1,
+    scheduled: 1,
+    timersCancelled: 0,
+    superseded: 1,
+    eventsPublished: 6,
+    problems: [],
+  });
+  expect(made.commitToPublishedMs.p99).toBe(30);
+  expect(printReceipt(made)).toMatch(/^ {2}orders expired +1$/m);
+});
+
+test.each<[string, Partial<Readings>, string]>([
+  [
+    'a planned expiry that did not happen',
+    { orders: late().orders.map((order) => ({ ...order, expired: false })) },
+    '1 orders that were not paid in time have not expired',
+  ],
+  [
+    'an ordinary order that expired',
+    { orders: late().orders.map((order) => ({ ...order, customerId: 'run-7' })) },
+    '1 orders have expired that could be paid',
+  ],
+  [
+    'an outdated report that was applied',
+    { inbox: processedBy(late().events) },
+    '1 outdated reports were not superseded',
+  ],
+])('%s is a problem', (_what, change, problem) => {
+  expect(lateReceipt(change).problems.join('\n')).toContain(problem);
+});
+
+test('an outdated report that was not published is a problem', () => {
+  expect(lateReceipt({}, []).problems).toEqual(['1 outdated reports were not published']);
 });

@@ -196,6 +196,15 @@ describe('the bank, with injected faults', () => {
     expect(requests().map((row) => row.outcome)).toEqual(['declined']);
   });
 
+  it('late: answers 202 each time, charges nothing, and doubles the pause that it asks for', async () => {
+    const { bank, requests, charges } = setUp();
+    const request = { ...charge, customerId: 'anyone-late' };
+    const pause = (seconds: number) => ({ statusCode: 202, body: { retryAfterSeconds: seconds } });
+    expect([await bank(request), await bank(request)]).toMatchObject([pause(15), pause(30)]);
+    expect(charges()).toEqual([]);
+    expect(requests().map((row) => row.outcome)).toEqual(['not-approved', 'not-approved']);
+  });
+
   it('no-keys: charges again whatever the key', async () => {
     const { bank, charges } = setUp();
     await bank({ ...charge, customerId: 'no-keys' });
@@ -210,6 +219,7 @@ describe('the bank, with injected faults', () => {
         delayMs: 0,
         failures: 0,
         declines: false,
+        isLate: false,
         isUnknown: false,
         ignoresKeys: false,
       });

@@ -42,6 +42,7 @@ describe('inventory', () => {
         PK: `RESERVATION#${orderId}`,
         SK: 'RESERVATION',
         schema: 1,
+        version: 1,
         orderId,
         status: 'reserved',
         items: [
@@ -141,6 +142,7 @@ describe('inventory', () => {
 describe('inventory, on a declined payment', () => {
   const declined = PaymentDeclined.create({
     aggregateId: orderId,
+    sequence: 1,
     data: { orderId, customerId: 'alice', amountCents: 0, reason: 'no money' },
   });
   const order = placed([

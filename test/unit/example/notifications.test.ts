@@ -10,6 +10,7 @@ import { consumerRig } from './consumer-rig.ts';
 const orderId = orderIdOf('key');
 const captured = PaymentCaptured.create({
   aggregateId: orderId,
+  sequence: 1,
   data: { orderId, customerId: 'alice', amountCents: 2_505, chargeId: 'c-1' },
 });
 const signal = new AbortController().signal;

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import {
   isOrderId,
   isSettled,
-  movedOn,
   orderIdOf,
   orderStatus,
   requestHash,
@@ -39,6 +38,7 @@ describe('the hash of a request', () => {
       { customerId: 'a', items: [{ ...item, unitPrice: 101 }] },
       { customerId: 'a', items: [item, tea] },
       { customerId: 'a', items: [tea, item] },
+      { customerId: 'a', items: [item], payWithinSeconds: 60 },
     ];
     expect(new Set(requests.map(requestHash)).size).toBe(requests.length);
   });
@@ -68,19 +68,4 @@ describe('the status of an order', () => {
     expect(orderStatus({ payment, stock })).toBe(status);
     expect(isSettled({ payment, stock })).toBe(status === 'confirmed' || status === 'cancelled');
   });
-});
-
-describe('a report about an order', () => {
-  const halves = { payment: 'refunded', stock: 'pending' } as const;
-
-  it('moves its half on, and leaves the other', () => {
-    expect(movedOn(halves, { stock: 'rejected' })).toEqual({ payment: 'refunded', stock: 'rejected' });
-  });
-
-  it.each(['captured', 'pending', 'refunded', 'cancelled'] as const)(
-    'never moves its half back: %s after refunded',
-    (payment) => {
-      expect(movedOn(halves, { payment })).toEqual(halves);
-    },
-  );
 });

@@ -37,6 +37,8 @@ describe('a bad request', () => {
     ['a price that is too high', withItem({ unitPrice: 1e300 }), 'items.1.unitPrice'],
     ['no price', withItem({ unitPrice: undefined }), 'items.1.unitPrice'],
     ['an unknown member', { customerId: 'alice', items: [item], coupon: 'x' }, 'coupon'],
+    ['no time to pay', { customerId: 'alice', items: [item], payWithinSeconds: 0 }, 'payWithinSeconds'],
+    ['a time to pay that is too long', { ...order, payWithinSeconds: 1_801 }, 'payWithinSeconds'],
     ['an unknown member of an item', withItem({ price: 1 }), 'items.1.price'],
   ])('with %s is answered 400 and names the field', async (_, body, field) => {
     const { api, items } = setUp();

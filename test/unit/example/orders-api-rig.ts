@@ -18,6 +18,7 @@ import { producerConfig } from '../../../testing/index.ts';
 
 export const NOW = Date.parse('2026-11-21T10:00:00Z');
 export const FUNCTION_TIMEOUT_MS = 10_000;
+export const PAY_WITHIN_SECONDS = 1_800;
 export const order = { customerId: 'alice', items: [{ sku: 'coffee', quantity: 2, unitPrice: 1_250 }] };
 
 /** The clock of each test stalls. */
@@ -42,8 +43,15 @@ export function setUp() {
 
   const apiWith = (part: Partial<Outbox> = {}) =>
     createOrdersApi({
-      placeOrder: createPlaceOrder({ outbox: { ...outbox, ...part }, table, clock: systemClock, oncePerKey }),
+      placeOrder: createPlaceOrder({
+        outbox: { ...outbox, ...part },
+        table,
+        clock: systemClock,
+        oncePerKey,
+        payWithinSeconds: PAY_WITHIN_SECONDS,
+      }),
       table,
+      payWithinSeconds: PAY_WITHIN_SECONDS,
       onError: (_, error) => errors.push(error),
     });
   const items = () => aws.items(table.name);

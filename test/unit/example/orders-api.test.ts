@@ -6,6 +6,7 @@ import {
   moveOn,
   NOW,
   order,
+  PAY_WITHIN_SECONDS,
   parsed,
   post,
   request,
@@ -29,7 +30,24 @@ describe('placing an order', () => {
       payment: 'pending',
       stock: 'pending',
       placedAt: NOW,
+      payBy: NOW + PAY_WITHIN_SECONDS * 1_000,
     });
+  });
+
+  it.each([
+    [PAY_WITHIN_SECONDS, {}],
+    [60, { payWithinSeconds: 60 }],
+  ])('schedules its expiry in %i seconds, and stores its id in the order', async (seconds, part) => {
+    const { api, rows } = setUp();
+    const response = await api(post({ ...order, ...part }), context());
+    const [stored] = rows('ORDER#');
+    const [placed] = rows('OUTBOX#').filter(({ type }) => type === 'OrderPlaced');
+    const [expiry] = rows('OUTBOX#').filter(({ type }) => type === 'OrderExpired');
+    const payBy = NOW + seconds * 1_000;
+    expect(parsed(response)).toMatchObject({ payBy });
+    expect(stored).toMatchObject({ payBy, expiryId: envelopeOf(expiry ?? {}).eventId });
+    expect(expiry).toMatchObject({ status: 'PENDING', dueAt: payBy, leaseUntil: payBy });
+    expect(envelopeOf(expiry ?? {}).correlationId).toBe(envelopeOf(placed ?? {}).eventId);
   });
 
   it('writes the order and OrderPlaced, both once', async () => {
@@ -39,7 +57,8 @@ describe('placing an order', () => {
     expect(rows('ORDER#')).toEqual([
       expect.objectContaining({ ...orderKey(orderId), schema: 1, totalCents: 2_500, payment: 'pending' }),
     ]);
-    const [event, ...more] = rows('OUTBOX#').map((row) => envelopeOf(row));
+    const events = rows('OUTBOX#').map((row) => envelopeOf(row));
+    const [event, ...more] = events.filter(({ type }) => type === 'OrderPlaced');
     expect(more).toEqual([]);
     expect(event).toMatchObject({
       type: 'OrderPlaced',

@@ -1,6 +1,7 @@
 import type { LambdaClient } from '@aws-sdk/client-lambda';
 import { describe, expect, it } from 'vitest';
 import { lambdaBank } from '../../../lambdas/example/payments/bank-client.ts';
+import { isNothingHappened } from '../../../lambdas/runtime/base/errors.ts';
 
 const charge = { orderId: 'order-1', customerId: 'alice', amountCents: 2_500, idempotencyKey: 'key' };
 const signal = new AbortController().signal;
@@ -53,6 +54,13 @@ describe('the bank behind its Lambda function', () => {
   it('takes 400 for poison: asking again would be the same request', async () => {
     const { bank } = answering({ statusCode: 400, body: { message: 'amountCents is not valid' } });
     await expect(bank.charge(charge, signal)).rejects.toMatchObject({ code: 'POISON_MESSAGE' });
+  });
+
+  it('takes 202 for a charge that is not approved: nothing happened, and the bank sets the pause', async () => {
+    const { bank } = answering({ statusCode: 202, body: { message: 'not yet', retryAfterSeconds: 30 } });
+    const error = await bank.charge(charge, signal).catch((thrown) => thrown);
+    expect(error).toMatchObject({ code: 'RETRY_LATER', retryAfterMs: 30_000, message: 'not yet' });
+    expect(isNothingHappened(error)).toBe(true);
   });
 
   it.each([

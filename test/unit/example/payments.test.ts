@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { OrderPlaced, StockRejected } from '../../../lambdas/example/events.ts';
+import { OrderExpired, OrderPlaced, StockRejected } from '../../../lambdas/example/events.ts';
 import { orderIdOf } from '../../../lambdas/example/orders/order.ts';
 import {
   type Bank,
@@ -10,7 +10,7 @@ import {
 } from '../../../lambdas/example/payments/bank-client.ts';
 import { cancelPayment } from '../../../lambdas/example/payments/cancel-payment.ts';
 import { chargeOrder } from '../../../lambdas/example/payments/charge-order.ts';
-import { PoisonMessage } from '../../../lambdas/runtime/index.ts';
+import { nothingHappened, PoisonMessage, RetryLater } from '../../../lambdas/runtime/index.ts';
 import { consumerRig } from './consumer-rig.ts';
 
 const orderId = orderIdOf('key');
@@ -26,6 +26,7 @@ const placed = OrderPlaced.create({
 
 const rejected = StockRejected.create({
   aggregateId: orderId,
+  sequence: 1,
   data: { orderId, missingSkus: ['coffee'] },
 });
 
@@ -45,7 +46,11 @@ function setUp(...answers: (ChargeResult | Error)[]) {
       return { refundId: 'r-1' };
     },
   };
-  const rig = consumerRig((table) => [chargeOrder({ bank, table }), cancelPayment({ bank, table })]);
+  const rig = consumerRig((table) => [
+    chargeOrder({ bank, table }),
+    cancelPayment({ bank, table }),
+    cancelPayment({ bank, table }, OrderExpired),
+  ]);
   return { ...rig, asked, refunds };
 }
 
@@ -65,7 +70,7 @@ describe('payments', () => {
     ]);
     const payment = { orderId, customerId: 'alice', amountCents: 2_500, chargeId: 'c-1' };
     expect(rows('PAYMENT#')).toEqual([
-      { PK: `PAYMENT#${orderId}`, SK: 'PAYMENT', schema: 1, status: 'captured', ...payment },
+      { PK: `PAYMENT#${orderId}`, SK: 'PAYMENT', schema: 1, version: 1, status: 'captured', ...payment },
     ]);
     expect(announced('PaymentCaptured')).toEqual([
       expect.objectContaining({ aggregateId: orderId, causationId: event.eventId, data: payment }),
@@ -185,5 +190,64 @@ describe('payments, on rejected stock', () => {
     expect(refunds).toEqual([]);
     expect(rows('PAYMENT#')).toEqual([expect.objectContaining({ status: 'declined' })]);
     expect(announced('PaymentDeclined')).toHaveLength(1);
+  });
+});
+
+describe('payments, on an expired order', () => {
+  const expired = OrderExpired.create({ aggregateId: orderId, data: { orderId } });
+  const notApproved = () => nothingHappened(new RetryLater({ seconds: 15 }, 'not approved'));
+
+  it('keeps a charge that was made in time', async () => {
+    const { announce, deliver, rows, refunds } = setUp({ outcome: 'captured', chargeId: 'c-1' });
+    await deliver(await announce(placed));
+    expect(await deliver(await announce(expired))).toBe('done');
+    expect(refunds).toEqual([]);
+    expect(rows('PAYMENT#')).toEqual([expect.objectContaining({ status: 'captured' })]);
+  });
+
+  it('before the order arrives: the bank is never called', async () => {
+    const { announce, deliver, announced, asked } = setUp();
+    await deliver(await announce(expired));
+    expect(await deliver(await announce(placed))).toBe('done');
+    expect(asked).toEqual([]);
+    expect(announced('PaymentCancelled')).toMatchObject([{ sequence: 1, data: { orderId, expired: true } }]);
+  });
+
+  it('before the customer approves the charge: asks once more, and then ends the payment', async () => {
+    const { announce, deliver, rows, announced, asked } = setUp(notApproved(), notApproved());
+    const event = await announce(placed);
+    expect(await deliver(event)).toBe('is redelivered');
+    expect(rows('PAYMENT#')).toEqual([expect.objectContaining({ status: 'charging' })]);
+    expect(await deliver(await announce(expired))).toBe('done');
+    expect(await deliver(event)).toBe('done');
+    expect(asked).toHaveLength(2);
+    expect(announced('PaymentCancelled')).toMatchObject([{ data: { orderId, expired: true } }]);
+  });
+
+  it('refunds, once, a charge that the customer approves too late', async () => {
+    const { announce, deliver, announced, refunds } = setUp(notApproved(), {
+      outcome: 'captured',
+      chargeId: 'c-1',
+    });
+    const event = await announce(placed);
+    await deliver(event);
+    const expiry = await announce(expired);
+    for (const next of [expiry, event, expiry]) expect(await deliver(next)).toBe('done');
+    expect(refunds).toHaveLength(1);
+    expect(announced('PaymentRefunded')).toMatchObject([{ sequence: 1, data: { expired: true } }]);
+    expect(announced('PaymentCaptured')).toEqual([]);
+  });
+
+  it('after a rejection of its stock: the order is out of stock, not expired', async () => {
+    const { announce, deliver, announced } = setUp();
+    for (const draft of [rejected, expired]) await deliver(await announce(draft));
+    expect(announced('PaymentCancelled').map(({ data }) => data)).toEqual([{ orderId }]);
+  });
+
+  it('numbers the events of a payment', async () => {
+    const { announce, deliver, announced } = setUp({ outcome: 'captured', chargeId: 'c-1' });
+    for (const draft of [placed, rejected]) await deliver(await announce(draft));
+    expect(announced('PaymentCaptured')).toMatchObject([{ sequence: 1 }]);
+    expect(announced('PaymentRefunded')).toMatchObject([{ sequence: 2 }]);
   });
 });

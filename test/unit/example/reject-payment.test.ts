@@ -4,7 +4,7 @@ import { orderIdOf } from '../../../lambdas/example/orders/order.ts';
 import type { Bank, Refund } from '../../../lambdas/example/payments/bank-client.ts';
 import { cancelPayment } from '../../../lambdas/example/payments/cancel-payment.ts';
 import { chargeOrder } from '../../../lambdas/example/payments/charge-order.ts';
-import { putPayment } from '../../../lambdas/example/payments/payment.ts';
+import { decide, putPayment } from '../../../lambdas/example/payments/payment.ts';
 import { refundRejected, rejectPayment } from '../../../lambdas/example/payments/reject-payment.ts';
 import type { PastEffect, RejectedContext } from '../../../lambdas/runtime/index.ts';
 import { memoryTable } from '../../../testing/index.ts';
@@ -86,12 +86,14 @@ describe('payments, on a rejected payment', () => {
   const rejection = (chargeId?: string) =>
     PaymentRejected.create({
       aggregateId: orderId,
+      sequence: 1,
       data: { ...invoice, reason: 'the customer left', ...(chargeId !== undefined && { chargeId }) },
     });
 
   it('refunds a charge once, and announces it', async () => {
     const { announce, deliver, announced, refunds, rows, table } = setUp();
-    await table.write(putPayment({ ...invoice, status: 'rejected', chargeId: 'c-1', reason: 'gone' }));
+    const { writes = [] } = decide({ ...invoice, status: 'rejected', chargeId: 'c-1', reason: 'gone' });
+    await table.transact(writes);
     const event = await announce(rejection('c-1'));
     expect(await deliver(event)).toBe('done');
     expect(await deliver(event)).toBe('done');
@@ -106,6 +108,7 @@ describe('payments, on a rejected payment', () => {
     expect(await deliver(await announce(rejection()))).toBe('done');
     const outOfStock = StockRejected.create({
       aggregateId: orderId,
+      sequence: 1,
       data: { orderId, missingSkus: ['tea'] },
     });
     expect(await deliver(await announce(outOfStock))).toBe('done');

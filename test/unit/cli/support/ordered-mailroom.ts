@@ -21,8 +21,18 @@ const Counted = defineEvent({
 
 const LAST = lastKey({ consumer: worker.name, group: 'strict', aggregateType: 'Thing', aggregateId: '1' });
 
+/** An event of the same aggregates, for which the consumer has no handler. */
+export const Renamed = defineEvent({ ...Counted, type: 'Renamed' });
+
+/** An event whose number is none of the order: its definition declares no `sequence`. */
+export const Noted = defineEvent({ ...Counted, type: 'Noted', sequence: false });
+
 /** A Mailroom with a strict consumer, which rejects a negative `n`. An `n` of 0 is never published. @param last - the last number */
-export async function orderedMailroom(last?: number, random?: RandomBytes) {
+export async function orderedMailroom(
+  last?: number,
+  random?: RandomBytes,
+  onReject: 'block' | 'skip' = 'block',
+) {
   const appliedNumbers: number[] = [];
   const code = { isFixed: false };
   const made = operatingMailroom(
@@ -34,14 +44,14 @@ export async function orderedMailroom(last?: number, random?: RandomBytes) {
     ],
     {
       random,
-      config: { order: strict(), maxReceives: 6 },
+      config: { order: strict({ onReject }), maxReceives: 6 },
       bus: {
         failEntry: ({ detail }) =>
           detail.includes('"n":0') ? { code: 'InvalidArgument', message: 'Not JSON' } : undefined,
       },
     },
   );
-  const consumers = [{ ...worker, events: [Counted], order: 'strict:block' }];
+  const consumers = [{ ...worker, events: [Counted, Renamed, Noted], order: `strict:${onReject}` }];
   const mailroom = { ...made, directory: { ...directory, consumers } };
   if (last !== undefined)
     await made.memory.write({

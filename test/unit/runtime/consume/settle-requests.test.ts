@@ -259,6 +259,7 @@ describe('a manual fix', () => {
     version: 2,
     aggregateType: 'Thing',
     aggregateId: '1',
+    sequence: 3,
     data: { n: 5 },
   };
 
@@ -347,6 +348,7 @@ describe('a manual fix', () => {
     ['a row of Mailroom', { writes: [{ Put: { Item: { PK: 'INBOX#x', SK: 'x' } } }] }, 'BAD_WRITE'],
     ['an event without a type', { events: [{ ...event, type: undefined }] }, 'BAD_ARGUMENT'],
     ['an event without an aggregate', { events: [{ ...event, aggregateId: 7 }] }, 'BAD_ARGUMENT'],
+    ['an event of sequence 0', { events: [{ ...event, sequence: 0 }] }, 'BAD_ARGUMENT'],
     ['an event of version 0', { events: [{ ...event, version: 0 }] }, 'BAD_EVENT_DEFINITION'],
   ])('refuses %s', async (_what, change, code) => {
     const one = settling();

@@ -312,6 +312,7 @@ describe('a rescheduled event', () => {
     await clock.advance(4 * 60_000);
     await sweep();
     expect(await outbox.reschedule(eventId, later)).toEqual({ status: 'too-late' });
+    expect(await outbox.cancel(eventId)).toBe('too-late');
     expect(rows()).toHaveLength(1);
   });
 

@@ -1,4 +1,11 @@
 import {
+  DeleteRuleCommand,
+  EventBridgeClient,
+  PutRuleCommand,
+  PutTargetsCommand,
+  RemoveTargetsCommand,
+} from '@aws-sdk/client-eventbridge';
+import {
   CreateEventSourceMappingCommand,
   CreateFunctionCommand,
   DeleteEventSourceMappingCommand,
@@ -11,6 +18,7 @@ import {
   GetQueueAttributesCommand,
   SendMessageCommand,
 } from '@aws-sdk/client-sqs';
+import { required } from '../../demo/readings.ts';
 import { asDelivered } from '../../demo/shop.ts';
 import { consumerSettings } from '../../lambdas/runtime/base/config.ts';
 import { type Envelope, type EventOrder, latest, strict } from '../../lambdas/runtime/index.ts';
@@ -18,22 +26,39 @@ import { RUNTIME } from '../../lib/service-function.ts';
 import { consumerConfig } from '../../testing/index.ts';
 import { bundleFunction } from '../../tools/pack/function-bundle.ts';
 import { zipOf } from '../attack/engine-requests.ts';
+import { BillDue } from './bills.handler.ts';
 import type { Cleanup } from './cleanup.ts';
 import { preload } from './deployed-functions.ts';
 import type { OrderSystem } from './order-system.ts';
 import { AccountChanged } from './ordered.handler.ts';
 import { CONSUMER_TIMINGS } from './timings.ts';
 
-/** The ordered consumers, which the order system does not have. */
+/** The consumers that the order system does not have. */
+export type ExtraConsumer = OrderedConsumer | 'collector';
+
+/** Two of them are ordered. */
 export type OrderedConsumer = 'ledger' | 'profile';
 
-/** The order of each. */
-const ORDERS: Readonly<Record<OrderedConsumer, EventOrder>> = { ledger: strict(), profile: latest() };
+/** Each of them: its code, its event, its order, and whether it receives them from the bus. */
+const EXTRA_CONSUMERS: Readonly<Record<ExtraConsumer, ExtraSettings>> = {
+  ledger: { entry: 'ordered', event: AccountChanged, order: strict() },
+  profile: { entry: 'ordered', event: AccountChanged, order: latest() },
+  collector: { entry: 'bills', event: BillDue, isSubscribed: true },
+};
+
+interface ExtraSettings {
+  readonly entry: 'ordered' | 'bills';
+  readonly event: { readonly source: string; readonly type: string };
+  /** @default none */
+  readonly order?: EventOrder;
+  /** @default false: only the scenario sends to its queue */
+  readonly isSubscribed?: boolean;
+}
 
 /** SQS's maximum: a message that waits, or whose worker is killed, is received often. */
 const RECEIVES_MAX = 1_000;
 
-/** A consumer with its queue, which only the scenario sends to. */
+/** A consumer with its queue. */
 export interface DeployedConsumer {
   /** Sends messages as the bus does, in this order; each becomes visible after its delay. */
   send(messages: readonly { readonly event: Envelope; readonly delayS: number }[]): Promise<void>;
@@ -41,13 +66,19 @@ export interface DeployedConsumer {
   depths(): Promise<{ readonly queued: number; readonly dead: number }>;
 }
 
-/** Deploys a consumer of {@link AccountChanged} beside the order system, on its table. Its calls come through the fault proxy. */
-export async function deployOrdered(
-  { lambda, sqs, proxy, tableName }: OrderSystem,
-  consumer: OrderedConsumer,
+/** Deploys a consumer beside the order system, on its table. Its calls come through the fault proxy. */
+export async function deployExtra(
+  { lambda, sqs, proxy, tableName, outputs, endpoint }: OrderSystem,
+  consumer: ExtraConsumer,
   { runId, cleanup }: { readonly runId: string; readonly cleanup: Cleanup },
 ): Promise<DeployedConsumer> {
   const FunctionName = `${runId}-${consumer}`;
+  const {
+    entry,
+    event: { source, type },
+    order,
+    isSubscribed,
+  } = EXTRA_CONSUMERS[consumer];
   const { visibilityTimeoutS, timeoutS, leaseMs } = CONSUMER_TIMINGS;
   const queue = async (suffix: string, attributes: Record<string, string>) => {
     const { QueueUrl = '' } = await sqs.send(
@@ -78,10 +109,10 @@ export async function deployOrdered(
     queueUrl: url,
     leaseMs,
     visibilityTimeoutMs: visibilityTimeoutS * 1_000,
-    order: ORDERS[consumer],
+    order,
     maxReceives: RECEIVES_MAX,
   });
-  const { code } = await bundleFunction({ name: consumer, entry: 'test/chaos/ordered.handler.ts' });
+  const { code } = await bundleFunction({ name: consumer, entry: `test/chaos/${entry}.handler.ts` });
   await lambda.send(
     new CreateFunctionCommand({
       FunctionName,
@@ -106,11 +137,23 @@ export async function deployOrdered(
     }),
   );
   cleanup.add(async () => void (await lambda.send(new DeleteEventSourceMappingCommand({ UUID }))));
+  if (isSubscribed) {
+    const events = new EventBridgeClient({ endpoint });
+    const rule = { EventBusName: required(outputs, 'EventBusName') };
+    const EventPattern = JSON.stringify({ source: [source], 'detail-type': [type] });
+    await events.send(new PutRuleCommand({ ...rule, Name: FunctionName, EventPattern }));
+    cleanup.add(async () => void (await events.send(new DeleteRuleCommand({ ...rule, Name: FunctionName }))));
+    const targets = { ...rule, Rule: FunctionName };
+    await events.send(new PutTargetsCommand({ ...targets, Targets: [{ Id: consumer, Arn: arn }] }));
+    cleanup.add(
+      async () => void (await events.send(new RemoveTargetsCommand({ ...targets, Ids: [consumer] }))),
+    );
+  }
 
   return {
     send: async (messages) => {
       for (const { event, delayS: DelaySeconds } of messages) {
-        const MessageBody = asDelivered(AccountChanged.source, event);
+        const MessageBody = asDelivered(source, event);
         await sqs.send(new SendMessageCommand({ QueueUrl: url, MessageBody, DelaySeconds }));
       }
     },

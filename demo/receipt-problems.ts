@@ -1,0 +1,116 @@
+import { orderStatus } from '../lambdas/example/orders/order.ts';
+import type { InboxRow } from '../lambdas/runtime/store/rows.ts';
+import { isLate, isSoldOut, isUnchargeable } from './planned-orders.ts';
+import { CONSUMERS_OF, type Consumer, emailsDue, keptCents, type Readings } from './readings.ts';
+import { type Repeat, type Resent, STOCK_PER_SKU } from './shop.ts';
+
+/** The counts of a receipt. */
+export interface ReceiptCounts {
+  /** Orders in the table. */
+  readonly orders: number;
+  /** Orders that ended `cancelled`: those for sold-out goods, one whose payment was rejected, and one that expired. */
+  readonly cancelled: number;
+  /** Orders that ended `cancelled` because they were not paid in time. */
+  readonly expired: number;
+  /** Scheduled expiries of orders. */
+  readonly scheduled: number;
+  /** Scheduled expiries that a payment, or another end of it, has cancelled. */
+  readonly timersCancelled: number;
+  /** Events with status PUBLISHED in the outbox. */
+  readonly eventsPublished: number;
+  /** Messages with status PROCESSED, by consumer. */
+  readonly processed: Readonly<Record<Consumer, number>>;
+  /** Messages with status DISCARDED: the payment that the bank refuses permanently, which an operator's command has rejected. */
+  readonly rejected: number;
+  /** Messages of order-status that a later report of the same service had superseded: their handlers did not run. */
+  readonly superseded: number;
+  /** Requests and messages sent a second time. */
+  readonly duplicatesSent: number;
+  /** Duplicates without a trace: still one order, one resulting event, one charge. */
+  readonly duplicatesAbsorbed: number;
+  /** Charges at the bank. */
+  readonly charges: number;
+  /** Refunds at the bank, for orders that were cancelled after being charged. */
+  readonly refunds: number;
+  /** Charges of an order after its first. */
+  readonly doubleCharges: number;
+  /** Orders for goods in stock that were never charged. */
+  readonly missingCharges: number;
+  /** E-mails sent. */
+  readonly emails: number;
+}
+
+/** The requests and duplicates sent, to compare with the tables. */
+export interface Sent {
+  readonly orders: number;
+  readonly repeats: readonly Repeat[];
+  readonly resent: readonly Resent[];
+  /** The ids of the outdated reports that were published. @default none is planned, and no order expires */
+  readonly outdated?: readonly string[] | undefined;
+  /** The number of messages in the dead-letter queues before the run, because an engine may be shared. @default 0 */
+  readonly deadLettersBefore?: number;
+}
+
+/** Compares the end state with the orders that were planned, and with what was sent. @returns one text per problem */
+export function problemsOf(readings: Readings, sent: Sent, counts: ReceiptCounts): string[] {
+  const { orders, events, inbox, stock, emails, refunds } = readings;
+  const { outdated = [] } = sent;
+  const late = orders.filter(isLate);
+  const unprocessed = events.flatMap(({ envelope }) =>
+    (CONSUMERS_OF[envelope.type] ?? []).filter((consumer) => !isDone(inbox[consumer].get(envelope.eventId))),
+  );
+  const [unsold, sold] = [orders.filter((order) => !isSold(order)), orders.filter(isSold)];
+  const statusIs = (wanted: string) => (order: Readings['orders'][number]) => orderStatus(order) === wanted;
+  const ordered = sold.flatMap(({ items }) => items).reduce((sum, { quantity }) => sum + quantity, 0);
+  const taken = [...stock.values()].reduce((sum, available) => sum + STOCK_PER_SKU - available, 0);
+  const surplus = [...emailsDue(readings)].map(([orderId, due]) => (emails.get(orderId) ?? 0) - due);
+  const outdatedApplied = outdated.filter((eventId) => !isSuperseded(inbox['order-status'].get(eventId)));
+  const keptOf = ({ orderId }: { readonly orderId: string }) => keptCents(readings, orderId);
+  const checks: [number, string][] = [
+    [sent.orders - counts.orders, 'orders are missing from the table'],
+    [events.length - counts.eventsPublished, 'events are not published'],
+    [unprocessed.length, 'messages are not processed'],
+    [sold.length - sold.filter(statusIs('confirmed')).length, 'orders are not confirmed'],
+    [unsold.length - unsold.filter(statusIs('cancelled')).length, 'orders are not cancelled'],
+    [counts.orders - counts.scheduled, 'orders have no scheduled expiry'],
+    [counts.orders - late.length - counts.timersCancelled, 'expiries of orders were not cancelled'],
+    [
+      orders.filter((order) => hasExpired(order) && !isLate(order)).length,
+      'orders have expired that could be paid',
+    ],
+    [late.filter((order) => !hasExpired(order)).length, 'orders that were not paid in time have not expired'],
+    [outdatedApplied.length, 'outdated reports were not superseded'],
+    [late.length > 0 && outdated.length === 0 ? 1 : 0, 'outdated reports were not published'],
+    [counts.missingCharges, 'orders are not charged'],
+    [counts.doubleCharges, 'charges are duplicates'],
+    [counts.refunds - refunds.size, 'refunds are duplicates'],
+    [unsold.filter((order) => keptOf(order) !== 0).length, 'cancelled orders are not refunded'],
+    [sold.filter(({ orderId }) => refunds.has(orderId)).length, 'confirmed orders are refunded'],
+    [counts.duplicatesSent - counts.duplicatesAbsorbed, 'duplicates were not absorbed'],
+    [surplus.filter((more) => more < 0).length, 'orders have too few e-mails'],
+    [surplus.filter((more) => more > 0).length, 'orders have too many e-mails'],
+    [taken - ordered, 'more units of stock were reserved than ordered'],
+    [readings.deadLetters, 'messages are in a dead-letter queue'],
+    [readings.queued, 'messages are still in a queue'],
+  ];
+  return checks.filter(([count]) => count !== 0).map(([count, what]) => `${count} ${what}`);
+}
+
+/** Returns true for an order that must end confirmed. */
+export function isSold(order: Readings['orders'][number]): boolean {
+  return !isSoldOut(order) && !isUnchargeable(order) && !isLate(order);
+}
+
+/** Returns true for an order that was cancelled because it was not paid in time. */
+export function hasExpired(order: Readings['orders'][number]): boolean {
+  return order.expired === true && orderStatus(order) === 'cancelled';
+}
+
+export function isSuperseded(row: InboxRow | undefined): boolean {
+  return row?.status === 'PROCESSED' && row.supersededBy !== undefined;
+}
+
+/** Returns true for a message that nothing more is expected of. */
+export function isDone(row: InboxRow | undefined): boolean {
+  return row?.status === 'PROCESSED' || row?.status === 'DISCARDED';
+}
