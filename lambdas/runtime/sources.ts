@@ -9,7 +9,7 @@
  * ```
  */
 export { type InboxConfig, readInboxConfig } from './base/config.ts';
-export type { Consuming, DeadLetter, KeepDeadLetter } from './sources/consuming.ts';
+export type { Consuming, KeepDeadLetter, SourceDeadLetter } from './sources/consuming.ts';
 export {
   type AnswerReason,
   createInboxProcessor,

@@ -5,6 +5,7 @@ import type { Mutant } from './mutant.ts';
 import { operationsMutants } from './operations.ts';
 import { orderMutants } from './order.ts';
 import { relayMutants } from './relay.ts';
+import { sourceMutants } from './sources.ts';
 import { storeInboxMutants } from './store-inbox.ts';
 import { storeOutboxMutants } from './store-outbox.ts';
 import { writeMutants } from './write.ts';
@@ -18,6 +19,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...consumeMessagesMutants,
   ...consumeRunsMutants,
   ...orderMutants,
+  ...sourceMutants,
   ...operationsMutants,
   ...deadLettersMutants,
 ];

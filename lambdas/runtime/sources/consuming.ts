@@ -3,7 +3,7 @@ import { MailroomError } from '../base/errors.ts';
 import type { AnswerReason } from './inbox-processor.ts';
 
 /** A message that was rejected, for the place where dead letters are kept. */
-export interface DeadLetter<M> {
+export interface SourceDeadLetter<M> {
   /** The id under which it was rejected. */
   readonly id: string;
   /** The reason. Its inbox row has it, too. */
@@ -16,7 +16,7 @@ export interface DeadLetter<M> {
  * Keeps a dead letter, e.g. in another topic, and resolves when it is stored. After a crash it may be called again for the same message. If it
  * throws, the message is delivered again after a minute.
  */
-export type KeepDeadLetter<M> = (letter: DeadLetter<M>) => Promise<unknown>;
+export type KeepDeadLetter<M> = (letter: SourceDeadLetter<M>) => Promise<unknown>;
 
 /** A loop that consumes messages. */
 export interface Consuming {

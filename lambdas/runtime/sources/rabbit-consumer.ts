@@ -39,7 +39,7 @@ const HOLD_MAX_MS = 20 * 60_000;
  *
  * Messages run concurrently, at most as many as the channel's `prefetch`: set it before. Messages that are held count, too.
  *
- * @param options.channel - a channel of its own
+ * @param options.channel - a channel for this consumer only
  * @param options.queue - the name of an existing queue
  * @param options.handler - the handler, or one for each event
  * @param options.deadLetter - keeps a rejected message @default the queue's dead-letter exchange

@@ -34,7 +34,7 @@ interface KinesisRecord {
   };
 }
 
-interface KafkaRecord {
+interface LambdaKafkaRecord {
   readonly topic: string;
   readonly partition: number;
   readonly offset: number;
@@ -57,7 +57,7 @@ interface SourceEvent {
   readonly eventSource?: string | undefined;
   readonly eventSourceArn?: string | undefined;
   readonly Records?: readonly { readonly eventSource?: string | undefined }[] | undefined;
-  readonly records?: Readonly<Record<string, readonly KafkaRecord[]>> | undefined;
+  readonly records?: Readonly<Record<string, readonly LambdaKafkaRecord[]>> | undefined;
   readonly rmqMessagesByQueue?: Readonly<Record<string, readonly RabbitRecord[]>> | undefined;
 }
 
@@ -100,7 +100,7 @@ function ofKinesis(record: KinesisRecord): SourceRecord {
   };
 }
 
-function ofPartition([partitionName, records]: [string, readonly KafkaRecord[]]): SourceRecord[] {
+function ofPartition([partitionName, records]: [string, readonly LambdaKafkaRecord[]]): SourceRecord[] {
   return records.map((record) => {
     const { topic, partition, offset, timestamp, value, headers = [] } = record;
     return {

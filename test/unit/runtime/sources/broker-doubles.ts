@@ -9,7 +9,7 @@ import type {
 } from '../../../../lambdas/runtime/sources/rabbit-consumer.ts';
 
 /** A list that is read while it grows. */
-export function readable<T>() {
+function readable<T>() {
   const items: T[] = [];
   let closed = false;
   let broken: { readonly error: unknown } | undefined;
@@ -153,7 +153,10 @@ export function kafkaDouble(bodies: readonly (string | null)[]) {
   });
   return {
     log,
-    next: () => next,
+    /** Another consumer of the group has done the messages before this offset. */
+    moveTo: (offset: number) => {
+      next = offset;
+    },
     lose: () => {
       stale = true;
     },

@@ -75,6 +75,13 @@ describe('JetStream', () => {
     ]);
   });
 
+  test('delivers a retry again after its delay', async () => {
+    const parts = await consuming(failing(() => new RetryLater(45_000)));
+    parts.send(await envelopeText(parts), 7);
+    await parts.idle();
+    expect(parts.told).toEqual(['nak 7 45000']);
+  });
+
   test.each([
     [{ ack_policy: 'none' }, 'ack_policy "none"'],
     [{ max_deliver: 5 }, 'max_deliver 5'],
@@ -350,6 +357,31 @@ describe('Kafka', () => {
       ['', 4],
       [Buffer.from('b'), 2],
     ]);
+  });
+
+  test('a message that follows one that another consumer of the group has done counts from the beginning', async () => {
+    const seen: unknown[] = [];
+    const parts = sourceRig();
+    const reason = { code: 'X', message: '' };
+    const inbox = {
+      ...parts.inbox,
+      process: async ({ receives }: { receives?: number }) => {
+        seen.push(receives);
+        return { kind: 'retry', afterMs: 1_000, reason } as const;
+      },
+    };
+    const double = kafkaDouble(['a', 'b']);
+    const run = kafkaRun({
+      inbox: inbox as never,
+      handler: counting().handler,
+      deadLetter: async () => {},
+      clock: parts.clock,
+    });
+    await parts.through(double.fetch(run));
+    await parts.clock.advance(2_000);
+    double.moveTo(1);
+    await parts.through(double.fetch(run));
+    expect(seen).toEqual([2, 2]);
   });
 
   test('beats while a handler runs, although beats fail; stops at a partition that it has lost', async () => {

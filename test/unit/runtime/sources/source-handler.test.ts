@@ -180,6 +180,15 @@ test('a batch that fails is held until its first retry is due, for at most ten s
   expect(await held(600_000, 6_000)).toBeLessThanOrEqual(4_100);
 });
 
+test('a message is not begun when its function has too little time left', async () => {
+  const parts = sourceRig();
+  const { handler, events } = counting();
+  const { invoke } = handlerOn(parts, { handler, events });
+  const batch = kinesis(['a', await text(parts, 1)]);
+  expect(await invoke(batch, 1_500)).toEqual({ batchItemFailures: [{ itemIdentifier: '49590' }] });
+  expect(events).toEqual([]);
+});
+
 test('ten messages run at a time', async () => {
   const parts = sourceRig();
   const { opened, open } = gate();

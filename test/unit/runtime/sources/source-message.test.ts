@@ -58,6 +58,11 @@ describe('an EventBridge event and anything else stay as they are:', () => {
   });
 });
 
+test('an EventBridge event stays as it is, whatever its headers name', () => {
+  const event = { source: 'shop', 'detail-type': 'order', detail: { orderId: 'o' } };
+  expect(bodyOf(JSON.stringify(event), { source: 'shop', type: 'order' })).toEqual(event);
+});
+
 test('an external event is named by its headers, with the id and time of CloudEvents', () => {
   const headers = {
     'ce-source': 'shop',

@@ -10,7 +10,7 @@ import { envelopeOf } from '../../../support/envelope-of.ts';
 import { consumerConfig, rig, runThrough, ThingHappened } from '../../../support/runtime-rig.ts';
 
 /** The consumer of these tests. */
-export const CONSUMER = consumerConfig.consumer;
+const CONSUMER = consumerConfig.consumer;
 
 /** An inbox of a source on the runtime's rig. */
 export function sourceRig(options: Parameters<typeof rig>[0] = {}, deps: Partial<InboxProcessorDeps> = {}) {
