@@ -78,7 +78,7 @@ export function kafkaTarget(target: {
         const result = await sendOne(producer, topic, entry);
         results.push(result);
         if (result.ok || isPermanent(result)) continue;
-        connection.drop(producer); // its numbering of the partition's messages may be wrong for good
+        connection.drop(producer); // its numbering of the partition's messages may be wrong permanently
         break;
       }
     } catch (error) {

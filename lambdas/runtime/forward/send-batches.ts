@@ -68,7 +68,7 @@ function nextBatch(waiting: Waiting[], limits: ForwardTarget['limits']): Waiting
   return batch;
 }
 
-/** Sends a batch. Entries that are refused for good are sent again, each alone: one of them can be the reason why all are refused. */
+/** Sends a batch. Entries that are refused permanently are sent again, each alone: one of them can be the reason why all are refused. */
 async function sendBatch(
   target: ForwardTarget,
   entries: readonly ForwardEntry[],

@@ -2,11 +2,11 @@ import type { Arrived } from '../clients/arrived.ts';
 import type { Broker } from '../servers/broker.ts';
 import type { TargetPlace } from '../targets/target-of.ts';
 
-/** The name of the group or the durable consumer that consumes a place. */
+/** The name of the group or the durable consumer that consumes a topic, stream or queue. */
 export const CONSUMER = 'consumer';
 
 /**
- * The largest message of a place. Every broker's default is larger: at these, it refuses an event that SQS accepts.
+ * The largest message. Every broker's default is larger: at these, it refuses an event that SQS accepts.
  */
 export const MESSAGE_MAX_BYTES = 20_000;
 

@@ -28,7 +28,7 @@ interface Consumed {
   readonly ended: Promise<void>;
 }
 
-/** Consumes from a place, as the documentation shows. */
+/** Consumes as the documentation shows. */
 export async function consume(consumption: Consumption): Promise<Consumed> {
   const { place } = consumption;
   switch (place.kind) {

@@ -9,7 +9,7 @@ import type { TargetPlace } from '../targets/target-of.ts';
 
 const child = fileURLToPath(new URL('source-process.child.ts', import.meta.url));
 
-/** A process that consumes from a place, with an inbox on a table that outlives it. */
+/** A process that consumes, with an inbox on a table that outlives it. */
 export interface SourceProcessOptions {
   /** The endpoint of the local AWS with the table. */
   readonly endpoint: string;

@@ -48,7 +48,7 @@ export function describeSource({ broker: name, isMissing, start, keepsOrder }: S
       if (dir) await rm(dir, { recursive: true });
     });
 
-    /** Creates a place with events that a bridge has sent to it. */
+    /** Creates a topic, stream or queue with events that a bridge has sent to it. */
     const placeWith = async (place: string, count: number) => {
       await broker.createSource(place);
       const bridge = bridgeTo(targetOf(broker.placeOf(place)));

@@ -9,7 +9,7 @@ import {
 } from '../../../lambdas/runtime/forward.ts';
 import type { NatsAddress } from '../servers/nats-broker.ts';
 
-/** A place to forward to, as JSON: it is passed to other processes. */
+/** A topic, subject or exchange to forward to, as JSON: it is passed to other processes. */
 export type TargetPlace =
   | {
       readonly kind: 'kafka';
@@ -20,7 +20,7 @@ export type TargetPlace =
   | ({ readonly kind: 'jet-stream'; readonly subject: string } & NatsAddress)
   | { readonly kind: 'rabbit'; readonly url: string; readonly exchange: string };
 
-/** The target of a bridge to a place, with the clients that the documentation names. */
+/** The target of a bridge, with the clients that the documentation names. */
 export function targetOf(place: TargetPlace): ForwardTarget {
   switch (place.kind) {
     case 'kafka': {

@@ -112,7 +112,7 @@ export function describeTarget<P extends Places>(
       expect(receipt).toMatchObject({ distinct: EVENTS, lost: 0 });
     });
 
-    test('waits until a place that does not exist is created', async (context) => {
+    test('waits until a missing topic, stream or exchange is created', async (context) => {
       const bridge = bridgeTo(targetOf(broker.placeOf('missing')));
       const sent = await bridge.publish(3);
       const failures = await bridge.deliver();
