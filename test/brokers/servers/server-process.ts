@@ -39,6 +39,7 @@ export interface ServerProcess {
  * @throws Error if there is no shell
  */
 export function startProcess({ command, args, cwd, env, log }: ServerCommand): ServerProcess {
+  endWithVitest();
   const output = openSync(log, 'a');
   const child = spawn('/bin/sh', ['-c', WATCHED, 'sh', command, ...args], {
     cwd,
@@ -78,4 +79,13 @@ function signalGroup(groupId: number): void {
   } catch {
     // It is empty.
   }
+}
+
+let endsWithVitest = false;
+
+/** A worker of Vitest would otherwise first finish its test, with its servers, when Vitest itself was killed. */
+function endWithVitest(): void {
+  if (endsWithVitest || !process.connected) return;
+  endsWithVitest = true;
+  process.once('disconnect', () => process.kill(process.pid, 'SIGKILL'));
 }
