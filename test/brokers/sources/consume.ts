@@ -38,6 +38,8 @@ export async function consume(consumption: Consumption): Promise<Consumed> {
       return await consumeStream({ ...consumption, place });
     case 'rabbit':
       return await consumeQueue({ ...consumption, place });
+    default:
+      throw new Error(`The test consumes nothing from ${place.kind}.`);
   }
 }
 

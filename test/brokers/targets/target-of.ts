@@ -5,9 +5,13 @@ import {
   type ForwardTarget,
   jetStreamTarget,
   kafkaTarget,
+  kinesisTarget,
   rabbitTarget,
+  snsTarget,
+  sqsTarget,
 } from '../../../lambdas/runtime/forward.ts';
 import type { NatsAddress } from '../servers/nats-broker.ts';
+import { awsClients } from './aws-clients.ts';
 
 /** A topic, subject or exchange to forward to, as JSON: it is passed to other processes. */
 export type TargetPlace =
@@ -18,7 +22,10 @@ export type TargetPlace =
       readonly user?: { readonly username: string; readonly password: string };
     }
   | ({ readonly kind: 'jet-stream'; readonly subject: string } & NatsAddress)
-  | { readonly kind: 'rabbit'; readonly url: string; readonly exchange: string };
+  | { readonly kind: 'rabbit'; readonly url: string; readonly exchange: string }
+  | { readonly kind: 'sqs'; readonly endpoint: string; readonly queueUrl: string }
+  | { readonly kind: 'sns'; readonly endpoint: string; readonly topicArn: string }
+  | { readonly kind: 'kinesis'; readonly endpoint: string; readonly streamName: string };
 
 /** The target of a bridge, with the clients that the documentation names. */
 export function targetOf(place: TargetPlace): ForwardTarget {
@@ -35,5 +42,11 @@ export function targetOf(place: TargetPlace): ForwardTarget {
     }
     case 'rabbit':
       return rabbitTarget({ connect: connectRabbit, exchange: place.exchange, url: place.url });
+    case 'sqs':
+      return sqsTarget({ client: awsClients(place.endpoint).sqs, queueUrl: place.queueUrl });
+    case 'sns':
+      return snsTarget({ client: awsClients(place.endpoint).sns, topicArn: place.topicArn });
+    case 'kinesis':
+      return kinesisTarget({ client: awsClients(place.endpoint).kinesis, streamName: place.streamName });
   }
 }

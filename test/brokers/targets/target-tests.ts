@@ -1,12 +1,8 @@
-import { randomUUID } from 'node:crypto';
-import { rm } from 'node:fs/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
-import { createTable, dynamoClient } from '../../support/aws.ts';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { MESSAGE_MAX_BYTES, type Places } from '../places/places.ts';
 import { report } from '../receipts.ts';
-import { ownDir } from '../servers/broker-files.ts';
 import { bridgeTo, countedAt } from './bridge.ts';
-import { invokeBridge, recordOf } from './bridge-invocation.ts';
+import { testDelivery } from './delivery-tests.ts';
 import { targetOf } from './target-of.ts';
 
 /** The parts in which the targets differ. */
@@ -16,15 +12,12 @@ export interface TargetCase<P extends Places> {
   /** The reason why its tests are skipped, or undefined. */
   readonly isMissing: boolean;
   readonly start: () => Promise<P>;
-  /** How often an event is at the target that was sent twice: 1 if the target drops duplicates. */
+  /** As for {@link testDelivery}. */
   readonly timesAfterCrash: 1 | 2;
   readonly errors: { readonly missing: RegExp; readonly denied: RegExp; readonly tooLarge: RegExp };
 }
 
 const EVENTS = 200;
-
-/** Some minutes: the lease of a killed process has ended. */
-const LATER_MS = 600_000;
 
 /** What every target promises. Each test has its own topic, stream or exchange. */
 export function describeTarget<P extends Places>(
@@ -48,48 +41,7 @@ export function describeTarget<P extends Places>(
     };
     const arrivedAt = async (place: string) => (await broker.arrived(place)).map(countedAt);
 
-    test('delivers each event once', async (context) => {
-      const bridge = bridgeTo(await placeFor('usual'));
-      const sent = await bridge.publish(EVENTS, { aggregates: 10 });
-      await bridge.settle();
-      const receipt = await report(
-        context,
-        { broker: name, scenario: 'nothing fails' },
-        sent,
-        await arrivedAt('usual'),
-      );
-      expect(receipt).toMatchObject({ sent: EVENTS, received: EVENTS, distinct: EVENTS, lost: 0 });
-    });
-
-    test('sends an event again if its process is killed before the row says that the target has it', async (context) => {
-      const place = broker.placeOf('crash');
-      await broker.create('crash');
-      const { publish, bodies } = bridgeTo(targetOf(place));
-      const sent = await publish(1);
-      const [body = ''] = bodies();
-      const dir = await ownDir('bridge');
-      const endpoint = inject('endpoint');
-      const tableName = `bridge-${randomUUID()}`;
-      const remove = await createTable(dynamoClient(endpoint), tableName);
-      try {
-        const invocation = { endpoint, tableName, place };
-        const killed = await invokeBridge(dir, { ...invocation, record: recordOf(body, 1), isKilled: true });
-        expect(killed).toBe('SIGKILL');
-        expect(await arrivedAt('crash')).toHaveLength(1);
-        const again = { ...invocation, record: recordOf(body, 2), laterMs: LATER_MS };
-        expect(await invokeBridge(dir, again)).toEqual({ batchItemFailures: [] });
-      } finally {
-        await remove();
-        await rm(dir, { recursive: true });
-      }
-      const receipt = await report(
-        context,
-        { broker: name, scenario: 'killed after the send' },
-        sent,
-        await arrivedAt('crash'),
-      );
-      expect(receipt).toMatchObject({ received: timesAfterCrash, distinct: 1, lost: 0 });
-    });
+    testDelivery(name, () => broker, timesAfterCrash);
 
     test('delivers everything although the broker is stopped and then killed', async (context) => {
       const bridge = bridgeTo(await placeFor('restarted'), 2_000);
