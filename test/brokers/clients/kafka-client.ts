@@ -4,13 +4,15 @@ import { poll } from '../../../localstack/health.ts';
 import type { KafkaBroker } from '../servers/kafka-broker.ts';
 import type { Arrived } from './arrived.ts';
 
-/** A topic is there within a moment. */
-const CREATED_DEADLINE_MS = 60_000;
+/** A partition has its leader a moment after it was created, or its broker was started. */
+const LED_DEADLINE_MS = 60_000;
 
 /** A client of Kafka for tests. */
 export interface KafkaClient {
   readonly kafka: Kafka;
   readonly admin: Admin;
+  /** The first and the next offset of each partition, once each has its leader. */
+  readonly endsOf: (topic: string) => ReturnType<Admin['fetchTopicOffsets']>;
   /** @param settings - of the topic, such as `max.message.bytes` */
   readonly createTopic: (
     topic: string,
@@ -32,25 +34,26 @@ export async function kafkaClient({ address }: Pick<KafkaBroker, 'address'>): Pr
   const admin = kafka.admin();
   const producer: Producer = kafka.producer({ allowAutoTopicCreation: false });
   await Promise.all([admin.connect(), producer.connect()]);
+  const endsOf = async (topic: string) => {
+    const ends = await poll(LED_DEADLINE_MS, () => admin.fetchTopicOffsets(topic).catch(() => undefined));
+    if (ends === undefined) throw new Error(`Topic ${topic} has a partition without a leader.`);
+    return ends;
+  };
   return {
     kafka,
     admin,
+    endsOf,
     createTopic: async (topic, numPartitions = 1, settings = {}) => {
       const configEntries = Object.entries(settings).map(([name, value]) => ({ name, value }));
       await admin.createTopics({ topics: [{ topic, numPartitions, configEntries }], waitForLeaders: false });
-      // kafkajs's own wait fails if the broker does not know the topic yet.
-      await poll(CREATED_DEADLINE_MS, () =>
-        admin.fetchTopicMetadata({ topics: [topic] }).then(
-          () => true,
-          () => undefined,
-        ),
-      );
+      // kafkajs's own wait fails if the broker does not know the topic yet, and ends before each partition has its leader.
+      await endsOf(topic);
     },
     publish: async (topic, value, at = Date.now()) => {
       await producer.send({ topic, acks: -1, messages: [{ value, timestamp: String(at) }] });
     },
     arrived: async (topic) => {
-      const ends = await admin.fetchTopicOffsets(topic);
+      const ends = await endsOf(topic);
       const isFull = ends.filter(({ high, low }) => high !== low);
       return isFull.length === 0 ? [] : await readUpTo(kafka, topic, isFull);
     },

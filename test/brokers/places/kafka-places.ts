@@ -34,7 +34,7 @@ export async function startKafkaPlaces(classPath: string, name: string): Promise
     publish: client.publish,
     arrived: client.arrived,
     waiting: async (topic) => {
-      const ends = await admin.fetchTopicOffsets(topic);
+      const ends = await client.endsOf(topic);
       const [group] = await admin.fetchOffsets({ groupId: topic, topics: [topic] });
       const committed = new Map(
         group?.partitions.map(({ partition, offset }) => [partition, Number(offset)]),

@@ -39,7 +39,7 @@ describeTarget(
         for (let n = 1; n <= 2; n += 1) {
           await client.publish('deleted', 'old', Date.now() - 8 * DAY_MS);
           await eventually(async () => {
-            const [end] = await client.admin.fetchTopicOffsets('deleted');
+            const [end] = await client.endsOf('deleted');
             expect(end).toMatchObject({ high: String(n), low: String(n) });
           });
         }
