@@ -26,7 +26,7 @@ export function testDelivery(
   places: () => Pick<Places, 'create' | 'placeOf' | 'arrived'>,
   timesAfterCrash: 1 | 2,
 ): void {
-  /** What has arrived, once there are this many. */
+  /** Waits until a given number of events have arrived, and returns them. */
   const arrivedAt = (name: string, count: number): Promise<Counted[]> =>
     eventually(async () => {
       const arrived = await places().arrived(name);
