@@ -49,6 +49,7 @@ const { stop, ended } = await consume({
   beforeAck: killing('before-ack'),
 });
 process.once('SIGTERM', () => void stop().then(() => process.exit(0)));
+writeSync(1, 'ready\n');
 ended.catch((error) => {
   console.error(`The source ended: ${error}`);
   process.exit(2);

@@ -34,7 +34,11 @@ export interface SourceProcess {
   readonly stop: () => Promise<number | string>;
 }
 
-/** @param dir - a folder for the input of the process */
+/**
+ * Starts a process, and waits until it consumes and can be stopped, or has ended.
+ *
+ * @param dir - a folder for the input of the process
+ */
 export async function startSource(dir: string, options: SourceProcessOptions): Promise<SourceProcess> {
   const input = join(dir, `${randomUUID()}.json`);
   await writeFile(input, JSON.stringify(options));
@@ -42,10 +46,14 @@ export async function startSource(dir: string, options: SourceProcessOptions): P
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   let text = '';
-  started.stdout.on('data', (data) => {
-    text += data;
+  const ready = new Promise<void>((resolve) => {
+    started.stdout.on('data', (data) => {
+      text += data;
+      if (/^ready$/m.test(text)) resolve();
+    });
   });
   const ended = endOf(started);
+  await Promise.race([ready, ended]);
   return {
     handled: () => [...text.matchAll(/^handles (\S+) (\S+)$/gm)].map(([, id = '', key]) => ({ id, key })),
     hasEnded: () => started.exitCode !== null || started.signalCode !== null,
