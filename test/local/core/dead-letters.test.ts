@@ -149,7 +149,7 @@ describe.concurrent('dead letters of a consumer', () => {
     const { order } = await unpublishedOrder();
     const { orderId } = order;
     await documents.send(new DeleteCommand({ TableName: tableName, Key: { ...orderKey(orderId) } }));
-    const poisons = await Promise.all([paymentCaptured(orderId), paymentCaptured(orderId)]);
+    const poisons = await Promise.all([paymentCaptured(orderId, 1), paymentCaptured(orderId, 2)]);
     const sent = await send('order-status', poisons.map(delivered));
     const argv = ['dlq', 'redrive', 'consumer:order-status', '--json', ...sent];
     const plan = await seeing(...argv);

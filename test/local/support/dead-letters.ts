@@ -29,10 +29,10 @@ export function consumerOf(name: Consumer): ConsumerEntry {
 }
 
 /** The payment of an order, as an event that was not sent. */
-export async function paymentCaptured(orderId = randomUUID() as string): Promise<Envelope> {
+export async function paymentCaptured(orderId = randomUUID() as string, sequence = 1): Promise<Envelope> {
   const data = { orderId, customerId: 'customer', amountCents: 1_350, chargeId: randomUUID() };
   const [entry] = await outboxOf('payments').entries([
-    PaymentCaptured.create({ aggregateId: orderId, sequence: 1, data }),
+    PaymentCaptured.create({ aggregateId: orderId, sequence, data }),
   ]);
   return envelopeOf(entry?.Put.Item);
 }
