@@ -43,7 +43,7 @@ export async function startBridge(
   if (why !== undefined)
     throw new MailroomError(
       'NO_BROKER',
-      `--bridge is "${kind}", but ${title} cannot be started: ${why}. Run the demo without --bridge, or with another.`,
+      `--bridge is "${kind}", but ${title} cannot be started: ${why}. Run the demo without --bridge, or choose the other broker.`,
     );
   step(`Starting ${title}`);
   await removeLeftovers();
