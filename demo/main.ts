@@ -1,5 +1,5 @@
 import '../localstack/quiet-sdk.ts';
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { errorMessage, MailroomError } from '../lambdas/runtime/base/errors.ts';
 import type { Outputs } from '../localstack/cdk-process.ts';
 import { deployLocal } from '../localstack/deploy.ts';
@@ -7,6 +7,7 @@ import { type Engine, parsePort, startEngine } from '../localstack/engine.ts';
 import { howToStop, leaveRunning } from '../localstack/left-running.ts';
 import { stepPrinter } from '../localstack/step-printer.ts';
 import { DEFAULT_PORT, localEnvironment } from '../localstack/workspace.ts';
+import type { BridgeKind, DemoBridge } from './bridge.ts';
 import { openDemoPage, RUN_MAX_MS } from './page.ts';
 import { printReceipt, type Receipt } from './receipt.ts';
 import { paymentRejection } from './rejection.ts';
@@ -21,6 +22,7 @@ interface DemoOptions {
   readonly json: boolean;
   readonly keep: boolean;
   readonly ui: boolean;
+  readonly bridge?: BridgeKind;
   /** False with `--no-open`. */
   readonly open: boolean;
 }
@@ -36,9 +38,10 @@ const RATE_WITH_PAGE = 1;
 const steps = stepPrinter(process.stderr);
 
 /** Deploys the order system. The SDK clients of this process reach it from then on. */
-async function deploy(engine: Engine): Promise<Outputs> {
+async function deploy(engine: Engine, bridge: DemoBridge | undefined): Promise<Outputs> {
   const outputs = await deployLocal({
     endpoint: engine.endpoint,
+    context: bridge?.context,
     onProgress: steps.step,
     onDetail: steps.detail,
   });
@@ -47,11 +50,34 @@ async function deploy(engine: Engine): Promise<Outputs> {
 }
 
 async function demo(options: DemoOptions): Promise<void> {
+  const bridge = await bridgeOf(options);
+  try {
+    await demoWith(options, bridge);
+  } finally {
+    await bridge?.close();
+  }
+}
+
+/** Starts the broker of `--bridge`. Nothing of brokers is loaded without that. */
+async function bridgeOf({ bridge }: DemoOptions): Promise<DemoBridge | undefined> {
+  if (bridge === undefined) return undefined;
+  const { startBridge } = await import('./bridge.ts');
+  return await startBridge(bridge, steps);
+}
+
+async function demoWith(options: DemoOptions, bridge: DemoBridge | undefined): Promise<void> {
   const engine = await startEngine({ port: options.port, detached: options.keep, onProgress: steps.step });
   if (options.keep && engine.startedHere) await leaveRunning(engine);
   try {
+    // An engine that stays would have a bridge without a broker; one in a container does not reach the broker.
+    if (bridge !== undefined && engine.process === undefined)
+      throw new MailroomError(
+        'NOT_THIS_ENGINE',
+        `--bridge needs a MiniStack that the demo starts, and the engine at ${engine.endpoint} is another. Stop it (npm run local:stop), ` +
+          'or choose another port with --port.',
+      );
     const run = options.ui ? runWithPage : runOnly;
-    const problems = await run(engine, options);
+    const problems = await run(engine, options, bridge);
     if (options.keep) await printNextSteps(engine);
     if (problems > 0) process.exitCode = 1;
   } finally {
@@ -60,8 +86,12 @@ async function demo(options: DemoOptions): Promise<void> {
 }
 
 /** Places the orders, and prints the receipt. @returns the number of problems */
-async function runOnly(engine: Engine, options: DemoOptions): Promise<number> {
-  const outputs = await deploy(engine);
+async function runOnly(
+  engine: Engine,
+  options: DemoOptions,
+  bridge: DemoBridge | undefined,
+): Promise<number> {
+  const outputs = await deploy(engine, bridge);
   const { orders = ORDERS, rate = RATE } = options;
   const { endpoint } = engine;
   const rejectPayment = await paymentRejection(endpoint);
@@ -73,6 +103,7 @@ async function runOnly(engine: Engine, options: DemoOptions): Promise<number> {
     steps,
     rejectPayment,
     withLateCustomer: true,
+    bridge,
   });
   report(receipt, options);
   return receipt.problems.length;
@@ -82,11 +113,15 @@ async function runOnly(engine: Engine, options: DemoOptions): Promise<number> {
  * The same on the page, which stays until Ctrl-C: its first tab starts a run, and a button each one after it. All runs use one
  * deployment.
  */
-async function runWithPage(engine: Engine, options: DemoOptions): Promise<number> {
+async function runWithPage(
+  engine: Engine,
+  options: DemoOptions,
+  bridge: DemoBridge | undefined,
+): Promise<number> {
   const stop = new AbortController();
   // The second Ctrl-C ends the process. The engine ends with it.
   process.once('SIGINT', () => stop.abort());
-  const outputs = await deploy(engine);
+  const outputs = await deploy(engine, bridge);
   const { signal } = stop;
   const { orders, rate = RATE_WITH_PAGE, open: opens } = options;
   const { ui, panel } = await openDemoPage({ engine, outputs, orders, opens, steps, signal });
@@ -102,6 +137,7 @@ async function runWithPage(engine: Engine, options: DemoOptions): Promise<number
         onSettling: panel.settling,
         faults: panel.faults,
         withLateCustomer: true,
+        bridge,
       });
       problems += receipt.problems.length;
       report(receipt, options);
@@ -176,6 +212,15 @@ async function main(): Promise<void> {
       '--ui',
       'open the web console, which shows the events as they move, breaks parts and repairs them',
       false,
+    )
+    .addOption(
+      new Option(
+        '--bridge <broker>',
+        'also forward the events of orders to a broker that the demo starts, and count what arrives there. jetstream needs Debian 12, ' +
+          'kafka needs Java 17 and Maven',
+      )
+        .choices(['jetstream', 'kafka'])
+        .conflicts('keep'),
     )
     .option('--no-open', 'with --ui: open no browser; print the file that opens the web console')
     .action(demo);

@@ -1,6 +1,7 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { GetQueueAttributesCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { DynamoDBDocumentClient, paginateScan } from '@aws-sdk/lib-dynamodb';
+import { BRIDGED } from '../lambdas/example/events.ts';
 import type { Order } from '../lambdas/example/orders/order.ts';
 import type { Envelope } from '../lambdas/runtime/events/event.ts';
 import type { InboxRow, OutboxRow } from '../lambdas/runtime/store/rows.ts';
@@ -35,6 +36,9 @@ export const QUEUE_OUTPUTS: Readonly<Record<Consumer, string>> = {
   'order-status': 'OrderStatus',
 };
 
+/** The prefix of the outputs with the queue URLs of the bridge, which only `--bridge` deploys. */
+const BRIDGE_OUTPUTS = 'Bridge';
+
 /** An event of the run, as stored in its outbox row. */
 export interface WrittenEvent {
   readonly row: OutboxRow;
@@ -60,6 +64,8 @@ export interface Readings {
   readonly expiries: readonly WrittenEvent[];
   /** Inbox rows by consumer and event id. */
   readonly inbox: Readonly<Record<Consumer, ReadonlyMap<string, InboxRow>>>;
+  /** Inbox rows of the bridge by event id. @default there is no bridge */
+  readonly bridge?: ReadonlyMap<string, InboxRow> | undefined;
   /** The bank's charges by order id. */
   readonly charges: ReadonlyMap<string, readonly MoneyMove[]>;
   /** The bank's refunds by order id. */
@@ -87,6 +93,9 @@ export function createReader(outputs: Outputs): Reader {
   const documents = DynamoDBDocumentClient.from(new DynamoDBClient({}));
   const sqs = new SQSClient({ useQueueUrlAsEndpoint: false });
 
+  const hasBridge = outputs[`${BRIDGE_OUTPUTS}QueueUrl`] !== undefined;
+  const queues = [...Object.values(QUEUE_OUTPUTS), ...(hasBridge ? [BRIDGE_OUTPUTS] : [])];
+
   async function scan(tableName: string): Promise<Record<string, unknown>[]> {
     const items: Record<string, unknown>[] = [];
     for await (const page of paginateScan(
@@ -100,10 +109,10 @@ export function createReader(outputs: Outputs): Reader {
 
   async function depth(suffix: 'QueueUrl' | 'DlqUrl'): Promise<number> {
     const depths = await Promise.all(
-      CONSUMERS.map(async (consumer) => {
+      queues.map(async (name) => {
         const { Attributes = {} } = await sqs.send(
           new GetQueueAttributesCommand({
-            QueueUrl: outputs[`${QUEUE_OUTPUTS[consumer]}${suffix}`],
+            QueueUrl: outputs[`${name}${suffix}`],
             AttributeNames: ['ApproximateNumberOfMessages', 'ApproximateNumberOfMessagesNotVisible'],
           }),
         );
@@ -121,7 +130,8 @@ export function createReader(outputs: Outputs): Reader {
       // The bank is read last: whatever a row records about it has already happened there.
       const items = await scan(required(outputs, 'TableName'));
       const bank = await scan(required(outputs, 'BankTableName'));
-      return { ...sort(runId, items, bank), queued, deadLetters };
+      const { inboxOf, ...sorted } = sort(runId, items, bank);
+      return { ...sorted, bridge: hasBridge ? inboxOf('bridge') : undefined, queued, deadLetters };
     },
   };
 }
@@ -131,7 +141,9 @@ function sort(
   runId: string,
   items: readonly Record<string, unknown>[],
   bank: readonly Record<string, unknown>[],
-): Omit<Readings, 'queued' | 'deadLetters'> {
+): Omit<Readings, 'bridge' | 'queued' | 'deadLetters'> & {
+  readonly inboxOf: (consumer: string) => Map<string, InboxRow>;
+} {
   const ofKind = (prefix: string, from = items) => from.filter((item) => String(item.PK).startsWith(prefix));
   const orders = ofKind('ORDER#').filter((item) =>
     String(item.customerId).startsWith(runId),
@@ -145,16 +157,18 @@ function sort(
   const events = written.filter(({ row }) => row.dueAt === undefined || row.status === 'PUBLISHED');
   const eventIds = new Set(events.map(({ envelope }) => envelope.eventId));
 
-  const inbox = Object.fromEntries(
-    CONSUMERS.map((consumer) => {
-      const prefix = `INBOX#${consumer}#`;
-      const rows = ofKind(prefix)
-        .filter((item) => item.SK === 'MESSAGE')
-        .map((item) => [String(item.PK).slice(prefix.length), item as never as InboxRow] as const)
-        .filter(([eventId]) => eventIds.has(eventId));
-      return [consumer, new Map(rows)];
-    }),
-  ) as Record<Consumer, Map<string, InboxRow>>;
+  const inboxOf = (consumer: string) => {
+    const prefix = `INBOX#${consumer}#`;
+    const rows = ofKind(prefix)
+      .filter((item) => item.SK === 'MESSAGE')
+      .map((item) => [String(item.PK).slice(prefix.length), item as never as InboxRow] as const)
+      .filter(([eventId]) => eventIds.has(eventId));
+    return new Map(rows);
+  };
+  const inbox = Object.fromEntries(CONSUMERS.map((consumer) => [consumer, inboxOf(consumer)])) as Record<
+    Consumer,
+    Map<string, InboxRow>
+  >;
 
   const emails = new Map<string, number>();
   for (const email of ofKind('NOTIFICATION#')) {
@@ -169,6 +183,7 @@ function sort(
     events,
     expiries: written.filter(({ row }) => row.type === 'OrderExpired'),
     inbox,
+    inboxOf,
     charges: moneyMoves(ofKind('CHARGE#', bank), 'chargedAt', orderIds),
     refunds: moneyMoves(ofKind('REFUND#', bank), 'refundedAt', orderIds),
     emails,
@@ -190,6 +205,19 @@ function moneyMoves(
     moves.set(orderId, [...(moves.get(orderId) ?? []), move]);
   }
   return moves;
+}
+
+/** The inbox row of each message that the events must cause; `undefined` for one that has not been received. */
+export function messagesOf({ events, inbox, bridge }: Readings): readonly (InboxRow | undefined)[] {
+  return events.flatMap(({ envelope: { type, eventId } }) => [
+    ...(CONSUMERS_OF[type] ?? []).map((consumer) => inbox[consumer].get(eventId)),
+    ...(bridge !== undefined && isBridged(type) ? [bridge.get(eventId)] : []),
+  ]);
+}
+
+/** Returns true for a type of event that the bridge forwards. */
+export function isBridged(type: string): boolean {
+  return BRIDGED.some((event) => event.type === type);
 }
 
 /** The amount that the bank has charged for an order and not refunded, in cents. */

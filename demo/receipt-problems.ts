@@ -1,7 +1,8 @@
 import { orderStatus } from '../lambdas/example/orders/order.ts';
 import type { InboxRow } from '../lambdas/runtime/store/rows.ts';
+import type { BridgeCounts } from './bridge-counts.ts';
 import { isLate, isSoldOut, isUnchargeable } from './planned-orders.ts';
-import { CONSUMERS_OF, type Consumer, emailsDue, keptCents, type Readings } from './readings.ts';
+import { type Consumer, emailsDue, keptCents, messagesOf, type Readings } from './readings.ts';
 import { type Repeat, type Resent, STOCK_PER_SKU } from './shop.ts';
 
 /** The counts of a receipt. */
@@ -47,6 +48,8 @@ export interface Sent {
   readonly resent: readonly Resent[];
   /** The ids of the outdated reports that were published. @default none is planned, and no order expires */
   readonly outdated?: readonly string[] | undefined;
+  /** The messages at the target of the bridge. @default there is no bridge */
+  readonly bridge?: BridgeCounts | undefined;
   /** The number of messages in the dead-letter queues before the run, because an engine may be shared. @default 0 */
   readonly deadLettersBefore?: number;
 }
@@ -56,9 +59,7 @@ export function problemsOf(readings: Readings, sent: Sent, counts: ReceiptCounts
   const { orders, events, inbox, stock, emails, refunds } = readings;
   const { outdated = [] } = sent;
   const late = orders.filter(isLate);
-  const unprocessed = events.flatMap(({ envelope }) =>
-    (CONSUMERS_OF[envelope.type] ?? []).filter((consumer) => !isDone(inbox[consumer].get(envelope.eventId))),
-  );
+  const unprocessed = messagesOf(readings).filter((row) => !isDone(row));
   const [unsold, sold] = [orders.filter((order) => !isSold(order)), orders.filter(isSold)];
   const statusIs = (wanted: string) => (order: Readings['orders'][number]) => orderStatus(order) === wanted;
   const ordered = sold.flatMap(({ items }) => items).reduce((sum, { quantity }) => sum + quantity, 0);
@@ -89,6 +90,7 @@ export function problemsOf(readings: Readings, sent: Sent, counts: ReceiptCounts
     [counts.duplicatesSent - counts.duplicatesAbsorbed, 'duplicates were not absorbed'],
     [surplus.filter((more) => more < 0).length, 'orders have too few e-mails'],
     [surplus.filter((more) => more > 0).length, 'orders have too many e-mails'],
+    [sent.bridge?.lost ?? 0, 'events did not arrive at the target of the bridge'],
     [taken - ordered, 'more units of stock were reserved than ordered'],
     [readings.deadLetters, 'messages are in a dead-letter queue'],
     [readings.queued, 'messages are still in a queue'],

@@ -1,7 +1,8 @@
 import { isSettled, orderStatus } from '../lambdas/example/orders/order.ts';
 import { eventIdTime } from '../lambdas/runtime/store/event-id.ts';
 import type { InboxRow } from '../lambdas/runtime/store/rows.ts';
-import { CONSUMERS, CONSUMERS_OF, type Consumer, emailsDue, type Readings } from './readings.ts';
+import type { BridgeCounts } from './bridge-counts.ts';
+import { CONSUMERS, type Consumer, emailsDue, messagesOf, type Readings } from './readings.ts';
 import {
   hasExpired,
   isDone,
@@ -22,6 +23,8 @@ interface Latency {
 export interface Receipt extends ReceiptCounts {
   readonly commitToPublishedMs: Latency;
   readonly commitToChargedMs: Latency;
+  /** The messages at the target of `--bridge`; only with it. */
+  readonly bridge?: BridgeCounts;
   /** The problems, as text; empty if nothing was lost or duplicated. */
   readonly problems: readonly string[];
 }
@@ -40,12 +43,10 @@ export interface Progress {
 
 /** Compares the tables and queues with the expected end state of the orders. */
 export function progressOf(readings: Readings, ordersAsked: number): Progress {
-  const { orders, events, inbox } = readings;
+  const { orders, events } = readings;
   const published = events.filter(({ row }) => row.status === 'PUBLISHED').length;
-  const wanted = events.flatMap(({ envelope }) =>
-    (CONSUMERS_OF[envelope.type] ?? []).map((consumer) => isDone(inbox[consumer].get(envelope.eventId))),
-  );
-  const processed = wanted.filter(Boolean).length;
+  const wanted = messagesOf(readings);
+  const processed = wanted.filter(isDone).length;
   const finished =
     orders.length >= ordersAsked &&
     orders.every(isSettled) &&
@@ -124,6 +125,7 @@ export function receiptOf(all: Readings, sent: Sent): Receipt {
   return {
     ...counts,
     ...latenciesOf(readings),
+    ...(sent.bridge !== undefined && { bridge: sent.bridge }),
     problems: problemsOf(readings, sent, counts),
   };
 }
@@ -166,9 +168,13 @@ function countBy(keys: readonly string[]): ReadonlyMap<string, number> {
   return counts;
 }
 
+function bridgeRow({ target, received, distinct, lost }: BridgeCounts): [string, string] {
+  return [`at ${target}`, `${received} received, ${distinct} distinct, ${lost} lost`];
+}
+
 /** Formats the receipt for people. */
 export function printReceipt(receipt: Receipt): string {
-  const { processed, commitToPublishedMs: published, commitToChargedMs: charged } = receipt;
+  const { processed, commitToPublishedMs: published, commitToChargedMs: charged, bridge } = receipt;
   const rows: [string, string | number][] = [
     ['orders placed', receipt.orders],
     ['orders cancelled', receipt.cancelled],
@@ -186,6 +192,7 @@ export function printReceipt(receipt: Receipt): string {
     ['refunds', receipt.refunds],
     ['double charges', receipt.doubleCharges],
     ['missing charges', receipt.missingCharges],
+    ...(bridge ? [['sent by the bridge', bridge.sent] as [string, number], bridgeRow(bridge)] : []),
     ['commit -> published', `p50 ${published.p50} ms, p99 ${published.p99} ms`],
     ['commit -> charged', `p50 ${charged.p50} ms, p99 ${charged.p99} ms`],
   ];

@@ -1,5 +1,7 @@
 import type { Outputs } from '../localstack/cdk-process.ts';
 import type { StepPrinter } from '../localstack/step-printer.ts';
+import type { DemoBridge } from './bridge.ts';
+import { bridgeCounts } from './bridge-counts.ts';
 import { duplicateWait } from './duplicate-wait.ts';
 import { createOutdatedReport } from './outdated-report.ts';
 import { createReader, type Readings } from './readings.ts';
@@ -42,6 +44,8 @@ export interface DemoRun {
   readonly rejectPayment?: ((eventId: string) => Promise<void>) | undefined;
   /** The third order is not paid in time, and expires. @default every order is paid */
   readonly withLateCustomer?: boolean | undefined;
+  /** The target of the bridge, which the order system then has. @default there is no bridge */
+  readonly bridge?: Pick<DemoBridge, 'target' | 'arrived'> | undefined;
   /** The faults that were made during the run, which it waits for: see {@link runEnd}. @default none */
   readonly faults?: (() => MadeFaults) | undefined;
 }
@@ -66,7 +70,7 @@ interface Settled {
  */
 export async function runDemo(run: DemoRun): Promise<Receipt> {
   const { outputs, endpoint, orders = Number.POSITIVE_INFINITY, rate, steps, call } = run;
-  const { ends, signal, onPlaced, onSettling, rejectPayment, withLateCustomer = false } = run;
+  const { ends, signal, onPlaced, onSettling, rejectPayment, withLateCustomer = false, bridge } = run;
   const runId = `demo-${Date.now().toString(36)}`;
   const reader = createReader(outputs);
   const reportOutdated = createOutdatedReport(outputs);
@@ -108,7 +112,10 @@ export async function runDemo(run: DemoRun): Promise<Receipt> {
   });
   const repeats = await placement;
   const late = withLateCustomer ? { outdated } : {};
-  return receiptOf(readings, { orders: placing.placed, repeats, resent, deadLettersBefore, ...late });
+  return receiptOf(readings, {
+    ...{ orders: placing.placed, repeats, resent, deadLettersBefore, ...late },
+    bridge: bridge && bridgeCounts(bridge.target, readings.events, await bridge.arrived()),
+  });
 }
 
 /** The state of placing the orders. */

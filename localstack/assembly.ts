@@ -10,6 +10,8 @@ import { localFile, projectRoot } from './workspace.ts';
 export interface AssemblyOptions extends DeployProgress {
   /** The folder of the CDK app, which contains its `cdk.json`. @default the project */
   readonly appDir?: string | undefined;
+  /** Context values beside the stage. @default none */
+  readonly context?: Readonly<Record<string, string>> | undefined;
 }
 
 /** The sources of every app in the project, beside its own folder. The lock file stands for the packages. */
@@ -29,18 +31,24 @@ const SOURCES = ['bin', 'cdk.json', 'lambdas', 'lib', 'package-lock.json', 'tool
  */
 export async function assemblyOf({
   appDir = projectRoot,
+  context = {},
   ...progress
 }: AssemblyOptions = {}): Promise<string> {
   const own = appDir === projectRoot ? [] : [relative(projectRoot, appDir)];
-  const prefix = `assembly-${basename(appDir)}-`;
-  const assembly = localFile(`${prefix}${await digestOf([...SOURCES, ...own])}`);
+  const values = Object.entries(context).map(([name, value]) => `${name}=${value}`);
+  // The assembly without them is kept, too.
+  const prefix = `${values.length > 0 ? 'context-' : ''}assembly-${basename(appDir)}-`;
+  const assembly = localFile(`${prefix}${await digestOf([...SOURCES, ...own], values)}`);
   if (existsSync(assembly)) return assembly;
   progress.onProgress?.('Building the functions and stacks');
   const written = await mkdtemp(localFile('synth-'));
   try {
     await localCdk({
       cwd: appDir,
-      args: ['synth', '--quiet', '--all', '--context', 'stage=local', '--output', written],
+      args: [
+        ...['synth', '--quiet', '--all', '--output', written],
+        ...['stage=local', ...values].flatMap((value) => ['--context', value]),
+      ],
       onLine: deployProgress(progress),
     });
     await removeOlder(prefix);
@@ -60,9 +68,9 @@ async function removeOlder(prefix: string): Promise<void> {
   await Promise.all(older.map((name) => rm(localFile(name), { recursive: true, force: true })));
 }
 
-/** A digest of every file below some folders of the project, and of their names. */
-async function digestOf(sources: readonly string[]): Promise<string> {
-  const hash = createHash('sha256');
+/** A digest of every file below some folders of the project, of their names, and of some values. */
+async function digestOf(sources: readonly string[], values: readonly string[]): Promise<string> {
+  const hash = createHash('sha256').update(values.join('\0'));
   const files = await Promise.all(sources.map(filesOf));
   for (const file of files.flat()) hash.update(`${file}\0`).update(await readFile(join(projectRoot, file)));
   return hash.digest('hex').slice(0, 16);

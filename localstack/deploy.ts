@@ -30,9 +30,9 @@ const CONCURRENCY = 4;
  * ```
  */
 export async function deployLocal(options: DeployOptions): Promise<Outputs> {
-  const { endpoint, appDir, regions = [LOCAL_REGION], ...progress } = options;
+  const { endpoint, appDir, context, regions = [LOCAL_REGION], ...progress } = options;
   const [assembly] = await Promise.all([
-    assemblyOf({ appDir, ...progress }),
+    assemblyOf({ appDir, context, ...progress }),
     bootstrapLocal({ endpoint, regions }),
   ]);
   const outputsFile = join(await mkdtemp(localFile('deploy-')), 'outputs.json');

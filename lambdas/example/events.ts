@@ -202,3 +202,6 @@ export const OrderCancelled = defineEvent({
     refundedCents: cents,
   }),
 });
+
+/** From orders: the events that the bridge forwards. */
+export const BRIDGED = [OrderPlaced, OrderCancelled] as const;

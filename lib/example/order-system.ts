@@ -2,6 +2,7 @@ import type { App } from 'aws-cdk-lib';
 import type { Mailroom } from '../mailroom.ts';
 import type { ServiceFunction } from '../service-function.ts';
 import { BankStack } from './bank-stack.ts';
+import { BridgeStack, readBridge } from './bridge-stack.ts';
 import { InventoryStack } from './inventory-stack.ts';
 import { MailroomStack } from './mailroom-stack.ts';
 import { NotificationsStack } from './notifications-stack.ts';
@@ -18,7 +19,8 @@ export interface OrderSystem {
 }
 
 /**
- * The order system: one stack per service, in the order in which an order flows, and one for operations.
+ * The order system: one stack per service, in the order in which an order flows, one for operations, and one for the bridge that
+ * the context may name: see {@link readBridge}.
  *
  * @example
  * ```ts
@@ -32,6 +34,8 @@ export function orderSystem(app: App, stage: Stage): OrderSystem {
   new PaymentsStack(app, 'Payments', stage, mailroom, bank);
   new InventoryStack(app, 'Inventory', stage, mailroom);
   new NotificationsStack(app, 'Notifications', stage, mailroom);
+  const bridge = readBridge(app);
+  if (bridge !== undefined) new BridgeStack(app, 'Bridge', stage, mailroom, bridge);
   new OperationsStack(app, 'Operations', stage, mailroom);
   return { mailroom, api };
 }

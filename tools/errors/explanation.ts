@@ -23,6 +23,7 @@ type ToolErrorCode =
   | 'DEMO_OVER'
   | 'DESTROY_FAILED'
   | 'NO_ACCOUNT'
+  | 'NO_BROKER'
   | 'NO_CONSENT'
   | 'NOT_BOOTSTRAPPED'
   | 'NOT_THIS_ENGINE'

@@ -86,8 +86,13 @@ export const REPOSITORY = section({
     },
     NOT_THIS_ENGINE: {
       cause: 'The demo did not start the engine on this port.',
-      result: 'The fault was not made.',
+      result: 'The fault was not made, or the bridge of `--bridge` not deployed.',
       action: 'Stop that engine with `npm run local:stop`, or choose another `--port`.',
+    },
+    NO_BROKER: {
+      cause: 'The broker of `--bridge` cannot run on this machine. The message has the reason.',
+      result: 'Nothing was deployed.',
+      action: 'Fix the reason, choose the other broker, or run the demo without `--bridge`.',
     },
     OTHER_ENDPOINT: {
       cause: '`--profile` means AWS, but a variable `AWS_ENDPOINT_URL…` leads elsewhere.',

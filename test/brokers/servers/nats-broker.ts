@@ -25,7 +25,7 @@ export interface NatsBroker extends Broker {
 }
 
 /**
- * Starts a NATS with JetStream and one user.
+ * Starts a NATS with JetStream and one user, who is also everyone without credentials.
  *
  * @param program - the path of `nats-server`
  * @param name - names its folder and its log
@@ -60,5 +60,6 @@ listen: "${servers}"
 max_payload: ${PAYLOAD_MAX_BYTES}
 jetstream { store_dir: "${store}", max_file_store: ${FILE_MAX_BYTES}, max_memory_store: ${MEMORY_MAX_BYTES} }
 authorization { users: [{ user: "${user}", password: "${pass}" }] }
+no_auth_user: "${user}"
 `;
 }

@@ -85,7 +85,7 @@ let endsWithVitest = false;
 
 /** A worker of Vitest would otherwise first finish its test, with its servers, when Vitest itself was killed. */
 function endWithVitest(): void {
-  if (endsWithVitest || !process.connected) return;
+  if (endsWithVitest || !process.connected || process.env.VITEST === undefined) return;
   endsWithVitest = true;
   process.once('disconnect', () => process.kill(process.pid, 'SIGKILL'));
 }

@@ -21,6 +21,8 @@ const BYTES_MAX: Readonly<Record<string, number>> = {
   'relay-sweep': 448_000,
   audit: 460_000,
   bank: 245_000,
+  'bridge-jet-stream': 730_000,
+  'bridge-kafka': 727_000,
   heartbeat: 396_000,
   inventory: 433_000,
   notifications: 431_000,

@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import type { BridgeCounts } from '../../../demo/bridge-counts.ts';
 import {
   CONSUMERS,
   CONSUMERS_OF,
@@ -344,4 +345,35 @@ test.each<[string, Partial<Readings>, string]>([
 
 test('an outdated report that was not published is a problem', () => {
   expect(lateReceipt({}, []).problems).toEqual(['1 outdated reports were not published']);
+});
+
+describe('with a bridge', () => {
+  const counts = { target: 'JetStream stream orders', sent: 1, received: 2, distinct: 1, lost: 0 };
+  const read = readings();
+  const placedId = read.events[0]?.envelope.eventId ?? '';
+  const withBridge = (bridge: BridgeCounts) =>
+    receiptOf(read, { orders: 1, repeats: [], resent: [], bridge });
+
+  test('the receipt shows what arrived at its target', () => {
+    const made = withBridge(counts);
+    expect(made).toMatchObject({ bridge: counts, problems: [] });
+    expect(printReceipt(made)).toMatch(/at JetStream stream orders +2 received, 1 distinct, 0 lost/);
+  });
+
+  test('an event that did not arrive is a problem', () => {
+    const { problems } = withBridge({ ...counts, received: 0, distinct: 0, lost: 1 });
+    expect(problems).toEqual(['1 events did not arrive at the target of the bridge']);
+  });
+
+  test('the run waits until the bridge has processed its events', () => {
+    expect(progressOf(readings({ bridge: new Map() }), 1)).toMatchObject({ expected: 6, atRest: false });
+    const bridge = new Map([[placedId, { status: 'PROCESSED' } as InboxRow]]);
+    const { atRest, processed } = progressOf({ ...read, bridge }, 1);
+    expect({ atRest, processed }).toEqual({ atRest: true, processed: 6 });
+  });
+
+  test('a receipt without one has no such part', () => {
+    expect(receipt()).not.toHaveProperty('bridge');
+    expect(printReceipt(receipt())).not.toContain('bridge');
+  });
 });
