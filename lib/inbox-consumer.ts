@@ -25,9 +25,11 @@ import {
   warnOfSubscriptions,
 } from './consumer/subscriptions.ts';
 import { sourceQueueName } from './functions/physical-name.ts';
+import { claimConsumer } from './mailroom/claims.ts';
 import { publishesProblems } from './mailroom/declared-events.ts';
 import { heartbeatWindowProblems } from './mailroom/outbox-heartbeat.ts';
 import { CONSUMER_TAG, MAILROOM_TAG, SERVICE_TAG, tag } from './mailroom/tags.ts';
+import { placeProblems } from './mailroom-base.ts';
 
 /**
  * A consumer: a rule on the bus, a queue with its dead-letter queue, and the function that processes the queue's messages behind
@@ -76,6 +78,7 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
       ...consumerNameProblems(props.name),
       ...earlierNameProblems(props.name, props.movedFrom ?? []),
       ...serviceNameProblems('service', props.service),
+      ...placeProblems(props.mailroom, this),
       ...functionProblems(this, props),
       ...bridgeProblems(props),
       ...subscriptionProblems(this, props),
@@ -87,9 +90,9 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
       ...queuePropsProblems(props.queueProps, {
         isEncrypted: props.mailroom.encryptionKey !== undefined,
         batchingWindow: settings.batchingWindow,
-        heartbeatEvery: props.mailroom.heartbeat?.every,
+        heartbeatEvery: props.mailroom.heartbeatEvery,
       }),
-      ...heartbeatWindowProblems(settings.batchingWindow, props.mailroom.heartbeat?.every),
+      ...heartbeatWindowProblems(settings.batchingWindow, props.mailroom.heartbeatEvery),
     ]);
     this.name = props.name;
     this.service = props.service;
@@ -114,7 +117,13 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
     this.function = handler;
     this.alias = alias;
     const earlier = (props.movedFrom ?? []).map(({ name }) => name);
-    const names = pinName(this, props.mailroom.table.tableName, queueName, [...earlier, props.name]);
+    const { table, bus } = props.mailroom;
+    const names = pinName(this, table.tableName, queueName, [...earlier, props.name]);
+    const place = { bus: bus.eventBusName, table: table.tableName };
+    const claim = claimConsumer(this, place, props.name);
+    const created =
+      props.queue === undefined ? [queues.queue, queues.deadLetterQueue, queues.undeliveredQueue] : [];
+    for (const after of [...names, ...created]) after?.node.addDependency(claim);
     // Names come before the function's permissions, too: otherwise the old code would lose access to its inbox.
     for (const after of [handler.role, handler, alias]) after?.node.addDependency(...names);
     // A new event type must not reach the old code, which would reject it as unknown.

@@ -14,6 +14,7 @@ export type {
 export { type AlarmTopics, DeliveryAlarms, type DeliveryAlarmsProps } from './delivery-alarms.ts';
 export type { MailroomFunctionProps, PassedFunctionProps } from './functions/function-props.ts';
 export { InboxConsumer } from './inbox-consumer.ts';
+export { type BusAcceptOptions, BusForward, type BusForwardOptions } from './mailroom/bus-forward.ts';
 export { MailroomBus, type MailroomBusProps } from './mailroom/mailroom-bus.ts';
 export type { MailroomProps, ProducerProps, PublishAtOnceOptions } from './mailroom/mailroom-props.ts';
 export { MailroomTable, type MailroomTableProps } from './mailroom/mailroom-table.ts';
@@ -24,6 +25,8 @@ export {
   type OutboxHeartbeatProps,
 } from './mailroom/outbox-heartbeat.ts';
 export { OutboxRelay, type OutboxRelayOptions, type OutboxRelayProps } from './mailroom/outbox-relay.ts';
+export type { IMailroomTable } from './mailroom/row-grants.ts';
 export { Mailroom } from './mailroom.ts';
+export { type IMailroom, MailroomBase } from './mailroom-base.ts';
 export type { AlarmThresholds } from './monitoring/thresholds.ts';
 export { ServiceFunction, type ServiceFunctionProps } from './service-function.ts';

@@ -1,33 +1,24 @@
 import { Duration, Lazy, Stack } from 'aws-cdk-lib';
+import type { IEventBus } from 'aws-cdk-lib/aws-events';
 import type { IRole } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Function as LambdaFunction, Tracing } from 'aws-cdk-lib/aws-lambda';
-import { Construct } from 'constructs';
-import { atOnceSettings, type ProducerConfig, producerSettings } from '../lambdas/runtime/base/config.ts';
-import { type EventRef, RESERVED_SOURCE } from '../lambdas/runtime/events/event.ts';
+import type { Construct } from 'constructs';
+import { atOnceSettings } from '../lambdas/runtime/base/config.ts';
+import { RESERVED_SOURCE } from '../lambdas/runtime/events/event.ts';
 import { type MailroomEntry, mailroomEntryName } from '../lambdas/runtime/operations/directory.ts';
 import { SCHEMA } from '../lambdas/runtime/store/rows.ts';
-import { serviceNameProblems } from './checks/names.ts';
 import { refuse } from './checks/refusal.ts';
 import { archiveProblems } from './checks/retentions.ts';
 import { atOnceProblems } from './checks/timings.ts';
-import type { IInboxConsumer } from './consumer/consumer-interface.ts';
-import {
-  addUse,
-  DeclaredEvents,
-  publishesProblems,
-  sourcesProblems,
-  useProblems,
-} from './mailroom/declared-events.ts';
+import { ImportedMailroom } from './imported-mailroom.ts';
+import { claimService, refuseClaimed } from './mailroom/claims.ts';
+import { DeclaredEvents, sourcesProblems } from './mailroom/declared-events.ts';
 import { directoryEntry } from './mailroom/directory-parameter.ts';
 import { letServicesUse } from './mailroom/encryption.ts';
-import { MailroomBus } from './mailroom/mailroom-bus.ts';
-import {
-  type MailroomProps,
-  type ProducerProps,
-  producerProblems,
-  turnOf,
-} from './mailroom/mailroom-props.ts';
+import { joinBus, joinProblems } from './mailroom/joined-bus.ts';
+import { MailroomBus, publishAtOnceOn, publisherProblems } from './mailroom/mailroom-bus.ts';
+import { type MailroomProps, type ProducerProps, turnOf } from './mailroom/mailroom-props.ts';
 import { MailroomTable } from './mailroom/mailroom-table.ts';
 import { OutboxAudit } from './mailroom/outbox-audit.ts';
 import {
@@ -36,7 +27,9 @@ import {
   type OutboxHeartbeatProps,
 } from './mailroom/outbox-heartbeat.ts';
 import { OutboxRelay } from './mailroom/outbox-relay.ts';
-import { MAILROOM_TAG, SERVICE_TAG, tag } from './mailroom/tags.ts';
+import { publishAttributes } from './mailroom/published-attributes.ts';
+import { MAILROOM_TAG, OUTBOX_TAG, tag } from './mailroom/tags.ts';
+import { type IMailroom, MailroomBase, type QueueWatchers } from './mailroom-base.ts';
 
 /**
  * A complete Mailroom: the table, the relay and the bus.
@@ -62,11 +55,11 @@ import { MAILROOM_TAG, SERVICE_TAG, tag } from './mailroom/tags.ts';
  * });
  * ```
  */
-export class Mailroom extends Construct {
+export class Mailroom extends MailroomBase {
   /** Holds the outbox, the inbox and the domain rows next to them. */
   readonly table: MailroomTable;
   /** Receives the events that the relay publishes, and holds the rules of the consumers. */
-  readonly bus: MailroomBus;
+  readonly bus: IEventBus;
   /** Publishes the events in the outbox. */
   readonly relay: OutboxRelay;
   /** The scheduled audit; absent if none is configured. */
@@ -81,21 +74,45 @@ export class Mailroom extends Construct {
   readonly operators: readonly IRole[] | undefined;
   /** X-Ray tracing of its functions. */
   readonly tracing: Tracing | undefined;
-  private readonly shards: number;
-  private readonly bornLease: Duration;
-  private readonly byName = new Map<string, IInboxConsumer>();
-  private readonly declared: DeclaredEvents;
+  /** @internal */
+  readonly _declared: DeclaredEvents;
+  /** @internal */
+  readonly _shared: boolean;
+  /** @internal */
+  readonly _environment = {};
+  protected readonly outbox: { readonly shards: number; readonly bornLease: Duration };
+  private readonly claimed = new Set<string>();
+
+  /**
+   * Attaches to a Mailroom of another CDK app in the same account and region. Consumers and producers get everything else from Parameter
+   * Store when their stack is deployed; the deployment fails before it changes anything if the table belongs to no Mailroom, or to one of
+   * another version. Deploy them again after the Mailroom has got another bus, another number of shards or an audit.
+   *
+   * A service that a producer publishes must be one of the Mailroom's, or listed in its `sources`.
+   *
+   * @param tableName - the name itself, not a token: it is part of the names of parameters
+   * @throws `BAD_SETTINGS` if `tableName` is a token or cannot be the name of a table
+   *
+   * @example
+   * ```ts
+   * const mailroom = Mailroom.fromTableName(this, 'Mailroom', 'orders-prod-MailroomTable-1ABCDEF');
+   * new InboxConsumer(this, 'Invoices', { mailroom, name: 'invoices', service: 'invoices', events: [OrderPlaced], entry: 'src/invoices.ts' });
+   * ```
+   */
+  static fromTableName(scope: Construct, id: string, tableName: string): IMailroom {
+    return new ImportedMailroom(scope, id, tableName);
+  }
 
   constructor(scope: Construct, id: string, props: MailroomProps = {}) {
     super(scope, id);
-    this.shards = props.shards ?? 8;
-    this.bornLease = props.bornLease ?? Duration.seconds(30);
-    this.archive = props.archive;
+    const { shards = 8, bornLease = Duration.seconds(30), sources = [] } = props;
+    this.outbox = { shards, bornLease };
+    this._shared = props.bus !== undefined;
+    this.archive = props.bus instanceof MailroomBus ? props.bus.archiveRetention : props.archive;
     refuse(`The archive of ${this.node.path}`, archiveProblems(props.archive));
-    const { sources = [] } = props;
-    refuse(`The Mailroom ${this.node.path}`, sourcesProblems(sources));
+    refuse(`The Mailroom ${this.node.path}`, [...sourcesProblems(sources), ...joinProblems(this, props)]);
     // Always: a heartbeat that is written while the schedule is removed would otherwise wait for a source that nothing declares.
-    this.declared = new DeclaredEvents([...sources, RESERVED_SOURCE]);
+    this._declared = new DeclaredEvents([...sources, RESERVED_SOURCE]);
     const { removalPolicy, warmThroughput, breakGlassRole, archive, encryptionKey, tracing } = props;
     const common = { removalPolicy, encryptionKey };
     const functions = { ...common, tracing, functionProps: props.functionProps };
@@ -105,14 +122,14 @@ export class Mailroom extends Construct {
     tag(this, { [MAILROOM_TAG]: this.node.path });
     if (encryptionKey) letServicesUse(this, encryptionKey);
     this.table = new MailroomTable(this, 'Table', { ...common, warmThroughput, breakGlassRole });
-    this.bus = new MailroomBus(this, 'Bus', { ...common, archive });
+    this.bus = props.bus ?? new MailroomBus(this, 'Bus', { ...common, archive, shared: false });
     this.relay = new OutboxRelay(this, 'Relay', {
       ...props.relay,
       table: this.table,
       bus: this.bus,
-      shards: this.shards,
-      bornLease: this.bornLease,
-      sources: () => this.declared.sources,
+      shards,
+      bornLease,
+      sources: () => this._declared.sources,
       punctual: props.punctual,
       ...functions,
     });
@@ -129,12 +146,12 @@ export class Mailroom extends Construct {
       stackPath: Stack.of(this).node.path,
       table: this.table.tableName,
       bus: this.bus.eventBusName,
-      shards: this.shards,
+      shards,
       streamFunction: this.relay.streamFunction.functionName,
       sweepFunction: this.relay.sweepFunction.functionName,
       sweepRule: this.relay.sweepRule.ruleName,
       failureQueue: this.relay.failureQueue.queueUrl,
-      sources: Lazy.list({ produce: () => this.declared.sources }),
+      sources: Lazy.list({ produce: () => this._declared.sources }),
       schema: SCHEMA,
       heartbeat: this.heartbeat && {
         function: this.heartbeat.function.functionName,
@@ -143,45 +160,41 @@ export class Mailroom extends Construct {
       },
     };
     directoryEntry(this, mailroomEntryName(this.table.tableName), entry);
+    for (const source of new Set(sources)) this.declareService(source);
+    if (props.bus !== undefined) joinBus(this, props.bus, this.claimed);
+    publishAttributes(this, this.outbox);
+  }
+
+  get heartbeatEvery(): Duration | undefined {
+    return this.heartbeat?.every;
+  }
+
+  /** @internal */
+  get _watchers(): QueueWatchers {
+    return {
+      sweep: this.relay.sweepFunction.grantPrincipal,
+      ...(this.audit && { audit: this.audit.function.grantPrincipal }),
+    };
   }
 
   private beat(options: OutboxHeartbeatOptions, common: Partial<OutboxHeartbeatProps>): OutboxHeartbeat {
-    const { table, shards, bornLease } = this;
-    const heartbeat = new OutboxHeartbeat(this, 'Heartbeat', {
-      ...common,
-      ...options,
-      table,
-      shards,
-      bornLease,
-    });
+    const { table, outbox } = this;
+    const heartbeat = new OutboxHeartbeat(this, 'Heartbeat', { ...common, ...options, ...outbox, table });
     heartbeat.node.addDependency(this.relay);
     return heartbeat;
   }
 
-  /**
-   * Lets a function write events and the rows of its service: adds the grants and the environment variables in one call. The
-   * relay is deployed before the function, so that every event written has a relay to publish it. A consumer's function may be a
-   * producer of the same service, too: it may then publish the events of both.
-   *
-   * @throws `BAD_SETTINGS` if the service's name or a domain key is invalid, if `publishes` is empty, if it contains an event
-   * of another service, or if the function belongs to another service or Mailroom
-   */
-  addProducer(producer: LambdaFunction, props: ProducerProps): void {
-    const { service, publishes, publishAtOnce } = props;
-    const mailroom = this.node.path;
-    refuse(`The producer ${producer.node.path}`, [
-      ...producerProblems(props),
-      ...useProblems(producer, { mailroom, service }),
-      ...(publishAtOnce === undefined ? [] : atOnceProblems(turnOf(publishAtOnce), this.relay.turnMax)),
-      ...(publishAtOnce === undefined ? [] : this.bus.publisherProblems(producer)),
-    ]);
-    tag(producer, { [SERVICE_TAG]: service });
-    const published = addUse(producer, { mailroom, service, publishes });
-    for (const [name, value] of Object.entries(this.producerEnvironment(service, published))) {
-      producer.addEnvironment(name, value);
-    }
-    this.grantProducer(producer, props.domainKeys);
-    if (publishAtOnce !== undefined) this.letPublishAtOnce(producer, service, turnOf(publishAtOnce));
+  override addProducer(producer: LambdaFunction, props: ProducerProps): void {
+    super.addProducer(producer, props);
+    if (props.publishAtOnce !== undefined)
+      this.letPublishAtOnce(producer, props.service, turnOf(props.publishAtOnce));
+  }
+
+  protected publishAtOnceProblems(producer: LambdaFunction, { publishAtOnce = {} }: ProducerProps): string[] {
+    return [
+      ...atOnceProblems(turnOf(publishAtOnce), this.relay.turnMax),
+      ...publisherProblems(this.bus, producer),
+    ];
   }
 
   private letPublishAtOnce(producer: LambdaFunction, service: string, turn: Duration): void {
@@ -191,80 +204,23 @@ export class Mailroom extends Construct {
       publishedRetentionDays: this.relay.publishedRetention.toDays(),
     });
     for (const [name, value] of Object.entries(environment)) producer.addEnvironment(name, value);
-    this.bus.grantPublishAtOnce(producer, () => [service]);
+    publishAtOnceOn(this.bus, producer, () => [service]);
+    if (this._shared && producer.role) tag(producer.role, { [OUTBOX_TAG]: this.table.tableName });
     this.table.grantMark(producer);
     this.table.grantReadOfMarks(this.relay.streamFunction);
   }
 
-  /**
-   * Lets a function write events, and deploys the relay before it. {@link Mailroom.addProducer} also sets the environment
-   * variables, and the source that the relay publishes.
-   */
-  grantProducer(producer: LambdaFunction, domainKeys: readonly string[] = []): void {
-    const tags = { [MAILROOM_TAG]: this.node.path };
-    for (const tagged of [producer, producer.role]) if (tagged) tag(tagged, tags);
-    this.table.grantOutbox(producer);
-    this.table.grantDomain(producer, domainKeys);
+  override grantProducer(producer: LambdaFunction, domainKeys: readonly string[] = []): void {
+    super.grantProducer(producer, domainKeys);
     producer.node.addDependency(this.relay);
   }
 
-  /**
-   * Environment variables for a producer that is not a Lambda function, such as a container; `readProducerConfig` reads them.
-   * Grant its role access with {@link MailroomTable.grantOutbox}.
-   *
-   * @param publishes - as for {@link Mailroom.addProducer}
-   */
-  producerEnvironment(service: string, publishes: readonly EventRef[]): Record<string, string> {
-    return producerSettings.encode(this.producerConfig(service, publishes));
-  }
-
-  /**
-   * Settings of a function that writes as this service. It also declares the events, so the relay publishes their source.
-   *
-   * @throws `BAD_SETTINGS` if `publishes` contains an event of another service
-   */
-  producerConfig(service: string, publishes: readonly EventRef[]): ProducerConfig {
-    refuse(`The service ${service}`, [
-      ...serviceNameProblems('service', service),
-      ...publishesProblems(service, publishes),
-    ]);
-    this.declared.add(publishes);
-    return {
-      publishes: [...new Set(publishes.map(({ type }) => type))],
-      service,
-      tableName: this.table.tableName,
-      shards: this.shards,
-      bornLeaseMs: this.bornLease.toMilliseconds(),
-    };
-  }
-
-  /**
-   * The events that its services have declared so far.
-   *
-   * @internal
-   */
-  get _declared(): DeclaredEvents {
-    return this.declared;
-  }
-
-  /** Its consumers so far, in the order of their creation. */
-  get consumers(): readonly IInboxConsumer[] {
-    return [...this.byName.values()];
-  }
-
-  /**
-   * Registers a consumer under its name. Two consumers with one name would share an inbox, and each would find the other's
-   * messages already processed.
-   *
-   * @throws `BAD_SETTINGS` if the name is taken
-   */
-  addConsumer(consumer: IInboxConsumer): void {
-    const { name } = consumer;
-    const taken = this.byName.get(name)?.node.path;
-    const problem =
-      `name is "${name}", but ${taken} already has that name: two consumers with one name would share an inbox, and each ` +
-      'event would reach only one of them. Choose a different name.';
-    refuse(`The consumer ${consumer.node.path}`, taken === undefined ? [] : [problem]);
-    this.byName.set(name, consumer);
+  /** Claims a service on the bus. The heartbeat's source belongs to every Mailroom. */
+  protected declareService(service: string): void {
+    if (this.claimed.has(service)) return;
+    refuseClaimed(this, this.bus, service);
+    this.claimed.add(service);
+    const place = { bus: this.bus.eventBusName, table: this.table.tableName };
+    this.table.node.addDependency(claimService(this, place, service));
   }
 }

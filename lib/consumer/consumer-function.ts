@@ -111,7 +111,7 @@ function environmentOf(
   settings: ConsumerSettings,
   published: readonly EventRef[],
 ): Record<string, string> {
-  return consumerSettings.encode({
+  const encoded = consumerSettings.encode({
     ...mailroom.producerConfig(service, published),
     consumer: name,
     queueUrl: queue.queueUrl,
@@ -126,4 +126,5 @@ function environmentOf(
     order,
     maxReceives: order?.mode === 'strict' ? maxReceiveCount(settings) : undefined,
   });
+  return { ...encoded, ...mailroom._environment };
 }

@@ -16,9 +16,10 @@ import { physicalName, queueByName } from '../functions/physical-name.ts';
 import { aggregateOf } from '../mailroom/declared-events.ts';
 import { queueEncryption } from '../mailroom/encryption.ts';
 import { DEFAULT_BUS, denySending, externalRuleOf, rulesOf, sendTo } from '../mailroom/queue-senders.ts';
-import type { Mailroom } from '../mailroom.ts';
+import type { IMailroom } from '../mailroom-base.ts';
 import { refuseSharedDeadLetters, takeQueue } from './existing-queue.ts';
 import type { InboxConsumerProps } from './inbox-consumer-props.ts';
+import { letWatch } from './queue-watchers.ts';
 
 /** The longest name of a rule (EventBridge API reference, PutRule). */
 const RULE_NAME_MAX = 64;
@@ -82,8 +83,7 @@ export function consumerQueues(
   const externalRule = ruleOfExternalEvents(consumer, props, queue, undeliveredQueue);
   for (const each of [queue, deadLetterQueue, undeliveredQueue]) denySending(each, mailroom.operators);
   const dead = [deadLetterQueue, undeliveredQueue];
-  mailroom.audit?.watch(queue, dead);
-  grantWatch(mailroom, dead);
+  letWatch(mailroom._watchers, dead, queue);
   return { queue, deadLetterQueue, undeliveredQueue, rule, externalRule };
 }
 
@@ -118,14 +118,14 @@ export function externalBusName({ externalBus }: Pick<InboxConsumerProps, 'exter
 }
 
 /** The queues of a consumer of an existing queue. Their senders and other readers are not changed. */
-function existingQueues(consumer: Construct, mailroom: Mailroom, queue: Queue): ConsumerIntake {
+function existingQueues(consumer: Construct, mailroom: IMailroom, queue: Queue): ConsumerIntake {
   const deadLetterQueue = queue.deadLetterQueue?.queue as Queue; // existingQueueProblems refuses a queue without one
   takeQueue(queue, consumer);
   refuseSharedDeadLetters(consumer, queue, deadLetterQueue);
-  grantWatch(mailroom, [deadLetterQueue]);
+  letWatch({ sweep: mailroom._watchers.sweep }, [deadLetterQueue]);
   deadLetterQueue.encryptionMasterKey?.addToResourcePolicy(
     new PolicyStatement({
-      principals: [mailroom.relay.sweepFunction.grantPrincipal],
+      principals: [mailroom._watchers.sweep],
       actions: ['kms:Decrypt'],
       resources: ['*'],
     }),
@@ -145,21 +145,4 @@ export function subscribed({ events, queue }: Pick<InboxConsumerProps, 'events' 
     ...(isExternalEvent(event) ? { external: { id: event.external.id } } : {}),
     ...(aggregateOf(event) !== undefined && { sequence: true as const }),
   }));
-}
-
-/**
- * Lets the Mailroom's sweep look at the dead-letter queues. The queues' own policies grant it, because the sweep's
- * role cannot name queues of stacks that are deployed after its own.
- */
-function grantWatch(mailroom: Mailroom, dead: readonly Queue[]): void {
-  for (const each of dead) {
-    each.addToResourcePolicy(
-      new PolicyStatement({
-        sid: 'TheSweepLooksAtDeadLetters',
-        principals: [mailroom.relay.sweepFunction.grantPrincipal],
-        actions: ['sqs:GetQueueAttributes', 'sqs:ReceiveMessage'],
-        resources: [each.queueArn],
-      }),
-    );
-  }
 }

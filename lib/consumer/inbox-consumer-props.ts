@@ -7,15 +7,15 @@ import type { EventOrder } from '../../lambdas/runtime/base/order.ts';
 import type { Subscription } from '../../lambdas/runtime/events/data-filter.ts';
 import type { EventRef } from '../../lambdas/runtime/events/event.ts';
 import type { PassedFunctionProps } from '../functions/function-props.ts';
-import type { Mailroom } from '../mailroom.ts';
+import type { IMailroom } from '../mailroom-base.ts';
 import type { BridgeTarget } from './bridge-target.ts';
 import type { ConsumerSlo } from './consumer-interface.ts';
 import type { EarlierName } from './fixed-name.ts';
 
 /** Properties of an `InboxConsumer`. */
 export interface InboxConsumerProps {
-  /** The Mailroom whose events it consumes, and whose table holds its inbox. */
-  readonly mailroom: Mailroom;
+  /** The Mailroom whose table holds its inbox, and whose bus carries its events; of this app, or from `Mailroom.fromTableName`. */
+  readonly mailroom: IMailroom;
   /**
    * Its name: lower-case letters, digits and hyphens. It is part of the keys of the inbox rows, so a deployment that changes it
    * fails unless `movedFrom` declares the change.

@@ -1,4 +1,4 @@
-import { Annotations, Stack, Token, TokenComparison } from 'aws-cdk-lib';
+import { Annotations, Stack } from 'aws-cdk-lib';
 import type { IConstruct } from 'constructs';
 import type { Subscription } from '../../lambdas/runtime/events/data-filter.ts';
 import type { EventRef } from '../../lambdas/runtime/events/event.ts';
@@ -6,6 +6,7 @@ import {
   type ExternalSubscription,
   externalEventProblems,
 } from '../../lambdas/runtime/events/external-event.ts';
+import { environmentText, isElsewhere } from '../checks/environment.ts';
 import { filtersProblems, isExternalEvent, patternLength } from '../checks/filter-problems.ts';
 import { serviceNameProblems } from '../checks/names.ts';
 import { unless } from '../checks/refusal.ts';
@@ -94,11 +95,6 @@ function externalSubscriptionProblems(consumer: IConstruct, props: InboxConsumer
 
 function busProblems(consumer: IConstruct, { mailroom, externalBus }: InboxConsumerProps): string[] {
   if (externalBus === undefined) return [];
-  const { account, region } = Stack.of(consumer);
-  const isElsewhere = [
-    [externalBus.env.account, account],
-    [externalBus.env.region, region],
-  ].some(([its, own]) => Token.compareStrings(its ?? '', own ?? '') === TokenComparison.DIFFERENT);
   return [
     ...unless(
       externalBus !== mailroom.bus,
@@ -107,9 +103,9 @@ function busProblems(consumer: IConstruct, { mailroom, externalBus }: InboxConsu
     ),
     // The rule names the bus without its account: it would be created on a bus of the same name, or fail to deploy.
     ...unless(
-      !isElsewhere,
-      `externalBus is in ${externalBus.env.account}, ${externalBus.env.region}, but a rule must be in the account and the region of its bus: here ` +
-        `${account}, ${region}. Let a rule of that bus send its events to a bus of this stack, and pass that one.`,
+      !isElsewhere(externalBus.env, consumer),
+      `externalBus is in ${environmentText(externalBus.env)}, but a rule must be in the account and the region of its bus: here ` +
+        `${environmentText(Stack.of(consumer))}. Let a rule of that bus send its events to a bus of this stack, and pass that one.`,
     ),
   ];
 }
@@ -189,7 +185,10 @@ function warnOfLongPattern(consumer: IConstruct, { events }: InboxConsumerProps)
  */
 export function warnOfSilence(consumer: IConstruct, { mailroom, events }: InboxConsumerProps): void {
   const { _declared: declared } = mailroom;
-  const own = events.filter((subscribed) => !isExternalEvent(subscribed));
+  const own = events.filter(
+    // On a shared bus, services of other apps publish what no one declares here.
+    (event) => !isExternalEvent(event) && !(mailroom._shared && !declared.sources.includes(event.source)),
+  );
   for (const event of own.filter((subscribed) => !declared.has(subscribed))) {
     Annotations.of(consumer).addWarningV2(
       'cdk-mailroom:nobodyWrites',

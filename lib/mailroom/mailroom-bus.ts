@@ -1,6 +1,7 @@
 import { ArnFormat, type Duration, Lazy, RemovalPolicy, Stack } from 'aws-cdk-lib';
-import { CfnArchive, type CfnEventBus, EventBus } from 'aws-cdk-lib/aws-events';
+import { CfnArchive, type CfnEventBus, EventBus, type IEventBus } from 'aws-cdk-lib/aws-events';
 import {
+  AccountPrincipal,
   AnyPrincipal,
   Effect,
   Grant,
@@ -12,8 +13,18 @@ import {
 } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
+import { StringParameter } from 'aws-cdk-lib/aws-ssm';
 import type { Construct } from 'constructs';
+import { sharedBusName } from '../../lambdas/runtime/operations/bus-directory.ts';
+import { refuse } from '../checks/refusal.ts';
 import { physicalName } from '../functions/physical-name.ts';
+import {
+  acceptProblems,
+  type BusAcceptOptions,
+  BusForward,
+  type BusForwardOptions,
+  busNameProblems,
+} from './bus-forward.ts';
 import { PUBLISHER_TAG, tag } from './tags.ts';
 
 /** Properties of a {@link MailroomBus}. */
@@ -28,52 +39,78 @@ export interface MailroomBusProps {
   readonly archive?: Duration;
   /** Encrypts the bus and its archive. The key's policy must let EventBridge use it. @default a key that AWS owns */
   readonly encryptionKey?: IKey;
+  /** A fixed name, by which other apps import the bus. @default a name that is derived from the stack and its id */
+  readonly eventBusName?: string;
+  /**
+   * Lets Mailrooms of other stacks and apps join it. The bus that a `Mailroom` makes for itself is not shared.
+   *
+   * @default true
+   */
+  readonly shared?: boolean;
 }
 
 /** Not a valid service name. IAM would drop an empty list, and the condition with it. */
-const NO_SOURCE = '(none)';
+export const NO_SOURCE = '(none)';
 
 /** The bus on which a role publishes at once: it has one tag. */
-const BUS_OF = new WeakMap<IRole, MailroomBus>();
+const BUS_OF = new WeakMap<IRole, IEventBus>();
 
 /** The bus on which a role publishes at once; `undefined` if it leaves publishing to the relay. */
-export function busOfPublisher(role: IRole): MailroomBus | undefined {
+export function busOfPublisher(role: IRole): IEventBus | undefined {
   return BUS_OF.get(role);
 }
 
 /**
- * The event bus. The relay puts events on it, and every consumer has a rule on it.
+ * An event bus. The relays of its Mailrooms put events on it, and every consumer has a rule on it. It is a bus of today's EventBridge
+ * (`AWS::Events::EventBus`), which its documentation calls classic beside `AWS::EventsV2`.
  *
  * Its policy denies `PutEvents` to every principal of the account, administrators included, except those of
- * {@link MailroomBus.grantPublish} and {@link MailroomBus.grantPublishAtOnce}, and AWS services (which replay the archive).
+ * {@link MailroomBus.grantPublish}, the roles of Mailrooms that join it and producers that publish at once, and AWS services (which replay
+ * the archive). In other apps, import it with `EventBus.fromEventBusName` or `fromEventBusArn`.
+ *
+ * @throws `BAD_SETTINGS` if `eventBusName` is invalid
  *
  * @example
  * ```ts
- * const bus = new MailroomBus(this, 'Bus');
- * bus.grantPublish(publisher, () => ['orders']);
+ * const bus = new MailroomBus(this, 'Bus', { eventBusName: 'shop' });
+ * new Mailroom(this, 'Orders', { bus });
+ *
+ * // In the app of another service:
+ * new Mailroom(this, 'Payments', { bus: MailroomBus.fromEventBusName(this, 'Bus', 'shop') });
  * ```
  */
 export class MailroomBus extends EventBus {
+  /** Mailrooms of other stacks and apps can join it. */
+  readonly shared: boolean;
+  /** The retention of its archive; absent without one. */
+  readonly archiveRetention: Duration | undefined;
   private readonly publishers = new Set<string>();
   private readonly onlyPublishers: PolicyStatement;
+  private readonly statements: PolicyDocument;
+  private readonly removalPolicy: RemovalPolicy;
   /** The name itself, which the policy needs: a bus cannot reference its own name. */
   private readonly ownName: string;
 
   constructor(scope: Construct, id: string, props: MailroomBusProps = {}) {
+    refuse(`The bus ${scope.node.path}/${id}`, busNameProblems(props.eventBusName));
     // A bus needs a name, and the CDK's default name is the same in every stage of an account.
-    const eventBusName = `${physicalName(scope, 200)}-${id}`;
+    const eventBusName = props.eventBusName ?? `${physicalName(scope, 200)}-${id}`;
     super(scope, id, {
       eventBusName,
       description: 'Events published from a Mailroom outbox.',
     });
-    const removalPolicy = props.removalPolicy ?? RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE;
-    this.applyRemovalPolicy(removalPolicy);
+    this.removalPolicy = props.removalPolicy ?? RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE;
+    this.applyRemovalPolicy(this.removalPolicy);
+    this.shared = props.shared ?? true;
+    this.archiveRetention = props.archive;
     const bus = this.node.defaultChild as CfnEventBus;
     // Part of the bus resource: a separate policy would leave the bus open until it is deployed.
     this.ownName = eventBusName;
     this.onlyPublishers = this.denyOthers();
-    bus.policy = new PolicyDocument({ statements: [this.onlyPublishers] });
+    this.statements = new PolicyDocument({ statements: [this.onlyPublishers] });
+    bus.policy = this.statements;
     bus.kmsKeyIdentifier = props.encryptionKey?.keyArn;
+    if (this.shared) this.share();
     if (props.archive === undefined) return;
     // Without a pattern it archives every event; the L2 construct requires one.
     const archive = new CfnArchive(this, 'Archive', {
@@ -82,7 +119,17 @@ export class MailroomBus extends EventBus {
       retentionDays: props.archive.toDays(),
       kmsKeyIdentifier: props.encryptionKey?.keyArn,
     });
-    archive.applyRemovalPolicy(removalPolicy);
+    archive.applyRemovalPolicy(this.removalPolicy);
+  }
+
+  private share(): void {
+    this._admitTagged();
+    new StringParameter(this, 'Shared', {
+      parameterName: sharedBusName(this.eventBusName),
+      description: 'Mailrooms of other apps look it up: a bus without it would refuse their relays.',
+      stringValue: Stack.of(this).stackName,
+      simpleName: false,
+    });
   }
 
   /**
@@ -95,71 +142,161 @@ export class MailroomBus extends EventBus {
   grantPublish(grantee: IGrantable, sources: () => readonly string[]): Grant {
     const { principalJson } = grantee.grantPrincipal.policyFragment;
     for (const arn of principalJson.AWS ?? []) this.publishers.add(arn);
-    return this.allow(grantee, sources);
-  }
-
-  /** Returns the reasons why the bus could not recognize the function's role by its tag, one sentence each. */
-  publisherProblems({ role }: LambdaFunction): string[] {
-    if (role === undefined || !Role.isRole(role)) {
-      return [
-        'publishAtOnce needs a role that this app creates, because the bus recognizes it by a tag. Let the function create its role, or ' +
-          'leave publishing to the relay.',
-      ];
-    }
-    const other = BUS_OF.get(role);
-    return other === undefined || other === this
-      ? []
-      : [`publishAtOnce is already used for ${other.node.path}: a role can publish at once on one bus only.`];
+    return allowPublish(this, grantee, sources);
   }
 
   /**
-   * Lets a function of any stack put events of these sources on this bus, and on no other. The bus's policy recognizes its role by a
-   * tag, because it cannot name a role of a stack that is deployed after its own.
+   * Forwards events of one service to a bus of another account or region, or to another bus of this one: a rule, its role and a
+   * dead-letter queue. The events keep their ids, so inboxes there absorb duplicates whatever their path. A bus in another account must
+   * accept them: {@link MailroomBus.acceptFrom}. EventBridge does not forward an event a second time.
    *
-   * @param sources - called at synth
+   * @throws `BAD_SETTINGS` if the events are not of that service, or if forwards of this app would form a chain or a loop
+   *
+   * @example
+   * ```ts
+   * const ireland = EventBus.fromEventBusArn(this, 'Ireland', 'arn:aws:events:eu-west-1:111122223333:event-bus/shop');
+   * bus.forwardTo(ireland, { from: 'orders', events: [OrderPlaced] });
+   * ```
    */
-  grantPublishAtOnce(producer: LambdaFunction, sources: () => readonly string[]): Grant {
-    if (producer.role) {
-      BUS_OF.set(producer.role, this);
-      tag(producer.role, { [PUBLISHER_TAG]: this.eventBusName });
-    }
+  forwardTo(target: IEventBus, { from, events }: BusForwardOptions): BusForward {
+    const { removalPolicy } = this;
+    return new BusForward(this, `To${target.node.id}-${from}`, {
+      bus: this,
+      target,
+      from,
+      events,
+      removalPolicy,
+    });
+  }
+
+  /**
+   * Accepts events of one service that a bus of another account forwards, and no others.
+   *
+   * @throws `BAD_SETTINGS` if `account` is not an account's number, or if the events are not of that service
+   *
+   * @example
+   * ```ts
+   * bus.acceptFrom({ account: '111122223333', from: 'orders', events: [OrderPlaced] });
+   * ```
+   */
+  acceptFrom({ account, from, events }: BusAcceptOptions): void {
+    refuse(`The bus ${this.node.path}`, acceptProblems(this, { account, from, events }));
+    this._admitTagged();
+    this.statements.addStatements(
+      new PolicyStatement({
+        sid: `Accept${account}${from.replaceAll(/[^A-Za-z0-9]/g, '')}`,
+        principals: [new AccountPrincipal(account)],
+        actions: ['events:PutEvents'],
+        resources: [this.ownArn()],
+        conditions: {
+          'ForAllValues:StringEquals': { 'events:source': [from] },
+          StringEquals: { 'events:detail-type': events.map(({ type }) => type) },
+          Null: { 'events:source': 'false' },
+        },
+      }),
+    );
+  }
+
+  /** Exempts roles with the tag of this bus from the deny: its policy cannot name roles that are deployed after it. @internal */
+  _admitTagged(): void {
     this.onlyPublishers.addCondition('StringNotEquals', {
       [`aws:PrincipalTag/${PUBLISHER_TAG}`]: this.ownName,
     });
-    return this.allow(producer, sources);
   }
 
-  private allow(grantee: IGrantable, sources: () => readonly string[]): Grant {
-    return Grant.addToPrincipal({
-      grantee,
-      actions: ['events:PutEvents'],
-      resourceArns: [this.eventBusArn],
-      conditions: {
-        // A call has one source per entry (service authorization reference, EventBridge: events:source is an ArrayOfString). "All
-        // values" is also true of an empty list, so the Null condition requires at least one source.
-        'ForAllValues:StringEquals': {
-          'events:source': Lazy.list({
-            produce: () => (sources().length > 0 ? [...sources()] : [NO_SOURCE]),
-          }),
-        },
-        Null: { 'events:source': 'false' },
-      },
-    });
+  private ownArn(): string {
+    const resource = { service: 'events', resource: 'event-bus', resourceName: this.ownName };
+    // A resource cannot reference itself.
+    return Stack.of(this).formatArn({ ...resource, arnFormat: ArnFormat.SLASH_RESOURCE_NAME });
   }
 
   private denyOthers(): PolicyStatement {
-    const resource = { service: 'events', resource: 'event-bus', resourceName: this.ownName };
+    // A shared bus may have no publisher in its own stack, and IAM accepts no empty list.
+    const nobody = Stack.of(this).formatArn({
+      service: 'iam',
+      region: '',
+      resource: 'role',
+      resourceName: 'none',
+    });
     return new PolicyStatement({
       sid: 'OnlyPublishersPut',
       effect: Effect.DENY,
       principals: [new AnyPrincipal()],
       actions: ['events:PutEvents'],
-      // A resource cannot reference itself.
-      resources: [Stack.of(this).formatArn({ ...resource, arnFormat: ArnFormat.SLASH_RESOURCE_NAME })],
+      resources: [this.ownArn()],
       conditions: {
-        ArnNotEquals: { 'aws:PrincipalArn': Lazy.list({ produce: () => [...this.publishers] }) },
+        ArnNotEquals: {
+          'aws:PrincipalArn': Lazy.list({
+            produce: () => (this.publishers.size > 0 ? [...this.publishers] : [nobody]),
+          }),
+        },
         Bool: { 'aws:PrincipalIsAWSService': 'false' },
       },
     });
   }
+}
+
+/**
+ * Lets a relay put events of these sources on its bus, and on no other.
+ *
+ * @param sources - called at synth, when every producer is known
+ */
+export function publishOn(bus: IEventBus, relay: LambdaFunction, sources: () => readonly string[]): void {
+  if (bus instanceof MailroomBus && Stack.of(bus) === Stack.of(relay)) {
+    bus.grantPublish(relay, sources);
+    return;
+  }
+  if (relay.role) tag(relay.role, { [PUBLISHER_TAG]: bus.eventBusName });
+  allowPublish(bus, relay, sources);
+}
+
+/** Returns the reasons why a bus could not recognize the function's role by its tag, one sentence each. */
+export function publisherProblems(bus: IEventBus, { role }: LambdaFunction): string[] {
+  if (role === undefined || !Role.isRole(role)) {
+    return [
+      'publishAtOnce needs a role that this app creates, because the bus recognizes it by a tag. Let the function create its role, or ' +
+        'leave publishing to the relay.',
+    ];
+  }
+  const other = BUS_OF.get(role);
+  return other === undefined || other === bus
+    ? []
+    : [`publishAtOnce is already used for ${other.node.path}: a role can publish at once on one bus only.`];
+}
+
+/**
+ * Lets a function of any stack put events of these sources on a bus, and on no other. The bus's policy recognizes its role by a
+ * tag, because it cannot name a role of a stack that is deployed after its own.
+ *
+ * @param sources - called at synth
+ */
+export function publishAtOnceOn(
+  bus: IEventBus,
+  producer: LambdaFunction,
+  sources: () => readonly string[],
+): void {
+  if (producer.role) {
+    BUS_OF.set(producer.role, bus);
+    tag(producer.role, { [PUBLISHER_TAG]: bus.eventBusName });
+  }
+  if (bus instanceof MailroomBus) bus._admitTagged();
+  allowPublish(bus, producer, sources);
+}
+
+function allowPublish(bus: IEventBus, grantee: IGrantable, sources: () => readonly string[]): Grant {
+  return Grant.addToPrincipal({
+    grantee,
+    actions: ['events:PutEvents'],
+    resourceArns: [bus.eventBusArn],
+    conditions: {
+      // A call has one source per entry (service authorization reference, EventBridge: events:source is an ArrayOfString). "All
+      // values" is also true of an empty list, so the Null condition requires at least one source.
+      'ForAllValues:StringEquals': {
+        'events:source': Lazy.list({
+          produce: () => (sources().length > 0 ? [...sources()] : [NO_SOURCE]),
+        }),
+      },
+      Null: { 'events:source': 'false' },
+    },
+  });
 }

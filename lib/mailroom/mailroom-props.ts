@@ -1,5 +1,6 @@
 import { Duration, type RemovalPolicy } from 'aws-cdk-lib';
 import type { CfnGlobalTable } from 'aws-cdk-lib/aws-dynamodb';
+import type { IEventBus } from 'aws-cdk-lib/aws-events';
 import type { IRole } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Tracing } from 'aws-cdk-lib/aws-lambda';
@@ -13,6 +14,13 @@ import type { OutboxRelayOptions } from './outbox-relay.ts';
 
 /** Properties of a `Mailroom`. */
 export interface MailroomProps {
+  /**
+   * A bus to join, on which several Mailrooms meet: a `MailroomBus` of this app, or one imported with `EventBus.fromEventBusName` or
+   * `fromEventBusArn`. Each service on it is published by one Mailroom, and the bus denies its source to everyone else.
+   *
+   * @default the Mailroom makes its own bus, which no other can join
+   */
+  readonly bus?: IEventBus;
   /**
    * The number of shards over which the events of one minute are spread, 1 to 256. You can raise it at any time; do not lower it
    * while older rows are unpublished.
@@ -43,7 +51,7 @@ export interface MailroomProps {
    */
   readonly breakGlassRole?: IRole;
   /**
-   * The retention of an archive of every event, in whole days. A new consumer can receive events that are at most this old;
+   * The retention of an archive of every event, in whole days; that of a joined bus is a property of the bus. A new consumer can receive events that are at most this old;
    * inbox rows are kept longer by the same time.
    *
    * @default no archive

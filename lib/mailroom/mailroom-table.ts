@@ -1,4 +1,4 @@
-import { Annotations, RemovalPolicy } from 'aws-cdk-lib';
+import { RemovalPolicy } from 'aws-cdk-lib';
 import {
   AttributeType,
   Billing,
@@ -19,19 +19,22 @@ import {
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Construct } from 'constructs';
 import {
-  failedKey,
   HEARTBEAT_STATE_KEY,
   INBOX_PREFIX,
   LAST_PREFIX,
-  OUTBOX_PREFIX,
   rejectedKey,
   SWEEP_STATE_KEY,
-  SYSTEM_PREFIXES,
 } from '../../lambdas/runtime/store/keys.ts';
 import { EXPIRES_AT } from '../../lambdas/runtime/store/rows.ts';
-import { refuse } from '../checks/refusal.ts';
-import { warnOfDualWrites } from './dual-writes.ts';
-import { grantTableKey } from './encryption.ts';
+import {
+  grantCancel,
+  grantDomain,
+  grantInbox,
+  grantOutbox,
+  grantRows,
+  type IMailroomTable,
+  OUTBOX_KEYS,
+} from './row-grants.ts';
 
 /** Properties of a {@link MailroomTable}. */
 export interface MailroomTableProps {
@@ -59,13 +62,6 @@ export interface MailroomTableProps {
 
 const DEAD_KEYS = 'DEAD#*';
 const UNSETTLED_KEYS = 'SWEEP#*';
-const OUTBOX_KEYS = `${OUTBOX_PREFIX}*`;
-
-/** Actions that need no right to encrypt. */
-const READS = ['GetItem', 'BatchGetItem', 'Query'];
-
-/** Actions that a service may use on its own rows. */
-const DOMAIN = ['GetItem', 'Query', 'PutItem', 'UpdateItem', 'ConditionCheckItem', 'DeleteItem'];
 
 /** Every action that removes, replaces or imports an item; inbox rows and last applied sequences are only ever updated. */
 const REPLACING = ['BatchWriteItem', 'DeleteItem', 'PartiQLDelete', 'PartiQLInsert', 'PutItem'];
@@ -92,8 +88,9 @@ const REPLACING = ['BatchWriteItem', 'DeleteItem', 'PartiQLDelete', 'PartiQLInse
  * table.grantDomain(api, ['ORDER#*']);
  * ```
  */
-export class MailroomTable extends TableV2 {
-  private readonly ownKey: IKey | undefined;
+export class MailroomTable extends TableV2 implements IMailroomTable {
+  /** @internal */
+  readonly _key: IKey | undefined;
 
   constructor(scope: Construct, id: string, props: MailroomTableProps = {}) {
     const removalPolicy = props.removalPolicy ?? RemovalPolicy.RETAIN;
@@ -111,8 +108,8 @@ export class MailroomTable extends TableV2 {
       warmThroughput: props.warmThroughput,
       resourcePolicy: keepInbox(props.breakGlassRole),
     });
-    this.ownKey = props.encryptionKey;
-    if (this.ownKey) this.encryptWith(this.ownKey);
+    this._key = props.encryptionKey;
+    if (this._key) this.encryptWith(this._key);
   }
 
   /** `TableEncryptionV2.customerManagedKey` cannot be rendered in a stack without a region. */
@@ -122,22 +119,14 @@ export class MailroomTable extends TableV2 {
     table.addPropertyOverride('Replicas.0.SSESpecification', { KMSMasterKeyId: key.keyArn });
   }
 
-  /**
-   * Lets a function put rows on the outbox and cancel scheduled events, but not read or delete rows. IAM cannot require that a put creates
-   * a row, nor check its `source`: a principal with this right can publish as any service of the Mailroom, and can replace a row. So one
-   * Mailroom is one trust domain.
-   */
+  /** @see IMailroomTable.grantOutbox */
   grantOutbox(grantee: IGrantable): void {
-    warnOfDualWrites(this, grantee);
-    this.grantRows(grantee, ['PutItem', 'UpdateItem'], [OUTBOX_KEYS]);
+    grantOutbox(this, grantee);
   }
 
-  /**
-   * Lets a function cancel scheduled events. IAM cannot limit an update to that: a principal with this right can also change or add a
-   * row, so it belongs to the Mailroom's trust domain, too.
-   */
+  /** @see IMailroomTable.grantCancel */
   grantCancel(grantee: IGrantable): void {
-    this.grantRows(grantee, ['UpdateItem'], [OUTBOX_KEYS]);
+    grantCancel(this, grantee);
   }
 
   /**
@@ -153,22 +142,9 @@ export class MailroomTable extends TableV2 {
     this.grantRows(grantee, ['GetItem'], [OUTBOX_KEYS]);
   }
 
-  /** Lets a function read, write and delete rows under a service's own partition keys, and check them in transactions. */
+  /** @see IMailroomTable.grantDomain */
   grantDomain(grantee: IGrantable, keys: readonly string[]): void {
-    refuse(
-      `The table ${this.node.path}`,
-      keys.flatMap((key) => domainKeyProblems(key)),
-    );
-    for (const key of keys.filter(isPrefixWithoutWildcard)) {
-      Annotations.of(this).addWarningV2(
-        `cdk-mailroom:domainKeyWithoutWildcard-${key}`,
-        `The domain key "${key}" of ${this.node.path} has no "*", so it grants only the partition key "${key}" itself. Use "${key}*" for every ` +
-          'key that begins with it, or acknowledge this warning.',
-      );
-    }
-    if (keys.length === 0) return;
-    warnOfDualWrites(this, grantee);
-    this.grantRows(grantee, DOMAIN, keys);
+    grantDomain(this, grantee, keys);
   }
 
   /** Lets a function publish: claim and mark outbox rows, and keep the pointers to DEAD ones. It cannot delete one, but an update also adds a row. */
@@ -205,33 +181,13 @@ export class MailroomTable extends TableV2 {
     this.grantRows(grantee, ['Query'], [rejectedKey('*', '').PK]);
   }
 
-  /**
-   * Lets a function keep the inbox of one consumer and the last applied sequences of its aggregates, and of no other. It can neither
-   * delete nor replace such a row.
-   */
+  /** @see IMailroomTable.grantInbox */
   grantInbox(grantee: IGrantable, consumer: string): void {
-    const own = [INBOX_PREFIX, LAST_PREFIX].map((prefix) => `${prefix}${consumer}#*`);
-    this.grantRows(grantee, ['GetItem', 'UpdateItem'], own);
-    this.grantRows(
-      grantee,
-      ['PutItem', 'DeleteItem'],
-      [rejectedKey(consumer, '').PK, failedKey(consumer, '').PK],
-    );
+    grantInbox(this, grantee, consumer);
   }
 
   private grantRows(grantee: IGrantable, actions: readonly string[], keys: readonly string[]): void {
-    if (this.ownKey)
-      grantTableKey(this.ownKey, grantee, this, !actions.every((action) => READS.includes(action)));
-    Grant.addToPrincipal({
-      grantee,
-      actions: actions.map((action) => `dynamodb:${action}`),
-      resourceArns: [this.tableArn],
-      conditions: {
-        'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': [...keys] },
-        // "All values" is also true of an empty list (IAM User Guide, multivalued context keys), so a request must name its keys.
-        Null: { 'dynamodb:LeadingKeys': 'false' },
-      },
-    });
+    grantRows(this, grantee, actions, keys);
   }
 }
 
@@ -255,22 +211,4 @@ function keepInbox(breakGlassRole: IRole | undefined): PolicyDocument {
       }),
     ],
   });
-}
-
-/** True for `ORDER#`, which no service uses as a whole key. */
-function isPrefixWithoutWildcard(key: string): boolean {
-  return /[^\p{L}\p{N}*?]$/u.test(key) && !/[*?]/.test(key);
-}
-
-function domainKeyProblems(key: string): string[] {
-  const wildcard = key.search(/[*?]/);
-  const literal = wildcard === -1 ? key : key.slice(0, wildcard);
-  const reached = SYSTEM_PREFIXES.find(
-    (prefix) => literal.startsWith(prefix) || (wildcard !== -1 && prefix.startsWith(literal)),
-  );
-  if (reached === undefined && key !== '') return [];
-  return [
-    `domain key "${key}" ${reached === undefined ? 'is empty' : `matches Mailroom's own rows (${reached}…)`}. A domain key is a ` +
-      'partition key of the service, or a prefix of one followed by "*". Use one like "ORDER#*".',
-  ];
 }

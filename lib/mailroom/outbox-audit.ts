@@ -1,8 +1,8 @@
 import { Duration, type RemovalPolicy, Stack, Validations } from 'aws-cdk-lib';
-import { Grant, PolicyStatement } from 'aws-cdk-lib/aws-iam';
+import type { IEventBus } from 'aws-cdk-lib/aws-events';
+import { Grant } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Tracing } from 'aws-cdk-lib/aws-lambda';
-import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { auditSettings } from '../../lambdas/runtime/base/config.ts';
 import { between, refuse, say, unless, wholeMinutes } from '../checks/refusal.ts';
@@ -10,7 +10,6 @@ import { type MailroomFunctionProps, mailroomFunctionPropsProblems } from '../fu
 import type { ServiceFunction } from '../service-function.ts';
 import { grantDirectory } from './directory-parameter.ts';
 import { grantQueueKey } from './encryption.ts';
-import type { MailroomBus } from './mailroom-bus.ts';
 import type { MailroomTable } from './mailroom-table.ts';
 import { ownFunction, scheduleRuns, timeoutUntilNext } from './own-function.ts';
 
@@ -31,7 +30,7 @@ export interface OutboxAuditProps extends OutboxAuditOptions {
   /** The table whose outbox and inbox it compares. */
   readonly table: MailroomTable;
   /** The bus whose rules it reads. */
-  readonly bus: MailroomBus;
+  readonly bus: IEventBus;
   /** The removal policy of the logs. @default RETAIN */
   readonly removalPolicy?: RemovalPolicy;
   /** Encrypts the logs. @default a key that AWS owns */
@@ -105,25 +104,6 @@ export class OutboxAudit extends Construct {
       every: this.every,
       maxEventAge: this.every,
     });
-  }
-
-  /**
-   * Lets the audit read the length of a consumer's queue, and the messages in its dead-letter queues. The queues' own policies
-   * grant it, because the consumer's stack is deployed after this one.
-   */
-  watch(source: Queue, dead: readonly Queue[]): void {
-    const look = (queue: Queue, actions: readonly string[]) =>
-      queue.addToResourcePolicy(
-        new PolicyStatement({
-          sid: 'TheAuditLooks',
-          principals: [this.function.grantPrincipal],
-          actions: actions.map((action) => `sqs:${action}`),
-          resources: [queue.queueArn],
-        }),
-      );
-    look(source, ['GetQueueAttributes']);
-    for (const queue of dead)
-      look(queue, ['GetQueueAttributes', 'ReceiveMessage', 'ChangeMessageVisibility']);
   }
 
   private grantRead({ table, bus }: OutboxAuditProps): void {

@@ -1,5 +1,5 @@
 import { Duration, Lazy, RemovalPolicy } from 'aws-cdk-lib';
-import type { Rule } from 'aws-cdk-lib/aws-events';
+import type { IEventBus, Rule } from 'aws-cdk-lib/aws-events';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import { FilterCriteria, StartingPosition, type Tracing } from 'aws-cdk-lib/aws-lambda';
 import { DynamoEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
@@ -21,7 +21,7 @@ import { type MailroomFunctionProps, mailroomFunctionPropsProblems } from '../fu
 import type { ServiceFunction } from '../service-function.ts';
 import { grantDirectory } from './directory-parameter.ts';
 import { grantQueueKey, queueEncryption } from './encryption.ts';
-import type { MailroomBus } from './mailroom-bus.ts';
+import { publishOn } from './mailroom-bus.ts';
 import type { MailroomTable } from './mailroom-table.ts';
 import { ownFunction, scheduleRuns, timeoutUntilNext } from './own-function.ts';
 import { failuresTo } from './queue-senders.ts';
@@ -58,7 +58,7 @@ export interface OutboxRelayProps extends OutboxRelayOptions {
   /** The table whose outbox it publishes. */
   readonly table: MailroomTable;
   /** The bus that it publishes to. */
-  readonly bus: MailroomBus;
+  readonly bus: IEventBus;
   /** The number of shards over which the events of one minute are spread, 1 to 256. */
   readonly shards: number;
   /** The time that a new row is reserved for the stream relay. */
@@ -184,7 +184,7 @@ export class OutboxRelay extends Construct {
       environment,
     });
     props.table.grantRelay(publisher);
-    props.bus.grantPublish(publisher, props.sources);
+    publishOn(props.bus, publisher, props.sources);
     return publisher;
   }
 

@@ -42,14 +42,7 @@ export const DEFAULT_BUS = 'default';
  *
  * @param fairBy - the path of the tenant in an event @default each message is its own tenant
  */
-export function sendTo(
-  rule: Rule,
-  { sid, resourceName }: RulesOf,
-  queue: Queue,
-  undelivered: Queue,
-  fairBy?: string,
-): void {
-  const sourceArn = Stack.of(queue).formatArn({ service: 'events', resource: 'rule', resourceName });
+export function sendTo(rule: Rule, rules: RulesOf, queue: Queue, undelivered: Queue, fairBy?: string): void {
   rule.addTarget({
     bind: () => ({
       arn: queue.queueArn,
@@ -58,18 +51,22 @@ export function sendTo(
       deadLetterConfig: { arn: undelivered.queueArn },
     }),
   });
-  for (const target of [queue, undelivered]) {
-    const { policyDependable } = target.addToResourcePolicy(
-      new PolicyStatement({
-        sid,
-        principals: [new ServicePrincipal('events.amazonaws.com')],
-        actions: ['sqs:SendMessage'],
-        resources: [target.queueArn],
-        conditions: { ArnLike: { 'aws:SourceArn': sourceArn } },
-      }),
-    );
-    if (policyDependable) rule.node.addDependency(policyDependable);
-  }
+  for (const target of [queue, undelivered]) ruleSends(rule, rules, target);
+}
+
+/** Lets rules send to a queue, before the rule is deployed. */
+export function ruleSends(rule: Rule, { sid, resourceName }: RulesOf, target: Queue): void {
+  const sourceArn = Stack.of(target).formatArn({ service: 'events', resource: 'rule', resourceName });
+  const { policyDependable } = target.addToResourcePolicy(
+    new PolicyStatement({
+      sid,
+      principals: [new ServicePrincipal('events.amazonaws.com')],
+      actions: ['sqs:SendMessage'],
+      resources: [target.queueArn],
+      conditions: { ArnLike: { 'aws:SourceArn': sourceArn } },
+    }),
+  );
+  if (policyDependable) rule.node.addDependency(policyDependable);
 }
 
 /**

@@ -8,6 +8,9 @@ export const MAILROOM_TAG = 'mailroom';
 /** Tag with the bus's name, on the role of a producer that publishes at once. The bus accepts entries from roles with this tag. */
 export const PUBLISHER_TAG = 'mailroom:publisher';
 
+/** Tag with the table's name, on the role of a producer that publishes at once on a shared bus: only it may publish its Mailroom's sources. */
+export const OUTBOX_TAG = 'mailroom:outbox';
+
 /** Tag with the service's name, on every resource of a producer or a consumer. */
 export const SERVICE_TAG = 'mailroom:service';
 

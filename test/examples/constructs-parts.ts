@@ -25,6 +25,7 @@ const NAMES: readonly (readonly [RegExp, string])[] = [
   [/^MailroomRelaySweep/, 'Sweep'],
   [/^Mailroom(Audit|Heartbeat)ScheduleAllow.*/, '$1SchedulePermission'],
   [/^Mailroom(Audit|Heartbeat)Function/, '$1'],
+  [/^Mailroom(Claim|Service)orders/, '$1Orders'],
   [/^Mailroom/, ''],
   [/^ReceiptsFunctionSqsEventSource.*/, 'ReceiptsMapping'],
   [/^ReceiptsFunction/, 'Receipts'],

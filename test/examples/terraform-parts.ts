@@ -85,7 +85,7 @@ const PARTS: Readonly<Record<string, (block: Properties, get: Get) => Converted>
   aws_cloudwatch_event_rule: rule,
   aws_ssm_parameter: ({ name, value, type, tier }) => [
     'AWS::SSM::Parameter',
-    { Name: name, Type: type, Tier: tier, Value: JSON.parse(value) },
+    { Name: name, Type: type, Tier: tier, Value: type === 'StringList' ? value : JSON.parse(value) },
   ],
 };
 

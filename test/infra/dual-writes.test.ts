@@ -8,7 +8,7 @@ import { DynamoEventSource, SqsDlq } from 'aws-cdk-lib/aws-lambda-event-sources'
 import { Topic } from 'aws-cdk-lib/aws-sns';
 import { Queue } from 'aws-cdk-lib/aws-sqs';
 import { expect, test } from 'vitest';
-import { InboxConsumer, Mailroom, ServiceFunction } from '../../lib/index.ts';
+import { InboxConsumer, Mailroom, type MailroomBus, ServiceFunction } from '../../lib/index.ts';
 import { lambdaEntry } from '../../lib/service-function.ts';
 import { testApp } from './synth.ts';
 
@@ -116,7 +116,9 @@ test("Mailroom's own permissions, and those of Lambda's failure destinations, ar
 
 test('publishing on the bus of the Mailroom is reported unless publishAtOnce allows it', () => {
   expect(
-    warned((stack, mailroom) => mailroom.bus.grantPublish(producer(stack, mailroom), () => ['orders'])),
+    warned((stack, mailroom) =>
+      (mailroom.bus as MailroomBus).grantPublish(producer(stack, mailroom), () => ['orders']),
+    ),
   ).toEqual({ ApiRole: 'events:PutEvents' });
 });
 

@@ -29,6 +29,8 @@ locals {
     inboxRetentionDays = 35
     schema             = 1
   }
+  mailroom_owner = { stack = var.name, owner = "Shop/Mailroom" }
+  receipts_owner = { stack = var.name, owner = "Shop/Receipts" }
 }
 
 resource "aws_ssm_parameter" "directory_entry" {
@@ -43,4 +45,28 @@ resource "aws_ssm_parameter" "receipts_directory_entry" {
   type  = "String"
   tier  = "Intelligent-Tiering"
   value = jsonencode(local.receipts_directory)
+}
+
+resource "aws_ssm_parameter" "claim_orders" {
+  name  = "/mailroom-buses/${aws_cloudwatch_event_bus.bus.name}/services/orders"
+  type  = "String"
+  value = jsonencode(local.mailroom_owner)
+}
+
+resource "aws_ssm_parameter" "service_orders" {
+  name  = "/mailroom/${aws_dynamodb_table.table.name}/services/orders"
+  type  = "String"
+  value = jsonencode(local.mailroom_owner)
+}
+
+resource "aws_ssm_parameter" "attributes" {
+  name  = "/mailroom/${aws_dynamodb_table.table.name}/attributes/v1"
+  type  = "StringList"
+  value = "${aws_cloudwatch_event_bus.bus.name},8,30000,${aws_iam_role.sweep.arn},${aws_iam_role.audit.arn},${aws_dynamodb_table.table.arn}"
+}
+
+resource "aws_ssm_parameter" "receipts_claim" {
+  name  = "/mailroom-buses/${aws_cloudwatch_event_bus.bus.name}/consumers/${aws_dynamodb_table.table.name}/receipts"
+  type  = "String"
+  value = jsonencode(local.receipts_owner)
 }

@@ -15,7 +15,7 @@ export interface BusDirectory {
 
 /** The owner of a claim. */
 export interface BusClaim extends EntryStack {
-  /** The construct path of the Mailroom or the consumer that owns it. */
+  /** The construct path of the Mailroom or the consumer that owns it; without the CDK, a name for it. */
   readonly owner: string;
 }
 
@@ -85,8 +85,8 @@ export function readBusDirectories(parameters: readonly DirectoryParameter[]): B
 function decodeClaim({ name, value }: DirectoryParameter): BusClaim {
   try {
     const { stack, stackPath, owner } = JSON.parse(value) as Partial<Record<string, unknown>>;
-    if (typeof stack === 'string' && typeof stackPath === 'string' && typeof owner === 'string')
-      return { stack, stackPath, owner };
+    const isPath = stackPath === undefined || typeof stackPath === 'string';
+    if (typeof stack === 'string' && isPath && typeof owner === 'string') return { stack, stackPath, owner };
   } catch {
     // not JSON
   }
@@ -106,7 +106,7 @@ export interface MailroomAttributes {
   readonly sweepRole: string;
   /** The role of its audit; that of its sweep without an audit. */
   readonly auditRole: string;
-  /** The ARN of its key; of no key if AWS-owned keys encrypt it, because a policy needs an ARN. */
+  /** The ARN of its key; that of its table if AWS-owned keys encrypt it, because a policy needs an ARN. Key permissions on a table allow nothing. */
   readonly key: string;
 }
 

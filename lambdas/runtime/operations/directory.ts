@@ -176,6 +176,11 @@ export function inboxNamePath(table: string, queueName: string, index: number): 
   return `${directoryPath(table)}/inboxes/${queueName}/renaming-a-consumer-needs-movedFrom-${index}`;
 }
 
+/** The name of the parameter that shows that a Mailroom publishes a service. It is not an entry of the directory. */
+export function servicePath(table: string, service: string): string {
+  return `${directoryPath(table)}/services/${service}`;
+}
+
 /** A stored parameter. */
 export interface DirectoryParameter {
   readonly name: string;

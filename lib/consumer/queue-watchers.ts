@@ -1,0 +1,32 @@
+import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
+import type { Queue } from 'aws-cdk-lib/aws-sqs';
+import type { QueueWatchers } from '../mailroom-base.ts';
+
+/**
+ * Lets the Mailroom's sweep look at the dead-letter queues of a consumer, and its audit also at the length of the source queue. The queues'
+ * own policies grant it, because the roles cannot name queues of stacks that are deployed after their own.
+ *
+ * @param source - for the audit @default the audit does not look
+ */
+export function letWatch({ sweep, audit }: QueueWatchers, dead: readonly Queue[], source?: Queue): void {
+  const look = (queue: Queue, sid: string, watcher: QueueWatchers['sweep'], actions: readonly string[]) =>
+    queue.addToResourcePolicy(
+      new PolicyStatement({
+        sid,
+        principals: [watcher],
+        actions: actions.map((action) => `sqs:${action}`),
+        resources: [queue.queueArn],
+      }),
+    );
+  if (audit !== undefined && source !== undefined) {
+    look(source, 'TheAuditLooks', audit, ['GetQueueAttributes']);
+    for (const queue of dead)
+      look(queue, 'TheAuditLooks', audit, [
+        'GetQueueAttributes',
+        'ReceiveMessage',
+        'ChangeMessageVisibility',
+      ]);
+  }
+  for (const queue of dead)
+    look(queue, 'TheSweepLooksAtDeadLetters', sweep, ['GetQueueAttributes', 'ReceiveMessage']);
+}

@@ -1,0 +1,181 @@
+import { type RemovalPolicy, Token } from 'aws-cdk-lib';
+import { type IEventBus, Rule } from 'aws-cdk-lib/aws-events';
+import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import { Queue, QueueEncryption } from 'aws-cdk-lib/aws-sqs';
+import { Construct, type IConstruct } from 'constructs';
+import { encodeRulePattern } from '../../lambdas/runtime/bus/rule-pattern.ts';
+import type { EventRef } from '../../lambdas/runtime/events/event.ts';
+import { serviceNameProblems } from '../checks/names.ts';
+import { refuse, unless } from '../checks/refusal.ts';
+import { QUEUE_RETENTION_MAX } from '../checks/retentions.ts';
+import { acknowledgeLastStop } from '../functions/acknowledged-warnings.ts';
+import { ruleSends, rulesOf } from './queue-senders.ts';
+import { PUBLISHER_TAG, tag } from './tags.ts';
+
+/** The events that a bus forwards. */
+export interface BusForwardOptions {
+  /** The service that publishes them: their `source`. */
+  readonly from: string;
+  /** The event types that consumers on the other bus subscribe to; no others are forwarded. */
+  readonly events: readonly EventRef[];
+}
+
+/** The events that a bus accepts from another account. */
+export interface BusAcceptOptions extends BusForwardOptions {
+  /** The number of the account whose bus forwards them. */
+  readonly account: string;
+}
+
+/** Properties of a {@link BusForward}. */
+interface BusForwardProps extends BusForwardOptions {
+  readonly bus: IEventBus;
+  readonly target: IEventBus;
+  readonly removalPolicy: RemovalPolicy;
+}
+
+/** A forward in this app. */
+interface KnownForward extends BusForwardOptions {
+  readonly path: string;
+  readonly fromBus: string;
+  readonly toBus: string;
+}
+
+/** The forwards of each app, by the root of its tree. */
+const FORWARDS = new WeakMap<IConstruct, KnownForward[]>();
+
+/** A forward of events to another bus, made by `MailroomBus.forwardTo`: one rule, its role and its dead-letter queue. */
+export class BusForward extends Construct {
+  readonly rule: Rule;
+  /** Receives events that EventBridge could not deliver to the other bus for a day, or had no permission to deliver. Give it an alarm. */
+  readonly deadLetterQueue: Queue;
+
+  constructor(scope: Construct, id: string, props: BusForwardProps) {
+    super(scope, id);
+    const { bus, target, from, events, removalPolicy } = props;
+    const forward = {
+      path: this.node.path,
+      fromBus: identityOf(bus),
+      toBus: identityOf(target),
+      from,
+      events,
+    };
+    const known = FORWARDS.get(this.node.root) ?? [];
+    refuse(`The forward ${this.node.path}`, [
+      ...forwardedEventsProblems(from, events),
+      ...pathProblems(forward, known),
+    ]);
+    FORWARDS.set(this.node.root, [...known, forward]);
+    this.deadLetterQueue = new Queue(this, 'DeadLetters', {
+      encryption: QueueEncryption.SQS_MANAGED,
+      enforceSSL: true,
+      retentionPeriod: QUEUE_RETENTION_MAX,
+      removalPolicy,
+    });
+    acknowledgeLastStop(this.deadLetterQueue, 'the dead-letter queue of a forward');
+    const role = new Role(this, 'Role', { assumedBy: new ServicePrincipal('events.amazonaws.com') });
+    // The policy of the other bus denies every role without its tag.
+    tag(role, { [PUBLISHER_TAG]: target.eventBusName });
+    role.addToPolicy(new PolicyStatement({ actions: ['events:PutEvents'], resources: [target.eventBusArn] }));
+    this.rule = new Rule(this, 'Rule', {
+      description: `Forwards events of ${from} to another bus.`,
+      eventBus: bus,
+      eventPattern: encodeRulePattern(events),
+    });
+    // The role's policy is a resource of its own: a rule without it would send its first events to the dead-letter queue.
+    this.rule.node.addDependency(role);
+    this.rule.addTarget({
+      bind: () => ({
+        arn: target.eventBusArn,
+        role,
+        deadLetterConfig: { arn: this.deadLetterQueue.queueArn },
+      }),
+    });
+    ruleSends(this.rule, rulesOf(bus), this.deadLetterQueue);
+  }
+}
+
+/** Names a bus for comparison within an app: by account, region and name if they are known, otherwise by its path. */
+function identityOf(bus: IEventBus): string {
+  const name = nameOf(bus);
+  const { account, region } = bus.env;
+  return Token.isUnresolved(name) ? bus.node.path : `${name} in ${account}, ${region}`;
+}
+
+/** The fixed name of a bus of this app, or of an imported one. */
+function nameOf(bus: IEventBus): string {
+  const { physicalName } = bus as { readonly physicalName?: string };
+  return physicalName !== undefined && physicalName !== '' && !Token.isUnresolved(physicalName)
+    ? physicalName
+    : bus.eventBusName;
+}
+
+/** EventBridge does not forward an event twice in another account or region; within one, a loop would never end. */
+function pathProblems(forward: KnownForward, known: readonly KnownForward[]): string[] {
+  const shares = (other: KnownForward) =>
+    other.from === forward.from &&
+    other.events.some(({ type }) => forward.events.some((event) => event.type === type));
+  if (forward.fromBus === forward.toBus)
+    return ['target is the bus itself, so each event would be forwarded forever. Forward to another bus.'];
+  const loop = known.find(
+    (other) => shares(other) && other.fromBus === forward.toBus && other.toBus === forward.fromBus,
+  );
+  const chain = known.find(
+    (other) => shares(other) && (other.toBus === forward.fromBus || other.fromBus === forward.toBus),
+  );
+  if (loop !== undefined)
+    return [
+      `It forms a loop with ${loop.path}, which forwards the same events of "${forward.from}" the other way. Forward each event only from the ` +
+        'bus on which its service publishes it.',
+    ];
+  return unless(
+    chain === undefined,
+    `It forms a chain with ${chain?.path}, which forwards the same events of "${forward.from}", but EventBridge forwards an event only once. Forward them ` +
+      'to each bus directly from the bus on which their service publishes them.',
+  );
+}
+
+function forwardedEventsProblems(from: string, events: readonly EventRef[]): string[] {
+  return [
+    ...serviceNameProblems('from', from),
+    ...unless(
+      events.length > 0,
+      'events is empty. List the events that consumers on the other bus subscribe to.',
+    ),
+    ...events
+      .filter(({ source }) => source !== from)
+      .map(
+        ({ source, type }) =>
+          `events contains ${type} of "${source}", but from is "${from}". Use a forward for each service.`,
+      ),
+  ];
+}
+
+/** Validates what a bus accepts from another account. */
+export function acceptProblems(bus: IEventBus, { account, from, events }: BusAcceptOptions): string[] {
+  return [
+    ...unless(
+      /^\d{12}$/.test(account),
+      `account is "${account}", but must be the 12 digits of an account. Pass the account whose bus forwards the events.`,
+    ),
+    ...unless(
+      account !== bus.env.account,
+      `account is "${account}", the account of the bus itself, whose forwards need no acceptance. Omit the call.`,
+    ),
+    ...forwardedEventsProblems(from, events),
+  ];
+}
+
+/** The longest name of a bus (EventBridge API reference, CreateEventBus). */
+const BUS_NAME_MAX = 256;
+
+/** Validates the fixed name of a bus. Parameters and tags contain it, so it must be known and hold no slash. */
+export function busNameProblems(name: string | undefined): string[] {
+  return unless(
+    name === undefined ||
+      (!Token.isUnresolved(name) &&
+        /^[.\-_A-Za-z0-9]+$/.test(name) &&
+        name.length <= BUS_NAME_MAX &&
+        name !== 'default'),
+    `eventBusName is "${name}", but must be 1 to ${BUS_NAME_MAX} letters, digits, ".", "_" or "-", and not "default". Choose a name like "shop".`,
+  );
+}

@@ -1,0 +1,83 @@
+import { Lazy, Stack, Token } from 'aws-cdk-lib';
+import { CfnEventBusPolicy, type IEventBus } from 'aws-cdk-lib/aws-events';
+import { StringParameter } from 'aws-cdk-lib/aws-ssm';
+import type { Construct } from 'constructs';
+import { sharedBusName } from '../../lambdas/runtime/operations/bus-directory.ts';
+import { environmentText, isElsewhere } from '../checks/environment.ts';
+import { unless } from '../checks/refusal.ts';
+import { physicalName } from '../functions/physical-name.ts';
+import { MailroomBus, NO_SOURCE } from './mailroom-bus.ts';
+import type { MailroomProps } from './mailroom-props.ts';
+import type { MailroomTable } from './mailroom-table.ts';
+import type { OutboxRelay } from './outbox-relay.ts';
+import { OUTBOX_TAG } from './tags.ts';
+
+/** The longest id of a statement (EventBridge API reference, PutPermission). */
+const STATEMENT_ID_MAX = 64;
+
+/** Validates the bus that a Mailroom joins. */
+export function joinProblems(mailroom: Construct, { bus, archive }: MailroomProps): string[] {
+  if (bus === undefined) return [];
+  return [
+    ...unless(
+      !(bus instanceof MailroomBus) || bus.shared,
+      `bus is ${bus.node.path}, which the Mailroom ${bus.node.scope?.node.path} made for itself and which admits no other relay. Create a MailroomBus, and ` +
+        'pass it to both.',
+    ),
+    ...unless(
+      archive === undefined,
+      'archive and bus are both given, but the archive belongs to the bus. Set archive on the MailroomBus.',
+    ),
+    ...unless(
+      !isElsewhere(bus.env, mailroom),
+      `bus is in ${environmentText(bus.env)}, but must be in the account and the region of its Mailrooms: here ${environmentText(Stack.of(mailroom))}. Create ` +
+        'a bus here, and let the other one forward its events: bus.forwardTo, and acceptFrom in another account.',
+    ),
+    ...unless(
+      bus instanceof MailroomBus || Token.isUnresolved(bus.eventBusName) || bus.eventBusName !== 'default',
+      'bus is the default bus, on which AWS services publish and which has no policy of a Mailroom. Create a MailroomBus.',
+    ),
+  ];
+}
+
+/** The parts of a Mailroom that a joined bus needs. */
+interface Joining extends Construct {
+  readonly table: MailroomTable;
+  readonly relay: OutboxRelay;
+}
+
+/**
+ * Joins a bus: denies the Mailroom's sources to every principal except its relay and its producers that publish at once, so that
+ * neither another Mailroom nor an administrator publishes in their name. Each Mailroom adds its own statement to the bus's policy.
+ *
+ * @param services - read at synth
+ */
+export function joinBus(mailroom: Joining, bus: IEventBus, services: ReadonlySet<string>): void {
+  const { relay, table } = mailroom;
+  // The deployment fails at once if the bus does not exist, or is not shared.
+  if (!(bus instanceof MailroomBus) && !Token.isUnresolved(bus.eventBusName))
+    StringParameter.valueForStringParameter(mailroom, sharedBusName(bus.eventBusName));
+  const statementId = physicalName(mailroom, STATEMENT_ID_MAX);
+  const relays = [relay.streamFunction, relay.sweepFunction].map(({ role }) => role?.roleArn);
+  new CfnEventBusPolicy(mailroom, 'Guard', {
+    eventBusName: bus.eventBusName,
+    statementId,
+    statement: {
+      Sid: statementId,
+      Effect: 'Deny',
+      Principal: '*',
+      Action: 'events:PutEvents',
+      Resource: bus.eventBusArn,
+      Condition: {
+        'ForAnyValue:StringEquals': {
+          'events:source': Lazy.list({
+            produce: () => (services.size > 0 ? [...services].sort() : [NO_SOURCE]),
+          }),
+        },
+        ArnNotEquals: { 'aws:PrincipalArn': relays },
+        StringNotEquals: { [`aws:PrincipalTag/${OUTBOX_TAG}`]: table.tableName },
+        Bool: { 'aws:PrincipalIsAWSService': 'false' },
+      },
+    },
+  });
+}
