@@ -21,6 +21,7 @@ const explorerTests = ['test/explorer/**/!(holes).test.ts'];
 const quietTests = ['test/local/quiet/**/*.test.ts', 'test/**/!(forged-source|queue|table).engine.test.ts'];
 const brokenTests = ['test/local/broken/**/*.test.ts'];
 const featuresTests = ['test/local/features/**/*.test.ts'];
+const busesTests = ['test/local/buses/**/*.test.ts'];
 const browserTests = ['test/browser/**/!(look).test.ts'];
 const packageTests = ['test/package/**/*.test.ts'];
 const constructTests = [
@@ -108,6 +109,7 @@ export default defineConfig({
             ...quietTests,
             ...brokenTests,
             ...featuresTests,
+            ...busesTests,
             ...browserTests,
             ...packageTests,
             ...constructTests,
@@ -191,6 +193,11 @@ export default defineConfig({
           maxWorkers: 1,
           sequence: { groupOrder: 2 },
         },
+      },
+      {
+        // Three apps, two Mailrooms, one bus: deployed one after another on its own local AWS.
+        extends: true,
+        test: { ...isolated, name: 'buses', include: busesTests, sequence: { groupOrder: 2 } },
       },
       {
         // The page, in a browser, on an order system of its own.

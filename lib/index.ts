@@ -14,7 +14,12 @@ export type {
 export { type AlarmTopics, DeliveryAlarms, type DeliveryAlarmsProps } from './delivery-alarms.ts';
 export type { MailroomFunctionProps, PassedFunctionProps } from './functions/function-props.ts';
 export { InboxConsumer } from './inbox-consumer.ts';
-export { type BusAcceptOptions, BusForward, type BusForwardOptions } from './mailroom/bus-forward.ts';
+export {
+  type BusAcceptOptions,
+  BusForward,
+  type BusForwardOptions,
+  type BusForwardProps,
+} from './mailroom/bus-forward.ts';
 export { MailroomBus, type MailroomBusProps } from './mailroom/mailroom-bus.ts';
 export type { MailroomProps, ProducerProps, PublishAtOnceOptions } from './mailroom/mailroom-props.ts';
 export { MailroomTable, type MailroomTableProps } from './mailroom/mailroom-table.ts';

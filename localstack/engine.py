@@ -35,7 +35,7 @@ if "--with-parent" in sys.argv:
 sys.argv = sys.argv[:1]
 
 import ministack.app as ministack  # noqa: E402
-from ministack.services import dynamodb  # noqa: E402
+from ministack.services import dynamodb, eventbridge  # noqa: E402
 from ministack.services.cloudformation import provisioners  # noqa: E402
 
 # Hosts that are served without further proof: no page and no DNS server can point them elsewhere. By the name of a function URL or
@@ -165,6 +165,26 @@ def apply_table_settings(name: str, properties: dict) -> None:
         check(dynamodb._put_resource_policy({"ResourceArn": arn, "Policy": json.dumps(policy)}))
 
 
+def create_bus_policy(_logical_id: str, properties: dict, _stack: str):
+    """MiniStack's CloudFormation has no event bus policies. The engine stores their statements and, like every policy, does not enforce them."""
+    bus, statement_id = properties["EventBusName"], properties["StatementId"]
+    if bus not in eventbridge._event_buses:
+        raise ValueError(f"Event bus {bus} does not exist.")
+    policy = eventbridge._event_bus_policies.setdefault(bus, {"Version": "2012-10-17", "Statement": []})
+    others = [statement for statement in policy["Statement"] if statement.get("Sid") != statement_id]
+    policy["Statement"] = [*others, properties["Statement"]]
+    return f"{bus}|{statement_id}", {}
+
+
+def update_bus_policy(_physical_id: str, _old: dict, properties: dict, stack: str):
+    return create_bus_policy("", properties, stack)
+
+
+def delete_bus_policy(_physical_id: str, properties: dict) -> None:
+    policy = eventbridge._event_bus_policies.get(properties["EventBusName"], {"Statement": []})
+    policy["Statement"] = [one for one in policy["Statement"] if one.get("Sid") != properties["StatementId"]]
+
+
 def check(answer: tuple) -> None:
     if answer[0] >= 400:
         raise ValueError(answer[2].decode())
@@ -174,6 +194,12 @@ for kind in ("AWS::DynamoDB::Table", "AWS::DynamoDB::GlobalTable"):
     handlers = provisioners._RESOURCE_HANDLERS[kind]
     handlers["create"] = with_table_settings(handlers["create"], 1)  # logical id, properties, stack
     handlers["update"] = with_table_settings(handlers["update"], 2)  # physical id, old properties, new properties, stack
+
+provisioners._RESOURCE_HANDLERS["AWS::Events::EventBusPolicy"] = {
+    "create": create_bus_policy,
+    "update": update_bus_policy,
+    "delete": delete_bus_policy,
+}
 
 ministack.app = guarded
 ministack.main()

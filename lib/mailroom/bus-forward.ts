@@ -27,9 +27,12 @@ export interface BusAcceptOptions extends BusForwardOptions {
 }
 
 /** Properties of a {@link BusForward}. */
-interface BusForwardProps extends BusForwardOptions {
+export interface BusForwardProps extends BusForwardOptions {
+  /** The bus on which the service publishes them. */
   readonly bus: IEventBus;
+  /** The bus that receives them. */
   readonly target: IEventBus;
+  /** The removal policy of the dead-letter queue. */
   readonly removalPolicy: RemovalPolicy;
 }
 

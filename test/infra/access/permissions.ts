@@ -126,10 +126,23 @@ function resourcePolicyOf(part: DeployedPart, parts: readonly DeployedPart[]): [
     case 'AWS::KMS::Key':
       return [[part.arn, part.properties.KeyPolicy]];
     case 'AWS::Events::EventBus':
-      return part.properties.Policy === undefined ? [] : [[part.arn, part.properties.Policy]];
+      return busPolicyOf(part, parts);
     case 'AWS::SNS::TopicPolicy':
       return part.properties.Topics.map((arn: string) => [arn, part.properties.PolicyDocument]);
     default:
       return [];
   }
+}
+
+/** The policy of a bus, with the statements that Mailrooms of any stack add to it. */
+function busPolicyOf({ arn, properties }: DeployedPart, parts: readonly DeployedPart[]): [string, object][] {
+  const added = parts
+    .filter(
+      ({ type, properties: { Statement } }) =>
+        type === 'AWS::Events::EventBusPolicy' && Statement.Resource === arn,
+    )
+    .map((policy) => policy.properties.Statement);
+  const { Version = '2012-10-17', Statement = [] } = properties.Policy ?? {};
+  const statements = [...Statement, ...added];
+  return statements.length === 0 ? [] : [[arn, { Version, Statement: statements }]];
 }

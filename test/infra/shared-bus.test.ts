@@ -1,0 +1,297 @@
+import { App, Duration, Stack, Token } from 'aws-cdk-lib';
+import { Template } from 'aws-cdk-lib/assertions';
+import { EventBus } from 'aws-cdk-lib/aws-events';
+import { describe, expect, test } from 'vitest';
+import { OrderPlaced, PaymentCaptured } from '../../lambdas/example/events.ts';
+import { InboxConsumer, Mailroom, MailroomBus, ServiceFunction } from '../../lib/index.ts';
+import { lambdaEntry } from '../../lib/service-function.ts';
+import { deployedParts } from './access/deployed-parts.ts';
+import { administrator, askOf, type Principal, rolesOf } from './access/permissions.ts';
+import { resources, testApp } from './synth.ts';
+
+const entry = lambdaEntry('example/bank/handler');
+const here = { account: '111122223333', region: 'eu-west-1' };
+const there = { account: '111122223333', region: 'us-east-1' };
+
+function producer(stack: Stack, service: string, id = 'Api'): ServiceFunction {
+  return new ServiceFunction(stack, id, { entry, service });
+}
+
+/** Two Mailrooms on one bus, each in its own stack; that of the payments has a producer that publishes at once. */
+function twoMailrooms() {
+  const app = testApp();
+  const bus = new MailroomBus(new Stack(app, 'Bus'), 'Bus', { eventBusName: 'shop' });
+  const orders = new Mailroom(new Stack(app, 'Orders'), 'Mailroom', { bus });
+  orders.addProducer(producer(Stack.of(orders), 'orders'), { service: 'orders', publishes: [OrderPlaced] });
+  const payments = new Mailroom(new Stack(app, 'Payments'), 'Mailroom', { bus });
+  const atOnce = producer(Stack.of(payments), 'payments');
+  payments.addProducer(atOnce, { service: 'payments', publishes: [PaymentCaptured], publishAtOnce: {} });
+  return { app, bus, orders, payments };
+}
+
+describe('two Mailrooms on one bus', () => {
+  const { app } = twoMailrooms();
+  const parts = deployedParts(app);
+  const ask = askOf(parts);
+  const resource = parts.find(({ type }) => type === 'AWS::Events::EventBus')?.arn ?? '';
+  const role = (name: string) => rolesOf(parts).find((one) => one.name === name) as Principal;
+  const put = (who: Principal, ...sources: string[]) =>
+    ask(who, { action: 'events:PutEvents', resource, sources });
+
+  test('let each relay publish the services of its own Mailroom only', async () => {
+    for (const path of ['Stream', 'Sweep']) {
+      expect(await put(role(`Orders/MailroomRelay${path}Role`), 'orders')).toBe('allow');
+      expect(await put(role(`Orders/MailroomRelay${path}Role`), 'payments')).toBe('DENY');
+      expect(await put(role(`Orders/MailroomRelay${path}Role`), 'orders', 'payments')).toBe('DENY');
+      expect(await put(role(`Payments/MailroomRelay${path}Role`), 'payments')).toBe('allow');
+    }
+  });
+
+  test('let a producer publish at once the events of its own service only', async () => {
+    expect(await put(role('Payments/ApiRole'), 'payments')).toBe('allow');
+    expect(await put(role('Payments/ApiRole'), 'orders')).toBe('DENY');
+    expect(await put(role('Orders/ApiRole'), 'orders')).toBe('DENY');
+  });
+
+  test('deny their sources to an administrator, also with the tag of the bus', async () => {
+    const tagged: Principal = { ...administrator(), tags: { 'mailroom:publisher': 'shop' } };
+    expect(await put(administrator(), 'unclaimed')).toBe('DENY');
+    expect(await put(tagged, 'orders')).toBe('DENY');
+    expect(await put(tagged, 'payments')).toBe('DENY');
+  });
+
+  test('claim each service under the name of the bus, before the table', () => {
+    const template = Template.fromStack(app.node.findChild('Orders') as Stack);
+    const [id, claim] =
+      Object.entries(resources(template, 'AWS::SSM::Parameter')).find(([id]) =>
+        id.startsWith('MailroomClaimorders'),
+      ) ?? [];
+    expect(JSON.stringify(claim?.Properties.Name)).toMatch(/\/mailroom-buses\/.*\/services\/orders/);
+    expect(claim?.Properties.Description).toBe(
+      'The service orders on this bus belongs to Orders/Mailroom in the stack Orders. It has one owner.',
+    );
+    expect(JSON.parse(claim?.Properties.Value)).toEqual({
+      stack: 'Orders',
+      stackPath: 'Orders',
+      owner: 'Orders/Mailroom',
+    });
+    const [table] = Object.values(resources(template, 'AWS::DynamoDB::GlobalTable'));
+    expect(table?.DependsOn).toContain(id);
+  });
+});
+
+describe('a Mailroom refuses', () => {
+  const stack = () => new Stack(testApp(), 'Test', { env: here });
+
+  test('a service that another Mailroom of the app publishes on the bus, and names it', () => {
+    const { orders, payments } = twoMailrooms();
+    const second = producer(Stack.of(payments), 'orders', 'Second');
+    expect(() => payments.addProducer(second, { service: 'orders', publishes: [OrderPlaced] })).toThrow(
+      `It publishes the service "orders", but ${orders.node.path} already publishes it on the same bus`,
+    );
+  });
+
+  test('the bus that another one made for itself, and an archive that belongs to the bus', () => {
+    const at = stack();
+    const { bus } = new Mailroom(at, 'First');
+    expect(() => new Mailroom(at, 'Second', { bus, archive: Duration.days(7) })).toThrow(
+      /- bus is Test\/First\/Bus, which the Mailroom Test\/First made for itself.*\n- archive and bus are both given/,
+    );
+  });
+
+  test('a bus of another region, and the default bus', () => {
+    const at = stack();
+    const abroad = EventBus.fromEventBusArn(
+      at,
+      'Far',
+      'arn:aws:events:us-east-1:111122223333:event-bus/shop',
+    );
+    expect(() => new Mailroom(at, 'Mailroom', { bus: abroad })).toThrow(
+      'bus is in 111122223333, us-east-1, but must be in the account and the region of its Mailrooms: here 111122223333, eu-west-1.',
+    );
+    const common = EventBus.fromEventBusName(at, 'Default', 'default');
+    expect(() => new Mailroom(at, 'Second', { bus: common })).toThrow('bus is the default bus');
+  });
+
+  test('a consumer and a producer in another region', () => {
+    const app = testApp();
+    const mailroom = new Mailroom(new Stack(app, 'Here', { env: here }), 'Mailroom');
+    const far = new Stack(app, 'There', { env: there });
+    const message =
+      'mailroom is Here/Mailroom in 111122223333, eu-west-1, but this is in 111122223333, us-east-1.';
+    expect(
+      () =>
+        new InboxConsumer(far, 'Payments', {
+          mailroom,
+          name: 'payments',
+          service: 'payments',
+          events: [OrderPlaced],
+          entry,
+        }),
+    ).toThrow(message);
+    expect(() =>
+      mailroom.addProducer(producer(far, 'orders'), { service: 'orders', publishes: [OrderPlaced] }),
+    ).toThrow(message);
+  });
+
+  test.each(['', 'a/b', 'default', 'x'.repeat(257)])('a bus named %j', (eventBusName) => {
+    expect(() => new MailroomBus(stack(), 'Bus', { eventBusName })).toThrow(/^The bus Test\/Bus has invalid/);
+  });
+});
+
+describe('an imported Mailroom', () => {
+  /** A stack of another app, attached to a Mailroom by its table's name. */
+  function attached() {
+    const app = testApp();
+    const stack = new Stack(app, 'Invoices');
+    const mailroom = Mailroom.fromTableName(stack, 'Mailroom', 'orders-table');
+    new InboxConsumer(stack, 'Invoices', {
+      mailroom,
+      name: 'invoices',
+      service: 'invoices',
+      events: [OrderPlaced],
+      publishes: [{ source: 'invoices', type: 'InvoiceIssued' }],
+      entry,
+      domainKeys: ['INVOICE#*'],
+    });
+    return { app, stack, mailroom, template: Template.fromStack(stack) };
+  }
+
+  test('is looked up in Parameter Store: its attributes, and the service that a consumer publishes', () => {
+    const parameters = Object.values(attached().template.findParameters('*')).map(({ Type, Default }) => [
+      Type,
+      Default,
+    ]);
+    expect(parameters).toContainEqual([
+      'AWS::SSM::Parameter::Value<List<String>>',
+      '/mailroom/orders-table/attributes/v1',
+    ]);
+    expect(parameters).toContainEqual([
+      'AWS::SSM::Parameter::Value<String>',
+      '/mailroom/orders-table/services/invoices',
+    ]);
+  });
+
+  test('gives a consumer the same environment and grants as a Mailroom of its own app', () => {
+    const { template } = attached();
+    const [handler] = Object.values(resources(template, 'AWS::Lambda::Function'));
+    const select = (index: number) => ({
+      'Fn::Select': [index, { Ref: expect.stringMatching(/attributesv1/) }],
+    });
+    expect(handler?.Properties.Environment.Variables).toMatchObject({
+      MAILROOM_TABLE: 'orders-table',
+      MAILROOM_SHARDS: select(1),
+      MAILROOM_BORN_LEASE_MS: select(2),
+    });
+    const [rule] = Object.values(resources(template, 'AWS::Events::Rule'));
+    expect(rule?.Properties.EventBusName).toEqual(select(0));
+    const policies = Object.values(resources(template, 'AWS::SQS::QueuePolicy')).map(({ Properties }) =>
+      JSON.stringify(Properties.PolicyDocument),
+    );
+    const watched = policies.filter((text) => text.includes('TheSweepLooksAtDeadLetters'));
+    expect(watched).toHaveLength(2);
+    const [policy] = Object.values(resources(template, 'AWS::IAM::ManagedPolicy'));
+    const keys = policy?.Properties.PolicyDocument.Statement.flatMap(
+      // biome-ignore lint/suspicious/noExplicitAny: a template is JSON of any shape
+      ({ Condition }: any) => Condition?.['ForAllValues:StringLike']?.['dynamodb:LeadingKeys'] ?? [],
+    );
+    expect(keys).toEqual(expect.arrayContaining(['INBOX#invoices#*', 'OUTBOX#*', 'INVOICE#*']));
+  });
+
+  test('refuses a token, an ARN, and a producer that publishes at once', () => {
+    const stack = new Stack(new App(), 'Test');
+    const token = Token.asString({ Ref: 'Table' });
+    expect(() => Mailroom.fromTableName(stack, 'A', token)).toThrow('tableName is a token');
+    const arn = 'arn:aws:dynamodb:eu-west-1:111122223333:table/orders';
+    expect(() => Mailroom.fromTableName(stack, 'B', arn)).toThrow(
+      `tableName is "${arn}", but must be 3 to 255`,
+    );
+    const { mailroom, stack: own } = attached();
+    const props = { service: 'invoices', publishes: [{ source: 'invoices', type: 'A' }], publishAtOnce: {} };
+    expect(() => mailroom.addProducer(producer(own, 'invoices'), props)).toThrow(
+      'publishAtOnce needs rights of the relay, which belongs to the app of the Mailroom.',
+    );
+  });
+});
+
+describe('a forward', () => {
+  const events = [OrderPlaced];
+  const buses = (...names: string[]) => {
+    const stack = new Stack(testApp(), 'Test', { env: here });
+    return names.map((eventBusName) => new MailroomBus(stack, eventBusName, { eventBusName })) as [
+      MailroomBus,
+      MailroomBus,
+      MailroomBus,
+    ];
+  };
+
+  test('has a rule for the listed types, a role that may put on the target only, and a dead-letter queue', async () => {
+    const app = testApp();
+    const stack = new Stack(app, 'Test', { env: here });
+    const from = new MailroomBus(stack, 'From');
+    const arn = 'arn:aws:events:us-east-1:444455556666:event-bus/shop';
+    from.forwardTo(EventBus.fromEventBusArn(stack, 'Far', arn), { from: 'orders', events });
+    const template = Template.fromStack(stack);
+    const [rule] = Object.values(resources(template, 'AWS::Events::Rule'));
+    expect(rule?.Properties.EventPattern).toEqual({ source: ['orders'], 'detail-type': ['OrderPlaced'] });
+    expect(rule?.Properties.Targets).toEqual([
+      {
+        Arn: arn,
+        Id: expect.anything(),
+        RoleArn: expect.anything(),
+        DeadLetterConfig: { Arn: expect.anything() },
+      },
+    ]);
+    const [role] = Object.values(resources(template, 'AWS::IAM::Role'));
+    expect(role?.Properties.Tags).toEqual([{ Key: 'mailroom:publisher', Value: 'shop' }]);
+    template.hasResourceProperties('AWS::IAM::Policy', {
+      PolicyDocument: { Statement: [{ Action: 'events:PutEvents', Effect: 'Allow', Resource: arn }] },
+    });
+  });
+
+  test('is refused if it would loop, form a chain, or carry events of another service', () => {
+    const [a, b, c] = buses('a', 'b', 'c');
+    const orders = { from: 'orders', events };
+    a.forwardTo(b, orders);
+    expect(() => b.forwardTo(a, orders)).toThrow('It forms a loop with Test/a/Tob-orders');
+    expect(() => b.forwardTo(c, orders)).toThrow('It forms a chain with Test/a/Tob-orders');
+    expect(() => c.forwardTo(a, orders)).toThrow('It forms a chain with Test/a/Tob-orders');
+    expect(() => a.forwardTo(a, orders)).toThrow('target is the bus itself');
+    expect(() => a.forwardTo(c, { from: 'payments', events })).toThrow(
+      'events contains OrderPlaced of "orders", but from is "payments"',
+    );
+    b.forwardTo(c, { from: 'payments', events: [PaymentCaptured] });
+  });
+
+  test('is found in a loop with an imported bus that has the same name, account and region', () => {
+    const [a, b] = buses('a', 'b');
+    const imported = EventBus.fromEventBusArn(
+      a,
+      'Imported',
+      'arn:aws:events:eu-west-1:111122223333:event-bus/b',
+    );
+    a.forwardTo(imported, { from: 'orders', events });
+    expect(() => b.forwardTo(a, { from: 'orders', events })).toThrow('It forms a loop');
+  });
+
+  test('is accepted from one account, for the listed types of one service, with the tag of the bus', async () => {
+    const app = testApp();
+    const stack = new Stack(app, 'Test');
+    const bus = new MailroomBus(stack, 'Bus', { eventBusName: 'shop' });
+    bus.acceptFrom({ account: '444455556666', from: 'orders', events });
+    const [deployed] = Object.values(resources(Template.fromStack(stack), 'AWS::Events::EventBus'));
+    const [deny, accept] = deployed?.Properties.Policy.Statement;
+    expect(deny.Condition.StringNotEquals).toEqual({ 'aws:PrincipalTag/mailroom:publisher': 'shop' });
+    expect(accept).toMatchObject({
+      Effect: 'Allow',
+      Principal: { AWS: expect.anything() },
+      Condition: {
+        'ForAllValues:StringEquals': { 'events:source': ['orders'] },
+        StringEquals: { 'events:detail-type': ['OrderPlaced'] },
+      },
+    });
+    expect(() => bus.acceptFrom({ account: '4444', from: 'orders', events: [] })).toThrow(
+      /account is "4444", but must be the 12 digits.*\n- events is empty/,
+    );
+  });
+});
