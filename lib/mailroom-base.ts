@@ -58,7 +58,7 @@ export interface IMailroom extends IConstruct {
   readonly _environment: Readonly<Record<string, string>>;
 }
 
-/** What a Mailroom of this app and an imported one have in common: producers and consumers. */
+/** The producers and consumers of a Mailroom, of this app or imported. */
 export abstract class MailroomBase extends Construct implements IMailroom {
   abstract readonly table: IMailroomTable;
   abstract readonly bus: IEventBus;

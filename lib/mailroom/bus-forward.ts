@@ -112,13 +112,13 @@ function nameOf(bus: IEventBus): string {
     : bus.eventBusName;
 }
 
-/** EventBridge does not forward an event twice in another account or region; within one, a loop would never end. */
+/** EventBridge forwards an event between accounts and regions only once: the second bus of a chain would receive nothing. */
 function pathProblems(forward: KnownForward, known: readonly KnownForward[]): string[] {
   const shares = (other: KnownForward) =>
     other.from === forward.from &&
     other.events.some(({ type }) => forward.events.some((event) => event.type === type));
   if (forward.fromBus === forward.toBus)
-    return ['target is the bus itself, so each event would be forwarded forever. Forward to another bus.'];
+    return ['target is the bus itself, whose consumers receive the events already. Forward to another bus.'];
   const loop = known.find(
     (other) => shares(other) && other.fromBus === forward.toBus && other.toBus === forward.fromBus,
   );

@@ -9,7 +9,7 @@ import {
 import { servicePath } from '../../lambdas/runtime/operations/directory.ts';
 import { refuse } from '../checks/refusal.ts';
 
-/** Where a claim is made. */
+/** The bus and the table of a claim. */
 interface ClaimPlace {
   /** The names of the bus and the table. */
   readonly bus: string;

@@ -280,7 +280,7 @@ describe('a forward', () => {
     const bus = new MailroomBus(stack, 'Bus', { eventBusName: 'shop' });
     bus.acceptFrom({ account: '444455556666', from: 'orders', events });
     const [deployed] = Object.values(resources(Template.fromStack(stack), 'AWS::Events::EventBus'));
-    const [deny, accept] = deployed?.Properties.Policy.Statement;
+    const [deny, accept] = deployed?.Properties.Policy.Statement ?? [];
     expect(deny.Condition.StringNotEquals).toEqual({ 'aws:PrincipalTag/mailroom:publisher': 'shop' });
     expect(accept).toMatchObject({
       Effect: 'Allow',

@@ -96,7 +96,7 @@ function decodeClaim({ name, value }: DirectoryParameter): BusClaim {
   );
 }
 
-/** What a Mailroom tells consumers and producers of other apps, resolved when their stacks are deployed. */
+/** The settings that consumers and producers of other apps need of a Mailroom, resolved when their stacks are deployed. */
 export interface MailroomAttributes {
   /** The name of its bus. */
   readonly bus: string;

@@ -66,7 +66,7 @@ export interface ShopInvoicesProps extends StackProps {
   readonly ordersTable: string;
 }
 
-/** The app of the invoices: a consumer without a Mailroom of its own, attached to that of the orders. */
+/** The app of the invoices: a consumer without its own Mailroom, attached to that of the orders. */
 export class ShopInvoices extends Stack {
   constructor(scope: Construct, id: string, { ordersTable, ...props }: ShopInvoicesProps) {
     super(scope, id, props);
