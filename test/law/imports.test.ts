@@ -33,6 +33,7 @@ const RUNTIME = [
   'operations',
   'forward',
   'sources',
+  'postgres',
 ];
 
 /** The folders of the runtime up to one of them. */
@@ -41,7 +42,7 @@ const upTo = (last: string) =>
 
 /** What the files of a folder, without its folders that are listed here, may import besides each other. */
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
-  'lambdas/runtime': upTo('sources'),
+  'lambdas/runtime': upTo('postgres'),
   'lambdas/runtime/base': [],
   'lambdas/runtime/events': upTo('base'),
   'lambdas/runtime/bus': upTo('events'),
@@ -54,6 +55,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'lambdas/runtime/operations': upTo('consume'),
   'lambdas/runtime/forward': upTo('operations'),
   'lambdas/runtime/sources': upTo('consume'),
+  'lambdas/runtime/postgres': upTo('consume'),
   lambdas: upTo('operations'),
   'lambdas/example': ['lambdas/runtime'],
   testing: upTo('operations'),

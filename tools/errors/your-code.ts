@@ -139,6 +139,11 @@ any other: the message is retried, and rejected as [ATTEMPTS_EXHAUSTED](#attempt
       result: 'It was not parsed, and nothing was changed.',
       action: 'Send flatter JSON. Payloads may have 100 levels.',
     },
+    NEWER_SCHEMA: {
+      cause: 'A newer version of Mailroom has migrated the schema `mailroom` of a PostgreSQL database.',
+      result: 'Nothing was changed.',
+      action: 'Run the version that migrated it, or a newer one.',
+    },
     NO_COMMIT: {
       cause:
         'A `transactional` handler or a `rejected` function returned something other than `{ writes, events }`.',

@@ -29,6 +29,7 @@ export type MailroomErrorCode =
   | 'INVALID_EVENT'
   | 'INVALID_PAYLOAD'
   | 'JSON_TOO_DEEP'
+  | 'NEWER_SCHEMA'
   | 'NO_COMMIT'
   | 'NOT_DECLARED'
   | 'SCHEDULE_BROKEN'
