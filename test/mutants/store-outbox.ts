@@ -93,7 +93,7 @@ export const storeOutboxMutants: readonly Mutant[] = [
   ...mutantsOf('outbox/outbox-transitions.ts', 'outbox-transitions relay-stream relay-stream-failures relay-turns unsettled-minutes publish-at-once', [
     ['a failure is recorded only under the lease that the relay holds', 'attempts, leaseUntil }, when: held(row)', "attempts, leaseUntil }, when: { status: 'PENDING' }"],
     ['a failure is recorded only on a PENDING row', 'attempts, leaseUntil }, when: held(row)', 'attempts, leaseUntil }, when: { leaseUntil: row.leaseUntil }'],
-    ['a failed event waits for its backoff', 'leaseOf(row, now + backoffMs(attempts, RETRY_BASE_MS, RETRY_CAP_MS, random))', 'now'],
+    ['a failed event waits for its backoff', 'leaseOf(row, now + retryMs)', 'now'],
     ["an event's own failure counts as an attempt", 'const attempts = row.attempts + 1;', 'const attempts = row.attempts;'],
     ['an event becomes DEAD when its attempts are exhausted', 'refused || attempts >= config.maxAttempts', 'refused'],
     ['an event gets all of its attempts', 'attempts >= config.maxAttempts', 'attempts >= config.maxAttempts - 1'],
