@@ -91,7 +91,10 @@ function checkNumbered(type: string, aggregateId: string, sequence: unknown): vo
  *
  * @throws `NOT_DECLARED`, naming the prop to change
  */
-export function checkDeclared({ source, type }: EventRef, { service, publishes }: ProducerConfig): void {
+export function checkDeclared(
+  { source, type }: EventRef,
+  { service, publishes }: Pick<ProducerConfig, 'service' | 'publishes'>,
+): void {
   if (publishes === 'any' || (source === service && (publishes?.includes(type) ?? true))) return;
   const declared = publishes === undefined ? 'its own events' : publishes.join(', ') || 'no events';
   const remedy =
