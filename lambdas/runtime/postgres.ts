@@ -5,6 +5,7 @@
  * ```ts
  * const database = nodePostgres(new Pool());
  * await migratePostgres(database);
+ * const outbox = createPostgresOutbox({ config: readPostgresProducerConfig(process.env), database });
  * ```
  */
 export {
@@ -22,5 +23,26 @@ export {
   type TypeOrmManager,
   typeOrm,
 } from './postgres/databases.ts';
-export { type Migrated, migratePostgres } from './postgres/migrate.ts';
+export { grantPostgresRole, type Migrated, migratePostgres, type PostgresGrant } from './postgres/migrate.ts';
+export {
+  createPostgresOutbox,
+  type PostgresOutbox,
+  type PostgresOutboxDeps,
+} from './postgres/postgres-outbox.ts';
+export { type PostgresPool, postgresPool } from './postgres/postgres-pool.ts';
+export {
+  createPostgresRelay,
+  createPostgresRelayHandler,
+  type PostgresPass,
+  type PostgresRelay,
+  type PostgresRelayDeps,
+} from './postgres/postgres-relay.ts';
+export {
+  type PostgresProducerConfig,
+  type PostgresRelayConfig,
+  type PostgresSettings,
+  readPostgresProducerConfig,
+  readPostgresRelayConfig,
+  readPostgresSettings,
+} from './postgres/postgres-settings.ts';
 export { type Database, type Sql, type SqlResult, type SqlRow, sqlState } from './postgres/sql.ts';

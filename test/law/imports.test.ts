@@ -57,6 +57,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'lambdas/runtime/sources': upTo('consume'),
   'lambdas/runtime/postgres': upTo('consume'),
   lambdas: upTo('operations'),
+  'lambdas/postgres-relay': [...upTo('bus'), 'lambdas/runtime/postgres'],
   'lambdas/example': ['lambdas/runtime'],
   testing: upTo('operations'),
   lib: [
@@ -189,9 +190,12 @@ describe('the law of the tree', () => {
     const may =
       /^(node:[\w/]+|@aws-sdk\/[\w-]+|@aws-lambda-powertools\/[\w/-]+|@standard-schema\/spec|@opentelemetry\/api|p-limit|p-map|zod(\/mini)?)$/;
     const ofBridge = /^(kafkajs|nats)$/;
+    const ofPostgres = (entry: string) => /^lambdas\/(postgres-relay\/|runtime\/postgres)/.test(entry);
     for (const entry of entries) {
       const mayBoth = (name: string) =>
-        may.test(name) || (entry.startsWith('lambdas/example/bridge/') && ofBridge.test(name));
+        may.test(name) ||
+        (entry.startsWith('lambdas/example/bridge/') && ofBridge.test(name)) ||
+        (ofPostgres(entry) && name === 'pg');
       const packages = [...loadedBy(entry, imports)].filter((name) => !name.endsWith('.ts'));
       expect(
         packages.filter((name) => !mayBoth(name)),

@@ -107,6 +107,15 @@ export function checkDeclared(
   );
 }
 
+/** @throws `BAD_CONFIG` if the service's name begins with `aws.` */
+export function refuseReserved(service: string): void {
+  if (!/^aws\./i.test(service)) return;
+  throw new MailroomError(
+    'BAD_CONFIG',
+    `The service is named "${service}", but EventBridge reserves sources that begin with "aws." for AWS. Choose another name.`,
+  );
+}
+
 /** Untyped code may pass only a payload, or an object that no definition created. */
 function definitionOf(draft: EventDraft): EventDraft['definition'] {
   const definition = draft?.definition as EventDraft['definition'] | undefined;

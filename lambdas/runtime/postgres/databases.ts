@@ -12,6 +12,8 @@ export interface PgQueryable {
 /** What Mailroom uses of a client that a pool of `pg` has lent. */
 export interface PgClient extends PgQueryable {
   release(error?: Error | boolean): void;
+  on(event: 'error', listener: (error: Error) => void): unknown;
+  off(event: 'error', listener: (error: Error) => void): unknown;
 }
 
 /** What Mailroom uses of a `Pool` of `pg`. */
@@ -35,10 +37,13 @@ export function nodePostgres<Client extends PgClient>(
     in: pgSql,
     transaction: async (run) => {
       const client = await pool.connect();
+      // Without a listener, a lost connection would end the process. Its queries fail, which is enough.
+      client.on('error', ignore);
       try {
         await client.query('BEGIN ISOLATION LEVEL READ COMMITTED');
         const result = await run(client);
         await client.query('COMMIT');
+        client.off('error', ignore);
         client.release();
         return result;
       } catch (error) {
@@ -47,12 +52,15 @@ export function nodePostgres<Client extends PgClient>(
           () => undefined,
           () => true,
         );
+        if (!lost) client.off('error', ignore);
         client.release(lost);
         throw error;
       }
     },
   };
 }
+
+function ignore(): void {}
 
 function pgSql(queryable: PgQueryable): Sql {
   return {
