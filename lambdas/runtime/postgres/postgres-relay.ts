@@ -125,7 +125,9 @@ export function createPostgresRelay(deps: PostgresRelayDeps): PostgresRelay {
         const rows = await transitions.claim(GROUP_ROWS);
         more = rows.length === GROUP_ROWS;
         tally.claimed += rows.length;
-        tally.published += await publishGroup(context, rows, breaker, hasTime);
+        // Not `+= await`, which would add to what the sum was before the call.
+        const published = await publishGroup(context, rows, breaker, hasTime);
+        tally.published += published;
       }
     };
     const failure = (error: unknown) => {
