@@ -1,6 +1,6 @@
 import { fingerprint, MailroomError } from '../base/errors.ts';
 import { mintToken } from '../store/event-id.ts';
-import { inboxKey, rejectedKey } from '../store/keys.ts';
+import { rejectedKey } from '../store/keys.ts';
 import type { RowChange } from '../store/row-update.ts';
 import { asRow, type ProcessingRow, type RejectedRow, SCHEMA } from '../store/rows.ts';
 import type { Item } from '../store/table.ts';
@@ -119,15 +119,6 @@ async function readmit(inbox: InboxContext, wanted: Wanted, row: RejectedRow): P
       pastAttempts: row.pastAttempts,
     });
   return refusalOf(inbox, message, readmitted.item);
-}
-
-/** Returns true if the message is not held and must run alone, because its last claims ended without a result. */
-export async function isSuspect(inbox: InboxContext, message: Message): Promise<boolean> {
-  const key = inboxKey(inbox.consumer, message.eventId);
-  const row = rowOf(await inbox.table.get(key, { consistent: true }));
-  if (row === undefined || !mustRunAlone(row)) return false;
-  const { status } = admissionOf(inbox, message, row);
-  return status === 'open' || status === 'abandoned';
 }
 
 /** The reason why a claim ended without a result, if its worker could not record one. */

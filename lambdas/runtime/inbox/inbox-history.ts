@@ -7,7 +7,7 @@ import { inboxHistoryKey } from '../store/keys.ts';
 import { conditionalUpdate } from '../store/row-update.ts';
 import { asRow, expiresAt, type InboxHistory, isKnownSchema, SCHEMA } from '../store/rows.ts';
 import { schemaProblem } from '../store/stored-rows.ts';
-import type { InboxContext, Message } from './inbox.ts';
+import type { InboxContext, InboxRules, Message } from './inbox.ts';
 
 /**
  * The time during which a function of the previous version may still write rows under its own retention, counted from the first
@@ -93,8 +93,8 @@ export function decisionExpiresAt(now: number): number {
 }
 
 /** The part of an inbox that determines which rows may have expired. */
-interface InboxMemory extends Pick<InboxContext, 'inboxRetentionDays' | 'inboxSince' | 'memory'> {
-  readonly clock: Pick<InboxContext['clock'], 'now'>;
+interface InboxMemory extends Pick<InboxRules, 'inboxRetentionDays' | 'inboxSince' | 'memory'> {
+  readonly clock: Pick<InboxRules['clock'], 'now'>;
 }
 
 /**
@@ -147,7 +147,7 @@ const MAY_HAVE_RUN =
  * @param currentDays - the current retention
  */
 export function shortestRetentionDays(
-  history: InboxHistory | undefined,
+  history: Pick<InboxHistory, 'retentions'> | undefined,
   mintedAt: number,
   currentDays: number,
 ): number {
