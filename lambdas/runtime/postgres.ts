@@ -23,4 +23,22 @@ export {
   typeOrm,
 } from './postgres/databases.ts';
 export { type Migrated, migratePostgres } from './postgres/migrate.ts';
+export {
+  createPostgresConsumer,
+  createPostgresInboxProcessor,
+  type PostgresConsumerDeps,
+  type PostgresInboxProcessor,
+  type PostgresProcessorDeps,
+  readPostgresConsumerConfig,
+  readPostgresInboxConfig,
+} from './postgres/postgres-consumer.ts';
+export {
+  type PostgresCommit,
+  type PostgresHandler,
+  type PostgresHandlers,
+  type PostgresLeasedContext,
+  type PostgresTransactionalContext,
+  postgresHandlers,
+} from './postgres/postgres-handlers.ts';
+export type { PostgresEvents } from './postgres/postgres-inbox-row.ts';
 export { type Database, type Sql, type SqlResult, type SqlRow, sqlState } from './postgres/sql.ts';

@@ -73,7 +73,7 @@ async function recordRetention(
  * The time for which a row outlives its retention, days. A repeat is judged when it is received, and its handler may commit 15 minutes
  * later (Lambda's longest timeout), by a clock that is behind: the row must still be there.
  */
-const SPARE_DAYS = 1;
+export const SPARE_DAYS = 1;
 
 /**
  * Returns the TTL value of a message that is final, epoch seconds.
