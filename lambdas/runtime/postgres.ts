@@ -25,6 +25,24 @@ export {
 } from './postgres/databases.ts';
 export { grantPostgresRole, type Migrated, migratePostgres, type PostgresGrant } from './postgres/migrate.ts';
 export {
+  createPostgresConsumer,
+  createPostgresInboxProcessor,
+  type PostgresConsumerDeps,
+  type PostgresInboxProcessor,
+  type PostgresProcessorDeps,
+  readPostgresConsumerConfig,
+  readPostgresInboxConfig,
+} from './postgres/postgres-consumer.ts';
+export {
+  type PostgresCommit,
+  type PostgresHandler,
+  type PostgresHandlers,
+  type PostgresLeasedContext,
+  type PostgresTransactionalContext,
+  postgresHandlers,
+} from './postgres/postgres-handlers.ts';
+export type { PostgresEvents } from './postgres/postgres-inbox-row.ts';
+export {
   createPostgresOutbox,
   type PostgresOutbox,
   type PostgresOutboxDeps,

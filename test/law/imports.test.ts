@@ -55,7 +55,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'lambdas/runtime/operations': upTo('consume'),
   'lambdas/runtime/forward': upTo('operations'),
   'lambdas/runtime/sources': upTo('consume'),
-  'lambdas/runtime/postgres': upTo('consume'),
+  'lambdas/runtime/postgres': [...upTo('consume'), 'lambdas/runtime/sources'],
   lambdas: upTo('operations'),
   'lambdas/postgres-relay': [...upTo('bus'), 'lambdas/runtime/postgres'],
   'lambdas/example': ['lambdas/runtime'],
