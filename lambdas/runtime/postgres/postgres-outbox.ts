@@ -12,7 +12,7 @@ import {
   mintEvent,
   refuseTooLarge,
 } from '../outbox/outbox-entry.ts';
-import { type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
+import { eventIdTime, type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
 import { backoffMs } from '../store/retry.ts';
 import { commitOutcome } from './commit-outcome.ts';
 import type { PostgresProducerConfig } from './postgres-settings.ts';
@@ -55,6 +55,23 @@ export interface PostgresOutbox<Tx> {
    * ```
    */
   commit(run: (tx: Tx) => Promise<readonly EventDraft[]>): Promise<readonly Envelope[]>;
+
+  /**
+   * Cancels a scheduled event of this service in a transaction of yours: if that commits, the event is never published.
+   *
+   * @returns `cancelled`, now or before; `too-late`: a relay has taken it, it was published, it is not scheduled, or it belongs to another
+   * service; also if it has no row, because the transaction that writes it has not committed
+   * @throws `BAD_EVENT_ID` if the text is not an event id
+   *
+   * @example
+   * ```ts
+   * await db.transaction(async (tx) => {
+   *   await tx.update(orders).set({ paid: true }).where(eq(orders.id, id));
+   *   await outbox.cancel(tx, order.expiryId);
+   * });
+   * ```
+   */
+  cancel(tx: Tx, eventId: string): Promise<'cancelled' | 'too-late'>;
 }
 
 /** Dependencies of {@link createPostgresOutbox}. */
@@ -88,6 +105,18 @@ const INSERT = `WITH minted AS MATERIALIZED (
   SELECT event_id, coalesce(to_timestamp(due_at / 1000), clock_timestamp()) FROM minted
 )
 SELECT pg_current_xact_id()::text AS xid`;
+
+/**
+ * The id of a scheduled event contains its due time, and a claim moves `due_at` past it for good: while they are equal, no relay has ever
+ * held the event. A claim skips the locked row, and finds none after the commit.
+ */
+const CANCEL = `WITH gone AS (
+  DELETE FROM mailroom.pending p WHERE p.event_id = $1::uuid AND p.due_at = to_timestamp($2::double precision / 1000) AND p.fence IS NULL
+    AND EXISTS (SELECT FROM mailroom.event e WHERE e.event_id = p.event_id AND e.source = $3::text) RETURNING p.event_id
+), kept AS (
+  INSERT INTO mailroom.cancelled (event_id, cancelled_at) SELECT event_id, clock_timestamp() FROM gone RETURNING event_id
+)
+SELECT event_id FROM kept UNION ALL SELECT event_id FROM mailroom.cancelled WHERE event_id = $1::uuid`;
 
 /**
  * Creates the outbox of a service that keeps its data in PostgreSQL. Run {@link migratePostgres} first.
@@ -149,6 +178,10 @@ export function createPostgresOutbox<Tx>(deps: PostgresOutboxDeps<Tx>): Postgres
       const minted = await mint(events, cause);
       await insert(database.in(tx), minted);
       return minted.map(envelopeOf);
+    },
+    cancel: async (tx, eventId) => {
+      const { rows } = await database.in(tx).query(CANCEL, [eventId, eventIdTime(eventId), config.service]);
+      return rows.length > 0 ? 'cancelled' : 'too-late';
     },
     commit: (run) =>
       inSpan(tracer, sendSpan(config, []), async () => {

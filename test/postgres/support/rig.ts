@@ -75,7 +75,9 @@ export async function startRig(name: string, settings: Readonly<Record<string, s
       (await outbox.commit(async () => ns.map((n) => placed(n)))).map(({ eventId }) => eventId),
     rows,
     clear: async () => {
-      await pool.query('TRUNCATE mailroom.event, mailroom.pending, mailroom.published, mailroom.dead');
+      await pool.query(
+        'TRUNCATE mailroom.event, mailroom.pending, mailroom.published, mailroom.dead, mailroom.cancelled',
+      );
     },
     close: async () => {
       await pool.end();
