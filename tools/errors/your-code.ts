@@ -60,6 +60,13 @@ any other: the message is retried, and rejected as [ATTEMPTS_EXHAUSTED](#attempt
       result: 'Nothing was written.',
       action: 'Convert the value as the message says.',
     },
+    BAD_POSTGRES: {
+      cause:
+        '`MAILROOM_POSTGRES` is missing, or a field of it is missing or not allowed. The message names it, and does not repeat the value, which may contain a password.',
+      result: 'The function or process does not start.',
+      action:
+        'Set it to `postgresql://<user>@<host>:<port>/<database>`, or deploy the construct that sets it. See [PostgreSQL](postgres.md#start).',
+    },
     BAD_QUERY: {
       cause: 'A query compares an attribute with `undefined`.',
       result: 'Nothing was read.',

@@ -61,6 +61,8 @@ export interface CheckDeps {
   readonly directory: Directory;
   readonly resources: Resources;
   readonly pauses: Pauses;
+  /** Present if the rows are in PostgreSQL: there is no table and no stream. */
+  readonly postgres?: unknown;
   /** AWS's time, epoch milliseconds. */
   readonly now: number;
   /** When the sweep's last complete pass began; before the first, when the table was created. Epoch milliseconds. */

@@ -1,6 +1,6 @@
 import { MailroomError } from '../base/errors.ts';
 import { MIGRATIONS, type Migration } from './schema.ts';
-import type { Database } from './sql.ts';
+import type { Database, Sql } from './sql.ts';
 
 /** The version of the schema that this version of Mailroom reads and writes. */
 export const SCHEMA_VERSION = Math.max(...MIGRATIONS.map(({ version }) => version));
@@ -47,6 +47,53 @@ export async function migratePostgres<Tx>(database: Database<Tx>): Promise<Migra
     }
     return { from, to: SCHEMA_VERSION };
   });
+}
+
+/** The timeouts of a login: a client that is gone, or waits for a lock, must not hold up others. */
+const LOGIN_SETTINGS = {
+  lock_timeout: '2s',
+  idle_in_transaction_session_timeout: '30s',
+  statement_timeout: '25s',
+  client_connection_check_interval: '5s',
+} as const;
+
+/** A login and its part in Mailroom. */
+export interface PostgresGrant {
+  /** The name of an existing role with LOGIN. */
+  readonly login: string;
+  readonly role: 'mailroom_producer' | 'mailroom_relay' | 'mailroom_consumer' | 'mailroom_operator';
+}
+
+/**
+ * Grants one of Mailroom's roles to a login, and sets the login's timeouts: `lock_timeout` 2 s, `idle_in_transaction_session_timeout` 30 s,
+ * `statement_timeout` 25 s and `client_connection_check_interval` 5 s. They apply to its new sessions. Repeat it at will.
+ *
+ * @throws the database's error, for example if the login does not exist (42704)
+ *
+ * @example
+ * ```ts
+ * await grantPostgresRole(nodePostgres(pool), { login: 'orders', role: 'mailroom_producer' });
+ * ```
+ */
+export async function grantPostgresRole<Tx>(
+  database: Database<Tx>,
+  { login, role }: PostgresGrant,
+): Promise<void> {
+  await database.transaction(async (tx) => {
+    const { query } = database.in(tx);
+    await query(`GRANT ${role} TO ${quoted(login)}`);
+    for (const [name, value] of Object.entries(LOGIN_SETTINGS))
+      if (await hasSetting(query, name)) await query(`ALTER ROLE ${quoted(login)} SET ${name} = '${value}'`);
+  });
+}
+
+/** `client_connection_check_interval` is new in PostgreSQL 14. */
+async function hasSetting(query: Sql['query'], name: string): Promise<boolean> {
+  return (await query('SELECT 1 FROM pg_settings WHERE name = $1::text', [name])).rows.length > 0;
+}
+
+function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
 }
 
 /** @throws `NEWER_SCHEMA` */

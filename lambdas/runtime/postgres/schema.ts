@@ -52,14 +52,24 @@ CREATE TABLE mailroom.dead (
   last_error text NOT NULL,
   fingerprint text NOT NULL
 );
+CREATE TABLE mailroom.operation (
+  at timestamptz NOT NULL,
+  token text NOT NULL,
+  operator text NOT NULL,
+  command text NOT NULL,
+  subject text NOT NULL,
+  reason text NOT NULL,
+  PRIMARY KEY (at, token)
+);
 CREATE TABLE mailroom.inbox (
   consumer text NOT NULL,
   event_id text NOT NULL,
   type text NOT NULL,
   status text NOT NULL CHECK (status IN ('PROCESSING', 'PROCESSED', 'FAILED', 'REJECTED', 'DISCARDED')),
-  fence uuid,
+  fence text,
   attempts integer NOT NULL DEFAULT 0,
   unfinished integer NOT NULL DEFAULT 0,
+  out_of_time boolean NOT NULL DEFAULT false,
   claimed_at timestamptz,
   lease_until timestamptz,
   ends_by timestamptz,
@@ -70,24 +80,35 @@ CREATE TABLE mailroom.inbox (
   reason text,
   last_error text,
   fingerprint text,
-  past_attempts jsonb,
-  result jsonb,
+  past_attempts text,
+  result text,
   xid xid8,
   changed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  expires_at timestamptz,
   PRIMARY KEY (consumer, event_id)
 ) WITH (fillfactor = 80);
 CREATE INDEX inbox_open ON mailroom.inbox (consumer, status, changed_at) WHERE status IN ('PROCESSING', 'FAILED', 'REJECTED');
-CREATE INDEX inbox_changed_at ON mailroom.inbox (changed_at);
+CREATE INDEX inbox_expires_at ON mailroom.inbox (expires_at);
 CREATE TABLE mailroom.effect (
   consumer text NOT NULL,
   event_id text NOT NULL,
   name text NOT NULL,
-  status text NOT NULL CHECK (status IN ('IN_PROGRESS', 'RELEASED', 'DONE')),
-  run uuid NOT NULL,
-  started_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  status text NOT NULL CHECK (status IN ('IN_PROGRESS', 'RELEASED', 'COMPLETED')),
+  fence text NOT NULL,
+  run integer NOT NULL,
+  started_at timestamptz NOT NULL,
   ends_by timestamptz NOT NULL,
-  result jsonb,
+  ended_at timestamptz,
+  result text,
+  error text,
+  nothing_happened boolean,
   PRIMARY KEY (consumer, event_id, name)
+);
+CREATE TABLE mailroom.inbox_retention (
+  consumer text NOT NULL,
+  since timestamptz NOT NULL DEFAULT clock_timestamp(),
+  days integer NOT NULL,
+  PRIMARY KEY (consumer, since)
 );
 
 DO $roles$
@@ -109,8 +130,10 @@ GRANT SELECT, UPDATE, DELETE ON mailroom.pending TO mailroom_relay;
 GRANT SELECT, INSERT, DELETE ON mailroom.published, mailroom.dead TO mailroom_relay;
 GRANT SELECT, DELETE ON mailroom.inbox, mailroom.effect TO mailroom_relay;
 GRANT SELECT, INSERT, UPDATE ON mailroom.inbox, mailroom.effect TO mailroom_consumer;
+GRANT SELECT, INSERT ON mailroom.inbox_retention TO mailroom_consumer;
 GRANT SELECT ON ALL TABLES IN SCHEMA mailroom TO mailroom_operator;
 GRANT INSERT, UPDATE ON mailroom.pending, mailroom.inbox TO mailroom_operator;
-GRANT DELETE ON mailroom.dead TO mailroom_operator;`,
+GRANT DELETE ON mailroom.dead TO mailroom_operator;
+GRANT INSERT ON mailroom.operation TO mailroom_operator;`,
   },
 ];
