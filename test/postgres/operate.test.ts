@@ -3,6 +3,8 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type OpenPostgres, openPostgres } from '../../cli/deployment/postgres-database.ts';
 import { postgresTable } from '../../cli/deployment/postgres-table.ts';
 import { runMailroom } from '../../cli/program.ts';
+import { runChecks } from '../../cli/reports/checks/check.ts';
+import { postgresChecks } from '../../cli/reports/checks/postgres-checks.ts';
 import { migratePostgres } from '../../lambdas/runtime/postgres/migrate.ts';
 import { mintEventId } from '../../lambdas/runtime/store/event-id.ts';
 import { recordOperation } from '../../lambdas/runtime/store/operation-record.ts';
@@ -167,4 +169,24 @@ test('a page continues after its cursor', async () => {
   const found = [...first.items, ...rest.items].map(({ SK }) => String(SK).slice('EVENT#'.length));
   expect(found).toEqual(ids.toSorted());
   expect(rest.cursor).toBeUndefined();
+});
+
+test('doctor finds a stuck event, a login without timeouts, and a slot without a limit', async () => {
+  const eventId = await storedEvent(Date.now() - 900_000);
+  await pool.query(
+    `INSERT INTO mailroom.pending (event_id, due_at) VALUES ($1, clock_timestamp() - interval '10 min')`,
+    [eventId],
+  );
+  await pool.query('CREATE ROLE careless LOGIN; GRANT mailroom_producer TO careless');
+  await pool.query(`SELECT pg_create_physical_replication_slot('cdc', true)`);
+  const found = await runChecks(postgresChecks(postgres, () => Date.now()));
+  expect(found.problems.map(({ problem }) => problem)).toEqual([
+    'pending-stuck',
+    'slot-unlimited',
+    'login-timeouts',
+  ]);
+  const [, , login] = found.problems;
+  expect(login?.fix).toEqual(['npx', 'cdk-mailroom', 'postgres', 'grant', 'careless', '--role', 'producer']);
+  await pool.query(`SELECT pg_drop_replication_slot('cdc'); DROP ROLE careless; TRUNCATE mailroom.pending`);
+  expect((await runChecks(postgresChecks(postgres, () => Date.now()))).problems).toEqual([]);
 });

@@ -11,6 +11,7 @@ import {
   runChecks,
 } from './check.ts';
 import { consumerChecks, unlistedChecks } from './consumer-checks.ts';
+import { postgresChecks } from './postgres-checks.ts';
 import { busCheck, relayChecks, versionChecks } from './relay-checks.ts';
 import { type RoleSimulator, roleChecks } from './role-checks.ts';
 import { tableChecks, tableSurroundingsChecks } from './table-checks.ts';
@@ -40,7 +41,7 @@ export function checksOf(deps: CheckDeps, upTo: Exclude<Level, 'surroundings'>):
     ...unlistedChecks(reading),
     ...(deps.postgres === undefined
       ? [...tableChecks(reading), ...relayChecks(reading)]
-      : [busCheck(reading)]),
+      : [busCheck(reading), ...postgresChecks(deps.postgres, () => deps.now)]),
     ...deps.directory.consumers.flatMap((consumer) => consumerChecks(reading, consumer)),
   ]).filter(({ level }) => LEVELS.indexOf(level) <= LEVELS.indexOf(upTo));
 }
@@ -59,6 +60,9 @@ export async function examine(
     ...checksOf(reading, 'settings'),
     ...(deps.postgres === undefined ? tableSurroundingsChecks(reading) : []),
     ...versionChecks(reading, deps.rowSchema),
+    ...(deps.postgres === undefined
+      ? []
+      : postgresChecks(deps.postgres, () => deps.now).filter(({ level }) => level === 'surroundings')),
     concurrencyLeftCheck(reading),
     alarmCheck(reading),
     clockCheck(deps.machineAheadMs),
