@@ -94,6 +94,7 @@ export type MailroomErrorCode =
   | 'DEFECT'
   | 'FUNCTION_FAILED'
   | 'NOTHING_DEPLOYED'
+  | 'NOT_IN_POSTGRES'
   | 'NO_BUS'
   | 'NO_CREDENTIALS'
   | 'NO_DIRECTORY'

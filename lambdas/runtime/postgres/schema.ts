@@ -56,6 +56,15 @@ CREATE TABLE mailroom.cancelled (
   event_id uuid PRIMARY KEY,
   cancelled_at timestamptz NOT NULL
 );
+CREATE TABLE mailroom.operation (
+  at timestamptz NOT NULL,
+  token text NOT NULL,
+  operator text NOT NULL,
+  command text NOT NULL,
+  subject text NOT NULL,
+  reason text NOT NULL,
+  PRIMARY KEY (at, token)
+);
 CREATE TABLE mailroom.inbox (
   consumer text NOT NULL,
   event_id text NOT NULL,
@@ -132,6 +141,7 @@ GRANT SELECT, INSERT, UPDATE ON mailroom.inbox, mailroom.effect TO mailroom_cons
 GRANT SELECT, INSERT ON mailroom.inbox_retention TO mailroom_consumer;
 GRANT SELECT ON ALL TABLES IN SCHEMA mailroom TO mailroom_operator;
 GRANT INSERT, UPDATE ON mailroom.pending, mailroom.inbox TO mailroom_operator;
-GRANT DELETE ON mailroom.dead TO mailroom_operator;`,
+GRANT DELETE ON mailroom.dead TO mailroom_operator;
+GRANT INSERT ON mailroom.operation TO mailroom_operator;`,
   },
 ];
