@@ -35,5 +35,5 @@ export {
   type PostgresMailroomProps,
   type PostgresProducerProps,
 } from './postgres/postgres-mailroom.ts';
-export { PostgresRelay, type PostgresRelayOptions } from './postgres/postgres-relay-function.ts';
+export { PostgresOutboxRelay, type PostgresRelayOptions } from './postgres/postgres-outbox-relay.ts';
 export { ServiceFunction, type ServiceFunctionProps } from './service-function.ts';

@@ -10,7 +10,7 @@ import { RUNBOOK_URL } from '../mailroom/tags.ts';
 import { type AlarmPlan, deliveryAlarm, letAlarmsPublish } from '../monitoring/alarm-plan.ts';
 import { COUNT_PERIOD } from '../monitoring/metrics.ts';
 import { type AlarmThresholds, thresholdProblems, withThresholds } from '../monitoring/thresholds.ts';
-import type { PostgresRelay } from './postgres-relay-function.ts';
+import type { PostgresOutboxRelay } from './postgres-outbox-relay.ts';
 
 /** Alarms on the relay of a {@link PostgresMailroom}. */
 export interface PostgresAlarmsOptions extends Pick<AlarmThresholds, 'oldestPending' | 'sustainedFor'> {
@@ -23,7 +23,7 @@ export interface PostgresAlarmsOptions extends Pick<AlarmThresholds, 'oldestPend
 /** Creates the alarms on a relay. Each relay sends its gauges once a minute, and a missing gauge means that none runs. */
 export function postgresAlarms(
   mailroom: Construct,
-  relay: PostgresRelay,
+  relay: PostgresOutboxRelay,
   name: string,
   { topics, runbook = RUNBOOK_URL, ...given }: PostgresAlarmsOptions,
 ): void {
@@ -37,7 +37,7 @@ export function postgresAlarms(
 
 function plans(
   mailroom: Construct,
-  relay: PostgresRelay,
+  relay: PostgresOutboxRelay,
   name: string,
   { oldestPending, sustainedFor }: { readonly oldestPending: Duration; readonly sustainedFor: Duration },
 ): AlarmPlan[] {

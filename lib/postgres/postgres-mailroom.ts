@@ -20,7 +20,7 @@ import { producerProblems } from '../mailroom/mailroom-props.ts';
 import { MAILROOM_TAG, SERVICE_TAG, tag } from '../mailroom/tags.ts';
 import { type PostgresAlarmsOptions, postgresAlarms } from './postgres-alarms.ts';
 import { connect, databaseProblems, loginProblems, type PostgresDatabase } from './postgres-database.ts';
-import { PostgresRelay, type PostgresRelayOptions } from './postgres-relay-function.ts';
+import { PostgresOutboxRelay, type PostgresRelayOptions } from './postgres-outbox-relay.ts';
 
 /** Properties of a {@link PostgresMailroom}. */
 export interface PostgresMailroomProps {
@@ -86,7 +86,7 @@ export class PostgresMailroom extends Construct {
   /** Receives the events that the relay publishes. */
   readonly bus: MailroomBus;
   /** Publishes the events in the outbox. */
-  readonly relay: PostgresRelay;
+  readonly relay: PostgresOutboxRelay;
   private readonly database: PostgresDatabase;
   private readonly declared: DeclaredEvents;
   /** The dimension `table` of its metrics. */
@@ -111,7 +111,7 @@ export class PostgresMailroom extends Construct {
     if (encryptionKey) letServicesUse(this, encryptionKey);
     this.bus =
       props.bus ?? new MailroomBus(this, 'Bus', { removalPolicy, ...(encryptionKey && { encryptionKey }) });
-    this.relay = new PostgresRelay(this, 'Relay', {
+    this.relay = new PostgresOutboxRelay(this, 'Relay', {
       ...props.relay,
       database,
       bus: this.bus,

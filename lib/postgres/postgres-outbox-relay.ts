@@ -59,7 +59,7 @@ export interface PostgresRelayOptions {
   readonly createEndpoints?: boolean;
 }
 
-/** Properties of a {@link PostgresRelay}. */
+/** Properties of a {@link PostgresOutboxRelay}. */
 interface PostgresRelayProps extends PostgresRelayOptions {
   readonly database: PostgresDatabase;
   readonly bus: MailroomBus;
@@ -75,7 +75,7 @@ interface PostgresRelayProps extends PostgresRelayOptions {
  * The relay of a PostgreSQL database: a function that a rule invokes each minute, and that polls for a minute. No concurrency is reserved (a
  * new account has none to spare): two runs that overlap publish different events, because each claims its own.
  */
-export class PostgresRelay extends Construct {
+export class PostgresOutboxRelay extends Construct {
   readonly function: ServiceFunction;
   /** Runs the function each minute. */
   readonly rule: Rule;
@@ -146,7 +146,7 @@ export class PostgresRelay extends Construct {
     });
   }
 
-  /** It admits nobody, and lets out HTTPS; {@link connect} adds the way to the database. */
+  /** It admits no traffic, and lets out HTTPS; {@link connect} adds the way to the database. */
   private securityGroup(vpc: IVpc): SecurityGroup {
     const description = 'The Mailroom relay of a PostgreSQL database';
     const group = new SecurityGroup(this, 'Network', { vpc, description, allowAllOutbound: false });
