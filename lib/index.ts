@@ -35,5 +35,9 @@ export {
   type PostgresMailroomProps,
   type PostgresProducerProps,
 } from './postgres/postgres-mailroom.ts';
-export { PostgresOutboxRelay, type PostgresRelayOptions } from './postgres/postgres-outbox-relay.ts';
+export {
+  PostgresOutboxRelay,
+  type PostgresOutboxRelayProps,
+  type PostgresRelayOptions,
+} from './postgres/postgres-outbox-relay.ts';
 export { ServiceFunction, type ServiceFunctionProps } from './service-function.ts';

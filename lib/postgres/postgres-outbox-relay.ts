@@ -60,7 +60,7 @@ export interface PostgresRelayOptions {
 }
 
 /** Properties of a {@link PostgresOutboxRelay}. */
-interface PostgresRelayProps extends PostgresRelayOptions {
+export interface PostgresOutboxRelayProps extends PostgresRelayOptions {
   readonly database: PostgresDatabase;
   readonly bus: MailroomBus;
   /** The dimension `table` of its metrics. */
@@ -80,7 +80,7 @@ export class PostgresOutboxRelay extends Construct {
   /** Runs the function each minute. */
   readonly rule: Rule;
 
-  constructor(scope: Construct, id: string, props: PostgresRelayProps) {
+  constructor(scope: Construct, id: string, props: PostgresOutboxRelayProps) {
     super(scope, id);
     const { database, bus, name, removalPolicy, encryptionKey, tracing } = props;
     const { vpc } = database;
@@ -158,7 +158,7 @@ export class PostgresOutboxRelay extends Construct {
   private reach(
     vpc: IVpc,
     subnets: SubnetSelection,
-    { createEndpoints, database }: PostgresRelayProps,
+    { createEndpoints, database }: PostgresOutboxRelayProps,
   ): void {
     if (!createEndpoints) {
       const { isolatedSubnets } = vpc;
