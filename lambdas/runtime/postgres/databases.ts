@@ -12,6 +12,8 @@ export interface PgQueryable {
 /** What Mailroom uses of a client that a pool of `pg` has lent. */
 export interface PgClient extends PgQueryable {
   release(error?: Error | boolean): void;
+  on?(event: 'error', listener: (error: Error) => void): unknown;
+  off?(event: 'error', listener: (error: Error) => void): unknown;
 }
 
 /** What Mailroom uses of a `Pool` of `pg`. */
@@ -35,10 +37,14 @@ export function nodePostgres<Client extends PgClient>(
     in: pgSql,
     transaction: async (run) => {
       const client = await pool.connect();
+      // The pool listens to idle clients only: if this connection ended between two statements, the process would end.
+      const heard = () => {};
+      client.on?.('error', heard);
       try {
         await client.query('BEGIN ISOLATION LEVEL READ COMMITTED');
         const result = await run(client);
         await client.query('COMMIT');
+        client.off?.('error', heard);
         client.release();
         return result;
       } catch (error) {
@@ -47,6 +53,7 @@ export function nodePostgres<Client extends PgClient>(
           () => undefined,
           () => true,
         );
+        if (!lost) client.off?.('error', heard);
         client.release(lost);
         throw error;
       }
