@@ -9,7 +9,7 @@ import type { PostgresEvents } from '../../lambdas/runtime/postgres/postgres-inb
 import type { Database } from '../../lambdas/runtime/postgres/sql.ts';
 import { mintEventId, systemRandomBytes } from '../../lambdas/runtime/store/event-id.ts';
 import { type ManualClock, manualClock } from '../../testing/index.ts';
-import { consumerConfig, rig } from '../support/runtime-rig.ts';
+import { rig } from '../support/runtime-rig.ts';
 import { startPostgres } from './server/postgres-server.ts';
 
 /** Long enough that none passes while a slow machine runs a test. */
@@ -45,8 +45,12 @@ export async function dynamoTested(): Promise<TestedInbox> {
 }
 
 /** A PostgreSQL with the schema, and a table of the service. */
-export async function migratedPostgres(name: string, config: PoolConfig = {}) {
-  const server = await startPostgres(name);
+export async function migratedPostgres(
+  name: string,
+  config: PoolConfig = {},
+  settings: Readonly<Record<string, string>> = {},
+) {
+  const server = await startPostgres(name, settings);
   const pool = new Pool({ connectionString: server.url, max: 20, ...config });
   pool.on('error', () => {}); // a test ends connections
   const database = nodePostgres(pool);
@@ -98,11 +102,17 @@ export async function postgresTested(database: Database<PgClient>): Promise<Test
 export async function shift(database: Database<PgClient>, ms: number): Promise<void> {
   const back = (...columns: string[]) =>
     columns.map((column) => `${column} = ${column} - $1::float8 * interval '1 ms'`).join(', ');
+  // A row that a transaction has changed has no lease to pass.
   await database.query(
-    `UPDATE mailroom.inbox SET ${back('claimed_at', 'lease_until', 'ends_by', 'retry_at', 'processed_at', 'expires_at')}`,
+    `UPDATE mailroom.inbox SET ${back('claimed_at', 'lease_until', 'ends_by', 'retry_at', 'processed_at', 'expires_at')}
+      WHERE (consumer, event_id) IN (SELECT consumer, event_id FROM mailroom.inbox FOR UPDATE SKIP LOCKED)`,
     [ms],
   );
-  await database.query(`UPDATE mailroom.effect SET ${back('started_at', 'ends_by', 'ended_at')}`, [ms]);
+  await database.query(
+    `UPDATE mailroom.effect SET ${back('started_at', 'ends_by', 'ended_at')}
+      WHERE (consumer, event_id, name) IN (SELECT consumer, event_id, name FROM mailroom.effect FOR UPDATE SKIP LOCKED)`,
+    [ms],
+  );
   await database.query(`UPDATE mailroom.inbox_retention SET ${back('since')}`, [ms]);
 }
 
@@ -117,5 +127,3 @@ export function recordedSteps() {
   };
   return { told, steps };
 }
-
-export { consumerConfig };

@@ -12,8 +12,8 @@ export interface PgQueryable {
 /** What Mailroom uses of a client that a pool of `pg` has lent. */
 export interface PgClient extends PgQueryable {
   release(error?: Error | boolean): void;
-  on(event: 'error', listener: (error: Error) => void): unknown;
-  off(event: 'error', listener: (error: Error) => void): unknown;
+  on?(event: 'error', listener: (error: Error) => void): unknown;
+  off?(event: 'error', listener: (error: Error) => void): unknown;
 }
 
 /** What Mailroom uses of a `Pool` of `pg`. */
@@ -37,13 +37,14 @@ export function nodePostgres<Client extends PgClient>(
     in: pgSql,
     transaction: async (run) => {
       const client = await pool.connect();
-      // Without a listener, a lost connection would end the process. Its queries fail, which is enough.
-      client.on('error', ignore);
+      // The pool listens to idle clients only: if this connection ended between two statements, the process would end.
+      const heard = () => {};
+      client.on?.('error', heard);
       try {
         await client.query('BEGIN ISOLATION LEVEL READ COMMITTED');
         const result = await run(client);
         await client.query('COMMIT');
-        client.off('error', ignore);
+        client.off?.('error', heard);
         client.release();
         return result;
       } catch (error) {
@@ -52,7 +53,7 @@ export function nodePostgres<Client extends PgClient>(
           () => undefined,
           () => true,
         );
-        if (!lost) client.off('error', ignore);
+        if (!lost) client.off?.('error', heard);
         client.release(lost);
         throw error;
       }
