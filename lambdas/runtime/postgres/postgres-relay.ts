@@ -125,7 +125,8 @@ export function createPostgresRelay(deps: PostgresRelayDeps): PostgresRelay {
         const rows = await transitions.claim(GROUP_ROWS);
         more = rows.length === GROUP_ROWS;
         tally.claimed += rows.length;
-        tally.published += await publishGroup(context, rows, breaker, hasTime);
+        const published = await publishGroup(context, rows, breaker, hasTime);
+        tally.published += published;
       }
     };
     const failure = (error: unknown) => {
