@@ -82,7 +82,7 @@ export const BRIDGE_HOLES: readonly Hole<BridgeTamper>[] = [
     tamper: sending((to, entries) =>
       to.send(entries).catch(() => entries.map(() => refused('invalid', 'NO_ANSWER', 'it did not answer'))),
     ),
-    found: /Number 1 is REJECTED, but the target took it/,
+    found: /Number 1 is rejected as refused, but the target took it/,
   },
   {
     rule: 'what is refused with others is sent alone before it is rejected',

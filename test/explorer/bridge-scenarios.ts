@@ -31,12 +31,20 @@ interface Setting extends TargetOptions {
   /** The numbers, in the order in which they are sent. */
   readonly sent: readonly [number, ...number[]];
   readonly world?: Partial<ConsumerWorldOptions>;
+  /** The maximum number of invocations of each worker. @default 2 */
+  readonly invocations?: number;
+  /** A message has one attempt: a call that fails rejects it, and can still take effect. @default false */
+  readonly once?: boolean;
   /** The options of a strict order. @default no order */
   readonly order?: Parameters<typeof strict>[0];
 }
 
 /** In a batch of three, the first is sent at once, and the others gather meanwhile. */
-const GATHERED: Pick<Setting, 'sent' | 'world'> = { sent: [1, 2, 3], world: { batchSize: 3 } };
+const GATHERED: Pick<Setting, 'sent' | 'world' | 'invocations'> = {
+  sent: [1, 2, 3],
+  world: { batchSize: 3, maxReceiveCount: 4 },
+  invocations: 1,
+};
 
 const SETTINGS: readonly Setting[] = [
   { name: 'a forwarded event, delivered twice', sent: [1], world: { copies: 2 } },
@@ -51,11 +59,23 @@ const SETTINGS: readonly Setting[] = [
     refusesAll: true,
   },
   { name: 'strict: two forwarded events in the wrong order', sent: [2, 1], order: {} },
-  { name: 'strict: forwarded events in one batch', ...GATHERED, sent: [3, 1, 2], order: {} },
+  {
+    name: 'strict: forwarded events in one batch',
+    ...GATHERED,
+    sent: [3, 1, 2],
+    world: { batchSize: 3 },
+    order: {},
+  },
   {
     name: 'strict, skips: a forwarded event that the target refuses',
     sent: [2, 1],
     refuses: 1,
+    order: { onReject: 'skip' },
+  },
+  {
+    name: 'strict, skips: a forwarded event whose attempts are exhausted',
+    sent: [1, 2],
+    once: true,
     order: { onReject: 'skip' },
   },
 ];
@@ -66,7 +86,7 @@ export function bridgeScenarios(bounds: Bounds, tamper: BridgeTamper = {}): Scen
 }
 
 function scenarioOf(setting: Setting, { budget, actors }: Bounds, tamper: BridgeTamper): Scenario {
-  const { sent, order } = setting;
+  const { sent, order, once = false, invocations = 2 } = setting;
   const { tamperTarget = (to) => to, tamperForward = (handler) => handler, ...tampers } = tamper;
   const [first, ...others] = sent;
   return {
@@ -83,14 +103,14 @@ function scenarioOf(setting: Setting, { budget, actors }: Bounds, tamper: Bridge
         handler: (_parts, actor) => tamperForward(bridgeTo(target, setting, actor, tamperTarget)),
         ...(order && {
           maxReceiveCount: RECEIVES,
-          config: { order: strict(order), maxReceives: RECEIVES },
+          config: { order: strict(order), maxReceives: RECEIVES, ...(once && { maxAttempts: 1 }) },
         }),
         ...setting.world,
         ...tampers,
       });
       const details = world.queue.messages().map(({ body }) => JSON.stringify(JSON.parse(body).detail));
       for (let number = 1; number <= actors; number += 1)
-        void world.work(scheduler.actor(`worker ${number}`), 2);
+        void world.work(scheduler.actor(`worker ${number}`), invocations);
       return {
         ...world,
         state: (left) => `${world.state(left)} ${[...target.taken].join()}`,
@@ -112,33 +132,40 @@ function changed({ event, body, headers }: ForwardEntry, details: readonly strin
 }
 
 /** What the rows claim of the target that is not so, or an arrival that is not next in a strict order. */
-function contradiction(world: ConsumerWorld, { sent, order, refuses }: Setting, taken: ReadonlySet<string>) {
+function contradiction(
+  world: ConsumerWorld,
+  { sent, order, refuses, once }: Setting,
+  taken: ReadonlySet<string>,
+) {
   const ids = new Map(sent.map((number, index) => [number, world.eventIds[index] ?? '']));
   for (const [number, id] of ids) {
-    const { status, result } = rowOf(world, id);
+    const { status, reason, result } = rowOf(world, id);
     if (status === 'PROCESSED' && !taken.has(id))
       return `Number ${number} is PROCESSED, but the target has not taken it`;
-    if (status === 'REJECTED' && taken.has(id)) return `Number ${number} is REJECTED, but the target took it`;
+    if (reason === 'FORWARD_REJECTED' && taken.has(id))
+      return `Number ${number} is rejected as refused, but the target took it`;
     if (status === 'PROCESSED' && JSON.parse(String(result ?? '{}')).place?.id !== id)
       return `Number ${number} has no receipt, or that of another event`;
   }
-  if (order === undefined) return undefined;
+  if (order === undefined || once) return undefined;
   const next = [...ids].filter(([number]) => number !== refuses).toSorted(([a], [b]) => a - b);
   return [...taken].every((id, index) => id === next[index]?.[1])
     ? undefined
     : `The target took the numbers as ${[...taken].map((id) => sent[world.eventIds.indexOf(id)]).join()}`;
 }
 
-/** What has not ended as it must: a number that the target never takes is rejected, every other one is processed. */
-function unsettled(world: ConsumerWorld, { sent, refuses }: Setting) {
+/** What has not ended as it must: a number that the target never takes is rejected, every other one is processed unless its attempts are exhausted. */
+function unsettled(world: ConsumerWorld, { sent, refuses, once }: Setting) {
+  const statuses = world.eventIds.map((id) => rowOf(world, id).status);
   for (const [index, number] of sent.entries()) {
-    const { status } = rowOf(world, world.eventIds[index] ?? '');
-    if (status !== (number === refuses ? 'REJECTED' : 'PROCESSED'))
-      return `Number ${number} is ${String(status)}`;
+    const status = statuses[index];
+    const isRight = number === refuses ? status === 'REJECTED' : status === 'PROCESSED';
+    if (!isRight && !(once && status === 'REJECTED')) return `Number ${number} is ${String(status)}`;
   }
   if (world.queue.messages().length > 0) return 'A message is left in the queue';
   const dead = world.queue.deadLetters().length;
-  return dead === (refuses === undefined ? 0 : 1) ? undefined : `The number of dead letters is ${dead}`;
+  const rejected = statuses.filter((status) => status === 'REJECTED').length;
+  return dead === rejected ? undefined : `${rejected} are rejected, and ${dead} are dead letters`;
 }
 
 function rowOf({ memory, config }: ConsumerWorld, eventId: string): Item {
