@@ -61,8 +61,6 @@ export function nodePostgres<Client extends PgClient>(
   };
 }
 
-function ignore(): void {}
-
 function pgSql(queryable: PgQueryable): Sql {
   return {
     query: async (text, values = []) => {

@@ -7,8 +7,8 @@ import {
   createPostgresOutbox,
   type PostgresOutbox,
 } from '../../../lambdas/runtime/postgres/postgres-outbox.ts';
-import type { PostgresRelayConfig } from '../../../lambdas/runtime/postgres/postgres-settings.ts';
 import type { Database } from '../../../lambdas/runtime/postgres/sql.ts';
+import { poll } from '../../../localstack/health.ts';
 import { memoryTelemetry } from '../../../testing/memory-telemetry.ts';
 import { type PostgresServer, startPostgres } from '../server/postgres-server.ts';
 
@@ -26,22 +26,6 @@ export function placed(n: number, more: { readonly deliverAt?: number } = {}) {
 }
 
 export const PRODUCER = { service: 'orders', tableName: 'Mailroom', publishes: ['Placed'] };
-
-/** The settings of a relay, without a wait that a test would have to sit out. */
-export function relayConfig(settings: Partial<PostgresRelayConfig> = {}): PostgresRelayConfig {
-  return {
-    tableName: 'Mailroom',
-    busName: 'bus',
-    claimLeaseMs: 30_000,
-    publishTimeoutMs: 5_000,
-    maxAttempts: 3,
-    publishedRetentionDays: 7,
-    sources: ['orders'],
-    pollMs: 50,
-    inboxRetentionDays: 35,
-    ...settings,
-  };
-}
 
 /** A migrated database on its own server. */
 export interface Rig {
@@ -84,4 +68,14 @@ export async function startRig(name: string, settings: Readonly<Record<string, s
       await server.close();
     },
   };
+}
+
+/** A condition that does not hold by then never will, on a busy machine, too. */
+const DEADLINE_MS = 120_000;
+
+/** Waits until a look returns something else than `undefined`. */
+export async function eventually<T>(look: () => Promise<T | undefined>): Promise<T> {
+  const seen = await poll(DEADLINE_MS, look);
+  if (seen === undefined) throw new Error(`The condition did not hold within ${DEADLINE_MS / 1_000} s.`);
+  return seen;
 }
