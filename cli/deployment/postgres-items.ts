@@ -25,7 +25,17 @@ export const OUTBOX = {
     DEAD: 'd.event_id IS NOT NULL',
     PUBLISHED: 'p.published_at IS NOT NULL',
   },
-  item: ({ id, dueAt, publishedAt, deadAt, cancelledAt, lastError, fingerprint, fence, ...row }: Item): Item => {
+  item: ({
+    id,
+    dueAt,
+    publishedAt,
+    deadAt,
+    cancelledAt,
+    lastError,
+    fingerprint,
+    fence,
+    ...row
+  }: Item): Item => {
     const eventId = String(id);
     // The id of a scheduled event has its due time, which a claim moves.
     const isScheduled = cancelledAt !== null || (fence === null && dueAt === eventIdTime(eventId));

@@ -5,7 +5,8 @@ import { createPostgresOutbox } from '../../lambdas/runtime/postgres/postgres-ou
 import { postgresTransitions } from '../../lambdas/runtime/postgres/postgres-transitions.ts';
 import { systemRandomBytes } from '../../lambdas/runtime/store/event-id.ts';
 import { memoryTelemetry } from '../../testing/memory-telemetry.ts';
-import { PRODUCER, placed, type Rig, relayConfig, startRig } from './support/rig.ts';
+import { relayConfig } from './support/relay-config.ts';
+import { PRODUCER, placed, type Rig, startRig } from './support/rig.ts';
 
 let rig: Rig;
 

@@ -4,9 +4,6 @@ export interface Migration {
   readonly sql: string;
 }
 
-/** The schema that holds Mailroom's tables. */
-export const POSTGRES_SCHEMA = 'mailroom';
-
 /**
  * The steps of the schema.
  *
