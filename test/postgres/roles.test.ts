@@ -34,7 +34,7 @@ test('a login gets the timeouts of its role', async () => {
   expect(rows.map(({ setting }) => setting)).toEqual(['5000', '30000', '2000', '25000']);
 });
 
-test('the roles of a producer and of a relay suffice for their work, and a producer cannot read events', async () => {
+test('the roles of a producer and of a relay allow their work, and a producer cannot read events', async () => {
   const producer = new Pool({ connectionString: urlOf('Orders-1') });
   const relayPool = postgresPool(readPostgresSettings({ MAILROOM_POSTGRES: urlOf('relay') }));
   const telemetry = memoryTelemetry();

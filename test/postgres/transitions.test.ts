@@ -148,7 +148,7 @@ describe('a claim', () => {
 });
 
 describe('a mark', () => {
-  test('moves events from the queue to the published ones, whoever holds the lease', async () => {
+  test('moves events from the queue to the published ones, under any lease', async () => {
     const ids = await rig.commit(1, 2);
     const relay = transitionsOf({ claimLeaseMs: 1 });
     const held = await relay.claim(10);

@@ -230,7 +230,7 @@ export interface EventFailure {
   readonly attempts: number;
   /** The event was refused, or its attempts are exhausted. */
   readonly dead: boolean;
-  /** The time until it may be tried again unless it is dead, milliseconds. */
+  /** The time until it may be tried again, milliseconds; 0 if it is dead. */
   readonly retryMs: number;
   readonly cause: { readonly lastError: string; readonly fingerprint: string };
 }
@@ -253,7 +253,7 @@ export function eventFailure(
   return {
     attempts,
     dead,
-    retryMs: backoffMs(attempts, RETRY_BASE_MS, RETRY_CAP_MS, random),
+    retryMs: dead ? 0 : backoffMs(attempts, RETRY_BASE_MS, RETRY_CAP_MS, random),
     cause: causeOf(error),
   };
 }

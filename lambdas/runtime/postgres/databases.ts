@@ -1,7 +1,7 @@
 import { MailroomError } from '../base/errors.ts';
 import type { Database, Sql, SqlRow } from './sql.ts';
 
-/** What Mailroom uses of a client of `pg`. */
+/** The members that Mailroom uses of a client of `pg`. */
 export interface PgQueryable {
   query(
     text: string,
@@ -9,14 +9,14 @@ export interface PgQueryable {
   ): Promise<{ readonly rows: SqlRow[]; readonly rowCount: number | null }>;
 }
 
-/** What Mailroom uses of a client that a pool of `pg` has lent. */
+/** The members that Mailroom uses of a client that a pool of `pg` has lent. */
 export interface PgClient extends PgQueryable {
   release(error?: Error | boolean): void;
   on?(event: 'error', listener: (error: Error) => void): unknown;
   off?(event: 'error', listener: (error: Error) => void): unknown;
 }
 
-/** What Mailroom uses of a `Pool` of `pg`. */
+/** The members that Mailroom uses of a `Pool` of `pg`. */
 export interface PgPool extends PgQueryable {
   connect(): Promise<PgClient>;
 }
@@ -70,12 +70,12 @@ function pgSql(queryable: PgQueryable): Sql {
   };
 }
 
-/** What Mailroom uses of a database or transaction of Drizzle. */
+/** The members that Mailroom uses of a database or transaction of Drizzle. */
 export interface DrizzleQueryable<Query> {
   execute(query: Query): PromiseLike<unknown>;
 }
 
-/** What Mailroom uses of the `sql` of Drizzle. */
+/** The members that Mailroom uses of the `sql` of Drizzle. */
 export interface DrizzleSql<Query> {
   (strings: TemplateStringsArray, ...values: unknown[]): Query;
   param(value: unknown): unknown;
@@ -120,7 +120,7 @@ export function drizzle<Query, Tx extends DrizzleQueryable<Query>>(
   };
 }
 
-/** What Mailroom uses of a database or transaction of Kysely. */
+/** The members that Mailroom uses of a database or transaction of Kysely. */
 export interface KyselyQueryable<Query> {
   executeQuery(
     query: Query,
@@ -159,7 +159,7 @@ export function kysely<Query, Tx extends KyselyQueryable<Query>>(
   };
 }
 
-/** What Mailroom uses of a client or transaction of Prisma. */
+/** The members that Mailroom uses of a client or transaction of Prisma. */
 export interface PrismaQueryable {
   $queryRawUnsafe(text: string, ...values: unknown[]): Promise<unknown>;
 }
@@ -190,7 +190,7 @@ export function prisma<Tx extends PrismaQueryable>(
   };
 }
 
-/** What Mailroom uses of an entity manager of TypeORM. */
+/** The members that Mailroom uses of an entity manager of TypeORM. */
 export interface TypeOrmManager {
   readonly queryRunner?:
     | { query(text: string, values: unknown[], structured: true): Promise<TypeOrmResult> }

@@ -5,7 +5,7 @@ import type { Database, Sql } from './sql.ts';
 /** The version of the schema that this version of Mailroom reads and writes. */
 export const SCHEMA_VERSION = Math.max(...MIGRATIONS.map(({ version }) => version));
 
-/** The number of the advisory lock that admits one migration at a time: the letters MAIL. */
+/** The number of the advisory lock that admits one migration at a time: MAIL in ASCII. */
 const MIGRATION_LOCK = 0x4d41494c;
 
 const PREPARE = `CREATE SCHEMA IF NOT EXISTS mailroom;

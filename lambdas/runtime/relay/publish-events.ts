@@ -18,7 +18,7 @@ export const GROUP_ROWS = 100;
 /** A row of any storage, held by this relay. */
 export type EventRow = Pick<PendingRow, 'eventId' | 'leaseUntil' | 'attempts' | 'entry'>;
 
-/** How the storage of some rows records the result of a publish. Neither call throws. */
+/** Records the results of publishes in the storage of the rows. Neither call throws. */
 export interface Transitions<in R extends EventRow> {
   /** PENDING -> PUBLISHED, under any lease, because the events *were* published. @returns the rows that could not be marked */
   markPublished(rows: readonly R[]): Promise<readonly EventRow[]>;
