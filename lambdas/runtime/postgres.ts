@@ -21,6 +21,7 @@ export {
   type PrismaQueryable,
   prisma,
   type TypeOrmManager,
+  type TypeOrmResult,
   typeOrm,
 } from './postgres/databases.ts';
 export { grantPostgresRole, type Migrated, migratePostgres, type PostgresGrant } from './postgres/migrate.ts';

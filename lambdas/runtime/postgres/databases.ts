@@ -197,8 +197,11 @@ export interface TypeOrmManager {
     | undefined;
 }
 
-interface TypeOrmResult {
+/** The structured result of a query of TypeORM. */
+export interface TypeOrmResult {
+  /** The returned rows. */
   readonly records: unknown[];
+  /** Absent if the statement changes nothing. */
   readonly affected?: number | undefined;
 }
 
