@@ -23,7 +23,7 @@ import { postgresInbox } from './postgres-inbox.ts';
 import type { PostgresEvents } from './postgres-inbox-row.ts';
 import type { Database } from './sql.ts';
 
-/** Where a consumer's inbox is. */
+/** The storage of a consumer's inbox. */
 interface PostgresStorage<Tx> {
   /** The database that has the schema `mailroom` and the consumer's own tables. */
   readonly database: Database<Tx>;

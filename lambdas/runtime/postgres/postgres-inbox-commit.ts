@@ -18,7 +18,7 @@ import {
 import type { Sql } from './sql.ts';
 
 /** The changes that end a message: $3 is the number of days after which its row may be deleted. */
-export const FINAL = `status = 'PROCESSED', processed_at = clock_timestamp(),
+const FINAL = `status = 'PROCESSED', processed_at = clock_timestamp(),
   expires_at = clock_timestamp() + $3::int * interval '1 day', lease_until = NULL, ends_by = NULL, retry_at = NULL, reason = NULL,
   rejected_at = NULL, unfinished = 0, out_of_time = false, changed_at = clock_timestamp()`;
 
@@ -36,7 +36,7 @@ const COMMIT_UNCLAIMED = `INSERT INTO mailroom.inbox (consumer, event_id, type, 
 /** The maximum number of questions about a commit whose answer was lost. */
 const OUTCOME_TRIES = 6;
 
-/** How far a transaction got before it failed. */
+/** The step at which a transaction failed. */
 type CommitProgress = 'condition' | 'refused' | 'work' | 'events' | 'sent';
 
 interface CommitRun {

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import type { SteppedWorker } from './stepped-pool.ts';
 
 /** What a schedule does at one point: a worker sends a statement or crashes, or time passes until leases are over. */
-export interface Choice {
+interface Choice {
   readonly worker: number;
   readonly does: 'step' | 'crash' | 'pass, step';
 }
