@@ -388,7 +388,7 @@ describe('care', () => {
     ])
       await rig.pool.query(row, [id, status, days]);
     await rig.pool.query(
-      "INSERT INTO mailroom.effect (consumer, event_id, name, status, run, ends_by) SELECT 'c', event_id, 'pay', 'DONE', gen_random_uuid(), clock_timestamp() FROM mailroom.inbox",
+      "INSERT INTO mailroom.effect (consumer, event_id, name, status, fence, run, started_at, ends_by) SELECT 'c', event_id, 'pay', 'COMPLETED', 'f', 1, clock_timestamp(), clock_timestamp() FROM mailroom.inbox",
     );
     await care();
     expect(await idsOfInbox('inbox')).toEqual(['new', 'trying']);

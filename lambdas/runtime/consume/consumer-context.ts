@@ -18,19 +18,15 @@ import type { Inbox } from './inbox-port.ts';
 import type { Queue } from './queue.ts';
 
 /** Dependencies of `createConsumer`. */
-export interface ConsumerDeps extends ConsumerBasics {
-  /** The Mailroom table. */
-  readonly table: Table;
-  /** One handler per event that the consumer subscribes to. */
-  readonly handlers: readonly Handler[];
-}
-
-/** The dependencies of a consumer with any storage. */
-export interface ConsumerBasics extends TelemetryOptions {
+export interface ConsumerDeps extends TelemetryOptions {
   /** From `readConsumerConfig(process.env)`. */
   readonly config: ConsumerConfig;
+  /** The Mailroom table. */
+  readonly table: Table;
   /** The consumer's queue. */
   readonly queue: Queue;
+  /** One handler per event that the consumer subscribes to. */
+  readonly handlers: readonly Handler[];
   /** @default the machine's clock */
   readonly clock?: Clock | undefined;
   /** @default the machine's random source */
@@ -72,7 +68,7 @@ export function consumerContext(deps: Omit<ConsumerDeps, 'handlers'>): DynamoCon
 }
 
 /** The context of a consumer without its inbox. */
-export function contextParts(deps: ConsumerBasics): Omit<ConsumerContext, 'inbox'> {
+export function contextParts(deps: Omit<ConsumerDeps, 'table' | 'handlers'>): Omit<ConsumerContext, 'inbox'> {
   const { config, queue, redact, clock = systemClock, random = systemRandomBytes } = deps;
   const telemetry = redactingTelemetry(safeTelemetry(deps.telemetry ?? ownTelemetry(config, deps)), redact);
   return { config, queue, clock, random, telemetry, tracer: createTracer(redact) };

@@ -82,7 +82,7 @@ async function takeOver(inbox: InboxContext, wanted: Wanted, row: ProcessingRow)
   return refusalOf(inbox, message, taken.item);
 }
 
-/** What a takeover records about the claim before it. */
+/** The attributes by which a takeover records the claim before it. */
 export function takenOver(inbox: InboxRules, wanted: Wanted, row: ProcessingRow) {
   const { firstReceive } = wanted;
   const { unfinished = 0 } = row;

@@ -37,7 +37,7 @@ export interface InboxSettings {
  */
 export interface InboxContext extends InboxDeps, InboxRules {}
 
-/** What decides about a message, in any storage, besides its row. */
+/** The settings and the history that decide about a message, besides its row. */
 export interface InboxRules extends InboxSettings {
   /** The retention history of the inbox, once it has been read. */
   readonly memory: {

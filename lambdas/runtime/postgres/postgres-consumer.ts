@@ -7,13 +7,13 @@ import {
 import type { Environment } from '../base/config-codec.ts';
 import { MailroomError } from '../base/errors.ts';
 import { type ConsumerHandler, consumerIn } from '../consume/consumer.ts';
-import { type ConsumerBasics, type ConsumerContext, contextParts } from '../consume/consumer-context.ts';
+import { type ConsumerContext, type ConsumerDeps, contextParts } from '../consume/consumer-context.ts';
 import {
   type InboxProcessor,
+  type InboxProcessorDeps,
   type MessageAnswer,
   NO_QUEUE,
   type ProcessOptions,
-  type ProcessorSettings,
   processorConfig,
   processorIn,
 } from '../sources/inbox-processor.ts';
@@ -23,16 +23,12 @@ import { postgresInbox } from './postgres-inbox.ts';
 import type { PostgresEvents } from './postgres-inbox-row.ts';
 import type { Database } from './sql.ts';
 
-/** Where a consumer's inbox is. */
-interface PostgresStorage<Tx> {
+/** Dependencies of {@link createPostgresConsumer}. */
+export interface PostgresConsumerDeps<Tx> extends Omit<ConsumerDeps, 'config' | 'table' | 'handlers'> {
   /** The database that has the schema `mailroom` and the consumer's own tables. */
   readonly database: Database<Tx>;
   /** Writes the events of its handlers, from `createPostgresOutbox`. */
   readonly outbox: PostgresEvents<Tx>;
-}
-
-/** Dependencies of {@link createPostgresConsumer}. */
-export interface PostgresConsumerDeps<Tx> extends Omit<ConsumerBasics, 'config'>, PostgresStorage<Tx> {
   /** From `readPostgresConsumerConfig(process.env)`. */
   readonly config: Omit<ConsumerConfig, 'tableName'>;
   /** One handler per event that the consumer subscribes to. */
@@ -70,10 +66,11 @@ export function createPostgresConsumer<Tx>(deps: PostgresConsumerDeps<Tx>): Cons
 }
 
 /** Dependencies of {@link createPostgresInboxProcessor}. */
-export interface PostgresProcessorDeps<Tx>
-  extends Omit<ConsumerBasics, 'config' | 'queue'>,
-    ProcessorSettings,
-    PostgresStorage<Tx> {
+export interface PostgresProcessorDeps<Tx> extends Omit<InboxProcessorDeps, 'config' | 'table'> {
+  /** The database that has the schema `mailroom` and the consumer's own tables. */
+  readonly database: Database<Tx>;
+  /** Writes the events of its handlers, from `createPostgresOutbox`. */
+  readonly outbox: PostgresEvents<Tx>;
   /** From `readPostgresInboxConfig(process.env)`. */
   readonly config: Omit<InboxConfig, 'tableName'>;
 }
@@ -120,7 +117,7 @@ export function createPostgresInboxProcessor<Tx>(
 }
 
 function postgresContext<Tx>(
-  deps: Omit<ConsumerBasics, 'config'> & PostgresStorage<Tx>,
+  deps: Omit<PostgresConsumerDeps<Tx>, 'config' | 'handlers'>,
   config: ConsumerConfig,
 ): ConsumerContext {
   const { consumer, order } = config;

@@ -36,7 +36,7 @@ const COMMIT_UNCLAIMED = `INSERT INTO mailroom.inbox (consumer, event_id, type, 
 /** The maximum number of questions about a commit whose answer was lost. */
 const OUTCOME_TRIES = 6;
 
-/** How far a transaction got before it failed. */
+/** The step at which a transaction failed. */
 type CommitProgress = 'condition' | 'refused' | 'work' | 'events' | 'sent';
 
 interface CommitRun {

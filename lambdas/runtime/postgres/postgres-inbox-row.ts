@@ -94,7 +94,7 @@ export async function run(sql: Sql, text: string, values: readonly unknown[]): P
   return sql.query(text, stored);
 }
 
-/** As {@link run}, for a statement in a transaction of its own. */
+/** As {@link run}, for a statement outside a transaction. */
 export async function runAlone(sql: Sql, text: string, values: readonly unknown[]): Promise<SqlResult> {
   for (let tries = 1; ; tries += 1) {
     try {

@@ -21,15 +21,9 @@ import { recordOf, type SourceMessage } from './source-message.ts';
 import { createTurns } from './turns.ts';
 
 /** Dependencies of {@link createInboxProcessor}. */
-export interface InboxProcessorDeps
-  extends Omit<ConsumerDeps, 'config' | 'queue' | 'handlers'>,
-    ProcessorSettings {
+export interface InboxProcessorDeps extends Omit<ConsumerDeps, 'config' | 'queue' | 'handlers'> {
   /** From `readInboxConfig(process.env)`. */
   readonly config: InboxConfig;
-}
-
-/** The settings of an inbox processor with any storage. */
-export interface ProcessorSettings {
   /**
    * The time that a handler has in a process, milliseconds, from 10,000. Afterwards other workers assume that it has stopped: they wait for that
    * long after a crash during an effect. In Lambda, the function's timeout applies.
@@ -134,7 +128,7 @@ export function processorIn(
     handlerTimeoutMs = HANDLER_TIMEOUT_MS,
     stopProcess = () => process.exit(1),
     redact,
-  }: ProcessorSettings & Pick<ConsumerDeps, 'redact'>,
+  }: Pick<InboxProcessorDeps, 'handlerTimeoutMs' | 'stopProcess' | 'redact'>,
 ): InboxProcessor {
   if (!(handlerTimeoutMs >= 10_000)) {
     const message = `createInboxProcessor: handlerTimeoutMs is ${handlerTimeoutMs}; it must be at least 10,000. Make it longer than the longest run of a handler.`;
