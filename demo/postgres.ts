@@ -50,7 +50,6 @@ export async function startDemoPostgres({ step }: Pick<StepPrinter, 'step'>): Pr
           publishTimeoutMs: PUBLISH_TIMEOUT_MS,
           maxAttempts: 20,
           publishedRetentionDays: 7,
-          inboxRetentionDays: 35,
           sources: ['orders'],
           pollMs: 200,
         },

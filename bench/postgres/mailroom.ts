@@ -23,7 +23,6 @@ const CONFIG: PostgresRelayConfig = {
   publishTimeoutMs: 10_000,
   maxAttempts: 20,
   publishedRetentionDays: 7,
-  inboxRetentionDays: 30,
   sources: ['orders'],
   pollMs: 100,
 };

@@ -43,8 +43,6 @@ export interface PostgresRelayOptions {
   readonly maxAttempts?: number;
   /** The retention of a published event, in whole days. @default 7 days */
   readonly publishedRetention?: Duration;
-  /** The retention of a settled inbox row, in whole days: that of the consumer with the longest. @default 35 days */
-  readonly inboxRetention?: Duration;
   /** Memory in MB. The function runs all the time, for 8.64 USD a month at 256 MB. @default 256 */
   readonly memoryMb?: number;
   /** The subnets of the function, with a route to EventBridge. @default the private subnets of the VPC, or the isolated ones */
@@ -90,7 +88,6 @@ export class PostgresOutboxRelay extends Construct {
     const claimLease = props.claimLease ?? Duration.seconds(30);
     const poll = props.poll ?? Duration.millis(500);
     const publishedRetention = props.publishedRetention ?? Duration.days(7);
-    const inboxRetention = props.inboxRetention ?? Duration.days(35);
     const vpcSubnets = vpc && (props.vpcSubnets ?? relaySubnets(vpc));
     const leaseMin = publishTimeout.toMilliseconds() * 2 + 2_000;
     refuse(`The relay ${this.node.path}`, [
@@ -103,7 +100,6 @@ export class PostgresOutboxRelay extends Construct {
         `relay.claimLease is ${claimLease.toMilliseconds()} ms, but must be more than ${leaseMin} ms: twice publishTimeout, plus 2 seconds. Raise it.`,
       ),
       ...wholeDays('relay.publishedRetention', publishedRetention),
-      ...wholeDays('relay.inboxRetention', inboxRetention),
       ...(vpc && vpcSubnets ? subnetProblems(vpc, vpcSubnets) : []),
     ]);
     const config = {
@@ -113,7 +109,6 @@ export class PostgresOutboxRelay extends Construct {
       publishTimeoutMs: publishTimeout.toMilliseconds(),
       maxAttempts: props.maxAttempts ?? 10,
       publishedRetentionDays: publishedRetention.toDays(),
-      inboxRetentionDays: inboxRetention.toDays(),
       pollMs: poll.toMilliseconds(),
     };
     const sourcesText = () => JSON.stringify(props.sources());

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../lambdas/runtime/base/clock.ts';
 import { nodePostgres } from '../../lambdas/runtime/postgres/databases.ts';
+import { careForTables } from '../../lambdas/runtime/postgres/postgres-care.ts';
 import { createPostgresOutbox } from '../../lambdas/runtime/postgres/postgres-outbox.ts';
 import { postgresTransitions } from '../../lambdas/runtime/postgres/postgres-transitions.ts';
 import { systemRandomBytes } from '../../lambdas/runtime/store/event-id.ts';
@@ -16,14 +17,13 @@ beforeAll(async () => {
 beforeEach(() => rig.clear());
 afterAll(() => rig.close());
 
-const relay = () =>
-  postgresTransitions({
-    config: relayConfig(),
-    database: rig.database,
-    clock: systemClock,
-    random: systemRandomBytes,
-    telemetry: memoryTelemetry(),
-  });
+const relayParts = () => ({
+  config: relayConfig(),
+  clock: systemClock,
+  random: systemRandomBytes,
+  telemetry: memoryTelemetry(),
+});
+const relay = () => postgresTransitions({ ...relayParts(), database: rig.database });
 
 async function schedule(inMs: number): Promise<string> {
   const [event] = await rig.outbox.commit(async () => [placed(1, { deliverAt: Date.now() + inMs })]);
@@ -97,4 +97,15 @@ test('a cancellation and a claim at the same time: one of them takes the event',
   for (const { eventId } of await transitions.claim(ROUNDS)) claimed.add(eventId);
   const cancelled = ids.filter((_, n) => answers[n] === 'cancelled');
   expect([...claimed, ...cancelled].toSorted()).toEqual(ids.toSorted());
+});
+
+test('a cancelled event is deleted after the retention of published ones', async () => {
+  const [old, recent] = [await schedule(60_000), await schedule(60_000)];
+  for (const eventId of [old, recent]) await cancel(eventId);
+  const age =
+    "UPDATE mailroom.cancelled SET cancelled_at = cancelled_at - interval '8 days' WHERE event_id = $1";
+  await rig.pool.query(age, [old]);
+  await careForTables({ ...relayParts(), database: rig.database });
+  for (const table of ['cancelled', 'event'])
+    expect(await rig.rows(`SELECT event_id::text AS id FROM mailroom.${table}`)).toEqual([{ id: recent }]);
 });

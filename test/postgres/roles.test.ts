@@ -40,7 +40,9 @@ test('the roles of a producer and of a relay allow their work, and a producer ca
   const telemetry = memoryTelemetry();
   const outbox = createPostgresOutbox({ config: PRODUCER, database: nodePostgres(producer), telemetry });
   await outbox.commit(async () => [1, 2, 3, 4].map((n) => placed(n)));
-  await expect(producer.query('SELECT envelope FROM mailroom.event')).rejects.toMatchObject({ code: '42501' });
+  await expect(producer.query('SELECT envelope FROM mailroom.event')).rejects.toMatchObject({
+    code: '42501',
+  });
 
   const failures = ['MalformedDetail', 'Unknown', 'ThrottlingException'];
   const bus = memoryBus({

@@ -379,12 +379,11 @@ describe('care', () => {
 
   test('deletes settled inbox rows and their effects after their retention only', async () => {
     const row =
-      "INSERT INTO mailroom.inbox (consumer, event_id, type, status, changed_at) VALUES ('c', $1, 'T', $2, clock_timestamp() - $3 * interval '1 day')";
+      "INSERT INTO mailroom.inbox (consumer, event_id, type, status, expires_at) VALUES ('c', $1, 'T', $2, clock_timestamp() + $3 * interval '1 day')";
     for (const [id, status, days] of [
-      ['old', 'PROCESSED', 36],
-      ['new', 'PROCESSED', 34],
-      ['trying', 'FAILED', 36],
-      ['rejected', 'REJECTED', 36],
+      ['old', 'PROCESSED', -1],
+      ['new', 'PROCESSED', 1],
+      ['trying', 'FAILED', null],
     ])
       await rig.pool.query(row, [id, status, days]);
     await rig.pool.query(

@@ -75,7 +75,6 @@ test('names that others rely on are those that were reviewed', async () => {
       ...relayConfig,
       sources: [],
       pollMs: 200,
-      inboxRetentionDays: 35,
     }),
     audit: auditSettings.encode({ tableName: 'Mailroom', sinceMs: 60_000, everyMs: 60_000 }),
     heartbeat: heartbeatSettings.encode({ ...consumerConfig, publishes: [], everyMs: 300_000 }),

@@ -1,10 +1,7 @@
 import { asMailroomError } from '../base/errors.ts';
 import { eventIdTime } from '../store/event-id.ts';
+import { DELETED_AT_ONCE, deleteExpiredMessages } from './postgres-inbox-retention.ts';
 import type { TransitionDeps } from './postgres-transitions.ts';
-import type { Sql } from './sql.ts';
-
-/** Rows that one statement deletes, so that no transaction is long. */
-const DELETED_AT_ONCE = 1_000;
 
 /** The time of one round of deletes, milliseconds; the next round goes on. */
 const ROUND_MS = 5_000;
@@ -27,18 +24,14 @@ const DELETE_EVENTS = `WITH old AS MATERIALIZED (
 )
 SELECT event_id::text AS event_id FROM gone`;
 
-/** A message that is still being tried keeps its row. */
-const SETTLED = `status IN ('PROCESSED', 'REJECTED', 'DISCARDED') AND changed_at < ${OLD}`;
-
-const DELETE_MESSAGES = `WITH old AS MATERIALIZED (
-  SELECT consumer, event_id FROM mailroom.inbox WHERE ${SETTLED} ORDER BY changed_at LIMIT $2::int
+const DELETE_CANCELLED = `WITH old AS MATERIALIZED (
+  SELECT event_id FROM mailroom.cancelled WHERE cancelled_at < ${OLD} ORDER BY cancelled_at LIMIT $2::int
 ), gone AS (
-  DELETE FROM mailroom.inbox i USING old WHERE i.consumer = old.consumer AND i.event_id = old.event_id
-    AND ${SETTLED.replaceAll(/\b(status|changed_at)\b/g, 'i.$1')} RETURNING i.consumer, i.event_id
-), effects AS (
-  DELETE FROM mailroom.effect e USING gone WHERE e.consumer = gone.consumer AND e.event_id = gone.event_id
+  DELETE FROM mailroom.cancelled c USING old WHERE c.event_id = old.event_id RETURNING c.event_id
+), events AS (
+  DELETE FROM mailroom.event e USING gone WHERE e.event_id = gone.event_id
 )
-SELECT event_id FROM gone`;
+SELECT event_id::text AS event_id FROM gone`;
 
 /** Ids begin with the time at which their event was created or is due: those after the bound are scheduled. */
 const COUNT = `WITH waiting AS MATERIALIZED (
@@ -63,12 +56,14 @@ export async function careForTables(deps: TransitionDeps): Promise<void> {
     });
   };
   await attempt('count the waiting events', () => emitGauges(deps));
-  await attempt('delete old events', () =>
-    deleteAll(deps, database, DELETE_EVENTS, config.publishedRetentionDays),
-  );
-  await attempt('delete old inbox rows', () =>
-    deleteAll(deps, database, DELETE_MESSAGES, config.inboxRetentionDays),
-  );
+  for (const text of [DELETE_EVENTS, DELETE_CANCELLED])
+    await attempt('delete old events', () =>
+      deleteAll(deps, async () => {
+        const { rows } = await database.query(text, [config.publishedRetentionDays, DELETED_AT_ONCE]);
+        return rows.length;
+      }),
+    );
+  await attempt('delete old inbox rows', () => deleteAll(deps, () => deleteExpiredMessages(database)));
 }
 
 async function emitGauges({ config, database, clock, telemetry }: TransitionDeps): Promise<void> {
@@ -87,16 +82,11 @@ async function emitGauges({ config, database, clock, telemetry }: TransitionDeps
   telemetry.duration('OldestLeaseAge', Number(overdue));
 }
 
+/** @param deleteSome - deletes at most {@link DELETED_AT_ONCE} rows, and returns their number */
 async function deleteAll(
   { clock }: Pick<TransitionDeps, 'clock'>,
-  database: Sql,
-  text: string,
-  days: number,
+  deleteSome: () => Promise<number>,
 ): Promise<void> {
   const endsBy = clock.now() + ROUND_MS;
-  let deleted: number;
-  do {
-    const { rows } = await database.query(text, [days, DELETED_AT_ONCE]);
-    deleted = rows.length;
-  } while (deleted === DELETED_AT_ONCE && clock.now() < endsBy);
+  while ((await deleteSome()) === DELETED_AT_ONCE && clock.now() < endsBy);
 }

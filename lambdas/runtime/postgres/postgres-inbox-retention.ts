@@ -1,12 +1,12 @@
 import type { Sql } from './sql.ts';
 
-/** The most messages that one statement deletes. */
-const BATCH = 1_000;
+/** The most rows that one statement deletes, so that no transaction is long. */
+export const DELETED_AT_ONCE = 1_000;
 
 /** Only final rows have an end; a row that a statement before has deleted is not counted. */
 const DELETE = `WITH gone AS (
     DELETE FROM mailroom.inbox WHERE (consumer, event_id) IN (
-      SELECT consumer, event_id FROM mailroom.inbox WHERE expires_at < statement_timestamp() ORDER BY expires_at LIMIT ${BATCH})
+      SELECT consumer, event_id FROM mailroom.inbox WHERE expires_at < statement_timestamp() ORDER BY expires_at LIMIT ${DELETED_AT_ONCE})
     RETURNING consumer, event_id
   ), effects AS (
     DELETE FROM mailroom.effect e USING gone WHERE e.consumer = gone.consumer AND e.event_id = gone.event_id

@@ -36,8 +36,6 @@ export interface PostgresRelayConfig
   > {
   /** The pause after a pass that found no event, milliseconds. */
   readonly pollMs: number;
-  /** The time after which settled inbox rows and their effects are deleted: the longest of all consumers, days. */
-  readonly inboxRetentionDays: number;
 }
 
 const REMEDY = 'deploy the construct that sets it, or set the variable yourself (docs/postgres.md).';
@@ -63,7 +61,6 @@ export const postgresRelaySettings = settings<PostgresRelayConfig>(
     publishedRetentionDays: integer('MAILROOM_PUBLISHED_RETENTION_DAYS', 1, 3_650),
     sources: names('MAILROOM_SOURCES'),
     pollMs: integer('MAILROOM_POLL_MS', 50, 60_000),
-    inboxRetentionDays: integer('MAILROOM_INBOX_RETENTION_DAYS', 1, 3_650),
   },
   REMEDY,
 );

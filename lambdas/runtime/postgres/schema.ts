@@ -53,6 +53,7 @@ CREATE TABLE mailroom.cancelled (
   event_id uuid PRIMARY KEY,
   cancelled_at timestamptz NOT NULL
 );
+CREATE INDEX cancelled_at ON mailroom.cancelled (cancelled_at);
 CREATE TABLE mailroom.operation (
   at timestamptz NOT NULL,
   token text NOT NULL,

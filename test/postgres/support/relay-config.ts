@@ -11,7 +11,6 @@ export function relayConfig(settings: Partial<PostgresRelayConfig> = {}): Postgr
     publishedRetentionDays: 7,
     sources: ['orders'],
     pollMs: 50,
-    inboxRetentionDays: 35,
     ...settings,
   };
 }
