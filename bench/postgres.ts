@@ -4,7 +4,7 @@ import { type BenchDatabase, BUS_MS, percentile, steadily, withServer } from './
 import { bossQueue, graphileQueue, JOB_QUEUES, type JobQueue, withJobQueues } from './postgres/job-queues.ts';
 import { fill, producerOf, relayOf, slowBus } from './postgres/mailroom.ts';
 
-/** How a backlog is published. */
+/** A backlog that is published. */
 interface Drain {
   readonly system: string;
   readonly relays: number;
@@ -14,7 +14,7 @@ interface Drain {
   readonly walBytes: number;
 }
 
-/** How long events wait at a steady rate. */
+/** The time that events wait at a steady rate. */
 interface Wait {
   readonly system: string;
   readonly perSecond: number;

@@ -35,7 +35,7 @@ export async function withJobQueues<T>(use: (folder: string) => Promise<T>): Pro
 /** The calls at a time: those of a relay. */
 const WORKERS = 16;
 
-/** What is used of graphile-worker. */
+/** The used part of graphile-worker. */
 interface Graphile {
   readonly Logger: new (log: () => () => void) => object;
   run(options: object): Promise<{ stop(): Promise<void> }>;
@@ -74,7 +74,7 @@ export async function graphileQueue(folder: string, { url, pool }: BenchDatabase
   };
 }
 
-/** What is used of pg-boss. */
+/** The used part of pg-boss. */
 interface Boss {
   on(event: 'error', listener: () => void): void;
   start(): Promise<unknown>;

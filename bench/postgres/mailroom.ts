@@ -27,7 +27,7 @@ const CONFIG: PostgresRelayConfig = {
   pollMs: 100,
 };
 
-/** Commits one event in a transaction of its own. @param n - its aggregate */
+/** Commits one event in its own transaction. @param n - its aggregate */
 export function producerOf({ pool }: BenchDatabase): (n: number) => Promise<unknown> {
   const config = { service: 'orders', tableName: 'bench', publishes: ['Placed'] };
   const outbox = createPostgresOutbox({ config, database: nodePostgres(pool) });

@@ -38,6 +38,11 @@ CREATE TABLE mailroom.dead (
   last_error text NOT NULL,
   fingerprint text NOT NULL
 );
+CREATE TABLE mailroom.cancelled (
+  event_id uuid PRIMARY KEY,
+  cancelled_at timestamptz NOT NULL
+);
+CREATE INDEX cancelled_at ON mailroom.cancelled (cancelled_at);
 CREATE TABLE mailroom.operation (
   at timestamptz NOT NULL,
   token text NOT NULL,
@@ -110,6 +115,10 @@ BEGIN
 END
 $roles$;
 GRANT INSERT ON mailroom.event, mailroom.pending TO mailroom_producer, mailroom_consumer;
+GRANT SELECT (event_id, source) ON mailroom.event TO mailroom_producer, mailroom_consumer;
+GRANT SELECT, DELETE ON mailroom.pending TO mailroom_producer, mailroom_consumer;
+GRANT SELECT, INSERT ON mailroom.cancelled TO mailroom_producer, mailroom_consumer;
+GRANT SELECT, DELETE ON mailroom.cancelled TO mailroom_relay;
 GRANT SELECT ON mailroom.event TO mailroom_relay;
 GRANT DELETE ON mailroom.event TO mailroom_relay;
 GRANT SELECT, UPDATE, DELETE ON mailroom.pending TO mailroom_relay;

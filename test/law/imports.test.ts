@@ -116,10 +116,14 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     'lambdas/example',
     'test/brokers/clients',
     'test/brokers/servers',
+    'test/postgres/server',
+    'lambdas/runtime/postgres',
     ...upTo('operations'),
+    'testing',
   ],
   'test/brokers/clients': [],
   'test/brokers/servers': [],
+  'test/postgres/server': [],
   verify: ['cli/terminal', 'demo', 'localstack', ...upTo('base')],
 };
 
@@ -210,7 +214,8 @@ describe('the law of the tree', () => {
     const may =
       /^(node:[\w/]+|@aws-sdk\/[\w-]+|@aws-lambda-powertools\/[\w/-]+|@standard-schema\/spec|@opentelemetry\/api|p-limit|p-map|zod(\/mini)?)$/;
     const ofBridge = /^(kafkajs|nats)$/;
-    const ofPostgres = (entry: string) => /^lambdas\/(postgres-relay\/|runtime\/postgres)/.test(entry);
+    const ofPostgres = (entry: string) =>
+      /^lambdas\/(postgres-relay\/|runtime\/postgres|example\/orders\/postgres\/)/.test(entry);
     for (const entry of entries) {
       const mayBoth = (name: string) =>
         may.test(name) ||

@@ -7,9 +7,9 @@ import {
 } from '../../runtime/index.ts';
 import { type Order, orderKey, orderOfRow, orderRow } from './order.ts';
 
-/** Where the orders are. */
+/** The place of the orders. */
 export interface OrderRecords {
-  /** Finds an order, whoever placed it. */
+  /** Finds an order of any caller. */
   find(orderId: string): Promise<Order | undefined>;
   /**
    * Commits a new order with both of its events.

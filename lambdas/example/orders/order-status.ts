@@ -52,16 +52,16 @@ export function orderStatusHandlers(deps: OrderStatusDeps): readonly Handler[] {
 }
 
 /** An event that reports on an order. */
-interface Report {
+interface OrderReport {
   readonly definition: EventDefinition<string, ReportSchema>;
-  /** What it reports; `undefined` for nothing. */
+  /** The reported halves; `undefined` if it reports nothing. */
   readonly halves: (data: unknown) => Partial<OrderHalves> | undefined;
 }
 
 type ReportSchema = StandardSchemaV1<unknown, { readonly orderId: string }>;
 
 /** The reports of payments and inventory. */
-export const REPORTS: readonly Report[] = [
+export const REPORTS: readonly OrderReport[] = [
   report(PaymentCaptured, () => ({ payment: 'captured' })),
   report(PaymentDeclined, () => ({ payment: 'declined' })),
   report(PaymentRefunded, ({ expired }) => ({ payment: 'refunded', expired })),
@@ -145,6 +145,6 @@ function cancelled({ orderId, customerId, totalCents, payment, stock, expired }:
 function report<S extends ReportSchema>(
   definition: EventDefinition<string, S>,
   halvesOf: (data: StandardSchemaV1.InferOutput<S>) => Partial<OrderHalves> | undefined,
-): Report {
+): OrderReport {
   return { definition, halves: (data) => halvesOf(data as StandardSchemaV1.InferOutput<S>) };
 }

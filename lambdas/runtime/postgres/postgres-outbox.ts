@@ -107,7 +107,7 @@ const INSERT = `WITH minted AS MATERIALIZED (
 SELECT pg_current_xact_id()::text AS xid`;
 
 /**
- * The id of a scheduled event contains its due time, and a claim moves `due_at` past it for good: while they are equal, no relay has ever
+ * The id of a scheduled event contains its due time, and a claim moves `due_at` past it permanently: while they are equal, no relay has ever
  * held the event. A claim skips the locked row, and finds none after the commit.
  */
 const CANCEL = `WITH gone AS (
