@@ -246,7 +246,9 @@ export function publishOn(bus: IEventBus, relay: LambdaFunction, sources: () => 
     bus.grantPublish(relay, sources);
     return;
   }
+  // The bus of another stack is deployed before this role, so its policy knows the role by a tag.
   if (relay.role) tag(relay.role, { [PUBLISHER_TAG]: bus.eventBusName });
+  if (bus instanceof MailroomBus) bus._admitTagged();
   allowPublish(bus, relay, sources);
 }
 

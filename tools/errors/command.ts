@@ -48,6 +48,11 @@ export const FINDING = section({
       result: 'Nothing was read.',
       action: 'Choose another `--region`, `--profile` or `--endpoint`, or deploy one.',
     },
+    NOT_IN_POSTGRES: {
+      cause: 'The rows of the Mailroom are in PostgreSQL, and the command changes rows of DynamoDB only.',
+      result: 'Nothing was changed.',
+      action: 'Run the command that the message names. See [PostgreSQL](postgres.md#operate).',
+    },
     NO_BUS: {
       cause: 'The event bus was deleted.',
       result: 'Nothing was published. Events stay PENDING and wait.',
