@@ -116,7 +116,7 @@ const CANCEL = `WITH gone AS (
 )
 INSERT INTO mailroom.cancelled (event_id, cancelled_at) SELECT event_id, clock_timestamp() FROM gone RETURNING event_id`;
 
-/** A statement of its own: the one before may have waited for another cancellation, which its snapshot does not contain. */
+/** Its own statement: the one before may have waited for another cancellation, which its snapshot does not contain. */
 const CANCELLED = `SELECT c.event_id FROM mailroom.cancelled c JOIN mailroom.event e USING (event_id)
   WHERE c.event_id = $1::uuid AND e.source = $2::text`;
 
