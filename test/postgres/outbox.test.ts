@@ -152,7 +152,7 @@ test('a transaction that fails in its COMMIT was rolled back', async () => {
   expect(await stored()).toEqual([]);
 });
 
-test('a COMMIT that PostgreSQL answers with a rollback, because a statement nobody awaits has failed, is an error', async () => {
+test('a COMMIT that PostgreSQL answers with a rollback, because a statement that was not awaited has failed, is an error', async () => {
   const database: Database<PgClient> = {
     ...rig.database,
     in: (tx) => ({
