@@ -28,8 +28,10 @@ if (existsSync(source)) {
 function missingClients() {
   const require = createRequire(import.meta.url);
   const { peerDependencies } = require('../package.json');
-  // Only `doctor` uses that of IAM, and reports it if it is missing; bridges use the others.
-  const unused = ['iam', 'kinesis', 'sns'].map((service) => `@aws-sdk/client-${service}`);
+  // Only `doctor` uses that of IAM, and reports it if it is missing; bridges and functions with PostgreSQL use the others.
+  const unused = ['client-iam', 'client-kinesis', 'client-sns', 'client-secrets-manager', 'rds-signer'].map(
+    (name) => `@aws-sdk/${name}`,
+  );
   return Object.keys(peerDependencies).filter((name) => {
     if (!name.startsWith('@aws-sdk/') || unused.includes(name)) return false;
     try {

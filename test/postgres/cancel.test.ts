@@ -99,6 +99,32 @@ test('a cancellation and a claim at the same time: one of them takes the event',
   expect([...claimed, ...cancelled].toSorted()).toEqual(ids.toSorted());
 });
 
+test('a cancellation that waits for another one of the same event says that it is cancelled', async () => {
+  const eventId = await schedule(60_000);
+  const client = await rig.pool.connect();
+  await client.query('BEGIN');
+  expect(await rig.outbox.cancel(client, eventId)).toBe('cancelled');
+  const second = cancel(eventId);
+  await expect
+    .poll(
+      async () => (await rig.rows("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'")).length,
+    )
+    .toBe(1);
+  await client.query('COMMIT');
+  client.release();
+  expect(await second).toBe('cancelled');
+});
+
+test('a cancelled event of another service is too late', async () => {
+  const eventId = await schedule(60_000);
+  await cancel(eventId);
+  const foreign = createPostgresOutbox({
+    config: { ...PRODUCER, service: 'payments' },
+    database: nodePostgres(rig.pool),
+  });
+  expect(await rig.database.transaction((tx) => foreign.cancel(tx, eventId))).toBe('too-late');
+});
+
 test('a cancelled event is deleted after the retention of published ones', async () => {
   const [old, recent] = [await schedule(60_000), await schedule(60_000)];
   for (const eventId of [old, recent]) await cancel(eventId);

@@ -4,7 +4,13 @@ import { CompiledQuery, Kysely, PostgresDialect } from 'kysely';
 import { Pool } from 'pg';
 import { DataSource } from 'typeorm';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { drizzle, kysely, nodePostgres, typeOrm } from '../../lambdas/runtime/postgres/databases.ts';
+import {
+  drizzle,
+  kysely,
+  nodePostgres,
+  type PgClient,
+  typeOrm,
+} from '../../lambdas/runtime/postgres/databases.ts';
 import { createPostgresOutbox } from '../../lambdas/runtime/postgres/postgres-outbox.ts';
 import { type Database, sqlState } from '../../lambdas/runtime/postgres/sql.ts';
 import { memoryTelemetry } from '../../testing/memory-telemetry.ts';
@@ -143,6 +149,23 @@ test('a transaction that fails in its COMMIT was rolled back', async () => {
     return [placed(1)];
   });
   expect(sqlState(await failed.catch((error: unknown) => error))).toBe('23503');
+  expect(await stored()).toEqual([]);
+});
+
+test('a COMMIT that PostgreSQL answers with a rollback, because a statement that was not awaited has failed, is an error', async () => {
+  const database: Database<PgClient> = {
+    ...rig.database,
+    in: (tx) => ({
+      query: async (text, values) => {
+        const written = rig.database.in(tx).query(text, values);
+        tx.query('SELECT 1 / 0').catch(() => {});
+        return written;
+      },
+    }),
+  };
+  const outbox = createPostgresOutbox({ config: PRODUCER, database, telemetry: memoryTelemetry() });
+  const failed = outbox.commit(async () => [placed(1)]);
+  expect(sqlState(await failed.catch((error: unknown) => error))).toBe('25P02');
   expect(await stored()).toEqual([]);
 });
 

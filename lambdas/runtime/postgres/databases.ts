@@ -43,7 +43,7 @@ export function nodePostgres<Client extends PgClient>(
       try {
         await client.query('BEGIN ISOLATION LEVEL READ COMMITTED');
         const result = await run(client);
-        await client.query('COMMIT');
+        refuseRollback(await client.query('COMMIT'));
         client.off?.('error', heard);
         client.release();
         return result;
@@ -59,6 +59,14 @@ export function nodePostgres<Client extends PgClient>(
       }
     },
   };
+}
+
+/** PostgreSQL answers the COMMIT of a transaction in which a statement has failed with a rollback, which `pg` does not report as an error. */
+function refuseRollback(result: object): void {
+  if (!('command' in result) || result.command !== 'ROLLBACK') return;
+  const message =
+    'The transaction was rolled back: one of its statements failed, and its error was not thrown.';
+  throw Object.assign(new Error(message), { code: '25P02' });
 }
 
 function pgSql(queryable: PgQueryable): Sql {

@@ -113,10 +113,12 @@ SELECT pg_current_xact_id()::text AS xid`;
 const CANCEL = `WITH gone AS (
   DELETE FROM mailroom.pending p WHERE p.event_id = $1::uuid AND p.due_at = to_timestamp($2::double precision / 1000) AND p.fence IS NULL
     AND EXISTS (SELECT FROM mailroom.event e WHERE e.event_id = p.event_id AND e.source = $3::text) RETURNING p.event_id
-), kept AS (
-  INSERT INTO mailroom.cancelled (event_id, cancelled_at) SELECT event_id, clock_timestamp() FROM gone RETURNING event_id
 )
-SELECT event_id FROM kept UNION ALL SELECT event_id FROM mailroom.cancelled WHERE event_id = $1::uuid`;
+INSERT INTO mailroom.cancelled (event_id, cancelled_at) SELECT event_id, clock_timestamp() FROM gone RETURNING event_id`;
+
+/** Its own statement: the one before may have waited for another cancellation, which its snapshot does not contain. */
+const CANCELLED = `SELECT c.event_id FROM mailroom.cancelled c JOIN mailroom.event e USING (event_id)
+  WHERE c.event_id = $1::uuid AND e.source = $2::text`;
 
 /**
  * Creates the outbox of a service that keeps its data in PostgreSQL. Run {@link migratePostgres} first.
@@ -180,8 +182,11 @@ export function createPostgresOutbox<Tx>(deps: PostgresOutboxDeps<Tx>): Postgres
       return minted.map(envelopeOf);
     },
     cancel: async (tx, eventId) => {
-      const { rows } = await database.in(tx).query(CANCEL, [eventId, eventIdTime(eventId), config.service]);
-      return rows.length > 0 ? 'cancelled' : 'too-late';
+      const sql = database.in(tx);
+      const { rows } = await sql.query(CANCEL, [eventId, eventIdTime(eventId), config.service]);
+      if (rows.length > 0) return 'cancelled';
+      const before = await sql.query(CANCELLED, [eventId, config.service]);
+      return before.rows.length > 0 ? 'cancelled' : 'too-late';
     },
     commit: (run) =>
       inSpan(tracer, sendSpan(config, []), async () => {
