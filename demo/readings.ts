@@ -64,7 +64,7 @@ export interface Readings {
   readonly expiries: readonly WrittenEvent[];
   /** Inbox rows by consumer and event id. */
   readonly inbox: Readonly<Record<Consumer, ReadonlyMap<string, InboxRow>>>;
-  /** Inbox rows of the bridge by event id. @default there is no bridge */
+  /** Inbox rows of the bridge by event id. @default the order system has no bridge */
   readonly bridge?: ReadonlyMap<string, InboxRow> | undefined;
   /** The bank's charges by order id. */
   readonly charges: ReadonlyMap<string, readonly MoneyMove[]>;

@@ -48,7 +48,7 @@ export interface Sent {
   readonly resent: readonly Resent[];
   /** The ids of the outdated reports that were published. @default none is planned */
   readonly outdated?: readonly string[] | undefined;
-  /** The messages at the target of the bridge. @default there is no bridge */
+  /** The messages at the target of the bridge. @default the order system has no bridge */
   readonly bridge?: BridgeCounts | undefined;
   /** The number of messages in the dead-letter queues before the run, because an engine may be shared. @default 0 */
   readonly deadLettersBefore?: number;

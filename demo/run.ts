@@ -45,7 +45,7 @@ export interface DemoRun {
   readonly rejectPayment?: ((eventId: string) => Promise<void>) | undefined;
   /** The third order is not paid in time, and expires. @default every order is paid */
   readonly withLateCustomer?: boolean | undefined;
-  /** The target of the bridge, which the order system then has. @default there is no bridge */
+  /** The target of the bridge. @default the order system has no bridge */
   readonly bridge?: Pick<DemoBridge, 'target' | 'arrived'> | undefined;
   /** The orders are in PostgreSQL. @default in the table */
   readonly postgres?: Pick<DemoPostgres, 'items'> | undefined;

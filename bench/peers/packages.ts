@@ -52,11 +52,28 @@ export async function withPeer<T>(
   packages: string | undefined,
   use: (folder: string) => Promise<T>,
 ): Promise<T> {
+  return inTemporaryFolder(async (folder) => {
+    await install(folder, packages);
+    for (const name of PEER_PACKAGES) await expectVersion(folder, name);
+    return await use(folder);
+  });
+}
+
+/** Installs packages, each as `name@version`, in a temporary folder while `use` runs. No script of a package is run. */
+export async function withPackages<T>(
+  specs: readonly string[],
+  use: (folder: string) => Promise<T>,
+): Promise<T> {
+  return inTemporaryFolder(async (folder) => {
+    await promisify(execFile)('npm', [...NPM_ARGUMENTS, ...specs], { cwd: folder });
+    return await use(folder);
+  });
+}
+
+async function inTemporaryFolder<T>(use: (folder: string) => Promise<T>): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), 'mailroom-peers-'));
   try {
     await writeFile(join(folder, 'package.json'), '{ "private": true }\n');
-    await install(folder, packages);
-    for (const name of PEER_PACKAGES) await expectVersion(folder, name);
     return await use(folder);
   } finally {
     await rm(folder, { recursive: true, force: true });

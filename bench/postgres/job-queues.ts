@@ -1,9 +1,6 @@
-import { execFile } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { withPackages } from '../peers/packages.ts';
 import { type BenchDatabase, PAYLOAD } from './database.ts';
 
 /** The last versions that run on Node.js 20. */
@@ -18,18 +15,12 @@ export interface JobQueue {
   readonly close: () => Promise<unknown>;
 }
 
-/** Installs both packages in a temporary folder while `use` runs. No script of a package is run. */
-export async function withJobQueues<T>(use: (folder: string) => Promise<T>): Promise<T> {
-  const folder = await mkdtemp(join(tmpdir(), 'mailroom-queues-'));
-  try {
-    await writeFile(join(folder, 'package.json'), '{ "private": true }\n');
-    const specs = Object.entries(JOB_QUEUES).map(([name, version]) => `${name}@${version}`);
-    const options = ['--ignore-scripts', '--no-audit', '--no-fund', '--save-exact'];
-    await promisify(execFile)('npm', ['install', ...options, ...specs], { cwd: folder });
-    return await use(folder);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+/** Installs both packages in a temporary folder while `use` runs. */
+export function withJobQueues<T>(use: (folder: string) => Promise<T>): Promise<T> {
+  return withPackages(
+    Object.entries(JOB_QUEUES).map(([name, version]) => `${name}@${version}`),
+    use,
+  );
 }
 
 /** The calls at a time: those of a relay. */

@@ -27,7 +27,7 @@ interface Bridge {
 /**
  * Reads the broker of the bridge: `-c bridge=jetstream -c bridgeTo=127.0.0.1:4222`.
  *
- * @returns `undefined` without these context values: then there is no bridge
+ * @returns `undefined` without these context values: the system has no bridge
  * @throws `BAD_CONFIG` if the broker is unknown or has no address
  */
 export function readBridge(app: App): Bridge | undefined {

@@ -87,14 +87,15 @@ function deadForLong({ dead, deadLetters }: RelayMetrics, deadFor: Duration): Al
   }));
 }
 
-function dead(metrics: RelayMetrics): AlarmPlan[] {
+/** The alarms on events that no relay publishes, in any storage. @param options - of the command that lists them */
+export function stoppedEvents(metrics: Pick<RelayMetrics, 'dead' | 'undeclared'>, options = ''): AlarmPlan[] {
   return [
     {
       id: 'DeadEvents',
       anchor: 'dead-event',
       severity: 'ticket',
       what: 'The relay has stopped retrying an event: it is DEAD and reaches no consumer until it is requeued.',
-      run: 'dlq list dead',
+      run: `dlq list dead${options}`,
       metric: metrics.dead,
       threshold: 0,
       missing: TreatMissingData.IGNORE,
@@ -104,11 +105,17 @@ function dead(metrics: RelayMetrics): AlarmPlan[] {
       anchor: 'events-with-an-undeclared-source',
       severity: 'ticket',
       what: 'Events wait in the outbox because no producer of this Mailroom declares their source: the relay does not publish them.',
-      run: 'events list --pending --by source',
+      run: `events list --pending --by source${options}`,
       metric: metrics.undeclared,
       threshold: 0,
       missing: TreatMissingData.IGNORE,
     },
+  ];
+}
+
+function dead(metrics: RelayMetrics): AlarmPlan[] {
+  return [
+    ...stoppedEvents(metrics),
     {
       id: 'StreamFailures',
       anchor: 'stream-batch-discarded',

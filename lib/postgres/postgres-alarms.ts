@@ -9,8 +9,12 @@ import type { AlarmTopics } from '../delivery-alarms.ts';
 import { RUNBOOK_URL } from '../mailroom/tags.ts';
 import { type AlarmPlan, deliveryAlarm, letAlarmsPublish } from '../monitoring/alarm-plan.ts';
 import { COUNT_PERIOD } from '../monitoring/metrics.ts';
+import { stoppedEvents } from '../monitoring/relay-alarms.ts';
 import { type AlarmThresholds, thresholdProblems, withThresholds } from '../monitoring/thresholds.ts';
 import type { PostgresOutboxRelay } from './postgres-outbox-relay.ts';
+
+/** The rows are in PostgreSQL, whose address is not in AWS. */
+const ON_DATABASE = ' --database "$DATABASE_URL"';
 
 /** Alarms on the relay of a {@link PostgresMailroom}. */
 export interface PostgresAlarmsOptions extends Pick<AlarmThresholds, 'oldestPending' | 'sustainedFor'> {
@@ -52,40 +56,21 @@ function plans(
   const gauge = (metricName: MetricName) => own(metricName, Stats.MAXIMUM, SCHEDULE_MIN);
   const counter = (metricName: MetricName) => own(metricName, Stats.SUM, COUNT_PERIOD);
   const breaches = sustainedFor.toMilliseconds() / COUNT_PERIOD.toMilliseconds();
-  const failing = { severity: 'ticket', threshold: 0, breaches, run: 'status' } as const;
+  const failing = { severity: 'ticket', threshold: 0, breaches, run: `status${ON_DATABASE}` } as const;
   return [
     {
       id: 'OldestPending',
       anchor: 'events-unpublished',
       severity: 'page',
       what: `An event has been unpublished for over ${say(oldestPending)}, or the relay has stopped running.`,
-      run: 'status',
+      run: `status${ON_DATABASE}`,
       metric: gauge('OldestPendingAge'),
       threshold: oldestPending.toMilliseconds(),
       breaches: 3,
       among: 5,
       missing: TreatMissingData.BREACHING,
     },
-    {
-      id: 'DeadEvents',
-      anchor: 'dead-event',
-      severity: 'ticket',
-      what: 'The relay has stopped retrying an event: it is DEAD and reaches no consumer until it is requeued.',
-      run: 'dlq list dead',
-      metric: gauge('DeadEvents'),
-      threshold: 0,
-      missing: TreatMissingData.IGNORE,
-    },
-    {
-      id: 'UndeclaredEvents',
-      anchor: 'events-with-an-undeclared-source',
-      severity: 'ticket',
-      what: 'Events wait in the outbox because no producer of this Mailroom declares their source: the relay does not publish them.',
-      run: 'events list --pending --by source',
-      metric: gauge('UndeclaredEvents'),
-      threshold: 0,
-      missing: TreatMissingData.IGNORE,
-    },
+    ...stoppedEvents({ dead: gauge('DeadEvents'), undeclared: gauge('UndeclaredEvents') }, ON_DATABASE),
     {
       ...failing,
       id: 'RelayErrors',

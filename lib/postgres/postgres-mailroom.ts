@@ -69,7 +69,7 @@ export interface PostgresConsumerProps extends PostgresLoginProps {
 
 /**
  * A Mailroom whose outbox is in PostgreSQL: the relay and the bus. Services write through {@link PostgresMailroom.addProducer}, in
- * transactions of their own database. The relay runs from the first deployment on, and logs `BAD_POSTGRES` until the database is
+ * transactions of their own database. The relay runs from the first deployment on, and logs errors until the database is
  * migrated.
  *
  * @throws `BAD_SETTINGS` if the database accepts neither IAM authentication nor a secret, or a setting is invalid

@@ -36,7 +36,7 @@ export const BRIDGE_HOLES: readonly Hole<BridgeTamper>[] = [
     found: /Number 1 is PROCESSED, but the target has not taken it/,
   },
   {
-    rule: 'an entry that fails fails its message, whatever becomes of its neighbors',
+    rule: 'only the message of a failed entry fails',
     where: 'forwarded events, two in one call',
     budget: ONE_FAULT,
     deviations: 1,

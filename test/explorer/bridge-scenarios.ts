@@ -122,7 +122,7 @@ function scenarioOf(setting: Setting, { budget, actors }: Bounds, tamper: Bridge
   };
 }
 
-/** What the target took that was not sent so. @param details - the envelopes in the queue, as text */
+/** The messages at the target whose bodies were changed on the way. @param details - the envelopes in the queue, as text */
 function changed({ event, body, headers }: ForwardEntry, details: readonly string[]): string | undefined {
   const { eventId, sequence } = event;
   if (!details.includes(body)) return `The target took a body of number ${sequence} that was not sent`;

@@ -52,7 +52,7 @@ export const orderMutants: readonly Mutant[] = [
     ['a lease that a superseded message lost is counted', "if (result.claim.takenOver) telemetry.count('LeasesExpired'); // Before the write", '// Before the write'],
     ['the effects of a superseded message are reported before it ends', 'reportEffectsOfSuperseded(claimed); const lost = await writeEnd(claimed, () => inbox.supersede(result.claim, by)); if (lost !== undefined) return lost;', 'const lost = await writeEnd(claimed, () => inbox.supersede(result.claim, by)); if (lost !== undefined) return lost; reportEffectsOfSuperseded(claimed);'],
   ]),
-  ...mutantsOf('inbox/inbox-claim.ts', 'order-gate', [
+  ...mutantsOf('inbox/inbox-claim.ts', 'inbox-claim', [
     ['a claim without an order removes an earlier one', 'remove: [...(remove ?? []), ...unplaced],', 'remove,'],
   ]),
   ...mutantsOf('inbox/inbox-writes.ts', 'order-gate', [

@@ -90,19 +90,21 @@ export const storeOutboxMutants: readonly Mutant[] = [
     ['a punctual sweep reads the running minute', 'config.punctual && config.sweepEveryMs >= MINUTE_MS', 'config.punctual && config.sweepEveryMs < 0'],
     ['an ordinary sweep does not', 'config.punctual && config.sweepEveryMs >= MINUTE_MS', 'config.sweepEveryMs >= MINUTE_MS'],
   ]),
-  ...mutantsOf('outbox/outbox-transitions.ts', 'outbox-transitions relay-stream relay-stream-failures relay-turns unsettled-minutes publish-at-once', [
-    ['a failure is recorded only under the lease that the relay holds', 'attempts, leaseUntil }, when: held(row)', "attempts, leaseUntil }, when: { status: 'PENDING' }"],
-    ['a failure is recorded only on a PENDING row', 'attempts, leaseUntil }, when: held(row)', 'attempts, leaseUntil }, when: { leaseUntil: row.leaseUntil }'],
-    ['a failed event waits for its backoff', 'leaseOf(row, now + retryMs)', 'now'],
+  ...mutantsOf('outbox/event-failure.ts', 'outbox-transitions relay-stream relay-stream-failures relay-turns unsettled-minutes publish-at-once', [
     ["an event's own failure counts as an attempt", 'const attempts = row.attempts + 1;', 'const attempts = row.attempts;'],
     ['an event becomes DEAD when its attempts are exhausted', 'refused || attempts >= config.maxAttempts', 'refused'],
     ['an event gets all of its attempts', 'attempts >= config.maxAttempts', 'attempts >= config.maxAttempts - 1'],
     ['an event that the bus refuses becomes DEAD at once', 'refused || attempts >= config.maxAttempts', 'attempts >= config.maxAttempts'],
+    ['only a refused event counts as refused', "telemetry.count('EventsRefused', refused ? 1 : 0);", "telemetry.count('EventsRefused');"],
+  ]),
+  ...mutantsOf('outbox/outbox-transitions.ts', 'outbox-transitions relay-stream relay-stream-failures relay-turns unsettled-minutes publish-at-once', [
+    ['a failure is recorded only under the lease that the relay holds', 'attempts, leaseUntil }, when: held(row)', "attempts, leaseUntil }, when: { status: 'PENDING' }"],
+    ['a failure is recorded only on a PENDING row', 'attempts, leaseUntil }, when: held(row)', 'attempts, leaseUntil }, when: { leaseUntil: row.leaseUntil }'],
+    ['a failed event waits for its backoff', 'leaseOf(row, now + retryMs)', 'now'],
     ['an event becomes DEAD only under the lease that the relay holds', 'deadAt: now }, when: held(row),', "deadAt: now }, when: { status: 'PENDING' },"],
     ['an event becomes DEAD only while it is PENDING', 'deadAt: now }, when: held(row),', 'deadAt: now }, when: { leaseUntil: row.leaseUntil },'],
     ['an event becomes DEAD in the same transaction as its pointer', '{ Put: { Item: { ...pointer } } },', ''],
     ['an event that becomes DEAD is counted', "telemetry.count('EventsDead');", ''],
-    ['only a refused event counts as refused', "telemetry.count('EventsRefused', refused ? 1 : 0);", "telemetry.count('EventsRefused');"],
   ]),
   ...mutantsOf('outbox/outbox-transitions.ts', 'outbox-transitions relay-stream relay-stream-failures relay-turns unsettled-minutes publish-at-once', [
     ['a claim is conditional on the lease that was read', 'config.claimLeaseMs) }, when: held(row),', "config.claimLeaseMs) }, when: { status: 'PENDING' },"],

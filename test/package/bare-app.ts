@@ -53,6 +53,7 @@ const PRODUCER = `
 import { forward, kafkaTarget } from 'cdk-mailroom/forward';
 import { createOncePerKey } from 'cdk-mailroom/http';
 import { createRelayStream } from 'cdk-mailroom/internals';
+import { nodePostgres, postgresPool } from 'cdk-mailroom/postgres';
 import { defineEvent, lambdaOutbox, type Outbox } from 'cdk-mailroom/runtime';
 import { kafkaRun } from 'cdk-mailroom/sources';
 import { memoryTable } from 'cdk-mailroom/testing';
@@ -66,6 +67,8 @@ export const wrongOncePerKey: number = createOncePerKey;
 export const wrongBridge: number = [forward, kafkaTarget];
 // @ts-expect-error the same of a source
 export const wrongSource: number = kafkaRun;
+// @ts-expect-error the same of PostgreSQL
+export const wrongDatabase: number = [nodePostgres, postgresPool];
 // @ts-expect-error the same of the relay
 export const wrongRelay: number = createRelayStream;
 `;

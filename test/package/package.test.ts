@@ -227,6 +227,8 @@ describe('an app that only produces', () => {
       'reschedule',
     ]);
     expect(await evaluate(app, `typeof (${load}('cdk-mailroom/testing')).memoryTable`)).toBe('function');
+    // Neither the driver nor the clients for its password are loaded before they are used.
+    expect(await evaluate(app, `typeof (${load}('cdk-mailroom/postgres')).nodePostgres`)).toBe('function');
   });
 
   test('starts as a bundle that leaves the other clients out', async () => {

@@ -31,7 +31,7 @@ afterAll(async () => {
 });
 
 beforeEach(async () => {
-  const tables = ['event', 'pending', 'published', 'dead', 'inbox', 'effect', 'operation'];
+  const tables = ['event', 'pending', 'published', 'dead', 'cancelled', 'inbox', 'effect', 'operation'];
   await pool.query(`TRUNCATE ${tables.map((name) => `mailroom.${name}`).join(', ')}`);
 });
 
@@ -122,6 +122,26 @@ test('why finds an event by its id, the beginning of it, and its aggregate', asy
     expect(JSON.stringify(events)).toContain('the bank is closed');
   }
   expect(JSON.stringify(await json('messages', 'list', '--failed'))).toContain(eventId);
+});
+
+test('dlq list shows the dead events', async () => {
+  const eventId = await deadEvent();
+  const listed = JSON.stringify(await json('dlq', 'list', 'dead'));
+  expect(listed).toContain(eventId);
+  expect(listed).toContain('Detail is not valid');
+});
+
+test('why says that an event is scheduled, and that it was cancelled', async () => {
+  const dueAt = Date.now() + 3_600_000;
+  const eventId = await storedEvent(dueAt);
+  await pool.query(
+    'INSERT INTO mailroom.pending (event_id, due_at) VALUES ($1, to_timestamp($2::float8 / 1000))',
+    [eventId, dueAt],
+  );
+  expect(await json('why', eventId)).toMatchObject({ verdict: { state: 'scheduled' } });
+  await pool.query('DELETE FROM mailroom.pending');
+  await pool.query('INSERT INTO mailroom.cancelled VALUES ($1, clock_timestamp())', [eventId]);
+  expect(await json('why', eventId)).toMatchObject({ verdict: { state: 'cancelled' } });
 });
 
 test('a rejected message is listed', async () => {

@@ -62,7 +62,7 @@ export interface CheckDeps {
   readonly directory: Directory;
   readonly resources: Resources;
   readonly pauses: Pauses;
-  /** Present if the rows are in PostgreSQL: there is no table and no stream. */
+  /** Present if the rows are in PostgreSQL instead of a table with a stream. */
   readonly postgres?: OpenPostgres | undefined;
   /** AWS's time, epoch milliseconds. */
   readonly now: number;

@@ -1,13 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { RelayConfig } from '../base/config.ts';
 import type { MailroomErrorCode } from '../base/error-codes.ts';
-import {
-  asMailroomError,
-  errorMessage,
-  fingerprint,
-  isMailroomError,
-  type MailroomError,
-} from '../base/errors.ts';
+import { asMailroomError, isMailroomError, type MailroomError } from '../base/errors.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
 import { eventIdShard, eventIdTime, type RandomBytes } from '../store/event-id.ts';
 import { deadKey } from '../store/keys.ts';
@@ -20,6 +14,7 @@ import {
   UPDATE_EACH_MAX,
   updateAction,
 } from '../store/table.ts';
+import { causeOf, eventFailure, logFailure } from './event-failure.ts';
 import { leavingDead } from './outbox-operator.ts';
 import { leaseOf, type PendingRow } from './pending-row.ts';
 
@@ -201,61 +196,8 @@ const NO_RESULT = {
   message: 'The table returned no result for this row.',
 } as const;
 
-/** Logs a failure that concerns rows. */
-export function logFailure(
-  { telemetry }: Pick<MarkContext, 'telemetry'>,
-  message: string,
-  rows: readonly Pick<PendingRow, 'eventId'>[],
-  error?: unknown,
-): void {
-  telemetry.log.error(message, { eventIds: rows.map((row) => row.eventId), error: error as Error });
-}
-
-/** The attributes that a row stores about an error. */
-function causeOf(error: unknown): EventFailure['cause'] {
-  return { lastError: errorMessage(error), fingerprint: `relay ${fingerprint(error)}` };
-}
-
 function wasDead(result: EachResult): boolean {
   return !result.ok && result.refused && result.item?.status === 'DEAD';
-}
-
-/** Backoff of a row whose own publish failed: from 5 s to 15 min. */
-const RETRY_BASE_MS = 5_000;
-const RETRY_CAP_MS = 900_000;
-
-/** The consequence of an event's own failure for its row. */
-export interface EventFailure {
-  /** Those of the row, with this one. */
-  readonly attempts: number;
-  /** The event was refused, or its attempts are exhausted. */
-  readonly dead: boolean;
-  /** The time until it may be tried again, milliseconds; 0 if it is dead. */
-  readonly retryMs: number;
-  readonly cause: { readonly lastError: string; readonly fingerprint: string };
-}
-
-/** Judges, counts and logs an event's own failure: one more attempt and a backoff, or DEAD. */
-export function eventFailure(
-  {
-    config,
-    random,
-    telemetry,
-  }: Pick<OutboxContext, 'random' | 'telemetry'> & { config: Pick<RelayConfig, 'maxAttempts'> },
-  row: Pick<PendingRow, 'eventId' | 'attempts'>,
-  error: MailroomError,
-  refused: boolean,
-): EventFailure {
-  const attempts = row.attempts + 1;
-  const dead = refused || attempts >= config.maxAttempts;
-  telemetry.count('EventsRefused', refused ? 1 : 0);
-  logFailure({ telemetry }, dead ? 'An event is DEAD' : 'An event could not be published', [row], error);
-  return {
-    attempts,
-    dead,
-    retryMs: dead ? 0 : backoffMs(attempts, RETRY_BASE_MS, RETRY_CAP_MS, random),
-    cause: causeOf(error),
-  };
 }
 
 /**

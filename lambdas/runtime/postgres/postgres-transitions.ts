@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock.ts';
 import { asMailroomError } from '../base/errors.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
 import { xrayHeaderOf } from '../observe/trace-context.ts';
-import { eventFailure, logFailure } from '../outbox/outbox-transitions.ts';
+import { eventFailure, logFailure } from '../outbox/event-failure.ts';
 import type { EventRow, Transitions } from '../relay/publish-events.ts';
 import { eventIdTime, type RandomBytes } from '../store/event-id.ts';
 import { backoffMs } from '../store/retry.ts';

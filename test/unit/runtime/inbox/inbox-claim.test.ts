@@ -51,6 +51,21 @@ async function inboxWith(row: object, tableOf: (table: Table) => Table = (table)
   };
 }
 
+test.each([
+  ['failed', FAILED],
+  ['was left', DEAD],
+])(
+  'a claim without an order removes the place that the order of an earlier deployment gave a message that %s',
+  async (_what, row) => {
+    const { claim, row: stored } = await inboxWith({
+      ...row,
+      order: { key: 'theirs', mode: 'latest', sequence: 2 },
+    });
+    expect(await claim(AGAIN)).toMatchObject({ status: 'claimed' });
+    expect(stored()).not.toHaveProperty('order');
+  },
+);
+
 describe('a claim of a message that must run alone', () => {
   test.each([
     ['failed', { ...FAILED, unfinished: 2 }],
