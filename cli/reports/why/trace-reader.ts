@@ -83,7 +83,7 @@ interface FoundDeadLetter extends Pick<DeadLetter, 'id' | 'eventId'> {
 }
 
 /** A Mailroom whose rows a trace reads. */
-export interface TracedMailroom {
+interface TracedMailroom {
   readonly directory: Directory;
   readonly table: Table;
 }

@@ -96,7 +96,7 @@ function decodeClaim({ name, value }: DirectoryParameter): BusClaim {
   );
 }
 
-/** What a Mailroom tells consumers and producers of other apps, resolved when their stacks are deployed. */
+/** Attributes of a Mailroom for consumers and producers of other apps, resolved when their stacks are deployed. */
 export interface MailroomAttributes {
   /** The name of its bus. */
   readonly bus: string;

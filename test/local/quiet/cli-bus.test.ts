@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { z } from 'zod/mini';
 import { defineEvent, transactional } from '../../../lambdas/runtime/index.ts';
 import { lambdaContext } from '../../../testing/index.ts';
+import { unwrapped } from '../../support/captured-io.ts';
 import { eventually } from '../support/eventually.ts';
 import { handmadeMailroom, SMALL_SOURCE, type SmallConsumer } from '../support/handmade-mailroom.ts';
 import { mailroom } from '../support/mailroom.ts';
@@ -118,5 +119,23 @@ describe('two Mailrooms on one bus', () => {
     expect(missing).toEqual([]);
     const { expected } = consumers.payments;
     expect(consumers[consumer]).toMatchObject({ expected, processed: expected });
+  });
+
+  test('status lists the other Mailroom with its consumers and its own command', async () => {
+    const { neighbors } = (await run(orders, 'status', '--json')).json();
+    expect(neighbors).toMatchObject([
+      {
+        stack: shipping.stack,
+        state: 'broken',
+        error: null,
+        consumers: { parcels: { backlog: 0, deadLetters: 0 } },
+        next: expect.stringContaining(`status --stack ${shipping.stack}`),
+      },
+    ]);
+    const { code, out } = await run(orders, 'status');
+    expect(code).toBe(1);
+    expect(out).toMatch(/^on this bus +state +pending +dead +consumer +backlog +dead letters$/m);
+    expect(unwrapped(out)).toContain(`${shipping.stack} has findings:`);
+    expect(out).toContain(neighbors[0].next);
   });
 });

@@ -60,7 +60,7 @@ export const SMALL_SOURCE = 'orders';
  * that no other test at this endpoint finds it or receives from its queues.
  *
  * @param subscriptions - the event types that its consumers see, or their subscriptions
- * @param joined - the bus that it joins, and the service of its consumers @default a bus of its own, and each its own service
+ * @param joined - the bus that it joins, and the service of its consumers @default its own bus, and each consumer its own service
  */
 export async function handmadeMailroom(
   endpoint: string,

@@ -19,7 +19,7 @@ export interface AuditHandlerDeps extends Omit<AuditDeps, 'directory' | 'neighbo
 }
 
 /** The other Mailrooms on a bus, and its claims. */
-export type AuditBus = Pick<AuditDeps, 'neighbors' | 'claims'>;
+type AuditBus = Pick<AuditDeps, 'neighbors' | 'claims'>;
 
 /** The audit ends this long before the invocation, so that its findings are still sent, milliseconds. */
 const END_MARGIN_MS = 10_000;

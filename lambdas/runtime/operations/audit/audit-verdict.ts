@@ -84,7 +84,7 @@ export async function judgeUndecided(
   }
   if (unread === 0) return judgment;
   const text =
-    `${unread} events of ${consumer.name} are unproven: its inbox, in the table ${consumer.elsewhere.table}, or its queues could not be read ` +
+    `Unproven at ${consumer.name}: ${unread}. Its inbox, in the table ${consumer.elsewhere.table}, or its queues could not be read ` +
     `(${refusal}).`;
   return { ...judgment, incomplete: [...judgment.incomplete, text] };
 }

@@ -31,7 +31,7 @@ import { judgeUndecided } from './audit-verdict.ts';
 import { type WalkRange, walkOutbox } from './audit-walk.ts';
 
 /** Another Mailroom on the bus. */
-export interface AuditNeighbor {
+interface AuditNeighbor {
   readonly directory: Directory;
   /** Read by single items, as the policy of its table may allow. A refusal makes what it hides unproven, never missing. */
   readonly table: Pick<Table, 'get'>;
