@@ -2,6 +2,7 @@ import { Command, Option } from 'commander';
 import { HOUR_MS } from '../../lambdas/runtime/base/units.ts';
 import { type AuditReport, createAudit } from '../../lambdas/runtime/operations/audit/audit.ts';
 import { cloudWatchQueueAges } from '../../lambdas/runtime/operations/audit/audit-queue-age.ts';
+import { withNeighbors } from '../../lambdas/runtime/operations/bus-consumers.ts';
 import { eventBridgeRules } from '../../lambdas/runtime/operations/eventbridge-rules.ts';
 import { readEntryVersions } from '../../lambdas/runtime/operations/ssm-directory.ts';
 import type { Deployment } from '../deployment/deployment.ts';
@@ -87,17 +88,22 @@ Examples:
  */
 export async function audit(deployment: Deployment, options: AuditOptions, planned?: PlannedVerdicts) {
   const { terminal, clients, directory, table, queues, clock } = deployment;
+  const { neighbors = [] } = deployment;
   const { signal } = terminal;
+  const claims = await deployment.claims?.();
   const { since = SINCE_MS, grace = GRACE_MS } = options;
   const reason = reasonToApply(options);
   const until = clock.now() + BEHIND_MAX_MS; // to include the newest events
   const found = await createAudit({
     table,
     directory,
+    neighbors,
+    claims,
     queues,
     rules: eventBridgeRules(clients.events),
     ages: cloudWatchQueueAges({ cloudwatch: clients.cloudwatch, sqs: clients.sqs, clock }),
-    versions: ({ name }) => readEntryVersions(clients.ssm, directory.mailroom.table, name),
+    versions: ({ name, elsewhere }) =>
+      readEntryVersions(clients.ssm, elsewhere?.table ?? directory.mailroom.table, elsewhere?.name ?? name),
     clock,
   }).run({
     since: until - since,
@@ -109,7 +115,9 @@ export async function audit(deployment: Deployment, options: AuditOptions, plann
       terminal.progress(`Read to ${minute.replace('T', ' ')}Z: ${many(events, 'event')}`),
   });
   const repaired =
-    options.repair === true && !signal.aborted ? await repair(deployment, found, reason, planned) : undefined;
+    options.repair === true && !signal.aborted
+      ? await repair(onBus(deployment), found, reason, planned)
+      : undefined;
   const sent = repaired?.applied === true ? repaired.events.length : 0;
   const result = { report: { ...found, repaired: sent }, byDay: options.by === 'day', repair: repaired };
   const line = (command: ShellText) => deployment.commandLine(command);
@@ -129,6 +137,12 @@ export async function audit(deployment: Deployment, options: AuditOptions, plann
       }),
     signal.aborted ? EXIT.stopped : auditFindings(result.report).length === 0 ? EXIT.ok : EXIT.attention,
   );
+}
+
+/** Repairs reach the consumers of every Mailroom on the bus. */
+function onBus(deployment: Deployment): Deployment {
+  const others = deployment.neighbors?.map(({ directory }) => directory) ?? [];
+  return { ...deployment, directory: withNeighbors(deployment.directory, others) };
 }
 
 /** The commands that restore the drifted resources, as `status` and `doctor` print them. */

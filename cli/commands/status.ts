@@ -2,6 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Command } from 'commander';
 import type { CommandLines } from '../reports/findings.ts';
 import { readAcks } from '../reports/status/acknowledgements.ts';
+import {
+  busText,
+  createBusReader,
+  isNeighborOpen,
+  type NeighborStatus,
+} from '../reports/status/bus-status.ts';
 import { createStatusReader } from '../reports/status/status-reader.ts';
 import type { StatusReport } from '../reports/status/status-report.ts';
 import { statusJson, statusText } from '../reports/status/status-text.ts';
@@ -20,16 +26,23 @@ const CLEAR = '\u001b[2J';
 /** `mailroom status`. */
 export function statusCommand(io: Io): Command {
   return new Command('status')
-    .description('Shows what waits, what failed and what is dead. Exits with 1 if action is required.')
+    .description(
+      'Shows what waits, what failed and what is dead. Exits with 1 if action is required here, or at another Mailroom on the bus.',
+    )
     .option('--watch', 'refresh every 2 seconds until Ctrl-C')
     .action(
       acting<{ readonly watch?: boolean }>(io, async (deployment, options) => {
         const { terminal } = deployment;
         const status = createStatusReader(deployment);
+        const bus = createBusReader(deployment);
         const read = async (): Promise<Report> => {
-          const report = await status.read();
+          const [report, neighbors] = await Promise.all([status.read(), bus()]);
           const acks = await readAcks(deployment.table, report.at);
-          return printed({ ...deployment, acks }, report, options.watch ? io.outSize() : undefined);
+          return printed(
+            { ...deployment, acks },
+            { report, neighbors },
+            options.watch ? io.outSize() : undefined,
+          );
         };
         let shown = await read();
         if (options.watch !== true) await terminal.print(shown);
@@ -49,12 +62,17 @@ export function statusCommand(io: Io): Command {
 }
 
 /** @param size - of the terminal that the text must fit @default the text is printed whole */
-function printed(lines: CommandLines, report: StatusReport, size?: TerminalSize): Report {
-  const json = statusJson(report, lines);
-  const subject = { report, acks: lines.acks ?? [] };
+function printed(
+  lines: CommandLines,
+  { report, neighbors }: { readonly report: StatusReport; readonly neighbors: readonly NeighborStatus[] },
+  size?: TerminalSize,
+): Report {
+  const json = { ...statusJson(report, lines), neighbors };
+  const subject = { report, neighbors, acks: lines.acks ?? [] };
   const text = (seen: typeof subject) => {
-    const whole = statusText(seen.report, { ...lines, acks: seen.acks });
+    const own = statusText(seen.report, { ...lines, acks: seen.acks });
+    const whole = [own, ...busText(seen.neighbors)].join('\n\n');
     return size === undefined ? whole : fitted(whole, size);
   };
-  return reportOf(json, subject, text, json.ok ? EXIT.ok : EXIT.attention);
+  return reportOf(json, subject, text, json.ok && !neighbors.some(isNeighborOpen) ? EXIT.ok : EXIT.attention);
 }

@@ -1,18 +1,19 @@
 import { Command } from 'commander';
 import { HOUR_MS } from '../../lambdas/runtime/base/units.ts';
+import { atHome } from '../../lambdas/runtime/operations/bus-consumers.ts';
 import type { Deployment } from '../deployment/deployment.ts';
 import { openEffects } from '../deployment/effects.ts';
 import { checkBodies } from '../deployment/invoke.ts';
 import type { JudgeDeps } from '../reports/dead-letters/redrive-plan.ts';
 import { orderReader } from '../reports/messages/order-of-aggregate.ts';
 import { verdictOf } from '../reports/why/chain-verdict.ts';
-import { isActionRequired } from '../reports/why/event-state.ts';
+import { isActionRequired, type WhyContext } from '../reports/why/event-state.ts';
 import { findTrace } from '../reports/why/find-trace.ts';
 import { readMessageOrders } from '../reports/why/order-verdict.ts';
 import { checkRedrive } from '../reports/why/redrive-check.ts';
 import type { Trace } from '../reports/why/trace-reader.ts';
 import { eventReports, payloadsOf, traceText, verdictText } from '../reports/why/trace-text.ts';
-import { checkWiring } from '../reports/why/wiring-check.ts';
+import { checkWiring, seenFrom } from '../reports/why/wiring-check.ts';
 import { EXIT, type Io } from '../terminal/io.ts';
 import { paint } from '../terminal/paint.ts';
 import { prose } from '../terminal/prose.ts';
@@ -58,22 +59,29 @@ Examples:
 /** The events that an id selects, what is wrong with them, and what to do. */
 export async function why(deployment: Deployment, options: WhyOptions) {
   const { id, story, payload = false } = options;
-  const { clock, commandLine, awsLine, table, directory } = deployment;
+  const { clock, neighbors = [] } = deployment;
   const trace = await findTrace(deployment, id, windowAround({ since: HOUR_MS, ...options }, clock.now()));
-  const context = {
-    now: clock.now(),
-    commandLine,
-    awsLine,
-    tableName: table.name,
-    sources: directory.mailroom.sources,
-    wiring: await checkWiring(deployment, trace, clock.now()),
-    orders: await readMessageOrders(orderReader({ ...deployment, now: clock.now() }), trace, clock.now()),
-  };
+  const involved = new Set(
+    trace.events.flatMap(({ elsewhere, messages }) => [
+      elsewhere,
+      ...messages.map(({ consumer }) => consumer.elsewhere?.table),
+    ]),
+  );
+  const rooms = neighbors.filter(({ table }) => involved.has(table.name));
+  const elsewhere = new Map<string, WhyContext>();
+  for (const room of rooms)
+    elsewhere.set(room.table.name, await contextOf(room, seenFrom(trace, room.table.name)));
+  const context = { ...(await contextOf(deployment, seenFrom(trace, undefined))), elsewhere };
   const check: JudgeDeps['check'] = (consumer, bodies) =>
     checkBodies(deployment.clients.lambda, consumer, bodies);
-  const deps = { directory, table, check, now: context.now };
-  const redrive = await checkRedrive(deps, trace, verdictOf(trace, context));
-  const verdict = verdictOf(trace, { ...context, redrive });
+  const first = verdictOf(trace, context);
+  const judged = trace.events
+    .flatMap(({ messages }) => messages)
+    .find(({ consumer }) => consumer.name === first.consumer);
+  const room = rooms.find(({ table }) => table.name === judged?.consumer.elsewhere?.table) ?? deployment;
+  const { directory, table } = room;
+  const redrive = await checkRedrive({ directory, table, check, now: context.now }, trace, first);
+  const verdict = verdictOf(trace, withRedrive(context, redrive));
   const json = {
     verdict: { ...verdict, consumer: verdict.consumer ?? null },
     events: eventReports(trace, payload),
@@ -95,6 +103,30 @@ export async function why(deployment: Deployment, options: WhyOptions) {
   );
 }
 
+/** The context of one Mailroom's part of a trace. */
+async function contextOf(deployment: Deployment, trace: Trace): Promise<WhyContext> {
+  const { clock, commandLine, awsLine, table, directory } = deployment;
+  const now = clock.now();
+  return {
+    now,
+    commandLine,
+    awsLine,
+    tableName: table.name,
+    sources: directory.mailroom.sources,
+    wiring: await checkWiring(deployment, trace, now),
+    orders: await readMessageOrders(orderReader({ ...deployment, now }), trace, now),
+  };
+}
+
+/** Adds the check of a redrive, which names its dead letter, to the context of every Mailroom. */
+function withRedrive(context: WhyContext, redrive: WhyContext['redrive']): WhyContext {
+  const elsewhere = Array.from(
+    context.elsewhere ?? [],
+    ([table, one]) => [table, { ...one, redrive }] as const,
+  );
+  return { ...context, redrive, elsewhere: new Map(elsewhere) };
+}
+
 /** A search reads as far ahead as back, and says what it leaves out. */
 function searchedText({ searchedTo }: Trace): string[] {
   if (searchedTo === undefined) return [];
@@ -104,8 +136,12 @@ function searchedText({ searchedTo }: Trace): string[] {
 /** The effects of the chain's messages whose work is not done; `effectsInDoubt` are those that may have happened without a result. */
 function effectsJson({ events }: Trace, now: number) {
   const effects = events.flatMap(({ eventId, messages }) =>
-    messages.flatMap(({ consumer: { name: consumer }, row }) =>
-      openEffects(eventId, consumer, row, now).map((effect) => ({ eventId, consumer, ...effect })),
+    messages.flatMap(({ consumer, row }) =>
+      openEffects(eventId, atHome(consumer).name, row, now).map((effect) => ({
+        eventId,
+        consumer: consumer.name,
+        ...effect,
+      })),
     ),
   );
   return {

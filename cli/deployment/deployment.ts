@@ -2,10 +2,12 @@ import { UpdateEventSourceMappingCommand } from '@aws-sdk/client-lambda';
 import { GetCallerIdentityCommand } from '@aws-sdk/client-sts';
 import type { Clock } from '../../lambdas/runtime/base/clock.ts';
 import { errorMessage, MailroomError } from '../../lambdas/runtime/base/errors.ts';
+import { neighborsOf } from '../../lambdas/runtime/operations/bus-consumers.ts';
+import type { BusDirectory } from '../../lambdas/runtime/operations/bus-directory.ts';
 import type { ConsumerEntry, Directory } from '../../lambdas/runtime/operations/directory.ts';
 import type { Queues } from '../../lambdas/runtime/operations/queues.ts';
 import { sqsQueues } from '../../lambdas/runtime/operations/sqs-queues.ts';
-import { readAllDirectories } from '../../lambdas/runtime/operations/ssm-directory.ts';
+import { readAllDirectories, readBusClaims } from '../../lambdas/runtime/operations/ssm-directory.ts';
 import { dynamoTable } from '../../lambdas/runtime/store/dynamo-table.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
 import { type AwsClock, clockError, createAwsClock } from '../terminal/aws-clock.ts';
@@ -36,6 +38,10 @@ export interface Deployment {
   readonly isLocal: boolean;
   readonly region: string;
   readonly directory: Directory;
+  /** The other Mailrooms on its bus, each with commands that name its stack. @default none */
+  readonly neighbors?: readonly Deployment[];
+  /** Reads the claims on its bus. @default there are none */
+  readonly claims?: () => Promise<BusDirectory | undefined>;
   readonly table: Table;
   /** The database that has the rows. Absent: they are in DynamoDB. */
   readonly postgres?: OpenPostgres | undefined;
@@ -67,7 +73,8 @@ export async function openDeployment(io: Io, options: GlobalOptions): Promise<De
   const clients = createClients(target, clock);
   const { ssm, lambdaReads } = clients;
   const region = await ssm.config.region().catch(noRegion);
-  const { directory, byApp, unnamedStack } = chooseMailroom(await readAllDirectories(ssm), {
+  const directories = await readAllDirectories(ssm);
+  const { directory, byApp, unnamedStack } = chooseMailroom(directories, {
     ...options,
     variable: io.env.MAILROOM_STACK,
     appStacks: await appStacks('.'),
@@ -78,56 +85,62 @@ export async function openDeployment(io: Io, options: GlobalOptions): Promise<De
     if (byApp) terminal.say(`Mailroom: ${directory.mailroom.stack}, of the CDK app in this folder.`);
     reportClock(terminal, clock);
   }
-  const tableName = directory.mailroom.table;
-  const resources = awsResources(clients, tableName, clock);
+  let operator: Promise<string> | undefined;
   const url = databaseUrl(options.database, io.env, ['MAILROOM_POSTGRES']);
   const postgres = url === undefined ? undefined : await openPostgres(url);
-  let operator: Promise<string> | undefined;
-  return {
-    terminal,
-    clients,
-    clock,
-    clockIsTrusted: clock.isKnown(),
-    machineAheadMs: clock.machineAheadMs(),
-    isLocal,
-    region,
-    directory,
-    table:
-      postgres === undefined
-        ? dynamoTable({ client: clients.dynamo, tableName })
-        : postgresTable(postgres.database, tableName),
-    postgres,
-    queues: sqsQueues(clients.sqs),
-    resources,
-    enableMapping: async (UUID, Enabled) => {
-      await lambdaReads.send(new UpdateEventSourceMappingCommand({ UUID, Enabled }));
-    },
-    deployedFunction: (name, alias) => readFunction(resources, name, alias),
-    operator: () => {
-      operator ??= clients.sts.send(new GetCallerIdentityCommand({})).then(({ Arn = 'unknown' }) => Arn);
-      return operator;
-    },
-    awsLine: (command) =>
-      [
-        'aws',
-        command,
-        shell`--region ${region}`,
-        ...(options.profile === undefined ? [] : [shell`--profile ${options.profile}`]),
-        ...(target.endpoint === undefined ? [] : [shell`--endpoint-url ${target.endpoint}`]),
-        // The local engine wants no credentials, and without them the CLI refuses to sign.
-        ...(isLocal && options.profile === undefined ? ['--no-sign-request'] : []),
-      ].join(' '),
-    commandLine: (command) => ['npx cdk-mailroom', command, ...whereOptions(where)].join(' '),
-    consumer: (name) => {
-      const found = directory.consumers.find((entry) => entry.name === name);
-      if (found !== undefined) return found;
-      const names = directory.consumers.map((entry) => entry.name).join(', ') || 'none';
-      throw new MailroomError(
-        'NO_SUCH_CONSUMER',
-        `Consumer "${name}" does not exist in ${directory.mailroom.stack}. Consumers: ${names}.`,
-      );
-    },
+  const open = (directory: Directory, where: GlobalOptions, postgres?: OpenPostgres): Deployment => {
+    const tableName = directory.mailroom.table;
+    const resources = awsResources(clients, tableName, clock);
+    return {
+      terminal,
+      clients,
+      clock,
+      clockIsTrusted: clock.isKnown(),
+      machineAheadMs: clock.machineAheadMs(),
+      isLocal,
+      region,
+      directory,
+      table:
+        postgres === undefined
+          ? dynamoTable({ client: clients.dynamo, tableName })
+          : postgresTable(postgres.database, tableName),
+      postgres,
+      queues: sqsQueues(clients.sqs),
+      resources,
+      enableMapping: async (UUID, Enabled) => {
+        await lambdaReads.send(new UpdateEventSourceMappingCommand({ UUID, Enabled }));
+      },
+      deployedFunction: (name, alias) => readFunction(resources, name, alias),
+      operator: () => {
+        operator ??= clients.sts.send(new GetCallerIdentityCommand({})).then(({ Arn = 'unknown' }) => Arn);
+        return operator;
+      },
+      awsLine: (command) =>
+        [
+          'aws',
+          command,
+          shell`--region ${region}`,
+          ...(options.profile === undefined ? [] : [shell`--profile ${options.profile}`]),
+          ...(target.endpoint === undefined ? [] : [shell`--endpoint-url ${target.endpoint}`]),
+          // The local engine wants no credentials, and without them the CLI refuses to sign.
+          ...(isLocal && options.profile === undefined ? ['--no-sign-request'] : []),
+        ].join(' '),
+      commandLine: (command) => ['npx cdk-mailroom', command, ...whereOptions(where)].join(' '),
+      consumer: (name) => {
+        const found = directory.consumers.find((entry) => entry.name === name);
+        if (found !== undefined) return found;
+        const names = directory.consumers.map((entry) => entry.name).join(', ') || 'none';
+        throw new MailroomError(
+          'NO_SUCH_CONSUMER',
+          `Consumer "${name}" does not exist in ${directory.mailroom.stack}. Consumers: ${names}.`,
+        );
+      },
+    };
   };
+  const neighbors = neighborsOf(directory, directories).map((neighbor) =>
+    open(neighbor, { ...options, stage: undefined, stack: neighbor.mailroom.stack }),
+  );
+  return { ...open(directory, where, postgres), neighbors, claims: () => readBusClaims(ssm, directory.mailroom.bus) };
 }
 
 /** Without a region, a local engine may be meant: names those that run. */

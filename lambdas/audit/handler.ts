@@ -9,20 +9,30 @@ import { createAuditHandler } from '../runtime/operations/audit/audit-handler.ts
 import { cloudWatchQueueAges } from '../runtime/operations/audit/audit-queue-age.ts';
 import { eventBridgeRules } from '../runtime/operations/eventbridge-rules.ts';
 import { sqsQueues } from '../runtime/operations/sqs-queues.ts';
-import { readDirectory, readEntryVersions } from '../runtime/operations/ssm-directory.ts';
+import { readDirectory, readEntryVersions, readNeighbors } from '../runtime/operations/ssm-directory.ts';
 import { dynamoTable } from '../runtime/store/dynamo-table.ts';
 
 const config = auditSettings.read(process.env);
 const sqs = new SQSClient(clientSettings);
 const ssm = new SSMClient(clientSettings);
+const dynamo = new DynamoDBClient(portClientSettings);
+const tableOf = (tableName: string) => dynamoTable({ client: dynamo, tableName });
 
 /** The conservation check, on a schedule: nothing else notices an event that was never received. */
 export const handler = createAuditHandler({
   config,
-  table: dynamoTable({ client: new DynamoDBClient(portClientSettings), tableName: config.tableName }),
+  table: tableOf(config.tableName),
   queues: sqsQueues(sqs),
   rules: eventBridgeRules(new EventBridgeClient(clientSettings)),
   ages: cloudWatchQueueAges({ cloudwatch: new CloudWatchClient(clientSettings), sqs }),
-  versions: ({ name }) => readEntryVersions(ssm, config.tableName, name),
+  versions: ({ name, elsewhere }) =>
+    readEntryVersions(ssm, elsewhere?.table ?? config.tableName, elsewhere?.name ?? name),
   directory: () => readDirectory(ssm, config.tableName),
+  bus: async (own) => {
+    const { neighbors, claims } = await readNeighbors(ssm, own);
+    return {
+      claims,
+      neighbors: neighbors.map((directory) => ({ directory, table: tableOf(directory.mailroom.table) })),
+    };
+  },
 });

@@ -2,6 +2,7 @@ import type { Clock } from '../../../lambdas/runtime/base/clock.ts';
 import type { QueueDepth } from '../../../lambdas/runtime/operations/queues.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { readAcks } from '../../reports/status/acknowledgements.ts';
+import { createBusReader } from '../../reports/status/bus-status.ts';
 import { createKeptReadings } from '../../reports/status/kept-readings.ts';
 import { createStatusReader } from '../../reports/status/status-reader.ts';
 import { statusJson } from '../../reports/status/status-text.ts';
@@ -44,14 +45,17 @@ export function createLive(deployment: Deployment): Live {
   const { clock } = deployment;
   const unread = createUnreadParts(clock);
   const reader = createStatusReader(deployment);
+  const readNeighbors = createBusReader(deployment);
   const kept = createKeptReadings(clock);
   let state = emptyState(deployment);
   let lastReadAt = Number.NEGATIVE_INFINITY;
 
   const flow = (): Flow => {
     const at = clock.now();
-    const { feed, queues, status } = state;
-    return { at, status, ...feed.show(at), queues: Object.fromEntries(queues), unread: unread.list() };
+    const { feed, ...read } = state;
+    const { status, neighbors } = read;
+    const queues = Object.fromEntries(read.queues);
+    return { at, status, neighbors, ...feed.show(at), queues, unread: unread.list() };
   };
   const subscribers = createSubscribers(() => ({ kind: 'flow', flow: flow() }));
 
@@ -74,9 +78,9 @@ export function createLive(deployment: Deployment): Live {
     const reading = state;
     return unread.read('status', EVERY_MS.status, async () => {
       const report = await reader.read();
-      const readNow = () => readAcks(deployment.table, report.at);
-      const acks = await kept.keep('acks', EVERY_MS.acks, readNow);
+      const acks = await kept.keep('acks', EVERY_MS.acks, () => readAcks(deployment.table, report.at));
       reading.status = statusJson(report, { ...deployment, acks });
+      reading.neighbors = await readNeighbors();
     });
   }
 
@@ -138,6 +142,7 @@ interface LiveState {
   readonly queues: Map<string, QueueNow | null>;
   readonly trends: ReadonlyMap<string, ReturnType<typeof createQueueTrend>>;
   status: Flow['status'];
+  neighbors: Flow['neighbors'];
 }
 
 function emptyState({ directory, table, clock }: Deployment): LiveState {
@@ -146,6 +151,7 @@ function emptyState({ directory, table, clock }: Deployment): LiveState {
     queues: new Map(),
     trends: new Map(directory.consumers.map(({ name }) => [name, createQueueTrend()])),
     status: null,
+    neighbors: undefined,
   };
 }
 

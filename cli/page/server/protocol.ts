@@ -1,4 +1,5 @@
 import type { resendDeadLetter } from '../../commands/dlq-resend.ts';
+import type { NeighborStatus } from '../../reports/status/bus-status.ts';
 import type { statusJson } from '../../reports/status/status-text.ts';
 import type { FollowedEvent } from '../../reports/tail/event-follower.ts';
 import type { Refusal } from './quiet-run.ts';
@@ -68,6 +69,8 @@ export interface Flow {
   readonly at: number;
   /** The document of `mailroom status --json`, read by the same code; `null` before the first reading. */
   readonly status: StatusDocument | null;
+  /** The other Mailrooms on the bus, read with the status; absent without one, and before the first reading. */
+  readonly neighbors?: readonly NeighborStatus[] | undefined;
   /** Events committed per second in each of the last 30 intervals of 2 seconds, oldest first. */
   readonly committedPerS: readonly number[];
   /** Messages processed per second by each consumer, among the events that are followed. */

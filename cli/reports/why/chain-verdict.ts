@@ -1,4 +1,5 @@
 import { inboxState } from '../../../lambdas/runtime/inbox/inbox-state.ts';
+import { atHome } from '../../../lambdas/runtime/operations/bus-consumers.ts';
 import { receiptText } from '../../../lambdas/runtime/operations/forward-receipt.ts';
 import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts';
 import { isUnreadable, readable } from '../../../lambdas/runtime/store/stored-rows.ts';
@@ -10,6 +11,7 @@ import { tooLarge } from '../dead-letters/redrive-plan.ts';
 import { fixLine } from '../findings.ts';
 import {
   asClause,
+  contextAt,
   inTime,
   isActionRequired,
   nameOf,
@@ -30,14 +32,15 @@ import { claimStopped, publishStopped } from './wiring-check.ts';
 const STREAM_MS = 30_000;
 
 /** The verdict on a chain of events: the worst of all events and messages. */
-export function verdictOf({ events }: Trace, context: WhyContext): WhyVerdict {
+export function verdictOf({ events, unread = [] }: Trace, context: WhyContext): WhyVerdict {
   const all = events.flatMap((event) => {
     const { eventId } = event;
-    const outbox = outboxText(event, context);
+    const home = contextAt(context, event.elsewhere);
+    const outbox = outboxText(event, home);
     const messages = event.messages.flatMap((message) => ofMessage(event, message, context) ?? []);
     return outbox === undefined
       ? messages
-      : [{ eventId, ...blockingVerdict(outbox, event, context) }, ...messages];
+      : [{ eventId, ...blockingVerdict(outbox, event, home) }, ...messages];
   });
   const [worst, ...others] = all.sort(worstFirst);
   const [first] = events;
@@ -47,11 +50,14 @@ export function verdictOf({ events }: Trace, context: WhyContext): WhyVerdict {
     worst.state === 'processed' ||
     (worst.state === 'cancelled' && sent.length > 0)
   ) {
-    const processed = allProcessed(sent, first?.eventId ?? '', events.length - sent.length);
     const unlisted = context.wiring?.problems.find(({ problem }) => problem === 'no-entry');
-    if (unlisted === undefined) return processed;
-    const text = `${processed.text} That leaves out ${unlisted.part}: ${unlisted.text}.`;
-    return { ...processed, state: 'unproven', text, next: fixLine(unlisted.fix, context) };
+    const left = [...(unlisted === undefined ? [] : [`${unlisted.part}: ${unlisted.text}`]), ...unread];
+    const cancelled = events.length - sent.length;
+    const processed = allProcessed(sent, first?.eventId ?? '', cancelled, left.length === 0);
+    if (left.length === 0) return processed;
+    const text = `${processed.text} That leaves out ${clipped(left.join('; '))}.`;
+    const next = unlisted === undefined ? null : fixLine(unlisted.fix, context);
+    return { ...processed, state: 'unproven', text, next };
   }
   if (worst.state === 'scheduled')
     return { ...worst, text: worst.text + besideScheduled(sent.length, others) };
@@ -61,7 +67,13 @@ export function verdictOf({ events }: Trace, context: WhyContext): WhyVerdict {
   return { ...worst, text };
 }
 
-function allProcessed(events: readonly TracedEvent[], eventId: string, cancelled: number): WhyVerdict {
+/** @param isWhole - every consumer was read */
+function allProcessed(
+  events: readonly TracedEvent[],
+  eventId: string,
+  cancelled: number,
+  isWhole: boolean,
+): WhyVerdict {
   const [first, ...caused] = events;
   const name = first === undefined ? eventId : nameOf(first);
   const chain = caused.length === 0 ? name : `${name} and the ${many(caused.length, 'event')} that it caused`;
@@ -79,8 +91,9 @@ function allProcessed(events: readonly TracedEvent[], eventId: string, cancelled
     cancelled === 0
       ? ''
       : ` ${many(cancelled, 'scheduled event')} of the chain ${cancelled === 1 ? 'was' : 'were'} cancelled.`;
-  const text =
-    consumers === 0
+  const text = !isWhole
+    ? `${chain}: published, and processed by every consumer that was read.`
+    : consumers === 0
       ? `${chain}: published. No consumer subscribes to ${them}, or only with a filter that does not match.`
       : `${chain}: published, and processed by every consumer that must receive ${them}.`;
   return {
@@ -181,8 +194,10 @@ function outboxText(event: TracedEvent, context: WhyContext): StateText | undefi
 const SINCE = { committed: 'its commit', requeued: 'its requeue', due: 'it was due' } as const;
 
 /** The verdict on one consumer's message; `undefined` if its event is not published. */
-function ofMessage(event: TracedEvent, message: TracedMessage, context: WhyContext): WhyVerdict | undefined {
+function ofMessage(event: TracedEvent, message: TracedMessage, whole: WhyContext): WhyVerdict | undefined {
   const { row, consumer } = message;
+  const context = contextAt(whole, consumer.elsewhere?.table);
+  const home = contextAt(whole, event.elsewhere);
   const subject = { eventId: event.eventId, consumer: consumer.name };
   const name = nameOf(event);
   if (isUnreadable(row))
@@ -191,10 +206,10 @@ function ofMessage(event: TracedEvent, message: TracedMessage, context: WhyConte
   if (found === undefined) return undefined;
   const state = inboxState(row, context.now);
   const heldUntil = state.is === 'leased' ? state.until : 0;
-  const facts = { ...message, event, name, row, heldUntil, context };
+  const facts = { ...message, event, name, row, heldUntil, context, home };
   const { state: named, text, next } = WORDS[found];
   const said = { ...subject, state: named, text: text(facts) + effectsText(facts) + causeText(facts) };
-  const stopped = claimStopped(context, consumer.name, found, !isQueueEmpty(message));
+  const stopped = claimStopped(context, atHome(consumer).name, found, !isQueueEmpty(message));
   if (stopped !== undefined) {
     const text = `${unclaimedText(found, facts)}${effectsText(facts)} It cannot be claimed. ${stopped.text}`;
     return { ...said, state: 'late', text, next: stopped.next };
@@ -204,7 +219,8 @@ function ofMessage(event: TracedEvent, message: TracedMessage, context: WhyConte
     skipped === undefined
       ? { ...said, next: next?.(facts) ?? null }
       : { ...said, text: `${said.text} ${skipped.text}`, next: context.commandLine(skipped.next) };
-  return orderedVerdict(verdict, { event, message, context, place: unclaimedText(found, facts) });
+  const own = { ...message, consumer: atHome(consumer) };
+  return orderedVerdict(verdict, { event, message: own, context, place: unclaimedText(found, facts) });
 }
 
 /** The help for a dead letter that a redrive would leave where it is; `undefined` if it would not, or that is unknown. */
@@ -226,5 +242,5 @@ function skippedByRedrive(
   const text =
     'It is older than the inbox retention, so it may have been processed, and a redrive would leave it. If it was not, do its ' +
     'work by hand, then resolve it:';
-  return { text, next: shell`messages resolve ${consumer.name} ${event.eventId}` };
+  return { text, next: shell`messages resolve ${atHome(consumer).name} ${event.eventId}` };
 }

@@ -84,8 +84,15 @@ export interface WhyContext {
   readonly redrive?: RedriveCheck | undefined;
   /** The wiring of the parts for which the events wait; absent if it was not checked. */
   readonly wiring?: Checked | undefined;
+  /** The contexts of the other Mailrooms on the bus, by their tables. @default none */
+  readonly elsewhere?: ReadonlyMap<string, WhyContext> | undefined;
   /** The orders of the messages that strict consumers have not applied. @default they were not read */
   readonly orders?: MessageOrders | undefined;
+}
+
+/** The context of an event or a consumer. @param table - of its Mailroom; absent for the selected one */
+export function contextAt(context: WhyContext, table: string | undefined): WhyContext {
+  return (table === undefined ? undefined : context.elsewhere?.get(table)) ?? context;
 }
 
 /**

@@ -8,7 +8,7 @@ import { externalEventId, externalIdsOf } from '../../../lambdas/runtime/store/e
 import { EVENT_PREFIX } from '../../../lambdas/runtime/store/keys.ts';
 import type { Item, Table } from '../../../lambdas/runtime/store/table.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
-import { wholeEventId } from '../../deployment/event-prefix.ts';
+import { type PrefixDeps, wholeEventId } from '../../deployment/event-prefix.ts';
 import {
   eachOf,
   minutesOf,
@@ -23,7 +23,10 @@ import { containingId, type StoredEnvelope, storedEnvelopeOf, storedEventId } fr
 import { PEEK, readTrace, type Trace } from './trace-reader.ts';
 
 /** Dependencies of {@link findTrace}. */
-export type FindDeps = Pick<Deployment, 'directory' | 'table' | 'queues' | 'terminal' | 'commandLine'>;
+export type FindDeps = Pick<
+  Deployment,
+  'directory' | 'table' | 'queues' | 'terminal' | 'commandLine' | 'neighbors' | 'claims'
+>;
 
 /**
  * Finds the events that an id selects, and the events that they caused.
@@ -31,39 +34,53 @@ export type FindDeps = Pick<Deployment, 'directory' | 'table' | 'queues' | 'term
  * @throws `NO_SUCH_EVENT`
  */
 export async function findTrace(deployment: FindDeps, given: string, window: TimeWindow): Promise<Trace> {
-  const { directory, terminal } = deployment;
-  const id = await wholeEventId(deployment, given);
+  const { terminal, neighbors = [] } = deployment;
+  const rooms = [deployment, ...neighbors];
+  const id = await wholeIdIn(rooms, given);
   if (id !== undefined) {
     const trace = await readTrace(deployment, [id]);
     if (trace.events.length > 0) return trace;
   }
-  const external = await readTrace(deployment, externalIds(directory, given));
+  const external = await readTrace(deployment, externalIds(rooms, given));
   if (external.events.length > 0) return external;
   const onProgress = (read: number, of: number, events: number) =>
     terminal.progress(`Searching: ${read} of ${of} minutes, ${many(events, 'event')} found`);
-  const found = await searchEvents(
-    { ...deployment, signal: terminal.signal, onProgress },
-    id ?? given,
-    window,
-  );
+  const found: string[] = [];
+  for (const room of rooms)
+    found.push(
+      ...(await searchEvents({ ...room, signal: terminal.signal, onProgress }, id ?? given, window)),
+    );
   const trace = await readTrace(deployment, found);
   if (trace.events.length > 0) return { ...trace, searchedTo: window.until };
-  const ofDeadLetter = await traceOfDeadLetter(deployment, given);
-  if (ofDeadLetter !== undefined) return ofDeadLetter;
+  for (const room of rooms) {
+    const ofDeadLetter = await traceOfDeadLetter(deployment, room, given);
+    if (ofDeadLetter !== undefined) return ofDeadLetter;
+  }
+  const stacks = rooms.map(({ directory }) => directory.mailroom.stack).join(' or ');
   throw new MailroomError(
     'NO_SUCH_EVENT',
-    `No event of ${directory.mailroom.stack} ${window.text} matches "${given}", and no dead letter has that id. ` +
+    `No event of ${stacks} ${window.text} matches "${given}", and no dead letter has that id. ` +
       'Search further back, and further ahead for scheduled events, with --since, e.g. --since 24h, or around a time with --at 14:00. Published events are kept for 7 days by default.',
   );
 }
 
 /** The event ids that a publisher's own id may stand for: those of each subscription to an external event. */
-function externalIds({ consumers }: FindDeps['directory'], given: string): string[] {
+function externalIds(rooms: readonly Pick<FindDeps, 'directory'>[], given: string): string[] {
+  const consumers = rooms.flatMap(({ directory }) => directory.consumers);
   return consumers.flatMap((consumer) =>
     externalEventsOf(consumer).flatMap((event) =>
       externalIdsOf(given, event.external.id?.length ?? 1).map((id) => externalEventId(event, id)),
     ),
   );
+}
+
+/** Completes an id in the first Mailroom that has it. */
+async function wholeIdIn(rooms: readonly PrefixDeps[], given: string): Promise<string | undefined> {
+  for (const room of rooms) {
+    const id = await wholeEventId(room, given);
+    if (id !== undefined) return id;
+  }
+  return undefined;
 }
 
 /** Minutes read between two reports of progress. */
@@ -145,9 +162,13 @@ const MESSAGE_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
  *
  * @throws `NO_SUCH_EVENT` if the dead letter belongs to no known event, naming the command that shows it
  */
-async function traceOfDeadLetter(deployment: FindDeps, given: string): Promise<Trace | undefined> {
+async function traceOfDeadLetter(
+  deployment: FindDeps,
+  { directory, commandLine }: Pick<FindDeps, 'directory' | 'commandLine'>,
+  given: string,
+): Promise<Trace | undefined> {
   if (!MESSAGE_ID.test(given)) return undefined;
-  const found = await eachOf(deadLetterQueues(deployment.directory), async (source) => {
+  const found = await eachOf(deadLetterQueues(directory), async (source) => {
     const { deadLetters } = await peekDeadLetters(deployment.queues, source, PEEK);
     return deadLetters.flatMap(({ eventId, received: { messageId, body } }) => {
       const isNamed =
@@ -164,6 +185,6 @@ async function traceOfDeadLetter(deployment: FindDeps, given: string): Promise<T
   throw new MailroomError(
     'NO_SUCH_EVENT',
     `${messageId} is a dead letter in ${source}, and no row of its event is stored. Look at it: ` +
-      `\`${deployment.commandLine(shell`dlq show ${source} ${messageId}`)}\`.`,
+      `\`${commandLine(shell`dlq show ${source} ${messageId}`)}\`.`,
   );
 }

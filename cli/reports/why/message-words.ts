@@ -1,3 +1,4 @@
+import { atHome } from '../../../lambdas/runtime/operations/bus-consumers.ts';
 import { invokedFunction } from '../../../lambdas/runtime/operations/directory.ts';
 import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts';
 import type { InboxRow } from '../../../lambdas/runtime/store/rows.ts';
@@ -21,7 +22,10 @@ export interface MessageFacts extends Pick<TracedMessage, 'consumer' | 'deadLett
   readonly row: InboxRow | undefined;
   /** The end of a worker's lease, epoch milliseconds. */
   readonly heldUntil: number;
+  /** Of the consumer's Mailroom. */
   readonly context: WhyContext;
+  /** Of the Mailroom that published the event. */
+  readonly home: WhyContext;
 }
 
 /** The state, text and command of a case. */
@@ -46,7 +50,7 @@ export const WORDS: Readonly<Record<MessageCase, CaseWords>> = {
     state: 'retrying',
     text: retryText,
     next: ({ consumer, context }) =>
-      context.commandLine(shell`messages list --failed --by cause --consumer ${consumer.name}`),
+      context.commandLine(shell`messages list --failed --by cause --consumer ${atHome(consumer).name}`),
   },
   'failed-late': {
     state: 'late',
@@ -65,7 +69,7 @@ export const WORDS: Readonly<Record<MessageCase, CaseWords>> = {
   'rejected-too-old': rejected(
     () =>
       'It is older than the inbox retention, so it may already have been processed. If you know that it was not, allow it, then redrive it:',
-    ({ consumer, event }) => shell`messages allow ${consumer.name} ${event.eventId}`,
+    ({ consumer, event }) => shell`messages allow ${atHome(consumer).name} ${event.eventId}`,
   ),
   rejected: rejected(expiryText, redriveCommand),
   'rejected-moving': rejected(
@@ -82,11 +86,11 @@ export const WORDS: Readonly<Record<MessageCase, CaseWords>> = {
     () =>
       'Its dead letter was not among those received: there are too many, or another command is reading them.',
     ({ consumer, event }) =>
-      shell`dlq redrive ${`consumer:${consumer.name}`} ${event.eventId.replace(/^unreadable-/, '')}`,
+      shell`dlq redrive ${`consumer:${atHome(consumer).name}`} ${event.eventId.replace(/^unreadable-/, '')}`,
   ),
   'rejected-gone': rejected(
     () => 'Its dead letter is no longer in a dead-letter queue. If its work was done by hand, resolve it:',
-    ({ consumer, event }) => shell`messages resolve ${consumer.name} ${event.eventId}`,
+    ({ consumer, event }) => shell`messages resolve ${atHome(consumer).name} ${event.eventId}`,
   ),
   'row-deleted': {
     state: 'rejected',
@@ -94,7 +98,7 @@ export const WORDS: Readonly<Record<MessageCase, CaseWords>> = {
       `${consumer.name} rejected ${name}, and its inbox row was deleted by hand. Which side effects have happened is unknown, and a redrive ` +
       'would repeat them. Ask their providers, finish the work by hand where needed, then resolve it:',
     next: ({ consumer, event, context }) =>
-      context.commandLine(shell`messages resolve ${consumer.name} ${event.eventId}`),
+      context.commandLine(shell`messages resolve ${atHome(consumer).name} ${event.eventId}`),
   },
   'dead-lettered': {
     state: 'dead-lettered',
@@ -251,7 +255,7 @@ function redriveCommand({ deadLetter }: MessageFacts): ShellText {
 
 /** Names the effects that have happened, or may have, while the work of the message is not done. */
 export function effectsText({ event, consumer, row, context }: MessageFacts): string {
-  const effects = openEffects(event.eventId, consumer.name, row, context.now);
+  const effects = openEffects(event.eventId, atHome(consumer).name, row, context.now);
   if (effects.length === 0) return '';
   const said = effects.map((effect) => ` ${effectText(effect).replace(/^e/, 'E')}.`).join('');
   const inDoubt = effects.some(({ state }) => state !== 'completed');
@@ -277,8 +281,8 @@ function resendOf({ event: { resent }, context }: MessageFacts): string {
   return context.commandLine(resendLine(resent?.source ?? '', resent?.causationId ?? ''));
 }
 
-function auditOf({ event, context }: MessageFacts): string {
-  return context.commandLine(shell`audit --since ${hours(context.now - bornAt(event))}`);
+function auditOf({ event, home }: MessageFacts): string {
+  return home.commandLine(shell`audit --since ${hours(home.now - bornAt(event))}`);
 }
 
 /** The command that names the log lines of the functions that handled the event. */

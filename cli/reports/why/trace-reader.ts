@@ -1,4 +1,7 @@
+import { errorCode, errorMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { DAY_MS, MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
+import { atHome, withNeighbors } from '../../../lambdas/runtime/operations/bus-consumers.ts';
+import type { BusDirectory } from '../../../lambdas/runtime/operations/bus-directory.ts';
 import {
   type DeadLetterQueue,
   deadLettersTo,
@@ -35,6 +38,8 @@ import { envelopeOf, type StoredEnvelope, storedEnvelopeOf, storedEventId } from
 /** All stored rows of an event, in the outbox and at each consumer. */
 export interface TracedEvent {
   readonly eventId: string;
+  /** The table of its outbox row, if that is of another Mailroom on the bus. */
+  readonly elsewhere?: string | undefined;
   /** Absent if it was never committed here, or was published and has expired. */
   readonly row: OutboxRow | UnreadableRow | undefined;
   /** Absent if it cannot be read. */
@@ -77,10 +82,18 @@ interface FoundDeadLetter extends Pick<DeadLetter, 'id' | 'eventId'> {
   readonly received: QueueMessage;
 }
 
-/** Dependencies of {@link readTrace}. */
-export interface TraceDeps {
+/** A Mailroom whose rows a trace reads. */
+interface TracedMailroom {
   readonly directory: Directory;
   readonly table: Table;
+}
+
+/** Dependencies of {@link readTrace}. */
+export interface TraceDeps extends TracedMailroom {
+  /** The other Mailrooms on its bus. @default none */
+  readonly neighbors?: readonly TracedMailroom[] | undefined;
+  /** Reads the claims on its bus. @default they are not read */
+  readonly claims?: (() => Promise<BusDirectory | undefined>) | undefined;
   readonly queues: Queues;
   readonly signal?: AbortSignal | undefined;
 }
@@ -91,16 +104,32 @@ export interface Trace {
   readonly events: readonly TracedEvent[];
   /** There are more than were read. */
   readonly more: boolean;
+  /** The consumers on the bus that were not read and must, or may, receive one of the events, each with the reason. @default none */
+  readonly unread?: readonly string[] | undefined;
   /** The end of the range that was searched, epoch milliseconds: scheduled events that are due later were not. Absent without a search. */
   readonly searchedTo?: number | undefined;
 }
 
 /** The state of reading a trace. It caches queues and minutes, so that none is read twice. */
 interface TraceReading extends TraceDeps {
-  readonly shards: readonly number[];
+  /** The Mailrooms that can be read, by their tables; the first is the selected one. */
+  readonly rooms: ReadonlyMap<string, ReadRoom>;
+  /** The others. */
+  readonly closed: readonly ClosedRoom[];
+  readonly unread: Set<string>;
   readonly deadLetters: Map<string, ReturnType<typeof deadLettersOf>>;
   readonly depths: Map<string, ReturnType<typeof depthOf>>;
   readonly written: Map<string, ReturnType<typeof writtenBy>>;
+}
+
+interface ReadRoom extends TracedMailroom {
+  readonly shards: readonly number[];
+}
+
+/** A Mailroom whose table could not be read. */
+interface ClosedRoom {
+  readonly directory: Directory;
+  readonly why: string;
 }
 
 /** The most events of one chain that are read. */
@@ -120,8 +149,7 @@ const WORK_MAX_MS = 15 * MINUTE_MS;
  * claim and its commit, so those minutes are read, for that consumer's service only.
  */
 export async function readTrace(deps: TraceDeps, eventIds: readonly string[]): Promise<Trace> {
-  const { shards } = await readSweepState(deps.directory, deps.table);
-  const reading = { ...deps, shards, deadLetters: new Map(), depths: new Map(), written: new Map() };
+  const reading = await openReading(deps);
   const read = new Map<string, TracedEvent>();
   let next: readonly string[] = [...new Set(eventIds)];
   while (next.length > 0 && read.size < EVENTS_MAX) {
@@ -140,12 +168,74 @@ export async function readTrace(deps: TraceDeps, eventIds: readonly string[]): P
     ...event,
     caused: [...new Set([...event.caused, ...causedBy(event.eventId)])],
   }));
-  return { events: events.sort((a, b) => bornAt(a) - bornAt(b)), more: next.length > 0 };
+  return {
+    events: events.sort((a, b) => bornAt(a) - bornAt(b)),
+    more: next.length > 0,
+    ...(reading.unread.size > 0 && { unread: [...reading.unread] }),
+  };
+}
+
+/** Opens the Mailrooms of the bus. One that cannot be read is left out, and named. */
+async function openReading(deps: TraceDeps): Promise<TraceReading> {
+  const { neighbors = [], claims } = deps;
+  const open = async ({ directory, table }: TracedMailroom): Promise<ReadRoom> => ({
+    directory,
+    table,
+    shards: (await readSweepState(directory, table)).shards,
+  });
+  const closed: ClosedRoom[] = [];
+  const rooms = [await open(deps)];
+  for (const room of neighbors) {
+    try {
+      rooms.push(await open(room));
+    } catch (error) {
+      closed.push({ directory: room.directory, why: `${errorCode(error)}: ${errorMessage(error)}` });
+    }
+  }
+  const directories = neighbors.map(({ directory }) => directory);
+  const { unlisted = [] } = withNeighbors(deps.directory, directories, await claims?.());
+  // Those of the selected Mailroom are a finding of its wiring.
+  const own = new Set(deps.directory.unlisted?.map(({ name }) => name));
+  const foreign = unlisted.filter(({ name }) => !own.has(name));
+  return {
+    ...deps,
+    directory: withNeighbors(
+      deps.directory,
+      rooms.slice(1).map(({ directory }) => directory),
+    ),
+    rooms: new Map(rooms.map((room) => [room.directory.mailroom.table, room])),
+    closed,
+    unread: new Set(foreign.map(({ name, parameter }) => `${name}, whose entry ${parameter} does not exist`)),
+    ...{ deadLetters: new Map(), depths: new Map(), written: new Map() },
+  };
+}
+
+/** The Mailroom of a consumer, or that of an event's outbox row. @param table - absent: the selected one */
+function roomOf({ rooms }: TraceReading, table: string | undefined): ReadRoom {
+  const [own] = rooms.values();
+  const room = table === undefined ? own : rooms.get(table);
+  if (room === undefined) throw new Error(`No Mailroom with the table ${table} was read`);
+  return room;
+}
+
+/** Finds what only one Mailroom of the bus has, the selected one first. */
+async function firstOf<T>(
+  { rooms, directory }: TraceReading,
+  read: (room: ReadRoom) => Promise<T | undefined>,
+): Promise<{ readonly found?: T; readonly elsewhere?: string }> {
+  for (const [name, room] of rooms) {
+    const found = await read(room);
+    if (found !== undefined) return { found, ...(name !== directory.mailroom.table && { elsewhere: name }) };
+  }
+  return {};
 }
 
 async function readEvent(reading: TraceReading, eventId: string): Promise<TracedEvent> {
-  const { directory, table } = reading;
-  const row = readOutboxRow(isEventId(eventId) ? await table.get(outboxKeyOf(eventId)) : undefined);
+  const { directory } = reading;
+  const outbox = await firstOf(reading, ({ table }) =>
+    isEventId(eventId) ? table.get(outboxKeyOf(eventId)) : Promise.resolve(undefined),
+  );
+  const row = readOutboxRow(outbox.found);
   const event = readable(row);
   // Of an event that has expired or cannot be read, only the consumers that have a row of it are known.
   const envelope = event && envelopeOf(event.envelope);
@@ -153,9 +243,17 @@ async function readEvent(reading: TraceReading, eventId: string): Promise<Traced
     event === undefined
       ? directory.consumers
       : consumersOf(directory, { ...event, data: () => envelope?.data });
-  const resent =
-    row === undefined ? await findResend(table, eventId, lastResendOf(eventId, directory)) : undefined;
-  const isExpected = ({ name }: ConsumerEntry) => event?.status === 'PUBLISHED' || resent?.consumer === name;
+  const until = lastResendOf(eventId, directory);
+  const { found: resent, elsewhere: resentIn } =
+    row === undefined ? await firstOf(reading, ({ table }) => findResend(table, eventId, until)) : {};
+  const isExpected = (consumer: ConsumerEntry) =>
+    event?.status === 'PUBLISHED' ||
+    (resent?.consumer === atHome(consumer).name && consumer.elsewhere?.table === resentIn);
+  for (const { directory, why } of reading.closed) {
+    const missed = event && consumersOf(directory, { ...event, data: () => envelope?.data });
+    for (const { name } of missed ?? directory.consumers)
+      reading.unread.add(`${directory.mailroom.stack}/${name}, whose table cannot be read (${why})`);
+  }
   const all = await eachOf(consumers, (consumer) =>
     readMessage(reading, eventId, consumer, isExpected(consumer)),
   );
@@ -163,7 +261,8 @@ async function readEvent(reading: TraceReading, eventId: string): Promise<Traced
     ({ row, consumer }) => event !== undefined || row !== undefined || isExpected(consumer),
   );
   const caused = await eachOf(messages, (message) => causedBy(reading, eventId, message));
-  return { eventId, row, envelope, resent, messages, caused: caused.flat() };
+  const { elsewhere } = outbox;
+  return { eventId, elsewhere, row, envelope, resent, messages, caused: caused.flat() };
 }
 
 /** The latest time of a resend, epoch milliseconds: after it, no inbox accepts an event with this id. */
@@ -178,16 +277,16 @@ async function readMessage(
   consumer: ConsumerEntry,
   isExpected: boolean,
 ): Promise<TracedMessage> {
-  const { table, queues, depths } = reading;
-  const row = readInboxRow(await table.get(inboxKey(consumer.name, eventId), { consistent: true }));
+  const { queues, depths } = reading;
+  const { table } = roomOf(reading, consumer.elsewhere?.table);
+  const own = atHome(consumer);
+  const row = readInboxRow(await table.get(inboxKey(own.name, eventId), { consistent: true }));
   const status = readable(row)?.status;
   const lost = row === undefined && isExpected;
-  const pointer = lost
-    ? await table.get(rejectedKey(consumer.name, eventId), { consistent: true })
-    : undefined;
-  const hint = status === 'FAILED' ? await table.get(failedKey(consumer.name, eventId)) : undefined;
+  const pointer = lost ? await table.get(rejectedKey(own.name, eventId), { consistent: true }) : undefined;
+  const hint = status === 'FAILED' ? await table.get(failedKey(own.name, eventId)) : undefined;
   const isSearched = lost || status === 'REJECTED';
-  const found = isSearched ? await findDeadLetter(reading, eventId, row, consumer) : NOT_LOOKED_FOR;
+  const found = isSearched ? await findDeadLetter(reading, eventId, row, own) : NOT_LOOKED_FOR;
   return {
     consumer,
     row,
@@ -240,10 +339,11 @@ async function deadLettersOf(
 }
 
 async function causedBy(
-  { table, shards, written }: TraceReading,
+  reading: TraceReading,
   eventId: string,
   { consumer, ...message }: TracedMessage,
 ): Promise<string[]> {
+  const { table, shards } = roomOf(reading, consumer.elsewhere?.table);
   const replacement = replacementOf(message.row);
   if (replacement !== undefined) return [replacement];
   const row = readable(message.row);
@@ -253,7 +353,9 @@ async function causedBy(
   const minutes = minutesOf(Math.max(Math.min(claimedAt, until), until - WORK_MAX_MS), until);
   const partitions = minutes.flatMap((minute) => partitionsOf(minute, shards));
   const found = await eachOf(partitions, (pk) =>
-    once(written, `${consumer.service} ${pk}`, () => writtenBy(table, pk, consumer.service)),
+    once(reading.written, `${table.name} ${consumer.service} ${pk}`, () =>
+      writtenBy(table, pk, consumer.service),
+    ),
   );
   return found.flat().flatMap((event) => (event.causationId === eventId ? [event.eventId] : []));
 }

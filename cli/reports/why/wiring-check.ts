@@ -1,3 +1,4 @@
+import { atHome } from '../../../lambdas/runtime/operations/bus-consumers.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { readSweptAt } from '../../deployment/rows-reader.ts';
@@ -54,6 +55,17 @@ export async function checkWiring(
   const sweptAt = () => readSweptAt(deployment.directory, deployment.table);
   const checks = checksOf({ ...deployment, pauses: pausesOf(deployment), sweptAt, now }, 'flow');
   return runChecks(checks.filter(({ part }) => parts.has(part)));
+}
+
+/** A trace as another Mailroom sees it: the messages of its own consumers. @param table - absent: as the selected one sees it */
+export function seenFrom(trace: Trace, table: string | undefined): Trace {
+  const events = trace.events.map((event) => ({
+    ...event,
+    messages: event.messages
+      .filter(({ consumer }) => consumer.elsewhere?.table === table)
+      .map((message) => ({ ...message, consumer: atHome(message.consumer) })),
+  }));
+  return { ...trace, events };
 }
 
 /** Why a message cannot be claimed; `undefined` if no problem is known. @param isQueued - the message is in the queue */

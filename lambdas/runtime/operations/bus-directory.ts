@@ -37,7 +37,7 @@ interface ConsumerClaim extends BusClaim {
 export const BUSES_ROOT = '/mailroom-buses';
 
 /** The prefix of the parameter names of one bus. */
-function busPath(bus: string): string {
+export function busPath(bus: string): string {
   return `${BUSES_ROOT}/${bus}`;
 }
 

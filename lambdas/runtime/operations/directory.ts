@@ -110,6 +110,8 @@ export interface ConsumerEntry extends EntryStack {
   readonly schema?: number | undefined;
   /** The time of the entry's last change, epoch milliseconds. Not stored in the entry: it comes from the parameter. */
   readonly changedAt?: number | undefined;
+  /** Its Mailroom's table and its name there, if it is a consumer of another Mailroom on the bus. Not stored: see `withNeighbors`. */
+  readonly elsewhere?: { readonly table: string; readonly name: string } | undefined;
 }
 
 /** An event that a consumer subscribes to. */

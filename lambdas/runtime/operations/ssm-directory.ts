@@ -3,7 +3,8 @@ import {
   paginateGetParametersByPath,
   type SSMClient,
 } from '@aws-sdk/client-ssm';
-import { MailroomError } from '../base/errors.ts';
+import { errorCode, MailroomError } from '../base/errors.ts';
+import { type BusDirectory, busPath, readBusDirectories } from './bus-directory.ts';
 import {
   consumerEntryName,
   DIRECTORY_ROOT,
@@ -42,6 +43,53 @@ export async function readDirectory(client: SSMClient, table: string): Promise<D
       'version. Deploy its stack again.',
   );
 }
+
+/**
+ * Reads the claims on a bus.
+ *
+ * @returns `undefined` if it has none, or the caller may not read them: then it was deployed, or the role made, before buses had claims
+ * @throws `BAD_DIRECTORY` if a claim was changed by hand
+ */
+export async function readBusClaims(client: SSMClient, bus: string): Promise<BusDirectory | undefined> {
+  try {
+    const [claims] = readBusDirectories(await parametersUnder(client, busPath(bus)));
+    return claims;
+  } catch (error) {
+    if (errorCode(error) === 'AccessDeniedException') return undefined;
+    throw error;
+  }
+}
+
+/** The other Mailrooms on a bus, and its claims. */
+interface BusReading {
+  readonly neighbors: readonly Directory[];
+  readonly claims: BusDirectory | undefined;
+}
+
+/**
+ * Reads the other Mailrooms on a Mailroom's bus, found by the claims of their consumers: the scheduled audit may not list every
+ * Mailroom of the account. One whose directory it may not read has no entries, so its consumers are unlisted.
+ *
+ * @throws `BAD_DIRECTORY` if an entry was changed by hand
+ */
+export async function readNeighbors(client: SSMClient, { mailroom }: Directory): Promise<BusReading> {
+  const claims = await readBusClaims(client, mailroom.bus);
+  const tables = new Set(claims?.consumers.map(({ table }) => table));
+  tables.delete(mailroom.table);
+  const read = async (table: string): Promise<Directory[]> => {
+    try {
+      return [await readDirectory(client, table)];
+    } catch (error) {
+      if (UNREAD.has(errorCode(error))) return [];
+      throw error;
+    }
+  };
+  const neighbors = await Promise.all([...tables].map(read));
+  return { neighbors: neighbors.flat(), claims };
+}
+
+/** A claimed consumer's Mailroom may be away, or closed to the caller. */
+const UNREAD: ReadonlySet<string> = new Set(['AccessDeniedException', 'NO_DIRECTORY']);
 
 /** Reads the versions of a consumer's entry, oldest first. */
 export async function readEntryVersions(

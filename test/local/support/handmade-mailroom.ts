@@ -60,24 +60,26 @@ export const SMALL_SOURCE = 'orders';
  * that no other test at this endpoint finds it or receives from its queues.
  *
  * @param subscriptions - the event types that its consumers see, or their subscriptions
+ * @param joined - the bus that it joins, and the service of its consumers @default its own bus, and each consumer its own service
  */
 export async function handmadeMailroom(
   endpoint: string,
   region: string,
   names: readonly string[],
   subscriptions: readonly (string | EntryEvent)[],
+  joined?: { readonly busName: string; readonly service: string },
 ) {
   const settings = { endpoint, region, credentials: { accessKeyId: 'test', secretAccessKey: 'test' } };
   const dynamo = new DynamoDBClient(settings);
   const bridge = new EventBridgeClient(settings);
   const ssm = new SSMClient(settings);
   const tableName = `small-${randomUUID()}`;
-  const busName = `small-bus-${randomUUID()}`;
+  const busName = joined?.busName ?? `small-bus-${randomUUID()}`;
   await createTable(dynamo, tableName);
-  await bridge.send(new CreateEventBusCommand({ Name: busName }));
+  if (joined === undefined) await bridge.send(new CreateEventBusCommand({ Name: busName }));
   const table = dynamoTable({ client: dynamo, tableName });
   const bus = eventBridgeBus({ client: bridge, busName });
-  const config = producerConfig({ service: SMALL_SOURCE, tableName, shards: 2 });
+  const config = producerConfig({ service: joined?.service ?? SMALL_SOURCE, tableName, shards: 2 });
   const outbox = createOutbox({ config, table });
 
   const mailroom: MailroomEntry = {
@@ -103,11 +105,11 @@ export async function handmadeMailroom(
       const made = await sqs.send(new CreateQueueCommand({ QueueName: `${name}-${kind}-${randomUUID()}` }));
       return made.QueueUrl ?? '';
     };
-    const rule = `${name}-rule`;
+    const rule = joined === undefined ? `${name}-rule` : `${name}-rule-of-${joined.service}`;
     const entry: ConsumerEntry = {
       stack: mailroom.stack,
       name,
-      service: name,
+      service: joined?.service ?? name,
       events: subscriptions.map((one) =>
         typeof one === 'string' ? { source: SMALL_SOURCE, type: one } : one,
       ),
@@ -171,6 +173,7 @@ export async function handmadeMailroom(
     stack: mailroom.stack,
     table,
     tableName,
+    busName,
     config,
     consumers,
     /** Takes it out of the directory, so that it is not found any more. */

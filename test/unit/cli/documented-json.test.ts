@@ -4,6 +4,7 @@ import { doctorJson, doctorReport } from '../../../cli/commands/doctor.ts';
 import { auditJson } from '../../../cli/reports/audit/audit-text.ts';
 import { examine } from '../../../cli/reports/checks/checks.ts';
 import { REDRIVE_VERDICTS } from '../../../cli/reports/dead-letters/redrive-plan.ts';
+import type { NeighborStatus } from '../../../cli/reports/status/bus-status.ts';
 import type { Warning } from '../../../cli/reports/status/consumer-warnings.ts';
 import type { HeartbeatStatus } from '../../../cli/reports/status/heartbeat-status.ts';
 import { readStatus } from '../../../cli/reports/status/read-status.ts';
@@ -80,9 +81,12 @@ test('status prints the members in docs/cli-json.md', async () => {
     waiting: [],
     late: [{ consumer: 'payments', eventId: '', sentAt: 1 }],
   };
-  expect(members(JSON.parse(JSON.stringify(statusJson({ ...report, looks, heartbeat }, lines))))).toEqual(
-    members(expected),
-  );
+  const neighbor: NeighborStatus = {
+    ...{ stack: 'shipping-dev', state: 'ok', error: null, pending: 0, dead: 0, next: '' },
+    consumers: { payments: { backlog: 0, deadLetters: 0 } },
+  };
+  const document = { ...statusJson({ ...report, looks, heartbeat }, lines), neighbors: [neighbor] };
+  expect(members(JSON.parse(JSON.stringify(document)))).toEqual(members(expected));
 });
 
 test('doctor prints the members in docs/cli-json.md', async () => {

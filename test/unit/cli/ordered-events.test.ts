@@ -114,7 +114,7 @@ describe('why, of an event of a strict consumer', () => {
     const other = Renamed.create({ aggregateId: 'of 1', sequence: 6, data: { n: 1 } });
     await rig.outbox.commit({ events: [other] });
     await rig.publish();
-    const { verdict } = await rig.json('why', noted?.eventId ?? '');
+    const { verdict } = await rig.undelivered('why', noted?.eventId ?? '');
     expect(verdict.state).toBe('waiting');
     expect(verdict.text).not.toContain('number');
     const { aggregates } = await rig.json('order', 'show', 'worker', 'Thing', '1');

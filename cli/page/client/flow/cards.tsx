@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import type { NeighborStatus } from '../../../reports/status/bus-status.ts';
 import { duration } from '../../../terminal/times.ts';
 import type { ConsumerInfo, Flow } from '../../server/protocol.ts';
 import { count, many, rate, roughly } from '../frame/format.ts';
@@ -127,6 +128,30 @@ export function ConsumerRow({
         </Metric>
       </dl>
     </li>
+  );
+}
+
+/** The consumers of another Mailroom on the bus, with the command that shows its findings. */
+export function NeighborGroup({ neighbor }: { readonly neighbor: NeighborStatus }) {
+  const { stack, state, error, consumers, next } = neighbor;
+  return (
+    <section aria-label={`Consumers of ${stack}`}>
+      <h3>
+        {stack} <State is={state ?? 'broken'}>{state ?? `unread: ${error}`}</State>
+      </h3>
+      <ul>
+        {Object.entries(consumers).map(([name, { backlog, deadLetters }]) => (
+          <li key={name} class="consumer">
+            <h3>{name}</h3>
+            <State is={deadLetters > 0 ? 'broken' : 'ok'}>{count(deadLetters)} dead letters</State>
+            <dl class="metrics">
+              <Metric name="Backlog">{count(backlog)}</Metric>
+            </dl>
+          </li>
+        ))}
+      </ul>
+      {state !== 'ok' && <code>{next}</code>}
+    </section>
   );
 }
 

@@ -2,7 +2,7 @@ import type { RefObject } from 'preact';
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Flow } from '../../server/protocol.ts';
 import { useMailroom } from '../frame/mailroom.ts';
-import { BusCard, ConsumerRow, OutboxCard, RelayCard } from './cards.tsx';
+import { BusCard, ConsumerRow, NeighborGroup, OutboxCard, RelayCard } from './cards.tsx';
 import { deliveryTo, useMovingDots } from './moving-dots.ts';
 import { type PartTrouble, troublesAt, troublesOf } from './troubles.ts';
 
@@ -10,7 +10,7 @@ import { type PartTrouble, troublesAt, troublesOf } from './troubles.ts';
 export function Diagram({ flow }: { readonly flow: Flow }) {
   const { info } = useMailroom();
   const ground = useRef<HTMLDivElement>(null);
-  const { status } = flow;
+  const { status, neighbors = [] } = flow;
   const troubles = useMemo(() => (status === null ? [] : troublesOf(status)), [status]);
   const consumers = info.consumers.map(({ name }) => name);
   return (
@@ -37,6 +37,9 @@ export function Diagram({ flow }: { readonly flow: Flow }) {
             />
           ))}
         </ul>
+        {neighbors.map((neighbor) => (
+          <NeighborGroup key={neighbor.stack} neighbor={neighbor} />
+        ))}
       </div>
     </div>
   );

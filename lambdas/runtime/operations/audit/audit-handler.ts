@@ -6,15 +6,20 @@ import { type AuditDeps, type AuditRange, type AuditReport, createAudit } from '
 import { type DeliveryTelemetry, sendBacklogs, sendDeliveries } from './audit-delivery-metrics.ts';
 
 /** Dependencies of the scheduled audit. */
-export interface AuditHandlerDeps extends Omit<AuditDeps, 'directory'> {
+export interface AuditHandlerDeps extends Omit<AuditDeps, 'directory' | 'neighbors' | 'claims'> {
   readonly config: AuditConfig;
   /** Read on each run, so that newly deployed consumers are included. */
   readonly directory: () => Promise<Directory>;
+  /** Reads the other Mailrooms on the bus, on each run. @default there are none */
+  readonly bus?: ((own: Directory) => Promise<AuditBus>) | undefined;
   /** @default Powertools */
   readonly telemetry?: Telemetry | undefined;
   /** Sends a consumer's deliveries, with the start of their period as the time of the metrics. @default Powertools */
   readonly deliveryTelemetry?: DeliveryTelemetry | undefined;
 }
+
+/** The other Mailrooms on a bus, and its claims. */
+type AuditBus = Pick<AuditDeps, 'neighbors' | 'claims'>;
 
 /** The audit ends this long before the invocation, so that its findings are still sent, milliseconds. */
 const END_MARGIN_MS = 10_000;
@@ -91,7 +96,7 @@ export function createAuditHandler(
     const now = clock.now();
     const endsBy = now + context.getRemainingTimeInMillis() - END_MARGIN_MS;
     const directory = await deps.directory();
-    const audit = createAudit({ ...deps, directory });
+    const audit = createAudit({ ...deps, directory, ...(await deps.bus?.(directory)) });
     const part = await range(now, directory);
     const report = await audit.run({
       ...part,
@@ -100,11 +105,17 @@ export function createAuditHandler(
       endsBy,
     });
     const summary = tell(telemetry, report);
-    sendBacklogs(deliveryTelemetry, report, now);
+    sendBacklogs(deliveryTelemetry, ownOf(report, directory), now);
     sendDeliveries({ config, directory, deliveryTelemetry }, report, part);
     telemetry.flush();
     return summary;
   };
+}
+
+/** The backlogs of the Mailroom's own consumers: those of others have metrics under their own table. */
+function ownOf(report: AuditReport, { consumers }: Directory): AuditReport {
+  const own = new Set(consumers.map(({ name }) => name));
+  return { ...report, backlogs: report.backlogs.filter(({ consumer }) => own.has(consumer)) };
 }
 
 /** Emits the findings, and logs them. */

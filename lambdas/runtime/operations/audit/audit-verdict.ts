@@ -1,5 +1,6 @@
 import pMap from 'p-map';
 import type { Clock } from '../../base/clock.ts';
+import { errorCode, errorMessage } from '../../base/errors.ts';
 import { DAY_MS } from '../../base/units.ts';
 import { shortestRetentionDays } from '../../inbox/inbox-history.ts';
 import { isOverdue } from '../../inbox/inbox-state.ts';
@@ -8,6 +9,7 @@ import { inboxHistoryKey, inboxKey } from '../../store/keys.ts';
 import { asRow, type InboxHistory } from '../../store/rows.ts';
 import { isUnreadable, readInboxRow } from '../../store/stored-rows.ts';
 import type { Table } from '../../store/table.ts';
+import { atHome } from '../bus-consumers.ts';
 import { deadLettersTo, depthOf, peekDeadLetters } from '../dead-letters.ts';
 import type { ConsumerEntry } from '../directory.ts';
 import type { Queues } from '../queues.ts';
@@ -27,6 +29,8 @@ const CLOCK_MARGIN_MS = 60_000;
 /** Dependencies of a judgment. */
 interface Judging {
   readonly table: Pick<Table, 'get'>;
+  /** The table with the consumer's inbox. */
+  readonly inbox: Pick<Table, 'get'>;
   readonly queues: Pick<Queues, 'depth' | 'receive' | 'show'>;
   readonly ages?: QueueAges | undefined;
   readonly versions?: EntryVersions | undefined;
@@ -53,21 +57,55 @@ export interface Judgment {
  *
  * Of the inconclusive events, the queue holds at most as many as the larger of its two depths, except at a moment when messages are
  * both moved and redriven.
+ *
+ * What cannot be read of a consumer of another Mailroom, whose policies may not allow it, proves nothing: its events are unproven.
  */
 export async function judgeUndecided(
   deps: Judging,
   consumer: ConsumerEntry,
   ledger: Ledger,
 ): Promise<Judgment> {
-  const { table, queues, clock, hasTimeLeft } = deps;
+  if (consumer.elsewhere === undefined) return judgeAll(deps, consumer, ledger);
+  let refusal: string | undefined;
+  let unread = 0;
+  const refused = (error: unknown, event: PublishedEvent) => {
+    refusal ??= `${errorCode(error)}: ${errorMessage(error)}`;
+    if (event.row !== undefined) return ledger.row(consumer.name, event.eventId, event.row);
+    const isRecent = event.sentAt + deps.graceMs > deps.clock.now();
+    if (!isRecent) unread += 1;
+    return ledger.judge(consumer.name, event, isRecent ? 'waiting' : 'unproven');
+  };
+  let judgment: Judgment = { inconclusive: [], incomplete: [] };
+  try {
+    judgment = await judgeAll(deps, consumer, ledger, refused);
+  } catch (error) {
+    // Refused before any event was judged.
+    for (const event of ledger.open(consumer.name)) refused(error, event);
+  }
+  if (unread === 0) return judgment;
+  const text =
+    `Unproven at ${consumer.name}: ${unread}. Its inbox, in the table ${consumer.elsewhere.table}, or its queues could not be read ` +
+    `(${refusal}).`;
+  return { ...judgment, incomplete: [...judgment.incomplete, text] };
+}
+
+/** @param onUnread - called for an event that could not be judged @default the error is thrown */
+async function judgeAll(
+  deps: Judging,
+  consumer: ConsumerEntry,
+  ledger: Ledger,
+  onUnread?: (error: unknown, event: PublishedEvent) => void,
+): Promise<Judgment> {
+  const { table, inbox, queues, clock, hasTimeLeft } = deps;
   const open = ledger.open(consumer.name);
   if (open.length === 0) return { inconclusive: [], incomplete: [] };
+  const { name } = atHome(consumer);
   const lookedAt = clock.now();
   const before = await heldBy(queues, consumer.queue);
   const dead = await deadLettersOf(queues, consumer);
   const queued = Math.max(before, await heldBy(queues, consumer.queue));
   const oldestAt = queued === 0 ? Number.POSITIVE_INFINITY : await deps.ages?.oldestAt(consumer.queue);
-  const history = await table.get(inboxHistoryKey(consumer.name), { consistent: true });
+  const history = await inbox.get(inboxHistoryKey(name), { consistent: true });
   const versions = deps.earlier ? undefined : deps.versions;
   const declaration = await declarationOf(consumer, open, { table, versions });
   const doubtful: PublishedEvent[] = [];
@@ -100,7 +138,7 @@ export async function judgeUndecided(
       unjudged += 1;
       return leave(event);
     }
-    const row = readInboxRow(await table.get(inboxKey(consumer.name, event.eventId), { consistent: true }));
+    const row = readInboxRow(await inbox.get(inboxKey(name, event.eventId), { consistent: true }));
     if (row !== undefined && (isUnreadable(row) || !isOverdue(row, lookedAt - deps.graceMs)))
       return ledger.row(consumer.name, event.eventId, row);
     const isExpected =
@@ -112,10 +150,21 @@ export async function judgeUndecided(
     doubtful.push(received);
   }
 
-  await pMap(open, judge, { concurrency: AT_ONCE });
+  const judgeOrLeave = async (event: PublishedEvent) => {
+    try {
+      await judge(event);
+    } catch (error) {
+      if (onUnread === undefined) throw error;
+      onUnread(error, event);
+    }
+  };
+
+  await pMap(open, judgeOrLeave, { concurrency: AT_ONCE });
   const incomplete = [...declaration.unread, ...unchecked(consumer.name, dead, unjudged)];
   if (doubtful.length === 0) return { inconclusive: [], incomplete };
-  const byAge = oldestAt !== undefined && doubtful.every(({ row }) => row === undefined);
+  // Nothing may fail after the judgments: their events would be counted twice.
+  const byAge =
+    onUnread === undefined && oldestAt !== undefined && doubtful.every(({ row }) => row === undefined);
   const blindMs = byAge ? await deps.ages?.atLeastMs(consumer.queue) : undefined;
   return { inconclusive: [summaryOf(consumer.name, doubtful, queued, blindMs)], incomplete };
 }

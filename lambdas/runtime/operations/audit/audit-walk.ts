@@ -10,7 +10,8 @@ import { EVENT_PREFIX, inboxKey, outboxPartition } from '../../store/keys.ts';
 import type { OutboxRow } from '../../store/rows.ts';
 import { isUnreadable, readInboxRow, readOutboxRow } from '../../store/stored-rows.ts';
 import { type Item, pagesOf, type Table } from '../../store/table.ts';
-import type { Directory } from '../directory.ts';
+import { atHome } from '../bus-consumers.ts';
+import type { ConsumerEntry, Directory } from '../directory.ts';
 import { consumersOf } from '../subscribed-events.ts';
 import type { Deliveries } from './audit-deliveries.ts';
 import type { Doubles } from './audit-doubles.ts';
@@ -29,6 +30,8 @@ const MINUTES_AT_ONCE = 10;
 interface WalkDeps {
   readonly table: Pick<Table, 'get' | 'getEach' | 'query'>;
   readonly directory: Directory;
+  /** The table of the inbox of a consumer of another Mailroom. */
+  readonly inboxOf: (consumer: ConsumerEntry) => Pick<Table, 'get'>;
   readonly ledger: Ledger;
   readonly deliveries: Pick<Deliveries, 'add' | 'leaveOut'>;
   readonly doubles: Doubles;
@@ -128,15 +131,23 @@ async function enterAll(walk: Walk, items: readonly Item[]): Promise<void> {
     const { event, consumers = [] } = countEvent(walk, item) ?? {};
     return event === undefined ? [] : consumers.map((consumer) => ({ consumer, event }));
   });
-  for (let from = 0; from < expected.length; from += ROWS_AT_ONCE) {
-    const batch = expected.slice(from, from + ROWS_AT_ONCE);
+  const own = expected.filter(({ consumer }) => consumer.elsewhere === undefined);
+  for (let from = 0; from < own.length; from += ROWS_AT_ONCE) {
+    const batch = own.slice(from, from + ROWS_AT_ONCE);
     const rows = await walk.table.getEach(
-      batch.map(({ consumer, event }) => inboxKey(consumer, event.eventId)),
+      batch.map(({ consumer, event }) => inboxKey(consumer.name, event.eventId)),
     );
     batch.forEach(({ consumer, event }, index) => {
-      enterAt(walk, consumer, event, rows[index]);
+      enterAt(walk, consumer.name, event, rows[index]);
     });
   }
+  const others = expected.filter(({ consumer }) => consumer.elsewhere !== undefined);
+  const enter = async ({ consumer, event }: (typeof others)[number]) => {
+    const reading = walk.inboxOf(consumer).get(inboxKey(atHome(consumer).name, event.eventId));
+    // An unread row is judged later, which names the reason.
+    enterAt(walk, consumer.name, event, await reading.catch(() => undefined));
+  };
+  await pMap(others, enter, { concurrency: ROWS_AT_ONCE });
 }
 
 /**
@@ -148,7 +159,7 @@ async function enterAll(walk: Walk, items: readonly Item[]): Promise<void> {
 function countEvent(
   walk: Walk,
   item: Item,
-): { readonly event: PublishedEvent; readonly consumers: readonly string[] } | undefined {
+): { readonly event: PublishedEvent; readonly consumers: readonly ConsumerEntry[] } | undefined {
   const { since, until, gap = NO_GAP, counts, unreadable, doubles, deliveries, directory } = walk;
   const row = readOutboxRow(item);
   if (row === undefined) return undefined;
@@ -170,11 +181,10 @@ function countEvent(
   doubles.add(row.source, envelope);
   if (isHeartbeat(row)) deliveries.leaveOut(envelope.eventId);
   const { source, type } = row;
-  const expecting = consumersOf(directory, { source, type, data: () => envelope.data });
-  const consumers = expecting.map(({ name }) => name);
+  const consumers = consumersOf(directory, { source, type, data: () => envelope.data });
   // Both may be published later, but an SLO is missed all the same.
   if (row.status === 'PENDING' || row.status === 'DEAD')
-    for (const name of consumers) deliveries.add(name, envelope.eventId, 'waiting');
+    for (const { name } of consumers) deliveries.add(name, envelope.eventId, 'waiting');
   if (row.status !== 'PUBLISHED') return undefined;
   const publishedAt = row.publishedAt ?? eventIdTime(envelope.eventId);
   const { resentAt = null } = row;

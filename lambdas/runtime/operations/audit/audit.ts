@@ -4,7 +4,9 @@ import { DAY_MS } from '../../base/units.ts';
 import type { EventRef } from '../../events/event.ts';
 import { minuteOf } from '../../store/event-id.ts';
 import type { Table } from '../../store/table.ts';
-import type { Directory } from '../directory.ts';
+import { withNeighbors } from '../bus-consumers.ts';
+import type { BusDirectory } from '../bus-directory.ts';
+import type { ConsumerEntry, Directory } from '../directory.ts';
 import type { Queues } from '../queues.ts';
 import { externalEventsOf } from '../subscribed-events.ts';
 import { type ConsumerBacklog, createBacklogs } from './audit-backlog.ts';
@@ -28,11 +30,22 @@ import type { QueueAges } from './audit-queue-age.ts';
 import { judgeUndecided } from './audit-verdict.ts';
 import { type WalkRange, walkOutbox } from './audit-walk.ts';
 
+/** Another Mailroom on the bus. */
+interface AuditNeighbor {
+  readonly directory: Directory;
+  /** Read by single items, as the policy of its table may allow. A refusal makes what it hides unproven, never missing. */
+  readonly table: Pick<Table, 'get'>;
+}
+
 /** Dependencies of {@link createAudit}. The audit only reads. */
 export interface AuditDeps {
   readonly table: Pick<Table, 'get' | 'getEach' | 'query'>;
   /** The consumers that must receive each event, as the constructs declared them, which may differ from what is deployed. */
   readonly directory: Directory;
+  /** The other Mailrooms on the bus, whose consumers must receive the events as well. @default none */
+  readonly neighbors?: readonly AuditNeighbor[] | undefined;
+  /** The claims on the bus, which show a consumer without an entry. @default they are not read */
+  readonly claims?: BusDirectory | undefined;
   readonly queues: Pick<Queues, 'depth' | 'receive' | 'show'>;
   readonly rules: DeployedRules;
   /** Without it, an event without a row is inconclusive as long as its consumer's queue is not empty. @default none */
@@ -149,7 +162,8 @@ const WALK_SHARE = 0.7;
  * ```
  */
 export function createAudit(deps: AuditDeps): Audit {
-  const { clock = systemClock, directory } = deps;
+  const { clock = systemClock } = deps;
+  const { directory, inboxOf } = busOf(deps);
 
   return {
     run: async (range) => {
@@ -160,12 +174,9 @@ export function createAudit(deps: AuditDeps): Audit {
       const walkEndsBy = startedAt + (endsBy - startedAt) * WALK_SHARE;
       const hasTimeLeft = (by: number) => () => signal?.aborted !== true && clock.now() < by;
 
-      const incomplete = (directory.unlisted ?? []).map(
-        ({ name }) =>
-          `The directory has no entry of ${name}, so its events were not checked: \`doctor\` names the command that restores it.`,
-      );
+      const incomplete = unlistedTexts(directory);
       const inconclusive: InconclusiveEvents[] = [];
-      const drift = await findDrift(deps, directory);
+      const drift = await findDrift(deps, deps.directory);
       const deliveries = createDeliveries({
         directory,
         periodMs: range.deliveriesMs ?? DAY_MS,
@@ -181,6 +192,8 @@ export function createAudit(deps: AuditDeps): Audit {
       const { seenUntil, counts, unreadable } = await walkOutbox(
         {
           ...deps,
+          directory,
+          inboxOf,
           ledger,
           deliveries,
           doubles,
@@ -196,6 +209,7 @@ export function createAudit(deps: AuditDeps): Audit {
       for (const consumer of directory.consumers) {
         const judging = {
           ...deps,
+          inbox: inboxOf(consumer),
           clock,
           graceMs,
           earlier: range.earlier ?? false,
@@ -220,11 +234,28 @@ export function createAudit(deps: AuditDeps): Audit {
         inconclusive,
         duplicated: doubles.found(),
         drift,
-        notAudited: notAudited(directory),
+        notAudited: notAudited(deps.directory),
         incomplete,
         repaired: 0,
       };
     },
+  };
+}
+
+function unlistedTexts({ unlisted = [] }: Directory): string[] {
+  return unlisted.map(
+    ({ name }) =>
+      `The directory has no entry of ${name}, so its events were not checked: \`doctor\` names the command that restores it.`,
+  );
+}
+
+/** The consumers of every Mailroom on the bus, and the tables with their inboxes. */
+function busOf({ table, directory, neighbors = [], claims }: AuditDeps) {
+  const directories = neighbors.map((neighbor) => neighbor.directory);
+  const tables = new Map(neighbors.map(({ directory, table }) => [directory.mailroom.table, table]));
+  return {
+    directory: withNeighbors(directory, directories, claims),
+    inboxOf: ({ elsewhere }: ConsumerEntry) => tables.get(elsewhere?.table ?? '') ?? table,
   };
 }
 

@@ -73,6 +73,11 @@ export async function orderedMailroom(
       return ids;
     },
     run,
+    /** Runs a command before anything is delivered. */
+    undelivered: async (...argv: string[]) => {
+      const { out, err } = await runInMemory(mailroom, [...argv, '--json']);
+      return JSON.parse(out || err);
+    },
     json: async (...argv: string[]) => {
       const { out, err } = await run(...argv, '--json');
       return JSON.parse(out || err);

@@ -1,0 +1,56 @@
+import type { BusDirectory } from './bus-directory.ts';
+import { type ConsumerEntry, consumerEntryName, type Directory } from './directory.ts';
+
+/** A consumer as its own Mailroom names it: its inbox rows, its dead-letter sources and commands have that name. */
+export function atHome(consumer: ConsumerEntry): ConsumerEntry {
+  const { elsewhere, ...entry } = consumer;
+  return elsewhere === undefined ? consumer : { ...entry, name: elsewhere.name };
+}
+
+/**
+ * Adds the consumers of the other Mailrooms on a bus to a Mailroom's directory, named `<stack>/<consumer>`: an event of this Mailroom
+ * must reach them as well.
+ *
+ * @param claims - of the bus: a claimed consumer without an entry is unlisted @default none
+ *
+ * @example
+ * ```ts
+ * const { consumers } = withNeighbors(orders, [shipping]); // payments, shipping-prod/parcels
+ * ```
+ */
+export function withNeighbors(
+  own: Directory,
+  neighbors: readonly Directory[],
+  claims?: BusDirectory,
+): Directory {
+  if (neighbors.length === 0 && claims === undefined) return own;
+  const consumers = [...own.consumers];
+  const unlisted = [...(own.unlisted ?? [])];
+  for (const { mailroom, ...directory } of neighbors) {
+    const { stack, table } = mailroom;
+    for (const entry of directory.consumers) {
+      const label = `${stack}/${entry.name}`;
+      // A stack may contain several Mailrooms.
+      const name = consumers.some((other) => other.name === label) ? `${table}/${entry.name}` : label;
+      consumers.push({ ...entry, name, elsewhere: { table, name: entry.name } });
+    }
+    for (const one of directory.unlisted ?? []) unlisted.push({ ...one, name: `${stack}/${one.name}` });
+  }
+  const known = new Set(
+    consumers.map(
+      ({ name, elsewhere }) => `${elsewhere?.table ?? own.mailroom.table} ${elsewhere?.name ?? name}`,
+    ),
+  );
+  for (const { table, name, stack } of claims?.consumers ?? []) {
+    const label = table === own.mailroom.table ? name : `${stack}/${name}`;
+    if (known.has(`${table} ${name}`) || unlisted.some((one) => one.name === label)) continue;
+    unlisted.push({ name: label, parameter: consumerEntryName(table, name) });
+  }
+  return { ...own, consumers, ...(unlisted.length > 0 && { unlisted }) };
+}
+
+/** Returns the other Mailrooms on a Mailroom's bus. A Mailroom that does not share its bus has none. */
+export function neighborsOf(own: Directory, directories: readonly Directory[]): Directory[] {
+  const { bus, table } = own.mailroom;
+  return directories.filter(({ mailroom }) => mailroom.bus === bus && mailroom.table !== table);
+}
