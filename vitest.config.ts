@@ -7,6 +7,9 @@ const nightlyTests = ['test/**/*.nightly.test.ts'];
 /** Run by `npm run test:brokers` on real brokers: see vitest.brokers.config.ts. */
 const brokerTests = ['test/brokers/**/*.test.ts'];
 
+/** Run by `npm run test:postgres` on a real server: see vitest.postgres.config.ts. */
+const postgresTests = ['test/postgres/**/*.test.ts'];
+
 /** The tests that `npm test` runs beside `fast`: on the order system, on its templates, and in every order of calls. */
 const coreTests = [
   'test/browser/look.test.ts',
@@ -116,6 +119,7 @@ export default defineConfig({
             ...holeTests,
             ...accountTests,
             ...brokerTests,
+            ...postgresTests,
           ],
         },
       },

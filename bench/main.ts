@@ -14,6 +14,7 @@ import { latency } from './latency.ts';
 import type { FigureTable, Part, PartResult } from './part.ts';
 import { withTables } from './part.ts';
 import { peers } from './peers.ts';
+import { postgres } from './postgres.ts';
 import { relay } from './relay.ts';
 
 interface BenchOptions {
@@ -29,7 +30,7 @@ interface BenchOptions {
 }
 
 /** The parts, in the order in which they run. */
-const PARTS: readonly Part[] = [cost, relay, latency, bundles, capacity, burst, command, peers];
+const PARTS: readonly Part[] = [cost, relay, latency, bundles, capacity, burst, command, postgres, peers];
 
 /** The files that contain the tables. */
 const DOCS = [

@@ -13,6 +13,7 @@ import { messagesCommand } from './commands/messages.ts';
 import { operationsCommand } from './commands/operations.ts';
 import { orderCommand } from './commands/order.ts';
 import { pauseCommand, resumeCommand } from './commands/pause.ts';
+import { postgresCommand } from './commands/postgres.ts';
 import { statusCommand } from './commands/status.ts';
 import { sweepCommand } from './commands/sweep.ts';
 import { tailCommand } from './commands/tail.ts';
@@ -46,6 +47,7 @@ const COMMANDS = [
   auditCommand,
   ackCommand,
   operationsCommand,
+  postgresCommand,
   localCommand,
   completionCommand,
 ];
@@ -98,6 +100,11 @@ export function mailroomCommand(io: Io, json: boolean): Command {
     .option(
       '--endpoint <url>',
       'the endpoint of a local AWS, e.g. http://127.0.0.1:4566 (default: AWS_ENDPOINT_URL)',
+    )
+    .option(
+      '--database <url>',
+      'the PostgreSQL database with its rows (default: MAILROOM_POSTGRES)',
+      onceArgument,
     )
     .option('--json', 'print one JSON document')
     .optionsGroup('Options:')

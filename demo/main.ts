@@ -9,6 +9,7 @@ import { stepPrinter } from '../localstack/step-printer.ts';
 import { DEFAULT_PORT, localEnvironment } from '../localstack/workspace.ts';
 import type { BridgeKind, DemoBridge } from './bridge.ts';
 import { openDemoPage, RUN_MAX_MS } from './page.ts';
+import type { DemoPostgres } from './postgres.ts';
 import { printReceipt, type Receipt } from './receipt.ts';
 import { paymentRejection } from './rejection.ts';
 import { runDemo } from './run.ts';
@@ -23,6 +24,7 @@ interface DemoOptions {
   readonly keep: boolean;
   readonly ui: boolean;
   readonly bridge?: BridgeKind;
+  readonly postgres?: boolean;
   /** False with `--no-open`. */
   readonly open: boolean;
 }
@@ -38,24 +40,34 @@ const RATE_WITH_PAGE = 1;
 const steps = stepPrinter(process.stderr);
 
 /** Deploys the order system. The SDK clients of this process reach it from then on. */
-async function deploy(engine: Engine, bridge: DemoBridge | undefined): Promise<Outputs> {
+async function deploy(engine: Engine, { bridge, postgres }: Beside): Promise<Outputs> {
   const outputs = await deployLocal({
     endpoint: engine.endpoint,
-    context: bridge?.context,
+    context: { ...bridge?.context, ...postgres?.context },
     onProgress: steps.step,
     onDetail: steps.detail,
   });
   Object.assign(process.env, localEnvironment(engine.endpoint));
+  postgres?.startRelay(outputs);
   return outputs;
 }
 
 async function demo(options: DemoOptions): Promise<void> {
-  const bridge = await bridgeOf(options);
+  const beside: { -readonly [K in keyof Beside]: Beside[K] } = {};
   try {
-    await demoWith(options, bridge);
+    beside.bridge = await bridgeOf(options);
+    beside.postgres = await postgresOf(options);
+    await demoWith(options, beside);
   } finally {
-    await bridge?.close();
+    await beside.postgres?.close();
+    await beside.bridge?.close();
   }
+}
+
+/** The servers that run beside the local AWS. */
+interface Beside {
+  readonly bridge?: DemoBridge | undefined;
+  readonly postgres?: DemoPostgres | undefined;
 }
 
 /** Starts the broker of `--bridge`. Nothing of brokers is loaded without that. */
@@ -65,19 +77,27 @@ async function bridgeOf({ bridge }: DemoOptions): Promise<DemoBridge | undefined
   return await startBridge(bridge, steps);
 }
 
-async function demoWith(options: DemoOptions, bridge: DemoBridge | undefined): Promise<void> {
+/** Starts the database of `--postgres`. Nothing of it is loaded without that. */
+async function postgresOf({ postgres }: DemoOptions): Promise<DemoPostgres | undefined> {
+  if (!postgres) return undefined;
+  const { startDemoPostgres } = await import('./postgres.ts');
+  return await startDemoPostgres(steps);
+}
+
+async function demoWith(options: DemoOptions, beside: Beside): Promise<void> {
   const engine = await startEngine({ port: options.port, detached: options.keep, onProgress: steps.step });
   if (options.keep && engine.startedHere) await leaveRunning(engine);
   try {
-    // An engine that stays would have a bridge without a broker; one in a container does not reach the broker.
-    if (bridge !== undefined && engine.process === undefined)
+    // An engine that stays would have a system without its server; one in a container does not reach the server.
+    const needs = beside.bridge === undefined ? '--postgres' : '--bridge';
+    if ((beside.bridge ?? beside.postgres) !== undefined && engine.process === undefined)
       throw new MailroomError(
         'NOT_THIS_ENGINE',
-        `--bridge needs a MiniStack that the demo starts, and the engine at ${engine.endpoint} is another. Stop it (npm run local:stop), ` +
+        `${needs} needs a MiniStack that the demo starts, and the engine at ${engine.endpoint} is another. Stop it (npm run local:stop), ` +
           'or choose another port with --port.',
       );
     const run = options.ui ? runWithPage : runOnly;
-    const problems = await run(engine, options, bridge);
+    const problems = await run(engine, options, beside);
     if (options.keep) await printNextSteps(engine);
     if (problems > 0) process.exitCode = 1;
   } finally {
@@ -86,12 +106,8 @@ async function demoWith(options: DemoOptions, bridge: DemoBridge | undefined): P
 }
 
 /** Places the orders, and prints the receipt. @returns the number of problems */
-async function runOnly(
-  engine: Engine,
-  options: DemoOptions,
-  bridge: DemoBridge | undefined,
-): Promise<number> {
-  const outputs = await deploy(engine, bridge);
+async function runOnly(engine: Engine, options: DemoOptions, beside: Beside): Promise<number> {
+  const outputs = await deploy(engine, beside);
   const { orders = ORDERS, rate = RATE } = options;
   const { endpoint } = engine;
   const rejectPayment = await paymentRejection(endpoint);
@@ -103,7 +119,7 @@ async function runOnly(
     steps,
     rejectPayment,
     withLateCustomer: true,
-    bridge,
+    ...beside,
   });
   report(receipt, options);
   return receipt.problems.length;
@@ -113,15 +129,11 @@ async function runOnly(
  * The same on the page, which stays until Ctrl-C: its first tab starts a run, and a button each one after it. All runs use one
  * deployment.
  */
-async function runWithPage(
-  engine: Engine,
-  options: DemoOptions,
-  bridge: DemoBridge | undefined,
-): Promise<number> {
+async function runWithPage(engine: Engine, options: DemoOptions, beside: Beside): Promise<number> {
   const stop = new AbortController();
   // The second Ctrl-C ends the process. The engine ends with it.
   process.once('SIGINT', () => stop.abort());
-  const outputs = await deploy(engine, bridge);
+  const outputs = await deploy(engine, beside);
   const { signal } = stop;
   const { orders, rate = RATE_WITH_PAGE, open: opens } = options;
   const { ui, panel } = await openDemoPage({ engine, outputs, orders, opens, steps, signal });
@@ -137,7 +149,7 @@ async function runWithPage(
         onSettling: panel.settling,
         faults: panel.faults,
         withLateCustomer: true,
-        bridge,
+        ...beside,
       });
       problems += receipt.problems.length;
       report(receipt, options);
@@ -221,6 +233,12 @@ async function main(): Promise<void> {
       )
         .choices(['jetstream', 'kafka'])
         .conflicts('keep'),
+    )
+    .addOption(
+      new Option(
+        '--postgres',
+        'keep the orders, their outbox and the inbox of order-status in a PostgreSQL that the demo downloads and starts; the other services keep theirs in DynamoDB',
+      ).conflicts('keep'),
     )
     .option('--no-open', 'with --ui: open no browser; print the file that opens the web console')
     .action(demo);

@@ -88,8 +88,15 @@ export interface Reader {
   deadLetters(): Promise<number>;
 }
 
-/** Creates the reader of one deployment. The SDK clients take the endpoint from the environment. */
-export function createReader(outputs: Outputs): Reader {
+/**
+ * Creates the reader of one deployment. The SDK clients take the endpoint from the environment.
+ *
+ * @param itemsElsewhere - rows that are not in the table, as its items
+ */
+export function createReader(
+  outputs: Outputs,
+  itemsElsewhere: () => Promise<Record<string, unknown>[]> = async () => [],
+): Reader {
   const documents = DynamoDBDocumentClient.from(new DynamoDBClient({}));
   const sqs = new SQSClient({ useQueueUrlAsEndpoint: false });
 
@@ -128,7 +135,7 @@ export function createReader(outputs: Outputs): Reader {
       // The queues are read first: messages that have left them by then are visible in the tables.
       const [queued, deadLetters] = await Promise.all([depth('QueueUrl'), depth('DlqUrl')]);
       // The bank is read last: whatever a row records about it has already happened there.
-      const items = await scan(required(outputs, 'TableName'));
+      const items = [...(await scan(required(outputs, 'TableName'))), ...(await itemsElsewhere())];
       const bank = await scan(required(outputs, 'BankTableName'));
       const { inboxOf, ...sorted } = sort(runId, items, bank);
       return { ...sorted, bridge: hasBridge ? inboxOf('bridge') : undefined, queued, deadLetters };

@@ -46,7 +46,7 @@ export interface Sent {
   readonly orders: number;
   readonly repeats: readonly Repeat[];
   readonly resent: readonly Resent[];
-  /** The ids of the outdated reports that were published. @default none is planned, and no order expires */
+  /** The ids of the outdated reports that were published. @default none is planned */
   readonly outdated?: readonly string[] | undefined;
   /** The messages at the target of the bridge. @default there is no bridge */
   readonly bridge?: BridgeCounts | undefined;
@@ -81,7 +81,7 @@ export function problemsOf(readings: Readings, sent: Sent, counts: ReceiptCounts
     ],
     [late.filter((order) => !hasExpired(order)).length, 'orders that were not paid in time have not expired'],
     [outdatedApplied.length, 'outdated reports were not superseded'],
-    [late.length > 0 && outdated.length === 0 ? 1 : 0, 'outdated reports were not published'],
+    [late.length > 0 && sent.outdated?.length === 0 ? 1 : 0, 'outdated reports were not published'],
     [counts.missingCharges, 'orders are not charged'],
     [counts.doubleCharges, 'charges are duplicates'],
     [counts.refunds - refunds.size, 'refunds are duplicates'],

@@ -4,6 +4,7 @@ import type { DemoBridge } from './bridge.ts';
 import { bridgeCounts } from './bridge-counts.ts';
 import { duplicateWait } from './duplicate-wait.ts';
 import { createOutdatedReport } from './outdated-report.ts';
+import type { DemoPostgres } from './postgres.ts';
 import { createReader, type Readings } from './readings.ts';
 import { type Progress, progressOf, type Receipt, receiptOf } from './receipt.ts';
 import { type MadeFaults, runEnd } from './run-end.ts';
@@ -46,6 +47,8 @@ export interface DemoRun {
   readonly withLateCustomer?: boolean | undefined;
   /** The target of the bridge, which the order system then has. @default there is no bridge */
   readonly bridge?: Pick<DemoBridge, 'target' | 'arrived'> | undefined;
+  /** The orders are in PostgreSQL. @default in the table */
+  readonly postgres?: Pick<DemoPostgres, 'items'> | undefined;
   /** The faults that were made during the run, which it waits for: see {@link runEnd}. @default none */
   readonly faults?: (() => MadeFaults) | undefined;
 }
@@ -70,9 +73,20 @@ interface Settled {
  */
 export async function runDemo(run: DemoRun): Promise<Receipt> {
   const { outputs, endpoint, orders = Number.POSITIVE_INFINITY, rate, steps, call } = run;
-  const { ends, signal, onPlaced, onSettling, rejectPayment, withLateCustomer = false, bridge } = run;
+  const {
+    ends,
+    signal,
+    onPlaced,
+    onSettling,
+    rejectPayment,
+    withLateCustomer = false,
+    bridge,
+    postgres,
+  } = run;
   const runId = `demo-${Date.now().toString(36)}`;
-  const reader = createReader(outputs);
+  const reader = createReader(outputs, postgres?.items);
+  // In PostgreSQL, the order's own row ignores an outdated report, so no inbox row tells.
+  const withOutdated = withLateCustomer && postgres === undefined;
   const reportOutdated = createOutdatedReport(outputs);
   const shop = createShop({ outputs, endpoint, runId, call });
   await shop.stockUp();
@@ -107,11 +121,11 @@ export async function runDemo(run: DemoRun): Promise<Receipt> {
     for (const [eventId, { status }] of rejectPayment === undefined ? [] : seen.inbox.payments) {
       if (status === 'REJECTED' && seen.deadLetters > deadLettersBefore) await rejectPayment?.(eventId);
     }
-    const more = withLateCustomer ? await reportOutdated(seen) : [];
+    const more = withOutdated ? await reportOutdated(seen) : [];
     return { readings: seen, resent: await shop.resendSome(seen.events), outdated: more };
   });
   const repeats = await placement;
-  const late = withLateCustomer ? { outdated } : {};
+  const late = withOutdated ? { outdated } : {};
   return receiptOf(readings, {
     ...{ orders: placing.placed, repeats, resent, deadLettersBefore, ...late },
     bridge: bridge && bridgeCounts(bridge.target, readings.events, await bridge.arrived()),

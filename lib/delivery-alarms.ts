@@ -1,4 +1,4 @@
-import { ArnFormat, Names, Stack } from 'aws-cdk-lib';
+import { Names } from 'aws-cdk-lib';
 import {
   Alarm,
   type AlarmBase,
@@ -8,7 +8,6 @@ import {
   type Dashboard,
 } from 'aws-cdk-lib/aws-cloudwatch';
 import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions';
-import { PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import type { ITopic } from 'aws-cdk-lib/aws-sns';
 import { Construct } from 'constructs';
 import { refuse } from './checks/refusal.ts';
@@ -24,6 +23,7 @@ import {
   type AlarmText,
   alarmDescription,
   deliveryAlarm,
+  letAlarmsPublish,
 } from './monitoring/alarm-plan.ts';
 import {
   consumerAlarms,
@@ -126,7 +126,7 @@ export class DeliveryAlarms extends Construct {
     this.place = { mailroom, runbook: props.runbook ?? RUNBOOK_URL };
     this.topics = alarms;
     this.composite = props.composite ?? true;
-    for (const topic of new Set([alarms.page, alarms.ticket])) this.letAlarmsPublish(topic);
+    for (const topic of new Set([alarms.page, alarms.ticket])) letAlarmsPublish(this, topic);
 
     const relay = relayMetrics(mailroom);
     const streamLogGroup = logGroupNameOf(mailroom.relay.streamFunction);
@@ -216,28 +216,6 @@ export class DeliveryAlarms extends Construct {
       alarmDescription: alarmDescription(this, this.place, PAGED),
       alarmRule: AlarmRule.anyOf(...alarms.map((alarm) => AlarmRule.fromAlarm(alarm, AlarmState.ALARM))),
     });
-  }
-
-  /**
-   * A topic with its own policy (to enforce TLS, for example) accepts messages only from the principals it names, and an alarm
-   * that may not publish fails silently.
-   */
-  private letAlarmsPublish(topic: ITopic): void {
-    const anyAlarm = Stack.of(this).formatArn({
-      service: 'cloudwatch',
-      resource: 'alarm',
-      resourceName: '*',
-      arnFormat: ArnFormat.COLON_RESOURCE_NAME,
-    });
-    topic.addToResourcePolicy(
-      new PolicyStatement({
-        sid: 'AlarmsPublish',
-        principals: [new ServicePrincipal('cloudwatch.amazonaws.com')],
-        actions: ['sns:Publish'],
-        resources: [topic.topicArn],
-        conditions: { ArnLike: { 'aws:SourceArn': anyAlarm } },
-      }),
-    );
   }
 
   private refuseLaterConsumers(mailroom: Mailroom): void {

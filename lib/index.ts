@@ -26,4 +26,18 @@ export {
 export { OutboxRelay, type OutboxRelayOptions, type OutboxRelayProps } from './mailroom/outbox-relay.ts';
 export { Mailroom } from './mailroom.ts';
 export type { AlarmThresholds } from './monitoring/thresholds.ts';
+export type { PostgresAlarmsOptions } from './postgres/postgres-alarms.ts';
+export type { ExistingPostgres, PostgresDatabase, RdsPostgres } from './postgres/postgres-database.ts';
+export {
+  type PostgresConsumerProps,
+  type PostgresLoginProps,
+  PostgresMailroom,
+  type PostgresMailroomProps,
+  type PostgresProducerProps,
+} from './postgres/postgres-mailroom.ts';
+export {
+  PostgresOutboxRelay,
+  type PostgresOutboxRelayProps,
+  type PostgresRelayOptions,
+} from './postgres/postgres-outbox-relay.ts';
 export { ServiceFunction, type ServiceFunctionProps } from './service-function.ts';

@@ -17,6 +17,8 @@ import { awsResources } from './aws-resources.ts';
 import { chooseMailroom } from './choose-mailroom.ts';
 import { type Clients, createClients } from './clients.ts';
 import { type FunctionSettings, readFunction } from './deployed-function.ts';
+import { databaseUrl, type OpenPostgres, openPostgres } from './postgres-database.ts';
+import { postgresTable } from './postgres-table.ts';
 import type { Resources } from './resources.ts';
 import { type GlobalOptions, localEndpoints, targetOf } from './target.ts';
 
@@ -35,6 +37,8 @@ export interface Deployment {
   readonly region: string;
   readonly directory: Directory;
   readonly table: Table;
+  /** The database that has the rows. Absent: they are in DynamoDB. */
+  readonly postgres?: OpenPostgres | undefined;
   readonly queues: Queues;
   readonly resources: Resources;
   /** Enables or disables an event source mapping. Lambda needs about a minute to do it. */
@@ -76,6 +80,8 @@ export async function openDeployment(io: Io, options: GlobalOptions): Promise<De
   }
   const tableName = directory.mailroom.table;
   const resources = awsResources(clients, tableName, clock);
+  const url = databaseUrl(options.database, io.env, ['MAILROOM_POSTGRES']);
+  const postgres = url === undefined ? undefined : await openPostgres(url);
   let operator: Promise<string> | undefined;
   return {
     terminal,
@@ -86,7 +92,11 @@ export async function openDeployment(io: Io, options: GlobalOptions): Promise<De
     isLocal,
     region,
     directory,
-    table: dynamoTable({ client: clients.dynamo, tableName }),
+    table:
+      postgres === undefined
+        ? dynamoTable({ client: clients.dynamo, tableName })
+        : postgresTable(postgres.database, tableName),
+    postgres,
     queues: sqsQueues(clients.sqs),
     resources,
     enableMapping: async (UUID, Enabled) => {

@@ -9,6 +9,8 @@ export interface GlobalOptions {
   readonly profile?: string;
   readonly region?: string;
   readonly endpoint?: string;
+  /** The URL of the PostgreSQL database that has the Mailroom's rows. */
+  readonly database?: string;
   readonly json?: boolean;
 }
 

@@ -18,6 +18,9 @@ const NOT_FOUND = new Set([
   'NO_DIRECTORY',
 ]);
 
+/** The codes that mean that a database denied the request or did not respond. */
+const UNANSWERED = new Set(['UNREACHABLE', 'BAD_CREDENTIALS', 'ACCESS_DENIED']);
+
 /** AWS's errors: the code that is reported, the pattern that identifies it, and the remedy. */
 const REMEDIES: readonly (readonly [MailroomErrorCode, RegExp, string])[] = [
   [
@@ -127,7 +130,8 @@ export function explain(error: unknown): ShownError {
   const message = withoutCredentials(describe(error));
   if (isMailroomError(error)) {
     const { retryAfterMs, help } = error;
-    return { code, message, help, retryAfterMs, exit: NOT_FOUND.has(code) ? EXIT.notFound : EXIT.usage };
+    const denied = UNANSWERED.has(code) ? EXIT.aws : EXIT.usage;
+    return { code, message, help, retryAfterMs, exit: NOT_FOUND.has(code) ? EXIT.notFound : denied };
   }
   const { name = '' } = error as { name?: string };
   const [ours, , remedy = ''] =

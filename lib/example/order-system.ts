@@ -20,7 +20,7 @@ export interface OrderSystem {
 
 /**
  * The order system: one stack per service, in the order in which an order flows, one for operations, and one for the bridge that
- * the context may name: see {@link readBridge}.
+ * the context may name: see {@link readBridge}. The orders are in PostgreSQL if the context value `postgres` is its address.
  *
  * @example
  * ```ts
@@ -29,7 +29,7 @@ export interface OrderSystem {
  */
 export function orderSystem(app: App, stage: Stage): OrderSystem {
   const { mailroom } = new MailroomStack(app, 'Mailroom', stage);
-  const { api } = new OrdersStack(app, 'Orders', stage, mailroom);
+  const { api } = new OrdersStack(app, 'Orders', stage, mailroom, readPostgres(app));
   const { bank } = new BankStack(app, 'Bank', stage, mailroom);
   new PaymentsStack(app, 'Payments', stage, mailroom, bank);
   new InventoryStack(app, 'Inventory', stage, mailroom);
@@ -38,4 +38,10 @@ export function orderSystem(app: App, stage: Stage): OrderSystem {
   if (bridge !== undefined) new BridgeStack(app, 'Bridge', stage, mailroom, bridge);
   new OperationsStack(app, 'Operations', stage, mailroom);
   return { mailroom, api };
+}
+
+/** Its relay is a process beside the system: the demo runs it. */
+function readPostgres(app: App): string | undefined {
+  const address: unknown = app.node.tryGetContext('postgres');
+  return address === undefined ? undefined : String(address);
 }

@@ -26,14 +26,18 @@ export class OrdersStack extends Stack {
   /** The function behind the orders API. */
   readonly api: ServiceFunction;
 
-  constructor(scope: Construct, id: string, stage: Stage, mailroom: Mailroom) {
+  /** @param postgres - the address of the database that has the orders, their outbox and the inbox of order-status; `undefined` for the table */
+  constructor(scope: Construct, id: string, stage: Stage, mailroom: Mailroom, postgres?: string) {
     super(scope, id, stackProps(stage, 'orders'));
+    const folder = postgres === undefined ? 'example/orders' : 'example/orders/postgres';
+    const database: Readonly<Record<string, string>> =
+      postgres === undefined ? {} : { MAILROOM_POSTGRES: postgres };
 
     const api = new ServiceFunction(this, 'Api', {
-      entry: lambdaEntry('example/orders/api.handler'),
+      entry: lambdaEntry(`${folder}/api.handler`),
       service: 'orders',
       description: 'The orders API',
-      environment: { PAY_WITHIN_SECONDS: String(PAY_WITHIN.toSeconds()) },
+      environment: { PAY_WITHIN_SECONDS: String(PAY_WITHIN.toSeconds()), ...database },
       logRemovalPolicy: stage.removalPolicy,
       encryptionKey: mailroom.encryptionKey,
       tracing: mailroom.tracing,
@@ -61,8 +65,9 @@ export class OrdersStack extends Stack {
         StockReleased,
       ],
       publishes: [OrderCancelled],
-      entry: lambdaEntry('example/orders/status.handler'),
+      entry: lambdaEntry(`${folder}/status.handler`),
       domainKeys: ['ORDER#*'],
+      functionProps: { environment: database },
       ...stage.consumers,
       removalPolicy: stage.removalPolicy,
     });

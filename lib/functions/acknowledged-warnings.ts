@@ -11,6 +11,9 @@ const RULES = {
   EventBusDLQ: ['Serverless'],
   SQS3: ['AwsSolutions'],
   SQSRedrivePolicy: ['Serverless'],
+  EC23: ['AwsSolutions'],
+  EC2RestrictedSSH: ['HIPAA.Security', 'NIST.800.53.R5', 'PCI.DSS.321'],
+  EC2RestrictedCommonPorts: ['HIPAA.Security', 'NIST.800.53.R5', 'PCI.DSS.321'],
   CloudWatchAlarmAction: ['HIPAA.Security', 'NIST.800.53.R5'],
 } satisfies Readonly<Record<string, readonly string[]>>;
 

@@ -12,13 +12,13 @@ import { moduleUrl } from '../functions/module-url.ts';
 import { ServiceFunction, type ServiceFunctionProps } from '../service-function.ts';
 
 /** A function of a Mailroom itself: a folder of `lambdas/`. */
-type OwnFunction = 'relay-stream' | 'relay-sweep' | 'audit' | 'heartbeat';
+type OwnFunction = 'relay-stream' | 'relay-sweep' | 'audit' | 'heartbeat' | 'postgres-relay';
 
 /** The properties of a Mailroom's part that its functions take over. */
 interface OwnFunctionProps {
-  readonly removalPolicy?: RemovalPolicy;
-  readonly encryptionKey?: IKey;
-  readonly tracing?: Tracing;
+  readonly removalPolicy?: RemovalPolicy | undefined;
+  readonly encryptionKey?: IKey | undefined;
+  readonly tracing?: Tracing | undefined;
   readonly functionProps?: MailroomFunctionProps;
 }
 

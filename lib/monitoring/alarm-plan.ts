@@ -1,10 +1,11 @@
-import { Stack } from 'aws-cdk-lib';
+import { ArnFormat, Stack } from 'aws-cdk-lib';
 import { Alarm, ComparisonOperator, type IMetric, TreatMissingData } from 'aws-cdk-lib/aws-cloudwatch';
-import type { Construct } from 'constructs';
+import { PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import type { ITopic } from 'aws-cdk-lib/aws-sns';
+import type { Construct, IConstruct } from 'constructs';
 import type { EFFECTS_IN_DOUBT } from '../../lambdas/runtime/consume/effects-in-doubt.ts';
 import type { FENCE_LOST } from '../../lambdas/runtime/consume/message-outcome.ts';
 import type { UNSTABLE_EFFECTS } from '../../lambdas/runtime/consume/unstable-effects.ts';
-import type { Mailroom } from '../mailroom.ts';
 
 /** `page`: action required now. `ticket`: action required on the next working day. */
 export type AlarmSeverity = 'page' | 'ticket';
@@ -80,7 +81,7 @@ export interface AlarmPlan extends AlarmText {
 
 /** The Mailroom and the runbook that an alarm's text refers to. */
 export interface AlarmPlace {
-  readonly mailroom: Mailroom;
+  readonly mailroom: IConstruct;
   /** The URL of the runbook, without an anchor. */
   readonly runbook: string;
 }
@@ -116,4 +117,26 @@ export function alarmDescription(
       : `aws logs tail ${run.logGroupName} --since 1d --filter-pattern ${run.term} --region ${region}`;
   const needs = typeof run === 'string' ? '' : ' The command needs AWS CLI v2.';
   return [what + needs, `Run first: ${command}`, `Then read: ${runbook}#${anchor}`].join('\n');
+}
+
+/**
+ * A topic with its own policy (to enforce TLS, for example) accepts messages only from the principals it names, and an alarm
+ * that may not publish fails silently.
+ */
+export function letAlarmsPublish(scope: Construct, topic: ITopic): void {
+  const anyAlarm = Stack.of(scope).formatArn({
+    service: 'cloudwatch',
+    resource: 'alarm',
+    resourceName: '*',
+    arnFormat: ArnFormat.COLON_RESOURCE_NAME,
+  });
+  topic.addToResourcePolicy(
+    new PolicyStatement({
+      sid: 'AlarmsPublish',
+      principals: [new ServicePrincipal('cloudwatch.amazonaws.com')],
+      actions: ['sns:Publish'],
+      resources: [topic.topicArn],
+      conditions: { ArnLike: { 'aws:SourceArn': anyAlarm } },
+    }),
+  );
 }

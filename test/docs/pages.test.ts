@@ -138,7 +138,11 @@ function leadsSomewhere(path: string, link: string): boolean {
  */
 async function complaintAbout(argv: readonly string[]): Promise<string | undefined> {
   let said = '';
-  const code = await runMailroom([...argv, '--endpoint', 'nowhere'], {
+  // A command of PostgreSQL calls no endpoint.
+  const isPostgres = argv[0] === 'postgres';
+  const words = argv.filter((word, n) => word !== '--database' && argv[n - 1] !== '--database');
+  const nowhere = isPostgres ? [...words, '--database', 'nowhere'] : [...argv, '--endpoint', 'nowhere'];
+  const code = await runMailroom(nowhere, {
     env: {},
     out: () => {},
     err: (text) => {
@@ -151,7 +155,8 @@ async function complaintAbout(argv: readonly string[]): Promise<string | undefin
     exitCode: 0,
   });
   const complaint = unwrapped(said);
-  return code === 0 || /--endpoint is \\?"nowhere/.test(complaint) ? undefined : complaint;
+  const refused = isPostgres ? /is not a PostgreSQL URL/ : /--endpoint is \\?"nowhere/;
+  return code === 0 || refused.test(complaint) ? undefined : complaint;
 }
 
 test('the index of decision records lists each record, by its title', () => {

@@ -2,6 +2,8 @@ import { exploreScenario, type Scenario, type Violation } from '../../testing/ex
 import { AT_ONCE_HOLES } from './at-once-holes.ts';
 import { BATCH_HOLES } from './batch-holes.ts';
 import { batchScenarios } from './batch-scenarios.ts';
+import { BRIDGE_HOLES } from './bridge-holes.ts';
+import { bridgeScenarios } from './bridge-scenarios.ts';
 import { EFFECT_HOLES } from './effect-holes.ts';
 import { EVENT_HOLES } from './event-holes.ts';
 import { eventScenarios } from './event-scenarios.ts';
@@ -54,6 +56,7 @@ export const HOLES: readonly PlantedHole[] = [
   ...VERSION_HOLES.map((hole) => planted('inbox', hole, versionScenarios)),
   ...EVENT_HOLES.map((hole) => planted('inbox', hole, eventScenarios)),
   ...ORDER_HOLES.map((hole) => planted('inbox', hole, orderScenarios)),
+  ...BRIDGE_HOLES.map((hole) => planted('bridge', hole, bridgeScenarios)),
   ...THAW_HOLES.map((hole) => planted('inbox', hole, thawScenarios)),
   ...RESEND_HOLES.map((hole) => planted('resend', hole, resendScenarios)),
   ...REJECTION_HOLES.map((hole) => planted('inbox', hole, rejectionScenarios)),

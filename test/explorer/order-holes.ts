@@ -153,7 +153,7 @@ function unconditionalAtOperator(real: Table, { name }: Actor): Table {
 }
 
 /** A table where an absent or lower number is read as this one, and is raised whatever it is. */
-function lastReadAs(real: Table, last: number): Table {
+export function lastReadAs(real: Table, last: number): Table {
   const blind = tamperedTable(real, { update: raisedIf('attribute_exists(PK) OR attribute_not_exists(PK)') });
   return {
     ...blind,

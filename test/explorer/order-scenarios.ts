@@ -21,7 +21,7 @@ import { decides, deskOf, leasesSeenOut } from './operator-desk.ts';
 import type { Bounds } from './relay-scenarios.ts';
 
 /** An event with a number. */
-const Numbered = defineEvent({
+export const Numbered = defineEvent({
   source: 'things',
   type: 'Numbered',
   version: 1,
@@ -30,7 +30,7 @@ const Numbered = defineEvent({
   sequence: true,
 });
 
-const numbered = (sequence: number) => Numbered.create({ aggregateId: 'thing-1', data: {}, sequence });
+export const numbered = (sequence: number) => Numbered.create({ aggregateId: 'thing-1', data: {}, sequence });
 
 /** The state of the aggregate: the numbers that were applied, in the order in which they were. */
 const STATE = { PK: 'STATE#1', SK: 'STATE' };

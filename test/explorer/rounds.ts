@@ -1,5 +1,6 @@
 import type { Scenario } from '../../testing/explorer/exploration.ts';
 import { batchScenarios } from './batch-scenarios.ts';
+import { bridgeScenarios } from './bridge-scenarios.ts';
 import { eventScenarios } from './event-scenarios.ts';
 import { inboxScenarios } from './inbox-scenarios.ts';
 import { orderScenarios } from './order-scenarios.ts';
@@ -62,6 +63,7 @@ export function scenariosOf(bounds: Bounds): Scenario[] {
     ...resendScenarios(bounds),
     ...rejectionScenarios(bounds),
     ...orderScenarios(bounds),
+    ...bridgeScenarios(bounds),
   ];
 }
 

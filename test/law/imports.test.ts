@@ -33,6 +33,7 @@ const RUNTIME = [
   'operations',
   'forward',
   'sources',
+  'postgres',
 ];
 
 /** The folders of the runtime up to one of them. */
@@ -41,7 +42,7 @@ const upTo = (last: string) =>
 
 /** What the files of a folder, without its folders that are listed here, may import besides each other. */
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
-  'lambdas/runtime': upTo('sources'),
+  'lambdas/runtime': upTo('postgres'),
   'lambdas/runtime/base': [],
   'lambdas/runtime/events': upTo('base'),
   'lambdas/runtime/bus': upTo('events'),
@@ -54,7 +55,9 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'lambdas/runtime/operations': upTo('consume'),
   'lambdas/runtime/forward': upTo('operations'),
   'lambdas/runtime/sources': upTo('consume'),
+  'lambdas/runtime/postgres': [...upTo('consume'), 'lambdas/runtime/sources'],
   lambdas: upTo('operations'),
+  'lambdas/postgres-relay': [...upTo('bus'), 'lambdas/runtime/postgres'],
   'lambdas/example': ['lambdas/runtime'],
   testing: upTo('operations'),
   lib: [
@@ -63,6 +66,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     'lib/mailroom',
     'lib/consumer',
     'lib/monitoring',
+    'lib/postgres',
     ...upTo('operations'),
     ...CDK,
   ],
@@ -71,14 +75,33 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'lib/mailroom': ['lib', 'lib/checks', 'lib/functions', ...upTo('operations'), ...CDK],
   'lib/consumer': ['lib', 'lib/checks', 'lib/functions', 'lib/mailroom', ...upTo('operations'), ...CDK],
   'lib/monitoring': ['lib', 'lib/checks', 'lib/mailroom', 'lib/consumer', ...upTo('operations'), ...CDK],
+  'lib/postgres': [
+    'lib',
+    'lib/checks',
+    'lib/functions',
+    'lib/mailroom',
+    'lib/monitoring',
+    'lambdas/runtime/base',
+    'lambdas/runtime/events',
+    'lambdas/runtime/observe',
+    'lambdas/runtime/postgres',
+    ...CDK,
+  ],
   'lib/example': ['lib', 'lib/consumer', 'lambdas/example', ...upTo('base'), ...CDK],
   cli: ['cli/terminal', 'cli/commands', 'cli/page/server'],
   'cli/terminal': upTo('base'),
-  'cli/deployment': ['cli/terminal', ...upTo('operations')],
+  'cli/deployment': ['cli/terminal', 'lambdas/runtime/postgres', ...upTo('operations')],
   'cli/reports': ['cli/terminal', 'cli/deployment', ...upTo('operations')],
   'cli/page/server': ['cli/terminal', 'cli/deployment', 'cli/reports', 'cli/commands', ...upTo('operations')],
   'cli/page/client': ['cli/terminal', 'cli/reports', 'cli/page/server', ...upTo('store')],
-  'cli/commands': ['cli/terminal', 'cli/deployment', 'cli/reports', 'localstack', ...upTo('operations')],
+  'cli/commands': [
+    'cli/terminal',
+    'cli/deployment',
+    'cli/reports',
+    'localstack',
+    'lambdas/runtime/postgres',
+    ...upTo('operations'),
+  ],
   localstack: upTo('base'),
   tools: ['lib', 'lib/functions', ...upTo('base')],
   'docs/.vitepress': ['tools'],
@@ -93,10 +116,14 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     'lambdas/example',
     'test/brokers/clients',
     'test/brokers/servers',
+    'test/postgres/server',
+    'lambdas/runtime/postgres',
     ...upTo('operations'),
+    'testing',
   ],
   'test/brokers/clients': [],
   'test/brokers/servers': [],
+  'test/postgres/server': [],
   verify: ['cli/terminal', 'demo', 'localstack', ...upTo('base')],
 };
 
@@ -187,9 +214,13 @@ describe('the law of the tree', () => {
     const may =
       /^(node:[\w/]+|@aws-sdk\/[\w-]+|@aws-lambda-powertools\/[\w/-]+|@standard-schema\/spec|@opentelemetry\/api|p-limit|p-map|zod(\/mini)?)$/;
     const ofBridge = /^(kafkajs|nats)$/;
+    const ofPostgres = (entry: string) =>
+      /^lambdas\/(postgres-relay\/|runtime\/postgres|example\/orders\/postgres\/)/.test(entry);
     for (const entry of entries) {
       const mayBoth = (name: string) =>
-        may.test(name) || (entry.startsWith('lambdas/example/bridge/') && ofBridge.test(name));
+        may.test(name) ||
+        (entry.startsWith('lambdas/example/bridge/') && ofBridge.test(name)) ||
+        (ofPostgres(entry) && name === 'pg');
       const packages = [...loadedBy(entry, imports)].filter((name) => !name.endsWith('.ts'));
       expect(
         packages.filter((name) => !mayBoth(name)),

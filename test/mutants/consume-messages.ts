@@ -64,13 +64,14 @@ export const consumeMessagesMutants: readonly Mutant[] = [
   ]),
   ...mutantsOf('consume/receive.ts', 'consumer-leases transactional-run batch-turn consumer leased-run consumer-poison claimed-run inbox-history consumer-turns consumer-outages consumer-load leased-context', [
     ['a message is not begun when its function has too little time left', 'endsBy - clock.now() < START_MIN_MS', 'false'],
-    ['a transactional message that is redelivered is claimed first', 'receives > 1 || forgottenBecause(inbox, message.eventId) !== undefined', 'forgottenBecause(inbox, message.eventId) !== undefined'],
-    ['a transactional message that is too old is claimed first', 'receives > 1 || forgottenBecause(inbox, message.eventId) !== undefined', 'receives > 1'],
-    ['no message is judged before it is known how long the inbox has kept its rows', 'await openInbox(inbox);', 'void openInbox(inbox).catch(() => {});'],
+    ['a transactional message that is redelivered is claimed first', 'receives > 1 || forgottenBecause(inbox.rules, message.eventId) !== undefined', 'forgottenBecause(inbox, message.eventId) !== undefined'],
+    ['a transactional message that is too old is claimed first', 'receives > 1 || forgottenBecause(inbox.rules, message.eventId) !== undefined', 'receives > 1'],
+    ['no message is judged before it is known how long the inbox has kept its rows', 'await inbox.open();', 'void openInbox(inbox).catch(() => {});'],
     ['a call of our own that fails is an outage', 'return reportOutage(received, error);', 'return await failUnclaimed(received, error);'],
     ['a run without a claim is not counted as an attempt', 'envelope, alone, 1)', 'envelope, alone, 0)'],
   ]),
-  ...mutantsOf('consume/batch-turn.ts', 'batch-turn', [
+  ...mutantsOf('consume/batch-turn.ts', 'batch-turn inbox-claim', [
+    ['a message that is held or done is not a suspect', "return status === 'open' || status === 'abandoned';", 'return true;'],
     ['a message of a batch that must run alone is known before any of them runs', 'known && (await isSuspect(ctx.inbox, delivery.message)) ? suspects : others', 'others'],
     ['an ordinary batch costs no call', 'delivery.receives > 1 && isKnown', 'isKnown'],
     ['a batch of one costs no call', 'if (deliveries.length <= 1) return { now: deliveries, later: [] };', ''],

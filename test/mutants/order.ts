@@ -50,7 +50,7 @@ export const orderMutants: readonly Mutant[] = [
   ...mutantsOf('consume/claimed-run.ts', 'order-gate', [
     ['the effects of a superseded message are reported', 'reportEffectsOfSuperseded(claimed);', ''],
     ['a lease that a superseded message lost is counted', "if (result.claim.takenOver) telemetry.count('LeasesExpired'); // Before the write", '// Before the write'],
-    ['the effects of a superseded message are reported before it ends', 'reportEffectsOfSuperseded(claimed); const lost = await writeEnd(claimed, () => supersedeMessage(inbox, result.claim, by)); if (lost !== undefined) return lost;', 'const lost = await writeEnd(claimed, () => supersedeMessage(inbox, result.claim, by)); if (lost !== undefined) return lost; reportEffectsOfSuperseded(claimed);'],
+    ['the effects of a superseded message are reported before it ends', 'reportEffectsOfSuperseded(claimed); const lost = await writeEnd(claimed, () => inbox.supersede(result.claim, by)); if (lost !== undefined) return lost;', 'const lost = await writeEnd(claimed, () => inbox.supersede(result.claim, by)); if (lost !== undefined) return lost; reportEffectsOfSuperseded(claimed);'],
   ]),
   ...mutantsOf('inbox/inbox-claim.ts', 'order-gate', [
     ['a claim without an order removes an earlier one', 'remove: [...(remove ?? []), ...unplaced],', 'remove,'],

@@ -42,7 +42,7 @@ export const relayMutants: readonly Mutant[] = [
     ['an entry without a result is not published', 'if (result?.ok) return', 'if (result?.ok ?? true) return'],
     ['a failure of the bus counts no attempt', "is === 'event' || is === 'unknown')", "is === 'event' || is === 'unknown' || is === 'bus')"],
     ['a failure of unknown cause counts an attempt', "is === 'event' || is === 'unknown')", "is === 'event')"],
-    ['a failure of unknown cause does not make an event DEAD at once', "failEvent(context, row, error, is === 'event')", 'failEvent(context, row, error, true)'],
+    ['a failure of unknown cause does not make an event DEAD at once', "failEvent(row, error, is === 'event')", 'failEvent(row, error, true)'],
     ['a call that is refused as invalid is made once for each entry', "if (fault === 'event') return rows.map((row) => [row]);", ''],
     ['a call that fails as a whole makes no event DEAD unless it is refused as invalid', 'outcome(row, fault, asMailroomError(thrown))', "outcome(row, 'event', asMailroomError(thrown))"],
     ['a repeated call to the bus is counted', "telemetry.count('PublishRetries');", ''],

@@ -34,8 +34,6 @@ export const storeInboxMutants: readonly Mutant[] = [
     ['the mark of a handler that ran out of time ends with the claim that it belongs to', "remove: ['outOfTime', 'retryAt']", "remove: ['retryAt']"],
     ['the pointer of a rejected message goes when the message is redriven', '{ Delete: { Key: { ...rejectedKey(inbox.consumer, message.eventId) } } },', ''],
     ['a redriven message has all of its attempts again', "computed: { attempts: ':one' }, values: { ':one': 1 }, remove: ['reason'", "computed: { attempts: 'attempts + :one' }, values: { ':one': 1 }, remove: ['reason'"],
-    ['whether a message must run alone is read strongly consistently', 'inbox.table.get(key, { consistent: true })', 'inbox.table.get(key)'],
-    ['a message that is held or done is not a suspect', "return status === 'open' || status === 'abandoned';", 'return true;'],
   ]),
   ...mutantsOf('inbox/inbox-history.ts', 'inbox-history newer-rows consumer-external', [
     ['the history of an inbox is read strongly consistently', 'table.get(inboxHistoryKey(consumer), { consistent: true })', 'table.get(inboxHistoryKey(consumer))'],

@@ -50,7 +50,7 @@ export const storeOutboxMutants: readonly Mutant[] = [
   ...mutantsOf('outbox/outbox-transitions.ts', 'scheduled', [
     ['a claim of a scheduled event ends after it is due', 'leaseOf(row, clock.now() + config.claimLeaseMs)', 'clock.now() + config.claimLeaseMs'],
     ['a release of a scheduled event ends after it is due', 'leaseOf(row, leaseUntil)', 'leaseUntil'],
-    ['a failure of a scheduled event ends after it is due', 'leaseOf(row, now + backoffMs(attempts, RETRY_BASE_MS, RETRY_CAP_MS, random))', 'now + backoffMs(attempts, RETRY_BASE_MS, RETRY_CAP_MS, random)'],
+    ['a failure of a scheduled event ends after it is due', 'leaseOf(row, now + retryMs)', 'now + retryMs'],
     ['a scheduled event is not rescued by the sweep', 'rows.filter(({ dueAt }) => dueAt === undefined).length', 'rows.length'],
   ]),
   ...mutantsOf('outbox/outbox-operator.ts', 'scheduled', [
@@ -65,7 +65,7 @@ export const storeOutboxMutants: readonly Mutant[] = [
   ...mutantsOf('outbox/outbox-entry.ts', 'scheduled', [
     ['an event that is due is an ordinary one', '(draft.deliverAt ?? 0) > now', '(draft.deliverAt ?? 0) >= now - 1'],
     ['a scheduled event stands in its due minute', 'mintEventId(dueAt ?? now,', 'mintEventId(now,'],
-    ['a scheduled event is born unclaimed', 'const leaseUntil = dueAt ?? now + config.bornLeaseMs;', 'const leaseUntil = now + config.bornLeaseMs;'],
+    ['a scheduled event is born unclaimed', 'const leaseUntil = dueAt ?? now + context.config.bornLeaseMs;', 'const leaseUntil = now + context.config.bornLeaseMs;'],
     ['a scheduled event happens when it is due', 'draft.occurredAt ?? dueAt ?? now', 'draft.occurredAt ?? now'],
   ]),
   ...mutantsOf('outbox/outbox.ts', 'scheduled', [
@@ -93,7 +93,7 @@ export const storeOutboxMutants: readonly Mutant[] = [
   ...mutantsOf('outbox/outbox-transitions.ts', 'outbox-transitions relay-stream relay-stream-failures relay-turns unsettled-minutes publish-at-once', [
     ['a failure is recorded only under the lease that the relay holds', 'attempts, leaseUntil }, when: held(row)', "attempts, leaseUntil }, when: { status: 'PENDING' }"],
     ['a failure is recorded only on a PENDING row', 'attempts, leaseUntil }, when: held(row)', 'attempts, leaseUntil }, when: { leaseUntil: row.leaseUntil }'],
-    ['a failed event waits for its backoff', 'leaseOf(row, now + backoffMs(attempts, RETRY_BASE_MS, RETRY_CAP_MS, random))', 'now'],
+    ['a failed event waits for its backoff', 'leaseOf(row, now + retryMs)', 'now'],
     ["an event's own failure counts as an attempt", 'const attempts = row.attempts + 1;', 'const attempts = row.attempts;'],
     ['an event becomes DEAD when its attempts are exhausted', 'refused || attempts >= config.maxAttempts', 'refused'],
     ['an event gets all of its attempts', 'attempts >= config.maxAttempts', 'attempts >= config.maxAttempts - 1'],

@@ -16,7 +16,7 @@ export const writeMutants: readonly Mutant[] = [
   ]),
   ...mutantsOf('outbox/outbox-entry.ts', 'outbox publish-at-once forged-events', [
     ['an outbox row is written only where there is none', "Item, ConditionExpression: 'attribute_not_exists(PK)'", 'Item'],
-    ['an event is born under a lease of the stream relay', 'leaseUntil = dueAt ?? now + config.bornLeaseMs', 'leaseUntil = dueAt ?? now'],
+    ['an event is born under a lease of the stream relay', 'leaseUntil = dueAt ?? now + context.config.bornLeaseMs', 'leaseUntil = dueAt ?? now'],
     ['an event that its function does not declare is refused', 'checkDeclared(definition, config);', ''],
     ['an event inherits the correlation of the event that caused it', 'draft.correlationId ?? cause?.correlationId ?? eventId', 'draft.correlationId ?? eventId'],
     ['an event names the event that caused it', 'draft.causationId ?? cause?.eventId', 'draft.causationId'],
@@ -24,7 +24,7 @@ export const writeMutants: readonly Mutant[] = [
     ['a row leaves room for what the relay writes on it', 'ITEM_BYTES_MAX - 8 * 1024', 'ITEM_BYTES_MAX'],
     ['an event that EventBridge would refuse is not committed', 'published < PUT_EVENTS_BYTES_MAX && ', ''],
     ['EventBridge takes fewer bytes than its limit', 'published < PUT_EVENTS_BYTES_MAX', 'published <= PUT_EVENTS_BYTES_MAX'],
-    ['the trace header counts in the size of an entry', '    traceHeader: traceId, ', ''],
+    ['the trace header counts in the size of an entry', 'entryBytes(event.entry)', 'entryBytes({ ...event.entry, traceHeader: undefined })'],
     ["a producer's turn ends a clock margin before the row's lease", 'Math.min(now + turnMs, leaseUntil - CLOCK_SKEW_MS)', 'now + turnMs'],
     ["a row says until when it is its producer's", 'turnMs === undefined || dueAt !== undefined ? {}', 'turnMs !== undefined ? {}'],
   ]),

@@ -11,6 +11,7 @@ export const ENTRIES = [
   'cdk-mailroom/http',
   'cdk-mailroom/forward',
   'cdk-mailroom/sources',
+  'cdk-mailroom/postgres',
   'cdk-mailroom/internals',
   'cdk-mailroom/testing',
 ] as const;

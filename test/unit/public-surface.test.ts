@@ -9,6 +9,10 @@ import {
   producerSettings,
   relaySettings,
 } from '../../lambdas/runtime/base/config.ts';
+import {
+  postgresProducerSettings,
+  postgresRelaySettings,
+} from '../../lambdas/runtime/postgres/postgres-settings.ts';
 import { consumerConfig, relayConfig } from '../support/runtime-rig.ts';
 
 /** Names of DynamoDB, and states of rows, that are written as error codes are. */
@@ -62,6 +66,16 @@ test('names that others rely on are those that were reviewed', async () => {
       existingQueue: true,
     }),
     relay: relaySettings.encode({ ...relayConfig, sources: [] }),
+    'producer, with PostgreSQL': postgresProducerSettings.encode({
+      service: 's',
+      tableName: 'm',
+      publishes: [],
+    }),
+    'relay, with PostgreSQL': postgresRelaySettings.encode({
+      ...relayConfig,
+      sources: [],
+      pollMs: 200,
+    }),
     audit: auditSettings.encode({ tableName: 'Mailroom', sinceMs: 60_000, everyMs: 60_000 }),
     heartbeat: heartbeatSettings.encode({ ...consumerConfig, publishes: [], everyMs: 300_000 }),
   };

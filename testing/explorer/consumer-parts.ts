@@ -22,7 +22,7 @@ export interface ExploredParts {
 export interface ConsumerWorldOptions {
   readonly handler: (
     parts: ExploredParts,
-    process: Pick<Actor, 'die' | 'clock'>,
+    process: Pick<Actor, 'die' | 'clock' | 'call'>,
   ) => Handler | readonly Handler[];
   readonly event: EventDraft;
   /** Other events, each with one message. @default none */

@@ -242,9 +242,17 @@ export const FINDINGS = section({
 
 /** Answers of AWS. */
 export const AWS = section({
-  title: 'DynamoDB and EventBridge',
-  text: `DynamoDB refused a write, or an answer of AWS is missing. Other errors of AWS keep their own codes, such as \`ThrottlingException\`.`,
+  title: 'DynamoDB, PostgreSQL and EventBridge',
+  text: `DynamoDB refused a write, or an answer of a database or of AWS is missing. Other errors of AWS keep their own codes, such as \`ThrottlingException\`.`,
   codes: {
+    COMMIT_UNKNOWN: {
+      cause:
+        'The connection to PostgreSQL was lost while a transaction was being committed, and the database did not answer within 40 seconds whether it was.',
+      result:
+        'The transaction was committed, with its events, or rolled back, without them. It was not repeated.',
+      action:
+        'Before you repeat it, look for one of its rows. Give the row that it creates a key that a repetition cannot write twice.',
+    },
     CONDITION_FAILED: {
       cause: 'The condition of a single write is not met. `error.item` is the existing row.',
       result: 'Nothing was written.',

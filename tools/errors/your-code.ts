@@ -60,6 +60,13 @@ any other: the message is retried, and rejected as [ATTEMPTS_EXHAUSTED](#attempt
       result: 'Nothing was written.',
       action: 'Convert the value as the message says.',
     },
+    BAD_POSTGRES: {
+      cause:
+        '`MAILROOM_POSTGRES` is missing, or a field of it is missing or not allowed. The message names it, and does not repeat the value, which may contain a password.',
+      result: 'The function or process does not start.',
+      action:
+        'Set it to `postgresql://<user>@<host>:<port>/<database>`, or deploy the construct that sets it. See [PostgreSQL](postgres.md#start).',
+    },
     BAD_QUERY: {
       cause: 'A query compares an attribute with `undefined`.',
       result: 'Nothing was read.',
@@ -138,6 +145,11 @@ any other: the message is retried, and rejected as [ATTEMPTS_EXHAUSTED](#attempt
       cause: 'JSON is nested more than 256 levels deep.',
       result: 'It was not parsed, and nothing was changed.',
       action: 'Send flatter JSON. Payloads may have 100 levels.',
+    },
+    NEWER_SCHEMA: {
+      cause: 'A newer version of Mailroom has migrated the schema `mailroom` of a PostgreSQL database.',
+      result: 'Nothing was changed.',
+      action: 'Run the version that migrated it, or a newer one.',
     },
     NO_COMMIT: {
       cause:

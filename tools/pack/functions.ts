@@ -8,7 +8,13 @@ import { LICENSES, licensesOf } from './licenses.ts';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 /** The functions of a Mailroom itself: folders of `lambdas/`, and of `dist/functions/`. */
-export const BUILT_FUNCTIONS = ['relay-stream', 'relay-sweep', 'audit', 'heartbeat'] as const;
+export const BUILT_FUNCTIONS = [
+  'relay-stream',
+  'relay-sweep',
+  'audit',
+  'heartbeat',
+  'postgres-relay',
+] as const;
 
 /**
  * Bundles Mailroom's functions for the constructs, SAM, Terraform and other tools: a folder each, with `index.mjs`

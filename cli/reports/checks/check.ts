@@ -6,6 +6,7 @@ import {
   type EntryStack,
 } from '../../../lambdas/runtime/operations/directory.ts';
 import { isDenied, isUnsupported } from '../../deployment/aws-resources.ts';
+import type { OpenPostgres } from '../../deployment/postgres-database.ts';
 import type { Resources } from '../../deployment/resources.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
 import type { Pauses } from './pauses.ts';
@@ -61,6 +62,8 @@ export interface CheckDeps {
   readonly directory: Directory;
   readonly resources: Resources;
   readonly pauses: Pauses;
+  /** Present if the rows are in PostgreSQL: there is no table and no stream. */
+  readonly postgres?: OpenPostgres | undefined;
   /** AWS's time, epoch milliseconds. */
   readonly now: number;
   /** When the sweep's last complete pass began; before the first, when the table was created. Epoch milliseconds. */

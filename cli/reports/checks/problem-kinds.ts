@@ -54,6 +54,13 @@ const CAUSED_BY = {
   'concurrency-full': null,
   clock: null,
   role: null,
+  // PostgreSQL.
+  'pending-stuck': null,
+  vacuum: null,
+  'old-snapshot': null,
+  'slot-lag': null,
+  'slot-unlimited': null,
+  'login-timeouts': null,
 } as const;
 
 /** A kind of problem of a part. */

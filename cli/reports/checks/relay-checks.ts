@@ -46,13 +46,18 @@ export function relayChecks(deps: CheckDeps): PartCheck[] {
     ...schedules.map((schedule) =>
       check(schedule.part, 'flow', () => scheduleFaults(deps, schedule), mailroom),
     ),
-    check('bus', 'flow', () => busFaults(deps), mailroom),
+    busCheck(deps),
     ...both.map((one) => check(one.part, 'flow', () => concurrencyFaults(resources, one), mailroom)),
     check(relay.part, 'settings', () => streamSettings(deps, relay), mailroom),
     check(relay.part, 'settings', () => failureQueueFaults(deps), mailroom),
     check(sweep.part, 'settings', () => silence(deps)),
     ...both.map((one) => check(one.part, 'settings', () => functionSettings(deps, one), mailroom)),
   ];
+}
+
+/** The check of the bus. */
+export function busCheck(deps: CheckDeps): PartCheck {
+  return check('bus', 'flow', () => busFaults(deps), deps.directory.mailroom);
 }
 
 /** A stream that the relay does not read. */

@@ -32,9 +32,12 @@ const DEPTH_KEPT_MS = 4_000;
  * ```
  */
 export function createStatusReader(
-  deployment: Pick<Deployment, 'directory' | 'region' | 'table' | 'queues' | 'resources' | 'clock'>,
+  deployment: Pick<
+    Deployment,
+    'directory' | 'region' | 'table' | 'postgres' | 'queues' | 'resources' | 'clock'
+  >,
 ): StatusReader {
-  const { directory, region, table, queues, resources, clock } = deployment;
+  const { directory, region, table, postgres, queues, resources, clock } = deployment;
   const { keep, forget } = createKeptReadings(clock);
   const kept: Queues = {
     ...queues,
@@ -46,7 +49,7 @@ export function createStatusReader(
     keep(
       'wiring',
       ({ problems }) => (problems.length > 0 ? BROKEN_KEPT_MS : WIRING_KEPT_MS),
-      () => runChecks(checksOf({ directory, resources, pauses, ...sweep }, 'settings')),
+      () => runChecks(checksOf({ directory, resources, pauses, postgres, ...sweep }, 'settings')),
     );
   return {
     read: () => readStatus({ directory, region, table, queues: kept, keep, wiring, now: clock.now() }),

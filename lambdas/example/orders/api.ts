@@ -1,15 +1,15 @@
 import type { Context } from 'aws-lambda';
 import { type HttpAnswer, httpProblem } from '../../runtime/http.ts';
-import type { Table } from '../../runtime/index.ts';
 import { type OrderRequest, orderRequest } from '../events.ts';
 import { callerOf, HttpError, type HttpRequest, jsonBody } from './http.ts';
-import { isOrderId, orderJson, orderKey, orderOfRow } from './order.ts';
+import { isOrderId, orderJson } from './order.ts';
+import type { OrderRecords } from './order-records.ts';
 import type { PlaceOrder } from './place-order.ts';
 
 /** Dependencies of {@link createOrdersApi}. */
 export interface OrdersApiDeps {
   readonly placeOrder: PlaceOrder;
-  readonly table: Table;
+  readonly orders: Pick<OrderRecords, 'find'>;
   /** The longest time to pay that a request may ask for, seconds. */
   readonly payWithinSeconds: number;
   /** Called for every internal failure. */
@@ -21,7 +21,7 @@ export interface OrdersApiDeps {
  *
  * @example
  * ```ts
- * export const handler = createOrdersApi({ placeOrder, table, payWithinSeconds: 1_800, onError });
+ * export const handler = createOrdersApi({ placeOrder, orders, payWithinSeconds: 1_800, onError });
  * ```
  */
 export function createOrdersApi(deps: OrdersApiDeps) {
@@ -75,7 +75,7 @@ async function postOrder(
 }
 
 async function getOrder(
-  { table }: OrdersApiDeps,
+  { orders }: OrdersApiDeps,
   orderId: string,
   caller: string | undefined,
 ): Promise<HttpAnswer> {
@@ -83,13 +83,13 @@ async function getOrder(
     const message = 'The order id must be one that POST /orders returned, a lowercase UUID.';
     throw new HttpError(400, { code: 'INVALID_REQUEST', message, field: 'orderId' });
   }
-  const row = await table.get(orderKey(orderId), { consistent: true });
+  const order = await orders.find(orderId);
   // The same response for another caller's order, so that callers cannot learn which orders exist.
-  if (row === undefined || orderOfRow(row).placedBy !== caller) {
+  if (order === undefined || order.placedBy !== caller) {
     throw new HttpError(404, { code: 'NO_SUCH_ORDER', message: `Order ${orderId} does not exist.` });
   }
   const headers = { 'content-type': 'application/json' };
-  return { statusCode: 200, headers, body: orderJson(orderOfRow(row)) };
+  return { statusCode: 200, headers, body: orderJson(order) };
 }
 
 function parseOrder(body: unknown, payWithinMaxSeconds: number): OrderRequest {

@@ -1,6 +1,8 @@
+import type { StandardSchemaV1 } from '@standard-schema/spec';
 import {
   type Clock,
   type Commit,
+  type EventDefinition,
   type EventDraft,
   type Handler,
   latest,
@@ -37,31 +39,39 @@ const STATE = { order: latest({ group: 'state' }) };
  * `PaymentCaptured` that arrives after its `PaymentRefunded` is not. The first report of payments cancels the expiry of the order.
  */
 export function orderStatusHandlers(deps: OrderStatusDeps): readonly Handler[] {
-  const report = (orderId: string, halves: Partial<OrderHalves>) => moveOn(deps, orderId, halves);
-  return [
-    transactional(PaymentCaptured, async ({ data }) => report(data.orderId, { payment: 'captured' }), STATE),
-    transactional(PaymentDeclined, async ({ data }) => report(data.orderId, { payment: 'declined' }), STATE),
+  return REPORTS.map(({ definition, halves }) =>
     transactional(
-      PaymentRefunded,
-      async ({ data: { orderId, expired } }) => report(orderId, { payment: 'refunded', expired }),
+      definition,
+      async ({ data }) => {
+        const reports = halves(data);
+        return reports === undefined ? {} : moveOn(deps, data.orderId, reports);
+      },
       STATE,
     ),
-    transactional(
-      PaymentCancelled,
-      async ({ data: { orderId, expired } }) => report(orderId, { payment: 'cancelled', expired }),
-      STATE,
-    ),
-    // A charge is refunded first.
-    transactional(
-      PaymentRejected,
-      async ({ data }) => (data.chargeId === undefined ? report(data.orderId, { payment: 'rejected' }) : {}),
-      STATE,
-    ),
-    transactional(StockReserved, async ({ data }) => report(data.orderId, { stock: 'reserved' }), STATE),
-    transactional(StockRejected, async ({ data }) => report(data.orderId, { stock: 'rejected' }), STATE),
-    transactional(StockReleased, async ({ data }) => report(data.orderId, { stock: 'released' }), STATE),
-  ];
+  );
 }
+
+/** An event that reports on an order. */
+interface OrderReport {
+  readonly definition: EventDefinition<string, ReportSchema>;
+  /** The reported halves; `undefined` if it reports nothing. */
+  readonly halves: (data: unknown) => Partial<OrderHalves> | undefined;
+}
+
+type ReportSchema = StandardSchemaV1<unknown, { readonly orderId: string }>;
+
+/** The reports of payments and inventory. */
+export const REPORTS: readonly OrderReport[] = [
+  report(PaymentCaptured, () => ({ payment: 'captured' })),
+  report(PaymentDeclined, () => ({ payment: 'declined' })),
+  report(PaymentRefunded, ({ expired }) => ({ payment: 'refunded', expired })),
+  report(PaymentCancelled, ({ expired }) => ({ payment: 'cancelled', expired })),
+  // A charge is refunded first.
+  report(PaymentRejected, ({ chargeId }) => (chargeId === undefined ? { payment: 'rejected' } : undefined)),
+  report(StockReserved, () => ({ stock: 'reserved' })),
+  report(StockRejected, () => ({ stock: 'rejected' })),
+  report(StockReleased, () => ({ stock: 'released' })),
+];
 
 async function moveOn(
   { table, outbox, clock }: OrderStatusDeps,
@@ -71,11 +81,10 @@ async function moveOn(
   const row = await table.get(orderKey(orderId), { consistent: true });
   if (row === undefined) throw new Error(`Order ${orderId} does not exist; only the API places orders`);
   const before = orderOfRow(row);
-  const after = { ...before, ...report };
+  const { after, endsExpiry, events } = reported(before, report);
   const { payBy, expiryId } = before;
-  // Payments has decided. An expiry that is due may be published: its cancellation would refuse the commit, and payments ignores it.
-  const isOver = before.payment === 'pending' && after.payment !== 'pending';
-  const cancels = isOver && expiryId !== undefined && clock.now() < (payBy ?? 0);
+  // An expiry that is due may be published: its cancellation would refuse the commit, and payments ignores it.
+  const cancels = endsExpiry && expiryId !== undefined && clock.now() < (payBy ?? 0);
   return {
     writes: [
       ...(cancels ? [outbox.cancellation(expiryId)] : []),
@@ -95,6 +104,21 @@ async function moveOn(
         },
       },
     ],
+    events,
+  };
+}
+
+/**
+ * Applies a report to an order.
+ *
+ * @returns the order, whether its payment is decided now, so that it no longer expires, and the event of its cancellation if this
+ * report completes it
+ */
+export function reported(before: Order, report: Partial<OrderHalves>) {
+  const after = { ...before, ...report };
+  return {
+    after,
+    endsExpiry: before.payment === 'pending' && after.payment !== 'pending',
     events: orderStatus(after) === 'cancelled' ? [cancelled(after)] : [],
   };
 }
@@ -116,4 +140,11 @@ function cancelled({ orderId, customerId, totalCents, payment, stock, expired }:
       refundedCents: payment === 'refunded' ? totalCents : 0,
     },
   });
+}
+
+function report<S extends ReportSchema>(
+  definition: EventDefinition<string, S>,
+  halvesOf: (data: StandardSchemaV1.InferOutput<S>) => Partial<OrderHalves> | undefined,
+): OrderReport {
+  return { definition, halves: (data) => halvesOf(data as StandardSchemaV1.InferOutput<S>) };
 }

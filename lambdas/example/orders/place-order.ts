@@ -1,28 +1,12 @@
 import type { HttpAnswer, OncePerKey } from '../../runtime/http.ts';
-import {
-  type Clock,
-  type EventDraft,
-  entryEventId,
-  type Outbox,
-  type OutboxEntry,
-  type Table,
-} from '../../runtime/index.ts';
+import type { Clock } from '../../runtime/index.ts';
 import { OrderExpired, OrderPlaced, type OrderRequest } from '../events.ts';
-import {
-  newOrder,
-  type Order,
-  orderIdOf,
-  orderJson,
-  orderKey,
-  orderOfRow,
-  orderRow,
-  requestHash,
-} from './order.ts';
+import { newOrder, type Order, orderIdOf, orderJson, requestHash } from './order.ts';
+import type { OrderRecords } from './order-records.ts';
 
 /** Dependencies of {@link createPlaceOrder}. */
 export interface PlaceOrderDeps {
-  readonly outbox: Outbox;
-  readonly table: Table;
+  readonly orders: OrderRecords;
   readonly clock: Clock;
   readonly oncePerKey: OncePerKey;
   /** The time to pay of an order whose request does not shorten it, seconds. */
@@ -56,31 +40,20 @@ export type PlaceOrder = (order: OrderToPlace) => Promise<HttpAnswer>;
  * The same commit schedules `OrderExpired`. The order stores its id, so that the payment can cancel it.
  */
 export function createPlaceOrder(deps: PlaceOrderDeps): PlaceOrder {
-  const { outbox, table, clock, oncePerKey } = deps;
-
-  async function entryOf(event: EventDraft): Promise<OutboxEntry> {
-    const [entry] = await outbox.entries([event]);
-    return entry as OutboxEntry;
-  }
+  const { orders, clock, oncePerKey } = deps;
 
   async function place(key: string, request: OrderRequest, caller: string | undefined): Promise<string> {
     const placed = newOrder(key, request, clock.now(), caller);
     const { orderId, customerId, totalCents, placedAt } = placed;
     const payBy = placedAt + (request.payWithinSeconds ?? deps.payWithinSeconds) * 1_000;
-    const placing = await entryOf(
-      OrderPlaced.create({
-        aggregateId: orderId,
-        occurredAt: placedAt,
-        data: { orderId, customerId, items: request.items, totalCents },
-      }),
-    );
-    const correlationId = entryEventId(placing);
-    const expiring = await entryOf(
+    const placing = OrderPlaced.create({
+      aggregateId: orderId,
+      occurredAt: placedAt,
+      data: { orderId, customerId, items: request.items, totalCents },
+    });
+    const order = await orders.place({ ...placed, payBy }, placing, (correlationId) =>
       OrderExpired.create({ aggregateId: orderId, deliverAt: payBy, correlationId, data: { orderId } }),
     );
-    const order = { ...placed, payBy, expiryId: entryEventId(expiring) };
-    const put = { Put: { Item: orderRow(order), ConditionExpression: 'attribute_not_exists(PK)' } };
-    await outbox.commit({ writes: [put, placing, expiring] });
     return placedJson(order);
   }
 
@@ -92,9 +65,8 @@ export function createPlaceOrder(deps: PlaceOrderDeps): PlaceOrder {
       headers: (key) => ({ location: `/orders/${orderIdOf(key)}` }),
       first: (key) => place(key, request, caller),
       earlier: async (key) => {
-        const row = await table.get(orderKey(orderIdOf(key)), { consistent: true });
-        if (row === undefined) return undefined;
-        const order = orderOfRow(row);
+        const order = await orders.find(orderIdOf(key));
+        if (order === undefined) return undefined;
         return { body: placedJson(order), samePayload: order.requestHash === requestHash(request) };
       },
     });

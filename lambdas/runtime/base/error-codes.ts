@@ -15,6 +15,7 @@ export type MailroomErrorCode =
   | 'BAD_EVENT_DEFINITION'
   | 'BAD_EVENT_ID'
   | 'BAD_ITEM'
+  | 'BAD_POSTGRES'
   | 'BAD_QUERY'
   | 'BAD_RANGE'
   | 'BAD_SETTINGS'
@@ -29,6 +30,7 @@ export type MailroomErrorCode =
   | 'INVALID_EVENT'
   | 'INVALID_PAYLOAD'
   | 'JSON_TOO_DEEP'
+  | 'NEWER_SCHEMA'
   | 'NO_COMMIT'
   | 'NOT_DECLARED'
   | 'SCHEDULE_BROKEN'
@@ -71,7 +73,8 @@ export type MailroomErrorCode =
   | 'AUDIT_DOES_NOT_ADD_UP'
   | 'EFFECTS_IN_DOUBT'
   | 'UNSTABLE_EFFECTS'
-  // DynamoDB refused a write, or EventBridge did not answer a publish.
+  // The database refused a write or did not answer, or EventBridge did not answer a publish.
+  | 'COMMIT_UNKNOWN'
   | 'CONDITION_FAILED'
   | 'NO_ANSWER'
   | 'NO_CREATION_TIME'
@@ -93,6 +96,7 @@ export type MailroomErrorCode =
   | 'FUNCTION_FAILED'
   | 'NOTHING_DEPLOYED'
   | 'NOT_A_CATALOG'
+  | 'NOT_IN_POSTGRES'
   | 'NO_BUS'
   | 'NO_CREDENTIALS'
   | 'NO_DIRECTORY'

@@ -1,8 +1,10 @@
-import { isSuspect } from '../inbox/inbox-claim.ts';
+import type { Message } from '../inbox/inbox.ts';
+import { admissionOf, mustRunAlone } from '../inbox/inbox-admission.ts';
 import { isEventId } from '../store/event-id.ts';
 import { isExternalEventId } from '../store/external-id.ts';
 import { type ConsumerContext, receivedOf } from './consumer-context.ts';
 import type { Delivery } from './delivery.ts';
+import type { Inbox } from './inbox-port.ts';
 import { putBack, reportOutage, type ShownAgain, waitToRunAlone } from './message-outcome.ts';
 
 /** A message of a batch that becomes visible again without an attempt. */
@@ -29,6 +31,14 @@ function isKnown(eventId: string): boolean {
  */
 function givesWay({ receives, message: { messageId } }: Delivery): boolean {
   return (receives + messageId.charCodeAt(messageId.length - 1)) % 2 === 0;
+}
+
+/** Returns true if the message is not held and must run alone, because its last claims ended without a result. */
+export async function isSuspect(inbox: Inbox, message: Message): Promise<boolean> {
+  const row = await inbox.read(message.eventId);
+  if (row === undefined || !mustRunAlone(row)) return false;
+  const { status } = admissionOf(inbox.rules, message, row);
+  return status === 'open' || status === 'abandoned';
 }
 
 /**

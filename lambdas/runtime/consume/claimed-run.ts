@@ -3,11 +3,7 @@ import { isMailroomError } from '../base/errors.ts';
 import { isPoison } from '../base/poison.ts';
 import type { HandledEvent } from '../events/external-event.ts';
 import type { InboxRefusal } from '../inbox/inbox.ts';
-import { claimMessage } from '../inbox/inbox-claim.ts';
-import { completeMessage, supersedeMessage } from '../inbox/inbox-completion.ts';
 import { ALONE_FROM } from '../inbox/inbox-conditions.ts';
-import { cutOffMessage, failMessage, releaseMessage } from '../inbox/inbox-failure.ts';
-import { rejectMessage } from '../inbox/inbox-rejection.ts';
 import type { EffectStates } from '../inbox/past-attempts.ts';
 import { OUTCOME } from '../observe/message-spans.ts';
 import { Overtaken } from '../store/last-sequence.ts';
@@ -37,7 +33,6 @@ import {
   type SpanOutcome,
   untilMs,
 } from './message-outcome.ts';
-import { isOutage } from './outage.ts';
 import { reportUnstableEffects } from './unstable-effects.ts';
 
 /** After more claims than this, a message needs attention before its attempts are exhausted. */
@@ -63,7 +58,7 @@ export async function claimAndRun(
   const { config, telemetry, inbox, delivery } = received;
   const { message, endsBy, receives } = delivery;
   const firstReceive = receives <= 1 + unclaimedRuns;
-  const result = await claimMessage(inbox, message, { alone, endsBy, firstReceive });
+  const result = await inbox.claim(message, { alone, endsBy, firstReceive });
   if (result.status !== 'claimed') return refused(received, result);
   const { claim } = result;
   const claimed = claimedOf(received, claim);
@@ -88,13 +83,13 @@ export async function supersede(received: Received, by: number): Promise<Message
   const { inbox, telemetry, span, delivery } = received;
   // No handler runs, so a message that may have killed its process need not be alone.
   const options = { alone: true, endsBy: delivery.endsBy, firstReceive: delivery.receives === 1 };
-  const result = await claimMessage(inbox, delivery.message, options);
+  const result = await inbox.claim(delivery.message, options);
   if (result.status !== 'claimed') return refused(received, result);
   const claimed = claimedOf(received, result.claim);
   if (result.claim.takenOver) telemetry.count('LeasesExpired');
   // Before the write: a function that dies after it reports nothing, and nothing looks at the message again.
   reportEffectsOfSuperseded(claimed);
-  const lost = await writeEnd(claimed, () => supersedeMessage(inbox, result.claim, by));
+  const lost = await writeEnd(claimed, () => inbox.supersede(result.claim, by));
   if (lost !== undefined) return lost;
   telemetry.count('MessagesSuperseded');
   span.set(OUTCOME, 'superseded' satisfies SpanOutcome);
@@ -140,7 +135,7 @@ async function threw(claimed: ClaimedMessage, error: unknown): Promise<MessageOu
   const cause = isMailroomError(error, 'RETRY_LATER') ? (error.cause ?? error) : error;
   if (claim.attempt >= config.maxAttempts) return reject(claimed, attemptsSpent(claim.attempt, cause));
   const afterMs = retryAfterMs(claimed, claim.attempt, error);
-  const write = (retryAt: number) => failMessage(inbox, claim, cause, retryAt, effectsRun(claimed));
+  const write = (retryAt: number) => inbox.fail(claim, cause, retryAt, effectsRun(claimed));
   return setFailed(claimed, afterMs, write, () => reportFailed(claimed, afterMs, cause));
 }
 
@@ -150,7 +145,7 @@ async function cutOff(claimed: ClaimedMessage, error: unknown): Promise<MessageO
   if (claim.unfinished >= ALONE_FROM && claim.attempt >= config.maxAttempts)
     return reject(claimed, attemptsSpent(claim.attempt, error));
   const afterMs = unfinishedAfterMs(claimed);
-  const write = (retryAt: number) => cutOffMessage(inbox, claim, error, retryAt, effectsRun(claimed));
+  const write = (retryAt: number) => inbox.cutOff(claim, error, retryAt, effectsRun(claimed));
   return setFailed(claimed, afterMs, write, () => reportFailed(claimed, afterMs, error));
 }
 
@@ -158,7 +153,7 @@ async function cutOff(claimed: ClaimedMessage, error: unknown): Promise<MessageO
 async function interrupted(claimed: ClaimedMessage, error: unknown): Promise<MessageOutcome> {
   const { inbox, claim } = claimed;
   const outcome = reportOutage(claimed, error);
-  const write = (retryAt: number) => releaseMessage(inbox, claim, retryAt, effectsRun(claimed), error);
+  const write = (retryAt: number) => inbox.release(claim, retryAt, effectsRun(claimed), error);
   return setFailed(claimed, outcome.afterMs, write, () => outcome);
 }
 
@@ -182,7 +177,7 @@ async function release(claimed: ClaimedMessage, until: number, error: unknown): 
   const { inbox, clock, claim } = claimed;
   const afterMs = untilMs(claimed, until);
   const lost = await writeEnd(claimed, () =>
-    releaseMessage(inbox, claim, clock.now() + afterMs, effectsRun(claimed)),
+    inbox.release(claim, clock.now() + afterMs, effectsRun(claimed)),
   );
   if (lost !== undefined) return lost;
   claimed.telemetry.count('MessagesLeased');
@@ -208,7 +203,7 @@ function unfinishedAfterMs(claimed: ClaimedMessage): number {
 async function complete(claimed: ClaimedMessage, result: unknown, wholeRun = true): Promise<MessageOutcome> {
   const { inbox, claim } = claimed;
   try {
-    const lost = await writeEnd(claimed, () => completeMessage(inbox, claim, result));
+    const lost = await writeEnd(claimed, () => inbox.complete(claim, result));
     return lost ?? (await processed(claimed, wholeRun));
   } catch (error) {
     if (error instanceof Overtaken) return release(claimed, error.until, error);
@@ -226,7 +221,7 @@ async function processed(claimed: ClaimedMessage, wholeRun = true): Promise<Mess
 
 async function reject(claimed: ClaimedMessage, error: unknown): Promise<MessageOutcome> {
   const { inbox, claim } = claimed;
-  const lost = await writeEnd(claimed, () => rejectMessage(inbox, claim, error, effectsRun(claimed)));
+  const lost = await writeEnd(claimed, () => inbox.reject(claim, error, effectsRun(claimed)));
   if (lost !== undefined) return lost;
   reportEffectsOfRejected(claimed);
   await removeHint(claimed);
@@ -258,7 +253,7 @@ async function writeEnd(
 
 /** Retries a write while the table is unreachable and time remains. If the write never succeeds, the function appears to have died. */
 async function whileReachable<T>(
-  { clock, random, claim }: ClaimedMessage,
+  { clock, random, inbox, claim }: ClaimedMessage,
   write: () => Promise<T>,
 ): Promise<T> {
   const lastTryAt = Math.min(clock.now() + RECORD_MAX_MS, claim.endsBy - 2 * RESPONSE_MARGIN_MS);
@@ -267,7 +262,7 @@ async function whileReachable<T>(
       return await write();
     } catch (error) {
       const pauseMs = backoffMs(attempt, 200, 2_000, random);
-      if (!isOutage(error) || clock.now() + pauseMs > lastTryAt) throw error;
+      if (!inbox.isOutage(error) || clock.now() + pauseMs > lastTryAt) throw error;
       await clock.sleep(pauseMs);
     }
   }

@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from '../base/clock.ts';
 import type { ConsumerConfig } from '../base/config.ts';
 import type { Envelope } from '../events/event.ts';
-import { type Claim, createInbox, type InboxContext } from '../inbox/inbox.ts';
+import { type Claim, createInbox } from '../inbox/inbox.ts';
 import { type Redact, redactingTelemetry } from '../observe/redaction.ts';
 import { type LogFields, ownTelemetry, type Telemetry, type TelemetryOptions } from '../observe/telemetry.ts';
 import { safeTelemetry, withLogFields } from '../observe/telemetry-wrappers.ts';
@@ -12,7 +12,9 @@ import { type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
 import type { EffectState } from '../store/rows.ts';
 import type { Table } from '../store/table.ts';
 import type { Delivery } from './delivery.ts';
+import { dynamoInbox } from './dynamo-inbox.ts';
 import type { Handler } from './handler.ts';
+import type { Inbox } from './inbox-port.ts';
 import type { Queue } from './queue.ts';
 
 /** Dependencies of `createConsumer`. */
@@ -41,24 +43,35 @@ export interface ConsumerDeps extends TelemetryOptions {
 /** The shared dependencies of one consumer's processing. */
 export interface ConsumerContext {
   readonly config: ConsumerConfig;
-  readonly table: Table;
   readonly queue: Queue;
   readonly clock: Clock;
   readonly random: RandomBytes;
   readonly telemetry: Telemetry;
   readonly tracer: Tracer;
-  readonly inbox: InboxContext;
+  readonly inbox: Inbox;
+}
+
+/** Those of a consumer whose inbox is in DynamoDB. */
+export interface DynamoContext extends ConsumerContext {
+  readonly table: Table;
   readonly outbox: Outbox;
 }
 
 /** Creates the shared dependencies of one consumer's processing. */
-export function consumerContext(deps: Omit<ConsumerDeps, 'handlers'>): ConsumerContext {
-  const { config, table, queue, redact, clock = systemClock, random = systemRandomBytes } = deps;
-  const telemetry = redactingTelemetry(safeTelemetry(deps.telemetry ?? ownTelemetry(config, deps)), redact);
-  const inbox = createInbox({ ...config, table, clock, random, redact });
-  const tracer = createTracer(redact);
+export function consumerContext(deps: Omit<ConsumerDeps, 'handlers'>): DynamoContext {
+  const { table, redact } = deps;
+  const parts = contextParts(deps);
+  const { config, clock, random, telemetry } = parts;
   const outbox = createOutbox({ config, table, clock, random, telemetry });
-  return { config, table, queue, clock, random, telemetry, tracer, inbox, outbox };
+  const inbox = dynamoInbox(createInbox({ ...config, table, clock, random, redact }), outbox);
+  return { ...parts, table, outbox, inbox };
+}
+
+/** The context of a consumer without its inbox. */
+export function contextParts(deps: Omit<ConsumerDeps, 'table' | 'handlers'>): Omit<ConsumerContext, 'inbox'> {
+  const { config, queue, redact, clock = systemClock, random = systemRandomBytes } = deps;
+  const telemetry = redactingTelemetry(safeTelemetry(deps.telemetry ?? ownTelemetry(config, deps)), redact);
+  return { config, queue, clock, random, telemetry, tracer: createTracer(redact) };
 }
 
 /** One message on its way through its consumer; each processing step is a function of this context. */

@@ -5,14 +5,20 @@ import { isExternal } from '../events/external-event.ts';
 import { flushSpans } from '../observe/tracer.ts';
 import { batchTurn } from './batch-turn.ts';
 import { bodiesToCheck, checkMessages } from './check-messages.ts';
-import { type ConsumerDeps, consumerContext, type Received, receivedOf } from './consumer-context.ts';
+import {
+  type ConsumerContext,
+  type ConsumerDeps,
+  consumerContext,
+  type Received,
+  receivedOf,
+} from './consumer-context.ts';
 import { deliversHeartbeat, hasMessageId, readDelivery } from './delivery.ts';
 import type { Handler } from './handler.ts';
 import type { ShownAgain } from './message-outcome.ts';
-import { settleForOperator } from './operator-commit.ts';
+import { type SettlingFunction, settleForOperator } from './operator-commit.ts';
 import { VISIBILITY_MAX_S } from './queue.ts';
 import { handlersByEvent, work } from './receive.ts';
-import { isSettleRequest } from './settle-requests.ts';
+import { isSettleRequest, type SettleAnswer } from './settle-requests.ts';
 
 /**
  * The handler of a consumer's Lambda function: it takes an SQS batch and returns a partial batch response. The type is named
@@ -54,10 +60,21 @@ export type ConsumerHandler = ((event: SQSEvent, context: Context) => Promise<SQ
  * ```
  */
 export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
-  const { config } = deps;
   const ctx = consumerContext(deps);
-  const { clock, telemetry } = ctx;
-  const list = handlerList(deps.handlers);
+  return consumerIn(ctx, deps.handlers, (settling, event) => settleForOperator({ ...settling, ctx }, event));
+}
+
+/** As {@link createConsumer}, with any storage. @param settle - carries out the request of an operator */
+export function consumerIn(
+  ctx: ConsumerContext,
+  given: unknown,
+  settle: (
+    settling: Omit<SettlingFunction, 'ctx'>,
+    event: Readonly<Record<string, unknown>>,
+  ) => Promise<SettleAnswer>,
+): ConsumerHandler {
+  const { config, clock, telemetry } = ctx;
+  const list = handlerList(given);
   const handlers = handlersByEvent(list, config);
   const external = list.map(({ definition }) => definition).filter(isExternal);
 
@@ -69,7 +86,7 @@ export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
       telemetry.startInvocation?.(context);
       const beganAt = clock.now();
       const endsBy = beganAt + context.getRemainingTimeInMillis();
-      if (isSettleRequest(event)) return settleForOperator({ ctx, handlers, external, endsBy }, event);
+      if (isSettleRequest(event)) return settle({ handlers, external, endsBy }, event);
       const records = (Array.isArray(event?.Records) ? event.Records : []).filter(hasMessageId);
       const deliveries = records.map((record) => readDelivery(record, { beganAt, endsBy }, external));
       telemetry.count(

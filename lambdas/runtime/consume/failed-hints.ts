@@ -1,11 +1,5 @@
 import { withDeadline } from '../base/clock.ts';
-import { failedKey } from '../store/keys.ts';
-import { expiresAt, type FailedHint, SCHEMA } from '../store/rows.ts';
-import type { Write } from '../store/table.ts';
 import type { Received } from './consumer-context.ts';
-
-/** TTL may delete a hint this many days after the next attempt, so that a hint that was not removed does not stay. */
-const HINT_SPARE_DAYS = 1;
 
 /** The maximum wait for a hint, milliseconds; also at most a quarter of the remaining time, to answer the batch in time. */
 const WAIT_MAX_MS = 2_000;
@@ -23,22 +17,20 @@ export function putFailedHint(
   retryAt: number,
   endsBy: number,
 ): Promise<void> {
-  const hint: FailedHint = {
-    ...failedKey(ctx.config.consumer, eventId),
-    schema: SCHEMA,
-    failedAt: ctx.clock.now(),
-    expiresAt: expiresAt(retryAt, HINT_SPARE_DAYS),
-  };
-  return attempt(ctx, endsBy, { Put: { Item: { ...hint } } });
+  return attempt(ctx, endsBy, ctx.inbox.putHint(eventId, retryAt));
 }
 
 /** Removes the hint after the message was processed or rejected. */
 export function removeFailedHint(ctx: Received, eventId: string, endsBy: number): Promise<void> {
-  return attempt(ctx, endsBy, { Delete: { Key: { ...failedKey(ctx.config.consumer, eventId) } } });
+  return attempt(ctx, endsBy, ctx.inbox.removeHint(eventId));
 }
 
-async function attempt({ table, clock, telemetry }: Received, endsBy: number, write: Write): Promise<void> {
-  const written = table.write(write).then(
+async function attempt(
+  { clock, telemetry }: Received,
+  endsBy: number,
+  write: Promise<unknown>,
+): Promise<void> {
+  const written = write.then(
     () => {},
     (error: unknown) =>
       telemetry.log.warn('The hint of a failed message could not be updated', { error: error as Error }),

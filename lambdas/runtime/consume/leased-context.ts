@@ -1,21 +1,18 @@
 import { isMailroomError, MailroomError } from '../base/errors.ts';
 import type { JsonOf } from '../base/json.ts';
 import type { HandledEvent } from '../events/external-event.ts';
-import { commitMessage } from '../inbox/inbox-completion.ts';
 import type { EffectInProgress } from '../inbox/inbox-effect.ts';
 import { effectSpan } from '../observe/message-spans.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
 import { inSpan } from '../observe/tracer.ts';
 import type { Commit } from '../outbox/outbox.ts';
-import { checkTransaction, eventCount } from '../outbox/transaction-checks.ts';
 import { Overtaken } from '../store/last-sequence.ts';
-import type { TransactAction } from '../store/table.ts';
 import type { ClaimedMessage } from './consumer-context.ts';
 import type { LeasedContext } from './handler.ts';
 import { afterStep, type HandlerState, type HandlerStep, NOT_STARTED } from './handler-state.ts';
+import type { CommitSteps, HandlerWork } from './inbox-port.ts';
 import { runOnce } from './once.ts';
 import { onceEach } from './once-each.ts';
-import { isOutage, isOutageOf } from './outage.ts';
 import { TrackedPromise } from './tracked-promise.ts';
 
 /** One run of a leased handler. */
@@ -102,40 +99,48 @@ async function once<T>(
   } catch (error) {
     if (isMailroomError(error, 'EFFECT_IN_PROGRESS'))
       take(run, { is: 'blocked', error: error as EffectInProgress });
-    else if (thrown?.error !== error && isOutage(error)) take(run, { is: 'outage', error });
+    else if (thrown?.error !== error && run.claimed.inbox.isOutage(error)) take(run, { is: 'outage', error });
     throw error;
   } finally {
     take(run, { is: 'table-answered' });
   }
 }
 
-async function commit(run: HandlerRun, { writes = [], events = [] }: Commit): Promise<void> {
-  const { outbox, table, clock, inbox, config, telemetry, claim } = run.claimed;
+async function commit(run: HandlerRun, wanted: Commit | HandlerWork): Promise<void> {
+  const work = typeof wanted === 'function' ? wanted : async () => wanted;
+  const { inbox, telemetry, claim } = run.claimed;
   refuseWhenEnded(run, 'ctx.commit');
   if (run.state.commit.kind !== 'none') throw afterCommit('ctx.commit');
   if (run.state.blocked !== undefined) throw run.state.blocked;
   run.signal.throwIfAborted();
   take(run, { is: 'commit-begun' }); // before the first await, so that of two concurrent calls only one passes
   let sent = false;
-  let actions: TransactAction[] = [];
+  let wroteNothing = true;
+  const steps: CommitSteps = {
+    sending: () => {
+      sent = true;
+      wroteNothing = false;
+      take(run, { is: 'table-called' });
+    },
+    refused: () => {
+      wroteNothing = true;
+    },
+    outage: (error) => take(run, { is: 'outage', error }),
+    inTime: (handler) => handler, // the run itself ends in time
+  };
   try {
-    actions = [...writes, ...(await outbox.entries(events, run.event))];
-    checkTransaction(actions, { table, clock, ownActions: claim.message.place === undefined ? 1 : 2 });
-    sent = true;
-    take(run, { is: 'table-called' });
-    await commitMessage(inbox, claim, actions);
+    const events = await inbox.commit(claim, work, run.event, steps);
     take(run, { is: 'committed' });
-    telemetry.count('EventsCommitted', eventCount(actions));
+    telemetry.count('EventsCommitted', events);
   } catch (error) {
     // Only a refusal proves that nothing was written, so only then may the handler commit something else.
     const refused =
-      !sent ||
+      wroteNothing ||
       error instanceof Overtaken ||
       isMailroomError(error, 'TRANSACTION_CANCELLED') ||
       isMailroomError(error, 'FENCE_LOST');
     take(run, refused ? { is: 'commit-refused' } : { is: 'commit-unknown', error });
     if (error instanceof Overtaken) take(run, { is: 'blocked', error });
-    if (sent && isOutageOf(actions, config.tableName, error)) take(run, { is: 'outage', error });
     throw error;
   } finally {
     if (sent) take(run, { is: 'table-answered' });

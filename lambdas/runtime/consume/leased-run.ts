@@ -2,8 +2,6 @@ import { withDeadline } from '../base/clock.ts';
 import { isMailroomError, MailroomError } from '../base/errors.ts';
 import { isPoison } from '../base/poison.ts';
 import type { HandledEvent } from '../events/external-event.ts';
-import { markOutOfTime } from '../inbox/inbox-failure.ts';
-import { renewLease } from '../inbox/inbox-lease.ts';
 import type { ClaimedMessage } from './consumer-context.ts';
 import type { LeasedHandler } from './handler.ts';
 import type { Blocked } from './handler-state.ts';
@@ -115,9 +113,11 @@ async function recordTimeout(
   { inbox, telemetry, clock, claim }: ClaimedMessage,
   lostTimeToTable: boolean,
 ): Promise<void> {
-  const marked = markOutOfTime(inbox, claim, outOfTime(), lostTimeToTable).catch((error: unknown) =>
-    telemetry.log.warn('A message that ran out of time could not be marked', { error: error as Error }),
-  );
+  const marked = inbox
+    .markOutOfTime(claim, outOfTime(), lostTimeToTable)
+    .catch((error: unknown) =>
+      telemetry.log.warn('A message that ran out of time could not be marked', { error: error as Error }),
+    );
   await withDeadline(clock, MARK_MAX_MS, marked, () => {});
 }
 
@@ -128,7 +128,7 @@ async function keepLease(run: HandlerRun, stop: AbortController, over: AbortSign
     await clock.sleep(everyMs, over);
     if (over.aborted || run.state.commit.kind === 'done') return;
     try {
-      await renewLease(inbox, claim);
+      await inbox.renew(claim);
       if (over.aborted) return; // answered late: the end of the run has decided when SQS shows the message again
       const hiddenMs = Math.min(config.visibilityTimeoutMs, claim.endsBy + 1_000 - clock.now());
       await queue.changeVisibility(delivery.receiptHandle, Math.max(1, Math.ceil(hiddenMs / 1_000)));

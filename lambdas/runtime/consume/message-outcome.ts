@@ -4,7 +4,6 @@ import { isPoison, poison } from '../base/poison.ts';
 import { outageDelayMs, retryDelayMs, suspectDelayMs } from '../base/retry-schedule.ts';
 import type { InboxRefusal } from '../inbox/inbox.ts';
 import { TOO_OLD } from '../inbox/inbox-conditions.ts';
-import { rejectUnclaimed } from '../inbox/inbox-rejection.ts';
 import { OUTCOME } from '../observe/message-spans.ts';
 import { eventIdTime, isEventId } from '../store/event-id.ts';
 import { isExternalEventId } from '../store/external-id.ts';
@@ -113,7 +112,7 @@ export async function failUnclaimed(received: Received, error: unknown): Promise
 
 async function rejectAsPoison(received: Received, error: unknown): Promise<MessageOutcome> {
   const { message, receives, endsBy } = received.delivery;
-  const refusal = await rejectUnclaimed(received.inbox, message, error);
+  const refusal = await received.inbox.rejectUnclaimed(message, error);
   if (refusal.status !== 'rejected') return refused(received, refusal);
   // Without a claim, an earlier failure is unknown; on the first receive there cannot be one.
   if (receives > 1) await removeFailedHint(received, message.eventId, endsBy);

@@ -2,18 +2,11 @@ import { errorCode, isNothingHappened, MailroomError, type PoisonMessage } from 
 import type { JsonOf } from '../base/json.ts';
 import { poison } from '../base/poison.ts';
 import { idempotencyKey } from '../inbox/idempotency-key.ts';
-import {
-  type EffectCall,
-  type EffectEnd,
-  effectIn,
-  finishEffect,
-  startEffect,
-} from '../inbox/inbox-effect.ts';
+import { type EffectCall, type EffectEnd, effectIn } from '../inbox/inbox-effect.ts';
 import { effectState } from '../inbox/started-effects.ts';
 import { backoffMs } from '../store/retry.ts';
 import type { StoredEffect } from '../store/rows.ts';
 import type { ClaimedMessage, Effects, Received } from './consumer-context.ts';
-import { isOutage } from './outage.ts';
 
 /** The maximum size of an effect's stored result: it is part of its message's row, and each write of that row pays for it. */
 const EFFECT_RESULT_MAX_BYTES = 4 * 1024;
@@ -101,12 +94,12 @@ function isInDoubt({ claim, effects, clock }: ClaimedMessage, name: string): boo
   return state !== undefined && state !== null && state !== 'nothing-happened';
 }
 
-/** As {@link startEffect}. An effect whose start may have been stored is recorded as run. */
+/** Starts an effect. One whose start may have been stored is recorded as run. */
 async function started({ inbox, effects }: ClaimedMessage, call: EffectCall) {
   try {
-    return await startEffect(inbox, call);
+    return await inbox.startEffect(call);
   } catch (error) {
-    if (isOutage(error)) effects.ended.set(call.name, 'unknown');
+    if (inbox.isOutage(error)) effects.ended.set(call.name, 'unknown');
     throw error;
   }
 }
@@ -125,10 +118,10 @@ async function storeResult(
 ): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await finishEffect(inbox, call, { status: 'COMPLETED', result });
+      return await inbox.finishEffect(call, { status: 'COMPLETED', result });
     } catch (error) {
       const pauseMs = backoffMs(attempt, 50, 1_000, random);
-      if (!isOutage(error) || clock.now() + pauseMs > call.claim.endsBy - STORE_MARGIN_MS) throw error;
+      if (!inbox.isOutage(error) || clock.now() + pauseMs > call.claim.endsBy - STORE_MARGIN_MS) throw error;
       await clock.sleep(pauseMs);
     }
   }
@@ -141,7 +134,7 @@ async function releaseEffect(
   end: EffectEnd,
 ): Promise<void> {
   try {
-    await finishEffect(inbox, call, end);
+    await inbox.finishEffect(call, end);
   } catch (unwritten) {
     telemetry.log.warn('A failed effect could not be released', {
       effect: call.name,

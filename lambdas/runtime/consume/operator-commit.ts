@@ -3,7 +3,7 @@ import { withDeadline } from '../base/clock.ts';
 import { errorCode, isMailroomError, MailroomError } from '../base/errors.ts';
 import type { ExternalSubscription } from '../events/external-event.ts';
 import { TOO_OLD } from '../inbox/inbox-conditions.ts';
-import { forgottenBecause, openInbox } from '../inbox/inbox-history.ts';
+import { forgottenBecause } from '../inbox/inbox-history.ts';
 import { type Settlement, settleMessage } from '../inbox/settle-message.ts';
 import { startedEffects } from '../inbox/started-effects.ts';
 import { redactedError, storedCause } from '../observe/redaction.ts';
@@ -12,7 +12,7 @@ import { placeInOrder } from '../store/last-sequence.ts';
 import { wroteNothing } from '../store/retry.ts';
 import type { DiscardedRow, InboxRow, ProcessedRow } from '../store/rows.ts';
 import type { TransactAction } from '../store/table.ts';
-import { type ConsumerContext, receivedOf } from './consumer-context.ts';
+import { type ConsumerContext, type DynamoContext, receivedOf } from './consumer-context.ts';
 import { readDelivery } from './delivery.ts';
 import type { PastEffect, RejectedContext } from './handler.ts';
 import { outOfTime, RESPONSE_MARGIN_MS } from './leased-run.ts';
@@ -31,7 +31,7 @@ import { commitOf, onFreshReads } from './transactional-run.ts';
 
 /** The consumer's function that receives a request. */
 export interface SettlingFunction {
-  readonly ctx: ConsumerContext;
+  readonly ctx: DynamoContext;
   readonly handlers: Handlers;
   /** The consumer's external events. */
   readonly external: readonly ExternalSubscription[];
@@ -56,7 +56,7 @@ export async function settleForOperator(
   try {
     const request = checkedRequest(event);
     const commitId = commitIdOf(request);
-    await openInbox(ctx.inbox);
+    await ctx.inbox.open();
     const wanted = await wantedBy(settling, request);
     let made: readonly TransactAction[] = [];
     const writes = async (row: InboxRow | undefined) => {
@@ -81,7 +81,7 @@ export async function settleForOperator(
   } catch (error) {
     // Of a transaction that may have happened, only the row tells the outcome.
     if (failed?.error !== error && !isMailroomError(error) && !wroteNothing(error)) throw error;
-    const { redact } = ctx.inbox;
+    const { redact } = ctx.inbox.rules;
     const { lastError: message } = storedCause(error, redact);
     const code = errorCode(redact === undefined ? error : redactedError(error, redact));
     return answer({ status: 'refused', code, message });
@@ -212,7 +212,7 @@ function operatorCommit(
 function refuseTooOld({ inbox }: ConsumerContext, eventId: string, row: InboxRow | undefined): void {
   if (row?.runAnyway) return;
   const isForgotten = row === undefined || (row.status === 'REJECTED' && row.reason === TOO_OLD);
-  const why = isForgotten ? forgottenBecause(inbox, eventId) : undefined;
+  const why = isForgotten ? forgottenBecause(inbox.rules, eventId) : undefined;
   if (why === undefined) return;
   throw new MailroomError(TOO_OLD, `${why} Otherwise, end it without a commit.`);
 }

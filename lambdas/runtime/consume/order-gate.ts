@@ -5,7 +5,7 @@ import { poison } from '../base/poison.ts';
 import type { Envelope } from '../events/event.ts';
 import { type HandledDefinition, type HandledEvent, isExternal } from '../events/external-event.ts';
 import { AGGREGATE_ID_MAX_BYTES } from '../store/keys.ts';
-import { type LastSequence, Overtaken, placeInOrder, readLastSequence } from '../store/last-sequence.ts';
+import { type LastSequence, Overtaken, placeInOrder } from '../store/last-sequence.ts';
 import type { PlaceInOrder } from '../store/rows.ts';
 import { supersede } from './claimed-run.ts';
 import type { ConsumerContext, Received } from './consumer-context.ts';
@@ -101,7 +101,7 @@ async function atGate(
     return { outcome: await failUnclaimed(received, error) };
   }
   if (order === undefined) return { passed: received };
-  const seen = await readLastSequence(received.inbox, order.key);
+  const seen = await received.inbox.lastSequence(order.key);
   const { config, delivery } = received;
   // A message that waits is rejected because of its predecessor: its number is not passed over, even if it has become next meanwhile.
   const isNext = order.sequence === seen.last + 1;

@@ -1,7 +1,7 @@
 import type { ConsumerConfig } from '../base/config.ts';
 import { MailroomError } from '../base/errors.ts';
 import { HEARTBEAT } from '../events/heartbeat-event.ts';
-import { forgottenBecause, openInbox } from '../inbox/inbox-history.ts';
+import { forgottenBecause } from '../inbox/inbox-history.ts';
 import { processSpan } from '../observe/message-spans.ts';
 import { NO_TRACER } from '../observe/tracer.ts';
 import { claimAndRun } from './claimed-run.ts';
@@ -56,14 +56,14 @@ async function receive(received: Received, handlers: Handlers, alone: boolean): 
   const { message, receives, endsBy } = received.delivery;
   if (endsBy - clock.now() < START_MIN_MS) return tooLate(received);
   try {
-    await openInbox(inbox);
+    await inbox.open();
     const read = readHandler(received, handlers);
     if ('problem' in read) return await failUnclaimed(received, read.problem);
     const { handler, envelope } = read;
     return await onGatedRuns(received, handler, envelope, async (passed) => {
       if (handler.kind === 'leased') return claimAndRun(passed, handler, envelope, alone);
       // A redelivered message may have killed its process, so its attempts must be counted.
-      const claimFirst = receives > 1 || forgottenBecause(inbox, message.eventId) !== undefined;
+      const claimFirst = receives > 1 || forgottenBecause(inbox.rules, message.eventId) !== undefined;
       const outcome = claimFirst ? undefined : await runUnclaimed(passed, handler, envelope);
       if (outcome !== undefined) return outcome;
       // Its first run was, or would have been, unclaimed and is not counted.

@@ -1,14 +1,12 @@
 import { withDeadline } from '../base/clock.ts';
 import { isMailroomError, MailroomError } from '../base/errors.ts';
 import type { HandledEvent } from '../events/external-event.ts';
-import { commitUnclaimed } from '../inbox/inbox-completion.ts';
 import type { Commit } from '../outbox/outbox.ts';
-import { checkTransaction, eventCount } from '../outbox/transaction-checks.ts';
 import { Overtaken } from '../store/last-sequence.ts';
 import { backoffMs } from '../store/retry.ts';
-import type { TransactAction } from '../store/table.ts';
 import type { ConsumerContext, Received } from './consumer-context.ts';
 import type { LeasedHandler, TransactionalContext, TransactionalHandler } from './handler.ts';
+import type { HandlerWork, UnclaimedSteps } from './inbox-port.ts';
 import { outOfTime, RESPONSE_MARGIN_MS } from './leased-run.ts';
 import { readEvent } from './message.ts';
 import {
@@ -18,7 +16,6 @@ import {
   reportOutage,
   reportProcessed,
 } from './message-outcome.ts';
-import { isOutageOf } from './outage.ts';
 
 /** The maximum number of consecutive runs of a transactional handler whose conditions fail. */
 const CONDITION_TRIES = 4;
@@ -44,51 +41,52 @@ export async function runUnclaimed(
   try {
     const event = await readEvent(handler.definition, envelope);
     const given = { attempt: receives, remainingMs, logFields };
-    return await onFreshReads(received, remainingMs, async () =>
-      commit(received, await span.run(() => actionsOf(received, handler, event, given))),
+    return await onFreshReads(received, remainingMs, () =>
+      span.run(() => commit(received, event, workOf(handler, event, given))),
     );
   } catch (error) {
     if (error instanceof Overtaken) throw error;
-    if (isMailroomError(error, 'ALREADY_PROCESSED')) return commit(received, []);
+    if (isMailroomError(error, 'ALREADY_PROCESSED')) return commit(received, envelope, async () => ({}));
     return failUnclaimed(received, error);
   }
 }
 
 async function commit(
   received: Received,
-  actions: readonly TransactAction[],
+  event: HandledEvent,
+  work: HandlerWork,
 ): Promise<MessageOutcome | undefined> {
-  const { inbox, config, telemetry, delivery } = received;
+  const { inbox, clock, telemetry, delivery } = received;
+  let outage: { readonly error: unknown } | undefined;
+  const steps: UnclaimedSteps = {
+    outage: (error) => {
+      outage = { error };
+    },
+    // The batch must be answered when the function's time is nearly up.
+    inTime: (handler) =>
+      withDeadline(clock, delivery.endsBy - clock.now() - RESPONSE_MARGIN_MS, handler, (): never => {
+        throw outOfTime();
+      }),
+  };
   try {
-    const refusal = await commitUnclaimed(inbox, delivery.message, actions, delivery.receives);
-    if (refusal === undefined) {
-      telemetry.count('EventsCommitted', eventCount(actions));
-      return reportProcessed(received);
-    }
-    return refusal.status === 'open' ? undefined : await refused(received, refusal);
+    const end = await inbox.commitUnclaimed(delivery.message, delivery.receives, work, event, steps);
+    if (end.status === 'open') return undefined;
+    if (end.status !== 'committed') return await refused(received, end);
+    telemetry.count('EventsCommitted', end.events);
+    return reportProcessed(received);
   } catch (error) {
-    if (isOutageOf(actions, config.tableName, error)) return reportOutage(received, error);
+    if (outage !== undefined && outage.error === error) return reportOutage(received, error);
     throw error;
   }
 }
 
-/** Runs the handler for its actions, without waiting for it when the function's time is nearly up: the batch must be answered. */
-async function actionsOf(
-  { clock, outbox, table, delivery }: Received,
+function workOf(
   handler: TransactionalHandler,
   event: HandledEvent,
   given: TransactionalContext,
-): Promise<TransactAction[]> {
-  const waitMs = given.remainingMs() - RESPONSE_MARGIN_MS;
-  const run = commitOf(`The handler of ${event.type}`, () => handler.handle(event as never, given));
-  const wanted = await withDeadline(clock, waitMs, run, (): never => {
-    throw outOfTime();
-  });
-  const { writes = [], events = [] } = wanted;
-  const actions = [...writes, ...(await outbox.entries(events, event))];
-  // Two more actions: the inbox row, and the pointer of a rejected message that is readmitted; and the last sequence, if it has one.
-  checkTransaction(actions, { table, clock, ownActions: delivery.message.place === undefined ? 2 : 3 });
-  return actions;
+): HandlerWork {
+  return (tx) =>
+    commitOf(`The handler of ${event.type}`, () => handler.handle(event as never, { ...given, tx } as never));
 }
 
 /**
@@ -100,11 +98,7 @@ export function asLeased(ctx: ConsumerContext, handler: TransactionalHandler): L
     kind: 'leased',
     definition: handler.definition,
     handle: async (event: HandledEvent, given) => {
-      await onFreshReads(ctx, given.remainingMs, async () =>
-        given.commit(
-          await commitOf(`The handler of ${event.type}`, () => handler.handle(event as never, given)),
-        ),
-      );
+      await onFreshReads(ctx, given.remainingMs, () => given.commit(workOf(handler, event, given) as never));
     },
   };
 }
@@ -115,7 +109,7 @@ export function asLeased(ctx: ConsumerContext, handler: TransactionalHandler): L
  * @throws the error of the last try
  */
 export async function onFreshReads<T>(
-  { clock, random }: Pick<ConsumerContext, 'clock' | 'random'>,
+  { clock, random, inbox }: Pick<ConsumerContext, 'clock' | 'random' | 'inbox'>,
   remainingMs: () => number,
   work: () => Promise<T>,
 ): Promise<T> {
@@ -123,7 +117,7 @@ export async function onFreshReads<T>(
     try {
       return await work();
     } catch (error) {
-      const again = isConditionRefused(error) && attempt < CONDITION_TRIES && remainingMs() > TRY_MIN_MS;
+      const again = inbox.isConflict(error) && attempt < CONDITION_TRIES && remainingMs() > TRY_MIN_MS;
       if (!again) throw error;
       await clock.sleep(backoffMs(attempt, 20, 500, random));
     }
@@ -138,16 +132,5 @@ export async function commitOf(what: string, run: () => Promise<Commit>): Promis
   throw new MailroomError(
     'NO_COMMIT',
     `${what} returned ${isList ? 'a list' : typeof wanted}; it must return { writes, events }, or {} to write nothing.`,
-  );
-}
-
-function isConditionRefused(error: unknown): boolean {
-  if (!isMailroomError(error, 'TRANSACTION_CANCELLED')) return false;
-  const codes = error.reasons.map((reason) => reason.code);
-  return (
-    codes.includes('ConditionalCheckFailed') &&
-    codes.every(
-      (code) => code === 'None' || code === 'ConditionalCheckFailed' || code === 'TransactionConflict',
-    )
   );
 }

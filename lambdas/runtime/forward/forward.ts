@@ -1,4 +1,5 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
+import { type Clock, systemClock } from '../base/clock.ts';
 import { MailroomError } from '../base/errors.ts';
 import { poison } from '../base/poison.ts';
 import { type Handler, leased } from '../consume/handler.ts';
@@ -57,6 +58,11 @@ const ANY: StandardSchemaV1 = {
  * ```
  */
 export function forward(options: ForwardOptions): Handler[] {
+  return forwardBy(systemClock, options);
+}
+
+/** {@link forward}, with the clock of the target's deadline. */
+export function forwardBy(clock: Clock, options: ForwardOptions): Handler[] {
   const { to, events, headers = 'mailroom', timeoutMs = TIMEOUT_MS } = options;
   const { cloudEventsPrefix: prefix } = to;
   if (headers === 'cloudevents' && prefix === undefined) {
@@ -67,7 +73,7 @@ export function forward(options: ForwardOptions): Handler[] {
     const message = `forward: timeoutMs is ${timeoutMs}; it must be from 100 to 900,000. Keep it below the function's timeout.`;
     throw new MailroomError('BAD_ARGUMENT', message);
   }
-  const send = batchSender(to, timeoutMs);
+  const send = batchSender(to, clock, timeoutMs);
   return events.map((definition) =>
     leased(anyVersionOf(definition), async ({ source }, ctx) => {
       const body = envelopeText(ctx.body);

@@ -1,4 +1,4 @@
-import { systemClock, withDeadline } from '../base/clock.ts';
+import { type Clock, withDeadline } from '../base/clock.ts';
 import { errorCode, errorMessage } from '../base/errors.ts';
 import {
   entryBytes,
@@ -25,7 +25,7 @@ export type SendEntry = (entry: ForwardEntry, signal: AbortSignal) => Promise<Fo
  *
  * @param timeoutMs - the time after which a call counts as failed, milliseconds
  */
-export function batchSender(target: ForwardTarget, timeoutMs: number): SendEntry {
+export function batchSender(target: ForwardTarget, clock: Clock, timeoutMs: number): SendEntry {
   const waiting: Waiting[] = [];
   let sending = false;
   const sendAll = async () => {
@@ -35,6 +35,7 @@ export function batchSender(target: ForwardTarget, timeoutMs: number): SendEntry
       const results = await sendBatch(
         target,
         batch.map(({ entry }) => entry),
+        clock,
         timeoutMs,
       );
       batch.forEach(({ settle }, i) => {
@@ -72,16 +73,17 @@ function nextBatch(waiting: Waiting[], limits: ForwardTarget['limits']): Waiting
 async function sendBatch(
   target: ForwardTarget,
   entries: readonly ForwardEntry[],
+  clock: Clock,
   timeoutMs: number,
 ): Promise<readonly ForwardResult[]> {
   if (entries.length === 0) return [];
-  const results = await answerOf(target, entries, timeoutMs);
+  const results = await answerOf(target, entries, clock, timeoutMs);
   if (entries.length === 1) return results;
   const final = [...results];
   for (const [i, entry] of entries.entries()) {
     const result = results[i];
     if (result === undefined || !isPermanent(result)) continue;
-    final[i] = (await answerOf(target, [entry], timeoutMs))[0] ?? result;
+    final[i] = (await answerOf(target, [entry], clock, timeoutMs))[0] ?? result;
   }
   return final;
 }
@@ -89,10 +91,11 @@ async function sendBatch(
 async function answerOf(
   target: ForwardTarget,
   entries: readonly ForwardEntry[],
+  clock: Clock,
   timeoutMs: number,
 ): Promise<readonly ForwardResult[]> {
   try {
-    return await withDeadline(systemClock, timeoutMs, target.send(entries), () => {
+    return await withDeadline(clock, timeoutMs, target.send(entries), () => {
       target.reset?.();
       const late = refused('unavailable', 'TIMEOUT', `it did not answer within ${timeoutMs} ms`);
       return entries.map(() => late);

@@ -1,6 +1,6 @@
 import { asRow, type InboxRow, type ProcessingRow, type RejectedRow } from '../store/rows.ts';
 import type { Item } from '../store/table.ts';
-import type { InboxContext, InboxRefusal, Message } from './inbox.ts';
+import type { InboxRefusal, InboxRules, Message } from './inbox.ts';
 import { ALONE_FROM, TOO_OLD } from './inbox-conditions.ts';
 import { mayHaveRunBecause } from './inbox-history.ts';
 import { inboxState } from './inbox-state.ts';
@@ -19,7 +19,7 @@ export type Admission =
  * Judges a row for a message that this worker does not hold. The order matters: no other rule applies to a row that cannot be read, and
  * final states come next.
  */
-export function admissionOf(inbox: InboxContext, message: Message, row: InboxRow | undefined): Admission {
+export function admissionOf(inbox: InboxRules, message: Message, row: InboxRow | undefined): Admission {
   const state = inboxState(row, inbox.clock.now(), 0);
   if (state.is === 'absent') {
     const why = mayHaveRunBecause(inbox, message);
@@ -50,8 +50,12 @@ export function admissionOf(inbox: InboxContext, message: Message, row: InboxRow
  *
  * @param item - the row as returned with the refusal
  */
-export function refusalOf(inbox: InboxContext, message: Message, item: Item | undefined): InboxRefusal {
-  const row = rowOf(item);
+export function refusalOf(inbox: InboxRules, message: Message, item: Item | undefined): InboxRefusal {
+  return refusalBy(inbox, message, rowOf(item));
+}
+
+/** As {@link refusalOf}, by the row. */
+export function refusalBy(inbox: InboxRules, message: Message, row: InboxRow | undefined): InboxRefusal {
   const admission = admissionOf(inbox, message, row);
   if (isRefusal(admission)) return admission;
   if (row !== undefined && mustRunAlone(row)) return { status: 'suspect' };

@@ -1,10 +1,10 @@
 import { fingerprint, MailroomError } from '../base/errors.ts';
 import { mintToken } from '../store/event-id.ts';
-import { inboxKey, rejectedKey } from '../store/keys.ts';
+import { rejectedKey } from '../store/keys.ts';
 import type { RowChange } from '../store/row-update.ts';
 import { asRow, type ProcessingRow, type RejectedRow, SCHEMA } from '../store/rows.ts';
 import type { Item } from '../store/table.ts';
-import type { Claim, InboxContext, InboxRefusal, Message } from './inbox.ts';
+import type { Claim, InboxContext, InboxRefusal, InboxRules, Message } from './inbox.ts';
 import { admissionOf, isOurs, mustRunAlone, refusalOf, rowOf } from './inbox-admission.ts';
 import { ALONE_FROM, abandoned, claimable, readmissible } from './inbox-conditions.ts';
 import { placeChange, transactRow, type Written, writeRow } from './inbox-writes.ts';
@@ -27,7 +27,7 @@ export interface ClaimOptions {
 export type ClaimResult = { readonly status: 'claimed'; readonly claim: Claim } | InboxRefusal;
 
 /** A claim in progress. */
-interface Wanted extends ClaimOptions {
+export interface Wanted extends ClaimOptions {
   readonly message: Message;
   readonly fence: string;
   readonly leaseUntil: number;
@@ -76,28 +76,31 @@ export async function claimMessage(
 async function takeOver(inbox: InboxContext, wanted: Wanted, row: ProcessingRow): Promise<ClaimResult> {
   const { message, firstReceive, alone } = wanted;
   if (!firstReceive && !alone && mustRunAlone(row)) return { status: 'suspect' };
+  const change = claimedRow(wanted, { set: takenOver(inbox, wanted, row), remove: ['outOfTime', 'retryAt'] });
+  const taken = await writeRow(inbox, message.eventId, change, abandoned(inbox, message, row));
+  if (isGranted(taken, wanted)) return granted(wanted, taken.item, true);
+  return refusalOf(inbox, message, taken.item);
+}
+
+/** The attributes by which a takeover records the claim before it. */
+export function takenOver(inbox: InboxRules, wanted: Wanted, row: ProcessingRow) {
+  const { firstReceive } = wanted;
   const { unfinished = 0 } = row;
   const counted = unfinished >= ALONE_FROM ? 1 : 0;
   const died = new MailroomError('FUNCTION_DIED', FUNCTION_DIED);
   const cause = { lastError: died.message, fingerprint: `${inbox.consumer} ${fingerprint(died)}` };
-  const change = claimedRow(wanted, {
-    set: {
-      attempts: firstReceive ? 1 : Math.max(1, attemptsOf(row)) + counted,
-      pastAttempts: withAttempt(row.pastAttempts, {
-        at: row.leaseUntil ?? wanted.claimedAt,
-        attempt: attemptsOf(row),
-        ended: 'no-result',
-        error: row.outOfTime ? row.lastError : died.message,
-        effects: effectsOfClaim(row.effects, row.fence),
-      }),
-      unfinished: firstReceive ? 1 : unfinished + 1,
-      ...(row.outOfTime ? {} : cause),
-    },
-    remove: ['outOfTime', 'retryAt'],
-  });
-  const taken = await writeRow(inbox, message.eventId, change, abandoned(inbox, message, row));
-  if (isGranted(taken, wanted)) return granted(wanted, taken.item, true);
-  return refusalOf(inbox, message, taken.item);
+  return {
+    attempts: firstReceive ? 1 : Math.max(1, attemptsOf(row)) + counted,
+    pastAttempts: withAttempt(row.pastAttempts, {
+      at: row.leaseUntil ?? wanted.claimedAt,
+      attempt: attemptsOf(row),
+      ended: 'no-result',
+      error: row.outOfTime ? row.lastError : died.message,
+      effects: effectsOfClaim(row.effects, row.fence),
+    }),
+    unfinished: firstReceive ? 1 : unfinished + 1,
+    ...(row.outOfTime ? {} : cause),
+  };
 }
 
 /** REJECTED and redriven -> PROCESSING, with its attempts reset and the pointer removed, in one transaction. */
@@ -119,15 +122,6 @@ async function readmit(inbox: InboxContext, wanted: Wanted, row: RejectedRow): P
       pastAttempts: row.pastAttempts,
     });
   return refusalOf(inbox, message, readmitted.item);
-}
-
-/** Returns true if the message is not held and must run alone, because its last claims ended without a result. */
-export async function isSuspect(inbox: InboxContext, message: Message): Promise<boolean> {
-  const key = inboxKey(inbox.consumer, message.eventId);
-  const row = rowOf(await inbox.table.get(key, { consistent: true }));
-  if (row === undefined || !mustRunAlone(row)) return false;
-  const { status } = admissionOf(inbox, message, row);
-  return status === 'open' || status === 'abandoned';
 }
 
 /** The reason why a claim ended without a result, if its worker could not record one. */
@@ -153,7 +147,8 @@ function isGranted({ ok, item }: Written, { fence }: Wanted): boolean {
   return ok || isOurs(rowOf(item), fence);
 }
 
-function granted(wanted: Wanted, item: Item = {}, takenOver = false): ClaimResult {
+/** The claim that a row shows. */
+export function granted(wanted: Wanted, item: Item = {}, takenOver = false): ClaimResult {
   const { message, fence, leaseUntil, endsBy } = wanted;
   const row = asRow<ProcessingRow>(item);
   const { unfinished = 0, lastError, pastAttempts } = row;

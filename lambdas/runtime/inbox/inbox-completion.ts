@@ -146,7 +146,7 @@ export function withoutInboxRow(error: TransactionCancelled, writes: number): Tr
 }
 
 /** A handler's result as JSON; `undefined` if it returned nothing, or the result is not JSON or too long to store. */
-function resultJson(result: unknown): string | undefined {
+export function resultJson(result: unknown): string | undefined {
   try {
     const json = JSON.stringify(result);
     return json !== undefined && json.length <= RESULT_MAX_CHARS ? json : undefined;

@@ -2,9 +2,9 @@ import { CLOCK_SKEW_MS, timeText } from '../base/clock.ts';
 import { FenceLost, MailroomError, type PoisonMessage } from '../base/errors.ts';
 import { isObject } from '../base/json.ts';
 import { poison } from '../base/poison.ts';
-import type { StoredEffect } from '../store/rows.ts';
+import type { InboxRow, StoredEffect } from '../store/rows.ts';
 import type { Item } from '../store/table.ts';
-import type { Claim, InboxContext } from './inbox.ts';
+import type { Claim, InboxContext, InboxRules } from './inbox.ts';
 import { isOurs, rowOf } from './inbox-admission.ts';
 import { mine } from './inbox-conditions.ts';
 import { rowCause, writeRow } from './inbox-writes.ts';
@@ -94,9 +94,14 @@ export async function startEffect(
       },
     },
   );
-  if (ok) return undefined;
-  if (!isOurs(rowOf(item), fence)) throw fenceLost(call, 'was not started');
-  const effects: unknown = rowOf(item)?.effects;
+  return ok ? undefined : notStarted(call, rowOf(item));
+}
+
+/** The completed effect, or the reason for which an effect was not started. @throws as {@link startEffect} */
+export function notStarted(call: EffectCall, row: InboxRow | undefined): Pick<StoredEffect, 'result'> {
+  const { claim, name } = call;
+  if (!isOurs(row, claim.fence)) throw fenceLost(call, 'was not started');
+  const effects: unknown = row?.effects;
   const stored = effectIn(effects, name);
   if (stored === undefined && isFull(effects)) throw tooMany(call);
   if (stored?.status === 'COMPLETED') return stored;
@@ -121,8 +126,14 @@ export async function finishEffect(inbox: InboxContext, call: EffectCall, end: E
     names: { '#effect': name },
     values: { ':IN_PROGRESS': 'IN_PROGRESS', ':fence': fence, ':run': run },
   });
-  if (ok) return;
-  const stored = effectIn(rowOf(item)?.effects, name);
+  if (!ok) checkFinished(call, end, rowOf(item));
+}
+
+/** @throws `FENCE_LOST` unless the row shows this end of the effect */
+export function checkFinished(call: EffectCall, end: EffectEnd, row: InboxRow | undefined): void {
+  const { claim, name, run } = call;
+  const { fence } = claim;
+  const stored = effectIn(row?.effects, name);
   const ours = stored?.fence === fence && stored.run === run;
   if (ours && stored.status === end.status) return; // this call wrote it, but the response was lost
   throw fenceLost(call, 'ran, but its result cannot be stored');
@@ -138,7 +149,8 @@ function finished(inbox: InboxContext, end: EffectEnd) {
   };
 }
 
-function ended(inbox: InboxContext, end: EffectEnd): Partial<StoredEffect> {
+/** The attributes of an effect that has ended. */
+export function ended(inbox: InboxRules, end: EffectEnd): Partial<StoredEffect> {
   const { status } = end;
   const now = inbox.clock.now();
   if (status === 'COMPLETED') return { status, completedAt: now, result: end.result };

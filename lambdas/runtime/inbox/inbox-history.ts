@@ -7,7 +7,7 @@ import { inboxHistoryKey } from '../store/keys.ts';
 import { conditionalUpdate } from '../store/row-update.ts';
 import { asRow, expiresAt, type InboxHistory, isKnownSchema, SCHEMA } from '../store/rows.ts';
 import { schemaProblem } from '../store/stored-rows.ts';
-import type { InboxContext, Message } from './inbox.ts';
+import type { InboxContext, InboxRules, Message } from './inbox.ts';
 
 /**
  * The time during which a function of the previous version may still write rows under its own retention, counted from the first
@@ -73,7 +73,7 @@ async function recordRetention(
  * The time for which a row outlives its retention, days. A repeat is judged when it is received, and its handler may commit 15 minutes
  * later (Lambda's longest timeout), by a clock that is behind: the row must still be there.
  */
-const SPARE_DAYS = 1;
+export const SPARE_DAYS = 1;
 
 /**
  * Returns the TTL value of a message that is final, epoch seconds.
@@ -93,8 +93,8 @@ export function decisionExpiresAt(now: number): number {
 }
 
 /** The part of an inbox that determines which rows may have expired. */
-interface InboxMemory extends Pick<InboxContext, 'inboxRetentionDays' | 'inboxSince' | 'memory'> {
-  readonly clock: Pick<InboxContext['clock'], 'now'>;
+interface InboxMemory extends Pick<InboxRules, 'inboxRetentionDays' | 'inboxSince' | 'memory'> {
+  readonly clock: Pick<InboxRules['clock'], 'now'>;
 }
 
 /**
@@ -147,7 +147,7 @@ const MAY_HAVE_RUN =
  * @param currentDays - the current retention
  */
 export function shortestRetentionDays(
-  history: InboxHistory | undefined,
+  history: Pick<InboxHistory, 'retentions'> | undefined,
   mintedAt: number,
   currentDays: number,
 ): number {

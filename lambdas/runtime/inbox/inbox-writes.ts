@@ -5,7 +5,7 @@ import { transactWithRetry, writeWithRetry } from '../store/retry.ts';
 import { conditionalUpdate, type RowChange, type RowCondition } from '../store/row-update.ts';
 import type { AttemptEnd, InboxRow } from '../store/rows.ts';
 import type { Item, TransactAction } from '../store/table.ts';
-import type { Claim, InboxAccess, InboxContext, InboxRefusal, Message } from './inbox.ts';
+import type { Claim, InboxAccess, InboxContext, InboxRefusal, InboxRules, Message } from './inbox.ts';
 import { refusalOf, rowOf } from './inbox-admission.ts';
 import { mine } from './inbox-conditions.ts';
 import { type EffectStates, withAttempt } from './past-attempts.ts';
@@ -103,7 +103,7 @@ export function fenceLost(claim: Claim, refusal: InboxRefusal): FenceLost {
 
 /** The end of a claim's attempt, with its cause, in the form that its row stores. */
 export function attemptCause(
-  inbox: InboxContext,
+  inbox: InboxRules,
   { attempt, pastAttempts }: Claim,
   { ended, error, effects }: { ended: AttemptEnd['ended']; error: unknown; effects: EffectStates },
 ) {
@@ -113,7 +113,7 @@ export function attemptCause(
 }
 
 /** The reason for a message's failure, in the form that its row stores. */
-export function rowCause({ consumer, redact }: InboxContext, error: unknown) {
+export function rowCause({ consumer, redact }: InboxRules, error: unknown) {
   const { lastError, fingerprint } = storedCause(error, redact);
   return { lastError, fingerprint: `${consumer} ${fingerprint}` };
 }

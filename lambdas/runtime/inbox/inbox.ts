@@ -6,8 +6,12 @@ import type { AttemptEnd, InboxHistory, StoredEffect } from '../store/rows.ts';
 import type { Table } from '../store/table.ts';
 
 /** Dependencies of one consumer's inbox. */
-export interface InboxDeps {
+export interface InboxDeps extends InboxSettings {
   readonly table: Table;
+}
+
+/** The settings of one consumer's inbox, in any storage. */
+export interface InboxSettings {
   readonly clock: Clock;
   readonly random: RandomBytes;
   readonly consumer: string;
@@ -31,9 +35,15 @@ export interface InboxDeps {
  * on `status = PROCESSING AND fence = mine`, so a worker that lost its lease can change nothing. Time only determines when
  * another worker may try; it never decides whose write is accepted.
  */
-export interface InboxContext extends InboxDeps {
+export interface InboxContext extends InboxDeps, InboxRules {}
+
+/** The settings and the history that decide about a message, besides its row. */
+export interface InboxRules extends InboxSettings {
   /** The retention history of the inbox, once it has been read. */
-  readonly memory: { history?: InboxHistory | undefined; opened?: Promise<void> | undefined };
+  readonly memory: {
+    history?: Pick<InboxHistory, 'retentions'> | undefined;
+    opened?: Promise<void> | undefined;
+  };
 }
 
 /** Dependencies of an operator's changes to an inbox. */

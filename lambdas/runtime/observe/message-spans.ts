@@ -18,7 +18,10 @@ export const OUTCOME = 'mailroom.outcome';
 export const EVENT_ID = 'mailroom.event.id';
 
 /** The commit of events to the outbox. Its context is stored in them: it is their creation context. */
-export function sendSpan({ tableName }: ProducerConfig, events: readonly EventDraft[]): SpanOptions {
+export function sendSpan(
+  { tableName }: Pick<ProducerConfig, 'tableName'>,
+  events: readonly EventDraft[],
+): SpanOptions {
   const types = new Set(events.map((draft) => draft?.definition?.type)); // untyped code may pass anything
   const [type] = types;
   return {

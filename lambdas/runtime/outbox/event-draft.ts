@@ -91,7 +91,10 @@ function checkNumbered(type: string, aggregateId: string, sequence: unknown): vo
  *
  * @throws `NOT_DECLARED`, naming the prop to change
  */
-export function checkDeclared({ source, type }: EventRef, { service, publishes }: ProducerConfig): void {
+export function checkDeclared(
+  { source, type }: EventRef,
+  { service, publishes }: Pick<ProducerConfig, 'service' | 'publishes'>,
+): void {
   if (publishes === 'any' || (source === service && (publishes?.includes(type) ?? true))) return;
   const declared = publishes === undefined ? 'its own events' : publishes.join(', ') || 'no events';
   const remedy =
@@ -101,6 +104,15 @@ export function checkDeclared({ source, type }: EventRef, { service, publishes }
   throw new MailroomError(
     'NOT_DECLARED',
     `Event ${type} of ${source} is not declared: this function of ${service} publishes ${declared}. ${remedy}`,
+  );
+}
+
+/** @throws `BAD_CONFIG` if the service's name begins with `aws.` */
+export function refuseReserved(service: string): void {
+  if (!/^aws\./i.test(service)) return;
+  throw new MailroomError(
+    'BAD_CONFIG',
+    `The service is named "${service}", but EventBridge reserves sources that begin with "aws." for AWS. Choose another name.`,
   );
 }
 

@@ -53,27 +53,42 @@ export interface EventEntry {
   readonly envelope: Envelope;
 }
 
-/** Dependencies of {@link eventEntry}. */
-export interface EntryContext {
-  readonly config: ProducerConfig;
-  readonly table: Pick<Table, 'name'>;
+/** Dependencies of {@link mintEvent}. */
+export interface MintContext {
+  readonly config: Pick<ProducerConfig, 'service' | 'publishes' | 'shards'>;
   readonly clock: Clock;
   readonly random: RandomBytes;
   readonly tracer: Tracer;
 }
 
+/** Dependencies of {@link eventEntry}. */
+export interface EntryContext extends MintContext {
+  readonly config: ProducerConfig;
+  readonly table: Pick<Table, 'name'>;
+}
+
+/** A new event, as any storage writes it. */
+export interface MintedEvent {
+  readonly eventId: string;
+  /** When it was created, epoch milliseconds. */
+  readonly now: number;
+  /** When it is published, epoch milliseconds; absent unless it is scheduled. */
+  readonly dueAt: number | undefined;
+  /** As it will be published; its detail is the envelope. */
+  readonly entry: BusEntry;
+}
+
 /**
- * Makes the outbox row of an event.
+ * Checks an event and makes its envelope.
  *
  * @param cause - the event being handled
- * @param turnMs - the length of the producer's turn to publish it @default the relay publishes it
  * @throws `NOT_DECLARED`, `INVALID_PAYLOAD`, `INVALID_EVENT`, `EVENT_TOO_LARGE`, `TOO_MANY_HOPS`
  */
-export async function eventEntry(
-  { config, table, clock, random, tracer }: EntryContext,
+export async function mintEvent(
+  { config, clock, random, tracer }: MintContext,
   draft: EventDraft,
-  { cause, turnMs }: { readonly cause?: CausingEvent | undefined; readonly turnMs?: number | undefined },
-): Promise<EventEntry> {
+  cause: CausingEvent | undefined,
+): Promise<MintedEvent> {
   await checkDraft(draft, clock.now());
   const { definition } = draft;
   checkDeclared(definition, config);
@@ -100,8 +115,26 @@ export async function eventEntry(
     sequence: draft.sequence ?? undefined,
     data: draft.data,
   };
-  const json = JSON.stringify(envelope);
-  const leaseUntil = dueAt ?? now + config.bornLeaseMs;
+  const detail = JSON.stringify(envelope);
+  const entry = { source: definition.source, detailType: definition.type, detail, traceHeader: traceId };
+  return { eventId, now, dueAt, entry };
+}
+
+/**
+ * Makes the outbox row of an event.
+ *
+ * @param cause - the event being handled
+ * @param turnMs - the length of the producer's turn to publish it @default the relay publishes it
+ * @throws as {@link mintEvent}
+ */
+export async function eventEntry(
+  context: EntryContext,
+  draft: EventDraft,
+  { cause, turnMs }: { readonly cause?: CausingEvent | undefined; readonly turnMs?: number | undefined },
+): Promise<EventEntry> {
+  const minted = await mintEvent(context, draft, cause);
+  const { eventId, now, dueAt, entry: published } = minted;
+  const leaseUntil = dueAt ?? now + context.config.bornLeaseMs;
   const row = {
     ...outboxKeyOf(eventId),
     schema: SCHEMA,
@@ -113,22 +146,21 @@ export async function eventEntry(
       ? {}
       : { producerUntil: Math.min(now + turnMs, leaseUntil - CLOCK_SKEW_MS) }),
     attempts: 0,
-    source: definition.source,
-    type: definition.type,
-    ...(traceId === undefined ? {} : { traceId }),
+    source: published.source,
+    type: published.detailType,
+    ...(published.traceHeader === undefined ? {} : { traceId: published.traceHeader }),
   };
-  const Item = { ...row, ...storedEnvelope(json, row) };
-  refuseTooLarge(envelope, itemBytes(Item), {
-    source: definition.source,
-    detailType: definition.type,
-    detail: json,
-    traceHeader: traceId,
-  });
+  const Item = { ...row, ...storedEnvelope(published.detail, row) };
+  refuseTooLarge(minted, itemBytes(Item));
   const entry = {
-    Put: { TableName: table.name, Item, ConditionExpression: 'attribute_not_exists(PK)' },
+    Put: { TableName: context.table.name, Item, ConditionExpression: 'attribute_not_exists(PK)' },
   };
-  // Parsed again, so that the caller sees exactly what consumers will read.
-  return { entry, envelope: JSON.parse(json) as Envelope };
+  return { entry, envelope: envelopeOf(minted) };
+}
+
+/** Parsed again, so that the caller sees exactly what consumers will read. */
+export function envelopeOf({ entry }: MintedEvent): Envelope {
+  return JSON.parse(entry.detail) as Envelope;
 }
 
 /**
@@ -158,19 +190,18 @@ function hopsAfter(
 /**
  * Refuses an event that EventBridge or the table would refuse.
  *
+ * @param rowBytes - its size in the table @default its storage has no limit
  * @throws `EVENT_TOO_LARGE`, with both sizes
  */
-function refuseTooLarge(
-  { type, aggregateType, aggregateId }: Envelope,
-  rowBytes: number,
-  entry: BusEntry,
-): void {
-  const published = entryBytes(entry);
-  if (published < PUT_EVENTS_BYTES_MAX && rowBytes <= ROW_BYTES_MAX) return;
+export function refuseTooLarge(event: MintedEvent, rowBytes?: number): void {
+  const published = entryBytes(event.entry);
+  if (published < PUT_EVENTS_BYTES_MAX && (rowBytes ?? 0) <= ROW_BYTES_MAX) return;
+  const { type, aggregateType, aggregateId } = envelopeOf(event);
+  const inTable =
+    rowBytes === undefined ? '' : `, and ${rowBytes} bytes in the outbox, where at most ${ROW_BYTES_MAX} fit`;
   throw new MailroomError(
     'EVENT_TOO_LARGE',
     `Event ${type} of ${aggregateType} ${aggregateId.slice(0, 100)} takes ${published} bytes as an EventBridge entry, which must have fewer than ` +
-      `${PUT_EVENTS_BYTES_MAX}, and ${rowBytes} bytes in the outbox, where at most ${ROW_BYTES_MAX} fit. Store the large part elsewhere (S3) and put ` +
-      'its address in the event.',
+      `${PUT_EVENTS_BYTES_MAX}${inTable}. Store the large part elsewhere (S3) and put its address in the event.`,
   );
 }

@@ -201,17 +201,18 @@ const NO_RESULT = {
   message: 'The table returned no result for this row.',
 } as const;
 
-function logFailure(
-  { telemetry }: MarkContext,
+/** Logs a failure that concerns rows. */
+export function logFailure(
+  { telemetry }: Pick<MarkContext, 'telemetry'>,
   message: string,
-  rows: readonly PendingRow[],
+  rows: readonly Pick<PendingRow, 'eventId'>[],
   error?: unknown,
 ): void {
   telemetry.log.error(message, { eventIds: rows.map((row) => row.eventId), error: error as Error });
 }
 
 /** The attributes that a row stores about an error. */
-function causeOf(error: unknown): { lastError: string; fingerprint: string } {
+function causeOf(error: unknown): EventFailure['cause'] {
   return { lastError: errorMessage(error), fingerprint: `relay ${fingerprint(error)}` };
 }
 
@@ -223,6 +224,40 @@ function wasDead(result: EachResult): boolean {
 const RETRY_BASE_MS = 5_000;
 const RETRY_CAP_MS = 900_000;
 
+/** The consequence of an event's own failure for its row. */
+export interface EventFailure {
+  /** Those of the row, with this one. */
+  readonly attempts: number;
+  /** The event was refused, or its attempts are exhausted. */
+  readonly dead: boolean;
+  /** The time until it may be tried again, milliseconds; 0 if it is dead. */
+  readonly retryMs: number;
+  readonly cause: { readonly lastError: string; readonly fingerprint: string };
+}
+
+/** Judges, counts and logs an event's own failure: one more attempt and a backoff, or DEAD. */
+export function eventFailure(
+  {
+    config,
+    random,
+    telemetry,
+  }: Pick<OutboxContext, 'random' | 'telemetry'> & { config: Pick<RelayConfig, 'maxAttempts'> },
+  row: Pick<PendingRow, 'eventId' | 'attempts'>,
+  error: MailroomError,
+  refused: boolean,
+): EventFailure {
+  const attempts = row.attempts + 1;
+  const dead = refused || attempts >= config.maxAttempts;
+  telemetry.count('EventsRefused', refused ? 1 : 0);
+  logFailure({ telemetry }, dead ? 'An event is DEAD' : 'An event could not be published', [row], error);
+  return {
+    attempts,
+    dead,
+    retryMs: dead ? 0 : backoffMs(attempts, RETRY_BASE_MS, RETRY_CAP_MS, random),
+    cause: causeOf(error),
+  };
+}
+
 /**
  * Records the event's own failure: one more attempt and a backoff, or DEAD if the event itself was refused or its attempts are
  * exhausted. Conditional on the lease that this relay holds, so that it does not interfere with the next holder.
@@ -233,15 +268,11 @@ export async function failEvent(
   error: MailroomError,
   refused: boolean,
 ): Promise<void> {
-  const { clock, config, random, telemetry } = context;
-  const attempts = row.attempts + 1;
-  const dead = refused || attempts >= config.maxAttempts;
+  const { clock, telemetry } = context;
   const now = clock.now();
-  telemetry.count('EventsRefused', refused ? 1 : 0);
-  logFailure(context, dead ? 'An event is DEAD' : 'An event could not be published', [row], error);
-  const cause = causeOf(error);
+  const { attempts, dead, retryMs, cause } = eventFailure(context, row, error, refused);
   if (!dead) {
-    const leaseUntil = leaseOf(row, now + backoffMs(attempts, RETRY_BASE_MS, RETRY_CAP_MS, random));
+    const leaseUntil = leaseOf(row, now + retryMs);
     await updateRows(context, [row], () => ({ set: { ...cause, attempts, leaseUntil }, when: held(row) }));
     return;
   }

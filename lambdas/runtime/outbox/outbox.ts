@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../base/clock.ts';
 import type { ProducerConfig } from '../base/config.ts';
-import { isMailroomError, MailroomError } from '../base/errors.ts';
+import { isMailroomError } from '../base/errors.ts';
 import type { Envelope, EventDraft } from '../events/event.ts';
 import { EVENT_ID, sendSpan } from '../observe/message-spans.ts';
 import type { Redact } from '../observe/redaction.ts';
@@ -11,6 +11,7 @@ import { type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
 import { isRefused, transactWithRetry, writeWithRetry } from '../store/retry.ts';
 import type { Item, Table, TransactAction, Update } from '../store/table.ts';
 import { cancellationOf, type NotCancelled, notCancelledBecause } from './cancellation.ts';
+import { refuseReserved } from './event-draft.ts';
 import { type CausingEvent, type EventEntry, eventEntry, type OutboxEntry } from './outbox-entry.ts';
 import type { AtOncePublisher } from './publish-at-once.ts';
 import { checkTransaction, eventCount } from './transaction-checks.ts';
@@ -153,12 +154,7 @@ export interface OutboxDeps extends TelemetryOptions {
  */
 export function createOutbox(deps: OutboxDeps): Outbox {
   const { config, table, clock = systemClock, random = systemRandomBytes, publishAtOnce } = deps;
-  if (/^aws\./i.test(config.service)) {
-    throw new MailroomError(
-      'BAD_CONFIG',
-      `The service is named "${config.service}", but EventBridge reserves sources that begin with "aws." for AWS. Choose another name.`,
-    );
-  }
+  refuseReserved(config.service);
   const own = deps.telemetry === undefined ? lambdaTelemetry(deps) : undefined;
   const given = deps.telemetry ?? own;
   const telemetry = given && safeTelemetry(given);

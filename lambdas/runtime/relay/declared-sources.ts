@@ -1,13 +1,13 @@
 import type { RelayConfig } from '../base/config.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
-import type { PendingRow } from '../outbox/pending-row.ts';
+import type { EventRow } from './publish-events.ts';
 
 /** The sources that this relay publishes. */
 export interface DeclaredSources {
   /** Returns true if the row's source is declared. */
-  has(row: PendingRow): boolean;
+  has(row: EventRow): boolean;
   /** Logs rows with undeclared sources, and the sources. */
-  report(rows: readonly PendingRow[]): void;
+  report(rows: readonly EventRow[]): void;
 }
 
 /** The maximum number of sources and event ids in a log line. */

@@ -1,17 +1,46 @@
-import { CLOCK_SKEW_MS } from '../base/clock.ts';
+import { CLOCK_SKEW_MS, type Clock } from '../base/clock.ts';
+import type { RelayConfig } from '../base/config.ts';
 import { asMailroomError, type MailroomError } from '../base/errors.ts';
-import { type BusResult, batchEntries } from '../bus/event-bus.ts';
+import { type Bus, type BusResult, batchEntries } from '../bus/event-bus.ts';
+import type { Telemetry } from '../observe/telemetry.ts';
 import { entryError } from '../outbox/entry-error.ts';
-import { failEvent, markPublished } from '../outbox/outbox-transitions.ts';
+import type { CallLimit } from '../outbox/outbox-transitions.ts';
 import type { PendingRow } from '../outbox/pending-row.ts';
+import type { RandomBytes } from '../store/event-id.ts';
 import { backoffMs } from '../store/retry.ts';
 import { UPDATE_EACH_MAX } from '../store/table.ts';
 import type { BusBreaker } from './bus-breaker.ts';
 import { faultOfCall, faultOfEntry, type PublishFault } from './publish-fault.ts';
-import type { RelayContext } from './relay-context.ts';
 
 /** The number of rows processed together: they are claimed, and published before their lease can end. */
 export const GROUP_ROWS = 100;
+
+/** A row of any storage, held by this relay. */
+export type EventRow = Pick<PendingRow, 'eventId' | 'leaseUntil' | 'attempts' | 'entry'>;
+
+/** Records the results of publishes in the storage of the rows. Neither call throws. */
+export interface Transitions<in R extends EventRow> {
+  /** PENDING -> PUBLISHED, under any lease, because the events *were* published. @returns the rows that could not be marked */
+  markPublished(rows: readonly R[]): Promise<readonly EventRow[]>;
+  /** Records the event's own failure. @param refused - true if it can never be published: it becomes DEAD */
+  failEvent(row: R, error: MailroomError, refused: boolean): Promise<void>;
+}
+
+/** Dependencies of {@link publishEvents}. */
+export interface PublishContext<in R extends EventRow> {
+  readonly config: Pick<RelayConfig, 'publishTimeoutMs'>;
+  readonly bus: Bus;
+  readonly clock: Clock;
+  readonly random: RandomBytes;
+  readonly telemetry: Telemetry;
+  readonly transitions: Transitions<R>;
+  /** Limits concurrent calls to the bus. Separate from calls to the storage, so that published events are marked while the bus hangs. */
+  readonly publishes: CallLimit;
+  /** The maximum of `publishes`. */
+  readonly concurrency: number;
+  /** Limits the failed calls that are repeated at a time. */
+  readonly retries: CallLimit;
+}
 
 /**
  * Publishes rows that this relay holds, and marks them.
@@ -20,19 +49,19 @@ export const GROUP_ROWS = 100;
  * @param mayPublish - called for each row immediately before each call: true if the row may still be published under its lease
  * @returns one outcome per row
  */
-export async function publishEvents<R extends PendingRow>(
-  context: RelayContext,
+export async function publishEvents<R extends EventRow>(
+  context: PublishContext<R>,
   rows: readonly R[],
   breaker: BusBreaker,
   mayPublish: (row: R) => boolean = () => true,
 ): Promise<PublishOutcome<R>[]> {
-  const { config, clock, publishes } = context;
+  const { config, clock, publishes, transitions } = context;
   const outlastsPublish = (row: R) => row.leaseUntil - clock.now() > config.publishTimeoutMs + CLOCK_SKEW_MS;
   const ours = (row: R) => mayPublish(row) && outlastsPublish(row);
   const waiting: R[] = []; // published, and marked in batches of 25
-  const unmarked = new Set<R>();
+  const unmarked = new Set<EventRow>();
   const mark = async (some: readonly R[]) => {
-    for (const row of await markPublished(context, some)) unmarked.add(row);
+    for (const row of await transitions.markPublished(some)) unmarked.add(row);
   };
   const outcomes = await Promise.all(
     batchEntries(rows).map(async (batch) => {
@@ -59,7 +88,7 @@ const PUBLISH_TRIES = 3;
  * - `skipped`: not tried, because the breaker is open.
  * - `leaseTooShort`: not tried, because its current lease does not allow a publish.
  */
-export interface PublishOutcome<R extends PendingRow> {
+export interface PublishOutcome<R extends EventRow> {
   readonly row: R;
   readonly is: 'published' | 'unmarked' | 'skipped' | 'leaseTooShort' | PublishFault;
   /** The reason why it was not published, if the bus gave one. */
@@ -67,7 +96,7 @@ export interface PublishOutcome<R extends PendingRow> {
 }
 
 /** Returns the rows with one of these outcomes. */
-export function withOutcome<R extends PendingRow>(
+export function withOutcome<R extends EventRow>(
   outcomes: readonly PublishOutcome<R>[],
   ...wanted: readonly PublishOutcome<R>['is'][]
 ): R[] {
@@ -75,8 +104,8 @@ export function withOutcome<R extends PendingRow>(
 }
 
 /** Makes one PutEvents call and retries it while that can help. */
-async function publishBatch<R extends PendingRow>(
-  context: RelayContext,
+async function publishBatch<R extends EventRow>(
+  context: PublishContext<R>,
   batch: readonly R[],
   breaker: BusBreaker,
   ours: (row: R) => boolean,
@@ -105,8 +134,8 @@ async function publishBatch<R extends PendingRow>(
 }
 
 /** Repeats a call that the bus failed, unless other calls have stopped its sources in the meantime. */
-async function retryBatch<R extends PendingRow>(
-  context: RelayContext,
+async function retryBatch<R extends EventRow>(
+  context: PublishContext<R>,
   failed: readonly PublishOutcome<R>[],
   breaker: BusBreaker,
   ours: (row: R) => boolean,
@@ -133,15 +162,15 @@ async function retryBatch<R extends PendingRow>(
 }
 
 /** Makes one try, and records the failures of the events themselves. */
-async function putOnce<R extends PendingRow>(
-  context: RelayContext,
+async function putOnce<R extends EventRow>(
+  context: PublishContext<R>,
   rows: readonly R[],
   ours: (row: R) => boolean,
 ): Promise<PublishOutcome<R>[]> {
   const answers = await putEntries(context, rows, ours);
   for (const { row, is, error } of answers)
     if (error !== undefined && (is === 'event' || is === 'unknown'))
-      await failEvent(context, row, error, is === 'event');
+      await context.transitions.failEvent(row, error, is === 'event');
   return answers;
 }
 
@@ -150,8 +179,8 @@ async function putOnce<R extends PendingRow>(
  * without permission, can fail a whole call. Before any row is judged, the call is therefore repeated: per entry in the first
  * case, per source in the second, one call after the other.
  */
-async function putEntries<R extends PendingRow>(
-  context: RelayContext,
+async function putEntries<R extends EventRow>(
+  context: PublishContext<R>,
   rows: readonly R[],
   ours: (row: R) => boolean,
 ): Promise<PublishOutcome<R>[]> {
@@ -173,19 +202,19 @@ async function putEntries<R extends PendingRow>(
 }
 
 /** Splits a failed call, so that the failure affects only the rows that caused it. */
-function partsOf<R extends PendingRow>(rows: readonly R[], fault: PublishFault): readonly (readonly R[])[] {
+function partsOf<R extends EventRow>(rows: readonly R[], fault: PublishFault): readonly (readonly R[])[] {
   if (fault === 'event') return rows.map((row) => [row]);
   if (fault !== 'access') return [rows];
   return [...sourcesOf(rows)].map((source) => rows.filter((row) => row.entry.source === source));
 }
 
-function outcomeOfEntry<R extends PendingRow>(row: R, result: BusResult | undefined): PublishOutcome<R> {
+function outcomeOfEntry<R extends EventRow>(row: R, result: BusResult | undefined): PublishOutcome<R> {
   if (result?.ok) return outcome(row, 'published');
   const error = entryError(row, result);
   return outcome(row, faultOfEntry(error.code), error);
 }
 
-function outcome<R extends PendingRow>(
+function outcome<R extends EventRow>(
   row: R,
   is: PublishOutcome<R>['is'],
   error?: MailroomError,
@@ -193,6 +222,6 @@ function outcome<R extends PendingRow>(
   return { row, is, error };
 }
 
-function sourcesOf(rows: readonly PendingRow[]): ReadonlySet<string> {
+function sourcesOf(rows: readonly EventRow[]): ReadonlySet<string> {
   return new Set(rows.map((row) => row.entry.source));
 }

@@ -4,10 +4,17 @@ import type { RelayConfig } from '../base/config.ts';
 import type { Bus } from '../bus/event-bus.ts';
 import { tracedBus } from '../observe/message-spans.ts';
 import { powertoolsTelemetry, type Telemetry } from '../observe/telemetry.ts';
-import type { CallLimit, OutboxContext, RelayPath } from '../outbox/outbox-transitions.ts';
+import {
+  failEvent,
+  markPublished,
+  type OutboxContext,
+  type RelayPath,
+} from '../outbox/outbox-transitions.ts';
+import type { PendingRow } from '../outbox/pending-row.ts';
 import { type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
 import type { Table } from '../store/table.ts';
 import { type BusBreaker, createBusBreaker } from './bus-breaker.ts';
+import type { PublishContext } from './publish-events.ts';
 
 /**
  * The core of both relays: claim, publish, mark, and failure handling.
@@ -20,14 +27,8 @@ import { type BusBreaker, createBusBreaker } from './bus-breaker.ts';
  * Rows are published first and marked second: after a crash in between, the event is published again under the same event id,
  * and the inbox absorbs it. The other order would lose the event.
  */
-export interface RelayContext extends OutboxContext {
-  readonly bus: Bus;
-  /** Limits concurrent calls to the bus. Separate from `writes`, so that published events are marked while the bus hangs. */
-  readonly publishes: CallLimit;
-  /** The maximum of both limits. */
-  readonly concurrency: number;
-  /** Limits the failed calls that are repeated at a time. */
-  readonly retries: CallLimit;
+export interface RelayContext extends OutboxContext, PublishContext<PendingRow> {
+  readonly config: RelayConfig;
 }
 
 /** Dependencies of both of the relay's handlers. */
@@ -69,22 +70,38 @@ export function relayContext(deps: RelayHandlerDeps, path: RelayPath, concurrenc
   const { clock = systemClock, random = systemRandomBytes, config } = deps;
   const telemetry =
     deps.telemetry ?? powertoolsTelemetry({ service: 'mailroom-relay', tableName: config.tableName });
-  return {
-    ...deps,
-    bus: tracedBus(deps.bus, config.busName),
+  const context: OutboxContext = {
+    config,
+    table: deps.table,
     clock,
     random,
     telemetry,
     path,
-    concurrency,
     writes: pLimit(concurrency),
-    publishes: pLimit(concurrency),
-    retries: pLimit(RETRIES_AT_ONCE),
+  };
+  return {
+    ...context,
+    ...publishLimits(concurrency),
+    bus: tracedBus(deps.bus, config.busName),
+    transitions: {
+      markPublished: (rows) => markPublished(context, rows),
+      failEvent: (...failure) => failEvent(context, ...failure),
+    },
   };
 }
 
+/** The limits of the calls to the bus of one relay. */
+export function publishLimits(
+  concurrency: number,
+): Pick<PublishContext<never>, 'concurrency' | 'publishes' | 'retries'> {
+  return { concurrency, publishes: pLimit(concurrency), retries: pLimit(RETRIES_AT_ONCE) };
+}
+
 /** Starts a pass, whose concurrent calls are few until the bus has accepted one. */
-export function startPass({ publishes, concurrency }: RelayContext): BusBreaker {
+export function startPass({
+  publishes,
+  concurrency,
+}: Pick<PublishContext<never>, 'publishes' | 'concurrency'>): BusBreaker {
   publishes.concurrency = Math.min(FIRST_CALLS, concurrency);
   return createBusBreaker();
 }

@@ -14,11 +14,9 @@ import { again, type MessageOutcome, reportLeased, reportOutage } from '../consu
 import { handlersByEvent, work } from '../consume/receive.ts';
 import type { EventRef } from '../events/event.ts';
 import { isExternal } from '../events/external-event.ts';
-import { admissionOf, mustRunAlone, rowOf } from '../inbox/inbox-admission.ts';
-import { openInbox } from '../inbox/inbox-history.ts';
+import { admissionOf, mustRunAlone } from '../inbox/inbox-admission.ts';
 import { redactedError } from '../observe/redaction.ts';
 import { flushSpans } from '../observe/tracer.ts';
-import { inboxKey } from '../store/keys.ts';
 import { recordOf, type SourceMessage } from './source-message.ts';
 import { createTurns } from './turns.ts';
 
@@ -111,14 +109,32 @@ const HANDLER_TIMEOUT_MS = 60_000;
  * ```
  */
 export function createInboxProcessor(deps: InboxProcessorDeps): InboxProcessor {
-  const { handlerTimeoutMs = HANDLER_TIMEOUT_MS, stopProcess = () => process.exit(1), redact } = deps;
+  const config = processorConfig(deps.config);
+  return processorIn(consumerContext({ ...deps, config, queue: NO_QUEUE }), deps);
+}
+
+/** A source has no visibility timeout. */
+export const NO_QUEUE = { changeVisibility: async () => {} };
+
+/** The settings of a consumer without a queue of SQS. */
+export function processorConfig(config: InboxConfig) {
+  return { ...config, queueUrl: '', visibilityTimeoutMs: 0, existingQueue: true };
+}
+
+/** As {@link createInboxProcessor}, with any storage. @param ctx - its config is a {@link processorConfig} */
+export function processorIn(
+  ctx: ConsumerContext,
+  {
+    handlerTimeoutMs = HANDLER_TIMEOUT_MS,
+    stopProcess = () => process.exit(1),
+    redact,
+  }: Pick<InboxProcessorDeps, 'handlerTimeoutMs' | 'stopProcess' | 'redact'>,
+): InboxProcessor {
   if (!(handlerTimeoutMs >= 10_000)) {
     const message = `createInboxProcessor: handlerTimeoutMs is ${handlerTimeoutMs}; it must be at least 10,000. Make it longer than the longest run of a handler.`;
     throw new MailroomError('BAD_ARGUMENT', message);
   }
-  const config = { ...deps.config, queueUrl: '', visibilityTimeoutMs: 0, existingQueue: true };
-  const ctx = consumerContext({ ...deps, config, queue: { changeVisibility: async () => {} } });
-  const { clock, telemetry } = ctx;
+  const { config, clock, telemetry } = ctx;
   const turns = createTurns();
   let open = 0;
 
@@ -207,10 +223,10 @@ async function turnOf(
   const { message, receives, content } = delivery;
   if (receives <= 1 || 'problem' in content) return { alone: false };
   try {
-    await openInbox(inbox);
-    const row = rowOf(await inbox.table.get(inboxKey(inbox.consumer, message.eventId), { consistent: true }));
+    await inbox.open();
+    const row = await inbox.read(message.eventId);
     if (row === undefined) return { alone: false };
-    const admission = admissionOf(inbox, message, row);
+    const admission = admissionOf(inbox.rules, message, row);
     // Sources deliver again at once after a crash, so the message waits for the lease, not for the end of the handler's time.
     if (admission.status === 'leased') return reportLeased(receivedOf(ctx, delivery), admission.until);
     if (admission.status !== 'open' && admission.status !== 'abandoned') return { alone: false };

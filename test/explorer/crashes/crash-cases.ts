@@ -4,6 +4,7 @@ import type { ConsumerWorldOptions } from '../../../testing/explorer/consumer-pa
 import { ThingHappened } from '../../support/runtime-rig.ts';
 import { markFirst } from '../relay-holes.ts';
 import type { RelayWorld, RelayWorldOptions } from '../relay-world.ts';
+import { BRIDGE_CASES } from './bridge-cases.ts';
 
 /** A choice that a schedule makes where it would otherwise go on in the ordinary way. */
 export interface Turn {
@@ -36,8 +37,13 @@ interface ConsumerCase extends CommonCase {
   readonly workers?: number;
 }
 
+/** A crash at a bridge, or a failure of its target. */
+interface BridgeCase extends CommonCase {
+  readonly part: 'bridge';
+}
+
 /** One crash, at one point of the protocol. */
-export type CrashCase = RelayCase | ConsumerCase;
+export type CrashCase = RelayCase | ConsumerCase | BridgeCase;
 
 const CHARGE_ID = { chargeId: 'ch_1' };
 
@@ -270,4 +276,4 @@ const BROKEN: readonly CrashCase[] = [
 ];
 
 /** Every case, in the order in which an event meets them. */
-export const CRASH_CASES: readonly CrashCase[] = [...WRITE, ...RELAY, ...CONSUME, ...BROKEN];
+export const CRASH_CASES: readonly CrashCase[] = [...WRITE, ...RELAY, ...CONSUME, ...BRIDGE_CASES, ...BROKEN];

@@ -15,6 +15,7 @@ const PARTS: readonly (readonly [CrashTrace['part'], string, string])[] = [
     'At the consumer',
     'The handler charges a card with `ctx.once`, then commits the payment. The last case has a transactional handler.',
   ],
+  ['bridge', 'At a bridge', 'The handler, made by `forward`, sends the event to a target.'],
   [
     'broken',
     'The counterexample',
@@ -81,6 +82,7 @@ function lanesOf({ steps }: CrashTrace): Lane[] {
     'worker 3',
     'table',
     'provider',
+    'target',
     'bus',
   ];
   const used = new Set(steps.flatMap(({ from, to }) => [from, to]));
@@ -160,6 +162,8 @@ const FACTS: Readonly<Record<string, (count: number) => string>> = {
   payments: (count) => (count === 1 ? '1 payment' : `${count} payments`),
   'calls to the provider': (count) => `provider called ${times(count)}`,
   'idempotency keys': (count) => (count === 1 ? 'with 1 idempotency key' : `${count} idempotency keys`),
+  'times forwarded': (count) => `forwarded ${times(count)}`,
+  'event ids': (count) => (count === 1 ? 'under 1 event id' : `${count} event ids`),
   'dead letters': (count) => (count === 0 ? 'no dead letter' : `${count} dead letters`),
 };
 

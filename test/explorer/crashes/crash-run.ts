@@ -1,9 +1,11 @@
 import type { Item } from '../../../lambdas/runtime/store/table.ts';
 import type { Budget, Scheduler, World } from '../../../testing/explorer/actor.ts';
-import { consumerWorld } from '../../../testing/explorer/consumer-world.ts';
+import { type ConsumerWorld, consumerWorld } from '../../../testing/explorer/consumer-world.ts';
 import { createScheduler } from '../../../testing/explorer/scheduler.ts';
 import { type Guide, replay } from '../../../testing/explorer/search.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
+import { bridgeTo, memoryTarget } from '../bridge-target.ts';
+import { numbered } from '../order-scenarios.ts';
 import { relayWorld } from '../relay-world.ts';
 import { type CrashCase, chargeOrder, type Turn } from './crash-cases.ts';
 import { type CrashStep, type Rows, recorder } from './crash-steps.ts';
@@ -43,7 +45,7 @@ interface Stage extends World {
  */
 export async function runCrash(crash: CrashCase): Promise<CrashTrace> {
   const scheduler = createScheduler(START);
-  const stage = crash.part === 'consume' ? await inbox(crash, scheduler) : await outbox(crash, scheduler);
+  const stage = await stageOf(crash, scheduler);
   const { steps, world } = recorder(scheduler, stage, stage.rows);
   const guide = directed(crash.turns);
   let end = await scheduler.run(world, guide, BUDGET);
@@ -74,7 +76,15 @@ function directed(turns: readonly Turn[]): Guide & { left(): number } {
   };
 }
 
-async function outbox(crash: Exclude<CrashCase, { part: 'consume' }>, scheduler: Scheduler): Promise<Stage> {
+async function stageOf(crash: CrashCase, scheduler: Scheduler): Promise<Stage> {
+  if (crash.part === 'consume') return inbox(crash, scheduler);
+  return crash.part === 'bridge' ? bridge(scheduler) : outbox(crash, scheduler);
+}
+
+async function outbox(
+  crash: Exclude<CrashCase, { part: 'consume' | 'bridge' }>,
+  scheduler: Scheduler,
+): Promise<Stage> {
   const world = await relayWorld(scheduler, { events: [], ...crash.world });
   void crash.act(world, scheduler);
   const item = (prefix: string) => world.memory.items().find(({ PK }) => String(PK).startsWith(prefix));
@@ -105,8 +115,7 @@ async function inbox(crash: Extract<CrashCase, { part: 'consume' }>, scheduler: 
   });
   for (let number = 1; number <= workers; number += 1)
     void world.work(scheduler.actor(`worker ${number}`), 1);
-  const row = () =>
-    world.memory.items().find(({ PK, SK }) => String(PK).startsWith('INBOX#') && SK === 'MESSAGE');
+  const row = () => messageRow(world);
   const payments = () => Number(world.memory.item({ PK: 'PAYMENT#1', SK: 'PAYMENT' })?.payments ?? 0);
   const calls = () => [...world.log.happened.values()].reduce((sum, times) => sum + times, 0);
   return {
@@ -126,6 +135,40 @@ async function inbox(crash: Extract<CrashCase, { part: 'consume' }>, scheduler: 
     settle: () => void world.work(scheduler.actor(`worker ${workers + 1}`), 60),
     verdict: () => world.unrest() ?? (payments() === 1 ? undefined : `There are ${payments()} payments`),
   };
+}
+
+async function bridge(scheduler: Scheduler): Promise<Stage> {
+  let arrivals = 0;
+  const target = memoryTarget({}, () => {
+    arrivals += 1;
+  });
+  const world = await consumerWorld(scheduler, {
+    event: numbered(1),
+    handler: (_parts, actor) => bridgeTo(target, {}, actor, (to) => to),
+    config: { visibilityTimeoutMs: 180_000 },
+  });
+  void world.work(scheduler.actor('worker 1'), 1);
+  return {
+    ...world,
+    rows: () => ({
+      ...messageTexts(world.queue.messages()),
+      'inbox row': inboxText(messageRow(world)),
+      target:
+        arrivals === 0 ? undefined : `stored ${arrivals === 1 ? 'once' : `${arrivals} times`}, one event id`,
+    }),
+    counts: () => ({
+      'times forwarded': arrivals,
+      'event ids': target.taken.size,
+      'dead letters': world.queue.deadLetters().length,
+    }),
+    settle: () => void world.work(scheduler.actor('worker 2'), 60),
+    verdict: () =>
+      world.unrest() ?? (target.taken.size === 1 ? undefined : 'The target does not have the event'),
+  };
+}
+
+function messageRow({ memory }: ConsumerWorld): Item | undefined {
+  return memory.items().find(({ PK, SK }) => String(PK).startsWith('INBOX#') && SK === 'MESSAGE');
 }
 
 function outboxText(row: Item | undefined): string | undefined {

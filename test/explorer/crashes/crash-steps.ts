@@ -14,7 +14,8 @@ export type Lane =
   | 'table'
   | 'bus'
   | 'queue'
-  | 'provider';
+  | 'provider'
+  | 'target';
 
 /** A change of stored state. */
 interface RowChange {
@@ -63,6 +64,8 @@ const CALLS: readonly (readonly [RegExp, Drawn | undefined])[] = [
   [/^update INBOX.* to FAILED/, { to: 'table', call: 'record a failure' }],
   [/^update INBOX.* to COMPLETED/, { to: 'table', call: "store the effect's result" }],
   [/^update INBOX.* MESSAGE$/, { to: 'table', call: START }],
+  [/^update INBOX.* to PROCESSED/, { to: 'table', call: 'record PROCESSED, with the answer' }],
+  [/^send/, { to: 'target', call: 'send the event' }],
   [/^effect/, { to: 'provider', call: 'charge, with the idempotency key' }],
   [/^transact .*to PROCESSED/, { to: 'table', call: 'commit payment and PROCESSED, one transaction' }],
   [/^get INBOX/, { to: 'table', call: 'read the row' }],

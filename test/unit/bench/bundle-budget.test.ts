@@ -24,11 +24,14 @@ const BYTES_MAX: Readonly<Record<string, number>> = {
   'bridge-jet-stream': 730_000,
   'bridge-kafka': 727_000,
   heartbeat: 396_000,
-  inventory: 433_000,
-  notifications: 431_000,
+  inventory: 435_000,
+  notifications: 433_000,
   'orders-api': 378_000,
-  'orders-status': 431_000,
-  payments: 527_000,
+  'orders-status': 433_000,
+  payments: 529_000,
+  'postgres-api': 470_000,
+  'postgres-relay': 370_000,
+  'postgres-status': 470_000,
 };
 
 /** The share of a bundle that the validators of its events may have: with all of zod in place of zod/mini it is more. */

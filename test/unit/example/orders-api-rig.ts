@@ -5,6 +5,7 @@ import { createMeteredAws } from '../../../bench/aws/metered-aws.ts';
 import { createOrdersApi } from '../../../lambdas/example/orders/api.ts';
 import type { HttpRequest } from '../../../lambdas/example/orders/http.ts';
 import { orderIdOf, orderKey } from '../../../lambdas/example/orders/order.ts';
+import { tableOrders } from '../../../lambdas/example/orders/order-records.ts';
 import { createPlaceOrder } from '../../../lambdas/example/orders/place-order.ts';
 import { createOncePerKey, type HttpAnswer } from '../../../lambdas/runtime/http.ts';
 import {
@@ -44,13 +45,12 @@ export function setUp() {
   const apiWith = (part: Partial<Outbox> = {}) =>
     createOrdersApi({
       placeOrder: createPlaceOrder({
-        outbox: { ...outbox, ...part },
-        table,
+        orders: tableOrders({ outbox: { ...outbox, ...part }, table }),
         clock: systemClock,
         oncePerKey,
         payWithinSeconds: PAY_WITHIN_SECONDS,
       }),
-      table,
+      orders: tableOrders({ outbox, table }),
       payWithinSeconds: PAY_WITHIN_SECONDS,
       onError: (_, error) => errors.push(error),
     });

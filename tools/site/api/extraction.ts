@@ -33,6 +33,11 @@ export const ENTRIES = {
     purpose:
       'Consumers of Kafka, Kinesis, JetStream, RabbitMQ and other sources, in Lambda functions and in processes.',
   },
+  postgres: {
+    types: 'lambdas/runtime/postgres.d.ts',
+    specifier: 'cdk-mailroom/postgres',
+    purpose: 'The outbox and the inbox of services that keep their data in PostgreSQL.',
+  },
   testing: {
     types: 'testing/index.d.ts',
     specifier: 'cdk-mailroom/testing',

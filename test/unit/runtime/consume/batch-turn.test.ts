@@ -1,6 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { batchTurn } from '../../../../lambdas/runtime/consume/batch-turn.ts';
 import type { Delivery } from '../../../../lambdas/runtime/consume/delivery.ts';
+import { dynamoInbox } from '../../../../lambdas/runtime/consume/dynamo-inbox.ts';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import { createInbox } from '../../../../lambdas/runtime/inbox/inbox.ts';
 import { NO_TRACER } from '../../../../lambdas/runtime/observe/tracer.ts';
@@ -23,7 +24,7 @@ async function turn(...batch: readonly Received[]) {
   });
   const random = (length: number) => new Uint8Array(length).fill(128);
   const table = { ...parts.memory, get };
-  const inbox = createInbox({ ...parts, ...consumerConfig, table, random });
+  const inbox = dynamoInbox(createInbox({ ...parts, ...consumerConfig, table, random }), parts.outbox);
   const ctx = { ...parts, config: consumerConfig, table, random, inbox, tracer: NO_TRACER };
   const deliveries = [...events].map(
     ([eventId, [name, receives]]): Delivery => ({

@@ -2,6 +2,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { PoisonMessage, RetryLater } from '../../../../lambdas/runtime/base/errors.ts';
 import { receivedOf } from '../../../../lambdas/runtime/consume/consumer-context.ts';
 import type { Delivery } from '../../../../lambdas/runtime/consume/delivery.ts';
+import { dynamoInbox } from '../../../../lambdas/runtime/consume/dynamo-inbox.ts';
 import {
   attemptsSpent,
   failUnclaimed,
@@ -35,7 +36,7 @@ const broken = new Error('bank answered 503');
 function receive(receives = 1, draw = 0, eventId = EVENT_ID) {
   const parts = rig();
   const random = (length: number) => new Uint8Array(length).fill(draw);
-  const inbox = createInbox({ ...parts, ...consumerConfig, random });
+  const inbox = dynamoInbox(createInbox({ ...parts, ...consumerConfig, random }), parts.outbox);
   const delivery: Delivery = {
     message: { eventId, messageId: 'message-1', sentAt: NOW - 3_000 },
     body: 'unused',

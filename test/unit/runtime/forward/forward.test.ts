@@ -136,6 +136,28 @@ describe('a bridge', () => {
     expect(calls.map(({ length }) => length)).toEqual([2, 1]);
   });
 
+  test('splits a batch at the number of entries that the target takes', async () => {
+    const parts = rig();
+    const { target, calls } = targetOf();
+    const events = [send(parts), send(parts), send(parts)];
+    await bridge(parts, { ...target, limits: { entries: 2, bytes: 10_000 } }).drain();
+    for (const event of events) expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
+    expect(calls.map(({ length }) => length)).toEqual([2, 1]);
+  });
+
+  test('counts the headers of an entry in its size', async () => {
+    const parts = rig({ maxReceiveCount: 2 });
+    const { target, calls, bodies } = targetOf();
+    const sent = send(parts);
+    await bridge(parts, target).drain();
+    const bytes = Buffer.byteLength(bodies()[0] ?? '');
+    const same = send(parts); // its body has the same size
+    await bridge(parts, { ...target, limits: { entries: 10, bytes } }).drain();
+    expect(inboxRow(parts, sent)).toMatchObject({ status: 'PROCESSED' });
+    expect(inboxRow(parts, same)).toMatchObject({ status: 'REJECTED', reason: 'FORWARD_REJECTED' });
+    expect(calls).toHaveLength(1);
+  });
+
   test('a batch that is refused as a whole fails only the message that is refused alone', async () => {
     const parts = rig({ maxReceiveCount: 2 });
     const { target, calls } = targetOf(({ event }, n) =>

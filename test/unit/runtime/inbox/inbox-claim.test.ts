@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { PoisonMessage } from '../../../../lambdas/runtime/base/errors.ts';
+import { isSuspect } from '../../../../lambdas/runtime/consume/batch-turn.ts';
+import { dynamoInbox } from '../../../../lambdas/runtime/consume/dynamo-inbox.ts';
 import { createInbox } from '../../../../lambdas/runtime/inbox/inbox.ts';
-import { claimMessage, isSuspect } from '../../../../lambdas/runtime/inbox/inbox-claim.ts';
+import { claimMessage } from '../../../../lambdas/runtime/inbox/inbox-claim.ts';
 import { openInbox } from '../../../../lambdas/runtime/inbox/inbox-history.ts';
 import { rejectUnclaimed } from '../../../../lambdas/runtime/inbox/inbox-rejection.ts';
 import { systemRandomBytes } from '../../../../lambdas/runtime/store/event-id.ts';
@@ -42,7 +44,7 @@ async function inboxWith(row: object, tableOf: (table: Table) => Table = (table)
   return {
     put,
     row: () => inboxRow(parts, event),
-    isSuspect: () => isSuspect(inbox, message),
+    isSuspect: () => isSuspect(dynamoInbox(inbox, parts.outbox), message),
     reject: () => rejectUnclaimed(inbox, message, new PoisonMessage('not like this')),
     claim: (how: { readonly alone: boolean; readonly firstReceive: boolean }) =>
       claimMessage(inbox, message, { ...how, endsBy: clock.now() + 30_000 }),

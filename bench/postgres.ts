@@ -1,0 +1,281 @@
+import { Client, Pool } from 'pg';
+import type { FigureTable, Part, PartSettings } from './part.ts';
+import { type BenchDatabase, BUS_MS, percentile, steadily, withServer } from './postgres/database.ts';
+import { bossQueue, graphileQueue, JOB_QUEUES, type JobQueue, withJobQueues } from './postgres/job-queues.ts';
+import { fill, producerOf, relayOf, slowBus } from './postgres/mailroom.ts';
+
+/** A backlog that is published. */
+interface Drain {
+  readonly system: string;
+  readonly relays: number;
+  readonly busMs: number;
+  readonly perSecond: number;
+  /** Bytes of the write-ahead log for each event, without its commit. */
+  readonly walBytes: number;
+}
+
+/** The time that events wait at a steady rate. */
+interface Wait {
+  readonly system: string;
+  readonly perSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  /** The size of the queue with its index afterwards, MB; absent for another system. */
+  readonly queueMb?: number;
+}
+
+type Create = (name: string) => Promise<BenchDatabase>;
+
+/** Measures the relay of a PostgreSQL database, and beside it other ways to read one. */
+export const postgres: Part = {
+  name: 'postgres',
+  title: 'the relay on PostgreSQL; with --install beside two job queues',
+  run: (settings) =>
+    withServer(async (create) => {
+      const sizes = settings.quick ? QUICK : FULL;
+      const drains = await drainMailroom(create, sizes, settings);
+      const waits = await waitFor(create, sizes, settings);
+      const retention = await retain(create, sizes, settings);
+      if (settings.install) {
+        await withJobQueues(async (folder) => {
+          for (const [name, open] of Object.entries({
+            'graphile-worker': graphileQueue,
+            'pg-boss': bossQueue,
+          })) {
+            const system = `${name} ${JOB_QUEUES[name as keyof typeof JOB_QUEUES]}`;
+            const database = await create(name.replace('-', '_'));
+            const queue = await open(folder, database);
+            const { drain, wait } = await measureJobs(system, queue, database, sizes);
+            await queue.close();
+            await database.close();
+            drains.push(drain);
+            waits.push(wait);
+            settings.say(`${system}: ${drain.perSecond} jobs per second, p99 ${wait.p99Ms} ms`);
+          }
+        });
+      }
+      return {
+        json: { postgresDrain: drains, postgresWait: waits, postgresRetention: retention },
+        tables: [drainTable(drains), waitTable(waits), retentionTable(retention)],
+      };
+    }),
+};
+
+interface Sizes {
+  readonly drained: number;
+  readonly perSecond: number;
+  readonly forMs: number;
+  readonly published: number;
+}
+
+const FULL: Sizes = { drained: 20_000, perSecond: 200, forMs: 20_000, published: 1_000_000 };
+const QUICK: Sizes = { drained: 1_000, perSecond: 50, forMs: 1_000, published: 2_000 };
+
+/** Publishes a backlog with 1, 2 and 4 relays, on a bus that answers at once and on one that takes its time. */
+async function drainMailroom(create: Create, { drained }: Sizes, { say }: PartSettings): Promise<Drain[]> {
+  const drains: Drain[] = [];
+  for (const busMs of [0, BUS_MS]) {
+    for (const relays of [1, 2, 4]) {
+      const database = await create(`drain_${relays}_${busMs}`);
+      await fill(database, drained);
+      const pools = Array.from(
+        { length: relays },
+        () => new Pool({ connectionString: database.url, max: 8 }),
+      );
+      const walBefore = await database.walBytes();
+      const beganAt = performance.now();
+      const passes = await Promise.all(pools.map((pool) => relayOf({ pool }, slowBus(busMs)).pass()));
+      const seconds = (performance.now() - beganAt) / 1_000;
+      const published = passes.reduce((sum, pass) => sum + pass.published, 0);
+      if (published !== drained) throw new Error(`${published} of ${drained} events were published`);
+      const walBytes = Math.round(((await database.walBytes()) - walBefore) / drained);
+      const drain = { system: 'Mailroom', relays, busMs, perSecond: Math.round(drained / seconds), walBytes };
+      drains.push(drain);
+      say(`${relays} relays, a bus of ${busMs} ms: ${drain.perSecond} events per second`);
+      await Promise.all([...pools.map((pool) => pool.end()), database.close()]);
+    }
+  }
+  return drains;
+}
+
+/** Publishes at a steady rate: with a poll, while a snapshot is held open, and by a logical replication slot. */
+async function waitFor(create: Create, sizes: Sizes, { say }: PartSettings): Promise<Wait[]> {
+  const { perSecond } = sizes;
+  const waits: Wait[] = [];
+  for (const snapshot of [false, true]) {
+    const database = await create(snapshot ? 'wait_snapshot' : 'wait');
+    const holder = new Client(database.url);
+    await holder.connect();
+    if (snapshot) await holder.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+    if (snapshot) await holder.query('SELECT count(*) FROM mailroom.pending');
+    const ages: number[] = [];
+    const relay = relayOf(
+      database,
+      slowBus(0, (age) => ages.push(age)),
+    );
+    const running = relay.run();
+    const written = await steadily(perSecond, sizes.forMs * (snapshot ? 2 : 1), producerOf(database));
+    await until(() => ages.length >= written);
+    await relay.stop();
+    await running;
+    const { rows } = await database.pool.query("SELECT pg_total_relation_size('mailroom.pending') AS bytes");
+    await holder.end();
+    const system = snapshot ? 'Mailroom, a snapshot is held open' : 'Mailroom, a poll every 100 ms';
+    waits.push({ system, perSecond, ...percentiles(ages), queueMb: megabytes(rows[0]?.bytes) });
+    say(`${system}: p99 ${waits.at(-1)?.p99Ms} ms`);
+    await database.close();
+  }
+  waits.push(await readSlot(create, sizes));
+  say(`a replication slot: p99 ${waits.at(-1)?.p99Ms} ms`);
+  return waits;
+}
+
+/** Reads the inserted events from a logical replication slot, as CDC does, every 100 ms. */
+async function readSlot(create: Create, { perSecond, forMs }: Sizes): Promise<Wait> {
+  const database = await create('slot');
+  await database.pool.query("SELECT pg_create_logical_replication_slot('bench', 'test_decoding')");
+  const ages: number[] = [];
+  let isOpen = true;
+  const reading = (async () => {
+    while (isOpen) {
+      const { rows } = await database.pool.query<{ data: string }>(
+        "SELECT data FROM pg_logical_slot_get_changes('bench', NULL, NULL) WHERE data LIKE 'table mailroom.event: INSERT%'",
+      );
+      const now = Date.now();
+      for (const { data } of rows) ages.push(now - Number(/"occurredAt":(\d+)/.exec(data)?.[1]));
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  })();
+  const written = await steadily(perSecond, forMs, producerOf(database));
+  await until(() => ages.length >= written);
+  isOpen = false;
+  await reading;
+  await database.pool.query("SELECT pg_drop_replication_slot('bench')");
+  await database.close();
+  return { system: 'a replication slot, read every 100 ms', perSecond, ...percentiles(ages) };
+}
+
+interface Retention {
+  readonly published: number;
+  readonly deletedPerSecond: number;
+  readonly rounds: number;
+  readonly mbBefore: number;
+}
+
+/** Deletes published events by the relay's own rounds. */
+async function retain(create: Create, { published }: Sizes, { say }: PartSettings): Promise<Retention> {
+  const database = await create('retention');
+  const { pool } = database;
+  await pool.query(
+    `WITH ids AS MATERIALIZED (SELECT gen_random_uuid() AS id FROM generate_series(1, $1::int)), events AS (
+      INSERT INTO mailroom.event (event_id, source, type, envelope) SELECT id, 'orders', 'Placed', repeat('x', 1000) FROM ids)
+    INSERT INTO mailroom.published (event_id, published_at) SELECT id, now() - interval '30 days' FROM ids`,
+    [published],
+  );
+  await pool.query('ANALYZE');
+  const { rows } = await pool.query(
+    "SELECT pg_total_relation_size('mailroom.event') + pg_total_relation_size('mailroom.published') AS bytes",
+  );
+  const beganAt = performance.now();
+  let rounds = 0;
+  for (let left = published; left > 0; rounds += 1) {
+    const relay = relayOf(database, slowBus(0));
+    // A round of care, and no pass.
+    await relay.run(Date.now() + 1);
+    const answer = await pool.query('SELECT count(*)::int AS left FROM mailroom.published');
+    left = answer.rows[0]?.left;
+    say(`${left} of ${published} published events are left`);
+  }
+  const seconds = (performance.now() - beganAt) / 1_000;
+  await database.close();
+  return {
+    published,
+    deletedPerSecond: Math.round(published / seconds),
+    rounds,
+    mbBefore: megabytes(rows[0]?.bytes),
+  };
+}
+
+async function measureJobs(
+  system: string,
+  queue: JobQueue,
+  { walBytes }: BenchDatabase,
+  { drained, perSecond, forMs }: Sizes,
+): Promise<{ readonly drain: Drain; readonly wait: Wait }> {
+  await queue.fill(drained);
+  const walBefore = await walBytes();
+  const beganAt = performance.now();
+  let ran = 0;
+  let ages: number[] = [];
+  await queue.work((addedAt) => {
+    ran += 1;
+    ages.push(Date.now() - addedAt);
+  });
+  await until(() => ran >= drained);
+  const seconds = (performance.now() - beganAt) / 1_000;
+  const wal = Math.round(((await walBytes()) - walBefore) / drained);
+  ages = [];
+  const added = await steadily(perSecond, forMs, queue.add);
+  await until(() => ages.length >= added);
+  return {
+    drain: { system, relays: 1, busMs: 0, perSecond: Math.round(drained / seconds), walBytes: wal },
+    wait: { system, perSecond, ...percentiles(ages) },
+  };
+}
+
+const DEADLINE_MS = 300_000;
+
+async function until(isDone: () => boolean): Promise<void> {
+  const endsAt = performance.now() + DEADLINE_MS;
+  while (!isDone()) {
+    if (performance.now() > endsAt) throw new Error(`It was not done within ${DEADLINE_MS / 1_000} s.`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+function percentiles(ages: readonly number[]) {
+  return { p50Ms: percentile(ages, 0.5), p99Ms: percentile(ages, 0.99) };
+}
+
+function megabytes(bytes: unknown): number {
+  return Math.round(Number(bytes) / 100_000) / 10;
+}
+
+function drainTable(drains: readonly Drain[]): FigureTable {
+  return {
+    name: 'postgres-drain',
+    title: 'A backlog of events of 1 KB in a PostgreSQL on the same machine, with durable commits',
+    head: ['system', 'relays', 'bus ms', 'per second', 'WAL bytes each'],
+    rows: drains.map(({ system, relays, busMs, perSecond, walBytes }) => [
+      system,
+      relays,
+      busMs,
+      perSecond,
+      walBytes,
+    ]),
+  };
+}
+
+function waitTable(waits: readonly Wait[]): FigureTable {
+  return {
+    name: 'postgres-wait',
+    title: 'From the commit to the bus at a steady rate, ms',
+    head: ['system', 'per second', 'p50', 'p99', 'queue MB'],
+    rows: waits.map(({ system, perSecond, p50Ms, p99Ms, queueMb = '' }) => [
+      system,
+      perSecond,
+      p50Ms,
+      p99Ms,
+      queueMb,
+    ]),
+  };
+}
+
+function retentionTable({ published, deletedPerSecond, rounds, mbBefore }: Retention): FigureTable {
+  return {
+    name: 'postgres-retention',
+    title: 'Deleting published events of 1 KB in batches of 1,000',
+    head: ['published events', 'MB before', 'rounds of at most 5 s', 'deleted per second'],
+    rows: [[published, mbBefore, rounds, deletedPerSecond]],
+  };
+}

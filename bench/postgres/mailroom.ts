@@ -1,0 +1,72 @@
+import { z } from 'zod';
+import type { Bus } from '../../lambdas/runtime/bus/event-bus.ts';
+import { defineEvent } from '../../lambdas/runtime/events/event.ts';
+import { nodePostgres } from '../../lambdas/runtime/postgres/databases.ts';
+import { createPostgresOutbox } from '../../lambdas/runtime/postgres/postgres-outbox.ts';
+import { createPostgresRelay, type PostgresRelay } from '../../lambdas/runtime/postgres/postgres-relay.ts';
+import type { PostgresRelayConfig } from '../../lambdas/runtime/postgres/postgres-settings.ts';
+import { memoryTelemetry } from '../../testing/memory-telemetry.ts';
+import { type BenchDatabase, PAYLOAD } from './database.ts';
+
+const Placed = defineEvent({
+  source: 'orders',
+  type: 'Placed',
+  version: 1,
+  aggregateType: 'order',
+  schema: z.object({ note: z.string() }),
+});
+
+const CONFIG: PostgresRelayConfig = {
+  tableName: 'bench',
+  busName: 'bench',
+  claimLeaseMs: 60_000,
+  publishTimeoutMs: 10_000,
+  maxAttempts: 20,
+  publishedRetentionDays: 7,
+  sources: ['orders'],
+  pollMs: 100,
+};
+
+/** Commits one event in its own transaction. @param n - its aggregate */
+export function producerOf({ pool }: BenchDatabase): (n: number) => Promise<unknown> {
+  const config = { service: 'orders', tableName: 'bench', publishes: ['Placed'] };
+  const outbox = createPostgresOutbox({ config, database: nodePostgres(pool) });
+  return (n) => outbox.commit(async () => [Placed.create({ aggregateId: String(n), data: PAYLOAD })]);
+}
+
+/** Writes many events at once. */
+export async function fill(database: BenchDatabase, events: number): Promise<void> {
+  const config = { service: 'orders', tableName: 'bench', publishes: ['Placed'] };
+  const outbox = createPostgresOutbox({ config, database: nodePostgres(database.pool) });
+  for (let from = 0; from < events; from += 1_000) {
+    const count = Math.min(1_000, events - from);
+    const drafts = Array.from({ length: count }, (_, n) =>
+      Placed.create({ aggregateId: String(from + n), data: PAYLOAD }),
+    );
+    await outbox.commit(async () => drafts);
+  }
+  await database.pool.query('VACUUM ANALYZE mailroom.pending');
+}
+
+/** A bus that accepts everything after a time. @param onEvent - receives the time since each event's commit, milliseconds */
+export function slowBus(ms: number, onEvent: (ageMs: number) => void = () => {}): Bus {
+  return {
+    put: async (entries) => {
+      if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms));
+      return entries.map(({ detail }) => {
+        onEvent(Date.now() - (JSON.parse(detail) as { readonly occurredAt: number }).occurredAt);
+        return { ok: true, id: '1' };
+      });
+    },
+  };
+}
+
+/** A relay in this process. @param pool - its own connections */
+export function relayOf({ pool }: Pick<BenchDatabase, 'pool'>, bus: Bus): PostgresRelay {
+  return createPostgresRelay({
+    config: CONFIG,
+    database: nodePostgres(pool),
+    bus,
+    telemetry: memoryTelemetry(),
+  });
+}

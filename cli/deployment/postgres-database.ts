@@ -1,0 +1,148 @@
+import type * as pg from 'pg';
+import { errorMessage, MailroomError } from '../../lambdas/runtime/base/errors.ts';
+import { nodePostgres } from '../../lambdas/runtime/postgres/databases.ts';
+import { type Database, type Sql, type SqlResult, sqlState } from '../../lambdas/runtime/postgres/sql.ts';
+import { shell } from '../terminal/shell.ts';
+
+/** The part of the package `pg` that the command uses. */
+type PgPackage = Pick<typeof pg, 'Pool'>;
+
+/** A PostgreSQL database, as the command reaches it. */
+export interface OpenPostgres {
+  readonly database: Database<unknown>;
+  /** Its host, port and name; without a password. */
+  readonly place: string;
+  /** Closes its connections. */
+  end(): Promise<void>;
+}
+
+/** Concurrent statements of a command: it must not take the connections of the application. */
+const CONNECTIONS_MAX = 4;
+
+/** The terminal must not be silent for longer, milliseconds. */
+const CONNECT_MS = 5_000;
+
+const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
+
+/**
+ * The address of the database that the options and the environment select; `undefined` without one.
+ *
+ * @param option - the value of `--database`
+ * @param names - the variables to read, in order
+ */
+export function databaseUrl(
+  option: string | undefined,
+  env: Readonly<Record<string, string | undefined>>,
+  names: readonly string[],
+): string | undefined {
+  return [option, ...names.map((name) => env[name])].find((value) => value !== undefined && value !== '');
+}
+
+/**
+ * Opens a database. It connects at the first statement, whose errors say what to do.
+ *
+ * @param given - a `postgresql://` URL
+ * @param load - loads the package `pg`, an optional peer
+ * @throws `BAD_POSTGRES` if it is not such a URL, or the package is missing
+ */
+export async function openPostgres(
+  given: string,
+  load: () => Promise<PgPackage> = async () => (await import('pg')).default,
+): Promise<OpenPostgres> {
+  const url = URL.canParse(given) ? new URL(given) : undefined;
+  if (url === undefined || !/^postgres(ql)?:$/.test(url.protocol) || url.hostname === '') throw badAddress();
+  const { Pool } = await load().catch((error: { readonly code?: string }) => {
+    if (/MODULE_NOT_FOUND/.test(error.code ?? '')) throw noPackage();
+    throw error;
+  });
+  const pool = new Pool({
+    connectionString: given,
+    // Without a word about it, encrypt, and verify the certificate: only a tunnel or a local server is on the loopback address.
+    ...(!url.searchParams.has('sslmode') && { ssl: !LOOPBACK.test(url.hostname) }),
+    max: CONNECTIONS_MAX,
+    connectionTimeoutMillis: CONNECT_MS,
+    allowExitOnIdle: true,
+    application_name: 'cdk-mailroom',
+  });
+  // Without a listener, a connection that the server closes while it is idle would end the process.
+  pool.on('error', () => {});
+  const place = `${url.hostname}:${url.port || 5_432}${url.pathname}`;
+  const login = decodeURIComponent(url.username) || 'its login';
+  return { database: explaining(nodePostgres(pool), { place, login }), place, end: () => pool.end() };
+}
+
+/** The database and the login, for errors. */
+interface Reached {
+  readonly place: string;
+  readonly login: string;
+}
+
+/** A database whose errors name it and the remedy. */
+function explaining<Tx>(database: Database<Tx>, reached: Reached): Database<unknown> {
+  const explained =
+    ({ query }: Sql) =>
+    (text: string, values?: readonly unknown[]): Promise<SqlResult> =>
+      query(text, values).catch((error: unknown) => {
+        throw explainedError(error, reached);
+      });
+  return {
+    query: explained(database),
+    in: (tx) => ({ query: explained(database.in(tx as Tx)) }),
+    transaction: (run) =>
+      database.transaction(run).catch((error: unknown) => {
+        throw explainedError(error, reached);
+      }),
+  };
+}
+
+const UNREACHABLE =
+  /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ECONNRESET|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|timeout|terminated/i;
+
+/** An error of the database as the command reports it; any other error as it is. */
+function explainedError(error: unknown, { place, login }: Reached): unknown {
+  if (error instanceof MailroomError) return error;
+  const state = sqlState(error);
+  const said = errorMessage(error) || String(Object(error).code);
+  if (state === undefined && UNREACHABLE.test(`${Object(error).code} ${said}`))
+    return new MailroomError(
+      'UNREACHABLE',
+      `PostgreSQL at ${place} does not respond (${said}). Check the address. A database in a VPC needs a tunnel: ${TUNNEL} Then use its local address.`,
+    );
+  if (/^28/.test(state ?? ''))
+    return new MailroomError(
+      'BAD_CREDENTIALS',
+      `PostgreSQL at ${place} refused the login ${login} (${said}). Check the user and the password in --database; PGPASSWORD also sets a password.`,
+    );
+  if (state === '3D000')
+    return new MailroomError('BAD_POSTGRES', `${said}. Name an existing database: --database ${place}.`);
+  if (state === '3F000' || state === '42P01' || state === '42703')
+    return new MailroomError(
+      'BAD_POSTGRES',
+      `The database ${place} has no tables of this version of Mailroom (${said}). Create them: \`npx cdk-mailroom postgres migrate --database <url>\`.`,
+    );
+  if (state === '42501')
+    return new MailroomError(
+      'ACCESS_DENIED',
+      `The login ${login} may not do this in ${place} (${said}). An owner of the database grants the rights of an operator: \`${shell`npx cdk-mailroom postgres grant ${login} --role operator`}\`. A migration needs a login that may create schemas and roles (CREATEROLE).`,
+    );
+  return error;
+}
+
+const TUNNEL =
+  '`aws ssm start-session --target <instance> --document-name AWS-StartPortForwardingSessionToRemoteHost ' +
+  '--parameters host=<host>,portNumber=5432,localPortNumber=5432`.';
+
+/** Without the value, which may contain a password. */
+function badAddress(): MailroomError {
+  return new MailroomError(
+    'BAD_POSTGRES',
+    'The address of the database is not a PostgreSQL URL; expected postgresql://<user>@<host>:<port>/<database>. Correct --database.',
+  );
+}
+
+function noPackage(): MailroomError {
+  return new MailroomError(
+    'BAD_POSTGRES',
+    'The package pg is missing, which reads PostgreSQL. Install it: npm install --save-dev pg.',
+  );
+}

@@ -1,0 +1,113 @@
+import type { OpenPostgres } from '../../deployment/postgres-database.ts';
+import { clockError } from '../../terminal/aws-clock.ts';
+import { many } from '../../terminal/output.ts';
+import { duration } from '../../terminal/times.ts';
+import { type AsyncProblems, check, type PartCheck, STUCK_MS } from './check.ts';
+
+/** A transaction that is open longer keeps the queue's deleted rows, milliseconds. */
+const OLD_SNAPSHOT_MS = 5 * 60_000;
+
+/** Deleted rows of the queue that an autovacuum removes long before: its threshold is 1,000. */
+const DEAD_ROWS_MAX = 100_000;
+
+/** The log that a replication slot may hold back, bytes: 1 GB. */
+const SLOT_LAG_MAX = 1_000_000_000;
+
+/** The timeouts that `postgres grant` sets. */
+const TIMEOUTS = ['lock_timeout', 'idle_in_transaction_session_timeout', 'statement_timeout'];
+
+/** The logins that have a role of Mailroom. */
+const LOGINS = `SELECT r.rolname AS login, g.rolname AS role, coalesce(r.rolconfig, '{}') AS config FROM pg_auth_members m
+        JOIN pg_roles g ON g.oid = m.roleid JOIN pg_roles r ON r.oid = m.member
+        WHERE g.rolname LIKE 'mailroom\\_%' AND r.rolcanlogin ORDER BY 1, 2`;
+
+const MS = (interval: string) => `round(extract(epoch FROM ${interval}) * 1000)::float8`;
+
+/** Checks of the PostgreSQL database that has the rows. @param now - AWS's time */
+export function postgresChecks({ database }: OpenPostgres, now: () => number): PartCheck[] {
+  const read = async (text: string) => (await database.query(text)).rows;
+  const psql = (statement: string) => ['psql', '-c', statement];
+
+  async function* stuckQueue(): AsyncProblems {
+    const [row] = await read(
+      `SELECT ${MS('statement_timestamp() - min(due_at)')} AS age FROM mailroom.pending WHERE due_at <= statement_timestamp()`,
+    );
+    const age = Number(row?.age ?? 0);
+    if (age <= STUCK_MS) return;
+    const text = `an event has been due for ${duration(age)}: no relay runs, or none reaches the database or the bus`;
+    yield { problem: 'pending-stuck', text, fix: ['npx', 'cdk-mailroom', 'events', 'list'] };
+  }
+
+  async function* vacuum(): AsyncProblems {
+    const [row] = await read(
+      `SELECT n_dead_tup::float8 AS dead, pg_size_pretty(pg_total_relation_size(relid)) AS size,
+        ${MS('clock_timestamp() - greatest(last_vacuum, last_autovacuum)')} AS age
+        FROM pg_stat_user_tables WHERE schemaname = 'mailroom' AND relname = 'pending'`,
+    );
+    const dead = Number(row?.dead ?? 0);
+    if (dead <= DEAD_ROWS_MAX) return;
+    const last = typeof row?.age === 'number' ? `${duration(row.age)} ago` : 'never';
+    const text = `the queue mailroom.pending (${row?.size}) has ${many(dead, 'deleted row')}, and was last vacuumed ${last}: relays slow down`;
+    yield { problem: 'vacuum', text, fix: psql('VACUUM (VERBOSE) mailroom.pending') };
+  }
+
+  async function* snapshots(): AsyncProblems {
+    const [row] = await read(
+      `SELECT pid, usename AS login, application_name AS app, ${MS('clock_timestamp() - xact_start')} AS age FROM pg_stat_activity
+        WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid() AND datname = current_database() AND xact_start IS NOT NULL
+        ORDER BY xact_start LIMIT 1`,
+    );
+    if (row === undefined || Number(row.age) <= OLD_SNAPSHOT_MS) return;
+    const text = `the session ${row.pid} of ${row.login} (${row.app || 'unnamed'}) has held a snapshot for ${duration(Number(row.age))}: no vacuum removes what relays delete, and they slow down. End it if it is not needed`;
+    yield {
+      problem: 'old-snapshot',
+      text,
+      fix: psql(`SELECT pg_terminate_backend(${row.pid})`),
+    };
+  }
+
+  async function* slots(): AsyncProblems {
+    const rows = await read(
+      `SELECT slot_name AS name, active, pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::float8 AS lag,
+        current_setting('max_slot_wal_keep_size') AS kept FROM pg_replication_slots WHERE NOT pg_is_in_recovery()`,
+    );
+    for (const { name, active, lag, kept } of rows) {
+      const held = `${Math.round(Number(lag) / 1e6)} MB of the log`;
+      const drop = psql(`SELECT pg_drop_replication_slot('${String(name).replaceAll("'", "''")}')`);
+      if (Number(lag) > SLOT_LAG_MAX) {
+        const text = `the replication slot ${name}${active ? '' : ', which has no reader,'} holds back ${held}: the disk fills. Restart its reader, or drop the slot`;
+        yield { problem: 'slot-lag', text, fix: active ? [] : drop };
+      } else if (kept === '-1') {
+        const text = `the replication slot ${name} may hold back any amount of the log (max_slot_wal_keep_size is -1): if its reader stops, the disk fills`;
+        const limit = "ALTER SYSTEM SET max_slot_wal_keep_size = '10GB'";
+        yield { problem: 'slot-unlimited', text, fix: psql(limit) };
+      }
+    }
+  }
+
+  async function* timeouts(): AsyncProblems {
+    const rows = await read(LOGINS);
+    for (const { login, role, config } of rows) {
+      const missing = TIMEOUTS.filter(
+        (name) => !(config as string[]).some((one) => one.startsWith(`${name}=`)),
+      );
+      if (missing.length === 0) continue;
+      const text = `the login ${login} has no ${missing.join(', ')}: one of its sessions that hangs holds up others`;
+      const grant = ['postgres', 'grant', String(login), '--role', String(role).slice('mailroom_'.length)];
+      yield { problem: 'login-timeouts', text, fix: ['npx', 'cdk-mailroom', ...grant] };
+    }
+  }
+
+  async function* clock(): AsyncProblems {
+    const [row] = await read('SELECT round(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS at');
+    const wrong = clockError(Number(row?.at) - now());
+    if (wrong === undefined) return;
+    const text = `the database's clock is ${wrong}: leases end at another time than workers expect`;
+    yield { problem: 'clock', text, fix: [] };
+  }
+
+  return [
+    check('database', 'flow', stuckQueue),
+    ...[vacuum, snapshots, slots, timeouts, clock].map((find) => check('database', 'surroundings', find)),
+  ];
+}

@@ -1,0 +1,133 @@
+CREATE SCHEMA IF NOT EXISTS mailroom;
+CREATE TABLE IF NOT EXISTS mailroom.migration (
+  version integer PRIMARY KEY,
+  applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+CREATE TABLE mailroom.event (
+  event_id uuid PRIMARY KEY,
+  source text NOT NULL,
+  type text NOT NULL,
+  trace_id text,
+  envelope text NOT NULL
+);
+CREATE TABLE mailroom.pending (
+  event_id uuid PRIMARY KEY,
+  due_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  fence uuid,
+  attempts integer NOT NULL DEFAULT 0,
+  last_error text
+) WITH (
+  fillfactor = 70,
+  autovacuum_vacuum_scale_factor = 0,
+  autovacuum_vacuum_threshold = 1000,
+  autovacuum_vacuum_insert_scale_factor = 0,
+  autovacuum_vacuum_insert_threshold = 100000,
+  autovacuum_vacuum_cost_delay = 0
+);
+CREATE INDEX pending_due_at ON mailroom.pending (due_at);
+CREATE TABLE mailroom.published (
+  event_id uuid NOT NULL,
+  published_at timestamptz NOT NULL
+);
+CREATE INDEX published_event_id ON mailroom.published (event_id);
+CREATE INDEX published_at ON mailroom.published (published_at);
+CREATE TABLE mailroom.dead (
+  event_id uuid PRIMARY KEY,
+  dead_at timestamptz NOT NULL,
+  attempts integer NOT NULL,
+  last_error text NOT NULL,
+  fingerprint text NOT NULL
+);
+CREATE TABLE mailroom.cancelled (
+  event_id uuid PRIMARY KEY,
+  cancelled_at timestamptz NOT NULL
+);
+CREATE INDEX cancelled_at ON mailroom.cancelled (cancelled_at);
+CREATE TABLE mailroom.operation (
+  at timestamptz NOT NULL,
+  token text NOT NULL,
+  operator text NOT NULL,
+  command text NOT NULL,
+  subject text NOT NULL,
+  reason text NOT NULL,
+  PRIMARY KEY (at, token)
+);
+CREATE TABLE mailroom.inbox (
+  consumer text NOT NULL,
+  event_id text NOT NULL,
+  type text NOT NULL,
+  status text NOT NULL CHECK (status IN ('PROCESSING', 'PROCESSED', 'FAILED', 'REJECTED', 'DISCARDED')),
+  fence text,
+  attempts integer NOT NULL DEFAULT 0,
+  unfinished integer NOT NULL DEFAULT 0,
+  out_of_time boolean NOT NULL DEFAULT false,
+  claimed_at timestamptz,
+  lease_until timestamptz,
+  ends_by timestamptz,
+  retry_at timestamptz,
+  processed_at timestamptz,
+  rejected_at timestamptz,
+  rejected_ids text[] NOT NULL DEFAULT '{}',
+  reason text,
+  last_error text,
+  fingerprint text,
+  past_attempts text,
+  result text,
+  xid xid8,
+  changed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  expires_at timestamptz,
+  PRIMARY KEY (consumer, event_id)
+) WITH (fillfactor = 80);
+CREATE INDEX inbox_open ON mailroom.inbox (consumer, status, changed_at) WHERE status IN ('PROCESSING', 'FAILED', 'REJECTED');
+CREATE INDEX inbox_expires_at ON mailroom.inbox (expires_at);
+CREATE TABLE mailroom.effect (
+  consumer text NOT NULL,
+  event_id text NOT NULL,
+  name text NOT NULL,
+  status text NOT NULL CHECK (status IN ('IN_PROGRESS', 'RELEASED', 'COMPLETED')),
+  fence text NOT NULL,
+  run integer NOT NULL,
+  started_at timestamptz NOT NULL,
+  ends_by timestamptz NOT NULL,
+  ended_at timestamptz,
+  result text,
+  error text,
+  nothing_happened boolean,
+  PRIMARY KEY (consumer, event_id, name)
+);
+CREATE TABLE mailroom.inbox_retention (
+  consumer text NOT NULL,
+  since timestamptz NOT NULL DEFAULT clock_timestamp(),
+  days integer NOT NULL,
+  PRIMARY KEY (consumer, since)
+);
+
+DO $roles$
+DECLARE name text;
+BEGIN
+  FOREACH name IN ARRAY ARRAY['mailroom_producer', 'mailroom_relay', 'mailroom_consumer', 'mailroom_operator'] LOOP
+    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = name) THEN
+      EXECUTE format('CREATE ROLE %I NOLOGIN', name);
+    END IF;
+    EXECUTE format('GRANT USAGE ON SCHEMA mailroom TO %I', name);
+    EXECUTE format('GRANT SELECT ON mailroom.migration TO %I', name);
+  END LOOP;
+END
+$roles$;
+GRANT INSERT ON mailroom.event, mailroom.pending TO mailroom_producer, mailroom_consumer;
+GRANT SELECT (event_id, source) ON mailroom.event TO mailroom_producer, mailroom_consumer;
+GRANT SELECT, DELETE ON mailroom.pending TO mailroom_producer, mailroom_consumer;
+GRANT SELECT, INSERT ON mailroom.cancelled TO mailroom_producer, mailroom_consumer;
+GRANT SELECT, DELETE ON mailroom.cancelled TO mailroom_relay;
+GRANT SELECT ON mailroom.event TO mailroom_relay;
+GRANT DELETE ON mailroom.event TO mailroom_relay;
+GRANT SELECT, UPDATE, DELETE ON mailroom.pending TO mailroom_relay;
+GRANT SELECT, INSERT, DELETE ON mailroom.published, mailroom.dead TO mailroom_relay;
+GRANT SELECT, DELETE ON mailroom.inbox, mailroom.effect TO mailroom_relay;
+GRANT SELECT, INSERT, UPDATE ON mailroom.inbox, mailroom.effect TO mailroom_consumer;
+GRANT SELECT, INSERT ON mailroom.inbox_retention TO mailroom_consumer;
+GRANT SELECT ON ALL TABLES IN SCHEMA mailroom TO mailroom_operator;
+GRANT INSERT, UPDATE ON mailroom.pending, mailroom.inbox TO mailroom_operator;
+GRANT DELETE ON mailroom.dead TO mailroom_operator;
+GRANT INSERT ON mailroom.operation TO mailroom_operator;
+INSERT INTO mailroom.migration (version) VALUES (1);

@@ -1,0 +1,34 @@
+import { SQSClient } from '@aws-sdk/client-sqs';
+import { clientSettings, readProducerConfig, sqsQueue } from '../../../runtime/index.ts';
+import {
+  createPostgresConsumer,
+  createPostgresOutbox,
+  nodePostgres,
+  postgresHandlers,
+  postgresPool,
+  readPostgresConsumerConfig,
+  readPostgresSettings,
+} from '../../../runtime/postgres.ts';
+import { REPORTS } from '../order-status.ts';
+import { applyReport } from './postgres-orders.ts';
+
+const config = readPostgresConsumerConfig(process.env);
+const database = nodePostgres(postgresPool(readPostgresSettings(process.env)));
+const outbox = createPostgresOutbox({ config: readProducerConfig(process.env), database });
+const { transactional } = postgresHandlers(database);
+
+/** The consumer `order-status` with its inbox and the orders in PostgreSQL. */
+export const handler = createPostgresConsumer({
+  config,
+  database,
+  outbox,
+  queue: sqsQueue({ client: new SQSClient(clientSettings), queueUrl: config.queueUrl }),
+  handlers: REPORTS.map(({ definition, halves }) =>
+    transactional(definition, async (event, { tx }) => {
+      const { orderId } = event.data as { readonly orderId: string };
+      const reports = halves(event.data);
+      if (reports === undefined) return {};
+      return { events: await applyReport({ database, outbox }, tx, event, orderId, reports) };
+    }),
+  ),
+});

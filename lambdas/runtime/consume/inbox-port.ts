@@ -1,0 +1,101 @@
+import type { HandledEvent } from '../events/external-event.ts';
+import type { Claim, InboxRefusal, InboxRules, Message } from '../inbox/inbox.ts';
+import type { ClaimOptions, ClaimResult } from '../inbox/inbox-claim.ts';
+import type { EffectCall, EffectEnd } from '../inbox/inbox-effect.ts';
+import type { EffectStates } from '../inbox/past-attempts.ts';
+import type { Commit } from '../outbox/outbox.ts';
+import type { LastSequence } from '../store/last-sequence.ts';
+import type { InboxRow, StoredEffect } from '../store/rows.ts';
+
+/**
+ * A handler's part of a commit. With PostgreSQL it runs inside the transaction `tx`; with DynamoDB it runs before it, and its `writes` are
+ * part of it.
+ */
+export type HandlerWork = (tx: unknown) => Promise<Commit>;
+
+/** Called during a commit. */
+export interface CommitSteps {
+  /** From here on, an error does not prove that nothing was written. */
+  readonly sending: () => void;
+  /** The commit that follows throws an error, and certainly wrote nothing. */
+  readonly refused: () => void;
+  /** The commit throws this error because the storage was unreachable. */
+  readonly outage: (error: unknown) => void;
+  /** Stops the wait for the handler when the function's time is nearly up. */
+  readonly inTime: <T>(handler: Promise<T>) => Promise<T>;
+}
+
+/** The steps of a commit without a claim. */
+export type UnclaimedSteps = Pick<CommitSteps, 'outage' | 'inTime'>;
+
+/** The end of a commit without a claim. `open`: the message must be claimed first. */
+export type UnclaimedCommit =
+  | { readonly status: 'committed'; readonly events: number }
+  | { readonly status: 'open' }
+  | InboxRefusal;
+
+/**
+ * The storage of one consumer's inbox. Each transition is atomic, and those under a claim are conditional on its fence. They return the
+ * refusal if they were refused, and throw the storage's error if their outcome is unknown.
+ */
+export interface Inbox {
+  readonly rules: InboxRules;
+  /** Reads the retention history once, before any message is judged. */
+  open(): Promise<void>;
+  /** Reads the current row of a message, with times of the rules' clock. */
+  read(eventId: string): Promise<InboxRow | undefined>;
+  /** Reads the last applied sequence of an aggregate. */
+  lastSequence(key: string): Promise<LastSequence>;
+  claim(message: Message, options: ClaimOptions): Promise<ClaimResult>;
+  /** Extends the lease, never past `endsBy`. @throws `FENCE_LOST` */
+  renew(claim: Claim): Promise<unknown>;
+  complete(claim: Claim, result: unknown): Promise<InboxRefusal | undefined>;
+  supersede(claim: Claim, by: number): Promise<InboxRefusal | undefined>;
+  fail(
+    claim: Claim,
+    error: unknown,
+    retryAt: number,
+    effects: EffectStates,
+  ): Promise<InboxRefusal | undefined>;
+  release(
+    claim: Claim,
+    retryAt: number,
+    effects: EffectStates,
+    cause?: unknown,
+  ): Promise<InboxRefusal | undefined>;
+  cutOff(
+    claim: Claim,
+    error: unknown,
+    retryAt: number,
+    effects: EffectStates,
+  ): Promise<InboxRefusal | undefined>;
+  markOutOfTime(claim: Claim, error: unknown, lostTimeToTable: boolean): Promise<InboxRefusal | undefined>;
+  reject(claim: Claim, error: unknown, effects: EffectStates): Promise<InboxRefusal | undefined>;
+  rejectUnclaimed(message: Message, error: unknown): Promise<InboxRefusal>;
+  /** As `startEffect` of the inbox in DynamoDB. */
+  startEffect(call: EffectCall): Promise<Pick<StoredEffect, 'result'> | undefined>;
+  /** As `finishEffect` of the inbox in DynamoDB. */
+  finishEffect(call: EffectCall, end: EffectEnd): Promise<void>;
+  /**
+   * Commits a handler's work, its events and PROCESSED in one transaction.
+   *
+   * @returns the number of its events
+   * @throws `FENCE_LOST` if this worker has lost the message
+   */
+  commit(claim: Claim, work: HandlerWork, event: HandledEvent, steps: CommitSteps): Promise<number>;
+  /** As {@link Inbox.commit}, for a message without a row. */
+  commitUnclaimed(
+    message: Message,
+    attempt: number,
+    work: HandlerWork,
+    event: HandledEvent,
+    steps: UnclaimedSteps,
+  ): Promise<UnclaimedCommit>;
+  /** Lists a failed message, if the storage needs a list. It never throws. @param retryAt - epoch milliseconds */
+  putHint(eventId: string, retryAt: number): Promise<unknown>;
+  removeHint(eventId: string): Promise<unknown>;
+  /** Returns true if a call of this inbox failed because the storage was unreachable. */
+  isOutage(error: unknown): boolean;
+  /** Returns true if a transaction that was refused may succeed if its handler runs again immediately. */
+  isConflict(error: unknown): boolean;
+}

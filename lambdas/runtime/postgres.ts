@@ -1,0 +1,67 @@
+/**
+ * `cdk-mailroom/postgres`: the outbox and the inbox of services that keep their data in PostgreSQL.
+ *
+ * @example
+ * ```ts
+ * const database = nodePostgres(new Pool());
+ * await migratePostgres(database);
+ * const outbox = createPostgresOutbox({ config: readPostgresProducerConfig(process.env), database });
+ * ```
+ */
+export {
+  type DrizzleQueryable,
+  type DrizzleSql,
+  drizzle,
+  type KyselyQueryable,
+  kysely,
+  nodePostgres,
+  type PgClient,
+  type PgPool,
+  type PgQueryable,
+  type PrismaQueryable,
+  prisma,
+  type TypeOrmManager,
+  type TypeOrmResult,
+  typeOrm,
+} from './postgres/databases.ts';
+export { grantPostgresRole, type Migrated, migratePostgres, type PostgresGrant } from './postgres/migrate.ts';
+export {
+  createPostgresConsumer,
+  createPostgresInboxProcessor,
+  type PostgresConsumerDeps,
+  type PostgresInboxProcessor,
+  type PostgresProcessorDeps,
+  readPostgresConsumerConfig,
+  readPostgresInboxConfig,
+} from './postgres/postgres-consumer.ts';
+export {
+  type PostgresCommit,
+  type PostgresHandler,
+  type PostgresHandlers,
+  type PostgresLeasedContext,
+  type PostgresTransactionalContext,
+  postgresHandlers,
+} from './postgres/postgres-handlers.ts';
+export type { PostgresEvents } from './postgres/postgres-inbox-row.ts';
+export {
+  createPostgresOutbox,
+  type PostgresOutbox,
+  type PostgresOutboxDeps,
+} from './postgres/postgres-outbox.ts';
+export { type PostgresPool, postgresPool } from './postgres/postgres-pool.ts';
+export {
+  createPostgresRelay,
+  createPostgresRelayHandler,
+  type PostgresPass,
+  type PostgresRelay,
+  type PostgresRelayDeps,
+} from './postgres/postgres-relay.ts';
+export {
+  type PostgresProducerConfig,
+  type PostgresRelayConfig,
+  type PostgresSettings,
+  readPostgresProducerConfig,
+  readPostgresRelayConfig,
+  readPostgresSettings,
+} from './postgres/postgres-settings.ts';
+export { type Database, type Sql, type SqlResult, type SqlRow, sqlState } from './postgres/sql.ts';

@@ -1,0 +1,127 @@
+import { MailroomError } from '../base/errors.ts';
+import { MIGRATIONS, type Migration } from './schema.ts';
+import type { Database, Sql } from './sql.ts';
+
+/** The version of the schema that this version of Mailroom reads and writes. */
+export const SCHEMA_VERSION = Math.max(...MIGRATIONS.map(({ version }) => version));
+
+/** The number of the advisory lock that admits one migration at a time: MAIL in ASCII. */
+const MIGRATION_LOCK = 0x4d41494c;
+
+const PREPARE = `CREATE SCHEMA IF NOT EXISTS mailroom;
+CREATE TABLE IF NOT EXISTS mailroom.migration (
+  version integer PRIMARY KEY,
+  applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);`;
+
+/** The versions of a schema before and after a migration; 0 is an empty database. */
+export interface Migrated {
+  readonly from: number;
+  readonly to: number;
+}
+
+/**
+ * Brings the schema `mailroom` up to date, in one transaction: tables, indexes, roles and grants. It may run at every deployment, and
+ * concurrently. Run it as an owner of the database, or as a role that may create schemas and roles.
+ *
+ * @throws `NEWER_SCHEMA` if a newer version of Mailroom has migrated it
+ *
+ * @example
+ * ```ts
+ * const { from, to } = await migratePostgres(nodePostgres(pool));
+ * ```
+ */
+export async function migratePostgres<Tx>(database: Database<Tx>): Promise<Migrated> {
+  return database.transaction(async (tx) => {
+    const sql = database.in(tx);
+    await sql.query(`SELECT pg_advisory_xact_lock(${MIGRATION_LOCK})`);
+    for (const statement of statementsOf(PREPARE)) await sql.query(statement);
+    const { rows } = await sql.query(
+      'SELECT coalesce(max(version), 0)::int AS version FROM mailroom.migration',
+    );
+    const from = Number(rows[0]?.version);
+    refuseNewer(from);
+    for (const { version, sql: step } of MIGRATIONS.filter((step) => step.version > from)) {
+      for (const statement of statementsOf(step)) await sql.query(statement);
+      await sql.query('INSERT INTO mailroom.migration (version) VALUES ($1)', [version]);
+    }
+    return { from, to: SCHEMA_VERSION };
+  });
+}
+
+/** The timeouts of a login: a client that is gone, or waits for a lock, must not hold up others. */
+const LOGIN_SETTINGS = {
+  lock_timeout: '2s',
+  idle_in_transaction_session_timeout: '30s',
+  statement_timeout: '25s',
+  client_connection_check_interval: '5s',
+} as const;
+
+/** A login and its part in Mailroom. */
+export interface PostgresGrant {
+  /** The name of an existing role with LOGIN. */
+  readonly login: string;
+  readonly role: 'mailroom_producer' | 'mailroom_relay' | 'mailroom_consumer' | 'mailroom_operator';
+}
+
+/**
+ * Grants one of Mailroom's roles to a login, and sets the login's timeouts: `lock_timeout` 2 s, `idle_in_transaction_session_timeout` 30 s,
+ * `statement_timeout` 25 s and `client_connection_check_interval` 5 s. They apply to its new sessions. Repeat it at will.
+ *
+ * @throws the database's error, for example if the login does not exist (42704)
+ *
+ * @example
+ * ```ts
+ * await grantPostgresRole(nodePostgres(pool), { login: 'orders', role: 'mailroom_producer' });
+ * ```
+ */
+export async function grantPostgresRole<Tx>(
+  database: Database<Tx>,
+  { login, role }: PostgresGrant,
+): Promise<void> {
+  await database.transaction(async (tx) => {
+    const { query } = database.in(tx);
+    await query(`GRANT ${role} TO ${quoted(login)}`);
+    for (const [name, value] of Object.entries(LOGIN_SETTINGS))
+      if (await hasSetting(query, name)) await query(`ALTER ROLE ${quoted(login)} SET ${name} = '${value}'`);
+  });
+}
+
+/** `client_connection_check_interval` is new in PostgreSQL 14. */
+async function hasSetting(query: Sql['query'], name: string): Promise<boolean> {
+  return (await query('SELECT 1 FROM pg_settings WHERE name = $1::text', [name])).rows.length > 0;
+}
+
+function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}
+
+/** @throws `NEWER_SCHEMA` */
+function refuseNewer(version: number): void {
+  if (version <= SCHEMA_VERSION) return;
+  throw new MailroomError(
+    'NEWER_SCHEMA',
+    `The schema mailroom has version ${version}, and this version of cdk-mailroom knows version ${SCHEMA_VERSION}. Nothing was changed. Run the version that migrated it, or a newer one.`,
+  );
+}
+
+/** The migration to one version as a file for another tool: it creates what is missing and records the version. */
+export function migrationFile({ version, sql }: Migration): string {
+  const record = `INSERT INTO mailroom.migration (version) VALUES (${version});`;
+  return `${[version === 1 ? PREPARE : '', sql, record].filter((part) => part !== '').join('\n')}\n`;
+}
+
+/** Splits a script at the semicolons that end its lines, outside of dollar quotes: drivers run one statement at a time. */
+function statementsOf(script: string): string[] {
+  const parts = script.split(/(\$roles\$)/);
+  let quoted = false;
+  const marked = parts.map((part) => {
+    if (part === '$roles$') quoted = !quoted;
+    return quoted ? part : part.replaceAll(/;\n/g, ';\n\u0000');
+  });
+  return marked
+    .join('')
+    .split('\u0000')
+    .map((statement) => statement.trim().replace(/;$/, ''))
+    .filter((statement) => statement !== '');
+}

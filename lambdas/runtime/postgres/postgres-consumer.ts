@@ -1,0 +1,159 @@
+import {
+  type ConsumerConfig,
+  type InboxConfig,
+  readConsumerConfig,
+  readInboxConfig,
+} from '../base/config.ts';
+import type { Environment } from '../base/config-codec.ts';
+import { MailroomError } from '../base/errors.ts';
+import { type ConsumerHandler, consumerIn } from '../consume/consumer.ts';
+import { type ConsumerContext, type ConsumerDeps, contextParts } from '../consume/consumer-context.ts';
+import {
+  type InboxProcessor,
+  type InboxProcessorDeps,
+  type MessageAnswer,
+  NO_QUEUE,
+  type ProcessOptions,
+  processorConfig,
+  processorIn,
+} from '../sources/inbox-processor.ts';
+import type { SourceMessage } from '../sources/source-message.ts';
+import { anyHandlers, DYNAMO_OPTIONS, type PostgresHandler } from './postgres-handlers.ts';
+import { postgresInbox } from './postgres-inbox.ts';
+import type { PostgresEvents } from './postgres-inbox-row.ts';
+import type { Database } from './sql.ts';
+
+/** Dependencies of {@link createPostgresConsumer}. */
+export interface PostgresConsumerDeps<Tx> extends Omit<ConsumerDeps, 'config' | 'table' | 'handlers'> {
+  /** The database that has the schema `mailroom` and the consumer's own tables. */
+  readonly database: Database<Tx>;
+  /** Writes the events of its handlers, from `createPostgresOutbox`. */
+  readonly outbox: PostgresEvents<Tx>;
+  /** From `readPostgresConsumerConfig(process.env)`. */
+  readonly config: Omit<ConsumerConfig, 'tableName'>;
+  /** One handler per event that the consumer subscribes to. */
+  readonly handlers: readonly PostgresHandler<Tx>[];
+}
+
+/**
+ * Creates the Lambda handler of a consumer whose inbox is in PostgreSQL, with the outcomes, attempts, leases and rejections of
+ * `createConsumer`.
+ *
+ * @throws `BAD_CONSUMER` immediately as `createConsumer` does, and if the consumer or a handler has an order or a `rejected` function
+ *
+ * @example
+ * ```ts
+ * const config = readPostgresConsumerConfig(process.env);
+ * const database = nodePostgres(new Pool());
+ * const { leased } = postgresHandlers(database);
+ * export const handler = createPostgresConsumer({
+ *   config,
+ *   database,
+ *   outbox: createPostgresOutbox({ config, database }),
+ *   queue: sqsQueue({ client: new SQSClient(clientSettings), queueUrl: config.queueUrl }),
+ *   handlers: [leased(OrderPlaced, charge)],
+ * });
+ * ```
+ */
+export function createPostgresConsumer<Tx>(deps: PostgresConsumerDeps<Tx>): ConsumerHandler {
+  const ctx = postgresContext(deps, { ...deps.config, tableName: '' });
+  if (Array.isArray(deps.handlers)) refuseOptions(deps.handlers);
+  return consumerIn(ctx, anyHandlers(deps.handlers), async () => {
+    const { consumer } = deps.config;
+    const message = `The inbox of ${consumer} is in PostgreSQL, where a message cannot be ended with a commit. Nothing was changed.`;
+    return { batchItemFailures: [], settled: { status: 'refused', code: 'BAD_CONSUMER', message } };
+  });
+}
+
+/** Dependencies of {@link createPostgresInboxProcessor}. */
+export interface PostgresProcessorDeps<Tx> extends Omit<InboxProcessorDeps, 'config' | 'table'> {
+  /** The database that has the schema `mailroom` and the consumer's own tables. */
+  readonly database: Database<Tx>;
+  /** Writes the events of its handlers, from `createPostgresOutbox`. */
+  readonly outbox: PostgresEvents<Tx>;
+  /** From `readPostgresInboxConfig(process.env)`. */
+  readonly config: Omit<InboxConfig, 'tableName'>;
+}
+
+/** Processes messages of any source that delivers each at least once. */
+export interface PostgresInboxProcessor<Tx> {
+  /**
+   * Processes one message, as `process` of an inbox in DynamoDB does. It does not throw for a message, whatever its content.
+   *
+   * @throws `BAD_CONSUMER`, `BAD_CONFIG` if a handler cannot be used
+   */
+  process(
+    message: SourceMessage,
+    handler: PostgresHandler<Tx> | readonly PostgresHandler<Tx>[],
+    options?: ProcessOptions,
+  ): Promise<MessageAnswer>;
+}
+
+/**
+ * Creates the inbox of a process that takes its messages from Kafka, JetStream, RabbitMQ or any other source.
+ *
+ * @throws `BAD_ARGUMENT` if `handlerTimeoutMs` is below 10,000, `BAD_CONSUMER` if the consumer has an order
+ *
+ * @example
+ * ```ts
+ * const inbox = createPostgresInboxProcessor({ config: readPostgresInboxConfig(process.env), database, outbox });
+ * const answer = await inbox.process({ id: 'orders/0/17', body }, leased(OrderPlaced, charge));
+ * ```
+ */
+export function createPostgresInboxProcessor<Tx>(
+  deps: PostgresProcessorDeps<Tx>,
+): PostgresInboxProcessor<Tx> {
+  const config = processorConfig({ ...deps.config, tableName: '' });
+  const inbox: InboxProcessor = processorIn(postgresContext({ ...deps, queue: NO_QUEUE }, config), deps);
+  return {
+    process: async (message, handler, options) => {
+      const list = [handler].flat();
+      refuseOptions(list);
+      // Not a new list for one handler: the processor remembers what it has prepared.
+      const given = Array.isArray(handler) ? handler : (handler as PostgresHandler<Tx>);
+      return inbox.process(message, given as never, options);
+    },
+  };
+}
+
+function postgresContext<Tx>(
+  deps: Omit<PostgresConsumerDeps<Tx>, 'config' | 'handlers'>,
+  config: ConsumerConfig,
+): ConsumerContext {
+  const { consumer, order } = config;
+  if (order !== undefined) {
+    throw new MailroomError(
+      'BAD_CONSUMER',
+      `Consumer ${consumer} has the order ${order.mode}, which an inbox in PostgreSQL does not have. Remove its order, or keep its inbox in DynamoDB.`,
+    );
+  }
+  const { database, outbox, redact } = deps;
+  const parts = contextParts({ ...deps, config });
+  const settings = { ...config, clock: parts.clock, random: parts.random, redact };
+  return { ...parts, inbox: postgresInbox({ settings, database, outbox }) };
+}
+
+/** @throws `BAD_CONSUMER` if a handler was made for an inbox in DynamoDB, with an option that would do nothing */
+function refuseOptions(handlers: readonly object[]): void {
+  for (const handler of handlers) {
+    const { definition, ...options } = Object(handler);
+    const option = DYNAMO_OPTIONS.find((name) => options[name] !== undefined);
+    if (option === undefined) continue;
+    throw new MailroomError(
+      'BAD_CONSUMER',
+      `The handler of ${definition?.type} has the option ${option}, which an inbox in PostgreSQL does not have. Remove it, or keep the inbox in DynamoDB.`,
+    );
+  }
+}
+
+/** As `readConsumerConfig`, without a table. @throws `BAD_CONFIG`, naming the variable, if one is missing or out of range */
+export function readPostgresConsumerConfig(env: Environment): Omit<ConsumerConfig, 'tableName'> {
+  const { tableName: _none, ...config } = readConsumerConfig({ ...env, MAILROOM_TABLE: 'mailroom' });
+  return config;
+}
+
+/** As `readInboxConfig`, without a table. @throws `BAD_CONFIG`, naming the variable, if one is missing or out of range */
+export function readPostgresInboxConfig(env: Environment): Omit<InboxConfig, 'tableName'> {
+  const { tableName: _none, ...config } = readInboxConfig({ ...env, MAILROOM_TABLE: 'mailroom' });
+  return config;
+}

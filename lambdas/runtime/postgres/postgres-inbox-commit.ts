@@ -1,0 +1,180 @@
+import { isMailroomError, MailroomError } from '../base/errors.ts';
+import type { CommitSteps, HandlerWork, UnclaimedCommit, UnclaimedSteps } from '../consume/inbox-port.ts';
+import type { HandledEvent } from '../events/external-event.ts';
+import type { Claim, Message } from '../inbox/inbox.ts';
+import { admissionOf, refusalBy } from '../inbox/inbox-admission.ts';
+import { SPARE_DAYS } from '../inbox/inbox-history.ts';
+import { fenceLost } from '../inbox/inbox-writes.ts';
+import { backoffMs } from '../store/retry.ts';
+import { leasedNow, refusalNow } from './postgres-inbox-claim.ts';
+import {
+  isLocked,
+  isServerGone,
+  isUnreachable,
+  type PostgresInboxContext,
+  readRow,
+  run,
+} from './postgres-inbox-row.ts';
+import type { Sql } from './sql.ts';
+
+/** The changes that end a message: $3 is the number of days after which its row may be deleted. */
+const FINAL = `status = 'PROCESSED', processed_at = clock_timestamp(),
+  expires_at = clock_timestamp() + $3::int * interval '1 day', lease_until = NULL, ends_by = NULL, retry_at = NULL, reason = NULL,
+  rejected_at = NULL, unfinished = 0, out_of_time = false, changed_at = clock_timestamp()`;
+
+/** The first statement of a commit: it holds the row, so that a takeover waits for the end of the transaction. */
+const COMMIT = `UPDATE mailroom.inbox SET ${FINAL}, xid = pg_current_xact_id()
+  WHERE consumer = $1::text AND event_id = $2::text AND status = 'PROCESSING' AND fence = $4::text
+  RETURNING pg_current_xact_id()::text AS xid`;
+
+/** Another insert of the same row waits until this transaction ends. */
+const COMMIT_UNCLAIMED = `INSERT INTO mailroom.inbox (consumer, event_id, type, status, attempts, processed_at, expires_at, xid)
+  VALUES ($1::text, $2::text, $4::text, 'PROCESSED', $5::int, clock_timestamp(),
+    clock_timestamp() + $3::int * interval '1 day', pg_current_xact_id())
+  ON CONFLICT DO NOTHING RETURNING pg_current_xact_id()::text AS xid`;
+
+/** The maximum number of questions about a commit whose answer was lost. */
+const OUTCOME_TRIES = 6;
+
+/** The step at which a transaction failed. */
+type CommitProgress = 'condition' | 'refused' | 'work' | 'events' | 'sent';
+
+interface CommitRun {
+  progress: CommitProgress;
+  events: number;
+  xid: string;
+}
+
+/** As `commit` of the inbox in DynamoDB: the handler's work runs inside the transaction. */
+export async function commit<Tx>(
+  ctx: PostgresInboxContext<Tx>,
+  claim: Claim,
+  work: HandlerWork,
+  event: HandledEvent,
+  steps: CommitSteps,
+): Promise<number> {
+  const { message, fence } = claim;
+  const made = newRun();
+  try {
+    await transact(ctx, made, COMMIT, [...keyOf(ctx, message), fence], work, event, steps.sending);
+    return made.events;
+  } catch (error) {
+    if (made.progress === 'refused') throw fenceLost(claim, await refusalNow(ctx, message));
+    const outcome = await outcomeOf(ctx, message, made);
+    if (outcome === 'committed') return made.events;
+    if (outcome === 'aborted') steps.refused();
+    if (isOutageAt(made.progress, error)) steps.outage(error);
+    throw error;
+  }
+}
+
+/** As `commitUnclaimed` of the inbox in DynamoDB: the handler's work runs inside the transaction. */
+export async function commitUnclaimed<Tx>(
+  ctx: PostgresInboxContext<Tx>,
+  message: Message,
+  attempt: number,
+  work: HandlerWork,
+  event: HandledEvent,
+  { outage }: UnclaimedSteps,
+): Promise<UnclaimedCommit> {
+  const made = newRun();
+  try {
+    const values = [...keyOf(ctx, message), message.type ?? 'unknown', attempt];
+    await transact(ctx, made, COMMIT_UNCLAIMED, values, work, event, () => {});
+    return { status: 'committed', events: made.events };
+  } catch (error) {
+    if (made.progress === 'condition' && isLocked(error)) return leasedNow(ctx);
+    if (made.progress === 'refused') {
+      const row = await readRow(ctx, ctx.database, message.eventId);
+      const { status } = admissionOf(ctx.rules, message, row);
+      const isFinal = status === 'processed' || status === 'rejected' || status === 'leased';
+      return isFinal ? refusalBy(ctx.rules, message, row) : { status: 'open' };
+    }
+    if ((await outcomeOf(ctx, message, made)) === 'committed')
+      return { status: 'committed', events: made.events };
+    if (isOutageAt(made.progress, error)) outage(error);
+    throw error;
+  }
+}
+
+function newRun(): CommitRun {
+  return { progress: 'condition', events: 0, xid: '' };
+}
+
+function keyOf({ rules }: Pick<PostgresInboxContext<never>, 'rules'>, { eventId }: Message): unknown[] {
+  return [rules.consumer, eventId, rules.inboxRetentionDays + SPARE_DAYS];
+}
+
+async function transact<Tx>(
+  { database, outbox }: PostgresInboxContext<Tx>,
+  made: CommitRun,
+  condition: string,
+  values: readonly unknown[],
+  work: HandlerWork,
+  event: HandledEvent,
+  sending: () => void,
+): Promise<void> {
+  await database.transaction(async (tx) => {
+    const sql = database.in(tx);
+    const { rows } = await run(sql, condition, values);
+    const [written] = rows;
+    if (written === undefined) {
+      made.progress = 'refused';
+      throw new MailroomError('CONDITION_FAILED', 'The message is not open for this commit.');
+    }
+    made.xid = String(written.xid);
+    made.progress = 'work';
+    const { writes, events = [] } = await work(tx);
+    if (writes !== undefined) throw noWrites();
+    made.progress = 'events';
+    if (events.length > 0) await outbox.write(tx, events, event);
+    else await refuseAborted(sql);
+    made.events = events.length;
+    made.progress = 'sent';
+    sending();
+  });
+}
+
+/**
+ * PostgreSQL answers the COMMIT of a transaction in which a statement has failed with a rollback, and drivers do not report that: a
+ * handler that caught the error would lose its message.
+ */
+async function refuseAborted(sql: Sql): Promise<void> {
+  await sql.query('SELECT 1');
+}
+
+/** The outcome of a transaction whose COMMIT failed. `unknown`: the database did not answer, or still decides. */
+async function outcomeOf<Tx>(
+  { database, rules }: PostgresInboxContext<Tx>,
+  { eventId }: Message,
+  { progress, xid }: CommitRun,
+): Promise<'committed' | 'aborted' | 'unknown'> {
+  if (progress !== 'sent') return 'aborted';
+  for (let tries = 1; ; tries += 1) {
+    try {
+      const { rows } = await database.query(
+        `SELECT pg_xact_status($3::text::xid8) AS status, EXISTS (SELECT 1 FROM mailroom.inbox
+          WHERE consumer = $1::text AND event_id = $2::text AND xid = $3::text::xid8) AS done`,
+        [rules.consumer, eventId, xid],
+      );
+      if (rows[0]?.done === true) return 'committed';
+      if (rows[0]?.status === 'aborted') return 'aborted';
+    } catch {
+      // Asked again below.
+    }
+    if (tries === OUTCOME_TRIES) return 'unknown';
+    await rules.clock.sleep(backoffMs(tries, 50, 1_000, rules.random));
+  }
+}
+
+/** A failure of the handler's own statement counts as an attempt, unless the server is gone. */
+function isOutageAt(progress: CommitProgress, error: unknown): boolean {
+  return progress === 'work' ? isServerGone(error) : isUnreachable(error) && !isMailroomError(error);
+}
+
+function noWrites(): MailroomError {
+  return new MailroomError(
+    'NO_COMMIT',
+    'A handler on PostgreSQL returned `writes`. Write to your tables through `tx`, and return { events }.',
+  );
+}

@@ -1,0 +1,113 @@
+import { MailroomError } from '../base/errors.ts';
+import type { Inbox } from '../consume/inbox-port.ts';
+import type { Claim, InboxSettings } from '../inbox/inbox.ts';
+import { refusalBy } from '../inbox/inbox-admission.ts';
+import { resultJson } from '../inbox/inbox-completion.ts';
+import { SPARE_DAYS } from '../inbox/inbox-history.ts';
+import { attemptCause, fenceLost } from '../inbox/inbox-writes.ts';
+import { claim, reject, rejectUnclaimed, underFence } from './postgres-inbox-claim.ts';
+import { commit, commitUnclaimed } from './postgres-inbox-commit.ts';
+import { finishEffect, startEffect } from './postgres-inbox-effect.ts';
+import { failures } from './postgres-inbox-failure.ts';
+import {
+  inMs,
+  isConflict,
+  isUnreachable,
+  type PostgresInboxContext,
+  readRow,
+  runAlone,
+} from './postgres-inbox-row.ts';
+
+/** The lock is not waited for: a transaction of this worker may hold the row, and ends by itself. */
+const RENEW = `UPDATE mailroom.inbox SET lease_until = least(${inMs('$4::float8')}, ends_by)
+  WHERE (consumer, event_id) IN (SELECT consumer, event_id FROM mailroom.inbox WHERE consumer = $1::text AND event_id = $2::text
+    AND status = 'PROCESSING' AND fence = $3::text FOR NO KEY UPDATE SKIP LOCKED)
+  RETURNING 1`;
+
+const COMPLETE = `status = 'PROCESSED', result = $4::text, processed_at = clock_timestamp(),
+  expires_at = clock_timestamp() + $5::int * interval '1 day', lease_until = NULL, ends_by = NULL, retry_at = NULL, reason = NULL,
+  rejected_at = NULL, unfinished = 0, out_of_time = false`;
+
+/** The inbox of a consumer in PostgreSQL: the rules of the inbox in DynamoDB, by the database's clock. */
+export function postgresInbox<Tx>({
+  settings,
+  ...storage
+}: Omit<PostgresInboxContext<Tx>, 'rules'> & { readonly settings: InboxSettings }): Inbox {
+  const rules = { ...settings, memory: {} };
+  const ctx: PostgresInboxContext<Tx> = { ...storage, rules };
+  const { inboxRetentionDays } = rules;
+  return {
+    rules,
+    open: () => open(ctx),
+    read: (eventId) => readRow(ctx, ctx.database, eventId),
+    lastSequence: noOrder,
+    supersede: noOrder,
+    claim: (message, options) => claim(ctx, message, options),
+    renew: (held) => renew(ctx, held),
+    complete: (held, result) =>
+      underFence(
+        ctx,
+        held,
+        COMPLETE,
+        [resultJson(result) ?? null, inboxRetentionDays + SPARE_DAYS],
+        (row) => row.status === 'PROCESSED',
+      ),
+    ...failures(ctx),
+    reject: (held, error, effects) => {
+      const { pastAttempts } = attemptCause(rules, held, { ended: 'rejected', error, effects });
+      return reject(ctx, held, error, JSON.stringify(pastAttempts));
+    },
+    rejectUnclaimed: (message, error) => rejectUnclaimed(ctx, message, error),
+    startEffect: (call) => startEffect(ctx, call),
+    finishEffect: (call, end) => finishEffect(ctx, call, end),
+    commit: (held, work, event, steps) => commit(ctx, held, work, event, steps),
+    // The transaction as a whole is left running when the time is up: its connection may not be used by anyone else.
+    commitUnclaimed: (message, attempt, work, event, steps) =>
+      steps.inTime(commitUnclaimed(ctx, message, attempt, work, event, steps)),
+    putHint: async () => {}, // an index lists what failed
+    removeHint: async () => {},
+    isOutage: isUnreachable,
+    isConflict,
+  };
+}
+
+/** Extends the lease, never past `endsBy`. @throws `FENCE_LOST` if this worker has lost the message */
+async function renew<Tx>(ctx: PostgresInboxContext<Tx>, held: Claim): Promise<void> {
+  const { rules, database } = ctx;
+  const { message, fence } = held;
+  const { count } = await runAlone(database, RENEW, [rules.consumer, message.eventId, fence, rules.leaseMs]);
+  if (count > 0) return;
+  const row = await readRow(ctx, database, message.eventId);
+  if (row?.status !== 'PROCESSING' || row.fence !== fence)
+    throw fenceLost(held, refusalBy(rules, message, row));
+}
+
+/** Reads the retention history once, and records this function's retention in it before any row is written under it. */
+function open<Tx>({ rules, database }: PostgresInboxContext<Tx>): Promise<void> {
+  const { memory, consumer, inboxRetentionDays } = rules;
+  const read = async () => {
+    const { rows } = await runAlone(
+      database,
+      `WITH last AS (SELECT days FROM mailroom.inbox_retention WHERE consumer = $1::text ORDER BY since DESC LIMIT 1),
+        added AS (INSERT INTO mailroom.inbox_retention (consumer, days)
+          SELECT $1::text, $2::int WHERE NOT EXISTS (SELECT 1 FROM last WHERE days = $2::int) RETURNING days, since)
+        SELECT days, round(extract(epoch FROM since) * 1000)::text AS since FROM (
+          SELECT days, since FROM mailroom.inbox_retention WHERE consumer = $1::text UNION ALL SELECT days, since FROM added
+        ) AS every ORDER BY every.since`,
+      [consumer, inboxRetentionDays],
+    );
+    memory.history = {
+      retentions: rows.map(({ days, since }) => ({ days: Number(days), since: Number(since) })),
+    };
+  };
+  memory.opened ??= read().catch((error: unknown) => {
+    memory.opened = undefined; // the next message tries again
+    throw error;
+  });
+  return memory.opened;
+}
+
+/** A consumer with an order is refused when it is created. */
+async function noOrder(): Promise<never> {
+  throw new MailroomError('BAD_CONSUMER', 'An inbox in PostgreSQL has no order of events.');
+}

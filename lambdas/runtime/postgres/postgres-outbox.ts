@@ -1,0 +1,208 @@
+import { type Clock, systemClock } from '../base/clock.ts';
+import type { Envelope, EventDraft } from '../events/event.ts';
+import { sendSpan } from '../observe/message-spans.ts';
+import { ownTelemetry, type Telemetry } from '../observe/telemetry.ts';
+import { safeTelemetry } from '../observe/telemetry-wrappers.ts';
+import { createTracer, inSpan } from '../observe/tracer.ts';
+import { refuseReserved } from '../outbox/event-draft.ts';
+import {
+  type CausingEvent,
+  envelopeOf,
+  type MintedEvent,
+  mintEvent,
+  refuseTooLarge,
+} from '../outbox/outbox-entry.ts';
+import { eventIdTime, type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
+import { backoffMs } from '../store/retry.ts';
+import { commitOutcome } from './commit-outcome.ts';
+import type { PostgresProducerConfig } from './postgres-settings.ts';
+import { type Database, type Sql, sqlState } from './sql.ts';
+
+/** Writes events in transactions of PostgreSQL; created by {@link createPostgresOutbox}. */
+export interface PostgresOutbox<Tx> {
+  /**
+   * Writes events in a transaction of yours: they are published if and only if it commits. It is one statement. If it throws one of the
+   * codes below, nothing was sent; any other error is the database's, and your transaction must be rolled back.
+   *
+   * @param cause - the event being handled, whose correlation id and trace the new events inherit @default none
+   * @returns the envelopes that will be published, in the order of `events`
+   * @throws `NOT_DECLARED`, `INVALID_PAYLOAD`, `INVALID_EVENT`, `EVENT_TOO_LARGE`, `TOO_MANY_HOPS`
+   *
+   * @example
+   * ```ts
+   * await db.transaction(async (tx) => {
+   *   await tx.insert(orders).values(order);
+   *   await outbox.write(tx, [OrderPlaced.create({ aggregateId: order.id, data: { totalCents: 4200 } })]);
+   * });
+   * ```
+   */
+  write(tx: Tx, events: readonly EventDraft[], cause?: CausingEvent): Promise<readonly Envelope[]>;
+
+  /**
+   * Runs a function in a READ COMMITTED transaction, writes the events that it returns, and commits. It runs the function again, at most
+   * 5 times in total, after a deadlock, a serialization failure or a lock timeout, always in a new transaction: let it change nothing
+   * else. If the answer to COMMIT is lost, it asks the database whether the transaction was committed.
+   *
+   * @returns the envelopes that will be published: the transaction was committed
+   * @throws `COMMIT_UNKNOWN` if the database did not tell within 40 seconds. After any other error, nothing was written
+   *
+   * @example
+   * ```ts
+   * await outbox.commit(async (tx) => {
+   *   await tx.query('INSERT INTO orders (id, total_cents) VALUES ($1, $2)', [id, 4200]);
+   *   return [OrderPlaced.create({ aggregateId: id, data: { totalCents: 4200 } })];
+   * });
+   * ```
+   */
+  commit(run: (tx: Tx) => Promise<readonly EventDraft[]>): Promise<readonly Envelope[]>;
+
+  /**
+   * Cancels a scheduled event of this service in a transaction of yours: if that commits, the event is never published.
+   *
+   * @returns `cancelled`, now or before; `too-late`: a relay has taken it, it was published, it is not scheduled, or it belongs to another
+   * service; also if it has no row, because the transaction that writes it has not committed
+   * @throws `BAD_EVENT_ID` if the text is not an event id
+   *
+   * @example
+   * ```ts
+   * await db.transaction(async (tx) => {
+   *   await tx.update(orders).set({ paid: true }).where(eq(orders.id, id));
+   *   await outbox.cancel(tx, order.expiryId);
+   * });
+   * ```
+   */
+  cancel(tx: Tx, eventId: string): Promise<'cancelled' | 'too-late'>;
+}
+
+/** Dependencies of {@link createPostgresOutbox}. */
+export interface PostgresOutboxDeps<Tx> {
+  /** From `readPostgresProducerConfig(process.env)`. */
+  readonly config: PostgresProducerConfig;
+  /** Your driver or ORM. */
+  readonly database: Database<Tx>;
+  /** @default the machine's clock */
+  readonly clock?: Clock | undefined;
+  /** @default the machine's random source */
+  readonly random?: RandomBytes | undefined;
+  /** If you pass one, you flush it. @default Powertools in a Lambda function, flushed after each commit; otherwise none */
+  readonly telemetry?: Telemetry | undefined;
+}
+
+/** A serialization failure, a deadlock, and a lock timeout. */
+const CONFLICTS = /^(40001|40P01|55P03)$/;
+
+/** Tries of a transaction that the database rolled back because of another one. */
+const TRIES = 5;
+
+/** Events and their places in the queue. As JSON, because drivers disagree about arrays that contain null. */
+const INSERT = `WITH minted AS MATERIALIZED (
+  SELECT * FROM json_to_recordset($1::json) AS m(event_id uuid, source text, type text, trace_id text, envelope text, due_at double precision)
+), written AS (
+  INSERT INTO mailroom.event (event_id, source, type, trace_id, envelope)
+  SELECT event_id, source, type, trace_id, envelope FROM minted
+), queued AS (
+  INSERT INTO mailroom.pending (event_id, due_at)
+  SELECT event_id, coalesce(to_timestamp(due_at / 1000), clock_timestamp()) FROM minted
+)
+SELECT pg_current_xact_id()::text AS xid`;
+
+/**
+ * The id of a scheduled event contains its due time, and a claim moves `due_at` past it permanently: while they are equal, no relay has ever
+ * held the event. A claim skips the locked row, and finds none after the commit.
+ */
+const CANCEL = `WITH gone AS (
+  DELETE FROM mailroom.pending p WHERE p.event_id = $1::uuid AND p.due_at = to_timestamp($2::double precision / 1000) AND p.fence IS NULL
+    AND EXISTS (SELECT FROM mailroom.event e WHERE e.event_id = p.event_id AND e.source = $3::text) RETURNING p.event_id
+), kept AS (
+  INSERT INTO mailroom.cancelled (event_id, cancelled_at) SELECT event_id, clock_timestamp() FROM gone RETURNING event_id
+)
+SELECT event_id FROM kept UNION ALL SELECT event_id FROM mailroom.cancelled WHERE event_id = $1::uuid`;
+
+/**
+ * Creates the outbox of a service that keeps its data in PostgreSQL. Run {@link migratePostgres} first.
+ *
+ * @throws `BAD_CONFIG` if the service's name begins with `aws.`, which EventBridge reserves for AWS
+ *
+ * @example
+ * ```ts
+ * const config = readPostgresProducerConfig(process.env);
+ * const database = nodePostgres(postgresPool(readPostgresSettings(process.env)));
+ * export const outbox = createPostgresOutbox({ config, database });
+ * ```
+ */
+export function createPostgresOutbox<Tx>(deps: PostgresOutboxDeps<Tx>): PostgresOutbox<Tx> {
+  const { config, database, clock = systemClock, random = systemRandomBytes } = deps;
+  refuseReserved(config.service);
+  const own =
+    deps.telemetry === undefined && process.env.AWS_LAMBDA_FUNCTION_NAME !== undefined
+      ? ownTelemetry(config, {})
+      : undefined;
+  const given = deps.telemetry ?? own;
+  const telemetry = given && safeTelemetry(given);
+  const tracer = createTracer();
+  // A database has no shards: the last byte of the id is random.
+  const context = { config: { ...config, shards: 256 }, clock, random, tracer };
+
+  const mint = async (events: readonly EventDraft[], cause?: CausingEvent) => {
+    const minted: MintedEvent[] = [];
+    for (const draft of events) minted.push(await mintEvent(context, draft, cause));
+    for (const event of minted) refuseTooLarge(event);
+    return minted;
+  };
+
+  const commit: PostgresOutbox<Tx>['commit'] = async (run) => {
+    for (let attempt = 1; ; attempt += 1) {
+      let xid: string | undefined;
+      let envelopes: readonly Envelope[] = [];
+      try {
+        await database.transaction(async (tx) => {
+          const minted = await mint(await run(tx));
+          const written = await insert(database.in(tx), minted);
+          envelopes = minted.map(envelopeOf);
+          xid = written;
+        });
+        return envelopes;
+      } catch (error) {
+        // Before its xid is known, no COMMIT was sent.
+        if (xid !== undefined && (await commitOutcome({ database, clock, random }, xid, error)))
+          return envelopes;
+        if (!CONFLICTS.test(sqlState(error) ?? '') || attempt >= TRIES) throw error;
+        await clock.sleep(backoffMs(attempt, 25, 400, random));
+      }
+    }
+  };
+
+  return {
+    write: async (tx, events, cause) => {
+      if (events.length === 0) return [];
+      const minted = await mint(events, cause);
+      await insert(database.in(tx), minted);
+      return minted.map(envelopeOf);
+    },
+    cancel: async (tx, eventId) => {
+      const { rows } = await database.in(tx).query(CANCEL, [eventId, eventIdTime(eventId), config.service]);
+      return rows.length > 0 ? 'cancelled' : 'too-late';
+    },
+    commit: (run) =>
+      inSpan(tracer, sendSpan(config, []), async () => {
+        const envelopes = await commit(run);
+        telemetry?.count('EventsCommitted', envelopes.length);
+        own?.flush();
+        return envelopes;
+      }),
+  };
+}
+
+/** @returns the id of the transaction */
+async function insert({ query }: Sql, minted: readonly MintedEvent[]): Promise<string> {
+  const events = minted.map(({ eventId, dueAt, entry }) => ({
+    event_id: eventId,
+    source: entry.source,
+    type: entry.detailType,
+    trace_id: entry.traceHeader,
+    envelope: entry.detail,
+    due_at: dueAt,
+  }));
+  const { rows } = await query(INSERT, [JSON.stringify(events)]);
+  return String(rows[0]?.xid);
+}

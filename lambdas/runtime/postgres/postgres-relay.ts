@@ -1,0 +1,234 @@
+import { CLOCK_SKEW_MS, type Clock, systemClock } from '../base/clock.ts';
+import { asMailroomError, MailroomError } from '../base/errors.ts';
+import { MINUTE_MS } from '../base/units.ts';
+import type { Bus } from '../bus/event-bus.ts';
+import { tracedBus } from '../observe/message-spans.ts';
+import { type InvocationContext, powertoolsTelemetry, type Telemetry } from '../observe/telemetry.ts';
+import { flushSpans } from '../observe/tracer.ts';
+import type { BusBreaker } from '../relay/bus-breaker.ts';
+import { type DeclaredSources, declaredSources } from '../relay/declared-sources.ts';
+import { GROUP_ROWS, type PublishContext, publishEvents, withOutcome } from '../relay/publish-events.ts';
+import { CONCURRENCY, publishLimits, startPass } from '../relay/relay-context.ts';
+import { type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
+import { backoffMs } from '../store/retry.ts';
+import { careForTables } from './postgres-care.ts';
+import type { PostgresRelayConfig } from './postgres-settings.ts';
+import {
+  type ClaimedEvent,
+  type PostgresTransitions,
+  postgresTransitions,
+  type TransitionDeps,
+} from './postgres-transitions.ts';
+import type { Sql } from './sql.ts';
+
+/** Publishes the events of a PostgreSQL database; created by {@link createPostgresRelay}. Any number may run at a time. */
+export interface PostgresRelay {
+  /**
+   * Runs until {@link PostgresRelay.stop}, or for a time. It never throws: what fails is logged, and tried again.
+   *
+   * @param until - the time after which it claims and publishes nothing, epoch milliseconds @default no end
+   */
+  run(until?: number): Promise<void>;
+  /** Publishes the events that are due now. @param until - as of {@link PostgresRelay.run} */
+  pass(until?: number): Promise<PostgresPass>;
+  /** Ends {@link PostgresRelay.run} after the calls that it has begun, and returns when it has ended. */
+  stop(): Promise<void>;
+  /** Ends the pause between two passes, for example on a notification. It is never needed. */
+  wake(): void;
+}
+
+/** The results of one pass. */
+export interface PostgresPass {
+  /** The number of events that it claimed. */
+  readonly claimed: number;
+  /** The number of those that the bus accepted. */
+  readonly published: number;
+  /** True if the database failed, or the bus accepted nothing for a while. */
+  readonly failed: boolean;
+}
+
+/** Dependencies of {@link createPostgresRelay}. */
+export interface PostgresRelayDeps {
+  /** From `readPostgresRelayConfig(process.env)`. */
+  readonly config: PostgresRelayConfig;
+  /** The database; each statement runs in its own transaction. */
+  readonly database: Sql;
+  /** The bus on which events are published. */
+  readonly bus: Bus;
+  /** @default the machine's clock */
+  readonly clock?: Clock | undefined;
+  /** @default the machine's random source */
+  readonly random?: RandomBytes | undefined;
+  /** @default `powertoolsTelemetry` */
+  readonly telemetry?: Telemetry | undefined;
+  /** The maximum number of concurrent calls to the bus. @default 16 */
+  readonly concurrency?: number | undefined;
+}
+
+/** Groups that are claimed and published at a time, so that the bus is busy while one of them is marked. */
+const GROUPS_AT_ONCE = 3;
+
+/** Events that the bus did not accept, or whose source it refuses, are due again after at most this time, milliseconds. */
+const BUS_BACKOFF_MS = 10_000;
+
+/** Events of an undeclared source are looked at again after at most this time, milliseconds: by then it may be declared. */
+const UNDECLARED_WAIT_MS = 5 * MINUTE_MS;
+
+/** The longest pause while the database fails, milliseconds. */
+const FAILURE_PAUSE_MAX_MS = 10_000;
+
+/** The time for the marks and releases after the last publish of an invocation, milliseconds. */
+const END_MS = 8_000;
+
+/**
+ * Creates a relay of a PostgreSQL database. It holds no lock and no transaction while it publishes: a claim is a lease.
+ *
+ *     claim                  publish            mark                    the lease ends
+ *       |----------------------|------------------|------------------------|
+ *       due_at = now + lease   PutEvents          pending -> published     another relay may claim
+ *
+ * After a crash between publish and mark, the event is published again under the same id, and the inbox absorbs it.
+ *
+ * @throws `BAD_CONFIG` if the lease is not longer than a publish
+ *
+ * @example
+ * ```ts
+ * const relay = createPostgresRelay({ config, database, bus });
+ * process.once('SIGTERM', () => relay.stop());
+ * await relay.run();
+ * ```
+ */
+export function createPostgresRelay(deps: PostgresRelayDeps): PostgresRelay {
+  const { config, clock = systemClock, random = systemRandomBytes, concurrency = CONCURRENCY } = deps;
+  refuseShortLease(config);
+  const telemetry =
+    deps.telemetry ?? powertoolsTelemetry({ service: 'mailroom-relay', tableName: config.tableName });
+  const parts: TransitionDeps = { config, database: deps.database, clock, random, telemetry };
+  const transitions = postgresTransitions(parts);
+  const context: GroupContext = {
+    ...parts,
+    ...publishLimits(concurrency),
+    bus: tracedBus(deps.bus, config.busName),
+    transitions,
+    declared: declaredSources(config, telemetry),
+  };
+  let stopped = false;
+  let pause = new AbortController();
+  let running: Promise<void> = Promise.resolve();
+
+  const pass: PostgresRelay['pass'] = async (until = Number.POSITIVE_INFINITY) => {
+    const breaker = startPass(context);
+    const tally = { claimed: 0, published: 0, failed: false };
+    const hasTime = () => !stopped && clock.now() < until;
+    const lane = async () => {
+      for (let more = true; more && hasTime() && !breaker.isStopped(); ) {
+        const rows = await transitions.claim(GROUP_ROWS);
+        more = rows.length === GROUP_ROWS;
+        tally.claimed += rows.length;
+        // Not `+= await`, which would add to what the sum was before the call.
+        const published = await publishGroup(context, rows, breaker, hasTime);
+        tally.published += published;
+      }
+    };
+    const failure = (error: unknown) => {
+      tally.failed = true;
+      telemetry.log.error('The relay could not claim events', { error: asMailroomError(error) });
+    };
+    await Promise.all(Array.from({ length: GROUPS_AT_ONCE }, () => lane().catch(failure)));
+    return { ...tally, failed: tally.failed || breaker.isStopped() };
+  };
+
+  async function loop(until: number): Promise<void> {
+    let careAt = clock.now();
+    let failures = 0;
+    while (!stopped && clock.now() < until) {
+      if (clock.now() >= careAt) {
+        await careForTables(parts);
+        careAt = clock.now() + MINUTE_MS;
+        telemetry.flush();
+      }
+      const { claimed, failed } = await pass(Math.min(until, careAt));
+      failures = failed ? failures + 1 : 0;
+      if (claimed > 0 && !failed) continue;
+      const longest = Math.max(config.pollMs, FAILURE_PAUSE_MAX_MS);
+      const ms = failed ? backoffMs(failures, config.pollMs, longest, random) : config.pollMs;
+      await clock.sleep(Math.min(ms, until - clock.now()), pause.signal);
+      if (!stopped) pause = new AbortController();
+    }
+    telemetry.flush();
+  }
+
+  return {
+    pass,
+    run: (until = Number.POSITIVE_INFINITY) => {
+      running = loop(until);
+      return running;
+    },
+    stop: () => {
+      stopped = true;
+      pause.abort();
+      return running;
+    },
+    wake: () => pause.abort(),
+  };
+}
+
+/**
+ * Creates the handler of a Lambda function that a schedule invokes each minute: it runs a relay for a minute, or until shortly before its
+ * timeout. Give it a timeout of 75 seconds and more.
+ *
+ * @throws as {@link createPostgresRelay}
+ *
+ * @example
+ * ```ts
+ * export const handler = createPostgresRelayHandler({ config, database, bus });
+ * ```
+ */
+export function createPostgresRelayHandler(
+  deps: PostgresRelayDeps,
+): (event: unknown, context: InvocationContext) => Promise<void> {
+  const { clock = systemClock, config } = deps;
+  const relay = createPostgresRelay(deps);
+  return async (_event, lambda) => {
+    const now = clock.now();
+    const endsBy = now + lambda.getRemainingTimeInMillis();
+    await relay.run(Math.min(now + MINUTE_MS, endsBy - config.publishTimeoutMs - END_MS));
+    await flushSpans(clock, endsBy);
+  };
+}
+
+interface GroupContext extends PublishContext<ClaimedEvent> {
+  readonly transitions: PostgresTransitions;
+  readonly declared: DeclaredSources;
+}
+
+/** Publishes claimed events, and releases what was not published. @returns the number that the bus accepted */
+async function publishGroup(
+  context: GroupContext,
+  rows: readonly ClaimedEvent[],
+  breaker: BusBreaker,
+  hasTime: () => boolean,
+): Promise<number> {
+  const { declared, transitions } = context;
+  const undeclared = rows.filter((row) => !declared.has(row));
+  declared.report(undeclared);
+  await transitions.release(undeclared, UNDECLARED_WAIT_MS, 'The source is not declared');
+  const outcomes = await publishEvents(context, rows.filter(declared.has), breaker, hasTime);
+  const refused = outcomes.filter(({ is }) => is === 'bus' || is === 'access');
+  const error = refused.find((outcome) => outcome.error !== undefined)?.error;
+  await transitions.release(withOutcome(refused, 'bus', 'access'), BUS_BACKOFF_MS, error?.message);
+  // Due later, or this pass would claim them again before those of other sources.
+  await transitions.release(withOutcome(outcomes, 'skipped'), BUS_BACKOFF_MS);
+  await transitions.release(withOutcome(outcomes, 'leaseTooShort'), 0);
+  return withOutcome(outcomes, 'published', 'unmarked').length;
+}
+
+function refuseShortLease({ claimLeaseMs, publishTimeoutMs }: PostgresRelayConfig): void {
+  const shortest = 2 * publishTimeoutMs + CLOCK_SKEW_MS;
+  if (claimLeaseMs > shortest) return;
+  throw new MailroomError(
+    'BAD_CONFIG',
+    `claimLeaseMs is ${claimLeaseMs}, but it must be more than ${shortest} with a publishTimeoutMs of ${publishTimeoutMs}: an event is published only while its lease outlasts the call. ` +
+      'Raise MAILROOM_CLAIM_LEASE_MS.',
+  );
+}

@@ -1,0 +1,148 @@
+import type { ProducerConfig, RelayConfig } from '../base/config.ts';
+import { busName, type Environment, integer, names, settings, text } from '../base/config-codec.ts';
+import { MailroomError } from '../base/errors.ts';
+
+/** The address of a PostgreSQL database, and how to log in. */
+export interface PostgresSettings {
+  readonly host: string;
+  /** 1 to 65,535. @default 5432 */
+  readonly port: number;
+  readonly database: string;
+  readonly user: string;
+  /** For a local database. @default none */
+  readonly password?: string | undefined;
+  /** The secret of Secrets Manager that contains `password`, and may contain `username`. @default none */
+  readonly secretArn?: string | undefined;
+  /** Log in with a token of IAM. @default false */
+  readonly iam?: boolean | undefined;
+  /** Encrypt the connection and verify the certificate of the server. @default true, except on the loopback address */
+  readonly ssl: boolean;
+}
+
+/** Settings of a service that writes events to PostgreSQL. */
+export type PostgresProducerConfig = Pick<ProducerConfig, 'service' | 'publishes' | 'tableName'>;
+
+/** Settings of a relay of a PostgreSQL database. */
+export interface PostgresRelayConfig
+  extends Pick<
+    RelayConfig,
+    | 'tableName'
+    | 'busName'
+    | 'claimLeaseMs'
+    | 'publishTimeoutMs'
+    | 'maxAttempts'
+    | 'publishedRetentionDays'
+    | 'sources'
+  > {
+  /** The pause after a pass that found no event, milliseconds. */
+  readonly pollMs: number;
+}
+
+const REMEDY = 'deploy the construct that sets it, or set the variable yourself (docs/postgres.md).';
+
+/** Settings of a service that writes events to PostgreSQL. `MAILROOM_TABLE` is the dimension `table` of its metrics. */
+export const postgresProducerSettings = settings<PostgresProducerConfig>(
+  {
+    service: text('MAILROOM_SERVICE'),
+    tableName: text('MAILROOM_TABLE'),
+    publishes: names('MAILROOM_PUBLISHES'),
+  },
+  REMEDY,
+);
+
+/** Settings of a relay of a PostgreSQL database. */
+export const postgresRelaySettings = settings<PostgresRelayConfig>(
+  {
+    tableName: text('MAILROOM_TABLE'),
+    busName: busName('MAILROOM_BUS'),
+    claimLeaseMs: integer('MAILROOM_CLAIM_LEASE_MS', 1_000, 900_000),
+    publishTimeoutMs: integer('MAILROOM_PUBLISH_TIMEOUT_MS', 100, 60_000),
+    maxAttempts: integer('MAILROOM_MAX_ATTEMPTS', 1, 1_000),
+    publishedRetentionDays: integer('MAILROOM_PUBLISHED_RETENTION_DAYS', 1, 3_650),
+    sources: names('MAILROOM_SOURCES'),
+    pollMs: integer('MAILROOM_POLL_MS', 50, 60_000),
+  },
+  REMEDY,
+);
+
+/**
+ * Reads the settings of a producer from its environment.
+ *
+ * @throws `BAD_CONFIG`, naming the variable, if one is missing or out of range
+ */
+export function readPostgresProducerConfig(env: Environment): PostgresProducerConfig {
+  return postgresProducerSettings.read(env);
+}
+
+/**
+ * Reads the settings of a relay from its environment.
+ *
+ * @throws `BAD_CONFIG`, naming the variable, if one is missing or out of range
+ */
+export function readPostgresRelayConfig(env: Environment): PostgresRelayConfig {
+  return postgresRelaySettings.read(env);
+}
+
+const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|::1|\[::1\])$/;
+
+/**
+ * Reads the address of the database from `MAILROOM_POSTGRES`: a `postgresql://` URL, or JSON as the constructs write it.
+ *
+ * @throws `BAD_POSTGRES`, naming the field
+ *
+ * @example
+ * ```ts
+ * const pool = postgresPool(readPostgresSettings(process.env));
+ * ```
+ */
+export function readPostgresSettings(env: Environment): PostgresSettings {
+  const value = env.MAILROOM_POSTGRES ?? '';
+  const given = value.startsWith('{') ? ofJson(value) : ofUrl(value);
+  const { host, database, user, password, secretArn, iam } = given;
+  const port = Number(given.port ?? 5_432);
+  for (const [name, member] of Object.entries({ host, database, user }))
+    if (typeof member !== 'string' || member === '') throw bad(`${name} must be a non-empty string`);
+  if (!Number.isInteger(port) || port < 1 || port > 65_535)
+    throw bad(`port must be a whole number from 1 to 65535, but it is ${port}`);
+  const optional = Object.entries({ password, secretArn }).filter(([, member]) => member !== undefined);
+  for (const [name, member] of optional)
+    if (typeof member !== 'string' || member === '') throw bad(`${name} must be a non-empty string`);
+  for (const [name, member] of Object.entries({ iam, ssl: given.ssl }))
+    if (member !== undefined && typeof member !== 'boolean') throw bad(`${name} must be true or false`);
+  if (iam === true && secretArn !== undefined) throw bad('iam and secretArn exclude each other');
+  const ssl = (given.ssl as boolean | undefined) ?? !LOOPBACK.test(String(host));
+  return { ...Object.fromEntries(optional), host, port, database, user, iam, ssl } as PostgresSettings;
+}
+
+function ofJson(value: string): Record<string, unknown> {
+  try {
+    return Object(JSON.parse(value)) as Record<string, unknown>;
+  } catch {
+    throw bad('it is not valid JSON');
+  }
+}
+
+function ofUrl(value: string): Record<string, unknown> {
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  if (url === undefined || !/^postgres(ql)?:$/.test(url.protocol)) throw bad('it is neither JSON nor a URL');
+  const decoded = [url.username, url.password, url.pathname.slice(1)].map(decodeURIComponent);
+  const [user, password, database] = decoded.map((part) => (part === '' ? undefined : part));
+  const mode = url.searchParams.get('sslmode');
+  return {
+    host: url.hostname,
+    port: url.port === '' ? undefined : url.port,
+    database,
+    user,
+    password,
+    ssl: mode === null ? undefined : mode !== 'disable',
+  };
+}
+
+/** Without the value, which may contain a password. */
+function bad(problem: string): MailroomError {
+  return new MailroomError(
+    'BAD_POSTGRES',
+    `MAILROOM_POSTGRES cannot be used: ${problem}. Set it to postgresql://<user>@<host>:<port>/<database>, or to JSON with host, port, database, user ` +
+      'and iam, secretArn or password.',
+  );
+}

@@ -1,0 +1,60 @@
+/** The result of one SQL statement. */
+export interface SqlResult {
+  /** The rows that it returned. */
+  readonly rows: readonly SqlRow[];
+  /** The number of rows that it returned or changed. */
+  readonly count: number;
+}
+
+/** A row, by column. Values are what the driver makes of them: ask for text where they differ. */
+export type SqlRow = Readonly<Record<string, unknown>>;
+
+/** Runs SQL statements: in a transaction, or each in its own. */
+export interface Sql {
+  /**
+   * Runs one statement.
+   *
+   * @param values - of its parameters `$1`, `$2` and so on
+   * @throws the driver's error; {@link sqlState} reads its SQLSTATE
+   */
+  query(text: string, values?: readonly unknown[]): Promise<SqlResult>;
+}
+
+/**
+ * A PostgreSQL database, as a driver or an ORM reaches it. Mailroom imports none of them: pass yours to {@link nodePostgres},
+ * {@link drizzle}, {@link kysely}, {@link prisma} or {@link typeOrm}.
+ *
+ * @typeParam Tx - the transaction of that driver
+ */
+export interface Database<Tx> extends Sql {
+  /** Runs statements inside a transaction of yours. */
+  in(tx: Tx): Sql;
+  /** Runs a function in a READ COMMITTED transaction: commits it, or rolls it back if the function throws. */
+  transaction<T>(run: (tx: Tx) => Promise<T>): Promise<T>;
+}
+
+/**
+ * Returns the SQLSTATE of an error, e.g. `23505`; `undefined` if it has none, such as that of a lost connection. Drizzle and others keep it
+ * in `cause`, TypeORM in `driverError`, Prisma in `meta`.
+ */
+export function sqlState(error: unknown): string | undefined {
+  let next: unknown = error;
+  for (let depth = 0; depth < 5 && typeof next === 'object' && next !== null; depth += 1) {
+    const { code, cause, driverError, meta, originalCode } = next as Record<string, unknown>;
+    for (const found of [code, originalCode])
+      if (typeof found === 'string' && /^[0-9A-Z]{5}$/.test(found) && !/^P\d/.test(found)) return found;
+    const inner = Object(meta) as { readonly code?: unknown; readonly driverAdapterError?: unknown };
+    if (typeof inner.code === 'string') return inner.code;
+    next = driverError ?? inner.driverAdapterError ?? cause;
+  }
+  return undefined;
+}
+
+/**
+ * Returns true if a statement, or its transaction, may succeed when it is repeated: a serialization failure (40001), a deadlock (40P01), a
+ * lock timeout (55P03), or a server that is full, starting or stopping (classes 53 and 57).
+ */
+export function isRetryable(error: unknown): boolean {
+  const state = sqlState(error) ?? '';
+  return /^(40001|40P01|55P03|53...|57P0.|57014|25P03|08...)$/.test(state);
+}

@@ -1,0 +1,111 @@
+import type { Duration } from 'aws-cdk-lib';
+import { Metric, Stats, TreatMissingData } from 'aws-cdk-lib/aws-cloudwatch';
+import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions';
+import { Construct } from 'constructs';
+import type { MetricName } from '../../lambdas/runtime/observe/telemetry.ts';
+import { refuse, say } from '../checks/refusal.ts';
+import { SCHEDULE_MIN } from '../checks/timings.ts';
+import type { AlarmTopics } from '../delivery-alarms.ts';
+import { RUNBOOK_URL } from '../mailroom/tags.ts';
+import { type AlarmPlan, deliveryAlarm, letAlarmsPublish } from '../monitoring/alarm-plan.ts';
+import { COUNT_PERIOD } from '../monitoring/metrics.ts';
+import { type AlarmThresholds, thresholdProblems, withThresholds } from '../monitoring/thresholds.ts';
+import type { PostgresOutboxRelay } from './postgres-outbox-relay.ts';
+
+/** Alarms on the relay of a {@link PostgresMailroom}. */
+export interface PostgresAlarmsOptions extends Pick<AlarmThresholds, 'oldestPending' | 'sustainedFor'> {
+  /** The topics to notify. */
+  readonly topics: AlarmTopics;
+  /** The address of the runbook, as for `DeliveryAlarms`. @default the page of this version in Mailroom's repository */
+  readonly runbook?: string;
+}
+
+/** Creates the alarms on a relay. Each relay sends its gauges once a minute, and a missing gauge means that none runs. */
+export function postgresAlarms(
+  mailroom: Construct,
+  relay: PostgresOutboxRelay,
+  name: string,
+  { topics, runbook = RUNBOOK_URL, ...given }: PostgresAlarmsOptions,
+): void {
+  const thresholds = withThresholds(given);
+  const scope = new Construct(mailroom, 'Alarms');
+  refuse(`The alarms of ${mailroom.node.path}`, thresholdProblems(thresholds));
+  for (const topic of new Set([topics.page, topics.ticket])) letAlarmsPublish(scope, topic);
+  for (const plan of plans(mailroom, relay, name, thresholds))
+    deliveryAlarm(scope, { mailroom, runbook }, plan).addAlarmAction(new SnsAction(topics[plan.severity]));
+}
+
+function plans(
+  mailroom: Construct,
+  relay: PostgresOutboxRelay,
+  name: string,
+  { oldestPending, sustainedFor }: { readonly oldestPending: Duration; readonly sustainedFor: Duration },
+): AlarmPlan[] {
+  const own = (metricName: MetricName, statistic: string, period: Duration) =>
+    new Metric({
+      namespace: 'Mailroom',
+      metricName,
+      dimensionsMap: { service: 'mailroom-relay', table: name },
+      statistic,
+      period,
+    }).attachTo(mailroom);
+  const gauge = (metricName: MetricName) => own(metricName, Stats.MAXIMUM, SCHEDULE_MIN);
+  const counter = (metricName: MetricName) => own(metricName, Stats.SUM, COUNT_PERIOD);
+  const breaches = sustainedFor.toMilliseconds() / COUNT_PERIOD.toMilliseconds();
+  const failing = { severity: 'ticket', threshold: 0, breaches, run: 'status' } as const;
+  return [
+    {
+      id: 'OldestPending',
+      anchor: 'events-unpublished',
+      severity: 'page',
+      what: `An event has been unpublished for over ${say(oldestPending)}, or the relay has stopped running.`,
+      run: 'status',
+      metric: gauge('OldestPendingAge'),
+      threshold: oldestPending.toMilliseconds(),
+      breaches: 3,
+      among: 5,
+      missing: TreatMissingData.BREACHING,
+    },
+    {
+      id: 'DeadEvents',
+      anchor: 'dead-event',
+      severity: 'ticket',
+      what: 'The relay has stopped retrying an event: it is DEAD and reaches no consumer until it is requeued.',
+      run: 'dlq list dead',
+      metric: gauge('DeadEvents'),
+      threshold: 0,
+      missing: TreatMissingData.IGNORE,
+    },
+    {
+      id: 'UndeclaredEvents',
+      anchor: 'events-with-an-undeclared-source',
+      severity: 'ticket',
+      what: 'Events wait in the outbox because no producer of this Mailroom declares their source: the relay does not publish them.',
+      run: 'events list --pending --by source',
+      metric: gauge('UndeclaredEvents'),
+      threshold: 0,
+      missing: TreatMissingData.IGNORE,
+    },
+    {
+      ...failing,
+      id: 'RelayErrors',
+      anchor: 'relay-function-failing',
+      what: `For ${say(sustainedFor)}, invocations of the relay have failed.`,
+      metric: relay.function.metricErrors({ period: COUNT_PERIOD, statistic: Stats.SUM }),
+    },
+    {
+      ...failing,
+      id: 'SweepFailures',
+      anchor: 'relay-function-failing',
+      what: `For ${say(sustainedFor)}, the relay has failed to read or clean its tables.`,
+      metric: counter('SweepFailures'),
+    },
+    {
+      ...failing,
+      id: 'BusFailures',
+      anchor: 'eventbridge-calls-failing',
+      what: `For ${say(sustainedFor)}, EventBridge has refused or failed calls of the relay.`,
+      metric: counter('BusFailures'),
+    },
+  ];
+}

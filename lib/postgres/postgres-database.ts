@@ -1,0 +1,180 @@
+import { Stack, Token } from 'aws-cdk-lib';
+import { type IConnectable, type IVpc, Port, type SubnetSelection } from 'aws-cdk-lib/aws-ec2';
+import type { IGrantable } from 'aws-cdk-lib/aws-iam';
+import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
+import type { IDatabaseCluster, IDatabaseInstance, IDatabaseProxy } from 'aws-cdk-lib/aws-rds';
+import type { ISecret } from 'aws-cdk-lib/aws-secretsmanager';
+import type { IConstruct } from 'constructs';
+import { unless } from '../checks/refusal.ts';
+
+/** A PostgreSQL database of Aurora or RDS. Functions log in with tokens of IAM, so it needs `iamAuthentication: true`. */
+export interface RdsPostgres {
+  /** The cluster, e.g. of Aurora Serverless v2, or the instance. */
+  readonly server: IDatabaseCluster | IDatabaseInstance;
+  /**
+   * A proxy through which every function connects, with `iamAuth: true`. It needs a secret for each login, and costs from 22 USD a
+   * month (RDS Proxy pricing, us-east-1).
+   *
+   * @default functions connect to the server
+   */
+  readonly proxy?: IDatabaseProxy & IConnectable;
+  /** The VPC of the server, in which the relay runs. */
+  readonly vpc: IVpc;
+  /** The name of the database. */
+  readonly databaseName: string;
+}
+
+/** An existing PostgreSQL database, whose login is in Secrets Manager. Every function logs in with the same secret, unless it gets its own. */
+export interface ExistingPostgres {
+  /** The secret, with `username` and `password`, and `host` unless you give it. */
+  readonly secret: ISecret;
+  /** The login that the secret is for, the same as its `username`. */
+  readonly user: string;
+  /** The name of the host. @default `host` of the secret, which CloudFormation reads at deployment */
+  readonly host?: string;
+  /** @default 5432 */
+  readonly port?: number;
+  /** The VPC in which the relay runs. @default no VPC: the database is reached over the internet */
+  readonly vpc?: IVpc;
+  /** The database itself, or anything with its security groups, which admit the functions. @default you open its port to them yourself */
+  readonly access?: IConnectable;
+  /** The name of the database. */
+  readonly databaseName: string;
+}
+
+/** A PostgreSQL database in which a Mailroom keeps its outbox. */
+export type PostgresDatabase = RdsPostgres | ExistingPostgres;
+
+const PORT = 5_432;
+
+/** An unquoted name of a role, as IAM and PostgreSQL both take it. */
+const LOGIN = /^[a-z_][a-z0-9_]{0,62}$/;
+
+/** Validates the name of a login, which a role's policy and `GRANT` both contain. */
+export function loginProblems(property: string, login: string): string[] {
+  const found = Token.isUnresolved(login) ? 'a value that is known at deployment only' : `"${login}"`;
+  return unless(
+    LOGIN.test(login),
+    `${property} is ${found}, but must be the name of a login of the database: 1 to 63 lower-case letters, digits and "_", not beginning ` +
+      'with a digit. The policy of the function names it. Set it, e.g. to "orders".',
+  );
+}
+
+/** Validates a database. */
+export function databaseProblems(database: PostgresDatabase): string[] {
+  const name = database.databaseName;
+  return [
+    ...unless(
+      !Token.isUnresolved(name) && name !== '',
+      `database.databaseName is ${name === '' ? 'empty' : 'known at deployment only'}. Set it to the name itself, e.g. "shop".`,
+    ),
+    ...('server' in database
+      ? authenticationProblems(database)
+      : loginProblems('database.user', database.user)),
+  ];
+}
+
+/** A proxy authenticates its own clients, and reads secrets for the server. An imported resource cannot be checked. */
+function authenticationProblems({ server, proxy }: RdsPostgres): string[] {
+  const { path } = (proxy ?? server).node;
+  if (proxy) {
+    const auth = propertyOf<readonly { readonly iamAuth?: string }[]>(proxy, 'auth');
+    return unless(
+      auth === 'unknown' || auth?.some(({ iamAuth }) => iamAuth === 'REQUIRED') === true,
+      `database.proxy is ${path}, which does not accept IAM authentication. Set iamAuth: true on it.`,
+    );
+  }
+  const enabled = propertyOf<boolean>(server, 'enableIamDatabaseAuthentication');
+  return unless(
+    enabled === 'unknown' || enabled === true,
+    `database.server is ${path}, which does not accept IAM authentication, and no secret is given. Set iamAuthentication: true on it, or ` +
+      'pass { secret, user, … } as database.',
+  );
+}
+
+function propertyOf<T>(construct: IConstruct, name: string): T | undefined | 'unknown' {
+  const resource = construct.node.defaultChild;
+  if (!resource) return 'unknown';
+  return Stack.of(construct).resolve((resource as unknown as Record<string, unknown>)[name]) as T | undefined;
+}
+
+/**
+ * The certificates of RDS, which Node.js does not trust by default (Lambda developer guide, "Building Lambda functions with
+ * Node.js", CA certificate loading).
+ * RDS Proxy has a certificate that it does trust.
+ */
+const CERTIFICATES = { NODE_EXTRA_CA_CERTS: '/var/runtime/ca-cert.pem' };
+
+/** A login, and the secret with its password for a database without IAM authentication. */
+export interface PostgresLogin {
+  readonly user: string;
+  /** @default the secret of the database */
+  readonly secret?: ISecret | undefined;
+}
+
+/** Lets a function log in as one login of the database: its environment variable, its grant and its way through the network. */
+export function connect(
+  scope: IConstruct,
+  client: LambdaFunction,
+  database: PostgresDatabase,
+  login: PostgresLogin,
+): void {
+  const { databaseName: name } = database;
+  const { user } = login;
+  const isRds = 'server' in database;
+  const secret = isRds ? undefined : (login.secret ?? database.secret);
+  const address = isRds ? addressOf(database) : hostOf(database);
+  const settings = {
+    ...address,
+    database: name,
+    user,
+    ...(secret ? { secretArn: secret.secretArn } : { iam: true }),
+  };
+  const environment = { ...CERTIFICATES, MAILROOM_POSTGRES: Stack.of(scope).toJsonString(settings) };
+  for (const [key, value] of Object.entries(environment)) client.addEnvironment(key, value);
+  if (isRds) grantLogin(database, client, user);
+  else secret?.grantRead(client);
+  const peer = isRds ? (database.proxy ?? database.server) : database.access;
+  // Rules in the stack of the client: the stack of the database must not depend on it.
+  const port = peer?.connections.defaultPort ?? Port.tcp(PORT); // a proxy has no default port
+  if (peer && client.isBoundToVpc) client.connections.allowTo(peer, port, `Mailroom: ${user}`);
+}
+
+function addressOf({ server, proxy }: RdsPostgres): { readonly host: string; readonly port: number } {
+  if (proxy) return { host: proxy.endpoint, port: PORT };
+  const { hostname: host, port } =
+    'clusterEndpoint' in server ? server.clusterEndpoint : server.instanceEndpoint;
+  return { host, port };
+}
+
+function hostOf({ secret, host, port = PORT }: ExistingPostgres): {
+  readonly host: string;
+  readonly port: number;
+} {
+  return { host: host ?? secret.secretValueFromJson('host').unsafeUnwrap(), port };
+}
+
+/** `rds-db:connect` as exactly this login. */
+function grantLogin({ server, proxy }: RdsPostgres, grantee: IGrantable, user: string): void {
+  (proxy ?? server).grantConnect(grantee, user);
+}
+
+/** Chooses the subnets of the relay: with a way to the internet if there are such, never public. */
+export function relaySubnets(vpc: IVpc): SubnetSelection {
+  return { subnets: vpc.privateSubnets.length > 0 ? vpc.privateSubnets : vpc.isolatedSubnets };
+}
+
+/** Validates the subnets of the relay. */
+export function subnetProblems(vpc: IVpc, selection: SubnetSelection): string[] {
+  const { hasPublic, subnetIds } = vpc.selectSubnets(selection);
+  return [
+    ...unless(
+      !hasPublic,
+      'relay.vpcSubnets contains a public subnet, in which a Lambda function has no route to EventBridge. Choose private subnets.',
+    ),
+    ...unless(
+      subnetIds.length > 0,
+      'database.vpc has no private subnet for the relay. Add one, or set relay.vpcSubnets.',
+    ),
+  ];
+}

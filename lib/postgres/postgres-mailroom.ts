@@ -1,0 +1,199 @@
+import { RemovalPolicy } from 'aws-cdk-lib';
+import type { IKey } from 'aws-cdk-lib/aws-kms';
+import type { Function as LambdaFunction, Tracing } from 'aws-cdk-lib/aws-lambda';
+import type { ISecret } from 'aws-cdk-lib/aws-secretsmanager';
+import { Construct } from 'constructs';
+import type { EventRef } from '../../lambdas/runtime/events/event.ts';
+import { postgresProducerSettings } from '../../lambdas/runtime/postgres/postgres-settings.ts';
+import { refuse, unless } from '../checks/refusal.ts';
+import { physicalName } from '../functions/physical-name.ts';
+import {
+  addUse,
+  DeclaredEvents,
+  publishesProblems,
+  sourcesProblems,
+  useProblems,
+} from '../mailroom/declared-events.ts';
+import { letServicesUse } from '../mailroom/encryption.ts';
+import { MailroomBus } from '../mailroom/mailroom-bus.ts';
+import { producerProblems } from '../mailroom/mailroom-props.ts';
+import { MAILROOM_TAG, SERVICE_TAG, tag } from '../mailroom/tags.ts';
+import { type PostgresAlarmsOptions, postgresAlarms } from './postgres-alarms.ts';
+import { connect, databaseProblems, loginProblems, type PostgresDatabase } from './postgres-database.ts';
+import { PostgresOutboxRelay, type PostgresRelayOptions } from './postgres-outbox-relay.ts';
+
+/** Properties of a {@link PostgresMailroom}. */
+export interface PostgresMailroomProps {
+  /** The database that holds the outbox. Migrate it with `npx cdk-mailroom postgres migrate`. */
+  readonly database: PostgresDatabase;
+  /** The bus that it publishes to, e.g. that of a `Mailroom` whose consumers receive the events. @default a new bus */
+  readonly bus?: MailroomBus;
+  /** Sources that the relay publishes in addition to those of its producers: services of other apps. @default none */
+  readonly services?: readonly string[];
+  /** @default the default of each option */
+  readonly relay?: PostgresRelayOptions;
+  /** Alarms on the relay. @default no alarms */
+  readonly alarms?: PostgresAlarmsOptions;
+  /** The removal policy of the new bus and the logs. @default RETAIN_ON_UPDATE_OR_DELETE */
+  readonly removalPolicy?: RemovalPolicy;
+  /** Encrypts the new bus and the logs, as for a `Mailroom`. @default keys that AWS owns */
+  readonly encryptionKey?: IKey;
+  /** X-Ray tracing of the relay, as for a `ServiceFunction`. @default as for a `ServiceFunction` */
+  readonly tracing?: Tracing;
+}
+
+/** The login of a function. */
+export interface PostgresLoginProps {
+  /** Its login, a role of the database. @default the name of the service, or `user` of an existing database */
+  readonly user?: string;
+  /** The secret of its login, for an existing database. @default the secret of the database */
+  readonly secret?: ISecret;
+}
+
+/** Properties of a producer of a {@link PostgresMailroom}. */
+export interface PostgresProducerProps extends PostgresLoginProps {
+  /** The service's name: the `source` of its events. */
+  readonly service: string;
+  /** The events that the function publishes, each owned by the service. */
+  readonly publishes: readonly EventRef[];
+}
+
+/** Properties of a consumer whose inbox is in the database. */
+export interface PostgresConsumerProps extends PostgresLoginProps {
+  /** The service of the consumer. */
+  readonly service: string;
+  /** The events that its handlers publish, as for the `InboxConsumer`: this relay publishes them. @default none */
+  readonly publishes?: readonly EventRef[];
+}
+
+/**
+ * A Mailroom whose outbox is in PostgreSQL: the relay and the bus. Services write through {@link PostgresMailroom.addProducer}, in
+ * transactions of their own database. The relay runs from the first deployment on, and logs `BAD_POSTGRES` until the database is
+ * migrated.
+ *
+ * @throws `BAD_SETTINGS` if the database accepts neither IAM authentication nor a secret, or a setting is invalid
+ *
+ * @example
+ * ```ts
+ * const events = new PostgresMailroom(this, 'Events', {
+ *   database: { server: cluster, vpc, databaseName: 'shop' },
+ *   bus: mailroom.bus,
+ * });
+ * events.addProducer(api, { service: 'orders', publishes: [OrderPlaced] });
+ * ```
+ */
+export class PostgresMailroom extends Construct {
+  /** Receives the events that the relay publishes. */
+  readonly bus: MailroomBus;
+  /** Publishes the events in the outbox. */
+  readonly relay: PostgresOutboxRelay;
+  private readonly database: PostgresDatabase;
+  private readonly declared: DeclaredEvents;
+  /** The dimension `table` of its metrics. */
+  private readonly name: string;
+
+  constructor(scope: Construct, id: string, props: PostgresMailroomProps) {
+    super(scope, id);
+    const {
+      database,
+      services = [],
+      encryptionKey,
+      removalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
+    } = props;
+    refuse(`The PostgresMailroom ${this.node.path}`, [
+      ...databaseProblems(database),
+      ...sourcesProblems(services),
+    ]);
+    this.database = database;
+    this.declared = new DeclaredEvents(services);
+    this.name = physicalName(this, 200);
+    tag(this, { [MAILROOM_TAG]: this.node.path });
+    if (encryptionKey) letServicesUse(this, encryptionKey);
+    this.bus =
+      props.bus ?? new MailroomBus(this, 'Bus', { removalPolicy, ...(encryptionKey && { encryptionKey }) });
+    this.relay = new PostgresOutboxRelay(this, 'Relay', {
+      ...props.relay,
+      database,
+      bus: this.bus,
+      name: this.name,
+      sources: () => this.declared.sources,
+      removalPolicy,
+      encryptionKey,
+      tracing: props.tracing,
+    });
+    if (props.alarms) postgresAlarms(this, this.relay, this.name, props.alarms);
+  }
+
+  /**
+   * Lets a function write events in transactions of the database: its environment, its login and its way through the network. Its login
+   * needs the role `mailroom_producer`. The relay is deployed before the function.
+   *
+   * @throws `BAD_SETTINGS` if the service or its login has an invalid name, if `publishes` is empty or contains an event of another service,
+   * or if the function is outside of the VPC
+   */
+  addProducer(producer: LambdaFunction, props: PostgresProducerProps): void {
+    const { service, publishes } = props;
+    const mailroom = this.node.path;
+    refuse(`The producer ${producer.node.path}`, [
+      ...producerProblems(props),
+      ...useProblems(producer, { mailroom, service }),
+      ...this.loginProblems(producer, props),
+    ]);
+    const published = addUse(producer, { mailroom, service, publishes });
+    this.declared.add(publishes);
+    const config = {
+      service,
+      tableName: this.name,
+      publishes: [...new Set(published.map(({ type }) => type))],
+    };
+    for (const [name, value] of Object.entries(postgresProducerSettings.encode(config)))
+      producer.addEnvironment(name, value);
+    tag(producer, { [SERVICE_TAG]: service, [MAILROOM_TAG]: mailroom });
+    this.login(producer, props);
+    producer.node.addDependency(this.relay);
+  }
+
+  /**
+   * Lets the function of an `InboxConsumer` keep its inbox in the database: `MAILROOM_POSTGRES`, its login and its way through the network.
+   * The login needs the role `mailroom_consumer`. Queue, rule and alarms are those of the `InboxConsumer` on the same bus.
+   *
+   * @throws `BAD_SETTINGS` if the login has an invalid name, or the function is outside of the VPC
+   *
+   * @example
+   * ```ts
+   * const payments = new InboxConsumer(this, 'Payments', { mailroom, name: 'payments', service: 'payments', events, entry, functionProps: { vpc } });
+   * events.grantConsumer(payments.function, { service: 'payments' });
+   * ```
+   */
+  grantConsumer(consumer: LambdaFunction, props: PostgresConsumerProps): void {
+    const { service, publishes = [] } = props;
+    refuse(`The consumer function ${consumer.node.path}`, [
+      ...publishesProblems(service, publishes),
+      ...this.loginProblems(consumer, props),
+    ]);
+    this.declared.add(publishes);
+    this.login(consumer, props);
+  }
+
+  private login(client: LambdaFunction, props: PostgresProducerProps | PostgresConsumerProps): void {
+    connect(client, client, this.database, { user: this.userOf(props), secret: props.secret });
+  }
+
+  private userOf({ user, service }: PostgresConsumerProps): string {
+    return user ?? ('server' in this.database ? service : this.database.user);
+  }
+
+  private loginProblems(client: LambdaFunction, props: PostgresConsumerProps): string[] {
+    return [
+      ...loginProblems('user', this.userOf(props)),
+      ...unless(
+        !('server' in this.database) || client.isBoundToVpc,
+        `The function ${client.node.path} is outside of the VPC of the database. Set its vpc.`,
+      ),
+      ...unless(
+        !('server' in this.database) || props.secret === undefined,
+        'secret is given, but functions log in to database.server with IAM. Omit it.',
+      ),
+    ];
+  }
+}

@@ -1,0 +1,181 @@
+import { Annotations, Duration, Lazy, type RemovalPolicy, Stack } from 'aws-cdk-lib';
+import {
+  InterfaceVpcEndpoint,
+  InterfaceVpcEndpointAwsService,
+  type IVpc,
+  Peer,
+  Port,
+  SecurityGroup,
+  type SubnetSelection,
+} from 'aws-cdk-lib/aws-ec2';
+import type { Rule } from 'aws-cdk-lib/aws-events';
+import type { IKey } from 'aws-cdk-lib/aws-kms';
+import type { Tracing } from 'aws-cdk-lib/aws-lambda';
+import { Construct } from 'constructs';
+import { postgresRelaySettings } from '../../lambdas/runtime/postgres/postgres-settings.ts';
+import { between, refuse, unless, wholeDays } from '../checks/refusal.ts';
+import { SCHEDULE_MIN } from '../checks/timings.ts';
+import { acknowledge } from '../functions/acknowledged-warnings.ts';
+import type { MailroomBus } from '../mailroom/mailroom-bus.ts';
+import { ownFunction, scheduleRuns } from '../mailroom/own-function.ts';
+import type { ServiceFunction } from '../service-function.ts';
+import {
+  connect,
+  loginProblems,
+  type PostgresDatabase,
+  relaySubnets,
+  subnetProblems,
+} from './postgres-database.ts';
+
+/** Options of the relay of a {@link PostgresMailroom}. */
+export interface PostgresRelayOptions {
+  /** The login of the relay, a member of `mailroom_relay`. @default mailroom_relay_login, or `user` of an existing database */
+  readonly user?: string;
+  /** The pause after a pass that found no event: 50 milliseconds to 1 minute. @default 500 milliseconds */
+  readonly poll?: Duration;
+  /** The timeout of the function, whose loop runs for up to a minute: 75 seconds to 15 minutes. @default 90 seconds */
+  readonly timeout?: Duration;
+  /** The timeout of one PutEvents call. @default 5 seconds */
+  readonly publishTimeout?: Duration;
+  /** The time that a claim holds an event; more than twice the publish timeout plus 2 seconds. @default 30 seconds */
+  readonly claimLease?: Duration;
+  /** The number of failures after which an event is DEAD; only failures of the event itself count. @default 10 */
+  readonly maxAttempts?: number;
+  /** The retention of a published event, in whole days. @default 7 days */
+  readonly publishedRetention?: Duration;
+  /** Memory in MB. The function runs all the time, for 8.64 USD a month at 256 MB. @default 256 */
+  readonly memoryMb?: number;
+  /** The subnets of the function, with a route to EventBridge. @default the private subnets of the VPC, or the isolated ones */
+  readonly vpcSubnets?: SubnetSelection;
+  /**
+   * Creates the interface endpoints that the relay needs without a NAT gateway: `events`, and `secretsmanager` if a secret is used. Each costs
+   * 7.30 USD a month in each availability zone, and 0.01 USD per GB (PrivateLink pricing, us-east-1). Their private DNS applies to the whole
+   * VPC, so leave it off if the VPC has them. Logs and metrics need no endpoint.
+   *
+   * @default false
+   */
+  readonly createEndpoints?: boolean;
+}
+
+/** Properties of a {@link PostgresOutboxRelay}. */
+export interface PostgresOutboxRelayProps extends PostgresRelayOptions {
+  readonly database: PostgresDatabase;
+  readonly bus: MailroomBus;
+  /** The dimension `table` of its metrics. */
+  readonly name: string;
+  readonly sources: () => readonly string[];
+  readonly removalPolicy?: RemovalPolicy | undefined;
+  readonly encryptionKey?: IKey | undefined;
+  readonly tracing?: Tracing | undefined;
+}
+
+/**
+ * The relay of a PostgreSQL database: a function that a rule invokes each minute, and that polls for a minute. No concurrency is reserved (a
+ * new account has none to spare): two runs that overlap publish different events, because each claims its own.
+ */
+export class PostgresOutboxRelay extends Construct {
+  readonly function: ServiceFunction;
+  /** Runs the function each minute. */
+  readonly rule: Rule;
+
+  constructor(scope: Construct, id: string, props: PostgresOutboxRelayProps) {
+    super(scope, id);
+    const { database, bus, name, removalPolicy, encryptionKey, tracing } = props;
+    const { vpc } = database;
+    const user = props.user ?? ('server' in database ? 'mailroom_relay_login' : database.user);
+    const timeout = props.timeout ?? Duration.seconds(90);
+    const publishTimeout = props.publishTimeout ?? Duration.seconds(5);
+    const claimLease = props.claimLease ?? Duration.seconds(30);
+    const poll = props.poll ?? Duration.millis(500);
+    const publishedRetention = props.publishedRetention ?? Duration.days(7);
+    const vpcSubnets = vpc && (props.vpcSubnets ?? relaySubnets(vpc));
+    const leaseMin = publishTimeout.toMilliseconds() * 2 + 2_000;
+    refuse(`The relay ${this.node.path}`, [
+      ...loginProblems('relay.user', user),
+      ...between('relay.poll', poll, Duration.millis(50), Duration.minutes(1), ''),
+      ...between('relay.timeout', timeout, Duration.seconds(75), Duration.minutes(15), ''),
+      ...between('relay.publishTimeout', publishTimeout, Duration.millis(100), Duration.minutes(1), ''),
+      ...unless(
+        claimLease.toMilliseconds() > leaseMin,
+        `relay.claimLease is ${claimLease.toMilliseconds()} ms, but must be more than ${leaseMin} ms: twice publishTimeout, plus 2 seconds. Raise it.`,
+      ),
+      ...wholeDays('relay.publishedRetention', publishedRetention),
+      ...(vpc && vpcSubnets ? subnetProblems(vpc, vpcSubnets) : []),
+    ]);
+    const config = {
+      tableName: name,
+      busName: bus.eventBusName,
+      claimLeaseMs: claimLease.toMilliseconds(),
+      publishTimeoutMs: publishTimeout.toMilliseconds(),
+      maxAttempts: props.maxAttempts ?? 10,
+      publishedRetentionDays: publishedRetention.toDays(),
+      pollMs: poll.toMilliseconds(),
+    };
+    const sourcesText = () => JSON.stringify(props.sources());
+    const network = vpc && { vpc, vpcSubnets: vpcSubnets ?? {}, securityGroups: [this.securityGroup(vpc)] };
+    this.function = ownFunction(
+      this,
+      'Function',
+      'postgres-relay',
+      { removalPolicy, encryptionKey, tracing, ...(network && { functionProps: network }) },
+      {
+        service: 'mailroom-relay',
+        description: 'Mailroom relay of a PostgreSQL database',
+        timeout,
+        memoryMb: props.memoryMb ?? 256,
+        environment: {
+          ...postgresRelaySettings.encode(config),
+          MAILROOM_SOURCES: Lazy.string({ produce: sourcesText }),
+        },
+      },
+    );
+    connect(this, this.function, database, { user });
+    // The bus of another stack is deployed before this role, so its policy knows the role by a tag.
+    if (Stack.of(bus) === Stack.of(this)) bus.grantPublish(this.function, props.sources);
+    else bus.grantPublishAtOnce(this.function, props.sources);
+    if (vpc && vpcSubnets) this.reach(vpc, vpcSubnets, props);
+    this.rule = scheduleRuns(this, this.function, {
+      description: 'Runs the relay of a PostgreSQL database.',
+      every: SCHEDULE_MIN,
+      maxEventAge: SCHEDULE_MIN,
+    });
+  }
+
+  /** It admits no traffic, and lets out HTTPS; {@link connect} adds the way to the database. */
+  private securityGroup(vpc: IVpc): SecurityGroup {
+    const description = 'The Mailroom relay of a PostgreSQL database';
+    const group = new SecurityGroup(this, 'Network', { vpc, description, allowAllOutbound: false });
+    group.addEgressRule(Peer.anyIpv4(), Port.HTTPS, 'EventBridge and Secrets Manager');
+    explainRules(group);
+    return group;
+  }
+
+  private reach(
+    vpc: IVpc,
+    subnets: SubnetSelection,
+    { createEndpoints, database }: PostgresOutboxRelayProps,
+  ): void {
+    if (!createEndpoints) {
+      const { isolatedSubnets } = vpc;
+      const chosen = new Set(vpc.selectSubnets(subnets).subnetIds);
+      if (isolatedSubnets.some(({ subnetId }) => chosen.has(subnetId)))
+        Annotations.of(this).addWarningV2(
+          'cdk-mailroom:relayWithoutRoute',
+          `The relay ${this.node.path} runs in isolated subnets, and reaches EventBridge only by an interface endpoint of the VPC. Set relay.createEndpoints, or ` +
+            'acknowledge this if the VPC has the endpoint.',
+        );
+      return;
+    }
+    // They admit the whole VPC: their private DNS also answers its other clients.
+    const { EVENTBRIDGE, SECRETS_MANAGER } = InterfaceVpcEndpointAwsService;
+    const services = { Events: EVENTBRIDGE, ...('secret' in database && { Secrets: SECRETS_MANAGER }) };
+    for (const [id, service] of Object.entries(services))
+      explainRules(new InterfaceVpcEndpoint(this, id, { vpc, service, subnets }));
+  }
+}
+
+/** cdk-nag cannot judge a port or a range of addresses that is known at deployment only. */
+function explainRules(group: Construct): void {
+  const reason = 'It is open to one security group on the port of the database, or to its VPC on port 443.';
+  acknowledge(group, { EC23: reason, EC2RestrictedSSH: reason, EC2RestrictedCommonPorts: reason });
+}

@@ -1,0 +1,96 @@
+import { sql } from 'drizzle-orm';
+import { drizzle as drizzleOf } from 'drizzle-orm/node-postgres';
+import { CompiledQuery, Kysely, PostgresDialect } from 'kysely';
+import { Pool } from 'pg';
+import { DataSource } from 'typeorm';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { drizzle, kysely, nodePostgres, typeOrm } from '../../lambdas/runtime/postgres/databases.ts';
+import { migratePostgres, SCHEMA_VERSION } from '../../lambdas/runtime/postgres/migrate.ts';
+import { type Database, sqlState } from '../../lambdas/runtime/postgres/sql.ts';
+import { type PostgresServer, startPostgres } from './server/postgres-server.ts';
+
+let server: PostgresServer;
+let pool: Pool;
+
+beforeAll(async () => {
+  server = await startPostgres('databases');
+  pool = new Pool({ connectionString: server.url });
+});
+
+afterAll(async () => {
+  await pool.end();
+  await server.close();
+});
+
+test('a migration creates the schema once, also if several run at a time', async () => {
+  const database = nodePostgres(pool);
+  const runs = await Promise.all([1, 2, 3].map(() => migratePostgres(database)));
+  expect(runs.map(({ from }) => from).toSorted()).toEqual([0, SCHEMA_VERSION, SCHEMA_VERSION]);
+  await database.query('INSERT INTO mailroom.migration (version) VALUES ($1)', [SCHEMA_VERSION + 1]);
+  await expect(migratePostgres(database)).rejects.toMatchObject({ code: 'NEWER_SCHEMA' });
+  await database.query('DELETE FROM mailroom.migration WHERE version > $1', [SCHEMA_VERSION]);
+});
+
+const DATABASES: Readonly<
+  Record<string, () => Promise<{ database: Database<unknown>; end: () => Promise<unknown> }>>
+> = {
+  'node-postgres': async () => ({ database: anyTx(nodePostgres(pool)), end: async () => {} }),
+  Drizzle: async () => ({ database: anyTx(drizzle(drizzleOf(pool), sql)), end: async () => {} }),
+  Kysely: async () => {
+    const own = new Pool({ connectionString: server.url });
+    const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool: own }) });
+    return { database: anyTx(kysely(db, CompiledQuery.raw)), end: () => db.destroy() };
+  },
+  TypeORM: async () => {
+    const source = await new DataSource({ type: 'postgres', url: server.url }).initialize();
+    return { database: anyTx(typeOrm(source)), end: () => source.destroy() };
+  },
+};
+
+function anyTx<Tx>(database: Database<Tx>): Database<unknown> {
+  return database as Database<unknown>;
+}
+
+describe.each(Object.entries(DATABASES))('%s', (_name, open) => {
+  let opened: Awaited<ReturnType<typeof open>>;
+
+  beforeAll(async () => {
+    opened = await open();
+    await opened.database.query('CREATE TABLE IF NOT EXISTS place (id int PRIMARY KEY, tags text[])');
+    await opened.database.query('DELETE FROM place');
+  });
+  afterAll(() => opened.end());
+
+  test('passes parameters, also arrays and repeated ones, and counts changed rows', async () => {
+    const { database } = opened;
+    await database.transaction(async (tx) => {
+      const { query } = database.in(tx);
+      const inserted = await query(
+        'INSERT INTO place (id, tags) VALUES ($1::int, $2::text[]) RETURNING id, $1::int + 1 AS next',
+        [1, ['a', "b'"]],
+      );
+      expect(inserted).toEqual({ rows: [{ id: 1, next: 2 }], count: 1 });
+      const updated = await query(
+        "UPDATE place SET tags = tags || $1::text WHERE 'a' = ANY(tags) RETURNING tags",
+        ['c'],
+      );
+      expect(updated).toEqual({ rows: [{ tags: ['a', "b'", 'c'] }], count: 1 });
+      expect((await query('DELETE FROM place WHERE id = $1::int', [9])).count).toBe(0);
+      expect((await query('SELECT id FROM place')).count).toBe(1);
+      expect(await query("SELECT current_setting('transaction_isolation') AS is")).toMatchObject({
+        rows: [{ is: 'read committed' }],
+      });
+    });
+    expect((await database.query('SELECT id FROM place')).rows).toEqual([{ id: 1 }]);
+  });
+
+  test('rolls a transaction back, and tells the SQLSTATE of what failed', async () => {
+    const { database } = opened;
+    const failed = database.transaction(async (tx) => {
+      await database.in(tx).query('INSERT INTO place (id) VALUES (2)');
+      await database.in(tx).query('INSERT INTO place (id) VALUES (2)');
+    });
+    expect(sqlState(await failed.catch((error: unknown) => error))).toBe('23505');
+    expect((await database.query('SELECT id FROM place WHERE id = 2')).count).toBe(0);
+  });
+});

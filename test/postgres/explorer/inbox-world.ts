@@ -1,0 +1,100 @@
+import type { Pool } from 'pg';
+import { isMailroomError } from '../../../lambdas/runtime/base/errors.ts';
+import type { Inbox } from '../../../lambdas/runtime/consume/inbox-port.ts';
+import type { Message } from '../../../lambdas/runtime/inbox/inbox.ts';
+import { nodePostgres, type PgClient } from '../../../lambdas/runtime/postgres/databases.ts';
+import { postgresInbox } from '../../../lambdas/runtime/postgres/postgres-inbox.ts';
+import type { Database } from '../../../lambdas/runtime/postgres/sql.ts';
+import { mintEventId, systemRandomBytes } from '../../../lambdas/runtime/store/event-id.ts';
+import { manualClock } from '../../../testing/index.ts';
+import { FUNCTION_MS, LEASE_MS, recordedSteps, shift, testOutbox } from '../inbox-rig.ts';
+import type { World } from './schedules.ts';
+import { type SteppedWorker, steppedWorker } from './stepped-pool.ts';
+
+/** A rule that is left out: the explorer must find what follows. */
+export interface InboxHole {
+  /** Changes a statement. @default none */
+  readonly rewrite?: (text: string) => string;
+  /** Replaces transitions. @default none */
+  readonly inbox?: (inbox: Inbox, database: Database<PgClient>) => Inbox;
+}
+
+/** Two workers that receive the same message, whose handler charges a card and commits a payment. */
+export async function twoWorkers(pool: Pool, { rewrite, inbox: change }: InboxHole = {}): Promise<World> {
+  const clock = manualClock();
+  const plain = nodePostgres(pool);
+  await plain.query('TRUNCATE mailroom.inbox, mailroom.effect, payment');
+  const message: Message = { eventId: mintEventId(clock.now(), 2), messageId: 'first' };
+  // The provider ignores idempotency keys.
+  const charges: number[] = [];
+  const charging = new Set<number>();
+  let wake: () => void = () => {};
+
+  const inboxOn = (database: Database<PgClient>): Inbox => {
+    const settings = {
+      consumer: 'worker',
+      leaseMs: LEASE_MS,
+      inboxRetentionDays: 35,
+      clock,
+      random: systemRandomBytes,
+    };
+    const inbox = postgresInbox({ settings, database, outbox: testOutbox });
+    return change?.(inbox, database) ?? inbox;
+  };
+
+  async function receive(inbox: Inbox, worker: number): Promise<void> {
+    const options = { alone: true, firstReceive: false, endsBy: clock.now() + FUNCTION_MS };
+    const result = await inbox.claim(message, options);
+    if (result.status !== 'claimed') return;
+    const { claim } = result;
+    const call = { claim, name: 'charge', run: 1 };
+    try {
+      const isDone =
+        claim.effects.charge?.status === 'COMPLETED' || (await inbox.startEffect(call)) !== undefined;
+      if (!isDone) {
+        charges.push(worker);
+        charging.add(worker);
+        await inbox.finishEffect(call, { status: 'COMPLETED', result: undefined });
+        charging.delete(worker);
+      }
+      const pay = async (tx: unknown) => {
+        const text = 'INSERT INTO payment (event_id) VALUES ($1)';
+        await (tx as PgClient).query(text, [message.eventId]);
+        return {};
+      };
+      await inbox.commit(claim, pay, {} as never, recordedSteps().steps);
+    } catch (error) {
+      if (isMailroomError(error, 'EFFECT_IN_PROGRESS')) await inbox.release(claim, clock.now(), {});
+      else if (!isMailroomError(error, 'FENCE_LOST')) throw error;
+    }
+  }
+
+  const workers: SteppedWorker[] = [0, 1].map((index) => {
+    const worker = steppedWorker(pool, () => wake(), rewrite);
+    worker.run(() => receive(inboxOn(nodePostgres(worker.pool)), index));
+    return worker;
+  });
+
+  return {
+    workers,
+    changed: () =>
+      new Promise((resolve) => {
+        wake = resolve;
+      }),
+    pass: () => shift(plain, LEASE_MS + 1_000),
+    verdict: async (crashed) => {
+      const failed = workers.map((worker) => worker.failure()).find((error) => error !== undefined);
+      if (failed !== undefined) return `a worker failed with ${String(failed)}`;
+      const mayRepeat = crashed !== undefined && charging.has(crashed) ? 1 : 0;
+      for (let receives = 0; receives < 3; receives += 1) {
+        await shift(plain, FUNCTION_MS + 10_000);
+        await receive(inboxOn(plain), 2);
+      }
+      const { rows } = await plain.query('SELECT status FROM mailroom.inbox');
+      if (rows[0]?.status !== 'PROCESSED') return `the message is ${String(rows[0]?.status)}`;
+      const payments = (await plain.query('SELECT 1 FROM payment')).count;
+      if (payments !== 1) return `${payments} payments`;
+      return charges.length > 1 + mayRepeat ? `${charges.length} charges` : undefined;
+    },
+  };
+}

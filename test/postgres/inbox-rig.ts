@@ -1,0 +1,129 @@
+import { Pool, type PoolConfig } from 'pg';
+import { dynamoInbox } from '../../lambdas/runtime/consume/dynamo-inbox.ts';
+import type { CommitSteps, Inbox } from '../../lambdas/runtime/consume/inbox-port.ts';
+import { createInbox } from '../../lambdas/runtime/inbox/inbox.ts';
+import { nodePostgres, type PgClient } from '../../lambdas/runtime/postgres/databases.ts';
+import { migratePostgres } from '../../lambdas/runtime/postgres/migrate.ts';
+import { postgresInbox } from '../../lambdas/runtime/postgres/postgres-inbox.ts';
+import type { PostgresEvents } from '../../lambdas/runtime/postgres/postgres-inbox-row.ts';
+import type { Database } from '../../lambdas/runtime/postgres/sql.ts';
+import { mintEventId, systemRandomBytes } from '../../lambdas/runtime/store/event-id.ts';
+import { type ManualClock, manualClock } from '../../testing/index.ts';
+import { rig } from '../support/runtime-rig.ts';
+import { startPostgres } from './server/postgres-server.ts';
+
+/** Long enough that none passes while a slow machine runs a test. */
+export const LEASE_MS = 3_600_000;
+export const FUNCTION_MS = 3 * LEASE_MS;
+
+const SETTINGS = { consumer: 'worker', leaseMs: LEASE_MS, inboxRetentionDays: 35, random: systemRandomBytes };
+
+/** The inbox of one consumer, in one of the storages, with a time that the test decides. */
+export interface TestedInbox {
+  readonly inbox: Inbox;
+  readonly clock: ManualClock;
+  /** Another worker with the same storage. @param retentionDays - @default 35 */
+  worker(retentionDays?: number): Inbox;
+  /** Lets time pass for the storage and for the clock. */
+  pass(ms: number): Promise<void>;
+  /** The number of events that were committed. */
+  events(): Promise<number>;
+}
+
+/** The inbox in a table in memory. */
+export async function dynamoTested(): Promise<TestedInbox> {
+  const { clock, memory, outbox, rows } = rig();
+  const worker = (inboxRetentionDays = SETTINGS.inboxRetentionDays) =>
+    dynamoInbox(createInbox({ ...SETTINGS, inboxRetentionDays, clock, table: memory }), outbox);
+  return {
+    inbox: worker(),
+    clock,
+    worker,
+    pass: (ms) => clock.advance(ms),
+    events: async () => rows().length,
+  };
+}
+
+/** A PostgreSQL with the schema, and a table of the service. */
+export async function migratedPostgres(
+  name: string,
+  config: PoolConfig = {},
+  settings: Readonly<Record<string, string>> = {},
+) {
+  const server = await startPostgres(name, settings);
+  const pool = new Pool({ connectionString: server.url, max: 20, ...config });
+  pool.on('error', () => {}); // a test ends connections
+  const database = nodePostgres(pool);
+  await migratePostgres(database);
+  await database.query('CREATE TABLE payment (id serial PRIMARY KEY, event_id text NOT NULL, note text)');
+  return {
+    server,
+    pool,
+    database,
+    close: async () => {
+      await pool.end();
+      await server.close();
+    },
+  };
+}
+
+/** Writes an event as an outbox does, as far as a test of the inbox needs it. */
+export const testOutbox: PostgresEvents<PgClient> = {
+  write: async (tx, events) => {
+    for (const { definition, data } of events)
+      await tx.query(
+        'INSERT INTO mailroom.event (event_id, source, type, envelope) VALUES ($1::uuid, $2::text, $3::text, $4::text)',
+        [mintEventId(Date.now(), 1), definition.source, definition.type, JSON.stringify(data)],
+      );
+  },
+};
+
+/** The inbox in PostgreSQL, empty. */
+export async function postgresTested(database: Database<PgClient>): Promise<TestedInbox> {
+  const clock = manualClock();
+  await database.query(
+    'TRUNCATE mailroom.inbox, mailroom.effect, mailroom.inbox_retention, mailroom.event, payment',
+  );
+  const worker = (inboxRetentionDays = SETTINGS.inboxRetentionDays) =>
+    postgresInbox({ settings: { ...SETTINGS, inboxRetentionDays, clock }, database, outbox: testOutbox });
+  return {
+    inbox: worker(),
+    clock,
+    worker,
+    pass: async (ms) => {
+      await shift(database, ms);
+      await clock.advance(ms);
+    },
+    events: async () => (await database.query('SELECT 1 FROM mailroom.event')).count,
+  };
+}
+
+/** Moves every stored time back: the same as a wait. */
+export async function shift(database: Database<PgClient>, ms: number): Promise<void> {
+  const back = (...columns: string[]) =>
+    columns.map((column) => `${column} = ${column} - $1::float8 * interval '1 ms'`).join(', ');
+  // A row that a transaction has changed has no lease to pass.
+  await database.query(
+    `UPDATE mailroom.inbox SET ${back('claimed_at', 'lease_until', 'ends_by', 'retry_at', 'processed_at', 'expires_at')}
+      WHERE (consumer, event_id) IN (SELECT consumer, event_id FROM mailroom.inbox FOR UPDATE SKIP LOCKED)`,
+    [ms],
+  );
+  await database.query(
+    `UPDATE mailroom.effect SET ${back('started_at', 'ends_by', 'ended_at')}
+      WHERE (consumer, event_id, name) IN (SELECT consumer, event_id, name FROM mailroom.effect FOR UPDATE SKIP LOCKED)`,
+    [ms],
+  );
+  await database.query(`UPDATE mailroom.inbox_retention SET ${back('since')}`, [ms]);
+}
+
+/** Commit steps that record what they are told. */
+export function recordedSteps() {
+  const told: string[] = [];
+  const steps: CommitSteps = {
+    sending: () => told.push('sending'),
+    refused: () => told.push('refused'),
+    outage: () => told.push('outage'),
+    inTime: (handler) => handler,
+  };
+  return { told, steps };
+}
