@@ -231,7 +231,7 @@ function payloadOf({ type, schema }: AnyEventDefinition): JsonObject {
 }
 
 /** Keywords whose values are data, not schemas. */
-const DATA = new Set(['const', 'default', 'enum', 'examples', 'required']);
+const DATA = new Set(['const', 'default', 'enum', 'examples']);
 
 /** Keywords whose members are named by the schema's author. */
 const NAMED = new Set(['definitions', 'dependencies', 'patternProperties', 'properties']);
