@@ -12,6 +12,7 @@ const SECTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     Recipes: '/recipes/',
     Testing: '/testing',
     'Without the CDK': '/without-cdk',
+    PostgreSQL: '/postgres',
     'Other queues': '/queues',
     'Other sources': '/sources',
     Cost: '/cost',
