@@ -5,7 +5,7 @@ import { toStandardJsonSchema } from '@valibot/to-json-schema';
 import { Ajv } from 'ajv';
 import { type } from 'arktype';
 import * as v from 'valibot';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import * as z from 'zod';
 import { runMailroom } from '../../../cli/program.ts';
 import { asyncApiOf, jsonSchemaOf } from '../../../cli/reports/catalog/catalog-document.ts';
@@ -224,6 +224,22 @@ describe('events export', () => {
     expect({ exit, out }).toEqual({ exit: 2, out: '' });
     expect(err).toContain(`${errorCode}: `);
     expect(err).toContain(sentence);
+  });
+
+  test('names esbuild if TypeScript needs it and it is not installed', async () => {
+    vi.doMock('esbuild', () => {
+      throw new Error("Cannot find package 'esbuild'");
+    });
+    onTestFinished(() => {
+      vi.doUnmock('esbuild');
+    });
+    const { code, err } = await run(
+      'export',
+      moduleOf('now.ts', "export const Paid = event('Paid', z.object({}));"),
+    );
+    expect(code).toBe(2);
+    expect(err).toContain('BAD_CATALOG: The catalog now.ts is TypeScript, which needs esbuild');
+    expect(err).toContain('`npm install --save-dev esbuild`');
   });
 
   test('refuses an option that selects something deployed, and a module that does not exist', async () => {
