@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { type Deployment, openDeployment } from '../deployment/deployment.ts';
 import type { GlobalOptions } from '../deployment/target.ts';
 import type { ExitCode, Io } from '../terminal/io.ts';
@@ -50,4 +51,12 @@ export function acting<Options extends object>(
     const { open = openDeployment } = io;
     io.exitCode = await run(await open(io, options), options);
   };
+}
+
+/** @param why - a clause after "but", and the remedy @throws `BAD_ARGUMENT` for an option that selects a deployed Mailroom */
+export function refuseSelection(options: GlobalOptions, why: string): void {
+  for (const name of ['stage', 'stack', 'profile', 'region', 'endpoint'] as const) {
+    const value = options[name];
+    if (value !== undefined) throw new MailroomError('BAD_ARGUMENT', `--${name} is "${value}", but ${why}`);
+  }
 }

@@ -33,6 +33,7 @@ import { type Report, reportOf } from '../terminal/terminal.ts';
 import { duration, time } from '../terminal/times.ts';
 import { type WindowOptions, windowOf, windowOptions } from '../terminal/window.ts';
 import { reporting } from './command.ts';
+import { checkCommand, exportCommand } from './events-catalog.ts';
 import { republishCommand } from './events-republish.ts';
 
 interface EventsOptions extends Partial<WindowOptions>, EventChoice {
@@ -88,9 +89,11 @@ const COLUMNS: Readonly<Record<keyof UnpublishedEvent, true>> = {
 /** `mailroom events`. */
 export function eventsCommand(io: Io): Command {
   return new Command('events')
-    .description('Lists events of the outbox, and publishes one again.')
+    .description('Lists events of the outbox, publishes one again, and exports and checks catalogs.')
     .addCommand(listCommand(io))
-    .addCommand(republishCommand(io));
+    .addCommand(republishCommand(io))
+    .addCommand(exportCommand(io))
+    .addCommand(checkCommand(io));
 }
 
 function listCommand(io: Io): Command {

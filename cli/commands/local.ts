@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { errorMessage, isMailroomError, MailroomError } from '../../lambdas/runtime/base/errors.ts';
+import { errorMessage, isMailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { engineVariables, nextSteps, shellExports, startEmptyEngine } from '../../localstack/empty-engine.ts';
 import { parsePort } from '../../localstack/engine.ts';
 import { stopLeftRunning } from '../../localstack/left-running.ts';
@@ -9,6 +9,7 @@ import type { GlobalOptions } from '../deployment/target.ts';
 import { jsonLine } from '../terminal/escaped.ts';
 import { EXIT, type Io } from '../terminal/io.ts';
 import { paint, plain } from '../terminal/paint.ts';
+import { refuseSelection } from './command.ts';
 
 interface LocalOptions extends GlobalOptions {
   readonly port?: number;
@@ -82,7 +83,10 @@ function withPort(io: Io, run: (local: LocalRun) => Promise<void>) {
   return async (_options: object, command: Command): Promise<void> => {
     const options = command.optsWithGlobals<LocalOptions>();
     const { json = false } = options;
-    refuseElsewhere(options);
+    refuseSelection(
+      options,
+      'mailroom local only runs an engine on this machine. Leave it out; --port selects the engine.',
+    );
     const port = options.port ?? parsePort(io.env.MAILROOM_PORT ?? String(DEFAULT_PORT));
     const { errIsTerminal: isTTY } = io;
     const steps = stepPrinter({ isTTY, columns: io.outSize()?.columns ?? 0, write: (text) => io.err(text) });
@@ -96,18 +100,6 @@ function withPort(io: Io, run: (local: LocalRun) => Promise<void>) {
       io.exitCode = EXIT.usage;
     }
   };
-}
-
-/** @throws `BAD_ARGUMENT` for an option that selects a deployed Mailroom */
-function refuseElsewhere(options: LocalOptions): void {
-  for (const name of ['stage', 'stack', 'profile', 'region', 'endpoint'] as const) {
-    const value = options[name];
-    if (value === undefined) continue;
-    throw new MailroomError(
-      'BAD_ARGUMENT',
-      `--${name} is "${value}", but mailroom local only runs an engine on this machine. Leave it out; --port selects the engine.`,
-    );
-  }
 }
 
 function portArgument(text: string): number {

@@ -292,7 +292,7 @@ describe('an app that only produces', () => {
 });
 
 // Run on a local AWS, bundled, and as CommonJS: the nightly tests.
-test("a user's app, made by cdk init with the files of docs/getting-started.md, compiles and lists its stack, and has the command", async () => {
+test("a user's app, made by cdk init with the files of docs/getting-started.md, compiles and lists its stack, and has the command, which exports its catalog", async () => {
   const app = join(folder, 'ESM', 'shop');
   await makeApp(app, 'ESM');
   await linkIn(app, tarball);
@@ -300,4 +300,6 @@ test("a user's app, made by cdk init with the files of docs/getting-started.md, 
   expect(await step(app, 'npx', ['--no', '--', 'cdk-mailroom', '--help'])).toContain(
     'Usage: npx cdk-mailroom',
   );
+  const catalog = await step(app, 'npx', ['--no', '--', 'cdk-mailroom', 'events', 'export', 'src/events.ts']);
+  expect(Object.keys((JSON.parse(catalog) as { channels: object }).channels)).toContain('orders.OrderPlaced');
 });

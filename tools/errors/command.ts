@@ -16,6 +16,13 @@ export const FINDING = section({
       result: 'Nothing was selected.',
       action: 'Give more of the id.',
     },
+    BAD_CATALOG: {
+      cause:
+        'The module of a catalog cannot be loaded, has no event definitions, exports one only by default, or defines an event twice. The message says which.',
+      result: 'Nothing was exported or compared.',
+      action:
+        'Export each definition of the module by name and once. A TypeScript module needs `esbuild`, or compile it and name the `.js` file.',
+    },
     BAD_CREDENTIALS: {
       cause: 'AWS does not know the credentials, or their secret does not match.',
       result: 'AWS refused the call.',
@@ -47,6 +54,13 @@ export const FINDING = section({
       cause: 'No Mailroom is deployed in this account and region.',
       result: 'Nothing was read.',
       action: 'Choose another `--region`, `--profile` or `--endpoint`, or deploy one.',
+    },
+    NOT_A_CATALOG: {
+      cause:
+        'The file of `--against` is not an AsyncAPI document that `events export` wrote, or a newer version wrote it.',
+      result: 'Nothing was compared.',
+      action:
+        'Export the earlier catalog with `npx cdk-mailroom events export <module>`, and name that file.',
     },
     NOT_IN_POSTGRES: {
       cause: 'The rows of the Mailroom are in PostgreSQL, and the command changes rows of DynamoDB only.',
@@ -126,6 +140,13 @@ export const FINDING = section({
       result: 'The command stopped.',
       action:
         'Run `npx cdk-mailroom status` for what is missing, and deploy its stack again with `--revert-drift`.',
+    },
+    SCHEMA_NOT_EXPRESSIBLE: {
+      cause:
+        'JSON Schema cannot describe the schema of an event definition: it has a `Date`, a bigint or a transform without an input schema, or its validator does not implement Standard JSON Schema.',
+      result: 'Nothing was exported or compared.',
+      action:
+        'Describe the payload as it is in JSON, e.g. a date as a string. Upgrade to zod 4.2, or wrap a valibot schema in `toStandardJsonSchema` of `@valibot/to-json-schema`.',
     },
     STOPPED: {
       cause: 'You stopped the command with Ctrl-C.',

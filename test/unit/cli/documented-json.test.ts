@@ -18,6 +18,8 @@ import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { planRepair } from '../../../lambdas/runtime/operations/audit/audit-repair.ts';
 import { recordOperation } from '../../../lambdas/runtime/store/operation-record.ts';
+import { CODE_FOLDER } from '../../docs/page-code.ts';
+import { writeCode } from '../../docs/write-code.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
 import { auditRig, consumerEntry } from '../runtime/operations/audit/audit-rig.ts';
 import { directory, mailroomInMemory } from './support/mailroom-in-memory.ts';
@@ -209,6 +211,18 @@ test('order show prints the members in docs/cli-json.md', async () => {
   expect(members(await rig.json('order', 'show', 'worker'))).toEqual(
     members((await documented('order show'))[0]),
   );
+});
+
+test('events check prints the members in docs/cli-json.md', async () => {
+  const mailroom = await processedMailroom();
+  writeCode();
+  const module = `${CODE_FOLDER}docs/recipes/share-definitions.md/src/index.ts`;
+  const { out: exported } = await runInMemory(mailroom, ['events', 'export', module]);
+  const input = exported.replace('"aggregateType": "Order"', '"aggregateType": "Cart"');
+  const { out, err } = await runInMemory(mailroom, ['events', 'check', module, '--against', '-', '--json'], {
+    input,
+  });
+  expect(members(JSON.parse(out)), err).toEqual(members((await documented('events check'))[0]));
 });
 
 /** The first cells of the tables under a heading of docs/cli-json.md whose first column has this title. */

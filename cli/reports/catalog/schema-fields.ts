@@ -1,0 +1,168 @@
+import { isDeepStrictEqual } from 'node:util';
+import { isObject } from '../../../lambdas/runtime/base/json.ts';
+import type { JsonObject } from './catalog-document.ts';
+
+/** A value of a payload, as a schema describes it. */
+export interface SchemaField {
+  readonly isRequired: boolean;
+  /** The kind of object or list that it is in: the path and kind of a {@link SchemaField}. */
+  readonly within: readonly [path: string, kind: string];
+  /** The constraints by the kind of value: a type, or an object with a fixed value in a field. */
+  readonly kinds: Map<string, JsonObject>;
+}
+
+/** The values of a payload by their paths, e.g. `data.lines[].sku`. */
+export type SchemaFields = ReadonlyMap<string, SchemaField>;
+
+/** The position of a schema: the field that it describes, and the references above it with the paths of their fields. */
+interface Position extends Pick<SchemaField, 'isRequired' | 'within'> {
+  readonly path: string;
+  /** It is one of several objects. */
+  readonly isVariant: boolean;
+  readonly open: ReadonlyMap<string, string>;
+}
+
+/** The kind of a value of any type. */
+export const ANY = 'any value';
+
+/** The constraint of an object that accepts no other fields. */
+export const CLOSED = 'other fields';
+
+/** Keywords that do not constrain a value, or that {@link schemaFields} reads itself. */
+const READ = new Set(
+  (
+    '$comment $id $schema additionalItems additionalProperties const default definitions deprecated description enum examples items properties ' +
+    'readOnly required title type writeOnly'
+  ).split(' '),
+);
+
+/**
+ * Reads the fields of a draft-07 schema.
+ *
+ * @param document - the document to which its references belong
+ * @param root - the path of the value
+ */
+export function schemaFields(document: JsonObject, schema: unknown, root: string): SchemaFields {
+  const fields = new Map<string, SchemaField>();
+  const read = (given: unknown, position: Position): void => {
+    const { path, isRequired, within, isVariant } = position;
+    const field = fields.get(path) ?? { isRequired, within, kinds: new Map() };
+    fields.set(path, field);
+    const refs: string[] = [];
+    const { anyOf, oneOf = anyOf, ...own } = flattened(given, document, refs);
+    const above = refs.find((ref) => position.open.has(ref));
+    if (above !== undefined) {
+      field.kinds.set(`as ${position.open.get(above)}`, {});
+      return;
+    }
+    const open = new Map([...position.open, ...refs.map((ref) => [ref, path] as const)]);
+    if (Array.isArray(oneOf)) {
+      const isObjects =
+        oneOf.filter((one) => typesOf(flattened(one, document, [])).includes('object')).length > 1;
+      for (const one of oneOf)
+        read({ allOf: [own, one] }, { ...position, isVariant: isVariant || isObjects, open });
+      return;
+    }
+    for (const type of typesOf(own)) {
+      const kind = kindOf(type, isVariant ? own.properties : {}, field.kinds);
+      field.kinds.set(kind, constraintsOf(type, own));
+      for (const [step, inner, isNeeded] of partsOf(type, own)) {
+        const variant = kind === type ? '' : `(${kind})`;
+        const at = { path: path + variant + step, isRequired: isNeeded, within: [path, kind] as const };
+        read(inner, { ...at, isVariant: false, open });
+      }
+    }
+  };
+  read(schema, { path: root, isRequired: true, within: ['', ''], isVariant: false, open: new Map() });
+  return fields;
+}
+
+/** A schema with those that it refers to, or that must match as well, as one. @param refs - receives the references */
+function flattened(schema: unknown, document: JsonObject, refs: string[]): JsonObject {
+  const { $ref, allOf, ...own } = (schema === false ? { not: {} } : Object(schema)) as JsonObject;
+  const parts: unknown[] = Array.isArray(allOf) ? [...allOf] : [];
+  if (typeof $ref === 'string' && !refs.includes($ref)) {
+    refs.push($ref);
+    parts.push(pointed(document, $ref));
+  }
+  return parts.map((part) => flattened(part, document, refs)).reduce(both, own);
+}
+
+function both(one: JsonObject, other: JsonObject): JsonObject {
+  const merged = Object.entries(other).map(([keyword, value]) => {
+    const known = one[keyword];
+    if (known === undefined || isDeepStrictEqual(known, value)) return [keyword, value];
+    if (keyword === 'required') return [keyword, [known, value].flat()];
+    if (keyword !== 'properties') return [keyword, [known, value]];
+    const names = [...new Set([...Object.keys(Object(known)), ...Object.keys(Object(value))])];
+    const schemas = (name: string) => [known, value].flatMap((fields) => Object(fields)[name] ?? []);
+    return [keyword, Object.fromEntries(names.map((name) => [name, { allOf: schemas(name) }]))];
+  });
+  return { ...one, ...Object.fromEntries(merged) };
+}
+
+function pointed(document: JsonObject, ref: string): unknown {
+  const names = ref.split('/').slice(1);
+  const plain = names.map((name) => decodeURIComponent(name).replaceAll('~1', '/').replaceAll('~0', '~'));
+  return plain.reduce<unknown>((at, name) => (isObject(at) ? at[name] : undefined), document);
+}
+
+const TYPES = ['string', 'number', 'boolean', 'null', 'array', 'object'];
+
+function typesOf(schema: JsonObject): string[] {
+  const values = valuesOf(schema);
+  if (schema.type === undefined)
+    return values === undefined ? [ANY] : TYPES.filter((type) => values.some((one) => isOf(type, one)));
+  const types = [schema.type].flat().map((type) => (type === 'integer' ? 'number' : String(type)));
+  return [...new Set(types)];
+}
+
+function isOf(type: string, value: unknown): boolean {
+  if (value === null || Array.isArray(value)) return type === (value === null ? 'null' : 'array');
+  return typeof value === type;
+}
+
+function valuesOf(schema: JsonObject): readonly unknown[] | undefined {
+  if ('const' in schema) return [schema.const];
+  return Array.isArray(schema.enum) ? schema.enum : undefined;
+}
+
+/** The kind of a value: several objects differ by their fields with one fixed value. */
+function kindOf(type: string, properties: unknown, known: ReadonlyMap<string, unknown>): string {
+  const tags = Object.entries(Object(type === 'object' ? properties : {})).flatMap(([name, field]) => {
+    const values = isObject(field) ? valuesOf(field) : undefined;
+    return values?.length === 1 ? [`${name} ${JSON.stringify(values[0])}`] : [];
+  });
+  const kind = [type, ...tags].join(' ');
+  return known.has(kind) ? `${kind} #${known.size + 1}` : kind;
+}
+
+function constraintsOf(type: string, schema: JsonObject): JsonObject {
+  const values = valuesOf(schema);
+  return {
+    ...Object.fromEntries(Object.entries(schema).filter(([keyword]) => !READ.has(keyword))),
+    ...(values !== undefined && { values: values.filter((one) => type === ANY || isOf(type, one)) }),
+    ...(type === 'number' &&
+      schema.type !== undefined && { integer: schema.type === 'integer' || undefined }),
+    ...(type === 'object' && schema.additionalProperties === false && { [CLOSED]: false }),
+    ...(Array.isArray(schema.items) && { items: schema.items.length }),
+  };
+}
+
+/** The fields of an object, or the items of a list: the step of the path, the schema, and whether it is required. */
+function partsOf(type: string, schema: JsonObject): [step: string, schema: unknown, isRequired: boolean][] {
+  const rest = (step: string, inner: unknown): [string, unknown, boolean][] =>
+    isObject(inner) && Object.keys(inner).length > 0 ? [[step, inner, false]] : [];
+  if (type === 'object') {
+    const required: readonly unknown[] = Array.isArray(schema.required) ? schema.required : [];
+    const fields = Object.entries(Object(schema.properties)).map(
+      ([name, inner]) => [`.${name}`, inner, required.includes(name)] as [string, unknown, boolean],
+    );
+    return [...fields, ...rest('.*', schema.additionalProperties)];
+  }
+  if (type !== 'array') return [];
+  const { items, additionalItems } = schema;
+  if (!Array.isArray(items)) return rest('[]', items);
+  const listed = items.map((inner, index) => [`[${index}]`, inner, true] as [string, unknown, boolean]);
+  return [...listed, ...rest('[]', additionalItems)];
+}
