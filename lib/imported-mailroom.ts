@@ -11,6 +11,7 @@ import {
 } from '../lambdas/runtime/operations/bus-directory.ts';
 import { servicePath } from '../lambdas/runtime/operations/directory.ts';
 import { refuse, unless } from './checks/refusal.ts';
+import { auditorsOn } from './mailroom/bus-auditors.ts';
 import { DeclaredEvents } from './mailroom/declared-events.ts';
 import {
   grantCancel,
@@ -43,10 +44,10 @@ export class ImportedMailroom extends MailroomBase {
   constructor(scope: Construct, id: string, tableName: string) {
     super(scope, id);
     refuse(`The imported Mailroom ${this.node.path}`, tableNameProblems(tableName));
-    const { bus, shards, bornLeaseMs, sweepRole, auditRole, key } = attributesOf(this, tableName);
+    const { bus, shards, bornLeaseMs, sweepRole, key } = attributesOf(this, tableName);
     this.table = new ImportedTable(this, 'Table', tableName, key);
     this.bus = EventBus.fromEventBusName(this, 'Bus', bus);
-    this._watchers = { sweep: new ArnPrincipal(sweepRole), audit: new ArnPrincipal(auditRole) };
+    this._watchers = { sweep: new ArnPrincipal(sweepRole), audit: auditorsOn(this, bus) };
     this._environment = { MAILROOM_SHARDS: shards, MAILROOM_BORN_LEASE_MS: bornLeaseMs };
   }
 

@@ -18,7 +18,7 @@ import { MAILROOM_TAG, SERVICE_TAG, tag } from './mailroom/tags.ts';
 /** The functions of a Mailroom that look at the queues of its consumers. */
 export interface QueueWatchers {
   readonly sweep: IPrincipal;
-  /** Absent without a scheduled audit. */
+  /** On a shared bus, the audits of all Mailrooms there. Absent if no audit can look. */
   readonly audit?: IPrincipal;
 }
 

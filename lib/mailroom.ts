@@ -12,6 +12,7 @@ import { refuse } from './checks/refusal.ts';
 import { archiveProblems } from './checks/retentions.ts';
 import { atOnceProblems } from './checks/timings.ts';
 import { ImportedMailroom } from './imported-mailroom.ts';
+import { auditorsOn, auditsDecrypt, auditsReadInboxes } from './mailroom/bus-auditors.ts';
 import { claimService, refuseClaimed } from './mailroom/claims.ts';
 import { DeclaredEvents, sourcesProblems } from './mailroom/declared-events.ts';
 import { directoryEntry } from './mailroom/directory-parameter.ts';
@@ -86,7 +87,7 @@ export class Mailroom extends MailroomBase {
   /**
    * Attaches to a Mailroom of another CDK app in the same account and region. Consumers and producers get everything else from Parameter
    * Store when their stack is deployed; the deployment fails before it changes anything if the table belongs to no Mailroom, or to one of
-   * another version. Deploy them again after the Mailroom has got another bus, another number of shards or an audit.
+   * another version. Deploy them again after the Mailroom has got another bus, another number of shards or another key.
    *
    * A service that a producer publishes must be one of the Mailroom's, or listed in its `sources`.
    *
@@ -120,8 +121,10 @@ export class Mailroom extends MailroomBase {
     this.operators = props.operators;
     this.tracing = tracing;
     tag(this, { [MAILROOM_TAG]: this.node.path });
-    if (encryptionKey) letServicesUse(this, encryptionKey);
+    const auditors = props.bus && auditorsOn(this, props.bus.eventBusName);
+    if (encryptionKey) letServicesUse(this, encryptionKey, auditors ? [auditsDecrypt(this, auditors)] : []);
     this.table = new MailroomTable(this, 'Table', { ...common, warmThroughput, breakGlassRole });
+    if (auditors) this.table.addToResourcePolicy(auditsReadInboxes(auditors));
     this.bus = props.bus ?? new MailroomBus(this, 'Bus', { ...common, archive, shared: false });
     this.relay = new OutboxRelay(this, 'Relay', {
       ...props.relay,
@@ -138,6 +141,7 @@ export class Mailroom extends MailroomBase {
         ...props.audit,
         table: this.table,
         bus: this.bus,
+        shared: this._shared,
         ...functions,
       });
     if (props.heartbeat !== undefined) this.heartbeat = this.beat(props.heartbeat, functions);
@@ -171,10 +175,9 @@ export class Mailroom extends MailroomBase {
 
   /** @internal */
   get _watchers(): QueueWatchers {
-    return {
-      sweep: this.relay.sweepFunction.grantPrincipal,
-      ...(this.audit && { audit: this.audit.function.grantPrincipal }),
-    };
+    const own = this.audit?.function.grantPrincipal;
+    const audit = this._shared ? auditorsOn(this, this.bus.eventBusName) : own;
+    return { sweep: this.relay.sweepFunction.grantPrincipal, ...(audit && { audit }) };
   }
 
   private beat(options: OutboxHeartbeatOptions, common: Partial<OutboxHeartbeatProps>): OutboxHeartbeat {

@@ -20,19 +20,24 @@ export function directoryEntry(scope: Construct, name: string, entry: object): S
   });
 }
 
+/** Lets a function read the directory of a Mailroom. @returns the ARN of the directory */
+export function grantDirectory(scope: Construct, { tableName }: MailroomTable, grantee: IGrantable): string {
+  return grantPath(scope, directoryPath(tableName), grantee);
+}
+
 /**
- * Lets a function read the directory of a Mailroom. A permission on a path covers everything below it for `GetParametersByPath` only
+ * Lets a function read the parameters below a path. A permission on a path covers everything below it for `GetParametersByPath` only
  * (Systems Manager user guide, "Restricting access to Parameter Store parameters using IAM policies").
  *
- * @returns the ARN of the directory
+ * @returns the ARN of the path
  */
-export function grantDirectory(scope: Construct, { tableName }: MailroomTable, grantee: IGrantable): string {
-  const directory = Stack.of(scope).formatArn({
+export function grantPath(scope: Construct, path: string, grantee: IGrantable): string {
+  const arn = Stack.of(scope).formatArn({
     service: 'ssm',
     resource: 'parameter',
-    resourceName: directoryPath(tableName).slice(1),
+    resourceName: path.slice(1),
     arnFormat: ArnFormat.SLASH_RESOURCE_NAME,
   });
-  Grant.addToPrincipal({ grantee, actions: ['ssm:GetParametersByPath'], resourceArns: [directory] });
-  return directory;
+  Grant.addToPrincipal({ grantee, actions: ['ssm:GetParametersByPath'], resourceArns: [arn] });
+  return arn;
 }

@@ -22,10 +22,13 @@ const WRITE = [
  * and the encrypted queues that its rules send to, and CloudWatch Logs for the log groups.
  *
  * The policy of an imported key cannot be changed from this app; a warning at synth names the statements that it needs.
+ *
+ * @param others - more statements for its policy @default none
  */
-export function letServicesUse(scope: Construct, key: IKey): void {
+export function letServicesUse(scope: Construct, key: IKey, others: readonly PolicyStatement[] = []): void {
   const { account, partition, region } = Stack.of(scope);
   const statements = [
+    ...others,
     new PolicyStatement({
       sid: 'MailroomEvents',
       principals: [new ServicePrincipal('events.amazonaws.com')],

@@ -5,13 +5,16 @@ import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Tracing } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
 import { auditSettings } from '../../lambdas/runtime/base/config.ts';
+import { busPath } from '../../lambdas/runtime/operations/bus-directory.ts';
+import { DIRECTORY_ROOT } from '../../lambdas/runtime/operations/directory.ts';
 import { between, refuse, say, unless, wholeMinutes } from '../checks/refusal.ts';
 import { type MailroomFunctionProps, mailroomFunctionPropsProblems } from '../functions/function-props.ts';
 import type { ServiceFunction } from '../service-function.ts';
-import { grantDirectory } from './directory-parameter.ts';
+import { grantDirectory, grantPath } from './directory-parameter.ts';
 import { grantQueueKey } from './encryption.ts';
 import type { MailroomTable } from './mailroom-table.ts';
 import { ownFunction, scheduleRuns, timeoutUntilNext } from './own-function.ts';
+import { AUDITOR_TAG, tag } from './tags.ts';
 
 /** Options of a scheduled audit. */
 export interface OutboxAuditOptions {
@@ -31,6 +34,8 @@ export interface OutboxAuditProps extends OutboxAuditOptions {
   readonly table: MailroomTable;
   /** The bus whose rules it reads. */
   readonly bus: IEventBus;
+  /** Other Mailrooms are on the bus: it also reads their entries in Parameter Store. @default false */
+  readonly shared?: boolean;
   /** The removal policy of the logs. @default RETAIN */
   readonly removalPolicy?: RemovalPolicy;
   /** Encrypts the logs. @default a key that AWS owns */
@@ -97,6 +102,8 @@ export class OutboxAudit extends Construct {
         everyMs: this.every.toMilliseconds(),
       }),
     });
+    // The policies of the tables and the queues of other Mailrooms on the bus look for it.
+    if (this.function.role) tag(this.function.role, { [AUDITOR_TAG]: props.bus.eventBusName });
     this.grantRead(props);
     if (props.encryptionKey) grantQueueKey(props.encryptionKey, this.function, this);
     scheduleRuns(this, this.function, {
@@ -106,12 +113,16 @@ export class OutboxAudit extends Construct {
     });
   }
 
-  private grantRead({ table, bus }: OutboxAuditProps): void {
+  private grantRead({ table, bus, shared = false }: OutboxAuditProps): void {
     const stack = Stack.of(this);
     const grant = (actions: string[], resourceArns: string[]) =>
       Grant.addToPrincipal({ grantee: this.function, actions, resourceArns });
     table.grantAudit(this.function);
-    const entries = `${grantDirectory(this, table, this.function)}/consumers/*`;
+    grantPath(this, busPath(bus.eventBusName), this.function);
+    const directory = shared
+      ? grantPath(this, `${DIRECTORY_ROOT}/*`, this.function)
+      : grantDirectory(this, table, this.function);
+    const entries = `${directory}/consumers/*`;
     grant(['ssm:GetParameterHistory'], [entries]);
     const rules = stack.formatArn({
       service: 'events',

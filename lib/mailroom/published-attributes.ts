@@ -5,7 +5,6 @@ import { StringListParameter } from 'aws-cdk-lib/aws-ssm';
 import type { Construct } from 'constructs';
 import { attributesName, encodeAttributes } from '../../lambdas/runtime/operations/bus-directory.ts';
 import type { MailroomTable } from './mailroom-table.ts';
-import type { OutboxAudit } from './outbox-audit.ts';
 import type { OutboxRelay } from './outbox-relay.ts';
 
 /** The parts of a Mailroom that its attributes name. */
@@ -13,7 +12,6 @@ interface Attached extends Construct {
   readonly table: MailroomTable;
   readonly bus: IEventBus;
   readonly relay: OutboxRelay;
-  readonly audit: OutboxAudit | undefined;
   readonly encryptionKey: IKey | undefined;
 }
 
@@ -22,8 +20,7 @@ export function publishAttributes(
   mailroom: Attached,
   { shards, bornLease }: { readonly shards: number; readonly bornLease: Duration },
 ): void {
-  const { table, bus, relay, audit, encryptionKey } = mailroom;
-  const sweepRole = relay.sweepFunction.role?.roleArn ?? '';
+  const { table, bus, relay, encryptionKey } = mailroom;
   new StringListParameter(mailroom, 'Attributes', {
     parameterName: attributesName(table.tableName),
     description: 'Consumers and producers of other apps read it when they are deployed.',
@@ -32,8 +29,7 @@ export function publishAttributes(
       bus: bus.eventBusName,
       shards: String(shards),
       bornLeaseMs: String(bornLease.toMilliseconds()),
-      sweepRole,
-      auditRole: audit?.function.role?.roleArn ?? sweepRole,
+      sweepRole: relay.sweepFunction.role?.roleArn ?? '',
       key: encryptionKey?.keyArn ?? table.tableArn,
     }),
   });

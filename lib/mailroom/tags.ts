@@ -11,6 +11,9 @@ export const PUBLISHER_TAG = 'mailroom:publisher';
 /** Tag with the table's name, on the role of a producer that publishes at once on a shared bus: only it may publish its Mailroom's sources. */
 export const OUTBOX_TAG = 'mailroom:outbox';
 
+/** Tag with the bus's name, on the role of a scheduled audit: the Mailrooms on a shared bus let it read their inboxes and queues. */
+export const AUDITOR_TAG = 'mailroom:auditor';
+
 /** Tag with the service's name, on every resource of a producer or a consumer. */
 export const SERVICE_TAG = 'mailroom:service';
 

@@ -1,11 +1,12 @@
 import { App, Duration, Stack, Token } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
 import { EventBus } from 'aws-cdk-lib/aws-events';
+import { Key } from 'aws-cdk-lib/aws-kms';
 import { describe, expect, test } from 'vitest';
 import { OrderPlaced, PaymentCaptured } from '../../lambdas/example/events.ts';
 import { InboxConsumer, Mailroom, MailroomBus, ServiceFunction } from '../../lib/index.ts';
 import { lambdaEntry } from '../../lib/service-function.ts';
-import { deployedParts } from './access/deployed-parts.ts';
+import { ACCOUNT, deployedParts, REGION } from './access/deployed-parts.ts';
 import { administrator, askOf, type Principal, rolesOf } from './access/permissions.ts';
 import { resources, testApp } from './synth.ts';
 
@@ -15,6 +16,11 @@ const there = { account: '111122223333', region: 'us-east-1' };
 
 function producer(stack: Stack, service: string, id = 'Api'): ServiceFunction {
   return new ServiceFunction(stack, id, { entry, service });
+}
+
+function consumerOf(mailroom: Mailroom): void {
+  const props = { mailroom, name: 'payments', service: 'payments', events: [OrderPlaced], entry };
+  new InboxConsumer(Stack.of(mailroom), 'Payments', props);
 }
 
 /** Two Mailrooms on one bus, each in its own stack; that of the payments has a producer that publishes at once. */
@@ -77,6 +83,65 @@ describe('two Mailrooms on one bus', () => {
     });
     const [table] = Object.values(resources(template, 'AWS::DynamoDB::GlobalTable'));
     expect(table?.DependsOn).toContain(id);
+  });
+});
+
+describe('the scheduled audit of a Mailroom on a shared bus', () => {
+  const app = testApp();
+  const bus = new MailroomBus(new Stack(app, 'Bus'), 'Bus', { eventBusName: 'shop' });
+  new Mailroom(new Stack(app, 'Orders'), 'Mailroom', { bus, audit: {} });
+  const other = new Stack(app, 'Payments');
+  consumerOf(new Mailroom(other, 'Mailroom', { bus, encryptionKey: new Key(other, 'Key') }));
+  consumerOf(new Mailroom(new Stack(app, 'Alone'), 'Mailroom'));
+  const parts = deployedParts(app);
+  const ask = askOf(parts);
+  const auditor = rolesOf(parts).find(({ name }) => name === 'Orders/MailroomAuditFunctionRole') as Principal;
+  const sweep = rolesOf(parts).find(({ name }) => name === 'Orders/MailroomRelaySweepRole') as Principal;
+  const arn = (stack: string, type: string, id = '') =>
+    parts.find((part) => part.stack === stack && part.type === type && part.id.includes(id))?.arn ?? '';
+  const rows = (who: Principal, stack: string, action: string, key?: string) =>
+    ask(who, { action: `dynamodb:${action}`, resource: arn(stack, 'AWS::DynamoDB::GlobalTable'), key });
+
+  test('reads single inbox rows of the other Mailrooms on the bus, and nothing else of their tables', async () => {
+    expect(await rows(auditor, 'Payments', 'GetItem', 'INBOX#payments#1')).toBe('allow');
+    expect(await rows(auditor, 'Payments', 'GetItem', 'OUTBOX#1')).toBe('-');
+    expect(await rows(auditor, 'Payments', 'GetItem')).toBe('-');
+    expect(await rows(auditor, 'Payments', 'Query', 'INBOX#payments#1')).toBe('-');
+    expect(await rows(auditor, 'Payments', 'UpdateItem', 'INBOX#payments#1')).toBe('-');
+    expect(await rows(sweep, 'Payments', 'GetItem', 'INBOX#payments#1')).toBe('-');
+    expect(await rows(auditor, 'Alone', 'GetItem', 'INBOX#payments#1')).toBe('-');
+  });
+
+  test('reads the key of another Mailroom only through the table and the queues', async () => {
+    const resource = arn('Payments', 'AWS::KMS::Key');
+    const decrypt = (who: Principal, via?: string) => ask(who, { action: 'kms:Decrypt', resource, via });
+    expect(await decrypt(auditor, 'dynamodb')).toBe('allow');
+    expect(await decrypt(auditor, 'sqs')).toBe('allow');
+    expect(await decrypt(auditor)).toBe('-');
+    expect(await decrypt(sweep, 'dynamodb')).toBe('-');
+  });
+
+  test('looks at the queues of the other Mailrooms, and receives only from their dead-letter queues', async () => {
+    const queue = (who: Principal, stack: string, action: string, id: string) =>
+      ask(who, { action: `sqs:${action}`, resource: arn(stack, 'AWS::SQS::Queue', id) });
+    expect(await queue(auditor, 'Payments', 'GetQueueAttributes', 'PaymentsQueue')).toBe('allow');
+    expect(await queue(auditor, 'Payments', 'ReceiveMessage', 'PaymentsQueue')).toBe('-');
+    expect(await queue(auditor, 'Payments', 'ReceiveMessage', 'PaymentsDeadLetters')).toBe('allow');
+    expect(await queue(auditor, 'Payments', 'DeleteMessage', 'PaymentsDeadLetters')).toBe('-');
+    expect(await queue(sweep, 'Payments', 'GetQueueAttributes', 'PaymentsQueue')).toBe('-');
+    expect(await queue(auditor, 'Alone', 'GetQueueAttributes', 'PaymentsQueue')).toBe('-');
+  });
+
+  test('reads the claims of the bus and the entries of every Mailroom', async () => {
+    const parameters = (path: string) =>
+      ask(auditor, {
+        action: 'ssm:GetParametersByPath',
+        resource: `arn:aws:ssm:${REGION}:${ACCOUNT}:parameter${path}`,
+      });
+    expect(await parameters('/mailroom-buses/shop')).toBe('allow');
+    expect(await parameters('/mailroom-buses/another')).toBe('-');
+    expect(await parameters('/mailroom/another-table')).toBe('allow');
+    expect(await parameters('/secrets')).toBe('-');
   });
 });
 

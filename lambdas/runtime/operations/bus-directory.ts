@@ -104,8 +104,6 @@ export interface MailroomAttributes {
   readonly bornLeaseMs: string;
   /** The role of its sweep, which watches dead-letter queues. */
   readonly sweepRole: string;
-  /** The role of its audit; that of its sweep without an audit. */
-  readonly auditRole: string;
   /** The ARN of its key; that of its table if AWS-owned keys encrypt it, because a policy needs an ARN. Key permissions on a table allow nothing. */
   readonly key: string;
 }
@@ -116,7 +114,6 @@ const ATTRIBUTES = [
   'shards',
   'bornLeaseMs',
   'sweepRole',
-  'auditRole',
   'key',
 ] as const satisfies readonly (keyof MailroomAttributes)[];
 
@@ -135,6 +132,6 @@ export function encodeAttributes(attributes: MailroomAttributes): string[] {
 
 /** Decodes attributes. @param at - returns the value at an index of the list; at synth, a reference to it */
 export function decodeAttributes(at: (index: number) => string): MailroomAttributes {
-  const [bus, shards, bornLeaseMs, sweepRole, auditRole, key] = ATTRIBUTES.map((_name, index) => at(index));
-  return { bus, shards, bornLeaseMs, sweepRole, auditRole, key } as MailroomAttributes;
+  const [bus, shards, bornLeaseMs, sweepRole, key] = ATTRIBUTES.map((_name, index) => at(index));
+  return { bus, shards, bornLeaseMs, sweepRole, key } as MailroomAttributes;
 }

@@ -55,6 +55,7 @@ export function askOf(parts: readonly DeployedPart[]): Ask {
           resource: { resource, accountId: ACCOUNT },
           contextVariables: {
             'aws:PrincipalArn': who.arn,
+            'aws:PrincipalAccount': ACCOUNT,
             'aws:PrincipalIsAWSService': 'false',
             'aws:SecureTransport': 'true',
             ...principalTags(who),

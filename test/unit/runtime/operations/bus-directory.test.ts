@@ -55,7 +55,6 @@ test("a Mailroom's attributes keep their order, and their version is in the para
     shards: '8',
     bornLeaseMs: '30000',
     sweepRole: 'arn:aws:iam::111122223333:role/sweep',
-    auditRole: 'arn:aws:iam::111122223333:role/audit',
     key: 'arn:aws:kms:eu-west-1:111122223333:key/none',
   };
   const list = encodeAttributes(attributes);
