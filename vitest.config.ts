@@ -70,7 +70,7 @@ const onEngine = {
   testTimeout: HANGS_MS,
   hookTimeout: HANGS_MS,
   globalSetup: ['test/support/engine.ts'],
-  expect: { poll: { timeout: 10_000 } },
+  expect: { poll: { timeout: 60_000 } },
 };
 
 /** A process for each test file. */

@@ -140,7 +140,11 @@ export async function openDeployment(io: Io, options: GlobalOptions): Promise<De
   const neighbors = neighborsOf(directory, directories).map((neighbor) =>
     open(neighbor, { ...options, stage: undefined, stack: neighbor.mailroom.stack }),
   );
-  return { ...open(directory, where, postgres), neighbors, claims: () => readBusClaims(ssm, directory.mailroom.bus) };
+  return {
+    ...open(directory, where, postgres),
+    neighbors,
+    claims: () => readBusClaims(ssm, directory.mailroom.bus),
+  };
 }
 
 /** Without a region, a local engine may be meant: names those that run. */

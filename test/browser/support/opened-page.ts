@@ -6,10 +6,10 @@ import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-c
 import { expect } from 'vitest';
 
 /** The longest that a page may take to show what it has: it finds a page that hangs, also on a busy machine. */
-const PAGE_MS = 10_000;
+const PAGE_MS = 60_000;
 
 /** The longest that a page may take to show what a local AWS does: it retries a message for half a minute. */
-export const ENGINE_MS = 60_000;
+export const ENGINE_MS = 180_000;
 
 /** The viewport of a desktop. */
 const DESKTOP = { width: 1280, height: 900 };
@@ -32,7 +32,7 @@ export interface OpenedPage {
  * Opens the page by its redirect file, as a browser on this machine does.
  *
  * @param options - e.g. the color scheme, or a phone's viewport
- * @param deadlineMs - for everything that is waited for @default 10 s
+ * @param deadlineMs - for everything that is waited for @default a minute
  */
 export async function openPage(
   browser: Browser,

@@ -6,7 +6,7 @@ const isLocal = inject('endpoint') !== '';
  * Longer than any wait that the order system imposes (its retries, a lease, the next sweep), also on a busy machine. An account has
  * longer ones: a sweep a minute, counts of SQS and settings of EventBridge that lag.
  */
-const DEADLINE_MS = isLocal ? 60_000 : 600_000;
+const DEADLINE_MS = isLocal ? 180_000 : 600_000;
 
 /** Often enough to notice soon, seldom enough to leave the engine to its work. An account charges for each look. */
 const LOOK_EVERY_MS = isLocal ? 300 : 1_000;
