@@ -103,7 +103,7 @@ export function mailroomCommand(io: Io, json: boolean): Command {
     )
     .option(
       '--database <url>',
-      'the PostgreSQL database with its rows (default: MAILROOM_POSTGRES)',
+      'the PostgreSQL database that also has rows (default: MAILROOM_POSTGRES)',
       onceArgument,
     )
     .option('--json', 'print one JSON document')

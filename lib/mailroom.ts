@@ -1,4 +1,4 @@
-import { Duration, Lazy, Stack } from 'aws-cdk-lib';
+import { Duration, Stack } from 'aws-cdk-lib';
 import type { IEventBus } from 'aws-cdk-lib/aws-events';
 import type { IRole } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
@@ -145,7 +145,7 @@ export class Mailroom extends MailroomBase {
         ...functions,
       });
     if (props.heartbeat !== undefined) this.heartbeat = this.beat(props.heartbeat, functions);
-    const entry: MailroomEntry = {
+    const entry = (): MailroomEntry => ({
       stack: Stack.of(this).stackName,
       stackPath: Stack.of(this).node.path,
       table: this.table.tableName,
@@ -155,14 +155,14 @@ export class Mailroom extends MailroomBase {
       sweepFunction: this.relay.sweepFunction.functionName,
       sweepRule: this.relay.sweepRule.ruleName,
       failureQueue: this.relay.failureQueue.queueUrl,
-      sources: Lazy.list({ produce: () => this._declared.sources }),
+      sources: this._declared.sources,
       schema: SCHEMA,
       heartbeat: this.heartbeat && {
         function: this.heartbeat.function.functionName,
         rule: this.heartbeat.rule.ruleName,
         everyMs: this.heartbeat.every.toMilliseconds(),
       },
-    };
+    });
     directoryEntry(this, mailroomEntryName(this.table.tableName), entry);
     for (const source of new Set(sources)) this.declareService(source);
     if (props.bus !== undefined) joinBus(this, props.bus, this.claimed);

@@ -99,6 +99,7 @@ export async function audit(deployment: Deployment, options: AuditOptions, plann
     directory,
     neighbors,
     claims,
+    readsPostgres: deployment.postgres !== undefined,
     queues,
     rules: eventBridgeRules(clients.events),
     ages: cloudWatchQueueAges({ cloudwatch: clients.cloudwatch, sqs: clients.sqs, clock }),

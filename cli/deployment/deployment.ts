@@ -16,6 +16,7 @@ import { type ShellText, shell } from '../terminal/shell.ts';
 import { createTerminal, type Terminal } from '../terminal/terminal.ts';
 import { appStacks } from './app-stacks.ts';
 import { awsResources } from './aws-resources.ts';
+import { bothTables } from './both-tables.ts';
 import { chooseMailroom } from './choose-mailroom.ts';
 import { type Clients, createClients } from './clients.ts';
 import { type FunctionSettings, readFunction } from './deployed-function.ts';
@@ -43,7 +44,7 @@ export interface Deployment {
   /** Reads the claims on its bus. @default there are none */
   readonly claims?: () => Promise<BusDirectory | undefined>;
   readonly table: Table;
-  /** The database that has the rows. Absent: they are in DynamoDB. */
+  /** The database that also has rows. Absent: all are in DynamoDB. */
   readonly postgres?: OpenPostgres | undefined;
   readonly queues: Queues;
   readonly resources: Resources;
@@ -91,6 +92,7 @@ export async function openDeployment(io: Io, options: GlobalOptions): Promise<De
   const open = (directory: Directory, where: GlobalOptions, postgres?: OpenPostgres): Deployment => {
     const tableName = directory.mailroom.table;
     const resources = awsResources(clients, tableName, clock);
+    const table = dynamoTable({ client: clients.dynamo, tableName });
     return {
       terminal,
       clients,
@@ -100,10 +102,7 @@ export async function openDeployment(io: Io, options: GlobalOptions): Promise<De
       isLocal,
       region,
       directory,
-      table:
-        postgres === undefined
-          ? dynamoTable({ client: clients.dynamo, tableName })
-          : postgresTable(postgres.database, tableName),
+      table: postgres === undefined ? table : bothTables(postgresTable(postgres.database), table),
       postgres,
       queues: sqsQueues(clients.sqs),
       resources,
@@ -138,7 +137,7 @@ export async function openDeployment(io: Io, options: GlobalOptions): Promise<De
     };
   };
   const neighbors = neighborsOf(directory, directories).map((neighbor) =>
-    open(neighbor, { ...options, stage: undefined, stack: neighbor.mailroom.stack }),
+    open(neighbor, { ...options, stage: undefined, database: undefined, stack: neighbor.mailroom.stack }),
   );
   return {
     ...open(directory, where, postgres),
@@ -169,8 +168,10 @@ function reportClock({ say }: Terminal, clock: AwsClock): void {
 
 /** The options that select the Mailroom: as they were given, and the stack if none of them names it. */
 function whereOptions(options: GlobalOptions): string[] {
-  return (['stage', 'stack', 'profile', 'region', 'endpoint'] as const).flatMap((name) => {
+  const named = (['stage', 'stack', 'profile', 'region', 'endpoint'] as const).flatMap((name) => {
     const value = options[name];
     return value === undefined ? [] : [shell`--${name} ${value}`];
   });
+  // Not the address itself, which may hold a password.
+  return options.database === undefined ? named : [...named, '--database "$DATABASE_URL"'];
 }

@@ -1,20 +1,19 @@
-import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import type { Sql } from '../../lambdas/runtime/postgres/sql.ts';
 import { outboxMinuteTime } from '../../lambdas/runtime/store/event-id.ts';
-import { EVENT_PREFIX, INBOX_PREFIX, SWEEP_STATE_KEY } from '../../lambdas/runtime/store/keys.ts';
-import { type OperationRow, SCHEMA } from '../../lambdas/runtime/store/rows.ts';
-import type { Item, Key, Page, Put, Query, Table } from '../../lambdas/runtime/store/table.ts';
+import { EVENT_PREFIX, INBOX_PREFIX } from '../../lambdas/runtime/store/keys.ts';
+import { SCHEMA } from '../../lambdas/runtime/store/rows.ts';
+import type { Item, Key, Page, Query, Table } from '../../lambdas/runtime/store/table.ts';
 import { INBOX, OUTBOX } from './postgres-items.ts';
-import { NOW, PAGE_MAX, postgresReader } from './postgres-reader.ts';
+import { PAGE_MAX, postgresReader } from './postgres-reader.ts';
+
+/** The rows of a Mailroom in PostgreSQL, as {@link bothTables} reads them beside those of its table. */
+export type PostgresTable = Pick<Table, 'getEach' | 'query' | 'createdAt'>;
 
 /**
- * The table port on the tables of a Mailroom in PostgreSQL, as far as operators need it: its rows have the keys and the shape of stored
- * items, so that every report reads them. All events are in shard 0: a minute of it is a range of event ids. Of writes, it makes only the
- * record of an operation.
- *
- * @param name - the name of the Mailroom's table
+ * The reads of the table port on the tables of a Mailroom in PostgreSQL: its rows have the keys and the shape of stored items, so that
+ * every report reads them. All events are in shard 0: a minute of it is a range of event ids.
  */
-export function postgresTable(database: Sql, name: string): Table {
+export function postgresTable(database: Sql): PostgresTable {
   const { read, items, partition } = postgresReader(database);
 
   const getEach = async (keys: readonly Key[]): Promise<(Item | undefined)[]> => {
@@ -37,13 +36,8 @@ export function postgresTable(database: Sql, name: string): Table {
     return keys.map((key) => found.get(keyText(key)));
   };
 
-  /** A state, or a pointer, by its key. */
+  /** The history of an inbox, or a pointer, by its key. */
   const otherItem = async ({ PK, SK }: Key): Promise<Item | undefined> => {
-    if (PK === SWEEP_STATE_KEY.PK && SK === SWEEP_STATE_KEY.SK) {
-      // The queue is read as a whole, so no minute remains to be swept.
-      const [row] = await read(`SELECT ${NOW} AS now`, []);
-      return { PK, SK, schema: SCHEMA, shards: 1, sweptTo: row?.now };
-    }
     const consumer = historyOf(PK);
     if (consumer !== undefined) {
       const rows = await read(
@@ -72,20 +66,8 @@ export function postgresTable(database: Sql, name: string): Table {
   };
 
   return {
-    name,
-    get: async (key) => (await getEach([key]))[0],
     getEach,
     query: page,
-    write: async ({ Put }) => {
-      await recordOperation(database, Put?.Item);
-      return undefined;
-    },
-    transact: async () => {
-      throw readOnly();
-    },
-    updateEach: async () => {
-      throw readOnly();
-    },
     createdAt: async () => {
       const [row] = await read(
         'SELECT round(extract(epoch FROM min(applied_at)) * 1000)::float8 AS at FROM mailroom.migration',
@@ -94,17 +76,6 @@ export function postgresTable(database: Sql, name: string): Table {
       return Number(row?.at);
     },
   };
-}
-
-/** The only write. @throws `NOT_IN_POSTGRES` for any other item */
-async function recordOperation(database: Sql, item: Put['Item']): Promise<void> {
-  const { PK, SK, at, by, command, subject, reason } = (item ?? {}) as unknown as OperationRow;
-  if (!String(PK).startsWith('OPERATIONS#')) throw readOnly();
-  await database.query(
-    `INSERT INTO mailroom.operation (at, token, operator, command, subject, reason)
-      VALUES (to_timestamp($1::double precision / 1000), $2::text, $3::text, $4::text, $5::text, $6::text)`,
-    [at, SK.slice(SK.indexOf('#') + 1), by, command, subject, reason],
-  );
 }
 
 function eventOf({ PK, SK }: Key): string | undefined {
@@ -133,12 +104,4 @@ function matches(item: Item, where: Item, containing: Readonly<Record<string, st
     return typeof value !== 'string' || value.includes(text);
   });
   return equal && contains;
-}
-
-function readOnly(): MailroomError {
-  return new MailroomError(
-    'NOT_IN_POSTGRES',
-    "This Mailroom's rows are in PostgreSQL, where this command changes none of them. Nothing was changed. Requeue DEAD events with " +
-      '`npx cdk-mailroom postgres requeue`. Rejected messages run again when their dead letters return to the queue: `npx cdk-mailroom dlq redrive`.',
-  );
 }

@@ -1,5 +1,6 @@
 import { Stack } from 'aws-cdk-lib';
-import type { Construct } from 'constructs';
+import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
+import type { Construct, IConstruct } from 'constructs';
 import { orderText } from '../../lambdas/runtime/base/order.ts';
 import { type ConsumerEntry, consumerEntryName } from '../../lambdas/runtime/operations/directory.ts';
 import { SCHEMA } from '../../lambdas/runtime/store/rows.ts';
@@ -10,6 +11,13 @@ import { type IInboxConsumer, SLO_PERCENTILE } from './consumer-interface.ts';
 import { inboxSince } from './fixed-name.ts';
 import type { InboxConsumerProps } from './inbox-consumer-props.ts';
 
+const IN_POSTGRES = new WeakSet<IConstruct>();
+
+/** Tells the directory that the function of a consumer keeps its inbox in a PostgreSQL database. */
+export function inboxIsInPostgres(consumer: LambdaFunction): void {
+  IN_POSTGRES.add(consumer);
+}
+
 /** Writes the directory entry of a consumer: the locations of its parts, and what operators' tools must know of it. */
 export function writeDirectoryEntry(
   consumer: IInboxConsumer & Construct,
@@ -17,7 +25,7 @@ export function writeDirectoryEntry(
   settings: ConsumerSettings,
 ): void {
   const table = props.mailroom.table.tableName;
-  const entry: ConsumerEntry = {
+  const entry = (): ConsumerEntry => ({
     stack: Stack.of(consumer).stackName,
     stackPath: Stack.of(consumer).node.path,
     name: props.name,
@@ -45,7 +53,8 @@ export function writeDirectoryEntry(
     },
     inboxRetentionDays: settings.inboxRetention.toDays(),
     inboxSince: inboxSince(props.movedFrom),
+    ...(IN_POSTGRES.has(consumer.function) && { inbox: 'postgres' }),
     schema: SCHEMA,
-  };
+  });
   directoryEntry(consumer, consumerEntryName(table, props.name), entry);
 }

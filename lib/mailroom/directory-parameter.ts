@@ -1,17 +1,16 @@
-import { ArnFormat, Stack } from 'aws-cdk-lib';
+import { ArnFormat, Lazy, Stack } from 'aws-cdk-lib';
 import { Grant, type IGrantable } from 'aws-cdk-lib/aws-iam';
 import { ParameterTier, StringParameter } from 'aws-cdk-lib/aws-ssm';
 import type { Construct } from 'constructs';
 import { directoryPath } from '../../lambdas/runtime/operations/directory.ts';
 import type { MailroomTable } from './mailroom-table.ts';
 
-/** Writes one directory entry: see `lambdas/runtime/operations/directory.ts`. */
-export function directoryEntry(scope: Construct, name: string, entry: object): StringParameter {
-  const text = Stack.of(scope).toJsonString(entry);
+/** Writes one directory entry: see `lambdas/runtime/operations/directory.ts`. @param entry - called at synth */
+export function directoryEntry(scope: Construct, name: string, entry: () => object): StringParameter {
   return new StringParameter(scope, 'DirectoryEntry', {
     parameterName: name,
     description: 'Locations of the parts of a Mailroom. Written by its constructs.',
-    stringValue: text,
+    stringValue: Lazy.string({ produce: () => Stack.of(scope).toJsonString(entry()) }),
     // The name contains a token, so the CDK cannot detect that it is a path.
     simpleName: false,
     // The tier becomes advanced only above 4 KB. With a fixed tier, an entry that shrinks would fail the deployment: Systems

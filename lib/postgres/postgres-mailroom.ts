@@ -7,6 +7,7 @@ import { Construct } from 'constructs';
 import type { EventRef } from '../../lambdas/runtime/events/event.ts';
 import { postgresProducerSettings } from '../../lambdas/runtime/postgres/postgres-settings.ts';
 import { refuse, unless } from '../checks/refusal.ts';
+import { inboxIsInPostgres } from '../consumer/directory-entry.ts';
 import { physicalName } from '../functions/physical-name.ts';
 import {
   addUse,
@@ -174,6 +175,7 @@ export class PostgresMailroom extends Construct {
       ...this.loginProblems(consumer, props),
     ]);
     this.declared.add(publishes);
+    inboxIsInPostgres(consumer);
     this.login(consumer, props);
   }
 

@@ -248,6 +248,10 @@ describe('a service of a PostgreSQL database', () => {
       MAILROOM_POSTGRES: expect.anything(),
     });
     expect(core.dependencies).toEqual([]);
+    const entry = Object.entries(resources(Template.fromStack(stack), 'AWS::SSM::Parameter')).find(([id]) =>
+      id.includes('DirectoryEntry'),
+    );
+    expect(JSON.stringify(entry)).toContain('\\"inbox\\":\\"postgres\\"');
     const [bus] = Object.values(resources(Template.fromStack(core), 'AWS::Events::EventBus'));
     expect(JSON.stringify(bus?.Properties.Policy)).toContain('aws:PrincipalTag/mailroom:publisher');
   });

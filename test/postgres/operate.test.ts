@@ -1,13 +1,19 @@
 import { Pool } from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { bothTables } from '../../cli/deployment/both-tables.ts';
 import { type OpenPostgres, openPostgres } from '../../cli/deployment/postgres-database.ts';
 import { postgresTable } from '../../cli/deployment/postgres-table.ts';
 import { runMailroom } from '../../cli/program.ts';
 import { runChecks } from '../../cli/reports/checks/check.ts';
 import { postgresChecks } from '../../cli/reports/checks/postgres-checks.ts';
+import { HOUR_MS } from '../../lambdas/runtime/base/units.ts';
+import { createAudit } from '../../lambdas/runtime/operations/audit/audit.ts';
 import { migratePostgres } from '../../lambdas/runtime/postgres/migrate.ts';
-import { mintEventId } from '../../lambdas/runtime/store/event-id.ts';
+import { mintEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
+import { inboxKey, SWEEP_STATE_KEY } from '../../lambdas/runtime/store/keys.ts';
 import { recordOperation } from '../../lambdas/runtime/store/operation-record.ts';
+import { SCHEMA } from '../../lambdas/runtime/store/rows.ts';
+import { type Item, pagesOf } from '../../lambdas/runtime/store/table.ts';
 import { capturedIo } from '../support/captured-io.ts';
 import { mailroomInMemory } from '../unit/cli/support/mailroom-in-memory.ts';
 import { runInMemory } from '../unit/cli/support/run-in-memory.ts';
@@ -35,11 +41,21 @@ beforeEach(async () => {
   await pool.query(`TRUNCATE ${tables.map((name) => `mailroom.${name}`).join(', ')}`);
 });
 
-/** The rig's Mailroom with its rows in PostgreSQL. Its clock agrees with the database's. */
-function mailroom() {
+/** The rig's Mailroom with rows in PostgreSQL, too. Its clock agrees with the database's, and its sweep has just run. */
+async function mailroom(...items: readonly Item[]) {
   const made = mailroomInMemory([]);
   const clock = { ...made.clock, now: () => Date.now() };
-  return { ...made, clock, table: postgresTable(postgres.database, made.table.name), postgres };
+  const swept = { ...SWEEP_STATE_KEY, schema: SCHEMA, shards: 1, sweptTo: Date.now() };
+  for (const Item of [swept, ...items]) await made.table.write({ Put: { Item } });
+  const table = bothTables(postgresTable(postgres.database), made.table);
+  return { ...made, clock, table, dynamo: made.memory, postgres };
+}
+
+/** The row of a message in the inbox in DynamoDB. */
+function processed(eventId: string): Item {
+  const { PK, SK } = inboxKey('worker', eventId);
+  const type = 'ThingHappened';
+  return { PK, SK, schema: SCHEMA, type, status: 'PROCESSED', attempts: 1, processedAt: Date.now() };
 }
 
 async function storedEvent(at: number, aggregateId = '42'): Promise<string> {
@@ -73,7 +89,11 @@ async function deadEvent(): Promise<string> {
 }
 
 async function json(...argv: string[]) {
-  const { out, err } = await runInMemory(mailroom(), [...argv, '--json']);
+  return jsonOf(await mailroom(), ...argv);
+}
+
+async function jsonOf(made: Awaited<ReturnType<typeof mailroom>>, ...argv: string[]) {
+  const { out, err } = await runInMemory(made, [...argv, '--json']);
   if (out === '') throw new Error(err);
   return JSON.parse(out);
 }
@@ -154,16 +174,54 @@ test('a rejected message is listed', async () => {
   expect(JSON.stringify(await json('messages', 'list'))).toContain('no such order');
 });
 
-test('an operation is recorded and listed; every other write is refused', async () => {
-  const { table } = mailroom();
+test('an event of PostgreSQL that a consumer has in DynamoDB is processed, for why and for the audit', async () => {
+  const at = Date.now() - HOUR_MS;
+  const [eventId, unreceived] = [await storedEvent(at), await storedEvent(at)];
+  await pool.query('INSERT INTO mailroom.published VALUES ($1, $3), ($2, $3)', [
+    eventId,
+    unreceived,
+    new Date(at),
+  ]);
+  const made = await mailroom(processed(eventId));
+  expect(await jsonOf(made, 'why', eventId)).toMatchObject({ verdict: { state: 'processed' } });
+  const audit = createAudit({ ...made, rules: { describe: async () => undefined } });
+  const report = await audit.run({ since: at - HOUR_MS, until: Date.now() });
+  expect(report).toMatchObject({ events: 2, published: 2, missing: [{ eventId: unreceived }] });
+  expect(report.consumers.worker).toMatchObject({ expected: 2, processed: 1, missing: 1 });
+});
+
+test('a page has the rows of both storages in their order, and goes on where the shorter one ends', async () => {
+  const at = Date.now() - HOUR_MS;
+  const ids: string[] = [];
+  for (let n = 0; n < 6; n += 1) ids.push(n % 2 === 0 ? await storedEvent(at) : mintEventId(at, 1));
+  const rows = ids.filter((_id, n) => n % 2 === 1).map((eventId) => ({ ...outboxKeyOf(eventId), eventId }));
+  const { table } = await mailroom(...rows);
+  const pk = rows[0]?.PK ?? '';
+  for (const limit of [1, 2, 5, undefined]) {
+    const found: unknown[] = [];
+    for await (const { items } of pagesOf(table, { pk, skPrefix: 'EVENT#', limit }))
+      found.push(...items.map(({ SK }) => SK));
+    expect(found).toEqual(ids.toSorted().map((id) => `EVENT#${id}`));
+  }
+});
+
+test('a write of a row in DynamoDB is made, and of one in PostgreSQL refused', async () => {
+  const eventId = await deadEvent();
+  await pool.query(`INSERT INTO mailroom.inbox_retention (consumer, days) VALUES ('moved', 14)`);
+  const { table, dynamo } = await mailroom();
   await recordOperation({ table }, { by: 'ada', reason: 'known', command: 'ack', subject: 'x' });
-  const { operations } = await json('operations');
-  expect(operations).toMatchObject([{ by: 'ada', reason: 'known', command: 'ack', subject: 'x' }]);
-  await expect(table.write({ Put: { Item: { PK: 'DEAD#00', SK: 'x' } } })).rejects.toMatchObject({
-    code: 'NOT_IN_POSTGRES',
-  });
-  await expect(table.transact([])).rejects.toMatchObject({ code: 'NOT_IN_POSTGRES' });
-  await expect(table.updateEach([])).rejects.toMatchObject({ code: 'NOT_IN_POSTGRES' });
+  const own = processed(mintEventId(Date.now(), 1));
+  await table.transact([{ Put: { Item: own } }]);
+  expect(dynamo.items()).toContainEqual(own);
+  const refused = { code: 'NOT_IN_POSTGRES' };
+  const key = outboxKeyOf(eventId);
+  const of = inboxKey('moved', eventId);
+  const Item = { PK: of.PK, SK: of.SK };
+  await expect(table.updateEach([{ key, set: { a: 1 }, when: {} }])).rejects.toMatchObject(refused);
+  // It has no row yet, but its consumer's inbox is there.
+  await expect(table.write({ Put: { Item } })).rejects.toMatchObject(refused);
+  await expect(table.transact([{ Put: { Item: own } }, { Put: { Item } }])).rejects.toMatchObject(refused);
+  await pool.query('TRUNCATE mailroom.inbox_retention');
 });
 
 test('requeues dead events, and says who did it', async () => {
@@ -176,19 +234,6 @@ test('requeues dead events, and says who did it', async () => {
   expect((await json('status')).outbox).toMatchObject({ pending: 1, dead: 0 });
   const { operations } = await json('operations');
   expect(operations).toMatchObject([{ command: 'postgres requeue', subject: eventId, by: 'postgres' }]);
-});
-
-test('a page continues after its cursor', async () => {
-  const at = Date.now() - 60_000;
-  const ids = await Promise.all([1, 2, 3].map(() => storedEvent(at)));
-  for (const id of ids) await pool.query('INSERT INTO mailroom.pending (event_id) VALUES ($1)', [id]);
-  const { table } = mailroom();
-  const pk = `OUTBOX#${new Date(at).toISOString().slice(0, 16)}#00`;
-  const first = await table.query({ pk, skPrefix: 'EVENT#', limit: 2 });
-  const rest = await table.query({ pk, skPrefix: 'EVENT#', limit: 2, cursor: first.cursor });
-  const found = [...first.items, ...rest.items].map(({ SK }) => String(SK).slice('EVENT#'.length));
-  expect(found).toEqual(ids.toSorted());
-  expect(rest.cursor).toBeUndefined();
 });
 
 test('doctor finds a stuck event, a login without timeouts, and a slot without a limit', async () => {

@@ -369,6 +369,30 @@ describe('care', () => {
     expect(await idsIn('event')).not.toContain(old);
   });
 
+  test('measures the queue, the oldest snapshot and the slowest slot', async () => {
+    await rig.commit(1);
+    await care();
+    expect(telemetry.durations('OldestSnapshotAge')).toEqual([0]);
+    expect(telemetry.counted('SlotLagBytes')).toBe(0);
+    const holder = await rig.pool.connect();
+    await holder.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+    await holder.query('SELECT 1');
+    await rig.pool.query("SELECT pg_create_physical_replication_slot('slow', true)");
+    const relay = transitionsOf();
+    await relay.markPublished(await relay.claim(10));
+    // A session reports its deleted rows to the statistics a little later.
+    await eventually(async () => {
+      await care();
+      return telemetry.counted('DeletedQueueRows') > 0 ? true : undefined;
+    });
+    expect(telemetry.durations('OldestSnapshotAge')[0]).toBeGreaterThan(0);
+    expect(telemetry.counted('QueueBytes')).toBeGreaterThan(0);
+    expect(telemetry.counted('SlotLagBytes')).toBeGreaterThan(0);
+    await holder.query('ROLLBACK');
+    holder.release();
+    await rig.pool.query("SELECT pg_drop_replication_slot('slow')");
+  });
+
   test('deletes in batches until nothing old is left', async () => {
     await rig.pool.query(
       "INSERT INTO mailroom.published SELECT gen_random_uuid(), clock_timestamp() - interval '9 days' FROM generate_series(1, 2500)",

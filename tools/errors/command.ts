@@ -63,7 +63,7 @@ export const FINDING = section({
         'Export the earlier catalog with `npx cdk-mailroom events export <module>`, and name that file.',
     },
     NOT_IN_POSTGRES: {
-      cause: 'The rows of the Mailroom are in PostgreSQL, and the command changes rows of DynamoDB only.',
+      cause: 'The row is in PostgreSQL, and the command changes rows of DynamoDB only.',
       result: 'Nothing was changed.',
       action: 'Run the command that the message names. See [PostgreSQL](postgres.md#operate).',
     },

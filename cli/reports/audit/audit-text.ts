@@ -75,7 +75,8 @@ export function auditText({ report, byDay, repair }: AuditResult, commands: Audi
     ),
     driftText(report, commands.restore),
     unreadableText(report),
-    notAuditedText(report),
+    notAuditedText(report, 'external'),
+    notAuditedText(report, 'postgres'),
     headedList('Not read, so the audit is incomplete:', report.incomplete),
     repair === undefined ? '' : repairText(repair, report, commands.apply),
   ];
@@ -219,13 +220,20 @@ function unprovenText({ consumers }: AuditReport): string {
   );
 }
 
-function notAuditedText({ notAudited }: AuditReport): string {
+const NOT_AUDITED = {
+  external: 'Not audited, because external events have no outbox row:',
+  postgres: 'Not audited, because the inbox is in PostgreSQL, which --database reads:',
+} as const;
+
+function notAuditedText({ notAudited }: AuditReport, reason: keyof typeof NOT_AUDITED): string {
   return headedList(
-    'Not audited, because external events have no outbox row:',
-    notAudited.map(({ consumer, events }) => {
-      const names = events.map(({ source, type }) => `${clipped(type)} of ${clipped(source)}`);
-      return `${consumer}: ${names.join(', ')}`;
-    }),
+    NOT_AUDITED[reason],
+    notAudited
+      .filter(({ because }) => because === reason)
+      .map(({ consumer, events }) => {
+        const names = events.map(({ source, type }) => `${clipped(type)} of ${clipped(source)}`);
+        return `${consumer}: ${names.join(', ')}`;
+      }),
   );
 }
 

@@ -12,7 +12,7 @@ import {
 } from './check.ts';
 import { consumerChecks, unlistedChecks } from './consumer-checks.ts';
 import { postgresChecks } from './postgres-checks.ts';
-import { busCheck, relayChecks, versionChecks } from './relay-checks.ts';
+import { relayChecks, versionChecks } from './relay-checks.ts';
 import { type RoleSimulator, roleChecks } from './role-checks.ts';
 import { tableChecks, tableSurroundingsChecks } from './table-checks.ts';
 
@@ -39,9 +39,9 @@ export function checksOf(deps: CheckDeps, upTo: Exclude<Level, 'surroundings'>):
   const reading = { ...deps, resources: readOnce(deps.resources) };
   return byLevel([
     ...unlistedChecks(reading),
-    ...(deps.postgres === undefined
-      ? [...tableChecks(reading), ...relayChecks(reading)]
-      : [busCheck(reading), ...postgresChecks(deps.postgres, () => deps.now)]),
+    ...tableChecks(reading),
+    ...relayChecks(reading),
+    ...(deps.postgres === undefined ? [] : postgresChecks(deps.postgres, () => deps.now)),
     ...deps.directory.consumers.flatMap((consumer) => consumerChecks(reading, consumer)),
   ]).filter(({ level }) => LEVELS.indexOf(level) <= LEVELS.indexOf(upTo));
 }
@@ -58,7 +58,7 @@ export async function examine(
   const reading = { ...deps, resources: readOnce(deps.resources) };
   const checks = [
     ...checksOf(reading, 'settings'),
-    ...(deps.postgres === undefined ? tableSurroundingsChecks(reading) : []),
+    ...tableSurroundingsChecks(reading),
     ...versionChecks(reading, deps.rowSchema),
     ...(deps.postgres === undefined
       ? []

@@ -56,7 +56,7 @@ export function relayChecks(deps: CheckDeps): PartCheck[] {
 }
 
 /** The check of the bus. */
-export function busCheck(deps: CheckDeps): PartCheck {
+function busCheck(deps: CheckDeps): PartCheck {
   return check('bus', 'flow', () => busFaults(deps), deps.directory.mailroom);
 }
 

@@ -1,3 +1,4 @@
+import { byInbox } from '../../../lambdas/runtime/operations/bus-consumers.ts';
 import { deadLetterQueues, depthOf } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import type { ConsumerEntry, Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import type { QueueDepth, Queues } from '../../../lambdas/runtime/operations/queues.ts';
@@ -25,6 +26,8 @@ export interface StatusDeps {
   readonly directory: Directory;
   readonly region: string;
   readonly table: Table;
+  /** The table port also reads the rows of a PostgreSQL database. @default false */
+  readonly readsPostgres?: boolean;
   readonly queues: Queues;
   /** Makes the checks up to the level `settings`: see `checksOf`. */
   readonly wiring: (sweep: Pick<CheckDeps, 'now' | 'sweptAt'>) => Promise<Checked>;
@@ -53,7 +56,8 @@ const AS_TYPED: CommandLines = { commandLine: (command) => command, awsLine: (co
 
 /** Reads the status of the whole Mailroom. It changes nothing and receives only from dead-letter queues. */
 export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
-  const { directory, region, table, queues, keep = keepNothing, now } = deps;
+  const { directory, region, table, readsPostgres = false, queues, keep = keepNothing, now } = deps;
+  const { read: inTable } = byInbox(directory, readsPostgres);
   const reading = readDepths(queues, directory);
   // Awaited below: until then its failure has no other handler.
   reading.catch(() => {});
@@ -71,11 +75,11 @@ export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
     reading,
     deps.wiring({ now, sweptAt: async () => sweptAt }),
     readHeartbeatStatus(deps),
-    readRecent({ table, directory, shards: sweep.shards, keep, now }),
+    readRecent({ table, directory: inTable, shards: sweep.shards, keep, now }),
     keep('scheduled', DUE_TIMES_KEPT_MS, () => readDueTimes({ table, shards: sweep.shards }, now)),
   ]);
   const recentOf = ({ name }: ConsumerEntry) => recent.messages.filter(({ consumer }) => consumer === name);
-  const look = createWarnings({ directory, table, shards: sweep.shards, keep, now });
+  const look = createWarnings({ directory: inTable, table, shards: sweep.shards, keep, now });
   const looks = await eachOf(consumers, ({ consumer, waiting }) => {
     const { name, queue, deadLetterQueue, undeliveredQueue = '' } = consumer;
     const isCut = wiring.problems.some(({ part, level }) => part === name && level === 'flow');

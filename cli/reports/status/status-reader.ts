@@ -52,7 +52,17 @@ export function createStatusReader(
       () => runChecks(checksOf({ directory, resources, pauses, postgres, ...sweep }, 'settings')),
     );
   return {
-    read: () => readStatus({ directory, region, table, queues: kept, keep, wiring, now: clock.now() }),
+    read: () =>
+      readStatus({
+        directory,
+        region,
+        table,
+        readsPostgres: postgres !== undefined,
+        queues: kept,
+        keep,
+        wiring,
+        now: clock.now(),
+      }),
     depth: (url) => depthOf(kept, url),
     forget,
   };

@@ -1,6 +1,6 @@
 import { errorCode, errorMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { DAY_MS, MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
-import { atHome, withNeighbors } from '../../../lambdas/runtime/operations/bus-consumers.ts';
+import { atHome, byInbox, withNeighbors } from '../../../lambdas/runtime/operations/bus-consumers.ts';
 import type { BusDirectory } from '../../../lambdas/runtime/operations/bus-directory.ts';
 import {
   type DeadLetterQueue,
@@ -94,6 +94,8 @@ export interface TraceDeps extends TracedMailroom {
   readonly neighbors?: readonly TracedMailroom[] | undefined;
   /** Reads the claims on its bus. @default they are not read */
   readonly claims?: (() => Promise<BusDirectory | undefined>) | undefined;
+  /** The database whose rows the table port also reads. @default none */
+  readonly postgres?: unknown;
   readonly queues: Queues;
   readonly signal?: AbortSignal | undefined;
 }
@@ -231,7 +233,7 @@ async function firstOf<T>(
 }
 
 async function readEvent(reading: TraceReading, eventId: string): Promise<TracedEvent> {
-  const { directory } = reading;
+  const { read: directory, unread } = byInbox(reading.directory, reading.postgres !== undefined);
   const outbox = await firstOf(reading, ({ table }) =>
     isEventId(eventId) ? table.get(outboxKeyOf(eventId)) : Promise.resolve(undefined),
   );
@@ -254,6 +256,10 @@ async function readEvent(reading: TraceReading, eventId: string): Promise<Traced
     for (const { name } of missed ?? directory.consumers)
       reading.unread.add(`${directory.mailroom.stack}/${name}, whose table cannot be read (${why})`);
   }
+  const hidden =
+    event && consumersOf({ ...directory, consumers: unread }, { ...event, data: () => envelope?.data });
+  for (const { name } of hidden ?? unread)
+    reading.unread.add(`${name}, whose inbox is in PostgreSQL (--database reads it)`);
   const all = await eachOf(consumers, (consumer) =>
     readMessage(reading, eventId, consumer, isExpected(consumer)),
   );

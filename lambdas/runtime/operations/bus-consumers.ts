@@ -49,6 +49,24 @@ export function withNeighbors(
   return { ...own, consumers, ...(unlisted.length > 0 && { unlisted }) };
 }
 
+/**
+ * Divides the consumers of a directory by their inboxes: those that can be read, and those in a PostgreSQL database that cannot, where a
+ * missing row proves nothing.
+ *
+ * @param readsPostgres - the rows of the Mailroom's own consumers are also read from its database
+ */
+export function byInbox(
+  directory: Directory,
+  readsPostgres: boolean,
+): { readonly read: Directory; readonly unread: readonly ConsumerEntry[] } {
+  const isRead = ({ inbox, elsewhere }: ConsumerEntry) =>
+    inbox === undefined || (readsPostgres && elsewhere === undefined);
+  return {
+    read: { ...directory, consumers: directory.consumers.filter(isRead) },
+    unread: directory.consumers.filter((consumer) => !isRead(consumer)),
+  };
+}
+
 /** Returns the other Mailrooms on a Mailroom's bus. A Mailroom that does not share its bus has none. */
 export function neighborsOf(own: Directory, directories: readonly Directory[]): Directory[] {
   const { bus, table } = own.mailroom;

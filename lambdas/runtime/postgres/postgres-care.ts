@@ -46,7 +46,21 @@ SELECT count(*)::int AS pending, (count(*) FILTER (WHERE NOT declared))::int AS 
   (SELECT count(*)::int FROM mailroom.dead) AS dead
 FROM judged`;
 
-/** Emits the gauges of the queue, and deletes what is older than its retention. It never throws. */
+/**
+ * The state of the queue, and of the database as far as it slows relays down or fills the disk. Without `pg_read_all_stats`, the transactions of other logins have no start: then the age is
+ * unknown. Only a primary has a log position.
+ */
+const HEALTH = `SELECT
+  (SELECT n_dead_tup FROM pg_stat_user_tables WHERE relid = 'mailroom.pending'::regclass)::float8 AS deleted,
+  pg_total_relation_size('mailroom.pending')::float8 AS bytes,
+  (SELECT CASE WHEN bool_and(xact_start IS NOT NULL) IS FALSE THEN NULL
+      ELSE coalesce(greatest(0, extract(epoch FROM clock_timestamp() - min(xact_start)) * 1000), 0) END
+    FROM pg_stat_activity WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid() AND datname = current_database()
+      AND coalesce(backend_type, '') NOT IN ('autovacuum worker', 'walsender'))::float8 AS snapshot,
+  (SELECT max(pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)) FROM pg_replication_slots)::float8 AS lag
+  WHERE NOT pg_is_in_recovery()`;
+
+/** Emits the gauges of the queue and the database, and deletes what is older than its retention. It never throws. */
 export async function careForTables(deps: TransitionDeps): Promise<void> {
   const { config, database, telemetry } = deps;
   const attempt = async (what: string, work: () => Promise<unknown>) => {
@@ -56,6 +70,7 @@ export async function careForTables(deps: TransitionDeps): Promise<void> {
     });
   };
   await attempt('count the waiting events', () => emitGauges(deps));
+  await attempt('read the state of the database', () => emitHealth(deps));
   for (const text of [DELETE_EVENTS, DELETE_CANCELLED])
     await attempt('delete old events', () =>
       deleteAll(deps, async () => {
@@ -80,6 +95,18 @@ async function emitGauges({ config, database, clock, telemetry }: TransitionDeps
     oldest === null ? 0 : Math.max(0, now - eventIdTime(String(oldest))),
   );
   telemetry.duration('OldestLeaseAge', Number(overdue));
+}
+
+async function emitHealth({ database, telemetry }: TransitionDeps): Promise<void> {
+  const { rows } = await database.query(HEALTH, []);
+  const { deleted, bytes, snapshot, lag } = Object(rows[0]);
+  const known = (value: unknown, emit: (value: number) => void) => {
+    if (typeof value === 'number') emit(value);
+  };
+  known(deleted, (value) => telemetry.gauge('DeletedQueueRows', value));
+  known(bytes, (value) => telemetry.gauge('QueueBytes', value));
+  known(snapshot, (value) => telemetry.duration('OldestSnapshotAge', value));
+  known(lag, (value) => telemetry.gauge('SlotLagBytes', value));
 }
 
 /** @param deleteSome - deletes at most {@link DELETED_AT_ONCE} rows, and returns their number */

@@ -125,6 +125,13 @@ BEGIN
   END LOOP;
 END
 $roles$;
+DO $roles$
+BEGIN
+  GRANT pg_read_all_stats TO mailroom_relay, mailroom_operator;
+  EXCEPTION WHEN insufficient_privilege THEN
+    RAISE NOTICE 'The age of the oldest snapshot stays unknown: this login may not grant pg_read_all_stats.';
+END
+$roles$;
 GRANT INSERT ON mailroom.event, mailroom.pending TO mailroom_producer, mailroom_consumer;
 GRANT SELECT (event_id, source) ON mailroom.event TO mailroom_producer, mailroom_consumer;
 GRANT SELECT, DELETE ON mailroom.pending TO mailroom_producer, mailroom_consumer;

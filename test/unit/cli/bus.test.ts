@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { auditText } from '../../../cli/reports/audit/audit-text.ts';
 import { verdictOf } from '../../../cli/reports/why/chain-verdict.ts';
 import { readTrace } from '../../../cli/reports/why/trace-reader.ts';
 import { createAudit } from '../../../lambdas/runtime/operations/audit/audit.ts';
@@ -97,4 +98,38 @@ test('the audit finds nothing missing at a consumer whose inbox it may not read,
   const recent = await audit.run({ since: now - 3_600_000, until: now + 1, graceMs: 3_600_000 });
   expect(recent.consumers['shipping-dev/worker']).toMatchObject({ waiting: 1, unproven: 0 });
   expect(recent.incomplete).toEqual([]);
+});
+
+describe('without --database, an inbox in PostgreSQL', () => {
+  const moved = { ...worker, name: 'moved', inbox: 'postgres' } as const;
+  const both: Directory = { ...directory, consumers: [worker, moved] };
+
+  test('is not audited, and the report names its consumer', async () => {
+    const { table, queues, clock } = await processed();
+    const rules = { describe: async () => undefined };
+    const range = { since: clock.now() - 3_600_000, until: clock.now() + 1, graceMs: 0 };
+    const deps = { table, directory: both, queues, clock, rules };
+    const report = await createAudit(deps).run(range);
+    expect(report.missing).toEqual([]);
+    expect(Object.keys(report.consumers)).toEqual(['worker']);
+    const events = moved.events.map(({ source, type }) => ({ source, type }));
+    expect(report.notAudited).toEqual([{ consumer: 'moved', events, because: 'postgres' }]);
+    const recheck = { at: 0, command: '' };
+    const text = auditText({ report }, { repair: '', apply: '', doctor: '', restore: [], recheck });
+    expect(text).toContain('Not audited, because the inbox is in PostgreSQL, which --database reads:');
+    const { notAudited, missing } = await createAudit({ ...deps, readsPostgres: true }).run(range);
+    expect(notAudited).toEqual([]);
+    expect(missing).toMatchObject([{ consumer: 'moved' }]);
+  });
+
+  test('leaves the verdict of why open', async () => {
+    const { table, queues, eventId, context } = await processed();
+    const verdict = async (postgres?: object) =>
+      verdictOf(await readTrace({ directory: both, table, queues, postgres }, [eventId]), context);
+    expect(await verdict()).toMatchObject({
+      state: 'unproven',
+      text: expect.stringContaining('moved, whose inbox is in PostgreSQL (--database reads it)'),
+    });
+    expect((await verdict({})).state).not.toBe('unproven');
+  });
 });

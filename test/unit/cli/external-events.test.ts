@@ -127,8 +127,8 @@ test('the audit names the external events that it does not cover, expects no row
   expect(auditFindings(report)).toEqual([]);
   const events = [{ source: 'stripe', type: 'charge.succeeded' }];
   expect(report.notAudited).toEqual([
-    { consumer: 'webhooks', events },
-    { consumer: 'mixed', events },
+    { consumer: 'webhooks', events, because: 'external' },
+    { consumer: 'mixed', events, because: 'external' },
   ]);
   const recheck = { at: 0, command: '' };
   const text = auditText({ report }, { repair: '', apply: '', doctor: '', restore: [], recheck });

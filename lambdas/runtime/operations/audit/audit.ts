@@ -4,11 +4,11 @@ import { DAY_MS } from '../../base/units.ts';
 import type { EventRef } from '../../events/event.ts';
 import { minuteOf } from '../../store/event-id.ts';
 import type { Table } from '../../store/table.ts';
-import { withNeighbors } from '../bus-consumers.ts';
+import { byInbox, withNeighbors } from '../bus-consumers.ts';
 import type { BusDirectory } from '../bus-directory.ts';
 import type { ConsumerEntry, Directory } from '../directory.ts';
 import type { Queues } from '../queues.ts';
-import { externalEventsOf } from '../subscribed-events.ts';
+import { externalEventsOf, mailroomEventsOf } from '../subscribed-events.ts';
 import { type ConsumerBacklog, createBacklogs } from './audit-backlog.ts';
 import type { EntryVersions } from './audit-declaration.ts';
 import {
@@ -44,6 +44,8 @@ export interface AuditDeps {
   readonly directory: Directory;
   /** The other Mailrooms on the bus, whose consumers must receive the events as well. @default none */
   readonly neighbors?: readonly AuditNeighbor[] | undefined;
+  /** The table port also reads the rows of a PostgreSQL database. @default false: consumers whose inbox is there are not audited */
+  readonly readsPostgres?: boolean | undefined;
   /** The claims on the bus, which show a consumer without an entry. @default they are not read */
   readonly claims?: BusDirectory | undefined;
   readonly queues: Pick<Queues, 'depth' | 'receive' | 'show'>;
@@ -109,19 +111,35 @@ export interface AuditReport {
   readonly duplicated: readonly DuplicatedEvent[];
   /** The deployed rules and queues that differ from the declaration. */
   readonly drift: readonly Drift[];
-  /** The external events of each consumer that has any. They have no outbox row, so the audit does not cover them. */
-  readonly notAudited: readonly { readonly consumer: string; readonly events: readonly EventRef[] }[];
+  /** The events of each consumer that the audit does not cover. */
+  readonly notAudited: readonly NotAudited[];
   /** The parts that could not be checked; empty if the audit is complete. */
   readonly incomplete: readonly string[];
   /** The number of missing events that were sent again since. */
   readonly repaired: number;
 }
 
-function notAudited({ consumers }: Directory): AuditReport['notAudited'] {
-  return consumers.flatMap((consumer) => {
-    const events = externalEventsOf(consumer).map(({ source, type }) => ({ source, type }));
-    return events.length === 0 ? [] : [{ consumer: consumer.name, events }];
-  });
+/** Events that an audit does not cover. */
+export interface NotAudited {
+  readonly consumer: string;
+  readonly events: readonly EventRef[];
+  /** `external`: they have no outbox row. `postgres`: the consumer's inbox is in PostgreSQL, and was not read. */
+  readonly because: 'external' | 'postgres';
+}
+
+function notAudited({ consumers }: Directory, unread: readonly ConsumerEntry[]): NotAudited[] {
+  const of = (
+    because: NotAudited['because'],
+    { name: consumer }: ConsumerEntry,
+    found: readonly EventRef[],
+  ) => {
+    const events = found.map(({ source, type }) => ({ source, type }));
+    return events.length === 0 ? [] : [{ consumer, events, because }];
+  };
+  return [
+    ...consumers.flatMap((consumer) => of('external', consumer, externalEventsOf(consumer))),
+    ...unread.flatMap((consumer) => of('postgres', consumer, mailroomEventsOf(consumer))),
+  ];
 }
 
 /** The conservation check, created by {@link createAudit}. */
@@ -163,7 +181,7 @@ const WALK_SHARE = 0.7;
  */
 export function createAudit(deps: AuditDeps): Audit {
   const { clock = systemClock } = deps;
-  const { directory, inboxOf } = busOf(deps);
+  const { directory, unread, inboxOf } = busOf(deps);
 
   return {
     run: async (range) => {
@@ -234,7 +252,7 @@ export function createAudit(deps: AuditDeps): Audit {
         inconclusive,
         duplicated: doubles.found(),
         drift,
-        notAudited: notAudited(deps.directory),
+        notAudited: notAudited(deps.directory, unread),
         incomplete,
         repaired: 0,
       };
@@ -250,11 +268,13 @@ function unlistedTexts({ unlisted = [] }: Directory): string[] {
 }
 
 /** The consumers of every Mailroom on the bus, and the tables with their inboxes. */
-function busOf({ table, directory, neighbors = [], claims }: AuditDeps) {
+function busOf({ table, directory, neighbors = [], claims, readsPostgres = false }: AuditDeps) {
   const directories = neighbors.map((neighbor) => neighbor.directory);
   const tables = new Map(neighbors.map(({ directory, table }) => [directory.mailroom.table, table]));
+  const { read, unread } = byInbox(withNeighbors(directory, directories, claims), readsPostgres);
   return {
-    directory: withNeighbors(directory, directories, claims),
+    directory: read,
+    unread,
     inboxOf: ({ elsewhere }: ConsumerEntry) => tables.get(elsewhere?.table ?? '') ?? table,
   };
 }
