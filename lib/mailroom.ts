@@ -13,7 +13,7 @@ import { archiveProblems } from './checks/retentions.ts';
 import { atOnceProblems } from './checks/timings.ts';
 import { ImportedMailroom } from './imported-mailroom.ts';
 import { auditorsOn, auditsDecrypt, auditsReadInboxes } from './mailroom/bus-auditors.ts';
-import { claimService, refuseClaimed } from './mailroom/claims.ts';
+import { claimService, listService, refuseClaimed } from './mailroom/claims.ts';
 import { DeclaredEvents, sourcesProblems } from './mailroom/declared-events.ts';
 import { directoryEntry } from './mailroom/directory-parameter.ts';
 import { letServicesUse } from './mailroom/encryption.ts';
@@ -165,7 +165,12 @@ export class Mailroom extends MailroomBase {
     });
     directoryEntry(this, mailroomEntryName(this.table.tableName), entry);
     for (const source of new Set(sources)) this.declareService(source);
-    if (props.bus !== undefined) joinBus(this, props.bus, this.claimed);
+    if (props.bus !== undefined)
+      joinBus(this, props.bus, {
+        name: this.table.tableName,
+        relays: [this.relay.streamFunction, this.relay.sweepFunction],
+        services: this.claimed,
+      });
     publishAttributes(this, this.outbox);
   }
 
@@ -196,7 +201,7 @@ export class Mailroom extends MailroomBase {
   protected publishAtOnceProblems(producer: LambdaFunction, { publishAtOnce = {} }: ProducerProps): string[] {
     return [
       ...atOnceProblems(turnOf(publishAtOnce), this.relay.turnMax),
-      ...publisherProblems(this.bus, producer),
+      ...publisherProblems(this, producer),
     ];
   }
 
@@ -207,7 +212,7 @@ export class Mailroom extends MailroomBase {
       publishedRetentionDays: this.relay.publishedRetention.toDays(),
     });
     for (const [name, value] of Object.entries(environment)) producer.addEnvironment(name, value);
-    publishAtOnceOn(this.bus, producer, () => [service]);
+    publishAtOnceOn(this, producer, () => [service]);
     if (this._shared && producer.role) tag(producer.role, { [OUTBOX_TAG]: this.table.tableName });
     this.table.grantMark(producer);
     this.table.grantReadOfMarks(this.relay.streamFunction);
@@ -223,7 +228,8 @@ export class Mailroom extends MailroomBase {
     if (this.claimed.has(service)) return;
     refuseClaimed(this, this.bus, service);
     this.claimed.add(service);
-    const place = { bus: this.bus.eventBusName, table: this.table.tableName };
-    this.table.node.addDependency(claimService(this, place, service));
+    const { tableName } = this.table;
+    this.table.node.addDependency(claimService(this, this.bus.eventBusName, service));
+    listService(this, tableName, service);
   }
 }

@@ -9,8 +9,9 @@ import { serviceNameProblems } from '../checks/names.ts';
 import { refuse, unless } from '../checks/refusal.ts';
 import { QUEUE_RETENTION_MAX } from '../checks/retentions.ts';
 import { acknowledgeLastStop } from '../functions/acknowledged-warnings.ts';
+import { identityOf } from './bus-identity.ts';
 import { ruleSends, rulesOf } from './queue-senders.ts';
-import { PUBLISHER_TAG, tag } from './tags.ts';
+import { FORWARD_TAG, PUBLISHER_TAG, tag } from './tags.ts';
 
 /** The events that a bus forwards. */
 export interface BusForwardOptions {
@@ -76,8 +77,8 @@ export class BusForward extends Construct {
     });
     acknowledgeLastStop(this.deadLetterQueue, 'the dead-letter queue of a forward');
     const role = new Role(this, 'Role', { assumedBy: new ServicePrincipal('events.amazonaws.com') });
-    // The policy of the other bus denies every role without its tag.
-    tag(role, { [PUBLISHER_TAG]: target.eventBusName });
+    // The policy of the other bus denies every role without its tags.
+    tag(role, { [PUBLISHER_TAG]: target.eventBusName, [FORWARD_TAG]: target.eventBusName });
     role.addToPolicy(new PolicyStatement({ actions: ['events:PutEvents'], resources: [target.eventBusArn] }));
     this.rule = new Rule(this, 'Rule', {
       description: `Forwards events of ${from} to another bus.`,
@@ -95,21 +96,6 @@ export class BusForward extends Construct {
     });
     ruleSends(this.rule, rulesOf(bus), this.deadLetterQueue);
   }
-}
-
-/** Names a bus for comparison within an app: by account, region and name if they are known, otherwise by its path. */
-function identityOf(bus: IEventBus): string {
-  const name = nameOf(bus);
-  const { account, region } = bus.env;
-  return Token.isUnresolved(name) ? bus.node.path : `${name} in ${account}, ${region}`;
-}
-
-/** The fixed name of a bus of this app, or of an imported one. */
-function nameOf(bus: IEventBus): string {
-  const { physicalName } = bus as { readonly physicalName?: string };
-  return physicalName !== undefined && physicalName !== '' && !Token.isUnresolved(physicalName)
-    ? physicalName
-    : bus.eventBusName;
 }
 
 /** EventBridge forwards an event between accounts and regions only once: the second bus of a chain would receive nothing. */

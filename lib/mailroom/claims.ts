@@ -1,4 +1,5 @@
-import { Stack } from 'aws-cdk-lib';
+import { Stack, Stage } from 'aws-cdk-lib';
+import type { IEventBus } from 'aws-cdk-lib/aws-events';
 import { StringParameter } from 'aws-cdk-lib/aws-ssm';
 import type { Construct, IConstruct } from 'constructs';
 import {
@@ -8,6 +9,7 @@ import {
 } from '../../lambdas/runtime/operations/bus-directory.ts';
 import { servicePath } from '../../lambdas/runtime/operations/directory.ts';
 import { refuse } from '../checks/refusal.ts';
+import { identityOf } from './bus-identity.ts';
 
 /** The bus and the table of a claim. */
 interface ClaimPlace {
@@ -16,7 +18,7 @@ interface ClaimPlace {
   readonly table: string;
 }
 
-/** The owners of the services on each bus of this app, which a deployment would refuse anyway, after minutes. */
+/** The owners of the services on each bus, by the app or stage and the identity of the bus: a deployment would refuse a second one, after minutes. */
 const OWNERS = new WeakMap<IConstruct, Map<string, IConstruct>>();
 
 /**
@@ -24,9 +26,11 @@ const OWNERS = new WeakMap<IConstruct, Map<string, IConstruct>>();
  *
  * @throws `BAD_SETTINGS`, naming the owner
  */
-export function refuseClaimed(mailroom: IConstruct, bus: IConstruct, service: string): void {
-  const owners = OWNERS.get(bus) ?? new Map<string, IConstruct>();
-  const owner = owners.get(service) ?? mailroom;
+export function refuseClaimed(mailroom: IConstruct, bus: IEventBus, service: string): void {
+  const root = Stage.of(mailroom) ?? mailroom.node.root;
+  const owners = OWNERS.get(root) ?? new Map<string, IConstruct>();
+  const key = `${identityOf(bus)} ${service}`;
+  const owner = owners.get(key) ?? mailroom;
   refuse(
     `The Mailroom ${mailroom.node.path}`,
     owner === mailroom
@@ -36,28 +40,27 @@ export function refuseClaimed(mailroom: IConstruct, bus: IConstruct, service: st
             'Publish it through that Mailroom, or choose another name.',
         ],
   );
-  OWNERS.set(bus, owners.set(service, mailroom));
+  OWNERS.set(root, owners.set(key, mailroom));
 }
 
 /**
  * Claims a service on a bus: a second stack that creates the same parameter fails. Its value refers to nothing, and the table is deployed after
  * it, so that a refused deployment has changed nothing.
  *
- * A second parameter, under the table, shows producers of other apps that the relay publishes the service.
- *
+ * @param bus - the name of the bus
  * @returns the claim
  */
-export function claimService(
-  mailroom: Construct,
-  { bus, table }: ClaimPlace,
-  service: string,
-): StringParameter {
-  const claim = new StringParameter(mailroom, `Claim-${service}`, {
+export function claimService(mailroom: Construct, bus: string, service: string): StringParameter {
+  return new StringParameter(mailroom, `Claim-${service}`, {
     parameterName: serviceClaimName(bus, service),
     description: claimText(`The service ${service} on this bus`, mailroom),
     stringValue: claimValue(mailroom),
     simpleName: false,
   });
+}
+
+/** Shows producers of other apps that the relay of a table publishes the service. */
+export function listService(mailroom: Construct, table: string, service: string): void {
   new StringParameter(mailroom, `Service-${service}`, {
     parameterName: servicePath(table, service),
     description:
@@ -65,7 +68,6 @@ export function claimService(
     stringValue: claimValue(mailroom),
     simpleName: false,
   });
-  return claim;
 }
 
 /**

@@ -1,22 +1,21 @@
 import { Lazy, Stack, Token } from 'aws-cdk-lib';
 import { CfnEventBusPolicy, type IEventBus } from 'aws-cdk-lib/aws-events';
+import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import { StringParameter } from 'aws-cdk-lib/aws-ssm';
 import type { Construct } from 'constructs';
 import { sharedBusName } from '../../lambdas/runtime/operations/bus-directory.ts';
 import { environmentText, isElsewhere } from '../checks/environment.ts';
 import { unless } from '../checks/refusal.ts';
 import { physicalName } from '../functions/physical-name.ts';
-import { MailroomBus, NO_SOURCE } from './mailroom-bus.ts';
+import { MailroomBus, NO_SOURCE, STATEMENT_ID_MAX } from './mailroom-bus.ts';
 import type { MailroomProps } from './mailroom-props.ts';
-import type { MailroomTable } from './mailroom-table.ts';
-import type { OutboxRelay } from './outbox-relay.ts';
-import { OUTBOX_TAG } from './tags.ts';
-
-/** The longest id of a statement (EventBridge API reference, PutPermission). */
-const STATEMENT_ID_MAX = 64;
+import { FORWARD_TAG, OUTBOX_TAG, tag } from './tags.ts';
 
 /** Validates the bus that a Mailroom joins. */
-export function joinProblems(mailroom: Construct, { bus, archive }: MailroomProps): string[] {
+export function joinProblems(
+  mailroom: Construct,
+  { bus, archive }: Pick<MailroomProps, 'bus' | 'archive'>,
+): string[] {
   if (bus === undefined) return [];
   return [
     ...unless(
@@ -40,25 +39,30 @@ export function joinProblems(mailroom: Construct, { bus, archive }: MailroomProp
   ];
 }
 
-/** The parts of a Mailroom that a joined bus needs. */
-interface Joining extends Construct {
-  readonly table: MailroomTable;
-  readonly relay: OutboxRelay;
+/** A Mailroom as a joined bus knows it. */
+interface JoiningMailroom {
+  /** Its name for the tags of its roles: that of its table. */
+  readonly name: string;
+  readonly relays: readonly LambdaFunction[];
+  /** The services that it publishes; read at synth. */
+  readonly services: ReadonlySet<string>;
 }
 
 /**
- * Joins a bus: denies the Mailroom's sources to every principal except its relay and its producers that publish at once, so that
- * neither another Mailroom nor an administrator publishes in their name. Each Mailroom adds its own statement to the bus's policy.
- *
- * @param services - read at synth
+ * Joins a bus: denies the Mailroom's sources to every principal except its relays, its producers that publish at once, and forwards from
+ * other buses, so that neither another Mailroom nor an administrator publishes in their name. Each Mailroom adds its own statement to the
+ * bus's policy.
  */
-export function joinBus(mailroom: Joining, bus: IEventBus, services: ReadonlySet<string>): void {
-  const { relay, table } = mailroom;
+export function joinBus(
+  mailroom: Construct,
+  bus: IEventBus,
+  { name, relays, services }: JoiningMailroom,
+): void {
   // The deployment fails at once if the bus does not exist, or is not shared.
   if (!(bus instanceof MailroomBus) && !Token.isUnresolved(bus.eventBusName))
     StringParameter.valueForStringParameter(mailroom, sharedBusName(bus.eventBusName));
+  for (const { role } of relays) if (role) tag(role, { [OUTBOX_TAG]: name });
   const statementId = physicalName(mailroom, STATEMENT_ID_MAX);
-  const relays = [relay.streamFunction, relay.sweepFunction].map(({ role }) => role?.roleArn);
   new CfnEventBusPolicy(mailroom, 'Guard', {
     eventBusName: bus.eventBusName,
     statementId,
@@ -74,8 +78,10 @@ export function joinBus(mailroom: Joining, bus: IEventBus, services: ReadonlySet
             produce: () => (services.size > 0 ? [...services].sort() : [NO_SOURCE]),
           }),
         },
-        ArnNotEquals: { 'aws:PrincipalArn': relays },
-        StringNotEquals: { [`aws:PrincipalTag/${OUTBOX_TAG}`]: table.tableName },
+        StringNotEquals: {
+          [`aws:PrincipalTag/${OUTBOX_TAG}`]: name,
+          [`aws:PrincipalTag/${FORWARD_TAG}`]: bus.eventBusName,
+        },
         Bool: { 'aws:PrincipalIsAWSService': 'false' },
       },
     },

@@ -1,5 +1,11 @@
 import { ArnFormat, type Duration, Lazy, RemovalPolicy, Stack } from 'aws-cdk-lib';
-import { CfnArchive, type CfnEventBus, EventBus, type IEventBus } from 'aws-cdk-lib/aws-events';
+import {
+  CfnArchive,
+  type CfnEventBus,
+  CfnEventBusPolicy,
+  EventBus,
+  type IEventBus,
+} from 'aws-cdk-lib/aws-events';
 import {
   AccountPrincipal,
   AnyPrincipal,
@@ -14,9 +20,9 @@ import {
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import { StringParameter } from 'aws-cdk-lib/aws-ssm';
-import type { Construct } from 'constructs';
+import { Construct } from 'constructs';
 import { sharedBusName } from '../../lambdas/runtime/operations/bus-directory.ts';
-import { refuse } from '../checks/refusal.ts';
+import { refuse, unless } from '../checks/refusal.ts';
 import { physicalName } from '../functions/physical-name.ts';
 import {
   acceptProblems,
@@ -49,15 +55,23 @@ export interface MailroomBusProps {
   readonly shared?: boolean;
 }
 
+/** The longest id of a statement (EventBridge API reference, PutPermission). */
+export const STATEMENT_ID_MAX = 64;
+
 /** Not a valid service name. IAM would drop an empty list, and the condition with it. */
 export const NO_SOURCE = '(none)';
 
-/** The bus on which a role publishes at once: it has one tag. */
-const BUS_OF = new WeakMap<IRole, IEventBus>();
+/** A Mailroom, as a producer that publishes at once knows it. */
+interface OnBus extends Construct {
+  readonly bus: IEventBus;
+}
+
+/** The Mailroom for which a role publishes at once: each of its tags has one value. */
+const MAILROOM_OF = new WeakMap<IRole, OnBus>();
 
 /** The bus on which a role publishes at once; `undefined` if it leaves publishing to the relay. */
 export function busOfPublisher(role: IRole): IEventBus | undefined {
-  return BUS_OF.get(role);
+  return MAILROOM_OF.get(role)?.bus;
 }
 
 /**
@@ -86,7 +100,6 @@ export class MailroomBus extends EventBus {
   readonly archiveRetention: Duration | undefined;
   private readonly publishers = new Set<string>();
   private readonly onlyPublishers: PolicyStatement;
-  private readonly statements: PolicyDocument;
   private readonly removalPolicy: RemovalPolicy;
   /** The name itself, which the policy needs: a bus cannot reference its own name. */
   private readonly ownName: string;
@@ -107,8 +120,7 @@ export class MailroomBus extends EventBus {
     // Part of the bus resource: a separate policy would leave the bus open until it is deployed.
     this.ownName = eventBusName;
     this.onlyPublishers = this.denyOthers();
-    this.statements = new PolicyDocument({ statements: [this.onlyPublishers] });
-    bus.policy = this.statements;
+    bus.policy = new PolicyDocument({ statements: [this.onlyPublishers] });
     bus.kmsKeyIdentifier = props.encryptionKey?.keyArn;
     if (this.shared) this.share();
     if (props.archive === undefined) return;
@@ -135,13 +147,16 @@ export class MailroomBus extends EventBus {
   /**
    * Lets a principal put events of these sources on this bus, and on no other. A call is denied as a whole if one of its events
    * has another source. The bus's policy names the principal, so import a role of another stack that depends on this one:
-   * `Role.fromRoleName`.
+   * `Role.fromRoleName`. A shared bus recognizes a role that this app creates by a tag.
    *
    * @param sources - called at synth, when every producer is known
    */
   grantPublish(grantee: IGrantable, sources: () => readonly string[]): Grant {
-    const { principalJson } = grantee.grantPrincipal.policyFragment;
-    for (const arn of principalJson.AWS ?? []) this.publishers.add(arn);
+    const { grantPrincipal } = grantee;
+    const { principalJson } = grantPrincipal.policyFragment;
+    // The statements of Mailrooms of other apps are beside those of the bus itself, so these must not change with each role.
+    if (this.shared && Role.isRole(grantPrincipal)) tag(grantPrincipal, { [PUBLISHER_TAG]: this.ownName });
+    else for (const arn of principalJson.AWS ?? []) this.publishers.add(arn);
     return allowPublish(this, grantee, sources);
   }
 
@@ -160,7 +175,15 @@ export class MailroomBus extends EventBus {
    */
   forwardTo(target: IEventBus, { from, events }: BusForwardOptions): BusForward {
     const { removalPolicy } = this;
-    return new BusForward(this, `To${target.node.id}-${from}`, {
+    const id = `To${target.node.id}-${from}`;
+    refuse(
+      `The bus ${this.node.path}`,
+      unless(
+        this.node.tryFindChild(id) === undefined,
+        `It already forwards events of "${from}" to ${target.node.path}. Pass all of their types in one call.`,
+      ),
+    );
+    return new BusForward(this, id, {
       bus: this,
       target,
       from,
@@ -181,20 +204,34 @@ export class MailroomBus extends EventBus {
    */
   acceptFrom({ account, from, events }: BusAcceptOptions): void {
     refuse(`The bus ${this.node.path}`, acceptProblems(this, { account, from, events }));
-    this._admitTagged();
-    this.statements.addStatements(
-      new PolicyStatement({
-        sid: `Accept${account}${from.replaceAll(/[^A-Za-z0-9]/g, '')}`,
-        principals: [new AccountPrincipal(account)],
-        actions: ['events:PutEvents'],
-        resources: [this.ownArn()],
-        conditions: {
-          'ForAllValues:StringEquals': { 'events:source': [from] },
-          StringEquals: { 'events:detail-type': events.map(({ type }) => type) },
-          Null: { 'events:source': 'false' },
-        },
-      }),
+    const key = `Accept-${account}-${from}`;
+    refuse(
+      `The bus ${this.node.path}`,
+      unless(
+        this.node.tryFindChild(key) === undefined,
+        `It already accepts events of "${from}" from ${account}. Pass all of their types in one call.`,
+      ),
     );
+    this._admitTagged();
+    const accept = new Construct(this, key);
+    const statementId = physicalName(accept, STATEMENT_ID_MAX);
+    const statement = new PolicyStatement({
+      sid: statementId,
+      principals: [new AccountPrincipal(account)],
+      actions: ['events:PutEvents'],
+      resources: [this.eventBusArn],
+      conditions: {
+        'ForAllValues:StringEquals': { 'events:source': [from] },
+        StringEquals: { 'events:detail-type': events.map(({ type }) => type) },
+        Null: { 'events:source': 'false' },
+      },
+    });
+    // Beside the statements of Mailrooms of other apps, which a change of the bus's own policy could replace.
+    new CfnEventBusPolicy(accept, 'Policy', {
+      eventBusName: this.eventBusName,
+      statementId,
+      statement: statement.toStatementJson(),
+    });
   }
 
   /** Exempts roles with the tag of this bus from the deny: its policy cannot name roles that are deployed after it. @internal */
@@ -252,33 +289,36 @@ export function publishOn(bus: IEventBus, relay: LambdaFunction, sources: () => 
   allowPublish(bus, relay, sources);
 }
 
-/** Returns the reasons why a bus could not recognize the function's role by its tag, one sentence each. */
-export function publisherProblems(bus: IEventBus, { role }: LambdaFunction): string[] {
+/** Returns the reasons why the bus of a Mailroom could not recognize the function's role by its tags, one sentence each. */
+export function publisherProblems(mailroom: OnBus, { role }: LambdaFunction): string[] {
   if (role === undefined || !Role.isRole(role)) {
     return [
       'publishAtOnce needs a role that this app creates, because the bus recognizes it by a tag. Let the function create its role, or ' +
         'leave publishing to the relay.',
     ];
   }
-  const other = BUS_OF.get(role);
-  return other === undefined || other === bus
+  const other = MAILROOM_OF.get(role);
+  return other === undefined || other === mailroom
     ? []
-    : [`publishAtOnce is already used for ${other.node.path}: a role can publish at once on one bus only.`];
+    : [
+        `publishAtOnce is already used for ${other.node.path}: a role can publish at once for one Mailroom only.`,
+      ];
 }
 
 /**
- * Lets a function of any stack put events of these sources on a bus, and on no other. The bus's policy recognizes its role by a
+ * Lets a function of any stack put events of these sources on the bus of a Mailroom, and on no other. The bus's policy recognizes its role by a
  * tag, because it cannot name a role of a stack that is deployed after its own.
  *
  * @param sources - called at synth
  */
 export function publishAtOnceOn(
-  bus: IEventBus,
+  mailroom: OnBus,
   producer: LambdaFunction,
   sources: () => readonly string[],
 ): void {
+  const { bus } = mailroom;
   if (producer.role) {
-    BUS_OF.set(producer.role, bus);
+    MAILROOM_OF.set(producer.role, mailroom);
     tag(producer.role, { [PUBLISHER_TAG]: bus.eventBusName });
   }
   if (bus instanceof MailroomBus) bus._admitTagged();

@@ -8,11 +8,14 @@ export const MAILROOM_TAG = 'mailroom';
 /** Tag with the bus's name, on the role of a producer that publishes at once. The bus accepts entries from roles with this tag. */
 export const PUBLISHER_TAG = 'mailroom:publisher';
 
-/** Tag with the table's name, on the role of a producer that publishes at once on a shared bus: only it may publish its Mailroom's sources. */
+/** Tag with the table's name, on the roles of a Mailroom on a shared bus that publish, its relays and producers that publish at once: only they may publish its sources. */
 export const OUTBOX_TAG = 'mailroom:outbox';
 
 /** Tag with the bus's name, on the role of a scheduled audit: the Mailrooms on a shared bus let it read their inboxes and queues. */
 export const AUDITOR_TAG = 'mailroom:auditor';
+
+/** Tag with the bus's name, on the role of a forward to it: no Mailroom there denies it the sources that it forwards. */
+export const FORWARD_TAG = 'mailroom:forward';
 
 /** Tag with the service's name, on every resource of a producer or a consumer. */
 export const SERVICE_TAG = 'mailroom:service';

@@ -9,6 +9,7 @@ import { postgresProducerSettings } from '../../lambdas/runtime/postgres/postgre
 import { refuse, unless } from '../checks/refusal.ts';
 import { inboxIsInPostgres } from '../consumer/directory-entry.ts';
 import { physicalName } from '../functions/physical-name.ts';
+import { claimService, refuseClaimed } from '../mailroom/claims.ts';
 import {
   addUse,
   DeclaredEvents,
@@ -17,6 +18,7 @@ import {
   useProblems,
 } from '../mailroom/declared-events.ts';
 import { letServicesUse } from '../mailroom/encryption.ts';
+import { joinBus, joinProblems } from '../mailroom/joined-bus.ts';
 import { MailroomBus } from '../mailroom/mailroom-bus.ts';
 import { producerProblems } from '../mailroom/mailroom-props.ts';
 import { MAILROOM_TAG, SERVICE_TAG, tag } from '../mailroom/tags.ts';
@@ -28,7 +30,7 @@ import { PostgresOutboxRelay, type PostgresRelayOptions } from './postgres-outbo
 export interface PostgresMailroomProps {
   /** The database that holds the outbox. Migrate it with `npx cdk-mailroom postgres migrate`. */
   readonly database: PostgresDatabase;
-  /** The bus that it publishes to, e.g. that of a `Mailroom` whose consumers receive the events. @default a new bus */
+  /** The bus that it publishes to, e.g. that of a `Mailroom` whose consumers receive the events. On a shared bus, it claims its services. @default a new bus */
   readonly bus?: IEventBus;
   /** Sources that the relay publishes in addition to those of its producers: services of other apps. @default none */
   readonly services?: readonly string[];
@@ -90,6 +92,8 @@ export class PostgresMailroom extends Construct {
   /** Publishes the events in the outbox. */
   readonly relay: PostgresOutboxRelay;
   private readonly database: PostgresDatabase;
+  /** The services that it has claimed on a shared bus; `undefined` on a bus of one Mailroom. */
+  private readonly claimed: Set<string> | undefined;
   private readonly declared: DeclaredEvents;
   /** The dimension `table` of its metrics. */
   private readonly name: string;
@@ -102,10 +106,13 @@ export class PostgresMailroom extends Construct {
       encryptionKey,
       removalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     } = props;
+    const isShared = props.bus !== undefined && !(props.bus instanceof MailroomBus && !props.bus.shared);
     refuse(`The PostgresMailroom ${this.node.path}`, [
       ...databaseProblems(database),
       ...sourcesProblems(services),
+      ...(isShared ? joinProblems(this, props) : []),
     ]);
+    this.claimed = isShared ? new Set() : undefined;
     this.database = database;
     this.declared = new DeclaredEvents(services);
     this.name = physicalName(this, 200);
@@ -124,6 +131,9 @@ export class PostgresMailroom extends Construct {
       encryptionKey,
       tracing: props.tracing,
     });
+    if (this.claimed)
+      joinBus(this, this.bus, { name: this.name, relays: [this.relay.function], services: this.claimed });
+    for (const service of services) this.claim(service);
     if (props.alarms) postgresAlarms(this, this.relay, this.name, props.alarms);
   }
 
@@ -144,6 +154,7 @@ export class PostgresMailroom extends Construct {
     ]);
     const published = addUse(producer, { mailroom, service, publishes });
     this.declared.add(publishes);
+    this.claim(service);
     const config = {
       service,
       tableName: this.name,
@@ -175,8 +186,17 @@ export class PostgresMailroom extends Construct {
       ...this.loginProblems(consumer, props),
     ]);
     this.declared.add(publishes);
+    if (publishes.length > 0) this.claim(service);
     inboxIsInPostgres(consumer);
     this.login(consumer, props);
+  }
+
+  /** Claims a service on a shared bus, before the relay is deployed. */
+  private claim(service: string): void {
+    if (this.claimed === undefined || this.claimed.has(service)) return;
+    refuseClaimed(this, this.bus, service);
+    this.claimed.add(service);
+    this.relay.node.addDependency(claimService(this, this.bus.eventBusName, service));
   }
 
   private login(client: LambdaFunction, props: PostgresProducerProps | PostgresConsumerProps): void {

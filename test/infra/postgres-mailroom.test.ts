@@ -28,12 +28,15 @@ import { readPostgresRelayConfig } from '../../lambdas/runtime/postgres/postgres
 import {
   InboxConsumer,
   Mailroom,
+  MailroomBus,
   type PostgresDatabase,
   PostgresMailroom,
   type PostgresMailroomProps,
   ServiceFunction,
 } from '../../lib/index.ts';
 import { lambdaEntry } from '../../lib/service-function.ts';
+import { deployedParts } from './access/deployed-parts.ts';
+import { askOf, type Principal, rolesOf } from './access/permissions.ts';
 import { resourceLines } from './resource-lines.ts';
 import { resources, testApp } from './synth.ts';
 
@@ -254,6 +257,40 @@ describe('a service of a PostgreSQL database', () => {
     expect(JSON.stringify(entry)).toContain('\\"inbox\\":\\"postgres\\"');
     const [bus] = Object.values(resources(Template.fromStack(core), 'AWS::Events::EventBus'));
     expect(JSON.stringify(bus?.Properties.Policy)).toContain('aws:PrincipalTag/mailroom:publisher');
+  });
+});
+
+describe('on a shared bus', () => {
+  function onSharedBus() {
+    const app = testApp();
+    const bus = new MailroomBus(new Stack(app, 'Shared'), 'Bus', { eventBusName: 'shop' });
+    const stack = new Stack(app, 'Invoices');
+    const database = { secret: new Secret(stack, 'Login'), user: 'shop', databaseName: 'shop' };
+    new PostgresMailroom(stack, 'Postgres', { database, bus, services: ['invoices'] });
+    return { app, bus };
+  }
+
+  test('the relay alone publishes its services, and no others', async () => {
+    const { app, bus } = onSharedBus();
+    new Mailroom(new Stack(app, 'Orders'), 'Mailroom', { bus, sources: ['orders'] });
+    const parts = deployedParts(app);
+    const relay = rolesOf(parts).find(({ name }) => name === 'Invoices/PostgresRelayFunctionRole');
+    const other = rolesOf(parts).find(({ name }) => name === 'Orders/MailroomRelaySweepRole');
+    const resource = parts.find(({ arn }) => arn.endsWith('event-bus/shop'))?.arn ?? '';
+    const put = (who: typeof relay, source: string) =>
+      askOf(parts)(who as Principal, { action: 'events:PutEvents', resource, sources: [source] });
+    expect(await put(relay, 'invoices')).toBe('allow');
+    expect(await put(relay, 'orders')).toBe('DENY');
+    expect(await put(other, 'orders')).toBe('allow');
+    expect(await put(other, 'invoices')).toBe('DENY');
+  });
+
+  test('no Mailroom can publish its services, too', () => {
+    const { app, bus } = onSharedBus();
+    const stack = new Stack(app, 'Orders');
+    expect(() => new Mailroom(stack, 'Second', { bus, sources: ['invoices'] })).toThrow(
+      'Invoices/Postgres already publishes it on the same bus',
+    );
   });
 });
 

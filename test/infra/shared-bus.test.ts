@@ -1,7 +1,9 @@
 import { App, Duration, Stack, Token } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
 import { EventBus } from 'aws-cdk-lib/aws-events';
+import type { IRole } from 'aws-cdk-lib/aws-iam';
 import { Key } from 'aws-cdk-lib/aws-kms';
+import { Code, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda';
 import { describe, expect, test } from 'vitest';
 import { OrderPlaced, PaymentCaptured } from '../../lambdas/example/events.ts';
 import { InboxConsumer, Mailroom, MailroomBus, ServiceFunction } from '../../lib/index.ts';
@@ -11,6 +13,9 @@ import { administrator, askOf, type Principal, rolesOf } from './access/permissi
 import { resources, testApp } from './synth.ts';
 
 const entry = lambdaEntry('example/bank/handler');
+/** The longest policy of a bus, characters (EventBridge quotas). */
+const POLICY_MAX = 10_240;
+
 const here = { account: '111122223333', region: 'eu-west-1' };
 const there = { account: '111122223333', region: 'us-east-1' };
 
@@ -57,6 +62,23 @@ describe('two Mailrooms on one bus', () => {
     expect(await put(role('Payments/ApiRole'), 'payments')).toBe('allow');
     expect(await put(role('Payments/ApiRole'), 'orders')).toBe('DENY');
     expect(await put(role('Orders/ApiRole'), 'orders')).toBe('DENY');
+  });
+
+  test('let a forward of the same service from another bus through', async () => {
+    const forward: Principal = {
+      ...administrator('Forward'),
+      tags: { 'mailroom:publisher': 'shop', 'mailroom:forward': 'shop' },
+    };
+    expect(await put(forward, 'orders')).toBe('allow');
+    const elsewhere = { ...forward, tags: { ...forward.tags, 'mailroom:forward': 'another' } };
+    expect(await put(elsewhere, 'orders')).toBe('DENY');
+  });
+
+  test('add a statement each of which the policy of a bus holds at least 18', () => {
+    const guards = parts.filter(({ type }) => type === 'AWS::Events::EventBusPolicy');
+    expect(guards).toHaveLength(2);
+    for (const { properties } of guards)
+      expect(JSON.stringify(properties.Statement).length).toBeLessThan(POLICY_MAX / 18);
   });
 
   test('deny their sources to an administrator, also with the tag of the bus', async () => {
@@ -151,9 +173,34 @@ describe('a Mailroom refuses', () => {
   test('a service that another Mailroom of the app publishes on the bus, and names it', () => {
     const { orders, payments } = twoMailrooms();
     const second = producer(Stack.of(payments), 'orders', 'Second');
+    const message = `It publishes the service "orders", but ${orders.node.path} already publishes it on the same bus`;
     expect(() => payments.addProducer(second, { service: 'orders', publishes: [OrderPlaced] })).toThrow(
-      `It publishes the service "orders", but ${orders.node.path} already publishes it on the same bus`,
+      message,
     );
+    const third = new Stack(payments.node.root, 'Third');
+    const imported = EventBus.fromEventBusName(third, 'Bus', 'shop');
+    expect(() => new Mailroom(third, 'Mailroom', { bus: imported, sources: ['orders'] })).toThrow(message);
+  });
+
+  test('a second Mailroom of one role that publishes at once', () => {
+    const { orders, payments } = twoMailrooms();
+    const stack = Stack.of(orders);
+    const { role } = producer(stack, 'orders', 'First');
+    const code = Code.fromInline('exports.handler = async () => {}');
+    const props = { runtime: Runtime.NODEJS_LATEST, handler: 'index.handler', code, role: role as IRole };
+    const more = (service: string) => new LambdaFunction(stack, service, props);
+    orders.addProducer(more('orders'), {
+      service: 'orders',
+      publishes: [OrderPlaced],
+      publishAtOnce: {},
+    });
+    expect(() =>
+      payments.addProducer(more('payments'), {
+        service: 'payments',
+        publishes: [PaymentCaptured],
+        publishAtOnce: {},
+      }),
+    ).toThrow(`publishAtOnce is already used for ${orders.node.path}: a role can publish at once for one`);
   });
 
   test('the bus that another one made for itself, and an archive that belongs to the bus', () => {
@@ -308,7 +355,10 @@ describe('a forward', () => {
       },
     ]);
     const [role] = Object.values(resources(template, 'AWS::IAM::Role'));
-    expect(role?.Properties.Tags).toEqual([{ Key: 'mailroom:publisher', Value: 'shop' }]);
+    expect(role?.Properties.Tags).toEqual([
+      { Key: 'mailroom:forward', Value: 'shop' },
+      { Key: 'mailroom:publisher', Value: 'shop' },
+    ]);
     template.hasResourceProperties('AWS::IAM::Policy', {
       PolicyDocument: { Statement: [{ Action: 'events:PutEvents', Effect: 'Allow', Resource: arn }] },
     });
@@ -322,6 +372,7 @@ describe('a forward', () => {
     expect(() => b.forwardTo(c, orders)).toThrow('It forms a chain with Test/a/Tob-orders');
     expect(() => c.forwardTo(a, orders)).toThrow('It forms a chain with Test/a/Tob-orders');
     expect(() => a.forwardTo(a, orders)).toThrow('target is the bus itself');
+    expect(() => a.forwardTo(b, orders)).toThrow('It already forwards events of "orders" to Test/b.');
     expect(() => a.forwardTo(c, { from: 'payments', events })).toThrow(
       'events contains OrderPlaced of "orders", but from is "payments"',
     );
@@ -344,8 +395,15 @@ describe('a forward', () => {
     const stack = new Stack(app, 'Test');
     const bus = new MailroomBus(stack, 'Bus', { eventBusName: 'shop' });
     bus.acceptFrom({ account: '444455556666', from: 'orders', events });
-    const [deployed] = Object.values(resources(Template.fromStack(stack), 'AWS::Events::EventBus'));
-    const [deny, accept] = deployed?.Properties.Policy.Statement ?? [];
+    expect(() => bus.acceptFrom({ account: '444455556666', from: 'orders', events })).toThrow(
+      'It already accepts events of "orders" from 444455556666. Pass all of their types in one call.',
+    );
+    const template = Template.fromStack(stack);
+    const [deployed] = Object.values(resources(template, 'AWS::Events::EventBus'));
+    const [deny, ...others] = deployed?.Properties.Policy.Statement ?? [];
+    expect(others).toEqual([]);
+    const [policy] = Object.values(resources(template, 'AWS::Events::EventBusPolicy'));
+    const accept = policy?.Properties.Statement;
     expect(deny.Condition.StringNotEquals).toEqual({ 'aws:PrincipalTag/mailroom:publisher': 'shop' });
     expect(accept).toMatchObject({
       Effect: 'Allow',

@@ -4,6 +4,7 @@ import { bothTables } from '../../cli/deployment/both-tables.ts';
 import { type OpenPostgres, openPostgres } from '../../cli/deployment/postgres-database.ts';
 import { postgresTable } from '../../cli/deployment/postgres-table.ts';
 import { runMailroom } from '../../cli/program.ts';
+import { repair } from '../../cli/reports/audit/audit-repair.ts';
 import { runChecks } from '../../cli/reports/checks/check.ts';
 import { postgresChecks } from '../../cli/reports/checks/postgres-checks.ts';
 import { HOUR_MS } from '../../lambdas/runtime/base/units.ts';
@@ -188,6 +189,14 @@ test('an event of PostgreSQL that a consumer has in DynamoDB is processed, for w
   const report = await audit.run({ since: at - HOUR_MS, until: Date.now() });
   expect(report).toMatchObject({ events: 2, published: 2, missing: [{ eventId: unreceived }] });
   expect(report.consumers.worker).toMatchObject({ expected: 2, processed: 1, missing: 1 });
+  const deployment = { ...made, clockIsTrusted: true, region: 'eu-west-1', operator: async () => 'ada' };
+  for (const reason of [undefined, 'the rule was off']) {
+    const { events, unsent } = await repair(deployment, report, reason);
+    expect(events).toEqual([]);
+    expect(unsent).toMatchObject([
+      { eventId: unreceived, why: expect.stringContaining('its outbox row is in PostgreSQL') },
+    ]);
+  }
 });
 
 test('a page has the rows of both storages in their order, and goes on where the shorter one ends', async () => {

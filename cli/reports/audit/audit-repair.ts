@@ -24,7 +24,7 @@ export interface AuditRepair {
 /** Dependencies of {@link repair}. */
 export type RepairedDeployment = Pick<
   Deployment,
-  'table' | 'clock' | 'clockIsTrusted' | 'queues' | 'directory' | 'region' | 'operator'
+  'table' | 'clock' | 'clockIsTrusted' | 'queues' | 'directory' | 'region' | 'operator' | 'postgres'
 >;
 
 /** Plans the repair of an audit's missing events; with a reason, sends them. @param planned - the plan that was confirmed: nothing else is sent */
@@ -35,16 +35,38 @@ export async function repair(
   planned?: PlannedVerdicts,
 ): Promise<AuditRepair> {
   const place = await placeOf(deployment);
-  const missing = report.missing.filter((event) => planned === undefined || planned.has(repairKey(event)));
+  const found = report.missing.filter((event) => planned === undefined || planned.has(repairKey(event)));
+  const { missing, others } = await withoutPostgres(deployment, found);
   if (reason === undefined) {
     const { toSend, unsent } = await planRepair(deployment, missing);
-    return { applied: false, place, events: toSend, unsent };
+    return { applied: false, place, events: toSend, unsent: [...unsent, ...others] };
   }
   const { sent, unsent } = await repairMissing(deployment, missing, {
     by: await deployment.operator(),
     reason,
   });
-  return { applied: true, place, events: sent, unsent: [...unsent, ...foundSince(planned, missing)] };
+  const notFound = foundSince(planned, found);
+  return { applied: true, place, events: sent, unsent: [...unsent, ...others, ...notFound] };
+}
+
+/** Leaves out the events whose outbox row is in PostgreSQL: a repair marks the row that it sends. */
+async function withoutPostgres(
+  { postgres }: RepairedDeployment,
+  found: readonly MissingEvent[],
+): Promise<{ readonly missing: readonly MissingEvent[]; readonly others: AuditRepair['unsent'] }> {
+  if (postgres === undefined || found.length === 0) return { missing: found, others: [] };
+  const { rows } = await postgres.database.query(
+    'SELECT event_id::text AS id FROM mailroom.event WHERE event_id = ANY($1::text[]::uuid[])',
+    [found.map(({ eventId }) => eventId)],
+  );
+  const ids = new Set(rows.map(({ id }) => id));
+  const isThere = ({ eventId }: MissingEvent) => ids.has(eventId);
+  const why =
+    'its outbox row is in PostgreSQL. INSERT INTO mailroom.pending (event_id) publishes it again, to every consumer';
+  return {
+    missing: found.filter((event) => !isThere(event)),
+    others: found.filter(isThere).map(({ eventId, consumer }) => ({ eventId, consumer, why })),
+  };
 }
 
 /** The events of a confirmed plan that the audit no longer finds missing. */

@@ -3,6 +3,7 @@ import {
   paginateGetParametersByPath,
   type SSMClient,
 } from '@aws-sdk/client-ssm';
+import pMap from 'p-map';
 import { errorCode, MailroomError } from '../base/errors.ts';
 import { type BusDirectory, busPath, readBusDirectories } from './bus-directory.ts';
 import {
@@ -66,30 +67,28 @@ interface BusReading {
   readonly claims: BusDirectory | undefined;
 }
 
+/** Tables whose directories are read at a time: Parameter Store limits the calls of an account. */
+const TABLES_AT_ONCE = 3;
+
 /**
  * Reads the other Mailrooms on a Mailroom's bus, found by the claims of their consumers: the scheduled audit may not list every
- * Mailroom of the account. One whose directory it may not read has no entries, so its consumers are unlisted.
- *
- * @throws `BAD_DIRECTORY` if an entry was changed by hand
+ * Mailroom of the account. One whose directory cannot be read has no entries, so its consumers are unlisted. A consumer that is not
+ * claimed on this bus subscribes on another one.
  */
 export async function readNeighbors(client: SSMClient, { mailroom }: Directory): Promise<BusReading> {
   const claims = await readBusClaims(client, mailroom.bus);
-  const tables = new Set(claims?.consumers.map(({ table }) => table));
-  tables.delete(mailroom.table);
+  const claimed = claims?.consumers.filter(({ table }) => table !== mailroom.table) ?? [];
   const read = async (table: string): Promise<Directory[]> => {
-    try {
-      return [await readDirectory(client, table)];
-    } catch (error) {
-      if (UNREAD.has(errorCode(error))) return [];
-      throw error;
-    }
+    // Each error is that of another Mailroom, and must not end the audit of this one.
+    const directory = await readDirectory(client, table).catch(() => undefined);
+    if (directory === undefined) return [];
+    const names = new Set(claimed.flatMap((claim) => (claim.table === table ? [claim.name] : [])));
+    return [{ ...directory, consumers: directory.consumers.filter(({ name }) => names.has(name)) }];
   };
-  const neighbors = await Promise.all([...tables].map(read));
+  const tables = [...new Set(claimed.map(({ table }) => table))];
+  const neighbors = await pMap(tables, read, { concurrency: TABLES_AT_ONCE });
   return { neighbors: neighbors.flat(), claims };
 }
-
-/** A claimed consumer's Mailroom may be away, or closed to the caller. */
-const UNREAD: ReadonlySet<string> = new Set(['AccessDeniedException', 'NO_DIRECTORY']);
 
 /** Reads the versions of a consumer's entry, oldest first. */
 export async function readEntryVersions(

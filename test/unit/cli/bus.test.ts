@@ -73,6 +73,25 @@ describe('why does not say that every consumer has processed an event', () => {
   });
 });
 
+test('the audit does not ask a table again that has denied access', async () => {
+  const mailroom = mailroomInMemory([fine]);
+  for (let n = 0; n < 3; n += 1) await commit(mailroom);
+  await mailroom.publish();
+  await mailroom.drain();
+  let asked = 0;
+  const get = () => {
+    asked += 1;
+    return closed.get();
+  };
+  const { table, queues, clock } = mailroom;
+  const neighbors = [{ directory: shipping, table: { get } }];
+  const rules = { describe: async () => undefined };
+  const audit = createAudit({ table, directory, neighbors, queues, clock, rules });
+  // The three events are read at a time, so that each may ask before the first answer.
+  await audit.run({ since: clock.now() - 3_600_000, until: clock.now() + 1, graceMs: 0 });
+  expect(asked).toBeLessThanOrEqual(3);
+});
+
 test('the audit finds nothing missing at a consumer whose inbox it may not read, and says that it cannot tell', async () => {
   const { table, queues, clock, eventId } = await processed();
   const neighbors = [{ directory: shipping, table: closed }];

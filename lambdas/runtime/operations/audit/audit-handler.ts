@@ -1,6 +1,7 @@
 import { systemClock } from '../../base/clock.ts';
 import type { AuditConfig } from '../../base/config.ts';
 import { type InvocationContext, powertoolsTelemetry, type Telemetry } from '../../observe/telemetry.ts';
+import { withNeighbors } from '../bus-consumers.ts';
 import type { Directory } from '../directory.ts';
 import { type AuditDeps, type AuditRange, type AuditReport, createAudit } from './audit.ts';
 import { type DeliveryTelemetry, sendBacklogs, sendDeliveries } from './audit-delivery-metrics.ts';
@@ -96,8 +97,10 @@ export function createAuditHandler(
     const now = clock.now();
     const endsBy = now + context.getRemainingTimeInMillis() - END_MARGIN_MS;
     const directory = await deps.directory();
-    const audit = createAudit({ ...deps, directory, ...(await deps.bus?.(directory)) });
-    const part = await range(now, directory);
+    const bus = await deps.bus?.(directory);
+    const audit = createAudit({ ...deps, directory, ...bus });
+    const others = bus?.neighbors?.map((neighbor) => neighbor.directory) ?? [];
+    const part = await range(now, withNeighbors(directory, others));
     const report = await audit.run({
       ...part,
       until: now - YOUNGEST_MS,

@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../../base/clock.ts';
-import { MailroomError } from '../../base/errors.ts';
+import { errorCode, MailroomError } from '../../base/errors.ts';
 import { DAY_MS } from '../../base/units.ts';
 import type { EventRef } from '../../events/event.ts';
 import { minuteOf } from '../../store/event-id.ts';
@@ -270,12 +270,28 @@ function unlistedTexts({ unlisted = [] }: Directory): string[] {
 /** The consumers of every Mailroom on the bus, and the tables with their inboxes. */
 function busOf({ table, directory, neighbors = [], claims, readsPostgres = false }: AuditDeps) {
   const directories = neighbors.map((neighbor) => neighbor.directory);
-  const tables = new Map(neighbors.map(({ directory, table }) => [directory.mailroom.table, table]));
+  const tables = new Map(
+    neighbors.map(({ directory, table }) => [directory.mailroom.table, untilRefused(table)]),
+  );
   const { read, unread } = byInbox(withNeighbors(directory, directories, claims), readsPostgres);
   return {
     directory: read,
     unread,
     inboxOf: ({ elsewhere }: ConsumerEntry) => tables.get(elsewhere?.table ?? '') ?? table,
+  };
+}
+
+/** A table that is not asked again once it has denied access: each of thousands of events would be a call. */
+function untilRefused(table: Pick<Table, 'get'>): Pick<Table, 'get'> {
+  let refusal: unknown;
+  return {
+    get: async (...key) => {
+      if (refusal !== undefined) throw refusal;
+      return table.get(...key).catch((error: unknown) => {
+        if (errorCode(error) === 'AccessDeniedException') refusal = error;
+        throw error;
+      });
+    },
   };
 }
 
