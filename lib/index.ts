@@ -34,6 +34,7 @@ export type { IMailroomTable } from './mailroom/row-grants.ts';
 export { Mailroom } from './mailroom.ts';
 export { type IMailroom, MailroomBase } from './mailroom-base.ts';
 export type { AlarmThresholds } from './monitoring/thresholds.ts';
+export { OverviewDashboard, type OverviewDashboardProps } from './overview-dashboard.ts';
 export type { PostgresAlarmsOptions } from './postgres/postgres-alarms.ts';
 export type { ExistingPostgres, PostgresDatabase, RdsPostgres } from './postgres/postgres-database.ts';
 export {

@@ -18,7 +18,7 @@ const UNSETTLED = `SELECT DISTINCT (('x0000' || left(replace(event_id::text, '-'
   FROM mailroom.pending WHERE event_id <= $1::uuid ORDER BY minute LIMIT ${10 * PAGE_MAX}`;
 
 /** The database's time, epoch milliseconds. */
-export const NOW = 'round(extract(epoch FROM clock_timestamp()) * 1000)::float8';
+const NOW = 'round(extract(epoch FROM clock_timestamp()) * 1000)::float8';
 
 /** A part of a partition. */
 export interface ItemRange {

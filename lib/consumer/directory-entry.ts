@@ -1,22 +1,15 @@
 import { Stack } from 'aws-cdk-lib';
-import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
-import type { Construct, IConstruct } from 'constructs';
+import type { Construct } from 'constructs';
 import { orderText } from '../../lambdas/runtime/base/order.ts';
 import { type ConsumerEntry, consumerEntryName } from '../../lambdas/runtime/operations/directory.ts';
 import { SCHEMA } from '../../lambdas/runtime/store/rows.ts';
 import type { ConsumerSettings } from '../checks/timings.ts';
 import { directoryEntry } from '../mailroom/directory-parameter.ts';
+import { isInboxInPostgres } from '../mailroom/postgres-inboxes.ts';
 import { externalRuleName, subscribed } from './consumer-intake.ts';
 import { type IInboxConsumer, SLO_PERCENTILE } from './consumer-interface.ts';
 import { inboxSince } from './fixed-name.ts';
 import type { InboxConsumerProps } from './inbox-consumer-props.ts';
-
-const IN_POSTGRES = new WeakSet<IConstruct>();
-
-/** Tells the directory that the function of a consumer keeps its inbox in a PostgreSQL database. */
-export function inboxIsInPostgres(consumer: LambdaFunction): void {
-  IN_POSTGRES.add(consumer);
-}
 
 /** Writes the directory entry of a consumer: the locations of its parts, and what operators' tools must know of it. */
 export function writeDirectoryEntry(
@@ -53,7 +46,7 @@ export function writeDirectoryEntry(
     },
     inboxRetentionDays: settings.inboxRetention.toDays(),
     inboxSince: inboxSince(props.movedFrom),
-    ...(IN_POSTGRES.has(consumer.function) && { inbox: 'postgres' }),
+    ...(isInboxInPostgres(consumer.function) && { inbox: 'postgres' }),
     schema: SCHEMA,
   });
   directoryEntry(consumer, consumerEntryName(table, props.name), entry);

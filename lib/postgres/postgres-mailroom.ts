@@ -7,7 +7,6 @@ import { Construct } from 'constructs';
 import type { EventRef } from '../../lambdas/runtime/events/event.ts';
 import { postgresProducerSettings } from '../../lambdas/runtime/postgres/postgres-settings.ts';
 import { refuse, unless } from '../checks/refusal.ts';
-import { inboxIsInPostgres } from '../consumer/directory-entry.ts';
 import { physicalName } from '../functions/physical-name.ts';
 import { claimService, refuseClaimed } from '../mailroom/claims.ts';
 import {
@@ -21,6 +20,7 @@ import { letServicesUse } from '../mailroom/encryption.ts';
 import { joinBus, joinProblems } from '../mailroom/joined-bus.ts';
 import { MailroomBus } from '../mailroom/mailroom-bus.ts';
 import { producerProblems } from '../mailroom/mailroom-props.ts';
+import { inboxIsInPostgres } from '../mailroom/postgres-inboxes.ts';
 import { MAILROOM_TAG, SERVICE_TAG, tag } from '../mailroom/tags.ts';
 import { type PostgresAlarmsOptions, postgresAlarms } from './postgres-alarms.ts';
 import { connect, databaseProblems, loginProblems, type PostgresDatabase } from './postgres-database.ts';

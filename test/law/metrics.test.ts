@@ -9,12 +9,14 @@ function metricNames(): string[] {
   return [...surface.matchAll(/^ {2}(\w+) (?:count|gauge|duration)$/gm)].map(([, name = '']) => name);
 }
 
-/** The runtime's tests, each a text. */
+/** The runtime's tests, also those on PostgreSQL, each a text. */
 function runtimeTests(): string[] {
-  const folder = new URL('test/unit/runtime/', ROOT);
-  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((path) => path.endsWith('.test.ts'))
-    .map((path) => readFileSync(new URL(path, folder), 'utf8'));
+  return ['test/unit/runtime/', 'test/postgres/'].flatMap((name) => {
+    const folder = new URL(name, ROOT);
+    return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter((path) => path.endsWith('.test.ts'))
+      .map((path) => readFileSync(new URL(path, folder), 'utf8'));
+  });
 }
 
 test('every metric is asserted by a test of the runtime', () => {

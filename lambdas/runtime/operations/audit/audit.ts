@@ -120,7 +120,7 @@ export interface AuditReport {
 }
 
 /** Events that an audit does not cover. */
-export interface NotAudited {
+interface NotAudited {
   readonly consumer: string;
   readonly events: readonly EventRef[];
   /** `external`: they have no outbox row. `postgres`: the consumer's inbox is in PostgreSQL, and was not read. */
