@@ -178,6 +178,43 @@ describe.skipIf(browser === undefined)('the frame of the page', () => {
     expect(await aggregate.getAttribute('href')).toBe(`#/event/${MOVED.aggregateId}`);
   });
 
+  test('the other Mailrooms on the bus are shown with their consumers, and the command where one has findings', async () => {
+    const { page, send } = await opened();
+    const shipping = {
+      stack: 'shipping-prod',
+      state: 'ok',
+      error: null,
+      pending: 0,
+      dead: 0,
+      next: '',
+    } as const;
+    const next = 'npx cdk-mailroom status --stack payments-prod';
+    await send({
+      status: statusOf('ok', []),
+      eventsSince: 0,
+      neighbors: [
+        { ...shipping, consumers: { parcels: { backlog: 12, deadLetters: 0 } } },
+        {
+          ...shipping,
+          stack: 'payments-prod',
+          state: 'broken',
+          next,
+          consumers: { pay: { backlog: 0, deadLetters: 3 } },
+        },
+        { ...shipping, stack: 'billing-prod', state: null, error: 'AccessDenied: no', consumers: {}, next },
+      ],
+    });
+    const consumersOf = (stack: string) => page.getByRole('region', { name: `Consumers of ${stack}` });
+    await shows(consumersOf('shipping-prod'), '12');
+    await shows(consumersOf('payments-prod'), '3 dead letters');
+    await shows(consumersOf('payments-prod'), next);
+    await shows(consumersOf('billing-prod'), 'unread: AccessDenied: no');
+    for (const stack of ['shipping-prod', 'payments-prod', 'billing-prod']) {
+      const box = await consumersOf(stack).boundingBox();
+      expect((box?.x ?? 0) + (box?.width ?? 0)).toBeLessThanOrEqual(1280);
+    }
+  });
+
   test('an empty list says how far back it was searched', async () => {
     const { page, send } = await opened();
     await send({});

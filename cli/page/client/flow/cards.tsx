@@ -135,7 +135,7 @@ export function ConsumerRow({
 export function NeighborGroup({ neighbor }: { readonly neighbor: NeighborStatus }) {
   const { stack, state, error, consumers, next } = neighbor;
   return (
-    <section aria-label={`Consumers of ${stack}`}>
+    <section class="neighbor" aria-label={`Consumers of ${stack}`}>
       <h3>
         {stack} <State is={state ?? 'broken'}>{state ?? `unread: ${error}`}</State>
       </h3>
