@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { JsonObject, ReadCatalog } from './catalog-document.ts';
-import { ANY, CLOSED, type SchemaField, type SchemaFields, schemaFields } from './schema-fields.ts';
+import { ANY, isClosed, restOf, type SchemaField, type SchemaFields, schemaFields } from './schema-fields.ts';
 
 /** One change of an event. */
 interface EventChange {
@@ -80,18 +80,24 @@ function payloadChanges(old: SchemaFields, now: SchemaFields): EventChange[] {
     // The loss or gain of what it is in is listed instead.
     if ((was && !has(now, was.within)) || (is && !has(old, is.within))) return [];
     const isRest = path.endsWith('.*') || path.endsWith('[]');
-    const [before, after] = isRest ? [was ?? ANYTHING, is ?? ANYTHING] : [was, is];
+    const within = (was ?? is)?.within ?? ['', ''];
+    const [before, after] = isRest ? [was ?? othersOf(old, within), is ?? othersOf(now, within)] : [was, is];
     if (after === undefined) return [broken(path, 'removed')];
     if (before !== undefined) return valueChanges(before, after, path);
     if (after.isRequired) return [broken(path, 'new and required')];
-    const [parent, kind] = after.within;
-    const isClosed = old.get(parent)?.kinds.get(kind)?.[CLOSED] === false;
-    return [isClosed ? wider(path, 'new and optional') : fine(path, 'new and optional')];
+    // Older events can have it among their other fields.
+    const rest = old.get(restOf(within));
+    const narrower = rest ? valueChanges(rest, after, path).filter((change) => change.breaking) : [];
+    if (narrower.length > 0) return narrower;
+    return [rest || isClosed(old, within) ? wider(path, 'new and optional') : fine(path, 'new and optional')];
   });
 }
 
-/** The other fields or items of a schema that does not mention them. */
-const ANYTHING: SchemaField = { isRequired: false, within: ['', ''], kinds: new Map([[ANY, {}]]) };
+/** The other fields or items of a schema that does not mention them: none if it is closed, or any. */
+function othersOf(fields: SchemaFields, within: SchemaField['within']): SchemaField {
+  const kinds = isClosed(fields, within) ? new Map() : new Map([[ANY, {}]]);
+  return { isRequired: false, within: ['', ''], kinds };
+}
 
 function valueChanges(old: SchemaField, now: SchemaField, path: string): EventChange[] {
   const gone = [...old.kinds.keys()].filter((kind) => !now.kinds.has(kind));

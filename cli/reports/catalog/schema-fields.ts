@@ -25,8 +25,25 @@ interface Position extends Pick<SchemaField, 'isRequired' | 'within'> {
 /** The kind of a value of any type. */
 export const ANY = 'any value';
 
-/** The constraint of an object that accepts no other fields. */
-export const CLOSED = 'other fields';
+/** The constraints of an object that accepts no other fields, and of a list that accepts no other items. */
+const CLOSED = 'other fields';
+const CLOSED_LIST = 'other items';
+
+/** True for an object or a list that accepts nothing else than its schema lists. */
+export function isClosed(fields: SchemaFields, [path, kind]: SchemaField['within']): boolean {
+  const constraints = fields.get(path)?.kinds.get(kind);
+  return constraints?.[CLOSED] === false || constraints?.[CLOSED_LIST] === false;
+}
+
+/** The path of the other fields of an object. */
+export function restOf([path, kind]: SchemaField['within']): string {
+  return `${path}${variantOf(kind)}.*`;
+}
+
+/** The part of a path that tells several kinds of object apart. */
+function variantOf(kind: string): string {
+  return kind === 'object' || kind === 'array' ? '' : `(${kind})`;
+}
 
 /** Keywords that do not constrain a value, or that {@link schemaFields} reads itself. */
 const READ = new Set(
@@ -49,7 +66,9 @@ export function schemaFields(document: JsonObject, schema: unknown, root: string
     const field = fields.get(path) ?? { isRequired, within, kinds: new Map() };
     fields.set(path, field);
     const refs: string[] = [];
-    const { anyOf, oneOf = anyOf, ...own } = flattened(given, document, refs);
+    const { anyOf, oneOf = anyOf, ...rest } = flattened(given, document, refs);
+    // Beside oneOf, it applies to each of the alternatives.
+    const own = oneOf === anyOf ? rest : { ...rest, ...(anyOf !== undefined && { anyOf }) };
     const above = refs.find((ref) => position.open.has(ref));
     if (above !== undefined) {
       field.kinds.set(`as ${position.open.get(above)}`, {});
@@ -65,10 +84,13 @@ export function schemaFields(document: JsonObject, schema: unknown, root: string
     }
     for (const type of typesOf(own)) {
       const kind = kindOf(type, isVariant ? own.properties : {}, field.kinds);
-      field.kinds.set(kind, constraintsOf(type, own));
+      field.kinds.set(kind, constraintsOf(type, own, document));
       for (const [step, inner, isNeeded] of partsOf(type, own)) {
-        const variant = kind === type ? '' : `(${kind})`;
-        const at = { path: path + variant + step, isRequired: isNeeded, within: [path, kind] as const };
+        const at = {
+          path: path + variantOf(kind) + step,
+          isRequired: isNeeded,
+          within: [path, kind] as const,
+        };
         read(inner, { ...at, isVariant: false, open });
       }
     }
@@ -93,12 +115,36 @@ function both(one: JsonObject, other: JsonObject): JsonObject {
     const known = one[keyword];
     if (known === undefined || isDeepStrictEqual(known, value)) return [keyword, value];
     if (keyword === 'required') return [keyword, [known, value].flat()];
+    if (keyword === 'enum') return [keyword, common([known].flat(), [value].flat())];
+    if (keyword === 'type') return [keyword, common(withIntegers(known), withIntegers(value))];
     if (keyword !== 'properties') return [keyword, [known, value]];
     const names = [...new Set([...Object.keys(Object(known)), ...Object.keys(Object(value))])];
     const schemas = (name: string) => [known, value].flatMap((fields) => Object(fields)[name] ?? []);
     return [keyword, Object.fromEntries(names.map((name) => [name, { allOf: schemas(name) }]))];
   });
   return { ...one, ...Object.fromEntries(merged) };
+}
+
+function common(some: readonly unknown[], others: readonly unknown[]): unknown[] {
+  return some.filter((one) => others.some((other) => isDeepStrictEqual(one, other)));
+}
+
+/** The types, with `integer` beside `number`, which includes it. */
+function withIntegers(type: unknown): readonly unknown[] {
+  return [type].flat().flatMap((one) => (one === 'number' ? ['number', 'integer'] : [one]));
+}
+
+/** A value with the targets of its references, so that a changed one differs. */
+function inlined(value: unknown, document: JsonObject, above: readonly string[] = []): unknown {
+  if (Array.isArray(value)) return value.map((one) => inlined(one, document, above));
+  if (!isObject(value)) return value;
+  const { $ref } = value;
+  const target =
+    typeof $ref === 'string' && !above.includes($ref)
+      ? { target: inlined(pointed(document, $ref), document, [...above, $ref]) }
+      : {};
+  const own = Object.entries(value).map(([name, inner]) => [name, inlined(inner, document, above)]);
+  return { ...Object.fromEntries(own), ...target };
 }
 
 function pointed(document: JsonObject, ref: string): unknown {
@@ -137,15 +183,20 @@ function kindOf(type: string, properties: unknown, known: ReadonlyMap<string, un
   return known.has(kind) ? `${kind} #${known.size + 1}` : kind;
 }
 
-function constraintsOf(type: string, schema: JsonObject): JsonObject {
+function constraintsOf(type: string, schema: JsonObject, document: JsonObject): JsonObject {
   const values = valuesOf(schema);
+  const others = Object.entries(schema).filter(([keyword]) => !READ.has(keyword));
+  const types = [schema.type].flat();
+  const isInteger = types.includes('integer') && !types.includes('number');
   return {
-    ...Object.fromEntries(Object.entries(schema).filter(([keyword]) => !READ.has(keyword))),
+    ...Object.fromEntries(others.map(([keyword, value]) => [keyword, inlined(value, document)])),
     ...(values !== undefined && { values: values.filter((one) => type === ANY || isOf(type, one)) }),
-    ...(type === 'number' &&
-      schema.type !== undefined && { integer: schema.type === 'integer' || undefined }),
+    ...(type === 'number' && schema.type !== undefined && { integer: isInteger || undefined }),
     ...(type === 'object' && schema.additionalProperties === false && { [CLOSED]: false }),
-    ...(Array.isArray(schema.items) && { items: schema.items.length }),
+    ...(Array.isArray(schema.items) && {
+      items: schema.items.length,
+      ...(schema.additionalItems === false && { [CLOSED_LIST]: false }),
+    }),
   };
 }
 

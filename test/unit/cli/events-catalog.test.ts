@@ -8,6 +8,7 @@ import * as v from 'valibot';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import * as z from 'zod';
 import { runMailroom } from '../../../cli/program.ts';
+import { catalogChanges } from '../../../cli/reports/catalog/catalog-changes.ts';
 import { asyncApiOf, jsonSchemaOf } from '../../../cli/reports/catalog/catalog-document.ts';
 import { type AnyEventDefinition, createOutbox, defineEvent } from '../../../lambdas/runtime/index.ts';
 import { manualClock, memoryTable, producerConfig } from '../../../testing/index.ts';
@@ -455,6 +456,24 @@ describe('events check', () => {
       ['breaking data.field: pattern "b" → "a"'],
     ],
     [
+      "z.enum(['x', 'y']).and(z.enum(['x', 'y']))",
+      "z.enum(['x', 'y']).and(z.enum(['x']))",
+      ['breaking data.field: no longer "y"'],
+      ['consumers first data.field: also "y"'],
+    ],
+    [
+      'z.object({ a: z.string() }).catchall(z.string())',
+      'z.object({ a: z.string(), b: z.number().optional() }).catchall(z.string())',
+      ['breaking data.field.b: string → number'],
+      ['breaking data.field.b: removed'],
+    ],
+    [
+      'z.strictObject({})',
+      'z.object({}).catchall(z.string())',
+      ['consumers first data.field.*: also string', 'consumers first data.field: other fields false → none'],
+      ['breaking data.field.*: string → ', 'breaking data.field: other fields none → false'],
+    ],
+    [
       'z.array(z.string())',
       'z.array(z.number())',
       ['breaking data.field[]: string → number'],
@@ -569,5 +588,47 @@ describe('events check', () => {
     expect((await run('check', module, '--against', 'none.json')).err).toContain(
       'BAD_ARGUMENT: --against: ENOENT',
     );
+  });
+});
+
+test.each<[what: string, before: object, after: object, expected: string[]]>([
+  [
+    'number or null → integer or null',
+    { type: ['number', 'null'] },
+    { type: ['integer', 'null'] },
+    ['integer none → true'],
+  ],
+  [
+    'a list that accepts no more items',
+    { type: 'array', items: [{ type: 'string' }] },
+    { type: 'array', items: [{ type: 'string' }], additionalItems: false },
+    ['other items none → false'],
+  ],
+  [
+    'another target of a reference in a pattern',
+    { type: 'object', patternProperties: { '^a': { $ref: '#/definitions/one' } } },
+    { type: 'object', patternProperties: { '^a': { $ref: '#/definitions/one', narrower: true } } },
+    ['patternProperties'],
+  ],
+  [
+    'anyOf beside oneOf',
+    { oneOf: [{ type: 'string' }], anyOf: [{ minLength: 1 }] },
+    { oneOf: [{ type: 'string' }], anyOf: [{ minLength: 2 }] },
+    ['minLength 1 → 2'],
+  ],
+])('a schema that was written by hand: %s is breaking', (_, before, after, expected) => {
+  const of = (schema: object, one: object) => {
+    const event = { source: 'a', type: 'B', version: 1, aggregateType: 'C', upcast: false, sequence: false };
+    const payload = JSON.parse(JSON.stringify(schema).replaceAll(',"narrower":true', ''));
+    return new Map([['a.B', { ...event, document: { definitions: { one } }, payload }]]) as never;
+  };
+  const isChanged = JSON.stringify(after).includes('narrower');
+  const changes = catalogChanges(
+    of(before, { type: 'string' }),
+    of(after, isChanged ? { type: 'number' } : { type: 'string' }),
+  );
+  expect(changes.map(({ breaking }) => breaking)).toEqual(expected.map(() => true));
+  expected.forEach((text, index) => {
+    expect(changes[index]?.text).toContain(text);
   });
 });
