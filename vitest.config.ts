@@ -201,7 +201,7 @@ export default defineConfig({
       {
         // Three apps, two Mailrooms, one bus: deployed one after another on its own local AWS.
         extends: true,
-        test: { ...isolated, name: 'buses', include: busesTests, sequence: { groupOrder: 2 } },
+        test: { ...isolated, name: 'buses', include: busesTests, maxWorkers: 1, sequence: { groupOrder: 2 } },
       },
       {
         // The page, in a browser, on an order system of its own.
