@@ -16,20 +16,13 @@ const SOLD_OUT_EVERY = 8;
 const RELAY = 'postgres-relay';
 
 /**
- * The callers at whose calls of AWS the server is killed, and among how many of their first calls the fatal ones are drawn. Meanwhile, other
+ * The callers at whose calls of AWS something is killed, and among how many of their first calls the fatal ones are drawn. Meanwhile, other
  * requests and messages are in the middle of their transactions. Payments causes the reports that order-status receives.
  */
-const SERVER_KILLS: Readonly<Partial<Record<Caller, number>>> = {
-  'orders-api': 80,
-  payments: 120,
-  [RELAY]: 8,
-};
-
-/** The same for the relay, at its own calls. */
-const RELAY_KILLS: Readonly<Partial<Record<Caller, number>>> = { [RELAY]: 8 };
+const CALLERS: Readonly<Partial<Record<Caller, number>>> = { 'orders-api': 80, payments: 120, [RELAY]: 12 };
 
 /** The number of kills at the calls of each caller. */
-const KILLS_EACH = 2;
+const KILLS_EACH = 3;
 
 /** The server of the orders and its relay are killed again and again, at calls drawn by lot. */
 export const postgresKilled: Scenario = {
@@ -41,16 +34,13 @@ export const postgresKilled: Scenario = {
     if (postgres === undefined)
       throw new MailroomError('CHAOS_POSTGRES', 'The order system has no PostgreSQL.');
     const { seed } = stage.settings;
-    const plans: Plans = {
-      server: drawKills({ seed, victims: SERVER_KILLS, each: KILLS_EACH }),
-      relay: drawKills({ seed: seed + 1, victims: RELAY_KILLS, each: KILLS_EACH }),
-    };
-    const planned = plans.server.size * KILLS_EACH;
+    const plans = drawKills({ seed, victims: CALLERS, each: KILLS_EACH });
+    const planned = KILLS_EACH * plans.size;
     stage.step(
-      `${ORDERS} orders are placed; the server is killed ${planned} times, the relay ${KILLS_EACH} times (seed ${seed})`,
+      `${ORDERS} orders are placed; the server or the relay is killed ${planned} times (seed ${seed})`,
     );
     const killed = killByPlans(stage, postgres, plans);
-    const isOver = () => killed.server === planned && killed.relay === KILLS_EACH;
+    const isOver = () => killed.server + killed.relay === planned;
     let placed = ORDERS;
     await stage.placeOrders(ORDERS, SOLD_OUT_EVERY);
     let readings = await stage.settle(placed);
@@ -72,42 +62,28 @@ export const postgresKilled: Scenario = {
   },
 };
 
-type Plan = ReadonlyMap<Caller, readonly Kill[]>;
-
-/** Kills the server and the relay at the calls of their plans, from now on. @returns the number of kills so far; it grows */
-function killByPlans(
-  stage: Stage,
-  postgres: ChaosPostgres,
-  plans: { readonly server: Plan; readonly relay: Plan },
-) {
+/**
+ * Kills the server at the calls of the plans, from now on; at every other one of the relay, the relay.
+ *
+ * @returns the number of kills so far; it grows
+ */
+function killByPlans(stage: Stage, postgres: ChaosPostgres, plans: ReadonlyMap<Caller, readonly Kill[]>) {
   const killed = { server: 0, relay: 0 };
-  for (const caller of plans.server.keys()) {
+  for (const [caller, plan] of plans) {
     let calls = 0;
     const dead = new Set<number>();
     stage.fault({ from: caller, where: ({ pid }) => !dead.has(pid) }, async ({ pid, action }, forward) => {
       calls += 1;
-      const n = calls;
-      const isDue = (plan: Plan, moment: Kill['moment']) =>
-        plan.get(caller)?.some((kill) => kill.atCall === n && kill.moment === moment);
-      const kill = async (moment: Kill['moment']) => {
-        const when = `is killed ${moment} call ${n} of ${caller} (${action})`;
-        if (isDue(plans.server, moment)) {
-          await postgres.killServer();
-          killed.server += 1;
-          stage.step(`The server ${when}`);
-        }
-        if (isDue(plans.relay, moment)) {
-          dead.add(pid);
-          await postgres.killRelay();
-          killed.relay += 1;
-          stage.step(`The relay ${when}`);
-        }
-      };
-      await kill('before');
-      if (dead.has(pid)) return undefined;
-      const answer = await forward();
-      await kill('after');
-      return answer;
+      const n = plan.findIndex(({ atCall }) => atCall === calls);
+      const kill = plan[n];
+      if (kill === undefined) return forward();
+      const victim = caller === RELAY && n % 2 === 0 ? 'relay' : 'server';
+      if (victim === 'relay') dead.add(pid);
+      const answer = kill.moment === 'after' ? await forward() : undefined;
+      await (victim === 'relay' ? postgres.killRelay() : postgres.killServer());
+      killed[victim] += 1;
+      stage.step(`The ${victim} is killed ${kill.moment} call ${kill.atCall} of ${caller} (${action})`);
+      return answer ?? (victim === 'relay' ? undefined : forward());
     });
   }
   return killed;
