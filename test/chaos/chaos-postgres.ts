@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { Client } from 'pg';
 import { startDemoPostgres } from '../../demo/postgres.ts';
 import { required } from '../../demo/readings.ts';
 import { errorMessage, MailroomError } from '../../lambdas/runtime/base/errors.ts';
@@ -18,7 +19,7 @@ const run = promisify(execFile);
 export interface ChaosPostgres {
   /** Its orders, events and inbox rows, as items of a table; waits while the server is down. */
   items(): Promise<Record<string, unknown>[]>;
-  /** Kills every process of the server, in the middle of its transactions. @returns when they have ended */
+  /** Kills every process of the server, with its open transactions. @returns when they have ended */
   killServer(): Promise<void>;
   /** Kills the relay. @returns when it has ended */
   killRelay(): Promise<void>;
@@ -40,6 +41,17 @@ interface StartedPostgres {
 /** A server recovers within seconds; this long only on a machine that does something else. */
 const RESTART_MAX_MS = 300_000;
 
+/**
+ * Each COMMIT of events or of a message takes a tenth of a second longer, before it happens: a server that is killed under load then has
+ * transactions open.
+ */
+const SLOW_COMMITS = `
+CREATE FUNCTION slow_commit() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.1); RETURN NULL; END';
+CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON mailroom.event DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW EXECUTE FUNCTION slow_commit();
+CREATE CONSTRAINT TRIGGER slow AFTER INSERT OR UPDATE ON mailroom.inbox DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW EXECUTE FUNCTION slow_commit();`;
+
 /** Starts the PostgreSQL of the demo. */
 export async function startChaosPostgres({
   cleanup,
@@ -55,6 +67,10 @@ export async function startChaosPostgres({
     await isUp.catch(() => {}); // a restart that failed was reported
     await close();
   });
+  const client = new Client(server.url);
+  await client.connect();
+  await client.query(SLOW_COMMITS);
+  await client.end();
 
   async function kill(): Promise<void> {
     const children = await childrenOf(server.pid());
