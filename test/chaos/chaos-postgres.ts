@@ -151,7 +151,7 @@ export async function startChaosPostgres({
   };
 }
 
-/** The processes that a process has started. Those of the server are in groups of their own. */
+/** The processes that a process has started. A signal to the group of the server does not reach its children. */
 async function childrenOf(parent: number | undefined): Promise<number[]> {
   const { stdout } = await run('ps', ['-A', '-o', 'pid=,ppid=']);
   const all = stdout.split('\n').map((line) => line.trim().split(/\s+/).map(Number));
