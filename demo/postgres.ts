@@ -11,12 +11,13 @@ import { createPostgresRelay } from '../lambdas/runtime/postgres/postgres-relay.
 import { readPostgresSettings } from '../lambdas/runtime/postgres/postgres-settings.ts';
 import type { Outputs } from '../localstack/cdk-process.ts';
 import type { StepPrinter } from '../localstack/step-printer.ts';
-import { startPostgres } from '../test/postgres/server/postgres-server.ts';
+import { type PostgresServer, startPostgres } from '../test/postgres/server/postgres-server.ts';
 import { memoryTelemetry } from '../testing/memory-telemetry.ts';
 import { required } from './readings.ts';
 
 /** A started PostgreSQL with the orders of the demo. */
 export interface DemoPostgres {
+  readonly server: PostgresServer;
   /** The context values with which the order system has its orders there. */
   readonly context: Readonly<Record<string, string>>;
   /** Starts the relay, as a process does in a container: it publishes to the bus of a deployment. */
@@ -39,6 +40,7 @@ export async function startDemoPostgres({ step }: Pick<StepPrinter, 'step'>): Pr
   await database.query(ORDERS_TABLE);
   let stopRelay = async () => {};
   return {
+    server,
     context: { postgres: server.url },
     startRelay: (outputs) => {
       const busName = required(outputs, 'EventBusName');

@@ -6,6 +6,7 @@ import { lostHeartbeat } from './scenarios/lost-heartbeat.ts';
 import { manualFix } from './scenarios/manual-fix.ts';
 import { outOfOrder } from './scenarios/out-of-order.ts';
 import { poison } from './scenarios/poison.ts';
+import { postgresKilled } from './scenarios/postgres-killed.ts';
 import { relayKilled } from './scenarios/relay-killed.ts';
 import { slowHandler } from './scenarios/slow-handler.ts';
 import { spike } from './scenarios/spike.ts';
@@ -29,6 +30,7 @@ export const SCENARIOS: readonly Scenario[] = [
   workerKill,
   outOfOrder,
   timerAgainstPayment,
-  // The last one: it leaves thousands of rows behind, and every look at the table reads them.
+  // The last one of its system: it leaves thousands of rows behind, and every look at the table reads them.
   spike,
+  postgresKilled,
 ];

@@ -12,8 +12,11 @@ import { CONSUMER_TIMINGS, RELAY_TIMINGS } from './timings.ts';
 /** The functions of the order system, by the names that scenarios use. */
 export type FunctionName = 'relay-stream' | 'relay-sweep' | 'orders-api' | 'bank' | Consumer;
 
-/** Whose calls the fault proxy sees: the functions, the naive designs that are run for comparison, and a scenario that pays bills. */
-export type Caller = FunctionName | ExtraConsumer | 'naive' | 'cashier';
+/**
+ * Whose calls the fault proxy sees: the functions, the naive designs that are run for comparison, a scenario that pays bills, and the relay
+ * of PostgreSQL.
+ */
+export type Caller = FunctionName | ExtraConsumer | 'naive' | 'cashier' | 'postgres-relay';
 
 /** The name that each function was deployed under. */
 export type DeployedNames = Readonly<Record<FunctionName, string>>;

@@ -27,7 +27,7 @@ const STOP_SIGNALS = [
   ['SIGTERM', 143],
 ] as const;
 
-/** Starts the order system, runs the scenarios one after the other on it, and stops it again. */
+/** Starts the order system, runs the scenarios one after the other on it, and stops it again; the same on PostgreSQL. */
 async function chaos(names: readonly string[], options: Options): Promise<void> {
   const chosen = choose(names);
   if (options.list) {
@@ -48,10 +48,15 @@ async function chaos(names: readonly string[], options: Options): Promise<void> 
   };
   const outcomes: Outcome[] = [];
   try {
-    const port = options.port ?? (await freePort());
-    const system = await startOrderSystem({ port, cleanup, onProgress: say });
-    for (const scenario of chosen) {
-      if (!stopped) outcomes.push(await runScenario(scenario, { system, print: show, settings: options }));
+    for (const isOnPostgres of [false, true]) {
+      const scenarios = chosen.filter((scenario) => (scenario.isOnPostgres ?? false) === isOnPostgres);
+      if (stopped || scenarios.length === 0) continue;
+      const port = options.port ?? (await freePort());
+      const system = await startOrderSystem({ port, isOnPostgres, cleanup, onProgress: say });
+      for (const scenario of scenarios) {
+        if (!stopped) outcomes.push(await runScenario(scenario, { system, print: show, settings: options }));
+      }
+      await cleanup.run();
     }
   } catch (error) {
     if (!stopped) throw error; // else the engine was stopped under it
@@ -143,7 +148,7 @@ async function main(): Promise<void> {
     )
     .option(
       '--seed <number>',
-      'of the lots that worker-kill draws',
+      'of the calls that worker-kill and postgres-killed draw',
       wholeNumber(0, SEED_MAX),
       DEFAULT_SETTINGS.seed,
     )

@@ -15,6 +15,7 @@ import type { MiniStackProcess } from '../../localstack/ministack.ts';
 import { runsWith } from '../../localstack/process-group.ts';
 import { localEnvironment, localFile } from '../../localstack/workspace.ts';
 import { type BusJournal, createBusJournal } from './bus-journal.ts';
+import type { ChaosPostgres } from './chaos-postgres.ts';
 import type { Cleanup } from './cleanup.ts';
 import { adaptFunctions, type Caller, type DeployedNames } from './deployed-functions.ts';
 import { type FaultProxy, startFaultProxy } from './fault-proxy.ts';
@@ -36,6 +37,8 @@ export interface OrderSystem {
   readonly functions: DeployedNames;
   readonly proxy: FaultProxy<Caller>;
   readonly journal: BusJournal;
+  /** The database of the orders; only on PostgreSQL. */
+  readonly postgres?: ChaosPostgres | undefined;
   /** The rows of one partition, of the Mailroom table unless another is named. */
   rows(pk: string, tableName?: string): Promise<Item[]>;
   /**
@@ -49,6 +52,8 @@ export interface OrderSystem {
 /** What {@link startOrderSystem} may be told. */
 export interface OrderSystemOptions {
   readonly port: number;
+  /** @default false: the orders are in the table */
+  readonly isOnPostgres?: boolean | undefined;
   /** Gets what has to be stopped, as soon as it runs. */
   readonly cleanup: Cleanup;
   readonly onProgress: (line: string) => void;
@@ -62,22 +67,26 @@ export interface OrderSystemOptions {
  */
 export async function startOrderSystem({
   port,
+  isOnPostgres = false,
   cleanup,
   onProgress,
 }: OrderSystemOptions): Promise<OrderSystem> {
+  // Before the engine, so that it is closed after the functions that are connected to it.
+  const database = isOnPostgres ? await databaseOf({ cleanup, onProgress }) : undefined;
   // What AWS_ENDPOINT_URL points at is somebody's, and nobody wants faults in it.
   const engine = await startEngine({ port, env: {}, onProgress });
   cleanup.add(async () => {
     await engine.stop();
     if (!engine.startedHere) return;
-    if (engine.logFile) await rename(engine.logFile, localFile('engine-of-chaos.log'));
+    if (engine.logFile)
+      await rename(engine.logFile, localFile(`engine-of-chaos${isOnPostgres ? '-postgres' : ''}.log`));
     await rm(localFile(`outputs-${port}.json`), { force: true });
   });
   const ministack = engine.process;
   if (!engine.startedHere || ministack === undefined) throw noEngine(engine.startedHere, port);
 
   const { endpoint } = engine;
-  const outputs = await deployLocal({ endpoint, onProgress });
+  const outputs = await deployLocal({ endpoint, context: database?.context, onProgress });
   Object.assign(process.env, localEnvironment(endpoint));
   const journal = createBusJournal();
   const proxy = await startFaultProxy<Caller>({ endpoint, onAnswered: journal.note });
@@ -86,8 +95,9 @@ export async function startOrderSystem({
   const sqs = new SQSClient({ useQueueUrlAsEndpoint: false });
   const functions = await adaptFunctions({ lambda, sqs, urlFor: proxy.urlFor });
   cleanup.add(keepSweeping(lambda, functions['relay-sweep']));
+  const postgres = database?.startRelay({ endpoint, outputs, proxyUrl: proxy.urlFor('postgres-relay') });
   onProgress('Letting some orders through before anything is broken');
-  await warmUp({ outputs, endpoint });
+  await warmUp({ outputs, endpoint, postgres });
 
   const documents = DynamoDBDocumentClient.from(new DynamoDBClient({}));
   const tableName = required(outputs, 'TableName');
@@ -103,9 +113,16 @@ export async function startOrderSystem({
     functions,
     proxy,
     journal,
+    postgres,
     rows: (pk, table = tableName) => rowsOf(documents, table, pk),
     kill: (pid) => killFunction(ministack, pid),
   };
+}
+
+/** Starts the database. Nothing of it is loaded without a scenario that needs it. */
+async function databaseOf(deps: Pick<OrderSystemOptions, 'cleanup' | 'onProgress'>) {
+  const { startChaosPostgres } = await import('./chaos-postgres.ts');
+  return await startChaosPostgres(deps);
 }
 
 /**

@@ -8,6 +8,8 @@ export interface Scenario {
   readonly title: string;
   /** How long it may take, milliseconds. @default 20 minutes: only one that hangs takes as long */
   readonly limitMs?: number | undefined;
+  /** The orders, their outbox and the inbox of order-status are in PostgreSQL. @default in DynamoDB */
+  readonly isOnPostgres?: boolean | undefined;
   /**
    * Breaks something, waits until the system has settled, and counts. What it broke through the stage is put
    * back by the runner, also when it throws.

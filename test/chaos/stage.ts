@@ -8,8 +8,9 @@ import {
   required,
   type WrittenEvent,
 } from '../../demo/readings.ts';
-import { asDelivered, createShop } from '../../demo/shop.ts';
+import { asDelivered, createShop, type OrdersCall } from '../../demo/shop.ts';
 import { errorMessage, MailroomError } from '../../lambdas/runtime/base/errors.ts';
+import { callFunctionUrl } from '../../localstack/function-url.ts';
 import type { Cleanup } from './cleanup.ts';
 import type { Caller, FunctionName } from './deployed-functions.ts';
 import { type DeployedConsumer, deployExtra, type ExtraConsumer } from './extra-consumers.ts';
@@ -54,6 +55,8 @@ interface Orders {
    * @returns what `read` takes to read only these, and the id of the `OrderPlaced` of each
    */
   placeInRush(count: number): Promise<{ readonly wave: string; readonly eventIds: readonly string[] }>;
+  /** The bodies with which the API has answered 201 so far, by idempotency key. */
+  answers(): ReadonlyMap<string, ReadonlySet<string>>;
   /** Reads everything there is about the scenario's orders, or about some of them. */
   read(wave?: string): Promise<Readings>;
   /** Sends copies of an event's message to a consumer's queue, each under its own ids. */
@@ -143,14 +146,21 @@ function scriptOf({ signal, print, onProblem }: StageDeps): Script {
 }
 
 function ordersOf({ system, runId, signal }: StageDeps): Orders {
-  const { outputs, endpoint, sqs } = system;
-  const reader = createReader(outputs);
+  const { outputs, endpoint, sqs, postgres } = system;
+  const reader = createReader(outputs, postgres?.items);
+  const answers = new Map<string, Set<string>>();
+  const call: OrdersCall = async (url, request) => {
+    const answer = await callFunctionUrl(endpoint, url, request);
+    const key = request.headers?.['idempotency-key'] ?? '';
+    if (answer.status === 201) answers.set(key, new Set(answers.get(key)).add(answer.text));
+    return answer;
+  };
   let waves = 0;
   async function openShop() {
     signal.throwIfAborted();
     waves += 1;
     const wave = `${runId}-${waves}-`;
-    const shop = createShop({ outputs, endpoint, runId: wave });
+    const shop = createShop({ outputs, endpoint, runId: wave, call });
     await shop.stockUp();
     return { wave, shop };
   }
@@ -164,6 +174,7 @@ function ordersOf({ system, runId, signal }: StageDeps): Orders {
       const { wave } = await openShop();
       return { wave, eventIds: await placeInRush(system, wave, count) };
     },
+    answers: () => answers,
     read: (wave = runId) => reader.read(wave),
     deliver: async (consumer, { row, envelope }, copies) => {
       signal.throwIfAborted();
