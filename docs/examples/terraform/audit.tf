@@ -46,7 +46,7 @@ data "aws_iam_policy_document" "audit" {
   }
   statement {
     actions   = ["ssm:GetParametersByPath"]
-    resources = [local.parameters]
+    resources = [local.bus_parameters, local.parameters]
   }
   statement {
     actions   = ["ssm:GetParameterHistory"]

@@ -32,8 +32,9 @@ locals {
 
   scheduled = { scheduled = true }
 
-  parameters = "arn:${data.aws_arn.table.partition}:ssm:${data.aws_arn.table.region}:${data.aws_arn.table.account}:parameter/mailroom/${aws_dynamodb_table.table.name}"
-  rules      = "arn:${data.aws_arn.table.partition}:events:${data.aws_arn.table.region}:${data.aws_arn.table.account}:rule/${aws_cloudwatch_event_bus.bus.name}/*"
+  parameters     = "arn:${data.aws_arn.table.partition}:ssm:${data.aws_arn.table.region}:${data.aws_arn.table.account}:parameter/mailroom/${aws_dynamodb_table.table.name}"
+  bus_parameters = "arn:${data.aws_arn.table.partition}:ssm:${data.aws_arn.table.region}:${data.aws_arn.table.account}:parameter/mailroom-buses/${aws_cloudwatch_event_bus.bus.name}"
+  rules          = "arn:${data.aws_arn.table.partition}:events:${data.aws_arn.table.region}:${data.aws_arn.table.account}:rule/${aws_cloudwatch_event_bus.bus.name}/*"
 }
 
 data "aws_arn" "table" {

@@ -19,7 +19,7 @@ import { appFunctions, bundleFunction, type FunctionBundle } from '../../../tool
 const BYTES_MAX: Readonly<Record<string, number>> = {
   'relay-stream': 326_000,
   'relay-sweep': 448_000,
-  audit: 460_000,
+  audit: 472_000,
   bank: 245_000,
   'bridge-jet-stream': 730_000,
   'bridge-kafka': 727_000,
@@ -32,6 +32,10 @@ const BYTES_MAX: Readonly<Record<string, number>> = {
   'postgres-api': 470_000,
   'postgres-relay': 370_000,
   'postgres-status': 470_000,
+  'shop-accept': 330_000,
+  'shop-history': 470_000,
+  'shop-invoices': 470_000,
+  'shop-payments': 470_000,
 };
 
 /** The share of a bundle that the validators of its events may have: with all of zod in place of zod/mini it is more. */

@@ -111,25 +111,24 @@ export interface AuditReport {
   readonly duplicated: readonly DuplicatedEvent[];
   /** The deployed rules and queues that differ from the declaration. */
   readonly drift: readonly Drift[];
-  /** The events of each consumer that the audit does not cover. */
-  readonly notAudited: readonly NotAudited[];
+  /**
+   * The events of each consumer that the audit does not cover. `external`: they have no outbox row. `postgres`: the consumer's inbox is in
+   * PostgreSQL, and was not read.
+   */
+  readonly notAudited: readonly {
+    readonly consumer: string;
+    readonly events: readonly EventRef[];
+    readonly because: 'external' | 'postgres';
+  }[];
   /** The parts that could not be checked; empty if the audit is complete. */
   readonly incomplete: readonly string[];
   /** The number of missing events that were sent again since. */
   readonly repaired: number;
 }
 
-/** Events that an audit does not cover. */
-interface NotAudited {
-  readonly consumer: string;
-  readonly events: readonly EventRef[];
-  /** `external`: they have no outbox row. `postgres`: the consumer's inbox is in PostgreSQL, and was not read. */
-  readonly because: 'external' | 'postgres';
-}
-
-function notAudited({ consumers }: Directory, unread: readonly ConsumerEntry[]): NotAudited[] {
+function notAudited({ consumers }: Directory, unread: readonly ConsumerEntry[]): AuditReport['notAudited'] {
   const of = (
-    because: NotAudited['because'],
+    because: 'external' | 'postgres',
     { name: consumer }: ConsumerEntry,
     found: readonly EventRef[],
   ) => {
