@@ -13,11 +13,22 @@ const BUS = 'shop';
 /** The data of the shop is disposable. */
 const removalPolicy = RemovalPolicy.DESTROY;
 
+/** Properties of the app of the orders. */
+export interface ShopOrdersProps extends StackProps {
+  /** The name of another bus of this account, to which accepted orders are forwarded. @default none */
+  readonly forwardTo?: string;
+}
+
 /** The app of the orders: the bus, a Mailroom, and a consumer of events of both other apps. */
 export class ShopOrders extends Stack {
-  constructor(scope: Construct, id: string, props?: StackProps) {
+  constructor(scope: Construct, id: string, { forwardTo, ...props }: ShopOrdersProps = {}) {
     super(scope, id, props);
     const bus = new MailroomBus(this, 'Bus', { eventBusName: BUS, removalPolicy });
+    if (forwardTo !== undefined)
+      bus.forwardTo(EventBus.fromEventBusName(this, 'Other', forwardTo), {
+        from: OrderAccepted.source,
+        events: [OrderAccepted],
+      });
     // The app of the invoices attaches to this Mailroom and publishes through it.
     const mailroom = new Mailroom(this, 'Mailroom', { bus, sources: [InvoiceIssued.source], removalPolicy });
     const accept = new ServiceFunction(this, 'Accept', {
@@ -40,11 +51,20 @@ export class ShopOrders extends Stack {
   }
 }
 
+/** Properties of the app of the payments. */
+export interface ShopPaymentsProps extends StackProps {
+  /** The name of its own bus, to which the orders are forwarded. @default it joins the bus of the orders */
+  readonly ownBus?: string;
+}
+
 /** The app of the payments: its own Mailroom, on the bus of the orders. */
 export class ShopPayments extends Stack {
-  constructor(scope: Construct, id: string, props?: StackProps) {
+  constructor(scope: Construct, id: string, { ownBus, ...props }: ShopPaymentsProps = {}) {
     super(scope, id, props);
-    const bus = EventBus.fromEventBusName(this, 'Bus', BUS);
+    const bus =
+      ownBus === undefined
+        ? EventBus.fromEventBusName(this, 'Bus', BUS)
+        : new MailroomBus(this, 'Bus', { eventBusName: ownBus, removalPolicy });
     const mailroom = new Mailroom(this, 'Mailroom', { bus, removalPolicy });
     new InboxConsumer(this, 'Payments', {
       mailroom,

@@ -9,9 +9,13 @@ const props: StackProps = {
   env: { account: LOCAL_ACCOUNT, region: LOCAL_REGION },
   stackName: `shop-${context('app')}${context('suffix')}`,
 };
+/** The bus of a system that gets accepted orders by a forward. */
+const ELSEWHERE = 'shop-elsewhere';
+
 const stacks: Readonly<Record<string, () => void>> = {
-  orders: () => new ShopOrders(app, 'Orders', props),
+  orders: () => new ShopOrders(app, 'Orders', { ...props, forwardTo: ELSEWHERE }),
   payments: () => new ShopPayments(app, 'Payments', props),
+  elsewhere: () => new ShopPayments(app, 'Elsewhere', { ...props, ownBus: ELSEWHERE }),
   invoices: () => new ShopInvoices(app, 'Invoices', { ...props, ordersTable: context('table') }),
 };
 stacks[context('app')]?.();

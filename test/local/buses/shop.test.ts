@@ -37,15 +37,16 @@ async function made(): Promise<object> {
 
 beforeAll(async () => {
   engine = await startEngine({ env: {}, port: await freePort() });
+  const { PaymentsTable: ElsewhereTable = '' } = await deploy({ app: 'elsewhere' });
   const orders = await deploy({ app: 'orders' });
   const payments = await deploy({ app: 'payments' });
-  outputs = { ...orders, ...payments };
+  outputs = { ...orders, ...payments, ElsewhereTable };
   await deploy({ app: 'invoices', table: outputs.OrdersTable ?? '' });
 });
 
 afterAll(() => engine?.stop());
 
-test('an event passes from one Mailroom to another, and on to an attached consumer, which publishes, too', async () => {
+test('an event passes from one Mailroom to another, by a forward to another bus, and on to an attached consumer, which publishes, too', async () => {
   const orders = Array.from({ length: 5 }, () => ({ orderId: randomUUID(), totalCents: 450 }));
   const lambda = new LambdaClient(settings());
   for (const order of orders) {
@@ -57,8 +58,9 @@ test('an event passes from one Mailroom to another, and on to an attached consum
     (await documents.send(new GetCommand({ TableName, Key: { PK, SK }, ConsistentRead: true }))).Item;
   for (const { orderId, totalCents } of orders) {
     await eventually(async () => {
-      const { OrdersTable, PaymentsTable } = outputs;
-      expect(await row(PaymentsTable, `PAYMENT#${orderId}`, 'PAYMENT')).toMatchObject({ totalCents });
+      const { OrdersTable, PaymentsTable, ElsewhereTable } = outputs;
+      for (const table of [PaymentsTable, ElsewhereTable])
+        expect(await row(table, `PAYMENT#${orderId}`, 'PAYMENT')).toMatchObject({ totalCents });
       expect(await row(OrdersTable, `INVOICE#${orderId}`, 'INVOICE')).toMatchObject({ totalCents });
       expect(await row(OrdersTable, `HISTORY#${orderId}`, 'PAID')).toBeDefined();
       expect(await row(OrdersTable, `HISTORY#${orderId}`, 'INVOICED')).toBeDefined();
