@@ -21,6 +21,9 @@ interface OperationsOptions extends Partial<WindowOptions> {
   readonly format?: ExportFormat;
 }
 
+/** An operation as it is shown. */
+type ListedOperation = Pick<Operation, keyof typeof COLUMNS>;
+
 /** `mailroom operations`. */
 export function operationsCommand(io: Io): Command {
   const [since, at] = windowOptions('how far back', SINCE_MS);
@@ -38,9 +41,12 @@ export function operationsCommand(io: Io): Command {
 export async function listOperations(deployment: Deployment, options: OperationsOptions) {
   const { format } = options;
   const { since, until, text } = windowOf({ since: SINCE_MS, ...options }, deployment.clock.now());
-  const found = await readOperations(deployment.table, since, until);
-  const { operations, more, unreadable } = found;
-  return reportOf(found, operations, (seen) =>
+  const { operations: rows, ...found } = await readOperations(deployment.table, since, until);
+  const { more, unreadable } = found;
+  const operations = rows.map(
+    ({ at, by, command, subject, reason }): ListedOperation => ({ at, by, command, subject, reason }),
+  );
+  return reportOf({ operations, ...found }, operations, (seen) =>
     format !== undefined
       ? exported(operations, format, COLUMNS)
       : [
@@ -52,7 +58,7 @@ export async function listOperations(deployment: Deployment, options: Operations
   );
 }
 
-function operationsText(operations: readonly Operation[]): string {
+function operationsText(operations: readonly ListedOperation[]): string {
   return detailedTable(
     ['when', 'command'],
     operations.map(({ at, by, command, subject, reason }) => ({

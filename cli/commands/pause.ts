@@ -175,7 +175,8 @@ async function apply(
   const { name } = consumer;
   const enabled = to === 'resume';
   // Recorded first: whatever this run leaves disabled has a reason.
-  await recordOperation(deployment, { by: await deployment.operator(), reason, command: to, subject: name });
+  const by = await deployment.operator();
+  await recordOperation(deployment, { by, reason, command: to, subject: name, consumer: name });
   for (const mapping of mappings) {
     if (mapping.enabled !== enabled) await switchMapping(deployment, mapping, enabled);
   }

@@ -2,14 +2,14 @@ import { DAY_MS } from '../../lambdas/runtime/base/units.ts';
 import { operationKey } from '../../lambdas/runtime/store/keys.ts';
 import type { OperationRow } from '../../lambdas/runtime/store/rows.ts';
 import { isUnreadable, readOperation } from '../../lambdas/runtime/store/stored-rows.ts';
-import type { Table } from '../../lambdas/runtime/store/table.ts';
+import type { Key, Table } from '../../lambdas/runtime/store/table.ts';
 import { eachOf, readPartition } from './rows-reader.ts';
 
 /** The most changes that are read of one month. */
 const CHANGES_MAX = 10_000;
 
 /** A change that an operator made. */
-export type Operation = Pick<OperationRow, 'at' | 'by' | 'command' | 'subject' | 'reason'>;
+export type Operation = Omit<OperationRow, keyof Key | 'schema' | 'expiresAt'>;
 
 /** The changes of a range of time. */
 export interface Operations {
@@ -29,9 +29,7 @@ export async function readOperations(table: Table, since: number, until: number)
     (row): row is OperationRow => !isUnreadable(row) && row.at >= since && row.at <= until,
   );
   return {
-    operations: items
-      .sort((a, b) => b.at - a.at)
-      .map(({ at, by, command, subject, reason }) => ({ at, by, command, subject, reason })),
+    operations: items.sort((a, b) => b.at - a.at),
     more: months.some((month) => month.more),
     unreadable: rows.filter(isUnreadable).length,
   };

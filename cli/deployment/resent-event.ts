@@ -5,7 +5,7 @@ import { readable, readInboxRow, type UnreadableRow } from '../../lambdas/runtim
 import type { Table } from '../../lambdas/runtime/store/table.ts';
 import { type Operation, readOperations } from './operations.ts';
 
-/** The command of the records that {@link resendSubject} describes. */
+/** The command of a resend's record. */
 export const RESEND = 'dlq resend';
 
 /** An event that was sent in place of another one, with other data and to one consumer. */
@@ -16,13 +16,6 @@ export interface ResentEvent extends Pick<Operation, 'at' | 'by' | 'reason'> {
   /** The event that it replaces. */
   readonly causationId: string;
 }
-
-/** The subject of a resend's record: it names both events. */
-export function resendSubject(source: string, eventId: string, newEventId: string): string {
-  return `${source}: ${eventId} as ${newEventId}`;
-}
-
-const SUBJECT = /^((?:consumer|rule):(\S+)): (\S+) as (\S+)$/;
 
 /**
  * Finds the record of the resend that made an event. The event has no outbox row, and its id has the time of the event that it
@@ -38,14 +31,13 @@ export async function findResend(
 ): Promise<ResentEvent | undefined> {
   if (!isEventId(newEventId)) return undefined;
   const { operations } = await readOperations(table, eventIdTime(newEventId), until);
-  const found = operations.flatMap(({ command, subject, at, by, reason }) => {
-    const [, source = '', consumer = '', causationId = '', made] = SUBJECT.exec(subject) ?? [];
-    return command === RESEND && made === newEventId
-      ? [{ source, consumer, causationId, at, by, reason }]
-      : [];
-  });
-  const [newest] = found;
-  return newest !== undefined && (await isRefused(table, newest, newEventId)) ? undefined : newest;
+  const newest = operations.find(
+    (operation) => operation.command === RESEND && operation.newEventId === newEventId,
+  );
+  const { at = 0, by = '', reason = '', source, consumer, eventId: causationId } = newest ?? {};
+  if (source === undefined || consumer === undefined || causationId === undefined) return undefined;
+  const resent = { source, consumer, causationId, at, by, reason };
+  return (await isRefused(table, resent, newEventId)) ? undefined : resent;
 }
 
 /** True if the event was recorded and can never be sent: the event that it would replace was processed, or replaced by another one. */
@@ -59,17 +51,8 @@ async function isRefused(
   return isFinal && replacementOf(row) !== newEventId;
 }
 
-const REPLACED = /^Sent again with other data as ([0-9a-f-]{36}): /;
-
-/** The reason for which the event of a dead letter is discarded: it names the one event that runs in its place. */
-export function replacedBy(newEventId: string, reason: string): string {
-  return `Sent again with other data as ${newEventId}: ${reason}`;
-}
-
 /** The event that was sent in place of a message's event; `undefined` if there is none. */
 export function replacementOf(row: InboxRow | UnreadableRow | undefined): string | undefined {
   const known = readable(row);
-  if (known?.status !== 'DISCARDED') return undefined;
-  const [, newEventId] = REPLACED.exec(known.discardedReason ?? '') ?? [];
-  return isEventId(newEventId) ? newEventId : undefined;
+  return known?.status === 'DISCARDED' ? known.replacedBy : undefined;
 }

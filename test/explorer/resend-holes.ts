@@ -1,5 +1,4 @@
 import { readInbox } from '../../cli/deployment/message-reader.ts';
-import { replacedBy } from '../../cli/deployment/resent-event.ts';
 import type { DeadLetter } from '../../cli/reports/dead-letters/dead-letters.ts';
 import { sendInPlace } from '../../cli/reports/dead-letters/resend.ts';
 import { discardMessage } from '../../lambdas/runtime/operations/message-operations.ts';
@@ -30,7 +29,7 @@ export const RESEND_HOLES: readonly Hole<ResendTamper>[] = [
     tamper: {
       send: async (deps, { consumer, eventId, newEventId, body }, { by, reason }) => {
         const { name } = consumer;
-        const decision = { consumer: name, eventId, by, reason: replacedBy(newEventId, reason) };
+        const decision = { consumer: name, eventId, by, reason, replacedBy: newEventId };
         await discardMessage(deps, decision);
         await deps.queues.send(consumer.queue, body);
       },
@@ -42,8 +41,16 @@ export const RESEND_HOLES: readonly Hole<ResendTamper>[] = [
     where: 'redriven by the command',
     budget: { faults: 0, stalls: 0 },
     deviations: 1,
-    tamper: { receive: (deadLetter) => ({ ...deadLetter, ...withoutReason(deadLetter) }) },
+    tamper: { receive: (deadLetter) => ({ ...deadLetter, ...withoutReplacement(deadLetter) }) },
     found: /deleted before/,
+  },
+  {
+    rule: 'an event is in place of another one by an attribute, not by the words of a reason',
+    where: 'for a reason that names another event',
+    budget: { faults: 0, stalls: 0 },
+    deviations: 1,
+    tamper: { receive: (deadLetter) => ({ ...deadLetter, replacements: namedInReason(deadLetter) }) },
+    found: /0 ran/,
   },
   {
     rule: 'no effect was started since the plan',
@@ -61,9 +68,17 @@ export const RESEND_HOLES: readonly Hole<ResendTamper>[] = [
   },
 ];
 
-/** The standing of a dead letter by its own row alone: DISCARDED, whatever for. */
-function withoutReason({ row }: DeadLetter): Pick<DeadLetter, 'row' | 'replacements'> {
+/** The event that the reason of a discard names, as if it had been sent in place of the discarded one and not received. */
+function namedInReason({ row }: DeadLetter): DeadLetter['replacements'] {
   const known = readable(row);
-  const settled = known?.status === 'DISCARDED' ? { ...known, discardedReason: 'not needed' } : known;
+  const reason = known?.status === 'DISCARDED' ? known.discardedReason : undefined;
+  const [, eventId] = /as (\S+)$/.exec(reason ?? '') ?? [];
+  return eventId === undefined ? [] : [{ eventId, row: undefined }];
+}
+
+/** The standing of a dead letter by its own row alone: DISCARDED, whatever for. */
+function withoutReplacement({ row }: DeadLetter): Pick<DeadLetter, 'row' | 'replacements'> {
+  const known = readable(row);
+  const settled = known?.status === 'DISCARDED' ? { ...known, replacedBy: undefined } : known;
   return { row: settled, replacements: [] };
 }

@@ -1,4 +1,5 @@
 import type { DeadLetter } from '../../cli/reports/dead-letters/dead-letters.ts';
+import { discard } from '../../cli/reports/dead-letters/discard.ts';
 import { judgeDeadLetters } from '../../cli/reports/dead-letters/redrive-plan.ts';
 import { queueRedriver } from '../../cli/reports/dead-letters/redrive-steps.ts';
 import {
@@ -23,7 +24,7 @@ import type { Bounds } from './relay-scenarios.ts';
 /** Takes the place of a part of the resend or the redrive, to show what happens without one of its rules. */
 export interface ResendTamper {
   readonly send?: (deps: ReplacementDeps, replacement: Replacement, note: Note) => Promise<void>;
-  /** Reads a dead letter as the redrive does. */
+  /** Reads a dead letter as the redrive and the discard do. */
   readonly receive?: (deadLetter: DeadLetter) => DeadLetter;
 }
 
@@ -32,6 +33,8 @@ interface Setting {
   readonly handler: Handler;
   /** The old event has a dead letter, which a third operator redrives by the command. @default its message is in the queue again */
   readonly hasDeadLetter?: boolean;
+  /** Two operators discard the dead letter for a reason that names another event, whose message waits. @default none does */
+  readonly isDiscarded?: boolean;
   /** @returns what is wrong at the end, when each operator has repeated the command */
   readonly verdict: (world: ConsumerWorld, deadLetter: KeptDeadLetter) => string | undefined;
 }
@@ -79,6 +82,14 @@ const SETTINGS: readonly Setting[] = [
       ran(world, NONE) ?? (isDeleted ? undefined : 'The dead letter is not deleted'),
   },
   {
+    name: 'a dead letter that is discarded for a reason that names another event',
+    handler: addOne,
+    hasDeadLetter: true,
+    isDiscarded: true,
+    verdict: (world, { isDeleted }) =>
+      ran(world, NONE) ?? (isDeleted ? undefined : 'The dead letter is not deleted'),
+  },
+  {
     name: 'other data in place of an event whose effect has happened',
     handler: leased(ThingHappened, async ({ data: { n } }, ctx) => {
       await ctx.once('charge', async () => ({ charged: true }));
@@ -95,7 +106,7 @@ export function resendScenarios(bounds: Bounds, tamper: ResendTamper = {}): Scen
 }
 
 function scenarioOf(
-  { name, handler, hasDeadLetter = false, verdict }: Setting,
+  { name, handler, hasDeadLetter = false, isDiscarded = false, verdict }: Setting,
   { budget }: Bounds,
   tamper: ResendTamper,
 ): Scenario {
@@ -105,6 +116,7 @@ function scenarioOf(
     begin: async (scheduler) => {
       const world = await consumerWorld(scheduler, {
         event: ThingHappened.create({ aggregateId: 'thing-1', data: { n: 1 } }),
+        others: isDiscarded ? [ThingHappened.create({ aggregateId: 'thing-2', data: { n: 2 } })] : [],
         handler: () => handler,
         items: rejectedRows,
       });
@@ -114,12 +126,18 @@ function scenarioOf(
         for (const { receiptHandle } of world.queue.receive(1)) world.queue.delete(receiptHandle);
       const command: Command = { world, deadLetter, now: () => scheduler.now(), tamper };
       void world.work(scheduler.actor('worker'), 1);
-      if (hasDeadLetter) void redrive(command, scheduler.actor('redrive'));
-      for (const n of hasDeadLetter ? DATA.slice(0, 1) : DATA)
-        void resend(command, scheduler.actor(`operator of ${n}`), n);
+      if (isDiscarded)
+        for (const who of ['ada', 'bob']) void discardLetter(command, scheduler.actor(`discard of ${who}`));
+      else {
+        if (hasDeadLetter) void redrive(command, scheduler.actor('redrive'));
+        for (const n of hasDeadLetter ? DATA.slice(0, 1) : DATA)
+          void resend(command, scheduler.actor(`operator of ${n}`), n);
+      }
 
       async function rest(last: Actor): Promise<void> {
+        if (isDiscarded) await discardLetter(command, last);
         await world.work(last, REST_RECEIVES);
+        if (isDiscarded) return;
         // With a dead letter, the other data comes first: after a crash it replaces an event that was never sent.
         for (const n of hasDeadLetter ? DATA.toReversed() : DATA) await resend(command, last, n);
         await world.work(last, REST_RECEIVES);
@@ -163,21 +181,44 @@ async function received(
   return { id: 'm', eventId, ...unknown, received: message, ...standing };
 }
 
+/** The source of the dead letter. */
+function sourceIn({ config: { inboxRetentionDays } }: ConsumerWorld) {
+  const consumer = { name: 'worker', queue: 'queue', inboxRetentionDays } as ConsumerEntry;
+  return { name: 'consumer:worker', kind: 'consumer', url: 'dead letters', consumer } as const;
+}
+
+/** Deletes the dead letter, which may crash. */
+function deletionOf({ deadLetter }: Command, operator: Actor): Pick<Queues, 'remove'> {
+  const perform = async () => {
+    deadLetter.isDeleted = true;
+  };
+  return { remove: () => operator.call({ label: 'delete the dead letter', perform, effect: true }) };
+}
+
+/** The discard of the dead letter for a reason that names the other event. It may crash at any of its calls. */
+async function discardLetter(command: Command, operator: Actor): Promise<void> {
+  const { world, deadLetter, now, tamper } = command;
+  const desk = deskOf(operator, world.tableOf(operator), now);
+  const queues = deletionOf(command, operator);
+  const reason = `sent again as ${world.eventIds[1]}`;
+  await operator.step('receives the dead letters', () => {});
+  if (deadLetter.isDeleted) return;
+  await operator.invoke(60_000, async () => {
+    const letter = await received(command, desk);
+    const seen = tamper.receive?.(letter) ?? letter;
+    await discard({ ...desk, queues }, sourceIn(world), seen, { ...NOTE, reason });
+  });
+}
+
 /** The redrive of the dead letter, which may crash at any of its calls. */
 async function redrive(command: Command, operator: Actor): Promise<void> {
   const { world, deadLetter, now, tamper } = command;
-  const { memory, config, eventId } = world;
-  const { inboxRetentionDays } = config;
-  const consumer = { name: 'worker', queue: 'queue', inboxRetentionDays } as ConsumerEntry;
-  const source = { name: 'consumer:worker', kind: 'consumer', url: 'dead letters', consumer } as const;
+  const { memory, eventId } = world;
+  const source = sourceIn(world);
   const desk = deskOf(operator, world.tableOf(operator), now);
-  const sends = sendingTo(world, operator, 'redrive the message');
-  const remove = async () => {
-    deadLetter.isDeleted = true;
-  };
   const queues = {
-    ...sends,
-    remove: () => operator.call({ label: 'delete the dead letter', perform: remove, effect: true }),
+    ...sendingTo(world, operator, 'redrive the message'),
+    ...deletionOf(command, operator),
   } as Partial<Queues> as Queues;
   await operator.step('receives the dead letters', () => {});
   if (deadLetter.isDeleted) return;

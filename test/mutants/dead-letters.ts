@@ -24,7 +24,11 @@ export const deadLettersMutants: readonly Mutant[] = [
   ]),
   ...mutantsOf('cli/reports/dead-letters/resend.ts', 'resend interrupted-resend', [
     ['only an interrupted resend is completed without its dead letter', "if (settled(standing, clock.now()) !== 'unsent') return undefined;", ''],
+    ['the record of a resend names its consumer and events in attributes', '...{ source: source.name, consumer: consumer.name, eventId, newEventId },', ''],
     ['an interrupted resend is found by the id of the new event', 'if (resent?.consumer === source.consumer.name)', 'if (resent === null)'],
+  ]),
+  ...mutantsOf('cli/deployment/resent-event.ts', 'operator-reasons', [
+    ['an event is in place of another one by an attribute', 'known.replacedBy', "/as (\\S+): /.exec(known.discardedReason ?? '')?.[1]"],
   ]),
   ...mutantsOf('cli/reports/dead-letters/standing.ts', 'standing redrive-plan redrive-steps resend interrupted-resend', [
     ['an event whose replacement was not received is not handled', "if (unsentReplacement(standing) !== undefined) return 'unsent';", ''],

@@ -76,11 +76,11 @@ export const orderMutants: readonly Mutant[] = [
     ['the row knows its place better than the request', "(own?.mode === 'strict' && !isStrict ? undefined : own) ?? given", "given ?? (own?.mode === 'strict' && !isStrict ? undefined : own)"],
     ['a strict place counts only at a strict consumer', "own?.mode === 'strict' && !isStrict ? undefined : own", 'own'],
     ['another place counts at any consumer', "own?.mode === 'strict' && !isStrict", '!isStrict'],
-    ['an event that takes the place of another has its number', 'order === undefined || keepsPlace', 'order === undefined'],
+    ['an event that takes the place of another has its number', 'order === undefined || note.replacedBy !== undefined', 'order === undefined'],
     ['force passes over its number', 'decideMessage(inbox, decision, NOT_FINAL, { raise: place.raise })', 'decideMessage(inbox, decision, NOT_FINAL)'],
   ]),
   ...mutantsOf('cli/reports/dead-letters/resend.ts', 'order-decisions', [
-    ['a resent message leaves its number to the event in its place', 'keepsPlace: true,', ''],
+    ['a resent message leaves its number to the event in its place', 'replacedBy: newEventId,', ''],
     ['a resent message that is superseded was not processed', ' && row.supersededBy === undefined', ''],
   ]),
   ...mutantsOf('cli/reports/dead-letters/resend-plan.ts', 'order-decisions', [

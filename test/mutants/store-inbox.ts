@@ -5,6 +5,7 @@ import { type Mutant, mutantsOf } from './mutant.ts';
 export const storeInboxMutants: readonly Mutant[] = [
   ...mutantsOf('store/stored-rows.ts', 'stored-rows', [
     ['an outbox row is read with its envelope as text', 'stored.problem === undefined ? { ...item, envelope: stored.json } : item', 'item'],
+    ['only the id of an event is in place of another one', "replacedBy: 'event?'", "replacedBy: 'text?'"],
     ['an outbox row of an unknown encoding is unreadable', 'item.encoding === undefined ? undefined : stored.problem', 'undefined'],
   ]),
   ...mutantsOf('store/event-id.ts', 'relay-stream relay-sweep', [

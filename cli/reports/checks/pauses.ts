@@ -26,7 +26,7 @@ export function pausesOf({ table, queues, clock }: Pick<Deployment, 'table' | 'q
     const now = clock.now();
     const { operations } = await readOperations(table, now - PAUSE_MAX_MS, now);
     const last = operations.find(
-      ({ command, subject }) => subject === name && (command === 'pause' || command === 'resume'),
+      ({ command, consumer }) => consumer === name && (command === 'pause' || command === 'resume'),
     );
     if (last?.command !== 'pause') return undefined;
     const { at, by, reason } = last;

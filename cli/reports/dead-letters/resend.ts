@@ -18,13 +18,7 @@ import type { Deployment } from '../../deployment/deployment.ts';
 import { effectNames } from '../../deployment/effects.ts';
 import { typedId } from '../../deployment/event-prefix.ts';
 import { readInbox } from '../../deployment/message-reader.ts';
-import {
-  findResend,
-  RESEND,
-  replacedBy,
-  replacementOf,
-  resendSubject,
-} from '../../deployment/resent-event.ts';
+import { findResend, RESEND, replacementOf } from '../../deployment/resent-event.ts';
 import { findOne } from './choice.ts';
 import type { DeadLetter } from './dead-letters.ts';
 import { queueRedriver, type Redriven, type RedriveProgress, redriveInSteps } from './redrive-steps.ts';
@@ -76,7 +70,8 @@ export async function resend(
     await recordOperation(deployment, {
       ...note,
       command: RESEND,
-      subject: resendSubject(source.name, eventId, newEventId),
+      subject: `${source.name}: ${eventId} as ${newEventId}`,
+      ...{ source: source.name, consumer: consumer.name, eventId, newEventId },
     });
     await sendInPlace(
       deployment,
@@ -133,11 +128,11 @@ async function takeOver(
 ): Promise<void> {
   const { status } = await discardMessage(deps, {
     by,
-    reason: replacedBy(newEventId, reason),
+    reason,
     consumer: consumer.name,
     eventId,
     effectsChecked: true, // below
-    keepsPlace: true,
+    replacedBy: newEventId,
   });
   const row = await readInbox(deps.table, consumer.name, eventId, true);
   const named = replacementOf(row);

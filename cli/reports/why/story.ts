@@ -212,8 +212,12 @@ function statusStory({ consumer, failedAt }: TracedMessage, row: InboxRow): OwnL
           `rejected, ${clipped(row.reason ?? 'for an unknown reason')}${error}`,
         ),
       ];
-    case 'DISCARDED':
-      return [tell('discarded', row.discardedAt, `discarded ${who(row.discardedBy, row.discardedReason)}`)];
+    case 'DISCARDED': {
+      const inPlace =
+        row.replacedBy === undefined ? '' : `, and sent again with other data as ${row.replacedBy},`;
+      const text = `discarded${inPlace} ${who(row.discardedBy, row.discardedReason)}`;
+      return [tell('discarded', row.discardedAt, text)];
+    }
     case 'PROCESSING': {
       const wasLeft = row.outOfTime === true || row.unfinished !== undefined;
       return wasLeft ? [tell('unfinished', null, unfinishedText(row))] : [];

@@ -24,6 +24,8 @@ export interface FinalDecision extends Decided {
   readonly fence: string;
   /** Identifies what the operator commits with it. Absent: nothing. */
   readonly commitId?: string | undefined;
+  /** The event that is sent in place of a DISCARDED one. @default none */
+  readonly replacedBy?: string | undefined;
 }
 
 /**
@@ -50,7 +52,7 @@ export async function decideMessage(
     readonly needsRow?: boolean;
   } = {},
 ): Promise<'done' | 'changed' | 'row-deleted'> {
-  const { eventId, status, fence, by, reason, commitId } = decision;
+  const { eventId, status, fence, by, reason, commitId, replacedBy } = decision;
   const now = inbox.clock.now();
   const change: RowChange = {
     set: {
@@ -61,7 +63,7 @@ export async function decideMessage(
       expiresAt: decisionExpiresAt(now),
       ...(status === 'PROCESSED'
         ? { processedAt: now, resolvedBy: by, resolvedReason: reason }
-        : { discardedAt: now, discardedBy: by, discardedReason: reason }),
+        : { discardedAt: now, discardedBy: by, discardedReason: reason, replacedBy }),
     },
     computed: { attempts: 'if_not_exists(attempts, :none)' },
     values: { ':none': 0 },

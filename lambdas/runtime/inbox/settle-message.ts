@@ -50,8 +50,8 @@ export interface Settlement extends MessageNote {
    * @default true
    */
   readonly isStrict?: boolean | undefined;
-  /** Another event takes its place in the sequence, which stays next. @default false */
-  readonly keepsPlace?: boolean | undefined;
+  /** Another event is sent in its place, and has its number in the sequence, which stays next. Only of a discard. @default none */
+  readonly replacedBy?: string | undefined;
 }
 
 /**
@@ -101,7 +101,8 @@ const LEASE_MAX_MS = 15 * 60_000;
  *    decision then needs the check of the operator, and none that reads results is made.
  *
  * 7. A strict message that ends without its handler is passed over in the same transaction: its number is next at the read, and at the
- * write. Otherwise the later events would wait for it, or one that was not applied would count as applied.
+ * write. Otherwise the later events would wait for it, or one that was not applied would count as applied. The exception is an event
+ * that another one replaces: the row names that one in the same write, in `replacedBy`, which no operator's text reaches.
  *
  * @throws `TRANSACTION_CANCELLED` if one of `writes` was refused: nothing was changed
  */
@@ -114,7 +115,6 @@ export async function settleMessage(
     readsResults = false,
     writes,
     order: given,
-    keepsPlace = false,
     isStrict = true,
     ...note
   }: Settlement,
@@ -131,7 +131,10 @@ export async function settleMessage(
     // Also of a row that cannot be read otherwise, which only force settles.
     const own = placeIn(item);
     const order = (own?.mode === 'strict' && !isStrict ? undefined : own) ?? given;
-    const place = order === undefined || keepsPlace ? { raise: [] } : await placeToRaise(deps, order, status);
+    const place =
+      order === undefined || note.replacedBy !== undefined
+        ? { raise: [] }
+        : await placeToRaise(deps, order, status);
     const row = readInboxRow(item);
     if (takesAny && !('missing' in place)) {
       const made = await decideMessage(inbox, decision, NOT_FINAL, { raise: place.raise });

@@ -3,6 +3,7 @@ import { mintToken } from './event-id.ts';
 import { operationKey } from './keys.ts';
 import type { TransactDeps } from './retry.ts';
 import { expiresAt, type OperationRow, SCHEMA } from './rows.ts';
+import type { Key } from './table.ts';
 
 /** Dependencies of an operator's changes. */
 export interface OperationDeps extends TransactDeps {
@@ -19,6 +20,9 @@ export interface Note {
   readonly reason: string;
 }
 
+/** An operator's change, before it is made. */
+export type OperationToRecord = Omit<OperationRow, keyof Key | 'schema' | 'at' | 'expiresAt'>;
+
 /** The time after which TTL may delete the record of an operation, days. */
 const OPERATION_RETENTION_DAYS = 400;
 
@@ -27,23 +31,16 @@ const OPERATION_RETENTION_DAYS = 400;
  * 400 days.
  *
  * @param operation.command - the command, e.g. `messages resolve`
- * @param operation.subject - the object of the change, e.g. a consumer and an event id
+ * @param operation.subject - the object of the change for people, e.g. a consumer and an event id
  */
-export async function recordOperation(
-  deps: OperationDeps,
-  operation: Note & { readonly command: string; readonly subject: string },
-): Promise<void> {
+export async function recordOperation(deps: OperationDeps, operation: OperationToRecord): Promise<void> {
   const { table, clock = systemClock, random } = deps;
   const at = clock.now();
-  const { by, reason, command, subject } = operation;
   const row: OperationRow = {
     ...operationKey(at, mintToken(random)),
     schema: SCHEMA,
     at,
-    by,
-    command,
-    subject,
-    reason,
+    ...operation,
     expiresAt: expiresAt(at, OPERATION_RETENTION_DAYS),
   };
   await table.write({ Put: { Item: { ...row } } });

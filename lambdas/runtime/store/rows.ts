@@ -240,6 +240,8 @@ export interface DiscardedRow extends MessageRow<'DISCARDED'> {
   readonly discardedAt?: number | undefined;
   readonly discardedBy?: string | undefined;
   readonly discardedReason?: string | undefined;
+  /** The event that was sent in its place, with other data. Absent: none. */
+  readonly replacedBy?: string | undefined;
   /** The time from which TTL may delete it, epoch seconds. */
   readonly expiresAt?: number | undefined;
 }
@@ -309,10 +311,21 @@ export interface OperationRow extends Key {
   readonly by: string;
   /** The command, e.g. `messages resolve`. */
   readonly command: string;
-  /** The object of the change: an event id, a consumer and an event id, or a dead-letter source and the number of dead letters. */
+  /**
+   * The object of the change, for people: an event id, a consumer and an event id, or a dead-letter source and the number of dead
+   * letters. Programs read the attributes below.
+   */
   readonly subject: string;
   readonly reason: string;
   readonly expiresAt: number;
+  /** The consumer of a pause, a resume and a resend. */
+  readonly consumer?: string | undefined;
+  /** The dead-letter source of a resend. */
+  readonly source?: string | undefined;
+  /** The event that a resend replaces. */
+  readonly eventId?: string | undefined;
+  /** The event that a resend sends in its place. */
+  readonly newEventId?: string | undefined;
 }
 
 /** The state of a side effect. `RELEASED`: the attempt failed, and the effect may run again. */

@@ -1,6 +1,6 @@
 import { isTime } from '../base/clock.ts';
 import { isDeeperThan, JSON_DEPTH_MAX } from '../base/json.ts';
-import { eventIdOf } from './event-id.ts';
+import { eventIdOf, isEventId } from './event-id.ts';
 import {
   type DeadPointer,
   type EffectStatus,
@@ -38,7 +38,7 @@ export function readable<R extends Key>(row: R | UnreadableRow | undefined): R |
 }
 
 /** The kinds of stored attributes. */
-type Kind = 'text' | 'json' | 'time' | 'number' | 'flag' | 'texts' | 'list' | 'effects' | 'order';
+type Kind = 'text' | 'json' | 'time' | 'number' | 'flag' | 'texts' | 'list' | 'effects' | 'order' | 'event';
 
 /** The attributes of a row besides its key, in any of its states, with their kinds; `?` marks those that may be missing. */
 type Shape<R> = {
@@ -83,6 +83,7 @@ const INBOX: Shape<InboxRow> = {
   discardedBy: 'text?',
   discardedAt: 'time?',
   discardedReason: 'text?',
+  replacedBy: 'event?',
   expiresAt: 'number?',
 };
 
@@ -144,6 +145,10 @@ const OPERATION: Shape<OperationRow> = {
   subject: 'text',
   reason: 'text',
   expiresAt: 'number',
+  consumer: 'text?',
+  source: 'text?',
+  eventId: 'text?',
+  newEventId: 'text?',
 };
 
 const INBOX_STATUSES: readonly InboxStatus[] = ['PROCESSING', 'PROCESSED', 'FAILED', 'REJECTED', 'DISCARDED'];
@@ -278,6 +283,7 @@ const KINDS: Readonly<Record<Kind, { is(value: unknown): boolean; readonly calle
     is: (value) => isMap(value) && shapeProblem(value, PLACE) === undefined,
     called: 'the number of an event in an order',
   },
+  event: { is: isEventId, called: 'the id of an event' },
 };
 
 function isEffect(value: unknown): boolean {

@@ -112,7 +112,7 @@ it('an edited payload is a new event, which its consumer runs once and no other 
   expect(await message('order-status', newEventId)).toBeUndefined();
   expect(await message(CONSUMER, eventId)).toMatchObject({
     status: 'DISCARDED',
-    discardedReason: expect.stringContaining(newEventId),
+    replacedBy: newEventId,
   });
 
   const why = await mailroom('why', newEventId, '--json');

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { replacedBy } from '../../../cli/deployment/resent-event.ts';
 import type { DeadLetter, DeadLetterSource } from '../../../cli/reports/dead-letters/dead-letters.ts';
 import {
   judgeDeadLetters,
@@ -94,7 +93,7 @@ describe('a dead letter', () => {
   });
 
   const next = mintEventId(NOW, 8);
-  const replaced = { status: 'DISCARDED', discardedReason: replacedBy(next, 'a wrong price') } as const;
+  const replaced = { status: 'DISCARDED', replacedBy: next } as const;
 
   test.each<[string, Partial<InboxRow> | undefined, RedriveVerdict, string?]>([
     ['was never received', undefined, 'unsent', `replaced by ${next}, which its consumer has not received`],

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { replacedBy } from '../../../cli/deployment/resent-event.ts';
 import type { DeadLetter, DeadLetterSource } from '../../../cli/reports/dead-letters/dead-letters.ts';
 import {
   isSameCause,
@@ -214,7 +213,7 @@ describe('a redrive', () => {
 
   test('keeps a dead letter, and does not count it as done, if a resend has replaced its event meanwhile', async () => {
     const next = mintEventId(1, 8);
-    const replaced = { status: 'DISCARDED', discardedReason: replacedBy(next, 'a wrong price') } as const;
+    const replaced = { status: 'DISCARDED', replacedBy: next } as const;
     const { deadLetters, redrive, calls } = scene(1, () => [replaced]);
     expect(await redrive()).toMatchObject({ done: [], back: [], waiting: deadLetters });
     expect(calls).toEqual([`send ${deadLetters[0]?.eventId}`]);
@@ -222,7 +221,7 @@ describe('a redrive', () => {
 
   test('deletes a dead letter whose event was replaced by one that was received', async () => {
     const next = mintEventId(1, 8);
-    const replaced = { status: 'DISCARDED', discardedReason: replacedBy(next, 'a wrong price') } as const;
+    const replaced = { status: 'DISCARDED', replacedBy: next } as const;
     const { deadLetters, redrive, put, calls } = scene(1, () => [replaced]);
     await put(next, { status: 'FAILED', fence: 'f' });
     expect(await redrive()).toMatchObject({ done: deadLetters, waiting: [] });

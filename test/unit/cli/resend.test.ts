@@ -47,7 +47,8 @@ describe('a resend', () => {
     expect(await rowOf(newEventId)).toMatchObject({ status: 'PROCESSED' });
     expect(await rowOf(eventId)).toMatchObject({
       status: 'DISCARDED',
-      discardedReason: `Sent again with other data as ${newEventId}: the price was wrong`,
+      discardedReason: 'the price was wrong',
+      replacedBy: newEventId,
     });
     // The letter itself is as it was, and stays until it is discarded.
     const [letter] = await queues.receive('dead-letters', { limit: 10 });

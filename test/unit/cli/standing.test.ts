@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { replacedBy } from '../../../cli/deployment/resent-event.ts';
 import {
   isHandled,
   REPLACEMENTS_MAX,
@@ -16,8 +15,7 @@ async function chainOf(length: number) {
   const ids = Array.from({ length }, (_, i) => mintEventId(1_795_266_081_793 + i, 8));
   for (const [i, id] of ids.slice(0, -1).entries()) {
     const row = { schema: 1, status: 'DISCARDED', attempts: 0, fence: 'f' };
-    const discardedReason = replacedBy(ids[i + 1] ?? '', 'a wrong price');
-    await table.write({ Put: { Item: { ...inboxKey('payments', id), ...row, discardedReason } } });
+    await table.write({ Put: { Item: { ...inboxKey('payments', id), ...row, replacedBy: ids[i + 1] } } });
   }
   const standing = await readStanding(table, 'payments', ids[0] ?? '');
   return { table, ids, standing, last: ids.at(-1) ?? '' };

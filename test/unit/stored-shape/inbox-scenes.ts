@@ -1,3 +1,4 @@
+import { resentEventId } from '../../../cli/reports/dead-letters/resend-plan.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { latest } from '../../../lambdas/runtime/base/order.ts';
 import { DAY_MS } from '../../../lambdas/runtime/base/units.ts';
@@ -127,6 +128,12 @@ export const inboxScenes: Readonly<Record<string, () => Promise<unknown>>> = {
   'Inbox row: DISCARDED': async () => {
     const rig = await delivered(refuses());
     await discardMessage(rig, { ...decision, reason: 'a test order' });
+    return inboxRow(rig);
+  },
+  'Inbox row: DISCARDED, another event was sent in its place': async () => {
+    const rig = await delivered(refuses());
+    const replacedBy = resentEventId(decision.consumer, EVENT_ID, { orderId: '42', totalCents: 4300 });
+    await discardMessage(rig, { ...decision, reason: 'the price was wrong', replacedBy });
     return inboxRow(rig);
   },
   'Inbox row: PROCESSING, an effect IN_PROGRESS': () => meanwhile(true),

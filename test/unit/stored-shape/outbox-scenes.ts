@@ -1,4 +1,5 @@
 import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
+import { resentEventId } from '../../../cli/reports/dead-letters/resend-plan.ts';
 import { eventBridgeBus } from '../../../lambdas/runtime/bus/eventbridge-bus.ts';
 import { HEARTBEAT } from '../../../lambdas/runtime/events/heartbeat-event.ts';
 import type { MailroomEntry } from '../../../lambdas/runtime/operations/directory.ts';
@@ -115,6 +116,17 @@ export const outboxScenes: Readonly<Record<string, () => Promise<unknown>>> = {
     const rig = shapeRig();
     const what = { command: 'messages resolve', subject: `payments ${EVENT_ID}` };
     await recordOperation(rig, { ...note, ...what, reason: 'charged by phone' });
+    return rig.item('OPERATIONS#');
+  },
+  'Operation: dlq resend': async () => {
+    const rig = shapeRig();
+    const source = 'consumer:payments';
+    const newEventId = resentEventId('payments', EVENT_ID, { orderId: '42', totalCents: 4300 });
+    await recordOperation(rig, {
+      ...{ ...note, reason: 'the price was wrong', command: 'dlq resend' },
+      subject: `${source}: ${EVENT_ID} as ${newEventId}`,
+      ...{ source, consumer: 'payments', eventId: EVENT_ID, newEventId },
+    });
     return rig.item('OPERATIONS#');
   },
 };

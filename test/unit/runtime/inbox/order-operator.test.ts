@@ -158,7 +158,7 @@ describe('a message of a strict order', () => {
 
   test('keeps its number for the event that takes its place', async () => {
     const { deps, settlement, last } = await desk(4);
-    await discardMessage(deps, { ...settlement('strict', 5), keepsPlace: true });
+    await discardMessage(deps, { ...settlement('strict', 5), replacedBy: mintEventId(1, 8) });
     expect(last()).toMatchObject({ last: 4, eventId: 'applied' });
   });
 

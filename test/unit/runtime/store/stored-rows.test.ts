@@ -48,6 +48,7 @@ describe('a stored row', () => {
     [{ status: 'PROCESSING', attempts: 0.5 }, 'its "attempts" is not a whole number'],
     [{ status: 'REJECTED', lastError: null }, 'its "lastError" is not a string'],
     [{ status: 'REJECTED', rejectedIds: ['a'] }, 'its "rejectedIds" is not a set of strings'],
+    [{ status: 'DISCARDED', replacedBy: 'the next one' }, 'its "replacedBy" is not the id of an event'],
     [{ status: 'PROCESSING', outOfTime: 'yes' }, 'its "outOfTime" is not true or false'],
   ])('an inbox row that is %j cannot be read, and the reason is named', (row, problem) => {
     expect(readInboxRow({ ...key, ...row })).toEqual({ ...key, unreadable: problem });
