@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Context, SQSBatchItemFailure, SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
 import { type Clock, systemClock } from '../lambdas/runtime/base/clock.ts';
+import { MailroomError } from '../lambdas/runtime/base/errors.ts';
+import { jsonFault } from '../lambdas/runtime/base/json-fault.ts';
 import { type Queue, VISIBILITY_MAX_S } from '../lambdas/runtime/consume/queue.ts';
 import { lambdaContext } from './lambda-context.ts';
 import { sequentialId } from './sequential-id.ts';
@@ -105,7 +107,7 @@ export function memoryQueue(options: MemoryQueueOptions = {}): MemoryQueue {
   const { clock = systemClock } = options;
   const state: QueueState = { ...options, clock, waiting: [], dead: [], messageNumber: 0, receiptNumber: 0 };
   return {
-    send: (body) => send(state, typeof body === 'string' ? body : JSON.stringify(body)),
+    send: (body) => send(state, typeof body === 'string' ? body : jsonOf(body)),
     receive: (max) => receive(state, max),
     delete: (receiptHandle) => remove(state, receiptHandle),
     changeVisibility: async (receiptHandle, seconds) => changeVisibility(state, receiptHandle, seconds),
@@ -134,6 +136,17 @@ interface QueueState extends MemoryQueueOptions {
   dead: readonly Stored[];
   messageNumber: number;
   receiptNumber: number;
+}
+
+/** @throws `BAD_ARGUMENT` if JSON would change the body: a consumer would receive less than the test sends */
+function jsonOf(body: unknown): string {
+  const fault = jsonFault(body);
+  if (fault === undefined) return JSON.stringify(body);
+  const path = ['body', ...fault.path].join('.');
+  throw new MailroomError(
+    'BAD_ARGUMENT',
+    `The body cannot be written as JSON: ${path} is ${fault.kind}. ${fault.remedy}`,
+  );
 }
 
 function send(state: QueueState, text: string): string {

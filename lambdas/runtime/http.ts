@@ -3,6 +3,8 @@ import { DynamoDBPersistenceLayer } from '@aws-lambda-powertools/idempotency/dyn
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type { Context } from 'aws-lambda';
 import { errorCode, MailroomError } from './base/errors.ts';
+import { jsonFault } from './base/json-fault.ts';
+import { maskedPath } from './events/payload-issues.ts';
 
 /** The answer to an HTTP request. A handler behind a function URL or an API Gateway can return it as it is. */
 export interface HttpAnswer {
@@ -83,7 +85,7 @@ export interface EarlierAnswer {
  * Answers requests as {@link createOncePerKey} describes.
  *
  * @throws the error of `first`, if nothing is committed; errors of DynamoDB. Answer 5xx: the same request can be sent again
- * @throws `BAD_ARGUMENT` if `remainingMs` is not a finite number
+ * @throws `BAD_ARGUMENT` if `remainingMs` is not a finite number, or `payload` cannot be written as JSON
  */
 export type OncePerKey = (request: IdempotentRequest) => Promise<HttpAnswer>;
 
@@ -136,6 +138,7 @@ export function createOncePerKey({ client, tableName, operation }: OncePerKeyDep
     const { idempotencyKey, caller, payload = null, statusCode = 201, headers, first, earlier } = request;
     if (idempotencyKey === undefined || idempotencyKey === null) return keyMissing();
     if (!IDEMPOTENCY_KEY.test(idempotencyKey)) return keyInvalid(idempotencyKey);
+    refuseLossyPayload(payload);
     // Encoded, so that no caller can end in the middle of another one's key.
     const key = caller === undefined ? idempotencyKey : `${encodeURIComponent(caller)}/${idempotencyKey}`;
     let replayed = true;
@@ -176,6 +179,16 @@ export function createOncePerKey({ client, tableName, operation }: OncePerKeyDep
       throw error;
     }
   };
+}
+
+/** Requests are compared by their JSON: two payloads whose difference JSON drops would count as one request. */
+function refuseLossyPayload(payload: unknown): void {
+  const fault = jsonFault(payload);
+  if (fault === undefined) return;
+  throw new MailroomError(
+    'BAD_ARGUMENT',
+    `The payload cannot be written as JSON: ${maskedPath('payload', fault.path)} is ${fault.kind}. ${fault.remedy}`,
+  );
 }
 
 /** 1 to 255 visible ASCII characters. */

@@ -155,7 +155,9 @@ describe('an event whose payload is deep', () => {
     async (levels) => {
       await expect(commitOf(levels)).rejects.toMatchObject({
         code: 'INVALID_PAYLOAD',
-        message: expect.stringMatching(/Anything nests .* at most 100 are allowed\. Flatten it/),
+        message: expect.stringMatching(
+          /of Anything .* data is nested more than 100 levels deep\. Flatten it/,
+        ),
       });
     },
   );

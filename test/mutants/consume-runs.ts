@@ -280,7 +280,8 @@ export const consumeRunsMutants: readonly Mutant[] = [
     ['a handler continues only after the result of its effect is stored', 'await storeResult(claimed, call, json);', 'void storeResult(claimed, call, json).catch(() => {});'],
     ['a result is stored within about a second of an outage', 'backoffMs(attempt, 50, 1_000, random)', 'backoffMs(attempt, 50, 10_000, random)'],
     ['a table that throttles is not asked every few milliseconds to store a result', 'backoffMs(attempt, 50, 1_000, random)', 'backoffMs(attempt, 50, 50, random)'],
-    ['the error of a result that is not JSON does not quote it', 'is not JSON (${errorCode(error)})', 'is not JSON (${error})'],
+    ['the error of a result that is not JSON does not quote it', "maskedPath('result', fault.path)", "fault.path.join('.')"],
+    ['a result that JSON would change is not stored', 'if (fault !== undefined) {', 'if (false) {'],
     ['an effect that returned nothing returns undefined on a retry, too', 'json === undefined ? undefined : JSON.parse(json)', "JSON.parse(json ?? 'null')"],
   ]),
   ...mutantsOf('consume/effects-in-doubt.ts', 'consumer-stored-effects', [

@@ -25,9 +25,9 @@ to the dead-letter queue. Other messages are not affected. \`npx cdk-mailroom wh
     },
     EFFECT_RESULT_NOT_STORABLE: {
       cause:
-        'The function in `ctx.once` returned something that is not JSON, or has more than 4,096 bytes of JSON.',
+        'The function in `ctx.once` returned something that JSON would [empty or replace](data-model.md#values-in-json), or has more than 4,096 bytes of JSON.',
       result:
-        'The effect has happened, but its result is not stored. The message is rejected, because each retry would repeat the effect.',
+        'The effect has happened without a stored result. The message is rejected, because each retry would repeat the effect.',
       action:
         'Return only the part that the handler needs, deploy, and redrive: the effect repeats under the same idempotency key. If the provider ignores keys, finish by hand and resolve it.',
     },

@@ -136,7 +136,8 @@ any other: the message is retried, and rejected as [ATTEMPTS_EXHAUSTED](#attempt
         'Create events with `OrderPlaced.create({ aggregateId, data })`, and correct the property that the message names.',
     },
     INVALID_PAYLOAD: {
-      cause: 'The payload of an event fails the schema of its definition, or cannot be written as JSON.',
+      cause:
+        'The payload of an event fails the schema of its definition, or has a value that JSON would [empty or replace](data-model.md#values-in-json).',
       result: 'At the producer, nothing was committed. At a consumer, the message is rejected.',
       action:
         'Correct the producer. At a consumer, deploy a schema or an `upcast` that accepts the payload and redrive, or resend the event with other data.',

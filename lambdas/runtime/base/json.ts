@@ -73,7 +73,7 @@ export function parseJson(json: string): unknown {
 
 /**
  * The type of a value after it is written as JSON and read back: a `Date` becomes a string, `toJSON` is applied, methods are
- * dropped, and list elements that JSON cannot represent become `null`. A bigint is `never`, because it cannot be serialized.
+ * dropped, and list elements that are undefined become `null`. A value that is refused, such as a bigint or a `Map`, is `never`.
  *
  * @example
  * ```ts
@@ -86,28 +86,33 @@ export type JsonOf<T> = 0 extends 1 & T // any
     ? JsonOf<Json>
     : T extends string | number | boolean | null | undefined
       ? T
-      : T extends bigint
-        ? never
-        : // biome-ignore lint/suspicious/noConfusingVoidType: an effect that returns nothing
-          T extends symbol | void | ((...args: never) => unknown)
-          ? undefined
-          : T extends ReadonlyMap<unknown, unknown> | ReadonlySet<unknown>
-            ? Record<string, never>
-            : T extends readonly unknown[]
+      : T extends void
+        ? undefined
+        : T extends Refused
+          ? never
+          : T extends readonly unknown[]
+            ? {
+                [I in keyof T]: JsonOf<T[I]> extends infer Json
+                  ? Json extends undefined
+                    ? null
+                    : Json
+                  : never;
+              }
+            : T extends object
               ? {
-                  [I in keyof T]: JsonOf<T[I]> extends infer Json
-                    ? Json extends undefined
-                      ? null
-                      : Json
-                    : never;
-                }
-              : T extends object
-                ? {
-                    // Only names that JSON keeps: no symbols, and no members that are only functions.
-                    [Name in keyof T as Name extends symbol
+                  // Only names that JSON keeps: no symbols, and no members that are only functions, which may be methods.
+                  [Name in keyof T as Name extends symbol
+                    ? never
+                    : T[Name] extends (...args: never) => unknown
                       ? never
-                      : T[Name] extends (...args: never) => unknown
-                        ? never
-                        : Name]: JsonOf<T[Name]>;
-                  }
-                : T;
+                      : Name]: JsonOf<T[Name]>;
+                }
+              : T;
+
+/** Not all that is refused: the types of errors and of binary data also fit plain objects. */
+type Refused =
+  | bigint
+  | symbol
+  | ((...args: never) => unknown)
+  | ReadonlyMap<unknown, unknown>
+  | ReadonlySet<unknown>;

@@ -42,7 +42,8 @@ export interface LeasedContext {
    * compensation.
    *
    * @param name - a unique name within the handler; 1 to 64 letters, digits, dots, dashes and underscores
-   * @param effect - its result is stored in the message's row as JSON (at most 4 KB) and returned as parsed JSON: a `Date` becomes a string
+   * @param effect - its result is stored in the message's row as JSON (at most 4 KB) and returned as parsed JSON: a `Date` becomes a string,
+   * and a value that JSON would empty or replace, such as a `Map` or an answer of `fetch`, is refused
    * @throws the error that `effect` throws: the next attempt runs the effect again, under the same key. Until the message is processed, the effect
    * counts as one that may have happened, unless `effect` marks its error by `nothingHappened`
    * @throws `EFFECT_REPEATED` if an effect of this name has already succeeded in this run: in a loop, include the item in the name

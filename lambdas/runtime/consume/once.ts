@@ -1,6 +1,8 @@
-import { errorCode, isNothingHappened, MailroomError, type PoisonMessage } from '../base/errors.ts';
+import { isNothingHappened, MailroomError, type PoisonMessage } from '../base/errors.ts';
 import type { JsonOf } from '../base/json.ts';
+import { jsonFault } from '../base/json-fault.ts';
 import { poison } from '../base/poison.ts';
+import { maskedPath } from '../events/payload-issues.ts';
 import { idempotencyKey } from '../inbox/idempotency-key.ts';
 import { type EffectCall, type EffectEnd, effectIn } from '../inbox/inbox-effect.ts';
 import { effectState } from '../inbox/started-effects.ts';
@@ -149,15 +151,15 @@ export async function effectsIdle({ effects }: ClaimedMessage): Promise<void> {
 }
 
 function jsonOf(name: string, result: unknown): string | undefined {
-  let json: string | undefined;
-  try {
-    json = JSON.stringify(result);
-  } catch (error) {
-    throw notStorable(name, `is not JSON (${errorCode(error)})`); // its message would name keys
+  const fault = jsonFault(result);
+  if (fault !== undefined) {
+    const what = `${maskedPath('result', fault.path)} is ${fault.kind}`;
+    throw notStorable(name, `cannot be written as JSON: ${what}. ${fault.remedy}`);
   }
+  const json = JSON.stringify(result) as string | undefined;
   const bytes = Buffer.byteLength(json ?? '');
   if (bytes <= EFFECT_RESULT_MAX_BYTES) return json;
-  throw notStorable(name, `has ${bytes} bytes of JSON; at most ${EFFECT_RESULT_MAX_BYTES} are stored`);
+  throw notStorable(name, `has ${bytes} bytes of JSON; at most ${EFFECT_RESULT_MAX_BYTES} are stored.`);
 }
 
 function parsed(json: string | undefined): unknown {
@@ -168,6 +170,6 @@ function parsed(json: string | undefined): unknown {
 function notStorable(name: string, why: string): PoisonMessage {
   return poison(
     'EFFECT_RESULT_NOT_STORABLE',
-    `The result of effect "${name}" ${why}. Return only the part that the handler needs.`,
+    `The result of effect "${name}" ${why} Return only the part that the handler needs.`,
   );
 }

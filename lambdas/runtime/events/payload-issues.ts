@@ -38,6 +38,13 @@ export function payloadPath(
   return pathText(path, exposeIssues ? String : (key) => nameOf(key, declared));
 }
 
+/** Returns the path of a value that has no schema: an index is shown, and every name appears as `*`. */
+export function maskedPath(root: string, path: readonly PropertyKey[]): string {
+  return pathText(path, (key) => nameOf(key, NO_NAMES), root);
+}
+
+const NO_NAMES: ReadonlySet<string> = new Set();
+
 function textOf(
   issues: readonly Issue[],
   name: (key: PropertyKey) => string,
@@ -49,8 +56,8 @@ function textOf(
     .join('; ');
 }
 
-function pathText(path: readonly PropertyKey[], name: (key: PropertyKey) => string): string {
-  return ['data', ...path.map(name)].join('.');
+function pathText(path: readonly PropertyKey[], name: (key: PropertyKey) => string, root = 'data'): string {
+  return [root, ...path.map(name)].join('.');
 }
 
 function keyOf(segment: PropertyKey | StandardSchemaV1.PathSegment): PropertyKey {

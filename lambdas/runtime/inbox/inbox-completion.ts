@@ -1,4 +1,5 @@
 import { isMailroomError, TransactionCancelled } from '../base/errors.ts';
+import { jsonFault } from '../base/json-fault.ts';
 import { mintToken } from '../store/event-id.ts';
 import { inboxKey } from '../store/keys.ts';
 import { applied, isLastRefused, Overtaken } from '../store/last-sequence.ts';
@@ -145,12 +146,9 @@ export function withoutInboxRow(error: TransactionCancelled, writes: number): Tr
   return new TransactionCancelled(error.reasons.slice(error.reasons.length - writes), { cause: error });
 }
 
-/** A handler's result as JSON; `undefined` if it returned nothing, or the result is not JSON or too long to store. */
+/** A handler's result as JSON; `undefined` if it returned nothing, or JSON would change the result, or it is too long to store. */
 export function resultJson(result: unknown): string | undefined {
-  try {
-    const json = JSON.stringify(result);
-    return json !== undefined && json.length <= RESULT_MAX_CHARS ? json : undefined;
-  } catch {
-    return undefined;
-  }
+  if (jsonFault(result) !== undefined) return undefined;
+  const json = JSON.stringify(result) as string | undefined;
+  return json !== undefined && json.length <= RESULT_MAX_CHARS ? json : undefined;
 }

@@ -1,6 +1,6 @@
 import type { ProducerConfig } from '../base/config.ts';
-import { errorCode, MailroomError } from '../base/errors.ts';
-import { isDeeperThan, PAYLOAD_DEPTH_MAX } from '../base/json.ts';
+import { MailroomError } from '../base/errors.ts';
+import { type JsonFault, jsonFault } from '../base/json-fault.ts';
 import { DAY_MS, MINUTE_MS } from '../base/units.ts';
 import { type AnyEventDefinition, type EventDraft, type EventRef, validateData } from '../events/event.ts';
 import { payloadPath } from '../events/payload-issues.ts';
@@ -52,8 +52,7 @@ function checkDue(
  */
 export async function checkDraft(draft: EventDraft, now: number): Promise<void> {
   const { type } = definitionOf(draft);
-  const json = jsonOf(type, draft.data);
-  assertJsonValues(draft.definition, draft.data);
+  const json = jsonOf(draft.definition, draft.data);
   await validateData(draft.definition, JSON.parse(json));
   if (!isText(draft.aggregateId)) {
     throw invalid(type, 'aggregateId', 'a non-empty string', draft.aggregateId);
@@ -163,97 +162,27 @@ function invalid(
   );
 }
 
-/** Serializes a payload to JSON, so that the value that is validated is the value that will be read. */
-function jsonOf(type: string, data: unknown): string {
-  let problem = 'it is undefined or a function';
-  try {
-    const json = JSON.stringify(data) as string | undefined;
-    if (json !== undefined && isDeeperThan(json, PAYLOAD_DEPTH_MAX)) throw new RangeError();
-    if (json !== undefined) return json;
-  } catch (error) {
-    // JSON.stringify recurses, so very deep input ends in a RangeError.
-    if (error instanceof RangeError) {
-      throw new MailroomError(
-        'INVALID_PAYLOAD',
-        `The payload of ${type} nests lists and objects more than ${PAYLOAD_DEPTH_MAX} levels deep; at most ${PAYLOAD_DEPTH_MAX} are allowed. ` +
-          'Flatten it, or store the deep part elsewhere (S3) and put its address in the event.',
-      );
-    }
-    problem = `it contains itself or a bigint, or its toJSON threw (${errorCode(error)})`; // the error's message would name keys
-  }
-  throw new MailroomError('INVALID_PAYLOAD', `The payload of ${type} cannot be written as JSON: ${problem}.`);
+/**
+ * Serializes a payload to JSON, so that the value that is validated is the value that will be read. A Date is refused, because
+ * consumers receive a string, which a schema can accept.
+ *
+ * @throws `INVALID_PAYLOAD`, naming the path and the kind of a value that JSON does not write as it is
+ */
+function jsonOf(definition: AnyEventDefinition, data: unknown): string {
+  const fault = jsonFault(data, { dates: 'refused' });
+  const json = fault === undefined ? (JSON.stringify(data) as string | undefined) : undefined;
+  if (json !== undefined) return json;
+  const { path, kind, remedy } = fault ?? NOTHING;
+  throw new MailroomError(
+    'INVALID_PAYLOAD',
+    `The payload of ${definition.type} cannot be written as JSON: ${payloadPath(definition, path)} is ${kind}. ${remedy}`,
+  );
 }
+
+const NOTHING: JsonFault = { path: [], kind: 'undefined', remedy: 'Pass data, or null.' };
 
 /** Formats any value for an error message. */
 function shown(value: unknown): string {
   if (typeof value === 'number') return String(value);
   return typeof value === 'string' ? `"${value.slice(0, 100)}"` : `of type ${typeof value}`;
-}
-
-/** A value that JSON omits or replaces, such as a Map, which becomes `{}`. */
-interface PayloadFault {
-  /** Its path, from the outermost step to the innermost. */
-  readonly path: readonly PropertyKey[];
-  readonly kind: string;
-  /** The remedy, as a sentence. */
-  readonly remedy: string;
-}
-
-/**
- * Refuses a payload with a value that JSON does not write as it is: consumers would receive something else, and a schema can accept
- * even that. An object with its own `toJSON` chose its JSON, except a Date, which consumers receive as a string.
- *
- * @param data - a payload that `JSON.stringify` accepts: it has no cycles, and is not nested too deeply
- * @throws `INVALID_PAYLOAD`, naming the path and the kind of the value
- */
-function assertJsonValues(definition: AnyEventDefinition, data: unknown): void {
-  const fault = faultOf(data);
-  if (fault === undefined) return;
-  const path = payloadPath(definition, fault.path);
-  throw new MailroomError(
-    'INVALID_PAYLOAD',
-    `The payload of ${definition.type} cannot be written as JSON: ${path} is ${fault.kind}. ${fault.remedy}`,
-  );
-}
-
-function faultOf(value: unknown): PayloadFault | undefined {
-  switch (typeof value) {
-    case 'number':
-      if (Number.isFinite(value)) return undefined;
-      return faulty(Number.isNaN(value) ? 'NaN' : 'an infinite number', 'Omit it, or pass null.');
-    case 'function':
-      return faulty('a function', 'Call it, or omit it.');
-    case 'symbol':
-      return faulty('a symbol', 'Pass a string instead.');
-    case 'object':
-      return value === null ? undefined : objectFault(value);
-    default:
-      return undefined;
-  }
-}
-
-function objectFault(value: object): PayloadFault | undefined {
-  if (Array.isArray(value)) return membersFault(value.entries());
-  // By name, because a value may come from another realm.
-  const name = value.constructor?.name ?? 'Object';
-  if (name === 'Date') return faulty('a Date', 'Pass its toISOString() or its getTime().');
-  if (typeof Reflect.get(value, 'then') === 'function') return faulty('a Promise', 'Await it first.');
-  if (name === 'Map') return faulty('a Map', 'Pass Object.fromEntries(map).');
-  if (name === 'Set') return faulty('a Set', 'Pass a list: [...set].');
-  if (ArrayBuffer.isView(value) || name === 'ArrayBuffer')
-    return faulty(`an instance of ${name}`, 'Pass its bytes as a base64 string.');
-  if (typeof Reflect.get(value, 'toJSON') === 'function') return undefined;
-  return membersFault(Object.entries(value));
-}
-
-function membersFault(members: Iterable<readonly [PropertyKey, unknown]>): PayloadFault | undefined {
-  for (const [key, member] of members) {
-    const fault = faultOf(member);
-    if (fault) return { ...fault, path: [key, ...fault.path] };
-  }
-  return undefined;
-}
-
-function faulty(kind: string, remedy: string): PayloadFault {
-  return { path: [], kind, remedy };
 }

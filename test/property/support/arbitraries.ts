@@ -73,20 +73,36 @@ export const anyData: fc.Arbitrary<unknown> = nested(
   fc.oneof(plainLeaf, anyNumber, fc.date(), fc.uint8Array()),
 );
 
+/** What a handler's code may return that is stored. */
+export const anyResult: fc.Arbitrary<unknown> = nested(fc.oneof(plainLeaf, fc.date({ noInvalidDate: true })));
+
+/** Something that JSON empties, or leaves out. */
+export const lostByJson = replacing(
+  (value) => new Map([['key', value]]),
+  (value) => new Set([value]),
+  (value) => Promise.resolve(value),
+  (value) => () => value,
+  () => Symbol('s'),
+  () => new Uint8Array(2),
+  () => Number.NaN,
+  () => -Infinity,
+  () => new Date(Number.NaN),
+  () => /x/,
+  (value) => new Error(String(value)),
+  () => new Headers({ a: '1' }),
+);
+
 /** Something in a payload that JSON turns into something else, or leaves out. */
-export const replacedByJson = fc
-  .constantFrom<(value: unknown) => unknown>(
-    () => new Date(0),
-    (value) => new Map([['key', value]]),
-    (value) => new Set([value]),
-    (value) => Promise.resolve(value),
-    (value) => () => value,
-    () => Symbol('s'),
-    () => new Uint8Array(2),
-    () => Number.NaN,
-    () => -Infinity,
-  )
-  .chain((replaced) => plainLeaf.map((leaf) => ({ deep: [{ leaf }, replaced(leaf)] })));
+export const replacedByJson = fc.oneof(
+  lostByJson,
+  replacing(() => new Date(0)),
+);
+
+function replacing(...replaced: ((value: unknown) => unknown)[]) {
+  return fc
+    .constantFrom(...replaced)
+    .chain((by) => plainLeaf.map((leaf) => ({ deep: [{ leaf }, by(leaf)] })));
+}
 
 /** What JSON has no text for: the whole of it, or something in it. */
 export const noJson = fc.oneof(

@@ -98,6 +98,18 @@ describe('the first request with a key', () => {
   });
 });
 
+describe('a payload', () => {
+  test('whose JSON lacks a part is refused, because other requests would count as the same', async () => {
+    const { send, runs } = service();
+    const refused = send({ lines: [{ fees: new Map([['EUR', 1]]) }] });
+    await expect(refused).rejects.toMatchObject({
+      code: 'BAD_ARGUMENT',
+      message: 'The payload cannot be written as JSON: payload.*.0.* is a Map. Use Object.fromEntries(map).',
+    });
+    expect(runs).toEqual([]);
+  });
+});
+
 describe('a repeated request', () => {
   test('gets the same status, headers and body, and is marked as replayed', async () => {
     const { send, runs } = service();

@@ -102,3 +102,11 @@ describe('the queue in memory', () => {
     expect(() => queue.send('x'.repeat(1024 * 1024 + 1))).toThrow('1048577 bytes');
   });
 });
+
+it('a body that JSON would change is not sent', () => {
+  const queue = memoryQueue();
+  expect(() => queue.send({ detail: { lines: [new Map()] } })).toThrow(
+    'The body cannot be written as JSON: body.detail.lines.0 is a Map. Use Object.fromEntries(map).',
+  );
+  expect(queue.messages()).toEqual([]);
+});

@@ -172,12 +172,20 @@ describe('a side effect', () => {
 });
 
 describe('the result of an effect', () => {
-  const circular: Record<string, unknown> = {};
-  circular.secretName = circular;
-
   test.each([
-    ['is not JSON', () => ({ n: 1n }), 'is not JSON (TypeError)'],
-    ['has a secret name', () => circular, 'is not JSON (TypeError)'],
+    ['is not JSON', () => [{ n: 1n }], 'cannot be written as JSON: result.0.* is a bigint. Use a string'],
+    ['has a secret name', () => ({ secretName: cyclic() }), 'result.*.* is part of itself.'],
+    [
+      'is an answer of fetch',
+      () => new Response('a body'),
+      'result is an instance of Response without own fields.',
+    ],
+    ['has a Map, which JSON would empty', () => ({ fees: new Map([['EUR', 1]]) }), 'result.* is a Map.'],
+    [
+      'has a time that JSON would make null',
+      () => ({ at: new Date(Number.NaN) }),
+      'result.* is an invalid Date.',
+    ],
     ['is too long', () => 'x'.repeat(4_095), 'has 4097 bytes'],
     ['has too many bytes', () => 'é'.repeat(2_048), 'has 4098 bytes'],
   ])('rejects the message, which does not repeat the effect, if it %s', async (_what, result, why) => {
@@ -202,6 +210,23 @@ describe('the result of an effect', () => {
     expect(refused).toEqual(['EFFECT_RESULT_NOT_STORABLE', 'EFFECT_REPEATED', 'EFFECT_REPEATED']);
   });
 });
+
+test.each([
+  ['a text', 'done', '"done"'],
+  ['an answer of fetch, which JSON would empty', new Response('done'), undefined],
+  ['a value that contains itself', cyclic(), undefined],
+])('what a handler returns is stored only as it is: %s', async (_what, value, stored) => {
+  const one = oneMessage();
+  await one.deliver(async () => value);
+  expect(one.row()).toMatchObject({ status: 'PROCESSED' });
+  expect(one.row()?.result).toBe(stored);
+});
+
+function cyclic(): object {
+  const value: { self?: object } = {};
+  value.self = value;
+  return value;
+}
 
 describe('the name of an effect', () => {
   test.each([
