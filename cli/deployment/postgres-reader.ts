@@ -1,6 +1,6 @@
 import { MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
 import type { Sql } from '../../lambdas/runtime/postgres/sql.ts';
-import { outboxMinuteTime } from '../../lambdas/runtime/store/event-id.ts';
+import { outboxPartOf } from '../../lambdas/runtime/store/event-id.ts';
 import { EVENT_PREFIX } from '../../lambdas/runtime/store/keys.ts';
 import { SCHEMA } from '../../lambdas/runtime/store/rows.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
@@ -84,7 +84,7 @@ export function postgresReader(database: Sql) {
   };
 
   const outboxPage = async (pk: string, { skPrefix, after, limit, where, containing }: ItemRange) => {
-    const minute = outboxMinuteTime(pk);
+    const minute = outboxPartOf(pk)?.startsAt;
     if (minute === undefined) return [];
     const prefix = skPrefix.slice(EVENT_PREFIX.length);
     const cursor = after.slice(EVENT_PREFIX.length);

@@ -1,5 +1,5 @@
 import type { Sql } from '../../lambdas/runtime/postgres/sql.ts';
-import { outboxMinuteTime } from '../../lambdas/runtime/store/event-id.ts';
+import { outboxPartOf } from '../../lambdas/runtime/store/event-id.ts';
 import { EVENT_PREFIX, INBOX_PREFIX } from '../../lambdas/runtime/store/keys.ts';
 import { SCHEMA } from '../../lambdas/runtime/store/rows.ts';
 import type { Item, Key, Page, Query, Table } from '../../lambdas/runtime/store/table.ts';
@@ -79,7 +79,7 @@ export function postgresTable(database: Sql): PostgresTable {
 }
 
 function eventOf({ PK, SK }: Key): string | undefined {
-  return outboxMinuteTime(PK) === undefined ? undefined : SK.slice(EVENT_PREFIX.length);
+  return outboxPartOf(PK) === undefined ? undefined : SK.slice(EVENT_PREFIX.length);
 }
 
 function messageOf({ PK, SK }: Key): { readonly consumer: string; readonly eventId: string } | undefined {

@@ -22,8 +22,8 @@ export interface MailroomProps {
    */
   readonly bus?: IEventBus;
   /**
-   * The number of shards over which the events of one minute are spread, 1 to 256. You can raise it at any time; do not lower it
-   * while older rows are unpublished.
+   * The number of shards over which the events of one minute are spread, 1 to 256. You can change it at any time: the sweep
+   * keeps reading every shard that was ever used.
    *
    * @default 8
    */

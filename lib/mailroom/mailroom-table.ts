@@ -153,6 +153,12 @@ export class MailroomTable extends TableV2 implements IMailroomTable {
     this.grantRows(grantee, ['PutItem', 'DeleteItem'], [DEAD_KEYS]);
   }
 
+  /** Lets the stream relay raise the number of shards that the sweep reads, and leave it a minute in one of them. */
+  grantHigherShards(grantee: IGrantable): void {
+    this.grantRows(grantee, ['UpdateItem'], [SWEEP_STATE_KEY.PK]);
+    this.grantRows(grantee, ['PutItem'], [UNSETTLED_KEYS]);
+  }
+
   /**
    * Lets a function find events to publish: read the outbox and its pointers, and keep the list of unsettled minutes and the
    * sweep's state.

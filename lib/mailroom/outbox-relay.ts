@@ -158,6 +158,7 @@ export class OutboxRelay extends Construct {
     });
     acknowledgeLastStop(this.failureQueue, 'the failure destination of the stream mapping');
     this.streamFunction = this.publisher('Stream', props, environment, streamTimeout(settings));
+    props.table.grantHigherShards(this.streamFunction);
     const untilNext = timeoutUntilNext(schedulePeriod(settings.sweepEvery));
     this.sweepFunction = this.publisher('Sweep', props, environment, untilNext);
     props.table.grantSweep(this.sweepFunction);

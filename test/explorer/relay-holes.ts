@@ -1,6 +1,7 @@
 import type { DynamoDBRecord } from 'aws-lambda';
 import type { Bus } from '../../lambdas/runtime/bus/event-bus.ts';
 import { outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
+import type { Write } from '../../lambdas/runtime/store/table.ts';
 import type { Budget } from '../../testing/explorer/actor.ts';
 import type { Tamper } from './relay-world.ts';
 import {
@@ -222,6 +223,22 @@ export const RELAY_HOLES: readonly Hole<Tamper>[] = [
     found: /is published, but its source is not declared/,
   },
   {
+    rule: "a higher shard raises the sweep's range",
+    where: 'an event in a higher shard, the stream, and a sweep',
+    budget: { faults: 1, stalls: 0 },
+    deviations: 1,
+    tamper: withoutWrites('stream', ({ Update }) => Update?.Key?.PK === 'SWEEP'),
+    found: /is stuck: PENDING, and no sweep comes to it/,
+  },
+  {
+    rule: 'a minute of a higher shard whose ages have passed gets a pointer',
+    where: 'an old event in a higher shard, and the stream',
+    budget: { faults: 1, stalls: 0 },
+    deviations: 1,
+    tamper: withoutWrites('stream', ({ Put }) => Put?.Item?.PK === 'SWEEP#01'),
+    found: /is stuck: PENDING, and no sweep comes to it/,
+  },
+  {
     rule: 'TTL is set only when an event is PUBLISHED',
     where: 'a stream that is late',
     budget: { faults: 0, stalls: 0 },
@@ -230,6 +247,16 @@ export const RELAY_HOLES: readonly Hole<Tamper>[] = [
     found: /TTL may delete an event that is PENDING/,
   },
 ];
+
+/** A table in which some writes of some actors never happen, although they succeed. */
+export function withoutWrites(actors: string, lost: (write: Write) => boolean): Tamper {
+  return {
+    table: (real, actor) => ({
+      ...real,
+      write: async (write) => (actor.name.startsWith(actors) && lost(write) ? undefined : real.write(write)),
+    }),
+  };
+}
 
 /** A bus that reports every entry as accepted. */
 export function allAccepted(bus: Bus): Bus {

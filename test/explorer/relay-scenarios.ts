@@ -36,6 +36,10 @@ export interface RelaySetting {
 export const stream: RelaySetting['actors'][number] = (world, scheduler) =>
   world.stream(scheduler.actor('stream'), 2);
 
+/** The stream's mapping, which delivers until one fault and one stall are over. */
+const streamLong: RelaySetting['actors'][number] = (world, scheduler) =>
+  world.stream(scheduler.actor('stream'), 3);
+
 /** One pass of the sweep, by a clock that may differ. */
 export const sweep =
   (name: string, skewMs = 0): RelaySetting['actors'][number] =>
@@ -169,6 +173,16 @@ const SETTINGS: readonly RelaySetting[] = [
       (world, scheduler) => world.requeue(scheduler.actor('operator')),
       sweep('sweep 2'),
     ],
+  },
+  {
+    name: 'an event in a higher shard, the stream, and a sweep',
+    world: { events: [{ ageMs: 1_000 }], producerShards: 2 },
+    actors: [streamLong, sweep('sweep')],
+  },
+  {
+    name: 'an old event in a higher shard, and the stream',
+    world: { events: [{ ageMs: OLD_MS, writtenAgoMs: 500 }], producerShards: 2 },
+    actors: [streamLong, sweep('sweep')],
   },
 ];
 

@@ -12,12 +12,13 @@ import { type AtOncePublisher, createAtOncePublisher } from '../../lambdas/runti
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { createSweepPass } from '../../lambdas/runtime/relay/relay-sweep.ts';
 import { END_MARGIN_MS } from '../../lambdas/runtime/relay/sweep-tally.ts';
-import { eventIdTime, minuteOf, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
+import { eventIdShard, eventIdTime, minuteOf, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import {
   deadKey,
   OUTBOX_PREFIX,
   outboxPartition,
   SWEEP_STATE_KEY,
+  unsettledKey,
 } from '../../lambdas/runtime/store/keys.ts';
 import { asRow, type OutboxRow, SCHEMA } from '../../lambdas/runtime/store/rows.ts';
 import type { StoredOutboxRow } from '../../lambdas/runtime/store/stored-envelope.ts';
@@ -78,6 +79,8 @@ export interface RelayWorldOptions {
   readonly mayDie?: boolean;
   /** Whether the events' minutes are known to be unsettled. @default false */
   readonly unsettled?: boolean;
+  /** The number of shards of the events' producer, which may be higher than the relay's. @default 1, as the relay's */
+  readonly producerShards?: number;
   /**
    * How long a sweep may work, milliseconds; it reads one row a page then, so that it stops at a row once that time has passed.
    *
@@ -106,7 +109,7 @@ export interface RelayWorld extends ExploredWorld {
   readonly memory: MemoryTable;
   readonly bus: MemoryBus;
   /** The stream's mapping: hands the records to the relay, again when they failed. */
-  stream(actor: Actor, deliveriesMax: number): Promise<void>;
+  stream(actor: Actor, deliveriesMax: number, how?: { readonly onlyRecord?: number }): Promise<void>;
   /** The schedule's rule: one pass of the sweep. */
   sweep(actor: Actor): Promise<void>;
   /** A producer that places one order and its event, and tries once more when it does not know what happened. */
@@ -125,7 +128,8 @@ export interface RelayWorld extends ExploredWorld {
 
 /** Sets up the world of a relay. */
 export async function relayWorld(scheduler: Scheduler, options: RelayWorldOptions): Promise<RelayWorld> {
-  const { tamper = {} } = options;
+  const { tamper = {}, producerShards = 1 } = options;
+  const producerConfig = { ...consumerConfig, shards: producerShards };
   const settings: RelayConfig = { ...relayConfig, shards: 1, ...options.config };
   const config: RelayConfig = { ...settings, ...tamper.config };
   const isPaged = options.passMs !== undefined;
@@ -153,15 +157,15 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
   const sweptTo = start - MINUTE_MS;
   await memory.write({ Put: { Item: { ...SWEEP_STATE_KEY, schema: SCHEMA, sweptTo, shards: 1 } } });
   setUpAt = undefined;
-  const busy = new Set(eventIds.map((id) => outboxPartition(minuteOf(eventIdTime(id)), 0)));
-  const shared = (pk: string) => busy.has(pk) || pk === 'SWEEP#00' || !/^(OUTBOX|DEAD)#/.test(pk);
+  const busy = new Set(eventIds.map((id) => outboxKeyOf(id).PK));
+  const shared = (pk: string) => busy.has(pk) || !/^(OUTBOX|DEAD)#/.test(pk);
 
   async function seed(event: SeededEvent) {
     const { ageMs, writtenAgoMs = ageMs, status = 'PENDING', source = ThingHappened.source, dueInMs } = event;
     const number = eventIds.length + 1;
     setUpAt = start - writtenAgoMs;
     const outbox = createOutbox({
-      config: { ...consumerConfig, shards: 1 },
+      config: producerConfig,
       table: memory,
       clock: { now: () => start - ageMs, sleep: async () => {} },
       random: (count) => Buffer.alloc(count, number),
@@ -181,11 +185,16 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
     entries.push(entry);
     await memory.write({ Put: { Item: tamper.seeded?.(row) ?? row } });
     rules.changed({ key: entry.Put.Item, before: undefined, after: row }, 'producer', 'operator', start);
-    if (status === 'DEAD') await memory.write({ Put: { Item: { ...deadKey(0, eventId), schema: SCHEMA } } });
+    if (status === 'DEAD')
+      await memory.write({ Put: { Item: { ...deadKey(eventIdShard(eventId), eventId), schema: SCHEMA } } });
     if (options.unsettled)
       await memory.write({
         Put: {
-          Item: { PK: 'SWEEP#00', SK: minuteOf(eventIdTime(eventId)), schema: SCHEMA, token: 'seeded' },
+          Item: {
+            ...unsettledKey(eventIdShard(eventId), minuteOf(eventIdTime(eventId))),
+            schema: SCHEMA,
+            token: 'seeded',
+          },
         },
       });
   }
@@ -240,10 +249,15 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
     };
   }
 
-  async function stream(actor: Actor, deliveriesMax: number): Promise<void> {
+  async function stream(
+    actor: Actor,
+    deliveriesMax: number,
+    { onlyRecord }: { onlyRecord?: number } = {},
+  ): Promise<void> {
     let records = memory.stream().filter(({ eventName, dynamodb }) => {
       return eventName === 'INSERT' && dynamodb?.Keys?.PK?.S?.startsWith(OUTBOX_PREFIX);
     });
+    if (onlyRecord !== undefined) records = records.slice(onlyRecord, onlyRecord + 1);
     records = [...(tamper.records?.(records) ?? records)];
     for (let deliveries = 0; deliveries < deliveriesMax && records.length > 0; deliveries += 1) {
       const end = await actor.invoke(FUNCTION_TIMEOUT_MS, () =>
@@ -300,7 +314,7 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
       bus: busOf(actor, 'producer', table),
     };
     const publishAtOnce = atOnce ? tampered(createAtOncePublisher(publisher)) : undefined;
-    const config = { ...consumerConfig, shards: 1 };
+    const config = producerConfig;
     const outbox = createOutbox({ config, table, clock, random, publishAtOnce });
     const deliverAt = dueInMs === undefined ? undefined : start + dueInMs;
     if (deliverAt !== undefined) {
@@ -330,7 +344,7 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
 
   async function cancel(actor: Actor, { withOrder = false } = {}): Promise<void> {
     const { clock, random } = actor;
-    const config = { ...consumerConfig, shards: 1 };
+    const config = producerConfig;
     const outbox = createOutbox({ config, table: tableOf(actor, 'producer'), clock, random });
     const [eventId = ''] = eventIds;
     if (withOrder) eventsOfOrder = 0;
@@ -352,7 +366,7 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
   async function reschedule(actor: Actor): Promise<void> {
     reschedules = true;
     const { clock, random } = actor;
-    const config = { ...consumerConfig, shards: 1 };
+    const config = producerConfig;
     const outbox = createOutbox({ config, table: tableOf(actor, 'producer'), clock, random });
     const [eventId = ''] = eventIds;
     const attempt = async () => {
@@ -370,7 +384,7 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
   const expired = new Set<string>();
   async function commitAgain(actor: Actor): Promise<void> {
     const { clock, random } = actor;
-    const config = { ...consumerConfig, shards: 1 };
+    const config = producerConfig;
     const outbox = createOutbox({ config, table: tableOf(actor, 'producer'), clock, random });
     await clock.sleep(7 * DAY_MS + MINUTE_MS);
     await actor.step('deletes what has expired', () => {
@@ -405,7 +419,7 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
     itemsNow().filter(({ PK }) => String(PK).startsWith(OUTBOX_PREFIX)) as unknown as OutboxRow[];
   const published = () =>
     bus.published().map(({ detail }) => (JSON.parse(detail) as { eventId: string }).eventId);
-  const unsettled = () => itemsNow().some(({ PK }) => PK === 'SWEEP#00');
+  const unsettled = () => itemsNow().some(({ PK }) => String(PK).startsWith('SWEEP#'));
 
   async function rest(actor: Actor): Promise<void> {
     for (let passes = 0; passes < REST_PASSES; passes += 1) {
@@ -419,7 +433,7 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
 
   function pointersDiffer(): boolean {
     const dead = rows().filter(({ status }) => status === 'DEAD').length;
-    return itemsNow().filter(({ PK }) => PK === 'DEAD#00').length !== dead;
+    return itemsNow().filter(({ PK }) => String(PK).startsWith('DEAD#')).length !== dead;
   }
 
   return {

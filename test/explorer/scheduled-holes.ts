@@ -3,9 +3,9 @@ import { MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
 import { eventIdInSortKey, eventIdTime } from '../../lambdas/runtime/store/event-id.ts';
 import { expiresAt } from '../../lambdas/runtime/store/rows.ts';
 import type { EachUpdate, Table, Update } from '../../lambdas/runtime/store/table.ts';
-import type { Hole } from './relay-holes.ts';
+import { type Hole, withoutWrites } from './relay-holes.ts';
 import type { Tamper } from './relay-world.ts';
-import { conditionWithout, setsStatus, tamperedTable } from './tampered-table.ts';
+import { conditionWithout, setsStatus, tamperedTable, withCondition } from './tampered-table.ts';
 
 /** The rules of scheduled events, one by one. */
 export const SCHEDULED_HOLES: readonly Hole<Tamper>[] = [
@@ -142,6 +142,30 @@ export const SCHEDULED_HOLES: readonly Hole<Tamper>[] = [
       }),
     },
     found: /is published before it is due/,
+  },
+  {
+    rule: 'a scheduled event in a higher shard is let go only after the range is raised',
+    where: 'in two higher shards',
+    budget: { faults: 0, stalls: 0 },
+    deviations: 0,
+    tamper: withoutWrites('stream', ({ Update }) => Update?.Key?.PK === 'SWEEP'),
+    found: /is stuck: PENDING, and no sweep comes to it/,
+  },
+  {
+    rule: 'the number of shards is never lowered',
+    where: 'in two higher shards',
+    budget: { faults: 0, stalls: 0 },
+    deviations: 0,
+    tamper: {
+      table: (real) =>
+        tamperedTable(real, {
+          update: (update) =>
+            update.ExpressionAttributeValues?.[':shards'] === undefined
+              ? update
+              : withCondition(update, undefined),
+        }),
+    },
+    found: /is stuck: PENDING, and no sweep comes to it/,
   },
 ];
 

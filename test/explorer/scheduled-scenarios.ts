@@ -24,6 +24,12 @@ const reschedule =
   (world, scheduler) =>
     world.reschedule(scheduler.actor(name));
 
+/** The mapping of the stream shard that has one of the records; the second event's has no mapping. */
+const streamOf =
+  (onlyRecord: number): Act =>
+  (world, scheduler) =>
+    world.stream(scheduler.actor(`stream ${onlyRecord}`), 3, { onlyRecord });
+
 const requeueBehind: Act = (world: RelayWorld, scheduler: Scheduler) => {
   const actor = scheduler.actor('operator');
   actor.skewBy(-SKEW_MS);
@@ -108,6 +114,18 @@ const SETTINGS: readonly RelaySetting[] = [
       (world, scheduler) => world.produce(scheduler.actor('producer'), { atOnce: true, dueInMs: 20_000 }),
       sweep('sweep'),
     ],
+  },
+  {
+    name: 'scheduled events in two higher shards, each with its own stream shard',
+    world: {
+      events: [
+        { ageMs: 500, dueInMs: 20_000 },
+        { ageMs: 500, dueInMs: 20_000 },
+        { ageMs: 500, dueInMs: 20_000 },
+      ],
+      producerShards: 4,
+    },
+    actors: [streamOf(2), streamOf(0), sweep('sweep')],
   },
 ];
 

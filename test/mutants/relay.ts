@@ -67,7 +67,8 @@ export const relayMutants: readonly Mutant[] = [
     ['a call that is refused for the input of one entry is the fault of that entry', '|InvalidInput', ''],
     ['a call that is not allowed is the fault of the configuration', "return ACCESS_CODES.test(code) ? 'access' : 'bus';", "return 'bus';"],
   ]),
-  ...mutantsOf('relay/relay-stream.ts', 'relay-stream relay-stream-failures relay-turns producer-turn forged-events', [
+  ...mutantsOf('relay/relay-stream.ts', 'higher-shards relay-stream relay-stream-failures relay-turns producer-turn forged-events', [
+    ['a record whose shard is not swept is returned to the mapping', '...unswept.flatMap(({ dynamodb }) => dynamodb?.SequenceNumber ?? []),', ''],
     ['the stream publishes declared sources only', 'const rows = group.filter(declared.has);', 'const rows = group;'],
     ['a record is published without a claim only while it is fresh', '< FRESH_MS;', '< Number.POSITIVE_INFINITY;'],
     ['a record from the future is not fresh', 'Math.abs(context.clock.now() - row.recordedAt)', '(context.clock.now() - row.recordedAt)'],
@@ -177,17 +178,27 @@ export const relayMutants: readonly Mutant[] = [
     ['the sweep reports the events of undeclared sources', "telemetry.gauge('UndeclaredEvents', report.undeclared);", ''],
     ['the sweep reports the events that it leaves', "telemetry.gauge('PendingEvents', report.pending);", ''],
   ]),
-  ...mutantsOf('relay/sweep-state.ts', 'sweep-state sweep-range audit', [
+  ...mutantsOf('relay/sweep-state.ts', 'sweep-state higher-shards sweep-range audit', [
     ['without a state the sweep reads from the creation of the table', 'sweptTo ?? (await table.createdAt())', 'sweptTo ?? now'],
     ['a state in the future is not believed', 'if (sweptTo !== undefined && sweptTo > now + FUTURE_MAX_MS) {', 'if (false) {'],
     ['a state in the future is put right', "'(sweptTo = :read AND sweptTo > :future)'", "'(sweptTo = :read AND sweptTo > :future AND attribute_not_exists(PK))'"],
     ['the state never moves back', 'OR sweptTo < :to OR', 'OR attribute_exists(PK) OR sweptTo < :to OR'],
     ['a state is put right only where it is the one that was read', '(sweptTo = :read AND', '((attribute_exists(PK) OR sweptTo = :read) AND'],
-    ['a shard that was ever used is read', 'if (known >= config.shards) return known;', 'if (known >= config.shards) return config.shards;'],
+    ['a shard that was ever used is read', 'known >= shards ? known :', 'known >= shards ? shards :'],
     ['the number of shards never goes down', 'OR shards < :shards', 'OR attribute_exists(PK) OR shards < :shards'],
-    ['a higher number of shards that another sweep wrote is read', 'return Math.max(config.shards, numberOr(written?.shards, 0));', 'return config.shards;'],
+    ['a higher number of shards that another relay wrote is read', 'return Math.max(atLeast, sweepStateOf(kept).shards ?? 0);', 'return atLeast;'],
+    ['a number of shards that no event id can name is replaced', "shards < :shards OR shards > :max'", "shards < :shards OR (shards > :max AND attribute_not_exists(PK))'"],
     ['the reader of a range reads every shard that was ever used', 'return Math.max(sweepStateOf(item).shards ?? 0, atLeast);', 'return atLeast;'],
     ['the number of shards is read strongly consistently by a sweep of one range', 'table.get(SWEEP_STATE_KEY, { consistent: true }); return Math.max(', 'table.get(SWEEP_STATE_KEY); return Math.max('],
+  ]),
+  ...mutantsOf('relay/higher-shards.ts', 'higher-shards', [
+    ['the sweep reads the shard that an insert names', 'raiseShards(table, shard + 1)', 'raiseShards(table, shard)'],
+    ['the highest shard of a batch is raised first', '.sort(([a], [b]) => b - a)', '.sort(([a], [b]) => a - b)'],
+    ['a record is not let go before its shard is swept', 'left.push(...records);', ''],
+    ['a minute of a higher shard whose ages have passed gets a pointer', 'await table.write({ Put: { Item: { ...pointer } } });', ''],
+    ['a minute with ages left gets no pointer', 'if (minute + PASSED_MS >= clock.now()) continue;', ''],
+    ['a shard that the relay has raised is not raised again', 'stored = await raiseShards', 'await raiseShards'],
+    ['only inserts raise the number of shards', "if (record?.eventName !== 'INSERT') continue;", ''],
   ]),
   ...mutantsOf('relay/minutes-to-sweep.ts', 'minutes-to-sweep relay-sweep', [
     ['a minute is read for the last time at an age of 1024 minutes', '[1, 4, 16, 64, 256, 1024]', '[1, 4, 16, 64, 256]'],

@@ -59,6 +59,34 @@ data "aws_iam_policy_document" "stream_relay" {
     }
   }
   statement {
+    actions   = ["dynamodb:UpdateItem"]
+    resources = [aws_dynamodb_table.table.arn]
+    condition {
+      test     = "ForAllValues:StringLike"
+      variable = "dynamodb:LeadingKeys"
+      values   = ["SWEEP"]
+    }
+    condition {
+      test     = "Null"
+      variable = "dynamodb:LeadingKeys"
+      values   = ["false"]
+    }
+  }
+  statement {
+    actions   = ["dynamodb:PutItem"]
+    resources = [aws_dynamodb_table.table.arn]
+    condition {
+      test     = "ForAllValues:StringLike"
+      variable = "dynamodb:LeadingKeys"
+      values   = ["SWEEP#*"]
+    }
+    condition {
+      test     = "Null"
+      variable = "dynamodb:LeadingKeys"
+      values   = ["false"]
+    }
+  }
+  statement {
     actions   = ["sqs:SendMessage"]
     resources = [aws_sqs_queue.relay_failures.arn]
   }

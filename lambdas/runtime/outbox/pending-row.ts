@@ -2,7 +2,7 @@ import { isTime } from '../base/clock.ts';
 import { textOf } from '../base/json.ts';
 import type { BusEntry } from '../bus/event-bus.ts';
 import { xrayHeaderOf } from '../observe/trace-context.ts';
-import { eventIdInSortKey, eventIdOf, eventIdTime, outboxMinuteTime } from '../store/event-id.ts';
+import { eventIdInSortKey, eventIdOf, eventIdTime, outboxPartOf } from '../store/event-id.ts';
 import { isKnownSchema, type OutboxRow } from '../store/rows.ts';
 import { envelopeJson, isKnownEncoding } from '../store/stored-envelope.ts';
 import type { Item, Key } from '../store/table.ts';
@@ -75,7 +75,7 @@ export function leaseOf({ dueAt = 0 }: Pick<PendingRow, 'dueAt'>, leaseUntil: nu
  */
 export function pendingSince({ PK, SK }: Item): number | undefined {
   const eventId = eventIdInSortKey(SK);
-  return eventId === undefined ? outboxMinuteTime(PK) : eventIdTime(eventId);
+  return eventId === undefined ? outboxPartOf(PK)?.startsAt : eventIdTime(eventId);
 }
 
 /** Empty if it cannot be read: PutEvents refuses it, and the event becomes DEAD. */

@@ -12,6 +12,7 @@ import { eventIdTime } from '../store/event-id.ts';
 import type { Item } from '../store/table.ts';
 import type { BusBreaker } from './bus-breaker.ts';
 import { declaredSources } from './declared-sources.ts';
+import { createHigherShards } from './higher-shards.ts';
 import { afterProducers, reportMissedTurns } from './producer-turn.ts';
 import { GROUP_ROWS, publishEvents, withOutcome } from './publish-events.ts';
 import {
@@ -62,7 +63,8 @@ interface GroupReport {
  * means that another publisher holds the row, and counts as success. So is a record whose producer publishes at once, after its
  * producer's turn, unless the producer marked it. A scheduled event is skipped until it is due; one that was committed after that is
  * late. Records that the bus did not accept are returned to the
- * mapping during their born lease; after that, the sweep publishes them. The handler is also correct if the mapping ignores
+ * mapping during their born lease; after that, the sweep publishes them. A record of a shard that the sweep does not read yet is
+ * returned until it does (see {@link createHigherShards}). The handler is also correct if the mapping ignores
  * the records that it returns.
  *
  * Rows are read a few groups at a time, and only the keys of finished rows are kept: a batch of 10,000 records needs about 3 MB
@@ -80,6 +82,7 @@ export function createRelayStream(
   const context = relayContext(deps, 'stream', concurrency);
   const { clock, telemetry } = context;
   const declared = declaredSources(config, telemetry);
+  const higherShards = createHigherShards(context);
   // Enough groups to keep the bus busy, plus one, because the last call of a group and its marks must be awaited.
   const groupsAtOnce = 1 + Math.ceil((concurrency * PUT_EVENTS_ENTRIES_MAX) / GROUP_ROWS);
   const inGroups = <T>(rows: Iterable<StreamRow>, work: (group: StreamRow[]) => Promise<T>) =>
@@ -88,6 +91,7 @@ export function createRelayStream(
   return async (event, lambda) => {
     if (lambda) telemetry.startInvocation?.(lambda);
     const breaker = startPass(context);
+    const unswept = await higherShards(recordsOf(event));
     const reports = await inGroups(readRecords(event, context), (group) => {
       const rows = group.filter(declared.has);
       const undeclared = group.filter((row) => !declared.has(row));
@@ -101,13 +105,16 @@ export function createRelayStream(
     );
 
     const unpublished = [...reports.flatMap((report) => report.unpublished), ...stillLate.flat()];
-    const failures = unpublished.filter(({ bornLeaseUntil }) => bornLeaseUntil > clock.now());
+    const failures = [
+      ...unpublished.flatMap((row) => (row.bornLeaseUntil > clock.now() ? row.sequenceNumber : [])),
+      ...unswept.flatMap(({ dynamodb }) => dynamodb?.SequenceNumber ?? []),
+    ];
     const youngest = Math.max(0, ...reports.map((report) => report.youngest));
     if (failures.length > 0)
       await clock.sleep(Math.max(HAND_BACK_MS, untilNoLongerFresh(youngest, clock.now())));
     telemetry.flush();
     await flushSpans(clock);
-    return { batchItemFailures: failures.map(({ sequenceNumber }) => ({ itemIdentifier: sequenceNumber })) };
+    return { batchItemFailures: [...new Set(failures)].map((itemIdentifier) => ({ itemIdentifier })) };
   };
 }
 
@@ -193,9 +200,8 @@ function* readRecords(
   event: DynamoDBStreamEvent,
   { clock, telemetry }: Pick<RelayContext, 'clock' | 'telemetry'>,
 ): Generator<StreamRow> {
-  const records: readonly DynamoDBRecord[] = Array.isArray(event?.Records) ? event.Records : [];
   const seen = new Set<string>();
-  for (const record of records) {
+  for (const record of recordsOf(event)) {
     const row = readRecord(record);
     if (row === undefined) {
       telemetry.log.warn('A stream record is not a new outbox row; it is left to the sweep', {
@@ -210,6 +216,10 @@ function* readRecords(
     seen.add(row.key.SK); // a reference to the image's own string: 10,000 of them take 0.4 MB
     yield row;
   }
+}
+
+function recordsOf(event: DynamoDBStreamEvent): readonly DynamoDBRecord[] {
+  return Array.isArray(event?.Records) ? event.Records : [];
 }
 
 function* rowsOf(records: readonly DynamoDBRecord[]): Generator<StreamRow> {

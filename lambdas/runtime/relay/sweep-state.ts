@@ -1,6 +1,7 @@
 import { isTime } from '../base/clock.ts';
 import { isMailroomError } from '../base/errors.ts';
 import { MINUTE_MS } from '../base/units.ts';
+import { SHARDS_MAX } from '../store/event-id.ts';
 import { SWEEP_STATE_KEY } from '../store/keys.ts';
 import { SCHEMA, type SweepState } from '../store/rows.ts';
 import type { Item, Table } from '../store/table.ts';
@@ -41,7 +42,9 @@ export async function startSweep(context: SweepStateContext, now: number): Promi
     telemetry.log.warn(message, { sweptTo, now });
     since = now - SWEEP_AGE_MAX_MS;
   }
-  return { since, sweptTo, shards: await highestShards(context, numberOr(item?.shards, 0)) };
+  const { shards: known = 0 } = sweepStateOf(item);
+  const { shards } = context.config;
+  return { since, sweptTo, shards: known >= shards ? known : await raiseShards(table, shards) };
 }
 
 /** Moves the state forward to the start of the pass or of its step; never backward, unless it was in the future. */
@@ -73,28 +76,33 @@ export async function moveSweptTo(
   }
 }
 
-async function highestShards(
-  { config, table }: Pick<SweepStateContext, 'config' | 'table'>,
-  known: number,
-): Promise<number> {
-  if (known >= config.shards) return known;
-  const written = await table
+/**
+ * Raises the stored number of shards, which every later pass reads. Invariant: the number is only ever raised, by any relay and
+ * in whatever order, because a lower one would leave the rows of the shards above it unread. A value that is not a number of shards
+ * was not written by Mailroom; it is replaced.
+ *
+ * @param atLeast - 1 to 256
+ * @returns the stored number
+ */
+export async function raiseShards(table: Pick<Table, 'write'>, atLeast: number): Promise<number> {
+  const kept = await table
     .write({
       Update: {
         Key: { ...SWEEP_STATE_KEY },
         UpdateExpression: 'SET shards = :shards, #schema = :schema',
         ConditionExpression:
-          'attribute_not_exists(shards) OR NOT attribute_type(shards, :N) OR shards < :shards',
+          'attribute_not_exists(shards) OR NOT attribute_type(shards, :N) OR shards < :shards OR shards > :max',
         ExpressionAttributeNames: { '#schema': 'schema' },
-        ExpressionAttributeValues: { ':shards': config.shards, ':schema': SCHEMA, ':N': 'N' },
+        ExpressionAttributeValues: { ':shards': atLeast, ':schema': SCHEMA, ':N': 'N', ':max': SHARDS_MAX },
         ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
       },
     })
+    .then(() => undefined)
     .catch((error: unknown) => {
       if (!isMailroomError(error, 'CONDITION_FAILED')) throw error;
       return error.item;
     });
-  return Math.max(config.shards, numberOr(written?.shards, 0));
+  return Math.max(atLeast, sweepStateOf(kept).shards ?? 0);
 }
 
 /** Reads the highest number of shards ever used from the sweep's state, without writing. @param atLeast - the current number */
@@ -102,9 +110,6 @@ export async function shardsEverUsed(table: Pick<Table, 'get'>, atLeast: number)
   const item = await table.get(SWEEP_STATE_KEY, { consistent: true });
   return Math.max(sweepStateOf(item).shards ?? 0, atLeast);
 }
-
-/** The maximum number of shards: the shard is the last byte of an event id. */
-const SHARDS_MAX = 256;
 
 /** Returns the sweep's stored state to read-only callers; values that are not a valid number of shards or time are omitted. */
 export function sweepStateOf(item: Item | undefined): Pick<SweepState, 'shards' | 'sweptTo'> {

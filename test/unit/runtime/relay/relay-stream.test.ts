@@ -43,9 +43,12 @@ test('records are read as their turn comes: a large batch is never in memory as 
   let read = 0;
   const Records = event.Records.map((record) => ({
     ...record,
-    get dynamodb() {
-      read += 1;
-      return record.dynamodb;
+    dynamodb: {
+      ...record.dynamodb,
+      get NewImage() {
+        read += 1;
+        return record.dynamodb?.NewImage;
+      },
     },
   }));
   const readAtCall: number[] = [];
