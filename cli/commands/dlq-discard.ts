@@ -212,7 +212,7 @@ async function discardAll(
   { reason, effectsChecked, reject }: DiscardOptions & { readonly reason: string },
 ): Promise<DiscardStep[]> {
   const { clients } = deployment;
-  const note = { by: await deployment.operator(), reason, effectsChecked };
+  const note = { by: await deployment.operator(), reason, effectsChecked, rejects: reject };
   const deps = {
     ...deployment,
     reject: reject

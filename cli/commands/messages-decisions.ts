@@ -24,11 +24,12 @@ import { unreadableText } from '../deployment/row-text.ts';
 import { isNotDue } from '../deployment/rows-reader.ts';
 import { readStanding } from '../reports/dead-letters/standing.ts';
 import { causeOf, fixText, type ManualFix, readFix, refuseOtherKeys } from '../reports/messages/fix-file.ts';
+import { endingOf, type FinalRow } from '../reports/messages/message-ending.ts';
 import { isStrict, placeOfEvent } from '../reports/messages/order-of-aggregate.ts';
 import { inTime } from '../reports/why/event-state.ts';
 import { onceArgument } from '../terminal/arguments.ts';
 import { applyWords, type ChangeOptions, reasonOption, reasonToApply } from '../terminal/change.ts';
-import { fileText, type Io } from '../terminal/io.ts';
+import { EXIT, fileText, type Io } from '../terminal/io.ts';
 import { clipped } from '../terminal/output.ts';
 import { type ShellText, shell } from '../terminal/shell.ts';
 import { type Report, reportOf } from '../terminal/terminal.ts';
@@ -113,6 +114,8 @@ interface MessageResult {
   readonly text: string;
   /** The command that comes next. */
   readonly next?: ShellText | undefined;
+  /** The fix of `--commit` was committed, by this run or an earlier one. Absent without one, and in a plan. */
+  readonly committed?: boolean | undefined;
 }
 
 /** A message to resolve, and what is known of it. */
@@ -130,13 +133,13 @@ interface Resolution {
 
 async function resolve(deployment: Deployment, decision: MessageDecision, io: Io): Promise<MessageResult> {
   const resolution = await readResolution(deployment, decision, io);
-  const { state } = resolution;
-  if (state.is === 'processed' || state.is === 'discarded')
-    return { status: state.is, text: `${nameOf(decision)} was already ${state.row.status}.` };
+  const { state, fix } = resolution;
   const reason = reasonToApply(decision);
-  return reason === undefined
-    ? resolutionPlan(decision, resolution)
-    : applyResolution(deployment, { ...decision, reason }, resolution);
+  const isFinal = state.is === 'processed' || state.is === 'discarded';
+  if (reason === undefined)
+    return isFinal ? ended(decision, state.row, fix) : resolutionPlan(decision, resolution);
+  if (isFinal && fix === undefined) return ended(decision, state.row);
+  return applyResolution(deployment, { ...decision, reason }, resolution);
 }
 
 /** Reads a message. @throws if it cannot be resolved, whatever its effects */
@@ -148,7 +151,8 @@ async function readResolution(
   const { consumer, eventId, force = false, commit } = decision;
   const { table, clock, directory } = deployment;
   const entry = deployment.consumer(consumer);
-  const fix = commit === undefined ? undefined : readFix(await fileText(io, '--commit', commit));
+  const fix =
+    commit === undefined ? undefined : readFix(await fileText(io, '--commit', commit), entry.service);
   if (fix !== undefined) refuseOtherKeys(fix, entry, directory.mailroom.table);
   const { row, isRowDeleted = false } = await readStanding(table, consumer, eventId);
   const state = inboxState(row, clock.now());
@@ -185,7 +189,7 @@ function resolutionPlan(
 async function applyResolution(
   deployment: Deployment,
   made: MadeDecision,
-  { entry, fix, isRowDeleted, effects, areUnknown }: Resolution,
+  { entry, fix, state, isRowDeleted, effects, areUnknown }: Resolution,
 ): Promise<MessageResult> {
   const { consumer, eventId, reason, force = false, effectsChecked = false } = made;
   const { table, clock, clients } = deployment;
@@ -193,19 +197,15 @@ async function applyResolution(
   const unchecked = (open: readonly StartedEffect[]) =>
     effectsUnchecked(`Message ${eventId} of ${consumer}`, open.map(effectText));
   if (effects.length > 0 && !effectsChecked) throw unchecked(effects);
-  const by = await record(deployment, 'messages resolve', made);
+  // Read before the decision is recorded: a failure of these reads leaves no record of a decision that was not made.
+  const [order, cause] = [await placeOfEvent(table, entry, eventId), await causeOf(table, eventId)];
+  const isFinal = state.is === 'processed' || state.is === 'discarded';
+  const by = isFinal ? await deployment.operator() : await record(deployment, 'messages resolve', made);
   const result =
     fix === undefined
-      ? await resolveMessage(deployment, {
-          ...{ ...made, by, isStrict: isStrict(entry) },
-          order: await placeOfEvent(table, entry, eventId),
-        })
+      ? await resolveMessage(deployment, { ...made, by, isStrict: isStrict(entry), order })
       : await settleByConsumer(clients.lambda, entry, {
-          mailroomCommit: {
-            ...{ eventId, by, reason, force, effectsChecked },
-            cause: await causeOf(table, eventId),
-            ...fix,
-          },
+          mailroomCommit: { eventId, by, reason, force, effectsChecked, cause, ...fix },
         });
   switch (result.status) {
     case 'leased':
@@ -222,10 +222,45 @@ async function applyResolution(
         `Message ${eventId} of ${consumer} cannot end before sequence ${result.missing} of its aggregate, which was not applied. Nothing was changed. End or skip that one first.`,
       );
     case 'refused':
-      throw fixRefused(made, result);
+      if (fix === undefined || result.code !== ALREADY_SETTLED) throw fixRefused(made, result);
+      break;
   }
-  const commits = fix === undefined || result.status !== 'resolved' ? '' : ` It committed ${fixText(fix)}.`;
-  return { status: result.status, text: `${nameOf(made)} is ${result.status}.${commits}` };
+  if (fix !== undefined) return fixResult(deployment, made, fix, result.status === 'resolved');
+  if ('earlier' in result && result.earlier !== undefined) return ended(made, result.earlier);
+  return { status: result.status, text: `${nameOf(made)} is ${result.status}.` };
+}
+
+/** The code with which a function answers for a message that another decision has ended. */
+const ALREADY_SETTLED = 'ALREADY_SETTLED';
+
+/** Reports a fix whose message is final. Its function has told whether it was committed, now or by an earlier run of this command. */
+async function fixResult(
+  { table }: Deployment,
+  made: MadeDecision,
+  fix: ManualFix,
+  committed: boolean,
+): Promise<MessageResult> {
+  if (committed)
+    return {
+      status: 'resolved',
+      committed,
+      text: `${nameOf(made)} is resolved. It committed ${fixText(fix)}.`,
+    };
+  const row = readable(await readInbox(table, made.consumer, made.eventId, true));
+  const isFinal = row?.status === 'PROCESSED' || row?.status === 'DISCARDED';
+  const { status, text } = isFinal
+    ? ended(made, row)
+    : { status: 'processed', text: `${nameOf(made)} is final.` };
+  return { status, committed, text: `${text} The fix was not committed: ${fixText(fix)}.` };
+}
+
+/** The ending of a message that was final before. @param fix - of a plan, which cannot tell whether it was committed */
+function ended(decision: MessageDecision, row: FinalRow, fix?: ManualFix): MessageResult {
+  const { status, text } = endingOf(row);
+  const asks = fix
+    ? ' With --apply, the command reports whether this fix was committed, and changes nothing.'
+    : '';
+  return { status, text: `${nameOf(decision)} ${text}.${asks}` };
 }
 
 async function allow(deployment: Deployment, decision: MessageDecision): Promise<MessageResult> {
@@ -372,11 +407,18 @@ function stateText(state: InboxState, isRowDeleted: boolean): string {
 async function report(
   deployment: Deployment,
   { consumer, eventId, apply: applied = false }: MessageDecision,
-  { status, text, next }: MessageResult,
+  { status, text, next, committed }: MessageResult,
 ): Promise<Report> {
   const place = await placeOf(deployment);
   const subject = { place, text: text.replace(/^m/, 'M'), next };
-  return reportOf({ ...place, consumer, eventId, applied, status }, subject, (shown) =>
-    changeText(shown, deployment),
-  );
+  const json = {
+    ...place,
+    consumer,
+    eventId,
+    applied,
+    status,
+    ...(committed !== undefined && { committed }),
+  };
+  const code = committed === false ? EXIT.attention : EXIT.ok;
+  return reportOf(json, subject, (shown) => changeText(shown, deployment), code);
 }

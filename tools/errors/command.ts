@@ -186,7 +186,7 @@ export const REFUSED = section({
     },
     ALREADY_SETTLED: {
       cause: 'Another operator resolved or discarded the message first. The message says who, and why.',
-      result: 'Nothing was committed now.',
+      result: 'Nothing was committed now. `messages resolve --commit` reports it as `committed: false`.',
       action: 'Ask that operator. If the fix is still needed, make it as a new event.',
     },
     CANNOT_RESEND: {

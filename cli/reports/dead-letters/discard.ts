@@ -1,4 +1,8 @@
-import type { RejectRequest, SettleAnswer } from '../../../lambdas/runtime/consume/settle-requests.ts';
+import {
+  REJECTED_COMMIT,
+  type RejectRequest,
+  type SettleAnswer,
+} from '../../../lambdas/runtime/consume/settle-requests.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import { discardMessage } from '../../../lambdas/runtime/operations/message-operations.ts';
 import type { Queues } from '../../../lambdas/runtime/operations/queues.ts';
@@ -8,6 +12,7 @@ import type { Note, OperationDeps } from '../../../lambdas/runtime/store/operati
 import { isUnreadable, readable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { readInbox } from '../../deployment/message-reader.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
+import { endingOf, type FinalRow } from '../messages/message-ending.ts';
 import { isStrict, placeOfEvent } from '../messages/order-of-aggregate.ts';
 import { type DeadLetter, type DeadLetterSource, inboxId } from './dead-letters.ts';
 import { isHandled, readStanding, unsentReplacement } from './standing.ts';
@@ -25,6 +30,8 @@ export interface DiscardDeps extends OperationDeps {
 export interface DiscardNote extends Note {
   /** The operator has asked the providers of all effects. @default false */
   readonly effectsChecked?: boolean | undefined;
+  /** The `rejected` function was wanted: the outcome says whether it has committed. @default false */
+  readonly rejects?: boolean | undefined;
 }
 
 /**
@@ -52,7 +59,7 @@ export type DiscardOutcome =
 /** The outcome of a discard. */
 export interface Discarded {
   readonly outcome: DiscardOutcome;
-  /** Why it is `not-rejectable`. */
+  /** Why it is `not-rejectable`, or how it was `handled`. */
   readonly message?: string | undefined;
 }
 
@@ -112,7 +119,8 @@ function outOfOrder(missing: number): Discarded {
 async function decideDead(deps: DiscardDeps, eventId: string, note: Note): Promise<DiscardOutcome> {
   if (await discardDead(deps, eventId, note)) return 'discarded';
   const row = readOutboxRow(await deps.table.get(outboxKeyOf(eventId), { consistent: true }));
-  return row !== undefined && isUnreadable(row) ? 'unreadable' : 'handled';
+  if (row !== undefined && isUnreadable(row)) return 'unreadable';
+  return row?.status === 'DISCARDED' ? 'discarded' : 'handled';
 }
 
 /**
@@ -142,7 +150,19 @@ async function decide(
   const standing = await readStanding(deps.table, consumer.name, inboxId(deadLetter));
   if (unsentReplacement(standing) !== undefined) return { outcome: 'unsent' };
   if (status === 'received') return { outcome: isHandled(standing) ? 'handled' : 'unreadable' };
-  return { outcome: status === 'processed' ? 'handled' : 'discarded' };
+  const earlier = 'earlier' in settled ? settled.earlier : undefined;
+  return earlier === undefined ? { outcome: 'discarded' } : endedBefore(earlier, note);
+}
+
+/**
+ * The outcome for a message that was final before. Its row tells whether a repeated discard was made by its first run, and whether the
+ * `rejected` function committed.
+ */
+function endedBefore(row: FinalRow, { rejects = false }: DiscardNote): Discarded {
+  const { status, text } = endingOf(row);
+  if (status === 'discarded' && row.commitId === REJECTED_COMMIT) return { outcome: 'rejected' };
+  if (rejects) return { outcome: 'handled', message: `It ${text}. Its rejected function committed nothing.` };
+  return { outcome: status === 'discarded' ? 'discarded' : 'handled' };
 }
 
 const STAYS: ReadonlySet<DiscardOutcome> = new Set([

@@ -1,11 +1,12 @@
 import { errorMessage, MailroomError } from '../../../lambdas/runtime/base/errors.ts';
 import { isObject, parseJson, textOf } from '../../../lambdas/runtime/base/json.ts';
-import type { CommitRequest, OperatorEvent } from '../../../lambdas/runtime/consume/settle-requests.ts';
+import { type CommitRequest, checkedFix, draftOf } from '../../../lambdas/runtime/consume/settle-requests.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import type { CausingEvent } from '../../../lambdas/runtime/outbox/outbox-entry.ts';
-import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
+import { isEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
+import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts';
 import { readable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
-import type { Table, TransactAction } from '../../../lambdas/runtime/store/table.ts';
+import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import { checkedActions } from '../../../lambdas/runtime/store/table-checks.ts';
 import { many } from '../../terminal/output.ts';
 
@@ -17,12 +18,13 @@ const SHAPE =
   '{ "writes": [{ "Put": { "Item": { "PK": "…", "SK": "…" } } }], "events": [{ "type": "…", "aggregateType": "…", "aggregateId": "…", "data": {} }] }';
 
 /**
- * Reads a manual fix.
+ * Reads a manual fix, with the checks of the function that will commit it: what it would refuse is not recorded as a decision.
  *
  * @param text - JSON
- * @throws `BAD_ARGUMENT`, naming the member that is wrong
+ * @param service - the consumer's, which publishes the events
+ * @throws `BAD_ARGUMENT`, naming the member that is wrong, `BAD_EVENT_DEFINITION`, and `BAD_WRITE` or `BAD_ITEM` for a write
  */
-export function readFix(text: string): ManualFix {
+export function readFix(text: string, service: string): ManualFix {
   let fix: unknown;
   try {
     fix = parseJson(text);
@@ -44,7 +46,9 @@ export function readFix(text: string): ManualFix {
       if (!isObject(event) || !textOf(event[name])) throw bad(`has no text in events[${index}].${name}`);
     }
   }
-  return { writes: writes as TransactAction[], events: events as OperatorEvent[] };
+  const given = checkedFix({ writes, events });
+  for (const event of given.events) draftOf(event, service);
+  return given;
 }
 
 /**
@@ -86,8 +90,14 @@ export function fixText({ writes, events }: ManualFix): string {
   return `${many(rows.length, 'write')} and ${many(named.length, 'event')}: ${[...rows, ...named].join('; ')}`;
 }
 
-/** The event whose correlation id and trace the new events inherit; `undefined` if the outbox does not have it. */
+/**
+ * The event whose correlation id and trace the new events inherit. An external event begins its own chain, as for a handler.
+ *
+ * @returns `undefined` if the message has no event, or the outbox does not have it
+ */
 export async function causeOf(table: Pick<Table, 'get'>, eventId: string): Promise<CausingEvent | undefined> {
+  if (isExternalEventId(eventId)) return { eventId, correlationId: eventId };
+  if (!isEventId(eventId)) return undefined;
   const row = readable(readOutboxRow(await table.get(outboxKeyOf(eventId), { consistent: true })));
   return row === undefined ? undefined : (JSON.parse(row.envelope) as CausingEvent);
 }

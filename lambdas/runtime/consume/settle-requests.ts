@@ -118,8 +118,25 @@ function checkedCommit(request: unknown): CommitRequest['mailroomCommit'] {
     eventId: id,
     force: flagAt(`${at}.force`, force),
     cause: cause === undefined ? undefined : checkedCause(cause),
+    ...checkedFix({ writes, events }),
+  };
+}
+
+/**
+ * Checks what an operator wants to commit. The command does so before it records the decision, the function before it commits.
+ *
+ * @throws `BAD_ARGUMENT`, naming the member, `BAD_WRITE`, `BAD_ITEM`
+ */
+export function checkedFix({
+  writes,
+  events,
+}: Readonly<Record<'writes' | 'events', unknown>>): Pick<
+  CommitRequest['mailroomCommit'],
+  'writes' | 'events'
+> {
+  return {
     writes: checkedWrites(writes),
-    events: listAt(`${at}.events`, events).map((one, index) => checkedEvent(`events[${index}]`, one)),
+    events: listAt('events', events).map((one, index) => checkedEvent(`events[${index}]`, one)),
   };
 }
 
@@ -133,7 +150,7 @@ function eventIdOf(id: string): void {
 
 /** @throws `BAD_WRITE` for a row of Mailroom: its events are `events`, and no operator writes any other row of it */
 function checkedWrites(writes: unknown): readonly TransactAction[] {
-  const list = listAt('mailroomCommit.writes', writes).map(
+  const list = listAt('writes', writes).map(
     (one, index) => objectAt(`writes[${index}]`, one) as TransactAction,
   );
   for (const [index, { kind, request }] of checkedActions(list).entries()) {
@@ -206,9 +223,12 @@ export function draftOf(
   return definition.create({ aggregateId, sequence, data });
 }
 
+/** Identifies the commit of a `rejected` function: there is one for each message. */
+export const REJECTED_COMMIT = 'rejected';
+
 /** Identifies what a request commits, so that a repeated one recognizes its own commit. */
 export function commitIdOf(request: SettleRequest): string {
-  if ('mailroomReject' in request) return 'rejected';
+  if ('mailroomReject' in request) return REJECTED_COMMIT;
   const { writes, events } = request.mailroomCommit;
   return createHash('sha256').update(JSON.stringify({ writes, events })).digest('hex').slice(0, 32);
 }
