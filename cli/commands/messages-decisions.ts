@@ -197,13 +197,15 @@ async function applyResolution(
   const unchecked = (open: readonly StartedEffect[]) =>
     effectsUnchecked(`Message ${eventId} of ${consumer}`, open.map(effectText));
   if (effects.length > 0 && !effectsChecked) throw unchecked(effects);
-  // Read before the decision is recorded: a failure of these reads leaves no record of a decision that was not made.
-  const [order, cause] = [await placeOfEvent(table, entry, eventId), await causeOf(table, eventId)];
+  const cause = await causeOf(table, eventId); // before the decision is recorded
   const isFinal = state.is === 'processed' || state.is === 'discarded';
   const by = isFinal ? await deployment.operator() : await record(deployment, 'messages resolve', made);
   const result =
     fix === undefined
-      ? await resolveMessage(deployment, { ...made, by, isStrict: isStrict(entry), order })
+      ? await resolveMessage(deployment, {
+          ...{ ...made, by, isStrict: isStrict(entry) },
+          order: await placeOfEvent(table, entry, eventId),
+        })
       : await settleByConsumer(clients.lambda, entry, {
           mailroomCommit: { eventId, by, reason, force, effectsChecked, cause, ...fix },
         });

@@ -47,7 +47,22 @@ export const deadLettersMutants: readonly Mutant[] = [
     ['a discard discards the replacement that was not received', 'const eventId = replacement ?? inboxId(deadLetter);', 'const eventId = inboxId(deadLetter);'],
     ['a discard keeps a dead letter whose event was replaced meanwhile', "if (unsentReplacement(standing) !== undefined) return { outcome: 'unsent' };", ''],
     ['a discard leaves the event in place of another one once that was received', 'unlessReceived: replacement !== undefined', 'unlessReceived: false'],
-    ['a discard reports a DEAD event of a newer version as unreadable', "row !== undefined && isUnreadable(row) ? 'unreadable' : 'handled'", "row === undefined ? 'unreadable' : 'handled'"],
+    ['a discard reports a DEAD event of a newer version as unreadable', "if (row !== undefined && isUnreadable(row)) return 'unreadable';", "if (row === undefined) return 'unreadable';"],
+  ]),
+  ...mutantsOf('cli/reports/dead-letters/discard.ts', 'repeated-decisions', [
+    ['a repeated discard of a DEAD event reports its first run', "return row?.status === 'DISCARDED' ? 'discarded' : 'handled';", "return 'handled';"],
+    ['a rejected function has committed only if the row has its commit', "status === 'discarded' && row.commitId === REJECTED_COMMIT", "status === 'discarded'"],
+    ['a rejected function that has committed is reported', "status === 'discarded' && row.commitId === REJECTED_COMMIT", 'false'],
+  ]),
+  ...mutantsOf('cli/commands/messages-decisions.ts', 'repeated-decisions', [
+    ['a fix of a message that is final is reported by its function', 'if (isFinal && fix === undefined) return', 'if (isFinal) return'],
+    ['a fix was committed only if its function says so', "fixResult(deployment, made, fix, result.status === 'resolved')", 'fixResult(deployment, made, fix, true)'],
+    ['a question about a final message is not recorded as a decision', 'isFinal ? await deployment.operator() : await record(', 'false ? await deployment.operator() : await record('],
+  ]),
+  ...mutantsOf('cli/reports/messages/fix-file.ts', 'repeated-decisions', [
+    ['a fix that its function would refuse is not recorded', 'for (const event of given.events) draftOf(event, service);', ''],
+    ['an external event is the cause of a fix', 'if (isExternalEventId(eventId)) return { eventId, correlationId: eventId };', 'if (isExternalEventId(eventId)) return undefined;'],
+    ['a fix needs no event of the outbox', 'if (!isEventId(eventId)) return undefined;', ''],
   ]),
   ...mutantsOf('cli/reports/dead-letters/discard.ts', 'unreadable-rows', [
     ['the row of a message that could not be read is settled only if it is rejected', "readable(await readInbox(deps.table, name, unreadId, true))?.status !== 'REJECTED'", 'false'],

@@ -3,7 +3,7 @@ import type { DiscardedRow, ProcessedRow } from '../../../lambdas/runtime/store/
 /** The row of a message that is final. */
 export type FinalRow = ProcessedRow | DiscardedRow;
 
-/** How a message ended, by its row alone: the same command, repeated after a lost answer, must not say the same of every ending. */
+/** The ending of a message, by its row alone: the same command, repeated after a lost answer, must not say the same of every ending. */
 export interface MessageEnding {
   /** `resolved` or `discarded` by an operator; `processed`: by its handler, or superseded. */
   readonly status: 'resolved' | 'discarded' | 'processed';

@@ -188,7 +188,7 @@ test('a repeated discard of a DEAD event reports the discard that was made', asy
   expect(await discard(mailroom, dead, letter, note)).toEqual({ outcome: 'discarded' });
 });
 
-describe('messages resolve --commit of a message that is no event of the outbox', () => {
+describe('messages resolve --commit of a message without an event of the outbox', () => {
   const Charged = externalEvent({
     source: 'stripe',
     type: 'charge.succeeded',
