@@ -157,8 +157,7 @@ function outcomeOf({ plan, isChanged, redriven }: ResendReport): ResendOutcome {
   if (isChanged) return 'changed';
   if (redriven === undefined) return plan.judged.verdict === 'handled' ? endOf(plan) : 'kept';
   if (redriven.done.length > 0) return 'processed';
-  if (redriven.back.length > 0)
-    return redriven.back[0]?.fingerprint === NEVER_RAN ? 'superseded' : 'failed-again';
+  if (redriven.back.length > 0) return redriven.back[0]?.neverRan ? 'superseded' : 'failed-again';
   return redriven.waiting.length > 0 ? 'waiting' : 'untried';
 }
 

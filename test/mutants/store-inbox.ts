@@ -135,8 +135,12 @@ export const storeInboxMutants: readonly Mutant[] = [
     ['a message is committed without a claim only where it has no row', "'attribute_not_exists(PK)'", "'attribute_not_exists(PK) OR attribute_exists(PK)'"],
     ['a handler sees the reasons of its own writes only', 'error.reasons.slice(error.reasons.length - writes)', 'error.reasons'],
   ]),
+  ...mutantsOf('inbox/inbox-writes.ts', 'claimed-run consumer-turns', [
+    ['a rejection after the last attempt has the fingerprint of its error', "if (!isMailroomError(error, 'ATTEMPTS_EXHAUSTED')) return { lastError, fingerprint };", 'return { lastError, fingerprint };'],
+    ['a rejection after an attempt without a result keeps its fingerprint', ': claim?.fingerprint', ': undefined'],
+  ]),
   ...mutantsOf('inbox/inbox-rejection.ts', 'consumer-leases consumer-poison claimed-run inbox-failure consumer-external stored-shape', [
-    ['a rejection is written only under its claim', 'pastAttempts })(mine(claim));', 'pastAttempts })({ ...mine(claim), condition: `${mine(claim).condition} OR attribute_exists(PK)` });'],
+    ['a rejection is written only under its claim', 'pastAttempts }, claim)(mine(claim));', 'pastAttempts }, claim)({ ...mine(claim), condition: `${mine(claim).condition} OR attribute_exists(PK)` });'],
     ['a message becomes REJECTED together with the pointer that lists it', '[...skip, { Put: { Item: { ...pointer } } }]', '[...skip]'],
     ['a message that is rejected has no claims without a result', "'retryAt', 'unfinished', 'outOfTime'", "'retryAt'"],
     ['the row and the pointer of a message that cannot be read expire', '...(isUnreadableId(message.eventId) && {', '...(false && {'],

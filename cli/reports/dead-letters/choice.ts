@@ -53,11 +53,18 @@ export function choose(
   for (const { typed, whole } of found) if (whole.length > 1) throw ambiguous(typed, whole);
   const ids = found.flatMap(({ whole }) => whole);
   const chosen = deadLetters.filter(
-    ({ id, eventId = id, fingerprint = '' }) =>
-      (given.length === 0 || ids.includes(id) || ids.includes(eventId)) &&
-      fingerprint.toLowerCase().includes(cause.toLowerCase()),
+    (deadLetter) =>
+      (given.length === 0 ||
+        ids.includes(deadLetter.id) ||
+        ids.includes(deadLetter.eventId ?? deadLetter.id)) &&
+      hasCause(deadLetter, cause),
   );
   return { chosen, choice: { ids, cause: cause === '' ? undefined : cause } };
+}
+
+/** True if a dead letter's fingerprint has a text, in any case: a search for what an operator types. */
+export function hasCause({ fingerprint = '' }: Pick<DeadLetter, 'fingerprint'>, typed: string): boolean {
+  return fingerprint.toLowerCase().includes(typed.toLowerCase());
 }
 
 /** The most dead letters that are received to find one. */

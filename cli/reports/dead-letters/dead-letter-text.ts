@@ -4,7 +4,7 @@ import { effectText } from '../../deployment/effects.ts';
 import { fingerprintText, when } from '../../terminal/listing.ts';
 import { clipped, detailedTable } from '../../terminal/output.ts';
 import { paint } from '../../terminal/paint.ts';
-import type { DeadLetter } from './dead-letters.ts';
+import { type DeadLetter, rejectionCode } from './dead-letters.ts';
 
 /** A dead letter as in the JSON document of docs/cli-json.md. */
 export function deadLetterJson(deadLetter: DeadLetter) {
@@ -162,8 +162,8 @@ function groupTable(
 }
 
 /** Returns true if the refusal is the cause for which it became a dead letter, or its only known cause. */
-function isCauseOf({ code }: DeadLetterRefusal = {}, { fingerprint }: DeadLetter): boolean {
-  return fingerprint === undefined || fingerprint.includes(` ${code}: `);
+function isCauseOf({ code }: DeadLetterRefusal = {}, { fingerprint, row }: DeadLetter): boolean {
+  return fingerprint === undefined || rejectionCode(row) === code;
 }
 
 function expiryText({ expiresAt }: DeadLetter, now: number): string {

@@ -98,6 +98,12 @@ export function inboxId({ eventId, id }: Pick<DeadLetter, 'eventId' | 'id'>): st
   return eventId ?? unreadableId(id);
 }
 
+/** The code for which a message is rejected, e.g. `INVALID_PAYLOAD`; `undefined` if it is not. */
+export function rejectionCode(row: DeadLetter['row']): string | undefined {
+  const known = readable(row);
+  return known?.status === 'REJECTED' ? known.reason : undefined;
+}
+
 /** Combines a dead letter with its standing at its consumer. */
 async function explained(
   { table, clock }: DeadLetterDeps,

@@ -131,23 +131,12 @@ async function judgeDeadEvent(table: Table, deadLetter: DeadLetter): Promise<Jud
     : { ...deadLetter, verdict: 'fails', code: 'EVENT_TOO_LARGE', message };
 }
 
-/** EventBridge's words for an event that is too large. */
-const REFUSED_FOR_SIZE = /EntityTooLarge|too large|over the limit|exceed\w*[^.]* size|size[^.]* exceed/i;
-
-/** Says that a DEAD event is too large to be published, by its size or by EventBridge's refusal; `undefined` if it is not. */
-export function tooLarge({
-  source,
-  type,
-  envelope,
-  traceId,
-  fingerprint,
-  lastError,
-}: OutboxRow): string | undefined {
+/** Says that a DEAD event is too large to be published, by its own size; `undefined` if it is not. */
+export function tooLarge({ source, type, envelope, traceId }: OutboxRow): string | undefined {
   const bytes = entryBytes({ source, detailType: type, detail: envelope, traceHeader: traceId });
-  if (bytes >= PUT_EVENTS_BYTES_MAX)
-    return `It takes ${bytes} bytes; EventBridge accepts fewer than ${PUT_EVENTS_BYTES_MAX}.`;
-  const isRefused = REFUSED_FOR_SIZE.test(`${fingerprint ?? ''} ${lastError ?? ''}`);
-  return isRefused ? `It takes ${bytes} bytes, and EventBridge refused it as too large.` : undefined;
+  return bytes < PUT_EVENTS_BYTES_MAX
+    ? undefined
+    : `It takes ${bytes} bytes; EventBridge accepts fewer than ${PUT_EVENTS_BYTES_MAX}.`;
 }
 
 function judgeStreamBatch(deadLetter: DeadLetter): JudgedDeadLetter {

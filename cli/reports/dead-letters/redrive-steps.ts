@@ -19,7 +19,15 @@ const LOOK_EVERY_MS = 1_000;
 /** The progress of a redriven dead letter; `back`: it failed again. */
 export type RedriveProgress =
   | { readonly state: 'done' | 'waiting' }
-  | { readonly state: 'back'; readonly fingerprint: string; readonly sameCause: boolean };
+  | ({ readonly state: 'back' } & FailedAgain);
+
+/** The failure of a redriven dead letter. */
+interface FailedAgain {
+  readonly fingerprint: string;
+  readonly sameCause: boolean;
+  /** It ended before it ran: an operator discarded or replaced it, or a later event superseded it. @default false */
+  readonly neverRan?: boolean | undefined;
+}
 
 /** Redrives the dead letters of one source. */
 export interface Redriver {
@@ -39,11 +47,7 @@ export interface Pace {
 export interface Redriven {
   readonly done: readonly DeadLetter[];
   /** Failed again: the redrive stopped there. */
-  readonly back: readonly {
-    readonly deadLetter: DeadLetter;
-    readonly fingerprint: string;
-    readonly sameCause: boolean;
-  }[];
+  readonly back: readonly (FailedAgain & { readonly deadLetter: DeadLetter })[];
   /** Redriven, but not done in time: the redrive stopped there. */
   readonly waiting: readonly DeadLetter[];
   /** Not redriven: they stay in the source. */
@@ -194,25 +198,10 @@ function progressOf(before: DeadLetter['row'], standing: MessageStanding): Redri
   if (isHandled(standing)) return DONE;
   const known = readable(before);
   if (now.fence === known?.fence) return WAITING; // every claim and rejection has its own fence
-  const sameCause = isSameCause(known?.fingerprint, now.fingerprint);
+  const sameCause = now.fingerprint !== undefined && now.fingerprint === known?.fingerprint;
   // An attempt that had to wait, such as for an effect of the last one, is not counted and keeps the fingerprint of the rejection.
   const failedAgain = now.status === 'REJECTED' || (now.status === 'FAILED' && sameCause && now.attempts > 0);
   return failedAgain ? { state: 'back', fingerprint: now.fingerprint ?? 'unknown', sameCause } : WAITING;
-}
-
-/** The words before the last error of a message that was rejected with its attempts exhausted. */
-const EXHAUSTED = /ATTEMPTS_EXHAUSTED: [^.]*\. /;
-
-/** Fingerprints are cut at 240 characters. Without the words of {@link EXHAUSTED}, a cut one still has this many. */
-const CUT_MIN = 190;
-
-/** Compares two fingerprints of one consumer, one of which may be that of a rejection after all attempts. */
-export function isSameCause(before: string | undefined, now: string | undefined): boolean {
-  if (before === undefined || now === undefined) return false;
-  const [shorter = '', longer = ''] = [before, now]
-    .map((fingerprint) => fingerprint.replace(EXHAUSTED, ''))
-    .sort((a, b) => a.length - b.length);
-  return shorter === longer || (shorter.length >= CUT_MIN && longer.startsWith(shorter));
 }
 
 /** Makes DEAD events PENDING again; the next sweep publishes them. */
@@ -228,7 +217,7 @@ function deadRedriver(deps: OperationDeps, note: Note): Redriver {
       const { status, fingerprint = 'unknown' } = row;
       if (status === 'PENDING') return WAITING;
       if (status !== 'DEAD') return DONE;
-      return { state: 'back', fingerprint, sameCause: isSameCause(deadLetter.fingerprint, fingerprint) };
+      return { state: 'back', fingerprint, sameCause: fingerprint === deadLetter.fingerprint };
     },
   };
 }

@@ -1,8 +1,9 @@
 import type { Deployment } from '../../deployment/deployment.ts';
 import { prose } from '../../terminal/prose.ts';
 import { hours, type ShellText, shell } from '../../terminal/shell.ts';
+import { hasCause } from './choice.ts';
 import { groupsOf } from './dead-letter-text.ts';
-import { type DeadLetter, type DeadLetterSource, inboxId } from './dead-letters.ts';
+import { type DeadLetter, type DeadLetterSource, inboxId, rejectionCode } from './dead-letters.ts';
 import type { JudgedDeadLetter, RedriveVerdict } from './redrive-plan.ts';
 
 /** Dependencies of {@link remediesText}. */
@@ -145,20 +146,16 @@ function asLine(deadLetter: JudgedDeadLetter) {
   return { deadLetter, label: deadLetter.verdict, refusal: deadLetter };
 }
 
-/** The error code in a fingerprint: `payments BankError: The bank answered #`. */
-const CODE = /^\S+ ([A-Za-z][\w.-]*): /;
-
 /** Stored text that is printed escaped: as an argument it would match nothing. */
 const ESCAPED = /\\u[0-9a-f]{4}/;
 
 /** The words that select exactly these dead letters: by cause if no other has it, else by id. */
 function selecting(wanted: readonly DeadLetter[], all: readonly DeadLetter[]): string[] {
-  const cause = wanted[0]?.fingerprint ?? '';
-  const isExact = (text: string) =>
-    all.filter(({ fingerprint = '' }) => fingerprint.toLowerCase().includes(text.toLowerCase())).length ===
-    wanted.length;
-  const texts = [CODE.exec(cause)?.[1], cause].filter((text) => text !== undefined && text !== '');
-  const exact = texts.find((text) => text !== undefined && !ESCAPED.test(text) && isExact(text));
+  const [first] = wanted;
+  const isExact = (typed: string) =>
+    all.filter((deadLetter) => hasCause(deadLetter, typed)).length === wanted.length;
+  const texts = [rejectionCode(first?.row), first?.fingerprint].filter((typed) => typed !== undefined);
+  const exact = texts.find((typed) => typed !== '' && !ESCAPED.test(typed) && isExact(typed));
   if (exact !== undefined && wanted.length > 1) return ['--cause', exact];
   return wanted.slice(0, IDS_MAX).map(({ id }) => id);
 }

@@ -85,7 +85,7 @@ export async function resend(
     const row = readable(await readInbox(deployment.table, consumer.name, judged.eventId, true));
     return row?.status === 'PROCESSED' && row.supersededBy === undefined
       ? progress
-      : { state: 'back', fingerprint: NEVER_RAN, sameCause: false };
+      : { state: 'back', fingerprint: NEVER_RAN, sameCause: false, neverRan: true };
   };
   return redriveInSteps(
     { clock, signal: terminal.signal, progress: terminal.progress },

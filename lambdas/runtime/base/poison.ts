@@ -2,8 +2,8 @@ import type { MailroomErrorCode } from './error-codes.ts';
 import { explainedBy, PoisonMessage } from './errors.ts';
 
 /** Makes the error of a message that no retry can process. */
-export function poison(code: MailroomErrorCode, message: string): PoisonMessage {
-  return explainedBy(new PoisonMessage(message, { code }), code);
+export function poison(code: MailroomErrorCode, message: string, options?: ErrorOptions): PoisonMessage {
+  return explainedBy(new PoisonMessage(message, { ...options, code }), code);
 }
 
 /**

@@ -31,6 +31,7 @@ import {
   reportRejected,
   retryAfterMs,
   type SpanOutcome,
+  spentBefore,
   untilMs,
 } from './message-outcome.ts';
 import { reportUnstableEffects } from './unstable-effects.ts';
@@ -66,7 +67,7 @@ export async function claimAndRun(
   if (claim.attempt > ATTEMPTS_UNNOTICED) telemetry.count('AttemptsOverThree');
   if (claim.attempt > config.maxAttempts) {
     // The last attempt ended without a result, as recorded in the row.
-    return reject(claimed, attemptsSpent(config.maxAttempts, claim.lastError));
+    return reject(claimed, spentBefore(config.maxAttempts, claim.lastError));
   }
   reportEffectsInDoubt(claimed);
   const event = await readClaimed(handler, envelope);

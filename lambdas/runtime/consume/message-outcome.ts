@@ -182,17 +182,23 @@ export function logFailure(
   if (outcome !== 'retry-later') span.fail(error);
 }
 
-/** Makes the poison error of a message whose attempts are exhausted. */
+/** Makes the poison error of a message whose attempts are exhausted. @param error - that of the last one, which becomes the cause */
 export function attemptsSpent(attempts: number, error: unknown): MailroomError {
   // Uncut: redaction must see the whole text to find what it looks for.
   const last =
     errorCode(error) === 'UNKNOWN'
       ? errorMessage(error, Number.POSITIVE_INFINITY)
       : `${errorCode(error)}: ${errorMessage(error, Number.POSITIVE_INFINITY)}`;
-  return poison(
-    'ATTEMPTS_EXHAUSTED',
-    `Rejected after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}. ${last}`,
-  );
+  return poison('ATTEMPTS_EXHAUSTED', spentText(attempts, last), { cause: error });
+}
+
+/** As {@link attemptsSpent}, of a message whose row has the error of its last attempt. */
+export function spentBefore(attempts: number, lastError: string | undefined): MailroomError {
+  return poison('ATTEMPTS_EXHAUSTED', spentText(attempts, String(lastError)));
+}
+
+function spentText(attempts: number, last: string): string {
+  return `Rejected after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}. ${last}`;
 }
 
 /** Visible immediately: the row prevents another run of the handler. */

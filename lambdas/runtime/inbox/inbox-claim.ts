@@ -151,7 +151,7 @@ function isGranted({ ok, item }: Written, { fence }: Wanted): boolean {
 export function granted(wanted: Wanted, item: Item = {}, takenOver = false): ClaimResult {
   const { message, fence, leaseUntil, endsBy } = wanted;
   const row = asRow<ProcessingRow>(item);
-  const { unfinished = 0, lastError, pastAttempts } = row;
+  const { unfinished = 0, lastError, fingerprint: cause, pastAttempts } = row;
   const effects = row.effects ?? {}; // also if it was set to null by hand
   const attempt = attemptsOf(row);
   return {
@@ -166,6 +166,7 @@ export function granted(wanted: Wanted, item: Item = {}, takenOver = false): Cla
       unfinished,
       effects,
       lastError,
+      fingerprint: cause,
       pastAttempts,
     },
   };

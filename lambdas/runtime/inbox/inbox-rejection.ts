@@ -9,7 +9,7 @@ import type { Claim, InboxContext, InboxRefusal, Message } from './inbox.ts';
 import { admissionOf, refusalOf, rowOf } from './inbox-admission.ts';
 import { mine, readmissible, rejectable, TOO_OLD } from './inbox-conditions.ts';
 import { inboxExpiresAt } from './inbox-history.ts';
-import { attemptCause, placeChange, rowCause, transactRow, type Written } from './inbox-writes.ts';
+import { attemptCause, placeChange, rejectionCause, transactRow, type Written } from './inbox-writes.ts';
 import type { EffectStates } from './past-attempts.ts';
 
 /** The message can never succeed: PROCESSING -> REJECTED. Returns the refusal if the write was refused. @param effects - those that the attempt ran */
@@ -20,7 +20,7 @@ export async function rejectMessage(
   effects: EffectStates,
 ): Promise<InboxRefusal | undefined> {
   const { pastAttempts } = attemptCause(inbox, claim, { ended: 'rejected', error, effects });
-  const { ok, item } = await rejection(inbox, claim.message, error, { pastAttempts })(mine(claim));
+  const { ok, item } = await rejection(inbox, claim.message, error, { pastAttempts }, claim)(mine(claim));
   if (ok) return undefined;
   const refusal = refusalOf(inbox, claim.message, item);
   return refusal.status === 'rejected' ? undefined : refusal;
@@ -61,13 +61,14 @@ function rejection(
   message: Message,
   error: unknown,
   { fence, pastAttempts }: Partial<Pick<RejectedRow, 'fence' | 'pastAttempts'>>,
+  claim?: Claim,
 ): (condition: RowCondition) => Promise<Written> {
   const rejectedAt = inbox.clock.now();
   const { set: placed, remove: unplaced } = placeChange(message);
   const cause = {
     rejectedAt,
     reason: errorCode(error),
-    ...rowCause(inbox, error),
+    ...rejectionCause(inbox, error, claim),
     ...(isUnreadableId(message.eventId) && {
       expiresAt: inboxExpiresAt(rejectedAt, inbox.inboxRetentionDays),
     }),

@@ -82,8 +82,9 @@ export interface Claim {
   readonly effects: Readonly<Record<string, StoredEffect>>;
   /** The attempts before this one, as its claim read them. */
   readonly pastAttempts?: readonly AttemptEnd[] | undefined;
-  /** The error of the previous attempt, if there was one. */
+  /** The error of the previous attempt, if there was one, and its fingerprint. */
   readonly lastError?: string | undefined;
+  readonly fingerprint?: string | undefined;
 }
 
 /** The reason why the inbox refuses a claim or another transition. */

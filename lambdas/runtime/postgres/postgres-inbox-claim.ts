@@ -10,7 +10,7 @@ import {
 } from '../inbox/inbox-claim.ts';
 import { ALONE_FROM, TOO_OLD } from '../inbox/inbox-conditions.ts';
 import { mayHaveRunBecause, SPARE_DAYS } from '../inbox/inbox-history.ts';
-import { rowCause } from '../inbox/inbox-writes.ts';
+import { rejectionCause } from '../inbox/inbox-writes.ts';
 import { isUnreadableId, mintToken } from '../store/event-id.ts';
 import type { InboxRow } from '../store/rows.ts';
 import { inMs, isLocked, type PostgresInboxContext, readRow, run, runAlone } from './postgres-inbox-row.ts';
@@ -123,6 +123,7 @@ function takeOver<Tx>(ctx: PostgresInboxContext<Tx>, wanted: Wanted): Promise<Cl
         unfinished,
         pastAttempts,
         lastError: lastError ?? admission.row.lastError,
+        fingerprint: fingerprint ?? admission.row.fingerprint,
       },
       true,
     );
@@ -164,11 +165,12 @@ const REJECT_AGAIN = `UPDATE mailroom.inbox AS i SET ${REJECTED} WHERE ${KEY} AN
 /** PROCESSING -> REJECTED. Returns the refusal if the write was refused. @param pastAttempts - as JSON */
 export async function reject<Tx>(
   ctx: PostgresInboxContext<Tx>,
-  { message, fence }: Claim,
+  claim: Claim,
   error: unknown,
   pastAttempts: string,
 ): Promise<InboxRefusal | undefined> {
-  const values = [...rejectedValues(ctx, message, error, fence), pastAttempts];
+  const { message, fence } = claim;
+  const values = [...rejectedValues(ctx, message, error, fence, claim), pastAttempts];
   const { count } = await runAlone(ctx.database, REJECT_CLAIMED, values);
   if (count > 0) return undefined;
   const refusal = await refusalNow(ctx, message);
@@ -209,8 +211,9 @@ function rejectedValues(
   { eventId, messageId, type = 'unknown' }: Message,
   error: unknown,
   fence: string,
+  claim?: Claim,
 ): unknown[] {
-  const { lastError, fingerprint } = rowCause(rules, error);
+  const { lastError, fingerprint } = rejectionCause(rules, error, claim);
   // No handler runs under the id of an unreadable message, so its row may be deleted.
   const days = isUnreadableId(eventId) ? rules.inboxRetentionDays + SPARE_DAYS : null;
   return [rules.consumer, eventId, messageId, fence, type, errorCode(error), lastError, fingerprint, days];

@@ -161,7 +161,7 @@ interface MessageRow<Status extends InboxStatus> extends Key {
   readonly effects?: Readonly<Record<string, StoredEffect>> | undefined;
   /** The error of the last attempt that failed. */
   readonly lastError?: string | undefined;
-  /** Identical for failures with the same cause. */
+  /** Identical for failures with the same cause, and for a rejection after the last of them. */
   readonly fingerprint?: string | undefined;
   /** The last attempts that did not succeed, oldest first; about 2 KB. Absent: none. No transition except a claim's own changes them. */
   readonly pastAttempts?: readonly AttemptEnd[] | undefined;

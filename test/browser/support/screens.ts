@@ -31,7 +31,7 @@ export async function visit(opened: OpenedPage, screen: ScreenName, eventId: str
       return readSource(page, 'dead');
     case 'messages':
       await go('#/messages', 'Messages');
-      return shows(page.locator('main'), /ATTEMPTS_EXHAUSTED/);
+      return shows(page.locator('main'), /BankError/);
     case 'doctor':
       await go('#/doctor', 'Doctor');
       await page.getByRole('button', { name: /^Run the checks/ }).click();

@@ -8,6 +8,7 @@ import { planText, redrivenText } from '../../../cli/reports/dead-letters/redriv
 import { type ShellText, shell } from '../../../cli/terminal/shell.ts';
 import { DAY_MS } from '../../../lambdas/runtime/base/units.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
+import type { InboxRow } from '../../../lambdas/runtime/store/rows.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 
 const NOW = 100 * DAY_MS;
@@ -63,12 +64,13 @@ function planned(judged: readonly JudgedDeadLetter[], options = {}, at: DeadLett
 
 const BANK = 'payments BankError: The bank answered #';
 const INVALID = 'payments INVALID_PAYLOAD: data.n is missing';
-const TIMEOUT = 'payments ATTEMPTS_EXHAUSTED: Rejected after # attempts. Timeout: no answer';
+const TIMEOUT = 'payments Timeout: no answer';
+const INVALID_ROW = { status: 'REJECTED', reason: 'INVALID_PAYLOAD' } as InboxRow;
 
 const refused = (n: number) => ({ code: 'INVALID_PAYLOAD', message: `data.n is "${n}"` });
 const forty = () => [
   ...letters(15, 'runs', BANK),
-  ...letters(15, 'fails', INVALID).map((letter, n) => ({ ...letter, ...refused(n) })),
+  ...letters(15, 'fails', INVALID, { row: INVALID_ROW }).map((letter, n) => ({ ...letter, ...refused(n) })),
   ...letters(10, 'runs', TIMEOUT),
 ];
 
@@ -85,7 +87,7 @@ describe('a plan of forty dead letters of three causes', () => {
       /count verdict first expiry example 15 would run in 13 d event-\d+ payments BankError/,
     );
     expect(said).toMatch(/15 would fail in 13 d event-\d+ payments INVALID_PAYLOAD: data\.n is missing 10/);
-    expect(said).toMatch(/10 would run in 13 d event-\d+ payments ATTEMPTS_EXHAUSTED/);
+    expect(said).toMatch(/10 would run in 13 d event-\d+ payments Timeout/);
     expect(said).toContain('--verbose shows each dead letter');
     for (const { id } of judged) expect(text).not.toContain(id);
   });

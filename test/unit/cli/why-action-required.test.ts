@@ -28,39 +28,46 @@ describe('why, of an event that requires action', () => {
   });
 
   test.each([
-    ['ValidationException', 'Total size of the entries in the request is over the limit.', 1],
-    ['InvalidArgument', 'no', PUT_EVENTS_BYTES_MAX - 20],
-  ])(
-    'it is DEAD for its size (%s): no redrive is suggested, which would fail again',
-    async (code, message, bytes) => {
-      const mailroom = mailroomInMemory([fine], { bus: { failEntry: () => ({ code, message }) } });
-      const eventId = await commit(mailroom);
-      await mailroom.publish();
-      const key = outboxKeyOf(eventId);
-      const envelope = deflateRawSync(JSON.stringify('x'.repeat(bytes)));
-      const large = { ...mailroom.memory.item(key), envelope, encoding: 'deflate-raw' };
-      await mailroom.table.write({ Put: { Item: large } });
-      const { verdict } = await why(mailroom, eventId);
-      expect(verdict).toMatchObject({ state: 'dead', next: `mailroom dlq discard dead ${eventId}` });
-      expect(verdict.text).toContain('Have its producer write a smaller event');
-      const judged = await judgeDeadLetters(
-        { table: mailroom.table, check: async () => [], now: mailroom.clock.now() },
-        { name: 'dead', kind: 'dead' },
-        [
-          {
-            id: eventId,
-            eventId,
-            type: undefined,
-            sentAt: 1,
-            expiresAt: undefined,
-            fingerprint: '',
-            lastError: '',
-          },
-        ],
-      );
-      expect(judged).toMatchObject([{ verdict: 'fails', code: 'EVENT_TOO_LARGE' }]);
-    },
-  );
+    [
+      'its size: no redrive is suggested, which would fail again',
+      PUT_EVENTS_BYTES_MAX - 20,
+      'discard',
+      'fails',
+    ],
+    ['another cause, of which the error speaks of a size', 419, 'redrive', 'runs'],
+  ])('it is DEAD for %s', async (_, bytes, command, expected) => {
+    const refusal = {
+      code: 'ValidationException',
+      message: 'Total size of the entries in the request is over the limit.',
+    };
+    const mailroom = mailroomInMemory([fine], { bus: { failEntry: () => refusal } });
+    const eventId = await commit(mailroom);
+    await mailroom.publish();
+    const key = outboxKeyOf(eventId);
+    const envelope = deflateRawSync(JSON.stringify('x'.repeat(bytes)));
+    const row = { ...mailroom.memory.item(key), envelope, encoding: 'deflate-raw' };
+    await mailroom.table.write({ Put: { Item: row } });
+    const { verdict } = await why(mailroom, eventId);
+    expect(verdict).toMatchObject({ state: 'dead', next: `mailroom dlq ${command} dead ${eventId}` });
+    expect(verdict.text.includes('Have its producer write a smaller event')).toBe(command === 'discard');
+    const judged = await judgeDeadLetters(
+      { table: mailroom.table, check: async () => [], now: mailroom.clock.now() },
+      { name: 'dead', kind: 'dead' },
+      [
+        {
+          id: eventId,
+          eventId,
+          type: undefined,
+          sentAt: 1,
+          expiresAt: undefined,
+          fingerprint: '',
+          lastError: '',
+        },
+      ],
+    );
+    expect(judged).toMatchObject([{ verdict: expected }]);
+    expect(judged[0]?.code).toBe(expected === 'fails' ? 'EVENT_TOO_LARGE' : undefined);
+  });
 
   test('the deployed code refuses its dead letter: what helps is suggested, and not a redrive that its plan refuses', async () => {
     const mailroom = mailroomInMemory([poison]);

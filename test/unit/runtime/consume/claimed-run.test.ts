@@ -74,8 +74,12 @@ describe('a leased handler that throws', () => {
         reason: 'ATTEMPTS_EXHAUSTED',
         attempts: maxAttempts,
         lastError,
+        fingerprint: 'worker Error: bank answered #',
       });
-      expect(one.pointer()).toMatchObject({ reason: 'ATTEMPTS_EXHAUSTED' });
+      expect(one.pointer()).toMatchObject({
+        reason: 'ATTEMPTS_EXHAUSTED',
+        fingerprint: 'worker Error: bank answered #',
+      });
       expect(one.queue.deadLetters()).toHaveLength(1);
     },
   );

@@ -113,6 +113,7 @@ describe('a message that ran out of time', () => {
       status: 'REJECTED',
       reason: 'ATTEMPTS_EXHAUSTED',
       lastError: expect.stringContaining(OUT_OF_TIME),
+      fingerprint: `worker OUT_OF_TIME: ${OUT_OF_TIME}`,
     });
     expect(parts.logged()).toContain('A handler ran out of time');
   });

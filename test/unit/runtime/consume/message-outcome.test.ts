@@ -231,5 +231,5 @@ test.each([
   [2, new Error('x'.repeat(5_000)), `Rejected after 2 attempts. Error: ${'x'.repeat(5_000)}`],
   [2, 'x'.repeat(5_000), `Rejected after 2 attempts. ${'x'.repeat(5_000)}`],
 ])('the error of a message after %d attempts contains its whole last error', (attempts, last, message) => {
-  expect(attemptsSpent(attempts, last)).toMatchObject({ code: 'ATTEMPTS_EXHAUSTED', message });
+  expect(attemptsSpent(attempts, last)).toMatchObject({ code: 'ATTEMPTS_EXHAUSTED', message, cause: last });
 });
