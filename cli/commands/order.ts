@@ -1,4 +1,4 @@
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { STRICT_GROUP } from '../../lambdas/runtime/base/order.ts';
 import { seedSequence, skipSequence } from '../../lambdas/runtime/inbox/order-operator.ts';
@@ -12,6 +12,7 @@ import {
   type AggregateEvent,
   type AggregateOrder,
   isStrict,
+  numberingServices,
   orderReader,
 } from '../reports/messages/order-of-aggregate.ts';
 import { countArgument } from '../terminal/arguments.ts';
@@ -37,6 +38,7 @@ export function orderCommand(io: Io): Command {
         .argument('<consumer>', 'the name of the consumer')
         .argument('[type]', 'the type of the aggregate, such as Account')
         .argument('[id]', 'its id')
+        .addOption(sourceOption())
         .action(reporting(io, show, 'consumer', 'type', 'id')),
     )
     .addCommand(
@@ -59,15 +61,23 @@ export function orderCommand(io: Io): Command {
     );
 }
 
+function sourceOption(): Option {
+  return new Option(
+    '--source <service>',
+    'the service that numbers the aggregate; needed only if the consumer takes numbered events of several',
+  );
+}
+
 interface ShownAggregate {
   readonly consumer: string;
+  readonly source?: string;
   readonly type?: string;
   readonly id?: string;
 }
 
 async function show(
   deployment: Deployment,
-  { consumer, type: aggregateType, id: aggregateId }: ShownAggregate,
+  { consumer, type: aggregateType, id: aggregateId, source: given }: ShownAggregate,
 ) {
   const entry = strictConsumer(deployment, consumer);
   if (aggregateType !== undefined && aggregateId === undefined) {
@@ -80,7 +90,10 @@ async function show(
   const { items, more } =
     aggregateType === undefined || aggregateId === undefined
       ? await reader.readAll(entry)
-      : { items: [await reader.read(entry, { aggregateType, aggregateId })], more: false };
+      : {
+          items: [await reader.read(entry, { source: sourceOf(entry, given), aggregateType, aggregateId })],
+          more: false,
+        };
   const aggregates = items.map((order) => orderJson(deployment, consumer, order));
   return reportOf({ consumer, aggregates, more }, aggregates, (seen) =>
     [
@@ -117,6 +130,7 @@ function orderJson(
     ? `${block.text}${waitingText(order)} ${block.todo}`
     : `Number ${missing} is next, and nothing was found that waits for it.`;
   return {
+    source: order.source,
     aggregateType: order.aggregateType,
     aggregateId: order.aggregateId,
     last,
@@ -145,10 +159,23 @@ function strictConsumer(deployment: Deployment, name: string): ConsumerEntry {
   );
 }
 
+/** @throws `BAD_ARGUMENT` if the service is not given and the consumer takes numbered events of several, or of none by this name */
+function sourceOf(entry: ConsumerEntry, given: string | undefined): string {
+  const services = numberingServices(entry);
+  const [only = ''] = services;
+  if (given === undefined ? services.length === 1 : services.includes(given)) return given ?? only;
+  const problem = given === undefined ? 'Its service is not named' : `No service "${given}" numbers it`;
+  throw new MailroomError(
+    'BAD_ARGUMENT',
+    `${problem}: ${entry.name} takes numbered events of ${services.join(', ')}. Name one with --source.`,
+  );
+}
+
 type OrderStep = 'skip' | 'seed';
 
 interface OrderChange extends ChangeOptions {
   readonly consumer: string;
+  readonly source?: string;
   readonly type: string;
   readonly id: string;
   readonly sequence: number;
@@ -161,6 +188,7 @@ function changeCommand(io: Io, to: OrderStep, description: string, number: strin
     .argument('<type>', 'the type of the aggregate, such as Account')
     .argument('<id>', 'its id')
     .argument('<sequence>', number, countArgument)
+    .addOption(sourceOption())
     .option('--apply', `${to} it`)
     .addOption(reasonOption())
     .action(
@@ -178,20 +206,21 @@ function changeCommand(io: Io, to: OrderStep, description: string, number: strin
 async function changeOrder(deployment: Deployment, to: OrderStep, options: OrderChange) {
   const reason = reasonToApply(options);
   const { consumer, type: aggregateType, id: aggregateId, sequence } = options;
-  strictConsumer(deployment, consumer);
-  const { PK: key } = lastKey({ consumer, group: STRICT_GROUP, aggregateType, aggregateId });
+  const source = sourceOf(strictConsumer(deployment, consumer), options.source);
+  const { PK: key } = lastKey({ consumer, group: STRICT_GROUP, source, aggregateType, aggregateId });
   const before = await readLastSequence(deployment, key);
+  const sourceWords = options.source === undefined ? [] : ['--source', options.source];
   const name = `${aggregateType} ${aggregateId} at ${consumer}`;
   const refusal = refusalOf(to, before, sequence);
   if (refusal !== undefined) throw refused(name, refusal);
   const place = await placeOf(deployment);
-  const document = { consumer, aggregateType, aggregateId, sequence, last: before.last };
+  const document = { consumer, source, aggregateType, aggregateId, sequence, last: before.last };
   if (reason === undefined) {
     const means =
       to === 'skip'
         ? `Would pass over number ${sequence} of ${name}: its event is never applied, and number ${sequence + 1} is next. A redrive of it changes nothing.`
         : `Would set the last number of ${name} to ${sequence}: number ${sequence + 1} is next, and events up to ${sequence} are never applied.`;
-    const next = shell`${['order', to, consumer, aggregateType, aggregateId, String(sequence), ...applyWords(options)]}`;
+    const next = shell`${['order', to, consumer, aggregateType, aggregateId, String(sequence), ...sourceWords, ...applyWords(options)]}`;
     const text = `${means} Nothing was changed. To ${to} it:`;
     return reportOf({ ...document, applied: false }, undefined, () =>
       changeText({ place, text, next }, deployment),

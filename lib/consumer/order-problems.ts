@@ -63,7 +63,7 @@ export function refuseGaps(consumer: IConstruct, { mailroom, events, order }: In
 /** Warns of an order that works only under a condition. */
 export function warnOfOrder(
   consumer: IConstruct,
-  { order, events }: InboxConsumerProps,
+  { order }: InboxConsumerProps,
   settings: ConsumerSettings,
 ): void {
   if (order === undefined) return;
@@ -77,17 +77,4 @@ export function warnOfOrder(
       `a message has ${receives} receives, so it waits for at most ${say(wait)} for the event before it; then it is rejected (OUT_OF_ORDER). ` +
         'Raise outageTolerance, or acknowledge this warning.',
     );
-  const isShared = order.mode === 'strict' || order.group !== undefined;
-  for (const aggregateType of isShared ? new Set(events.map(aggregateOf)) : []) {
-    const same = events.filter(
-      (event) => aggregateType !== undefined && aggregateOf(event) === aggregateType,
-    );
-    const sources = [...new Set(same.map(({ source }) => source))];
-    if (sources.length < 2) continue;
-    warn(
-      `numbersOfTwoServices-${aggregateType}`,
-      `${sources.join(' and ')} both number ${aggregateType}, and an aggregate has one last applied sequence. Use a consumer for each service; or, if one is ` +
-        'the new name of the other and continues its numbers, acknowledge this warning.',
-    );
-  }
 }

@@ -183,6 +183,7 @@ export const writeCases: readonly Case<Table>[] = [
     'a last sequence is raised only from the number that was read',
     async (table) => {
       const { PK: key } = lastKey({
+        source: 'things',
         consumer: 'c',
         group: 'strict',
         aggregateType: 'A',

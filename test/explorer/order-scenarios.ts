@@ -341,7 +341,13 @@ async function backfills({ config, tableOf }: ConsumerWorld, actor: Actor): Prom
   const { clock, random } = actor;
   const outbox = createOutbox({ config, table: tableOf(actor), clock, random });
   const { consumer } = config;
-  const { Update } = orderSeed({ consumer, aggregateType: 'Thing', aggregateId: 'thing-1', last: 1 });
+  const { Update } = orderSeed({
+    source: 'things',
+    consumer,
+    aggregateType: 'Thing',
+    aggregateId: 'thing-1',
+    last: 1,
+  });
   const values = { ...Update?.ExpressionAttributeValues, ':at': clock.now() }; // each schedule must repeat
   const seed = { Update: { ...(Update as Update), ExpressionAttributeValues: values } };
   const state = { Put: { Item: { ...STATE, applied: [1] } } };
@@ -363,7 +369,7 @@ function settles(
 /** The key of the aggregate's last number. */
 function keyOf(consumer: string, mode: 'strict' | 'latest'): string {
   const group = mode === 'strict' ? mode : Numbered.type;
-  return lastKey({ consumer, group, aggregateType: 'Thing', aggregateId: 'thing-1' }).PK;
+  return lastKey({ source: 'things', consumer, group, aggregateType: 'Thing', aggregateId: 'thing-1' }).PK;
 }
 
 /** The row of the message that was sent as this one. */

@@ -184,16 +184,10 @@ describe('an order warns', () => {
     expect(warningsOf(stackWith({ ...short, order: latest() }))).toEqual([]);
   });
 
-  test('of two services that number the same kind of aggregate', () => {
+  test('not of two services that number the same kind of aggregate: each has its own sequences', () => {
     const events = [Opened, Booked, numbered('books', 'AccountOpened', 'Account')];
-    const text = 'ledger and books both number Account, and an aggregate has one last applied sequence.';
-    for (const order of [strict(), latest({ group: 'account' })]) {
-      const [warning = '', ...others] = warningsOf(stackWith({ events, order }));
-      expect(warning).toContain(text);
-      expect(warning).toContain('[ack: cdk-mailroom:numbersOfTwoServices-Account]');
-      expect(others).toEqual([]);
-    }
-    expect(warningsOf(stackWith({ events, order: latest() }))).toEqual([]);
+    for (const order of [strict(), latest(), latest({ group: 'account' })])
+      expect(warningsOf(stackWith({ events, order }))).toEqual([]);
   });
 });
 

@@ -3,12 +3,14 @@ import { type Mutant, mutantsOf } from './mutant.ts';
 /** Ordered consumers: the gate, the last sequence, and what operators do to it. */
 // biome-ignore format: a line for each mutant
 export const orderMutants: readonly Mutant[] = [
-  ...mutantsOf('store/last-sequence.ts', 'order-gate order-operator', [
+  ...mutantsOf('store/last-sequence.ts', 'order-gate order-operator order-of-two-services', [
     ['an ordered message has a usable sequence', "typeof sequence !== 'number' || !Number.isSafeInteger(sequence) || sequence < 1", "typeof sequence !== 'number'"],
     ['sequences begin at 1', '|| sequence < 1', '|| sequence < 0'],
     ['a group shares its number', '(order.group ?? type)', 'type'],
     ['the last sequence is raised only from the one that was read', "condition: '#last = :seenLast'", "condition: '(#last = :seenLast OR attribute_exists(PK))'"],
     ['the first sequence is raised only where there is none', "{ condition: 'attribute_not_exists(PK)', values: {} }", "{ condition: '(attribute_not_exists(PK) OR attribute_exists(PK))', values: {} }"],
+    ['a service has its own last numbers', 'const of = { consumer, source, group', "const of = { consumer, source: '', group"],
+    ['an event whose names no key can have has no place', 'return problem === undefined ? { place', 'return true ? { place'],
     ['an operator leaves no event of an earlier number', "...(eventId === undefined && { remove: ['eventId'] }),", ''],
     ['only the next number is passed over', 'seen.last === order.sequence - 1', 'seen.last < order.sequence', 'Each caller has found out before whether a number is missing.'],
     ['a number that is next is passed over', 'seen.last === order.sequence - 1', 'false'],
@@ -17,8 +19,19 @@ export const orderMutants: readonly Mutant[] = [
     ['a conflict on the last sequence is told by it, too', "|| code === 'TransactionConflict'", ''],
     ['a seed is exactly the action that begins a sequence', 'return isExactly(', 'return true; isExactly('],
   ]),
+  ...mutantsOf('store/keys.ts', 'numbered-names order-gate', [
+    ['a torn text is in no key', 'if (torn !== undefined) return', 'if (false) return'],
+    ['a key has at most 2,048 bytes', 'bytes <= PARTITION_KEY_MAX_BYTES', 'true'],
+  ]),
+  ...mutantsOf('events/event.ts', 'numbered-names', [
+    ['the names of a numbered event fit into every key', 'sequence && bytes > NUMBERED_NAMES_MAX_BYTES', 'false'],
+    ['the names of other events may be longer', 'sequence && bytes >', 'bytes >'],
+    ['the names of an event are whole', 'if (hasLoneSurrogate(text)) throw bad(', 'if (false) throw bad('],
+  ]),
+  ...mutantsOf('outbox/event-draft.ts', 'outbox', [
+    ['the texts of an event are whole', " && value !== '' && !hasLoneSurrogate(value)", " && value !== ''"],
+  ]),
   ...mutantsOf('consume/order-gate.ts', 'order-gate', [
-    ['an aggregate has an id that a key can have', 'Buffer.byteLength(aggregateId) > AGGREGATE_ID_MAX_BYTES', 'false'],
     ['a superseded message does not run', 'if (sequence <= seen.last) return', 'if (sequence < 0) return'],
     ['another event under the last sequence is rejected', 'seen.eventId !== undefined && seen.eventId !== message.eventId)', 'false)'],
     ['the same event again is a duplicate', '&& seen.eventId !== message.eventId)', ')'],
@@ -115,9 +128,10 @@ export const orderMutants: readonly Mutant[] = [
     ['a dead letter is discarded in the order that its consumer has', 'isStrict: isStrict(consumer),', ''],
     ['a dead letter whose predecessor was not applied stays', "if (settled.status === 'out-of-order') return", 'if (false) return'],
   ]),
-  ...mutantsOf('consume/operator-commit.ts', 'order-gate', [
+  ...mutantsOf('consume/operator-commit.ts', 'order-gate order-of-two-services', [
     ['a formal rejection has the place of its message', 'const order = placeOf(ctx, handler, delivery.content.envelope);', 'const order = undefined;'],
     ['a place of an earlier strict order does not count for the function', "return config.order?.mode === 'strict';", 'return true;'],
+    ['a manual fix finds the handler of its event by service and type', 'const handler = handlers.get(refText({ source, type }));', 'const handler = [...handlers.values()].find((one) => one.definition.type === type);'],
     ['a manual fix of a message without a row has the place of its event', 'const order = ordered && placeInOrder(consumer, ordered, cause ?? {});', 'const order = undefined;'],
   ]),
   ...mutantsOf('inbox/inbox-rejection.ts', 'order-gate', [

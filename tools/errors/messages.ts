@@ -95,8 +95,9 @@ to the dead-letter queue. Other messages are not affected. \`npx cdk-mailroom wh
       action: 'Deploy the newer definition or an `upcast`, then redrive. Deploy consumers before producers.',
     },
     UNREADABLE_MESSAGE: {
-      cause: 'The body is not JSON, or is neither a Mailroom event nor an external event of this consumer.',
-      result: 'The message is rejected under its SQS message id, because it has no event id.',
+      cause:
+        'The body is not JSON, or is neither a Mailroom event nor an external event of this consumer. Or an ordered consumer cannot use the sequence or the names of the event.',
+      result: 'The message is rejected under its SQS message id if it has no event id, otherwise under that.',
       action:
         'Find the sender with `npx cdk-mailroom dlq show <source> <id>`, correct it, and discard the message.',
     },

@@ -45,7 +45,7 @@ any other: the message is retried, and rejected as [ATTEMPTS_EXHAUSTED](#attempt
     },
     BAD_EVENT_DEFINITION: {
       cause:
-        "A property of `defineEvent`, of `externalEvent` or of an event in an operator's fix is not allowed.",
+        "A property of `defineEvent`, of `externalEvent` or of an event in an operator's fix is not allowed, or the names of a numbered event are too long for a key.",
       result: 'The module does not load; a fix is refused.',
       action: 'Correct the property that the message names.',
     },

@@ -124,17 +124,16 @@ const AGGREGATES_MAX = 3;
 export function orderText(running: readonly PlacedLetter[]): string[] {
   const waits = new Map<string, RedrivePlace>();
   const places = running.flatMap(({ place }) => place ?? []);
-  const isWaiting = new Set(
-    places.flatMap(({ aggregate, ahead }) => (ahead > 0 ? aggregateName(aggregate) : [])),
-  );
+  // Not by name: two services may have an aggregate of the same name.
+  const keyOf = ({ aggregate }: RedrivePlace) => JSON.stringify(aggregate);
+  const isWaiting = new Set(places.filter(({ ahead }) => ahead > 0).map(keyOf));
   for (const place of places.toSorted((a, b) => b.sequence - a.sequence)) {
-    const name = aggregateName(place.aggregate);
-    if (isWaiting.has(name)) waits.set(name, place);
+    if (isWaiting.has(keyOf(place))) waits.set(keyOf(place), place);
   }
   if (waits.size === 0) return [];
-  const named = [...waits].slice(0, AGGREGATES_MAX).map(([name, { sequence, ahead }]) => {
+  const named = [...waits].slice(0, AGGREGATES_MAX).map(([, { aggregate, sequence, ahead }]) => {
     const after = ahead === 0 ? '' : `, which waits for number ${sequence - ahead}`;
-    return `${name} from number ${sequence}${after}`;
+    return `${aggregateName(aggregate)} from number ${sequence}${after}`;
   });
   const more =
     waits.size > AGGREGATES_MAX ? `; and ${many(waits.size - AGGREGATES_MAX, 'more aggregate')}` : '';

@@ -2,7 +2,6 @@ import { errorMessage, MailroomError } from '../../../lambdas/runtime/base/error
 import { isObject, parseJson, textOf } from '../../../lambdas/runtime/base/json.ts';
 import { type CommitRequest, checkedFix, draftOf } from '../../../lambdas/runtime/consume/settle-requests.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
-import type { CausingEvent } from '../../../lambdas/runtime/outbox/outbox-entry.ts';
 import { isEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts';
 import { readable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
@@ -12,6 +11,9 @@ import { many } from '../../terminal/output.ts';
 
 /** The writes and events that an operator commits in place of a handler. */
 export type ManualFix = Pick<CommitRequest['mailroomCommit'], 'writes' | 'events'>;
+
+/** The event of a fixed message. */
+type FixedEvent = NonNullable<CommitRequest['mailroomCommit']['cause']>;
 
 /** The shape of the file, for its errors. */
 const SHAPE =
@@ -91,15 +93,17 @@ export function fixText({ writes, events }: ManualFix): string {
 }
 
 /**
- * The event whose correlation id and trace the new events inherit. An external event begins its own chain, as for a handler.
+ * The event whose correlation id and trace the new events inherit, and whose place the fix takes. An external event begins its own chain, as
+ * for a handler.
  *
  * @returns `undefined` if the message has no event, or the outbox does not have it
  */
-export async function causeOf(table: Pick<Table, 'get'>, eventId: string): Promise<CausingEvent | undefined> {
+export async function causeOf(table: Pick<Table, 'get'>, eventId: string): Promise<FixedEvent | undefined> {
   if (isExternalEventId(eventId)) return { eventId, correlationId: eventId };
   if (!isEventId(eventId)) return undefined;
   const row = readable(readOutboxRow(await table.get(outboxKeyOf(eventId), { consistent: true })));
-  return row === undefined ? undefined : (JSON.parse(row.envelope) as CausingEvent);
+  if (row === undefined) return undefined;
+  return { ...(JSON.parse(row.envelope) as FixedEvent), source: row.source };
 }
 
 function bad(problem: string): MailroomError {

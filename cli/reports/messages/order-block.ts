@@ -46,9 +46,9 @@ const STATE_WORDS: Readonly<
 
 /** Why the next number of an aggregate is not applied. @param consumer - its name */
 export function blockOf(consumer: string, order: AggregateOrder): OrderBlock {
-  const { missing, holder, exists, waiting, aggregateType, aggregateId } = order;
+  const { missing, holder, exists, waiting, aggregateType, aggregateId, sourceWords } = order;
   const change = (to: 'skip' | 'seed', sequence: number) =>
-    shell`order ${[to, consumer, aggregateType, aggregateId, String(sequence)]}`;
+    shell`order ${[to, consumer, aggregateType, aggregateId, String(sequence), ...sourceWords]}`;
   const skip = change('skip', missing);
   const [first] = waiting;
   const seed = exists || first === undefined ? undefined : change('seed', first.sequence - 1);

@@ -41,6 +41,8 @@ const CLOCKS_DIFFER_MS = 5 * MINUTE_MS;
 
 /** An aggregate. */
 export interface OrderedAggregate {
+  /** The service that numbers its events. */
+  readonly source: string;
   readonly aggregateType: string;
   readonly aggregateId: string;
 }
@@ -71,6 +73,8 @@ export interface AggregateOrder extends OrderedAggregate {
   readonly eventId?: string | undefined;
   /** The time at which the number was written, epoch milliseconds. */
   readonly at?: number | undefined;
+  /** The words that name the service in a command; none if the consumer is in the order of one service only. */
+  readonly sourceWords: readonly string[];
   /** The next number. */
   readonly missing: number;
   /** The event that has the next number; absent if none was found. */
@@ -131,8 +135,8 @@ export function orderReader({ table, directory, now }: OrderReaderDeps) {
     options: { readonly around?: number | undefined; readonly missing?: number | undefined } = {},
   ): Promise<AggregateOrder> {
     const { name: consumer } = entry;
-    const { aggregateType, aggregateId } = aggregate;
-    const { PK: key } = lastKey({ consumer, group: STRICT_GROUP, aggregateType, aggregateId });
+    const { source, aggregateType, aggregateId } = aggregate;
+    const { PK: key } = lastKey({ consumer, group: STRICT_GROUP, source, aggregateType, aggregateId });
     const { last, exists, eventId, at } = await readLastSequence({ table }, key);
     const { missing = last + 1 } = options;
     const refused = (await rejectedAt(consumer)).byKey.get(key) ?? [];
@@ -145,7 +149,8 @@ export function orderReader({ table, directory, now }: OrderReaderDeps) {
     const known = new Map([...others, ...refused].map((event) => [event.eventId, event]));
     const events = [...known.values()].sort(byNumber);
     return {
-      ...{ aggregateType, aggregateId, last, exists, eventId, at, missing },
+      ...{ source, aggregateType, aggregateId, last, exists, eventId, at, missing },
+      sourceWords: numberingServices(entry).length > 1 ? ['--source', source] : [],
       holder: events.find(({ sequence }) => sequence === missing),
       waiting: events.filter(({ sequence }) => sequence > missing),
       searched: found === undefined ? undefined : range,
@@ -163,6 +168,11 @@ export function orderReader({ table, directory, now }: OrderReaderDeps) {
   }
 
   return { read, readAll, last: (key: string) => readLastSequence({ table }, key) };
+}
+
+/** The services whose events have a number of a consumer's order. */
+export function numberingServices({ events }: Pick<ConsumerEntry, 'events'>): string[] {
+  return [...new Set(events.filter(({ sequence }) => sequence === true).map(({ source }) => source))];
 }
 
 /** The events of a sequence among these, each once. @param key - that of its last number */
@@ -228,7 +238,7 @@ export function placeOfRow(
     ({ source, type, sequence }) => source === row?.source && type === row.type && sequence === true,
   );
   return kept && row && isNumbered
-    ? placeInOrder(name, kept, JSON.parse(row.envelope) as Envelope)
+    ? placeInOrder(name, kept, { ...(JSON.parse(row.envelope) as Envelope), source: row.source })
     : undefined;
 }
 

@@ -5,6 +5,11 @@ export function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
+/** Returns true for a text that UTF-8 cannot encode, because half of a surrogate pair is missing: stores replace the other half. */
+export function hasLoneSurrogate(text: string): boolean {
+  return /\p{Surrogate}/u.test(text);
+}
+
 /** Returns true for an object or a list. */
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null;

@@ -3,7 +3,7 @@ import { MailroomError } from './errors.ts';
 /** Ordered by {@link latest}: an event that is older than the last one applied is absorbed. */
 export interface LatestOrder {
   readonly mode: 'latest';
-  /** The events that share a last applied sequence. @default the event's type */
+  /** The events of one service that share a last applied sequence. @default the event's type */
   readonly group?: string | undefined;
 }
 
@@ -23,9 +23,10 @@ export const STRICT_GROUP = 'strict';
 const GROUP = /^[A-Za-z0-9._-]{1,64}$/;
 
 /**
- * Absorbs every event that is older than the last one applied, per aggregate. Use it only for events that carry the whole state.
+ * Absorbs every event that is older than the last one applied, per aggregate. Use it only for events that carry the whole state. Each service
+ * has its own sequences, also of an aggregate with the same type and id.
  *
- * @param options.group - events of several types that share one last applied sequence: 1 to 64 letters, digits, dots, dashes and
+ * @param options.group - events of several types of a service that share one last applied sequence: 1 to 64 letters, digits, dots, dashes and
  * underscores @default each event type has its own
  * @throws `BAD_CONSUMER` if the group is not such a name, or is `strict`
  *
@@ -46,6 +47,7 @@ export function latest({ group }: { readonly group?: string | undefined } = {}):
 
 /**
  * Applies each event only after its predecessor, per aggregate: sequence 1 first, then 2, and so on. A later event waits in its queue.
+ * The events of a service share one sequence per aggregate; those of another service have their own.
  *
  * @param options.onReject - `block`: a rejected message holds up the later events of its aggregate until it is redriven or skipped.
  * `skip`: they go on without it, and a redrive of it changes nothing; a message without a handler, or that cannot be read, still holds them

@@ -16,7 +16,7 @@ import { type ConsumerContext, type DynamoContext, receivedOf } from './consumer
 import { readDelivery } from './delivery.ts';
 import type { PastEffect, RejectedContext } from './handler.ts';
 import { outOfTime, RESPONSE_MARGIN_MS } from './leased-run.ts';
-import { type Handlers, handlerOf, readEvent } from './message.ts';
+import { type Handlers, handlerOf, readEvent, refText } from './message.ts';
 import { orderOfHandler, placeOf } from './order-gate.ts';
 import {
   type CommitRequest,
@@ -195,7 +195,8 @@ function operatorCommit(
 ): WantedDecision {
   const { consumer, service } = ctx.config;
   const drafts = events.map((event) => draftOf(event, service));
-  const handler = [...handlers.values()].find(({ definition }) => definition.type === cause?.type);
+  const { source = '', type = '' } = cause ?? {};
+  const handler = handlers.get(refText({ source, type }));
   const ordered = handler && orderOfHandler(handler, ctx.config);
   const order = ordered && placeInOrder(consumer, ordered, cause ?? {});
   return {

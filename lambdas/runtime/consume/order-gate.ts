@@ -4,8 +4,7 @@ import type { EventOrder } from '../base/order.ts';
 import { poison } from '../base/poison.ts';
 import type { Envelope } from '../events/event.ts';
 import { type HandledDefinition, type HandledEvent, isExternal } from '../events/external-event.ts';
-import { AGGREGATE_ID_MAX_BYTES } from '../store/keys.ts';
-import { type LastSequence, Overtaken, placeInOrder } from '../store/last-sequence.ts';
+import { type LastSequence, Overtaken, readPlace } from '../store/last-sequence.ts';
 import type { PlaceInOrder } from '../store/rows.ts';
 import { supersede } from './claimed-run.ts';
 import type { ConsumerContext, Received } from './consumer-context.ts';
@@ -56,7 +55,7 @@ function isNumbered(definition: HandledDefinition): boolean {
 /**
  * Finds the place of an event in its consumer's order; `undefined` if it has none.
  *
- * @throws `UNREADABLE_MESSAGE` if the event has no usable `sequence`: a retry cannot succeed
+ * @throws `UNREADABLE_MESSAGE` if the event has no usable `sequence`, or names that no key can have: a retry cannot succeed
  */
 export function placeOf(
   { config }: Pick<ConsumerContext, 'config'>,
@@ -65,22 +64,10 @@ export function placeOf(
 ): PlaceInOrder | undefined {
   const order = orderOfHandler(handler, config);
   if (order === undefined) return undefined;
-  const { sequence, aggregateId } = event as Envelope;
-  const place = placeInOrder(config.consumer, order, event as Envelope);
-  if (place === undefined) {
-    const value = typeof sequence === 'number' ? sequence : `of type ${typeof sequence}`;
-    throw poison(
-      'UNREADABLE_MESSAGE',
-      `Event ${event.type} has no usable \`sequence\`: it is ${value}; an ordered consumer needs a whole number from 1. Declare \`sequence: true\` where the event is published, and discard this message.`,
-    );
-  }
-  if (Buffer.byteLength(aggregateId) > AGGREGATE_ID_MAX_BYTES) {
-    throw poison(
-      'UNREADABLE_MESSAGE',
-      `Event ${event.type} has an \`aggregateId\` of ${Buffer.byteLength(aggregateId)} bytes; an ordered consumer takes at most ${AGGREGATE_ID_MAX_BYTES}. Use a shorter one where the event is published, and discard this message.`,
-    );
-  }
-  return place;
+  const { source } = handler.definition;
+  const read = readPlace(config.consumer, order, { ...(event as Envelope), source });
+  if ('place' in read) return read.place;
+  throw poison('UNREADABLE_MESSAGE', `Event ${event.type} ${read.problem}, and discard this message.`);
 }
 
 /**

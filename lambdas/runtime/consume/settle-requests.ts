@@ -2,12 +2,13 @@ import { createHash } from 'node:crypto';
 import type { SQSBatchResponse } from 'aws-lambda';
 import { MailroomError } from '../base/errors.ts';
 import { isObject } from '../base/json.ts';
-import { defineEvent, type Envelope, type EventDraft } from '../events/event.ts';
+import { defineEvent, type EventDraft } from '../events/event.ts';
 import type { Decision } from '../inbox/settle-message.ts';
 import type { CausingEvent } from '../outbox/outbox-entry.ts';
 import { eventIdTime, isUnreadableId } from '../store/event-id.ts';
 import { isExternalEventId } from '../store/external-id.ts';
 import { SYSTEM_PREFIXES } from '../store/keys.ts';
+import type { NumberedEvent } from '../store/last-sequence.ts';
 import type { Note } from '../store/operation-record.ts';
 import type { TransactAction } from '../store/table.ts';
 import { checkedActions } from '../store/table-checks.ts';
@@ -43,9 +44,6 @@ export interface CommitRequest {
     readonly events: readonly OperatorEvent[];
   };
 }
-
-/** The members of an envelope that name its place in an order. */
-type NumberedEvent = Partial<Pick<Envelope, 'type' | 'aggregateType' | 'aggregateId' | 'sequence'>>;
 
 /** The operator, the reason, and what the operator has checked. */
 interface SettleNote extends Note {
@@ -182,9 +180,9 @@ function checkedEvent(at: string, event: unknown): OperatorEvent {
   };
 }
 
-const INHERITED = ['traceId', 'traceparent', 'tracestate', 'type', 'aggregateType', 'aggregateId'];
+const INHERITED = ['traceId', 'traceparent', 'tracestate', 'source', 'type', 'aggregateType', 'aggregateId'];
 
-/** The members that new events inherit, and the place of the event; others of its envelope are ignored. */
+/** The members that new events inherit, and those of its place in an order; others are ignored. */
 function checkedCause(cause: unknown): CausingEvent & NumberedEvent {
   const { eventId, correlationId, hops, sequence, ...texts } = objectAt('cause', cause);
   if (hops !== undefined && (!Number.isSafeInteger(hops) || Number(hops) < 1))
@@ -219,8 +217,11 @@ export function draftOf(
   { type, version = 1, aggregateType, aggregateId, sequence, data }: OperatorEvent,
   source: string,
 ): EventDraft {
-  const definition = defineEvent({ source, type, version, aggregateType, schema: UNVALIDATED });
-  return definition.create({ aggregateId, sequence, data });
+  const definition = defineEvent({
+    ...{ source, type, version, aggregateType, schema: UNVALIDATED },
+    sequence: sequence !== undefined,
+  });
+  return definition.create({ aggregateId, sequence: sequence as number, data });
 }
 
 /** Identifies the commit of a `rejected` function: there is one for each message. */

@@ -1,5 +1,6 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { MailroomError } from '../base/errors.ts';
+import { hasLoneSurrogate } from '../base/json.ts';
 import { fullIssues, maskedIssues } from './payload-issues.ts';
 
 /** The source of Mailroom's own events, which no service may use. */
@@ -150,7 +151,8 @@ export type AnyEventDefinition = EventDefinition<string, any, boolean>;
  * the kind of issue and its path, in which only names that the schema declares are shown. @default false
  * @param definition.sequence - each event carries a `sequence`, the number of its aggregate's event, so that consumers can be ordered:
  * `latest` and `strict`. {@link nextVersion} makes the numbers @default false
- * @throws `BAD_EVENT_DEFINITION` if a property is out of range, or `source` is `mailroom`, which is reserved
+ * @throws `BAD_EVENT_DEFINITION` if a property is out of range, `source` is `mailroom`, which is reserved, or the names of a numbered event have
+ * more than 900 bytes
  *
  * @example
  * ```ts
@@ -197,6 +199,14 @@ export function defineEvent<
     throw bad(`version is ${version}; it must be a whole number from 1`);
   }
   if (aggregateType === '') throw bad('aggregateType must not be empty');
+  for (const [name, text] of Object.entries({ source, type, aggregateType }))
+    if (hasLoneSurrogate(text)) throw bad(`${name} has half of a surrogate pair`);
+  const bytes = namesBytes({ source, type, aggregateType });
+  if (sequence && bytes > NUMBERED_NAMES_MAX_BYTES) {
+    throw bad(
+      `source, type and aggregateType have ${bytes} bytes together; with a sequence they may have ${NUMBERED_NAMES_MAX_BYTES}, percent-encoded, because ordered consumers use them as a key. Shorten one`,
+    );
+  }
   if (typeof schema?.['~standard']?.validate !== 'function') {
     throw bad('schema must be a Standard Schema validator, e.g. a zod 4 schema');
   }
@@ -216,6 +226,16 @@ export function defineEvent<
 
 /** The maximum length of a `detail-type`, in characters (EventBridge API reference, PutEventsRequestEntry). */
 const DETAIL_TYPE_MAX = 128;
+
+/**
+ * The most bytes of the names of a numbered event, percent-encoded: an ordered consumer's key also contains its own name, a group and the
+ * aggregate's id, and DynamoDB takes 2,048 bytes.
+ */
+export const NUMBERED_NAMES_MAX_BYTES = 900;
+
+function namesBytes(names: Readonly<Record<string, string>>): number {
+  return encodeURIComponent(Object.values(names).join('')).length;
+}
 
 /** The maximum length of a `source`, in characters (EventBridge API reference, PutEventsRequestEntry). */
 const SOURCE_MAX = 256;

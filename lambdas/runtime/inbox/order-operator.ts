@@ -1,7 +1,7 @@
 import { systemClock } from '../base/clock.ts';
 import { MailroomError } from '../base/errors.ts';
 import { STRICT_GROUP } from '../base/order.ts';
-import { lastKey, type SequenceOf } from '../store/keys.ts';
+import { lastKey, lastKeyProblem, type SequenceOf } from '../store/keys.ts';
 import {
   isLastRefused,
   type LastSequence,
@@ -88,11 +88,11 @@ export interface OrderSeed extends Omit<SequenceOf, 'group'> {
  * goes on with the next number. It is refused if the consumer has applied an event of the aggregate.
  * The role needs `dynamodb:UpdateItem` on `LAST#<consumer>#*`, as the consumer's own function has.
  *
- * @throws `BAD_RANGE` if `last` is not a whole number from 1
+ * @throws `BAD_RANGE` if `last` is not a whole number from 1, `BAD_ITEM` if no key can have the names
  *
  * @example
  * ```ts
- * const seed = orderSeed({ consumer: 'Ledger', aggregateType: 'Account', aggregateId, last: account.version });
+ * const seed = orderSeed({ consumer: 'ledger', source: 'accounts', aggregateType: 'Account', aggregateId, last: account.version });
  * await outbox.commit({ writes: [{ Put: { Item: account } }, seed] });
  * ```
  */
@@ -103,6 +103,9 @@ export function orderSeed({ last, group = STRICT_GROUP, ...of }: OrderSeed): Tra
       `orderSeed: last is ${String(last)}; it must be the whole number, from 1, of the last event that the state contains.`,
     );
   }
+  const problem = lastKeyProblem({ ...of, group });
+  if (problem !== undefined)
+    throw new MailroomError('BAD_ITEM', `orderSeed: the aggregate ${problem}. No event of it has a number.`);
   const place = { key: lastKey({ ...of, group }).PK, sequence: last };
   return raiseLast(systemClock, place, NOTHING_APPLIED);
 }

@@ -1,5 +1,6 @@
 import type { ProducerConfig } from '../base/config.ts';
 import { MailroomError } from '../base/errors.ts';
+import { hasLoneSurrogate } from '../base/json.ts';
 import { type JsonFault, jsonFault } from '../base/json-fault.ts';
 import { DAY_MS, MINUTE_MS } from '../base/units.ts';
 import { type AnyEventDefinition, type EventDraft, type EventRef, validateData } from '../events/event.ts';
@@ -55,7 +56,7 @@ export async function checkDraft(draft: EventDraft, now: number): Promise<void> 
   const json = jsonOf(draft.definition, draft.data);
   await validateData(draft.definition, JSON.parse(json));
   if (!isText(draft.aggregateId)) {
-    throw invalid(type, 'aggregateId', 'a non-empty string', draft.aggregateId);
+    throw invalid(type, 'aggregateId', TEXT, draft.aggregateId);
   }
   const { occurredAt, traceId, correlationId, causationId, sequence, deliverAt } = optionalsOf(draft);
   if (occurredAt !== undefined && !Number.isSafeInteger(occurredAt)) {
@@ -65,7 +66,7 @@ export async function checkDraft(draft: EventDraft, now: number): Promise<void> 
     throw invalid(type, 'traceId', `a string of 1 to ${TRACE_HEADER_MAX} characters`, traceId);
   }
   for (const [name, value] of Object.entries({ correlationId, causationId })) {
-    if (value !== undefined && !isText(value)) throw invalid(type, name, 'a non-empty string', value);
+    if (value !== undefined && !isText(value)) throw invalid(type, name, TEXT, value);
   }
   if (draft.definition.sequence) checkNumbered(type, draft.aggregateId, sequence);
   else if (sequence !== undefined && !Number.isFinite(sequence)) {
@@ -145,8 +146,12 @@ function optionalsOf(draft: EventDraft): Readonly<Record<Optional, unknown>> {
   };
 }
 
+/** The values of {@link isText}, for errors. */
+const TEXT = 'a non-empty string without half of a surrogate pair';
+
+/** A text that is cut through a character would be stored, and found, as another one. */
 function isText(value: unknown): value is string {
-  return typeof value === 'string' && value !== '';
+  return typeof value === 'string' && value !== '' && !hasLoneSurrogate(value);
 }
 
 function invalid(

@@ -1,3 +1,4 @@
+import { hasLoneSurrogate } from '../base/json.ts';
 import type { Key } from './table.ts';
 
 /** The prefix of the partition keys of outbox rows. */
@@ -76,26 +77,42 @@ export function failedKey(consumer: string, eventId: string): Key {
 /** Names the sequence of one aggregate at one consumer. */
 export interface SequenceOf {
   readonly consumer: string;
+  /** The service that owns the aggregate and numbers its events. */
+  readonly source: string;
   /** The events that share the sequence. */
   readonly group: string;
   readonly aggregateType: string;
   readonly aggregateId: string;
 }
 
-/** The most bytes of UTF-8 of an aggregate's id in such a key, which may have 2,048. */
+/** The maximum length of a partition key, in bytes of UTF-8. */
+export const PARTITION_KEY_MAX_BYTES = 2_048;
+
+/** The most bytes of UTF-8 of the id of an aggregate whose events are numbered: its definition leaves that much room in the key. */
 export const AGGREGATE_ID_MAX_BYTES = 1_024;
 
-/** Makes the key of the last applied sequence of an aggregate. Only the aggregate's id may contain `#`. */
-export function lastKey({ consumer, group, aggregateType, aggregateId }: SequenceOf): Key {
-  const parts = [group, aggregateType].map(encodeURIComponent).join('#');
+/** Makes the key of the last applied sequence of an aggregate, from texts without a {@link lastKeyProblem}. Only the aggregate's id may contain `#`. */
+export function lastKey({ consumer, source, group, aggregateType, aggregateId }: SequenceOf): Key {
+  const parts = [source, group, aggregateType].map(encodeURIComponent).join('#');
   return { PK: `${LAST_PREFIX}${consumer}#${parts}#${aggregateId}`, SK: 'LAST' };
+}
+
+/** Returns the reason why DynamoDB does not store such a key as it is, as the predicate of a sentence; `undefined` if it does. */
+export function lastKeyProblem(of: SequenceOf): string | undefined {
+  const [torn] = Object.entries(of).find(([, text]) => hasLoneSurrogate(text)) ?? [];
+  if (torn !== undefined) return `has half of a surrogate pair in its \`${torn}\``;
+  const bytes = Buffer.byteLength(lastKey(of).PK);
+  return bytes <= PARTITION_KEY_MAX_BYTES
+    ? undefined
+    : `needs a key of ${bytes} bytes for its \`source\`, \`type\`, \`aggregateType\` and \`aggregateId\`, but a key has at most ${PARTITION_KEY_MAX_BYTES}`;
 }
 
 /** Returns the aggregate in the partition key of a last applied sequence. */
 export function sequenceOf(PK: string): SequenceOf {
-  const [, consumer = '', group = '', aggregateType = '', ...aggregateId] = PK.split('#');
+  const [, consumer = '', source = '', group = '', aggregateType = '', ...aggregateId] = PK.split('#');
   return {
     consumer,
+    source: decodeURIComponent(source),
     group: decodeURIComponent(group),
     aggregateType: decodeURIComponent(aggregateType),
     aggregateId: aggregateId.join('#'),

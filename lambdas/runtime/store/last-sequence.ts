@@ -2,8 +2,8 @@ import { type Clock, timeText } from '../base/clock.ts';
 import { isMailroomError, MailroomError } from '../base/errors.ts';
 import { textOf } from '../base/json.ts';
 import { type EventOrder, STRICT_GROUP } from '../base/order.ts';
-import type { Envelope } from '../events/event.ts';
-import { lastKey } from './keys.ts';
+import type { ReceivedEvent } from '../events/event.ts';
+import { lastKey, lastKeyProblem } from './keys.ts';
 import { conditionalUpdate, isExactly } from './row-update.ts';
 import { asRow, isKnownSchema, type LastRow, type PlaceInOrder, SCHEMA } from './rows.ts';
 import type { Table, TransactAction } from './table.ts';
@@ -20,16 +20,44 @@ export interface LastSequence {
   readonly at?: number | undefined;
 }
 
-/** Makes the place of an event in the order of a consumer; `undefined` if it has no usable `sequence`. */
+/** The members of an event that determine its place in an order: the service that numbers the aggregate is one of them. */
+export type NumberedEvent = Partial<
+  Pick<ReceivedEvent, 'source' | 'type' | 'aggregateType' | 'aggregateId' | 'sequence'>
+>;
+
+/** Makes the place of an event in the order of a consumer; `undefined` if it has none: see {@link readPlace}. */
 export function placeInOrder(
   consumer: string,
   order: EventOrder,
-  event: Partial<Pick<Envelope, 'type' | 'aggregateType' | 'aggregateId' | 'sequence'>>,
+  event: NumberedEvent,
 ): PlaceInOrder | undefined {
-  const { type = '', aggregateType = '', aggregateId = '', sequence } = event;
-  if (typeof sequence !== 'number' || !Number.isSafeInteger(sequence) || sequence < 1) return undefined;
+  const read = readPlace(consumer, order, event);
+  return 'place' in read ? read.place : undefined;
+}
+
+/**
+ * Reads the place of an event in the order of a consumer. The group belongs to the service of the event, as its aggregates do: two services never
+ * share a sequence.
+ *
+ * @returns the place, or the predicate of a sentence about an event that has none
+ */
+export function readPlace(
+  consumer: string,
+  order: EventOrder,
+  { source = '', type = '', aggregateType = '', aggregateId = '', sequence }: NumberedEvent,
+): { readonly place: PlaceInOrder } | { readonly problem: string } {
+  if (typeof sequence !== 'number' || !Number.isSafeInteger(sequence) || sequence < 1) {
+    const value = typeof sequence === 'number' ? sequence : `of type ${typeof sequence}`;
+    return {
+      problem: `has no usable \`sequence\`: it is ${value}; an ordered consumer needs a whole number from 1. Declare \`sequence: true\` where the event is published`,
+    };
+  }
   const group = order.mode === 'strict' ? STRICT_GROUP : (order.group ?? type);
-  return { key: lastKey({ consumer, group, aggregateType, aggregateId }).PK, mode: order.mode, sequence };
+  const of = { consumer, source, group, aggregateType, aggregateId };
+  const problem = lastKeyProblem(of);
+  return problem === undefined
+    ? { place: { key: lastKey(of).PK, mode: order.mode, sequence } }
+    : { problem: `${problem}. Correct it where the event is published` };
 }
 
 /** The place of a received message, with the last applied sequence as its gate has read it. */

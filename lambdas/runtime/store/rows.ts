@@ -252,7 +252,7 @@ export interface DiscardedRow extends MessageRow<'DISCARDED'> {
  */
 export type InboxRow = ProcessingRow | FailedRow | RejectedRow | ProcessedRow | DiscardedRow;
 
-/** The last applied sequence of an aggregate: `LAST#<consumer>#<group>#<aggregateType>#<aggregateId>` / `LAST`. It never expires. */
+/** The last applied sequence of an aggregate: `LAST#<consumer>#<source>#<group>#<aggregateType>#<aggregateId>` / `LAST`. It never expires. */
 export interface LastRow extends Key {
   readonly schema: number;
   /** Only increases. */

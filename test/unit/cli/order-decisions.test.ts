@@ -6,7 +6,13 @@ import { unwrapped } from '../../support/captured-io.ts';
 import { APPLY, rejected, source } from './support/rejected-event.ts';
 import { runInMemory } from './support/run-in-memory.ts';
 
-const LAST = lastKey({ consumer: 'worker', group: 'strict', aggregateType: 'Thing', aggregateId: '1' });
+const LAST = lastKey({
+  source: 'things',
+  consumer: 'worker',
+  group: 'strict',
+  aggregateType: 'Thing',
+  aggregateId: '1',
+});
 
 /** A rejected message of a strict consumer: number 3, of an aggregate with this last number. */
 async function numbered(

@@ -36,6 +36,12 @@ test('a redrive of all sends the numbers of a strict consumer in order, and each
   Object.assign(rig, { directory: { ...rig.directory, consumers } });
   const { code } = await rig.until(runInMemory(rig, ['dlq', 'redrive', source, ...APPLY]));
   expect(code).toBe(0);
-  const last = lastKey({ consumer: 'worker', group: 'strict', aggregateType: 'Thing', aggregateId: '1' });
+  const last = lastKey({
+    source: 'things',
+    consumer: 'worker',
+    group: 'strict',
+    aggregateType: 'Thing',
+    aggregateId: '1',
+  });
   expect(rig.memory.item(last)).toMatchObject({ last: 3 });
 });

@@ -7,17 +7,20 @@ import { directory, mailroomInMemory, worker } from './support/mailroom-in-memor
 import { runInMemory } from './support/run-in-memory.ts';
 
 const APPLY = ['--apply', '--reason', 'the event was booked by hand'];
-const aggregate = { aggregateType: 'Account', aggregateId: 'A#1' };
+const aggregate = { source: 'things', aggregateType: 'Account', aggregateId: 'A#1' };
 const key = lastKey({ consumer: worker.name, group: STRICT_GROUP, ...aggregate });
+const NUMBERED = { source: 'things', type: 'ThingHappened', sequence: true };
 const idOf = (n: number) => `019b76da-a800-7097-8521-3dff12fd000${n}`;
 
 /** A strict consumer, with a last number and rejected messages of one aggregate. */
 async function rig({
   last,
   rejected = [],
+  events = [NUMBERED],
 }: {
   last?: number;
   rejected?: readonly (readonly [number, string])[];
+  events?: readonly (typeof NUMBERED)[];
 } = {}) {
   const made = mailroomInMemory([]);
   const { memory, clock } = made;
@@ -30,7 +33,7 @@ async function rig({
     await put({ ...row, type: 'ThingHappened', order: { key: key.PK, mode: 'strict', sequence } });
     await put({ ...rejectedKey(worker.name, eventId), ...cause });
   }
-  const strict = { ...worker, order: 'strict:block' };
+  const strict = { ...worker, events, order: 'strict:block' };
   const mailroom = { ...made, directory: { ...directory, consumers: [strict, { ...worker, name: 'free' }] } };
   const run = (...argv: string[]) => runInMemory(mailroom, ['order', ...argv]);
   return {
@@ -156,5 +159,44 @@ describe('order seed', () => {
       'its last number is 7, and only an aggregate without one is seeded',
     );
     expect(last()).toBe(7);
+  });
+});
+
+describe('a consumer of numbered events of two services', () => {
+  const events = [
+    NUMBERED,
+    { ...NUMBERED, source: 'shelves' },
+    { ...NUMBERED, source: 'notes', sequence: false },
+  ];
+  const rejected = [[4, 'INVALID_PAYLOAD']] as const;
+
+  test('needs the service of an aggregate, and refuses one that numbers nothing', async () => {
+    const { text, last } = await rig({ last: 3, events });
+    for (const argv of [['show'], ['skip', '4'], ['seed', '4']]) {
+      const [command = '', ...more] = argv;
+      const given = [command, worker.name, 'Account', 'A#1', ...more];
+      expect(await text(...given)).toContain(
+        'takes numbered events of things, shelves. Name one with --source.',
+      );
+      expect(await text(...given, '--source', 'notes')).toContain('No service "notes" numbers it');
+    }
+    expect(last()).toBe(3);
+  });
+
+  test('has a last number for each, and prints commands that name the service', async () => {
+    const { text, json, last } = await rig({ last: 3, rejected, events });
+    expect(await json('show', worker.name)).toMatchObject({ aggregates: [{ source: 'things', missing: 4 }] });
+    expect(await text('show', worker.name)).toContain("order skip worker Account 'A#1' 4 --source things");
+    expect(await json('show', worker.name, 'Account', 'A#1', '--source', 'shelves')).toMatchObject({
+      aggregates: [{ source: 'shelves', last: 0, exists: false }],
+    });
+    const skip = ['skip', worker.name, 'Account', 'A#1'];
+    expect(await text(...skip, '4', '--source', 'shelves')).toContain('its last number is 0');
+    expect(await text(...skip, '1', '--source', 'shelves')).toContain('1 --source shelves --apply');
+    expect(await json(...skip, '4', '--source', 'things', ...APPLY)).toMatchObject({
+      source: 'things',
+      last: 4,
+    });
+    expect(last()).toBe(4);
   });
 });

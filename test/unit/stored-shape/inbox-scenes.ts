@@ -86,7 +86,8 @@ async function outOfTimeTwice(): Promise<Rig> {
 /** An ordered message of number 3, at a consumer that has applied one already. */
 async function ordered(last?: number): Promise<Rig> {
   const rig = shapeRig();
-  const of = { consumer: consumer.consumer, group: OrderChanged.type, aggregateType: 'Order' };
+  const { source, type: group } = OrderChanged;
+  const of = { consumer: consumer.consumer, source, group, aggregateType: 'Order' };
   if (last !== undefined) await rig.table.write(orderSeed({ ...of, aggregateId: '42', last }));
   await rig.commitNumbered(3);
   await rig.publish();

@@ -19,7 +19,13 @@ const Counted = defineEvent({
   sequence: true,
 });
 
-const LAST = lastKey({ consumer: worker.name, group: 'strict', aggregateType: 'Thing', aggregateId: '1' });
+const LAST = lastKey({
+  source: 'things',
+  consumer: worker.name,
+  group: 'strict',
+  aggregateType: 'Thing',
+  aggregateId: '1',
+});
 
 /** An event of the same aggregates, for which the consumer has no handler. */
 export const Renamed = defineEvent({ ...Counted, type: 'Renamed' });

@@ -30,7 +30,13 @@ function versions(order: EventOrder) {
     writes: [{ Put: { Item: { ...STATE, applied: [...applied(), sequence] } } }],
   }));
   const group = order.mode === 'strict' ? 'strict' : 'Counted';
-  const { PK: key } = lastKey({ consumer: CONSUMER, group, aggregateType: 'Thing', aggregateId: '1' });
+  const { PK: key } = lastKey({
+    source: 'things',
+    consumer: CONSUMER,
+    group,
+    aggregateType: 'Thing',
+    aggregateId: '1',
+  });
   return {
     ...parts,
     applied,

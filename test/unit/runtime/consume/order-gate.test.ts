@@ -34,7 +34,13 @@ function ordered(change: Parameters<typeof consumer>[3] = STRICT, handlers?: rea
     return {};
   });
   const group = change.order?.mode === 'strict' ? 'strict' : 'Counted';
-  const key = lastKey({ consumer: CONSUMER, group, aggregateType: 'Thing', aggregateId: '1' });
+  const key = lastKey({
+    source: 'things',
+    consumer: CONSUMER,
+    group,
+    aggregateType: 'Thing',
+    aggregateId: '1',
+  });
   return {
     ...parts,
     applied: appliedNumbers,
@@ -148,13 +154,20 @@ describe('a strict consumer', () => {
     expect(one.applied).toEqual([]);
   });
 
-  test('rejects an event whose aggregate has an id that no key can have', async () => {
+  test.each([
+    ['a long id', { aggregateId: 'é'.repeat(1_010) }, '2052 bytes'],
+    ['a long aggregate type', { aggregateType: 'é'.repeat(400) }, '2428 bytes'],
+    ['a torn id', { aggregateId: 'thing-\ud83d' }, 'half of a surrogate pair in its `aggregateId`'],
+    ['a torn aggregate type', { aggregateType: '\ude00' }, 'half of a surrogate pair in its `aggregateType`'],
+  ])('rejects an event with %s, which no key can have', async (_what, names, problem) => {
     const one = ordered();
-    const event = one.send(1, { aggregateId: 'é'.repeat(513) });
+    const event = one.send(1, names);
     await one.drain();
     expect(one.row(event)).toMatchObject({
-      lastError: expect.stringContaining('`aggregateId` of 1026 bytes'),
+      reason: 'UNREADABLE_MESSAGE',
+      lastError: expect.stringContaining(problem),
     });
+    expect(one.applied).toEqual([]);
   });
 
   test.each([
@@ -376,7 +389,13 @@ describe('latest', () => {
     const one = ordered({}, [handler]);
     one.send(3);
     await one.drain();
-    const key = lastKey({ consumer: CONSUMER, group: 'things', aggregateType: 'Thing', aggregateId: '1' });
+    const key = lastKey({
+      source: 'things',
+      consumer: CONSUMER,
+      group: 'things',
+      aggregateType: 'Thing',
+      aggregateId: '1',
+    });
     expect(one.memory.item(key)).toMatchObject({ last: 3 });
   });
 });
@@ -402,13 +421,15 @@ test.each([
   [4, { sequence: 5 }, { status: 'resolved' }, 5],
   [3, { sequence: 5 }, { status: 'out-of-order', missing: 4 }, 3],
   [4, { sequence: 5, type: 'Another' }, { status: 'resolved' }, 4],
+  [4, { sequence: 5, source: 'shelves' }, { status: 'resolved' }, 4],
+  [4, { sequence: 5, aggregateId: '\ud83d' }, { status: 'resolved' }, 4],
   [4, { sequence: '5' }, { status: 'resolved' }, 4],
 ])(
   'after %i, a manual fix of a message without a row, of the event %o, is %o',
   async (from, of, settled, last) => {
     const one = ordered(STRICT);
     await one.setLast(from);
-    const cause = envelope(one, { type: 'Counted', version: 1, ...(of as object) });
+    const cause = { source: 'things', ...envelope(one, { type: 'Counted', version: 1, ...(of as object) }) };
     const mailroomCommit = {
       by: 'ada',
       reason: 'lost',

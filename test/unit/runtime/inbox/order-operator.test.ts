@@ -7,7 +7,7 @@ import { inboxKey, lastKey, rejectedKey } from '../../../../lambdas/runtime/stor
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';
 import { rig } from '../../../support/runtime-rig.ts';
 
-const of = { consumer: 'worker', aggregateType: 'Thing', aggregateId: '1' };
+const of = { source: 'things', consumer: 'worker', aggregateType: 'Thing', aggregateId: '1' };
 const key = lastKey({ ...of, group: 'strict' });
 const note = { by: 'ada', reason: 'lost' };
 

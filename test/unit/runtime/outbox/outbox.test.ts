@@ -98,6 +98,8 @@ test.each([
   ['a payload that is not JSON', { data: { n: 1n } }, 'INVALID_PAYLOAD', 'cannot be written as JSON'],
   ['no payload', { data: undefined }, 'INVALID_PAYLOAD', 'undefined'],
   ['no aggregate id', { aggregateId: '' }, 'INVALID_EVENT', 'aggregateId'],
+  ['a torn aggregate id', { aggregateId: 'a\ud83d' }, 'INVALID_EVENT', 'aggregateId must be'],
+  ['a torn correlation id', { correlationId: '\ude00' }, 'INVALID_EVENT', 'half of a surrogate pair'],
   ['a time that is not a number', { occurredAt: Number.NaN }, 'INVALID_EVENT', 'occurredAt'],
   ['a trace header that is too long', { traceId: 'x'.repeat(501) }, 'INVALID_EVENT', 'traceId'],
 ])('%s is refused by name', async (_what, change, code, part) => {
