@@ -75,3 +75,11 @@ export const chargeUnawaited = leased(ThingHappened, async (_event, ctx) => {
 export const commitUnawaited = leased(ThingHappened, async (_event, ctx) => {
   void ctx.commit(ADD_ONE);
 });
+
+/** Its first attempt commits beside an effect that it does not await; later ones await it. */
+export const commitBesideCharge = leased(ThingHappened, async (_event, ctx) => {
+  const charged = charge(ctx);
+  charged.catch(() => {}); // this chain only: a refused commit ends the attempt before it is awaited
+  if (ctx.attempt > 1) await charged;
+  await ctx.commit(ADD_ONE);
+});

@@ -212,6 +212,37 @@ describe('explore', () => {
     },
   );
 
+  it.for<[string, (ctx: LeasedContext) => Promise<unknown>, string]>([
+    [
+      'an effect that is not awaited before the commit',
+      async (ctx) => {
+        void ctx.once('charge', async () => 'charged');
+        await ctx.commit({ writes: [ADD_ONE] });
+      },
+      'ctx.commit is refused: ctx.once("charge") is not awaited.',
+    ],
+    [
+      'an effect that starts after the commit',
+      async (ctx) => {
+        await ctx.commit({ writes: [ADD_ONE] });
+        await ctx.once('charge', async () => 'charged').catch(() => {});
+      },
+      'ctx.once("charge") after ctx.commit',
+    ],
+    [
+      'an effect that starts after its handler has returned',
+      async (ctx) =>
+        void setImmediate(() =>
+          setImmediate(() => ctx.once('charge', async () => 'charged').catch(() => {})),
+        ),
+      'ctx.once("charge") after its handler had returned',
+    ],
+  ])('names %s', async ([, handle, named]) => {
+    const handler = leased(ThingHappened, async (_event, ctx) => handle(ctx));
+    const check = (table: MemoryTable) => expect(table.item(COUNTER)).toMatchObject({ n: 1 });
+    await expect(explore(handler, { event, check })).rejects.toThrow(named);
+  });
+
   it('reports an un-awaited effect that fails permanently with a timeline, instead of ending the process', async () => {
     const handler = leased(ThingHappened, async (_event, ctx) => {
       void ctx.once('charge', async () => Promise.reject(new Error('refused')));

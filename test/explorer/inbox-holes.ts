@@ -107,7 +107,7 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     where: 'an effect that its handler does not await',
     budget: { faults: 1, stalls: 0 },
     deviations: 1,
-    tamper: { tamperHandler: hearsFailures },
+    tamper: { tamperHandler: ignoresFailures },
     found: /The effects are ""/,
   },
   {
@@ -115,8 +115,16 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     where: 'a commit that its handler does not await',
     budget: { faults: 1, stalls: 0 },
     deviations: 1,
-    tamper: { tamperHandler: hearsFailures },
+    tamper: { tamperHandler: ignoresFailures },
     found: /The effect was applied 0 times/,
+  },
+  {
+    rule: 'a commit is refused beside an effect whose end its handler has not seen',
+    where: 'a commit beside an effect',
+    budget: { faults: 1, stalls: 0 },
+    deviations: 1,
+    tamper: { tamperHandler: ignoresFailures },
+    found: /The effects are ""/,
   },
   {
     rule: 'of two workers that receive one message at once, only the one that holds it completes it',
@@ -136,21 +144,25 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
   },
 ];
 
-/** A handler that hears of the failures of its calls, and ignores them. */
-function hearsFailures(handler: Handler): Handler {
+/** A handler whose commit and whose end wait for its calls, and ignore their failures. */
+function ignoresFailures(handler: Handler): Handler {
   if (handler.kind === 'transactional') return handler;
-  const heard = <T>(call: Promise<T>): Promise<T> => {
-    call.catch(() => {});
-    return call;
-  };
   return {
     ...handler,
-    handle: (event: never, ctx: LeasedContext) =>
-      handler.handle(event, {
+    handle: async (event: never, ctx: LeasedContext) => {
+      const calls: Promise<unknown>[] = [];
+      const kept = <T>(call: Promise<T>): Promise<T> => {
+        calls.push(call);
+        return call;
+      };
+      const result = await handler.handle(event, {
         ...ctx,
-        once: (name, effect) => heard(ctx.once(name, effect)),
-        commit: (commit) => heard(ctx.commit(commit)),
-      }),
+        once: (name, effect) => kept(ctx.once(name, effect)),
+        commit: (commit) => kept(Promise.allSettled(calls).then(() => ctx.commit(commit))),
+      });
+      await Promise.allSettled(calls);
+      return result;
+    },
   };
 }
 

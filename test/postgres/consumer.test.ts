@@ -5,7 +5,10 @@ import { AlreadyProcessed, PoisonMessage } from '../../lambdas/runtime/base/erro
 import { leased as dynamoLeased } from '../../lambdas/runtime/consume/handler.ts';
 import type { PgClient } from '../../lambdas/runtime/postgres/databases.ts';
 import { createPostgresInboxProcessor } from '../../lambdas/runtime/postgres/postgres-consumer.ts';
-import type { PostgresHandlers } from '../../lambdas/runtime/postgres/postgres-handlers.ts';
+import type {
+  PostgresHandlers,
+  PostgresLeasedContext,
+} from '../../lambdas/runtime/postgres/postgres-handlers.ts';
 import { memoryTelemetry } from '../../testing/index.ts';
 import { consumerConfig, ThingHappened } from '../support/runtime-rig.ts';
 import { newEventId, postgresConsumer, postgresHandlers } from './consumer-parts.ts';
@@ -80,6 +83,44 @@ describe('a transactional handler', () => {
     expect(await postgresConsumer(postgres.database, [handle]).deliver(newEventId())).toEqual([]);
     expect([await count('payment'), (await row())?.status]).toEqual([0, 'PROCESSED']);
   });
+});
+
+describe('a leased handler', () => {
+  test.each<[string, (ctx: PostgresLeasedContext<PgClient>) => Promise<unknown>]>([
+    [
+      'beside an effect that it does not await',
+      (ctx) => {
+        void ctx.once('charge', () => Promise.reject(new Error('the bank is closed')));
+        return ctx.commit(async (tx) => {
+          await pay(tx);
+          return {};
+        });
+      },
+    ],
+    [
+      'whose work starts an effect',
+      (ctx) =>
+        ctx.commit(async (tx) => {
+          await pay(tx);
+          void ctx.once('charge', async () => 1);
+          return {};
+        }),
+    ],
+    [
+      'beside another commit',
+      (ctx) =>
+        Promise.all([ctx.commit((tx) => pay(tx).then(() => ({}))), ctx.commit({ events: [happened] })]),
+    ],
+  ])(
+    'rolls back a commit %s, and its message fails, also if it catches the refusal',
+    async (_what, handle) => {
+      const caught = make.leased(ThingHappened, async (_event, ctx) => handle(ctx).catch(() => {}));
+      const { deliver } = postgresConsumer(postgres.database, [caught]);
+      expect(await deliver(newEventId())).toEqual(['NOT_AWAITED']);
+      expect(await row()).toMatchObject({ status: 'FAILED', attempts: 1 });
+      expect([await count('payment'), await count('mailroom.event')]).toEqual([0, 0]);
+    },
+  );
 });
 
 describe('a message', () => {

@@ -1,5 +1,5 @@
 import type { SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
-import { errorCode, errorMessage } from '../../lambdas/runtime/base/errors.ts';
+import { errorCode, errorMessage, isMailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { createConsumer } from '../../lambdas/runtime/consume/consumer.ts';
 import type { Handler } from '../../lambdas/runtime/consume/handler.ts';
 import { readDelivered } from '../../lambdas/runtime/consume/message.ts';
@@ -121,7 +121,7 @@ function eventIdOf(record: SQSRecord, subscriptions: readonly ExternalSubscripti
   return readDelivered(record, { subscriptions, arrivedAt: 0 }).envelope.eventId;
 }
 
-/** Telemetry that treats a report of unstable effects as a violation. */
+/** Telemetry that treats a report of unstable effects, or of a call that a handler made too late to be part of its message, as a violation. */
 function watchedTelemetry(violate: (what: string) => void): Telemetry {
   const memory = memoryTelemetry();
   return {
@@ -130,7 +130,8 @@ function watchedTelemetry(violate: (what: string) => void): Telemetry {
       ...memory.log,
       error: (_message, ...[extra]) => {
         const error = (extra as { readonly error?: unknown } | undefined)?.error;
-        if (errorCode(error) === UNSTABLE_EFFECTS) violate(errorMessage(error));
+        const tooLate = isMailroomError(error, 'AFTER_COMMIT') || isMailroomError(error, 'HANDLER_ENDED');
+        if (tooLate || errorCode(error) === UNSTABLE_EFFECTS) violate(errorMessage(error));
       },
     },
   };

@@ -8,7 +8,8 @@ any other: the message is retried, and rejected as [ATTEMPTS_EXHAUSTED](#attempt
   codes: {
     AFTER_COMMIT: {
       cause: 'A handler called `ctx.once` or `ctx.commit` after its `ctx.commit`.',
-      result: 'The call did nothing. If the commit has succeeded, the message is processed.',
+      result:
+        'The call did nothing. A commit that was not yet sent is refused ([NOT_AWAITED](#not_awaited)). If the commit has succeeded, the message is processed without this call.',
       action: 'Put all writes and events into one `ctx.commit`, as the last call of the handler.',
     },
     BAD_ARGUMENT: {
@@ -157,6 +158,14 @@ any other: the message is retried, and rejected as [ATTEMPTS_EXHAUSTED](#attempt
         'A `transactional` handler or a `rejected` function returned something other than `{ writes, events }`.',
       result: 'Nothing was written.',
       action: 'Return `{ writes, events }`, or `{}` to write nothing.',
+    },
+    NOT_AWAITED: {
+      cause:
+        'A handler called `ctx.commit` while a `ctx.once` was under way, or after a failure that it neither awaited nor caught.',
+      result:
+        'Nothing was committed. The message fails even if the handler catches this error. An effect that is under way is waited for.',
+      action:
+        'Await each `ctx.once` and `ctx.onceEach` before `ctx.commit`, also those whose error you catch. See [Find un-awaited calls](testing.md#find-un-awaited-calls).',
     },
     NOT_DECLARED: {
       cause:

@@ -32,6 +32,7 @@ export type MailroomErrorCode =
   | 'JSON_TOO_DEEP'
   | 'NEWER_SCHEMA'
   | 'NO_COMMIT'
+  | 'NOT_AWAITED'
   | 'NOT_DECLARED'
   | 'SCHEDULE_BROKEN'
   | 'STALE_ENTRY'

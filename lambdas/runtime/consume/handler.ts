@@ -90,6 +90,11 @@ export interface LeasedContext {
    * cannot diverge. The events inherit correlation and causation. Call it at most once per message, as the last thing that the
    * handler does; errors thrown after it are only logged.
    *
+   * Every effect must have ended before, and a failure must have reached the handler: await each `ctx.once`, also one whose error you
+   * catch. Otherwise the effect could fail after its message is processed, and would never happen.
+   *
+   * @throws `NOT_AWAITED` if an effect is under way, or has failed and was neither awaited nor caught: nothing was written, and the message
+   * fails, whatever the handler does next
    * @throws `TRANSACTION_CANCELLED` if one of `writes` was refused: nothing was written and the attempt fails
    * @throws `BAD_ITEM` if `writes` contains a value that DynamoDB cannot store, such as a `Date`: nothing was sent
    * @throws `FENCE_LOST` if this worker has lost the message: nothing was written
@@ -221,7 +226,7 @@ export interface TransactionalHandler {
 /**
  * Creates a handler that may have any effect. It runs under a lease that is renewed while it runs. Run side effects with
  * `ctx.once`, and writes and events with `ctx.commit`; if the handler returns without a commit, the message is recorded as
- * processed. Await both: an un-awaited call that fails also fails the message.
+ * processed. Await both: an un-awaited call that fails also fails the message, and `ctx.commit` is refused while an effect is under way.
  *
  * @example
  * ```ts

@@ -5,7 +5,14 @@ import type { HandledEvent } from '../events/external-event.ts';
 import type { ClaimedMessage } from './consumer-context.ts';
 import type { LeasedHandler } from './handler.ts';
 import type { Blocked } from './handler-state.ts';
-import { type HandlerRun, handlerRun, leasedContext, logUnhandled, take } from './leased-context.ts';
+import {
+  type HandlerRun,
+  handlerRun,
+  leasedContext,
+  logUnhandled,
+  take,
+  unseenFailures,
+} from './leased-context.ts';
 import { effectsIdle } from './once.ts';
 
 /** The end of a leased handler's run. */
@@ -90,6 +97,7 @@ async function toTheEnd(run: HandlerRun, handler: LeasedHandler): Promise<Leased
   const end = await returnedOrThrew(() =>
     span.run(() => handler.handle(run.event as never, leasedContext(run))),
   );
+  take(run, { is: 'returned' });
   let ended: number;
   do {
     ended = run.calls.length;
@@ -144,11 +152,10 @@ async function keepLease(run: HandlerRun, stop: AbortController, over: AbortSign
 }
 
 /** Determines the outcome of the run from everything that the handler started, not only from its return value. */
-function outcomeOf({ claimed, state, failures }: HandlerRun, end: LeasedRun): LeasedRun {
-  const { telemetry } = claimed;
-  const { commit, blocked } = state;
-  // Failures of un-awaited calls: the handler ended without learning that its work is incomplete.
-  const unhandled = failures.filter(({ call }) => !call.handled).map(({ error }) => error);
+function outcomeOf(run: HandlerRun, end: LeasedRun): LeasedRun {
+  const { telemetry } = run.claimed;
+  const { commit, blocked, notAwaited } = run.state;
+  const unhandled = unseenFailures(run).map(({ error }) => error);
   if (commit.kind === 'done') {
     if (end.kind === 'threw') {
       const error = end.error as Error;
@@ -161,6 +168,9 @@ function outcomeOf({ claimed, state, failures }: HandlerRun, end: LeasedRun): Le
   // The outcome of a commit is unknown: whatever the handler returned or threw, the message must not become PROCESSED without its
   // writes. It is set FAILED, which the row refuses if the commit happened, and retried if it did not.
   if (commit.kind === 'unknown' && end.kind !== 'out-of-time') return { kind: 'threw', error: commit.error };
+  const isPoisoned = end.kind === 'threw' && isPoison(end.error);
+  if (notAwaited !== undefined && end.kind !== 'out-of-time' && !isPoisoned)
+    return { kind: 'threw', error: notAwaited };
   const done =
     end.kind === 'returned' || (end.kind === 'threw' && isMailroomError(end.error, 'ALREADY_PROCESSED'));
   if (done && unhandled.length > 0) {

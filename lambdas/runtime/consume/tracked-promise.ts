@@ -1,5 +1,5 @@
-/** Called when a promise fails. */
-type OnFailure = (promise: TrackedPromise<unknown>, error: unknown) => void;
+/** Called when a promise has ended, before any of its listeners. */
+type OnEnd = (promise: TrackedPromise<unknown>, failure?: { readonly error: unknown }) => void;
 
 /**
  * A promise that records whether it has a listener, and whose failure does not end the process when it has none. Promises that
@@ -13,12 +13,15 @@ export class TrackedPromise<T> extends Promise<T> {
   }
 
   #handled = false;
-  readonly #onFailure: OnFailure;
+  readonly #onEnd: OnEnd;
 
-  constructor(promise: Promise<T>, onFailure: OnFailure) {
+  constructor(promise: Promise<T>, onEnd: OnEnd) {
     super((resolve, reject) => void promise.then(resolve, reject));
-    this.#onFailure = onFailure;
-    super.then(undefined, (error: unknown) => onFailure(this, error));
+    this.#onEnd = onEnd;
+    super.then(
+      () => onEnd(this),
+      (error: unknown) => onEnd(this, { error }),
+    );
   }
 
   /** True if it was awaited, or another promise was chained to it. */
@@ -32,6 +35,6 @@ export class TrackedPromise<T> extends Promise<T> {
     failed?: ((reason: unknown) => B | PromiseLike<B>) | null,
   ): Promise<A | B> {
     this.#handled = true;
-    return new TrackedPromise(super.then(ok, failed), this.#onFailure);
+    return new TrackedPromise(super.then(ok, failed), this.#onEnd);
   }
 }

@@ -24,6 +24,8 @@ export interface PostgresLeasedContext<Tx> extends Omit<LeasedContext, 'commit'>
    *
    * @param work - runs inside the transaction; or the events, if there is nothing else to write
    * @throws `FENCE_LOST` if this worker has lost the message: nothing was written
+   * @throws `NOT_AWAITED` if an effect is under way, or has failed and was neither awaited nor caught: nothing was written, and the message
+   * fails, whatever the handler does next
    * @throws the error of your writes: nothing was written and the attempt fails
    *
    * @example

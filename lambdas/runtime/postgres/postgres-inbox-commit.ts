@@ -130,8 +130,8 @@ async function transact<Tx>(
     if (events.length > 0) await outbox.write(tx, events, event);
     else await refuseAborted(sql);
     made.events = events.length;
+    sending(); // it refuses a commit beside an un-awaited call, which is rolled back then
     made.progress = 'sent';
-    sending();
   });
 }
 

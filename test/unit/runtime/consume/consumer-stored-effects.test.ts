@@ -39,20 +39,6 @@ describe('the result of an effect', () => {
     expect(one.row()).not.toHaveProperty('expiresAt');
   });
 
-  test('is stored after the commit of a handler that did not await it', async () => {
-    const one = oneMessage();
-    await one.deliver(async (ctx) => {
-      void ctx.once('charge', async () => {
-        await one.clock.sleep(2_000);
-        return 'charged';
-      });
-      await one.clock.sleep(1_000);
-      await ctx.commit({ writes: [domainRow] });
-    });
-    expect(one.effect()).toMatchObject({ status: 'COMPLETED', result: '"charged"' });
-    expect(one.row()).toMatchObject({ status: 'PROCESSED' });
-  });
-
   test('is stored if the table recovers before the function ends', async () => {
     const one = oneMessage();
     const recoversAt = one.clock.now() + 20_000;

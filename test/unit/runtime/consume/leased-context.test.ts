@@ -111,18 +111,6 @@ describe('a commit', () => {
     expect(one.logged()).toContainEqual(expect.stringContaining('after its commit'));
   });
 
-  test('is refused while another one is running', async () => {
-    const one = oneMessage();
-    const ends: string[] = [];
-    await one.deliver(async (ctx) => {
-      const first = ctx.commit({ writes: [domainRow], events: [one.happened(1)] });
-      ends.push(...(await Promise.all([outcome(first), outcome(ctx.commit({ writes: [other] }))])));
-    });
-    expect(ends).toEqual(['done', 'AFTER_COMMIT']);
-    expect(one.memory.item(OTHER)).toBeUndefined();
-    expect(one.row()).toMatchObject({ status: 'PROCESSED' });
-  });
-
   test('is refused after an earlier one that was reported as refused and happens late', async () => {
     const one = oneMessage();
     let late: (() => Promise<void>) | undefined;
@@ -187,14 +175,6 @@ describe('a handler that ends before its calls', () => {
 
   test.each<[string, Begin, object]>([
     ['its commit', (ctx) => ctx.commit({ writes: [domainRow] }), {}],
-    [
-      'its effect, and a commit that begins while the effect runs',
-      (ctx, { clock }) => {
-        void ctx.once('mail', () => clock.sleep(2_000));
-        return clock.sleep(1_000).then(() => ctx.commit({ writes: [domainRow] }));
-      },
-      { effects: { mail: { status: 'COMPLETED' } } },
-    ],
     [
       'a commit that an effect begins',
       (ctx, one) =>
@@ -375,17 +355,34 @@ describe('a handler that ends before its calls', () => {
 describe('a failure that cannot fail its message any more is logged', () => {
   const LOGGED = 'A call that a handler did not await has failed';
 
-  test('when a later commit has settled the message', async () => {
+  test.each<[string, (ctx: LeasedContext) => unknown, object]>([
+    [
+      'a call that begins after the commit',
+      async (ctx) => {
+        await ctx.commit({ writes: [domainRow] });
+        void ctx.once('charge', async () => 1);
+      },
+      {
+        message: expect.stringContaining('ctx.once("charge") after ctx.commit'),
+        extra: { error: { code: 'AFTER_COMMIT' } },
+      },
+    ],
+    [
+      'a chain that begins after the commit',
+      async (ctx) => {
+        const done = ctx.commit({ writes: [domainRow] });
+        void done.then(closed);
+        await done;
+      },
+      { message: LOGGED, extra: { error: { message: 'the bank is closed' } } },
+    ],
+  ])('when it is that of %s', async (_what, begin, line) => {
     const one = oneMessage();
     await one.deliver(async (ctx) => {
-      void ctx.commit({ events: [invalid] });
-      await turn();
-      await ctx.commit({ writes: [domainRow] });
+      await begin(ctx);
     });
     expect(one.row()).toMatchObject({ status: 'PROCESSED' });
-    expect(one.telemetry.lines().filter(({ level }) => level === 'error')).toMatchObject([
-      { message: LOGGED, extra: { error: { code: 'INVALID_EVENT' } } },
-    ]);
+    expect(one.telemetry.lines().filter(({ level }) => level === 'error')).toMatchObject([line]);
   });
 
   test('when it happens after the message is settled', async () => {
