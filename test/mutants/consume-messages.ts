@@ -94,6 +94,11 @@ export const consumeMessagesMutants: readonly Mutant[] = [
     ['a message that could not be read waits although the others run instead of a suspect', 'later: [...later, ...suspects.map(wait)]', 'later: suspects.map(wait)'],
     ['a message that could not be read waits although a suspect runs', 'later: [...later, ...makeRoom,', 'later: [...makeRoom,'],
   ]),
+  ...mutantsOf('consume/message-outcome.ts', 'consumer-stored-effects', [
+    ['the effects of a message that is rejected without a claim are reported', 'if (!row?.rejectedIds?.has(messageId)) reportEffectsOfUnclaimed(received, row);', ''],
+    ['the effects of a message that is rejected without a claim are reported once', 'if (!row?.rejectedIds?.has(messageId)) reportEffectsOfUnclaimed', 'reportEffectsOfUnclaimed'],
+    ['a message is not rejected before its effects are read', 'await received.inbox.read(eventId);', 'await received.inbox.read(eventId).catch(() => undefined);'],
+  ]),
   ...mutantsOf('consume/message-outcome.ts', 'leased-run consumer claimed-run message-outcome transactional-run consumer-leases consumer-poison inbox-history retry-schedule', [
     ['a message that is held still waits until its function is stopped', 'received.delivery.receives > 1 ? refusal.endsBy : refusal.until', 'refusal.until'],
     ['a message that is held waits first for its lease', 'received.delivery.receives > 1 ? refusal.endsBy : refusal.until', 'refusal.endsBy'],

@@ -2,8 +2,8 @@ import { MailroomError } from '../base/errors.ts';
 import { idempotencyKey } from '../inbox/idempotency-key.ts';
 import { effectIn } from '../inbox/inbox-effect.ts';
 import { effectState } from '../inbox/started-effects.ts';
-import type { EffectState, StoredEffect } from '../store/rows.ts';
-import type { ClaimedMessage } from './consumer-context.ts';
+import type { EffectState, InboxRow, StoredEffect } from '../store/rows.ts';
+import type { ClaimedMessage, Received } from './consumer-context.ts';
 
 /** The code under which effects in doubt are logged. */
 export const EFFECTS_IN_DOUBT = 'EFFECTS_IN_DOUBT';
@@ -17,8 +17,7 @@ export const EFFECTS_IN_DOUBT = 'EFFECTS_IN_DOUBT';
  * @param claimed - a message whose handler has not started
  */
 export function reportEffectsInDoubt(claimed: ClaimedMessage): void {
-  const inDoubt = effectsIn(claimed, ['unknown']);
-  report(claimed, inDoubt, {
+  report(claimed, claimedEffects(claimed, ['unknown']), {
     text: 'An earlier attempt began effects and stored no result',
     what: (keys) =>
       `These effects may have happened: ask the provider about ${keys}. An attempt repeats them under the same keys.`,
@@ -31,13 +30,25 @@ export function reportEffectsInDoubt(claimed: ClaimedMessage): void {
  * @param claimed - a message that was rejected under this claim
  */
 export function reportEffectsOfRejected(claimed: ClaimedMessage): void {
-  report(claimed, effectsIn(claimed, NOT_UNDONE), {
-    text: 'A message is rejected whose effects have happened, or may have',
-    what: (keys) =>
-      `No attempt follows. Before the message is discarded or resolved, ask the provider about ${keys}. A redrive repeats under the same ` +
-      'keys what has not completed.',
-  });
+  report(claimed, claimedEffects(claimed, NOT_UNDONE), OF_REJECTED);
 }
+
+/**
+ * As {@link reportEffectsOfRejected}, of a message that is rejected without a claim, such as one without a handler in this version.
+ *
+ * @param row - as it was before the rejection
+ */
+export function reportEffectsOfUnclaimed(received: Received, row: InboxRow | undefined): void {
+  const stored = Object.keys(row?.effects ?? {});
+  report(received, effectsIn(row?.effects, stored, received.clock.now(), NOT_UNDONE), OF_REJECTED);
+}
+
+const OF_REJECTED: EffectsFinding = {
+  text: 'A message is rejected whose effects have happened, or may have',
+  what: (keys) =>
+    `No attempt follows. Before the message is discarded or resolved, ask the provider about ${keys}. A redrive repeats under the same ` +
+    'keys what has not completed.',
+};
 
 /**
  * Reports the effects that have happened, or may have, of a message whose event is superseded: its handler does not run again.
@@ -45,7 +56,7 @@ export function reportEffectsOfRejected(claimed: ClaimedMessage): void {
  * @param claimed - a message that was superseded under this claim
  */
 export function reportEffectsOfSuperseded(claimed: ClaimedMessage): void {
-  report(claimed, effectsIn(claimed, NOT_UNDONE), {
+  report(claimed, claimedEffects(claimed, NOT_UNDONE), {
     text: 'A message is superseded whose effects have happened, or may have',
     what: (keys) =>
       `Another event of its aggregate was applied, or its number was passed over, and no attempt follows: ask the provider about ${keys}, and ` +
@@ -62,24 +73,35 @@ interface EffectsFinding {
 }
 
 function report(
-  { config, telemetry, claim }: ClaimedMessage,
+  { config, telemetry, delivery }: Received,
   names: readonly string[],
   { text, what }: EffectsFinding,
 ): void {
   if (names.length === 0) return;
   telemetry.count('EffectsInDoubt', names.length);
-  const keys = names.map((name) => idempotencyKey(config.consumer, claim.message.eventId, name));
+  const keys = names.map((name) => idempotencyKey(config.consumer, delivery.message.eventId, name));
   const said = `the idempotency ${keys.length === 1 ? 'key' : 'keys'} ${keys.join(', ')}`;
   telemetry.log.error(text, { error: new MailroomError(EFFECTS_IN_DOUBT, what(said)) });
 }
 
 /** The effects in these states: of an effect that this claim has run its own state, of every other one that of the row. */
-function effectsIn({ claim, effects, clock }: ClaimedMessage, states: readonly EffectState[]): string[] {
-  const names = new Set([...Object.keys(claim.effects), ...effects.ended.keys()]);
-  return [...names].filter((name) => {
-    const stored = effectIn(claim.effects, name);
-    const state =
-      effects.ended.get(name) ?? (stored ? effectState(stored as StoredEffect, clock.now()) : null);
-    return state !== null && states.includes(state);
+function claimedEffects(
+  { claim, effects: { ended }, clock }: ClaimedMessage,
+  states: readonly EffectState[],
+): string[] {
+  const others = Object.keys(claim.effects).filter((name) => !ended.has(name));
+  const own = [...ended].filter(([, state]) => states.includes(state)).map(([name]) => name);
+  return [...effectsIn(claim.effects, others, clock.now(), states), ...own];
+}
+
+function effectsIn(
+  stored: unknown,
+  names: readonly string[],
+  now: number,
+  states: readonly EffectState[],
+): string[] {
+  return names.filter((name) => {
+    const effect = effectIn(stored, name);
+    return effect && states.includes(effectState(effect as StoredEffect, now));
   });
 }

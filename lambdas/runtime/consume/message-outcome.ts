@@ -5,11 +5,12 @@ import { outageDelayMs, retryDelayMs, suspectDelayMs } from '../base/retry-sched
 import type { InboxRefusal } from '../inbox/inbox.ts';
 import { TOO_OLD } from '../inbox/inbox-conditions.ts';
 import { OUTCOME } from '../observe/message-spans.ts';
-import { eventIdTime, isEventId } from '../store/event-id.ts';
+import { eventIdTime, isEventId, isUnreadableId } from '../store/event-id.ts';
 import { isExternalEventId } from '../store/external-id.ts';
 import { fraction } from '../store/retry.ts';
 import type { ConsumerContext, Received } from './consumer-context.ts';
 import { deliversHeartbeat } from './delivery.ts';
+import { reportEffectsOfUnclaimed } from './effects-in-doubt.ts';
 import { removeFailedHint } from './failed-hints.ts';
 
 /** The code in the log line of a worker that has lost its message. */
@@ -112,10 +113,14 @@ export async function failUnclaimed(received: Received, error: unknown): Promise
 
 async function rejectAsPoison(received: Received, error: unknown): Promise<MessageOutcome> {
   const { message, receives, endsBy } = received.delivery;
+  const { eventId, messageId } = message;
+  // Read before: if the effects of a rejected message could not be read, nothing would ever report them.
+  const row = isUnreadableId(eventId) ? undefined : await received.inbox.read(eventId);
   const refusal = await received.inbox.rejectUnclaimed(message, error);
   if (refusal.status !== 'rejected') return refused(received, refusal);
+  if (!row?.rejectedIds?.has(messageId)) reportEffectsOfUnclaimed(received, row);
   // Without a claim, an earlier failure is unknown; on the first receive there cannot be one.
-  if (receives > 1) await removeFailedHint(received, message.eventId, endsBy);
+  if (receives > 1) await removeFailedHint(received, eventId, endsBy);
   return reportRejected(received, error);
 }
 

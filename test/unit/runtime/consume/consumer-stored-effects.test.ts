@@ -6,9 +6,11 @@ import {
   nothingHappened,
   PoisonMessage,
 } from '../../../../lambdas/runtime/base/errors.ts';
-import type { LeasedContext } from '../../../../lambdas/runtime/consume/handler.ts';
+import { type LeasedContext, leased } from '../../../../lambdas/runtime/consume/handler.ts';
+import { defineEvent } from '../../../../lambdas/runtime/events/event.ts';
 import type { StoredEffect } from '../../../../lambdas/runtime/store/rows.ts';
-import { beforeWrite, CONSUMER, domainRow, oneMessage, throttled } from './consumer-rig.ts';
+import { ThingHappened } from '../../../support/runtime-rig.ts';
+import { beforeWrite, body, CONSUMER, crashable, domainRow, oneMessage, throttled } from './consumer-rig.ts';
 
 const charge = async () => 'charged';
 const charges = (ctx: LeasedContext) => ctx.once('charge', charge);
@@ -269,6 +271,65 @@ describe('the effects of a rejected message', () => {
     const one = oneMessage();
     await one.leaveEffect({ status: 'RELEASED' });
     await one.drain(rejects);
+    expect(one.telemetry.counted('EffectsInDoubt')).toBe(1);
+  });
+});
+
+describe('the effects of a message that is rejected without a claim', () => {
+  const Other = defineEvent({ ...ThingHappened, type: 'OtherHappened' });
+  /** The next version has no handler of the event. */
+  const removed = leased(Other, async () => {});
+
+  test.each<[string, Partial<StoredEffect>, number]>([
+    ['that its worker left in doubt', {}, 1],
+    ['that completed', { status: 'COMPLETED' }, 1],
+    ['that failed', { status: 'RELEASED' }, 1],
+    ['after which nothing happened', { status: 'RELEASED', nothingHappened: true }, 0],
+  ])('are counted once and named with their keys: %s', async (_what, effect, counted) => {
+    const one = oneMessage();
+    await one.leaveEffect(effect);
+    await one.drain(removed);
+    expect(one.row()).toMatchObject({ status: 'REJECTED', reason: 'UNKNOWN_EVENT_TYPE' });
+    expect(one.telemetry.counted('EffectsInDoubt')).toBe(counted);
+    const message = expect.stringContaining(`${CONSUMER}:${one.event.eventId}:charge`);
+    expect(errorsOf(one, 'No attempt follows')).toMatchObject(
+      counted === 0 ? [] : [{ error: { code: 'EFFECTS_IN_DOUBT', message } }],
+    );
+  });
+
+  test('are counted after a crash inside an effect', async () => {
+    const one = oneMessage();
+    const { deliver } = crashable(one, (process) => [
+      leased(ThingHappened, (_, ctx) => ctx.once('charge', () => process.kill())),
+    ]);
+    await deliver().catch(() => {});
+    expect(one.effect()).toMatchObject({ status: 'IN_PROGRESS' });
+    await one.clock.advance(60_000);
+    await one.drain(removed);
+    expect(one.telemetry.counted('EffectsInDoubt')).toBe(1);
+  });
+
+  test('are counted again after a redrive', async () => {
+    const one = oneMessage();
+    await one.leaveEffect({});
+    await one.drain(removed);
+    one.queue.send(body(one.event));
+    await one.drain(removed);
+    expect(one.telemetry.counted('EffectsInDoubt')).toBe(2);
+  });
+
+  test('keep it from being rejected until they can be read', async () => {
+    const one = oneMessage();
+    await one.leaveEffect({});
+    const { get } = one.table;
+    const table = {
+      ...one.table,
+      get: (...args: Parameters<typeof get>) => (args[0].SK === 'MESSAGE' ? throttled() : get(...args)),
+    };
+    await one.deliver(removed, { table });
+    expect(one.row()).toMatchObject({ status: 'FAILED' });
+    await one.drain(removed);
+    expect(one.row()).toMatchObject({ status: 'REJECTED' });
     expect(one.telemetry.counted('EffectsInDoubt')).toBe(1);
   });
 });
