@@ -127,7 +127,7 @@ export const consumeMessagesMutants: readonly Mutant[] = [
     ['the receives of a message without a claim are its attempts', 'retryAfterMs(received, received.delivery.receives, error)', 'retryAfterMs(received, 1, error)'],
     ['poison that another worker settled meanwhile is not reported as rejected', "if (refusal.status !== 'rejected') return refused(received, refusal);", ''],
     ['poison at its first receive costs one write', 'if (receives > 1) await removeFailedHint', 'await removeFailedHint'],
-    ['the hint of a message that failed before ends when it is rejected as poison', 'if (receives > 1) await removeFailedHint(received, message.eventId, endsBy);', ''],
+    ['the hint of a message that failed before ends when it is rejected as poison', 'if (receives > 1) await removeFailedHint(received, eventId, endsBy);', ''],
     ['a duplicate is counted', "received.telemetry.count('MessagesDuplicate');", ''],
     ['a duplicate is done', "received.span.set(OUTCOME, 'duplicate' satisfies SpanOutcome); return { kind: 'done', duplicate: true };", 'return again(0, new Error());'],
     ['a suspect that cannot be claimed waits for its turn', 'return waitToRunAlone(received);', 'return again(0, new Error());'],
