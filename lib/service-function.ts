@@ -45,7 +45,7 @@ export interface ServiceFunctionProps {
    * Bundling options; each one given replaces the one in {@link BUNDLING}. E.g. `{ nodeModules: ['sharp'] }` for a package that
    * cannot be bundled, or `{ externalModules: [] }` for a handler that gets credentials by `fromIni`, `fromHttp`, `fromProcess`,
    * `fromSSO` or `fromTokenFile`. A banner or a source map of your own, or `OutputFormat.CJS`, turns off the stack traces of {@link BUNDLING};
-   * the environment variable `NODE_OPTIONS: '--enable-source-maps'` maps them then, at the price of a longer start.
+   * a banner must also define `require`, `__dirname` and `__filename` if a bundled package in CommonJS uses them. The environment variable `NODE_OPTIONS: '--enable-source-maps'` then maps stack traces, at the price of a longer start.
    *
    * @default one minified ESM file with its own AWS SDK, and its source map
    */

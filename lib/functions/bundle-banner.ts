@@ -41,14 +41,18 @@ const STACKS = [
   '}',
 ].join(' ');
 
-/** Node.js ESM has no `require`, but bundled CommonJS packages need one. */
-const REQUIRE = 'const require = bundleRequire(import.meta.url);';
+/**
+ * Node.js ESM lacks these names, but bundled CommonJS packages need them. esbuild renames a `require` that bundled code declares, and declares
+ * a `__dirname` of bundled code with `var`, so that a second declaration is valid.
+ */
+const COMMONJS =
+  'const require = bundleRequire(import.meta.url); var __filename = import.meta.filename, __dirname = import.meta.dirname;';
 
-/** The code before a bundle's own: `require`, and stack traces that refer to source files. */
+/** The code before a bundle's own: `require`, `__filename` and `__dirname`, and stack traces that refer to source files. */
 export const BUNDLE_BANNER = [
   "import { createRequire as bundleRequire, SourceMap as BundleMap } from 'node:module';",
   "import { readFileSync as bundleRead } from 'node:fs';",
-  REQUIRE,
+  COMMONJS,
   STACKS,
 ].join(' ');
 

@@ -6,6 +6,7 @@ import type { IFunction } from 'aws-cdk-lib/aws-lambda';
 import type { IConstruct } from 'constructs';
 import type { EventRef } from '../../lambdas/runtime/events/event.ts';
 import { refuse } from '../checks/refusal.ts';
+import { type ImportFailure, importRemedy, TOO_LONG } from './import-failure.ts';
 
 /** Properties of a consumer that the check compares with its bundle. */
 interface CheckedConsumer {
@@ -18,7 +19,13 @@ interface CheckedConsumer {
 type BundleAnswer =
   | { readonly handles: readonly EventRef[] }
   | { readonly exports: readonly string[] }
-  | { readonly unknown: string };
+  | UnknownHandlers;
+
+interface UnknownHandlers {
+  readonly unknown: string;
+  /** Absent if the bundle was imported. */
+  readonly failure?: ImportFailure;
+}
 
 /** An import that takes longer is ended, milliseconds. It takes 0.2 to 0.4 s; a machine under load is slower. */
 const IMPORT_TIMEOUT_MS = 20_000;
@@ -42,7 +49,11 @@ try {
   if (bundle.handler === undefined) answer({ exports: Object.keys(bundle) });
   else answer(Array.isArray(handles) ? { handles } : { unknown: 'its handler does not have the property "handles"' });
 } catch (error) {
-  answer({ unknown: 'importing it failed: ' + String(error?.message ?? error).slice(0, 300) });
+  const { name, code, path } = Object(error);
+  answer({
+    unknown: 'importing it failed: ' + String(error?.message ?? error).slice(0, 300),
+    failure: { name: String(name), code: String(code), path: String(path) },
+  });
 }`;
 
 /** The answers, by the hash of the bundle and its environment: one process may synthesize an app more than once. */
@@ -71,7 +82,7 @@ export function checkHandlers(consumer: IConstruct, lambda: IFunction, props: Ch
   answers.set(key, answer);
   if ('exports' in answer) refuse(`The consumer ${consumer.node.path}`, [noHandlerText(answer.exports)]);
   else if ('handles' in answer) compare(consumer, props.events, answer.handles);
-  else warn(consumer, 'handlersUnknown', unknownText(answer.unknown));
+  else warn(consumer, 'handlersUnknown', unknownText(bundle, answer));
 }
 
 /** @throws `BAD_SETTINGS` */
@@ -120,11 +131,18 @@ function ask(bundle: string, environment: string): BundleAnswer {
       },
     },
   );
-  if (signal !== null) return { unknown: `importing it took longer than ${IMPORT_TIMEOUT_MS / 1_000} s` };
+  if (signal !== null)
+    return {
+      unknown: `importing it took longer than ${IMPORT_TIMEOUT_MS / 1_000} s`,
+      failure: { name: TOO_LONG },
+    };
   try {
     return JSON.parse(stdout.slice(stdout.lastIndexOf('\n') + 1)) as BundleAnswer;
   } catch {
-    return { unknown: `importing it ended without an answer${error ? `: ${error.message}` : ''}` };
+    return {
+      unknown: `importing it ended without an answer${error ? `: ${error.message}` : ''}`,
+      failure: {},
+    };
   }
 }
 
@@ -145,11 +163,14 @@ function noHandlerText(exported: readonly string[]): string {
   );
 }
 
-function unknownText(why: string): string {
-  return (
-    `the handlers of its entry could not be compared with events: ${why}. If a function wraps the handler, copy the property to the wrapper: ` +
-    'Object.assign(wrapper, { handles: handler.handles }). Otherwise set checkHandlers: false.'
-  );
+const WRAPPED =
+  'If a function wraps the handler, copy the property to the wrapper: Object.assign(wrapper, { handles: handler.handles }). Otherwise set ' +
+  'checkHandlers: false.';
+
+function unknownText(bundle: string, answer: UnknownHandlers): string {
+  const { unknown, failure } = answer;
+  const remedy = failure === undefined ? WRAPPED : importRemedy(bundle, failure);
+  return `the handlers of its entry could not be compared with events: ${unknown.replace(/\.$/, '')}. ${remedy}`;
 }
 
 function warn(consumer: IConstruct, id: string, text: string): void {

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { Lazy, Stack } from 'aws-cdk-lib';
 import { Annotations, Match } from 'aws-cdk-lib/assertions';
 import { OutputFormat } from 'aws-cdk-lib/aws-lambda-nodejs';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { importRemedy, TOO_LONG } from '../../lib/functions/import-failure.ts';
 import { InboxConsumer, type InboxConsumerProps, Mailroom } from '../../lib/index.ts';
 import { testApp } from './synth.ts';
 
@@ -55,9 +56,15 @@ test('a handler without a subscription only causes a warning: an event type is r
 });
 
 test.each([
-  [{ FAILS: 'no database' }, 'importing it failed: no database'],
-  [{ ENDS: 'yes' }, 'importing it ended without an answer'],
-  [{}, 'its handler does not have the property "handles"'],
+  [
+    { FAILS: 'no database' },
+    'importing it failed: no database. The function would fail in the same way, unless',
+  ],
+  [{ ENDS: 'yes' }, 'importing it ended without an answer. The function would fail in the same way, unless'],
+  [
+    {},
+    'its handler does not have the property "handles". If a function wraps the handler, copy the property',
+  ],
 ])('a bundle that does not answer causes a warning: %j', (environment, why) => {
   expect(wrapped(environment)).toEqual([
     expect.stringContaining(`the handlers of its entry could not be compared with events: ${why}`),
@@ -90,4 +97,45 @@ test('the same bundle is imported once', () => {
   const environment = { COUNTED, HANDLES: JSON.stringify([placed]) };
   expect([...wrapped(environment), ...wrapped(environment)]).toEqual([]);
   expect(readFileSync(COUNTED, 'utf8')).toBe('imported\n');
+});
+
+describe('a bundled library in CommonJS', () => {
+  test('has its names, also in a bundle whose own code declares them', () => {
+    expect(wrapped({ HANDLES: JSON.stringify([placed]), LIBRARY: 'names' })).toEqual([]);
+    expect(warningsOf({ entry: 'own-names.ts' })).toEqual([]);
+  });
+
+  test('cannot read a file beside it, and the warning says how to keep that file', () => {
+    const [warning] = wrapped({ LIBRARY: 'file' });
+    expect(warning).toContain('ENOENT');
+    expect(warning).toContain('Add the package that reads the file to bundling.nodeModules');
+    expect(warning).not.toContain('checkHandlers');
+  });
+});
+
+test.each([
+  [
+    { code: 'ERR_MODULE_NOT_FOUND', name: 'Error' },
+    'Install the package, or remove it from bundling.externalModules',
+  ],
+  [
+    { code: 'MODULE_NOT_FOUND', name: 'Error' },
+    'Install the package, or remove it from bundling.externalModules',
+  ],
+  [
+    { code: 'ENOENT', name: 'Error', path: '/opt/data.json' },
+    'unless it has what is missing here, such as a layer',
+  ],
+  [{ code: 'ENOENT', name: 'Error', path: '/out/bundle-2/data.json' }, 'unless it has what is missing here'],
+  [
+    { code: 'ENOENT', name: 'Error', path: '/out/bundle/data.json' },
+    'Add the package that reads the file to bundling.nodeModules',
+  ],
+  [{ name: 'ReferenceError' }, 'A banner in bundling replaces that of Mailroom'],
+  [{ name: 'SyntaxError' }, 'correct the code'],
+  [{ code: 'ECONNREFUSED', name: 'Error' }, 'Connect to databases and other services in the handler'],
+  [{ name: TOO_LONG }, 'Connect to databases and other services in the handler'],
+  [{}, 'then set checkHandlers: false'],
+])('the remedy fits the error of an import: %j', (failure, remedy) => {
+  expect(importRemedy('/out/bundle/index.mjs', failure)).toContain(remedy);
 });

@@ -241,7 +241,7 @@ describe('an app that only produces', () => {
       format: 'esm',
       external: ['@aws-sdk/client-eventbridge', '@aws-sdk/client-sqs'],
       banner: {
-        js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
+        js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url); var __filename = import.meta.filename, __dirname = import.meta.dirname;",
       },
       logLevel: 'silent',
     });
