@@ -30,9 +30,10 @@ import {
   putBack,
 } from '../reports/dead-letters/dead-letters.ts';
 import { type Discarded, type DiscardOutcome, discard, stays } from '../reports/dead-letters/discard.ts';
-import { inTurns } from '../reports/dead-letters/redrive-order.ts';
+import { inTurns, knownMessage } from '../reports/dead-letters/redrive-order.ts';
 import { unsentText } from '../reports/dead-letters/redrive-plan.ts';
 import { settled } from '../reports/dead-letters/standing.ts';
+import { placeOfMessage, unknownPlaceText } from '../reports/messages/place-of-message.ts';
 import { SOURCE_ARGUMENT } from '../terminal/arguments.ts';
 import {
   applyWords,
@@ -126,10 +127,11 @@ export async function discardDeadLetters(
   const { deadLetters } = await receiveForChange(deployment, source, limits);
   try {
     const { chosen, choice } = choose(deployment, source, deadLetters, { ids, cause }, planned);
-    const plain = chosen.map((deadLetter) => ({
-      deadLetter,
-      outcome: plannedOutcome(source, deadLetter, options, deployment.clock.now()),
-    }));
+    const plain = await eachOf(chosen, async (deadLetter): Promise<DiscardStep> => {
+      const outcome = plannedOutcome(source, deadLetter, options, deployment.clock.now());
+      const message = isDiscard(outcome) ? await unplacedText(deployment, source, deadLetter) : undefined;
+      return { deadLetter, outcome, message };
+    });
     const plan = reject ? await rejections(deployment, source, plain) : plain;
     const { same, changed } = asPlanned(
       planned,
@@ -153,6 +155,22 @@ export async function discardDeadLetters(
   }
 }
 
+/** True for the plan to set an inbox row DISCARDED. */
+function isDiscard(outcome: DiscardOutcome): boolean {
+  return outcome === 'discard' || outcome === 'discard-replacement';
+}
+
+/** Says that a discard would not pass over the number of a strict consumer's event; `undefined` if it would, or has none to pass over. */
+async function unplacedText(
+  { table }: Pick<Deployment, 'table'>,
+  source: DeadLetterSource,
+  deadLetter: DeadLetter,
+): Promise<string | undefined> {
+  if (source.kind !== 'consumer' && source.kind !== 'rule') return undefined;
+  const { consumer } = source;
+  return unknownPlaceText(consumer, await placeOfMessage(table, consumer, knownMessage(deadLetter)));
+}
+
 function plannedOutcome(
   source: DeadLetterSource,
   deadLetter: DeadLetter,
@@ -164,6 +182,7 @@ function plannedOutcome(
   const verdict = settled(deadLetter, now) ?? 'discard';
   if (verdict === 'row-deleted') return effectsChecked ? 'discard' : verdict;
   if (verdict === 'discard' && mustCheck(deadLetter, reject) && !effectsChecked) return 'effects-unchecked';
+  if (verdict === 'superseded') return 'handled';
   return verdict === 'unsent' ? 'discard-replacement' : verdict;
 }
 
@@ -315,7 +334,8 @@ export function discardText(
   const where = prose(placeText(place));
   if (steps.length === 0) return `${where}\nNothing to discard in ${source.name}.`;
   const lines = steps.map(({ deadLetter, outcome, message }) => {
-    const replaced = outcome === 'discard-replacement' ? unsentText(deadLetter) : message;
+    const refused = stays(outcome) ? message : undefined;
+    const replaced = outcome === 'discard-replacement' ? unsentText(deadLetter) : refused;
     const refusal = replaced === undefined ? undefined : { message: replaced };
     const label = outcome === 'discard-replacement' ? 'discard' : outcome;
     return { deadLetter, label, refusal };
@@ -337,6 +357,7 @@ export function discardText(
     where,
     `${source.name}: ${many(steps.length, 'dead letter')}`,
     deadLettersText(lines, deployment.clock.now(), { label: 'outcome', grouped, done: applied }),
+    ...new Set(steps.flatMap(({ outcome, message }) => (message && !stays(outcome) ? [prose(message)] : []))),
     ...(source.kind === 'stream'
       ? [prose('The events of these batches are not discarded: the sweep publishes them.')]
       : []),

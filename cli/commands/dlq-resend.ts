@@ -155,16 +155,18 @@ function resendJson(deployment: Lines, report: ResendReport, { payload = false }
 /** The result for the new event. `superseded`: another operator discarded, replaced or passed over it before it ran. */
 function outcomeOf({ plan, isChanged, redriven }: ResendReport): ResendOutcome {
   if (isChanged) return 'changed';
-  if (redriven === undefined) return plan.judged.verdict === 'handled' ? endOf(plan) : 'kept';
+  const { verdict } = plan.judged;
+  if (redriven === undefined) {
+    if (verdict === 'superseded') return verdict;
+    return verdict === 'handled' ? endOf(plan) : 'kept';
+  }
   if (redriven.done.length > 0) return 'processed';
   if (redriven.back.length > 0) return redriven.back[0]?.neverRan ? 'superseded' : 'failed-again';
   return redriven.waiting.length > 0 ? 'waiting' : 'untried';
 }
 
 function endOf({ judged: { row } }: ResendPlan): ResendOutcome {
-  const known = readable(row);
-  const ran = known?.status === 'PROCESSED' && known.supersededBy === undefined;
-  return ran ? 'processed' : 'superseded';
+  return readable(row)?.status === 'PROCESSED' ? 'processed' : 'superseded';
 }
 
 /** The command that comes after a resend. */

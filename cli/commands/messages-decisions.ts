@@ -25,7 +25,13 @@ import { isNotDue } from '../deployment/rows-reader.ts';
 import { readStanding } from '../reports/dead-letters/standing.ts';
 import { causeOf, fixText, type ManualFix, readFix, refuseOtherKeys } from '../reports/messages/fix-file.ts';
 import { endingOf, type FinalRow } from '../reports/messages/message-ending.ts';
-import { isStrict, placeOfEvent } from '../reports/messages/order-of-aggregate.ts';
+import {
+  type FoundPlace,
+  findPlace,
+  isStrict,
+  placed,
+  unknownPlaceText,
+} from '../reports/messages/place-of-message.ts';
 import { inTime } from '../reports/why/event-state.ts';
 import { onceArgument } from '../terminal/arguments.ts';
 import { applyWords, type ChangeOptions, reasonOption, reasonToApply } from '../terminal/change.ts';
@@ -129,6 +135,7 @@ interface Resolution {
   readonly effects: readonly StartedEffect[];
   /** Its row cannot tell which side effects were started. */
   readonly areUnknown: boolean;
+  readonly found: FoundPlace;
 }
 
 async function resolve(deployment: Deployment, decision: MessageDecision, io: Io): Promise<MessageResult> {
@@ -156,19 +163,21 @@ async function readResolution(
   if (fix !== undefined) refuseOtherKeys(fix, entry, directory.mailroom.table);
   const { row, isRowDeleted = false } = await readStanding(table, consumer, eventId);
   const state = inboxState(row, clock.now());
-  if (state.is === 'absent' && !isRowDeleted && !force) await requireEvent(deployment, eventId);
+  const found = await findPlace(deployment, entry, { eventId, row });
+  if (state.is === 'absent' && !isRowDeleted && !force) await requireEvent(deployment, eventId, found);
   // Nothing commits with a row that cannot be read, not even by force.
   if (state.is === 'unreadable' && (!force || fix !== undefined)) throw unreadable(decision, state.problem);
   // Without AWS's time, only resolveMessage can tell: it watches the row for a whole lease.
   if (!force && state.is === 'leased' && deployment.clockIsTrusted)
     throw leased(decision, state.until, clock.now());
   const effects = openEffects(eventId, consumer, row, clock.now());
-  return { entry, fix, state, isRowDeleted, effects, areUnknown: isRowDeleted || state.is === 'unreadable' };
+  const areUnknown = isRowDeleted || state.is === 'unreadable';
+  return { entry, fix, state, isRowDeleted, effects, areUnknown, found };
 }
 
 function resolutionPlan(
   decision: MessageDecision,
-  { fix, state, isRowDeleted, effects, areUnknown }: Resolution,
+  { entry, fix, state, isRowDeleted, effects, areUnknown, found }: Resolution,
 ): MessageResult {
   const { consumer, eventId, force, effectsChecked, commit } = decision;
   const options = [
@@ -178,9 +187,10 @@ function resolutionPlan(
   ];
   const isUnchecked = (effects.length > 0 || areUnknown) && !effectsChecked;
   const commits = fix === undefined ? '' : ` Would commit with it ${fixText(fix)}.`;
+  const unplaced = spaced(unknownPlaceText(entry, found.place));
   return {
     status: 'resolve',
-    text: `Would set ${nameOf(decision)} PROCESSED without running it.${commits} ${stateText(state, isRowDeleted)}${checkText(effects, areUnknown)} Nothing was changed. To resolve it${isUnchecked ? ', add --effects-checked once you know' : ''}:`,
+    text: `Would set ${nameOf(decision)} PROCESSED without running it.${commits} ${stateText(state, isRowDeleted)}${unplaced}${checkText(effects, areUnknown)} Nothing was changed. To resolve it${isUnchecked ? ', add --effects-checked once you know' : ''}:`,
     next: shell`messages ${['resolve', consumer, eventId, ...options, ...applyWords(decision)]}`,
   };
 }
@@ -189,22 +199,23 @@ function resolutionPlan(
 async function applyResolution(
   deployment: Deployment,
   made: MadeDecision,
-  { entry, fix, state, isRowDeleted, effects, areUnknown }: Resolution,
+  { entry, fix, state, isRowDeleted, effects, areUnknown, found }: Resolution,
 ): Promise<MessageResult> {
   const { consumer, eventId, reason, force = false, effectsChecked = false } = made;
-  const { table, clock, clients } = deployment;
+  const { clock, clients } = deployment;
+  const { place } = found;
   if (areUnknown && !effectsChecked) throw effectsUnknown(made, isRowDeleted);
   const unchecked = (open: readonly StartedEffect[]) =>
     effectsUnchecked(`Message ${eventId} of ${consumer}`, open.map(effectText));
   if (effects.length > 0 && !effectsChecked) throw unchecked(effects);
-  const cause = await causeOf(table, eventId); // before the decision is recorded
+  const cause = causeOf(eventId, found.event);
   const isFinal = state.is === 'processed' || state.is === 'discarded';
   const by = isFinal ? await deployment.operator() : await record(deployment, 'messages resolve', made);
   const result =
     fix === undefined
       ? await resolveMessage(deployment, {
           ...{ ...made, by, isStrict: isStrict(entry) },
-          order: await placeOfEvent(table, entry, eventId),
+          order: placed(place),
         })
       : await settleByConsumer(clients.lambda, entry, {
           mailroomCommit: { eventId, by, reason, force, effectsChecked, cause, ...fix },
@@ -227,9 +238,13 @@ async function applyResolution(
       if (fix === undefined || result.code !== ALREADY_SETTLED) throw fixRefused(made, result);
       break;
   }
-  if (fix !== undefined) return fixResult(deployment, made, fix, result.status === 'resolved');
+  const unplaced = result.status === 'resolved' ? spaced(unknownPlaceText(entry, place)) : '';
+  if (fix !== undefined) {
+    const fixed = await fixResult(deployment, made, fix, result.status === 'resolved');
+    return { ...fixed, text: `${fixed.text}${unplaced}` };
+  }
   if ('earlier' in result && result.earlier !== undefined) return ended(made, result.earlier);
-  return { status: result.status, text: `${nameOf(made)} is ${result.status}.` };
+  return { status: result.status, text: `${nameOf(made)} is ${result.status}.${unplaced}` };
 }
 
 /** The code with which a function answers for a message that another decision has ended. */
@@ -308,7 +323,11 @@ async function refusePassedOver(
 }
 
 /** Refuses unknown ids: resolving a mistyped one would have no effect and look like a success. */
-async function requireEvent({ table, directory, clock }: Deployment, eventId: string): Promise<void> {
+async function requireEvent(
+  { table, directory, clock }: Deployment,
+  eventId: string,
+  { event }: FoundPlace,
+): Promise<void> {
   const item = isEventId(eventId) ? await table.get(outboxKeyOf(eventId), { consistent: true }) : undefined;
   const now = clock.now();
   if (item?.status === 'CANCELLED' || (item !== undefined && isNotDue(item, now))) {
@@ -321,10 +340,10 @@ async function requireEvent({ table, directory, clock }: Deployment, eventId: st
       `Event ${eventId} ${state}: it has no message to resolve. Nothing was changed. To keep a consumer from processing it later, resolve it with --force.`,
     );
   }
-  if (item !== undefined) return;
+  if (item !== undefined || event !== undefined) return;
   throw new MailroomError(
     'NO_SUCH_EVENT',
-    `Event ${eventId} is neither in the outbox of ${directory.mailroom.stack} nor in this consumer's inbox. Check the id. If its rows have ` +
+    `Event ${eventId} is neither in the outbox of ${directory.mailroom.stack} nor in this consumer's inbox or dead-letter queues. Check the id. If its rows have ` +
       'expired, resolve the message with --force.',
   );
 }
@@ -382,6 +401,11 @@ async function record(deployment: Deployment, command: string, made: MadeDecisio
   const subject = `${consumer} ${eventId}${force ? ', by force' : ''}`;
   await recordOperation(deployment, { by, reason, command, subject });
   return by;
+}
+
+/** A sentence that follows another one. */
+function spaced(text: string | undefined): string {
+  return text === undefined ? '' : ` ${text}`;
 }
 
 function nameOf({ consumer, eventId }: MessageDecision): string {

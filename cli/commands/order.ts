@@ -11,10 +11,10 @@ import { aggregateName, blockOf, waitingText } from '../reports/messages/order-b
 import {
   type AggregateEvent,
   type AggregateOrder,
-  isStrict,
   numberingServices,
   orderReader,
 } from '../reports/messages/order-of-aggregate.ts';
+import { isStrict } from '../reports/messages/place-of-message.ts';
 import { countArgument } from '../terminal/arguments.ts';
 import { applyWords, type ChangeOptions, reasonOption, reasonToApply } from '../terminal/change.ts';
 import type { Io } from '../terminal/io.ts';
@@ -218,7 +218,7 @@ async function changeOrder(deployment: Deployment, to: OrderStep, options: Order
   if (reason === undefined) {
     const means =
       to === 'skip'
-        ? `Would pass over number ${sequence} of ${name}: its event is never applied, and number ${sequence + 1} is next. A redrive of it changes nothing.`
+        ? `Would pass over number ${sequence} of ${name}: its event is never applied, and number ${sequence + 1} is next. A redrive leaves its dead letter.`
         : `Would set the last number of ${name} to ${sequence}: number ${sequence + 1} is next, and events up to ${sequence} are never applied.`;
     const next = shell`${['order', to, consumer, aggregateType, aggregateId, String(sequence), ...sourceWords, ...applyWords(options)]}`;
     const text = `${means} Nothing was changed. To ${to} it:`;
@@ -230,7 +230,11 @@ async function changeOrder(deployment: Deployment, to: OrderStep, options: Order
   const change = to === 'skip' ? skipSequence : seedSequence;
   const { status, last } = await change(deployment, { key, sequence }, note);
   if (status === 'refused') throw refused(name, `its last number is ${last} now`);
-  const text = `The last number of ${name} is ${last}. Redrive what was rejected meanwhile:`;
+  const dead =
+    to === 'skip'
+      ? ` A dead letter of number ${sequence} itself is superseded: the redrive leaves it, and you can discard it.`
+      : '';
+  const text = `The last number of ${name} is ${last}.${dead} Redrive what was rejected meanwhile:`;
   const next = shell`dlq redrive ${`consumer:${consumer}`}`;
   return reportOf({ ...document, last, applied: true }, undefined, () =>
     changeText({ place, text, next }, deployment),

@@ -8,7 +8,7 @@ export const deadLettersMutants: readonly Mutant[] = [
     ['only the event that the row of the old one names is sent', 'if (named !== newEventId) throw', 'if (named === undefined) throw'],
     ['an event whose old one was not discarded in its favor is not sent', 'throw cannot(`Event ${eventId} is ${status} at ${consumer.name} since the plan. Nothing was sent.`);', 'return;'],
     ['an effect of the old event that was started after the plan stops the resend', 'if (isDeepStrictEqual(effectsOf(row), effectsOf(planned))) return;', 'return;'],
-    ['a resend is done only if the new event itself was processed', "row?.status === 'PROCESSED' && row.supersededBy === undefined ? progress :", 'row !== undefined ? progress :'],
+    ['a resend is done only if the new event itself was processed', "if (row?.status === 'PROCESSED') return progress;", 'if (row !== undefined) return progress;'],
   ]),
   ...mutantsOf('cli/reports/dead-letters/resend-plan.ts', 'resend interrupted-resend', [
     ['an old event that was processed, or that a worker holds, is not replaced', 'refuseSettled(deployment, deadLetter, consumer);', ''],
@@ -39,7 +39,7 @@ export const deadLettersMutants: readonly Mutant[] = [
     ['a replaced event is handled by a replacement in any state', 'if (last !== undefined) return inboxState', 'if (last !== undefined && now < 0) return inboxState'],
   ]),
   ...mutantsOf('cli/reports/dead-letters/redrive-steps.ts', 'standing redrive-plan redrive-steps resend interrupted-resend', [
-    ['a redrive keeps a dead letter whose event was replaced meanwhile', 'if (unsentReplacement(await standingOf(deadLetter)) !== undefined) return;', ''],
+    ['a redrive keeps a dead letter whose event was replaced meanwhile', 'unsentReplacement(await standingOf(deadLetter)) !== undefined) return;', 'false) return;'],
     ['a redriven event whose replacement was not received is not done', 'if (isHandled(standing)) return DONE;', "if (now.status === 'PROCESSED' || now.status === 'DISCARDED') return DONE;"],
     ['an attempt that was not counted is not the same failure again', "now.status === 'FAILED' && sameCause && now.attempts > 0", "now.status === 'FAILED' && sameCause"],
   ]),
@@ -62,7 +62,6 @@ export const deadLettersMutants: readonly Mutant[] = [
   ...mutantsOf('cli/reports/messages/fix-file.ts', 'repeated-decisions', [
     ['a fix that its function would refuse is not recorded', 'for (const event of given.events) draftOf(event, service);', ''],
     ['an external event is the cause of a fix', 'if (isExternalEventId(eventId)) return { eventId, correlationId: eventId };', 'if (isExternalEventId(eventId)) return undefined;'],
-    ['a fix needs no event of the outbox', 'if (!isEventId(eventId)) return undefined;', ''],
   ]),
   ...mutantsOf('cli/reports/dead-letters/discard.ts', 'unreadable-rows', [
     ['the row of a message that could not be read is settled only if it is rejected', "readable(await readInbox(deps.table, name, unreadId, true))?.status !== 'REJECTED'", 'false'],

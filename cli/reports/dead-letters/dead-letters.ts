@@ -39,6 +39,8 @@ export interface DeadLetter extends MessageStanding {
   readonly lastError: string | undefined;
   /** The side effects that have happened, or may have, while its work is not done. @default none */
   readonly effects?: readonly StartedEffect[] | undefined;
+  /** Its message has a number in the order of its consumer, as the plan of a redrive has found. @default false */
+  readonly isOrdered?: boolean | undefined;
   /** No queue has it any more: it is made from the outbox row of its event. @default false */
   readonly isGone?: boolean | undefined;
   /** As received from SQS. */

@@ -13,9 +13,10 @@ import { isUnreadable, readable, readOutboxRow } from '../../../lambdas/runtime/
 import { readInbox } from '../../deployment/message-reader.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
 import { endingOf, type FinalRow } from '../messages/message-ending.ts';
-import { isStrict, placeOfEvent } from '../messages/order-of-aggregate.ts';
+import { isStrict, placed, placeOfMessage, unknownPlaceText } from '../messages/place-of-message.ts';
 import { type DeadLetter, type DeadLetterSource, inboxId } from './dead-letters.ts';
-import { isHandled, readStanding, unsentReplacement } from './standing.ts';
+import { knownMessage } from './redrive-order.ts';
+import { isHandled, readStanding, supersededBy, unsentReplacement } from './standing.ts';
 
 /** Dependencies of {@link discard}. */
 export interface DiscardDeps extends OperationDeps {
@@ -59,7 +60,7 @@ export type DiscardOutcome =
 /** The outcome of a discard. */
 export interface Discarded {
   readonly outcome: DiscardOutcome;
-  /** Why it is `not-rejectable`, or how it was `handled`. */
+  /** Why it is `not-rejectable`, or how it was `handled`; of one that is `discarded`, that its number is not passed over. */
   readonly message?: string | undefined;
 }
 
@@ -135,11 +136,13 @@ async function decide(
 ): Promise<Discarded> {
   const replacement = unsentReplacement(deadLetter);
   const eventId = replacement ?? inboxId(deadLetter);
+  // An event in its place has its number.
+  const place = await placeOfMessage(deps.table, consumer, knownMessage(deadLetter));
   const settled = await discardMessage(deps, {
     ...{ ...note, consumer: consumer.name, eventId },
     unlessReceived: replacement !== undefined,
     isStrict: isStrict(consumer),
-    order: await placeOfEvent(deps.table, consumer, eventId),
+    order: placed(place),
   });
   const { status } = settled;
   if (status === 'leased') return { outcome: 'busy' };
@@ -149,9 +152,11 @@ async function decide(
   // A resend may have come first: then its event is the one that would be lost.
   const standing = await readStanding(deps.table, consumer.name, inboxId(deadLetter));
   if (unsentReplacement(standing) !== undefined) return { outcome: 'unsent' };
-  if (status === 'received') return { outcome: isHandled(standing) ? 'handled' : 'unreadable' };
+  const isOver = isHandled(standing) || supersededBy(standing) !== undefined;
+  if (status === 'received') return { outcome: isOver ? 'handled' : 'unreadable' };
   const earlier = 'earlier' in settled ? settled.earlier : undefined;
-  return earlier === undefined ? { outcome: 'discarded' } : endedBefore(earlier, note);
+  if (earlier !== undefined) return endedBefore(earlier, note);
+  return { outcome: 'discarded', message: unknownPlaceText(consumer, place) };
 }
 
 /**

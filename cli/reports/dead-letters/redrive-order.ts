@@ -1,19 +1,20 @@
+import { isMailroomError } from '../../../lambdas/runtime/base/errors.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import { eventIdTime, isEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import { sequenceOf } from '../../../lambdas/runtime/store/keys.ts';
+import {
+  type LastSequence,
+  orderVerdict,
+  readLastSequence,
+} from '../../../lambdas/runtime/store/last-sequence.ts';
 import type { PlaceInOrder } from '../../../lambdas/runtime/store/rows.ts';
-import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../../lambdas/runtime/store/table.ts';
-import { eachOf } from '../../deployment/rows-reader.ts';
+import { eachOf, once } from '../../deployment/rows-reader.ts';
 import { many } from '../../terminal/output.ts';
 import { aggregateName, blockOf, type OrderBlock } from '../messages/order-block.ts';
-import {
-  isStrict,
-  type OrderedAggregate,
-  type OrderReader,
-  placeOfEvent,
-} from '../messages/order-of-aggregate.ts';
-import type { DeadLetter, DeadLetterSource } from './dead-letters.ts';
+import type { OrderedAggregate, OrderReader } from '../messages/order-of-aggregate.ts';
+import { type KnownMessage, placeOfMessage } from '../messages/place-of-message.ts';
+import { type DeadLetter, type DeadLetterSource, inboxId } from './dead-letters.ts';
 
 /** The place of a dead letter in the order of its aggregate. */
 export interface RedrivePlace {
@@ -30,9 +31,73 @@ interface PlacedLetter {
   readonly place?: RedrivePlace | undefined;
 }
 
+/** The places of dead letters in the order of their consumer, of those that have one. */
+export type Places = ReadonlyMap<DeadLetter, PlaceInOrder>;
+
 interface Placed {
   readonly deadLetter: DeadLetter;
   readonly place: PlaceInOrder;
+}
+
+/** Finds the places of dead letters. */
+export async function placesIn(
+  table: Table,
+  consumer: ConsumerEntry,
+  deadLetters: readonly DeadLetter[],
+): Promise<Places> {
+  const found = await eachOf(deadLetters, async (deadLetter) => {
+    const place = await placeOfMessage(table, consumer, knownMessage(deadLetter));
+    return typeof place === 'string' ? [] : [[deadLetter, place] as const];
+  });
+  return new Map(found.flat());
+}
+
+/** A dead letter as its place is found. */
+export function knownMessage(deadLetter: DeadLetter): KnownMessage {
+  return { eventId: inboxId(deadLetter), row: deadLetter.row, body: deadLetter.received?.body };
+}
+
+/** Why a dead letter of an ordered consumer would not run; `handled`: it was the last one that ran. */
+type PastPlace =
+  | { readonly verdict: 'handled' }
+  | { readonly verdict: 'superseded'; readonly code?: string; readonly message: string }
+  | { readonly verdict: 'unreadable'; readonly message: string };
+
+/** Finds the dead letters whose message the gate of their consumer would absorb or refuse, because of what was applied or passed over. */
+export async function pastPlaces(table: Table, places: Places): Promise<ReadonlyMap<DeadLetter, PastPlace>> {
+  const lasts = new Map<string, Promise<LastSequence>>();
+  const found = await eachOf([...places], async ([deadLetter, place]) => {
+    try {
+      const seen = await once(lasts, place.key, () => readLastSequence({ table }, place.key));
+      const past = pastPlace(place, seen, inboxId(deadLetter));
+      return past === undefined ? [] : [[deadLetter, past] as const];
+    } catch (error) {
+      if (!isMailroomError(error, 'UNREADABLE_ROW')) throw error;
+      return [[deadLetter, { verdict: 'unreadable', message: error.message }] as const];
+    }
+  });
+  return new Map(found.flat());
+}
+
+function pastPlace(place: PlaceInOrder, seen: LastSequence, eventId: string): PastPlace | undefined {
+  const has = `It has number ${place.sequence} of ${aggregateName(sequenceOf(place.key))}`;
+  switch (orderVerdict(place, seen, eventId)) {
+    case 'applied':
+      return { verdict: 'handled' };
+    case 'superseded':
+      return {
+        verdict: 'superseded',
+        message: `${has}, and number ${seen.last} was applied or passed over.`,
+      };
+    case 'repeated':
+      return {
+        verdict: 'superseded',
+        code: 'SEQUENCE_REPEATED',
+        message: `${has}, which another event had: ${seen.eventId} was applied.`,
+      };
+    default:
+      return undefined;
+  }
 }
 
 /**
@@ -40,29 +105,23 @@ interface Placed {
  * among them, has a `block`, because it would only be rejected again.
  */
 export async function placesInOrder(
-  { table, orders }: { readonly table: Table; readonly orders: OrderReader },
+  orders: OrderReader,
   { consumer }: Extract<DeadLetterSource, { kind: 'rule' | 'consumer' }>,
-  running: readonly DeadLetter[],
+  running: Places,
 ): Promise<ReadonlyMap<DeadLetter, RedrivePlace>> {
-  const byKey = await placedByAggregate(table, consumer, running);
-  const found = await eachOf([...byKey], ([key, sorted]) => placesOf(orders, consumer, key, sorted));
+  const found = await eachOf([...byAggregate(running)], ([key, sorted]) =>
+    placesOf(orders, consumer, key, sorted),
+  );
   return new Map(found.flat());
 }
 
-/** Places dead letters in the order of a strict consumer: those of one aggregate together, the lowest number first. */
-async function placedByAggregate(
-  table: Table,
-  consumer: ConsumerEntry,
-  deadLetters: readonly DeadLetter[],
-): Promise<ReadonlyMap<string, readonly Placed[]>> {
+/** Groups dead letters in a strict order by aggregate, the lowest number first. */
+function byAggregate(places: Places): ReadonlyMap<string, readonly Placed[]> {
   const byKey = new Map<string, Placed[]>();
-  if (!isStrict(consumer)) return byKey;
-  await eachOf(deadLetters, async (deadLetter) => {
-    const { row, eventId = '' } = deadLetter;
-    const place = readable(row)?.order ?? (await placeOfEvent(table, consumer, eventId));
-    if (place?.mode !== 'strict') return;
+  for (const [deadLetter, place] of places) {
+    if (place.mode !== 'strict') continue;
     byKey.set(place.key, [...(byKey.get(place.key) ?? []), { deadLetter, place }]);
-  });
+  }
   for (const same of byKey.values()) same.sort((a, b) => a.place.sequence - b.place.sequence);
   return byKey;
 }
@@ -75,8 +134,8 @@ export async function inTurns<Step extends { readonly deadLetter: DeadLetter }>(
 ): Promise<readonly (readonly Step[])[]> {
   if (source.kind !== 'rule' && source.kind !== 'consumer') return steps.map((step) => [step]);
   const stepOf = new Map(steps.map((step) => [step.deadLetter, step]));
-  const byKey = await placedByAggregate(table, source.consumer, [...stepOf.keys()]);
-  const turns = [...byKey.values()].map((same) =>
+  const places = await placesIn(table, source.consumer, [...stepOf.keys()]);
+  const turns = [...byAggregate(places).values()].map((same) =>
     same.flatMap(({ deadLetter }) => stepOf.get(deadLetter) ?? []),
   );
   const placed = new Set(turns.flat());

@@ -14,14 +14,15 @@ import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
 import type { OrderReader } from '../messages/order-of-aggregate.ts';
 import type { DeadLetter, DeadLetterSource } from './dead-letters.ts';
-import { placesInOrder, type RedrivePlace } from './redrive-order.ts';
-import { type SettledVerdict, settled, unsentReplacement } from './standing.ts';
+import { pastPlaces, placesIn, placesInOrder, type RedrivePlace } from './redrive-order.ts';
+import { type SettledVerdict, settled, supersededText, unsentReplacement } from './standing.ts';
 
 /** Every {@link RedriveVerdict}, in the order in which a plan counts them. */
 export const REDRIVE_VERDICTS = [
   'runs',
   'fails',
   'handled',
+  'superseded',
   'unsent',
   'too-old',
   'out-of-order',
@@ -31,7 +32,8 @@ export const REDRIVE_VERDICTS = [
 ] as const;
 
 /**
- * The effect of a redrive on a dead letter: it is already `handled`; it `runs` again; it still `fails`, because today's code cannot
+ * The effect of a redrive on a dead letter: it is already `handled`; it `runs` again; it would be absorbed without a run, because it is
+ * `superseded`: a number of its aggregate from its own on was applied or passed over; it still `fails`, because today's code cannot
  * read it; it is replaced by an event that may be `unsent`; it is `too-old` to know whether it ran before; it is `out-of-order`,
  * because it would wait in vain for an earlier event of its aggregate; it is `busy`, because a
  * worker holds its lease or it is retried soon; its row is `unreadable`; or its `row-deleted` by hand leaves its side effects unknown.
@@ -73,21 +75,31 @@ export async function judgeDeadLetters(
   const bodies = open.map(({ received }) => received?.body ?? '');
   const checks = await deps.check(consumer, bodies);
   const history = await deps.table.get(inboxHistoryKey(consumer.name), { consistent: true });
+  const { table, orders } = deps;
+  const places = await placesIn(table, consumer, open);
+  const past = await pastPlaces(table, places);
+  const isOrdered = (deadLetter: DeadLetter) => places.has(deadLetter) && { isOrdered: true };
   const judged = deadLetters.map((deadLetter): JudgedDeadLetter => {
     const verdict = settled(deadLetter, deps.now);
     if (verdict !== undefined) return { ...deadLetter, verdict, message: settledText(deadLetter, verdict) };
+    // Before what its code says of it: the gate of its consumer comes first.
+    const over = past.get(deadLetter);
+    if (over !== undefined) return { ...deadLetter, ...over };
     const check = checks[open.indexOf(deadLetter)];
     if (check?.ok === false)
       return { ...deadLetter, verdict: 'fails', code: check.code, message: check.message };
     const tooOld = isTooOld(deadLetter, consumer, history && asRow<InboxHistory>(history), deps.now);
-    return tooOld ? { ...deadLetter, verdict: 'too-old', code: TOO_OLD } : { ...deadLetter, verdict: 'runs' };
+    if (tooOld) return { ...deadLetter, verdict: 'too-old', code: TOO_OLD };
+    return { ...deadLetter, ...isOrdered(deadLetter), verdict: 'runs' };
   });
-  const { table, orders } = deps;
   if (orders === undefined) return judged;
-  const running = judged.filter(({ verdict }) => verdict === 'runs');
-  const places = await placesInOrder({ table, orders }, source, running);
+  const running = deadLetters.flatMap((deadLetter, index) => {
+    const [one, place] = [judged[index], places.get(deadLetter)];
+    return one?.verdict === 'runs' && place !== undefined ? [[one, place] as const] : [];
+  });
+  const inOrder = await placesInOrder(orders, source, new Map(running));
   return judged.map((deadLetter): JudgedDeadLetter => {
-    const place = places.get(deadLetter);
+    const place = inOrder.get(deadLetter);
     if (place?.block === undefined) return { ...deadLetter, place };
     const { text: message } = place.block;
     return { ...deadLetter, place, verdict: 'out-of-order', code: 'OUT_OF_ORDER', message };
@@ -97,6 +109,7 @@ export async function judgeDeadLetters(
 /** The details of a verdict that the inbox rows alone decide. */
 function settledText(deadLetter: DeadLetter, verdict: SettledVerdict): string | undefined {
   if (verdict === 'unsent') return unsentText(deadLetter);
+  if (verdict === 'superseded') return supersededText(deadLetter);
   const last = deadLetter.replacements?.at(-1)?.row ?? deadLetter.row;
   return isUnreadable(last) ? last.unreadable : undefined;
 }

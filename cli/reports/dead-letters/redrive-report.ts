@@ -7,7 +7,7 @@ import { prose } from '../../terminal/prose.ts';
 import { shell } from '../../terminal/shell.ts';
 import { type ChangedDeadLetter, choiceWords, type DeadLetterChoice } from './choice.ts';
 import { deadLetterJson, deadLettersText, isGrouped } from './dead-letter-text.ts';
-import type { DeadLetterSource, ReceivedDeadLetters } from './dead-letters.ts';
+import type { DeadLetter, DeadLetterSource, ReceivedDeadLetters } from './dead-letters.ts';
 import { orderText } from './redrive-order.ts';
 import { type JudgedDeadLetter, REDRIVE_VERDICTS, type RedriveVerdict } from './redrive-plan.ts';
 import type { Redriven } from './redrive-steps.ts';
@@ -26,7 +26,14 @@ export interface RedrivePlan {
 }
 
 /** The outcome for a dead letter of the plan. */
-type RedriveOutcome = 'processed' | 'deleted' | 'failed-again' | 'waiting' | 'untried' | 'kept';
+type RedriveOutcome =
+  | 'processed'
+  | 'superseded'
+  | 'deleted'
+  | 'failed-again'
+  | 'waiting'
+  | 'untried'
+  | 'kept';
 
 /** The document of `--json`: a plan, and with `redriven` its outcome. */
 export function redriveJson(
@@ -38,7 +45,11 @@ export function redriveJson(
     source: source.name,
     count: received.total,
     applied: redriven !== undefined,
-    ...(redriven && { stopped: isStopped(redriven), processed: redriven.done.length }),
+    ...(redriven && {
+      stopped: isStopped(redriven),
+      processed: redriven.done.length,
+      superseded: redriven.superseded.length,
+    }),
     verdicts: counts(judged),
     deadLetters: [
       ...judged.map((deadLetter) => ({
@@ -169,15 +180,16 @@ export function redrivenText(
   const { place, source, judged, changed = [], received } = plan;
   const { runs, handled } = counts(judged);
   const verb = source.kind === 'dead' ? 'published' : source.kind === 'stream' ? 'swept' : 'processed';
+  const absorbed = redriven.superseded.length === 0 ? '' : `, ${redriven.superseded.length} superseded`;
   return [
     prose(placeText(place)),
     runs + handled === 0
       ? `Nothing in ${source.name} would run again.`
-      : `${redriven.done.length} of ${runs} ${verb}${handled > 0 ? `, ${handled} deleted as already handled` : ''}.`,
+      : `${redriven.done.length} of ${runs} ${verb}${absorbed}${handled > 0 ? `, ${handled} deleted as already handled` : ''}.`,
     ...(changed.length === 0
       ? []
       : [`${many(changed.length, 'dead letter')} changed since the plan: left alone.`]),
-    ...remediesText(deployment, source, judged, received.deadLetters),
+    ...remediesText(deployment, source, judgedAfter(judged, redriven), received.deadLetters),
     ...(options.interrupted === true && redriven.back.length === 0
       ? interruptedText(deployment, plan, redriven, options)
       : stoppedText(deployment, redriven, verb)),
@@ -226,9 +238,17 @@ function stoppedText(
     prose(
       `${paint.red('Stopped')}: ${waiting.length} redriven but not ${verb} yet (${ids.join(', ')}${waiting.length > 5 ? ' …' : ''})`,
     ),
-    `${notTried}Use a longer --wait, or see what they wait for:`,
+    prose(`${notTried}${keptText(waiting)}Use a longer --wait, or see what they wait for:`),
     `  ${why(ids[0] ?? '')}`,
   ];
+}
+
+/** The dead letter of an ordered message stays until its message has ended. */
+function keptText(waiting: readonly DeadLetter[]): string {
+  const kept = waiting.filter(({ isOrdered }) => isOrdered).length;
+  return kept === 0
+    ? ''
+    : `${many(kept, 'dead letter')} of ordered messages ${kept === 1 ? 'stays' : 'stay'} until that has happened: repeat the command then. `;
 }
 
 function isStopped({ back, waiting, untried }: Redriven): boolean {
@@ -243,8 +263,19 @@ function counts(judged: readonly JudgedDeadLetter[]): Record<RedriveVerdict, num
   return Object.fromEntries(entries) as Record<RedriveVerdict, number>;
 }
 
-function outcomeOf(deadLetter: JudgedDeadLetter, { done, back, waiting, untried }: Redriven): RedriveOutcome {
+/** Those that were superseded meanwhile need the same help as those that were superseded before. */
+function judgedAfter(judged: readonly JudgedDeadLetter[], { superseded }: Redriven): JudgedDeadLetter[] {
+  return judged.map((deadLetter) =>
+    superseded.includes(deadLetter) ? { ...deadLetter, verdict: 'superseded' } : deadLetter,
+  );
+}
+
+function outcomeOf(
+  deadLetter: JudgedDeadLetter,
+  { done, superseded, back, waiting, untried }: Redriven,
+): RedriveOutcome {
   if (done.includes(deadLetter)) return 'processed';
+  if (superseded.includes(deadLetter)) return 'superseded';
   if (waiting.includes(deadLetter)) return 'waiting';
   if (untried.includes(deadLetter)) return 'untried';
   if (back.some((entry) => entry.deadLetter === deadLetter)) return 'failed-again';

@@ -8,7 +8,13 @@ import { isUnreadable, readable, readOutboxRow } from '../../../lambdas/runtime/
 import { eachOf } from '../../deployment/rows-reader.ts';
 import { type DeadLetter, type DeadLetterSource, inboxId } from './dead-letters.ts';
 import { streamRange } from './redrive-plan.ts';
-import { isHandled, type MessageStanding, readStanding, unsentReplacement } from './standing.ts';
+import {
+  isHandled,
+  type MessageStanding,
+  readStanding,
+  supersededBy,
+  unsentReplacement,
+} from './standing.ts';
 
 /** The dead letters of each step; the last step has the rest. */
 const STEPS = [1, 10, Number.POSITIVE_INFINITY] as const;
@@ -16,9 +22,9 @@ const STEPS = [1, 10, Number.POSITIVE_INFINITY] as const;
 /** The interval at which the progress of a step is checked. */
 const LOOK_EVERY_MS = 1_000;
 
-/** The progress of a redriven dead letter; `back`: it failed again. */
+/** The progress of a redriven dead letter; `superseded`: it was absorbed without a run; `back`: it failed again. */
 export type RedriveProgress =
-  | { readonly state: 'done' | 'waiting' }
+  | { readonly state: 'done' | 'waiting' | 'superseded' }
   | ({ readonly state: 'back' } & FailedAgain);
 
 /** The failure of a redriven dead letter. */
@@ -46,6 +52,8 @@ export interface Pace {
 /** The dead letters of a redrive by outcome. */
 export interface Redriven {
   readonly done: readonly DeadLetter[];
+  /** Absorbed without a run, because a number from their own on was applied or passed over meanwhile: they stay in the source. */
+  readonly superseded: readonly DeadLetter[];
   /** Failed again: the redrive stopped there. */
   readonly back: readonly (FailedAgain & { readonly deadLetter: DeadLetter })[];
   /** Redriven, but not done in time: the redrive stopped there. */
@@ -72,6 +80,7 @@ export async function redriveInSteps(
   pace: Pace,
 ): Promise<Redriven> {
   const done: DeadLetter[] = [];
+  const superseded: DeadLetter[] = [];
   let untried = deadLetters;
   let step = 0;
   for (const size of STEPS) {
@@ -81,12 +90,13 @@ export async function redriveInSteps(
     const sent = await sendStep(deps, { of, deadLetters: untried.slice(0, size) }, redriver, pace);
     untried = untried.slice(sent.length);
     const outcome = await waitForStep(deps, sent, redriver, pace.waitMs, (open) =>
-      deps.progress(`Done: ${done.length + sent.length - open} of ${deadLetters.length}`),
+      deps.progress(`Done: ${done.length + superseded.length + sent.length - open} of ${deadLetters.length}`),
     );
     done.push(...outcome.done);
-    if (outcome.back.length + outcome.waiting.length > 0) return { ...outcome, done, untried };
+    superseded.push(...outcome.superseded);
+    if (outcome.back.length + outcome.waiting.length > 0) return { ...outcome, done, superseded, untried };
   }
-  return { done, back: [], waiting: [], untried };
+  return { done, superseded, back: [], waiting: [], untried };
 }
 
 /** The number of steps for this many dead letters. */
@@ -127,6 +137,7 @@ async function waitForStep(
   onProgress: (open: number) => void,
 ): Promise<Omit<Redriven, 'untried'>> {
   const done: DeadLetter[] = [];
+  const superseded: DeadLetter[] = [];
   let open = sent;
   for (let deadline = clock.now() + waitMs; ; ) {
     const looks = await eachOf(open, async (deadLetter) => ({
@@ -134,13 +145,15 @@ async function waitForStep(
       ...(await redriver.look(deadLetter)),
     }));
     const back = looks.flatMap((look) => (look.state === 'back' ? [look] : []));
-    const doneNow = looks.filter(({ state }) => state === 'done').map(({ deadLetter }) => deadLetter);
-    done.push(...doneNow);
-    open = looks.filter(({ state }) => state === 'waiting').map(({ deadLetter }) => deadLetter);
+    const inState = (wanted: RedriveProgress['state']) =>
+      looks.filter(({ state }) => state === wanted).map(({ deadLetter }) => deadLetter);
+    done.push(...inState('done'));
+    superseded.push(...inState('superseded'));
+    open = inState('waiting');
     onProgress(open.length);
-    if (doneNow.length > 0) deadline = clock.now() + waitMs;
+    if (open.length + back.length < looks.length) deadline = clock.now() + waitMs;
     const over = open.length === 0 || back.length > 0 || clock.now() >= deadline || signal.aborted;
-    if (over) return { done, back, waiting: open };
+    if (over) return { done, superseded, back, waiting: open };
     await clock.sleep(LOOK_EVERY_MS, signal);
   }
 }
@@ -153,6 +166,7 @@ export interface RedriverDeps extends OperationDeps {
 
 const DONE: RedriveProgress = { state: 'done' };
 const WAITING: RedriveProgress = { state: 'waiting' };
+const SUPERSEDED: RedriveProgress = { state: 'superseded' };
 const NOT_SWEPT: RedriveProgress = {
   state: 'back',
   fingerprint: 'The sweep could not read all of its minutes, or the bus refused the events',
@@ -170,6 +184,12 @@ export function redriverOf(deps: RedriverDeps, source: DeadLetterSource, note: N
  * Sends each message to the consumer's queue, then deletes its dead letter. A crash in between leaves a duplicate, which the inbox
  * absorbs; the other order would lose the message. The dead letter stays if a resend has replaced its event meanwhile: the inbox
  * absorbs the message, and the new event may not have been sent.
+ *
+ * The dead letter of an ordered message is deleted only once a look shows how its message has ended. The invariant: a
+ * message that is absorbed without a run has a dead letter, until an operator discards it.
+ *
+ *     plan: runs       send       gate of the consumer       look
+ *                 └ its number may be passed over here ┘      └ superseded: the dead letter stays
  */
 export function queueRedriver(
   deps: Pick<RedriverDeps, 'table' | 'clock' | 'queues'>,
@@ -179,15 +199,21 @@ export function queueRedriver(
   const standingOf = (deadLetter: DeadLetter) => readStanding(table, consumer.name, inboxId(deadLetter));
   return {
     resend: async (deadLetter) => {
-      const { eventId, row, received } = deadLetter;
+      const { eventId, row, received, isOrdered = false } = deadLetter;
       if (received === undefined) return;
       // Otherwise the audit would report the event as missing while its new message waits behind others.
       if (row === undefined && isEventId(eventId)) await markResent(deps, eventId);
       await queues.send(consumer.queue, received.body);
-      if (unsentReplacement(await standingOf(deadLetter)) !== undefined) return;
+      if (isOrdered || unsentReplacement(await standingOf(deadLetter)) !== undefined) return;
       await queues.remove(url, received);
     },
-    look: async (deadLetter) => progressOf(deadLetter.row, await standingOf(deadLetter)),
+    look: async (deadLetter) => {
+      const { row, received, isOrdered = false } = deadLetter;
+      const progress = progressOf(row, await standingOf(deadLetter));
+      const hasEnded = progress.state === 'done' || progress.state === 'back';
+      if (isOrdered && hasEnded && received !== undefined) await queues.remove(url, received);
+      return progress;
+    },
   };
 }
 
@@ -195,6 +221,7 @@ export function queueRedriver(
 function progressOf(before: DeadLetter['row'], standing: MessageStanding): RedriveProgress {
   const { row: now } = standing;
   if (now === undefined || isUnreadable(now)) return WAITING;
+  if (supersededBy(standing) !== undefined) return SUPERSEDED;
   if (isHandled(standing)) return DONE;
   const known = readable(before);
   if (now.fence === known?.fence) return WAITING; // every claim and rejection has its own fence

@@ -36,6 +36,7 @@ export function remediesText(
   const of = (verdict: RedriveVerdict) => judged.filter((deadLetter) => deadLetter.verdict === verdict);
   const remedies = [
     failing(source, of('fails'), all, clock.now()),
+    superseded(source, of('superseded')),
     unsent(source, of('unsent')),
     tooOld(source, of('too-old')),
     outOfOrder(of('out-of-order')),
@@ -79,6 +80,13 @@ function failing(
   }
   const text = `${count}: the deployed code of ${source.consumer.name} refuses ${it}. Deploy code that reads ${it}, then redrive ${it}. If not needed, discard ${it}:`;
   return { text, commands: discards };
+}
+
+function superseded(source: DeadLetterSource, letters: readonly JudgedDeadLetter[]): Remedy | undefined {
+  if (letters.length === 0) return undefined;
+  const [it, its] = letters.length === 1 ? ['it', 'its'] : ['them', 'their'];
+  const text = `${letters.length} superseded: kept, because a redrive would not run ${it}. If ${its} changes are still needed, do the work by hand, or have ${its} producer publish ${it} under the next number. Then discard ${it}:`;
+  return { text, commands: letters.map(({ id }) => shell`dlq discard ${source.name} ${id}`) };
 }
 
 /** Its message may still be in the queue: the inbox absorbs a duplicate, and the row of the old event refuses any other event. */

@@ -134,7 +134,7 @@ export async function planResend(
   };
   const check = (of: typeof consumer, bodies: readonly string[]) => checkBodies(clients.lambda, of, bodies);
   const [verdict] = await judgeDeadLetters({ table, check, now: clock.now() }, source, [message]);
-  if (verdict?.verdict === 'runs') await refusePassedOver(table, consumer, replaced[0]);
+  if (verdict?.verdict === 'runs') await refusePassedOver(table, consumer, deadLetter);
   const judged = {
     ...message,
     verdict: verdict?.verdict ?? 'unreadable',

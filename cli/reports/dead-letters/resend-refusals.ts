@@ -8,7 +8,6 @@ import type { ConsumerDeadLetters } from '../../../lambdas/runtime/operations/de
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import { consumersOf, mailroomEventsOf } from '../../../lambdas/runtime/operations/subscribed-events.ts';
 import { isEventId } from '../../../lambdas/runtime/store/event-id.ts';
-import { readLastSequence } from '../../../lambdas/runtime/store/last-sequence.ts';
 import type { InboxRow } from '../../../lambdas/runtime/store/rows.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../../lambdas/runtime/store/table.ts';
@@ -16,9 +15,9 @@ import type { Deployment } from '../../deployment/deployment.ts';
 import { effectNames } from '../../deployment/effects.ts';
 import { minuteAfter } from '../../terminal/output.ts';
 import { shell } from '../../terminal/shell.ts';
-import { isStrict, placeOfEvent } from '../messages/order-of-aggregate.ts';
-import type { DeadLetter } from './dead-letters.ts';
-import { type EventAtConsumer, settled } from './standing.ts';
+import { type DeadLetter, inboxId } from './dead-letters.ts';
+import { pastPlaces, placesIn } from './redrive-order.ts';
+import { type EventAtConsumer, settled, supersededText } from './standing.ts';
 
 /** @throws `CANNOT_RESEND` if it is not a Mailroom event that its consumer can read */
 export function readableEvent({ eventId, received }: DeadLetter): {
@@ -49,6 +48,8 @@ export function refuseSettled(
       throw cannot(
         `${consumer} has already processed event ${eventId}, or an operator has discarded it. Discard the dead letter.`,
       );
+    case 'superseded':
+      throw superseded(eventId, consumer, supersededText(deadLetter));
     case 'busy':
       throw cannot(`A worker holds event ${eventId}, or it is retried soon. Repeat the command in a minute.`);
     case 'row-deleted':
@@ -96,15 +97,15 @@ export function effectsOf(row: DeadLetter['row']): NonNullable<InboxRow['effects
 export async function refusePassedOver(
   table: Table,
   consumer: ConsumerEntry,
-  { eventId, row }: EventAtConsumer,
+  deadLetter: DeadLetter,
 ): Promise<void> {
-  const own = readable(row)?.order;
-  const isPast = own?.mode === 'strict' && !isStrict(consumer);
-  const order = (isPast ? undefined : own) ?? (await placeOfEvent(table, consumer, eventId));
-  const last = order === undefined ? 0 : (await readLastSequence({ table }, order.key)).last;
-  if (order === undefined || order.sequence > last) return;
-  throw cannot(
-    `Event ${eventId} has number ${order.sequence}, and number ${last} of its aggregate was applied or passed over at ${consumer.name}, so the new event would not run. ` +
+  const past = (await pastPlaces(table, await placesIn(table, consumer, [deadLetter]))).get(deadLetter);
+  if (past?.verdict === 'superseded') throw superseded(inboxId(deadLetter), consumer.name, past.message);
+}
+
+function superseded(eventId: string, consumer: string, why: string): MailroomError {
+  return cannot(
+    `Event ${eventId} would not run at ${consumer}. ${why} ` +
       'Have its producer write a correct event under the next number, then discard the dead letter.',
   );
 }

@@ -81,11 +81,11 @@ export async function resend(
   };
   const look = async (deadLetter: DeadLetter): Promise<RedriveProgress> => {
     const progress = await redriver.look(deadLetter);
-    if (progress.state !== 'done') return progress;
-    const row = readable(await readInbox(deployment.table, consumer.name, judged.eventId, true));
-    return row?.status === 'PROCESSED' && row.supersededBy === undefined
-      ? progress
-      : { state: 'back', fingerprint: NEVER_RAN, sameCause: false, neverRan: true };
+    if (progress.state === 'done') {
+      const row = readable(await readInbox(deployment.table, consumer.name, judged.eventId, true));
+      if (row?.status === 'PROCESSED') return progress;
+    } else if (progress.state !== 'superseded') return progress;
+    return { state: 'back', fingerprint: NEVER_RAN, sameCause: false, neverRan: true };
   };
   return redriveInSteps(
     { clock, signal: terminal.signal, progress: terminal.progress },

@@ -1,7 +1,7 @@
 import { inboxState } from '../../../lambdas/runtime/inbox/inbox-state.ts';
 import { rejectedKey } from '../../../lambdas/runtime/store/keys.ts';
 import type { InboxRow } from '../../../lambdas/runtime/store/rows.ts';
-import type { UnreadableRow } from '../../../lambdas/runtime/store/stored-rows.ts';
+import { readable, type UnreadableRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import { readInbox } from '../../deployment/message-reader.ts';
 import { replacementOf } from '../../deployment/resent-event.ts';
@@ -56,15 +56,17 @@ export function unsentReplacement({ row, replacements = [] }: MessageStanding): 
 }
 
 /** The reason why a message must not run again. */
-export type SettledVerdict = 'handled' | 'unsent' | 'busy' | 'unreadable' | 'row-deleted';
+export type SettledVerdict = 'handled' | 'superseded' | 'unsent' | 'busy' | 'unreadable' | 'row-deleted';
 
 /**
  * Judges by the inbox rows alone why a dead letter must not run again; `undefined` if it may. A replaced event is `handled` once its
- * last replacement has a row, whatever became of that one: it is retried, or has its own dead letter. Until then it is `unsent`.
+ * last replacement has a row, whatever became of that one: it is retried, or has its own dead letter. Until then it is `unsent`. One that
+ * is PROCESSED because a later number superseded it never ran: it is not handled.
  */
 export function settled(standing: MessageStanding, now: number): SettledVerdict | undefined {
   if (standing.isRowDeleted) return 'row-deleted';
   if (unsentReplacement(standing) !== undefined) return 'unsent';
+  if (supersededBy(standing) !== undefined) return 'superseded';
   const last = standing.replacements?.at(-1);
   if (last !== undefined) return inboxState(last.row, now).is === 'unreadable' ? 'unreadable' : 'handled';
   const state = inboxState(standing.row, now);
@@ -81,6 +83,17 @@ export function settled(standing: MessageStanding, now: number): SettledVerdict 
     default:
       return undefined;
   }
+}
+
+/** The number that superseded a message, or the last event in its place, before it ran; `undefined` if it was not superseded. */
+export function supersededBy({ row, replacements = [] }: MessageStanding): number | undefined {
+  const last = readable(replacements.at(-1)?.row ?? row);
+  return last?.status === 'PROCESSED' ? last.supersededBy : undefined;
+}
+
+/** Says which number superseded a message. */
+export function supersededText(standing: MessageStanding): string {
+  return `It was superseded before it ran: number ${supersededBy(standing)} of its aggregate was applied or passed over.`;
 }
 
 /** True if the work of a message is done, or another message does it: that does not depend on the time. */

@@ -1,11 +1,10 @@
 import { errorMessage, MailroomError } from '../../../lambdas/runtime/base/errors.ts';
 import { isObject, parseJson, textOf } from '../../../lambdas/runtime/base/json.ts';
+import type { DeliveredEvent } from '../../../lambdas/runtime/consume/message.ts';
 import { type CommitRequest, checkedFix, draftOf } from '../../../lambdas/runtime/consume/settle-requests.ts';
+import type { Envelope } from '../../../lambdas/runtime/events/event.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
-import { isEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts';
-import { readable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
-import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import { checkedActions } from '../../../lambdas/runtime/store/table-checks.ts';
 import { many } from '../../terminal/output.ts';
 
@@ -96,14 +95,14 @@ export function fixText({ writes, events }: ManualFix): string {
  * The event whose correlation id and trace the new events inherit, and whose place the fix takes. An external event begins its own chain, as
  * for a handler.
  *
- * @returns `undefined` if the message has no event, or the outbox does not have it
+ * @param event - that of the message, if it was found
  */
-export async function causeOf(table: Pick<Table, 'get'>, eventId: string): Promise<FixedEvent | undefined> {
+export function causeOf(
+  eventId: string,
+  event: DeliveredEvent<Envelope> | undefined,
+): FixedEvent | undefined {
   if (isExternalEventId(eventId)) return { eventId, correlationId: eventId };
-  if (!isEventId(eventId)) return undefined;
-  const row = readable(readOutboxRow(await table.get(outboxKeyOf(eventId), { consistent: true })));
-  if (row === undefined) return undefined;
-  return { ...(JSON.parse(row.envelope) as FixedEvent), source: row.source };
+  return event && { ...event.envelope, source: event.bus.source };
 }
 
 function bad(problem: string): MailroomError {

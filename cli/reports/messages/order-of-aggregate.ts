@@ -1,12 +1,11 @@
-import { orderOfText, STRICT_GROUP } from '../../../lambdas/runtime/base/order.ts';
+import { STRICT_GROUP } from '../../../lambdas/runtime/base/order.ts';
 import { HOUR_MS, MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
-import type { Envelope } from '../../../lambdas/runtime/events/event.ts';
 import { type InboxState, inboxState } from '../../../lambdas/runtime/inbox/inbox-state.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import { eventIdTime, isEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { inboxKey, lastKey, sequenceOf } from '../../../lambdas/runtime/store/keys.ts';
-import { placeInOrder, readLastSequence } from '../../../lambdas/runtime/store/last-sequence.ts';
-import type { OutboxRow, OutboxStatus, PlaceInOrder } from '../../../lambdas/runtime/store/rows.ts';
+import { readLastSequence } from '../../../lambdas/runtime/store/last-sequence.ts';
+import type { OutboxRow, OutboxStatus } from '../../../lambdas/runtime/store/rows.ts';
 import {
   isUnreadable,
   readable,
@@ -26,6 +25,7 @@ import {
 } from '../../deployment/rows-reader.ts';
 import { readDeadPointers } from '../dead-letters/dead-letters.ts';
 import { searchEvents } from '../why/find-trace.ts';
+import { type OrderedConsumer, placeOfRow } from './place-of-message.ts';
 
 /** The most rejected messages of a consumer, and the most DEAD events of a shard, that are read. */
 const READ_MAX = 1_000;
@@ -83,11 +83,6 @@ export interface AggregateOrder extends OrderedAggregate {
   readonly waiting: readonly AggregateEvent[];
   /** The range of the outbox that was searched; absent if it was not. */
   readonly searched?: { readonly since: number; readonly until: number } | undefined;
-}
-
-/** Returns true if a consumer has a strict order. */
-export function isStrict({ order = '' }: Pick<ConsumerEntry, 'order'>): boolean {
-  return orderOfText(order)?.mode === 'strict';
 }
 
 /** Dependencies of {@link orderReader}. */
@@ -220,35 +215,4 @@ async function readRejectedInOrder(table: Table, consumer: string, now: number) 
     byKey.set(key, [...(byKey.get(key) ?? []), event]);
   });
   return { byKey, more };
-}
-
-/** A consumer and the order of its events. */
-type OrderedConsumer = Pick<ConsumerEntry, 'name' | 'order' | 'events'>;
-
-/**
- * The place of an event at an ordered consumer, by its outbox row. An event whose definition declares no `sequence` may carry a number: it has
- * no place, and passes over no other event's.
- */
-export function placeOfRow(
-  { name, order = '', events }: OrderedConsumer,
-  row: OutboxRow | undefined,
-): PlaceInOrder | undefined {
-  const kept = orderOfText(order);
-  const isNumbered = events.some(
-    ({ source, type, sequence }) => source === row?.source && type === row.type && sequence === true,
-  );
-  return kept && row && isNumbered
-    ? placeInOrder(name, kept, { ...(JSON.parse(row.envelope) as Envelope), source: row.source })
-    : undefined;
-}
-
-/** The same, for a message that has no row; `undefined` also if the outbox has no row of its event. */
-export async function placeOfEvent(
-  table: Pick<Table, 'get'>,
-  consumer: OrderedConsumer,
-  eventId: string,
-): Promise<PlaceInOrder | undefined> {
-  if (consumer.order === undefined || !isEventId(eventId)) return undefined;
-  const item = await table.get(outboxKeyOf(eventId), { consistent: true });
-  return placeOfRow(consumer, readable(readOutboxRow(item)));
 }

@@ -23,7 +23,13 @@ import {
 } from './event-state.ts';
 import { isQueueEmpty, messageCase } from './message-case.ts';
 import { causeText, effectsText, type MessageFacts, unclaimedText, WORDS } from './message-words.ts';
-import { blockingVerdict, orderedVerdict, supersededText } from './order-verdict.ts';
+import {
+  blockingVerdict,
+  discardLine,
+  orderedVerdict,
+  SUPERSEDED_TODO,
+  supersededText,
+} from './order-verdict.ts';
 import { besideScheduled, isCancelled, scheduledVerdict } from './scheduled-words.ts';
 import { bornAt, type Trace, type TracedEvent, type TracedMessage } from './trace-reader.ts';
 import { claimStopped, publishStopped } from './wiring-check.ts';
@@ -236,6 +242,10 @@ function skippedByRedrive(
       `The deployed code of ${consumer.name} still refuses it (${refusal}), so a redrive would leave it. Deploy code that reads it, ` +
       'then redrive it. If it is not needed, discard it:';
     return { text, next: shell`dlq discard ${deadLetter.source} ${deadLetter.id}` };
+  }
+  if (verdict === 'superseded') {
+    const text = `${message ?? ''} A redrive would leave it. ${SUPERSEDED_TODO}`.trimStart();
+    return { text, next: discardLine(deadLetter) };
   }
   // Rejected as too old: the words of that case suggest what helps.
   if (verdict !== 'too-old' || row !== undefined) return undefined;

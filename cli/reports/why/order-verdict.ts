@@ -2,13 +2,10 @@ import { inboxState } from '../../../lambdas/runtime/inbox/inbox-state.ts';
 import { sequenceOf } from '../../../lambdas/runtime/store/keys.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
+import { type ShellText, shell } from '../../terminal/shell.ts';
 import { aggregateName, blockOf, waitingText } from '../messages/order-block.ts';
-import {
-  type AggregateOrder,
-  isStrict,
-  type OrderReader,
-  placeOfRow,
-} from '../messages/order-of-aggregate.ts';
+import type { AggregateOrder, OrderReader } from '../messages/order-of-aggregate.ts';
+import { isStrict, placed, placeOfRow, placeWithoutOutbox } from '../messages/place-of-message.ts';
 import type { MessageOrders, StateText, WhyContext, WhyVerdict } from './event-state.ts';
 import { bornAt, type Trace, type TracedEvent, type TracedMessage } from './trace-reader.ts';
 
@@ -28,7 +25,12 @@ export async function readMessageOrders(
     async ({ event, message }) => {
       const { consumer, row, deadLetter } = message;
       const outbox = readable(event.row);
-      const place = readable(row)?.order ?? placeOfRow(consumer, outbox);
+      const found = placeWithoutOutbox(consumer, {
+        eventId: event.eventId,
+        row,
+        body: deadLetter?.received.body,
+      });
+      const place = placed(found) ?? placeOfRow(consumer, outbox);
       const { is } = inboxState(row, now);
       if (place?.mode !== 'strict' || !isStrict(consumer) || is === 'processed' || is === 'discarded')
         return [];
@@ -62,16 +64,20 @@ interface PlacedMessage {
 /** Adds the order of its aggregate to the verdict on a message: the event that it waits for, or those that wait for it. */
 export function orderedVerdict(
   verdict: WhyVerdict,
-  { event, message: { consumer, row }, context: { orders, commandLine }, place }: PlacedMessage,
+  { event, message, context: { orders, redrive, commandLine }, place }: PlacedMessage,
 ): WhyVerdict {
+  const { consumer, row, deadLetter } = message;
   const found = orders?.get(orderKey(event, consumer));
   if (found === undefined) return verdict;
   const { sequence, last, order } = found;
   const aggregate = aggregateName(found.aggregate);
   const { name } = consumer;
   if (sequence <= last) {
-    const text = `It has number ${sequence} of ${aggregate}, and ${name} has applied or passed over number ${last}: a run of it changes nothing.`;
-    return { ...verdict, text: `${verdict.text} ${text}` };
+    // Its own plan has said so.
+    if (redrive?.verdict === 'superseded' && redrive.id === deadLetter?.id) return verdict;
+    const text = `${verdict.text} It has number ${sequence} of ${aggregate}, and ${name} has applied or passed over number ${last}: a run of it changes nothing.`;
+    if (deadLetter === undefined || verdict.next === null) return { ...verdict, text };
+    return { ...verdict, text: `${text} ${SUPERSEDED_TODO}`, next: commandLine(discardLine(deadLetter)) };
   }
   if (order === undefined) return verdict;
   if (sequence === order.missing) return { ...verdict, text: `${verdict.text}${blockingText(name, order)}` };
@@ -86,6 +92,15 @@ export function orderedVerdict(
     return { ...verdict, text: `${verdict.text} ${waits}` };
   const state = block.isStuck ? 'blocked' : 'waiting';
   return { ...verdict, state, text: `${place} ${waits} ${block.todo}`, next: commandLine(block.next) };
+}
+
+/** The help for a dead letter whose message would not run. */
+export const SUPERSEDED_TODO =
+  'If its change is still needed, do the work by hand, or have its producer publish it under the next number. Then discard the dead letter:';
+
+/** The command that plans the discard of a dead letter. */
+export function discardLine({ source, id }: NonNullable<TracedMessage['deadLetter']>): ShellText {
+  return shell`dlq discard ${source} ${id}`;
 }
 
 /** Adds the events that wait for it to the verdict on an event that is DEAD, or was discarded, and is next at a strict consumer. */

@@ -4,7 +4,7 @@ import type { EventOrder } from '../base/order.ts';
 import { poison } from '../base/poison.ts';
 import type { Envelope } from '../events/event.ts';
 import { type HandledDefinition, type HandledEvent, isExternal } from '../events/external-event.ts';
-import { type LastSequence, Overtaken, readPlace } from '../store/last-sequence.ts';
+import { type LastSequence, Overtaken, orderVerdict, readPlace } from '../store/last-sequence.ts';
 import type { PlaceInOrder } from '../store/rows.ts';
 import { supersede } from './claimed-run.ts';
 import type { ConsumerContext, Received } from './consumer-context.ts';
@@ -95,12 +95,17 @@ async function atGate(
   const skipsRejected = isNext && config.order?.mode === 'strict' && config.order.onReject === 'skip';
   const message = { ...delivery.message, place: { order, seen, skipsRejected } };
   const passed: Received = { ...received, delivery: { ...delivery, message } };
-  const { sequence, mode } = order;
-  if (sequence === seen.last && seen.eventId !== undefined && seen.eventId !== message.eventId)
-    return { outcome: await failUnclaimed(passed, repeated(sequence, seen.eventId)) };
-  if (sequence <= seen.last) return { outcome: await supersede(passed, seen.last) };
-  if (mode === 'strict' && sequence > seen.last + 1) return { outcome: await wait(passed, order, seen) };
-  return { passed };
+  switch (orderVerdict(order, seen, message.eventId)) {
+    case 'repeated':
+      return { outcome: await failUnclaimed(passed, repeated(order.sequence, seen.eventId)) };
+    case 'applied':
+    case 'superseded':
+      return { outcome: await supersede(passed, seen.last) };
+    case 'waits':
+      return { outcome: await wait(passed, order, seen) };
+    case 'runs':
+      return { passed };
+  }
 }
 
 /**
@@ -157,7 +162,7 @@ async function wait(
   );
 }
 
-function repeated(sequence: number, eventId: string): MailroomError {
+function repeated(sequence: number, eventId = ''): MailroomError {
   return poison(
     'SEQUENCE_REPEATED',
     `Sequence ${sequence} of the aggregate was applied by another event, ${eventId}. Each event of an aggregate needs its own number: correct the publisher, and discard this message or publish its change under the next number.`,

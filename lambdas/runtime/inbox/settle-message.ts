@@ -45,9 +45,9 @@ export interface Settlement extends MessageNote {
   /** The place of an ordered message in its sequence, if it has no row: a row has its own. @default none */
   readonly order?: PlaceInOrder | undefined;
   /**
-   * The consumer has a strict order: only then does a strict place count that its row has, perhaps from before.
+   * The consumer has a strict order, or has none: a place of the other kind that its row has, from before, does not count.
    *
-   * @default true
+   * @default the place of its row counts
    */
   readonly isStrict?: boolean | undefined;
   /** Another event is sent in its place, and has its number in the sequence, which stays next. Only of a discard. @default none */
@@ -115,7 +115,7 @@ export async function settleMessage(
     readsResults = false,
     writes,
     order: given,
-    isStrict = true,
+    isStrict,
     ...note
   }: Settlement,
   status: FinalDecision['status'],
@@ -130,7 +130,8 @@ export async function settleMessage(
     const item = await table.get(inboxKey(consumer, eventId), { consistent: true });
     // Also of a row that cannot be read otherwise, which only force settles.
     const own = placeIn(item);
-    const order = (own?.mode === 'strict' && !isStrict ? undefined : own) ?? given;
+    const isPast = isStrict !== undefined && (own?.mode === 'strict') !== isStrict;
+    const order = (isPast ? undefined : own) ?? given;
     const place =
       order === undefined || note.replacedBy !== undefined
         ? { raise: [] }

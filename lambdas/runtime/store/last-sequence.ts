@@ -60,6 +60,23 @@ export function readPlace(
     : { problem: `${problem}. Correct it where the event is published` };
 }
 
+/**
+ * The effect of the last applied sequence on a message. `applied`: it is the event that was applied last; `repeated`: another event was applied
+ * with its number; `superseded`: a number from its own on was applied or passed over; `waits`: its predecessor was not.
+ */
+export type OrderVerdict = 'runs' | 'waits' | 'superseded' | 'applied' | 'repeated';
+
+/** Judges a message by the last applied sequence of its aggregate, as the gate of its consumer does. */
+export function orderVerdict(
+  { sequence, mode }: PlaceInOrder,
+  { last, eventId }: LastSequence,
+  ownId: string,
+): OrderVerdict {
+  if (sequence === last && eventId !== undefined) return eventId === ownId ? 'applied' : 'repeated';
+  if (sequence <= last) return 'superseded';
+  return mode === 'strict' && sequence > last + 1 ? 'waits' : 'runs';
+}
+
 /** The place of a received message, with the last applied sequence as its gate has read it. */
 export interface GatedPlace {
   readonly order: PlaceInOrder;

@@ -211,12 +211,14 @@ test('a plan with every verdict, and a redrive that stopped, fit 80 columns', ()
   const back = first === undefined ? [] : [{ deadLetter: first, fingerprint: long, sameCause: true }];
   const stopped = redrivenText({ clock, commandLine }, plan, {
     done: [],
+    superseded: [],
     back,
     waiting: [],
     untried: judged,
   });
   const late = redrivenText({ clock, commandLine }, plan, {
     done: [],
+    superseded: [],
     back: [],
     waiting: judged,
     untried: [],

@@ -128,9 +128,11 @@ describe('why, of an event of a strict consumer', () => {
     await rig.drain();
     await rig.json('order', 'skip', 'worker', 'Thing', '1', '4', ...APPLY);
     expect((await rig.json('why', skipped)).verdict.text).toContain(
-      'It has number 4 of Thing 1, and worker has applied or passed over number 4: a run of it changes nothing.',
+      'It has number 4 of Thing 1, and number 4 was applied or passed over. A redrive would leave it.',
     );
-    for (const id of [applied, skipped]) await rig.json('dlq', 'redrive', source, id, ...APPLY);
+    await rig.json('dlq', 'redrive', source, applied, ...APPLY);
+    rig.queue.redrive(); // as the AWS console does, which knows of no order
+    await rig.drain();
     expect(rig.applied).toEqual([5]);
     expect((await rig.json('why', applied)).verdict.text).not.toContain('superseded');
     expect((await rig.json('why', skipped)).verdict).toMatchObject({

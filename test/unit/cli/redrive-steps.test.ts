@@ -106,7 +106,13 @@ describe('a redrive', () => {
   test('sends 1, then 10, then the rest, each step when the one before is processed', async () => {
     const slow: Reaction = [{ status: 'PROCESSED', afterMs: 5_000 }];
     const { deadLetters, redrive, sentAt } = scene(30, () => slow);
-    expect(await redrive()).toEqual({ done: deadLetters, back: [], waiting: [], untried: [] });
+    expect(await redrive()).toEqual({
+      done: deadLetters,
+      superseded: [],
+      back: [],
+      waiting: [],
+      untried: [],
+    });
     const [first = 0, second = 0] = sentAt;
     const [last = 0, third = 0] = sentAt.slice(10);
     expect(second - first).toBeGreaterThanOrEqual(5_000);
@@ -216,7 +222,7 @@ describe('a redrive', () => {
     const next = mintEventId(1, 8);
     const replaced = { status: 'DISCARDED', replacedBy: next } as const;
     const { deadLetters, redrive, calls } = scene(1, () => [replaced]);
-    expect(await redrive()).toMatchObject({ done: [], back: [], waiting: deadLetters });
+    expect(await redrive()).toMatchObject({ done: [], superseded: [], back: [], waiting: deadLetters });
     expect(calls).toEqual([`send ${deadLetters[0]?.eventId}`]);
   });
 
@@ -230,6 +236,12 @@ describe('a redrive', () => {
   });
 
   test('a redrive of no messages does nothing', async () => {
-    expect(await scene(0, () => []).redrive()).toEqual({ done: [], back: [], waiting: [], untried: [] });
+    expect(await scene(0, () => []).redrive()).toEqual({
+      done: [],
+      superseded: [],
+      back: [],
+      waiting: [],
+      untried: [],
+    });
   });
 });

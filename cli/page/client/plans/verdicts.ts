@@ -23,6 +23,11 @@ export const VERDICTS: Readonly<Record<RedriveVerdict, VerdictWords>> = {
     label: 'would fail',
     todo: 'Stays: the deployed code refuses it. Deploy code that accepts it, resend it with other data, or discard it.',
   },
+  superseded: {
+    is: 'look',
+    label: 'superseded',
+    todo: 'Stays: a later number of its aggregate was applied, or its own passed over, so it would not run. Publish its change under the next number, or discard it.',
+  },
   unsent: {
     is: 'look',
     label: 'may be unsent',

@@ -93,6 +93,11 @@ export async function orderedMailroom(
       return unwrapped(out + err);
     },
     last: () => made.memory.item({ ...LAST })?.last,
+    /** The events of the consumer's dead letters. */
+    letters: async () => {
+      const letters = await made.queues.receive('dead-letters', { limit: 100 });
+      return letters.map(({ body }): string => JSON.parse(body).detail.eventId);
+    },
   };
 }
 

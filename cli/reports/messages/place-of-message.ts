@@ -1,0 +1,158 @@
+import { orderOfText } from '../../../lambdas/runtime/base/order.ts';
+import { type DeliveredEvent, readDelivered } from '../../../lambdas/runtime/consume/message.ts';
+import type { Envelope } from '../../../lambdas/runtime/events/event.ts';
+import { deadLettersTo, peekDeadLetters } from '../../../lambdas/runtime/operations/dead-letters.ts';
+import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
+import { isEventId, isUnreadableId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
+import { placeInOrder } from '../../../lambdas/runtime/store/last-sequence.ts';
+import type { InboxRow, OutboxRow, PlaceInOrder } from '../../../lambdas/runtime/store/rows.ts';
+import { readable, readOutboxRow, type UnreadableRow } from '../../../lambdas/runtime/store/stored-rows.ts';
+import type { Table } from '../../../lambdas/runtime/store/table.ts';
+import type { Deployment } from '../../deployment/deployment.ts';
+import { readInbox } from '../../deployment/message-reader.ts';
+import { findResend } from '../../deployment/resent-event.ts';
+
+/** A consumer and the order of its events. */
+export type OrderedConsumer = Pick<ConsumerEntry, 'name' | 'order' | 'events'>;
+
+/** Returns true if a consumer has a strict order. */
+export function isStrict({ order = '' }: Pick<ConsumerEntry, 'order'>): boolean {
+  return orderOfText(order)?.mode === 'strict';
+}
+
+/** A message at a consumer. */
+export interface KnownMessage {
+  /** Its id in the inbox. */
+  readonly eventId: string;
+  /** Its inbox row. */
+  readonly row: InboxRow | UnreadableRow | undefined;
+  /** The body of its dead letter. @default none was found */
+  readonly body?: string | undefined;
+}
+
+/** A message's place in the order of its consumer. `none`: its event has no place; `unknown`: nothing that is left shows its event. */
+export type MessagePlace = PlaceInOrder | 'none' | 'unknown';
+
+/**
+ * Finds the place of a message in the order of its consumer, where it was written down: in its inbox row, which has the place that its last
+ * run had; else in its dead letter, whose body the consumer would read; else in the outbox row of its event. Each may be the only one that
+ * is left: the outbox row has expired, or is in the table of another Mailroom, or in PostgreSQL, or the event was sent by a resend.
+ * A row from a time when its consumer had another order does not count.
+ */
+export async function placeOfMessage(
+  table: Pick<Table, 'get'>,
+  consumer: OrderedConsumer,
+  message: KnownMessage,
+): Promise<MessagePlace> {
+  const found = placeWithoutOutbox(consumer, message);
+  if (found !== 'unknown' || !isEventId(message.eventId)) return found;
+  const item = await table.get(outboxKeyOf(message.eventId), { consistent: true });
+  const row = readable(readOutboxRow(item));
+  return row === undefined ? 'unknown' : (placeOfRow(consumer, row) ?? 'none');
+}
+
+/** The place itself; `undefined` without one. */
+export function placed(place: MessagePlace): PlaceInOrder | undefined {
+  return typeof place === 'string' ? undefined : place;
+}
+
+/** A message's place, and the event of which it is known: absent if only its row was found. */
+export interface FoundPlace {
+  readonly place: MessagePlace;
+  readonly event?: DeliveredEvent<Envelope> | undefined;
+}
+
+/**
+ * Finds the place of a message that an operator names, and its event: also in the dead-letter sources of its consumer, and that of the event
+ * which it replaces.
+ */
+export async function findPlace(
+  deps: Pick<Deployment, 'table' | 'queues' | 'clock'>,
+  consumer: ConsumerEntry,
+  { eventId, row }: KnownMessage,
+): Promise<FoundPlace> {
+  const event = await findEvent(deps, consumer, eventId);
+  const found = placeWithoutOutbox(consumer, { eventId, row });
+  if (found !== 'unknown') return { place: found, event };
+  if (event !== undefined) return { place: placeOf(consumer, event) ?? 'none', event };
+  const resent = await findResend(deps.table, eventId, deps.clock.now());
+  if (resent?.consumer !== consumer.name) return { place: 'unknown' };
+  const { causationId } = resent;
+  const replaced = await readInbox(deps.table, consumer.name, causationId, true);
+  const { place } = await findPlace(deps, consumer, { eventId: causationId, row: replaced });
+  return { place };
+}
+
+async function findEvent(
+  { table, queues }: Pick<Deployment, 'table' | 'queues'>,
+  consumer: ConsumerEntry,
+  eventId: string,
+): Promise<DeliveredEvent<Envelope> | undefined> {
+  if (!isEventId(eventId)) return undefined;
+  const row = readable(readOutboxRow(await table.get(outboxKeyOf(eventId), { consistent: true })));
+  if (row !== undefined) return eventOf(row);
+  for (const source of deadLettersTo(consumer)) {
+    const { deadLetters } = await peekDeadLetters(queues, source, PEEK);
+    const own = deadLetters.find((deadLetter) => deadLetter.eventId === eventId);
+    if (own !== undefined) return deliveredIn(own.received.body);
+  }
+  return undefined;
+}
+
+/** Tells an operator how to pass over a number that could not be found; `undefined` if it could, or nothing waits for it. */
+export function unknownPlaceText(
+  consumer: Pick<ConsumerEntry, 'name' | 'order'>,
+  place: MessagePlace,
+): string | undefined {
+  if (place !== 'unknown' || !isStrict(consumer)) return undefined;
+  const { name } = consumer;
+  return (
+    `No inbox row, dead letter or outbox row shows the event's number, so ${name} does not pass over it. If later events of its aggregate ` +
+    `wait, find the number with \`order show ${name} <type> <id>\`, then pass over it with \`order skip ${name} <type> <id> <number>\`.`
+  );
+}
+
+/** The most dead letters of one source that are read, and how long they stay hidden if showing them again fails. */
+const PEEK = { limit: 1_000, hideS: 15 };
+
+/** The same, without the outbox row. */
+export function placeWithoutOutbox(
+  consumer: OrderedConsumer,
+  { eventId, row, body }: KnownMessage,
+): MessagePlace {
+  const own = readable(row)?.order;
+  if (own !== undefined && (own.mode === 'strict') === isStrict(consumer)) return own;
+  if (consumer.order === undefined || !(isEventId(eventId) || isUnreadableId(eventId))) return 'none';
+  const delivered = body === undefined ? undefined : deliveredIn(body);
+  if (delivered === undefined) return 'unknown';
+  return placeOf(consumer, delivered) ?? 'none';
+}
+
+/** The place of an event at a consumer, by its outbox row; `undefined` if it has none. */
+export function placeOfRow(consumer: OrderedConsumer, row: OutboxRow | undefined): PlaceInOrder | undefined {
+  return row && placeOf(consumer, eventOf(row));
+}
+
+function eventOf({ source, type, envelope }: OutboxRow): DeliveredEvent<Envelope> {
+  return { bus: { source, type }, envelope: JSON.parse(envelope) as Envelope };
+}
+
+/** An event whose definition declares no `sequence` may carry a number: it has no place, and passes over no other event's. */
+function placeOf(
+  { name, order = '', events }: OrderedConsumer,
+  { bus: { source, type }, envelope }: DeliveredEvent<Envelope>,
+): PlaceInOrder | undefined {
+  const kept = orderOfText(order);
+  const isNumbered = events.some(
+    (event) => event.source === source && event.type === type && event.sequence === true,
+  );
+  return kept && isNumbered ? placeInOrder(name, kept, { ...envelope, source }) : undefined;
+}
+
+function deliveredIn(body: string): DeliveredEvent<Envelope> | undefined {
+  try {
+    return readDelivered({ body });
+  } catch {
+    return undefined;
+  }
+}

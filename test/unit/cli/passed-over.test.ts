@@ -1,0 +1,119 @@
+import { describe, expect, test } from 'vitest';
+import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
+import { APPLY, orderedMailroom } from './support/ordered-mailroom.ts';
+
+const source = 'consumer:worker';
+
+/** Number 1 was rejected and passed over, 2 is applied, and then the handler is fixed. */
+async function passedOver() {
+  const rig = await orderedMailroom(undefined, undefined, 'skip');
+  const { 1: first = '' } = await rig.commit([1, -1], [2, 1]);
+  await rig.publish();
+  await rig.drain();
+  expect(rig.applied).toEqual([2]);
+  rig.code.isFixed = true;
+  return { ...rig, first, rowOf: () => rig.memory.item(inboxKey('worker', first)) };
+}
+
+/** The last number when the redrive is planned, and then that of another operator who comes first. */
+async function inRace() {
+  const rig = await orderedMailroom(undefined, undefined, 'block');
+  const { 1: first = '' } = await rig.commit([1, -1]);
+  await rig.publish();
+  await rig.drain();
+  rig.code.isFixed = true;
+  const { send } = rig.queues;
+  let isPassedOver = false;
+  Object.assign(rig.queues, {
+    send: async (url: string, body: string) => {
+      if (!isPassedOver) {
+        isPassedOver = true;
+        await rig.undelivered('order', 'skip', 'worker', 'Thing', '1', '1', ...APPLY);
+      }
+      return send(url, body);
+    },
+  });
+  return { ...rig, first };
+}
+
+describe('the redrive of a message whose number was passed over', () => {
+  test('would not run, says why, and leaves its dead letter', async () => {
+    const { json, text, letters, rowOf, first } = await passedOver();
+    const plan = await json('dlq', 'redrive', source);
+    expect(plan.verdicts).toMatchObject({ runs: 0, handled: 0, superseded: 1 });
+    expect(plan.deadLetters).toMatchObject([
+      {
+        verdict: 'superseded',
+        message: 'It has number 1 of Thing 1, and number 2 was applied or passed over.',
+      },
+    ]);
+    const shown = await text('dlq', 'redrive', source);
+    expect(shown).toContain('1 superseded');
+    expect(shown).toContain(`dlq discard ${source} `);
+    expect(shown).toContain('There is nothing to redrive.');
+    const done = await json('dlq', 'redrive', source, ...APPLY);
+    expect(done).toMatchObject({ processed: 0, superseded: 0, deadLetters: [{ outcome: 'kept' }] });
+    expect(await letters()).toEqual([first]);
+    expect(rowOf()).toMatchObject({ status: 'REJECTED' });
+  });
+
+  test('exits with 1, as one that leaves a dead letter', async () => {
+    const { run } = await passedOver();
+    const { code, out } = await run('dlq', 'redrive', source, ...APPLY);
+    expect(code).toBe(1);
+    expect(out).toContain('Nothing in consumer:worker would run again.');
+  });
+
+  test('would not run even if the deployed code refuses it, or if it is too old', async () => {
+    const { json, code, rowOf, memory } = await passedOver();
+    code.isFixed = false;
+    await memory.write({ Put: { Item: { ...rowOf(), reason: 'EVENT_TOO_OLD' } as never } });
+    expect((await json('dlq', 'redrive', source)).verdicts).toMatchObject({ superseded: 1, 'too-old': 0 });
+  });
+
+  test('whose dead letter is discarded ends without a run', async () => {
+    const { json, letters, rowOf } = await passedOver();
+    expect(await json('dlq', 'discard', source, '--all', ...APPLY)).toMatchObject({
+      deadLetters: [{ outcome: 'discarded' }],
+    });
+    expect(await letters()).toEqual([]);
+    expect(rowOf()).toMatchObject({ status: 'DISCARDED' });
+  });
+
+  test('is not suggested by why', async () => {
+    const { json, first } = await passedOver();
+    const { verdict } = await json('why', first);
+    expect(verdict.next).toContain(`dlq discard ${source} `);
+    expect(verdict.text).toContain('number 2 was applied or passed over. A redrive would leave it.');
+  });
+});
+
+describe('a message that is superseded while it is redriven', () => {
+  test('is not counted as processed, and its dead letter stays', async () => {
+    const { json, letters, first, applied } = await inRace();
+    const done = await json('dlq', 'redrive', source, ...APPLY);
+    expect(done).toMatchObject({
+      verdicts: { runs: 1 },
+      processed: 0,
+      superseded: 1,
+      deadLetters: [{ outcome: 'superseded' }],
+    });
+    expect(applied).toEqual([]);
+    expect(await letters()).toEqual([first]);
+  });
+
+  test('is reported in words, with exit code 1', async () => {
+    const { run } = await inRace();
+    const { code, out } = await run('dlq', 'redrive', source, ...APPLY);
+    expect(code).toBe(1);
+    expect(out).toContain('0 of 1 processed, 1 superseded');
+  });
+
+  test('stays superseded in the next plan, and a discard deletes its dead letter', async () => {
+    const { json, letters } = await inRace();
+    await json('dlq', 'redrive', source, ...APPLY);
+    expect((await json('dlq', 'redrive', source)).verdicts).toMatchObject({ superseded: 1, handled: 0 });
+    await json('dlq', 'discard', source, '--all', ...APPLY);
+    expect(await letters()).toEqual([]);
+  });
+});
