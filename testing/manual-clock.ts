@@ -1,4 +1,4 @@
-import type { Clock } from '../lambdas/runtime/base/clock.ts';
+import { type Clock, nextTurn } from '../lambdas/runtime/base/clock.ts';
 
 /** A {@link Clock} that only advances when a test advances it. */
 export interface ManualClock extends Clock {
@@ -45,7 +45,7 @@ export function manualClock(start = Date.UTC(2026, 0, 1)): ManualClock {
   return {
     now: () => now,
     sleep: (ms, signal) => {
-      if (ms <= 0 || signal?.aborted) return turn();
+      if (ms <= 0 || signal?.aborted) return nextTurn();
       return new Promise((resolve) => {
         const wake = () => {
           sleepers.delete(sleeper);
@@ -59,11 +59,11 @@ export function manualClock(start = Date.UTC(2026, 0, 1)): ManualClock {
     },
     advance: async (ms) => {
       const target = now + ms;
-      await turn();
+      await nextTurn();
       for (let sleeper = nextUntil(target); sleeper; sleeper = nextUntil(target)) {
         now = Math.max(now, sleeper.until);
         sleeper.wake();
-        await turn();
+        await nextTurn();
       }
       now = Math.max(now, target);
     },
@@ -72,11 +72,4 @@ export function manualClock(start = Date.UTC(2026, 0, 1)): ManualClock {
     },
     sleeping: () => sleepers.size,
   };
-}
-
-/** Runs everything that can run now. */
-function turn(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve);
-  });
 }

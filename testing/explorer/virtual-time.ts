@@ -1,3 +1,4 @@
+import { nextTurn } from '../../lambdas/runtime/base/clock.ts';
 /** True time, which only advances when the scheduler says so. `O` identifies a sleeper's owner. */
 export interface VirtualTime<O> {
   /** The current time in epoch milliseconds. */
@@ -37,7 +38,7 @@ export function createVirtualTime<O>(start: number, listener: TimeListener<O>): 
   const sleepers = new Set<PendingSleep<O>>();
 
   const quiet = async () => {
-    do await turn();
+    do await nextTurn();
     while (turns > 0);
   };
 
@@ -59,7 +60,7 @@ export function createVirtualTime<O>(start: number, listener: TimeListener<O>): 
     sleep: (owner, ms, signal) => {
       if (!(ms > 0) || signal?.aborted) {
         turns += 1;
-        return turn().then(() => {
+        return nextTurn().then(() => {
           turns -= 1;
         });
       }
@@ -93,11 +94,4 @@ export function createVirtualTime<O>(start: number, listener: TimeListener<O>): 
       now = Math.max(now, target);
     },
   };
-}
-
-/** Runs everything that can run now. */
-function turn(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve);
-  });
 }

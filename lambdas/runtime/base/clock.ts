@@ -1,3 +1,6 @@
+// The timers of Node as they are when this module is loaded: a test that fakes the global ones would otherwise wait for Mailroom forever.
+const { setTimeout, clearTimeout, setImmediate } = globalThis;
+
 /**
  * The clock port: Mailroom reads the time and pauses only through this interface, so that tests (and the in-memory parts in
  * `cdk-mailroom/testing`) can control time.
@@ -58,6 +61,13 @@ export const systemClock: Clock = {
       signal?.addEventListener('abort', end);
     }),
 };
+
+/** Resolves on the next turn of the event loop, when everything that can run now has run. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
+}
 
 /** The reason of an abort that no one reads: by default, each `abort` makes an error with a stack. */
 const OVER = 'over';

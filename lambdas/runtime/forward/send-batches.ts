@@ -1,4 +1,4 @@
-import { type Clock, withDeadline } from '../base/clock.ts';
+import { type Clock, nextTurn, withDeadline } from '../base/clock.ts';
 import { errorCode, errorMessage } from '../base/errors.ts';
 import {
   entryBytes,
@@ -30,7 +30,7 @@ export function batchSender(target: ForwardTarget, clock: Clock, timeoutMs: numb
   let sending = false;
   const sendAll = async () => {
     while (waiting.length > 0) {
-      await new Promise(setImmediate); // the other messages of the invocation
+      await nextTurn(); // the other messages of the invocation
       const batch = nextBatch(waiting, target.limits);
       const results = await sendBatch(
         target,
