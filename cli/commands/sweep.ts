@@ -1,11 +1,12 @@
-import { Command } from 'commander';
+import { Command, InvalidArgumentError } from 'commander';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import type { SweepRange, SweepRangeReport } from '../../lambdas/runtime/relay/sweep-range.ts';
+import { SHARDS_MAX } from '../../lambdas/runtime/store/event-id.ts';
 import { recordOperation } from '../../lambdas/runtime/store/operation-record.ts';
 import type { Deployment } from '../deployment/deployment.ts';
 import { invoke } from '../deployment/invoke.ts';
 import { placeOf, placeText } from '../deployment/place.ts';
-import { durationArgument, reasonArgument } from '../terminal/arguments.ts';
+import { countArgument, durationArgument, reasonArgument } from '../terminal/arguments.ts';
 import { EXIT, type Io } from '../terminal/io.ts';
 import { prose } from '../terminal/prose.ts';
 import { reportOf } from '../terminal/terminal.ts';
@@ -15,6 +16,7 @@ import { reporting } from './command.ts';
 interface SweepOptions {
   readonly since: number;
   readonly until?: number;
+  readonly shards?: number;
   readonly reason: string;
 }
 
@@ -31,11 +33,24 @@ export function sweepCommand(io: Io): Command {
       durationArgument,
     )
     .option('--until <duration>', 'the end of the range, as time before now (default: now)', durationArgument)
+    .option(
+      '--shards <number>',
+      'also look for events in shards up to this number, of a producer with a higher MAILROOM_SHARDS; the sweep reads those that have ' +
+        'one from now on (default: the shards that it reads)',
+      shardsArgument,
+    )
     .option('--reason <text>', 'why; stored with the change', reasonArgument, 'not given')
     .action(reporting(io, sweepNow));
 }
 
-async function sweepNow(deployment: Deployment, { since, until = 0, reason }: SweepOptions) {
+/** Reads a number of shards. */
+function shardsArgument(text: string): number {
+  const shards = countArgument(text);
+  if (shards <= SHARDS_MAX) return shards;
+  throw new InvalidArgumentError(`Expected at most ${SHARDS_MAX}: the shard is one byte of an event id.`);
+}
+
+async function sweepNow(deployment: Deployment, { since, until = 0, shards, reason }: SweepOptions) {
   if (until >= since) {
     throw new MailroomError(
       'BAD_ARGUMENT',
@@ -43,7 +58,7 @@ async function sweepNow(deployment: Deployment, { since, until = 0, reason }: Sw
     );
   }
   const now = deployment.clock.now();
-  const range = { since: now - since, until: now - until };
+  const range = { since: now - since, until: now - until, ...(shards !== undefined && { shards }) };
   const [place, by] = [await placeOf(deployment), await deployment.operator()];
   const subject = `${time(range.since)} to ${time(range.until)}`;
   await recordOperation(deployment, { by, reason, command: 'sweep', subject });

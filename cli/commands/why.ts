@@ -4,6 +4,7 @@ import { atHome } from '../../lambdas/runtime/operations/bus-consumers.ts';
 import type { Deployment } from '../deployment/deployment.ts';
 import { openEffects } from '../deployment/effects.ts';
 import { checkBodies } from '../deployment/invoke.ts';
+import { readSweepState } from '../deployment/rows-reader.ts';
 import type { JudgeDeps } from '../reports/dead-letters/redrive-plan.ts';
 import { orderReader } from '../reports/messages/order-of-aggregate.ts';
 import { verdictOf } from '../reports/why/chain-verdict.ts';
@@ -112,6 +113,7 @@ async function contextOf(deployment: Deployment, trace: Trace): Promise<WhyConte
     commandLine,
     awsLine,
     tableName: table.name,
+    sweptShards: (await readSweepState(directory, table)).shards.length,
     sources: directory.mailroom.sources,
     wiring: await checkWiring(deployment, trace, now),
     orders: await readMessageOrders(orderReader({ ...deployment, now }), trace, now),

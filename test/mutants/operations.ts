@@ -4,6 +4,10 @@ import { type Mutant, mutantsOf } from './mutant.ts';
 // biome-ignore format: a line for each mutant
 export const operationsMutants: readonly Mutant[] = [
   ...mutantsOf('operations/audit/audit-walk.ts', 'audit audit-verdict audit-repair', [
+    ['shards that the sweep does not read are looked for', 'const used = Math.max(swept, await higherShards(walk, swept));', 'const used = swept;'],
+    ['the events of shards that the sweep does not read are counted', 'await walkShards(walk, swept, used)', 'until'],
+    ['the newest minute of a range is looked at for higher shards', 'until - 1 - Math.floor(', 'since + Math.floor('],
+    ['the search for higher shards ends with the time', 'probe < PROBED_MINUTES && hasTimeLeft()', 'probe < PROBED_MINUTES'],
     ['an event minted before the range is left out', 'mintedAt < since ||', ''],
     ['an event minted after the range is left out', '|| mintedAt >= until', ''],
     ['only a published event is expected at its consumers', "if (row.status !== 'PUBLISHED') return undefined;", ''],

@@ -206,7 +206,16 @@ export const relayMutants: readonly Mutant[] = [
     ['a minute whose age was passed right at the end of a pass is read by that pass', 'minute + MINUTE_MS + ageMs <= now', 'minute + MINUTE_MS + ageMs < now'],
     ['the youngest minutes reach back to the first age', '[2, 1, 0]', '[1, 0]'],
   ]),
+  ...mutantsOf('relay/shards-of-minute.ts', 'sweep-range audit', [
+    ['a shard with an event is found whatever its number', 'shard + 1 : 0', 'shard : 0'],
+    ['the highest shard with an event counts', 'return Math.max(0, ...used);', 'return Math.max(0, used[0] ?? 0);'],
+    ['one row of a shard is enough', 'limit: 1,', ''],
+  ]),
   ...mutantsOf('relay/sweep-range.ts', 'sweep-range', [
+    ['a shard in which a range has an event is read from then on', 'if (used > shards) shards = await raiseShards(table, used);', 'if (used > shards) shards = used;'],
+    ['a shard above those that are swept is read where it was asked for', 'to: range.shards ?? 0,', 'to: 0,'],
+    ['higher shards are looked for with strong consistency', 'to: range.shards ?? 0, consistent: true', 'to: range.shards ?? 0'],
+    ['a number of shards that no event id can name is refused', 'if (shards !== undefined && !isNumber) {', 'if (false) {'],
     ['a range is read strongly consistently: it is read once', '{ consistent: true, pointers: true }', '{ consistent: false, pointers: true }'],
     ['a minute of a range that is left unsettled gets a pointer', '{ consistent: true, pointers: true }', '{ consistent: true, pointers: false }'],
     ['a range is swept only as far as it was read whole', 'if (!settled || tally.failures > 0) break;', 'if (tally.failures > 0) break;'],

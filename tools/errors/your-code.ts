@@ -86,7 +86,7 @@ any other: the message is retried, and rejected as [ATTEMPTS_EXHAUSTED](#attempt
     },
     BAD_SWEEP_RANGE: {
       cause:
-        'The sweep was invoked with a range that is not two times, the first before the second and neither in the future.',
+        'The sweep was invoked with a range that is not two times, the first before the second and neither in the future, or with a number of shards that is not 1 to 256.',
       result: 'Nothing was swept.',
       action: 'Use `npx cdk-mailroom sweep --since 1h` instead of invoking the function by hand.',
     },

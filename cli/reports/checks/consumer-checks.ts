@@ -166,7 +166,7 @@ async function* functionSettings({ consumer, directory, resources }: ConsumerSub
     yield { problem: 'settings', text };
   }
   if (settings.shards > shards) {
-    const text = `${name} writes events to ${settings.shards} shards, but the relay reads ${shards}: it may not publish some of them`;
+    const text = `${name} writes events to ${settings.shards} shards, but the Mailroom has ${shards}: the sweep reads the others only once the stream relay has received an event in them`;
     yield { problem: 'settings', text };
   }
   const queue = await resources.queue(url);

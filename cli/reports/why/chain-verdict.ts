@@ -1,6 +1,7 @@
 import { inboxState } from '../../../lambdas/runtime/inbox/inbox-state.ts';
 import { atHome } from '../../../lambdas/runtime/operations/bus-consumers.ts';
 import { receiptText } from '../../../lambdas/runtime/operations/forward-receipt.ts';
+import { eventIdShard, isEventId, SHARDS_MAX } from '../../../lambdas/runtime/store/event-id.ts';
 import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts';
 import { isUnreadable, readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { clipped, many } from '../../terminal/output.ts';
@@ -31,14 +32,20 @@ import {
   supersededText,
 } from './order-verdict.ts';
 import { besideScheduled, isCancelled, scheduledVerdict } from './scheduled-words.ts';
-import { bornAt, type Trace, type TracedEvent, type TracedMessage } from './trace-reader.ts';
+import {
+  bornAt,
+  type Trace,
+  type TracedEvent,
+  type TracedMessage,
+  type UnfoundNumbers,
+} from './trace-reader.ts';
 import { claimStopped, publishStopped } from './wiring-check.ts';
 
 /** The default time for which a new event is reserved for the stream relay, which usually needs a second. */
 const STREAM_MS = 30_000;
 
 /** The verdict on a chain of events: the worst of all events and messages. */
-export function verdictOf({ events, unread = [] }: Trace, context: WhyContext): WhyVerdict {
+export function verdictOf({ events, unread = [], unfound = [] }: Trace, context: WhyContext): WhyVerdict {
   const all = events.flatMap((event) => {
     const { eventId } = event;
     const home = contextAt(context, event.elsewhere);
@@ -57,7 +64,11 @@ export function verdictOf({ events, unread = [] }: Trace, context: WhyContext): 
     (worst.state === 'cancelled' && sent.length > 0)
   ) {
     const unlisted = context.wiring?.problems.find(({ problem }) => problem === 'no-entry');
-    const left = [...(unlisted === undefined ? [] : [`${unlisted.part}: ${unlisted.text}`]), ...unread];
+    const left = [
+      ...(unlisted === undefined ? [] : [`${unlisted.part}: ${unlisted.text}`]),
+      ...unread,
+      ...unfound.map(unfoundText),
+    ];
     const cancelled = events.length - sent.length;
     const processed = allProcessed(sent, first?.eventId ?? '', cancelled, left.length === 0);
     if (left.length === 0) return processed;
@@ -71,6 +82,15 @@ export function verdictOf({ events, unread = [] }: Trace, context: WhyContext): 
   if (also === 0) return worst;
   const text = `${worst.text} ${also} more in this chain ${also === 1 ? 'requires' : 'require'} action: --story shows all.`;
   return { ...worst, text };
+}
+
+/** The earlier events of an aggregate that a search did not find, and where they may be. */
+function unfoundText({ aggregateType, aggregateId, first, last }: UnfoundNumbers): string {
+  const numbers = first === last ? `number ${first}` : `numbers ${first} to ${last}`;
+  return (
+    `${numbers} of ${aggregateType} ${aggregateId}, which ${first === last ? 'was' : 'were'} not found: committed before the range (--since), expired, or in a ` +
+    'shard that the sweep does not read, which `audit` looks for'
+  );
 }
 
 /** @param isWhole - every consumer was read */
@@ -171,6 +191,19 @@ function outboxText(event: TracedEvent, context: WhyContext): StateText | undefi
   if (stopped !== undefined) {
     const text = `${name} is not published yet, ${duration(age)} after ${SINCE[begin]}${error}. ${stopped.text}`;
     return { state: 'stuck', text, next: stopped.next };
+  }
+  const { sweptShards = SHARDS_MAX } = context;
+  const shard = isEventId(eventId) ? eventIdShard(eventId) : 0;
+  if (shard >= sweptShards && !isNew) {
+    const text =
+      `${name} has not been published for ${duration(age)}${error}. It is in shard ${shard}, and the sweep reads ${sweptShards} shards: its ` +
+      'producer has a higher MAILROOM_SHARDS. This publishes it, and has the sweep read its shard:';
+    const since = hours(now - bornAt(event));
+    return {
+      state: 'stuck',
+      text,
+      next: commandLine(shell`sweep --since ${since} --shards ${String(shard + 1)}`),
+    };
   }
   const again = `It is retried ${inTime(row.leaseUntil, now)}`;
   if (age > STUCK_MS) {

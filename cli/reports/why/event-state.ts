@@ -78,6 +78,8 @@ export interface WhyContext {
   readonly awsLine: (command: ShellText) => string;
   /** The name of the Mailroom table. */
   readonly tableName: string;
+  /** The number of shards that the sweep reads; absent if it was not read. */
+  readonly sweptShards?: number | undefined;
   /** The sources that the relay publishes; absent if the directory does not list them. */
   readonly sources?: readonly string[] | undefined;
   /** The verdict of a redrive on one dead letter; absent if it was not checked. */

@@ -3,9 +3,10 @@ import { jsonObject } from '../../../lambdas/runtime/base/json.ts';
 import { deadLetterQueues, peekDeadLetters } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import { externalEventsOf } from '../../../lambdas/runtime/operations/subscribed-events.ts';
-import { unreadableId } from '../../../lambdas/runtime/store/event-id.ts';
+import { isEventId, outboxKeyOf, unreadableId } from '../../../lambdas/runtime/store/event-id.ts';
 import { externalEventId, externalIdsOf } from '../../../lambdas/runtime/store/external-id.ts';
 import { EVENT_PREFIX } from '../../../lambdas/runtime/store/keys.ts';
+import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Item, Table } from '../../../lambdas/runtime/store/table.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { type PrefixDeps, wholeEventId } from '../../deployment/event-prefix.ts';
@@ -15,12 +16,13 @@ import {
   partitionsOf,
   readPartition,
   readSweepState,
+  withItems,
 } from '../../deployment/rows-reader.ts';
 import { many } from '../../terminal/output.ts';
 import { shell } from '../../terminal/shell.ts';
 import type { TimeWindow } from '../../terminal/window.ts';
 import { containingId, type StoredEnvelope, storedEnvelopeOf, storedEventId } from './stored-envelope.ts';
-import { PEEK, readTrace, type Trace } from './trace-reader.ts';
+import { PEEK, readTrace, type Trace, type UnfoundNumbers } from './trace-reader.ts';
 
 /** Dependencies of {@link findTrace}. */
 export type FindDeps = Pick<
@@ -50,8 +52,9 @@ export async function findTrace(deployment: FindDeps, given: string, window: Tim
     found.push(
       ...(await searchEvents({ ...room, signal: terminal.signal, onProgress }, id ?? given, window)),
     );
-  const trace = await readTrace(deployment, found);
-  if (trace.events.length > 0) return { ...trace, searchedTo: window.until };
+  const trace = await readTrace(deployment, await withCauses(rooms, found, id ?? given));
+  if (trace.events.length > 0)
+    return { ...trace, searchedTo: window.until, unfound: unfoundNumbers(trace, given) };
   for (const room of rooms) {
     const ofDeadLetter = await traceOfDeadLetter(deployment, room, given);
     if (ofDeadLetter !== undefined) return ofDeadLetter;
@@ -129,6 +132,68 @@ export async function searchEvents(
     signal,
   );
   return matches.flat();
+}
+
+/**
+ * Adds the causes of events that match the id as well. An event id names its row, so these are found in any minute and any shard, also
+ * where the search did not read.
+ */
+async function withCauses(
+  rooms: readonly Pick<FindDeps, 'table'>[],
+  found: readonly string[],
+  id: string,
+): Promise<string[]> {
+  const known = new Set(found);
+  const seen = new Set(found);
+  for (let next = found; next.length > 0; ) {
+    const rows = (await rowsOf(rooms, next)).filter((row) => matchOf(row, id).length > 0);
+    for (const eventId of rows.flatMap((row) => matchOf(row, id))) known.add(eventId);
+    next = [...new Set(rows.flatMap(causesOf))].filter((eventId) => !seen.has(eventId));
+    for (const eventId of next) seen.add(eventId);
+  }
+  return [...known];
+}
+
+/** The events that a row names as its cause and as the first of its chain. */
+function causesOf(row: Item): string[] {
+  const { causationId, correlationId } = storedEnvelopeOf(row) ?? {};
+  return [causationId, correlationId].filter(isEventId);
+}
+
+async function rowsOf(
+  rooms: readonly Pick<FindDeps, 'table'>[],
+  eventIds: readonly string[],
+): Promise<Item[]> {
+  const found = await eachOf(rooms, ({ table }) =>
+    withItems(table, eventIds, outboxKeyOf, (_eventId, item) => item),
+  );
+  return found.flat().filter((item) => item !== undefined);
+}
+
+/**
+ * Returns the numbers of an aggregate's events, from 1 up to the highest one that was found, that were not found: they are older than
+ * the search, have expired, or are in a shard that was not read.
+ */
+function unfoundNumbers({ events }: Pick<Trace, 'events'>, aggregateId: string): UnfoundNumbers[] {
+  const found = new Map<string, UnfoundNumbers & { readonly numbers: Set<number> }>();
+  for (const { row, envelope } of events) {
+    const { source } = readable(row) ?? {};
+    const { aggregateType, sequence } = envelope ?? {};
+    if (envelope?.aggregateId !== aggregateId || aggregateType === undefined || sequence === undefined)
+      continue;
+    const key = JSON.stringify([source, aggregateType]);
+    const known = found.get(key) ?? { aggregateType, aggregateId, first: 0, last: 0, numbers: new Set() };
+    known.numbers.add(sequence);
+    found.set(key, known);
+  }
+  return [...found.values()].flatMap(({ numbers, ...of }) => {
+    const last = Math.max(...numbers);
+    let first = 1;
+    while (numbers.has(first)) first += 1;
+    let end = first;
+    while (end < last && !numbers.has(end + 1)) end += 1;
+    return first > last ? [] : [{ ...of, first, last: end }];
+  });
 }
 
 function matchOf(row: Item, id: string): string[] {

@@ -110,6 +110,16 @@ export interface Trace {
   readonly unread?: readonly string[] | undefined;
   /** The end of the range that was searched, epoch milliseconds: scheduled events that are due later were not. Absent without a search. */
   readonly searchedTo?: number | undefined;
+  /** The events of the aggregate that was searched for whose numbers were not found. @default none */
+  readonly unfound?: readonly UnfoundNumbers[] | undefined;
+}
+
+/** The first numbers of an aggregate's events that a search did not find, although it found a higher one. */
+export interface UnfoundNumbers {
+  readonly aggregateType: string;
+  readonly aggregateId: string;
+  readonly first: number;
+  readonly last: number;
 }
 
 /** The state of reading a trace. It caches queues and minutes, so that none is read twice. */

@@ -1,9 +1,10 @@
 import { MailroomError } from '../base/errors.ts';
 import { MINUTE_MS } from '../base/units.ts';
-import { minuteOf } from '../store/event-id.ts';
+import { minuteOf, SHARDS_MAX } from '../store/event-id.ts';
+import { shardsOfMinute } from './shards-of-minute.ts';
 import type { SweepContext } from './sweep-partition.ts';
 import { sweepMinutes } from './sweep-shard.ts';
-import { shardsEverUsed } from './sweep-state.ts';
+import { raiseShards, shardsEverUsed } from './sweep-state.ts';
 import { END_MARGIN_MS, newTally } from './sweep-tally.ts';
 
 /** The minutes that an operator wants to sweep now, whatever their age. */
@@ -12,6 +13,12 @@ export interface SweepRange {
   readonly since: number;
   /** The end, epoch milliseconds, exclusive. */
   readonly until: number;
+  /**
+   * Also look for events in the shards up to this number, 1 to 256. Those that have one are swept, by this call and every later pass.
+   *
+   * @default the shards that the sweep reads
+   */
+  readonly shards?: number | undefined;
 }
 
 /** The results of sweeping a range, and its progress. */
@@ -39,7 +46,7 @@ const RANGE_CALL_MS = 20_000;
 export function rangeToSweep(event: unknown, now: number): SweepRange | undefined {
   if (typeof event !== 'object' || event === null || !('since' in event || 'until' in event))
     return undefined;
-  const { since, until = now } = event as { since?: unknown; until?: unknown };
+  const { since, until = now, shards } = event as Partial<Record<keyof SweepRange, unknown>>;
   const isTime = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
   if (!isTime(since) || !isTime(until) || since >= until || since > now) {
     throw new MailroomError(
@@ -48,11 +55,19 @@ export function rangeToSweep(event: unknown, now: number): SweepRange | undefine
         `since before until and not in the future (now is ${now}). Omit both for an ordinary pass.`,
     );
   }
-  return { since, until: Math.min(until, now) };
+  const isNumber = Number.isSafeInteger(shards) && Number(shards) >= 1 && Number(shards) <= SHARDS_MAX;
+  if (shards !== undefined && !isNumber) {
+    throw new MailroomError(
+      'BAD_SWEEP_RANGE',
+      `shards is ${JSON.stringify(shards)}; it must be a whole number from 1 to ${SHARDS_MAX}. Omit it for the shards that the sweep reads.`,
+    );
+  }
+  return { since, until: Math.min(until, now), ...(isNumber && { shards: Number(shards) }) };
 }
 
 /**
- * Sweeps exactly this range, whatever the ages of its minutes. The state of the ordinary passes is not changed.
+ * Sweeps exactly this range, whatever the ages of its minutes. Of the ordinary passes' state, only the number of shards is changed: a
+ * shard above it in which there is an event is added before the minute is swept, because a pointer to it would not be read otherwise.
  *
  * @param endsBy - the end of the invocation, epoch milliseconds
  */
@@ -64,11 +79,17 @@ export async function sweepRange(
   const { config, table, clock, telemetry } = context;
   const callEndsBy = clock.now() + RANGE_CALL_MS + END_MARGIN_MS;
   const tally = newTally(Math.min(endsBy, callEndsBy), config.publishTimeoutMs);
-  const shards = await shardsEverUsed(table, config.shards);
+  let shards = await shardsEverUsed(table, config.shards);
   const how = { consistent: true, pointers: true };
   let sweptTo = range.since;
   let pending = 0;
   for (const { minute, to } of rangeSteps(range)) {
+    const used = await shardsOfMinute(table, minute, {
+      from: shards,
+      to: range.shards ?? 0,
+      consistent: true,
+    });
+    if (used > shards) shards = await raiseShards(table, used);
     const settled = await sweepMinutes(context, shards, [minute], how, tally);
     // The next call reads this step again and counts what it leaves: a pointer alone would not inform the operator.
     if (!settled || tally.failures > 0) break;

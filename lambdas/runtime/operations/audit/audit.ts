@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { errorCode, MailroomError } from '../../base/errors.ts';
-import { DAY_MS } from '../../base/units.ts';
+import { DAY_MS, HOUR_MS } from '../../base/units.ts';
 import type { EventRef } from '../../events/event.ts';
 import { minuteOf } from '../../store/event-id.ts';
 import type { Table } from '../../store/table.ts';
@@ -28,7 +28,7 @@ import {
 } from './audit-ledger.ts';
 import type { QueueAges } from './audit-queue-age.ts';
 import { judgeUndecided } from './audit-verdict.ts';
-import { type WalkRange, walkOutbox } from './audit-walk.ts';
+import { type WalkRange, type WalkReport, walkOutbox } from './audit-walk.ts';
 
 /** Another Mailroom on the bus. */
 interface AuditNeighbor {
@@ -206,7 +206,7 @@ export function createAudit(deps: AuditDeps): Audit {
         backlogs.add(...counted);
       });
       const doubles = createDoubles();
-      const { seenUntil, counts, unreadable } = await walkOutbox(
+      const { seenUntil, counts, unreadable, shards } = await walkOutbox(
         {
           ...deps,
           directory,
@@ -223,6 +223,7 @@ export function createAudit(deps: AuditDeps): Audit {
         incomplete.push(
           `There was not enough time for all events committed from ${minuteOf(seenUntil)}Z on.`,
         );
+      if (shards.used > shards.swept) incomplete.push(higherShardsText(shards, startedAt - since));
       for (const consumer of directory.consumers) {
         const judging = {
           ...deps,
@@ -263,6 +264,15 @@ function unlistedTexts({ unlisted = [] }: Directory): string[] {
   return unlisted.map(
     ({ name }) =>
       `The directory has no entry of ${name}, so its events were not checked: \`doctor\` names the command that restores it.`,
+  );
+}
+
+/** Events in shards that the sweep does not read: it never publishes those that the stream relay misses. */
+function higherShardsText({ swept, used }: WalkReport['shards'], agoMs: number): string {
+  const since = `${Math.max(1, Math.ceil(agoMs / HOUR_MS))}h`;
+  return (
+    `Shard ${used - 1} has events, but the sweep reads ${swept} shards: a producer has a higher MAILROOM_SHARDS. To publish them, and ` +
+    `have the sweep read their shards: npx cdk-mailroom sweep --since ${since} --shards ${used}`
   );
 }
 

@@ -95,6 +95,46 @@ describe('the sweep of a range', () => {
     expect(memory.item(SWEEP_STATE_KEY)).toMatchObject({ shards: 2 });
   });
 
+  test('of a producer with more shards publishes its events, and later passes read the shards that have one', async () => {
+    const parts = await forgotten();
+    const { clock, memory, from } = parts;
+    const random = (length: number) => new Uint8Array(length).fill(40);
+    const config = { ...consumerConfig, shards: 64 };
+    const outbox = createOutbox({ config, table: memory, clock, random });
+    const at = clock.now();
+    await outbox.commit({ events: [parts.happened(4)] });
+    await clock.advance(HOUR_MS);
+    const range = { since: at, until: at + MINUTE_MS };
+    expect(await call(parts, range)).toMatchObject({ published: 0, complete: true });
+    expect(await call(parts, { ...range, shards: 40 })).toMatchObject({ published: 0 });
+    expect(memory.item(SWEEP_STATE_KEY)).toMatchObject({ shards: 2 });
+    expect(await call(parts, { ...range, shards: 256 })).toMatchObject({ published: 1, complete: true });
+    expect(memory.item(SWEEP_STATE_KEY)).toMatchObject({ shards: 41 });
+    expect(await call(parts, { since: from, shards: 1 })).toMatchObject({ published: 3 });
+    expect(memory.item(SWEEP_STATE_KEY)).toMatchObject({ shards: 41 });
+  });
+
+  test('probes higher shards strongly consistently, because it reads only once', async () => {
+    const parts = rig();
+    const random = (length: number) => new Uint8Array(length).fill(7);
+    const config = { ...consumerConfig, shards: 8 };
+    const outbox = createOutbox({ config, table: parts.memory, clock: parts.clock, random });
+    const since = parts.clock.now();
+    await outbox.commit({ events: [parts.happened(1)] });
+    await parts.clock.advance(MINUTE_MS);
+    const table = staleReads(parts.memory);
+    const handler = createRelaySweep({ ...parts, table, config: relayConfig });
+    const report = await runThrough(parts.clock, handler({ since, shards: 8 }, lambdaContext(parts)));
+    expect(report).toMatchObject({ published: 1 });
+  });
+
+  test.each([0, 257, 1.5, '8', null])('refuses %j as a number of shards', async (shards) => {
+    const parts = rig();
+    await expect(call(parts, { since: parts.clock.now() - 1_000, shards })).rejects.toMatchObject({
+      code: 'BAD_SWEEP_RANGE',
+    });
+  });
+
   test('reports how far it came at its deadline; called again from there, it reaches the end', async () => {
     const parts = await forgotten();
     const { clock, memory, from } = parts;

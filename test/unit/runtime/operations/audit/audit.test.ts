@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { MINUTE_MS } from '../../../../../lambdas/runtime/base/units.ts';
 import { createLedger } from '../../../../../lambdas/runtime/operations/audit/audit-ledger.ts';
 import { inboxKey, SWEEP_STATE_KEY } from '../../../../../lambdas/runtime/store/keys.ts';
@@ -68,6 +68,33 @@ describe('the audit accounts for every published event at every consumer', () =>
       { consumer: 'inventory', published: 6 },
       { consumer: 'payments', published: 3 },
     ]);
+  });
+
+  test('the audit counts the events of a producer with more shards than the sweep, and names the command that publishes them', async () => {
+    const random = (length: number) => new Uint8Array(length).fill(63);
+    const rig = auditRig([consumerEntry('payments')], random);
+    const until = rig.clock.now();
+    await rig.event(1, { status: 'PENDING' }, {}, 64);
+    const range = { since: until - 2 * 60 * MINUTE_MS, until };
+    const report = await rig.run(range);
+    expect(report).toMatchObject({ events: 1, pending: 1, readUntil: until });
+    expect(report.incomplete).toEqual([
+      expect.stringContaining('npx cdk-mailroom sweep --since 2h --shards 64'),
+    ]);
+    await rig.table.write({ Put: { Item: { ...SWEEP_STATE_KEY, schema: 1, shards: 64 } } });
+    await expect(rig.run(range)).resolves.toMatchObject({ events: 1, pending: 1, incomplete: [] });
+  });
+
+  test('the audit looks for higher shards in four minutes of its range, the newest among them', async () => {
+    const rig = auditRig();
+    const until = rig.clock.now();
+    const query = vi.spyOn(rig.table, 'query');
+    await rig.run({ since: until - 40 * MINUTE_MS, until });
+    const probed = query.mock.calls.flatMap(([{ pk, limit }]) => (limit === 1 ? [pk] : []));
+    expect(probed).toHaveLength(4 * (256 - SHARDS));
+    expect(new Set(probed.map((pk) => pk.slice(0, 'OUTBOX#2026-01-01T11:59'.length)))).toEqual(
+      new Set(['11:59', '11:49', '11:39', '11:29'].map((at) => `OUTBOX#2026-01-01T${at}`)),
+    );
   });
 
   test('reads only the events of its range, to the millisecond', async () => {
