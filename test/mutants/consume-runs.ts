@@ -301,6 +301,8 @@ export const consumeRunsMutants: readonly Mutant[] = [
     ['the error of a result that is not JSON does not quote it', "maskedPath('result', fault.path)", "fault.path.join('.')"],
     ['a result that JSON would change is not stored', 'if (fault !== undefined) {', 'if (false) {'],
     ['an effect that returned nothing returns undefined on a retry, too', 'json === undefined ? undefined : JSON.parse(json)', "JSON.parse(json ?? 'null')"],
+    ['an effect whose start was not answered may have happened', "if (inbox.isOutage(error)) effects.ended.set(call.name, 'unknown');", ''],
+    ['an effect whose start was refused has not happened', "if (inbox.isOutage(error)) effects.ended.set(call.name, 'unknown');", "effects.ended.set(call.name, 'unknown');"],
   ]),
   ...mutantsOf('consume/effects-in-doubt.ts', 'consumer-stored-effects', [
     ['an effect with a result is not in doubt at a claim', "claimedEffects(claimed, ['unknown'])", "claimedEffects(claimed, ['unknown', 'completed'])"],
@@ -330,5 +332,7 @@ export const consumeRunsMutants: readonly Mutant[] = [
     ['a text is not a list of items of onceEach', "if (typeof items === 'string')", 'if (false)'],
     ['two items of onceEach do not share an effect', 'if (names.has(effectName)) {', 'if (names.size > 64) {'],
     ['onceEach counts the effects that the row has', 'new Set([...stored, ...names]).size', 'names.size'],
+    ['onceEach returns its results in the order of the items', 'results[index] = await once(effectName, (idempotencyKey, signal) => effect(item, idempotencyKey, signal), );', 'void index; results.push(await once(effectName, (idempotencyKey, signal) => effect(item, idempotencyKey, signal)));'],
+    ['onceEach throws the first failure', 'failure ??= { error };', 'failure = { error };'],
   ]),
 ];

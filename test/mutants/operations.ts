@@ -112,12 +112,18 @@ export const operationsMutants: readonly Mutant[] = [
     ['a rejected message whose row was deleted is not settled without a check', 'seen === undefined && (readsResults || !effectsChecked)', 'seen === undefined && readsResults'],
     ['a rejected message whose row was deleted is not rejected, whatever was checked', 'seen === undefined && (readsResults || !effectsChecked)', 'seen === undefined && !effectsChecked'],
     ['by force a fix is committed while an effect may run', 'writes === undefined || force ? undefined', 'writes === undefined ? undefined'],
+    ['without a trusted clock, a lease lasts 15 minutes at most', 'Math.min(lastsMs, LEASE_MAX_MS)', 'lastsMs'],
+    ['without a trusted clock, a lease that ends before its claim lasts 15 minutes', 'lastsMs > 0 ? Math.min(lastsMs, LEASE_MAX_MS) : LEASE_MAX_MS', 'Math.min(lastsMs, LEASE_MAX_MS)'],
   ]),
   ...mutantsOf('consume/settle-requests.ts', 'settle-requests hostile-settle-requests', [
     ['an operator writes no row of Mailroom', 'if (reserved === undefined) continue;', 'continue;'],
     ['a fix names an event, or a message without one', 'if (!isUnreadableId(id) && !isExternalEventId(id)) eventIdOf(id);', ''],
     ['a request has no member that is unknown', 'if (unknown !== undefined)', 'if (false)'],
     ['a flag of a request is not a text', "if (value === undefined || typeof value === 'boolean') return value ?? false;", "return Boolean(value);"],
+    ['a request is recognized by its events, too', 'JSON.stringify({ writes, events })', 'JSON.stringify({ writes })'],
+    ['a request is recognized by its writes, too', 'JSON.stringify({ writes, events })', 'JSON.stringify({ events })'],
+    ['the hops of a cause are whole', '(!Number.isSafeInteger(hops) || Number(hops) < 1)', 'Number(hops) < 1'],
+    ['the hops of a cause begin at 1', '(!Number.isSafeInteger(hops) || Number(hops) < 1)', '!Number.isSafeInteger(hops)'],
   ]),
   ...mutantsOf('consume/operator-commit.ts', 'settle-requests hostile-settle-requests', [
     ['a message that may have been processed is not rejected', 'refuseTooOld(ctx, eventId, row); const effects', 'const effects'],
@@ -125,6 +131,9 @@ export const operationsMutants: readonly Mutant[] = [
     ['an earlier decision is that of the request only if it committed the same', 'row.commitId === commitId', 'row.commitId !== undefined'],
     ['a refused transaction is told from one that may have happened', '!wroteNothing(error)', 'false'],
     ['a message that was allowed to run may be rejected', 'if (row?.runAnyway) return;', ''],
+    ["an operator's decision is judged by every retention of its inbox", 'await ctx.inbox.open();', ''],
+    ['a rejected function is stopped early enough to answer', 'given.remainingMs() - RESPONSE_MARGIN_MS', 'given.remainingMs()'],
+    ['the events of a rejected function are caused by its event', 'ctx.outbox.entries(events, event)', 'ctx.outbox.entries(events)'],
   ]),
   ...mutantsOf('operations/message-operations.ts', 'message-operations', [
     ['why a message was not allowed is read strongly consistently', 'if (await allowMessage({ table, clock, random, consumer }, note)) return; const row = readInboxRow(await table.get(inboxKey(consumer, eventId), { consistent: true }));', 'if (await allowMessage({ table, clock, random, consumer }, note)) return; const row = readInboxRow(await table.get(inboxKey(consumer, eventId)));'],

@@ -24,6 +24,11 @@ export const orderMutants: readonly Mutant[] = [
     ['a commit that an event overtook is told by the last sequence', "code === 'ConditionalCheckFailed' || code === 'TransactionConflict'", 'false'],
     ['a conflict on the last sequence is told by it, too', "|| code === 'TransactionConflict'", ''],
     ['a seed is exactly the action that begins a sequence', 'return isExactly(', 'return true; isExactly('],
+    ['the last sequence is read strongly consistently', "table.get({ PK: key, SK: 'LAST' }, { consistent: true })", "table.get({ PK: key, SK: 'LAST' })"],
+    ['the last sequence is a whole number', 'Number.isSafeInteger(last) && Number(last) >= 0', 'Number(last) >= 0'],
+    ['the last sequence is not negative', 'Number.isSafeInteger(last) && Number(last) >= 0', 'Number.isSafeInteger(last)'],
+    ['a seed begins at 1', '!Number.isSafeInteger(last) || Number(last) < 1', '!Number.isSafeInteger(last)'],
+    ['a seed is a whole number', '!Number.isSafeInteger(last) || Number(last) < 1', 'Number(last) < 1'],
   ]),
   ...mutantsOf('store/keys.ts', 'numbered-names order-gate', [
     ['a torn text is in no key', 'if (torn !== undefined) return', 'if (false) return'],
@@ -50,6 +55,11 @@ export const orderMutants: readonly Mutant[] = [
     ['a strict consumer has one order', "if (ofConsumer?.mode === 'strict') {", 'if (false) {'],
     ['an order needs a sequence', 'if (!isNumbered(definition)) {', 'if (false) {'],
     ['an event without a sequence in its definition is not ordered', 'isNumbered(definition) ? ofConsumer : undefined', 'ofConsumer'],
+    ['a message waits for a minute at most', 'Math.min(WAIT_MAX_S, 2 ** Math.min(receives - 1, 10))', '2 ** Math.min(receives - 1, 10)'],
+    ['an overtaken run needs time for another one', '|| delivery.endsBy - clock.now() < TRY_MIN_MS', ''],
+    ['a repeated number keeps its place', 'failUnclaimed(passed, repeated(order.sequence, seen.eventId))', 'failUnclaimed(received, repeated(order.sequence, seen.eventId))'],
+    ['a message that waits in vain keeps its place', 'await wait(passed, order, seen)', 'await wait(received, order, seen)'],
+    ["a handler's order takes precedence over the order of its consumer", "Remove the handler's order.`, ); } return order;", "Remove the handler's order.`, ); } return ofConsumer ?? order;"],
   ]),
   ...mutantsOf('inbox/inbox-completion.ts', 'order-gate', [
     ['a completion without a commit raises the number', "isProcessed, applied(inbox.clock, claim.message))", 'isProcessed, [])'],
@@ -65,6 +75,8 @@ export const orderMutants: readonly Mutant[] = [
     ['the effects of a superseded message are reported', 'reportEffectsOfSuperseded(claimed);', ''],
     ['a lease that a superseded message lost is counted', "if (result.claim.takenOver) telemetry.count('LeasesExpired'); // Before the write", '// Before the write'],
     ['the effects of a superseded message are reported before it ends', 'reportEffectsOfSuperseded(claimed); const lost = await writeEnd(claimed, () => inbox.supersede(result.claim, by)); if (lost !== undefined) return lost;', 'const lost = await writeEnd(claimed, () => inbox.supersede(result.claim, by)); if (lost !== undefined) return lost; reportEffectsOfSuperseded(claimed);'],
+    ['a message is superseded also beside others', 'const options = { alone: true, endsBy', 'const options = { alone: false, endsBy'],
+    ['a superseded message has no hint', "await removeHint(claimed); return { kind: 'done' };", "return { kind: 'done' };"],
   ]),
   ...mutantsOf('inbox/inbox-claim.ts', 'inbox-claim', [
     ['a claim without an order removes an earlier one', 'remove: [...(remove ?? []), ...unplaced],', 'remove,'],
@@ -93,6 +105,10 @@ export const orderMutants: readonly Mutant[] = [
     ['another place counts only at a consumer without a strict order', "(own?.mode === 'strict') !== isStrict", "own?.mode === 'strict' && !isStrict"],
     ['an event that takes the place of another has its number', 'order === undefined || note.replacedBy !== undefined', 'order === undefined'],
     ['force passes over its number', 'decideMessage(inbox, decision, NOT_FINAL, { raise: place.raise })', 'decideMessage(inbox, decision, NOT_FINAL)'],
+    ['the raise of the last number is one of the own actions of a decision', 'OWN_ACTIONS + raise.length', 'OWN_ACTIONS'],
+    ['an order that was changed by hand counts only with a key', "typeof order?.key === 'string' && Number.isSafeInteger(order.sequence)", 'Number.isSafeInteger(order?.sequence)'],
+    ['an order that was changed by hand counts only with a whole number', "typeof order?.key === 'string' && Number.isSafeInteger(order.sequence)", "typeof order?.key === 'string'"],
+    ['effects refuse a decision before its order does', "if (effects.length > 0 && !effectsChecked) return { status: 'effects-unchecked', effects }; if ('missing' in place) return { status: 'out-of-order', missing: place.missing };", "if ('missing' in place) return { status: 'out-of-order', missing: place.missing }; if (effects.length > 0 && !effectsChecked) return { status: 'effects-unchecked', effects };"],
   ]),
   ...mutantsOf('cli/reports/dead-letters/resend.ts', 'order-decisions', [
     ['a resent message leaves its number to the event in its place', 'replacedBy: newEventId,', ''],
@@ -153,8 +169,14 @@ export const orderMutants: readonly Mutant[] = [
   ...mutantsOf('inbox/inbox-rejection.ts', 'order-gate', [
     ['a rejection without an order removes an earlier one', "'outOfTime', ...unplaced],", "'outOfTime'],"],
     ['a rejection that skips is one transaction with its number', '[...skip, { Put', '[{ Put'],
+    ['a rejection looks again when the last number has moved', 'if (skip.length === 0 || look === LOOKS || !isLastRefused(error)) throw error;', 'throw error;'],
+    ['a rejection looks three times at most', 'look === LOOKS ||', ''],
+    ['a rejection looks again only when the last number refused it', '|| !isLastRefused(error)) throw', ') throw'],
   ]),
   ...mutantsOf('inbox/inbox-operator.ts', 'order-operator', [
     ['a decision whose number was applied meanwhile is made again', "if (raise.length > 0 && isLastRefused(error, RAISED_AT)) return 'changed';", ''],
+  ]),
+  ...mutantsOf('consume/dynamo-inbox.ts', 'order-gate', [
+    ['the last number is one of the own actions of a commit', 'place === undefined ? own : own + 1', 'own'],
   ]),
 ];

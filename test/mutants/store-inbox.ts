@@ -35,6 +35,8 @@ export const storeInboxMutants: readonly Mutant[] = [
     ['the mark of a handler that ran out of time ends with the claim that it belongs to', "remove: ['outOfTime', 'retryAt']", "remove: ['retryAt']"],
     ['the pointer of a rejected message goes when the message is redriven', '{ Delete: { Key: { ...rejectedKey(inbox.consumer, message.eventId) } } },', ''],
     ['a redriven message has all of its attempts again', "computed: { attempts: ':one' }, values: { ':one': 1 }, remove: ['reason'", "computed: { attempts: 'attempts + :one' }, values: { ':one': 1 }, remove: ['reason'"],
+    ['a redriven message keeps its past attempts', ', pastAttempts: row.pastAttempts }', ' }'],
+    ['a redriven message keeps its effects', 'effects: row.effects, pastAttempts: row', 'pastAttempts: row'],
   ]),
   ...mutantsOf('inbox/inbox-history.ts', 'inbox-history newer-rows consumer-external', [
     ['the history of an inbox is read strongly consistently', 'table.get(inboxHistoryKey(consumer), { consistent: true })', 'table.get(inboxHistoryKey(consumer))'],
@@ -122,6 +124,11 @@ export const storeInboxMutants: readonly Mutant[] = [
     ['a claim of which the table took the time is not one without a result', "lostTimeToTable ? ['unfinished'] : []", '[]'],
     ['a claim that had all of its time stays one without a result', "lostTimeToTable ? ['unfinished'] : []", "['unfinished']"],
     ['a message that is released counts no attempt', "'attempts - :one'", "'if_not_exists(attempts, :one)'"],
+    ['a release with effects is a past attempt', '...(past && { pastAttempts: past.pastAttempts }),', ''],
+    ['a release without effects is not a past attempt', 'Object.keys(effects).length > 0 &&', 'true &&'],
+    ['a past attempt that was released is one', "ended: 'released', error: cause, effects", "ended: 'failed', error: cause, effects"],
+    ['a cut-off is a past attempt', "set: { status: 'FAILED', retryAt, unfinished, ...cause }", "set: { status: 'FAILED', retryAt, unfinished, ...rowCause(inbox, error) }"],
+    ['a cut-off has its effects', "const cause = attemptCause(inbox, claim, { ended: 'failed', error, effects });", "const cause = attemptCause(inbox, claim, { ended: 'failed', error, effects: {} });"],
   ]),
   ...mutantsOf('inbox/inbox-completion.ts', 'consumer-leases leased-context transactional-run inbox-failure', [
     ['our fencing token means success only where the message is PROCESSED', "return row.status === 'PROCESSED';", 'return true;'],
@@ -139,7 +146,7 @@ export const storeInboxMutants: readonly Mutant[] = [
     ['a rejection after the last attempt has the fingerprint of its error', "if (!isMailroomError(error, 'ATTEMPTS_EXHAUSTED')) return { lastError, fingerprint };", 'return { lastError, fingerprint };'],
     ['a rejection after an attempt without a result keeps its fingerprint', ': claim?.fingerprint', ': undefined'],
   ]),
-  ...mutantsOf('inbox/inbox-rejection.ts', 'consumer-leases consumer-poison claimed-run inbox-failure consumer-external stored-shape', [
+  ...mutantsOf('inbox/inbox-rejection.ts', 'inbox-claim consumer-leases consumer-poison claimed-run inbox-failure consumer-external stored-shape', [
     ['a rejection is written only under its claim', 'pastAttempts }, claim)(mine(claim));', 'pastAttempts }, claim)({ ...mine(claim), condition: `${mine(claim).condition} OR attribute_exists(PK)` });'],
     ['a message becomes REJECTED together with the pointer that lists it', '[...skip, { Put: { Item: { ...pointer } } }]', '[...skip]'],
     ['a message that is rejected has no claims without a result', "'retryAt', 'unfinished', 'outOfTime'", "'retryAt'"],
@@ -147,6 +154,8 @@ export const storeInboxMutants: readonly Mutant[] = [
     ['the row and the pointer of a rejected event do not expire', '...(isUnreadableId(message.eventId) && {', '...(true && {'],
     ['a message that is too old, and poison, is rejected as too old: else it would run once it is fixed', 'reason === TOO_OLD ?', 'true ?'],
     ['a rejected message is known by every id under which it was rejected', "if (admission.status !== 'readmit') return", "if (admission.status !== 'readmit' || admission.row) return"],
+    ['a rejection without a claim has a fencing token', '{ fence: mintToken(inbox.random) }', '{}'],
+    ['each rejection without a claim has its own fencing token', '{ fence: mintToken(inbox.random) }', "{ fence: 'same' }"],
   ]),
   ...mutantsOf('inbox/inbox-effect.ts', 'consumer-effects consumer-stored-effects consumer-leases', [
     ['an effect begins only while its message is ours', '${held.condition} AND ${STARTABLE}', '(${held.condition} OR attribute_exists(PK)) AND ${STARTABLE}'],
@@ -205,6 +214,8 @@ export const storeInboxMutants: readonly Mutant[] = [
     ['what an operator commits is in the transaction of the decision', '[pointer, ...raise, ...writes]', '[pointer, ...raise]'],
     ['only a message that is too old is allowed to run', '#status = :REJECTED AND reason = :TOO_OLD', '#status = :REJECTED AND (attribute_exists(PK) OR reason = :TOO_OLD)'],
     ['only a rejected message is allowed to run', '#status = :REJECTED AND reason = :TOO_OLD', '(attribute_exists(PK) OR #status = :REJECTED) AND reason = :TOO_OLD', 'Only a rejected row has a reason: each transition out of REJECTED removes it.'],
+    ['an operator sees the reasons of the own writes only', 'throw writes.length === 0 ? error : withoutInboxRow(error, writes.length);', 'throw error;'],
+    ['a decision without writes shows why its transaction was cancelled', 'throw writes.length === 0 ? error : withoutInboxRow(error, writes.length);', 'throw withoutInboxRow(error, writes.length);'],
   ]),
   ...mutantsOf('store/row-version.ts', 'row-version', [
     ['the version that a row has is not applied again', 'if (applied >= version) return [];', 'if (applied > version) return [];'],

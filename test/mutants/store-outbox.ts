@@ -67,10 +67,13 @@ export const storeOutboxMutants: readonly Mutant[] = [
     ['a scheduled event stands in its due minute', 'mintEventId(dueAt ?? now,', 'mintEventId(now,'],
     ['a scheduled event is born unclaimed', 'const leaseUntil = dueAt ?? now + context.config.bornLeaseMs;', 'const leaseUntil = now + context.config.bornLeaseMs;'],
     ['a scheduled event happens when it is due', 'draft.occurredAt ?? dueAt ?? now', 'draft.occurredAt ?? now'],
+    ["a scheduled event has no producer's turn", 'turnMs === undefined || dueAt !== undefined', 'turnMs === undefined'],
   ]),
   ...mutantsOf('outbox/outbox.ts', 'scheduled', [
     ['a rescheduled event is cancelled in the same transaction', '{ writes: [cancellation(eventId)], events: [draft] }', '{ events: [draft] }'],
     ['a refused cancellation is explained by its row', 'return refusalOf(eventId, error.item);', "return 'absent';"],
+    ['a throttled reschedule does not report its event as absent', "!isMailroomError(error, 'TRANSACTION_CANCELLED') || !isRefused(error)", "!isMailroomError(error, 'TRANSACTION_CANCELLED')"],
+    ['a cancellation is tried again after a conflict', 'await writeWithRetry({ table, clock, random }, cancellation(eventId));', 'await table.write(cancellation(eventId));'],
   ]),
   ...mutantsOf('relay/relay-stream.ts', 'scheduled', [
     ['the stream leaves a scheduled event alone', 'row.dueAt + CLOCK_SKEW_MS >= clock.now()', 'row.dueAt < 0'],

@@ -27,6 +27,7 @@ export const writeMutants: readonly Mutant[] = [
     ['the trace header counts in the size of an entry', 'entryBytes(event.entry)', 'entryBytes({ ...event.entry, traceHeader: undefined })'],
     ["a producer's turn ends a clock margin before the row's lease", 'Math.min(now + turnMs, leaseUntil - CLOCK_SKEW_MS)', 'now + turnMs'],
     ["a row says until when it is its producer's", 'turnMs === undefined || dueAt !== undefined ? {}', 'turnMs !== undefined ? {}'],
+    ['the hops of a cause are counted only if they are whole', 'Number.isSafeInteger(cause.hops) ? Number(cause.hops) : 0', 'Number(cause.hops ?? 0)'],
   ]),
   ...mutantsOf('outbox/transaction-checks.ts', 'outbox reserved-keys leased-context', [
     ['a commit cannot write the rows of Mailroom itself', 'reserved !== undefined && !isOurs', 'false'],

@@ -32,7 +32,7 @@ export interface CheckReport extends SQSBatchResponse {
 
 /** Returns the bodies of a {@link CheckRequest}; `undefined` if the invocation is not one. */
 export function bodiesToCheck(event: unknown): readonly string[] | undefined {
-  if (typeof event !== 'object' || event === null || 'Records' in event) return undefined;
+  if (typeof event !== 'object' || event === null) return undefined;
   const bodies = (event as Partial<CheckRequest>).mailroomCheck?.bodies;
   return Array.isArray(bodies) ? bodies : undefined;
 }

@@ -83,7 +83,7 @@ export async function claimAndRun(
 export async function supersede(received: Received, by: number): Promise<MessageOutcome> {
   const { inbox, telemetry, span, delivery } = received;
   // No handler runs, so a message that may have killed its process need not be alone.
-  const options = { alone: true, endsBy: delivery.endsBy, firstReceive: delivery.receives === 1 };
+  const options = { alone: true, endsBy: delivery.endsBy, firstReceive: false };
   const result = await inbox.claim(delivery.message, options);
   if (result.status !== 'claimed') return refused(received, result);
   const claimed = claimedOf(received, result.claim);

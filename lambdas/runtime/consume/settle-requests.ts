@@ -75,7 +75,7 @@ export interface SettleAnswer extends SQSBatchResponse {
 
 /** Returns true if an invocation is meant as a {@link SettleRequest}. */
 export function isSettleRequest(event: unknown): event is Readonly<Record<string, unknown>> {
-  return isObject(event) && !('Records' in event) && ('mailroomReject' in event || 'mailroomCommit' in event);
+  return isObject(event) && ('mailroomReject' in event || 'mailroomCommit' in event);
 }
 
 /**

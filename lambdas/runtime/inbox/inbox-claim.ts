@@ -115,12 +115,7 @@ async function readmit(inbox: InboxContext, wanted: Wanted, row: RejectedRow): P
     { Delete: { Key: { ...rejectedKey(inbox.consumer, message.eventId) } } },
   ]);
   if (isGranted(readmitted, wanted))
-    return granted(wanted, {
-      attempts: 1,
-      lastError: row.lastError,
-      effects: row.effects,
-      pastAttempts: row.pastAttempts,
-    });
+    return granted(wanted, { attempts: 1, effects: row.effects, pastAttempts: row.pastAttempts });
   return refusalOf(inbox, message, readmitted.item);
 }
 

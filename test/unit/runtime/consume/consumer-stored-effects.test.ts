@@ -10,7 +10,16 @@ import { type LeasedContext, leased } from '../../../../lambdas/runtime/consume/
 import { defineEvent } from '../../../../lambdas/runtime/events/event.ts';
 import type { StoredEffect } from '../../../../lambdas/runtime/store/rows.ts';
 import { ThingHappened } from '../../../support/runtime-rig.ts';
-import { beforeWrite, body, CONSUMER, crashable, domainRow, oneMessage, throttled } from './consumer-rig.ts';
+import {
+  beforeWrite,
+  body,
+  CONSUMER,
+  crashable,
+  domainRow,
+  oneMessage,
+  throttled,
+  unanswered,
+} from './consumer-rig.ts';
 
 const charge = async () => 'charged';
 const charges = (ctx: LeasedContext) => ctx.once('charge', charge);
@@ -354,6 +363,25 @@ describe('the past attempts of a message', () => {
     const { pastAttempts } = one.row() as { readonly pastAttempts: readonly object[] };
     expect(one.row()).toMatchObject({ status: 'PROCESSED' });
     expect(pastAttempts).toHaveLength(3);
+  });
+
+  test('tell of an effect whose start was not answered that it may have happened', async () => {
+    const one = oneMessage();
+    const table = beforeWrite(one.memory, 'IN_PROGRESS', unanswered);
+    await one.deliver(charges, { table });
+    expect(one.row()).toMatchObject({
+      status: 'FAILED',
+      attempts: 0,
+      pastAttempts: [{ attempt: 1, ended: 'released', effects: { charge: 'unknown' } }],
+    });
+  });
+
+  test('tell nothing of an effect that waits for another function', async () => {
+    const one = oneMessage();
+    await one.leaveEffect({ endsBy: one.clock.now() + 60_000 });
+    await one.deliver(charges);
+    expect(one.row()).toMatchObject({ status: 'FAILED', attempts: 0 });
+    expect(one.row()).not.toHaveProperty('pastAttempts');
   });
 
   test('tell of an attempt without a result which effects it left', async () => {

@@ -146,12 +146,18 @@ describe('a manual fix', () => {
   test.each([
     [{ correlationId: 7 }],
     [{ correlationId: '' }],
-    [{ correlationId: 'c', hops: -5 }],
-    [{ correlationId: 'c', eventId: 9 }],
-  ])('commits no event that no consumer can read: cause %j', async (cause) => {
+    [{ hops: -5 }],
+    [{ hops: 1.5 }],
+    [{ hops: '2' }],
+    [{ eventId: 9 }],
+  ])('commits no event that no consumer can read: cause %j', async (change) => {
     const one = settling();
     await one.exhaust();
-    expect(await one.commit({ events: [event], cause })).toMatchObject(refused);
+    const cause = { eventId: one.event.eventId, correlationId: 'c', hops: 1, ...change };
+    expect(await one.commit({ events: [event], cause })).toMatchObject({
+      ...refused,
+      message: expect.stringContaining(`cause.${Object.keys(change)[0]}`),
+    });
     expect(one.rows()).toEqual([]);
   });
 

@@ -65,6 +65,31 @@ describe('ctx.onceEach', () => {
     expect(one.row()).toMatchObject({ status: 'PROCESSED', attempts: 2 });
   });
 
+  test('returns the results in the order of the items, and throws the first failure, whatever ends first', async () => {
+    const one = oneMessage();
+    const ends: unknown[] = [];
+    const inReverse = (effect: (sku: string) => string) => async (sku: string) => {
+      await one.clock.sleep(1_000 * (SKUS.length - SKUS.indexOf(sku)));
+      return effect(sku);
+    };
+    const fails = inReverse((sku) => {
+      throw new Error(`carrier refused ${sku}`);
+    });
+    await one.deliver(async (ctx) => {
+      const options = { concurrency: SKUS.length };
+      ends.push(
+        await ctx.onceEach(
+          'ship',
+          SKUS,
+          inReverse((sku) => sku),
+          options,
+        ),
+      );
+      await ctx.onceEach('bill', SKUS, fails, options).catch(({ message }: Error) => ends.push(message));
+    });
+    expect(ends).toEqual([SKUS, 'carrier refused d']);
+  });
+
   test('an un-awaited failure fails the message', async () => {
     const one = oneMessage();
     await one.deliver(async (ctx) => {

@@ -9,7 +9,7 @@ import { latest, strict } from '../../../../lambdas/runtime/base/order.ts';
 import { type Handler, leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
 import { defineEvent } from '../../../../lambdas/runtime/events/event.ts';
 import { resolveMessage } from '../../../../lambdas/runtime/operations/message-operations.ts';
-import { inboxKey, lastKey } from '../../../../lambdas/runtime/store/keys.ts';
+import { failedKey, inboxKey, lastKey } from '../../../../lambdas/runtime/store/keys.ts';
 import { lambdaContext } from '../../../../testing/index.ts';
 import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { body, CONSUMER, consumer, domainRow, envelope, inboxRow, type Parts } from './consumer-rig.ts';
@@ -26,8 +26,12 @@ const Counted = defineEvent({
 const STRICT = { order: strict(), maxReceives: 6 };
 
 /** A consumer of numbered events of one aggregate, and its applied numbers. */
-function ordered(change: Parameters<typeof consumer>[3] = STRICT, handlers?: readonly Handler[]) {
-  const parts: Parts = rig();
+function ordered(
+  change: Parameters<typeof consumer>[3] = STRICT,
+  handlers?: readonly Handler[],
+  options?: Parameters<typeof rig>[0],
+) {
+  const parts: Parts = rig(options);
   const appliedNumbers: number[] = [];
   const handler = transactional(Counted, async (event) => {
     appliedNumbers.push(event.sequence);
@@ -78,16 +82,17 @@ describe('a strict consumer', () => {
     expect(one.row(first)).toMatchObject({ status: 'PROCESSED', order });
   });
 
-  test('writes nothing for an event that waits, and shows it after 1, 2 and 4 seconds', async () => {
-    const one = ordered();
+  test('writes nothing for an event that waits, and shows it after 1, 2, 4 and up to 60 seconds', async () => {
+    const one = ordered({ ...STRICT, maxReceives: 9 }, undefined, { maxReceiveCount: 9 });
     one.send(2);
-    for (const seconds of [1, 2, 4]) {
+    const waits = [1, 2, 4, 8, 16, 32, 60, 60];
+    for (const seconds of waits) {
       await one.deliver();
       expect(Math.ceil(one.waitsS())).toBe(seconds);
       await one.clock.advance(seconds * 1_000);
     }
     expect(one.memory.items().filter(({ PK }) => !String(PK).endsWith('HISTORY'))).toEqual([]);
-    expect(one.telemetry.counted('MessagesOutOfOrder')).toBe(3);
+    expect(one.telemetry.counted('MessagesOutOfOrder')).toBe(waits.length);
   });
 
   test('rejects an event whose predecessor did not come until the last receive, and names the missing number', async () => {
@@ -128,6 +133,20 @@ describe('a strict consumer', () => {
     expect(one.telemetry.counted('MessagesSuperseded')).toBe(0);
   });
 
+  test('completes a superseded event that must run alone beside others, and removes its hint', async () => {
+    const one = ordered();
+    await one.setLast(3);
+    const event = one.send(2);
+    const failed = { status: 'FAILED', fence: 'f', attempts: 1, unfinished: 2, lastError: 'no result' };
+    await one.memory.write({ Put: { Item: { ...one.keyOf(event), ...failed, schema: 1 } } });
+    await one.memory.write({ Put: { Item: { ...failedKey(CONSUMER, event.eventId), schema: 1 } } });
+    one.queue.receive();
+    await one.clock.advance(60_000);
+    await one.deliver();
+    expect(one.row(event)).toMatchObject({ status: 'PROCESSED', supersededBy: 3 });
+    expect(one.memory.item(failedKey(CONSUMER, event.eventId))).toBeUndefined();
+  });
+
   test('rejects another event under the last number; the same event again is a duplicate', async () => {
     const one = ordered();
     const first = one.send(1);
@@ -141,6 +160,7 @@ describe('a strict consumer', () => {
     expect(one.row(other)).toMatchObject({
       status: 'REJECTED',
       reason: 'SEQUENCE_REPEATED',
+      order: { sequence: 1 },
       lastError: expect.stringContaining(first.eventId),
     });
   });
@@ -203,6 +223,53 @@ describe('a strict consumer', () => {
     expect(one.last()).toEqual({ ...one.key, last: 5, at: expect.any(Number), schema: 1 });
   });
 
+  describe('with onReject skip, a rejection', () => {
+    const poisonous = transactional(Counted, async () => {
+      throw new PoisonMessage('no');
+    });
+
+    /** Number 5 is next, and the transactions that end it meet something. */
+    async function rejecting(transact: (one: ReturnType<typeof ordered>, tries: number) => Promise<unknown>) {
+      const one = ordered({ order: strict({ onReject: 'skip' }), maxReceives: 3 }, [poisonous]);
+      await one.setLast(4);
+      const event = one.send(5);
+      const write = one.memory.transact.bind(one.memory);
+      let tries = 0;
+      vi.spyOn(one.memory, 'transact').mockImplementation(async (actions, token) => {
+        tries += 1;
+        await transact(one, tries);
+        return write(actions, token);
+      });
+      const get = vi.spyOn(one.memory, 'get');
+      await one.deliver();
+      const looks = get.mock.calls.filter(([{ PK }]) => PK === one.key.PK).length;
+      return { ...one, event, looks };
+    }
+    const cancelled = (code: string) =>
+      new TransactionCancelled([{ code: 'None' }, { code }, { code: 'None' }]);
+
+    test('looks again if the last number moves before its transaction', async () => {
+      const { row, event, last, telemetry } = await rejecting(async (one, tries) => {
+        if (tries === 1) await one.setLast(5, { eventId: 'skipped' });
+      });
+      expect(row(event)).toMatchObject({ status: 'REJECTED', reason: 'POISON_MESSAGE' });
+      expect(last()).toMatchObject({ last: 5, eventId: 'skipped' });
+      expect(telemetry.counted('TableFailures')).toBe(0);
+    });
+
+    test.each([
+      ['three times at most', 'TransactionConflict', 1 + 3],
+      ['not again if it was refused for another reason', 'ThrottlingError', 1 + 1],
+    ])('looks %s', async (_what, code, looks) => {
+      const outcome = await rejecting(async (_one, tries) => {
+        if (tries <= 30) throw cancelled(code);
+      });
+      expect(outcome.looks).toBe(looks);
+      expect(outcome.row(outcome.event)).toBeUndefined();
+      expect(outcome.telemetry.counted('TableFailures')).toBe(1);
+    });
+  });
+
   test('with onReject skip, a message that is rejected for a gap is not passed over, nor is the gap', async () => {
     const one = ordered({ order: strict({ onReject: 'skip' }), maxReceives: 2 });
     const event = one.send(3);
@@ -244,15 +311,20 @@ describe('a strict consumer', () => {
     expect(one.applied).toEqual([1]);
   });
 
-  test('an unreadable last number is not changed, and counts no attempt', async () => {
-    const one = ordered();
-    await one.setLast(0, { schema: 2 });
-    const event = one.send(1);
-    await one.deliver();
-    expect(one.applied).toEqual([]);
-    expect(one.row(event)).toBeUndefined();
-    expect(one.telemetry.counted('TableFailures')).toBe(1);
-  });
+  test.each([{ schema: 2 }, { last: '1' }, { last: 1.5 }, { last: -1 }])(
+    'an unreadable last number, %o, is not changed, and counts no attempt',
+    async (stored) => {
+      const one = ordered();
+      await one.setLast(0, stored);
+      const before = one.last();
+      const event = one.send(1);
+      await one.deliver();
+      expect(one.applied).toEqual([]);
+      expect(one.row(event)).toBeUndefined();
+      expect(one.last()).toEqual(before);
+      expect(one.telemetry.counted('TableFailures')).toBe(1);
+    },
+  );
 
   test('an event that waited until its last receive is not passed over if its predecessor is applied meanwhile', async () => {
     const one = ordered({ order: strict({ onReject: 'skip' }), maxReceives: 1 });
@@ -349,6 +421,24 @@ describe('a run that another event overtakes', () => {
     expect(one.telemetry.counted('MessagesFailed')).toBe(0);
   });
 
+  test('does not run again with less than two seconds left', async () => {
+    let raise = async (): Promise<unknown> => undefined;
+    const run = vi.fn(async () => {
+      await raise();
+      return { writes: [domainRow] };
+    });
+    const one = ordered({ order: latest() }, [transactional(Counted, run)]);
+    raise = async () => {
+      await one.clock.sleep(28_500); // of the function's 30 s
+      await one.setLast(4);
+    };
+    const event = one.send(5);
+    await one.deliver();
+    expect(run).toHaveBeenCalledTimes(1);
+    expect(Math.ceil(one.waitsS())).toBe(1);
+    expect(one.row(event)).toBeUndefined();
+  });
+
   test('that has lost its message completes nothing, and raises no number', async () => {
     let take = async (): Promise<unknown> => undefined;
     const one = ordered(STRICT, [leased(Counted, () => take())]);
@@ -384,20 +474,20 @@ describe('latest', () => {
     expect(one.row(second)).toMatchObject({ supersededBy: 3, order: { mode: 'latest' } });
   });
 
-  test('of a handler shares its number in a group', async () => {
-    const handler = transactional(Counted, async () => ({}), { order: latest({ group: 'things' }) });
-    const one = ordered({}, [handler]);
-    one.send(3);
-    await one.drain();
-    const key = lastKey({
-      source: 'things',
-      consumer: CONSUMER,
-      group: 'things',
-      aggregateType: 'Thing',
-      aggregateId: '1',
-    });
-    expect(one.memory.item(key)).toMatchObject({ last: 3 });
-  });
+  test.each([{}, { order: latest({ group: 'others' }) }])(
+    'of a handler shares its number in its own group at the consumer %o',
+    async (ofConsumer) => {
+      const handler = transactional(Counted, async () => ({}), { order: latest({ group: 'things' }) });
+      const one = ordered(ofConsumer, [handler]);
+      one.send(3);
+      await one.drain();
+      const key = lastKey({
+        ...{ source: 'things', consumer: CONSUMER, group: 'things' },
+        ...{ aggregateType: 'Thing', aggregateId: '1' },
+      });
+      expect(one.memory.item(key)).toMatchObject({ last: 3 });
+    },
+  );
 });
 
 test.each([
@@ -443,6 +533,39 @@ test.each([
     expect(one.last()).toMatchObject({ last });
   },
 );
+
+describe('the last number counts among the 100 actions of a transaction', () => {
+  const writes = (count: number) =>
+    Array.from({ length: count }, (_, n) => ({ Put: { Item: { PK: `THING#${n}`, SK: 'THING' } } }));
+
+  test.each([
+    [97, { status: 'resolved' }],
+    [98, { status: 'refused', code: 'TRANSACTION_TOO_LARGE' }],
+  ])('beside the row and its pointer: a manual fix of %i writes is %o', async (count, settled) => {
+    const one = ordered(STRICT);
+    const cause = { ...envelope(one, { type: 'Counted', version: 1, sequence: 1 }), source: 'things' };
+    const mailroomCommit = {
+      ...{ by: 'ada', reason: 'lost', eventId: cause.eventId, cause },
+      ...{ writes: writes(count), events: [] },
+    };
+    const answer = await one.handle({ mailroomCommit } as never, lambdaContext({ clock: one.clock }));
+    expect(answer).toMatchObject({ settled });
+  });
+
+  test.each([
+    [98, undefined],
+    [99, 'TRANSACTION_TOO_LARGE'],
+  ])('beside the row: a commit of %i writes under a claim is refused as %o', async (count, code) => {
+    const refusals: unknown[] = [];
+    const handler = leased(Counted, (_, ctx) =>
+      ctx.commit({ writes: writes(count) }).catch((error: unknown) => void refusals.push(error)),
+    );
+    const one = ordered(STRICT, [handler]);
+    one.send(1);
+    await one.deliver();
+    expect(refusals).toMatchObject(code === undefined ? [] : [{ code }]);
+  });
+});
 
 describe('createConsumer refuses', () => {
   test.each([

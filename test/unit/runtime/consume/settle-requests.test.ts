@@ -9,6 +9,7 @@ import {
   transactional,
 } from '../../../../lambdas/runtime/consume/handler.ts';
 import type { SettleAnswer, SettleRequest } from '../../../../lambdas/runtime/consume/settle-requests.ts';
+import { inboxHistoryKey } from '../../../../lambdas/runtime/store/keys.ts';
 import type { TransactAction } from '../../../../lambdas/runtime/store/table.ts';
 import { lambdaContext } from '../../../../testing/index.ts';
 import { runThrough, ThingHappened } from '../../../support/runtime-rig.ts';
@@ -71,7 +72,9 @@ describe('a formal rejection', () => {
     });
     expect(one.pointer()).toBeUndefined();
     expect(one.domainRow()).toBeDefined();
-    expect(one.rows()).toHaveLength(1);
+    expect(one.rows().map(({ envelope }) => JSON.parse(envelope))).toMatchObject([
+      { causationId: one.event.eventId, correlationId: one.event.correlationId },
+    ]);
     expect(one.telemetry.counted('EventsCommitted')).toBe(1);
   });
 
@@ -198,10 +201,12 @@ describe('a formal rejection', () => {
     expect(one.row()).toEqual(before);
   });
 
-  test('stops a rejected function whose time is up', async () => {
+  test('stops a rejected function early enough to answer before its time is up', async () => {
     const one = settling({ rejected: () => new Promise(() => {}) });
     await one.exhaust();
+    const startedAt = one.clock.now();
     expect(await one.reject()).toMatchObject({ status: 'refused', code: 'OUT_OF_TIME' });
+    expect(one.clock.now() - startedAt).toBeLessThanOrEqual(29_100); // of the function's 30 s
     expect(one.row()).toMatchObject({ status: 'REJECTED' });
   });
 
@@ -227,6 +232,23 @@ describe('a formal rejection', () => {
     expect(await one.reject()).toMatchObject({ status: 'refused', code: 'EVENT_TOO_OLD' });
     await one.overwrite({ runAnyway: true });
     expect(await one.reject()).toEqual({ status: 'discarded' });
+  });
+
+  test('judges the age of its event by every retention since, also in the first request of a function', async () => {
+    const one = settling({ rejected: announces });
+    await one.memory.write({
+      Put: {
+        Item: {
+          ...inboxHistoryKey(CONSUMER),
+          schema: 1,
+          retentions: [{ days: 1, since: 0 }],
+          changedAt: 0,
+        },
+      },
+    });
+    await one.clock.advance(3 * 86_400_000);
+    expect(await one.reject()).toMatchObject({ status: 'refused', code: 'EVENT_TOO_OLD' });
+    expect(one.domainRow()).toBeUndefined();
   });
 
   test('is not made if the row of the rejected message was deleted', async () => {
@@ -328,6 +350,16 @@ describe('a manual fix', () => {
       code: 'ALREADY_SETTLED',
       message: expect.stringContaining('by ada (the customer left)'),
     });
+  });
+
+  test.each([
+    ['the same writes with another event', { writes: [domainRow], events: [{ ...event, data: { n: 6 } }] }],
+    ['the same event with other writes', { events: [event] }],
+  ])('is not taken for one with %s', async (_what, other) => {
+    const one = settling();
+    await one.exhaust();
+    await one.commit({ writes: [domainRow], events: [event] });
+    expect(await one.commit(other)).toMatchObject({ status: 'refused', code: 'ALREADY_SETTLED' });
   });
 
   test('refuses a message that a worker holds, except by force', async () => {

@@ -143,6 +143,28 @@ test('poison is not rejected while another worker holds it', async () => {
   expect(row()).toEqual(before);
 });
 
+test('poison without a claim is rejected under a new fencing token', async () => {
+  const fences = await Promise.all(
+    [FAILED, FAILED].map(async (left) => {
+      const { reject, row } = await inboxWith(left);
+      await expect(reject()).resolves.toMatchObject({ status: 'rejected' });
+      return row()?.fence;
+    }),
+  );
+  expect(new Set([...fences, 'theirs', undefined]).size).toBe(4);
+});
+
+test('a claim of a redriven message begins its attempts at 1, and keeps those before it and their effects', async () => {
+  const effects = { charge: { status: 'RELEASED', fence: 'theirs', run: 1, endsBy: 1, startedAt: 1 } };
+  const pastAttempts = [{ at: 1, attempt: 3, ended: 'rejected', effects: { charge: 'failed' } }];
+  const rejected = { status: 'REJECTED', reason: 'POISON_MESSAGE', attempts: 3, effects, pastAttempts };
+  const { claim } = await inboxWith(rejected);
+  await expect(claim(ALONE)).resolves.toMatchObject({
+    status: 'claimed',
+    claim: { attempt: 1, effects, pastAttempts },
+  });
+});
+
 describe('a takeover', () => {
   test('removes the attributes of the previous claim', async () => {
     const { claim, row } = await inboxWith({

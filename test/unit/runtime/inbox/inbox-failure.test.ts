@@ -65,6 +65,26 @@ describe('a claim that ends', () => {
     },
   );
 
+  test('in a release is a past attempt if it ran effects, which matter to the next attempt', async () => {
+    const { inbox, claim, row, now } = await claimed(0);
+    await releaseMessage(inbox, claim, 7, { charge: 'unknown' }, new Error('the table is away'));
+    const ended = { ended: 'released', error: 'the table is away', effects: { charge: 'unknown' } };
+    expect(row()?.pastAttempts).toEqual([{ at: now, attempt: 4, ...ended }]);
+  });
+
+  test('in a release without effects is not a past attempt', async () => {
+    const { inbox, claim, row } = await claimed(0);
+    await releaseMessage(inbox, claim, 7, {}, new Error('the table is away'));
+    expect(row()).not.toHaveProperty('pastAttempts');
+  });
+
+  test('in a cut-off is a past attempt with its effects, also if it is not counted', async () => {
+    const { inbox, claim, row, now } = await claimed(0);
+    await cutOffMessage(inbox, claim, new Error('the time is up'), 7, { charge: 'failed' });
+    const ended = { ended: 'failed', error: 'the time is up', effects: { charge: 'failed' } };
+    expect(row()?.pastAttempts).toEqual([{ at: now, attempt: 4, ...ended }]);
+  });
+
   test.each([
     [0, 3],
     [1, 3],

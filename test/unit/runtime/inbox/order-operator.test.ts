@@ -6,6 +6,7 @@ import { mintEventId } from '../../../../lambdas/runtime/store/event-id.ts';
 import { inboxKey, lastKey, rejectedKey } from '../../../../lambdas/runtime/store/keys.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';
 import { rig } from '../../../support/runtime-rig.ts';
+import { staleReads } from '../../../support/stale-reads.ts';
 
 const of = { source: 'things', consumer: 'worker', aggregateType: 'Thing', aggregateId: '1' };
 const key = lastKey({ ...of, group: 'strict' });
@@ -52,6 +53,13 @@ describe('skipSequence', () => {
     );
   });
 
+  test('reads the last number strongly consistently', async () => {
+    const { deps, memory } = await desk(4);
+    const place = { key: key.PK, sequence: 5 };
+    const changed = { status: 'changed', last: 5 };
+    expect(await skipSequence({ ...deps, table: staleReads(memory) }, place, note)).toEqual(changed);
+  });
+
   test('is refused if the event is applied between the read and the write', async () => {
     const { deps, setLast } = await desk(4);
     const table: Table = {
@@ -77,6 +85,10 @@ test.each([
 
 describe('orderSeed', () => {
   const Item = { PK: 'STATE#1', SK: 'STATE' };
+  const withValues = (values: object) => (seed: { readonly ExpressionAttributeValues?: object }) => ({
+    ...seed,
+    ExpressionAttributeValues: { ...seed.ExpressionAttributeValues, ...values },
+  });
 
   test('begins a sequence in the transaction of a backfill, once', async () => {
     const { outbox, last } = await desk();
@@ -108,7 +120,8 @@ describe('orderSeed', () => {
   test.each([
     ['an update on another condition', (seed: object) => ({ ...seed, ConditionExpression: '#last < :last' })],
     ['an update that sets more', (seed: object) => ({ ...seed, UpdateExpression: 'SET #last = :last' })],
-    ['a number below 1', (seed: object) => ({ ...seed, ExpressionAttributeValues: { ':last': 0 } })],
+    ['a number below 1', withValues({ ':last': 0 })],
+    ['a number that is not whole', withValues({ ':last': 1.5 })],
   ])('is the only write of a last number that a commit takes: not %s', async (_what, change) => {
     const { outbox } = await desk();
     const Update = change(orderSeed({ ...of, last: 7 }).Update as object) as never;
@@ -154,6 +167,36 @@ describe('a message of a strict order', () => {
     const forced = { ...settlement('strict', 9), force: true, effectsChecked: true };
     expect(await resolveMessage(deps, forced)).toEqual({ status: 'resolved' });
     expect(last()).toMatchObject({ last: 3 });
+  });
+
+  test.each([
+    ['a key that is not text', { key: 7, sequence: 3 }],
+    ['a number that is not whole', { key: key.PK, sequence: '3' }],
+  ])('has the place that is given if that of its row, changed by hand, has %s', async (_what, order) => {
+    const { deps, settlement, memory, eventId, last } = await desk(4);
+    const row = {
+      ...inboxKey('worker', eventId),
+      schema: 1,
+      status: 'FAILED',
+      fence: 'f',
+      attempts: 1,
+      order,
+    };
+    await memory.write({ Put: { Item: row as never } });
+    const forced = { ...settlement('strict', 5), force: true, effectsChecked: true };
+    expect(await resolveMessage(deps, forced)).toEqual({ status: 'resolved' });
+    expect(last()).toMatchObject({ last: 5 });
+  });
+
+  test('needs a check of its effects, whatever its predecessor is', async () => {
+    const { deps, settlement, memory, eventId } = await desk(2);
+    const charge = { status: 'COMPLETED', fence: 'f', run: 1, endsBy: 0, startedAt: 0 };
+    const row = { ...inboxKey('worker', eventId), schema: 1, status: 'FAILED', fence: 'f', attempts: 1 };
+    await memory.write({ Put: { Item: { ...row, effects: { charge } } } });
+    const unchecked = { status: 'effects-unchecked', effects: [{ effect: 'charge' }] };
+    expect(await resolveMessage(deps, settlement('strict', 5))).toMatchObject(unchecked);
+    const checked = { ...settlement('strict', 5), effectsChecked: true };
+    expect(await resolveMessage(deps, checked)).toEqual({ status: 'out-of-order', missing: 3 });
   });
 
   test('keeps its number for the event that takes its place', async () => {

@@ -1,8 +1,10 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { CLOCK_SKEW_MS } from '../../../../lambdas/runtime/base/clock.ts';
 import { INBOX_RETENTION_MAX_DAYS } from '../../../../lambdas/runtime/base/config.ts';
+import { TransactionCancelled } from '../../../../lambdas/runtime/base/errors.ts';
 import { createConsumer } from '../../../../lambdas/runtime/consume/consumer.ts';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
+import { settleMessage } from '../../../../lambdas/runtime/inbox/settle-message.ts';
 import {
   allowTooOld,
   discardMessage,
@@ -192,6 +194,36 @@ describe('to resolve a message', () => {
     void renew();
     expect(await resolve()).toMatchObject({ status: 'leased' });
     expect(parts.row()).toMatchObject({ status: 'PROCESSING' });
+  });
+
+  test.each([
+    ['longer than any function may run', { claimedAt: 1_000, leaseUntil: 90_000_000 }],
+    ['that ends before its claim', { claimedAt: 60_000, leaseUntil: 31_000 }],
+    ['without the time of its claim', { leaseUntil: 90_000_000 }],
+  ])('without a clock that can be trusted waits 15 minutes for a lease %s', async (_what, lease) => {
+    const parts = await message(async () => {});
+    await parts.put({ status: 'PROCESSING', ...lease });
+    const decided = vi.fn();
+    void parts.resolve(false, false).then(decided);
+    for (let minute = 1; minute < 15; minute += 1) await parts.clock.advance(60_000);
+    expect(decided).not.toHaveBeenCalled();
+    await parts.clock.advance(60_000);
+    expect(decided).toHaveBeenCalledWith({ status: 'resolved' });
+  });
+
+  test('rejects with the reasons of its own writes, and without any with those of its transaction', async () => {
+    const parts = await message(async () => {});
+    const { eventId, memory, clock } = parts;
+    const settlement = { ...note, consumer, eventId };
+    const absent = { Key: { PK: 'THING#1', SK: 'THING' }, ConditionExpression: 'attribute_exists(PK)' };
+    const writes = async () => [{ ConditionCheck: absent }];
+    const deps = { table: memory, clock };
+    await expect(settleMessage(deps, { ...settlement, writes }, 'PROCESSED')).rejects.toMatchObject({
+      reasons: [{ code: 'ConditionalCheckFailed' }],
+    });
+    const reasons = [{ code: 'None' }, { code: 'ThrottlingError' }];
+    memory.transact = async () => Promise.reject(new TransactionCancelled(reasons));
+    await expect(settleMessage(deps, settlement, 'PROCESSED')).rejects.toMatchObject({ reasons });
   });
 
   test.each([

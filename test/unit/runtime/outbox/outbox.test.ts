@@ -64,6 +64,18 @@ test('events inherit the correlation and the trace of the event that caused them
   }
 });
 
+test.each([
+  [undefined, 1],
+  [1, 2],
+  ['31', 1],
+  [Number.NaN, 1],
+])('an event that an event with %o hops caused has %i', async (hops, counted) => {
+  const { outbox, happened } = rig();
+  const cause = { eventId: 'cause', correlationId: 'chain', hops: hops as number };
+  const [entry] = await outbox.entries([happened(1)], cause);
+  expect(envelopeOf(entry?.Put.Item)).toMatchObject({ hops: counted });
+});
+
 test('a malformed trace header stays in the event, and is not sent to EventBridge', async () => {
   const { outbox, happened } = rig();
   const [entry] = await outbox.entries([{ ...happened(1), traceId: 'request-17' }]);

@@ -1,5 +1,5 @@
-import { describe, expect, test } from 'vitest';
-import { MailroomError } from '../../../../lambdas/runtime/base/errors.ts';
+import { describe, expect, test, vi } from 'vitest';
+import { MailroomError, TransactionCancelled } from '../../../../lambdas/runtime/base/errors.ts';
 import { defineEvent } from '../../../../lambdas/runtime/events/event.ts';
 import { isCancellation } from '../../../../lambdas/runtime/outbox/cancellation.ts';
 import { createOutbox } from '../../../../lambdas/runtime/outbox/outbox.ts';
@@ -11,6 +11,7 @@ import {
   releaseEvents,
 } from '../../../../lambdas/runtime/outbox/outbox-transitions.ts';
 import { leaseOf, pendingRow } from '../../../../lambdas/runtime/outbox/pending-row.ts';
+import { createAtOncePublisher } from '../../../../lambdas/runtime/outbox/publish-at-once.ts';
 import { relayContext } from '../../../../lambdas/runtime/relay/relay-context.ts';
 import { createRelaySweep } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
 import { eventIdTime } from '../../../../lambdas/runtime/store/event-id.ts';
@@ -60,6 +61,16 @@ describe('an event with deliverAt', () => {
     expect(eventIdTime(eventId)).toBe(dueAt);
     expect(row()).toMatchObject({ status: 'PENDING', leaseUntil: dueAt, dueAt, scheduledAt: clock.now() });
     expect(event).toMatchObject({ occurredAt: dueAt });
+  });
+
+  test('gives its producer no turn to publish it at once', async () => {
+    const { table, bus, due, rows, publishedIds, clock } = await scheduled();
+    const config = { busName: 'bus', timeoutMs: 1_000, publishedRetentionDays: 7 };
+    const publishAtOnce = createAtOncePublisher({ config, bus });
+    await createOutbox({ config: consumerConfig, table, clock, publishAtOnce }).commit({ events: [due(2)] });
+    expect(publishedIds()).toEqual([]);
+    expect(rows()).toHaveLength(2);
+    for (const row of rows()) expect(row).not.toHaveProperty('producerUntil');
   });
 
   test('is an ordinary event if it was due up to five minutes ago', async () => {
@@ -255,6 +266,15 @@ describe('a cancellation', () => {
     await expect(outbox.cancel('order-1')).rejects.toMatchObject({ code: 'BAD_EVENT_ID' });
   });
 
+  test('is tried again if another transaction holds the row', async () => {
+    const { outbox, eventId, memory, row, clock } = await scheduled();
+    const conflict = Object.assign(new Error('busy'), { name: 'TransactionConflictException' });
+    const write = vi.spyOn(memory, 'write').mockRejectedValueOnce(conflict);
+    expect(await runThrough(clock, outbox.cancel(eventId))).toBe('cancelled');
+    expect(write).toHaveBeenCalledTimes(2);
+    expect(row()).toMatchObject({ status: 'CANCELLED' });
+  });
+
   test('is refused to another service, which is told the owner', async () => {
     const { memory, clock, eventId, row } = await scheduled();
     const other = createOutbox({ config: { ...consumerConfig, service: 'strangers' }, table: memory, clock });
@@ -314,6 +334,14 @@ describe('a rescheduled event', () => {
     expect(await outbox.reschedule(eventId, later)).toEqual({ status: 'too-late' });
     expect(await outbox.cancel(eventId)).toBe('too-late');
     expect(rows()).toHaveLength(1);
+  });
+
+  test('is not reported as absent if the table throttled its cancellation', async () => {
+    const { outbox, eventId, due, dueAt, memory, row } = await scheduled();
+    const throttled = new TransactionCancelled([{ code: 'ThrottlingError' }, { code: 'None' }]);
+    vi.spyOn(memory, 'transact').mockRejectedValue(throttled);
+    await expect(outbox.reschedule(eventId, due(1, dueAt + HOUR_MS))).rejects.toBe(throttled);
+    expect(row()).toMatchObject({ status: 'PENDING' });
   });
 
   test('is not scheduled twice', async () => {
