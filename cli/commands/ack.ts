@@ -1,21 +1,14 @@
-import { Command } from 'commander';
+import { Command, InvalidArgumentError } from 'commander';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { DAY_MS } from '../../lambdas/runtime/base/units.ts';
-import { recordOperation } from '../../lambdas/runtime/store/operation-record.ts';
+import { type OperationToRecord, recordOperation } from '../../lambdas/runtime/store/operation-record.ts';
 import type { Deployment } from '../deployment/deployment.ts';
 import { placeOf, placeText } from '../deployment/place.ts';
-import {
-  ACK,
-  ACK_MAX_MS,
-  ACK_REMOVE,
-  ackSubject,
-  countOf,
-  hasCause,
-  readAcks,
-} from '../reports/status/acknowledgements.ts';
+import type { Finding } from '../reports/findings.ts';
+import { ACK, ACK_MAX_MS, ACK_REMOVE, readAcks } from '../reports/status/acknowledgements.ts';
 import { statusFindings } from '../reports/status/status-findings.ts';
 import { createStatusReader } from '../reports/status/status-reader.ts';
-import { countArgument, durationArgument } from '../terminal/arguments.ts';
+import { durationArgument } from '../terminal/arguments.ts';
 import { applyWords, type ChangeOptions, reasonOption, reasonToApply } from '../terminal/change.ts';
 import type { Io } from '../terminal/io.ts';
 import { headedList } from '../terminal/listing.ts';
@@ -27,12 +20,19 @@ import { time } from '../terminal/times.ts';
 import { timeArgument } from '../terminal/window.ts';
 import { reporting } from './command.ts';
 
-/** An acknowledgement to make or to remove. */
+/** A finding as it is typed, e.g. `dead-letters/consumer:payments=12`. */
+interface NamedFinding {
+  /** The id of a finding, or its part: all findings of that part. */
+  readonly name: string;
+  /** The count above which the acknowledgement ends. @default the present one */
+  readonly upTo?: number;
+}
+
+/** The acknowledgements to make or to remove. */
 interface AckOptions extends ChangeOptions {
-  readonly cause: string;
+  readonly findings: readonly NamedFinding[];
   /** The end that was meant, given the current time; both in epoch milliseconds. */
   readonly until?: (now: number) => number;
-  readonly moreThan?: number;
 }
 
 /** `mailroom ack`. */
@@ -41,28 +41,38 @@ export function ackCommand(io: Io): Command {
     .description('Lists the acknowledgements that have not ended.')
     .action(reporting(io, listAcks));
   const remove = new Command('remove')
-    .description('Shows which acknowledgement would end. With --apply, ends it now.')
-    .argument('<cause>', 'the cause, as ack list shows it')
+    .description('Shows which acknowledgements would end. With --apply, ends them now.')
+    .argument('<finding...>', 'the findings or parts, as ack list shows them', findingArgument)
     .addOption(reasonOption())
-    .option('--apply', 'end it')
-    .action(reporting(io, removeAck, 'cause'));
+    .option('--apply', 'end them')
+    .action(reporting(io, removeAcks, 'findings'));
   return new Command('ack')
     .description(
-      'Shows which findings of status have a known cause. With --apply, acknowledges them: until then, status does not count them as ' +
+      'Shows which findings of status would be acknowledged. With --apply, acknowledges them: until then, status does not count them as ' +
         'problems. Alarms are not changed.',
     )
-    .argument('<cause>', 'a text in the findings, such as consumer:payments or the name of a rule')
-    .option('--until <time>', 'when it ends, e.g. 17:00 or 2h; at most 30d (default: 30d)', untilArgument)
-    .option(
-      '--more-than <count>',
-      'ends when a finding counts more than this (default: the present count)',
-      countArgument,
+    .argument(
+      '<finding...>',
+      'a finding in brackets in status, such as dead-letters/consumer:payments, or a part, such as consumer:payments: all of its findings. ' +
+        'With =12, until it counts more than that (default: the present count)',
+      findingArgument,
     )
+    .option('--until <time>', 'when it ends, e.g. 17:00 or 2h; at most 30d (default: 30d)', untilArgument)
     .addOption(reasonOption())
     .option('--apply', 'acknowledge them')
-    .action(reporting(io, acknowledge, 'cause'))
+    .action(reporting(io, acknowledge, 'findings'))
     .addCommand(list)
     .addCommand(remove);
+}
+
+/** Reads `dead-letters/consumer:payments` or `dead-letters/consumer:payments=12`, after those before it. */
+function findingArgument(text: string, before: readonly NamedFinding[] = []): readonly NamedFinding[] {
+  const [, name = '', upTo] = /^([^=]+)(?:=(\d{1,9}))?$/.exec(text.trim()) ?? [];
+  if (name === '')
+    throw new InvalidArgumentError(
+      'Expected a finding, e.g. dead-letters/consumer:payments or dead-letters/consumer:payments=12.',
+    );
+  return [...before, { name, ...(upTo !== undefined && { upTo: Number(upTo) }) }];
 }
 
 /** Reads `2h`, `17:00` (the next) or a time such as `2026-11-22T17:00Z`. */
@@ -76,9 +86,32 @@ function untilArgument(text: string): (now: number) => number {
   return text.length <= '17:00:00'.length ? (now) => at(now) + DAY_MS : at;
 }
 
+/** Finds what the names mean. @throws `BAD_ARGUMENT` if one of them means nothing, with the names that are possible */
+function named<Known>(
+  given: readonly NamedFinding[],
+  known: readonly Known[],
+  idOf: (one: Known) => string,
+  none: (name: string, ids: string) => string,
+): { readonly one: Known; readonly upTo: number | undefined }[] {
+  const ids = known.map(idOf);
+  const found = new Map<string, { readonly one: Known; readonly upTo: number | undefined }>();
+  for (const { name, upTo } of given) {
+    const meant = known.filter((one) => {
+      const id = idOf(one).toLowerCase();
+      return id === name.toLowerCase() || id.split('/')[1] === name.toLowerCase();
+    });
+    if (meant.length === 0)
+      throw new MailroomError(
+        'BAD_ARGUMENT',
+        `${none(name, ids.map((id) => clipped(id)).join(', '))} Nothing was changed.`,
+      );
+    for (const one of meant) found.set(idOf(one), { one, upTo });
+  }
+  return [...found.values()];
+}
+
 async function acknowledge(deployment: Deployment, options: AckOptions) {
   const now = deployment.clock.now();
-  const cause = options.cause.trim();
   const until = options.until?.(now) ?? now + ACK_MAX_MS;
   if (until <= now || until > now + ACK_MAX_MS) {
     throw new MailroomError(
@@ -86,44 +119,61 @@ async function acknowledge(deployment: Deployment, options: AckOptions) {
       `--until is ${time(until)}; it must be within the next 30 days (it is ${time(now)}). Nothing was changed.`,
     );
   }
-  const findings = statusFindings(await createStatusReader(deployment).read(), deployment).map(
-    ({ what }) => what,
+  const all = statusFindings(await createStatusReader(deployment).read(), deployment);
+  const known = all.filter(
+    (finding): finding is Finding & { readonly id: string } => finding.id !== undefined,
   );
-  const known = findings.filter((what) => hasCause(what, cause));
-  if (cause.length < 3 || known.length === 0) throw noFinding(cause, findings);
-  const counts = known.flatMap((what) => countOf(what) ?? []);
-  const { moreThan = counts.length === 0 ? null : Math.max(...counts) } = options;
-  const terms = { cause, until, upTo: moreThan };
-  const end = `until ${time(until)}${moreThan === null ? '' : `, or until one counts more than ${moreThan}`}`;
+  const chosen = named(
+    options.findings,
+    known,
+    ({ id }) => id,
+    (name, ids) =>
+      `Status has no finding "${name}". ${ids === '' ? 'It has none now.' : `Its findings: ${ids}.`}`,
+  );
+  const findings = chosen.map(({ one: { id, what, count }, upTo = count }) => ({ id, what, upTo }));
   return change(deployment, options, {
-    operation: { command: ACK, subject: ackSubject(terms) },
+    operations: findings.map(({ id, upTo }) => ({
+      command: ACK,
+      subject: `${id} until ${new Date(until).toISOString()}${upTo === null ? '' : `, up to ${upTo}`}`,
+      ...{ finding: id, until, upTo: upTo ?? undefined },
+    })),
     words: [
-      ...['ack', cause, '--until', new Date(until).toISOString()],
-      ...(moreThan === null ? [] : ['--more-than', String(moreThan)]),
+      ...['ack', ...findings.map(({ id, upTo }) => (upTo === null ? id : `${id}=${upTo}`))],
+      ...['--until', new Date(until).toISOString()],
     ],
-    json: { ...terms, findings: known },
+    json: { until, findings },
     text: (seen, applied) =>
-      headedList(`${applied ? 'Acknowledged' : 'Would acknowledge'} ${end}:`, seen.findings),
+      headedList(
+        `${applied ? 'Acknowledged' : 'Would acknowledge'} until ${time(until)}:`,
+        seen.findings.map(
+          ({ id, what, upTo }) =>
+            `${what} [${id}]${upTo === null ? '' : `, until it counts more than ${upTo}`}`,
+        ),
+      ),
   });
 }
 
-async function removeAck(deployment: Deployment, options: AckOptions) {
-  const cause = options.cause.trim();
-  const acks = await readAcks(deployment.table, deployment.clock.now());
-  const ack = acks.find((one) => one.cause === cause);
-  if (ack === undefined) {
-    throw new MailroomError(
-      'BAD_ARGUMENT',
-      `"${cause}" is not acknowledged. Nothing was changed. To see what is: \`${deployment.commandLine(shell`ack list`)}\`.`,
-    );
-  }
+async function removeAcks(deployment: Deployment, options: AckOptions) {
+  const known = await readAcks(deployment.table, deployment.clock.now());
+  const chosen = named(
+    options.findings,
+    known,
+    ({ finding }) => finding,
+    (name, ids) => `"${name}" is not acknowledged. ${ids === '' ? 'Nothing is.' : `Acknowledged: ${ids}.`}`,
+  );
+  const acks = chosen.map(({ one }) => one);
+  const ids = acks.map(({ finding }) => finding);
   return change(deployment, options, {
-    operation: { command: ACK_REMOVE, subject: cause },
-    words: ['ack', 'remove', cause],
-    json: ack,
+    operations: ids.map((finding) => ({ command: ACK_REMOVE, subject: finding, finding })),
+    words: ['ack', 'remove', ...ids],
+    json: { acks },
     text: (seen, applied) =>
-      prose(
-        `${applied ? 'Ended' : 'Would end'}: ${clipped(seen.cause)}, acknowledged by ${clipped(seen.by)} until ${time(seen.until)}.`,
+      headedList(
+        applied ? 'Ended:' : 'Would end:',
+        seen.acks.map(
+          ({ finding, by, until }) =>
+            `${clipped(finding)}, acknowledged by ${clipped(by)} until ${time(until)}`,
+        ),
       ),
   });
 }
@@ -133,16 +183,19 @@ async function change<Json extends object>(
   deployment: Deployment,
   options: ChangeOptions,
   planned: {
-    readonly operation: { readonly command: string; readonly subject: string };
+    readonly operations: readonly Omit<OperationToRecord, 'by' | 'reason'>[];
     readonly words: readonly string[];
     readonly json: Json;
     readonly text: (seen: Json, applied: boolean) => string;
   },
 ) {
   const reason = reasonToApply(options);
-  const { operation, words, json, text } = planned;
+  const { operations, words, json, text } = planned;
   const applied = reason !== undefined;
-  if (applied) await recordOperation(deployment, { ...operation, by: await deployment.operator(), reason });
+  if (applied) {
+    const by = await deployment.operator();
+    for (const operation of operations) await recordOperation(deployment, { ...operation, by, reason });
+  }
   const place = await placeOf(deployment);
   const command = deployment.commandLine(shell`${[...words, ...applyWords(options)]}`);
   return reportOf({ ...place, ...json, applied }, json, (seen) =>
@@ -161,22 +214,11 @@ async function listAcks({ table, clock }: Deployment) {
     seen.length === 0
       ? 'Nothing is acknowledged.'
       : detailedTable(
-          ['until', 'up to', 'cause'],
-          seen.map(({ until, upTo, cause, by, reason }) => ({
-            cells: [time(until), upTo ?? '-', clipped(cause)],
+          ['until', 'up to', 'finding'],
+          seen.map(({ until, upTo, finding, by, reason }) => ({
+            cells: [time(until), upTo ?? '-', clipped(finding)],
             details: [`by ${clipped(by)}`, `why: ${clipped(reason)}`],
           })),
         ),
-  );
-}
-
-function noFinding(cause: string, findings: readonly string[]): MailroomError {
-  const known =
-    findings.length === 0
-      ? 'It has none now.'
-      : `Its findings: ${findings.map((what) => clipped(what)).join(' | ')}`;
-  return new MailroomError(
-    'BAD_ARGUMENT',
-    `No finding of status contains "${cause}" (at least 3 characters). Nothing was changed. ${known}`,
   );
 }

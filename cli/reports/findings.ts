@@ -9,14 +9,36 @@ import type { Acknowledgement } from './status/acknowledgements.ts';
 
 /** A finding of `status` or `doctor`. */
 export interface Finding {
+  /** As {@link findingId} makes it. @default none: it cannot be acknowledged */
+  readonly id?: string;
   /** `broken`: action is required. `look`: a consumer may be in trouble, or something was not checked. */
   readonly state: 'broken' | 'look';
+  /** Its kind: a kind of problem, or e.g. `dead-letters`. */
+  readonly code: string;
+  /** The part that it is about: as in {@link PartProblem}, a dead-letter source or `outbox`; `null` for checks that were not made. */
+  readonly part: string | null;
+  /** As in {@link PartProblem}. */
+  readonly resource?: string | undefined;
+  /** The number that it reports, e.g. of dead letters; `null` if it has none. */
+  readonly count: number | null;
   /** The finding as a sentence, for people. */
   readonly what: string;
   /** The commands to run, in order; none if an action of the caller's role is missing. */
   readonly commands: readonly string[];
   /** The operator who knows its cause, and until when, epoch milliseconds: it does not count. @default it is not acknowledged */
   readonly acknowledged?: Pick<Acknowledgement, 'by' | 'until' | 'reason'>;
+}
+
+/**
+ * The name of a finding, the same for as long as the finding is: its kind, its part and, of a part with several, its resource.
+ *
+ * @example
+ * ```ts
+ * findingId({ code: 'dead-letters', part: 'consumer:payments' }); // 'dead-letters/consumer:payments'
+ * ```
+ */
+export function findingId({ code, part, resource }: Pick<Finding, 'code' | 'part' | 'resource'>): string {
+  return [code, part, ...(resource === undefined ? [] : [resource])].join('/').replaceAll(' ', '-');
 }
 
 /** Completes commands with the options of the run: see `Deployment`. */
@@ -36,6 +58,10 @@ export function isOpen({ acknowledged }: Finding): boolean {
 export function problemFindings(problems: readonly PartProblem[], lines: CommandLines): Finding[] {
   return problems.map((problem) => ({
     state: problem.problem === 'paused' ? 'look' : 'broken',
+    code: problem.problem,
+    part: problem.part,
+    resource: problem.resource,
+    count: null,
     what: isStop(problem) ? `${problem.text}. It may have been stopped on purpose: ask first` : problem.text,
     commands: repairCommands(problem, lines),
   }));
@@ -45,6 +71,9 @@ export function problemFindings(problems: readonly PartProblem[], lines: Command
 export function notCheckedFindings({ notChecked }: Checked): Finding[] {
   return notChecked.map(({ needs, parts }) => ({
     state: 'look',
+    code: 'not-checked',
+    part: null,
+    count: null,
     what: `not checked: ${parts.join(', ')}; needs ${needs.join(' and ')}`,
     commands: [],
   }));
@@ -90,7 +119,8 @@ export function findingCounts(findings: readonly Finding[], { notChecked }: Chec
 
 /** The findings as text, each with the commands to run below it. Adjacent problems with one repair are listed above it. */
 export function findingLines(findings: readonly Finding[]): string[] {
-  return findings.flatMap(({ state, what, commands, acknowledged }, index) => {
+  return findings.flatMap(({ id, state, what: said, commands, acknowledged }, index) => {
+    const what = id === undefined ? said : `${said} ${paint.dim(`[${id}]`)}`;
     if (acknowledged !== undefined) return acknowledgedLines(what, acknowledged);
     const after = findings[index + 1];
     const isShared = after?.state === 'broken' && after.commands.join() === commands.join();

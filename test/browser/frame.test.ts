@@ -6,6 +6,8 @@ import { runningUi } from '../unit/cli/support/running-ui.ts';
 import { launchBrowser } from './support/chromium.ts';
 import { openPage, shows } from './support/opened-page.ts';
 
+const deadLetters = { state: 'broken', code: 'dead-letters', part: 'dead', count: 1 } as const;
+
 const browser = await launchBrowser();
 
 describe.skipIf(browser === undefined)('the frame of the page', () => {
@@ -98,6 +100,7 @@ describe.skipIf(browser === undefined)('the frame of the page', () => {
     const { page, send } = await opened();
     const finding = {
       state: 'broken',
+      ...{ code: 'no-bus', part: 'bus', count: null },
       what: 'the bus is gone',
       commands: ['npx cdk-mailroom doctor'],
     } as const;
@@ -120,7 +123,14 @@ describe.skipIf(browser === undefined)('the frame of the page', () => {
 
   test('the verdict is the title of the tab and a live region', async () => {
     const { page, send } = await opened();
-    const finding = { state: 'broken', what: 'the bus is gone', commands: [] } as const;
+    const finding = {
+      state: 'broken',
+      code: 'no-bus',
+      part: 'bus',
+      count: null,
+      what: 'the bus is gone',
+      commands: [],
+    } as const;
     await send({ status: statusOf('broken', [finding]) });
     await expect.poll(() => page.title()).toMatch(/^1 problem · Flow · /);
     await shows(page.getByRole('status'), '1 problem');
@@ -131,7 +141,7 @@ describe.skipIf(browser === undefined)('the frame of the page', () => {
   test('a command with many ids takes a few lines, and is copied whole', async () => {
     const { page, send } = await opened();
     const line = `npx cdk-mailroom dlq redrive dead ${Array.from({ length: 1_000 }, () => MOVED.eventId).join(' ')} --apply`;
-    await send({ status: statusOf('broken', [{ state: 'broken', what: 'dead letters', commands: [line] }]) });
+    await send({ status: statusOf('broken', [{ ...deadLetters, what: 'dead letters', commands: [line] }]) });
     await page.getByRole('button', { name: '1 command' }).click();
     const command = page.locator('.findings .command');
     await command.waitFor();
@@ -144,7 +154,7 @@ describe.skipIf(browser === undefined)('the frame of the page', () => {
     const rule = 'shop-prod-stock-StockRule79E5F8A5-B45F79174BC23';
     const what = `stock receives no events: its rule ${rule} is disabled. Restore it`;
     const commands = [`aws events enable-rule --name ${rule}`, 'npx cdk-mailroom audit --since 24h'];
-    await send({ status: statusOf('broken', [{ state: 'broken', what, commands }]) });
+    await send({ status: statusOf('broken', [{ ...deadLetters, what, commands }]) });
     const finding = page.getByRole('listitem').filter({ hasText: 'stock receives no events' });
     await shows(finding, 'its rule …9174BC23 is disabled');
     expect((await finding.boundingBox())?.height).toBeLessThan(56);

@@ -27,6 +27,13 @@ export const deadLettersMutants: readonly Mutant[] = [
     ['the record of a resend names its consumer and events in attributes', '...{ source: source.name, consumer: consumer.name, eventId, newEventId },', ''],
     ['an interrupted resend is found by the id of the new event', 'if (resent?.consumer === source.consumer.name)', 'if (resent === null)'],
   ]),
+  ...mutantsOf('cli/reports/status/acknowledgements.ts', 'acknowledged-causes ack', [
+    ['an acknowledgement covers its own finding only', 'finding === id &&', 'finding !== undefined &&'],
+    ['an acknowledgement ends when its finding counts more', '(count ?? 1) <= (upTo ?? 1)', '(count ?? 1) > 0'],
+  ]),
+  ...mutantsOf('cli/reports/status/status-findings.ts', 'status-findings finding ack', [
+    ['findings with one id are counted', 'finding.count ?? (same > 1 ? same : null)', 'finding.count'],
+  ]),
   ...mutantsOf('cli/deployment/resent-event.ts', 'operator-reasons', [
     ['an event is in place of another one by an attribute', 'known.replacedBy', "/as (\\S+): /.exec(known.discardedReason ?? '')?.[1]"],
   ]),

@@ -24,6 +24,8 @@ export interface PartProblem {
   /** `stream relay`, `sweep`, `bus`, `table`, `alarms`, `account`, `this machine`, or the name of a consumer. */
   readonly part: string;
   readonly problem: ProblemKind;
+  /** The one of several resources or settings of the part that may have this kind of problem. @default the part has only one */
+  readonly resource?: string | undefined;
   readonly level: Level;
   /** The problem and its effect as sentences, for people. */
   readonly text: string;

@@ -104,9 +104,9 @@ async function* queueSettings({ consumer, directory, resources }: ConsumerSubjec
     deadLetterQueue: await resources.queue(deadLetterQueue),
     undeliveredQueue: undeliveredQueue === undefined ? undefined : await resources.queue(undeliveredQueue),
   };
-  if (queues.deadLetterQueue === undefined) yield missingQueue(deadLetterQueue);
+  if (queues.deadLetterQueue === undefined) yield missingQueue(deadLetterQueue, 'dead-letter-queue');
   if (queues.undeliveredQueue === undefined && undeliveredQueue !== undefined)
-    yield missingQueue(undeliveredQueue);
+    yield missingQueue(undeliveredQueue, 'undelivered-queue');
   const { arn } = queues.queue ?? queues.deadLetterQueue ?? queues.undeliveredQueue ?? {};
   yield* queueFaults(consumer, queues, arn === undefined ? [] : ruleArns(directory.mailroom, consumer, arn));
 }
@@ -146,7 +146,7 @@ async function* undeliverable({ consumer, directory, resources }: ConsumerSubjec
     const { id: Id, arn: Arn } = target;
     const targets = JSON.stringify([{ Id, Arn, DeadLetterConfig: { Arn: undelivered.arn } }]);
     const put = ['aws', 'events', 'put-targets', '--rule', rule, '--event-bus-name', bus];
-    yield { problem: 'no-dead-letter-queue', text, fix: [...put, '--targets', targets] };
+    yield { problem: 'no-dead-letter-queue', resource: rule, text, fix: [...put, '--targets', targets] };
   }
 }
 
@@ -159,15 +159,15 @@ async function* functionSettings({ consumer, directory, resources }: ConsumerSub
   const { settings, timeoutS } = found;
   if (settings.tableName !== table) {
     const text = `${name} uses the table ${settings.tableName} instead of ${table}: its inbox is not in this Mailroom`;
-    yield { problem: 'settings', text };
+    yield { problem: 'settings', resource: 'table', text };
   }
   if (settings.consumer !== name || settings.queueUrl !== url) {
     const text = `the function of ${name} has the settings of ${settings.consumer} and the queue ${settings.queueUrl}: it keeps another inbox`;
-    yield { problem: 'settings', text };
+    yield { problem: 'settings', resource: 'consumer', text };
   }
   if (settings.shards > shards) {
     const text = `${name} writes events to ${settings.shards} shards, but the Mailroom has ${shards}: the sweep reads the others only once the stream relay has received an event in them`;
-    yield { problem: 'settings', text };
+    yield { problem: 'settings', resource: 'shards', text };
   }
   const queue = await resources.queue(url);
   if (queue === undefined) return; // reported as `no-queue`
@@ -236,6 +236,7 @@ function routeProblem(
   const text = `${consumer.name} ${effect}: its rule ${rule} ${states[fault]}. ${advice}`;
   return {
     problem: fault,
+    resource: isExternal ? 'external' : undefined,
     text,
     fix: ruleFix(fault, rule, bus, consumer),
     followUp: isExternal ? undefined : FIND_MISSED,

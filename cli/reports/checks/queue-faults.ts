@@ -22,16 +22,17 @@ const DEAD_LETTERS_MIN_S = 3 * 86_400;
 const MESSAGE_BYTES = 1_048_576;
 
 /** A registered queue that was deleted. */
-export function missingQueue(url: string): FoundProblem {
+export function missingQueue(url: string, resource?: string): FoundProblem {
   const text = `the queue ${url} does not exist: messages sent to it are lost. Once it is back, \`audit\` finds the events that were in it`;
-  return { problem: 'no-queue', text, followUp: FIND_MISSED };
+  return { problem: 'no-queue', resource, text, followUp: FIND_MISSED };
 }
 
 /** A queue without a consumer that keeps its messages for less than the constructs set. */
-export function* shortRetention(what: string, queue: DeployedQueue): Problems {
+export function* shortRetention(what: string, queue: DeployedQueue, resource?: string): Problems {
   if (queue.retentionS >= RETENTION_S) return;
   const text = `${what} keeps messages for ${duration(queue.retentionS * 1_000)} instead of 14 d: they are permanently deleted before an operator can look at them`;
-  yield { problem: 'retention', text, fix: setAttribute(queue, 'MessageRetentionPeriod', RETENTION_S) };
+  const fix = setAttribute(queue, 'MessageRetentionPeriod', RETENTION_S);
+  yield { problem: 'retention', resource, text, fix };
 }
 
 /** The problems of a consumer's queues, apart from missing ones. @param ruleArns - of the rules that send to its queue */
@@ -45,8 +46,10 @@ export function* queueFaults(
   yield* redriveFaults(consumer, queues);
   yield* retentionFaults(consumer, queues);
   if (undeliveredQueue !== undefined)
-    yield* shortRetention(`the undelivered queue of ${consumer.name}`, undeliveredQueue);
-  for (const one of [queue, deadLetterQueue, undeliveredQueue]) yield* sizeFaults(one);
+    yield* shortRetention(`the undelivered queue of ${consumer.name}`, undeliveredQueue, 'undelivered-queue');
+  yield* sizeFaults(queue);
+  yield* sizeFaults(deadLetterQueue, 'dead-letter-queue');
+  yield* sizeFaults(undeliveredQueue, 'undelivered-queue');
   // An existing queue has other senders.
   if (ruleArns.length > 0) yield* policyFaults(consumer, queues, ruleArns);
 }
@@ -79,7 +82,7 @@ function* redriveFaults(consumer: ConsumerEntry, { queue, deadLetterQueue }: Con
     yield { problem: 'redrive', text };
   } else if (!(Number(maxReceiveCount) > maxAttempts)) {
     const text = `the queue of ${name} moves a message to the dead-letter queue after ${maxReceiveCount} receives, but ${name} allows ${maxAttempts} attempts: messages are dead-lettered before their attempts are used up`;
-    yield { problem: 'redrive', text };
+    yield { problem: 'redrive', resource: 'receives', text };
   }
 }
 
@@ -93,18 +96,24 @@ function* retentionFaults(consumer: ConsumerEntry, { queue, deadLetterQueue }: C
     const text = `the dead-letter queue of ${name} keeps messages for ${duration(keptS * 1_000)}: they are permanently deleted before an operator can look at them`;
     const bestS = Math.min(RETENTION_S, inboxS - queue.retentionS);
     const raise = setAttribute(deadLetterQueue, 'MessageRetentionPeriod', bestS);
-    yield { problem: 'retention', text, ...(bestS >= DEAD_LETTERS_MIN_S && { fix: raise }) };
+    yield {
+      problem: 'retention',
+      resource: 'dead-letter-queue',
+      text,
+      ...(bestS >= DEAD_LETTERS_MIN_S && { fix: raise }),
+    };
   } else if (queue.retentionS + keptS > inboxS) {
     const text = `the queues of ${name} keep messages for ${duration((queue.retentionS + keptS) * 1_000)}, but its inbox rows are kept for ${inboxRetentionDays} d: a message redriven after that is rejected as too old`;
-    yield { problem: 'retention', text };
+    yield { problem: 'retention', resource: 'inbox', text };
   }
 }
 
 /** A queue that refuses events which the outbox and the bus accept. */
-function* sizeFaults(queue: DeployedQueue | undefined): Problems {
+function* sizeFaults(queue: DeployedQueue | undefined, resource?: string): Problems {
   if (queue === undefined || !(queue.messageBytesMax < MESSAGE_BYTES)) return;
   const text = `the queue ${queue.url} accepts messages of up to ${queue.messageBytesMax} bytes, but an event may have ${PUT_EVENTS_BYTES_MAX}: it refuses larger ones`;
-  yield { problem: 'message-size', text, fix: setAttribute(queue, 'MaximumMessageSize', MESSAGE_BYTES) };
+  const fix = setAttribute(queue, 'MaximumMessageSize', MESSAGE_BYTES);
+  yield { problem: 'message-size', resource, text, fix };
 }
 
 /** Queues whose policies do not let the rules send, or let others send. */
@@ -122,14 +131,14 @@ function* policyFaults(
   }
   if (refuses(undeliveredQueue)) {
     const text = `the rule of ${name} may not send to its undelivered queue: events that EventBridge cannot deliver to ${name} are lost`;
-    yield { problem: 'queue-policy', text };
+    yield { problem: 'queue-policy', resource: 'undelivered-queue', text };
   }
   const open = [queue, deadLetterQueue, undeliveredQueue].flatMap((one) =>
     one === undefined || statementsOf(one.policy).some(deniesSending) ? [] : [one.arn.split(':').at(-1)],
   );
   if (open.length === 0) return;
   const text = `${open.join(', ')} accepts messages from everyone whose own policies allow it: a compromised function could forge events for ${name}`;
-  yield { problem: 'queue-policy', text };
+  yield { problem: 'queue-policy', resource: 'open', text };
 }
 
 function letsSend({ effect, actions, services, conditions }: ReadStatement, ruleArn: string): boolean {

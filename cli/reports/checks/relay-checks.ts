@@ -149,10 +149,10 @@ async function* functionSettings(
   const { tableName, busName } = found.settings;
   if (tableName !== table) {
     const text = `${checked.part} reads the table ${tableName} instead of ${table}: it publishes no event of this Mailroom`;
-    yield { problem: 'settings', text };
+    yield { problem: 'settings', resource: 'table', text };
   } else if (busName !== bus) {
     const text = `${checked.part} publishes to the bus ${busName} instead of ${bus}: no consumer receives its events`;
-    yield { problem: 'settings', text };
+    yield { problem: 'settings', resource: 'bus', text };
   }
 }
 

@@ -100,7 +100,7 @@ function sentText({ sentAgoMs, acknowledged, slowestMs, waiting }: HeartbeatStat
   return `${sent}, acknowledged by ${acknowledged === 1 ? 'the consumer' : `all ${acknowledged} consumers`} within ${duration(slowestMs)}`;
 }
 
-/** The finding of a heartbeat that is silent or late, unless the wiring or a warning explains it. */
+/** The finding of a silent heartbeat, or one of each consumer that is late, unless the wiring or a warning explains it. */
 export function heartbeatFindings(
   heartbeat: HeartbeatStatus | null,
   { wiring, looks }: { readonly wiring: Checked; readonly looks: readonly Warning[] },
@@ -117,12 +117,16 @@ export function heartbeatFindings(
     const since = sentAgoMs === null ? 'since its deployment' : `for ${duration(sentAgoMs)}`;
     const what = `no heartbeat was sent ${since}. Run its function to see its error`;
     const invoke = shell`lambda invoke --function-name ${heartbeat.function} /dev/stdout`;
-    return [{ state: 'look', what, commands: [awsLine(invoke)] }];
+    const commands = [awsLine(invoke)];
+    return [{ state: 'look', code: 'heartbeat-silent', part: 'heartbeat', count: null, what, commands }];
   }
   const late = heartbeat.late.filter(({ consumer }) => !known.has(consumer));
-  const [first] = late;
-  if (first === undefined) return [];
-  const have = late.length === 1 ? 'has' : 'have';
-  const what = `heartbeat late: ${late.map(({ consumer }) => consumer).join(', ')} ${have} not acknowledged the one of ${time(first.sentAt)}`;
-  return [{ state: 'look', what, commands: [commandLine(shell`why ${first.eventId}`)] }];
+  return late.map(({ consumer, eventId, sentAt }) => ({
+    state: 'look',
+    code: 'heartbeat-late',
+    part: consumer,
+    count: null,
+    what: `heartbeat late: ${consumer} has not acknowledged the one of ${time(sentAt)}`,
+    commands: [commandLine(shell`why ${eventId}`)],
+  }));
 }

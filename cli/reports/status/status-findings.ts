@@ -3,7 +3,14 @@ import { many } from '../../terminal/output.ts';
 import { hours, type ShellText, shell } from '../../terminal/shell.ts';
 import { duration, time } from '../../terminal/times.ts';
 import { type PartProblem, STUCK_MS } from '../checks/check.ts';
-import { type CommandLines, type Finding, isOpen, notCheckedFindings, problemFindings } from '../findings.ts';
+import {
+  type CommandLines,
+  type Finding,
+  findingId,
+  isOpen,
+  notCheckedFindings,
+  problemFindings,
+} from '../findings.ts';
 import { ackOf } from './acknowledgements.ts';
 import type { Warning } from './consumer-warnings.ts';
 import { heartbeatFindings } from './heartbeat-status.ts';
@@ -24,20 +31,24 @@ export function statusFindings(report: StatusFacts, lines: CommandLines): readon
     problem === 'sweep-silent' && outbox.oldestPendingMs > STUCK_MS;
   const problems = wiring.problems.filter((problem) => !isShown(problem));
   const as = (state: Finding['state'], facts: Iterable<Fact>): Finding[] =>
-    [...facts].map(({ what, commands }) => ({ state, what, commands: commands.map(lines.commandLine) }));
-  const findings = [
+    [...facts].map(({ commands, ...fact }) => ({
+      state,
+      ...fact,
+      commands: commands.map(lines.commandLine),
+    }));
+  const findings = identified([
     ...problemFindings(problems, lines),
     ...as('broken', outboxFacts(report)),
     ...as('broken', deadLetterFacts(report)),
     ...as('broken', consumerFacts(report)),
     ...as(
       'look',
-      looks.map((look) => LOOKS[look.look](look)),
+      looks.map((look) => ({ code: look.look, part: look.consumer, count: null, ...LOOKS[look.look](look) })),
     ),
     ...heartbeatFindings(heartbeat, report, lines),
     ...notCheckedFindings(wiring),
-  ].map((finding): Finding => {
-    const ack = ackOf(finding.what, lines.acks ?? [], at);
+  ]).map((finding): Finding => {
+    const ack = ackOf(finding, lines.acks ?? [], at);
     if (ack === undefined) return finding;
     const { by, until, reason } = ack;
     return { ...finding, acknowledged: { by, until, reason } };
@@ -52,13 +63,25 @@ export function stateOf(findings: readonly Finding[]): StatusReport['state'] {
   return open.length > 0 ? 'look' : 'ok';
 }
 
+/** Gives each finding about a part its id. Findings with one id are counted, so that an acknowledgement of one does not hide another. */
+function identified(findings: readonly Finding[]): Finding[] {
+  const ids = findings.map((finding) => (finding.part === null ? undefined : findingId(finding)));
+  return findings.map((finding, index) => {
+    const id = ids[index];
+    if (id === undefined) return finding;
+    const same = ids.filter((one) => one === id).length;
+    return { id, ...finding, count: finding.count ?? (same > 1 ? same : null) };
+  });
+}
+
 /** A fact, and the commands to run, in order. */
-interface Fact {
-  readonly what: string;
+interface Fact extends Pick<Finding, 'code' | 'part' | 'count' | 'what'> {
   readonly commands: readonly ShellText[];
 }
 
-const LOOKS: Readonly<Record<Warning['look'], (look: Warning) => Fact>> = {
+type LookFact = Pick<Fact, 'what' | 'commands'> & Partial<Fact>;
+
+const LOOKS: Readonly<Record<Warning['look'], (look: Warning) => LookFact>> = {
   failing: ({ consumer, messages, forMs }) => ({
     what: `${consumer} fails at every message: ${messages} failed, and it processed none of the events of the last ${duration(forMs)}`,
     commands: [shell`messages list --failed --by cause --consumer ${consumer}`],
@@ -76,6 +99,7 @@ const LOOKS: Readonly<Record<Warning['look'], (look: Warning) => Fact>> = {
     commands: [shell`describe ${consumer}`],
   }),
   missing: ({ consumer, messages, forMs, conclusiveAt }) => ({
+    count: messages,
     what:
       `${many(messages, 'event')} of a sample of the last hour did not reach ${consumer}, published up to ${duration(forMs)} ago: ` +
       `lost, unless still in delivery. An audit is conclusive ${conclusiveAt == null ? 'once its queue is empty' : `from ${time(conclusiveAt)} on`}`,
@@ -88,21 +112,30 @@ const LOOKS: Readonly<Record<Warning['look'], (look: Warning) => Fact>> = {
 };
 
 function* outboxFacts({ outbox }: StatusFacts): Generator<Fact> {
+  const of = (code: string, count: number) => ({ code, part: 'outbox', count });
   if (outbox.oldestPendingMs > STUCK_MS) {
     const swept = outbox.sweptAgoMs === null ? 'never' : `${duration(outbox.sweptAgoMs)} ago`;
     const { overdue } = outbox.scheduled;
     const scheduled = overdue === 0 ? '' : `, ${overdue} of them scheduled and overdue`;
     const what = `${many(outbox.pending, 'event')} pending, the oldest for ${duration(outbox.oldestPendingMs)}${scheduled}; last sweep: ${swept}`;
-    yield { what, commands: [shell`sweep --since ${hours(outbox.oldestCommittedMs)}`] };
+    yield {
+      ...of('events-pending', outbox.pending),
+      what,
+      commands: [shell`sweep --since ${hours(outbox.oldestCommittedMs)}`],
+    };
   }
   if (outbox.undeclared > 0) {
     const { firstUndeclared: first } = outbox;
     const what = `${many(outbox.undeclared, 'event')} pending with a source that no producer of this Mailroom declares: the relay does not publish them. If they are genuine, add the source to \`publishes\` and deploy; if not, they were forged`;
-    yield { what, commands: first === null ? [] : [shell`why ${first} --payload`] };
+    yield {
+      ...of('events-undeclared', outbox.undeclared),
+      what,
+      commands: first === null ? [] : [shell`why ${first} --payload`],
+    };
   }
   if (outbox.unreadable > 0) {
     const what = `${many(outbox.unreadable, 'row')} in the outbox cannot be read and may never be published`;
-    yield { what, commands: [shell`audit --since 24h`] };
+    yield { ...of('rows-unreadable', outbox.unreadable), what, commands: [shell`audit --since 24h`] };
   }
 }
 
@@ -112,7 +145,14 @@ function* deadLetterFacts({ deadLetterSources, at }: StatusFacts): Generator<Fac
     const held = source === 'dead' ? many(count, 'DEAD event') : `${many(count, 'dead letter')} in ${source}`;
     const expiry =
       firstExpiryAt === null ? '' : `; the first is permanently deleted in ${duration(firstExpiryAt - at)}`;
-    yield { what: `${held}${expiry}`, commands: [shell`dlq list ${source} --by cause`] };
+    const what = `${held}${expiry}`;
+    yield {
+      code: 'dead-letters',
+      part: source,
+      count,
+      what,
+      commands: [shell`dlq list ${source} --by cause`],
+    };
   }
 }
 
@@ -123,11 +163,23 @@ function* consumerFacts({ consumers, deadLetterSources }: StatusFacts): Generato
     );
     if (rejected > 0 && !hasDeadLetters) {
       const what = `${many(rejected, 'message')} rejected by ${name}, without a dead letter: it is on its way or already deleted`;
-      yield { what, commands: [shell`messages list --rejected --consumer ${name}`] };
+      yield {
+        code: 'messages-rejected',
+        part: name,
+        count: rejected,
+        what,
+        commands: [shell`messages list --rejected --consumer ${name}`],
+      };
     }
     if (unreadable > 0) {
       const what = `${many(unreadable, 'row')} of ${name} cannot be read`;
-      yield { what, commands: [shell`messages list --consumer ${name}`, shell`audit --since 24h`] };
+      yield {
+        code: 'rows-unreadable',
+        part: name,
+        count: unreadable,
+        what,
+        commands: [shell`messages list --consumer ${name}`, shell`audit --since 24h`],
+      };
     }
   }
 }

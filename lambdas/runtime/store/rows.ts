@@ -326,6 +326,12 @@ export interface OperationRow extends Key {
   readonly eventId?: string | undefined;
   /** The event that a resend sends in its place. */
   readonly newEventId?: string | undefined;
+  /** The finding of `status` that is acknowledged, or no longer, e.g. `dead-letters/consumer:payments`. */
+  readonly finding?: string | undefined;
+  /** The end of an acknowledgement, epoch milliseconds. */
+  readonly until?: number | undefined;
+  /** The count above which a finding is not acknowledged. Absent: it has none. */
+  readonly upTo?: number | undefined;
 }
 
 /** The state of a side effect. `RELEASED`: the attempt failed, and the effect may run again. */

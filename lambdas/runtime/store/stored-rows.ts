@@ -149,6 +149,9 @@ const OPERATION: Shape<OperationRow> = {
   source: 'text?',
   eventId: 'text?',
   newEventId: 'text?',
+  finding: 'text?',
+  until: 'time?',
+  upTo: 'number?',
 };
 
 const INBOX_STATUSES: readonly InboxStatus[] = ['PROCESSING', 'PROCESSED', 'FAILED', 'REJECTED', 'DISCARDED'];

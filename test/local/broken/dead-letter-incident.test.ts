@@ -56,7 +56,7 @@ it('forty dead letters of three causes: the status and a list show causes and re
   expect((await mailroom('ack', SOURCE, '--until', '1h', ...drill)).code).toBe(0);
   const findingOf = async () => {
     const { findings } = (await mailroom('status', '--json')).json();
-    return findings.find(({ what }: { readonly what: string }) => what.includes(`in ${SOURCE}`));
+    return findings.find(({ part }: { readonly part: string }) => part === SOURCE);
   };
   await eventually(async () =>
     expect(await findingOf()).toMatchObject({ acknowledged: { reason: 'drill' } }),

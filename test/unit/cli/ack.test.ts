@@ -39,13 +39,13 @@ describe('ack', () => {
   test('plans which findings it acknowledges, up to their present count, and changes nothing', async () => {
     const mailroom = await withDeadLetter();
     const before = mailroom.memory.items();
-    const plan = await mailroom.run('ack', 'CONSUMER:worker', '--until', '2h');
+    const plan = await mailroom.run('ack', 'dead-letters/CONSUMER:worker', '--until', '2h');
     expect(plan.code, plan.err).toBe(0);
     expect(unwrapped(plan.out)).toMatch(
-      /Would acknowledge until .*, or until one counts more than 1: 1 dead letter in consumer:worker; .* Alarms are not changed\. Nothing was changed\./,
+      /Would acknowledge until .*: 1 dead letter in consumer:worker; .* \[dead-letters\/consumer:worker\], until it counts more than 1 Alarms are not changed\. Nothing was changed\./,
     );
     expect(plan.out).toMatch(
-      /ack CONSUMER:worker --until \S+Z --more-than 1 --apply --reason '…' --stage dev/,
+      /ack dead-letters\/consumer:worker=1 --until \S+Z --apply --reason '…' --stage dev/,
     );
     expect(mailroom.memory.items()).toEqual(before);
     expect(await mailroom.status()).toMatchObject({ code: 1, state: 'broken' });
@@ -78,7 +78,7 @@ describe('ack', () => {
   test('does not hide more dead letters than were acknowledged, nor another finding', async () => {
     const mailroom = await withDeadLetter();
     const { run, status, reject, deployed } = mailroom;
-    await run('ack', 'consumer:worker', '--until', '2h', '--more-than', '2', ...KNOWN);
+    await run('ack', 'consumer:worker=2', '--until', '2h', ...KNOWN);
     await reject();
     expect(await status()).toMatchObject({
       code: 0,
@@ -98,14 +98,47 @@ describe('ack', () => {
     });
   });
 
+  test('of dead letters hides no other finding whose sentence has the same words', async () => {
+    const { run, status, deployed, reject } = await withDeadLetter();
+    for (let n = 1; n < 12; n += 1) await reject();
+    await run('ack', 'consumer:worker', ...KNOWN);
+    // Its sentence says that messages never reach consumer:worker.
+    deployed.changeQueue('queue', { redrive: undefined });
+    const { code, findings } = await status();
+    expect(code).toBe(1);
+    expect(findings).toMatchObject([
+      { id: 'redrive/worker', what: expect.stringContaining('never reach consumer:worker') },
+      { id: 'dead-letters/consumer:worker', count: 12, acknowledged: { reason: 'the bank is down, INC-7' } },
+    ]);
+    expect(findings[0]).not.toHaveProperty('acknowledged');
+  });
+
+  test('of a part acknowledges each of its findings, up to its own count', async () => {
+    const { run, status, deployed, clock } = await withDeadLetter();
+    deployed.changeRule('bus|worker-rule', { enabled: false });
+    const plan = await run('ack', 'worker', 'consumer:worker=5', '--until', '2h');
+    expect(plan.out).toContain('ack rule-disabled/worker dead-letters/consumer:worker=5 --until ');
+    await run('ack', 'worker', 'consumer:worker=5', '--until', '2h', ...KNOWN);
+    const { acks } = JSON.parse((await run('ack', 'list', '--json')).out);
+    const terms = acks.map(({ finding, upTo }: { finding: string; upTo: number | null }) => [finding, upTo]);
+    expect(terms.sort()).toEqual([
+      ['dead-letters/consumer:worker', 5],
+      ['rule-disabled/worker', null],
+    ]);
+    expect((await status()).code).toBe(0);
+    await clock.advance(1_000);
+    expect((await run('ack', 'remove', 'worker', ...KNOWN)).code).toBe(0);
+    expect((await status()).code).toBe(1);
+  });
+
   test('acknowledges a finding without a count', async () => {
     const { run, status, deployed, clock } = await withDeadLetter();
     deployed.changeRule('bus|worker-rule', { enabled: false });
-    const made = await run('ack', 'worker-rule is disabled', ...KNOWN, '--json');
+    const made = await run('ack', 'rule-disabled/worker', ...KNOWN, '--json');
     expect(JSON.parse(made.out)).toMatchObject({
       applied: true,
-      upTo: null,
       until: clock.now() + 30 * 24 * HOUR_MS,
+      findings: [{ id: 'rule-disabled/worker', upTo: null }],
     });
     const { findings } = await status();
     expect(findings).toMatchObject([
@@ -119,10 +152,10 @@ describe('ack', () => {
     expect((await run('ack', 'list')).out).toContain('Nothing is acknowledged.');
     await run('ack', 'consumer:worker', '--until', '2h', ...KNOWN);
     expect(JSON.parse((await run('ack', 'list', '--json')).out).acks).toMatchObject([
-      { cause: 'consumer:worker', upTo: 1, reason: 'the bank is down, INC-7' },
+      { finding: 'dead-letters/consumer:worker', upTo: 1, reason: 'the bank is down, INC-7' },
     ]);
     const plan = await run('ack', 'remove', 'consumer:worker');
-    expect(unwrapped(plan.out)).toContain('Would end: consumer:worker, acknowledged by');
+    expect(unwrapped(plan.out)).toContain('Would end: dead-letters/consumer:worker, acknowledged by');
     expect((await status()).code).toBe(0);
     await clock.advance(1_000);
     const removed = await run('ack', 'remove', 'consumer:worker', '--apply', '--reason', 'the bank is back');
@@ -138,16 +171,17 @@ describe('ack', () => {
     const again = await run('ack', 'remove', 'consumer:worker');
     expect([again.code, unwrapped(again.err)]).toEqual([
       2,
-      expect.stringContaining('"consumer:worker" is not acknowledged'),
+      expect.stringContaining('"consumer:worker" is not acknowledged. Nothing is.'),
     ]);
   });
 
   test.each([
     [
       ['ack', 'consumer:billing'],
-      /No finding of status contains "consumer:billing".* Its findings: 1 dead letter in consumer:worker/,
+      /Status has no finding "consumer:billing"\. Its findings: dead-letters\/consumer:worker\. Nothing was changed/,
     ],
-    [['ack', 'in'], /at least 3 characters/],
+    [['ack', 'consumer'], /Status has no finding "consumer"/],
+    [['ack', 'dead-letters/consumer:worker=many'], /Expected a finding, e\.g\. dead-letters/],
     [['ack', 'consumer:worker', '--until', '31d'], /must be within the next 30 days/],
     [['ack', 'consumer:worker', '--until', '2020-01-01T10:00Z'], /must be within the next 30 days/],
     [['ack', 'consumer:worker', '--until', 'soon'], /Expected a time/],

@@ -1,18 +1,33 @@
 import { expect, test } from 'vitest';
+import { findingId } from '../../../cli/reports/findings.ts';
 import { ackOf } from '../../../cli/reports/status/acknowledgements.ts';
 
-const ack = { cause: 'payments', until: 10, by: 'ada', reason: 'INC-7', at: 0 };
-const paused = 'the subscription of payments is paused';
-const deadLetters = '1 dead letter in consumer:payments';
+const ack = { until: 10, by: 'ada', reason: 'INC-7', at: 0 };
+const deadLetters = { id: 'dead-letters/consumer:payments', count: 1 };
+const paused = { id: 'paused/payments', count: null };
 
-test('an acknowledgement of findings without a count does not hide dead letters that arrive later', () => {
-  const acks = [{ ...ack, upTo: null }];
-  expect(ackOf(paused, acks, 1)).toMatchObject({ by: 'ada' });
-  expect(ackOf(deadLetters, acks, 1)).toBeUndefined();
+test('an acknowledgement ends with its time', () => {
+  const acks = [{ ...ack, finding: paused.id, upTo: null }];
+  expect(ackOf(paused, acks, 9)).toMatchObject({ by: 'ada' });
+  expect(ackOf(paused, acks, 10)).toBeUndefined();
 });
 
-test('a limit on the count covers counted findings up to it', () => {
-  const acks = [{ ...ack, upTo: 1 }];
-  expect(ackOf(deadLetters, acks, 1)).toMatchObject({ by: 'ada' });
-  expect(ackOf('2 dead letters in consumer:payments', acks, 1)).toBeUndefined();
+test('an acknowledgement covers its finding only, up to its count', () => {
+  const acks = [{ ...ack, finding: deadLetters.id, upTo: 12 }];
+  expect(ackOf({ ...deadLetters, count: 12 }, acks, 1)).toMatchObject({ by: 'ada' });
+  expect(ackOf({ ...deadLetters, count: 13 }, acks, 1)).toBeUndefined();
+  expect(ackOf(paused, acks, 1)).toBeUndefined();
+  expect(ackOf({ id: 'dead-letters/consumer:payments-eu', count: 1 }, acks, 1)).toBeUndefined();
+});
+
+test('an acknowledgement of one finding does not cover two with its id', () => {
+  const acks = [{ ...ack, finding: paused.id, upTo: null }];
+  expect(ackOf({ ...paused, count: 2 }, acks, 1)).toBeUndefined();
+});
+
+test('the id of a finding is one word', () => {
+  expect(findingId({ code: 'mapping-disabled', part: 'stream relay' })).toBe('mapping-disabled/stream-relay');
+  expect(findingId({ code: 'retention', part: 'payments', resource: 'inbox' })).toBe(
+    'retention/payments/inbox',
+  );
 });

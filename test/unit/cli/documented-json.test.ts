@@ -270,7 +270,7 @@ test('ack list prints the members in docs/cli-json.md', async () => {
   deployed.changeRule('bus|worker-rule', { enabled: false });
   const made = await runInMemory({ ...mailroom, deployed }, [
     'ack',
-    'worker-rule',
+    'rule-disabled/worker',
     '--apply',
     '--reason',
     'known',

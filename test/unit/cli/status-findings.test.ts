@@ -60,6 +60,7 @@ test('--json holds every finding that the text shows, the broken ones first, wit
   const { findings } = statusJson(report, lines);
   expect(findings).toEqual([
     {
+      ...{ id: 'rule-disabled/worker', code: 'rule-disabled', part: 'worker', count: null },
       state: 'broken',
       what: 'worker receives no events',
       commands: [
@@ -69,21 +70,48 @@ test('--json holds every finding that the text shows, the broken ones first, wit
       ],
     },
     {
+      ...{ id: 'dead-letters/consumer:worker', code: 'dead-letters', part: 'consumer:worker', count: 1 },
       state: 'broken',
       what: expect.stringMatching(/^1 dead letter in consumer:worker; the first is permanently deleted in/),
       commands: ['mailroom dlq list consumer:worker --by cause'],
     },
     {
+      ...{ id: 'behind/worker', code: 'behind', part: 'worker', count: null },
       state: 'look',
       what: expect.stringContaining('worker is behind: 3 messages'),
       commands: ['mailroom status --watch'],
     },
-    { state: 'look', what: 'not checked: sweep; needs events:DescribeRule', commands: [] },
+    {
+      ...{ code: 'not-checked', part: null, count: null },
+      state: 'look',
+      what: 'not checked: sweep; needs events:DescribeRule',
+      commands: [],
+    },
   ]);
   const text = unwrapped(statusText(report, lines));
   expect(text).toMatch(/^2 problems, 1 warning, 1 part not checked /);
-  for (const { what, commands } of findings)
-    expect(text).toContain([unwrapped(what), ...commands].join(' ').trim());
+  for (const { id, what, commands } of findings) {
+    const shown = id === undefined ? what : `${what} [${id}]`;
+    expect(text).toContain([unwrapped(shown), ...commands].join(' ').trim());
+  }
+});
+
+test('an acknowledgement of a finding does not cover two with its id', async () => {
+  const report = await troubled();
+  const [problem] = report.wiring.problems;
+  if (problem === undefined) throw new Error('The wiring has no problem');
+  const acks = [
+    { finding: 'rule-disabled/worker', until: report.at + 1, upTo: null, by: 'ada', reason: 'INC-7', at: 0 },
+  ];
+  const shown = (problems: readonly (typeof problem)[]) =>
+    statusFindings({ ...report, wiring: { ...report.wiring, problems } }, { ...lines, acks })
+      .filter(({ code }) => code === 'rule-disabled')
+      .map(({ count, acknowledged }) => [count, acknowledged?.by]);
+  expect(shown([problem])).toEqual([[null, 'ada']]);
+  expect(shown([problem, problem])).toEqual([
+    [2, undefined],
+    [2, undefined],
+  ]);
 });
 
 test('who stopped a function is shown before the command that starts it', () => {
@@ -96,6 +124,7 @@ test('who stopped a function is shown before the command that starts it', () => 
   } as const;
   expect(problemFindings([stopped], lines)).toEqual([
     {
+      ...{ code: 'concurrency-zero', part: 'worker', count: null },
       state: 'broken',
       what: 'the function never runs. It may have been stopped on purpose: ask first',
       commands: [

@@ -51,45 +51,53 @@ const LOOKS: Readonly<Record<StatusDocument['looks'][number]['look'], string>> =
 /** The troubles of all parts, as the status has found them. */
 export function troublesOf(status: StatusDocument): PartTrouble[] {
   const { wiring, looks, heartbeat } = status;
-  const known = knownOf(status);
-  const look = (part: string, text: string): PartTrouble => ({
-    part,
-    is: known.some((what) => names(what, part)) ? 'idle' : 'look',
-    text,
-  });
+  const isKnown = knownIn(status);
   return [
     ...wiring.problems.map(
-      ({ part, problem, text }): PartTrouble => ({
+      ({ part, problem, resource }): PartTrouble => ({
         part,
-        is: known.includes(text) ? 'idle' : problem === 'paused' ? 'look' : 'broken',
+        is: isKnown(problem, part, resource) ? 'idle' : problem === 'paused' ? 'look' : 'broken',
         text: PROBLEMS[problem] ?? 'Settings',
         stops: BEFORE.has(problem) ? 'before' : 'at',
       }),
     ),
-    ...deadEvents(status, known),
-    ...Object.keys(status.consumers).flatMap((name) => messagesOf(status, name, known)),
-    ...looks.map((found) => look(found.consumer, LOOKS[found.look])),
-    ...(heartbeat?.late ?? []).map(({ consumer }) => look(consumer, 'Heartbeat late')),
-    ...wiring.notChecked.flatMap(({ parts }) => parts.map((part) => look(part, 'Not checked'))),
+    ...deadEvents(status, isKnown),
+    ...Object.keys(status.consumers).flatMap((name) => messagesOf(status, name, isKnown)),
+    ...looks.map(
+      ({ look, consumer: part }): PartTrouble => ({
+        part,
+        is: isKnown(look, part) ? 'idle' : 'look',
+        text: LOOKS[look],
+      }),
+    ),
+    ...(heartbeat?.late ?? []).map(
+      ({ consumer: part }): PartTrouble => ({
+        part,
+        is: isKnown('heartbeat-late', part) ? 'idle' : 'look',
+        text: 'Heartbeat late',
+      }),
+    ),
+    ...wiring.notChecked.flatMap(({ parts }) =>
+      parts.map((part): PartTrouble => ({ part, is: 'look', text: 'Not checked' })),
+    ),
   ];
 }
 
-/** The sentences of the findings that operators have acknowledged. */
-function knownOf({ findings }: StatusDocument): readonly string[] {
-  return findings.filter((finding) => !isOpen(finding)).map(({ what }) => what);
+/** Returns whether an operator has acknowledged a finding. */
+type IsKnown = (code: string, part: string, resource?: string) => boolean;
+
+function knownIn({ findings }: StatusDocument): IsKnown {
+  const known = findings.filter((finding) => !isOpen(finding));
+  return (code, part, resource) =>
+    known.some((one) => one.code === code && one.part === part && one.resource === resource);
 }
 
-/** True if a sentence names a part, and not only a longer name that contains it. */
-function names(what: string, part: string): boolean {
-  return what.split(/[\s,;()]+/).some((word) => word === part || word === `${part}:`);
-}
-
-function deadEvents({ outbox: { dead }, atLeast }: StatusDocument, known: readonly string[]): PartTrouble[] {
+function deadEvents({ outbox: { dead }, atLeast }: StatusDocument, isKnown: IsKnown): PartTrouble[] {
   if (dead === 0) return [];
   return [
     {
       part: 'table',
-      is: known.some((what) => names(what, 'DEAD')) ? 'idle' : 'broken',
+      is: isKnown('dead-letters', 'dead') ? 'idle' : 'broken',
       text: many(dead, 'DEAD event').replace(' ', atLeast.includes('outbox.dead') ? '+ ' : ' '),
       route: routeTo('dead-letters', 'dead'),
     },
@@ -97,13 +105,11 @@ function deadEvents({ outbox: { dead }, atLeast }: StatusDocument, known: readon
 }
 
 /** The messages of a consumer that need time or help. A rejected one is counted as its dead letter, unless it has none. */
-function messagesOf(status: StatusDocument, consumer: string, known: readonly string[]): PartTrouble[] {
+function messagesOf(status: StatusDocument, consumer: string, isKnown: IsKnown): PartTrouble[] {
   const { failed = 0 } = status.consumers[consumer] ?? {};
   const sources = sourcesOf(status, consumer);
   const dead = deadLettersOf(status, consumer);
   const rejected = rejectedAlone(status, consumer);
-  const isKnown = (...words: readonly string[]) =>
-    words.every((word) => known.some((what) => names(what, word)));
   const [first, ...others] = sources.map(({ source }) => source);
   const messages = (state: string) => routeTo('messages', '', { state, consumer });
   // Reading stopped at a limit.
@@ -112,14 +118,14 @@ function messagesOf(status: StatusDocument, consumer: string, known: readonly st
     {
       part: consumer,
       number: dead,
-      is: isKnown(...sources.map(({ source }) => source)) ? 'idle' : 'broken',
+      is: sources.every(({ source }) => isKnown('dead-letters', source)) ? 'idle' : 'broken',
       text: many(dead, 'dead letter'),
       route: routeTo('dead-letters', others.length === 0 ? first : ''),
     },
     {
       part: consumer,
       number: rejected,
-      is: isKnown('rejected', consumer) ? 'idle' : 'broken',
+      is: isKnown('messages-rejected', consumer) ? 'idle' : 'broken',
       text: `${count(rejected)}${more('rejected')} rejected`,
       route: messages('rejected'),
     },

@@ -91,12 +91,17 @@ export interface Headline {
 }
 
 /** True for a finding that no operator has acknowledged. */
-export function isOpen({ acknowledged }: StatusDocument['findings'][number]): boolean {
+export function isOpen({ acknowledged }: Pick<StatusDocument['findings'][number], 'acknowledged'>): boolean {
   return acknowledged === undefined;
 }
 
 /** The verdict of a status in a few words: acknowledged findings do not count. @param status - `null` before the first reading */
-export function headlineOf(status: Pick<StatusDocument, 'state' | 'findings'> | null): Headline {
+export function headlineOf(
+  status: {
+    readonly state: StatusDocument['state'];
+    readonly findings: readonly Pick<StatusDocument['findings'][number], 'state' | 'acknowledged'>[];
+  } | null,
+): Headline {
   if (status === null) return { is: 'idle', text: 'Reading' };
   const { state, findings } = status;
   const open = findings.filter(isOpen);

@@ -138,12 +138,12 @@ describe('the parts of the diagram', () => {
   test('a trouble whose finding an operator has acknowledged is idle, and its edge is, too', () => {
     const acknowledged = { by: 'ada', until: 1, reason: 'known' };
     const known = [
-      ruleOff,
-      '3 dead letters in consumer:payments',
-      '2 DEAD events',
-      'mail claims no messages',
+      { code: 'rule-disabled', part: 'mail' },
+      { code: 'dead-letters', part: 'consumer:payments' },
+      { code: 'dead-letters', part: 'dead' },
+      { code: 'stalled', part: 'mail' },
     ];
-    const findings = known.map((what) => ({ what, acknowledged }));
+    const findings = known.map((finding) => ({ ...finding, acknowledged }));
     const found = { ...status, findings } as unknown as StatusDocument;
     expect(at(found, 'mail')).toEqual([
       'broken: Mapping off',
@@ -154,10 +154,14 @@ describe('the parts of the diagram', () => {
     expect(at(found, 'table')).toEqual(['idle: 2+ DEAD events']);
     // The finding about the dead letters of its rule is not acknowledged.
     expect(at(found, 'payments')).toContain('broken: 3 dead letters');
-    const both = [...findings, { what: '1 dead letter in rule:payments; the first', acknowledged }];
+    const both = [...findings, { code: 'dead-letters', part: 'rule:payments', acknowledged }];
     expect(at({ ...found, findings: both } as unknown as StatusDocument, 'payments')).toContain(
       'idle: 3 dead letters',
     );
+    // Acknowledged is the rule of its Mailroom events, not that of its external ones.
+    const external = { part: 'mail', problem: 'rule-disabled', resource: 'external', text: ruleOff };
+    const two = { ...found, wiring: { problems: [external], notChecked: [] } };
+    expect(at(two as unknown as StatusDocument, 'mail')).toContain('broken: Rule off');
   });
 
   test('the dead letters of one source link to it, and those of both to all', () => {

@@ -48,15 +48,15 @@ test.each([
   ['look', ['look', 'look'], 'look', '2 warnings'],
   ['broken', ['broken', 'look'], 'broken', '1 problem'],
 ] as const)('the verdict of a status that is %s with %j', (state, findings, is, text) => {
-  const found = findings.map((one) => ({ state: one, what: '', commands: [] }));
+  const found = findings.map((one) => ({ state: one }));
   expect(headlineOf({ state, findings: found })).toEqual({ is, text });
   expect(headlineOf(null)).toEqual({ is: 'idle', text: 'Reading' });
 });
 
 test('the verdict does not count findings that are acknowledged', () => {
   const acknowledged = { by: 'ada', until: 1, reason: 'known' };
-  const known = { state: 'broken', what: '', commands: [], acknowledged } as const;
-  const open = { state: 'look', what: '', commands: [] } as const;
+  const known = { state: 'broken', acknowledged } as const;
+  const open = { state: 'look' } as const;
   expect(headlineOf({ state: 'look', findings: [open, known] })).toEqual({
     is: 'look',
     text: '1 warning',

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { LiveMessage, Run } from '../../../../../cli/page/server/protocol.ts';
-import { ACK, ackSubject } from '../../../../../cli/reports/status/acknowledgements.ts';
+import { ACK } from '../../../../../cli/reports/status/acknowledgements.ts';
 import { HOUR_MS } from '../../../../../lambdas/runtime/base/units.ts';
 import { eventIdTime, outboxKeyOf } from '../../../../../lambdas/runtime/store/event-id.ts';
 import { recordOperation } from '../../../../../lambdas/runtime/store/operation-record.ts';
@@ -122,8 +122,8 @@ describe('the poller', () => {
     expect(finding).toMatchObject({ state: 'broken' });
     expect(finding).not.toHaveProperty('acknowledged');
     const until = clock.now() + HOUR_MS;
-    const subject = ackSubject({ cause: 'worker', until, upTo: null });
-    await recordOperation({ table, clock }, { by: 'ada', reason: 'a new index', command: ACK, subject });
+    const ack = { command: ACK, subject: 'known', finding: finding?.id, until };
+    await recordOperation({ table, clock }, { by: 'ada', reason: 'a new index', ...ack });
     await clock.advance(60_000);
     expect(tab.flow().status).toMatchObject({
       state: 'ok',
