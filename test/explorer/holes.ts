@@ -14,6 +14,8 @@ import { ORDER_HOLES } from './order-holes.ts';
 import { orderScenarios } from './order-scenarios.ts';
 import { OUTAGE_HOLES } from './outage-holes.ts';
 import { outageScenarios } from './outage-scenarios.ts';
+import { REDRIVE_HOLES } from './redrive-holes.ts';
+import { redriveScenarios } from './redrive-scenarios.ts';
 import { REJECTION_HOLES } from './rejection-holes.ts';
 import { rejectionScenarios } from './rejection-scenarios.ts';
 import { type Hole, RELAY_HOLES } from './relay-holes.ts';
@@ -59,6 +61,7 @@ export const HOLES: readonly PlantedHole[] = [
   ...BRIDGE_HOLES.map((hole) => planted('bridge', hole, bridgeScenarios)),
   ...THAW_HOLES.map((hole) => planted('inbox', hole, thawScenarios)),
   ...RESEND_HOLES.map((hole) => planted('resend', hole, resendScenarios)),
+  ...REDRIVE_HOLES.map((hole) => planted('redrive', hole, redriveScenarios)),
   ...REJECTION_HOLES.map((hole) => planted('inbox', hole, rejectionScenarios)),
 ];
 

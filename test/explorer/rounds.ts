@@ -5,6 +5,7 @@ import { eventScenarios } from './event-scenarios.ts';
 import { inboxScenarios } from './inbox-scenarios.ts';
 import { orderScenarios } from './order-scenarios.ts';
 import { outageScenarios } from './outage-scenarios.ts';
+import { redriveScenarios } from './redrive-scenarios.ts';
 import { rejectionScenarios } from './rejection-scenarios.ts';
 import { type Bounds, relayScenarios } from './relay-scenarios.ts';
 import { resendScenarios } from './resend-scenarios.ts';
@@ -60,6 +61,7 @@ export function scenariosOf(bounds: Bounds): Scenario[] {
     ...versionScenarios(bounds),
     ...eventScenarios(bounds),
     ...thawScenarios(bounds),
+    ...redriveScenarios(bounds),
     ...resendScenarios(bounds),
     ...rejectionScenarios(bounds),
     ...orderScenarios(bounds),
