@@ -30,10 +30,10 @@ import {
   putBack,
 } from '../reports/dead-letters/dead-letters.ts';
 import { type Discarded, type DiscardOutcome, discard, stays } from '../reports/dead-letters/discard.ts';
-import { inTurns, knownMessage } from '../reports/dead-letters/redrive-order.ts';
+import { inTurns, placeOfLetter } from '../reports/dead-letters/redrive-order.ts';
 import { unsentText } from '../reports/dead-letters/redrive-plan.ts';
 import { settled } from '../reports/dead-letters/standing.ts';
-import { placeOfMessage, unknownPlaceText } from '../reports/messages/place-of-message.ts';
+import { unknownPlaceText } from '../reports/messages/place-of-message.ts';
 import { SOURCE_ARGUMENT } from '../terminal/arguments.ts';
 import {
   applyWords,
@@ -127,9 +127,9 @@ export async function discardDeadLetters(
   const { deadLetters } = await receiveForChange(deployment, source, limits);
   try {
     const { chosen, choice } = choose(deployment, source, deadLetters, { ids, cause }, planned);
-    const plain = await eachOf(chosen, async (deadLetter): Promise<DiscardStep> => {
+    const plain = chosen.map((deadLetter): DiscardStep => {
       const outcome = plannedOutcome(source, deadLetter, options, deployment.clock.now());
-      const message = isDiscard(outcome) ? await unplacedText(deployment, source, deadLetter) : undefined;
+      const message = isDiscard(outcome) ? unplacedText(source, deadLetter) : undefined;
       return { deadLetter, outcome, message };
     });
     const plan = reject ? await rejections(deployment, source, plain) : plain;
@@ -161,14 +161,10 @@ function isDiscard(outcome: DiscardOutcome): boolean {
 }
 
 /** Says that a discard would not pass over the number of a strict consumer's event; `undefined` if it would, or has none to pass over. */
-async function unplacedText(
-  { table }: Pick<Deployment, 'table'>,
-  source: DeadLetterSource,
-  deadLetter: DeadLetter,
-): Promise<string | undefined> {
+function unplacedText(source: DeadLetterSource, deadLetter: DeadLetter): string | undefined {
   if (source.kind !== 'consumer' && source.kind !== 'rule') return undefined;
   const { consumer } = source;
-  return unknownPlaceText(consumer, await placeOfMessage(table, consumer, knownMessage(deadLetter)));
+  return unknownPlaceText(consumer, placeOfLetter(consumer, deadLetter));
 }
 
 function plannedOutcome(
@@ -252,7 +248,7 @@ async function discardAll(
     deployment.terminal.progress(`${done} of ${plan.length} discarded`);
     return { ...step, ...discarded };
   };
-  const ended = await eachOf(await inTurns(deployment.table, source, plan), async (turn) => {
+  const ended = await eachOf(inTurns(source, plan), async (turn) => {
     const steps: DiscardStep[] = [];
     for (const step of turn) steps.push(await discardStep(step));
     return steps;

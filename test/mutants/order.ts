@@ -95,6 +95,12 @@ export const orderMutants: readonly Mutant[] = [
     ['a seed begins a sequence only where there is none', '!seen.exists)', 'true)'],
     ['a change of a sequence is recorded', "await recordOperation(deps, { ...note, command, subject: `${place.key} ${place.sequence}` });", ''],
   ]),
+  ...mutantsOf('cli/reports/dead-letters/redrive-order.ts', 'passed-over', [
+    ["the consumer's function knows the place of its message", 'placeAt(index) ?? ', ''],
+  ]),
+  ...mutantsOf('consume/check-messages.ts', 'passed-over', [
+    ['the check of a message says its place', '...(order !== undefined && { order })', ''],
+  ]),
   ...mutantsOf('inbox/settle-message.ts', 'order-operator', [
     ['a strict message is not settled before its predecessor', 'seen.last < sequence - 1', 'false'],
     ['the work of an old event does not lower the latest number', 'seen.last < sequence ?', 'true ?'],
@@ -122,7 +128,7 @@ export const orderMutants: readonly Mutant[] = [
     ['the place of an earlier order does not count', "own !== undefined && (own.mode === 'strict') === isStrict(consumer)", 'own !== undefined'],
     ['the last run of a message has its place', "if (own !== undefined && (own.mode === 'strict') === isStrict(consumer)) return own;", ''],
     ['the body of a dead letter has the place of its message', 'body === undefined ? undefined : deliveredIn(body)', 'undefined'],
-    ['the outbox row of its event has the place of a message', "row === undefined ? 'unknown' : (placeOfRow(consumer, row) ?? 'none')", "'unknown'"],
+    ['the outbox row of its event has the place of a message', 'if (row !== undefined) return eventOf(row);', ''],
     ['the dead letter of a message that an operator names has its place', 'if (own !== undefined) return deliveredIn(own.received.body);', ''],
     ['an event that was sent in place of another has its place', 'if (resent?.consumer !== consumer.name)', 'if (resent !== null)'],
   ]),
@@ -148,7 +154,7 @@ export const orderMutants: readonly Mutant[] = [
     ['order show lists the events of one aggregate', 'row && place?.key === key', 'row && place'],
   ]),
   ...mutantsOf('cli/commands/dlq-discard.ts', 'ordered-events', [
-    ['a strict consumer discards the numbers of an aggregate one after another', 'await inTurns(deployment.table, source, plan)', 'plan.map((step) => [step])'],
+    ['a strict consumer discards the numbers of an aggregate one after another', 'inTurns(source, plan)', 'plan.map((step) => [step])'],
   ]),
   ...mutantsOf('cli/commands/messages-decisions.ts', 'order-decisions', [
     ['a message without a row is resolved at its place', 'order: placed(place),', ''],

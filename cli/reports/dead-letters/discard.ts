@@ -13,9 +13,9 @@ import { isUnreadable, readable, readOutboxRow } from '../../../lambdas/runtime/
 import { readInbox } from '../../deployment/message-reader.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
 import { endingOf, type FinalRow } from '../messages/message-ending.ts';
-import { isStrict, placed, placeOfMessage, unknownPlaceText } from '../messages/place-of-message.ts';
+import { isStrict, placed, unknownPlaceText } from '../messages/place-of-message.ts';
 import { type DeadLetter, type DeadLetterSource, inboxId } from './dead-letters.ts';
-import { knownMessage } from './redrive-order.ts';
+import { placeOfLetter } from './redrive-order.ts';
 import { isHandled, readStanding, supersededBy, unsentReplacement } from './standing.ts';
 
 /** Dependencies of {@link discard}. */
@@ -137,7 +137,7 @@ async function decide(
   const replacement = unsentReplacement(deadLetter);
   const eventId = replacement ?? inboxId(deadLetter);
   // An event in its place has its number.
-  const place = await placeOfMessage(deps.table, consumer, knownMessage(deadLetter));
+  const place = placeOfLetter(consumer, deadLetter);
   const settled = await discardMessage(deps, {
     ...{ ...note, consumer: consumer.name, eventId },
     unlessReceived: replacement !== undefined,

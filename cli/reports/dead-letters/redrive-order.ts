@@ -13,7 +13,7 @@ import { eachOf, once } from '../../deployment/rows-reader.ts';
 import { many } from '../../terminal/output.ts';
 import { aggregateName, blockOf, type OrderBlock } from '../messages/order-block.ts';
 import type { OrderedAggregate, OrderReader } from '../messages/order-of-aggregate.ts';
-import { type KnownMessage, placeOfMessage } from '../messages/place-of-message.ts';
+import { type MessagePlace, placed, placeOfMessage } from '../messages/place-of-message.ts';
 import { type DeadLetter, type DeadLetterSource, inboxId } from './dead-letters.ts';
 
 /** The place of a dead letter in the order of its aggregate. */
@@ -39,22 +39,27 @@ interface Placed {
   readonly place: PlaceInOrder;
 }
 
-/** Finds the places of dead letters. */
-export async function placesIn(
-  table: Table,
+/**
+ * Finds the places of dead letters.
+ *
+ * @param placeAt - the place that the consumer's own function reads @default unknown
+ */
+export function placesIn(
   consumer: ConsumerEntry,
   deadLetters: readonly DeadLetter[],
-): Promise<Places> {
-  const found = await eachOf(deadLetters, async (deadLetter) => {
-    const place = await placeOfMessage(table, consumer, knownMessage(deadLetter));
-    return typeof place === 'string' ? [] : [[deadLetter, place] as const];
+  placeAt: (index: number) => PlaceInOrder | undefined = () => undefined,
+): Places {
+  const found = deadLetters.flatMap((deadLetter, index) => {
+    const place = placeAt(index) ?? placed(placeOfLetter(consumer, deadLetter));
+    return place === undefined ? [] : [[deadLetter, place] as const];
   });
-  return new Map(found.flat());
+  return new Map(found);
 }
 
-/** A dead letter as its place is found. */
-export function knownMessage(deadLetter: DeadLetter): KnownMessage {
-  return { eventId: inboxId(deadLetter), row: deadLetter.row, body: deadLetter.received?.body };
+/** Reads the place of a dead letter. */
+export function placeOfLetter(consumer: ConsumerEntry, deadLetter: DeadLetter): MessagePlace {
+  const { row, received } = deadLetter;
+  return placeOfMessage(consumer, { eventId: inboxId(deadLetter), row, body: received?.body });
 }
 
 /** Why a dead letter of an ordered consumer would not run; `handled`: it was the last one that ran. */
@@ -127,14 +132,13 @@ function byAggregate(places: Places): ReadonlyMap<string, readonly Placed[]> {
 }
 
 /** Groups the steps of a discard: at a strict consumer, a number is passed over only after the one before it, so each waits for its turn. */
-export async function inTurns<Step extends { readonly deadLetter: DeadLetter }>(
-  table: Table,
+export function inTurns<Step extends { readonly deadLetter: DeadLetter }>(
   source: DeadLetterSource,
   steps: readonly Step[],
-): Promise<readonly (readonly Step[])[]> {
+): readonly (readonly Step[])[] {
   if (source.kind !== 'rule' && source.kind !== 'consumer') return steps.map((step) => [step]);
   const stepOf = new Map(steps.map((step) => [step.deadLetter, step]));
-  const places = await placesIn(table, source.consumer, [...stepOf.keys()]);
+  const places = placesIn(source.consumer, [...stepOf.keys()]);
   const turns = [...byAggregate(places).values()].map((same) =>
     same.flatMap(({ deadLetter }) => stepOf.get(deadLetter) ?? []),
   );

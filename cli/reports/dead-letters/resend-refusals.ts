@@ -99,7 +99,7 @@ export async function refusePassedOver(
   consumer: ConsumerEntry,
   deadLetter: DeadLetter,
 ): Promise<void> {
-  const past = (await pastPlaces(table, await placesIn(table, consumer, [deadLetter]))).get(deadLetter);
+  const past = (await pastPlaces(table, placesIn(consumer, [deadLetter]))).get(deadLetter);
   if (past?.verdict === 'superseded') throw superseded(inboxId(deadLetter), consumer.name, past.message);
 }
 

@@ -34,21 +34,19 @@ export interface KnownMessage {
 export type MessagePlace = PlaceInOrder | 'none' | 'unknown';
 
 /**
- * Finds the place of a message in the order of its consumer, where it was written down: in its inbox row, which has the place that its last
- * run had; else in its dead letter, whose body the consumer would read; else in the outbox row of its event. Each may be the only one that
- * is left: the outbox row has expired, or is in the table of another Mailroom, or in PostgreSQL, or the event was sent by a resend.
- * A row from a time when its consumer had another order does not count.
+ * Reads the place of a message in the order of its consumer: in its inbox row, which has the place that its last run had; else in its dead
+ * letter, whose body the consumer would read. A row from a time when its consumer had another order does not count.
  */
-export async function placeOfMessage(
-  table: Pick<Table, 'get'>,
+export function placeOfMessage(
   consumer: OrderedConsumer,
-  message: KnownMessage,
-): Promise<MessagePlace> {
-  const found = placeWithoutOutbox(consumer, message);
-  if (found !== 'unknown' || !isEventId(message.eventId)) return found;
-  const item = await table.get(outboxKeyOf(message.eventId), { consistent: true });
-  const row = readable(readOutboxRow(item));
-  return row === undefined ? 'unknown' : (placeOfRow(consumer, row) ?? 'none');
+  { eventId, row, body }: KnownMessage,
+): MessagePlace {
+  const own = readable(row)?.order;
+  if (own !== undefined && (own.mode === 'strict') === isStrict(consumer)) return own;
+  if (consumer.order === undefined || !(isEventId(eventId) || isUnreadableId(eventId))) return 'none';
+  const delivered = body === undefined ? undefined : deliveredIn(body);
+  if (delivered === undefined) return 'unknown';
+  return placeOf(consumer, delivered) ?? 'none';
 }
 
 /** The place itself; `undefined` without one. */
@@ -63,8 +61,8 @@ export interface FoundPlace {
 }
 
 /**
- * Finds the place of a message that an operator names, and its event: also in the dead-letter sources of its consumer, and that of the event
- * which it replaces.
+ * Finds the place of a message that an operator names, and its event: in the inbox row, the outbox row, a dead letter, or the event which it
+ * replaces. Each may be the only one that is left: the outbox row has expired, or is in the table of another Mailroom, or in PostgreSQL.
  */
 export async function findPlace(
   deps: Pick<Deployment, 'table' | 'queues' | 'clock'>,
@@ -72,7 +70,7 @@ export async function findPlace(
   { eventId, row }: KnownMessage,
 ): Promise<FoundPlace> {
   const event = await findEvent(deps, consumer, eventId);
-  const found = placeWithoutOutbox(consumer, { eventId, row });
+  const found = placeOfMessage(consumer, { eventId, row });
   if (found !== 'unknown') return { place: found, event };
   if (event !== undefined) return { place: placeOf(consumer, event) ?? 'none', event };
   const resent = await findResend(deps.table, eventId, deps.clock.now());
@@ -114,19 +112,6 @@ export function unknownPlaceText(
 
 /** The most dead letters of one source that are read, and how long they stay hidden if showing them again fails. */
 const PEEK = { limit: 1_000, hideS: 15 };
-
-/** The same, without the outbox row. */
-export function placeWithoutOutbox(
-  consumer: OrderedConsumer,
-  { eventId, row, body }: KnownMessage,
-): MessagePlace {
-  const own = readable(row)?.order;
-  if (own !== undefined && (own.mode === 'strict') === isStrict(consumer)) return own;
-  if (consumer.order === undefined || !(isEventId(eventId) || isUnreadableId(eventId))) return 'none';
-  const delivered = body === undefined ? undefined : deliveredIn(body);
-  if (delivered === undefined) return 'unknown';
-  return placeOf(consumer, delivered) ?? 'none';
-}
 
 /** The place of an event at a consumer, by its outbox row; `undefined` if it has none. */
 export function placeOfRow(consumer: OrderedConsumer, row: OutboxRow | undefined): PlaceInOrder | undefined {

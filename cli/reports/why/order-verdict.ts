@@ -5,7 +5,7 @@ import { eachOf } from '../../deployment/rows-reader.ts';
 import { type ShellText, shell } from '../../terminal/shell.ts';
 import { aggregateName, blockOf, waitingText } from '../messages/order-block.ts';
 import type { AggregateOrder, OrderReader } from '../messages/order-of-aggregate.ts';
-import { isStrict, placed, placeOfRow, placeWithoutOutbox } from '../messages/place-of-message.ts';
+import { isStrict, placed, placeOfMessage, placeOfRow } from '../messages/place-of-message.ts';
 import type { MessageOrders, StateText, WhyContext, WhyVerdict } from './event-state.ts';
 import { bornAt, type Trace, type TracedEvent, type TracedMessage } from './trace-reader.ts';
 
@@ -25,7 +25,7 @@ export async function readMessageOrders(
     async ({ event, message }) => {
       const { consumer, row, deadLetter } = message;
       const outbox = readable(event.row);
-      const found = placeWithoutOutbox(consumer, {
+      const found = placeOfMessage(consumer, {
         eventId: event.eventId,
         row,
         body: deadLetter?.received.body,

@@ -1,7 +1,10 @@
 import type { SQSBatchResponse } from 'aws-lambda';
+import type { ConsumerConfig } from '../base/config.ts';
 import { errorCode, errorMessage } from '../base/errors.ts';
 import type { ExternalSubscription } from '../events/external-event.ts';
+import type { PlaceInOrder } from '../store/rows.ts';
 import { type Handlers, handlerOf, readDelivered, readEvent } from './message.ts';
+import { placeOf } from './order-gate.ts';
 
 /**
  * The request that operator tools send to a consumer's function to learn which dead letters the **currently** deployed code can
@@ -15,15 +18,23 @@ export interface CheckRequest {
 }
 
 /** The result for one message: whether the deployed consumer can read it. */
-export type Check =
-  | {
-      readonly ok: true;
-      readonly eventId: string;
-      readonly type: string;
-      /** Its handler has a `rejected` function. @default false */
-      readonly rejects?: boolean;
-    }
-  | { readonly ok: false; readonly code: string; readonly message: string };
+export type Check = CheckedPlace &
+  (
+    | {
+        readonly ok: true;
+        readonly eventId: string;
+        readonly type: string;
+        /** Its handler has a `rejected` function. @default false */
+        readonly rejects?: boolean;
+      }
+    | { readonly ok: false; readonly code: string; readonly message: string }
+  );
+
+/** The place of a message that the gate of its consumer would judge, before its payload is read. */
+interface CheckedPlace {
+  /** Absent if its handler has no order, or its event no usable number. */
+  readonly order?: PlaceInOrder;
+}
 
 /** The response: one check per body, in order. To a caller that treats the function as an SQS handler, it reports no failures. */
 export interface CheckReport extends SQSBatchResponse {
@@ -41,27 +52,30 @@ export function bodiesToCheck(event: unknown): readonly string[] | undefined {
 export async function checkMessages(
   handlers: Handlers,
   external: readonly ExternalSubscription[],
-  consumer: string,
+  config: ConsumerConfig,
   bodies: readonly string[],
 ): Promise<CheckReport> {
   const checks: Check[] = [];
-  for (const body of bodies) checks.push(await checkMessage(handlers, external, consumer, body));
+  for (const body of bodies) checks.push(await checkMessage(handlers, external, config, body));
   return { batchItemFailures: [], checks };
 }
 
 async function checkMessage(
   handlers: Handlers,
   subscriptions: readonly ExternalSubscription[],
-  consumer: string,
+  config: ConsumerConfig,
   body: string,
 ): Promise<Check> {
+  let order: PlaceInOrder | undefined;
+  const place = () => ({ ...(order !== undefined && { order }) });
   try {
     const delivered = readDelivered({ body }, { subscriptions, arrivedAt: 0 });
     const { eventId, type } = delivered.envelope;
-    const { definition, rejected } = handlerOf(handlers, consumer, delivered);
-    await readEvent(definition, delivered.envelope);
-    return { ok: true, eventId, type, ...(rejected !== undefined && { rejects: true }) };
+    const handler = handlerOf(handlers, config.consumer, delivered);
+    order = placeOf({ config }, handler, delivered.envelope);
+    await readEvent(handler.definition, delivered.envelope);
+    return { ok: true, eventId, type, ...(handler.rejected !== undefined && { rejects: true }), ...place() };
   } catch (error) {
-    return { ok: false, code: errorCode(error), message: errorMessage(error) };
+    return { ok: false, code: errorCode(error), message: errorMessage(error), ...place() };
   }
 }

@@ -82,7 +82,7 @@ export function consumerIn(
     () => list,
     async (event, context) => {
       const bodies = bodiesToCheck(event);
-      if (bodies !== undefined) return checkMessages(handlers, external, config.consumer, bodies);
+      if (bodies !== undefined) return checkMessages(handlers, external, config, bodies);
       telemetry.startInvocation?.(context);
       const beganAt = clock.now();
       const endsBy = beganAt + context.getRemainingTimeInMillis();

@@ -1,6 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
+import { z } from 'zod/mini';
+import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
+import { latest } from '../../../lambdas/runtime/base/order.ts';
+import { leased } from '../../../lambdas/runtime/consume/handler.ts';
+import { defineEvent } from '../../../lambdas/runtime/events/event.ts';
+import { inboxKey, rejectedKey } from '../../../lambdas/runtime/store/keys.ts';
+import { unwrapped } from '../../support/captured-io.ts';
+import { operatingMailroom } from './support/operating-mailroom.ts';
 import { APPLY, orderedMailroom } from './support/ordered-mailroom.ts';
+import { runInMemory } from './support/run-in-memory.ts';
 
 const source = 'consumer:worker';
 
@@ -115,5 +123,70 @@ describe('a message that is superseded while it is redriven', () => {
     expect((await json('dlq', 'redrive', source)).verdicts).toMatchObject({ superseded: 1, handled: 0 });
     await json('dlq', 'discard', source, '--all', ...APPLY);
     expect(await letters()).toEqual([]);
+  });
+});
+
+describe('the dead letter of an ordered message', () => {
+  test('is deleted once its message was processed', async () => {
+    const rig = await orderedMailroom(3);
+    await rig.commit([4, -1], [5, 1]);
+    await rig.publish();
+    await rig.drain();
+    rig.code.isFixed = true;
+    expect(await rig.json('dlq', 'redrive', source, ...APPLY)).toMatchObject({ processed: 2, superseded: 0 });
+    expect(rig.applied).toEqual([4, 5]);
+    expect(await rig.letters()).toEqual([]);
+  });
+
+  test('stays while its message waits, and the next redrive deletes it as handled', async () => {
+    const rig = await orderedMailroom(3);
+    const { 4: first = '' } = await rig.commit([4, -1]);
+    await rig.publish();
+    await rig.drain();
+    rig.code.isFixed = true;
+    const { send } = rig.queues;
+    const held: string[] = [];
+    Object.assign(rig.queues, { send: async (_url: string, body: string) => held.push(body) });
+    const { out } = await rig.run('dlq', 'redrive', source, '--wait', '1s', ...APPLY);
+    expect(unwrapped(out)).toContain(
+      '1 dead letter of ordered messages stays until that has happened: repeat the command then.',
+    );
+    expect(await rig.letters()).toEqual([first]);
+    for (const body of held) await send('queue', body);
+    await rig.drain();
+    expect(rig.applied).toEqual([4]);
+    expect((await rig.json('dlq', 'redrive', source, ...APPLY)).verdicts).toMatchObject({ handled: 1 });
+    expect(await rig.letters()).toEqual([]);
+  });
+
+  test("stays if only its consumer's function knows its order, and a later number was applied", async () => {
+    const Priced = defineEvent({
+      source: 'things',
+      type: 'Priced',
+      version: 1,
+      aggregateType: 'Thing',
+      schema: z.object({ n: z.int() }),
+      sequence: true,
+    });
+    let isFixed = false;
+    const handler = leased(
+      Priced,
+      async ({ data: { n } }) => {
+        if (n < 0 && !isFixed) throw new PoisonMessage('n is negative');
+      },
+      { order: latest() },
+    );
+    const rig = operatingMailroom([handler]);
+    const [first] = await rig.outbox.commit({
+      events: [Priced.create({ aggregateId: '1', sequence: 1, data: { n: -1 } })],
+    });
+    await rig.outbox.commit({ events: [Priced.create({ aggregateId: '1', sequence: 2, data: { n: 1 } })] });
+    await rig.publish();
+    await rig.drain();
+    isFixed = true;
+    for (const keyOf of [inboxKey, rejectedKey])
+      await rig.memory.write({ Delete: { Key: { ...keyOf('worker', first?.eventId ?? '') } } });
+    const { out } = await rig.until(runInMemory(rig, ['dlq', 'redrive', source, '--json', ...APPLY]));
+    expect(JSON.parse(out)).toMatchObject({ verdicts: { superseded: 1, runs: 0 }, processed: 0 });
   });
 });

@@ -199,6 +199,43 @@ describe('a message of a strict order', () => {
     expect(await resolveMessage(deps, checked)).toEqual({ status: 'out-of-order', missing: 3 });
   });
 
+  test.each([
+    ['strict', true, 3],
+    ['strict', false, 4],
+    ['strict', undefined, 3],
+    ['latest', true, 4],
+    ['latest', false, 3],
+    ['latest', undefined, 3],
+  ] as const)(
+    'whose row has a %s place, at a consumer that is strict: %o, is resolved as number %i',
+    async (mode, isStrict, after) => {
+      const { deps, settlement, memory, eventId } = await desk();
+      const lastOf = (group: string) => lastKey({ ...of, group });
+      const placeIn = (group: string) => ({ key: lastOf(group).PK, mode });
+      const order = { ...placeIn('of the row'), sequence: 3 };
+      const row = {
+        ...inboxKey('worker', eventId),
+        schema: 1,
+        status: 'FAILED',
+        fence: 'f',
+        attempts: 1,
+        order,
+      };
+      await memory.write({ Put: { Item: row } });
+      for (const [group, last] of [
+        ['of the row', 2],
+        ['given', 3],
+      ] as const)
+        await memory.write({ Put: { Item: { ...lastOf(group), last, at: 0, schema: 1 } } });
+      const given = { ...placeIn('given'), sequence: 4 };
+      expect(await resolveMessage(deps, { ...settlement('strict', 9), order: given, isStrict })).toEqual({
+        status: 'resolved',
+      });
+      const raised = [memory.item(lastOf('of the row'))?.last, memory.item(lastOf('given'))?.last];
+      expect(raised).toEqual(after === 3 ? [3, 3] : [2, 4]);
+    },
+  );
+
   test('keeps its number for the event that takes its place', async () => {
     const { deps, settlement, last } = await desk(4);
     await discardMessage(deps, { ...settlement('strict', 5), replacedBy: mintEventId(1, 8) });
