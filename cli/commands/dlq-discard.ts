@@ -245,7 +245,7 @@ async function discardAll(
     const how = step.outcome === 'reject' ? deps : deployment;
     const discarded = await discard(how, source, step.deadLetter, note);
     done += 1;
-    deployment.terminal.progress(`${done} of ${plan.length} discarded`);
+    deployment.terminal.progress(`${done} of ${plan.length} discarded`, { done, of: plan.length });
     return { ...step, ...discarded };
   };
   const ended = await eachOf(inTurns(source, plan), async (turn) => {

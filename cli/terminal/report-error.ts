@@ -48,7 +48,7 @@ const REMEDIES: readonly (readonly [MailroomErrorCode, RegExp, string])[] = [
     /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ECONNRESET|EHOSTUNREACH|TimeoutError|NetworkingError/,
     'The endpoint does not respond. Check --endpoint and --region. To start a local AWS: npx cdk-mailroom local.',
   ],
-  ['NO_REGION', /Region is missing/, 'Set the region with --region, AWS_REGION or a profile.'],
+  ['NO_REGION', /^NO_REGION$/, 'Set the region with --region, AWS_REGION or a profile.'],
   [
     'PART_MISSING',
     /ResourceNotFoundException|QueueDoesNotExist|ParameterNotFound/,
@@ -135,7 +135,7 @@ export function explain(error: unknown): ShownError {
   }
   const { name = '' } = error as { name?: string };
   const [ours, , remedy = ''] =
-    REMEDIES.find(([, pattern]) => pattern.test(`${code} ${name} ${message}`)) ?? [];
+    REMEDIES.find(([, pattern]) => codesOf(error).some((known) => pattern.test(known))) ?? [];
   if (ours === undefined && isDefect(error)) {
     const remedy =
       'This is an internal error of the mailroom command. Report it with the output of --version.';
@@ -149,6 +149,19 @@ export function explain(error: unknown): ShownError {
   }
   if (ours !== undefined) return { code: ours, message, remedy, help: errorHelp(ours), exit: EXIT.aws };
   return { code, message, help: code === FUNCTION_FAILED ? errorHelp(code) : undefined, exit: EXIT.aws };
+}
+
+/** The message of the AWS SDK's error without a region, which has neither a name nor a code. */
+const NO_REGION = 'Region is missing';
+
+/** The names by which an error is known: never its words, which may quote the error of another program. */
+function codesOf(error: unknown): string[] {
+  const { name, errors = [] } = Object(error) as {
+    readonly name?: unknown;
+    readonly errors?: readonly unknown[];
+  };
+  const own = [errorCode(error), String(name), ...(errorMessage(error) === NO_REGION ? ['NO_REGION'] : [])];
+  return error instanceof AggregateError ? [...own, ...errors.map(errorCode)] : own;
 }
 
 /** True for errors that JavaScript threw in our code. Those of the AWS SDK carry the request or the response. */

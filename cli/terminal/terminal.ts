@@ -36,6 +36,16 @@ export function reportOf<Document, Subject>(
   return { json, text: () => text(shown(subject)), exitCode };
 }
 
+/** The place that a change of several parts has reached. */
+export interface ProgressReached {
+  /** The step that is sent, from 1, and the number of steps. */
+  readonly step?: number;
+  readonly steps?: number;
+  /** The parts that are done, and all of them. */
+  readonly done?: number;
+  readonly of?: number;
+}
+
 /** The output of a command: reports go to stdout, as text or JSON; everything else goes to stderr. */
 export interface Terminal {
   /** Aborted by Ctrl-C. */
@@ -46,8 +56,12 @@ export interface Terminal {
   print(report: Pick<Report, 'json' | 'text'>): Promise<void>;
   /** Prints a line on stderr; escaped. */
   say(line: string): void;
-  /** Prints a line that the next one overwrites; escaped, and cut to one line. Only on a terminal. */
-  progress(line: string): void;
+  /**
+   * Prints a line that the next one overwrites; escaped, and cut to one line. Only on a terminal.
+   *
+   * @param reached - what the line says, for the page
+   */
+  progress(line: string, reached?: ProgressReached): void;
 }
 
 const CLEAR_LINE = '\r\u001b[K';

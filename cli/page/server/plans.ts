@@ -174,7 +174,7 @@ function createRuns({ deployment, announce }: Pick<PlansDeps, 'deployment' | 'an
       if (other !== undefined) throw alreadyRunning(lock, other.run);
       const run: Run = {
         ...{ id: randomUUID(), kind, command: terminalCommand(deployment, change, reason) },
-        ...{ state: 'running', startedAt: deployment.clock.now(), progress: '' },
+        ...{ state: 'running', startedAt: deployment.clock.now(), progress: '', reached: {} },
         ...{ document: null, error: null, exitCode: null, notes: [] },
       };
       const one = { run, lock, stop: new AbortController() };
@@ -184,7 +184,8 @@ function createRuns({ deployment, announce }: Pick<PlansDeps, 'deployment' | 'an
       announce(run);
       void runQuietly(deployment, (quiet) => change.apply(quiet, reason), {
         signal: one.stop.signal,
-        onProgress: (progress) => update(one, { progress }),
+        onProgress: (progress, reached) =>
+          update(one, { progress, reached: { ...one.run.reached, ...reached } }),
       }).then((end) => update(one, { state: stateOf(end.exitCode), ...end }));
       return run;
     },

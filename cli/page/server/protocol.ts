@@ -2,6 +2,7 @@ import type { resendDeadLetter } from '../../commands/dlq-resend.ts';
 import type { NeighborStatus } from '../../reports/status/bus-status.ts';
 import type { statusJson } from '../../reports/status/status-text.ts';
 import type { FollowedEvent } from '../../reports/tail/event-follower.ts';
+import type { ProgressReached } from '../../terminal/terminal.ts';
 import type { Refusal } from './quiet-run.ts';
 import type { ReadingDocuments } from './readings.ts';
 
@@ -169,6 +170,8 @@ export interface Run {
   readonly startedAt: number;
   /** The last line of progress, e.g. `Step 2 of 3: 4 of 10 redriven`. */
   readonly progress: string;
+  /** The numbers in its lines of progress so far. */
+  readonly reached: ProgressReached;
   /** The document of `--json` once it is over; `null` before, and if it failed. */
   readonly document: PlanDocuments[keyof PlanDocuments] | null;
   /** Why it failed; `null` otherwise. */

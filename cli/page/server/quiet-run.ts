@@ -1,7 +1,7 @@
 import type { Deployment } from '../../deployment/deployment.ts';
 import type { ExitCode } from '../../terminal/io.ts';
 import { refusalOf, withoutCredentials } from '../../terminal/report-error.ts';
-import type { Report } from '../../terminal/terminal.ts';
+import type { Report, Terminal } from '../../terminal/terminal.ts';
 
 /** Why a request or a command was refused, or failed. */
 export interface Refusal {
@@ -27,8 +27,8 @@ interface QuietResult<Document> {
 interface QuietOptions {
   /** Stops the command, as Ctrl-C does. @default never */
   readonly signal?: AbortSignal;
-  /** Receives each line of progress. @default it is dropped */
-  readonly onProgress?: (line: string) => void;
+  /** Receives each line of progress, and what it says. @default it is dropped */
+  readonly onProgress?: Terminal['progress'];
 }
 
 /**

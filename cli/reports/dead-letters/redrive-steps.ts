@@ -6,6 +6,7 @@ import { isEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.
 import type { Note, OperationDeps } from '../../../lambdas/runtime/store/operation-record.ts';
 import { isUnreadable, readable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
+import type { Terminal } from '../../terminal/terminal.ts';
 import { type DeadLetter, type DeadLetterSource, inboxId } from './dead-letters.ts';
 import { streamRange } from './redrive-plan.ts';
 import {
@@ -66,7 +67,7 @@ export interface Redriven {
 export interface StepsDeps {
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  readonly progress: (line: string) => void;
+  readonly progress: Terminal['progress'];
 }
 
 /**
@@ -86,12 +87,13 @@ export async function redriveInSteps(
   for (const size of STEPS) {
     if (untried.length === 0 || deps.signal.aborted) break;
     step += 1;
-    const of = `Step ${step} of ${stepsOf(deadLetters.length)}`;
-    const sent = await sendStep(deps, { of, deadLetters: untried.slice(0, size) }, redriver, pace);
+    const reached = { step, steps: stepsOf(deadLetters.length) };
+    const sent = await sendStep(deps, { reached, deadLetters: untried.slice(0, size) }, redriver, pace);
     untried = untried.slice(sent.length);
-    const outcome = await waitForStep(deps, sent, redriver, pace.waitMs, (open) =>
-      deps.progress(`Done: ${done.length + superseded.length + sent.length - open} of ${deadLetters.length}`),
-    );
+    const outcome = await waitForStep(deps, sent, redriver, pace.waitMs, (open) => {
+      const over = done.length + superseded.length + sent.length - open;
+      deps.progress(`Done: ${over} of ${deadLetters.length}`, { done: over, of: deadLetters.length });
+    });
     done.push(...outcome.done);
     superseded.push(...outcome.superseded);
     if (outcome.back.length + outcome.waiting.length > 0) return { ...outcome, done, superseded, untried };
@@ -109,21 +111,28 @@ function stepsOf(count: number): number {
   }).length;
 }
 
+/** The dead letters of a step. */
+interface SentStep {
+  readonly reached: { readonly step: number; readonly steps: number };
+  readonly deadLetters: readonly DeadLetter[];
+}
+
 /** @returns the dead letters sent: all of the step, unless the user stopped it */
 async function sendStep(
   { clock, signal, progress }: StepsDeps,
-  { of, deadLetters }: { readonly of: string; readonly deadLetters: readonly DeadLetter[] },
+  { reached, deadLetters }: SentStep,
   redriver: Redriver,
   { ratePerS }: Pace,
 ): Promise<readonly DeadLetter[]> {
   const startedAt = clock.now();
+  const { step, steps } = reached;
   const sent: DeadLetter[] = [];
   for (const deadLetter of deadLetters) {
     await clock.sleep(startedAt + (sent.length * 1_000) / ratePerS - clock.now(), signal);
     if (signal.aborted) break;
     await redriver.resend(deadLetter);
     sent.push(deadLetter);
-    progress(`${of}: ${sent.length} of ${deadLetters.length} redriven`);
+    progress(`Step ${step} of ${steps}: ${sent.length} of ${deadLetters.length} redriven`, reached);
   }
   return sent;
 }

@@ -40,3 +40,18 @@ test.each([
 ])('what AWS, or the way to it, has failed is not a defect: %s', (error) => {
   expect(reported(error).exit).toBe(EXIT.aws);
 });
+
+test.each([
+  [Object.assign(new Error('none'), { name: 'CredentialsProviderError' }), 'NO_CREDENTIALS'],
+  [Object.assign(new Error('connect'), { code: 'ECONNREFUSED' }), 'UNREACHABLE'],
+  [new AggregateError([Object.assign(new Error('connect'), { code: 'ECONNREFUSED' })]), 'UNREACHABLE'],
+  [new Error('Region is missing'), 'NO_REGION'],
+])('%s is explained by its name or code', (error, code) => {
+  expect(reported(error)).toMatchObject({ code, exit: EXIT.aws, help: errorHelp(code as 'NO_REGION') });
+});
+
+test('an error that quotes the error of another program is not explained by it', () => {
+  const quoted = 'The function sweep failed: AccessDeniedException: TimeoutError';
+  const failed = Object.assign(new Error(quoted), { code: 'FUNCTION_FAILED' });
+  expect(reported(failed)).toMatchObject({ code: 'FUNCTION_FAILED', message: quoted });
+});

@@ -8,17 +8,7 @@ import { Icon, Notes, Notice, Refused, State } from '../frame/state.tsx';
 import { EventLink, Stored } from '../frame/stored.tsx';
 import { type Column, Table } from '../frame/table.tsx';
 import { Ago } from '../frame/times.tsx';
-import {
-  NO_PROGRESS,
-  nextOf,
-  outcomeCounts,
-  outcomeWords,
-  progressed,
-  type RunProgress,
-  type RunResult,
-  resultsOf,
-  sourceOf,
-} from './runs.ts';
+import { nextOf, outcomeCounts, outcomeWords, type RunResult, resultsOf, sourceOf } from './runs.ts';
 
 /** The runs that are shown until they are dismissed: those that this tab started or saw going on. The operations log has the others. */
 const followed = new Set<string>();
@@ -133,13 +123,12 @@ function Stop({ id }: { readonly id: string }) {
   );
 }
 
-function Running({ run: { kind, progress } }: RunProps) {
-  const [{ step, steps, done, of }, setProgress] = useState<RunProgress>(NO_PROGRESS);
-  useEffect(() => setProgress((before) => progressed(before, progress)), [progress]);
+function Running({ run: { kind, progress, reached } }: RunProps) {
+  const { step, steps, done, of } = reached;
   return (
     <>
       {kind === 'redrive' && <Steps step={step ?? 0} steps={steps ?? 3} />}
-      {of !== null && done !== null && (
+      {of !== undefined && done !== undefined && (
         <div class="row">
           <progress value={done} max={of} aria-label="Done" />
           <span>

@@ -49,6 +49,7 @@ export const RUN: Run = {
   command: PLAN.command,
   state: 'running',
   startedAt: 0,
+  reached: {},
   progress: '',
   document: null,
   error: null,

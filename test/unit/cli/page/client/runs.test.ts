@@ -1,19 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { withRun } from '../../../../../cli/page/client/frame/mailroom.ts';
-import {
-  NO_PROGRESS,
-  nextOf,
-  outcomeCounts,
-  outcomeWords,
-  progressed,
-  type RunProgress,
-  resultsOf,
-} from '../../../../../cli/page/client/plans/runs.ts';
+import { nextOf, outcomeCounts, outcomeWords, resultsOf } from '../../../../../cli/page/client/plans/runs.ts';
 import { VERDICTS } from '../../../../../cli/page/client/plans/verdicts.ts';
 import type { Run } from '../../../../../cli/page/server/protocol.ts';
 import { REDRIVE_VERDICTS } from '../../../../../cli/reports/dead-letters/redrive-plan.ts';
-import { type Redriven, redriveInSteps } from '../../../../../cli/reports/dead-letters/redrive-steps.ts';
-import { manualClock } from '../../../../../testing/index.ts';
 
 test('a plan shows every verdict of the command, in its order', () => {
   expect(Object.keys(VERDICTS).sort()).toEqual([...REDRIVE_VERDICTS].sort());
@@ -31,34 +21,6 @@ describe('the runs that the page shows', () => {
 
   test('stay over when a response that was sent earlier arrives later', () => {
     expect(shown(run('a', 1), run('a', 1, 'stopped'), run('a', 1))).toEqual(['a stopped']);
-  });
-});
-
-describe('the progress of a run', () => {
-  test('is read from the lines of the redrive itself', async () => {
-    const clock = manualClock(0);
-    const lines: string[] = [];
-    const deadLetters = Array.from({ length: 14 }, (_, index) => ({
-      ...{ id: `id-${index}`, eventId: undefined, type: undefined, sentAt: undefined },
-      ...{ expiresAt: undefined, fingerprint: undefined, lastError: undefined },
-    }));
-    const stepping = { ...clock, sleep: async (ms: number) => clock.advance(Math.max(0, ms)) };
-    const redriver = { resend: async () => {}, look: async () => ({ state: 'done' as const }) };
-    const redriven: Redriven = await redriveInSteps(
-      { clock: stepping, signal: new AbortController().signal, progress: (line) => lines.push(line) },
-      deadLetters,
-      redriver,
-      { ratePerS: 10, waitMs: 1_000 },
-    );
-    expect(redriven.done).toHaveLength(14);
-    const all: RunProgress[] = [NO_PROGRESS];
-    for (const line of lines) all.push(progressed(all.at(-1) ?? NO_PROGRESS, line));
-    expect([...new Set(all.map(({ step }) => step))]).toEqual([null, 1, 2, 3]);
-    expect(all.at(-1)).toEqual({ step: 3, steps: 3, done: 14, of: 14 });
-  });
-
-  test('is unchanged by any other line', () => {
-    expect(progressed(NO_PROGRESS, 'Read to 2026-11-22 14:05Z: 12 events')).toBe(NO_PROGRESS);
   });
 });
 

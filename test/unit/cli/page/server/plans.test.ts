@@ -96,6 +96,9 @@ describe('a plan of the page', () => {
     const lines = announced.map(({ progress }) => progress);
     expect(lines).toContain('Step 1 of 2: 1 of 1 redriven');
     expect(lines).toContain('Step 2 of 2: 2 of 2 redriven');
+    const steps = new Set(announced.map(({ reached: { step, steps } }) => `${step} ${steps}`));
+    expect([...steps]).toEqual(['undefined undefined', '1 2', '2 2']);
+    expect(over.reached).toEqual({ step: 2, steps: 2, done: 3, of: 3 });
     expect(plans.runs()).toEqual([over]);
     expect(other).toHaveLength(1);
   });
@@ -256,6 +259,7 @@ describe('a plan of the page', () => {
     expect(plan.count).toBe(1_000);
     const over = await rig.end(rig.plans.apply(plan.id, { reason, confirmation: 'mailroom-dev' }));
     expect(over).toMatchObject({ state: 'done', exitCode: 0, progress: '1000 of 1000 discarded' });
+    expect(over.reached).toEqual({ done: 1_000, of: 1_000 });
   });
 
   test('a change of a read-only page is refused', async () => {
