@@ -7,11 +7,12 @@ import { lastKey } from '../../lambdas/runtime/store/keys.ts';
 import { type LastSequence, readLastSequence } from '../../lambdas/runtime/store/last-sequence.ts';
 import type { Deployment } from '../deployment/deployment.ts';
 import { changeText, placeOf } from '../deployment/place.ts';
-import { aggregateName, blockOf, waitingText } from '../reports/messages/order-block.ts';
+import { aggregateName, blockOf, eventsText, waitingText } from '../reports/messages/order-block.ts';
 import {
   type AggregateEvent,
   type AggregateOrder,
   numberingServices,
+  type OrderedAggregate,
   orderReader,
 } from '../reports/messages/order-of-aggregate.ts';
 import { isStrict } from '../reports/messages/place-of-message.ts';
@@ -54,8 +55,8 @@ export function orderCommand(io: Io): Command {
       changeCommand(
         io,
         'seed',
-        'Shows what setting the last number of an aggregate without one would mean. With --apply, sets it: its consumer goes on with the next ' +
-          'number.',
+        'Shows what raising the last number of an aggregate would mean, and which events would be passed over. With --apply, raises it: its consumer ' +
+          'goes on with the next number.',
         'the number of the last event that the state of the consumer contains',
       ),
     );
@@ -206,7 +207,8 @@ function changeCommand(io: Io, to: OrderStep, description: string, number: strin
 async function changeOrder(deployment: Deployment, to: OrderStep, options: OrderChange) {
   const reason = reasonToApply(options);
   const { consumer, type: aggregateType, id: aggregateId, sequence } = options;
-  const source = sourceOf(strictConsumer(deployment, consumer), options.source);
+  const entry = strictConsumer(deployment, consumer);
+  const source = sourceOf(entry, options.source);
   const { PK: key } = lastKey({ consumer, group: STRICT_GROUP, source, aggregateType, aggregateId });
   const before = await readLastSequence(deployment, key);
   const sourceWords = options.source === undefined ? [] : ['--source', options.source];
@@ -219,7 +221,7 @@ async function changeOrder(deployment: Deployment, to: OrderStep, options: Order
     const means =
       to === 'skip'
         ? `Would pass over number ${sequence} of ${name}: its event is never applied, and number ${sequence + 1} is next. A redrive leaves its dead letter.`
-        : `Would set the last number of ${name} to ${sequence}: number ${sequence + 1} is next, and events up to ${sequence} are never applied.`;
+        : `Would set the last number of ${name} from ${before.last} to ${sequence}: number ${sequence + 1} is next, and no event from ${before.last + 1} to ${sequence} is ever applied.${await passedOverText(deployment, entry, { source, aggregateType, aggregateId }, sequence)}`;
     const next = shell`${['order', to, consumer, aggregateType, aggregateId, String(sequence), ...sourceWords, ...applyWords(options)]}`;
     const text = `${means} Nothing was changed. To ${to} it:`;
     return reportOf({ ...document, applied: false }, undefined, () =>
@@ -241,9 +243,24 @@ async function changeOrder(deployment: Deployment, to: OrderStep, options: Order
   );
 }
 
-function refusalOf(to: OrderStep, { last, exists }: LastSequence, sequence: number): string | undefined {
+/** Names the events that a seed would pass over, as far as they are found. */
+async function passedOverText(
+  deployment: Deployment,
+  entry: ConsumerEntry,
+  aggregate: OrderedAggregate,
+  upTo: number,
+): Promise<string> {
+  const reader = orderReader({ ...deployment, now: deployment.clock.now() });
+  const { holder, waiting } = await reader.read(entry, aggregate);
+  const passed = [...(holder === undefined ? [] : [holder]), ...waiting].filter(
+    ({ sequence }) => sequence <= upTo,
+  );
+  return passed.length === 0 ? '' : ` Of these, ${passed.length} were found: ${eventsText(passed)}.`;
+}
+
+function refusalOf(to: OrderStep, { last }: LastSequence, sequence: number): string | undefined {
   if (to === 'seed')
-    return exists ? `its last number is ${last}, and only an aggregate without one is seeded` : undefined;
+    return sequence > last ? undefined : `its last number is ${last}, and a seed only raises it`;
   return last === sequence - 1
     ? undefined
     : `its last number is ${last}, so only number ${last + 1} can be skipped`;

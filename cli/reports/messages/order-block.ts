@@ -1,3 +1,4 @@
+import { TOO_OLD } from '../../../lambdas/runtime/inbox/inbox-conditions.ts';
 import { clipped, many } from '../../terminal/output.ts';
 import { type ShellText, shell } from '../../terminal/shell.ts';
 import { time } from '../../terminal/times.ts';
@@ -52,17 +53,17 @@ export function blockOf(consumer: string, order: AggregateOrder): OrderBlock {
   const skip = change('skip', missing);
   const [first] = waiting;
   const seed = exists || first === undefined ? undefined : change('seed', first.sequence - 1);
+  const begin =
+    seed === undefined
+      ? ''
+      : `If the state of ${consumer} already contains the events before number ${first?.sequence}, begin there: \`${seed}\`. `;
   if (holder === undefined) {
-    const begin =
-      seed === undefined
-        ? ''
-        : ` If the state of ${consumer} already contains the events before number ${first?.sequence}, begin there: \`${seed}\`.`;
-    const todo = `${begin.trimStart()} If it does not come, pass over it: \`${skip}\`. To search further back for it first:`;
+    const todo = `${begin}If it does not come, pass over it: \`${skip}\`. To search further back for it first:`;
     return {
       isStuck: true,
       isFound: false,
       text: unfound(order),
-      todo: todo.trimStart(),
+      todo,
       next: shell`why ${aggregateId} --since 24h`,
     };
   }
@@ -72,8 +73,15 @@ export function blockOf(consumer: string, order: AggregateOrder): OrderBlock {
     case 'dead':
     case 'rejected': {
       const source = state === 'dead' ? 'dead' : `consumer:${consumer}`;
-      const todo = `If number ${missing} must not be applied, pass over it: \`${skip}\`. Otherwise fix its cause, then redrive it first:`;
-      return { isStuck: true, isFound: true, text, todo, next: shell`dlq redrive ${source} ${eventId}` };
+      const isTooOld = holder.reason === TOO_OLD;
+      const fix = isTooOld
+        ? 'Otherwise, if it was never processed, allow it, then redrive it'
+        : 'Otherwise fix its cause, then redrive it first';
+      const todo = `${isTooOld ? begin : ''}If number ${missing} must not be applied, pass over it: \`${skip}\`. ${fix}:`;
+      const next = isTooOld
+        ? shell`messages allow ${[consumer, eventId]}`
+        : shell`dlq redrive ${source} ${eventId}`;
+      return { isStuck: true, isFound: true, text, todo, next };
     }
     case 'discarded':
     case 'cancelled':
@@ -96,15 +104,20 @@ function unfound({ missing, searched }: AggregateOrder): string {
 /** Names the events that wait for the next number; empty without one. */
 export function waitingText({ waiting }: Pick<AggregateOrder, 'waiting'>): string {
   if (waiting.length === 0) return '';
-  const shown = waiting.slice(0, WAITING_MAX).map((event) => {
+  return ` ${many(waiting.length, 'later event')} of the aggregate ${waiting.length === 1 ? 'was' : 'were'} found: ${eventsText(waiting)}.`;
+}
+
+/** Names numbered events with their states. */
+export function eventsText(events: readonly AggregateEvent[]): string {
+  const shown = events.slice(0, EVENTS_MAX).map((event) => {
     const { sequence, type = 'Event', eventId, state, reason } = event;
     const is =
       state === 'dead' ? 'DEAD' : [state, ...(reason === undefined ? [] : [clipped(reason)])].join(' ');
     return `${sequence} (${clipped(type)} ${eventId}, ${is})`;
   });
-  const more = waiting.length > WAITING_MAX ? `, and ${waiting.length - WAITING_MAX} more` : '';
-  return ` ${many(waiting.length, 'later event')} of the aggregate ${waiting.length === 1 ? 'was' : 'were'} found: number ${shown.join(', ')}${more}.`;
+  const more = events.length > EVENTS_MAX ? `, and ${events.length - EVENTS_MAX} more` : '';
+  return `number ${shown.join(', ')}${more}`;
 }
 
-/** The most waiting events that a text names. */
-const WAITING_MAX = 3;
+/** The most events that a text names. */
+const EVENTS_MAX = 3;

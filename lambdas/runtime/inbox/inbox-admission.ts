@@ -1,3 +1,4 @@
+import { isSuperseded } from '../store/last-sequence.ts';
 import { asRow, type InboxRow, type ProcessingRow, type RejectedRow } from '../store/rows.ts';
 import type { Item } from '../store/table.ts';
 import type { InboxRefusal, InboxRules, Message } from './inbox.ts';
@@ -32,9 +33,10 @@ export function admissionOf(inbox: InboxRules, message: Message, row: InboxRow |
   if (state.row.rejectedIds?.has(message.messageId)) return { status: 'rejected', reason, why };
   switch (state.is) {
     case 'rejected':
-      return reason === TOO_OLD && !state.row.runAnyway
-        ? { status: 'rejected', reason, why }
-        : { status: 'readmit', row: state.row };
+      // A superseded message is absorbed: its handler does not run again, even if it has run before.
+      return reason !== TOO_OLD || state.row.runAnyway || (message.place && isSuperseded(message.place))
+        ? { status: 'readmit', row: state.row }
+        : { status: 'rejected', reason, why };
     case 'failed':
       return { status: 'open' };
     case 'abandoned':

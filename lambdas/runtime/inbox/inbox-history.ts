@@ -4,6 +4,7 @@ import { DAY_MS } from '../base/units.ts';
 import { eventIdTime, isEventId } from '../store/event-id.ts';
 import { isExternalEventId } from '../store/external-id.ts';
 import { inboxHistoryKey } from '../store/keys.ts';
+import { isSuperseded } from '../store/last-sequence.ts';
 import { conditionalUpdate } from '../store/row-update.ts';
 import { asRow, expiresAt, type InboxHistory, isKnownSchema, SCHEMA } from '../store/rows.ts';
 import { schemaProblem } from '../store/stored-rows.ts';
@@ -128,8 +129,7 @@ export function mayHaveRunBecause(
   inbox: InboxMemory,
   { eventId, place }: Pick<Message, 'eventId' | 'place'>,
 ): string | undefined {
-  const isSuperseded = place !== undefined && place.order.sequence <= place.seen.last;
-  return isSuperseded ? undefined : forgottenBecause(inbox, eventId);
+  return place !== undefined && isSuperseded(place) ? undefined : forgottenBecause(inbox, eventId);
 }
 
 function renamed(inboxSince: number, what: string): string {

@@ -97,7 +97,7 @@ function rejection(
   };
   return async (condition) => {
     for (let look = 1; ; look += 1) {
-      const skip = await skipOf(inbox, message);
+      const skip = await skipOf(inbox, message, cause.reason);
       const others = [...skip, { Put: { Item: { ...pointer } } }];
       try {
         return await transactRow(inbox, message.eventId, change, condition, others);
@@ -111,8 +111,11 @@ function rejection(
 /** The maximum number of reads of a last sequence that changes between the read and the rejection. */
 const LOOKS = 3;
 
-/** With `onReject: 'skip'`, the later events of the aggregate go on from the moment of the rejection: never before, never without it. */
-async function skipOf(inbox: InboxContext, { place }: Message): Promise<TransactAction[]> {
-  if (!place?.skipsRejected) return [];
+/**
+ * With `onReject: 'skip'`, the later events of the aggregate go on from the moment of the rejection: never before, never without it. The number of
+ * an event that may have run is not passed over: an operator can still allow it, and passes over it otherwise.
+ */
+async function skipOf(inbox: InboxContext, { place }: Message, reason: string): Promise<TransactAction[]> {
+  if (!place?.skipsRejected || reason === TOO_OLD) return [];
   return passedOver(inbox.clock, place.order, await readLastSequence(inbox, place.order.key));
 }

@@ -19,7 +19,7 @@ export type SequencePlace = Pick<PlaceInOrder, 'key' | 'sequence'>;
 
 /** The result of {@link skipSequence} and {@link seedSequence}: what was changed, or the number that stands, unchanged. */
 export interface SequenceChange {
-  /** `refused`: another number is next, or the aggregate has a number already. */
+  /** `refused`: another number is next, or the number is as great already, or has just changed. */
   readonly status: 'changed' | 'refused';
   /** The last sequence, after the change. */
   readonly last: number;
@@ -43,16 +43,19 @@ export async function skipSequence(
 }
 
 /**
- * Sets the last sequence of an aggregate that has none: for a consumer that begins with events whose predecessors are not in its queue.
+ * Raises the last sequence of an aggregate to any greater number: for a consumer that begins with events whose predecessors are not in its queue, or
+ * has lost some of them. Events up to it that were not applied never are.
  *
- * @returns `refused` if the aggregate has a number
+ * The number moves on condition that it is as it was read: no event is applied in between.
+ *
+ * @returns `refused` if the aggregate has this number, or a greater one
  */
 export async function seedSequence(
   deps: OperationDeps,
   place: SequencePlace,
   note: Note,
 ): Promise<SequenceChange> {
-  return change(deps, place, note, 'order seed', (seen) => !seen.exists);
+  return change(deps, place, note, 'order seed', (seen) => seen.last < place.sequence);
 }
 
 async function change(

@@ -81,7 +81,10 @@ export function orderVerdict(
 export interface GatedPlace {
   readonly order: PlaceInOrder;
   readonly seen: LastSequence;
-  /** The rejection of the message lets the later events of its aggregate go on. Never for a gap: a redrive of the message can still be applied. */
+  /**
+   * The rejection of the message lets the later events of its aggregate go on. Never for a gap, nor as `EVENT_TOO_OLD`: a redrive of the message can
+   * still be applied.
+   */
   readonly skipsRejected: boolean;
 }
 
@@ -166,6 +169,11 @@ export function applied(
   { eventId, place }: { readonly eventId: string; readonly place?: GatedPlace | undefined },
 ): TransactAction[] {
   return place === undefined ? [] : [raiseLast(clock, place.order, place.seen, eventId)];
+}
+
+/** The number of a message was applied or passed over: its handler never runs, whatever its row says. */
+export function isSuperseded({ order, seen }: GatedPlace): boolean {
+  return order.sequence <= seen.last;
 }
 
 /** Passes over a message that ends without being applied, if its number is next. No action otherwise. */

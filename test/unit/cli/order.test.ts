@@ -144,10 +144,10 @@ describe('order skip', () => {
 });
 
 describe('order seed', () => {
-  test('sets the last number of an aggregate that has none, and no other', async () => {
+  test('sets the last number of an aggregate, and only raises it', async () => {
     const { text, last, json, operations } = await rig();
     expect(await text('seed', worker.name, 'Account', 'A#1', '7')).toContain(
-      'Would set the last number of Account A#1 at worker to 7: number 8 is next',
+      'Would set the last number of Account A#1 at worker from 0 to 7: number 8 is next, and no event from 1 to 7 is ever applied. Nothing was changed.',
     );
     expect(await json('seed', worker.name, 'Account', 'A#1', '7', ...APPLY)).toMatchObject({
       last: 7,
@@ -155,10 +155,36 @@ describe('order seed', () => {
     });
     expect(last()).toBe(7);
     expect(operations()).toEqual(['order seed']);
-    expect(await text('seed', worker.name, 'Account', 'A#1', '9', ...APPLY)).toContain(
-      'its last number is 7, and only an aggregate without one is seeded',
+    expect(await text('seed', worker.name, 'Account', 'A#1', '7', ...APPLY)).toContain(
+      'its last number is 7, and a seed only raises it',
     );
-    expect(last()).toBe(7);
+    expect(operations()).toEqual(['order seed']);
+    expect(await json('seed', worker.name, 'Account', 'A#1', '9', ...APPLY)).toMatchObject({ last: 9 });
+    expect(last()).toBe(9);
+  });
+
+  test('names the events that it would pass over', async () => {
+    const rejected = [
+      [4, 'INVALID_PAYLOAD'],
+      [6, 'OUT_OF_ORDER'],
+      [7, 'OUT_OF_ORDER'],
+    ] as const;
+    const { text } = await rig({ last: 3, rejected });
+    expect(await text('seed', worker.name, 'Account', 'A#1', '6')).toContain(
+      `no event from 4 to 6 is ever applied. Of these, 2 were found: number 4 (ThingHappened ${idOf(4)}, rejected INVALID_PAYLOAD), 6 (ThingHappened ${idOf(6)}, rejected OUT_OF_ORDER). Nothing was changed.`,
+    );
+  });
+
+  test('is what order show prints for a number that may have been processed under an earlier name', async () => {
+    const rejected = [
+      [1, 'EVENT_TOO_OLD'],
+      [6, 'OUT_OF_ORDER'],
+    ] as const;
+    const { text, json } = await rig({ rejected });
+    expect(await text('show', worker.name)).toContain("begin there: `order seed worker Account 'A#1' 5`.");
+    expect(await json('show', worker.name)).toMatchObject({
+      aggregates: [{ missing: 1, next: expect.stringContaining(`messages allow worker ${idOf(1)}`) }],
+    });
   });
 });
 

@@ -86,7 +86,7 @@ describe('a strict order', () => {
     expect(queue.deadLetters()).toEqual([]);
   });
 
-  test('that was removed for a while goes on after its old number, and each number since is skipped', async () => {
+  test('that was removed for a while goes on after its old number, and those since are passed over by a seed', async () => {
     const { without, ordered, queue, ...one } = versions(strict());
     one.send(1);
     await ordered.drain();
@@ -97,8 +97,8 @@ describe('a strict order', () => {
     const fourth = one.send(4);
     await ordered.drain();
     expect(one.missing(fourth)).toContain('sequence 2 of its aggregate was not applied');
-    expect(await one.seed(3)).toEqual({ status: 'refused', last: 1 });
-    for (const n of [2, 3]) expect(await one.skip(n)).toEqual({ status: 'changed', last: n });
+    expect(await one.skip(3)).toEqual({ status: 'refused', last: 1 });
+    expect(await one.seed(3)).toEqual({ status: 'changed', last: 3 });
     queue.redrive();
     one.again(second);
     await ordered.drain();

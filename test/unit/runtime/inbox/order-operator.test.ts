@@ -76,8 +76,11 @@ describe('skipSequence', () => {
 
 test.each([
   [undefined, 'changed', 7],
-  [2, 'refused', 2],
-] as const)('seedSequence of %o is %s', async (from, status, last) => {
+  [2, 'changed', 7],
+  [6, 'changed', 7],
+  [7, 'refused', 7],
+  [9, 'refused', 9],
+] as const)('seedSequence of 7 after %o is %s', async (from, status, last) => {
   const { deps, last: row } = await desk(from);
   expect(await seedSequence(deps, { key: key.PK, sequence: 7 }, note)).toEqual({ status, last });
   expect(row()?.last).toBe(last);
