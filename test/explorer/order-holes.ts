@@ -68,6 +68,30 @@ export const ORDER_HOLES: readonly Hole<InboxTamper>[] = [
     found: /The numbers were applied as 1,/,
   },
   {
+    rule: 'a rejection of a number that may have been applied does not raise the number',
+    where: 'numbers that may have been applied, allowed and redriven',
+    budget: NONE,
+    deviations: 0,
+    tamper: { tamperTable: gapsSkipped },
+    found: /The numbers were applied as none/,
+  },
+  {
+    rule: 'a superseded number is absorbed, although it may have been applied',
+    where: 'a number that may have been applied, skipped and redriven',
+    budget: NONE,
+    deviations: 0,
+    tamper: tableTamper({ update: readmittedIfAllowed }),
+    found: /dead-letter queue/,
+  },
+  {
+    rule: 'each service has its own last numbers',
+    where: 'latest: a number, and a lower one of another service',
+    budget: NONE,
+    deviations: 0,
+    tamper: { tamperTable: withoutService },
+    found: /The number of the other service was not applied/,
+  },
+  {
     rule: 'a last number never expires',
     where: 'a replay of the archive after the inbox rows have expired',
     budget: NONE,
@@ -84,8 +108,8 @@ export const ORDER_HOLES: readonly Hole<InboxTamper>[] = [
     found: /A last sequence went from/,
   },
   {
-    rule: 'a seed begins a sequence only where there is none',
-    where: 'an operator who seeds',
+    rule: 'a seed raises the number only from the one that it has read',
+    where: 'an operator who seeds the first number',
     budget: NONE,
     deviations: 2,
     tamper: { tamperTable: unconditionalAtOperator },
@@ -203,6 +227,30 @@ function gapsSkipped(real: Table): Table {
       const seen = await readLastSequence({ table: real }, place.key);
       return real.transact([...actions, ...passedOver({ now: () => 0 }, place, seen)], token);
     },
+  };
+}
+
+/** A message that was rejected as too old is claimed only if an operator has allowed it. */
+function readmittedIfAllowed(update: Update): Update {
+  const { ConditionExpression = '' } = update;
+  const isReadmission =
+    setsStatus(update, 'PROCESSING') && ConditionExpression.includes('#status = :REJECTED');
+  return isReadmission
+    ? withCondition(update, `${ConditionExpression} AND attribute_exists(runAnyway)`)
+    : update;
+}
+
+/** A table where the last numbers of two services are one. */
+function withoutService(real: Table): Table {
+  const shared = (PK: unknown) => String(PK).replace('#shelves#', '#things#');
+  const sharedIn = ({ Update: update, ...action }: TransactAction): TransactAction =>
+    update !== undefined && isNumber({ Update: update })
+      ? { Update: { ...update, Key: { ...update.Key, PK: shared(update.Key?.PK) } } }
+      : { ...action, ...(update !== undefined && { Update: update }) };
+  return {
+    ...real,
+    get: (key, options) => real.get({ ...key, PK: shared(key.PK) }, options),
+    transact: (actions, token) => real.transact(actions.map(sharedIn), token),
   };
 }
 

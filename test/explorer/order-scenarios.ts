@@ -1,16 +1,20 @@
 import { z } from 'zod/mini';
 import { isMailroomError, PoisonMessage } from '../../lambdas/runtime/base/errors.ts';
 import { latest, strict } from '../../lambdas/runtime/base/order.ts';
-import { HOUR_MS } from '../../lambdas/runtime/base/units.ts';
+import { DAY_MS, HOUR_MS } from '../../lambdas/runtime/base/units.ts';
 import { type Handler, leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
 import { defineEvent } from '../../lambdas/runtime/events/event.ts';
 import { orderSeed, seedSequence, skipSequence } from '../../lambdas/runtime/inbox/order-operator.ts';
 import type { Settlement } from '../../lambdas/runtime/inbox/settle-message.ts';
-import { discardMessage, resolveMessage } from '../../lambdas/runtime/operations/message-operations.ts';
+import {
+  allowTooOld,
+  discardMessage,
+  resolveMessage,
+} from '../../lambdas/runtime/operations/message-operations.ts';
 import { createOutbox } from '../../lambdas/runtime/outbox/outbox.ts';
 import { inboxKey, lastKey } from '../../lambdas/runtime/store/keys.ts';
 import type { OperationDeps } from '../../lambdas/runtime/store/operation-record.ts';
-import type { Table, Update } from '../../lambdas/runtime/store/table.ts';
+import type { Key, Table, Update } from '../../lambdas/runtime/store/table.ts';
 import type { Actor, Scheduler } from '../../testing/explorer/actor.ts';
 import type { ConsumerWorldOptions } from '../../testing/explorer/consumer-parts.ts';
 import { type ConsumerWorld, consumerWorld } from '../../testing/explorer/consumer-world.ts';
@@ -32,8 +36,14 @@ export const Numbered = defineEvent({
 
 export const numbered = (sequence: number) => Numbered.create({ aggregateId: 'thing-1', data: {}, sequence });
 
+/** The same type of the same aggregate, of another service. */
+const Elsewhere = defineEvent({ ...Numbered, source: 'shelves' });
+
 /** The state of the aggregate: the numbers that were applied, in the order in which they were. */
 const STATE = { PK: 'STATE#1', SK: 'STATE' };
+
+/** The same, of the other service. */
+const STATE_ELSEWHERE = { PK: 'STATE#2', SK: 'STATE' };
 
 /** The receives of a message whose predecessor may take its time. */
 const RECEIVES = 20;
@@ -62,6 +72,10 @@ interface Setting {
   readonly last?: number;
   /** An operator fixes the handler and redrives. @default false */
   readonly fixes?: boolean;
+  /** A number of the same type and aggregate of another service, which is always applied. @default none */
+  readonly elsewhere?: number;
+  /** What an operator does before each redrive, once the queue has come to rest. @default nothing */
+  readonly remedy?: (world: ConsumerWorld, desk: OperationDeps) => Promise<unknown>;
   /** An operator beside the workers. @default none */
   readonly operator?: (world: ConsumerWorld, operator: Actor, desk: OperationDeps) => Promise<void>;
   /** A further check at the end. @default none */
@@ -69,10 +83,10 @@ interface Setting {
 }
 
 /** Reads the state, and writes it with one more number: without a condition, so that only the order protects it. */
-async function next(table: Table, sequence: number) {
-  const row = await table.get(STATE, { consistent: true });
+async function next(table: Table, sequence: number, state: Key = STATE) {
+  const row = await table.get(state, { consistent: true });
   const applied = [...((row?.applied as number[] | undefined) ?? []), sequence];
-  return { writes: [{ Put: { Item: { ...STATE, applied } } }] };
+  return { writes: [{ Put: { Item: { ...state, applied } } }] };
 }
 
 const writes = (table: Table) => transactional(Numbered, async ({ sequence }) => next(table, sequence));
@@ -119,6 +133,9 @@ const refusesFirstClaimed = (table: Table, release: Release) =>
   });
 
 const SKIPS = { config: { order: strict({ onReject: 'skip' }), maxReceives: RECEIVES } };
+
+/** Events that are older than the inbox retention. */
+const OLD = { ageMs: 40 * DAY_MS };
 
 const superseded = (world: ConsumerWorld) =>
   rowOf(world, 0)?.supersededBy === undefined ? 'The rejected number was not superseded' : undefined;
@@ -175,6 +192,51 @@ const SETTINGS: readonly Setting[] = [
     mode: 'latest',
     handler: () => leased(Numbered, async () => 'done'),
     applied: [[]],
+  },
+  {
+    name: 'latest: a number, and a lower one of another service',
+    sent: [2],
+    elsewhere: 1,
+    mode: 'latest',
+    handler: commits,
+  },
+  {
+    name: 'strict: two numbers, and one of another service',
+    sent: [1, 2],
+    elsewhere: 1,
+    mode: 'strict',
+    handler: writes,
+  },
+  {
+    name: 'strict, skips: numbers that may have been applied, allowed and redriven',
+    sent: [1, 2],
+    mode: 'strict',
+    handler: writes,
+    world: { ...OLD, ...SKIPS, maxReceiveCount: 2, config: { ...SKIPS.config, maxReceives: 2 } },
+    fixes: true,
+    remedy: allowsAll,
+  },
+  {
+    name: 'strict: a number that may have been applied, skipped and redriven',
+    sent: [1],
+    mode: 'strict',
+    handler: writes,
+    world: { ...OLD, maxReceiveCount: 2 },
+    fixes: true,
+    remedy: setsLast(skipSequence, 1),
+    applied: [[]],
+    verdict: superseded,
+  },
+  {
+    name: 'strict: an operator who seeds over a gap',
+    sent: [1, 4],
+    mode: 'strict',
+    handler: commits,
+    world: { maxReceiveCount: 2 },
+    fixes: true,
+    remedy: setsLast(seedSequence, 3),
+    applied: [[1, 4], [4]],
+    operator: changesTo(seedSequence, 3),
   },
   {
     name: 'strict: a gap until the last receive, then a redrive of all',
@@ -328,11 +390,26 @@ const SETTINGS: readonly Setting[] = [
 
 /** An operator who passes over or seeds the first number, at any time. */
 function changesFirst(change: typeof skipSequence): NonNullable<Setting['operator']> {
-  return async ({ config }, operator, desk) => {
+  return changesTo(change, 1);
+}
+
+/** An operator who sets the last number, at any time. */
+function changesTo(change: typeof skipSequence, sequence: number): NonNullable<Setting['operator']> {
+  return async (world, operator, desk) => {
     await operator.step('looks at the sequence', () => {});
-    const place = { key: keyOf(config.consumer, 'strict'), sequence: 1 };
-    await operator.invoke(60_000, () => change(desk, place, { by: 'ada', reason: 'lost' }));
+    await operator.invoke(60_000, () => setsLast(change, sequence)(world, desk));
   };
+}
+
+function setsLast(change: typeof skipSequence, sequence: number): NonNullable<Setting['remedy']> {
+  return ({ config }, desk) =>
+    change(desk, { key: keyOf(config.consumer, 'strict'), sequence }, { by: 'ada', reason: 'lost' });
+}
+
+/** An operator who knows that no event was applied before. */
+async function allowsAll({ config: { consumer }, eventIds }: ConsumerWorld, desk: OperationDeps) {
+  for (const eventId of eventIds)
+    await allowTooOld(desk, { consumer, eventId, by: 'ada', reason: 'not applied' }).catch(() => {});
 }
 
 /** A backfill of the state that the first number leaves, at any time: it happens where nothing was applied before. */
@@ -383,7 +460,7 @@ export function orderScenarios(bounds: Bounds, tamper: InboxTamper = {}): Scenar
 }
 
 function scenarioOf(setting: Setting, { budget, actors }: Bounds, tamper: InboxTamper): Scenario {
-  const { sent, mode, fixes = false, handler } = setting;
+  const { sent, mode, fixes = false, handler, elsewhere, remedy } = setting;
   const [first, ...others] = sent;
   return {
     name: `inbox: ${setting.name}`,
@@ -393,8 +470,16 @@ function scenarioOf(setting: Setting, { budget, actors }: Bounds, tamper: InboxT
       const maxReceiveCount = setting.world?.maxReceiveCount ?? RECEIVES;
       const world = await consumerWorld(scheduler, {
         event: numbered(first),
-        others: others.map(numbered),
-        handler: ({ table }) => handler(table, release),
+        others: [
+          ...others.map(numbered),
+          ...(elsewhere === undefined
+            ? []
+            : [Elsewhere.create({ aggregateId: 'thing-1', data: {}, sequence: elsewhere })]),
+        ],
+        handler: ({ table }) => [
+          handler(table, release),
+          transactional(Elsewhere, async ({ sequence }) => next(table, sequence, STATE_ELSEWHERE)),
+        ],
         maxReceiveCount,
         ...setting.world,
         config: {
@@ -417,6 +502,10 @@ function scenarioOf(setting: Setting, { budget, actors }: Bounds, tamper: InboxT
       async function rest(worker: Actor): Promise<void> {
         await world.work(worker, REST_RECEIVES);
         for (let redrives = 0; fixes && redrives < REDRIVES; redrives += 1) {
+          if (remedy !== undefined) {
+            const desk = deskOf(worker, world.tableOf(worker), () => scheduler.now());
+            await worker.invoke(60_000, () => remedy(world, desk));
+          }
           await worker.step('fixes the handler and redrives', () => {
             release.isFixed = true;
             world.queue.redrive();
@@ -440,10 +529,15 @@ function scenarioOf(setting: Setting, { budget, actors }: Bounds, tamper: InboxT
 }
 
 /** What is wrong at the end with the numbers that were applied: in both modes, each commit is in the state, and in order. */
-function verdict(world: ConsumerWorld, { sent, mode, applied: allowed }: Setting): string | undefined {
+function verdict(
+  world: ConsumerWorld,
+  { sent, mode, elsewhere, applied: allowed }: Setting,
+): string | undefined {
   const { memory, config } = world;
   const applied = ((memory.item(STATE)?.applied as number[] | undefined) ?? []).join();
   const last = memory.item({ PK: keyOf(config.consumer, mode), SK: 'LAST' })?.last;
+  if (elsewhere !== undefined && String(memory.item(STATE_ELSEWHERE)?.applied) !== String(elsewhere))
+    return 'The number of the other service was not applied';
   if (last !== Math.max(...sent)) return `The last number is ${String(last)}`;
   const inOrder = sent.toSorted((a, b) => a - b);
   const writesNone = allowed?.some((numbers) => numbers.length === 0) ?? false;

@@ -68,8 +68,8 @@ export const orderMutants: readonly Mutant[] = [
     ['the handler does not see the refusal of the number', 'if (place !== undefined && isLastRefused(error)) return', 'if (false) return'],
   ]),
   ...mutantsOf('inbox/inbox-history.ts', 'order-gate', [
-    ['a superseded message is absorbed, however old it is', 'return isSuperseded ? undefined :', 'return'],
-    ['a message that is next may have run before the order', 'place.order.sequence <= place.seen.last', 'true'],
+    ['a superseded message is absorbed, however old it is', 'return place !== undefined && isSuperseded(place) ? undefined :', 'return'],
+    ['a message that is next may have run before the order', 'place !== undefined && isSuperseded(place)', 'place !== undefined'],
   ]),
   ...mutantsOf('consume/claimed-run.ts', 'order-gate', [
     ['the effects of a superseded message are reported', 'reportEffectsOfSuperseded(claimed);', ''],
@@ -92,7 +92,8 @@ export const orderMutants: readonly Mutant[] = [
   ]),
   ...mutantsOf('inbox/order-operator.ts', 'order-operator', [
     ['a skip passes over the next number only', 'seen.last === place.sequence - 1)', 'true)'],
-    ['a seed begins a sequence only where there is none', '!seen.exists)', 'true)'],
+    ['a seed only raises a number', 'seen.last < place.sequence)', 'true)'],
+    ['a seed raises any lower number', 'seen.last < place.sequence)', '!seen.exists)'],
     ['a change of a sequence is recorded', "await recordOperation(deps, { ...note, command, subject: `${place.key} ${place.sequence}` });", ''],
   ]),
   ...mutantsOf('cli/reports/dead-letters/redrive-order.ts', 'passed-over', [
@@ -172,7 +173,12 @@ export const orderMutants: readonly Mutant[] = [
     ['a manual fix finds the handler of its event by service and type', 'const handler = handlers.get(refText({ source, type }));', 'const handler = [...handlers.values()].find((one) => one.definition.type === type);'],
     ['a manual fix of a message without a row has the place of its event', 'const order = ordered && placeInOrder(consumer, ordered, cause ?? {});', 'const order = undefined;'],
   ]),
-  ...mutantsOf('inbox/inbox-rejection.ts', 'order-gate', [
+  ...mutantsOf('inbox/inbox-admission.ts', 'order-too-old', [
+    ['a superseded message is absorbed, although it was rejected as too old', ' || (message.place && isSuperseded(message.place))', ''],
+    ['a message that was rejected as too old runs only if it is allowed', '(message.place && isSuperseded(message.place))', 'message.place'],
+  ]),
+  ...mutantsOf('inbox/inbox-rejection.ts', 'order-gate order-too-old', [
+    ['a rejection as too old passes over no number', '|| reason === TOO_OLD) return [];', ') return [];'],
     ['a rejection without an order removes an earlier one', "'outOfTime', ...unplaced],", "'outOfTime'],"],
     ['a rejection that skips is one transaction with its number', '[...skip, { Put', '[{ Put'],
     ['a rejection looks again when the last number has moved', 'if (skip.length === 0 || look === LOOKS || !isLastRefused(error)) throw error;', 'throw error;'],

@@ -80,8 +80,8 @@ export const storeInboxMutants: readonly Mutant[] = [
   ]),
   ...mutantsOf('inbox/inbox-admission.ts', 'message-operations inbox-claim consumer-leases leased-run consumer-poison claimed-run leased-context inbox-history consumer-turns stored-rows newer-rows', [
     ['the claim that is taken over counts as one without a result', "(row.status === 'PROCESSING' ? 1 : 0) >= ALONE_FROM", '0 >= ALONE_FROM'],
-    ['a message that was rejected as too old runs only when an operator allows it', 'reason === TOO_OLD && !state.row.runAnyway', 'false'],
-    ['a message that an operator allows to run is accepted again', 'reason === TOO_OLD && !state.row.runAnyway', 'reason === TOO_OLD'],
+    ['a message that was rejected as too old runs only when an operator allows it', 'return reason !== TOO_OLD ||', 'return reason !== undefined ||'],
+    ['a message that an operator allows to run is accepted again', 'state.row.runAnyway || ', ''],
     ['a message whose row cannot be read waits, also if it was rejected under this id', "return { status: 'unreadable', problem: state.problem };", "return { status: 'open' };"],
     ['a discarded message is never run', "if (state.is === 'discarded') return { status: 'processed', result: undefined };", "if (state.is === 'discarded') return { status: 'open' };"],
     ['a message that is held is free for certain only when its function is stopped', 'endsBy: state.row.endsBy ?? state.until', 'endsBy: state.until'],

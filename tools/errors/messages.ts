@@ -40,7 +40,8 @@ to the dead-letter queue. Other messages are not affected. \`npx cdk-mailroom wh
     EVENT_TOO_OLD: {
       cause:
         "The event has no inbox row and is older than the inbox retention, or older than the consumer's name: its row may have expired.",
-      result: 'The message is rejected: it may have been processed before.',
+      result:
+        "The message is rejected: it may have been processed before. A strict order does not pass over its number, even with `onReject: 'skip'`.",
       action:
         'If you know that it was not, run [`messages allow`](cli.md#messages-allow) and redrive. Otherwise, discard it.',
     },

@@ -50,8 +50,8 @@ export function latest({ group }: { readonly group?: string | undefined } = {}):
  * The events of a service share one sequence per aggregate; those of another service have their own.
  *
  * @param options.onReject - `block`: a rejected message holds up the later events of its aggregate until it is redriven or skipped.
- * `skip`: they go on without it, and a redrive of it changes nothing; a message without a handler, or that cannot be read, still holds them
- * up @default 'block'
+ * `skip`: they go on without it, and a redrive of it changes nothing; a message without a handler, that cannot be read, or that is too old
+ * (`EVENT_TOO_OLD`) still holds them up @default 'block'
  * @throws `BAD_CONSUMER` if `onReject` is another value
  *
  * @example
