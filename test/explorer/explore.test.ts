@@ -229,14 +229,6 @@ describe('explore', () => {
       },
       'ctx.once("charge") after ctx.commit',
     ],
-    [
-      'an effect that starts after its handler has returned',
-      async (ctx) =>
-        void setImmediate(() =>
-          setImmediate(() => ctx.once('charge', async () => 'charged').catch(() => {})),
-        ),
-      'ctx.once("charge") after its handler had returned',
-    ],
   ])('names %s', async ([, handle, named]) => {
     const handler = leased(ThingHappened, async (_event, ctx) => handle(ctx));
     const check = (table: MemoryTable) => expect(table.item(COUNTER)).toMatchObject({ n: 1 });

@@ -121,7 +121,7 @@ function eventIdOf(record: SQSRecord, subscriptions: readonly ExternalSubscripti
   return readDelivered(record, { subscriptions, arrivedAt: 0 }).envelope.eventId;
 }
 
-/** Telemetry that treats a report of unstable effects, or of a call that a handler made too late to be part of its message, as a violation. */
+/** Telemetry that treats a report of unstable effects, or of a call after the commit, as a violation. */
 function watchedTelemetry(violate: (what: string) => void): Telemetry {
   const memory = memoryTelemetry();
   return {
@@ -130,8 +130,8 @@ function watchedTelemetry(violate: (what: string) => void): Telemetry {
       ...memory.log,
       error: (_message, ...[extra]) => {
         const error = (extra as { readonly error?: unknown } | undefined)?.error;
-        const tooLate = isMailroomError(error, 'AFTER_COMMIT') || isMailroomError(error, 'HANDLER_ENDED');
-        if (tooLate || errorCode(error) === UNSTABLE_EFFECTS) violate(errorMessage(error));
+        if (isMailroomError(error, 'AFTER_COMMIT') || errorCode(error) === UNSTABLE_EFFECTS)
+          violate(errorMessage(error));
       },
     },
   };
