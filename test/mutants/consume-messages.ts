@@ -61,6 +61,8 @@ export const consumeMessagesMutants: readonly Mutant[] = [
     ['messages that make room leave before a message that may kill the process starts', 'await Promise.all(later.map(({ delivery, outcome }) => hide(receivedOf(ctx, delivery), outcome)));', 'void Promise.resolve().then(() => Promise.all(later.map(({ delivery, outcome }) => hide(receivedOf(ctx, delivery), outcome))));'],
     ['what makes room is shown again', 'await Promise.all(later.map(({ delivery, outcome }) => hide(receivedOf(ctx, delivery), outcome)));', ''],
     ['what makes room has failed for SQS', '...later.map(({ delivery, outcome }) => [delivery.message.messageId, outcome.error] as const),', ''],
+    ['a message is hidden for 12 hours at most', 'Math.min(VISIBILITY_MAX_S, Math.max(0, Math.ceil(afterMs / 1_000)))', 'Math.max(0, Math.ceil(afterMs / 1_000))'],
+    ['a message whose visibility cannot be changed affects no other', "telemetry.log.warn('The visibility timeout", "throw error; telemetry.log.warn('The visibility timeout"],
   ]),
   ...mutantsOf('consume/receive.ts', 'consumer-leases transactional-run batch-turn consumer leased-run consumer-poison claimed-run inbox-history consumer-turns consumer-outages consumer-load leased-context', [
     ['a message is not begun when its function has too little time left', 'endsBy - clock.now() < START_MIN_MS', 'false'],

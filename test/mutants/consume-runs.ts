@@ -262,6 +262,7 @@ export const consumeRunsMutants: readonly Mutant[] = [
     ['a transactional handler is run again on fresh reads', 'attempt < CONDITION_TRIES', 'attempt < 1'],
     ['an outage in a run without a claim is one', 'if (outage !== undefined && outage.error === error) return reportOutage(received, error);', ''],
     ['a handler is not run again when there is no time for it', '&& remainingMs() > TRY_MIN_MS', ''],
+    ['a transactional handler that says already processed is done', "if (isMailroomError(error, 'ALREADY_PROCESSED')) return commit(received, envelope, async () => ({}));", ''],
   ]),
   ...mutantsOf('consume/once.ts', 'consumer-stored-effects consumer-effects', [
     ['a result that could not be stored is stored again', '!inbox.isOutage(error) ||', 'true ||'],
@@ -334,5 +335,9 @@ export const consumeRunsMutants: readonly Mutant[] = [
     ['onceEach counts the effects that the row has', 'new Set([...stored, ...names]).size', 'names.size'],
     ['onceEach returns its results in the order of the items', 'results[index] = await once(effectName, (idempotencyKey, signal) => effect(item, idempotencyKey, signal), );', 'void index; results.push(await once(effectName, (idempotencyKey, signal) => effect(item, idempotencyKey, signal)));'],
     ['onceEach throws the first failure', 'failure ??= { error };', 'failure = { error };'],
+  ]),
+  ...mutantsOf('consume/failed-hints.ts', 'claimed-run', [
+    ['a hint that hangs takes two seconds at most', 'Math.min(WAIT_MAX_MS, (endsBy - clock.now()) / 4)', '(endsBy - clock.now()) / 4'],
+    ['a hint that hangs takes a quarter of the remaining time at most', 'Math.min(WAIT_MAX_MS, (endsBy - clock.now()) / 4)', 'WAIT_MAX_MS'],
   ]),
 ];

@@ -114,6 +114,9 @@ export const operationsMutants: readonly Mutant[] = [
     ['by force a fix is committed while an effect may run', 'writes === undefined || force ? undefined', 'writes === undefined ? undefined'],
     ['without a trusted clock, a lease lasts 15 minutes at most', 'Math.min(lastsMs, LEASE_MAX_MS)', 'lastsMs'],
     ['without a trusted clock, a lease that ends before its claim lasts 15 minutes', 'lastsMs > 0 ? Math.min(lastsMs, LEASE_MAX_MS) : LEASE_MAX_MS', 'Math.min(lastsMs, LEASE_MAX_MS)'],
+    ['a decision reads a message that changes three times', 'const LOOKS = 3;', 'const LOOKS = 2;'],
+    ['a decision waits for the last of the running effects', 'Math.max(...running', 'Math.min(...running'],
+    ['a message that has been received is not decided as one that was not', 'if (unlessReceived && row !== undefined)', 'if (false)'],
   ]),
   ...mutantsOf('consume/settle-requests.ts', 'settle-requests hostile-settle-requests', [
     ['an operator writes no row of Mailroom', 'if (reserved === undefined) continue;', 'continue;'],

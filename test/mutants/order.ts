@@ -102,7 +102,7 @@ export const orderMutants: readonly Mutant[] = [
   ...mutantsOf('consume/check-messages.ts', 'passed-over', [
     ['the check of a message says its place', '...(order !== undefined && { order })', ''],
   ]),
-  ...mutantsOf('inbox/settle-message.ts', 'order-operator', [
+  ...mutantsOf('inbox/settle-message.ts', 'order-operator order-gate', [
     ['a strict message is not settled before its predecessor', 'seen.last < sequence - 1', 'false'],
     ['the work of an old event does not lower the latest number', 'seen.last < sequence ?', 'true ?'],
     ['a discarded message is not the latest state', "if (mode === 'latest' && status === 'DISCARDED') return { raise: [] };", ''],

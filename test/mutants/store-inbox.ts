@@ -55,6 +55,7 @@ export const storeInboxMutants: readonly Mutant[] = [
     ['the version before may write under its retention for a day still', 'next.since + OVERLAP_MS > mintedAt', 'next.since > mintedAt'],
     ['a retention that had ended before an event was minted does not hold for it', 'return next === undefined || next.since + OVERLAP_MS > mintedAt;', 'return true;'],
     ['the retention of today holds for all events', 'Math.min(currentDays, ...since', 'Math.min(...since', 'Every function records its retention before it judges an event, so the retention of today is the last of the history.'],
+    ['a history is written five times at most', '|| writes === WRITES_MAX) throw', ') throw'],
   ]),
   ...mutantsOf('inbox/inbox-conditions.ts', 'inbox-claim consumer-leases leased-run consumer-poison claimed-run leased-context inbox-history consumer-turns message-operations stored-rows', [
     ['a message that is too old and has no row is not claimed', "=== undefined ? ['attribute_not_exists(PK)'] : []", "!== null ? ['attribute_not_exists(PK)'] : []"],
@@ -141,6 +142,8 @@ export const storeInboxMutants: readonly Mutant[] = [
     ['a commit that was refused is not taken for one that happened', 'throw fenceLost(claim, refusalOf(inbox, message, item));', ''],
     ['a message is committed without a claim only where it has no row', "'attribute_not_exists(PK)'", "'attribute_not_exists(PK) OR attribute_exists(PK)'"],
     ['a handler sees the reasons of its own writes only', 'error.reasons.slice(error.reasons.length - writes)', 'error.reasons'],
+    ['a result of more than 4,096 characters is not stored', '&& json.length <= RESULT_MAX_CHARS ?', '?'],
+    ['a result of 4,096 characters is stored', 'json.length <= RESULT_MAX_CHARS', 'json.length < RESULT_MAX_CHARS'],
   ]),
   ...mutantsOf('inbox/inbox-writes.ts', 'claimed-run consumer-turns', [
     ['a rejection after the last attempt has the fingerprint of its error', "if (!isMailroomError(error, 'ATTEMPTS_EXHAUSTED')) return { lastError, fingerprint };", 'return { lastError, fingerprint };'],
@@ -156,6 +159,7 @@ export const storeInboxMutants: readonly Mutant[] = [
     ['a rejected message is known by every id under which it was rejected', "if (admission.status !== 'readmit') return", "if (admission.status !== 'readmit' || admission.row) return"],
     ['a rejection without a claim has a fencing token', '{ fence: mintToken(inbox.random) }', '{}'],
     ['each rejection without a claim has its own fencing token', '{ fence: mintToken(inbox.random) }', "{ fence: 'same' }"],
+    ['a rejection whose answer was lost is recognized', "refusal.status === 'rejected' ? undefined : refusal", 'refusal'],
   ]),
   ...mutantsOf('inbox/inbox-effect.ts', 'consumer-effects consumer-stored-effects consumer-leases', [
     ['an effect begins only while its message is ours', '${held.condition} AND ${STARTABLE}', '(${held.condition} OR attribute_exists(PK)) AND ${STARTABLE}'],
@@ -216,6 +220,7 @@ export const storeInboxMutants: readonly Mutant[] = [
     ['only a rejected message is allowed to run', '#status = :REJECTED AND reason = :TOO_OLD', '(attribute_exists(PK) OR #status = :REJECTED) AND reason = :TOO_OLD', 'Only a rejected row has a reason: each transition out of REJECTED removes it.'],
     ['an operator sees the reasons of the own writes only', 'throw writes.length === 0 ? error : withoutInboxRow(error, writes.length);', 'throw error;'],
     ['a decision without writes shows why its transaction was cancelled', 'throw writes.length === 0 ? error : withoutInboxRow(error, writes.length);', 'throw withoutInboxRow(error, writes.length);'],
+    ['a decision keeps the attempts of its message', "'if_not_exists(attempts, :none)'", "':none'"],
   ]),
   ...mutantsOf('store/row-version.ts', 'row-version', [
     ['the version that a row has is not applied again', 'if (applied >= version) return [];', 'if (applied > version) return [];'],

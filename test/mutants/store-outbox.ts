@@ -53,8 +53,9 @@ export const storeOutboxMutants: readonly Mutant[] = [
     ['a failure of a scheduled event ends after it is due', 'leaseOf(row, now + retryMs)', 'now + retryMs'],
     ['a scheduled event is not rescued by the sweep', 'rows.filter(({ dueAt }) => dueAt === undefined).length', 'rows.length'],
   ]),
-  ...mutantsOf('outbox/outbox-operator.ts', 'scheduled', [
+  ...mutantsOf('outbox/outbox-operator.ts', 'scheduled outbox-operator', [
     ['a requeue of a scheduled event ends its lease after it is due', 'leaseOf({ dueAt }, now)', 'now'],
+    ['a requeued event is no longer DEAD', "remove: ['deadAt'],", ''],
   ]),
   ...mutantsOf('outbox/event-draft.ts', 'scheduled', [
     ['a time of up to five minutes ago is due', 'const DUE_AGO_MAX_MS = 5 * MINUTE_MS;', 'const DUE_AGO_MAX_MS = 4 * MINUTE_MS;'],
@@ -164,5 +165,8 @@ export const storeOutboxMutants: readonly Mutant[] = [
     ['a key that a batch left unread is not taken for absent', 'UnprocessedKeys?.[tableName]?.Keys ?? []', '[]'],
     ['a key that a batch left unread is read as consistently', 'SK: key.SK }, { consistent });', 'SK: key.SK });'],
     ['a batch names no key twice', '[...new Map(keys.map((key) => [idOf(key), key])).values()]', '[...keys]'],
+  ]),
+  ...mutantsOf('outbox/publish-at-once.ts', 'scheduled', [
+    ['only the relay publishes a scheduled event', 'entries.filter(({ Put }) => Put.Item.dueAt === undefined)', 'entries'],
   ]),
 ];

@@ -7,6 +7,9 @@ export const writeMutants: readonly Mutant[] = [
     ['a declared type of another service is refused', '(source === service && (publishes?.includes(type) ?? true))', 'publishes?.includes(type)'],
     ['a type of the service that is not declared is refused', '(source === service && (publishes?.includes(type) ?? true))', 'source === service'],
     ['a payload is validated as it will be read, not as it was handed over', 'JSON.parse(json)', 'draft.data'],
+    ['a deliverAt of null is absent', 'deliverAt: deliverAt ?? undefined', 'deliverAt'],
+    ['an occurredAt of null is absent', 'occurredAt: occurredAt ?? undefined', 'occurredAt'],
+    ['a service named like one of AWS is refused in any case', '/^aws\\./i', '/^aws\\./'],
   ]),
   ...mutantsOf('outbox/outbox.ts', 'outbox publish-at-once', [
     ['events are written in the transaction of the writes that they tell of', '[...writes, ...made.map(({ entry }) => entry)]', '[...writes]'],
@@ -36,6 +39,7 @@ export const writeMutants: readonly Mutant[] = [
     ["a consumer's own actions count among the 100", 'actions.length + ownActions', 'actions.length'],
     ['a transaction has at most 4 MB', 'bytes > TRANSACTION_BYTES_MAX', 'false'],
     ['an empty commit is refused', 'count === 0', 'false'],
+    ['a commit cannot write the rows of Mailroom under the ARN of its table', "String(nameOrArn).replace(/^.*\\//, '')", 'String(nameOrArn)'],
   ]),
   ...mutantsOf('base/client-settings.ts', 'eventbridge-bus', [
     ['the connection of a call that EventBridge does not answer is closed', 'maxAttempts: 1, requestHandler: {', 'maxAttempts: 1, requestHandler: {}, unused: {'],

@@ -304,7 +304,7 @@ describe('the hint of a failed message', () => {
   test.each<[string, () => Promise<unknown>, number]>([
     ['is refused, which is logged', () => Promise.reject(new Error('no')), 2],
     ['hangs', () => new Promise<never>(() => {}), 0],
-  ])('does not delay or fail its message if its write %s', async (_how, answer, warnings) => {
+  ])('does not delay its message for long, or fail it, if its write %s', async (_how, answer, warnings) => {
     const one = oneMessage();
     const table = beforeWrite(one.memory, HINT, answer);
     await one.deliver(failsUntil(2), { table });
@@ -313,11 +313,38 @@ describe('the hint of a failed message', () => {
     const startedAt = one.clock.now();
     await one.deliver(failsUntil(2), { table });
     expect(one.row()).toMatchObject({ status: 'PROCESSED', attempts: 2 });
-    expect(one.clock.now() - startedAt).toBeLessThan(20_000); // of the function's 30 s
+    expect(one.clock.now() - startedAt).toBeLessThan(2_100);
     expect(one.hint()).toBeUndefined();
     expect(one.logged('warn')).toHaveLength(warnings);
     expect(one.telemetry.counted('MessagesProcessed')).toBe(1);
   });
+});
+
+test('a hint that hangs takes a quarter of the remaining time at most', async () => {
+  const one = oneMessage();
+  const table = beforeWrite(one.memory, HINT, () => new Promise<never>(() => {}));
+  const startedAt = one.clock.now();
+  await one.deliver(failsUntil(2), { table, timeoutMs: 4_000 });
+  expect(one.row()).toMatchObject({ status: 'FAILED', attempts: 1 });
+  expect(one.clock.now() - startedAt).toBeLessThan(1_100);
+});
+
+test('a message whose visibility cannot be changed has failed all the same, which is logged', async () => {
+  const one = oneMessage();
+  vi.spyOn(one.queue, 'changeVisibility').mockRejectedValue(new Error('no'));
+  await one.deliver(failsUntil(2));
+  expect(one.row()).toMatchObject({ status: 'FAILED', attempts: 1 });
+  expect(one.logged('warn')).toEqual(['The visibility timeout of a message could not be changed']);
+  expect(one.queue.messages()).toHaveLength(1);
+});
+
+test('a message under a lease without end is hidden for 12 hours, the most that SQS accepts', async () => {
+  const one = oneMessage();
+  const leaseUntil = one.clock.now() + 30 * 86_400_000;
+  await one.overwrite({ status: 'PROCESSING', fence: 'f', attempts: 1, leaseUntil });
+  const hide = vi.spyOn(one.queue, 'changeVisibility');
+  await one.deliver(() => {});
+  expect(hide.mock.calls.map(([, seconds]) => seconds)).toEqual([43_200]);
 });
 
 describe('the pointer of a rejected message', () => {

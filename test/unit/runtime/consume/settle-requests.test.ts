@@ -124,6 +124,7 @@ describe('a formal rejection', () => {
     await one.exhaust();
     const endsBy = one.clock.now() + 10_000;
     await one.leaveEffect({ endsBy });
+    await one.leaveEffect({ endsBy: endsBy - 5_000 }, 'mail');
     const running = { status: 'leased', until: endsBy + CLOCK_SKEW_MS };
     expect(await one.reject({ effectsChecked: true })).toEqual(running);
     await one.clock.advance(10_000);

@@ -1,5 +1,9 @@
 import { describe, expect, test, vi } from 'vitest';
-import { PoisonMessage, TransactionCancelled } from '../../../../lambdas/runtime/base/errors.ts';
+import {
+  AlreadyProcessed,
+  PoisonMessage,
+  TransactionCancelled,
+} from '../../../../lambdas/runtime/base/errors.ts';
 import { transactional } from '../../../../lambdas/runtime/consume/handler.ts';
 import { inboxHistoryKey } from '../../../../lambdas/runtime/store/keys.ts';
 import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
@@ -40,6 +44,13 @@ describe('a transactional handler', () => {
     expect(one.memory.item(Key)).toMatchObject({ n: 1 });
     expect(one.queue.deadLetters()).toEqual([]);
     expect(one.telemetry.counted('MessagesDuplicate')).toBe(4);
+  });
+
+  test('sets its message PROCESSED without a write if it says that the work was done before', async () => {
+    const one = oneMessage();
+    await one.deliver(handling(() => Promise.reject(new AlreadyProcessed('by hand'))));
+    expect(one.row()).toMatchObject({ status: 'PROCESSED', attempts: 1 });
+    expect(one.telemetry.counted('MessagesFailed')).toBe(0);
   });
 
   test('runs again on fresh reads when one of its conditions was refused', async () => {

@@ -106,6 +106,24 @@ describe('a claim that ends', () => {
     },
   );
 
+  test('with a rejection whose answer was lost is rejected', async () => {
+    const { inbox, claim, row } = await claimed(0);
+    const reject = () => rejectMessage(inbox, claim, new PoisonMessage('not like this'), {});
+    expect(await reject()).toBeUndefined();
+    expect(await reject()).toBeUndefined();
+    expect(row()).toMatchObject({ status: 'REJECTED' });
+  });
+
+  test.each([
+    ['of 4,096 characters is stored', 4_094, JSON.stringify('x'.repeat(4_094))],
+    ['of more than 4,096 characters is not stored', 4_095, undefined],
+  ])('with a result %s', async (_what, length, result) => {
+    const { inbox, claim, row } = await claimed(0);
+    expect(await completeMessage(inbox, claim, 'x'.repeat(length))).toBeUndefined();
+    expect(row()?.status).toBe('PROCESSED');
+    expect(row()?.result).toBe(result);
+  });
+
   test('with a result leaves nothing of the claims that had none', async () => {
     for (const end of ['complete', 'commit', 'reject'] as const) {
       const { inbox, claim, row } = await claimed(2);

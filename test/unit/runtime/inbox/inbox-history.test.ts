@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod/mini';
+import { ConditionFailed } from '../../../../lambdas/runtime/base/errors.ts';
 import { DAY_MS, HOUR_MS } from '../../../../lambdas/runtime/base/units.ts';
 import { leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
 import type { Envelope } from '../../../../lambdas/runtime/events/event.ts';
@@ -309,6 +310,22 @@ describe('the history of an inbox', () => {
     await deliver(parts, started(parts, 35), envelope(parts));
     await deliver(parts, started({ ...parts, table }, 400), envelope(parts));
     expect(retentions(parts)).toEqual([35, 400]);
+  });
+
+  test('is written five times at most in competition with others', async () => {
+    const { memory, clock } = rig();
+    let writes = 0;
+    const table: Table = {
+      ...memory,
+      write: async (action) => {
+        writes += 1;
+        if (writes <= 20) throw new ConditionFailed(undefined);
+        return memory.write(action);
+      },
+    };
+    const opened = openInbox(inboxOn({ table, clock, inboxRetentionDays: 35 }));
+    await expect(opened).rejects.toMatchObject({ code: 'CONDITION_FAILED' });
+    expect(writes).toBe(5);
   });
 
   test('has a different time for each change, even with a clock that is behind', async () => {

@@ -114,7 +114,18 @@ describe('to resolve a message', () => {
     const item = { ...key, schema: 1, fence: 'one', attempts: 1, ...found };
     if (found !== undefined) await memory.write({ Put: { Item: item } });
     expect(await resolve(force)).toEqual({ status: 'resolved' });
-    expect(row()).toMatchObject({ status: 'PROCESSED', resolvedBy: 'ada' });
+    const attempts = found === undefined ? 0 : 1;
+    expect(row()).toMatchObject({ status: 'PROCESSED', resolvedBy: 'ada', attempts });
+  });
+
+  test('changes nothing if it should be resolved only before it comes', async () => {
+    const { put, row, memory, clock, eventId } = await message(async () => {});
+    await put({ status: 'FAILED' });
+    const before = row();
+    const settlement = { ...note, consumer, eventId, unlessReceived: true };
+    const decision = await settleMessage({ table: memory, clock }, settlement, 'PROCESSED');
+    expect(decision).toEqual({ status: 'received' });
+    expect(row()).toEqual(before);
   });
 
   test('reports the status that a strongly consistent read finds', async () => {
@@ -276,6 +287,7 @@ describe('to resolve a message', () => {
       return seen;
     };
     expect(await parts.resolve()).toMatchObject(decided);
+    expect(looks).toBe('fence' in change ? 3 : 2);
     expect(parts.row()).toMatchObject({ status: (change as { status: string }).status });
     expect(parts.row()).not.toHaveProperty('resolvedBy');
   });

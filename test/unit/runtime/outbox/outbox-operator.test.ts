@@ -61,6 +61,7 @@ describe('to requeue a DEAD event', () => {
     await sweep(parts);
     expect(await requeueDead(parts, eventId)).toBe(true);
     expect(memory.item(outboxKeyOf(eventId))).toMatchObject({ status: 'PENDING', attempts: 0 });
+    expect(memory.item(outboxKeyOf(eventId))).not.toHaveProperty('deadAt');
     expect(memory.item(deadKey(shard, eventId))).toBeUndefined();
     expect(memory.item(unsettledKey(shard, minuteOf(eventIdTime(eventId))))).toBeDefined();
 

@@ -76,6 +76,23 @@ test.each([
   expect(envelopeOf(entry?.Put.Item)).toMatchObject({ hops: counted });
 });
 
+test('an optional member that untyped code sets to null is absent', async () => {
+  const { outbox, happened, clock } = rig();
+  const nothing = { deliverAt: null, occurredAt: null } as object;
+  const [event] = await outbox.commit({ events: [{ ...happened(1), ...nothing }] });
+  expect(event).toMatchObject({ occurredAt: clock.now() });
+});
+
+test('a commit writes no row of Mailroom under the ARN of its table', async () => {
+  const { outbox, memory } = rig();
+  const TableName = `arn:aws:dynamodb:eu-west-1:123456789012:table/${memory.name}`;
+  const Put = { TableName, Item: { PK: 'INBOX#worker#1', SK: 'MESSAGE' } };
+  await expect(outbox.commit({ writes: [{ Put }] })).rejects.toMatchObject({
+    code: 'BAD_WRITE',
+    message: expect.stringContaining('"INBOX#"'),
+  });
+});
+
 test('a malformed trace header stays in the event, and is not sent to EventBridge', async () => {
   const { outbox, happened } = rig();
   const [entry] = await outbox.entries([{ ...happened(1), traceId: 'request-17' }]);
@@ -364,9 +381,8 @@ describe('committed events are counted', () => {
   });
 });
 
-test('a service named like one of AWS is refused', () => {
+test.each(['aws.orders', 'AWS.orders'])('a service named like one of AWS is refused: %s', (service) => {
   const { memory } = rig();
-  expect(() => createOutbox({ config: { ...consumerConfig, service: 'aws.orders' }, table: memory })).toThrow(
-    'reserves sources',
-  );
+  const config = { ...consumerConfig, service };
+  expect(() => createOutbox({ config, table: memory })).toThrow('reserves sources');
 });

@@ -64,13 +64,14 @@ describe('an event with deliverAt', () => {
   });
 
   test('gives its producer no turn to publish it at once', async () => {
-    const { table, bus, due, rows, publishedIds, clock } = await scheduled();
+    const { table, bus, due, happened, rows, publishedIds, clock } = await scheduled();
     const config = { busName: 'bus', timeoutMs: 1_000, publishedRetentionDays: 7 };
     const publishAtOnce = createAtOncePublisher({ config, bus });
-    await createOutbox({ config: consumerConfig, table, clock, publishAtOnce }).commit({ events: [due(2)] });
-    expect(publishedIds()).toEqual([]);
-    expect(rows()).toHaveLength(2);
-    for (const row of rows()) expect(row).not.toHaveProperty('producerUntil');
+    const outbox = createOutbox({ config: consumerConfig, table, clock, publishAtOnce });
+    const [, ordinary] = await outbox.commit({ events: [due(2), happened(3)] });
+    expect(publishedIds()).toEqual([ordinary?.eventId]);
+    expect(rows().filter((row) => 'dueAt' in row)).toHaveLength(2);
+    for (const row of rows()) expect('producerUntil' in row).toBe(!('dueAt' in row));
   });
 
   test('is an ordinary event if it was due up to five minutes ago', async () => {
