@@ -86,7 +86,7 @@ function decisionCommand(
   return new Command(name)
     .description(description)
     .argument('<consumer>', 'the name of the consumer')
-    .argument('<eventId>', 'the event id, its first 8 or more characters, or unreadable-<SQS message id>')
+    .argument('<eventId>', 'the event id, its first 8 or more characters, or unreadable-<digest>')
     .addOption(reasonOption())
     .action(
       reporting<MessageDecision>(
@@ -109,7 +109,7 @@ async function idOf(deployment: Deployment, given: string): Promise<string> {
   throw new MailroomError(
     'NO_SUCH_EVENT',
     `No event of ${deployment.directory.mailroom.stack} has an id that begins with "${given}". Give the whole event id, at least 8 characters ` +
-      'of it, or unreadable-<SQS message id> as in messages list.',
+      'of it, or unreadable-<digest> as in messages list.',
   );
 }
 

@@ -38,7 +38,7 @@ export function typedId(given: string): string {
  * the outbox are read, and the pointers to rejected and failed messages, whose outbox rows may have expired.
  *
  * @param given - in any case; a trailing `…` or `...` is ignored
- * @returns the whole id; an `unreadable-<SQS message id>`, the id of a message without an event id, as it is; `undefined` if the text is not a prefix of a stored event id
+ * @returns the whole id; an `unreadable-<digest>`, the id of a message without an event id, as it is; `undefined` if the text is not a prefix of a stored event id
  * @throws `AMBIGUOUS_ID` if several events match, listing them
  * @example
  * ```ts

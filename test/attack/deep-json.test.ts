@@ -15,7 +15,7 @@ import { createAudit } from '../../lambdas/runtime/operations/audit/audit.ts';
 import { rejectedBy } from '../../lambdas/runtime/operations/dead-letters.ts';
 import { createOutbox } from '../../lambdas/runtime/outbox/outbox.ts';
 import { createSweepPass } from '../../lambdas/runtime/relay/relay-sweep.ts';
-import { outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
+import { outboxKeyOf, unreadableId } from '../../lambdas/runtime/store/event-id.ts';
 import { itemBytes } from '../../lambdas/runtime/store/item-size.ts';
 import { inboxKey } from '../../lambdas/runtime/store/keys.ts';
 import { unwrapped } from '../support/captured-io.ts';
@@ -131,11 +131,12 @@ describe('a message whose body is 50,000 levels deep', () => {
     ]);
     const eventId = await commit(mailroom);
     await mailroom.publish();
-    const id = mailroom.queue.send(`{"detail-type":"ThingHappened","detail":${detail(eventId)}}`);
+    const body = `{"detail-type":"ThingHappened","detail":${detail(eventId)}}`;
+    mailroom.queue.send(body);
     await mailroom.drain();
     expect(seen).toEqual([eventId]);
     expect(mailroom.memory.item(inboxKey(worker.name, eventId))).toMatchObject({ status: 'PROCESSED' });
-    expect(mailroom.memory.item(inboxKey(worker.name, `unreadable-${id}`))).toMatchObject({
+    expect(mailroom.memory.item(inboxKey(worker.name, unreadableId(body)))).toMatchObject({
       status: 'REJECTED',
       reason: 'UNREADABLE_MESSAGE',
     });

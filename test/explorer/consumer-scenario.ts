@@ -13,6 +13,8 @@ export interface ConsumerSetting {
   readonly name: string;
   readonly handler: (moment: Moment) => ConsumerWorldOptions['handler'];
   readonly world?: Partial<ConsumerWorldOptions>;
+  /** What happened before the first worker started. @default nothing */
+  readonly before?: (world: ConsumerWorld, scheduler: Scheduler) => Promise<unknown>;
   /** How many invocations each worker makes. @default 1 */
   readonly invocations?: number;
   /** How many workers there are at most; the others come later, or not at all. @default as many as the bounds say */
@@ -59,6 +61,7 @@ function scenarioOf(setting: ConsumerSetting, { budget, actors }: Bounds, tamper
         ...setting.world,
         ...tamper,
       });
+      await setting.before?.(world, scheduler);
       const workers: Actor[] = [];
       for (let number = 1; number <= Math.min(actors, workersMax); number += 1)
         workers.push(scheduler.actor(`worker ${number}`));

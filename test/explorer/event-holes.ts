@@ -1,4 +1,5 @@
 import { isExternal } from '../../lambdas/runtime/events/external-event.ts';
+import type { Item } from '../../lambdas/runtime/store/table.ts';
 import type { InboxTamper } from './inbox-scenarios.ts';
 import type { Hole } from './relay-holes.ts';
 
@@ -20,4 +21,20 @@ export const EVENT_HOLES: readonly Hole<InboxTamper>[] = [
     tamper: WITHOUT_ID,
     found: /The effects were applied "p-7: 2/,
   },
+  {
+    rule: 'a message that was settled while it could not be read does not run once it can be',
+    where: 'resolved while it could not be read',
+    budget: { faults: 0, stalls: 0 },
+    deviations: 0,
+    tamper: {
+      tamperTable: (table) => ({ ...table, get: async (...args) => withoutMarks(await table.get(...args)) }),
+    },
+    found: /The effects were applied "p-7: 1/,
+  },
 ];
+
+function withoutMarks(item: Item | undefined): Item | undefined {
+  if (item === undefined) return undefined;
+  const { unreadableSettled: _, ...others } = item;
+  return others;
+}

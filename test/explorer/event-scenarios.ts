@@ -2,6 +2,8 @@ import { z } from 'zod/mini';
 import { leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
 import { externalEvent } from '../../lambdas/runtime/events/external-event.ts';
 import { HEARTBEAT } from '../../lambdas/runtime/events/heartbeat-event.ts';
+import { resolveMessage } from '../../lambdas/runtime/operations/message-operations.ts';
+import { unreadableId } from '../../lambdas/runtime/store/event-id.ts';
 import { externalEventId } from '../../lambdas/runtime/store/external-id.ts';
 import type { TransactAction } from '../../lambdas/runtime/store/table.ts';
 import type { ConsumerWorld } from '../../testing/explorer/consumer-world.ts';
@@ -57,6 +59,28 @@ const SETTINGS: readonly ConsumerSetting[] = [
     },
     verdict: eachOnce,
   },
+  {
+    name: 'a message that was resolved while it could not be read, and two redrives of it',
+    handler: () => () => [
+      transactional(ThingHappened, async ({ aggregateId }) => ({ writes: [addOne(aggregateId)] })),
+      leased(PaymentMade, async ({ data: { id } }, ctx) => {
+        await ctx.once('receipt', async () => 'sent');
+        await ctx.commit({ writes: [addOne(id)] });
+      }),
+    ],
+    world: { bodies: [notified, notified] },
+    before: (world, scheduler) => {
+      const { body = '' } = world.queue.messages().at(-1) ?? {};
+      const clock = { now: () => scheduler.now(), sleep: async () => {} };
+      const random = (count: number) => Buffer.alloc(count, 7);
+      const note = { consumer: world.config.consumer, by: 'ada', reason: 'done by hand' };
+      return resolveMessage({ table: world.memory, clock, random }, { ...note, eventId: unreadableId(body) });
+    },
+    verdict: (world) =>
+      world.unrest() ??
+      (countersOf(world) === 'thing-1: 1' ? undefined : `The effects were applied "${countersOf(world)}"`) ??
+      (world.log.happened.size === 0 ? undefined : 'An effect of a settled message happened'),
+  },
 ];
 
 function addOne(name: string): TransactAction {
@@ -64,13 +88,17 @@ function addOne(name: string): TransactAction {
   return { Update: { Key, UpdateExpression: 'ADD n :one', ExpressionAttributeValues: { ':one': 1 } } };
 }
 
-/** The effects of each identity happened once; a heartbeat is acknowledged, and has none. */
-function eachOnce(world: ConsumerWorld): string | undefined {
-  const counters = world.memory
+function countersOf({ memory }: ConsumerWorld): string {
+  return memory
     .items()
     .filter(({ SK }) => SK === 'COUNTER')
     .map(({ PK, n }) => `${String(PK).slice('COUNTER#'.length)}: ${String(n)}`)
     .join(', ');
+}
+
+/** The effects of each identity happened once; a heartbeat is acknowledged, and has none. */
+function eachOnce(world: ConsumerWorld): string | undefined {
+  const counters = countersOf(world);
   const payment = externalEventId(PaymentMade, [PAYMENT]);
   const status = statusOf(world, payment);
   const keys = [...world.log.happened.keys()].join();

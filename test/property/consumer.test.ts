@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { pendingRow } from '../../lambdas/runtime/outbox/pending-row.ts';
+import { unreadableId } from '../../lambdas/runtime/store/event-id.ts';
 import { inboxKey, rejectedKey } from '../../lambdas/runtime/store/keys.ts';
 import { envelopeOf } from '../support/envelope-of.ts';
 import { consumerConfig } from '../support/runtime-rig.ts';
@@ -101,7 +102,8 @@ it('a message that can never succeed is named, rejected with its reason, and nev
         if (spec.kind === 'wrong') expect(failed).toContain(messageId);
         if (spec.kind !== 'garbage') continue;
         expect(failed).toContain(messageId);
-        const unreadable = `unreadable-${messageId}`;
+        const { body } = Object(record) as { readonly body?: unknown };
+        const unreadable = unreadableId(typeof body === 'string' ? body : messageId);
         const row = table.item(inboxKey(consumerConfig.consumer, unreadable));
         expect(row).toMatchObject({ status: 'REJECTED', reason: 'UNREADABLE_MESSAGE' });
         expect(table.item(rejectedKey(consumerConfig.consumer, unreadable))).toBeDefined();

@@ -10,6 +10,7 @@ import {
   type ReceivedDeadLetters,
   receiveDeadLetters,
 } from './dead-letters.ts';
+import { inboxId } from './standing.ts';
 
 /** A selection of the dead letters of a source. */
 export interface DeadLetterChoice {
@@ -54,10 +55,7 @@ export function choose(
   const ids = found.flatMap(({ whole }) => whole);
   const chosen = deadLetters.filter(
     (deadLetter) =>
-      (given.length === 0 ||
-        ids.includes(deadLetter.id) ||
-        ids.includes(deadLetter.eventId ?? deadLetter.id)) &&
-      hasCause(deadLetter, cause),
+      (given.length === 0 || idsOf(deadLetter).some((id) => ids.includes(id))) && hasCause(deadLetter, cause),
   );
   return { chosen, choice: { ids, cause: cause === '' ? undefined : cause } };
 }
@@ -105,7 +103,7 @@ function ambiguous(typed: string, ids: readonly string[]): MailroomError {
 /** The id that was typed, or else those that begin with it. */
 function wholeIds(deadLetters: readonly DeadLetter[], typed: string): string[] {
   const text = typedId(typed);
-  const known = [...new Set(deadLetters.flatMap(({ id, eventId = id }) => [id, eventId]))];
+  const known = [...new Set(deadLetters.flatMap(idsOf))];
   const exact = known.filter((id) => id.toLowerCase() === text);
   if (exact.length > 0 || text.length < PREFIX_MIN) return exact;
   return known.filter((id) => id.toLowerCase().startsWith(text));
@@ -201,3 +199,9 @@ const NOTHING_KNOWN = {
   fingerprint: undefined,
   lastError: undefined,
 };
+
+/** The ids by which a dead letter is named: its own, and that of its event or body. */
+function idsOf(deadLetter: DeadLetter): readonly string[] {
+  const { id, eventId, received } = deadLetter;
+  return [id, eventId ?? (received === undefined ? id : inboxId(deadLetter))];
+}

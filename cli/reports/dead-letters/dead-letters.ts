@@ -8,7 +8,6 @@ import {
 } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import type { QueueMessage, Queues } from '../../../lambdas/runtime/operations/queues.ts';
-import { unreadableId } from '../../../lambdas/runtime/store/event-id.ts';
 import { deadKey } from '../../../lambdas/runtime/store/keys.ts';
 import type { DeadPointer } from '../../../lambdas/runtime/store/rows.ts';
 import {
@@ -21,7 +20,7 @@ import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import { openEffects } from '../../deployment/effects.ts';
 import { unreadableText } from '../../deployment/row-text.ts';
 import { eachOf, type PartialList, readPartition, readSweepState } from '../../deployment/rows-reader.ts';
-import { type MessageStanding, readStanding } from './standing.ts';
+import { inboxId, type MessageStanding, readStanding } from './standing.ts';
 
 /** A message in a dead-letter queue, or a DEAD event; of a message, with its standing at its consumer when it was received. */
 export interface DeadLetter extends MessageStanding {
@@ -95,11 +94,6 @@ export async function putBack(
   });
 }
 
-/** The id of a message in the inbox: its event id, or one made of SQS's id if the event cannot be read. */
-export function inboxId({ eventId, id }: Pick<DeadLetter, 'eventId' | 'id'>): string {
-  return eventId ?? unreadableId(id);
-}
-
 /** The code for which a message is rejected, e.g. `INVALID_PAYLOAD`; `undefined` if it is not. */
 export function rejectionCode(row: DeadLetter['row']): string | undefined {
   const known = readable(row);
@@ -118,8 +112,8 @@ async function explained(
   const letter = { id, eventId, type, sentAt, expiresAt, received: message };
   if (source.kind === 'stream') return { ...letter, fingerprint: cause, lastError: undefined };
   const { name } = source.consumer;
-  const rowId = inboxId({ eventId, id });
-  const standing = await readStanding(table, name, rowId);
+  const rowId = inboxId(letter);
+  const standing = await readStanding(table, name, letter);
   const effects = openEffects(rowId, name, standing.row, clock.now());
   const { fingerprint, lastError } = standing.isRowDeleted ? ROW_DELETED : (readable(standing.row) ?? {});
   return {

@@ -14,9 +14,9 @@ import { readInbox } from '../../deployment/message-reader.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
 import { endingOf, type FinalRow } from '../messages/message-ending.ts';
 import { isStrict, placed, unknownPlaceText } from '../messages/place-of-message.ts';
-import { type DeadLetter, type DeadLetterSource, inboxId } from './dead-letters.ts';
+import type { DeadLetter, DeadLetterSource } from './dead-letters.ts';
 import { placeOfLetter } from './redrive-order.ts';
-import { isHandled, readStanding, supersededBy, unsentReplacement } from './standing.ts';
+import { inboxId, isHandled, readStanding, supersededBy, unreadId, unsentReplacement } from './standing.ts';
 
 /** Dependencies of {@link discard}. */
 export interface DiscardDeps extends OperationDeps {
@@ -150,7 +150,7 @@ async function decide(
   if (status === 'unreadable' || status === 'effects-unchecked' || status === 'row-deleted')
     return { outcome: status };
   // A resend may have come first: then its event is the one that would be lost.
-  const standing = await readStanding(deps.table, consumer.name, inboxId(deadLetter));
+  const standing = await readStanding(deps.table, consumer.name, deadLetter);
   if (unsentReplacement(standing) !== undefined) return { outcome: 'unsent' };
   const isOver = isHandled(standing) || supersededBy(standing) !== undefined;
   if (status === 'received') return { outcome: isOver ? 'handled' : 'unreadable' };
@@ -186,7 +186,7 @@ export function stays(outcome: DiscardOutcome): boolean {
 
 /**
  * Settles the rows of messages that could not be read when they were rejected, and whose event can be read today. Such a message has a
- * row and a REJECTED pointer under its SQS message id, which SQS keeps when it moves the message to the dead-letter queue. The event
+ * row and a REJECTED pointer under the id of its body. The event
  * is done under its own id, so that row would stay REJECTED permanently.
  *
  * @param done - dead letters whose events are processed or discarded
@@ -199,17 +199,17 @@ export async function settleUnreadable(
 ): Promise<void> {
   if (source.kind !== 'consumer') return; // a rule's dead letter never reached the consumer
   const { name } = source.consumer;
-  await eachOf(done, async ({ id, eventId }) => {
-    const unreadId = inboxId({ id, eventId: undefined });
+  await eachOf(done, async ({ eventId, received }) => {
+    const unread = unreadId(received);
     // Without a row there is nothing to settle, and a discard would create one.
     if (
       eventId === undefined ||
-      readable(await readInbox(deps.table, name, unreadId, true))?.status !== 'REJECTED'
+      readable(await readInbox(deps.table, name, unread, true))?.status !== 'REJECTED'
     )
       return;
     await discardMessage(deps, {
       consumer: name,
-      eventId: unreadId,
+      eventId: unread,
       by,
       reason: `Read as ${eventId}: ${reason}`,
     });

@@ -7,7 +7,7 @@ import type { Note, OperationDeps } from '../../../lambdas/runtime/store/operati
 import { isUnreadable, readable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
-import { type DeadLetter, type DeadLetterSource, inboxId } from './dead-letters.ts';
+import type { DeadLetter, DeadLetterSource } from './dead-letters.ts';
 import { streamRange } from './redrive-plan.ts';
 import {
   isHandled,
@@ -205,11 +205,13 @@ export function queueRedriver(
   { url, consumer }: Extract<DeadLetterSource, { kind: 'rule' | 'consumer' }>,
 ): Redriver {
   const { table, queues } = deps;
-  const standingOf = (deadLetter: DeadLetter) => readStanding(table, consumer.name, inboxId(deadLetter));
+  const standingOf = (deadLetter: DeadLetter) => readStanding(table, consumer.name, deadLetter);
   return {
     resend: async (deadLetter) => {
       const { eventId, row, received, isOrdered = false } = deadLetter;
       if (received === undefined) return;
+      // Settled since the plan, under the id of its body: a function that runs already does not know.
+      if ((await standingOf(deadLetter)).isSettledUnread) return queues.remove(url, received);
       // Otherwise the audit would report the event as missing while its new message waits behind others.
       if (row === undefined && isEventId(eventId)) await markResent(deps, eventId);
       await queues.send(consumer.queue, received.body);
@@ -229,6 +231,7 @@ export function queueRedriver(
 /** Compares the standing of a redriven message with the row before. */
 function progressOf(before: DeadLetter['row'], standing: MessageStanding): RedriveProgress {
   const { row: now } = standing;
+  if (standing.isSettledUnread) return DONE;
   if (now === undefined || isUnreadable(now)) return WAITING;
   if (supersededBy(standing) !== undefined) return SUPERSEDED;
   if (isHandled(standing)) return DONE;

@@ -3,8 +3,9 @@ import { prose } from '../../terminal/prose.ts';
 import { hours, type ShellText, shell } from '../../terminal/shell.ts';
 import { hasCause } from './choice.ts';
 import { groupsOf } from './dead-letter-text.ts';
-import { type DeadLetter, type DeadLetterSource, inboxId, rejectionCode } from './dead-letters.ts';
+import { type DeadLetter, type DeadLetterSource, rejectionCode } from './dead-letters.ts';
 import type { JudgedDeadLetter, RedriveVerdict } from './redrive-plan.ts';
+import { inboxId } from './standing.ts';
 
 /** Dependencies of {@link remediesText}. */
 export type RemedyDeps = Pick<Deployment, 'clock' | 'commandLine'>;

@@ -1,4 +1,5 @@
 import { inboxState } from '../../../lambdas/runtime/inbox/inbox-state.ts';
+import { unreadableId } from '../../../lambdas/runtime/store/event-id.ts';
 import { rejectedKey } from '../../../lambdas/runtime/store/keys.ts';
 import type { InboxRow } from '../../../lambdas/runtime/store/rows.ts';
 import { readable, type UnreadableRow } from '../../../lambdas/runtime/store/stored-rows.ts';
@@ -18,19 +19,41 @@ export interface MessageStanding {
   readonly row?: EventAtConsumer['row'];
   /** In order: the row of each one names the next. @default none */
   readonly replacements?: readonly EventAtConsumer[] | undefined;
+  /** An operator has settled it under the id of its body, when its event could not be read. @default false */
+  readonly isSettledUnread?: boolean | undefined;
   /** Its row was deleted by hand: it has the pointer of a rejected message. No effect of it is known. @default false */
   readonly isRowDeleted?: boolean | undefined;
+}
+
+/** A dead letter as its id in the inbox needs it. */
+interface IdentifiedLetter {
+  readonly eventId?: string | undefined;
+  readonly received?: { readonly body: string } | undefined;
+}
+
+/** The id of a message in the inbox: its event id, or one made of its body if the event cannot be read. */
+export function inboxId({ eventId, received }: IdentifiedLetter): string {
+  return eventId ?? unreadId(received);
+}
+
+/** The id that a message had in the inbox as long as its event could not be read. */
+export function unreadId(received: IdentifiedLetter['received']): string {
+  return unreadableId(received?.body ?? '');
 }
 
 /** The most replacements of one event that are followed: each is an operator's resend. */
 export const REPLACEMENTS_MAX = 100;
 
-/** Reads the standing of a message. Every read sees all earlier writes. */
+/**
+ * Reads the standing of a message, by its event id; of a dead letter, by every id that it ever had. Every read sees all earlier writes.
+ */
 export async function readStanding(
   table: Table,
   consumer: string,
-  eventId: string,
+  message: string | IdentifiedLetter,
 ): Promise<MessageStanding> {
+  const eventId = typeof message === 'string' ? message : inboxId(message);
+  const unread = typeof message === 'string' ? undefined : unreadId(message.received);
   const row = await readInbox(table, consumer, eventId, true);
   const replacements: EventAtConsumer[] = [];
   let next = replacementOf(row);
@@ -42,7 +65,14 @@ export async function readStanding(
   const isRowDeleted =
     row === undefined &&
     (await table.get(rejectedKey(consumer, eventId), { consistent: true })) !== undefined;
-  return { row, replacements, ...(isRowDeleted && { isRowDeleted }) };
+  const isSettledUnread =
+    unread !== undefined && unread !== eventId && isSettled(await readInbox(table, consumer, unread, true));
+  return {
+    row,
+    replacements,
+    ...(isRowDeleted && { isRowDeleted }),
+    ...(isSettledUnread && { isSettledUnread }),
+  };
 }
 
 /**
@@ -64,8 +94,9 @@ export type SettledVerdict = 'handled' | 'superseded' | 'unsent' | 'busy' | 'unr
  * is PROCESSED because a later number superseded it never ran: it is not handled.
  */
 export function settled(standing: MessageStanding, now: number): SettledVerdict | undefined {
-  if (standing.isRowDeleted) return 'row-deleted';
   if (unsentReplacement(standing) !== undefined) return 'unsent';
+  if (standing.isSettledUnread) return 'handled';
+  if (standing.isRowDeleted) return 'row-deleted';
   if (supersededBy(standing) !== undefined) return 'superseded';
   const last = standing.replacements?.at(-1);
   if (last !== undefined) return inboxState(last.row, now).is === 'unreadable' ? 'unreadable' : 'handled';
@@ -99,4 +130,9 @@ export function supersededText(standing: MessageStanding): string {
 /** True if the work of a message is done, or another message does it: that does not depend on the time. */
 export function isHandled(standing: MessageStanding): boolean {
   return settled(standing, 0) === 'handled';
+}
+
+function isSettled(row: EventAtConsumer['row']): boolean {
+  const { is } = inboxState(row, 0);
+  return is === 'processed' || is === 'discarded';
 }

@@ -238,14 +238,14 @@ async function traceOfDeadLetter(
     return deadLetters.flatMap(({ eventId, received: { messageId, body } }) => {
       const isNamed =
         messageId.toLowerCase() === given.toLowerCase() || isOf(jsonObject(body)?.detail, given);
-      return isNamed ? [{ source: source.name, eventId, messageId }] : [];
+      return isNamed ? [{ source: source.name, eventId: eventId ?? unreadableId(body), messageId }] : [];
     });
   });
   const [named] = found.flat();
   if (named === undefined) return undefined;
   const { source, eventId, messageId } = named;
-  // A message without a readable event id has an inbox row under its own id.
-  const trace = await readTrace(deployment, [eventId ?? unreadableId(messageId)]);
+  // A message without a readable event id has an inbox row under the id of its body.
+  const trace = await readTrace(deployment, [eventId]);
   if (trace.events.length > 0) return trace;
   throw new MailroomError(
     'NO_SUCH_EVENT',

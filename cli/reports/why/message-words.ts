@@ -85,8 +85,7 @@ export const WORDS: Readonly<Record<MessageCase, CaseWords>> = {
   'rejected-unseen': rejected(
     () =>
       'Its dead letter was not among those received: there are too many, or another command is reading them.',
-    ({ consumer, event }) =>
-      shell`dlq redrive ${`consumer:${atHome(consumer).name}`} ${event.eventId.replace(/^unreadable-/, '')}`,
+    ({ consumer, event }) => shell`dlq redrive ${`consumer:${atHome(consumer).name}`} ${event.eventId}`,
   ),
   'rejected-gone': rejected(
     () => 'Its dead letter is no longer in a dead-letter queue. If its work was done by hand, resolve it:',

@@ -32,7 +32,7 @@ export function deliversHeartbeat({ content }: Delivery): boolean {
 }
 
 /**
- * Reads a received record. If its body is unreadable, an event id derived from the message id replaces the one inside.
+ * Reads a received record. If its body is unreadable, an id derived from the body replaces the one inside.
  *
  * @param invocation - its start and the time at which it is stopped, epoch milliseconds
  * @param subscriptions - the consumer's external events
@@ -53,7 +53,7 @@ export function readDelivery(
   } catch (problem) {
     return {
       ...common,
-      message: { ...message, eventId: unreadableId(messageId) },
+      message: { ...message, eventId: unreadableId(textOf(body) ?? messageId) },
       content: { problem },
     };
   }

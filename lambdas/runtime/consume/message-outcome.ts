@@ -115,10 +115,14 @@ async function rejectAsPoison(received: Received, error: unknown): Promise<Messa
   const { message, receives, endsBy } = received.delivery;
   const { eventId, messageId } = message;
   // Read before: if the effects of a rejected message could not be read, nothing would ever report them.
-  const row = isUnreadableId(eventId) ? undefined : await received.inbox.read(eventId);
+  const row = await received.inbox.read(eventId);
   const refusal = await received.inbox.rejectUnclaimed(message, error);
+  const wasRejected = row?.rejectedIds?.has(messageId) ?? false;
+  // An operator has settled another message with this body, which is a repeat only once its event can be read.
+  if (refusal.status === 'processed' && isUnreadableId(eventId) && !wasRejected)
+    return reportRejected(received, error);
   if (refusal.status !== 'rejected') return refused(received, refusal);
-  if (!row?.rejectedIds?.has(messageId)) reportEffectsOfUnclaimed(received, row);
+  if (!wasRejected) reportEffectsOfUnclaimed(received, row);
   // Without a claim, an earlier failure is unknown; on the first receive there cannot be one.
   if (receives > 1) await removeFailedHint(received, eventId, endsBy);
   return reportRejected(received, error);

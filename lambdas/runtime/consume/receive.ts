@@ -1,7 +1,7 @@
 import type { ConsumerConfig } from '../base/config.ts';
 import { MailroomError } from '../base/errors.ts';
 import { HEARTBEAT } from '../events/heartbeat-event.ts';
-import { forgottenBecause } from '../inbox/inbox-history.ts';
+import { forgottenBecause, wasSettledUnread } from '../inbox/inbox-history.ts';
 import { processSpan } from '../observe/message-spans.ts';
 import { NO_TRACER } from '../observe/tracer.ts';
 import { claimAndRun } from './claimed-run.ts';
@@ -13,6 +13,7 @@ import { type Handlers, handlerOf, refText } from './message.ts';
 import {
   failUnclaimed,
   type MessageOutcome,
+  refused,
   reportOutage,
   type ShownAgain,
   tooLate,
@@ -57,6 +58,9 @@ async function receive(received: Received, handlers: Handlers, alone: boolean): 
   if (endsBy - clock.now() < START_MIN_MS) return tooLate(received);
   try {
     await inbox.open();
+    const { content, body } = received.delivery;
+    if ('envelope' in content && (await wasSettledUnread(inbox.rules, body, inbox.read)))
+      return await refused(received, { status: 'processed', result: undefined });
     const read = readHandler(received, handlers);
     if ('problem' in read) return await failUnclaimed(received, read.problem);
     const { handler, envelope } = read;

@@ -142,7 +142,7 @@ function eventIdOf(id: string): void {
   try {
     eventIdTime(id);
   } catch (error) {
-    throw bad('mailroomCommit.eventId', 'must be an event id, or unreadable-<SQS message id>', error);
+    throw bad('mailroomCommit.eventId', 'must be an event id, or unreadable-<digest>', error);
   }
 }
 

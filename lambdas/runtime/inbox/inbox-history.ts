@@ -1,14 +1,16 @@
 import { INBOX_RETENTION_MAX_DAYS } from '../base/config.ts';
 import { isMailroomError, MailroomError } from '../base/errors.ts';
 import { DAY_MS } from '../base/units.ts';
-import { eventIdTime, isEventId } from '../store/event-id.ts';
+import { eventIdTime, isEventId, unreadableId, unreadableMark } from '../store/event-id.ts';
 import { isExternalEventId } from '../store/external-id.ts';
 import { inboxHistoryKey } from '../store/keys.ts';
 import { isSuperseded } from '../store/last-sequence.ts';
+import { writeWithRetry } from '../store/retry.ts';
 import { conditionalUpdate } from '../store/row-update.ts';
-import { asRow, expiresAt, type InboxHistory, isKnownSchema, SCHEMA } from '../store/rows.ts';
+import { asRow, expiresAt, type InboxHistory, type InboxRow, isKnownSchema, SCHEMA } from '../store/rows.ts';
 import { schemaProblem } from '../store/stored-rows.ts';
-import type { InboxContext, InboxRules, Message } from './inbox.ts';
+import type { InboxAccess, InboxContext, InboxRules, Message } from './inbox.ts';
+import { inboxState } from './inbox-state.ts';
 
 /**
  * The time during which a function of the previous version may still write rows under its own retention, counted from the first
@@ -53,6 +55,36 @@ async function readHistory(inbox: InboxContext): Promise<void> {
   }
 }
 
+/**
+ * Marks an unreadable message in the history, before an operator settles it. A function that can read the message starts later, so it has
+ * read the mark with the history, and looks for the row of the body before it runs the message.
+ */
+export async function markUnreadable({ consumer, ...deps }: InboxAccess, unreadId: string): Promise<void> {
+  const computed = {
+    retentions: 'if_not_exists(retentions, :none)',
+    changedAt: 'if_not_exists(changedAt, :never)',
+    '#schema': 'if_not_exists(#schema, :schema)',
+  };
+  const add = { unreadableSettled: new Set([unreadableMark(unreadId)]) };
+  const change = { set: {}, computed, values: { ':none': [], ':never': 0 }, add };
+  const always = { condition: 'attribute_not_exists(PK) OR attribute_exists(PK)', values: {} };
+  await writeWithRetry(deps, { Update: conditionalUpdate(inboxHistoryKey(consumer), change, always) });
+}
+
+/** Returns true if an operator has settled a message under the id of its body, which no version could read then. */
+export async function wasSettledUnread(
+  { memory }: Pick<InboxRules, 'memory'>,
+  body: string,
+  read: (id: string) => Promise<InboxRow | undefined>,
+): Promise<boolean> {
+  const { unreadableSettled: marks } = memory.history ?? {};
+  if (marks === undefined) return false;
+  const id = unreadableId(body);
+  if (!marks.has(unreadableMark(id))) return false;
+  const { is } = inboxState(await read(id), 0);
+  return is === 'processed' || is === 'discarded';
+}
+
 /** Adds this function's retention to the history that was read. */
 async function recordRetention(
   { table, clock, consumer, inboxRetentionDays }: InboxContext,
@@ -67,7 +99,7 @@ async function recordRetention(
       : { condition: 'changedAt = :found', values: { ':found': found.changedAt } };
   const change = { set: { retentions, changedAt, schema: SCHEMA } };
   await table.write({ Update: conditionalUpdate(key, change, unchanged) });
-  return { ...key, schema: SCHEMA, retentions, changedAt };
+  return { ...found, ...key, schema: SCHEMA, retentions, changedAt };
 }
 
 /**

@@ -1,4 +1,5 @@
 import { isMailroomError } from '../base/errors.ts';
+import { isUnreadableId } from '../store/event-id.ts';
 import { rejectedKey } from '../store/keys.ts';
 import { isLastRefused } from '../store/last-sequence.ts';
 import type { RowChange, RowCondition } from '../store/row-update.ts';
@@ -7,7 +8,7 @@ import type { TransactAction } from '../store/table.ts';
 import type { InboxAccess } from './inbox.ts';
 import { FINAL_REMOVES, withoutInboxRow } from './inbox-completion.ts';
 import { sameEffects, TOO_OLD } from './inbox-conditions.ts';
-import { decisionExpiresAt } from './inbox-history.ts';
+import { decisionExpiresAt, markUnreadable } from './inbox-history.ts';
 import { transactRow } from './inbox-writes.ts';
 
 /** An operator's decision about a message. */
@@ -71,8 +72,11 @@ export async function decideMessage(
   };
   const isGone = needsRow && { ConditionExpression: 'attribute_not_exists(PK)' };
   const pointer = { Delete: { Key: { ...rejectedKey(inbox.consumer, eventId) }, ...isGone } };
+  const others = [pointer, ...raise, ...writes];
+  // Before the decision: a mark without it costs a read, and a decision without its mark would let the message run once it can be read.
+  if (isUnreadableId(eventId)) await markUnreadable(inbox, eventId);
   try {
-    const { ok } = await transactRow(inbox, eventId, change, condition, [pointer, ...raise, ...writes]);
+    const { ok } = await transactRow(inbox, eventId, change, condition, others);
     return ok ? 'done' : 'changed';
   } catch (error) {
     if (!isMailroomError(error, 'TRANSACTION_CANCELLED')) throw error;

@@ -41,7 +41,7 @@ export interface InboxContext extends InboxDeps, InboxRules {}
 export interface InboxRules extends InboxSettings {
   /** The retention history of the inbox, once it has been read. */
   readonly memory: {
-    history?: Pick<InboxHistory, 'retentions'> | undefined;
+    history?: Pick<InboxHistory, 'retentions' | 'unreadableSettled'> | undefined;
     opened?: Promise<void> | undefined;
   };
 }

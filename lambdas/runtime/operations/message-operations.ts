@@ -17,7 +17,7 @@ import { isUnreadable, readInboxRow, type UnreadableRow } from '../store/stored-
  *
  * @returns the state of the row: `resolved`; `processed` or `discarded` if it was so before; `leased`, `effects-unchecked` or
  * `unreadable` if nothing was changed
- * @throws `BAD_EVENT_ID` if `eventId` is neither an event id nor `unreadable-<SQS message id>`
+ * @throws `BAD_EVENT_ID` if `eventId` is neither an event id nor `unreadable-<digest>`
  *
  * @example
  * ```ts
@@ -34,7 +34,7 @@ export async function resolveMessage(deps: OperationDeps, resolution: Settlement
  * Discards a message permanently: it becomes DISCARDED and never runs, even if it is redelivered. The row gets a new fence, and a
  * REJECTED pointer is removed in the same transaction. Refused if the message is processed or a worker holds it.
  *
- * @param discard.eventId - the event's id, or `unreadable-<SQS message id>` for a message without one
+ * @param discard.eventId - the event's id, or `unreadable-<digest>` for a message without one
  * @returns the state of the row: `discarded` now or before, `processed`; `leased`, `effects-unchecked` or `unreadable` if nothing was
  * changed
  */

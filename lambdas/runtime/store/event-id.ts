@@ -1,4 +1,4 @@
-import { randomBytes as nodeRandomBytes } from 'node:crypto';
+import { createHash, randomBytes as nodeRandomBytes } from 'node:crypto';
 import { MailroomError } from '../base/errors.ts';
 import { EVENT_PREFIX, outboxKey } from './keys.ts';
 import type { Key } from './table.ts';
@@ -43,9 +43,19 @@ export function isEventId(text: unknown): text is string {
 
 const UNREADABLE = 'unreadable-';
 
-/** Returns the id under which the inbox knows a message whose event cannot be read. It names no event, so no handler ever runs under it. */
-export function unreadableId(messageId: string): string {
-  return `${UNREADABLE}${messageId}`;
+/**
+ * Returns the id under which the inbox knows a message whose event cannot be read. It names no event, so no handler ever runs under it.
+ *
+ * It is made from the body, which every redrive keeps; the SQS message id is a new one after each. Once the event can be read, its id comes
+ * from the body alone, so two messages with equal bodies are one event.
+ */
+export function unreadableId(body: string): string {
+  return `${UNREADABLE}${createHash('sha256').update(body).digest('hex').slice(0, 32)}`;
+}
+
+/** Returns one of 4,096 marks of an {@link unreadableId}: the inbox's history has those of all that an operator has settled. */
+export function unreadableMark(id: string): string {
+  return id.slice(UNREADABLE.length, UNREADABLE.length + 3);
 }
 
 /** Returns true for the id of a message whose event cannot be read. */

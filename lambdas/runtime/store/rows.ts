@@ -275,8 +275,13 @@ export interface InboxHistory extends Key {
     /** Epoch milliseconds. */
     readonly since: number;
   }[];
-  /** The time of the last write, epoch milliseconds. Only increases: a write is conditional on the value that was read. */
+  /** The time of the last write of `retentions`, epoch milliseconds. Only increases: a write is conditional on the value that was read. */
   readonly changedAt: number;
+  /**
+   * The marks of the unreadable messages that operators have settled: a message with one of them is looked up by its body before it
+   * runs. At most 4,096, which take 16 KB. Absent: none.
+   */
+  readonly unreadableSettled?: ReadonlySet<string> | undefined;
 }
 
 /** A pointer to a REJECTED inbox row: `REJECTED#<consumer>` / `<eventId>`. Written and removed together with that state. */

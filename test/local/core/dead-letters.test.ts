@@ -1,8 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { DeleteCommand } from '@aws-sdk/lib-dynamodb';
 import { describe, expect, it, vi } from 'vitest';
 import { asDelivered } from '../../../demo/shop.ts';
 import { orderKey, orderRow } from '../../../lambdas/example/orders/order.ts';
-import { mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
+import { mintEventId, unreadableId } from '../../../lambdas/runtime/store/event-id.ts';
 import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
 import { SCHEMA } from '../../../lambdas/runtime/store/rows.ts';
 import { byId, delivered, die, paymentCaptured, seeing } from '../support/dead-letters.ts';
@@ -25,7 +26,7 @@ const APPLY = ['--apply', '--reason', 'a test of dead letters'];
 describe.concurrent('dead letters of a consumer', () => {
   it('dlq list shows event, cause and expiry of each dead letter, and removes none', async () => {
     const envelope = await paymentCaptured();
-    const unreadable = await die('consumer:notifications', 'no JSON');
+    const unreadable = await die('consumer:notifications', `no JSON: ${randomUUID()}`);
     const readable = await die('consumer:notifications', delivered(envelope));
     const look = () =>
       eventually(async () => {
@@ -76,7 +77,7 @@ describe.concurrent('dead letters of a consumer', () => {
       handled: await die(source, delivered(handled)),
       invalid: await die(source, delivered({ ...invalid, data: { amountCents: 'much' } })),
       newer: await die(source, delivered({ ...invalid, version: 99 })),
-      unreadable: await die(source, '"text"'),
+      unreadable: await die(source, JSON.stringify(randomUUID())),
     };
     const argv = ['dlq', 'redrive', source, '--json', ...Object.values(ids)];
     for (let twice = 0; twice < 2; twice += 1) {
@@ -122,11 +123,12 @@ describe.concurrent('dead letters of a consumer', () => {
 
   it('a discard of an unreadable dead letter does not discard the event whose id it contains', async () => {
     const envelope = await paymentCaptured();
-    const damaged = await die('consumer:notifications', delivered({ ...envelope, correlationId: '' }));
+    const body = delivered({ ...envelope, correlationId: '' });
+    const damaged = await die('consumer:notifications', body);
     const argv = [damaged, '--json', '--reason', 'a duplicate that was edited wrongly', '--apply'];
     const run = await seeing('dlq', 'discard', 'consumer:notifications', ...argv);
     expect(run.json().deadLetters).toMatchObject([{ id: damaged, eventId: null, outcome: 'discarded' }]);
-    expect(await message('notifications', `unreadable-${damaged}`)).toMatchObject({ status: 'DISCARDED' });
+    expect(await message('notifications', unreadableId(body))).toMatchObject({ status: 'DISCARDED' });
     await send('notifications', [delivered(envelope)]);
     await eventually(async () => {
       expect(await message('notifications', envelope.eventId)).toMatchObject({ status: 'PROCESSED' });

@@ -4,7 +4,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { asDelivered } from '../../../demo/shop.ts';
 import { PaymentCaptured } from '../../../lambdas/example/events.ts';
 import { orderKey, orderRow } from '../../../lambdas/example/orders/order.ts';
-import { mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
+import { mintEventId, unreadableId } from '../../../lambdas/runtime/store/event-id.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { envelopeOf } from '../../support/envelope-of.ts';
 import { eventually } from '../support/eventually.ts';
@@ -39,7 +39,7 @@ interface Poison {
 function unreadable(body: string, lastError: string): Poison {
   return {
     body,
-    eventId: (messageId) => `unreadable-${messageId}`,
+    eventId: () => unreadableId(body),
     reason: 'UNREADABLE_MESSAGE',
     lastError,
   };
@@ -54,9 +54,9 @@ function changed({ envelope }: UnpublishedOrder, change: object, reason: string,
 
 function poisonsFrom(order: UnpublishedOrder): Poison[] {
   return [
-    unreadable('this is not JSON', "The message's body is not JSON"),
-    unreadable('"a text"', 'it has no detail'),
-    unreadable(JSON.stringify({ detail: { eventId: 'ORDER-1' } }), 'eventId is not a UUIDv7'),
+    unreadable(`this is not JSON: ${randomUUID()}`, "The message's body is not JSON"),
+    unreadable(JSON.stringify(randomUUID()), 'it has no detail'),
+    unreadable(JSON.stringify({ detail: { eventId: `ORDER-${randomUUID()}` } }), 'eventId is not a UUIDv7'),
     changed(order, { type: 'OrderLost' }, 'UNKNOWN_EVENT_TYPE', 'has no handler for OrderLost'),
     changed(order, { version: 99 }, 'UNKNOWN_EVENT_VERSION', 'OrderPlaced has version 99'),
     changed(

@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { inboxId, receiveDeadLetters } from '../../../cli/reports/dead-letters/dead-letters.ts';
+import { receiveDeadLetters } from '../../../cli/reports/dead-letters/dead-letters.ts';
+import { inboxId } from '../../../cli/reports/dead-letters/standing.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { rejectedBy } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import { discardMessage, resolveMessage } from '../../../lambdas/runtime/operations/message-operations.ts';
+import { unreadableId } from '../../../lambdas/runtime/store/event-id.ts';
 import { inboxKey, rejectedKey } from '../../../lambdas/runtime/store/keys.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
@@ -14,11 +16,10 @@ async function cutCopy() {
   const mailroom = mailroomInMemory([leased(ThingHappened, async () => {})]);
   const [event] = await mailroom.outbox.commit({ events: [mailroom.happened(1)] });
   const eventId = event?.eventId ?? '';
-  const messageId = mailroom.queue.send(
-    JSON.stringify({ 'detail-type': 'ThingHappened', detail: { eventId } }),
-  );
+  const body = JSON.stringify({ 'detail-type': 'ThingHappened', detail: { eventId } });
+  mailroom.queue.send(body);
   await mailroom.drain();
-  const rowId = `unreadable-${messageId}`;
+  const rowId = unreadableId(body);
   return { mailroom, eventId, rowId };
 }
 

@@ -1,12 +1,14 @@
 import { describe, expect, test } from 'vitest';
+import { unreadableId } from '../../../lambdas/runtime/store/event-id.ts';
 import { inboxKey, rejectedKey } from '../../../lambdas/runtime/store/keys.ts';
 import { APPLY, rejected, source } from './support/rejected-event.ts';
 
-/** A dead letter whose message was also rejected under its SQS message id, when its event could not be read. */
+/** A dead letter whose message was also rejected under the id of its body, when its event could not be read. */
 async function readAgain({ isHandled = false, n = -1 } = {}) {
   const rig = await rejected();
   const { memory, letterId, eventId, clock } = rig;
-  const id = `unreadable-${letterId}`;
+  const [letter] = rig.queue.deadLetters();
+  const id = unreadableId(letter?.body ?? '');
   const cause = {
     rejectedAt: clock.now(),
     reason: 'BAD_EXTERNAL_ID',
@@ -23,7 +25,7 @@ async function readAgain({ isHandled = false, n = -1 } = {}) {
     await memory.write({ Delete: { Key: { ...rejectedKey('worker', eventId) } } });
   } else if (n >= 0) {
     // The deployed code accepts the event now.
-    const [letter] = await rig.queues.receive('dead-letters', { limit: 1 });
+    await rig.queues.receive('dead-letters', { limit: 1 });
     const body = (letter?.body ?? '').replace('"n":-1', `"n":${n}`);
     Object.assign(rig.queues, { send: async () => rig.queue.send(body) });
   }

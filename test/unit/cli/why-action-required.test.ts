@@ -6,7 +6,7 @@ import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { PUT_EVENTS_BYTES_MAX } from '../../../lambdas/runtime/bus/event-bus.ts';
 import { transactional } from '../../../lambdas/runtime/consume/handler.ts';
 import type { QueueMessage } from '../../../lambdas/runtime/operations/queues.ts';
-import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
+import { outboxKeyOf, unreadableId } from '../../../lambdas/runtime/store/event-id.ts';
 import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
 import { readInboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
@@ -206,8 +206,9 @@ describe('why, of an event that requires action', () => {
   test('the message of its consumer cannot be read: it is known by the name of its row', async () => {
     const mailroom = mailroomInMemory([fine]);
     const messageId = mailroom.queue.send('this is not JSON');
+    const id = unreadableId('this is not JSON');
     await mailroom.drain();
-    const { verdict } = await why(mailroom, `unreadable-${messageId}`);
+    const { verdict } = await why(mailroom, id);
     expect(verdict.state).toBe('rejected');
     expect(verdict.next).toBe(`mailroom dlq redrive consumer:worker ${messageId}`);
   });

@@ -3,6 +3,7 @@ import { z } from 'zod/mini';
 import { PoisonMessage } from '../../../../lambdas/runtime/base/errors.ts';
 import { leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
 import { externalEvent } from '../../../../lambdas/runtime/events/external-event.ts';
+import { unreadableId } from '../../../../lambdas/runtime/store/event-id.ts';
 import { externalEventId } from '../../../../lambdas/runtime/store/external-id.ts';
 import { inboxKey, rejectedKey } from '../../../../lambdas/runtime/store/keys.ts';
 import { consumerConfig, rig, ThingHappened } from '../../../support/runtime-rig.ts';
@@ -175,11 +176,11 @@ test('the row and the pointer of a message without a readable id expire after a 
   const parts = rig({ maxReceiveCount: 1 });
   parts.queue.send(bridged({ key: 'evt_1', amount: 5 }, 'bridge-1'));
   await consumer(parts, [leased(Charged, async () => {})]).drain();
-  const [{ messageId } = { messageId: '' }, ...others] = parts.queue.deadLetters();
+  const [{ body } = { body: '' }, ...others] = parts.queue.deadLetters();
   expect(others).toEqual([]);
   const unreadable = () => [
-    parts.memory.item(inboxKey(CONSUMER, `unreadable-${messageId}`)),
-    parts.memory.item(rejectedKey(CONSUMER, `unreadable-${messageId}`)),
+    parts.memory.item(inboxKey(CONSUMER, unreadableId(body))),
+    parts.memory.item(rejectedKey(CONSUMER, unreadableId(body))),
   ];
   const lastError = expect.stringContaining('The id field "id" of charge.succeeded');
   expect(unreadable()).toMatchObject([{ status: 'REJECTED', lastError }, { reason: 'BAD_EXTERNAL_ID' }]);

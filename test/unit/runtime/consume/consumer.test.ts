@@ -3,6 +3,7 @@ import { type Handler, leased, transactional } from '../../../../lambdas/runtime
 import { defineEvent } from '../../../../lambdas/runtime/events/event.ts';
 import { HEARTBEAT } from '../../../../lambdas/runtime/events/heartbeat-event.ts';
 import { createOutbox } from '../../../../lambdas/runtime/outbox/outbox.ts';
+import { unreadableId } from '../../../../lambdas/runtime/store/event-id.ts';
 import { consumerConfig, rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import {
   body,
@@ -99,14 +100,14 @@ describe('the log lines', () => {
     expect(fieldsOf(one)).toEqual([{ ...fields, error: expect.any(Error) }]);
   });
 
-  test('of an unreadable message identify it by its message id', async () => {
+  test('of an unreadable message identify it by its body', async () => {
     const parts = rig();
     parts.queue.send('not json');
     await consumer(parts, []).deliver();
     const [fields] = fieldsOf(parts) as { readonly messageId: string }[];
     expect(fields).toEqual({
       consumer: CONSUMER,
-      eventId: `unreadable-${fields?.messageId}`,
+      eventId: unreadableId('not json'),
       messageId: expect.any(String),
       receives: 1,
       error: expect.any(Error),

@@ -1,0 +1,102 @@
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod/mini';
+import { createConsumer } from '../../../lambdas/runtime/consume/consumer.ts';
+import { leased } from '../../../lambdas/runtime/consume/handler.ts';
+import { externalEvent } from '../../../lambdas/runtime/events/external-event.ts';
+import { discardMessage, resolveMessage } from '../../../lambdas/runtime/operations/message-operations.ts';
+import { unreadableId } from '../../../lambdas/runtime/store/event-id.ts';
+import { inboxHistoryKey, inboxKey } from '../../../lambdas/runtime/store/keys.ts';
+import { lambdaContext } from '../../../testing/index.ts';
+import { consumerConfig, runThrough } from '../../support/runtime-rig.ts';
+import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
+import { operatingMailroom } from './support/operating-mailroom.ts';
+import { APPLY } from './support/rejected-event.ts';
+import { runInMemory } from './support/run-in-memory.ts';
+
+const schema = z.object({ key: z.string() });
+const wrong = externalEvent({ source: 'stripe', type: 'charge.succeeded', id: 'id', schema });
+const right = externalEvent({ ...wrong, id: 'key', schema });
+const body = JSON.stringify({ key: 'evt_1' });
+const id = unreadableId(body);
+const note = { consumer: worker.name, eventId: id, by: 'ada', reason: 'charged by phone' };
+
+/** A message that a wrong path has made unreadable, in the dead-letter queue, and the consumer with the corrected path. */
+async function corrected() {
+  const ran: string[] = [];
+  const next = operatingMailroom([leased(right, async ({ externalId }) => void ran.push(externalId))]);
+  const { table, queue, clock, telemetry } = next;
+  const earlier = createConsumer({
+    ...{ table, queue, clock, telemetry, config: consumerConfig },
+    handlers: [leased(wrong, async () => {})],
+  });
+  /** Rounds of the version with the wrong path. */
+  const drainEarlier = async () => {
+    for (let round = 0; round < 30 && queue.messages().length > 0; round += 1)
+      await runThrough(clock, queue.deliver(earlier, 10, lambdaContext({ clock })));
+  };
+  queue.send(body);
+  await drainEarlier();
+  expect(next.memory.item(inboxKey(worker.name, id))).toMatchObject({ status: 'REJECTED' });
+  expect(queue.deadLetters()).toHaveLength(1);
+  const mailroom = { ...next, directory: { ...directory, consumers: [{ ...worker, events: [right] }] } };
+  const run = async (...argv: string[]) =>
+    JSON.parse((await next.until(runInMemory(mailroom, [...argv, '--json']))).out);
+  return { ...mailroom, ran, run, drainEarlier };
+}
+
+describe.each([
+  ['resolved', resolveMessage],
+  ['discarded', discardMessage],
+] as const)('a message that was %s while it could not be read', (_what, settle) => {
+  test('does not run once it can be read, by whatever redrive it comes back', async () => {
+    const { table, clock, queue, drain, ran, memory } = await corrected();
+    await settle({ table, clock }, note);
+    queue.send(body); // the AWS console gives it another message id
+    await drain();
+    expect(ran).toEqual([]);
+    expect(queue.deadLetters()).toHaveLength(1); // the first one, which no redrive has moved
+    expect(memory.item(inboxHistoryKey(worker.name))?.unreadableSettled).toEqual(new Set([id.slice(11, 14)]));
+  });
+
+  test('is deleted as handled by dlq redrive', async () => {
+    const { table, clock, run, drain, ran, queues } = await corrected();
+    await settle({ table, clock }, note);
+    const plan = await run('dlq', 'redrive', 'consumer:worker');
+    expect(plan.deadLetters).toMatchObject([{ verdict: 'handled' }]);
+    const made = await run('dlq', 'redrive', 'consumer:worker', ...APPLY);
+    expect(made.deadLetters).toMatchObject([{ outcome: 'deleted' }]);
+    await drain();
+    expect(ran).toEqual([]);
+    expect(await queues.receive(worker.deadLetterQueue, { limit: 10 })).toEqual([]);
+  });
+
+  test('stays a dead letter where another message has its body and cannot be read either', async () => {
+    const { table, clock, queue, drainEarlier } = await corrected();
+    await settle({ table, clock }, note);
+    queue.send(body);
+    await drainEarlier();
+    expect(queue.deadLetters()).toHaveLength(2);
+  });
+});
+
+test('a message that was not settled runs once it can be read, and so does another one after a decision', async () => {
+  const { queue, drain, ran, table, clock } = await corrected();
+  await resolveMessage({ table, clock }, { ...note, eventId: unreadableId('another body') });
+  queue.send(body);
+  queue.send(JSON.stringify({ key: 'evt_2' }));
+  await drain();
+  expect(ran.toSorted()).toEqual(['evt_1', 'evt_2']);
+});
+
+test('a decision about an unreadable message of a consumer that never started leaves a history that it can read', async () => {
+  const mailroom = mailroomInMemory([leased(right, async () => {})]);
+  await discardMessage(mailroom, note);
+  mailroom.queue.send(body);
+  mailroom.queue.send(JSON.stringify({ key: 'evt_2' }));
+  await mailroom.drain();
+  expect(mailroom.queue.messages()).toEqual([]);
+  expect(mailroom.memory.item(inboxHistoryKey(worker.name))).toMatchObject({
+    retentions: [{ days: worker.inboxRetentionDays }],
+    unreadableSettled: new Set([id.slice(11, 14)]),
+  });
+});
