@@ -70,9 +70,22 @@ export const deadLettersMutants: readonly Mutant[] = [
     ['a fix that its function would refuse is not recorded', 'for (const event of given.events) draftOf(event, service);', ''],
     ['an external event is the cause of a fix', 'if (isExternalEventId(eventId)) return { eventId, correlationId: eventId };', 'if (isExternalEventId(eventId)) return undefined;'],
   ]),
+  ...mutantsOf('cli/reports/dead-letters/standing.ts', 'settled-unread', [
+    ['what was settled under the id of its body is not redriven', "if (standing.isSettledUnread) return 'handled';", ''],
+  ]),
+  ...mutantsOf('inbox/inbox-history.ts', 'settled-unread', [
+    ['only a message with a mark is looked up under the id of its body', 'if (!marks.has(unreadableMark(id))) return false;', 'if (marks.has(unreadableMark(id))) return false;'],
+    ['a message that was resolved while it could not be read does not run', "return is === 'processed' || is === 'discarded';", "return is === 'discarded';"],
+    ['a message that was discarded while it could not be read does not run', "return is === 'processed' || is === 'discarded';", "return is === 'processed';"],
+    ['a mark leaves a history that a consumer can read', "retentions: 'if_not_exists(retentions, :none)'", "retentions: ':none'"],
+    ['the marks stay when a retention is recorded', 'return { ...found, ...key, schema: SCHEMA, retentions, changedAt };', 'return { ...key, schema: SCHEMA, retentions, changedAt };'],
+  ]),
+  ...mutantsOf('inbox/inbox-operator.ts', 'settled-unread', [
+    ['an unreadable message is marked before it is settled', 'if (isUnreadableId(eventId)) await markUnreadable(inbox, eventId);', ''],
+  ]),
   ...mutantsOf('cli/reports/dead-letters/discard.ts', 'unreadable-rows', [
-    ['the row of a message that could not be read is settled only if it is rejected', "readable(await readInbox(deps.table, name, unreadId, true))?.status !== 'REJECTED'", 'false'],
-    ['the row of a message that could not be read names the event that was redriven', 'await discardMessage(deps, { consumer: name,', 'if (eventId === unreadId) await discardMessage(deps, { consumer: name,'],
+    ['the row of a message that could not be read is settled only if it is rejected', "readable(await readInbox(deps.table, name, unread, true))?.status !== 'REJECTED'", 'false'],
+    ['the row of a message that could not be read names the event that was redriven', 'await discardMessage(deps, { consumer: name,', 'if (eventId === unread) await discardMessage(deps, { consumer: name,'],
   ]),
   ...mutantsOf('cli/reports/dead-letters/resend-plan.ts', 'resend interrupted-resend', [
     ['the same data has the same id', 'SHARDS_MAX, () => digest.subarray(0, 16)', 'SHARDS_MAX'],

@@ -14,7 +14,8 @@ import { many } from '../../terminal/output.ts';
 import { aggregateName, blockOf, type OrderBlock } from '../messages/order-block.ts';
 import type { OrderedAggregate, OrderReader } from '../messages/order-of-aggregate.ts';
 import { type MessagePlace, placed, placeOfMessage } from '../messages/place-of-message.ts';
-import { type DeadLetter, type DeadLetterSource, inboxId } from './dead-letters.ts';
+import type { DeadLetter, DeadLetterSource } from './dead-letters.ts';
+import { inboxId } from './standing.ts';
 
 /** The place of a dead letter in the order of its aggregate. */
 export interface RedrivePlace {

@@ -15,9 +15,9 @@ import type { Deployment } from '../../deployment/deployment.ts';
 import { effectNames } from '../../deployment/effects.ts';
 import { minuteAfter } from '../../terminal/output.ts';
 import { shell } from '../../terminal/shell.ts';
-import { type DeadLetter, inboxId } from './dead-letters.ts';
+import type { DeadLetter } from './dead-letters.ts';
 import { pastPlaces, placesIn } from './redrive-order.ts';
-import { type EventAtConsumer, settled, supersededText } from './standing.ts';
+import { type EventAtConsumer, inboxId, settled, supersededText } from './standing.ts';
 
 /** @throws `CANNOT_RESEND` if it is not a Mailroom event that its consumer can read */
 export function readableEvent({ eventId, received }: DeadLetter): {
