@@ -16,7 +16,7 @@ import { auditorsOn, auditsDecrypt, auditsReadInboxes } from './mailroom/bus-aud
 import { claimService, listService, refuseClaimed } from './mailroom/claims.ts';
 import { DeclaredEvents, sourcesProblems } from './mailroom/declared-events.ts';
 import { directoryEntry } from './mailroom/directory-parameter.ts';
-import { letServicesUse } from './mailroom/encryption.ts';
+import { keyProblems, letServicesUse } from './mailroom/encryption.ts';
 import { joinBus, joinProblems } from './mailroom/joined-bus.ts';
 import { MailroomBus, publishAtOnceOn, publisherProblems } from './mailroom/mailroom-bus.ts';
 import { type MailroomProps, type ProducerProps, turnOf } from './mailroom/mailroom-props.ts';
@@ -111,7 +111,11 @@ export class Mailroom extends MailroomBase {
     this._shared = props.bus !== undefined;
     this.archive = props.bus instanceof MailroomBus ? props.bus.archiveRetention : props.archive;
     refuse(`The archive of ${this.node.path}`, archiveProblems(props.archive));
-    refuse(`The Mailroom ${this.node.path}`, [...sourcesProblems(sources), ...joinProblems(this, props)]);
+    refuse(`The Mailroom ${this.node.path}`, [
+      ...sourcesProblems(sources),
+      ...joinProblems(this, props),
+      ...keyProblems(this, props.encryptionKey),
+    ]);
     // Always: a heartbeat that is written while the schedule is removed would otherwise wait for a source that nothing declares.
     this._declared = new DeclaredEvents([...sources, RESERVED_SOURCE]);
     const { removalPolicy, warmThroughput, breakGlassRole, archive, encryptionKey, tracing } = props;

@@ -5,6 +5,7 @@ import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import type { ISecret } from 'aws-cdk-lib/aws-secretsmanager';
 import type { ITopic } from 'aws-cdk-lib/aws-sns';
 import type { IQueue } from 'aws-cdk-lib/aws-sqs';
+import { checkGrant } from '../checks/granted.ts';
 
 /** The variable with the ARN of the secret of {@link BrokerOptions.secret}. */
 const FORWARD_SECRET = 'MAILROOM_FORWARD_SECRET';
@@ -60,7 +61,7 @@ export const bridgeTo = {
     name: `queue ${queue.queueName}`,
     address: queue.queueUrl,
     fifo: queue.fifo,
-    grant: (handler) => void queue.grantSendMessages(handler),
+    grant: (handler) => checkGrant(handler, queue.grantSendMessages(handler), queue),
   }),
   /** An SNS topic, standard or FIFO. */
   topic: (topic: ITopic): BridgeTarget => ({
@@ -68,14 +69,14 @@ export const bridgeTo = {
     name: `topic ${topic.topicName}`,
     address: topic.topicArn,
     fifo: topic.fifo,
-    grant: (handler) => void topic.grantPublish(handler),
+    grant: (handler) => checkGrant(handler, topic.grantPublish(handler), topic),
   }),
   /** A Kinesis data stream. */
   stream: (stream: IStream): BridgeTarget => ({
     kind: 'Kinesis',
     name: `stream ${stream.streamName}`,
     address: stream.streamName,
-    grant: (handler) => void stream.grantWrite(handler),
+    grant: (handler) => checkGrant(handler, stream.grantWrite(handler), stream),
   }),
   /** A topic, subject or exchange of a broker that you run. */
   broker: ({ addresses: address, secret, policy = [], ...broker }: BrokerOptions): BridgeTarget => ({
@@ -83,8 +84,10 @@ export const bridgeTo = {
     address,
     grant: (handler) => {
       broker.cluster?.connections.allowFrom(handler, Port.tcp(broker.port ?? 0));
-      secret?.grantRead(handler);
-      if (secret !== undefined) handler.addEnvironment(FORWARD_SECRET, secret.secretArn);
+      if (secret !== undefined) {
+        checkGrant(handler, secret.grantRead(handler), secret);
+        handler.addEnvironment(FORWARD_SECRET, secret.secretArn);
+      }
       for (const statement of policy) handler.addToRolePolicy(statement);
     },
   }),

@@ -8,6 +8,7 @@ import type { Subscription } from '../../lambdas/runtime/events/data-filter.ts';
 import { HEARTBEAT } from '../../lambdas/runtime/events/heartbeat-event.ts';
 import type { EntryEvent } from '../../lambdas/runtime/operations/directory.ts';
 import { isExternalEvent } from '../checks/filter-problems.ts';
+import { addToPolicyOf } from '../checks/granted.ts';
 import { maxReceiveCount } from '../checks/receives.ts';
 import { QUEUE_RETENTION_MAX } from '../checks/retentions.ts';
 import type { ConsumerSettings } from '../checks/timings.ts';
@@ -123,13 +124,19 @@ function existingQueues(consumer: Construct, mailroom: IMailroom, queue: Queue):
   takeQueue(queue, consumer);
   refuseSharedDeadLetters(consumer, queue, deadLetterQueue);
   letWatch({ sweep: mailroom._watchers.sweep }, [deadLetterQueue]);
-  deadLetterQueue.encryptionMasterKey?.addToResourcePolicy(
-    new PolicyStatement({
-      principals: [mailroom._watchers.sweep],
-      actions: ['kms:Decrypt'],
-      resources: ['*'],
-    }),
-  );
+  const key = deadLetterQueue.encryptionMasterKey;
+  if (key !== undefined)
+    addToPolicyOf(
+      consumer,
+      key,
+      key.keyArn,
+      `the sweep cannot read the dead letters of ${deadLetterQueue.node.path}`,
+      new PolicyStatement({
+        principals: [mailroom._watchers.sweep],
+        actions: ['kms:Decrypt'],
+        resources: ['*'],
+      }),
+    );
   return { queue, deadLetterQueue };
 }
 

@@ -1,5 +1,6 @@
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
+import { addToPolicyOf } from '../checks/granted.ts';
 import type { QueueWatchers } from '../mailroom-base.ts';
 
 /**
@@ -10,7 +11,11 @@ import type { QueueWatchers } from '../mailroom-base.ts';
  */
 export function letWatch({ sweep, audit }: QueueWatchers, dead: readonly Queue[], source?: Queue): void {
   const look = (queue: Queue, sid: string, watcher: QueueWatchers['sweep'], actions: readonly string[]) =>
-    queue.addToResourcePolicy(
+    addToPolicyOf(
+      queue,
+      queue,
+      queue.queueArn,
+      'Mailroom cannot see its dead letters',
       new PolicyStatement({
         sid,
         principals: [watcher],

@@ -1,8 +1,9 @@
-import { Annotations, Aws, Stack } from 'aws-cdk-lib';
-import { Grant, type IGrantable, PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import { Aws, Stack, Token } from 'aws-cdk-lib';
+import { AccountPrincipal, type IGrantable, PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import { QueueEncryption, type QueueProps } from 'aws-cdk-lib/aws-sqs';
 import type { Construct } from 'constructs';
+import { addToPolicyOf, grantTo } from '../checks/granted.ts';
 
 const READ = ['kms:Decrypt'];
 
@@ -49,18 +50,42 @@ export function letServicesUse(scope: Construct, key: IKey, others: readonly Pol
       },
     }),
   ];
-  const added = statements.map((statement) => key.addToResourcePolicy(statement).statementAdded);
-  if (added.every(Boolean)) return;
-  Annotations.of(scope).addWarningV2(
-    'cdk-mailroom:importedKey',
-    'encryptionKey is imported, so this app cannot change its policy. Add these statements to the policy, or EventBridge drops events and the log groups ' +
-      `cannot be created: ${JSON.stringify(Stack.of(scope).resolve(statements.map((statement) => statement.toStatementJson())))}`,
-  );
+  const otherwise = 'EventBridge drops events and the log groups cannot be created';
+  addToPolicyOf(scope, key, key.keyArn, otherwise, ...statements, ...foreignStatements(scope, key));
+}
+
+/** A key of another account is used only by roles that its policy allows too. */
+function foreignStatements(scope: Construct, { env }: IKey): PolicyStatement[] {
+  const { account, region } = Stack.of(scope);
+  if (Token.isUnresolved(env.account) || Token.isUnresolved(account) || env.account === account) return [];
+  return [
+    new PolicyStatement({
+      sid: 'MailroomFunctions',
+      principals: [new AccountPrincipal(account)],
+      actions: WRITE,
+      resources: ['*'],
+      conditions: {
+        StringEquals: {
+          'kms:ViaService': ['dynamodb', 'sqs'].map((service) => `${service}.${region}.${Aws.URL_SUFFIX}`),
+        },
+      },
+    }),
+  ];
+}
+
+/** Returns the reason why a key cannot encrypt what is in this region. */
+export function keyProblems(scope: Construct, key: IKey | undefined): string[] {
+  const { region } = Stack.of(scope);
+  const its = key?.env.region;
+  if (its === undefined || its === region || Token.isUnresolved(its) || Token.isUnresolved(region)) return [];
+  return [
+    `encryptionKey is a key in ${its}, but a service uses keys of its own region only, here ${region}. Pass a key in ${region}, such as a replica of a multi-Region key.`,
+  ];
 }
 
 /** Lets a caller of DynamoDB read, or also write, a table encrypted with a key. DynamoDB uses the key on the caller's behalf. */
 export function grantTableKey(key: IKey, grantee: IGrantable, scope: Construct, writes: boolean): void {
-  Grant.addToPrincipal({
+  grantTo(scope, {
     grantee,
     actions: writes ? WRITE : READ,
     resourceArns: [key.keyArn],
@@ -72,7 +97,7 @@ export function grantTableKey(key: IKey, grantee: IGrantable, scope: Construct, 
 
 /** Lets a function read messages of queues encrypted with a key. SQS uses the key on the caller's behalf. */
 export function grantQueueKey(key: IKey, grantee: IGrantable, scope: Construct): void {
-  Grant.addToPrincipal({
+  grantTo(scope, {
     grantee,
     actions: READ,
     resourceArns: [key.keyArn],

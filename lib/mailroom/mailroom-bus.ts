@@ -10,7 +10,7 @@ import {
   AccountPrincipal,
   AnyPrincipal,
   Effect,
-  Grant,
+  type Grant,
   type IGrantable,
   type IRole,
   PolicyDocument,
@@ -22,6 +22,7 @@ import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import { StringParameter } from 'aws-cdk-lib/aws-ssm';
 import { Construct } from 'constructs';
 import { sharedBusName } from '../../lambdas/runtime/operations/bus-directory.ts';
+import { grantTo } from '../checks/granted.ts';
 import { refuse, unless } from '../checks/refusal.ts';
 import { physicalName } from '../functions/physical-name.ts';
 import {
@@ -326,7 +327,7 @@ export function publishAtOnceOn(
 }
 
 function allowPublish(bus: IEventBus, grantee: IGrantable, sources: () => readonly string[]): Grant {
-  return Grant.addToPrincipal({
+  return grantTo(bus, {
     grantee,
     actions: ['events:PutEvents'],
     resourceArns: [bus.eventBusArn],

@@ -10,7 +10,6 @@ import {
 import {
   AnyPrincipal,
   Effect,
-  Grant,
   type IGrantable,
   type IRole,
   PolicyDocument,
@@ -26,6 +25,7 @@ import {
   SWEEP_STATE_KEY,
 } from '../../lambdas/runtime/store/keys.ts';
 import { EXPIRES_AT } from '../../lambdas/runtime/store/rows.ts';
+import { grantTo } from '../checks/granted.ts';
 import {
   grantCancel,
   grantDomain,
@@ -167,7 +167,7 @@ export class MailroomTable extends TableV2 implements IMailroomTable {
     this.grantRows(grantee, ['Query'], [OUTBOX_KEYS, DEAD_KEYS, UNSETTLED_KEYS]);
     this.grantRows(grantee, ['PutItem', 'DeleteItem'], [UNSETTLED_KEYS]);
     this.grantRows(grantee, ['GetItem', 'UpdateItem'], [SWEEP_STATE_KEY.PK]);
-    Grant.addToPrincipal({ grantee, actions: ['dynamodb:DescribeTable'], resourceArns: [this.tableArn] });
+    grantTo(this, { grantee, actions: ['dynamodb:DescribeTable'], resourceArns: [this.tableArn] });
   }
 
   /** Lets a function compare every event with every inbox, read-only. */

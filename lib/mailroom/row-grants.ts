@@ -1,5 +1,5 @@
 import { Annotations } from 'aws-cdk-lib';
-import { Grant, type IGrantable } from 'aws-cdk-lib/aws-iam';
+import type { IGrantable } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { IConstruct } from 'constructs';
 import {
@@ -10,6 +10,7 @@ import {
   rejectedKey,
   SYSTEM_PREFIXES,
 } from '../../lambdas/runtime/store/keys.ts';
+import { grantTo } from '../checks/granted.ts';
 import { refuse } from '../checks/refusal.ts';
 import { warnOfDualWrites } from './dual-writes.ts';
 import { grantTableKey } from './encryption.ts';
@@ -99,7 +100,7 @@ export function grantRows(
 ): void {
   if (table._key)
     grantTableKey(table._key, grantee, table, !actions.every((action) => READS.includes(action)));
-  Grant.addToPrincipal({
+  grantTo(table, {
     grantee,
     actions: actions.map((action) => `dynamodb:${action}`),
     resourceArns: [table.tableArn],

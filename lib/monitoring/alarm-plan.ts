@@ -6,6 +6,7 @@ import type { Construct, IConstruct } from 'constructs';
 import type { EFFECTS_IN_DOUBT } from '../../lambdas/runtime/consume/effects-in-doubt.ts';
 import type { FENCE_LOST } from '../../lambdas/runtime/consume/message-outcome.ts';
 import type { UNSTABLE_EFFECTS } from '../../lambdas/runtime/consume/unstable-effects.ts';
+import { addToPolicyOf } from '../checks/granted.ts';
 
 /** `page`: action required now. `ticket`: action required on the next working day. */
 export type AlarmSeverity = 'page' | 'ticket';
@@ -130,7 +131,11 @@ export function letAlarmsPublish(scope: Construct, topic: ITopic): void {
     resourceName: '*',
     arnFormat: ArnFormat.COLON_RESOURCE_NAME,
   });
-  topic.addToResourcePolicy(
+  addToPolicyOf(
+    scope,
+    topic,
+    topic.topicArn,
+    'alarms reach it only if its policy allows that already, as the one that SNS gives a new topic does',
     new PolicyStatement({
       sid: 'AlarmsPublish',
       principals: [new ServicePrincipal('cloudwatch.amazonaws.com')],

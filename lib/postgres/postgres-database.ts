@@ -1,10 +1,10 @@
 import { Stack, Token } from 'aws-cdk-lib';
 import { type IConnectable, type IVpc, Port, type SubnetSelection } from 'aws-cdk-lib/aws-ec2';
-import type { IGrantable } from 'aws-cdk-lib/aws-iam';
 import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import type { IDatabaseCluster, IDatabaseInstance, IDatabaseProxy } from 'aws-cdk-lib/aws-rds';
 import type { ISecret } from 'aws-cdk-lib/aws-secretsmanager';
 import type { IConstruct } from 'constructs';
+import { checkGrant } from '../checks/granted.ts';
 import { unless } from '../checks/refusal.ts';
 
 /** A PostgreSQL database of Aurora or RDS. Functions log in with tokens of IAM, so it needs `iamAuthentication: true`. */
@@ -133,7 +133,7 @@ export function connect(
   const environment = { ...CERTIFICATES, MAILROOM_POSTGRES: Stack.of(scope).toJsonString(settings) };
   for (const [key, value] of Object.entries(environment)) client.addEnvironment(key, value);
   if (isRds) grantLogin(database, client, user);
-  else secret?.grantRead(client);
+  else if (secret !== undefined) checkGrant(client, secret.grantRead(client), secret);
   const peer = isRds ? (database.proxy ?? database.server) : database.access;
   // Rules in the stack of the client: the stack of the database must not depend on it.
   const port = peer?.connections.defaultPort ?? Port.tcp(PORT); // a proxy has no default port
@@ -155,8 +155,9 @@ function hostOf({ secret, host, port = PORT }: ExistingPostgres): {
 }
 
 /** `rds-db:connect` as exactly this login. */
-function grantLogin({ server, proxy }: RdsPostgres, grantee: IGrantable, user: string): void {
-  (proxy ?? server).grantConnect(grantee, user);
+function grantLogin({ server, proxy }: RdsPostgres, client: LambdaFunction, user: string): void {
+  const endpoint = proxy ?? server;
+  checkGrant(client, endpoint.grantConnect(client, user), endpoint);
 }
 
 /** Chooses the subnets of the relay: with a way to the internet if there are such, never public. */

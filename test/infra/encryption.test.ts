@@ -89,15 +89,32 @@ describe('an imported key', () => {
     const stack = importing((scope) => Key.fromKeyArn(scope, 'Key', KEY_ARN));
     Annotations.fromStack(stack).hasWarning(
       '/Core/Mailroom',
-      Match.stringLikeRegexp('encryptionKey is imported.*MailroomEvents.*MailroomLogs'),
+      Match.stringLikeRegexp('Core/Key .* is imported.*MailroomEvents.*MailroomLogs'),
+    );
+  });
+
+  test('a key of another account must also let the functions of this one use it', () => {
+    const env = { account: '111111111111', region: 'eu-west-1' };
+    const stack = new Stack(testApp(), 'Core', { env });
+    const arn = 'arn:aws:kms:eu-west-1:222222222222:key/00000000-0000-0000-0000-000000000000';
+    new Mailroom(stack, 'Mailroom', { encryptionKey: Key.fromKeyArn(stack, 'Key', arn) });
+    Annotations.fromStack(stack).hasWarning('/Core/Mailroom', Match.stringLikeRegexp('MailroomFunctions'));
+  });
+
+  test('a key of another region is refused', () => {
+    const env = { account: '111111111111', region: 'eu-west-1' };
+    const stack = new Stack(testApp(), 'Core', { env });
+    const arn = 'arn:aws:kms:us-east-1:111111111111:key/00000000-0000-0000-0000-000000000000';
+    expect(
+      () => new Mailroom(stack, 'Mailroom', { encryptionKey: Key.fromKeyArn(stack, 'Key', arn) }),
+    ).toThrow(
+      'encryptionKey is a key in us-east-1, but a service uses keys of its own region only, here eu-west-1.',
     );
   });
 
   test('a key of the app causes no warning', () => {
     const stack = importing((scope) => new Key(scope, 'Key'));
-    expect(Annotations.fromStack(stack).findWarning('*', Match.stringLikeRegexp('encryptionKey'))).toEqual(
-      [],
-    );
+    expect(Annotations.fromStack(stack).findWarning('*', Match.stringLikeRegexp('is imported'))).toEqual([]);
   });
 });
 
