@@ -232,6 +232,10 @@ describe('dlq discard of a strict consumer', () => {
     await rig.commit([7, 1], [6, 1], [5, 1], [4, -1]);
     await rig.publish();
     await rig.drain();
+    const { receive } = rig.queues;
+    Object.assign(rig.queues, {
+      receive: async (...of: Parameters<typeof receive>) => (await receive(...of)).toReversed(),
+    });
     const { deadLetters } = await rig.json('dlq', 'discard', source, '--all', ...APPLY);
     expect(deadLetters.map(({ outcome }: { outcome: string }) => outcome)).toEqual(
       Array(4).fill('discarded'),

@@ -93,6 +93,13 @@ describe('the number of a rejected message, known from', () => {
   });
 });
 
+test('the number of a message that is known from its outbox row alone is passed over by messages resolve', async () => {
+  const rig = await blocked({ inbox: false });
+  for (const { messageId } of await rig.queues.receive('dead-letters', { limit: 9 })) rig.remove(messageId);
+  expect((await rig.run('messages', 'resolve', 'worker', rig.first, ...APPLY)).code).toBe(0);
+  expect(rig.last()).toBe(4);
+});
+
 test('the number of an event that was sent in place of another, and never received, is passed over with it', async () => {
   const rig = await blocked({ outbox: false });
   const { send } = rig.queues;

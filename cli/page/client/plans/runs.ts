@@ -21,7 +21,7 @@ const OUTCOMES: Readonly<Record<string, VerdictWords>> = {
   superseded: {
     is: 'look',
     label: 'superseded',
-    todo: 'Another operator discarded or replaced it before it ran. Open the event for details.',
+    todo: 'It was discarded, replaced or passed over before it ran. Its dead letter stays. Open the event for details.',
   },
   waiting: {
     is: 'look',
