@@ -4,6 +4,7 @@ import { ArnPrincipal, type IGrantable } from 'aws-cdk-lib/aws-iam';
 import { type IKey, Key } from 'aws-cdk-lib/aws-kms';
 import { ParameterValueType, StringListParameter, StringParameter } from 'aws-cdk-lib/aws-ssm';
 import { Construct } from 'constructs';
+import { BORN_LEASE_MS } from '../lambdas/runtime/base/patience.ts';
 import {
   attributesName,
   decodeAttributes,
@@ -23,7 +24,7 @@ import {
 import { MailroomBase, type QueueWatchers } from './mailroom-base.ts';
 
 /** Valid values, for the checks at synth; at deployment, the attributes replace them. */
-const PLACEHOLDERS = { shards: 1, bornLease: Duration.seconds(30) };
+const PLACEHOLDERS = { shards: 1, bornLease: Duration.millis(BORN_LEASE_MS) };
 
 /** A Mailroom of another app, made by `Mailroom.fromTableName`. */
 export class ImportedMailroom extends MailroomBase {

@@ -5,6 +5,7 @@ import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Function as LambdaFunction, Tracing } from 'aws-cdk-lib/aws-lambda';
 import type { Construct } from 'constructs';
 import { atOnceSettings } from '../lambdas/runtime/base/config.ts';
+import { BORN_LEASE_MS } from '../lambdas/runtime/base/patience.ts';
 import { RESERVED_SOURCE } from '../lambdas/runtime/events/event.ts';
 import { type MailroomEntry, mailroomEntryName } from '../lambdas/runtime/operations/directory.ts';
 import { SCHEMA } from '../lambdas/runtime/store/rows.ts';
@@ -106,7 +107,7 @@ export class Mailroom extends MailroomBase {
 
   constructor(scope: Construct, id: string, props: MailroomProps = {}) {
     super(scope, id);
-    const { shards = 8, bornLease = Duration.seconds(30), sources = [] } = props;
+    const { shards = 8, bornLease = Duration.millis(BORN_LEASE_MS), sources = [] } = props;
     this.outbox = { shards, bornLease };
     this._shared = props.bus !== undefined;
     this.archive = props.bus instanceof MailroomBus ? props.bus.archiveRetention : props.archive;

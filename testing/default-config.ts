@@ -1,4 +1,5 @@
 import type { ConsumerConfig, ProducerConfig, RelayConfig } from '../lambdas/runtime/base/config.ts';
+import { BORN_LEASE_MS } from '../lambdas/runtime/base/patience.ts';
 
 /**
  * Default settings of a producer, as the constructs pass them, for a test that creates its own outbox. Name the `service`: the outbox
@@ -17,7 +18,7 @@ export function producerConfig(settings: Partial<ProducerConfig> = {}): Producer
     publishes,
     tableName: 'Mailroom',
     shards: 8,
-    bornLeaseMs: 30_000,
+    bornLeaseMs: BORN_LEASE_MS,
     ...settings,
   };
 }

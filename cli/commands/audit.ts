@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander';
+import { DELIVERY_GRACE_MS } from '../../lambdas/runtime/base/patience.ts';
 import { HOUR_MS } from '../../lambdas/runtime/base/units.ts';
 import { type AuditReport, createAudit } from '../../lambdas/runtime/operations/audit/audit.ts';
 import { cloudWatchQueueAges } from '../../lambdas/runtime/operations/audit/audit-queue-age.ts';
@@ -38,9 +39,6 @@ interface AuditOptions extends ChangeOptions {
 /** The default of `--since`. */
 const SINCE_MS = HOUR_MS;
 
-/** The default of `--grace`. */
-const GRACE_MS = 300_000;
-
 /** `mailroom audit`. */
 export function auditCommand(io: Io): Command {
   return new Command('audit')
@@ -57,7 +55,7 @@ export function auditCommand(io: Io): Command {
     .addOption(
       new Option('--grace <duration>', 'an event published less than this ago may still be on its way')
         .argParser(durationArgument)
-        .default(GRACE_MS, '5m'),
+        .default(DELIVERY_GRACE_MS, '5m'),
     )
     .option('--earlier', 'also expect events from before the current declaration of a consumer')
     .addOption(
@@ -91,7 +89,7 @@ export async function audit(deployment: Deployment, options: AuditOptions, plann
   const { neighbors = [] } = deployment;
   const { signal } = terminal;
   const claims = await deployment.claims?.();
-  const { since = SINCE_MS, grace = GRACE_MS } = options;
+  const { since = SINCE_MS, grace = DELIVERY_GRACE_MS } = options;
   const reason = reasonToApply(options);
   const until = clock.now() + BEHIND_MAX_MS; // to include the newest events
   const found = await createAudit({
@@ -180,11 +178,14 @@ function againCommand(
 }
 
 /** The options of an audit that covers the same events if it is typed within 10 minutes after a wait. */
-function rangeWords({ since = SINCE_MS, grace = GRACE_MS, earlier }: AuditOptions, waitMs: number): string[] {
+function rangeWords(
+  { since = SINCE_MS, grace = DELIVERY_GRACE_MS, earlier }: AuditOptions,
+  waitMs: number,
+): string[] {
   return [
     '--since',
     `${Math.ceil((since + waitMs) / 60_000) + 10}m`,
-    ...(grace === GRACE_MS ? [] : ['--grace', `${grace / 1_000}s`]),
+    ...(grace === DELIVERY_GRACE_MS ? [] : ['--grace', `${grace / 1_000}s`]),
     ...(earlier === true ? ['--earlier'] : []),
   ];
 }

@@ -23,6 +23,7 @@ import {
   paginateListEventSourceMappings,
 } from '@aws-sdk/client-lambda';
 import { GetQueueAttributesCommand, type SQSClient } from '@aws-sdk/client-sqs';
+import { awsFault } from '../../lambdas/runtime/base/aws-errors.ts';
 import type { Clock } from '../../lambdas/runtime/base/clock.ts';
 import { errorCode } from '../../lambdas/runtime/base/errors.ts';
 import { eventBridgeRules } from '../../lambdas/runtime/operations/eventbridge-rules.ts';
@@ -224,9 +225,9 @@ async function orMissing<T>(
   }
 }
 
-/** True if AWS denied a call: its services name it `AccessDenied` or `AccessDeniedException`. */
+/** True if AWS denied a call. */
 export function isDenied(error: unknown): boolean {
-  return /AccessDenied/.test(errorCode(error));
+  return awsFault(errorCode(error)) === 'denied';
 }
 
 /** True if an endpoint, a local engine, does not have the operation: no permission changes that. */

@@ -1,4 +1,5 @@
 import { CommanderError } from 'commander';
+import { type AwsFault, awsFault } from '../../lambdas/runtime/base/aws-errors.ts';
 import { errorHelp } from '../../lambdas/runtime/base/documentation.ts';
 import type { MailroomErrorCode } from '../../lambdas/runtime/base/error-codes.ts';
 import { errorCode, errorMessage, isMailroomError } from '../../lambdas/runtime/base/errors.ts';
@@ -21,41 +22,44 @@ const NOT_FOUND = new Set([
 /** The codes that mean that a database denied the request or did not respond. */
 const UNANSWERED = new Set(['UNREACHABLE', 'BAD_CREDENTIALS', 'ACCESS_DENIED']);
 
-/** AWS's errors: the code that is reported, the pattern that identifies it, and the remedy. */
-const REMEDIES: readonly (readonly [MailroomErrorCode, RegExp, string])[] = [
-  [
+const BAD_CREDENTIALS = 'AWS does not accept these credentials. Check --profile.';
+
+/** The code that is reported for a fault of AWS, and the remedy. */
+const REMEDIES: Partial<Record<AwsFault, readonly [MailroomErrorCode, string]>> = {
+  'no-credentials': [
     'NO_CREDENTIALS',
-    /CredentialsProviderError|TokenProviderError|CredentialsError/,
     'No AWS credentials were found. Choose a profile with --profile, log in (aws sso login), or use a local AWS with --stage local.',
   ],
-  [
-    'CREDENTIALS_EXPIRED',
-    /ExpiredToken|ExpiredTokenException|RequestExpired/,
-    'The AWS credentials have expired. Log in again.',
-  ],
-  [
+  expired: ['CREDENTIALS_EXPIRED', 'The AWS credentials have expired. Log in again.'],
+  denied: [
     'ACCESS_DENIED',
-    /AccessDenied|UnauthorizedOperation|NotAuthorized/,
     'These credentials lack a permission. docs/cli.md#permissions lists what each command needs.',
   ],
-  [
-    'BAD_CREDENTIALS',
-    /UnrecognizedClient|InvalidClientTokenId|SignatureDoesNotMatch/,
-    'AWS does not accept these credentials. Check --profile.',
-  ],
-  [
+  'unknown-identity': ['BAD_CREDENTIALS', BAD_CREDENTIALS],
+  signature: ['BAD_CREDENTIALS', BAD_CREDENTIALS],
+  unreachable: [
     'UNREACHABLE',
-    /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ECONNRESET|EHOSTUNREACH|TimeoutError|NetworkingError/,
     'The endpoint does not respond. Check --endpoint and --region. To start a local AWS: npx cdk-mailroom local.',
   ],
-  ['NO_REGION', /^NO_REGION$/, 'Set the region with --region, AWS_REGION or a profile.'],
-  [
+  missing: [
     'PART_MISSING',
-    /ResourceNotFoundException|QueueDoesNotExist|ParameterNotFound/,
     'A resource of the Mailroom was deleted, but the directory still lists it. `npx cdk-mailroom status` names what is ' +
       'missing. Deploy its stack again with --revert-drift.',
   ],
-];
+};
+
+/** The message of the SDK's error for a missing region, which has no other sign. */
+const NO_REGION = 'Region is missing';
+
+/** The code and the remedy for an error of AWS; `undefined` for any other. */
+function remedyOf(error: unknown): readonly [MailroomErrorCode, string] | undefined {
+  if (errorMessage(error) === NO_REGION)
+    return ['NO_REGION', 'Set the region with --region, AWS_REGION or a profile.'];
+  const fault = codesOf(error)
+    .map(awsFault)
+    .find((found) => found !== undefined);
+  return fault && REMEDIES[fault];
+}
 
 /** The name of the error of a function that the command invoked. It is not a MailroomError, whose exit code means wrong usage. */
 export const FUNCTION_FAILED = 'FUNCTION_FAILED' satisfies MailroomErrorCode;
@@ -134,8 +138,7 @@ export function explain(error: unknown): ShownError {
     return { code, message, help, retryAfterMs, exit: NOT_FOUND.has(code) ? EXIT.notFound : denied };
   }
   const { name = '' } = error as { name?: string };
-  const [ours, , remedy = ''] =
-    REMEDIES.find(([, pattern]) => codesOf(error).some((known) => pattern.test(known))) ?? [];
+  const [ours, remedy = ''] = remedyOf(error) ?? [];
   if (ours === undefined && isDefect(error)) {
     const remedy =
       'This is an internal error of the mailroom command. Report it with the output of --version.';
@@ -151,16 +154,13 @@ export function explain(error: unknown): ShownError {
   return { code, message, help: code === FUNCTION_FAILED ? errorHelp(code) : undefined, exit: EXIT.aws };
 }
 
-/** The message of the AWS SDK's error without a region, which has neither a name nor a code. */
-const NO_REGION = 'Region is missing';
-
 /** The names by which an error is known: never its words, which may quote the error of another program. */
 function codesOf(error: unknown): string[] {
   const { name, errors = [] } = Object(error) as {
     readonly name?: unknown;
     readonly errors?: readonly unknown[];
   };
-  const own = [errorCode(error), String(name), ...(errorMessage(error) === NO_REGION ? ['NO_REGION'] : [])];
+  const own = [errorCode(error), String(name)];
   return error instanceof AggregateError ? [...own, ...errors.map(errorCode)] : own;
 }
 

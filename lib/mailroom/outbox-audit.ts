@@ -5,6 +5,7 @@ import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Tracing } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
 import { auditSettings } from '../../lambdas/runtime/base/config.ts';
+import { DELIVERY_GRACE_MS } from '../../lambdas/runtime/base/patience.ts';
 import { busPath } from '../../lambdas/runtime/operations/bus-directory.ts';
 import { DIRECTORY_ROOT } from '../../lambdas/runtime/operations/directory.ts';
 import { between, refuse, say, unless, wholeMinutes } from '../checks/refusal.ts';
@@ -53,7 +54,7 @@ const EVERY_MAX = Duration.hours(6);
 const SINCE_MAX = Duration.days(1);
 
 /** Events younger than this are skipped, because they may still be in flight. */
-const GRACE = Duration.minutes(5);
+const GRACE = Duration.millis(DELIVERY_GRACE_MS);
 
 /** The memory size that provides one CPU (Lambda developer guide): a run spends its time signing requests and parsing responses. */
 const ONE_CPU_MB = 1_769;

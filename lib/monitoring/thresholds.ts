@@ -1,4 +1,5 @@
 import { Duration } from 'aws-cdk-lib';
+import { BEHIND_MS, STUCK_MS } from '../../lambdas/runtime/base/patience.ts';
 import { between, say, unless } from '../checks/refusal.ts';
 import { QUEUE_RETENTION_MAX } from '../checks/retentions.ts';
 import { STREAM_RECORD_AGE_MAX } from '../mailroom/outbox-relay.ts';
@@ -50,11 +51,11 @@ export interface AlarmThresholds {
 export type EffectiveThresholds = Required<AlarmThresholds>;
 
 const DEFAULTS: EffectiveThresholds = {
-  oldestPending: Duration.minutes(5),
+  oldestPending: Duration.millis(STUCK_MS),
   deadLetterExpiry: Duration.hours(24),
   deadFor: Duration.hours(8),
   deadPerHour: 10,
-  sustainedFor: Duration.minutes(15),
+  sustainedFor: Duration.millis(BEHIND_MS),
   streamAge: Duration.minutes(30),
   clockDifference: Duration.minutes(1),
   attemptsOverThree: 0,

@@ -7,7 +7,7 @@ export const operationsMutants: readonly Mutant[] = [
     ['shards that the sweep does not read are looked for', 'const used = Math.max(swept, await higherShards(walk, swept));', 'const used = swept;'],
     ['the events of shards that the sweep does not read are counted', 'await walkShards(walk, swept, used)', 'until'],
     ['the newest minute of a range is looked at for higher shards', 'until - 1 - Math.floor(', 'since + Math.floor('],
-    ['the search for higher shards ends with the time', 'probe < PROBED_MINUTES && hasTimeLeft()', 'probe < PROBED_MINUTES'],
+    ['the search for higher shards ends with the time', 'probe < probes && hasTimeLeft()', 'probe < probes'],
     ['an event minted before the range is left out', 'mintedAt < since ||', ''],
     ['an event minted after the range is left out', '|| mintedAt >= until', ''],
     ['only a published event is expected at its consumers', "if (row.status !== 'PUBLISHED') return undefined;", ''],
@@ -36,7 +36,7 @@ export const operationsMutants: readonly Mutant[] = [
     ['events of different causes are not duplicated', '[causationId, source, type, aggregateId, sequence', '[source, type, aggregateId, sequence'],
   ]),
   ...mutantsOf('operations/audit/audit-handler.ts', 'audit-handler', [
-    ['the scheduled audit leaves the youngest events to its next run', 'until: now - YOUNGEST_MS', 'until: now'],
+    ['the scheduled audit leaves the youngest events to its next run', 'until: now - DELIVERY_GRACE_MS', 'until: now'],
     ['the scheduled audit looks back further where a busy queue hides losses', 'const since = now - blindMs - config.sinceMs;', 'const since = now - config.sinceMs;'],
     ['the scheduled audit ends before its function is stopped', 'context.getRemainingTimeInMillis() - END_MARGIN_MS', 'context.getRemainingTimeInMillis()'],
   ]),

@@ -61,11 +61,11 @@ export const relayMutants: readonly Mutant[] = [
   ]),
   ...mutantsOf('relay/publish-fault.ts', 'relay-stream-failures relay-sweep-failures', [
     ['an entry that is refused for what it is is the event’s fault', "if (EVENT_CODES.test(code)) return 'event';", ''],
-    ['an entry that is not allowed is not the event’s fault', "if (ACCESS_CODES.test(code)) return 'access';", ''],
-    ['an entry that is throttled is not the event’s fault', "return BUS_CODES.test(code) ? 'bus' : 'unknown';", "return 'unknown';"],
-    ['an entry that fails for an unknown reason is not the fault of the bus', "return BUS_CODES.test(code) ? 'bus' : 'unknown';", "return 'bus';"],
+    ['an entry that is not allowed is not the event’s fault', "if (isAccessFault(code)) return 'access';", ''],
+    ['an entry that is throttled is not the event’s fault', "code === 'NO_ANSWER' ? 'bus' : 'unknown';", "code === 'NO_ANSWER' ? 'unknown' : 'unknown';"],
+    ['an entry that fails for an unknown reason is not the fault of the bus', "code === 'NO_ANSWER' ? 'bus' : 'unknown';", "code === 'NO_ANSWER' ? 'bus' : 'bus';"],
     ['a call that is refused for the input of one entry is the fault of that entry', '|InvalidInput', ''],
-    ['a call that is not allowed is the fault of the configuration', "return ACCESS_CODES.test(code) ? 'access' : 'bus';", "return 'bus';"],
+    ['a call that is not allowed is the fault of the configuration', "return isAccessFault(code) ? 'access' : 'bus';", "return 'bus';"],
   ]),
   ...mutantsOf('relay/relay-stream.ts', 'higher-shards relay-stream relay-stream-failures relay-turns producer-turn forged-events', [
     ['a record whose shard is not swept is returned to the mapping', '...unswept.flatMap(({ dynamodb }) => dynamodb?.SequenceNumber ?? []),', ''],

@@ -24,9 +24,9 @@ export const storeOutboxMutants: readonly Mutant[] = [
     ['a transaction whose answer was lost is tried again', 'lost: { tries: 3,', 'lost: { tries: 1,'],
     ['once an answer was lost, a refusal proves nothing', "if (kind === 'refused') throw (loss ?? { error }).error;", "if (kind === 'refused') throw error;"],
     ['once an answer was lost, a conflict or a throttle without end proves nothing', 'if (failures[kind] >= tries) throw (loss ?? { error }).error;', 'if (failures[kind] >= tries) throw error;'],
-    ['a throttle is not a lost answer', "if (UNREAD.test(code)) return 'unread';", ''],
+    ['a throttle is not a lost answer', "if (UNREAD.has(fault)) return 'unread';", ''],
     ['a conflict that is thrown as an error of its own is one like others', "if (code === 'TransactionConflictException') return 'conflict';", ''],
-    ['a request that DynamoDB refused is not sent again', "return REFUSED.test(code) ? 'refused' : 'lost';", "return 'lost';"],
+    ['a request that DynamoDB refused is not sent again', "return REFUSED.has(fault) || INVALID.test(code) ? 'refused' : 'lost';", "return 'lost';"],
     ['a decision was refused only when its own condition was', "isMailroomError(error, 'TRANSACTION_CANCELLED') && error.reasons[0]?.code === 'ConditionalCheckFailed'", "isMailroomError(error, 'TRANSACTION_CANCELLED')"],
   ]),
   ...mutantsOf('store/dynamo-table.ts', 'dynamo-table-transactions', [

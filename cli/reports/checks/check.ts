@@ -167,9 +167,6 @@ async function resultOf({ part, level, find, stack }: PartCheck) {
 /** The command that finds the events that were missed while a part was broken. */
 export const FIND_MISSED = ['npx', 'cdk-mailroom', 'audit', '--since', '24h'];
 
-/** An event that is PENDING, or a sweep that is silent, for longer than this is stuck: the alarm's own threshold. */
-export const STUCK_MS = 5 * 60_000;
-
 /** A function, and the part that it belongs to. */
 export interface CheckedFunction {
   readonly part: string;

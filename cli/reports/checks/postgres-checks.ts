@@ -1,8 +1,9 @@
+import { STUCK_MS } from '../../../lambdas/runtime/base/patience.ts';
 import type { OpenPostgres } from '../../deployment/postgres-database.ts';
 import { clockError } from '../../terminal/aws-clock.ts';
 import { many } from '../../terminal/output.ts';
 import { duration } from '../../terminal/times.ts';
-import { type AsyncProblems, check, type PartCheck, STUCK_MS } from './check.ts';
+import { type AsyncProblems, check, type PartCheck } from './check.ts';
 
 /** A transaction that is open longer keeps the queue's deleted rows, milliseconds. */
 const OLD_SNAPSHOT_MS = 5 * 60_000;

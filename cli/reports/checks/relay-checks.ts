@@ -1,4 +1,5 @@
 import { readRelayConfig } from '../../../lambdas/runtime/base/config.ts';
+import { STUCK_MS } from '../../../lambdas/runtime/base/patience.ts';
 import { deployWords, type EntryStack } from '../../../lambdas/runtime/operations/directory.ts';
 import { STREAM_FILTER } from '../../../lambdas/runtime/relay/stream-settings.ts';
 import { SCHEMA } from '../../../lambdas/runtime/store/rows.ts';
@@ -11,7 +12,6 @@ import {
   type PartCheck,
   readWith,
   relayFunctions,
-  STUCK_MS,
 } from './check.ts';
 import {
   concurrencyFaults,

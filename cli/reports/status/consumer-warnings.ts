@@ -1,3 +1,4 @@
+import { BEHIND_MS, DELIVERY_GRACE_MS } from '../../../lambdas/runtime/base/patience.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { isHeartbeat } from '../../../lambdas/runtime/events/heartbeat-event.ts';
 import { inboxState } from '../../../lambdas/runtime/inbox/inbox-state.ts';
@@ -10,7 +11,7 @@ import { readInboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { WaitingMessage } from '../../deployment/message-reader.ts';
 import { type OutboxReaderDeps, publishedIn, type SampledEvent } from '../../deployment/published-events.ts';
 import { eachOf, minutesOf, once, type PartialList, withItems } from '../../deployment/rows-reader.ts';
-import { COUNTS_LAG_MS, MISSING_AFTER_MS } from '../why/message-case.ts';
+import { COUNTS_LAG_MS } from '../why/message-case.ts';
 import { type Keep, keepNothing } from './kept-readings.ts';
 import type { RecentMessage } from './recent-messages.ts';
 
@@ -57,9 +58,6 @@ const FAILING_MIN = 5;
 
 /** Lambda receives an available message within seconds, and SQS's counts lag by a minute. */
 const STALLED_MS = 2 * MINUTE_MS;
-
-/** The threshold of the alarm for a consumer that is behind. */
-const BEHIND_MS = 15 * MINUTE_MS;
 
 /** The minutes read at once, and at each end of the range in which messages fail. */
 const MINUTES_MAX = 3;
@@ -173,7 +171,7 @@ function missing(consumer: ConsumerEntry, due: readonly RecentMessage[], now: nu
   const [first] = lost;
   const last = lost.at(-1);
   if (first === undefined || last === undefined) return undefined;
-  const conclusiveAt = isHeld ? null : last.publishedAt + MISSING_AFTER_MS;
+  const conclusiveAt = isHeld ? null : last.publishedAt + DELIVERY_GRACE_MS;
   const forMs = now - first.publishedAt;
   return { consumer: consumer.name, look: 'missing' as const, messages: lost.length, forMs, conclusiveAt };
 }

@@ -1,3 +1,4 @@
+import { STUCK_MS } from '../../../lambdas/runtime/base/patience.ts';
 import { byInbox } from '../../../lambdas/runtime/operations/bus-consumers.ts';
 import { deadLetterQueues, depthOf } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import type { ConsumerEntry, Directory } from '../../../lambdas/runtime/operations/directory.ts';
@@ -8,7 +9,7 @@ import { isUnreadable, readable, readOutboxRow } from '../../../lambdas/runtime/
 import type { Item, Table } from '../../../lambdas/runtime/store/table.ts';
 import { readRejected, readWaiting } from '../../deployment/message-reader.ts';
 import { eachOf, readSweepState, type SweepReading } from '../../deployment/rows-reader.ts';
-import { type CheckDeps, type Checked, STUCK_MS } from '../checks/check.ts';
+import type { CheckDeps, Checked } from '../checks/check.ts';
 import { readDeadPointers } from '../dead-letters/dead-letters.ts';
 import type { CommandLines } from '../findings.ts';
 import { createWarnings } from './consumer-warnings.ts';

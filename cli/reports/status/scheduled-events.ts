@@ -1,3 +1,4 @@
+import { STUCK_MS } from '../../../lambdas/runtime/base/patience.ts';
 import { HOUR_MS, MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { EVENT_PREFIX } from '../../../lambdas/runtime/store/keys.ts';
 import type { Item } from '../../../lambdas/runtime/store/table.ts';
@@ -10,7 +11,6 @@ import {
   partitionsOf,
   readPartition,
 } from '../../deployment/rows-reader.ts';
-import { STUCK_MS } from '../checks/check.ts';
 import { waitingSince } from './pending-events.ts';
 
 /** The scheduled events of a status. */

@@ -1,8 +1,9 @@
+import { STUCK_MS } from '../../../lambdas/runtime/base/patience.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { many } from '../../terminal/output.ts';
 import { hours, type ShellText, shell } from '../../terminal/shell.ts';
 import { duration, time } from '../../terminal/times.ts';
-import { type PartProblem, STUCK_MS } from '../checks/check.ts';
+import type { PartProblem } from '../checks/check.ts';
 import {
   type CommandLines,
   type Finding,

@@ -1,3 +1,4 @@
+import { STUCK_MS } from '../../../lambdas/runtime/base/patience.ts';
 import { inboxState } from '../../../lambdas/runtime/inbox/inbox-state.ts';
 import { atHome } from '../../../lambdas/runtime/operations/bus-consumers.ts';
 import { receiptText } from '../../../lambdas/runtime/operations/forward-receipt.ts';
@@ -7,7 +8,6 @@ import { isUnreadable, readable } from '../../../lambdas/runtime/store/stored-ro
 import { clipped, many } from '../../terminal/output.ts';
 import { hours, type ShellText, shell } from '../../terminal/shell.ts';
 import { duration, time } from '../../terminal/times.ts';
-import { STUCK_MS } from '../checks/check.ts';
 import { tooLarge } from '../dead-letters/redrive-plan.ts';
 import { fixLine } from '../findings.ts';
 import {
@@ -40,9 +40,6 @@ import {
   type UnfoundNumbers,
 } from './trace-reader.ts';
 import { claimStopped, publishStopped } from './wiring-check.ts';
-
-/** The default time for which a new event is reserved for the stream relay, which usually needs a second. */
-const STREAM_MS = 30_000;
 
 /** The verdict on a chain of events: the worst of all events and messages. */
 export function verdictOf({ events, unread = [], unfound = [] }: Trace, context: WhyContext): WhyVerdict {
@@ -178,13 +175,13 @@ function outboxText(event: TracedEvent, context: WhyContext): StateText | undefi
   if (scheduled !== undefined) return scheduled;
   const age = now - Math.max(bornAt(event), row.requeuedAt ?? 0);
   const begin = row.requeuedAt !== undefined ? 'requeued' : row.dueAt !== undefined ? 'due' : 'committed';
-  // Within the stream relay's time, the sweep leaves the event alone; after a failure, only the sweep retries it.
-  const isNew = row.lastError === undefined && begin !== 'due' && age <= STREAM_MS;
+  // Until its born lease ends, as its own row has it, the sweep leaves the event alone; after a failure, only the sweep retries it.
+  const isNew = row.lastError === undefined && begin === 'committed' && now <= row.leaseUntil;
   const stopped = publishStopped(
     context,
     isNew
       ? ['table', 'stream relay']
-      : row.lastError === undefined && begin !== 'due'
+      : row.lastError === undefined && begin === 'committed'
         ? undefined
         : ['sweep'],
   );
@@ -192,19 +189,10 @@ function outboxText(event: TracedEvent, context: WhyContext): StateText | undefi
     const text = `${name} is not published yet, ${duration(age)} after ${SINCE[begin]}${error}. ${stopped.text}`;
     return { state: 'stuck', text, next: stopped.next };
   }
-  const { sweptShards = SHARDS_MAX } = context;
-  const shard = isEventId(eventId) ? eventIdShard(eventId) : 0;
-  if (shard >= sweptShards && !isNew) {
-    const text =
-      `${name} has not been published for ${duration(age)}${error}. It is in shard ${shard}, and the sweep reads ${sweptShards} shards: its ` +
-      'producer has a higher MAILROOM_SHARDS. This publishes it, and has the sweep read its shard:';
-    const since = hours(now - bornAt(event));
-    return {
-      state: 'stuck',
-      text,
-      next: commandLine(shell`sweep --since ${since} --shards ${String(shard + 1)}`),
-    };
-  }
+  const unswept = isNew
+    ? undefined
+    : unsweptVerdict(event, `${name} has not been published for ${duration(age)}${error}.`, context);
+  if (unswept !== undefined) return unswept;
   const again = `It is retried ${inTime(row.leaseUntil, now)}`;
   if (age > STUCK_MS) {
     const failing = row.lastError === undefined ? '' : ` Its last attempt failed${error}. ${again}.`;
@@ -218,7 +206,7 @@ function outboxText(event: TracedEvent, context: WhyContext): StateText | undefi
   if (row.lastError === undefined) {
     const waits = `${name} was ${begin} ${duration(age)} ago and is not published yet.`;
     if (isNew) return { state: 'publishing', text: waits, next: null };
-    if (begin === 'due')
+    if (begin !== 'committed')
       return { state: 'publishing', text: `${waits} The sweep publishes it within minutes.`, next: null };
     const text = `${waits} The stream relay has not published it; the next sweep should, within two minutes. \`status\` checks both.`;
     return { state: 'publishing', text, next: commandLine(shell`status`) };
@@ -227,6 +215,25 @@ function outboxText(event: TracedEvent, context: WhyContext): StateText | undefi
     `${name} could not be published, ${many(row.attempts, 'attempt')} so far${error}. ${again}, then at growing intervals; when its ` +
     'attempts are exhausted, it becomes DEAD. Failures of the bus do not count as attempts.';
   return { state: 'retrying', text, next: commandLine(shell`status`) };
+}
+
+/** The verdict on an event in a shard that the sweep does not read; `undefined` for any other. @param waits - a sentence */
+function unsweptVerdict(
+  event: TracedEvent,
+  waits: string,
+  { now, commandLine, sweptShards = SHARDS_MAX }: WhyContext,
+): StateText | undefined {
+  const shard = isEventId(event.eventId) ? eventIdShard(event.eventId) : 0;
+  if (shard < sweptShards) return undefined;
+  const text =
+    `${waits} It is in shard ${shard}, and the sweep reads ${sweptShards} shards: its producer has a higher MAILROOM_SHARDS. This publishes ` +
+    'it, and has the sweep read its shard:';
+  const since = hours(now - bornAt(event));
+  return {
+    state: 'stuck',
+    text,
+    next: commandLine(shell`sweep --since ${since} --shards ${String(shard + 1)}`),
+  };
 }
 
 /** The time from which an event waits to be published. */

@@ -1,19 +1,13 @@
+import { BEHIND_MS, DELIVERY_GRACE_MS, STUCK_MS } from '../../../lambdas/runtime/base/patience.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { TOO_OLD } from '../../../lambdas/runtime/inbox/inbox-conditions.ts';
 import { inboxState, isOverdue } from '../../../lambdas/runtime/inbox/inbox-state.ts';
 import type { RejectedRow } from '../../../lambdas/runtime/store/rows.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
-import { STUCK_MS } from '../checks/check.ts';
 import { bornAt, type TracedEvent, type TracedMessage } from './trace-reader.ts';
-
-/** A message that is unclaimed and in no queue this long after the publish is missing: the audit's grace period. */
-export const MISSING_AFTER_MS = 5 * MINUTE_MS;
 
 /** SQS's counts lag by about a minute: until then, an empty queue may hold the message. */
 export const COUNTS_LAG_MS = MINUTE_MS;
-
-/** A message that is unclaimed for longer than this is late: the alarm's threshold. */
-const UNCLAIMED_MS = 15 * MINUTE_MS;
 
 /** Within this time a rejected message reaches the dead-letter queue, and an abandoned one is claimed again. */
 const REDELIVERED_MS = 15 * MINUTE_MS;
@@ -96,9 +90,9 @@ function unclaimedCase(event: TracedEvent, message: TracedMessage, now: number):
   // Its consumer was named, so no declaration decides; and the audit does not cover it.
   if (event.resent !== undefined && isEmpty && now - publishedAt > COUNTS_LAG_MS) return 'resend-missing';
   if (isEmpty && publishedAt < (consumer.changedAt ?? 0)) return 'unproven';
-  if (isEmpty && now - publishedAt > MISSING_AFTER_MS) return 'missing';
+  if (isEmpty && now - publishedAt > DELIVERY_GRACE_MS) return 'missing';
   if (isEmpty && now - publishedAt > COUNTS_LAG_MS) return 'not-in-queue';
-  return now - publishedAt > UNCLAIMED_MS ? 'waiting-late' : 'waiting';
+  return now - publishedAt > BEHIND_MS ? 'waiting-late' : 'waiting';
 }
 
 /** True if the queue was read and is empty, or does not exist. Of a message with a row, the queue is not read. */

@@ -1,3 +1,4 @@
+import { DELIVERY_GRACE_MS } from '../../../lambdas/runtime/base/patience.ts';
 import { atHome } from '../../../lambdas/runtime/operations/bus-consumers.ts';
 import { invokedFunction } from '../../../lambdas/runtime/operations/directory.ts';
 import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts';
@@ -10,7 +11,7 @@ import { hours, type ShellText, shell } from '../../terminal/shell.ts';
 import { duration, time } from '../../terminal/times.ts';
 import { resendLine } from '../dead-letters/remedies.ts';
 import { asClause, inTime, type WhyContext, type WhyVerdict } from './event-state.ts';
-import { type MessageCase, MISSING_AFTER_MS, MOVED_MS, publishedAtOf } from './message-case.ts';
+import { type MessageCase, MOVED_MS, publishedAtOf } from './message-case.ts';
 import { bornAt, type TracedEvent, type TracedMessage } from './trace-reader.ts';
 
 /** The facts that a verdict on a message quotes. */
@@ -129,7 +130,7 @@ export const WORDS: Readonly<Record<MessageCase, CaseWords>> = {
   'not-in-queue': {
     state: 'unproven',
     text: (facts) => {
-      const at = minuteAfter(publishedAtOf(facts.event) + MISSING_AFTER_MS);
+      const at = minuteAfter(publishedAtOf(facts.event) + DELIVERY_GRACE_MS);
       return `${waitingText(facts)} From ${at} on, the audit can tell whether it is lost:`;
     },
     next: auditOf,

@@ -1,14 +1,16 @@
 import { createHash } from 'node:crypto';
+import { awsFault, isAccessFault } from '../base/aws-errors.ts';
 import { errorCode, errorMessage } from '../base/errors.ts';
-import { type ForwardEntry, type ForwardResult, type RefusalCodes, refusedBy } from './forward-target.ts';
+import {
+  type ForwardEntry,
+  type ForwardResult,
+  type RefusalCodes,
+  refused,
+  refusedBy,
+} from './forward-target.ts';
 
-/** Codes of SQS, SNS and Kinesis, from their API references. Any other is `unavailable`. */
-const REFUSALS: RefusalCodes = [
-  ['missing', /NonExistentQueue|QueueDoesNotExist|^NotFound|ResourceNotFound/],
-  [
-    'denied',
-    /AccessDenied|NotAuthorized|AuthorizationError|InvalidClientTokenId|UnrecognizedClient|ExpiredToken|Signature|KMS|Credentials/i,
-  ],
+/** The codes of SQS, SNS and Kinesis for what is wrong with an entry, from their API references. */
+const INVALID: RefusalCodes = [
   ['too-large', /TooLong|TooLarge/],
   [
     'invalid',
@@ -16,9 +18,12 @@ const REFUSALS: RefusalCodes = [
   ],
 ];
 
-/** The result of an entry that AWS refused. */
-export function awsRefusal(code: string | undefined, message: string | undefined): ForwardResult {
-  return refusedBy(REFUSALS, code ?? 'UNKNOWN', message ?? 'it gave no reason');
+/** The result of an entry that AWS refused. A code without a known meaning is `unavailable`. */
+export function awsRefusal(code = 'UNKNOWN', message = 'it gave no reason'): ForwardResult {
+  const fault = awsFault(code);
+  if (fault === 'missing') return refused('missing', code, message);
+  if (isAccessFault(code) || fault === 'key') return refused('denied', code, message);
+  return refusedBy(INVALID, code, message);
 }
 
 /**

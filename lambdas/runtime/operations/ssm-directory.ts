@@ -4,6 +4,7 @@ import {
   type SSMClient,
 } from '@aws-sdk/client-ssm';
 import pMap from 'p-map';
+import { awsFault } from '../base/aws-errors.ts';
 import { errorCode, MailroomError } from '../base/errors.ts';
 import { type BusDirectory, busPath, readBusDirectories } from './bus-directory.ts';
 import {
@@ -56,7 +57,7 @@ export async function readBusClaims(client: SSMClient, bus: string): Promise<Bus
     const [claims] = readBusDirectories(await parametersUnder(client, busPath(bus)));
     return claims;
   } catch (error) {
-    if (errorCode(error) === 'AccessDeniedException') return undefined;
+    if (awsFault(errorCode(error)) === 'denied') return undefined;
     throw error;
   }
 }

@@ -1,3 +1,4 @@
+import { awsFault, isAccessFault } from '../base/aws-errors.ts';
 import { errorCode } from '../base/errors.ts';
 
 /**
@@ -10,18 +11,14 @@ import { errorCode } from '../base/errors.ts';
  */
 export type PublishFault = 'bus' | 'access' | 'event' | 'unknown';
 
-/** Per-entry error codes of PutEvents (EventBridge API reference, PutEventsResultEntry). */
+/** Codes of an entry that was refused for its content (EventBridge API reference, PutEventsResultEntry). */
 const EVENT_CODES = /^(InvalidArgument|MalformedDetail|ValidationException)/;
-const BUS_CODES =
-  /^(InternalFailure|InternalException|InternalError|NO_ANSWER|ServiceUnavailable\w*|RequestLimitExceeded)|Throttl/;
-const ACCESS_CODES =
-  /^(AccessDenied|NotAuthorized|UnauthorizedOperation|InvalidAccountId|InvalidClientTokenId|InvalidSignature|UnrecognizedClient|ExpiredToken|IncompleteSignature|MissingAuthentication|OptInRequired|InvalidToken|CredentialsProviderError|SignatureDoesNotMatch)/;
-
 /** Classifies the failure of one entry by its error code. */
 export function faultOfEntry(code: string): PublishFault {
   if (EVENT_CODES.test(code)) return 'event';
-  if (ACCESS_CODES.test(code)) return 'access';
-  return BUS_CODES.test(code) ? 'bus' : 'unknown';
+  if (isAccessFault(code)) return 'access';
+  const fault = awsFault(code);
+  return fault === 'throttled' || fault === 'unavailable' || code === 'NO_ANSWER' ? 'bus' : 'unknown';
 }
 
 /**
@@ -37,5 +34,5 @@ export function faultOfCall(error: unknown): PublishFault {
   ) {
     return 'event';
   }
-  return ACCESS_CODES.test(code) ? 'access' : 'bus';
+  return isAccessFault(code) ? 'access' : 'bus';
 }

@@ -1,3 +1,4 @@
+import { type AwsFault, awsFault } from '../base/aws-errors.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { errorCode, isMailroomError, type TransactionCancelled } from '../base/errors.ts';
 import { mintToken, type RandomBytes, systemRandomBytes } from './event-id.ts';
@@ -114,11 +115,18 @@ export function isRefused(error: unknown): boolean {
 }
 
 /** Refused before processing. A wrong signature comes from a wrong clock, which the SDK has corrected by now. */
-const UNREAD = /^(\w*Throttl\w*|ProvisionedThroughputExceeded\w*|RequestLimitExceeded|InvalidSignature\w*)$/;
+const UNREAD: ReadonlySet<AwsFault | undefined> = new Set(['throttled', 'signature']);
 
 /** Nothing was written, and a retry cannot succeed: the server refused the request, or the table did not send it. */
-const REFUSED =
-  /^(ValidationException|AccessDenied\w*|UnrecognizedClient\w*|ExpiredToken\w*|ResourceNotFound\w*|IdempotentParameterMismatch\w*|BAD_\w+)$/;
+const REFUSED: ReadonlySet<AwsFault | undefined> = new Set([
+  'denied',
+  'unknown-identity',
+  'expired',
+  'missing',
+]);
+
+/** The same, of requests that are invalid. */
+const INVALID = /^(ValidationException|IdempotentParameterMismatch\w*|BAD_\w+)$/;
 
 /** Returns true if an error of the table proves that nothing was written. */
 export function wroteNothing(error: unknown): boolean {
@@ -129,8 +137,9 @@ function failureOf(error: unknown): keyof typeof RETRIES | 'refused' {
   if (isMailroomError(error, 'TRANSACTION_CANCELLED')) return isConflictOnly(error) ? 'conflict' : 'refused';
   const code = errorCode(error);
   if (code === 'TransactionConflictException') return 'conflict';
-  if (UNREAD.test(code)) return 'unread';
-  return REFUSED.test(code) ? 'refused' : 'lost';
+  const fault = awsFault(code);
+  if (UNREAD.has(fault)) return 'unread';
+  return REFUSED.has(fault) || INVALID.test(code) ? 'refused' : 'lost';
 }
 
 /** Returns true if every failed action only conflicted with another transaction. */

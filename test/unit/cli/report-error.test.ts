@@ -55,3 +55,17 @@ test('an error that quotes the error of another program is not explained by it',
   const failed = Object.assign(new Error(quoted), { code: 'FUNCTION_FAILED' });
   expect(reported(failed)).toMatchObject({ code: 'FUNCTION_FAILED', message: quoted });
 });
+
+test.each([
+  ['TokenProviderError', 'NO_CREDENTIALS'],
+  ['ExpiredTokenException', 'CREDENTIALS_EXPIRED'],
+  ['AccessDenied', 'ACCESS_DENIED'],
+  ['InvalidToken', 'BAD_CREDENTIALS'],
+  ['SignatureDoesNotMatch', 'BAD_CREDENTIALS'],
+  ['TimeoutError', 'UNREACHABLE'],
+  ['ParameterNotFound', 'PART_MISSING'],
+  ['ThrottlingException', 'ThrottlingException'],
+])('an AWS error named %s is reported as %s', (name, code) => {
+  const error = Object.assign(new Error('of AWS'), { name, $metadata: {} });
+  expect(reported(error)).toMatchObject({ exit: EXIT.aws, code });
+});

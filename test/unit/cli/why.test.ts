@@ -4,10 +4,11 @@ import { eventReports, traceText } from '../../../cli/reports/why/trace-text.ts'
 import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { leased, transactional } from '../../../lambdas/runtime/consume/handler.ts';
 import { resolveMessage } from '../../../lambdas/runtime/operations/message-operations.ts';
+import { createOutbox } from '../../../lambdas/runtime/outbox/outbox.ts';
 import { discardDead, requeueDead } from '../../../lambdas/runtime/outbox/outbox-operator.ts';
 import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
 import { unwrapped } from '../../support/captured-io.ts';
-import { ThingHappened } from '../../support/runtime-rig.ts';
+import { consumerConfig, ThingHappened } from '../../support/runtime-rig.ts';
 import { mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 import { broken, commit, fine, poison, why } from './support/why-rig.ts';
 
@@ -178,4 +179,21 @@ describe('a trace', () => {
     const { trace } = await why(mailroom, '01a1fba6-4458-7a41-9c37-3f5d2b8e1103');
     expect(trace).toEqual({ events: [], more: false });
   });
+});
+
+test('an event waits for the stream relay as long as its own born lease lasts', async () => {
+  const mailroom = mailroomInMemory([fine]);
+  const outbox = createOutbox({
+    config: { ...consumerConfig, bornLeaseMs: 120_000 },
+    table: mailroom.memory,
+    clock: mailroom.clock,
+  });
+  const [event] = await outbox.commit({ events: [mailroom.happened(1)] });
+  const eventId = event?.eventId ?? '';
+  await mailroom.clock.advance(119_000);
+  expect((await why(mailroom, eventId)).verdict).toMatchObject({ state: 'publishing', next: null });
+  await mailroom.clock.advance(2_000);
+  const { verdict } = await why(mailroom, eventId);
+  expect(verdict.state).toBe('publishing');
+  expect(verdict.next).toBe('mailroom status');
 });

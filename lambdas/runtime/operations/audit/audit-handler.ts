@@ -1,5 +1,6 @@
 import { systemClock } from '../../base/clock.ts';
 import type { AuditConfig } from '../../base/config.ts';
+import { DELIVERY_GRACE_MS } from '../../base/patience.ts';
 import { type InvocationContext, powertoolsTelemetry, type Telemetry } from '../../observe/telemetry.ts';
 import { withNeighbors } from '../bus-consumers.ts';
 import type { Directory } from '../directory.ts';
@@ -24,9 +25,6 @@ type AuditBus = Pick<AuditDeps, 'neighbors' | 'claims'>;
 
 /** The audit ends this long before the invocation, so that its findings are still sent, milliseconds. */
 const END_MARGIN_MS = 10_000;
-
-/** The minimum age of the events that a run judges, milliseconds: newer ones may be in delivery, and the next run covers them. */
-const YOUNGEST_MS = 5 * 60_000;
 
 /** The furthest that a run looks back, whatever the queues' ages, milliseconds. */
 const SINCE_MAX_MS = 86_400_000;
@@ -103,7 +101,7 @@ export function createAuditHandler(
     const part = await range(now, withNeighbors(directory, others));
     const report = await audit.run({
       ...part,
-      until: now - YOUNGEST_MS,
+      until: now - DELIVERY_GRACE_MS, // the next run covers newer events
       deliveriesMs: config.everyMs,
       endsBy,
     });

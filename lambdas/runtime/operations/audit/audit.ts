@@ -1,5 +1,7 @@
+import { awsFault } from '../../base/aws-errors.ts';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { errorCode, MailroomError } from '../../base/errors.ts';
+import { DELIVERY_GRACE_MS } from '../../base/patience.ts';
 import { DAY_MS, HOUR_MS } from '../../base/units.ts';
 import type { EventRef } from '../../events/event.ts';
 import { minuteOf } from '../../store/event-id.ts';
@@ -152,9 +154,6 @@ export interface Audit {
   run(range: AuditRange): Promise<AuditReport>;
 }
 
-/** The time during which an event may be in delivery, milliseconds. SQS's message counts also lag by about a minute. */
-const GRACE_MS = 5 * 60_000;
-
 /** The share of the time for the walk through the outbox; the rest is for events without an inbox row. */
 const WALK_SHARE = 0.7;
 
@@ -184,7 +183,7 @@ export function createAudit(deps: AuditDeps): Audit {
 
   return {
     run: async (range) => {
-      const { since, until, graceMs = GRACE_MS, signal } = range;
+      const { since, until, graceMs = DELIVERY_GRACE_MS, signal } = range;
       checkRange(since, until, graceMs);
       const startedAt = clock.now();
       const endsBy = range.endsBy ?? Number.POSITIVE_INFINITY;
@@ -297,7 +296,7 @@ function untilRefused(table: Pick<Table, 'get'>): Pick<Table, 'get'> {
     get: async (...key) => {
       if (refusal !== undefined) throw refusal;
       return table.get(...key).catch((error: unknown) => {
-        if (errorCode(error) === 'AccessDeniedException') refusal = error;
+        if (awsFault(errorCode(error)) === 'denied') refusal = error;
         throw error;
       });
     },
