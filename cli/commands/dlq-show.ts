@@ -12,6 +12,7 @@ import {
   deadLetterSource,
 } from '../reports/dead-letters/dead-letters.ts';
 import { SOURCE_ARGUMENT } from '../terminal/arguments.ts';
+import { lossyNumberText } from '../terminal/exact-json.ts';
 import type { Io } from '../terminal/io.ts';
 import { when } from '../terminal/listing.ts';
 import { clipped, table } from '../terminal/output.ts';
@@ -72,9 +73,10 @@ async function bodyOf({ table: rows }: Deployment, { received, id }: DeadLetter)
   return stored === undefined || stored.problem !== undefined ? null : stored.json;
 }
 
-/** A body line by line: indented if it is JSON, else as one line. */
+/** A body line by line: indented if it is JSON whose numbers keep their digits, else as it is. */
 function linesOf(body: string | null): string[] {
   if (body === null) return ['', 'Its payload cannot be read.'];
+  if (lossyNumberText(body) !== undefined) return ['', body];
   try {
     return ['', ...JSON.stringify(JSON.parse(body), null, 2).split('\n')];
   } catch {

@@ -1,11 +1,12 @@
 import { type Context, Hono } from 'hono';
 import { type SSEStreamingApi, streamSSE } from 'hono/streaming';
 import { isMailroomError, MailroomError } from '../../../lambdas/runtime/base/errors.ts';
-import { isObject, parseJson } from '../../../lambdas/runtime/base/json.ts';
+import { isObject } from '../../../lambdas/runtime/base/json.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { placeOf } from '../../deployment/place.ts';
 import { deadLetterSources } from '../../reports/dead-letters/dead-letters.ts';
 import { receivedText } from '../../reports/describe/consumer-description.ts';
+import { exactJson } from '../../terminal/exact-json.ts';
 import { type Guards, refuse, refuseError } from './guards.ts';
 import type { Live } from './live.ts';
 import type { KeyExchange } from './one-time-token.ts';
@@ -164,12 +165,12 @@ async function bodyOf(c: Context): Promise<Readonly<Record<string, unknown>>> {
   throw new MailroomError('BAD_ARGUMENT', 'The body of the request must be a JSON object.');
 }
 
-/** @throws `JSON_TOO_DEEP`: no command could write it again */
+/** @throws `JSON_TOO_DEEP` or `BAD_ARGUMENT`: no command could write it again */
 function jsonOf(text: string): unknown {
   try {
-    return parseJson(text);
+    return exactJson(text);
   } catch (error) {
-    if (isMailroomError(error, 'JSON_TOO_DEEP')) throw error;
+    if (isMailroomError(error, 'JSON_TOO_DEEP') || isMailroomError(error, 'BAD_ARGUMENT')) throw error;
     return undefined;
   }
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { MailroomError } from '../../../lambdas/runtime/base/errors.ts';
-import { isDeeperThan, PAYLOAD_DEPTH_MAX, parseJson, textOf } from '../../../lambdas/runtime/base/json.ts';
+import { isMailroomError, MailroomError } from '../../../lambdas/runtime/base/errors.ts';
+import { isDeeperThan, PAYLOAD_DEPTH_MAX, textOf } from '../../../lambdas/runtime/base/json.ts';
 import { type Envelope, HOPS_MAX } from '../../../lambdas/runtime/events/event.ts';
 import { type ConsumerDeadLetters, depthOf } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import { deliveredEvent } from '../../../lambdas/runtime/operations/delivered-event.ts';
@@ -9,8 +9,9 @@ import type { Deployment } from '../../deployment/deployment.ts';
 import { checkBodies } from '../../deployment/invoke.ts';
 import { readInbox } from '../../deployment/message-reader.ts';
 import { type Place, placeOf } from '../../deployment/place.ts';
+import { exactJson } from '../../terminal/exact-json.ts';
 import { shell } from '../../terminal/shell.ts';
-import { type DataChange, dataChanges, lossyNumberText } from './data-changes.ts';
+import { type DataChange, dataChanges } from './data-changes.ts';
 import type { DeadLetter, DeadLetterSource } from './dead-letters.ts';
 import { type JudgedDeadLetter, judgeDeadLetters } from './redrive-plan.ts';
 import {
@@ -71,16 +72,11 @@ export function consumerSource(source: DeadLetterSource): ConsumerDeadLetters {
 export function newData(text: string): unknown {
   if (isDeeperThan(text, PAYLOAD_DEPTH_MAX))
     throw new MailroomError('BAD_ARGUMENT', `--data is nested more than ${PAYLOAD_DEPTH_MAX} levels deep.`);
-  const data = parsedData(text);
-  const lossy = lossyNumberText(text);
-  if (lossy === undefined) return data;
-  throw new MailroomError('BAD_ARGUMENT', `--data: ${lossy} Write it as a string, if the event allows that.`);
-}
-
-function parsedData(text: string): unknown {
   try {
-    return parseJson(text);
-  } catch {
+    return exactJson(text);
+  } catch (error) {
+    if (isMailroomError(error, 'BAD_ARGUMENT'))
+      throw new MailroomError('BAD_ARGUMENT', `--data: ${error.message}`);
     // The parser's own message quotes the data.
     throw new MailroomError(
       'BAD_ARGUMENT',

@@ -1,11 +1,12 @@
-import { errorMessage, MailroomError } from '../../../lambdas/runtime/base/errors.ts';
-import { isObject, parseJson, textOf } from '../../../lambdas/runtime/base/json.ts';
+import { errorMessage, isMailroomError, MailroomError } from '../../../lambdas/runtime/base/errors.ts';
+import { isObject, textOf } from '../../../lambdas/runtime/base/json.ts';
 import type { DeliveredEvent } from '../../../lambdas/runtime/consume/message.ts';
 import { type CommitRequest, checkedFix, draftOf } from '../../../lambdas/runtime/consume/settle-requests.ts';
 import type { Envelope } from '../../../lambdas/runtime/events/event.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts';
 import { checkedActions } from '../../../lambdas/runtime/store/table-checks.ts';
+import { exactJson } from '../../terminal/exact-json.ts';
 import { many } from '../../terminal/output.ts';
 
 /** The writes and events that an operator commits in place of a handler. */
@@ -28,8 +29,10 @@ const SHAPE =
 export function readFix(text: string, service: string): ManualFix {
   let fix: unknown;
   try {
-    fix = parseJson(text);
+    fix = exactJson(text);
   } catch (error) {
+    if (isMailroomError(error, 'BAD_ARGUMENT'))
+      throw new MailroomError('BAD_ARGUMENT', `--commit: ${error.message}`);
     throw bad(`is not JSON (${errorMessage(error)})`);
   }
   if (!isObject(fix) || Array.isArray(fix)) throw bad('is not an object');

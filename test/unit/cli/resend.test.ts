@@ -344,6 +344,7 @@ describe('a resend', () => {
     ['data that is nested too deeply', `${'['.repeat(101)}${']'.repeat(101)}`, 'BAD_ARGUMENT'],
     ['a number that would be sent rounded', '{"n": 1, "id": 12345678901234567890}', 'BAD_ARGUMENT'],
     ['a number that would be sent as null', '{"n": 1e400}', 'BAD_ARGUMENT'],
+    ['a number that would be sent as 0', '{"n": 1e-400}', 'BAD_ARGUMENT'],
     ['the data of the dead letter', '{"n": -1}', 'CANNOT_RESEND'],
     [
       'data that is over the limit of EventBridge',

@@ -128,6 +128,16 @@ describe('messages resolve --commit', () => {
   test.each([
     ['is not JSON', '{', 'the file is not JSON'],
     ['is a list', [], 'the file is not an object'],
+    [
+      'has a write with a number that would be rounded',
+      '{"writes":[{"Put":{"Item":{"PK":"THING#1","SK":"T","rate":12345678.123456789012}}}]}',
+      'The number 12345678.123456789012 has more digits than JavaScript keeps, so it would be rounded. Write it as a string',
+    ],
+    [
+      'has an event with a number that would be rounded',
+      '{"events":[{"type":"ThingHappened","aggregateType":"Thing","aggregateId":"1","data":{"n":9007199254740993}}]}',
+      'The number 9007199254740993 has more digits',
+    ],
     ['is empty', {}, 'the file has neither writes nor events'],
     ['has an unknown member', { write: [] }, 'the file has a member "write"'],
     ['has writes that are not a list', { writes: {} }, 'the file has "writes" that are not a list'],

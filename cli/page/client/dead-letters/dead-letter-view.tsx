@@ -1,3 +1,4 @@
+import { lossyNumberText } from '../../../terminal/exact-json.ts';
 import type { PlanRequest } from '../../server/protocol.ts';
 import { Button, Command } from '../frame/controls.tsx';
 import { errorText } from '../frame/format.ts';
@@ -133,8 +134,9 @@ function Facts({
   );
 }
 
-/** A body that is not JSON is shown as one text. */
+/** A body that is not JSON, or has a number that JavaScript would round, is shown as one text. */
 function parsed(body: string): unknown {
+  if (lossyNumberText(body) !== undefined) return body;
   try {
     return JSON.parse(body);
   } catch {

@@ -1,5 +1,6 @@
+import { isMailroomError } from '../../../../lambdas/runtime/base/errors.ts';
 import { isObject, jsonObject } from '../../../../lambdas/runtime/base/json.ts';
-import { lossyNumberText } from '../../../reports/dead-letters/data-changes.ts';
+import { exactJson, lossyNumberText } from '../../../terminal/exact-json.ts';
 
 /** The data of an event in the body of a dead letter. */
 type StoredData =
@@ -38,10 +39,9 @@ export function storedData(body: string): StoredData {
  */
 export function editedData(text: string): EditedData {
   try {
-    const data: unknown = JSON.parse(text);
-    const problem = lossyNumberText(text);
-    return problem === undefined ? { is: 'data', data } : { is: 'wrong', problem };
+    return { is: 'data', data: exactJson(text) };
   } catch (error) {
+    if (isMailroomError(error)) return { is: 'wrong', problem: error.message };
     return { is: 'wrong', problem: `Not JSON: ${error instanceof Error ? error.message : String(error)}` };
   }
 }
