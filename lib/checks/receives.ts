@@ -1,5 +1,5 @@
 import { Duration } from 'aws-cdk-lib';
-import { DELAY_MAX_MS, outageDelayMs } from '../../lambdas/runtime/base/retry-schedule.ts';
+import { DELAY_MAX_MS, outageDelayMs, WAITS_MAX_MS } from '../../lambdas/runtime/base/retry-schedule.ts';
 import { between, say, unless, wholeNumber } from './refusal.ts';
 
 /**
@@ -73,9 +73,10 @@ export function longestInQueue(settings: ReceiveSettings): Duration {
   const { retry, visibilityTimeout } = settings;
   const visibilityMs = visibilityTimeout.toMilliseconds();
   const others = maxReceiveCount(settings) - retry.attempts;
-  // A handler may request the longest delay each time: see RetryLater.
+  // A handler may request the longest delay each time, and its waits count no attempt at first: see RetryLater.
   return Duration.millis(
-    retry.attempts * Math.max(visibilityMs, DELAY_MAX_MS) +
+    WAITS_MAX_MS +
+      retry.attempts * Math.max(visibilityMs, DELAY_MAX_MS) +
       others * Math.max(visibilityMs, OUTAGE_DELAY_MAX.toMilliseconds()),
   );
 }

@@ -50,7 +50,7 @@ export function retentionProblems(settings: Retentions): string[] {
     ...unless(
       queueRetention.toMilliseconds() >= longest.toMilliseconds(),
       `queueProps.retention is ${say(queueRetention)}, but must be at least ${say(longest)}, the time that a message may spend in ` +
-        'the queue: all its attempts, up to 11 hours apart (RetryLater), and an outage. SQS deletes older messages before they reach the dead-letter ' +
+        'the queue: a day of waits (RetryLater), all its attempts, up to 11 hours apart, and an outage. SQS deletes older messages before they reach the dead-letter ' +
         'queue. Raise queueProps.retention, or lower retry.attempts, outageTolerance or queueProps.visibilityTimeout.',
     ),
     ...unless(

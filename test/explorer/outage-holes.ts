@@ -6,6 +6,25 @@ import { tamperedTable } from './tampered-table.ts';
 /** The rules of an outage of the whole table, one by one. */
 export const OUTAGE_HOLES: readonly Hole<InboxTamper>[] = [
   {
+    rule: 'a wait that a provider asks for counts no attempt',
+    where: 'a provider that asks for waits',
+    budget: { faults: 0, stalls: 0 },
+    deviations: 0,
+    tamper: {
+      tamperTable: (real) =>
+        tamperedTable(real, {
+          update: (update) => ({
+            ...update,
+            UpdateExpression: update.UpdateExpression?.replace(
+              'attempts - :one',
+              'if_not_exists(attempts, :one)',
+            ),
+          }),
+        }),
+    },
+    found: /A healthy message is in the dead-letter queue/,
+  },
+  {
     rule: 'a claim without a result because of an outage counts no attempt',
     where: 'a table that is away for hours',
     budget: { faults: 0, stalls: 0 },

@@ -1,8 +1,11 @@
+import { RetryLater } from '../../lambdas/runtime/base/errors.ts';
+import { leased } from '../../lambdas/runtime/consume/handler.ts';
 import { inboxKey } from '../../lambdas/runtime/store/keys.ts';
 import type { Budget } from '../../testing/explorer/actor.ts';
 import type { ConsumerWorld } from '../../testing/explorer/consumer-world.ts';
 import type { Scenario } from '../../testing/explorer/exploration.ts';
-import { chargeAndCommit, write } from './consumer-handlers.ts';
+import { ThingHappened } from '../support/runtime-rig.ts';
+import { ADD_ONE, CHARGE, chargeAndCommit, write } from './consumer-handlers.ts';
 import { type ConsumerSetting, consumerScenarios, counted } from './consumer-scenario.ts';
 import type { InboxTamper } from './inbox-scenarios.ts';
 import type { Bounds } from './relay-scenarios.ts';
@@ -15,6 +18,9 @@ const SHORT_MS = 10_000;
 
 /** The receives that the outage takes by its delays, and those of one fault and a rejection. */
 const RECEIVES_MAX = 27;
+
+/** Longer than the handler's attempts last, milliseconds. */
+const LIMITED_MS = 10 * 60_000;
 
 /** Every call of the table fails for a time that begins at any moment: in the ordinary schedule, when the work is done. */
 const SETTINGS: readonly ConsumerSetting[] = [
@@ -36,6 +42,19 @@ const SETTINGS: readonly ConsumerSetting[] = [
     handler: () => () => write,
     world: { maxReceiveCount: RECEIVES_MAX },
     acts: outage(LONG_MS),
+    verdict: unharmed,
+  },
+  {
+    name: 'a provider that asks for waits',
+    handler: (moment) => () =>
+      leased(ThingHappened, async (_event, ctx) => {
+        await ctx.once(CHARGE, async () => {
+          if (moment.sinceStartMs() < LIMITED_MS) throw new RetryLater(60_000, 'rate limited');
+          return { charged: true };
+        });
+        await ctx.commit(ADD_ONE);
+      }),
+    world: { maxReceiveCount: RECEIVES_MAX },
     verdict: unharmed,
   },
 ];

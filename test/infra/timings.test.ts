@@ -138,8 +138,8 @@ describe("a consumer's settings", () => {
     [
       'a queue that deletes a message before its attempts are over',
       { queueRetention: days(5) },
-      'queueProps.retention is 5 days, but must be at least 5 days 13 hours, the time that a message may ' +
-        'spend in the queue: all its attempts, up to 11 hours apart (RetryLater), and an outage. SQS deletes older messages before they reach the ' +
+      'queueProps.retention is 5 days, but must be at least 6 days 13 hours, the time that a message may ' +
+        'spend in the queue: a day of waits (RetryLater), all its attempts, up to 11 hours apart, and an outage. SQS deletes older messages before they reach the ' +
         'dead-letter queue.',
     ],
     [
@@ -186,8 +186,8 @@ describe("a consumer's settings", () => {
     [
       'a dead-letter queue that expires on arrival',
       { deadLetterRetention: days(1) },
-      "queueProps.deadLetterRetention is 1 day, but must be at least 8 days 13 hours: SQS counts a message's age from its first send, " +
-        'it may spend 5 days 13 hours in the queue, and an operator needs 3 days to look at it. Raise queueProps.deadLetterRetention, ' +
+      "queueProps.deadLetterRetention is 1 day, but must be at least 9 days 13 hours: SQS counts a message's age from its first send, " +
+        'it may spend 6 days 13 hours in the queue, and an operator needs 3 days to look at it. Raise queueProps.deadLetterRetention, ' +
         'or lower retry.attempts, outageTolerance or queueProps.visibilityTimeout.',
     ],
     [
@@ -237,7 +237,7 @@ describe("a consumer's settings", () => {
       deadLetterRetention: days(14),
     };
     expect(consumerProblems({ ...consumer, ...edge })).toEqual([]);
-    expect(consumerProblems({ ...consumer, deadLetterRetention: hours(206) })).toEqual([]);
+    expect(consumerProblems({ ...consumer, deadLetterRetention: hours(230) })).toEqual([]);
     expect(consumerProblems({ ...consumer, archive: days(7) })).toEqual([]);
   });
 });
@@ -254,7 +254,7 @@ describe('the default retention of an inbox', () => {
 
   test('always works', () => {
     for (const archive of [undefined, days(1), days(30), days(400)]) {
-      const retentions = { queueRetention: hours(140), deadLetterRetention: hours(210), archive };
+      const retentions = { queueRetention: hours(164), deadLetterRetention: hours(234), archive };
       const inboxRetention = defaultInboxRetention(retentions);
       expect(consumerProblems({ ...consumer, ...retentions, inboxRetention })).toEqual([]);
     }

@@ -109,6 +109,8 @@ export const consumeMessagesMutants: readonly Mutant[] = [
     ['a message that waits for a time comes after it', 'wholeSeconds(Math.max(0, time - clock.now())) + 1_000', 'wholeSeconds(Math.max(0, time - clock.now())) - 1_000'],
     ['a rejected message is shown at once, until its receives are spent', 'return rejected(rejectedEarlier(refusal.reason, refusal.why));', 'return again(900_000, rejectedEarlier(refusal.reason, refusal.why));'],
     ['poison is rejected also without a claim', 'if (isPoison(error)) return rejectAsPoison(received, error);', ''],
+    ['waits that a handler asks for end', 'askedMs > 0 && now + afterMs <= wait.since + WAITS_MAX_MS', 'askedMs > 0'],
+    ['a delay of 0 counts as an attempt', 'askedMs > 0 && now', 'now'],
     ['a handler that asks for a delay is given it', "if (isMailroomError(error, 'RETRY_LATER')) return wholeSeconds(error.retryAfterMs);", ''],
     ['a message that failed is shown again in whole seconds, as its row says', 'Math.ceil(ms / 1_000) * 1_000', 'ms'],
     ['a message that is too old is rejected', 'return rejectAsPoison(received, poison(TOO_OLD, refusal.why));', 'return again(0, poison(TOO_OLD, refusal.why));'],

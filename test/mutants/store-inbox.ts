@@ -126,7 +126,7 @@ export const storeInboxMutants: readonly Mutant[] = [
     ['a claim that had all of its time stays one without a result', "lostTimeToTable ? ['unfinished'] : []", "['unfinished']"],
     ['a message that is released counts no attempt', "'attempts - :one'", "'if_not_exists(attempts, :one)'"],
     ['a release with effects is a past attempt', '...(past && { pastAttempts: past.pastAttempts }),', ''],
-    ['a release without effects is not a past attempt', 'Object.keys(effects).length > 0 &&', 'true &&'],
+    ['a release without effects is not a past attempt', 'if (Object.keys(effects).length === 0) return undefined;', ''],
     ['a past attempt that was released is one', "ended: 'released', error: cause, effects", "ended: 'failed', error: cause, effects"],
     ['a cut-off is a past attempt', "set: { status: 'FAILED', retryAt, unfinished, ...cause }", "set: { status: 'FAILED', retryAt, unfinished, ...rowCause(inbox, error) }"],
     ['a cut-off has its effects', "const cause = attemptCause(inbox, claim, { ended: 'failed', error, effects });", "const cause = attemptCause(inbox, claim, { ended: 'failed', error, effects: {} });"],

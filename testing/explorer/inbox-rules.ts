@@ -81,7 +81,8 @@ function attemptViolation(before: InboxRow, after: InboxRow): string | undefined
   const { pastAttempts: attempts = [] } = after;
   const last = before.pastAttempts?.at(-1);
   const known = last === undefined ? -1 : attempts.findIndex((attempt) => isDeepStrictEqual(attempt, last));
-  if (last !== undefined && known < 0) return 'A past attempt was forgotten';
+  const isExtended = (attempts.at(-1)?.wait?.times ?? 0) === (last?.wait?.times ?? Number.NaN) + 1;
+  if (last !== undefined && known < 0 && !isExtended) return 'A past attempt was forgotten';
   const isHeld = after.status === 'PROCESSING' && before.fence === after.fence;
   if (before.status !== 'PROCESSING' || isHeld || isSettled(after)) return undefined;
   const recorded = attempts.slice(known + 1).flatMap(({ effects = {} }) => Object.keys(effects));

@@ -194,8 +194,10 @@ export const ATTEMPTS = section({
     },
     RETRY_LATER: {
       cause: 'The handler threw `RetryLater`.',
-      result: 'The message is retried after the delay that the handler chose. It counts as an attempt.',
-      action: 'Nothing, unless the attempts run out: then raise `retry.attempts` or choose longer delays.',
+      result:
+        'The message is retried after the delay that the handler chose, or later after ten waits. For a day, waits count no attempt; then each does.',
+      action:
+        'Nothing, unless the receives or the attempts run out: then choose longer delays, or ask the provider for a higher limit.',
     },
     SOURCE_CLOSED: {
       cause:

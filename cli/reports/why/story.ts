@@ -185,6 +185,7 @@ const ENDED: Readonly<Record<AttemptEnd['ended'], string>> = {
   rejected: 'was rejected',
   released: 'was interrupted and is not counted',
   'no-result': 'ended without a result',
+  waited: 'waited as its handler asked, without counting',
 };
 
 /** True if a message was rejected before its present state: its attempts begin again at 1 then. */

@@ -126,8 +126,12 @@ export interface RetryDelay {
 
 /**
  * Thrown by a consumer's handler to retry this message after a delay that the handler chooses, for example the delay in a
- * provider's `Retry-After` header, which `throwForStatus` reads. It counts as an attempt; only the delay differs from that of any
- * other error.
+ * provider's `Retry-After` header, which `throwForStatus` reads. A wait counts no attempt: a provider's rate limit says nothing about the
+ * message. A day after the first one, each counts. A delay of 0 counts, too.
+ *
+ * Each wait uses up a receive of the queue. The first ten waits are as long as requested; later ones are extended to 1, 2, 4, 8 and then 15
+ * minutes, so that the receives of the default queue (105) last for at least 18 hours. After the last receive, SQS moves the message to
+ * the dead-letter queue.
  *
  * @example
  * ```ts

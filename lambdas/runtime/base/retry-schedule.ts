@@ -39,6 +39,26 @@ const OUTAGE_JITTER = 0.2;
 export const DELAY_MAX_MS = 11 * 3_600_000;
 
 /**
+ * The time during which a wait that a handler asks for (`RetryLater`) counts no attempt, from the first one, milliseconds: a day, and then
+ * the attempts may take days, too. With all attempts after it the message stays within its queue's retention.
+ */
+export const WAITS_MAX_MS = 24 * 3_600_000;
+
+/** The number of waits that are exactly as long as a handler asks for. Later ones are at least those of an outage: each uses up a receive. */
+const WAITS_AS_ASKED = 10;
+
+/**
+ * Returns the delay of a wait that a handler asks for.
+ *
+ * @param waits - the number of waits so far, from 1
+ * @param share - the share of the jitter to use, 0 (none) to 1 (all)
+ * @returns milliseconds
+ */
+export function askedDelayMs(askedMs: number, waits: number, share: number): number {
+  return waits <= WAITS_AS_ASKED ? askedMs : Math.max(askedMs, outageDelayMs(waits - WAITS_AS_ASKED, share));
+}
+
+/**
  * Returns the delay after a failed attempt.
  *
  * @param attempt - the failed attempt, from 1

@@ -20,6 +20,7 @@ import { type LeasedRun, outOfTime, RESPONSE_MARGIN_MS, runLeased } from './leas
 import { readEvent } from './message.ts';
 import {
   again,
+  askedWait,
   attemptsSpent,
   fenceRefused,
   logFailure,
@@ -133,11 +134,28 @@ async function threw(claimed: ClaimedMessage, error: unknown): Promise<MessageOu
   const { config, inbox, claim } = claimed;
   if (isMailroomError(error, 'ALREADY_PROCESSED')) return complete(claimed, undefined, false);
   if (isPoison(error)) return reject(claimed, error);
-  const cause = isMailroomError(error, 'RETRY_LATER') ? (error.cause ?? error) : error;
+  const isLater = isMailroomError(error, 'RETRY_LATER');
+  const cause = isLater ? (error.cause ?? error) : error;
+  const asked = isLater ? askedWait(claimed, error) : undefined;
+  if (asked !== undefined) return waitAsAsked(claimed, cause, asked);
   if (claim.attempt >= config.maxAttempts) return reject(claimed, attemptsSpent(claim.attempt, cause));
   const afterMs = retryAfterMs(claimed, claim.attempt, error);
   const write = (retryAt: number) => inbox.fail(claim, cause, retryAt, effectsRun(claimed));
   return setFailed(claimed, afterMs, write, () => reportFailed(claimed, afterMs, cause));
+}
+
+/**
+ * A provider's rate limit says nothing about the message, so a wait that the handler asks for counts no attempt. It is bounded by time, and
+ * by the receives of the queue.
+ */
+function waitAsAsked(
+  claimed: ClaimedMessage,
+  cause: unknown,
+  { afterMs, wait }: NonNullable<ReturnType<typeof askedWait>>,
+): Promise<MessageOutcome> {
+  const { inbox, claim } = claimed;
+  const write = (retryAt: number) => inbox.release(claim, retryAt, effectsRun(claimed), cause, wait);
+  return setFailed(claimed, afterMs, write, () => reportFailed(claimed, afterMs, cause, true));
 }
 
 /** The run ended because the time was up: retried like any failure, but counted as an attempt only if it ran alone. */

@@ -52,7 +52,8 @@ export function dynamoInbox(inbox: InboxContext, outbox: Pick<Outbox, 'entries'>
     complete: (claim, result) => completeMessage(inbox, claim, result),
     supersede: (claim, by) => supersedeMessage(inbox, claim, by),
     fail: (claim, error, retryAt, effects) => failMessage(inbox, claim, error, retryAt, effects),
-    release: (claim, retryAt, effects, cause) => releaseMessage(inbox, claim, retryAt, effects, cause),
+    release: (claim, retryAt, effects, cause, wait) =>
+      releaseMessage(inbox, claim, retryAt, effects, cause, wait),
     cutOff: (claim, error, retryAt, effects) => cutOffMessage(inbox, claim, error, retryAt, effects),
     markOutOfTime: (claim, error, lostTimeToTable) => markOutOfTime(inbox, claim, error, lostTimeToTable),
     reject: (claim, error, effects) => rejectMessage(inbox, claim, error, effects),

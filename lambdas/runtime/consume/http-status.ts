@@ -26,8 +26,8 @@ export interface ProviderResponse {
  * | 401, 403, 407, 408, 421, 423, 424, 425, 429 | retried: a credential, a limit or a lock can change | may have happened in an earlier call |
  * | 5xx, and 1xx and 3xx | retried | may have happened |
  *
- * Retries follow the consumer's `retry` schedule. A `Retry-After` of 30 seconds or more replaces its delay (`RetryLater`, at most
- * 11 hours); shorter ones would use up all attempts during a short outage.
+ * Retries follow the consumer's `retry` schedule. A `Retry-After` replaces its delay (`RetryLater`, 30 seconds to 11 hours), and such a
+ * wait counts no attempt for a day.
  *
  * If your provider uses a status in another sense, check that status first, such as 422 for a declined card. If it proves that nothing
  * happened, mark the error with `nothingHappened`.
@@ -66,7 +66,8 @@ export function throwForStatus(
   if (UNACCEPTABLE.includes(status)) throw nothingHappened(new PoisonMessage(message));
   if (status >= 400 && status <= 499 && !REPEATABLE.includes(status)) throw new PoisonMessage(message);
   const afterMs = delayMs(retryAfter);
-  if (afterMs >= RETRY_AFTER_MIN_MS) throw new RetryLater(Math.min(afterMs, DELAY_MAX_MS), message);
+  if (afterMs > 0)
+    throw new RetryLater(Math.min(Math.max(afterMs, RETRY_AFTER_MIN_MS), DELAY_MAX_MS), message);
   throw new Error(message);
 }
 
@@ -76,7 +77,7 @@ const UNACCEPTABLE = [405, 411, 413, 414, 415, 417, 431];
 /** Client errors after which the same request may succeed. */
 const REPEATABLE = [401, 403, 407, 408, 409, 421, 423, 424, 425, 429];
 
-/** Below this, the schedule decides: it starts with seconds, too, and its delays grow. */
+/** A shorter wait is extended to this: each uses up a receive of the message. */
 const RETRY_AFTER_MIN_MS = 30_000;
 
 function headerOf(headers: ProviderResponse['headers'], name: string): string | undefined {

@@ -5,7 +5,7 @@ import type { EffectCall, EffectEnd } from '../inbox/inbox-effect.ts';
 import type { EffectStates } from '../inbox/past-attempts.ts';
 import type { Commit } from '../outbox/outbox.ts';
 import type { LastSequence } from '../store/last-sequence.ts';
-import type { InboxRow, StoredEffect } from '../store/rows.ts';
+import type { AskedWait, InboxRow, StoredEffect } from '../store/rows.ts';
 
 /**
  * A handler's part of a commit. With PostgreSQL it runs inside the transaction `tx`; with DynamoDB it runs before it, and its `writes` are
@@ -62,6 +62,7 @@ export interface Inbox {
     retryAt: number,
     effects: EffectStates,
     cause?: unknown,
+    wait?: AskedWait,
   ): Promise<InboxRefusal | undefined>;
   cutOff(
     claim: Claim,

@@ -1,14 +1,29 @@
 import { timeText } from '../base/clock.ts';
-import { errorCode, errorMessage, explainedBy, isMailroomError, MailroomError } from '../base/errors.ts';
+import {
+  errorCode,
+  errorMessage,
+  explainedBy,
+  isMailroomError,
+  MailroomError,
+  type RetryLater,
+} from '../base/errors.ts';
 import { isPoison, poison } from '../base/poison.ts';
-import { outageDelayMs, retryDelayMs, suspectDelayMs } from '../base/retry-schedule.ts';
+import {
+  askedDelayMs,
+  outageDelayMs,
+  retryDelayMs,
+  suspectDelayMs,
+  WAITS_MAX_MS,
+} from '../base/retry-schedule.ts';
 import type { InboxRefusal } from '../inbox/inbox.ts';
 import { TOO_OLD } from '../inbox/inbox-conditions.ts';
+import { waitsWith } from '../inbox/past-attempts.ts';
 import { OUTCOME } from '../observe/message-spans.ts';
 import { eventIdTime, isEventId, isUnreadableId } from '../store/event-id.ts';
 import { isExternalEventId } from '../store/external-id.ts';
 import { fraction } from '../store/retry.ts';
-import type { ConsumerContext, Received } from './consumer-context.ts';
+import type { AskedWait } from '../store/rows.ts';
+import type { ClaimedMessage, ConsumerContext, Received } from './consumer-context.ts';
 import { deliversHeartbeat } from './delivery.ts';
 import { reportEffectsOfUnclaimed } from './effects-in-doubt.ts';
 import { removeFailedHint } from './failed-hints.ts';
@@ -68,9 +83,17 @@ export function reportRejected(received: Received, error: unknown): ShownAgain {
   return rejected(error);
 }
 
-/** The attempt failed, and the message becomes visible again after `afterMs`. A handler that throws `RetryLater` waits, and is not counted. */
-export function reportFailed(received: Received, afterMs: number, error: unknown): ShownAgain {
-  const chosen = isMailroomError(error, 'RETRY_LATER');
+/**
+ * The attempt failed, and the message becomes visible again after `afterMs`.
+ *
+ * @param chosen - true if the handler chose the delay: it waits, and is not counted as a failure
+ */
+export function reportFailed(
+  received: Received,
+  afterMs: number,
+  error: unknown,
+  chosen = isMailroomError(error, 'RETRY_LATER'),
+): ShownAgain {
   if (!chosen) received.telemetry.count('MessagesFailed');
   logFailure(received, 'A message failed and will be retried', error, chosen ? 'retry-later' : 'failed');
   return again(afterMs, error);
@@ -172,6 +195,20 @@ export function fenceRefused(received: Received, refusal: InboxRefusal): Promise
 export function retryAfterMs({ config, random }: ConsumerContext, attempt: number, error?: unknown): number {
   if (isMailroomError(error, 'RETRY_LATER')) return wholeSeconds(error.retryAfterMs);
   return wholeSeconds(retryDelayMs(attempt, config, fraction(random)));
+}
+
+/**
+ * The wait that a handler asked for, unless it counts as an attempt. It counts once the message has waited for a day, whatever the
+ * number of its waits: then its attempts end it. A delay of 0 counts, too.
+ */
+export function askedWait(
+  { clock, random, claim }: ClaimedMessage,
+  { retryAfterMs: askedMs }: RetryLater,
+): { readonly afterMs: number; readonly wait: AskedWait } | undefined {
+  const now = clock.now();
+  const wait = waitsWith(claim.pastAttempts, now, claim.message.sentAt);
+  const afterMs = wholeSeconds(askedDelayMs(askedMs, wait.times, fraction(random)));
+  return askedMs > 0 && now + afterMs <= wait.since + WAITS_MAX_MS ? { afterMs, wait } : undefined;
 }
 
 /** Milliseconds until one second after a given time, for a message that waits for it. */

@@ -1,5 +1,5 @@
-import type { InboxRow } from '../store/rows.ts';
-import type { Claim, InboxContext, InboxRefusal } from './inbox.ts';
+import type { AskedWait, InboxRow } from '../store/rows.ts';
+import type { Claim, InboxContext, InboxRefusal, InboxRules } from './inbox.ts';
 import { ALONE_FROM } from './inbox-conditions.ts';
 import { attemptCause, rowCause, writeUnderFence } from './inbox-writes.ts';
 import type { EffectStates } from './past-attempts.ts';
@@ -28,6 +28,7 @@ export function failMessage(
  * Releases the message as if this claim had not existed: no attempt is counted. Returns the refusal if the write was refused.
  *
  * @param cause - stored as the row's last error @default none: the row keeps its last error
+ * @param wait - the waits that its handler has asked for, including this one @default it was released for another reason
  */
 export function releaseMessage(
   inbox: InboxContext,
@@ -35,11 +36,9 @@ export function releaseMessage(
   retryAt: number,
   effects: EffectStates,
   cause?: unknown,
+  wait?: AskedWait,
 ): Promise<InboxRefusal | undefined> {
-  // An outage of hours must not push the attempts out whose effects matter.
-  const past =
-    Object.keys(effects).length > 0 &&
-    attemptCause(inbox, claim, { ended: 'released', error: cause, effects });
+  const past = releasedAttempt(inbox, claim, effects, cause, wait);
   const change = {
     set: {
       status: 'FAILED',
@@ -53,6 +52,19 @@ export function releaseMessage(
     remove: ['leaseUntil', 'endsBy', 'outOfTime'],
   };
   return writeUnderFence(inbox, claim, change, isFailed);
+}
+
+/** The past attempts of a released message. An outage of hours must not push the attempts out whose effects matter. */
+export function releasedAttempt(
+  inbox: InboxRules,
+  claim: Claim,
+  effects: EffectStates,
+  cause?: unknown,
+  wait?: AskedWait,
+): ReturnType<typeof attemptCause> | undefined {
+  if (wait !== undefined) return attemptCause(inbox, claim, { ended: 'waited', error: cause, effects, wait });
+  if (Object.keys(effects).length === 0) return undefined;
+  return attemptCause(inbox, claim, { ended: 'released', error: cause, effects });
 }
 
 /**

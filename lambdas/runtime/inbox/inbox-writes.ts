@@ -105,10 +105,10 @@ export function fenceLost(claim: Claim, refusal: InboxRefusal): FenceLost {
 export function attemptCause(
   inbox: InboxRules,
   { attempt, pastAttempts }: Claim,
-  { ended, error, effects }: { ended: AttemptEnd['ended']; error: unknown; effects: EffectStates },
+  { error, ...ended }: Pick<AttemptEnd, 'ended' | 'wait'> & { error: unknown; effects: EffectStates },
 ) {
   const cause = rowCause(inbox, error);
-  const end = { at: inbox.clock.now(), attempt, ended, error: cause.lastError, effects };
+  const end = { at: inbox.clock.now(), attempt, ...ended, error: cause.lastError };
   return { ...cause, pastAttempts: withAttempt(pastAttempts, end) };
 }
 

@@ -1,4 +1,5 @@
-import type { AttemptEnd, EffectState, StoredEffect } from '../store/rows.ts';
+import { CLOCK_SKEW_MS } from '../base/clock.ts';
+import type { AskedWait, AttemptEnd, EffectState, StoredEffect } from '../store/rows.ts';
 import { effectState } from './started-effects.ts';
 
 /** The most attempts that a row keeps, and the most bytes of JSON that they take: each later write of the row pays for them. */
@@ -19,10 +20,14 @@ const ERROR_MAX_CHARS = 120;
  */
 export function withAttempt(past: unknown, { error, effects = {}, ...end }: AttemptEnd): AttemptEnd[] {
   const attempts = pastAttemptsOf(past);
+  // Waits of days must not push the attempts out whose effects matter.
+  const continues = end.wait !== undefined && attempts.at(-1)?.wait?.times === end.wait.times - 1;
+  const before = continues ? attempts.pop() : undefined;
+  const ran = { ...before?.effects, ...effects };
   attempts.push({
     ...end,
     ...(error !== undefined && { error: error.slice(0, ERROR_MAX_CHARS) }),
-    ...(Object.keys(effects).length > 0 && { effects }),
+    ...(Object.keys(ran).length > 0 && { effects: ran }),
   });
   while (attempts.length > ATTEMPTS_MAX || (attempts.length > 1 && bytesOf(attempts) > BYTES_MAX))
     attempts.shift();
@@ -35,6 +40,26 @@ export function withAttempt(past: unknown, { error, effects = {}, ...end }: Atte
 /** Returns the past attempts of a row that can be read. @param past - the row's attribute, as it was read */
 export function pastAttemptsOf(past: unknown): AttemptEnd[] {
   return Array.isArray(past) ? past.filter(isAttempt) : [];
+}
+
+/**
+ * Returns the waits that a message's handler has asked for, including one that begins now.
+ *
+ * @param past - the ends of its earlier attempts
+ * @param sentAt - when its message was sent, if that is known: a redrive sends it again, and its waits start over
+ */
+export function waitsWith(past: readonly AttemptEnd[] = [], now: number, sentAt?: number): AskedWait {
+  const arrivedAt = sentAt !== undefined && sentAt <= now ? sentAt - CLOCK_SKEW_MS : 0;
+  const earlier = past
+    .slice(past.findLastIndex(({ ended }) => ended === 'rejected') + 1)
+    .flatMap(({ wait }) => (isWait(wait) && wait.since >= arrivedAt ? [wait] : []));
+  const [first] = earlier;
+  return { since: first?.since ?? now, times: (earlier.at(-1)?.times ?? 0) + 1 };
+}
+
+function isWait(value: unknown): value is AskedWait {
+  const { since, times } = Object(value) as Partial<AskedWait>;
+  return Number.isSafeInteger(since) && Number.isSafeInteger(times);
 }
 
 /** Returns the ends of the effects that one claim has started, by the row that it left. */

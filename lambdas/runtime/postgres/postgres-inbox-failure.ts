@@ -1,6 +1,7 @@
 import type { Inbox } from '../consume/inbox-port.ts';
 import type { Claim } from '../inbox/inbox.ts';
 import { ALONE_FROM } from '../inbox/inbox-conditions.ts';
+import { releasedAttempt } from '../inbox/inbox-failure.ts';
 import { attemptCause, rowCause } from '../inbox/inbox-writes.ts';
 import { underFence } from './postgres-inbox-claim.ts';
 import { inMs, type PostgresInboxContext } from './postgres-inbox-row.ts';
@@ -30,16 +31,20 @@ export function failures<Tx>(
         [inFuture(retryAt), ...caused(held, { ended: 'failed', error, effects })],
         isFailed,
       ),
-    release: (held, retryAt, effects, cause) => {
+    release: (held, retryAt, effects, cause, wait) => {
       const { lastError, fingerprint } = cause === undefined ? {} : rowCause(rules, cause);
-      const ran = Object.keys(effects).length > 0;
-      const [, , past = null] = ran ? caused(held, { ended: 'released', error: cause, effects }) : [];
+      const past = releasedAttempt(rules, held, effects, cause, wait);
       return underFence(
         ctx,
         held,
         `${RELEASED}, attempts = attempts - 1, last_error = coalesce($5::text, last_error),
           fingerprint = coalesce($6::text, fingerprint), past_attempts = coalesce($7::text, past_attempts)`,
-        [inFuture(retryAt), lastError ?? null, fingerprint ?? null, past],
+        [
+          inFuture(retryAt),
+          lastError ?? null,
+          fingerprint ?? null,
+          past === undefined ? null : JSON.stringify(past.pastAttempts),
+        ],
         isFailed,
       );
     },

@@ -378,13 +378,23 @@ export interface AttemptEnd {
   readonly attempt: number;
   /**
    * `failed`: its handler threw, or its time was up; `rejected`: so that the message can never succeed; `released`: it is not counted;
-   * `no-result`: its function stopped, or ran out of time, before its handler ended.
+   * `no-result`: its function stopped, or ran out of time, before its handler ended; `waited`: its handler asked for a wait, and it is not counted.
    */
-  readonly ended: 'failed' | 'rejected' | 'released' | 'no-result';
+  readonly ended: 'failed' | 'rejected' | 'released' | 'no-result' | 'waited';
+  /** Of consecutive waits, which are one entry. */
+  readonly wait?: AskedWait | undefined;
   /** At most 120 characters. */
   readonly error?: string | undefined;
   /** The side effects that it ran, and how each ended. Absent: none, or too many to keep. */
   readonly effects?: Readonly<Record<string, EffectState>> | undefined;
+}
+
+/** The waits that a handler has asked for since its message arrived. */
+export interface AskedWait {
+  /** The time of the first one, epoch milliseconds. */
+  readonly since: number;
+  /** Their number. */
+  readonly times: number;
 }
 
 /** Views an item that Mailroom wrote as its row type. */

@@ -117,23 +117,23 @@ describe('RetryLater', () => {
     [1_500, 2],
   ])('of %j schedules the next attempt after %d s', async (after, seconds) => {
     const one = oneMessage();
-    const attempts: number[] = [];
+    let runs = 0;
     const handler = async (ctx: LeasedContext) => {
-      attempts.push(ctx.attempt);
-      if (ctx.attempt === 1) throw new RetryLater(after, new Error('rate limited'));
+      runs += 1;
+      if (runs === 1) throw new RetryLater(after, new Error('rate limited'));
       await ctx.commit({ writes: [domainRow] });
     };
     await one.deliver(handler);
     expect(one.row()).toMatchObject({
       status: 'FAILED',
-      attempts: 1,
+      attempts: seconds === 0 ? 1 : 0,
       lastError: 'rate limited',
       fingerprint: 'worker Error: rate limited',
     });
     expect(one.waitsMs()).toBeLessThanOrEqual(seconds * 1_000);
     expect(one.waitsMs()).toBeGreaterThan(seconds * 1_000 - 200);
     await one.deliver(handler);
-    expect(attempts).toEqual([1, 2]);
+    expect(runs).toBe(2);
     expect(one.row()).toMatchObject({ status: 'PROCESSED' });
   });
 
@@ -145,9 +145,9 @@ describe('RetryLater', () => {
     expect(one.visibleAt()).toBeGreaterThanOrEqual(now + 600_000);
   });
 
-  test('of the last attempt rejects the message with its cause', async () => {
+  test('that counts rejects the message of the last attempt with its cause', async () => {
     const one = oneMessage();
-    const later = () => Promise.reject(new RetryLater(1_000, new Error('rate limited')));
+    const later = () => Promise.reject(new RetryLater(0, new Error('rate limited')));
     await one.deliver(later, { maxAttempts: 1 });
     expect(one.row()).toMatchObject({
       status: 'REJECTED',
