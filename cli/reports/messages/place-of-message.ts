@@ -7,7 +7,6 @@ import { isEventId, isUnreadableId, outboxKeyOf } from '../../../lambdas/runtime
 import { placeInOrder } from '../../../lambdas/runtime/store/last-sequence.ts';
 import type { InboxRow, OutboxRow, PlaceInOrder } from '../../../lambdas/runtime/store/rows.ts';
 import { readable, readOutboxRow, type UnreadableRow } from '../../../lambdas/runtime/store/stored-rows.ts';
-import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { readInbox } from '../../deployment/message-reader.ts';
 import { findResend } from '../../deployment/resent-event.ts';
