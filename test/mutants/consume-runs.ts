@@ -156,6 +156,11 @@ export const consumeRunsMutants: readonly Mutant[] = [
     ['a table that throttles is not asked every few milliseconds to end a claim', 'backoffMs(attempt, 200, 2_000, random)', 'backoffMs(attempt, 20, 20, random)'],
     ['the end of a claim leaves time for the response twice over', 'claim.endsBy - 2 * RESPONSE_MARGIN_MS', 'claim.endsBy'],
   ]),
+  ...mutantsOf('consume/tracked-promise.ts', 'not-awaited leased-context', [
+    ['a listener that does not call its own `then` is seen', 'this.#handled = true; return Promise;', 'return Promise;'],
+    ['the listener of a call itself does not count', 'this.#handled = false;', ''],
+    ['a failure in a chain of a call is seen', 'return new TrackedPromise(super.then(ok, failed), this.#onEnd);', 'return super.then(ok, failed);'],
+  ]),
   ...mutantsOf('consume/leased-context.ts', 'not-awaited claimed-run leased-run consumer transactional-run leased-context consumer-effects consumer-outages consumer-load consumer-leases', [
     ['a message is committed once', "if (run.state.commit.kind !== 'none') throw afterCommit(run, COMMIT);", ''],
     ['a commit that is under way stops a second one', "take(run, { is: 'commit-begun' });", ''],

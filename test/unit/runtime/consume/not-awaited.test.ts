@@ -1,3 +1,5 @@
+import { tracingChannel } from 'node:diagnostics_channel';
+import { inspect } from 'node:util';
 import { describe, expect, test, vi } from 'vitest';
 import { AlreadyProcessed, errorCode, PoisonMessage } from '../../../../lambdas/runtime/base/errors.ts';
 import type { LeasedContext } from '../../../../lambdas/runtime/consume/handler.ts';
@@ -40,6 +42,14 @@ describe('a commit is refused, and its message fails,', () => {
       'after an effect whose failure the handler has not seen',
       async (ctx) => {
         void ctx.once('charge', closed);
+        await turn();
+      },
+      'ctx.once("charge") has failed and was not awaited',
+    ],
+    [
+      'after an effect that was logged, and whose failure the handler has not seen',
+      async (ctx) => {
+        inspect(ctx.once('charge', closed));
         await turn();
       },
       'ctx.once("charge") has failed and was not awaited',
@@ -184,6 +194,14 @@ describe('a commit is allowed', () => {
         const charge = ctx.once('charge', closed);
         await turn();
         await charge.catch(() => {});
+      },
+    ],
+    [
+      'after a caught failure of an effect that an instrumentation has traced',
+      async (ctx) => {
+        const channel = tracingChannel('charges');
+        channel.error.subscribe(() => {});
+        await channel.tracePromise(() => ctx.once('charge', closed), {}).catch(() => {});
       },
     ],
     ['directly after several effects', (ctx) => Promise.all(['a', 'b'].map((name) => ctx.once(name, turn)))],
