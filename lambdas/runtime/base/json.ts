@@ -93,7 +93,13 @@ export type JsonOf<T> = 0 extends 1 & T // any
       ? T
       : T extends void
         ? undefined
-        : T extends Refused
+        : // Not all that is refused: the types of errors and of binary data also fit plain objects.
+          T extends
+              | bigint
+              | symbol
+              | ((...args: never) => unknown)
+              | ReadonlyMap<unknown, unknown>
+              | ReadonlySet<unknown>
           ? never
           : T extends readonly unknown[]
             ? {
@@ -113,11 +119,3 @@ export type JsonOf<T> = 0 extends 1 & T // any
                       : Name]: JsonOf<T[Name]>;
                 }
               : T;
-
-/** Not all that is refused: the types of errors and of binary data also fit plain objects. */
-type Refused =
-  | bigint
-  | symbol
-  | ((...args: never) => unknown)
-  | ReadonlyMap<unknown, unknown>
-  | ReadonlySet<unknown>;
