@@ -1,11 +1,16 @@
 import { Command } from 'commander';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import type { RejectRequest } from '../../lambdas/runtime/consume/settle-requests.ts';
-import type { StartedEffect } from '../../lambdas/runtime/inbox/started-effects.ts';
+import {
+  areChecked,
+  type EffectsChecked,
+  type StartedEffect,
+} from '../../lambdas/runtime/inbox/started-effects.ts';
 import type { ConsumerEntry } from '../../lambdas/runtime/operations/directory.ts';
 import { isEventId } from '../../lambdas/runtime/store/event-id.ts';
 import { recordOperation } from '../../lambdas/runtime/store/operation-record.ts';
 import type { Deployment } from '../deployment/deployment.ts';
+import { checkedWord } from '../deployment/effects.ts';
 import { checkBodies, settleByConsumer } from '../deployment/invoke.ts';
 import { type Place, placeOf, placeText } from '../deployment/place.ts';
 import { eachOf } from '../deployment/rows-reader.ts';
@@ -38,6 +43,7 @@ import { SOURCE_ARGUMENT } from '../terminal/arguments.ts';
 import {
   applyWords,
   type ChangeOptions,
+  effectsCheckedOption,
   type PlannedVerdicts,
   reasonOption,
   reasonToApply,
@@ -52,7 +58,8 @@ import { reporting } from './command.ts';
 interface DiscardOptions extends ChangeOptions, DeadLetterChoice {
   readonly source: string;
   readonly all?: boolean;
-  readonly effectsChecked?: boolean;
+  /** A digest covers only the effects that the plan has shown. */
+  readonly effectsChecked?: EffectsChecked;
   readonly reject?: boolean;
   readonly verbose?: boolean;
 }
@@ -88,7 +95,7 @@ export function discardCommand(io: Io): Command {
     .option('--cause <text>', 'dead letters with this text in their cause (any case)')
     .option('--all', `every dead letter of the source (at most ${LIMIT} per run)`)
     .option('--reject', "have the consumer commit what its handler's rejected function returns")
-    .option('--effects-checked', 'you have asked the providers of all effects that the plan names')
+    .addOption(effectsCheckedOption())
     .option('--apply', 'discard them')
     .addOption(reasonOption())
     .addOption(verboseOption())
@@ -127,8 +134,10 @@ export async function discardDeadLetters(
   const { deadLetters } = await receiveForChange(deployment, source, limits);
   try {
     const { chosen, choice } = choose(deployment, source, deadLetters, { ids, cause }, planned);
+    const effectsChecked = areChecked(options.effectsChecked ?? false, effectsOf(chosen, reject));
     const plain = chosen.map((deadLetter): DiscardStep => {
-      const outcome = plannedOutcome(source, deadLetter, options, deployment.clock.now());
+      const checks = { reject, effectsChecked };
+      const outcome = plannedOutcome(source, deadLetter, checks, deployment.clock.now());
       const message = isDiscard(outcome) ? unplacedText(source, deadLetter) : undefined;
       return { deadLetter, outcome, message };
     });
@@ -140,7 +149,9 @@ export async function discardDeadLetters(
       ({ outcome }) => outcome,
     );
     const steps =
-      reason === undefined ? same : await discardAll(deployment, source, same, { ...options, reason });
+      reason === undefined
+        ? same
+        : await discardAll(deployment, source, same, { reject, effectsChecked, reason });
     const report = { place, source, applied, reason: options.reason, steps, changed };
     const isStopped = steps.some(({ outcome }) => outcome === 'untried');
     const isPartial = applied && (steps.some(({ outcome }) => stays(outcome)) || changed.length > 0);
@@ -170,7 +181,7 @@ function unplacedText(source: DeadLetterSource, deadLetter: DeadLetter): string 
 function plannedOutcome(
   source: DeadLetterSource,
   deadLetter: DeadLetter,
-  { effectsChecked = false, reject = false }: Pick<DiscardOptions, 'effectsChecked' | 'reject'>,
+  { effectsChecked, reject }: Readonly<Record<'effectsChecked' | 'reject', boolean>>,
   now: number,
 ): DiscardOutcome {
   // A pointer without an event id leads to no row.
@@ -224,7 +235,11 @@ async function discardAll(
   deployment: Deployment,
   source: DeadLetterSource,
   plan: readonly DiscardStep[],
-  { reason, effectsChecked, reject }: DiscardOptions & { readonly reason: string },
+  {
+    reason,
+    effectsChecked,
+    reject,
+  }: Readonly<Record<'effectsChecked' | 'reject', boolean> & { reason: string }>,
 ): Promise<DiscardStep[]> {
   const { clients } = deployment;
   const note = { by: await deployment.operator(), reason, effectsChecked, rejects: reject };
@@ -257,11 +272,19 @@ async function discardAll(
 }
 
 /** The effects of a message that must be checked. A `rejected` function reads the results of those that have completed. */
-export function uncheckedEffects(
+function uncheckedEffects(
   { effects = [] }: Pick<DeadLetter, 'effects'>,
   reject = false,
 ): readonly StartedEffect[] {
   return effects.filter(({ state }) => !reject || state !== 'completed');
+}
+
+/** The effects that one check of these dead letters covers. */
+export function effectsOf(
+  deadLetters: readonly Pick<DeadLetter, 'effects'>[],
+  reject?: boolean,
+): readonly StartedEffect[] {
+  return deadLetters.flatMap((deadLetter) => uncheckedEffects(deadLetter, reject));
 }
 
 function mustCheck(deadLetter: DeadLetter, reject?: boolean): boolean {
@@ -340,12 +363,14 @@ export function discardText(
   const isOpen = steps.some(({ deadLetter }) => mustCheck(deadLetter, options.reject));
   // A rejection would read what the row no longer has: no check makes it possible.
   const isDeleted = !options.reject && steps.some(({ deadLetter }) => deadLetter.isRowDeleted);
-  const isUnchecked = (isOpen || isDeleted) && !options.effectsChecked;
+  const letters = steps.map(({ deadLetter }) => deadLetter);
+  const effects = effectsOf(letters, options.reject);
+  const isUnchecked = (isOpen || isDeleted) && !areChecked(options.effectsChecked ?? false, effects);
   const which = [
     source.name,
     ...(words.length === 0 ? ['--all'] : words),
     ...(options.reject ? ['--reject'] : []),
-    ...(options.effectsChecked ? ['--effects-checked'] : []),
+    ...(options.effectsChecked && !isUnchecked ? [checkedWord(effects)] : []),
     ...applyWords({ reason }),
   ];
   const grouped = isGrouped(steps.length, options);
@@ -366,7 +391,7 @@ export function discardText(
     ...(applied
       ? [`${doneText(steps)}.`]
       : [
-          `Nothing was changed. To ${options.reject ? 'reject' : 'discard'} them${isUnchecked ? ', add --effects-checked once you know' : ''}:`,
+          `Nothing was changed. To ${options.reject ? 'reject' : 'discard'} them${isUnchecked ? `, add ${checkedWord(effects)} once you know` : ''}:`,
           `  ${deployment.commandLine(shell`dlq discard ${which}`)}`,
         ]),
   ].join('\n');

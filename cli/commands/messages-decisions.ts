@@ -2,7 +2,12 @@ import { Command } from 'commander';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { TOO_OLD } from '../../lambdas/runtime/inbox/inbox-conditions.ts';
 import { type InboxState, inboxState } from '../../lambdas/runtime/inbox/inbox-state.ts';
-import type { StartedEffect } from '../../lambdas/runtime/inbox/started-effects.ts';
+import {
+  areChecked,
+  type EffectsChecked,
+  effectsDigest,
+  type StartedEffect,
+} from '../../lambdas/runtime/inbox/started-effects.ts';
 import type { ConsumerEntry } from '../../lambdas/runtime/operations/directory.ts';
 import {
   allowTooOld,
@@ -15,7 +20,7 @@ import { recordOperation } from '../../lambdas/runtime/store/operation-record.ts
 import type { PlaceInOrder } from '../../lambdas/runtime/store/rows.ts';
 import { readable } from '../../lambdas/runtime/store/stored-rows.ts';
 import type { Deployment } from '../deployment/deployment.ts';
-import { effectsUnchecked, effectText, openEffects } from '../deployment/effects.ts';
+import { checkedWord, effectsUnchecked, effectText, openEffects } from '../deployment/effects.ts';
 import { wholeEventId } from '../deployment/event-prefix.ts';
 import { settleByConsumer } from '../deployment/invoke.ts';
 import { readInbox } from '../deployment/message-reader.ts';
@@ -34,7 +39,13 @@ import {
 } from '../reports/messages/place-of-message.ts';
 import { inTime } from '../reports/why/event-state.ts';
 import { onceArgument } from '../terminal/arguments.ts';
-import { applyWords, type ChangeOptions, reasonOption, reasonToApply } from '../terminal/change.ts';
+import {
+  applyWords,
+  type ChangeOptions,
+  effectsCheckedOption,
+  reasonOption,
+  reasonToApply,
+} from '../terminal/change.ts';
 import { EXIT, fileText, type Io } from '../terminal/io.ts';
 import { clipped } from '../terminal/output.ts';
 import { type ShellText, shell } from '../terminal/shell.ts';
@@ -47,7 +58,8 @@ interface MessageDecision extends ChangeOptions {
   readonly consumer: string;
   readonly eventId: string;
   readonly force?: boolean;
-  readonly effectsChecked?: boolean;
+  /** A digest covers only the effects that the plan has shown. */
+  readonly effectsChecked?: EffectsChecked;
   /** The file of a manual fix, which a printed command repeats. */
   readonly commit?: string;
 }
@@ -71,7 +83,7 @@ export function decisionCommands(io: Io): readonly Command[] {
         onceArgument,
       )
       .option('--force', 'even if a worker holds it, its row is unreadable or its event is unknown')
-      .option('--effects-checked', 'you have asked the providers of all effects that the plan names')
+      .addOption(effectsCheckedOption())
       .option('--apply', 'resolve it'),
     decisionCommand(io, 'allow', allowing, allow).option('--apply', 'allow it'),
   ];
@@ -183,14 +195,14 @@ function resolutionPlan(
   const options = [
     ...(commit === undefined ? [] : ['--commit', commit]),
     ...(force ? ['--force'] : []),
-    ...(effectsChecked ? ['--effects-checked'] : []),
+    ...(effectsChecked && areChecked(effectsChecked, effects) ? [checkedWord(effects)] : []),
   ];
-  const isUnchecked = (effects.length > 0 || areUnknown) && !effectsChecked;
+  const isUnchecked = (effects.length > 0 || areUnknown) && !areChecked(effectsChecked ?? false, effects);
   const commits = fix === undefined ? '' : ` Would commit with it ${fixText(fix)}.`;
   const unplaced = spaced(unknownPlaceText(entry, found.place));
   return {
     status: 'resolve',
-    text: `Would set ${nameOf(decision)} PROCESSED without running it.${commits} ${stateText(state, isRowDeleted)}${unplaced}${checkText(effects, areUnknown)} Nothing was changed. To resolve it${isUnchecked ? ', add --effects-checked once you know' : ''}:`,
+    text: `Would set ${nameOf(decision)} PROCESSED without running it.${commits} ${stateText(state, isRowDeleted)}${unplaced}${checkText(effects, areUnknown)} Nothing was changed. To resolve it${isUnchecked ? `, add ${checkedWord(effects)} once you know` : ''}:`,
     next: shell`messages ${['resolve', consumer, eventId, ...options, ...applyWords(decision)]}`,
   };
 }
@@ -207,18 +219,20 @@ async function applyResolution(
   if (areUnknown && !effectsChecked) throw effectsUnknown(made, isRowDeleted);
   const unchecked = (open: readonly StartedEffect[]) =>
     effectsUnchecked(`Message ${eventId} of ${consumer}`, open.map(effectText));
-  if (effects.length > 0 && !effectsChecked) throw unchecked(effects);
+  if (effects.length > 0 && !areChecked(effectsChecked, effects)) throw unchecked(effects);
+  // Bound to what this run has read: an effect that starts meanwhile is not checked. Of a row that cannot be read, none is known.
+  const checked = effectsChecked && state.is !== 'unreadable' ? effectsDigest(effects) : effectsChecked;
   const cause = causeOf(eventId, found.event);
   const isFinal = state.is === 'processed' || state.is === 'discarded';
   const by = isFinal ? await deployment.operator() : await record(deployment, 'messages resolve', made);
   const result =
     fix === undefined
       ? await resolveMessage(deployment, {
-          ...{ ...made, by, isStrict: isStrict(entry) },
+          ...{ ...made, effectsChecked: checked, by, isStrict: isStrict(entry) },
           order: placed(place),
         })
       : await settleByConsumer(clients.lambda, entry, {
-          mailroomCommit: { eventId, by, reason, force, effectsChecked, cause, ...fix },
+          mailroomCommit: { eventId, by, reason, force, effectsChecked: checked, cause, ...fix },
         });
   switch (result.status) {
     case 'leased':

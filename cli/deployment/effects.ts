@@ -1,5 +1,6 @@
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import {
+  effectsDigest,
   effectsToCheck,
   type StartedEffect,
   startedEffects,
@@ -25,12 +26,17 @@ export function openEffects(
   return effectsToCheck(startedEffects(consumer, eventId, known, now));
 }
 
+/** The option that says that effects were checked, bound to those that are shown. */
+export function checkedWord(effects: readonly StartedEffect[]): string {
+  return effects.length === 0 ? '--effects-checked' : `--effects-checked=${effectsDigest(effects)}`;
+}
+
 /** The refusal to settle a message whose effects were not checked. @param effects - each as {@link effectText} describes it */
 export function effectsUnchecked(subject: string, effects: readonly string[]): MailroomError {
   return new MailroomError(
     'EFFECTS_UNCHECKED',
     `${subject} is not settled: ${effects.join('; ')}. Nothing was changed. Ask the ${effects.length === 1 ? 'provider about this key' : 'providers about these keys'}; ` +
-      'then repeat the command with --effects-checked.',
+      'then repeat the command with --effects-checked, as its plan prints it.',
   );
 }
 

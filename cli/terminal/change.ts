@@ -49,3 +49,11 @@ const TO_WRITE = '…';
 export function applyWords({ reason = TO_WRITE }: Pick<ChangeOptions, 'reason'>): string[] {
   return ['--apply', '--reason', reason];
 }
+
+/** `--effects-checked`, with the digest of the effects that a plan has shown: it covers no others. */
+export function effectsCheckedOption(): Option {
+  return new Option(
+    '--effects-checked [digest]',
+    'you have asked the providers of all effects that the plan names; its digest covers no others',
+  );
+}

@@ -101,11 +101,9 @@ export const operationsMutants: readonly Mutant[] = [
     ['a rule that was changed matches only a minute later', 'since + RULE_DELAY_MS', 'since'],
   ]),
   ...mutantsOf('inbox/settle-message.ts', 'message-operations settle-requests hostile-settle-requests', [
-    ['a message whose effects are unchecked is not settled', 'if (effects.length > 0 && !effectsChecked)', 'if (false)'],
-    ['force does not settle a message whose effects are unchecked', 'force && effectsChecked && ', 'force && '],
-    ['force does not leave out the writes', 'effectsChecked && writes === undefined;', 'effectsChecked;'],
-    ['an effect that starts between the read and the write refuses the decision', 'asSeen(seen, effectsChecked && writes === undefined)', 'asSeen(seen, true)'],
-    ['writes are made from the effects at the write', 'asSeen(seen, effectsChecked && writes === undefined)', 'asSeen(seen, effectsChecked)'],
+    ['a message whose effects are unchecked is not settled', 'if (effects.length > 0 && !areChecked(effectsChecked, started))', 'if (false)'],
+    ['force does not settle a message whose effects are unchecked', 'force && effectsChecked === true && ', 'force && '],
+    ['force does not leave out the writes', 'effectsChecked === true && writes === undefined;', 'effectsChecked === true;'],
     ['a completed effect needs no check only if its result is read', "!readsResults || ended !== 'completed'", "ended !== 'completed'"],
     ['nothing is made from the result of an effect that may still run', "if (until !== undefined) return { status: 'leased', until };", ''],
     ['an effect may run until its function has stopped by every clock', 'Math.max(...running.map(({ endsBy }) => endsBy)) + CLOCK_SKEW_MS', 'Math.max(...running.map(({ endsBy }) => endsBy))'],
@@ -117,6 +115,19 @@ export const operationsMutants: readonly Mutant[] = [
     ['a decision reads a message that changes three times', 'const LOOKS = 3;', 'const LOOKS = 2;'],
     ['a decision waits for the last of the running effects', 'Math.max(...running', 'Math.min(...running'],
     ['a message that has been received is not decided as one that was not', 'if (unlessReceived && row !== undefined)', 'if (false)'],
+  ]),
+  ...mutantsOf('inbox/inbox-operator.ts', 'checked-effects settle-requests', [
+    ['an effect that starts between the read and the write refuses the decision, also after a check', '      effects.condition,', '      `(${effects.condition} OR attribute_exists(PK))`,'],
+  ]),
+  ...mutantsOf('inbox/started-effects.ts', 'checked-effects', [
+    ['a check covers only the effects that were shown', "typeof checked === 'string' ? checked === effectsDigest(effects) : checked", 'Boolean(checked)'],
+    ['a check does not cover a later run of an effect', 'JSON.stringify([key, startedAt, endedAt ?? null])', 'JSON.stringify([key])'],
+  ]),
+  ...mutantsOf('cli/commands/messages-decisions.ts', 'checked-effects', [
+    ['a resolve is bound to the effects that its run has read', "effectsChecked && state.is !== 'unreadable' ? effectsDigest(effects) : effectsChecked", 'effectsChecked'],
+  ]),
+  ...mutantsOf('cli/page/server/planned-change.ts', 'checked-effects', [
+    ['a discard of the page is bound to the effects that it has shown', 'effectsChecked && effectsDigest(shown)', 'effectsChecked'],
   ]),
   ...mutantsOf('consume/settle-requests.ts', 'settle-requests hostile-settle-requests', [
     ['an operator writes no row of Mailroom', 'if (reserved === undefined) continue;', 'continue;'],

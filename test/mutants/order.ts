@@ -115,7 +115,7 @@ export const orderMutants: readonly Mutant[] = [
     ['the raise of the last number is one of the own actions of a decision', 'OWN_ACTIONS + raise.length', 'OWN_ACTIONS'],
     ['an order that was changed by hand counts only with a key', "typeof order?.key === 'string' && Number.isSafeInteger(order.sequence)", 'Number.isSafeInteger(order?.sequence)'],
     ['an order that was changed by hand counts only with a whole number', "typeof order?.key === 'string' && Number.isSafeInteger(order.sequence)", "typeof order?.key === 'string'"],
-    ['effects refuse a decision before its order does', "if (effects.length > 0 && !effectsChecked) return { status: 'effects-unchecked', effects }; if ('missing' in place) return { status: 'out-of-order', missing: place.missing };", "if ('missing' in place) return { status: 'out-of-order', missing: place.missing }; if (effects.length > 0 && !effectsChecked) return { status: 'effects-unchecked', effects };"],
+    ['effects refuse a decision before its order does', "if (effects.length > 0 && !areChecked(effectsChecked, started)) return { status: 'effects-unchecked', effects }; if ('missing' in place) return { status: 'out-of-order', missing: place.missing };", "if ('missing' in place) return { status: 'out-of-order', missing: place.missing }; if (effects.length > 0 && !areChecked(effectsChecked, started)) return { status: 'effects-unchecked', effects };"],
   ]),
   ...mutantsOf('cli/reports/dead-letters/resend.ts', 'order-decisions', [
     ['a resent message leaves its number to the event in its place', 'replacedBy: newEventId,', ''],
@@ -159,7 +159,7 @@ export const orderMutants: readonly Mutant[] = [
   ]),
   ...mutantsOf('cli/commands/messages-decisions.ts', 'order-decisions', [
     ['a message without a row is resolved at its place', 'order: placed(place),', ''],
-    ['a message is resolved in the order that its consumer has', '...{ ...made, by, isStrict: isStrict(entry) },', '...{ ...made, by },'],
+    ['a message is resolved in the order that its consumer has', '...{ ...made, effectsChecked: checked, by, isStrict: isStrict(entry) },', '...{ ...made, effectsChecked: checked, by },'],
     ['a message that was passed over is not allowed to run', 'if (sequence > last) return;', 'return;'],
   ]),
   ...mutantsOf('cli/reports/dead-letters/discard.ts', 'order-decisions', [

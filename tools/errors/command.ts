@@ -207,7 +207,8 @@ export const REFUSED = section({
       action: 'Run [`npx cdk-mailroom resume <consumer>`](cli.md#pause-resume) first.',
     },
     EFFECTS_UNCHECKED: {
-      cause: 'Effects of the message have happened or may have, such as a charge.',
+      cause:
+        'Effects of the message have happened or may have, such as a charge, or are others than those of the digest in `--effects-checked`.',
       result: 'Nothing was changed.',
       action:
         'Ask each provider about its key, do by hand what is missing, then repeat the command with `--effects-checked`.',

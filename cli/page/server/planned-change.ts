@@ -1,12 +1,13 @@
 import { errorMessage, MailroomError } from '../../../lambdas/runtime/base/errors.ts';
 import { isObject } from '../../../lambdas/runtime/base/json.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
+import { effectsDigest } from '../../../lambdas/runtime/inbox/started-effects.ts';
 import { audit } from '../../commands/audit.ts';
-import { discardDeadLetters, uncheckedEffects } from '../../commands/dlq-discard.ts';
+import { discardDeadLetters, effectsOf } from '../../commands/dlq-discard.ts';
 import { redrive } from '../../commands/dlq-redrive.ts';
 import { resendDeadLetter } from '../../commands/dlq-resend.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
-import { effectText } from '../../deployment/effects.ts';
+import { checkedWord, effectText } from '../../deployment/effects.ts';
 import { repairKey } from '../../reports/audit/audit-repair.ts';
 import { choiceWords } from '../../reports/dead-letters/choice.ts';
 import { durationArgument, reasonArgument } from '../../terminal/arguments.ts';
@@ -118,17 +119,22 @@ export function plannedChange(
     };
   const { reject = false, effectsChecked = false } = request;
   const deadLetters = plan.kind === 'discard' ? plan.document.deadLetters : [];
+  // The check is bound to the effects that the page has shown of what it discards.
+  const shown = effectsOf(
+    deadLetters.filter(({ id }) => planned.has(id)),
+    reject,
+  );
   return {
     ...change,
     confirmation: directory.mailroom.stack,
-    effects: deadLetters.flatMap((deadLetter) => uncheckedEffects(deadLetter, reject).map(effectText)),
-    terminal: [
-      ...terminal,
-      ...(reject ? ['--reject'] : []),
-      ...(effectsChecked ? ['--effects-checked'] : []),
-    ],
+    effects: effectsOf(deadLetters, reject).map(effectText),
+    terminal: [...terminal, ...(reject ? ['--reject'] : []), ...(effectsChecked ? [checkedWord(shown)] : [])],
     apply: (deployment, reason) =>
-      discardDeadLetters(deployment, { source, ids, reject, effectsChecked, apply: true, reason }, planned),
+      discardDeadLetters(
+        deployment,
+        { source, ids, reject, effectsChecked: effectsChecked && effectsDigest(shown), apply: true, reason },
+        planned,
+      ),
   };
 }
 

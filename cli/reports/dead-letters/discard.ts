@@ -3,6 +3,7 @@ import {
   type RejectRequest,
   type SettleAnswer,
 } from '../../../lambdas/runtime/consume/settle-requests.ts';
+import { type EffectsChecked, effectsDigest } from '../../../lambdas/runtime/inbox/started-effects.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import { discardMessage } from '../../../lambdas/runtime/operations/message-operations.ts';
 import type { Queues } from '../../../lambdas/runtime/operations/queues.ts';
@@ -89,7 +90,8 @@ async function decidedOf(
   if (source.kind === 'stream') return { outcome: 'discarded' };
   if (deps.reject === undefined) return decide(deps, source, deadLetter, note);
   const { body = '', sentAt } = deadLetter.received ?? {};
-  const { by, reason, effectsChecked } = note;
+  const { by, reason } = note;
+  const effectsChecked = checkedOf(deadLetter, note);
   const mailroomReject = { by, reason, effectsChecked, body, sentAt };
   const settled = await deps.reject(source.consumer, { mailroomReject });
   switch (settled.status) {
@@ -139,7 +141,7 @@ async function decide(
   // An event in its place has its number.
   const place = placeOfLetter(consumer, deadLetter);
   const settled = await discardMessage(deps, {
-    ...{ ...note, consumer: consumer.name, eventId },
+    ...{ ...note, effectsChecked: checkedOf(deadLetter, note), consumer: consumer.name, eventId },
     unlessReceived: replacement !== undefined,
     isStrict: isStrict(consumer),
     order: placed(place),
@@ -157,6 +159,11 @@ async function decide(
   const earlier = 'earlier' in settled ? settled.earlier : undefined;
   if (earlier !== undefined) return endedBefore(earlier, note);
   return { outcome: 'discarded', message: unknownPlaceText(consumer, place) };
+}
+
+/** A check covers the effects of the plan: an effect that starts meanwhile, or runs again, is not checked. */
+function checkedOf({ effects = [] }: DeadLetter, { effectsChecked = false }: DiscardNote): EffectsChecked {
+  return effectsChecked && effectsDigest(effects);
 }
 
 /**

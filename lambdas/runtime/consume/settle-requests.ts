@@ -4,6 +4,7 @@ import { MailroomError } from '../base/errors.ts';
 import { isObject } from '../base/json.ts';
 import { defineEvent, type EventDraft } from '../events/event.ts';
 import type { Decision } from '../inbox/settle-message.ts';
+import type { EffectsChecked } from '../inbox/started-effects.ts';
 import type { CausingEvent } from '../outbox/outbox-entry.ts';
 import { eventIdTime, isUnreadableId } from '../store/event-id.ts';
 import { isExternalEventId } from '../store/external-id.ts';
@@ -48,7 +49,7 @@ export interface CommitRequest {
 /** The operator, the reason, and what the operator has checked. */
 interface SettleNote extends Note {
   /** The operator has asked the providers of the effects that may have happened. @default false */
-  readonly effectsChecked?: boolean | undefined;
+  readonly effectsChecked?: EffectsChecked | undefined;
 }
 
 /** An event as an operator writes it. */
@@ -203,8 +204,15 @@ function checkedNote(at: string, { by, reason, effectsChecked }: Readonly<Record
   return {
     by: textAt(`${at}.by`, by),
     reason: textAt(`${at}.reason`, reason),
-    effectsChecked: flagAt(`${at}.effectsChecked`, effectsChecked),
+    effectsChecked: isDigest(effectsChecked)
+      ? effectsChecked
+      : flagAt(`${at}.effectsChecked`, effectsChecked),
   };
+}
+
+/** The digest of effects that were shown to the operator. */
+function isDigest(value: unknown): value is string {
+  return typeof value === 'string' && /^[0-9a-f]{12}$/.test(value);
 }
 
 /** Accepts every payload: the operator's event has no definition here. */

@@ -95,24 +95,24 @@ export const NOT_FINAL: RowCondition = {
   values: { ':PROCESSED': 'PROCESSED', ':DISCARDED': 'DISCARDED' },
 };
 
-/** The row is unchanged since it was read. @param effectsChecked - its effects may have changed */
-export function asSeen(row: InboxRow | undefined, effectsChecked: boolean): RowCondition {
+/** The row is unchanged since it was read, with its effects: a check covers those that were read. */
+export function asSeen(row: InboxRow | undefined): RowCondition {
   if (row === undefined) return { condition: 'attribute_not_exists(PK)', values: {} };
   const { status, fence } = row;
-  const effects = effectsChecked ? undefined : sameEffects(row);
+  const effects = sameEffects(row);
   const { leaseUntil } = 'leaseUntil' in row ? row : {};
   return {
     condition: [
       '#status = :seenStatus',
       fence === '' ? 'attribute_not_exists(fence)' : 'fence = :seenFence',
       leaseUntil === undefined ? 'attribute_not_exists(leaseUntil)' : 'leaseUntil = :seenLeaseUntil',
-      ...(effects === undefined ? [] : [effects.condition]),
+      effects.condition,
     ].join(' AND '),
     values: {
       ':seenStatus': status,
       ...(fence === '' ? {} : { ':seenFence': fence }),
       ...(leaseUntil === undefined ? {} : { ':seenLeaseUntil': leaseUntil }),
-      ...effects?.values,
+      ...effects.values,
     },
   };
 }

@@ -9,7 +9,14 @@ import { readable, readInboxRow } from '../store/stored-rows.ts';
 import type { Item, TransactAction } from '../store/table.ts';
 import { asSeen, decideMessage, type FinalDecision, NOT_FINAL } from './inbox-operator.ts';
 import { inboxState } from './inbox-state.ts';
-import { effectState, effectsToCheck, type StartedEffect, startedEffects } from './started-effects.ts';
+import {
+  areChecked,
+  type EffectsChecked,
+  effectState,
+  effectsToCheck,
+  type StartedEffect,
+  startedEffects,
+} from './started-effects.ts';
 
 /** A message, with the operator who decides about it and the reason. */
 export interface MessageNote extends Note {
@@ -26,9 +33,10 @@ export interface Settlement extends MessageNote {
   readonly force?: boolean | undefined;
   /**
    * The operator has asked the providers of every side effect that was started for the message. Without it, a message with an
-   * effect that has happened, or may have, is left unchanged; so is one whose row cannot be read. @default false
+   * effect that has happened, or may have, is left unchanged; so is one whose row cannot be read. A digest covers only the effects that
+   * the operator was shown: if the row has others by now, it is left unchanged, too. @default false
    */
-  readonly effectsChecked?: boolean | undefined;
+  readonly effectsChecked?: EffectsChecked | undefined;
   /** Changes nothing if the consumer has a row of the message. @default false */
   readonly unlessReceived?: boolean | undefined;
   /**
@@ -91,8 +99,9 @@ const LEASE_MAX_MS = 15 * 60_000;
  *    running leases as passed.
  * 2. At the write, the row is unchanged since the read: its status, its fence and its lease. A claim, a takeover or a renewal in
  *    between wins, and the message is read again. A lease that was over at the read is over at the write.
- * 3. Unless the operator has checked the effects, none that was started at the read can have happened, and at the write the row has the
- *    same effects. This holds with `force`, too, while a worker may start another one.
+ * 3. Unless the operator has checked the effects, none that was started at the read can have happened. A digest of those that were shown
+ *    covers no others, nor a later run of one. At the write the row has the effects of the read. This holds with `force`, too, while a
+ *    worker may start another one.
  * 4. `writes` commit if and only if this transaction settles the message, and the effects from which they were made are those at the
  *    write: they commit at most once, and never beside a commit of its handler.
  * 5. Without `force`, `writes` are made only once every function that ran an effect has stopped by every clock: its result is stored, or
@@ -125,7 +134,7 @@ export async function settleMessage(
   const inbox = { table, clock, random, consumer };
   const decision = { ...note, status, fence: mintToken(random) };
   const decided = { status: status === 'PROCESSED' ? 'resolved' : 'discarded' } as const;
-  const takesAny = force && effectsChecked && writes === undefined;
+  const takesAny = force && effectsChecked === true && writes === undefined;
   for (let looks = 0; looks < LOOKS; looks += 1) {
     const item = await table.get(inboxKey(consumer, eventId), { consistent: true });
     // Also of a row that cannot be read otherwise, which only force settles.
@@ -152,13 +161,14 @@ export async function settleMessage(
     if (until !== undefined) return { status: 'leased', until };
     const started = effectsToCheck(startedEffects(consumer, eventId, seen, clock.now()));
     const effects = started.filter(({ state: ended }) => !readsResults || ended !== 'completed');
-    if (effects.length > 0 && !effectsChecked) return { status: 'effects-unchecked', effects };
+    if (effects.length > 0 && !areChecked(effectsChecked, started))
+      return { status: 'effects-unchecked', effects };
     if ('missing' in place) return { status: 'out-of-order', missing: place.missing };
     const { raise } = place;
     const actions = writes === undefined ? [] : await writes(seen);
     if (actions.length > 0)
       checkTransaction(actions, { table, clock, ownActions: OWN_ACTIONS + raise.length });
-    const condition = asSeen(seen, effectsChecked && writes === undefined);
+    const condition = asSeen(seen);
     const needsRow = seen === undefined && (readsResults || !effectsChecked);
     const made = await decideMessage(inbox, decision, condition, { writes: actions, raise, needsRow });
     if (made === 'row-deleted') return { status: made };

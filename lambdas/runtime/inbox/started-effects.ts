@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { CLOCK_SKEW_MS } from '../base/clock.ts';
 import type { EffectState, InboxRow, StoredEffect } from '../store/rows.ts';
 import { idempotencyKey } from './idempotency-key.ts';
@@ -39,6 +40,24 @@ export function startedEffects(
  */
 export function effectsToCheck(effects: readonly StartedEffect[]): StartedEffect[] {
   return effects.filter(({ state }) => state !== 'nothing-happened');
+}
+
+/** The operator has checked effects: those of a digest, or whatever they are. */
+export type EffectsChecked = boolean | string;
+
+/** Identifies effects by their keys, starts and ends: a check of some covers no others, and none of their later runs. */
+export function effectsDigest(
+  effects: readonly Pick<StartedEffect, 'key' | 'startedAt' | 'endedAt'>[],
+): string {
+  const shown = effects.map(({ key, startedAt, endedAt }) =>
+    JSON.stringify([key, startedAt, endedAt ?? null]),
+  );
+  return createHash('sha256').update(shown.sort().join()).digest('hex').slice(0, 12);
+}
+
+/** Returns true if an operator's check covers effects. */
+export function areChecked(checked: EffectsChecked, effects: readonly StartedEffect[]): boolean {
+  return typeof checked === 'string' ? checked === effectsDigest(effects) : checked;
 }
 
 /** Returns how a stored effect ended. */

@@ -37,12 +37,16 @@ describe('a rejected message whose effect has completed', () => {
     expect(refused.document).toMatchObject({ deadLetters: [{ outcome: 'effects-unchecked' }] });
     expect(await letters()).toEqual([letterId]);
     const plan = await text('dlq', 'discard', source, letterId);
-    expect(plan).toContain(
-      `add --effects-checked once you know: npx cdk-mailroom dlq discard ${source} ${letterId} --apply`,
+    expect(plan).toMatch(
+      new RegExp(
+        `add --effects-checked=[0-9a-f]{12} once you know: npx cdk-mailroom dlq discard ${source} ${letterId} --apply`,
+      ),
     );
     const checked = await text('dlq', 'discard', source, letterId, '--effects-checked');
-    expect(checked).toContain(
-      `To discard them: npx cdk-mailroom dlq discard ${source} ${letterId} --effects-checked --apply`,
+    expect(checked).toMatch(
+      new RegExp(
+        `To discard them: npx cdk-mailroom dlq discard ${source} ${letterId} --effects-checked=[0-9a-f]{12} --apply`,
+      ),
     );
     const made = await command('', 'dlq', 'discard', source, letterId, '--effects-checked', ...APPLY);
     expect(made).toMatchObject({ exitCode: 0, document: { deadLetters: [{ outcome: 'discarded' }] } });
@@ -58,12 +62,16 @@ describe('a rejected message whose effect has completed', () => {
       expect(unwrapped(err)).toContain(key);
     }
     const plan = await text('messages', 'resolve', 'worker', eventId);
-    expect(plan).toContain(
-      `add --effects-checked once you know: npx cdk-mailroom messages resolve worker ${eventId} --apply`,
+    expect(plan).toMatch(
+      new RegExp(
+        `add --effects-checked=[0-9a-f]{12} once you know: npx cdk-mailroom messages resolve worker ${eventId} --apply`,
+      ),
     );
     const checked = await text('messages', 'resolve', 'worker', eventId, '--effects-checked');
-    expect(checked).toContain(
-      `To resolve it: npx cdk-mailroom messages resolve worker ${eventId} --effects-checked --apply`,
+    expect(checked).toMatch(
+      new RegExp(
+        `To resolve it: npx cdk-mailroom messages resolve worker ${eventId} --effects-checked=[0-9a-f]{12} --apply`,
+      ),
     );
     const made = await run('messages', 'resolve', 'worker', eventId, '--effects-checked', ...APPLY);
     expect(made.code).toBe(0);
@@ -89,7 +97,7 @@ describe('a discard on the page', () => {
     expect(() => rig.plans.apply(unchecked.id, confirmed)).toThrow(/changes nothing/);
     const plan = await rig.plans.make({ ...request, effectsChecked: true });
     expect(plan).toMatchObject({ count: 1, effects });
-    expect(plan.command).toContain(' --effects-checked ');
+    expect(plan.command).toMatch(/ --effects-checked=[0-9a-f]{12} /);
     const run = await rig.end(rig.plans.apply(plan.id, confirmed));
     expect(run).toMatchObject({ state: 'done', document: { deadLetters: [{ outcome: 'discarded' }] } });
   });

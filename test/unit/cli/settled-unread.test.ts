@@ -30,8 +30,8 @@ async function corrected() {
     handlers: [leased(wrong, async () => {})],
   });
   /** Rounds of the version with the wrong path. */
-  const drainEarlier = async () => {
-    for (let round = 0; round < 30 && queue.messages().length > 0; round += 1)
+  const drainEarlier = async (rounds = 30) => {
+    for (let round = 0; round < rounds && queue.messages().length > 0; round += 1)
       await runThrough(clock, queue.deliver(earlier, 10, lambdaContext({ clock })));
   };
   queue.send(body);
@@ -50,7 +50,9 @@ describe.each([
 ] as const)('a message that was %s while it could not be read', (_what, settle) => {
   test('does not run once it can be read, by whatever redrive it comes back', async () => {
     const { table, clock, queue, drain, ran, memory } = await corrected();
+    const history = memory.item(inboxHistoryKey(worker.name));
     await settle({ table, clock }, note);
+    expect(memory.item(inboxHistoryKey(worker.name))).toMatchObject({ ...history });
     queue.send(body); // the AWS console gives it another message id
     await drain();
     expect(ran).toEqual([]);
@@ -68,6 +70,15 @@ describe.each([
     await drain();
     expect(ran).toEqual([]);
     expect(await queues.receive(worker.deadLetterQueue, { limit: 10 })).toEqual([]);
+  });
+
+  test('is absorbed where it is still in the queue', async () => {
+    const { table, clock, queue, drainEarlier } = await corrected();
+    queue.send(body);
+    await drainEarlier(1);
+    await settle({ table, clock }, note);
+    await drainEarlier();
+    expect(queue.deadLetters()).toHaveLength(1);
   });
 
   test('stays a dead letter where another message has its body and cannot be read either', async () => {
@@ -89,12 +100,14 @@ test('a message that was not settled runs once it can be read, and so does anoth
 });
 
 test('a decision about an unreadable message of a consumer that never started leaves a history that it can read', async () => {
-  const mailroom = mailroomInMemory([leased(right, async () => {})]);
+  const ran: string[] = [];
+  const mailroom = mailroomInMemory([leased(right, async ({ externalId }) => void ran.push(externalId))]);
   await discardMessage(mailroom, note);
   mailroom.queue.send(body);
   mailroom.queue.send(JSON.stringify({ key: 'evt_2' }));
   await mailroom.drain();
   expect(mailroom.queue.messages()).toEqual([]);
+  expect(ran).toEqual(['evt_2']);
   expect(mailroom.memory.item(inboxHistoryKey(worker.name))).toMatchObject({
     retentions: [{ days: worker.inboxRetentionDays }],
     unreadableSettled: new Set([id.slice(11, 14)]),
