@@ -306,7 +306,7 @@ describe('what a handler throws', () => {
     ],
     ['an error that is cut', () => new Error(long)],
     ['a poison message', () => new PoisonMessage(secret)],
-    ['a delay with a cause', () => new RetryLater(1_000, new Error(secret))],
+    ['a delay with a cause', () => new RetryLater(0, new Error(secret))],
     ['a text', () => secret],
     ['an object', () => ({ message: secret, code: 'BAD' })],
     ['a name', () => Object.assign(new Error('failed'), { name: 'adalovelace' })],

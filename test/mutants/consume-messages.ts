@@ -96,16 +96,16 @@ export const consumeMessagesMutants: readonly Mutant[] = [
     ['a message that could not be read waits although the others run instead of a suspect', 'later: [...later, ...suspects.map(wait)]', 'later: suspects.map(wait)'],
     ['a message that could not be read waits although a suspect runs', 'later: [...later, ...makeRoom,', 'later: [...makeRoom,'],
   ]),
-  ...mutantsOf('consume/message-outcome.ts', 'settled-unread', [
+  ...mutantsOf('consume/message-outcome.ts', 'asked-waits settled-unread', [
     ['an unreadable message is not absorbed because another one with its body was settled', "refusal.status === 'processed' && isUnreadableId(eventId) && !wasRejected", 'false'],
     ['an unreadable message that was settled itself is absorbed', 'isUnreadableId(eventId) && !wasRejected', 'isUnreadableId(eventId)'],
   ]),
-  ...mutantsOf('consume/message-outcome.ts', 'consumer-stored-effects', [
+  ...mutantsOf('consume/message-outcome.ts', 'asked-waits consumer-stored-effects', [
     ['the effects of a message that is rejected without a claim are reported', 'if (!wasRejected) reportEffectsOfUnclaimed(received, row);', ''],
     ['the effects of a message that is rejected without a claim are reported once', 'if (!wasRejected) reportEffectsOfUnclaimed', 'reportEffectsOfUnclaimed'],
     ['a message is not rejected before its effects are read', 'await received.inbox.read(eventId);', 'await received.inbox.read(eventId).catch(() => undefined);'],
   ]),
-  ...mutantsOf('consume/message-outcome.ts', 'leased-run consumer claimed-run message-outcome transactional-run consumer-leases consumer-poison inbox-history retry-schedule', [
+  ...mutantsOf('consume/message-outcome.ts', 'asked-waits leased-run consumer claimed-run message-outcome transactional-run consumer-leases consumer-poison inbox-history retry-schedule', [
     ['a message that is held still waits until its function is stopped', 'received.delivery.receives > 1 ? refusal.endsBy : refusal.until', 'refusal.until'],
     ['a message that is held waits first for its lease', 'received.delivery.receives > 1 ? refusal.endsBy : refusal.until', 'refusal.endsBy'],
     ['a message that waits for a time comes after it', 'wholeSeconds(Math.max(0, time - clock.now())) + 1_000', 'wholeSeconds(Math.max(0, time - clock.now())) - 1_000'],

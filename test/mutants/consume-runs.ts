@@ -104,7 +104,7 @@ export const consumeRunsMutants: readonly Mutant[] = [
     ['the span of a schedule ends with its last attempt', 'attempt < attempts;', 'attempt <= attempts;'],
     ['the span of a schedule is its shortest', 'retryDelayMs(attempt, schedule, 1);', 'retryDelayMs(attempt, schedule, 0);'],
   ]),
-  ...mutantsOf('consume/claimed-run.ts', 'claimed-run consumer-effects leased-run consumer leased-context transactional-run consumer-leases consumer-outages retry-schedule consumer-turns consumer-load consumer-stored-effects consumer-poison', [
+  ...mutantsOf('consume/claimed-run.ts', 'asked-waits claimed-run consumer-effects leased-run consumer leased-context transactional-run consumer-leases consumer-outages retry-schedule consumer-turns consumer-load consumer-stored-effects consumer-poison', [
     ['a message whose last attempt never ended is rejected', 'claim.attempt > config.maxAttempts', 'false'],
     ['a message whose attempts are exhausted is rejected', 'if (claim.attempt >= config.maxAttempts) return reject', 'if (false) return reject'],
     ['a message has all of its attempts', 'if (claim.attempt >= config.maxAttempts) return reject', 'if (claim.attempt >= config.maxAttempts - 1) return reject'],
