@@ -82,7 +82,7 @@ test('a discard on the page leaves a message whose effects are others than the p
   const [item] = rig.memory
     .items()
     .filter(({ PK, SK }) => String(PK).startsWith('INBOX#') && SK === 'MESSAGE');
-  const { charge } = item?.effects as { readonly charge: object };
+  const { charge } = (item?.effects ?? {}) as { readonly charge?: object };
   const effects = { charge, ship: { ...charge, startedAt: 5 } };
   await rig.memory.write({ Put: { Item: { ...item, effects } as never } });
   const confirmed = { reason: 'charged by phone', confirmation: plan.confirmation };
