@@ -380,7 +380,11 @@ export function discardText(
     deadLettersText(lines, deployment.clock.now(), { label: 'outcome', grouped, done: applied }),
     ...new Set(steps.flatMap(({ outcome, message }) => (message && !stays(outcome) ? [prose(message)] : []))),
     ...(source.kind === 'stream'
-      ? [prose('The events of these batches are not discarded: the sweep publishes them.')]
+      ? [
+          prose(
+            'The events of these batches are not discarded: the sweep publishes those in the shards that it reads. A redrive looks in every shard.',
+          ),
+        ]
       : []),
     ...(isOpen && (!applied || steps.some(({ outcome }) => outcome === 'effects-unchecked'))
       ? [prose(CHECK_EFFECTS)]

@@ -179,7 +179,7 @@ async function applyPlan(
   const redriver = redriverOf(
     {
       ...deployment,
-      sweep: ({ since, until }) => sweep(deployment, { since, until: Math.min(until, clock.now()) }),
+      sweep: (range) => sweep(deployment, { ...range, until: Math.min(range.until, clock.now()) }),
     },
     source,
     note,

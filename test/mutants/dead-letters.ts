@@ -50,6 +50,12 @@ export const deadLettersMutants: readonly Mutant[] = [
     ['a redriven event whose replacement was not received is not done', 'if (isHandled(standing)) return DONE;', "if (now.status === 'PROCESSED' || now.status === 'DISCARDED') return DONE;"],
     ['an attempt that was not counted is not the same failure again', "now.status === 'FAILED' && sameCause && now.attempts > 0", "now.status === 'FAILED' && sameCause"],
   ]),
+  ...mutantsOf('cli/reports/dead-letters/redrive-plan.ts', 'redrive-plan unswept-shards', [
+    ['the redrive of a discarded batch looks for its events in every shard', ', shards: SHARDS_MAX };', ' };'],
+  ]),
+  ...mutantsOf('cli/commands/dlq-redrive.ts', 'unswept-shards', [
+    ['the command of a redrive sweeps every shard of the plan', '{ ...range, until', '{ since: range.since, until'],
+  ]),
   ...mutantsOf('cli/reports/dead-letters/discard.ts', 'resend interrupted-resend', [
     ['a discard discards the replacement that was not received', 'const eventId = replacement ?? inboxId(deadLetter);', 'const eventId = inboxId(deadLetter);'],
     ['a discard keeps a dead letter whose event was replaced meanwhile', "if (unsentReplacement(standing) !== undefined) return { outcome: 'unsent' };", ''],

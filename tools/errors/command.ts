@@ -258,7 +258,7 @@ export const REFUSED = section({
         'A dead letter of the stream relay does not name a batch of the stream, so it cannot be redriven.',
       result: 'The dead letter stays.',
       action:
-        'Run [`npx cdk-mailroom sweep --since 24h`](cli.md#sweep), or longer if it was sent earlier. Then discard it.',
+        'Run [`npx cdk-mailroom sweep --since 24h --shards 256`](cli.md#sweep), or longer if it was sent earlier. Then discard it.',
     },
   },
 });

@@ -6,7 +6,7 @@ import { TOO_OLD } from '../../../lambdas/runtime/inbox/inbox-conditions.ts';
 import { forgottenBecause } from '../../../lambdas/runtime/inbox/inbox-history.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import type { SweepRange } from '../../../lambdas/runtime/relay/sweep-range.ts';
-import { isEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
+import { isEventId, outboxKeyOf, SHARDS_MAX } from '../../../lambdas/runtime/store/event-id.ts';
 import { inboxHistoryKey } from '../../../lambdas/runtime/store/keys.ts';
 import { asRow, type InboxHistory, type OutboxRow } from '../../../lambdas/runtime/store/rows.ts';
 import { isUnreadable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
@@ -166,8 +166,9 @@ function judgeStreamBatch(deadLetter: DeadLetter): JudgedDeadLetter {
 const ID_BEFORE_ROW_MS = 6 * MINUTE_MS;
 
 /**
- * The minutes in which the events of a stream batch were created. The mapping's dead letter names the batch by the times of its
- * first and last record; the records are in the outbox.
+ * The minutes in which the events of a stream batch were created, in every shard. The mapping's dead letter names the batch by the times
+ * of its first and last record; the records are in the outbox. The stream relay did not report their shards to the sweep, so any of them may be
+ * one that the sweep does not read.
  *
  * @returns `undefined` if the dead letter does not name a batch
  */
@@ -178,5 +179,5 @@ export function streamRange({ received }: Pick<DeadLetter, 'received'>): SweepRa
   const first = Date.parse(String(batch?.approximateArrivalOfFirstRecord));
   const last = Date.parse(String(batch?.approximateArrivalOfLastRecord));
   if (!(first <= last)) return undefined; // also where one of them is not a time
-  return { since: first - ID_BEFORE_ROW_MS, until: last + MINUTE_MS };
+  return { since: first - ID_BEFORE_ROW_MS, until: last + MINUTE_MS, shards: SHARDS_MAX };
 }

@@ -1,3 +1,4 @@
+import { SHARDS_MAX } from '../../../lambdas/runtime/store/event-id.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { prose } from '../../terminal/prose.ts';
 import { hours, type ShellText, shell } from '../../terminal/shell.ts';
@@ -77,7 +78,8 @@ function failing(
   }
   if (source.kind === 'stream') {
     const text = `${count}: no batch of the stream is named. Sweep from before the first send, then discard ${it}:`;
-    return { text, commands: [shell`sweep --since ${hours(now - (oldest.sentAt ?? now))}`, ...discards] };
+    const since = hours(now - (oldest.sentAt ?? now));
+    return { text, commands: [shell`sweep ${['--since', since, '--shards', `${SHARDS_MAX}`]}`, ...discards] };
   }
   const text = `${count}: the deployed code of ${source.consumer.name} refuses ${it}. Deploy code that reads ${it}, then redrive ${it}. If not needed, discard ${it}:`;
   return { text, commands: discards };

@@ -154,7 +154,7 @@ describe('the remedies of a plan', () => {
     const stream = { name: 'stream', kind: 'stream', url: 'failures' } as const;
     const text = planned(letters(1, 'fails', undefined), {}, stream);
     expect(text).toMatch(
-      /npx cdk-mailroom sweep --since 25h --stage dev\n {2}npx cdk-mailroom dlq discard stream letter-\d+/,
+      /npx cdk-mailroom sweep --since 25h --shards 256 --stage dev\n {2}npx cdk-mailroom dlq discard stream letter-\d+/,
     );
   });
 });

@@ -163,10 +163,11 @@ describe('a dead letter of the stream', () => {
       DDBStreamBatchInfo: { approximateArrivalOfFirstRecord: first, approximateArrivalOfLastRecord: last },
     });
 
-  test('means the minutes in which its events were minted', () => {
+  test('means the minutes in which its events were minted, in every shard', () => {
     expect(withBody(batch(at, '2026-06-01T10:02:00Z'))).toEqual({
       since: Date.parse('2026-06-01T09:54:00Z'),
       until: Date.parse('2026-06-01T10:03:00Z'),
+      shards: 256,
     });
   });
 

@@ -3,8 +3,9 @@ import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import type { EventDraft } from '../../../lambdas/runtime/events/event.ts';
 import { createAudit } from '../../../lambdas/runtime/operations/audit/audit.ts';
 import { createOutbox } from '../../../lambdas/runtime/outbox/outbox.ts';
+import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { SWEEP_STATE_KEY } from '../../../lambdas/runtime/store/keys.ts';
-import { consumerConfig, ThingHappened } from '../../support/runtime-rig.ts';
+import { consumerConfig, runThrough, ThingHappened } from '../../support/runtime-rig.ts';
 import { directory, mailroomInMemory } from './support/mailroom-in-memory.ts';
 import { runInMemory } from './support/run-in-memory.ts';
 
@@ -105,4 +106,32 @@ test.each([
 test('sweep refuses a number of shards that no event id can name', async () => {
   const { run } = outranged();
   await expect(run('sweep', '--since', '1h', '--shards', '257')).rejects.toThrow();
+});
+
+test('the redrive of a batch that the stream mapping discarded publishes the events in shards that the sweep does not read', async () => {
+  const parts = outranged();
+  const { clock, commitIn, queues, memory } = parts;
+  const at = new Date(clock.now()).toISOString();
+  const eventId = await commitIn(40);
+  await clock.advance(5 * 60_000);
+  const batch = { approximateArrivalOfFirstRecord: at, approximateArrivalOfLastRecord: at };
+  const body = JSON.stringify({ DDBStreamBatchInfo: batch });
+  const received = { messageId: 'discarded', receiptHandle: 'r', body, sentAt: clock.now(), receives: 1 };
+  const letters = [received];
+  const failures = {
+    ...queues,
+    depth: async (url: string) => ({
+      ...(await queues.depth(url)),
+      waiting: url === 'failures' ? letters.length : 0,
+    }),
+    receive: async (url: string, options: { readonly limit: number }) =>
+      url === 'failures' ? letters.slice(0, options.limit) : queues.receive(url, options),
+    remove: async () => void letters.pop(),
+  };
+  const deployed = { ...parts, directory, queues: failures as typeof queues };
+  const redriven = runInMemory(deployed, ['dlq', 'redrive', 'stream', '--apply', '--reason', 'repaired']);
+  await expect(runThrough(clock, redriven)).resolves.toMatchObject({ code: 0 });
+  expect(letters).toEqual([]);
+  expect(memory.item(outboxKeyOf(eventId))).toMatchObject({ status: 'PUBLISHED' });
+  expect(memory.item(SWEEP_STATE_KEY)).toMatchObject({ shards: 41 });
 });
