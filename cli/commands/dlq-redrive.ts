@@ -188,8 +188,9 @@ async function applyPlan(
     ratePerS: options.rate ?? RATE_PER_S,
     waitMs: options.wait ?? (source.kind === 'dead' ? DEAD_WAIT_MS : WAIT_MS),
   });
-  await settleUnreadable(deployment, source, redriven.done, note);
-  const isDone = handled.length + redriven.done.length === judged.length + (plan.changed ?? []).length;
+  const ended = [...redriven.done, ...redriven.handled];
+  await settleUnreadable(deployment, source, ended, note);
+  const isDone = handled.length + ended.length === judged.length + (plan.changed ?? []).length;
   const interrupted = signal.aborted;
   return reportOf(
     redriveJson(plan, redriven),

@@ -35,6 +35,7 @@ import {
   findPlace,
   isStrict,
   placed,
+  placeOfMessage,
   unknownPlaceText,
 } from '../reports/messages/place-of-message.ts';
 import { inTime } from '../reports/why/event-state.ts';
@@ -175,7 +176,10 @@ async function readResolution(
   if (fix !== undefined) refuseOtherKeys(fix, entry, directory.mailroom.table);
   const { row, isRowDeleted = false } = await readStanding(table, consumer, eventId);
   const state = inboxState(row, clock.now());
-  const found = await findPlace(deployment, entry, { eventId, row });
+  const anywhere = await findPlace(deployment, entry, { eventId, row });
+  // The function that commits a fix knows only the row and the event.
+  const isKnown = fix === undefined || anywhere.event !== undefined;
+  const found = isKnown ? anywhere : { place: placeOfMessage(entry, { eventId, row }) };
   if (state.is === 'absent' && !isRowDeleted && !force) await requireEvent(deployment, eventId, found);
   // Nothing commits with a row that cannot be read, not even by force.
   if (state.is === 'unreadable' && (!force || fix !== undefined)) throw unreadable(decision, state.problem);
@@ -296,12 +300,14 @@ function ended(decision: MessageDecision, row: FinalRow, fix?: ManualFix): Messa
 
 async function allow(deployment: Deployment, decision: MessageDecision): Promise<MessageResult> {
   const { consumer, eventId } = decision;
-  deployment.consumer(consumer);
+  const entry = deployment.consumer(consumer);
   const row = await readInbox(deployment.table, consumer, eventId, true);
   // Refused changes are not recorded.
   const known = readable(row);
   if (known?.status !== 'REJECTED' || known.reason !== TOO_OLD) throw notTooOld(decision, row);
-  if (known.order !== undefined) await refusePassedOver(deployment, decision, known.order);
+  // Without an order, its place is of one that was removed, or of a single handler: then the redrive says so.
+  const place = entry.order === undefined ? undefined : placed(placeOfMessage(entry, { eventId, row }));
+  if (place !== undefined) await refusePassedOver(deployment, decision, place);
   const reason = reasonToApply(decision);
   if (reason === undefined) {
     const text =

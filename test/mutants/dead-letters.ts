@@ -8,7 +8,7 @@ export const deadLettersMutants: readonly Mutant[] = [
     ['only the event that the row of the old one names is sent', 'if (named !== newEventId) throw', 'if (named === undefined) throw'],
     ['an event whose old one was not discarded in its favor is not sent', 'throw cannot(`Event ${eventId} is ${status} at ${consumer.name} since the plan. Nothing was sent.`);', 'return;'],
     ['an effect of the old event that was started after the plan stops the resend', 'if (isDeepStrictEqual(effectsOf(row), effectsOf(planned))) return;', 'return;'],
-    ['a resend is done only if the new event itself was processed', "if (row?.status === 'PROCESSED') return progress;", 'if (row !== undefined) return progress;'],
+    ['a resend is done only if the new event itself was processed', "if (row?.status === 'PROCESSED') return { state: 'done' };", "if (row !== undefined) return { state: 'done' };"],
   ]),
   ...mutantsOf('cli/reports/dead-letters/resend-plan.ts', 'resend interrupted-resend', [
     ['an old event that was processed, or that a worker holds, is not replaced', 'refuseSettled(deployment, deadLetter, consumer);', ''],
@@ -47,7 +47,7 @@ export const deadLettersMutants: readonly Mutant[] = [
   ]),
   ...mutantsOf('cli/reports/dead-letters/redrive-steps.ts', 'standing redrive-plan redrive-steps resend interrupted-resend', [
     ['a redrive keeps a dead letter whose event was replaced meanwhile', 'unsentReplacement(await standingOf(deadLetter)) !== undefined) return;', 'false) return;'],
-    ['a redriven event whose replacement was not received is not done', 'if (isHandled(standing)) return DONE;', "if (now.status === 'PROCESSED' || now.status === 'DISCARDED') return DONE;"],
+    ['a redriven event whose replacement was not received is not done', 'if (isHandled(standing)) return', "if (now.status === 'PROCESSED' || now.status === 'DISCARDED') return"],
     ['an attempt that was not counted is not the same failure again', "now.status === 'FAILED' && sameCause && now.attempts > 0", "now.status === 'FAILED' && sameCause"],
   ]),
   ...mutantsOf('cli/reports/dead-letters/redrive-plan.ts', 'redrive-plan unswept-shards', [

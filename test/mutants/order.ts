@@ -97,12 +97,13 @@ export const orderMutants: readonly Mutant[] = [
     ['a change of a sequence is recorded', "await recordOperation(deps, { ...note, command, subject: `${place.key} ${place.sequence}` });", ''],
   ]),
   ...mutantsOf('cli/reports/dead-letters/redrive-order.ts', 'passed-over', [
-    ["the consumer's function knows the place of its message", 'placeAt(index) ?? ', ''],
+    ["the consumer's function knows the place of its message", 'check?.ok ? check.order : (check?.order ?? placed(placeOfLetter(consumer, deadLetter)))', 'placed(placeOfLetter(consumer, deadLetter))'],
+    ["the consumer's function knows that a message has no place", 'check?.ok ? check.order : (', '('],
   ]),
   ...mutantsOf('consume/check-messages.ts', 'passed-over', [
     ['the check of a message says its place', '...(order !== undefined && { order })', ''],
   ]),
-  ...mutantsOf('inbox/settle-message.ts', 'order-operator order-gate', [
+  ...mutantsOf('inbox/settle-message.ts', 'order-operator order-gate order-decisions', [
     ['a strict message is not settled before its predecessor', 'seen.last < sequence - 1', 'false'],
     ['the work of an old event does not lower the latest number', 'seen.last < sequence ?', 'true ?'],
     ['a discarded message is not the latest state', "if (mode === 'latest' && status === 'DISCARDED') return { raise: [] };", ''],
@@ -110,6 +111,7 @@ export const orderMutants: readonly Mutant[] = [
     ['a place of another order does not count', '(isPast ? undefined : own)', 'own'],
     ['a strict place counts only at a strict consumer', "(own?.mode === 'strict') !== isStrict", "own?.mode !== 'strict' && isStrict"],
     ['another place counts only at a consumer without a strict order', "(own?.mode === 'strict') !== isStrict", "own?.mode === 'strict' && !isStrict"],
+    ['an unreadable row that force settles waits for its predecessor', "takesAny && 'missing' in place)", "false && 'missing' in place)"],
     ['an event that takes the place of another has its number', 'order === undefined || note.replacedBy !== undefined', 'order === undefined'],
     ['force passes over its number', 'decideMessage(inbox, decision, NOT_FINAL, { raise: place.raise })', 'decideMessage(inbox, decision, NOT_FINAL)'],
     ['the raise of the last number is one of the own actions of a decision', 'OWN_ACTIONS + raise.length', 'OWN_ACTIONS'],
@@ -132,6 +134,8 @@ export const orderMutants: readonly Mutant[] = [
     ['the outbox row of its event has the place of a message', 'if (row !== undefined) return eventOf(row);', ''],
     ['the dead letter of a message that an operator names has its place', 'if (own !== undefined) return deliveredIn(own.received.body);', ''],
     ['an event that was sent in place of another has its place', 'if (resent?.consumer !== consumer.name)', 'if (resent !== null)'],
+    ['an event that was sent in place of another is the cause of a fix', 'event: old &&', 'event: undefined &&'],
+    ['an envelope of another type has no place', 'delivered.bus.type === delivered.envelope.type ? delivered : undefined', 'delivered'],
   ]),
   ...mutantsOf('cli/reports/dead-letters/standing.ts', 'passed-over', [
     ['a superseded message is not handled', "if (supersededBy(standing) !== undefined) return 'superseded';", ''],
@@ -140,7 +144,10 @@ export const orderMutants: readonly Mutant[] = [
     ['a superseded message is not done', 'if (supersededBy(standing) !== undefined) return SUPERSEDED;', ''],
     ['the dead letter of an ordered message stays until its message has ended', 'if (isOrdered || unsentReplacement', 'if (unsentReplacement'],
     ['the dead letter of an ordered message that has ended goes', 'if (isOrdered && hasEnded && received !== undefined) await queues.remove(url, received);', ''],
-    ['the dead letter of a superseded message stays', "progress.state === 'done' || progress.state === 'back'", "progress.state !== 'waiting'"],
+    ['the dead letter of a superseded message stays', "progress.state !== 'waiting' && progress.state !== 'superseded'", "progress.state !== 'waiting'"],
+    ['a message that an operator discards while it is redriven is not processed', "now.status === 'PROCESSED' && now.resolvedBy", 'now.resolvedBy'],
+    ['a DEAD event that was discarded is not published', "return status === 'PUBLISHED' ? DONE : HANDLED;", 'return DONE;'],
+    ['a message that an operator resolves while it is redriven is not processed', ' && now.resolvedBy === undefined', ''],
   ]),
   ...mutantsOf('cli/reports/dead-letters/redrive-plan.ts', 'passed-over', [
     ['a message whose number was passed over would not run', 'if (over !== undefined) return { ...deadLetter, ...over };', ''],
@@ -161,6 +168,7 @@ export const orderMutants: readonly Mutant[] = [
     ['a message without a row is resolved at its place', 'order: placed(place),', ''],
     ['a message is resolved in the order that its consumer has', '...{ ...made, effectsChecked: checked, by, isStrict: isStrict(entry) },', '...{ ...made, effectsChecked: checked, by },'],
     ['a message that was passed over is not allowed to run', 'if (sequence > last) return;', 'return;'],
+    ['the place of an earlier order does not keep a message from running', 'entry.order === undefined ? undefined : placed(placeOfMessage(entry, { eventId, row }))', 'known.order'],
   ]),
   ...mutantsOf('cli/reports/dead-letters/discard.ts', 'order-decisions', [
     ['a dead letter without a row is discarded at its place', 'order: placed(place),', ''],

@@ -1,4 +1,5 @@
 import { isMailroomError } from '../../../lambdas/runtime/base/errors.ts';
+import type { Check } from '../../../lambdas/runtime/consume/check-messages.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import { eventIdTime, isEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import { sequenceOf } from '../../../lambdas/runtime/store/keys.ts';
@@ -41,17 +42,19 @@ interface Placed {
 }
 
 /**
- * Finds the places of dead letters.
+ * Finds the places of dead letters. The function that would run a message decides: it knows the order of a single handler, and that the place in
+ * an inbox row is of an order that was removed.
  *
- * @param placeAt - the place that the consumer's own function reads @default unknown
+ * @param checkAt - the answer of the consumer's own function @default unknown
  */
 export function placesIn(
   consumer: ConsumerEntry,
   deadLetters: readonly DeadLetter[],
-  placeAt: (index: number) => PlaceInOrder | undefined = () => undefined,
+  checkAt: (index: number) => Check | undefined = () => undefined,
 ): Places {
   const found = deadLetters.flatMap((deadLetter, index) => {
-    const place = placeAt(index) ?? placed(placeOfLetter(consumer, deadLetter));
+    const check = checkAt(index);
+    const place = check?.ok ? check.order : (check?.order ?? placed(placeOfLetter(consumer, deadLetter)));
     return place === undefined ? [] : [[deadLetter, place] as const];
   });
   return new Map(found);

@@ -76,7 +76,7 @@ export async function judgeDeadLetters(
   const checks = await deps.check(consumer, bodies);
   const history = await deps.table.get(inboxHistoryKey(consumer.name), { consistent: true });
   const { table, orders } = deps;
-  const places = placesIn(consumer, open, (index) => checks[index]?.order);
+  const places = placesIn(consumer, open, (index) => checks[index]);
   const past = await pastPlaces(table, places);
   const isOrdered = (deadLetter: DeadLetter) => places.has(deadLetter) && { isOrdered: true };
   const judged = deadLetters.map((deadLetter): JudgedDeadLetter => {

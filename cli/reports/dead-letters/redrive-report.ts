@@ -178,12 +178,13 @@ export function redrivenText(
   options: RedrivenOptions = {},
 ): string {
   const { place, source, judged, changed = [], received } = plan;
-  const { runs, handled } = counts(judged);
+  const { runs, handled: before } = counts(judged);
+  const handled = before + redriven.handled.length;
   const verb = source.kind === 'dead' ? 'published' : source.kind === 'stream' ? 'swept' : 'processed';
   const absorbed = redriven.superseded.length === 0 ? '' : `, ${redriven.superseded.length} superseded`;
   return [
     prose(placeText(place)),
-    runs + handled === 0
+    runs + before === 0
       ? `Nothing in ${source.name} would run again.`
       : `${redriven.done.length} of ${runs} ${verb}${absorbed}${handled > 0 ? `, ${handled} deleted as already handled` : ''}.`,
     ...(changed.length === 0
@@ -272,9 +273,10 @@ function judgedAfter(judged: readonly JudgedDeadLetter[], { superseded }: Redriv
 
 function outcomeOf(
   deadLetter: JudgedDeadLetter,
-  { done, superseded, back, waiting, untried }: Redriven,
+  { done, handled, superseded, back, waiting, untried }: Redriven,
 ): RedriveOutcome {
   if (done.includes(deadLetter)) return 'processed';
+  if (handled.includes(deadLetter)) return 'deleted';
   if (superseded.includes(deadLetter)) return 'superseded';
   if (waiting.includes(deadLetter)) return 'waiting';
   if (untried.includes(deadLetter)) return 'untried';

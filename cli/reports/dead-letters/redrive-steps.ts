@@ -23,9 +23,12 @@ const STEPS = [1, 10, Number.POSITIVE_INFINITY] as const;
 /** The interval at which the progress of a step is checked. */
 const LOOK_EVERY_MS = 1_000;
 
-/** The progress of a redriven dead letter; `superseded`: it was absorbed without a run; `back`: it failed again. */
+/**
+ * The progress of a redriven dead letter; `handled`: an operator, or an event in its place, has ended it meanwhile; `superseded`: it was absorbed
+ * without a run; `back`: it failed again.
+ */
 export type RedriveProgress =
-  | { readonly state: 'done' | 'waiting' | 'superseded' }
+  | { readonly state: 'done' | 'handled' | 'waiting' | 'superseded' }
   | ({ readonly state: 'back' } & FailedAgain);
 
 /** The failure of a redriven dead letter. */
@@ -53,6 +56,8 @@ export interface Pace {
 /** The dead letters of a redrive by outcome. */
 export interface Redriven {
   readonly done: readonly DeadLetter[];
+  /** Ended meanwhile, though not by a run of its handler: their dead letters are deleted. */
+  readonly handled: readonly DeadLetter[];
   /** Absorbed without a run, because a number from their own on was applied or passed over meanwhile: they stay in the source. */
   readonly superseded: readonly DeadLetter[];
   /** Failed again: the redrive stopped there. */
@@ -81,6 +86,7 @@ export async function redriveInSteps(
   pace: Pace,
 ): Promise<Redriven> {
   const done: DeadLetter[] = [];
+  const handled: DeadLetter[] = [];
   const superseded: DeadLetter[] = [];
   let untried = deadLetters;
   let step = 0;
@@ -91,14 +97,16 @@ export async function redriveInSteps(
     const sent = await sendStep(deps, { reached, deadLetters: untried.slice(0, size) }, redriver, pace);
     untried = untried.slice(sent.length);
     const outcome = await waitForStep(deps, sent, redriver, pace.waitMs, (open) => {
-      const over = done.length + superseded.length + sent.length - open;
+      const over = done.length + handled.length + superseded.length + sent.length - open;
       deps.progress(`Done: ${over} of ${deadLetters.length}`, { done: over, of: deadLetters.length });
     });
     done.push(...outcome.done);
+    handled.push(...outcome.handled);
     superseded.push(...outcome.superseded);
-    if (outcome.back.length + outcome.waiting.length > 0) return { ...outcome, done, superseded, untried };
+    if (outcome.back.length + outcome.waiting.length > 0)
+      return { ...outcome, done, handled, superseded, untried };
   }
-  return { done, superseded, back: [], waiting: [], untried };
+  return { done, handled, superseded, back: [], waiting: [], untried };
 }
 
 /** The number of steps for this many dead letters. */
@@ -146,6 +154,7 @@ async function waitForStep(
   onProgress: (open: number) => void,
 ): Promise<Omit<Redriven, 'untried'>> {
   const done: DeadLetter[] = [];
+  const handled: DeadLetter[] = [];
   const superseded: DeadLetter[] = [];
   let open = sent;
   for (let deadline = clock.now() + waitMs; ; ) {
@@ -157,12 +166,13 @@ async function waitForStep(
     const inState = (wanted: RedriveProgress['state']) =>
       looks.filter(({ state }) => state === wanted).map(({ deadLetter }) => deadLetter);
     done.push(...inState('done'));
+    handled.push(...inState('handled'));
     superseded.push(...inState('superseded'));
     open = inState('waiting');
     onProgress(open.length);
     if (open.length + back.length < looks.length) deadline = clock.now() + waitMs;
     const over = open.length === 0 || back.length > 0 || clock.now() >= deadline || signal.aborted;
-    if (over) return { done, superseded, back, waiting: open };
+    if (over) return { done, handled, superseded, back, waiting: open };
     await clock.sleep(LOOK_EVERY_MS, signal);
   }
 }
@@ -174,6 +184,7 @@ export interface RedriverDeps extends OperationDeps {
 }
 
 const DONE: RedriveProgress = { state: 'done' };
+const HANDLED: RedriveProgress = { state: 'handled' };
 const WAITING: RedriveProgress = { state: 'waiting' };
 const SUPERSEDED: RedriveProgress = { state: 'superseded' };
 const NOT_SWEPT: RedriveProgress = {
@@ -221,7 +232,7 @@ export function queueRedriver(
     look: async (deadLetter) => {
       const { row, received, isOrdered = false } = deadLetter;
       const progress = progressOf(row, await standingOf(deadLetter));
-      const hasEnded = progress.state === 'done' || progress.state === 'back';
+      const hasEnded = progress.state !== 'waiting' && progress.state !== 'superseded';
       if (isOrdered && hasEnded && received !== undefined) await queues.remove(url, received);
       return progress;
     },
@@ -231,10 +242,10 @@ export function queueRedriver(
 /** Compares the standing of a redriven message with the row before. */
 function progressOf(before: DeadLetter['row'], standing: MessageStanding): RedriveProgress {
   const { row: now } = standing;
-  if (standing.isSettledUnread) return DONE;
+  if (standing.isSettledUnread) return HANDLED;
   if (now === undefined || isUnreadable(now)) return WAITING;
   if (supersededBy(standing) !== undefined) return SUPERSEDED;
-  if (isHandled(standing)) return DONE;
+  if (isHandled(standing)) return now.status === 'PROCESSED' && now.resolvedBy === undefined ? DONE : HANDLED;
   const known = readable(before);
   if (now.fence === known?.fence) return WAITING; // every claim and rejection has its own fence
   const sameCause = now.fingerprint !== undefined && now.fingerprint === known?.fingerprint;
@@ -251,11 +262,11 @@ function deadRedriver(deps: OperationDeps, note: Note): Redriver {
     },
     look: async (deadLetter) => {
       const row = readOutboxRow(await deps.table.get(outboxKeyOf(deadLetter.id), { consistent: true }));
-      if (row === undefined) return DONE;
+      if (row === undefined) return HANDLED;
       if (isUnreadable(row)) return WAITING;
       const { status, fingerprint = 'unknown' } = row;
       if (status === 'PENDING') return WAITING;
-      if (status !== 'DEAD') return DONE;
+      if (status !== 'DEAD') return status === 'PUBLISHED' ? DONE : HANDLED;
       return { state: 'back', fingerprint, sameCause: fingerprint === deadLetter.fingerprint };
     },
   };

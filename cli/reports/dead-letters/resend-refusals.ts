@@ -93,12 +93,16 @@ export function effectsOf(row: DeadLetter['row']): NonNullable<InboxRow['effects
   return readable(row)?.effects ?? {};
 }
 
-/** Refuses an event whose number was applied or passed over: the new one has the same number, and would be superseded. */
+/**
+ * Refuses an event whose number was applied or passed over: the new one has the same number, and would be superseded. The function has judged
+ * the new one by the order of a single handler; without one, the place of the old one is of an order that was removed.
+ */
 export async function refusePassedOver(
   table: Table,
   consumer: ConsumerEntry,
   deadLetter: DeadLetter,
 ): Promise<void> {
+  if (consumer.order === undefined) return;
   const past = (await pastPlaces(table, placesIn(consumer, [deadLetter]))).get(deadLetter);
   if (past?.verdict === 'superseded') throw superseded(inboxId(deadLetter), consumer.name, past.message);
 }

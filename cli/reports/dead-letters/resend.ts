@@ -81,9 +81,9 @@ export async function resend(
   };
   const look = async (deadLetter: DeadLetter): Promise<RedriveProgress> => {
     const progress = await redriver.look(deadLetter);
-    if (progress.state === 'done') {
+    if (progress.state === 'done' || progress.state === 'handled') {
       const row = readable(await readInbox(deployment.table, consumer.name, judged.eventId, true));
-      if (row?.status === 'PROCESSED') return progress;
+      if (row?.status === 'PROCESSED') return { state: 'done' };
     } else if (progress.state !== 'superseded') return progress;
     return { state: 'back', fingerprint: NEVER_RAN, sameCause: false, neverRan: true };
   };

@@ -76,8 +76,9 @@ export async function findPlace(
   if (resent?.consumer !== consumer.name) return { place: 'unknown' };
   const { causationId } = resent;
   const replaced = await readInbox(deps.table, consumer.name, causationId, true);
-  const { place } = await findPlace(deps, consumer, { eventId: causationId, row: replaced });
-  return { place };
+  // It is the event in whose place it was sent, under its own id.
+  const { place, event: old } = await findPlace(deps, consumer, { eventId: causationId, row: replaced });
+  return { place, event: old && { ...old, envelope: { ...old.envelope, eventId } } };
 }
 
 async function findEvent(
@@ -104,7 +105,7 @@ export function unknownPlaceText(
   if (place !== 'unknown' || !isStrict(consumer)) return undefined;
   const { name } = consumer;
   return (
-    `No inbox row, dead letter or outbox row shows the event's number, so ${name} does not pass over it. If later events of its aggregate ` +
+    `Neither its inbox row, a dead letter nor an outbox row shows the event's number, so ${name} does not pass over it. If later events of its aggregate ` +
     `wait, find the number with \`order show ${name} <type> <id>\`, then pass over it with \`order skip ${name} <type> <id> <number>\`.`
   );
 }
@@ -133,9 +134,11 @@ function placeOf(
   return kept && isNumbered ? placeInOrder(name, kept, { ...envelope, source }) : undefined;
 }
 
+/** The event of a body; `undefined` without one. An envelope that claims another type than EventBridge's is not a Mailroom's: see `WRONG_TYPE`. */
 function deliveredIn(body: string): DeliveredEvent<Envelope> | undefined {
   try {
-    return readDelivered({ body });
+    const delivered = readDelivered({ body });
+    return delivered.bus.type === delivered.envelope.type ? delivered : undefined;
   } catch {
     return undefined;
   }

@@ -153,7 +153,11 @@ export async function settleMessage(
     if (unlessReceived && row !== undefined) return { status: 'received' };
     const judged = force ? clock.now() : await judgedAt(deps, readable(row));
     const state = inboxState(row, judged, CLOCK_SKEW_MS);
-    if (state.is === 'unreadable') return { status: 'unreadable', problem: state.problem };
+    if (state.is === 'unreadable') {
+      // Force settles such a row: only the number before its own is in the way.
+      if (takesAny && 'missing' in place) return { status: 'out-of-order', missing: place.missing };
+      return { status: 'unreadable', problem: state.problem };
+    }
     if (state.is === 'leased' && !force) return { status: 'leased', until: state.until };
     if (state.is === 'processed' || state.is === 'discarded') return { status: state.is, earlier: state.row };
     const seen = readable(row);

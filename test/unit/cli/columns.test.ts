@@ -211,6 +211,7 @@ test('a plan with every verdict, and a redrive that stopped, fit 80 columns', ()
   const back = first === undefined ? [] : [{ deadLetter: first, fingerprint: long, sameCause: true }];
   const stopped = redrivenText({ clock, commandLine }, plan, {
     done: [],
+    handled: [],
     superseded: [],
     back,
     waiting: [],
@@ -218,6 +219,7 @@ test('a plan with every verdict, and a redrive that stopped, fit 80 columns', ()
   });
   const late = redrivenText({ clock, commandLine }, plan, {
     done: [],
+    handled: [],
     superseded: [],
     back: [],
     waiting: judged,

@@ -196,7 +196,7 @@ test('a redrive that Ctrl-C stopped says how many dead letters remain, and print
       redrivenText(
         deployment,
         { place, source, judged, received, choice },
-        { done, superseded: [], back: [], waiting, untried },
+        { done, handled: [], superseded: [], back: [], waiting, untried },
         { reason: 'the bank is back', interrupted: true, ...options },
       ),
     );

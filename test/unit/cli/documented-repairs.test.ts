@@ -43,7 +43,14 @@ test('dlq redrive and discard print the members in docs/cli-json.md', async () =
   const place = { stack: 's', account: 'a', region: 'r' };
   const plan = { place, source, judged: [deadLetter], received, choice: {} };
   const back = [{ deadLetter, fingerprint: 'c', sameCause: true }];
-  const redriven = redriveJson(plan, { done: [], superseded: [], back, waiting: [], untried: [] });
+  const redriven = redriveJson(plan, {
+    done: [],
+    handled: [],
+    superseded: [],
+    back,
+    waiting: [],
+    untried: [],
+  });
   const steps = [{ deadLetter, outcome: 'discarded' }] as const;
   const discarded = discardJson({ place, source, applied: true, reason: 'r', steps });
   expect([redriven].map(shape)).toEqual((await documented('dlq redrive')).map(shape));

@@ -73,6 +73,21 @@ test.each([
     );
 });
 
+test('a message that is too old is allowed to run at a consumer that is no longer strict', async () => {
+  const { run, eventId, memory } = await numbered(7, '', { reason: 'EVENT_TOO_OLD' });
+  expect((await run('messages', 'allow', 'worker', eventId, ...APPLY)).code).toBe(0);
+  expect(memory.item(inboxKey('worker', eventId))?.runAnyway).toBe(true);
+});
+
+test('a message whose row is unreadable is not resolved by force before its predecessor, which is named', async () => {
+  const { run, eventId, last } = await numbered(1, 'strict:block', { fence: 5 });
+  const resolve = ['messages', 'resolve', 'worker', eventId, '--force', '--effects-checked', ...APPLY];
+  const resolved = await run(...resolve);
+  expect(resolved.code).toBe(2);
+  expect(unwrapped(resolved.err)).toMatch(/OUT_OF_ORDER.* before sequence 2 of its aggregate/);
+  expect(last()).toBe(1);
+});
+
 test('a discarded message whose number is next is passed over', async () => {
   const { command, letterId, letters, last } = await numbered(2);
   const discarded = await command('', 'dlq', 'discard', source, letterId, ...APPLY);

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod/mini';
 import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
-import { latest } from '../../../lambdas/runtime/base/order.ts';
+import { type LatestOrder, latest } from '../../../lambdas/runtime/base/order.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { defineEvent } from '../../../lambdas/runtime/events/event.ts';
-import { inboxKey, rejectedKey } from '../../../lambdas/runtime/store/keys.ts';
+import { inboxKey, lastKey, rejectedKey } from '../../../lambdas/runtime/store/keys.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { operatingMailroom } from './support/operating-mailroom.ts';
 import { APPLY, orderedMailroom } from './support/ordered-mailroom.ts';
@@ -126,6 +126,33 @@ describe('a message that is superseded while it is redriven', () => {
   });
 });
 
+describe('a message that an operator ends while it is redriven', () => {
+  test.each([
+    ['dlq', 'discard', source],
+    ['messages', 'resolve', 'worker'],
+  ])('by %s %s is not counted as processed', async (...words) => {
+    const rig = await orderedMailroom(3);
+    const { 4: first = '' } = await rig.commit([4, -1]);
+    await rig.publish();
+    await rig.drain();
+    rig.code.isFixed = true;
+    const { send } = rig.queues;
+    Object.assign(rig.queues, {
+      send: async (url: string, body: string) => {
+        await rig.undelivered(...words, first, ...APPLY);
+        return send(url, body);
+      },
+    });
+    expect(await rig.json('dlq', 'redrive', source, ...APPLY)).toMatchObject({
+      processed: 0,
+      stopped: false,
+      deadLetters: [{ verdict: 'runs', outcome: 'deleted' }],
+    });
+    expect(rig.applied).toEqual([]);
+    expect(await rig.letters()).toEqual([]);
+  });
+});
+
 describe('the dead letter of an ordered message', () => {
   test('is deleted once its message was processed', async () => {
     const rig = await orderedMailroom(3);
@@ -159,7 +186,8 @@ describe('the dead letter of an ordered message', () => {
     expect(await rig.letters()).toEqual([]);
   });
 
-  test("stays if only its consumer's function knows its order, and a later number was applied", async () => {
+  /** Number 1 was rejected, 2 is applied, and then the handler is fixed. @param order - of the handler alone */
+  async function priced(order: LatestOrder | undefined) {
     const Priced = defineEvent({
       source: 'things',
       type: 'Priced',
@@ -174,7 +202,7 @@ describe('the dead letter of an ordered message', () => {
       async ({ data: { n } }) => {
         if (n < 0 && !isFixed) throw new PoisonMessage('n is negative');
       },
-      { order: latest() },
+      { order },
     );
     const rig = operatingMailroom([handler]);
     const [first] = await rig.outbox.commit({
@@ -184,9 +212,26 @@ describe('the dead letter of an ordered message', () => {
     await rig.publish();
     await rig.drain();
     isFixed = true;
+    const redrive = async () =>
+      JSON.parse((await rig.until(runInMemory(rig, ['dlq', 'redrive', source, '--json', ...APPLY]))).out);
+    return { ...rig, first: first?.eventId ?? '', redrive };
+  }
+
+  test("stays if only its consumer's function knows its order, and a later number was applied", async () => {
+    const { memory, first, redrive } = await priced(latest());
     for (const keyOf of [inboxKey, rejectedKey])
-      await rig.memory.write({ Delete: { Key: { ...keyOf('worker', first?.eventId ?? '') } } });
-    const { out } = await rig.until(runInMemory(rig, ['dlq', 'redrive', source, '--json', ...APPLY]));
-    expect(JSON.parse(out)).toMatchObject({ verdicts: { superseded: 1, runs: 0 }, processed: 0 });
+      await memory.write({ Delete: { Key: { ...keyOf('worker', first) } } });
+    expect(await redrive()).toMatchObject({ verdicts: { superseded: 1, runs: 0 }, processed: 0 });
+  });
+
+  test('is redriven once the order was removed, whatever place its row has', async () => {
+    const { memory, first, redrive } = await priced(undefined);
+    const of = { consumer: 'worker', source: 'things', group: 'Priced', aggregateType: 'Thing' };
+    const last = lastKey({ ...of, aggregateId: '1' });
+    const order = { key: last.PK, mode: 'latest', sequence: 1 };
+    const key = inboxKey('worker', first);
+    await memory.write({ Put: { Item: { ...memory.item(key), ...key, order } } });
+    await memory.write({ Put: { Item: { ...last, last: 2, at: 0, schema: 1 } } });
+    expect(await redrive()).toMatchObject({ verdicts: { superseded: 0, runs: 1 }, processed: 1 });
   });
 });

@@ -119,20 +119,82 @@ test('the number of an event that was sent in place of another, and never receiv
   expect(rig.last()).toBe(4);
 });
 
-test('an event that was sent in place of another is resolved at the place of that one', async () => {
-  const rig = await blocked({ outbox: false });
-  const { send } = rig.queues;
-  Object.assign(rig.queues, { send: () => Promise.reject(new Error('The command died')) });
-  const data = { n: 7 };
-  await rig.until(
-    runInMemory(rig, ['dlq', 'resend', source, rig.first, '--data', '-', ...APPLY], {
-      input: JSON.stringify(data),
-    }),
-  );
-  Object.assign(rig.queues, { send });
-  const replacement = resentEventId('worker', rig.first, data);
-  expect((await rig.run('messages', 'resolve', 'worker', replacement, '--force', ...APPLY)).code).toBe(0);
-  expect(rig.last()).toBe(4);
+describe('an event that was recorded in place of another, and never sent,', () => {
+  async function unsent() {
+    const rig = await blocked({ outbox: false });
+    const { send } = rig.queues;
+    Object.assign(rig.queues, { send: () => Promise.reject(new Error('The command died')) });
+    const data = { n: 7 };
+    const resend = ['dlq', 'resend', source, rig.first, '--data', '-', ...APPLY];
+    await rig.until(runInMemory(rig, resend, { input: JSON.stringify(data) }));
+    Object.assign(rig.queues, { send });
+    const fix = { events: [{ type: 'Corrected', aggregateType: 'Note', aggregateId: '1', data: {} }] };
+    const resolve = (...options: string[]) => {
+      const argv = ['messages', 'resolve', 'worker', resentEventId('worker', rig.first, data), ...options];
+      return rig.until(runInMemory(rig, [...argv, ...APPLY], { input: JSON.stringify(fix) }));
+    };
+    return { ...rig, resolve };
+  }
+
+  test('is resolved at the place of that one', async () => {
+    const { resolve, last } = await unsent();
+    expect((await resolve()).code).toBe(0);
+    expect(last()).toBe(4);
+  });
+
+  test('is resolved at the place of that one with what an operator commits', async () => {
+    const { resolve, last } = await unsent();
+    const { code, out } = await resolve('--commit', '-');
+    expect(code).toBe(0);
+    expect(out).not.toContain('order skip');
+    expect(last()).toBe(4);
+  });
+
+  test('is not passed over by a commit if only the row of that one is left, and the command says so', async () => {
+    const { resolve, last, remove, queues } = await unsent();
+    for (const { messageId } of await queues.receive('dead-letters', { limit: 9 })) remove(messageId);
+    const { code, out } = await resolve('--commit', '-', '--force');
+    expect(code).toBe(0);
+    expect(unwrapped(out)).toContain('pass over it with `order skip worker <type> <id> <number>`');
+    expect(last()).toBe(3);
+  });
+});
+
+describe('a message whose envelope claims another type than EventBridge', () => {
+  /** Number 4 in both, of which one type is numbered. */
+  async function forged(types: { readonly bus: string; readonly envelope: string }) {
+    const rig = await orderedMailroom(3);
+    await rig.commit([4, 1]);
+    await rig.publish();
+    const [real] = rig.queue.receive(1);
+    const body = JSON.parse(real?.body ?? '');
+    rig.queue.delete(real?.receiptHandle ?? '');
+    rig.queue.send(
+      JSON.stringify({ ...body, 'detail-type': types.bus, detail: { ...body.detail, type: types.envelope } }),
+    );
+    await rig.drain();
+    const [eventId = ''] = await rig.letters();
+    await rig.memory.write({ Delete: { Key: { ...outboxKeyOf(eventId) } } });
+    return { ...rig, eventId };
+  }
+
+  test.each([
+    { bus: 'Counted', envelope: 'Noted' },
+    { bus: 'Noted', envelope: 'Counted' },
+  ])('passes over no number when it is discarded or resolved: $bus, $envelope', async (types) => {
+    const discarded = await forged(types);
+    expect(await discarded.json('dlq', 'discard', source, '--all', ...APPLY)).toMatchObject({
+      deadLetters: [{ outcome: 'discarded' }],
+    });
+    expect(discarded.last()).toBe(3);
+    const fix = { events: [{ type: 'Corrected', aggregateType: 'Note', aggregateId: '1', data: {} }] };
+    for (const options of [[], ['--commit', '-']]) {
+      const { until, eventId, last, ...rig } = await forged(types);
+      const argv = ['messages', 'resolve', 'worker', eventId, ...options, ...APPLY];
+      expect((await until(runInMemory(rig, argv, { input: JSON.stringify(fix) }))).code).toBe(0);
+      expect(last()).toBe(3);
+    }
+  });
 });
 
 describe('a message whose number nothing shows', () => {

@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { DeadLetter, DeadLetterSource } from '../../../cli/reports/dead-letters/dead-letters.ts';
-import { queueRedriver, redriveInSteps } from '../../../cli/reports/dead-letters/redrive-steps.ts';
+import {
+  queueRedriver,
+  redriveInSteps,
+  redriverOf,
+} from '../../../cli/reports/dead-letters/redrive-steps.ts';
 import { fingerprint } from '../../../lambdas/runtime/base/errors.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import type { Queues } from '../../../lambdas/runtime/operations/queues.ts';
@@ -108,6 +112,7 @@ describe('a redrive', () => {
     const { deadLetters, redrive, sentAt } = scene(30, () => slow);
     expect(await redrive()).toEqual({
       done: deadLetters,
+      handled: [],
       superseded: [],
       back: [],
       waiting: [],
@@ -231,17 +236,40 @@ describe('a redrive', () => {
     const replaced = { status: 'DISCARDED', replacedBy: next } as const;
     const { deadLetters, redrive, put, calls } = scene(1, () => [replaced]);
     await put(next, { status: 'FAILED', fence: 'f' });
-    expect(await redrive()).toMatchObject({ done: deadLetters, waiting: [] });
+    expect(await redrive()).toMatchObject({ done: [], handled: deadLetters, waiting: [] });
     expect(calls).toHaveLength(2);
   });
 
   test('a redrive of no messages does nothing', async () => {
     expect(await scene(0, () => []).redrive()).toEqual({
       done: [],
+      handled: [],
       superseded: [],
       back: [],
       waiting: [],
       untried: [],
     });
   });
+});
+
+test.each([
+  ['PUBLISHED', 'done'],
+  ['DISCARDED', 'handled'],
+] as const)('a DEAD event that is %s at a look is %s', async (status, state) => {
+  const memory = memoryTable();
+  const eventId = mintEventId(1, 8);
+  const Key = outboxKeyOf(eventId);
+  const row = {
+    schema: 1,
+    leaseUntil: 0,
+    attempts: 1,
+    source: 'orders',
+    type: 'OrderPlaced',
+    envelope: '{}',
+  };
+  await memory.write({ Put: { Item: { ...Key, ...row, status } } });
+  const dead = { kind: 'dead', name: 'dead' } satisfies DeadLetterSource;
+  const deps = { table: memory, queues: {} as Queues, sweep: () => Promise.reject(new Error('no sweep')) };
+  const redriver = redriverOf(deps, dead, { by: 'ada', reason: 'the bus is back' });
+  expect(await redriver.look({ id: eventId } as DeadLetter)).toEqual({ state });
 });
