@@ -100,11 +100,11 @@ describe('the grants of the example', () => {
     },
   );
 
-  test('the stream relay marks outbox rows and keeps the pointers to DEAD ones, and reads nothing', () => {
+  test('the stream relay marks outbox rows, keeps the pointers to DEAD ones, raises the shards of the sweep, and reads nothing', () => {
     const statements = statementsOf(templates.Mailroom, 'MailroomRelayStreamRole');
     expect(keysFor(statements, 'dynamodb:PartiQLUpdate')).toEqual(['OUTBOX#*']);
-    expect(keysFor(statements, 'dynamodb:UpdateItem')).toEqual(['OUTBOX#*']);
-    expect(keysFor(statements, 'dynamodb:PutItem')).toEqual(['DEAD#*']);
+    expect(keysFor(statements, 'dynamodb:UpdateItem')).toEqual(['OUTBOX#*', 'SWEEP']);
+    expect(keysFor(statements, 'dynamodb:PutItem').toSorted()).toEqual(['DEAD#*', 'SWEEP#*']);
     expect(keysFor(statements, 'dynamodb:DeleteItem')).toEqual(['DEAD#*']);
     expect(keysFor(statements, 'dynamodb:GetItem')).toEqual([]);
     expect(keysFor(statements, 'dynamodb:Query')).toEqual([]);
