@@ -96,9 +96,10 @@ export const orderMutants: readonly Mutant[] = [
     ['a seed raises any lower number', 'seen.last < place.sequence)', '!seen.exists)'],
     ['a change of a sequence is recorded', "await recordOperation(deps, { ...note, command, subject: `${place.key} ${place.sequence}` });", ''],
   ]),
-  ...mutantsOf('cli/reports/dead-letters/redrive-order.ts', 'passed-over', [
-    ["the consumer's function knows the place of its message", 'check?.ok ? check.order : (check?.order ?? placed(placeOfLetter(consumer, deadLetter)))', 'placed(placeOfLetter(consumer, deadLetter))'],
-    ["the consumer's function knows that a message has no place", 'check?.ok ? check.order : (', '('],
+  ...mutantsOf('cli/reports/dead-letters/redrive-order.ts', 'passed-over place-of-message order-decisions', [
+    ["the consumer's function knows the place of its message", 'check?.order ?? (isUnordered', '(isUnordered'],
+    ["the consumer's function knows that a message has no number", 'consumer.order === undefined && check?.ok === true', 'false'],
+    ['the row counts at a consumer with an order, whatever its function says', 'consumer.order === undefined && check?.ok === true', 'check?.ok === true'],
   ]),
   ...mutantsOf('consume/check-messages.ts', 'passed-over', [
     ['the check of a message says its place', '...(order !== undefined && { order })', ''],

@@ -42,8 +42,8 @@ interface Placed {
 }
 
 /**
- * Finds the places of dead letters. The function that would run a message decides: it knows the order of a single handler, and that the place in
- * an inbox row is of an order that was removed.
+ * Finds the places of dead letters. The function that would run a message knows the order of a single handler. At a consumer without an order, it
+ * also knows that the place in an inbox row is of an order that was removed. While an order is deployed, it may not know it yet.
  *
  * @param checkAt - the answer of the consumer's own function @default unknown
  */
@@ -54,7 +54,8 @@ export function placesIn(
 ): Places {
   const found = deadLetters.flatMap((deadLetter, index) => {
     const check = checkAt(index);
-    const place = check?.ok ? check.order : (check?.order ?? placed(placeOfLetter(consumer, deadLetter)));
+    const isUnordered = consumer.order === undefined && check?.ok === true;
+    const place = check?.order ?? (isUnordered ? undefined : placed(placeOfLetter(consumer, deadLetter)));
     return place === undefined ? [] : [[deadLetter, place] as const];
   });
   return new Map(found);
