@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import { deflateRawSync } from 'node:zlib';
 import { describe, expect, it, vi } from 'vitest';
 import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { byId, directory, queues, seeing } from '../support/dead-letters.ts';
 import { mailroom } from '../support/mailroom.ts';
-import { get } from '../support/order-system.ts';
+import { get, put } from '../support/order-system.ts';
 import { printedCommand, runPrinted } from '../support/printed-command.ts';
 import { deadEvent, forgottenEvent } from '../support/stuck-events.ts';
 
@@ -111,7 +112,7 @@ describe.concurrent('dead letters of the stream', () => {
     const discard = ['dlq', 'discard', 'stream', unreadable, '--reason', 'not ours', '--apply'];
     const discarded = await seeing(...discard);
     expect(discarded.code).toBe(0);
-    expect(unwrapped(discarded.out)).toContain('the sweep publishes them');
+    expect(unwrapped(discarded.out)).toContain('A redrive looks in every shard.');
     expect((await mailroom(...discard)).code).toBe(3);
   });
 });
@@ -119,8 +120,11 @@ describe.concurrent('dead letters of the stream', () => {
 it('DEAD events, one of them too large: the status and a list show what helps, and its commands repair all', async () => {
   const requeueable = await Promise.all([deadEvent(), deadEvent(), deadEvent()]);
   const large = await deadEvent('Total size of the entries in the request is over the limit.');
+  const key = outboxKeyOf(large.eventId);
+  const envelope = deflateRawSync(JSON.stringify('x'.repeat(999_990)));
+  await put({ ...(await get(key)), ...key, envelope, encoding: 'deflate-raw' });
   const why = await mailroom('why', large.eventId);
-  expect(unwrapped(why.out)).toContain('EventBridge refused it as too large');
+  expect(unwrapped(why.out)).toContain('EventBridge accepts fewer than 1000000');
   printedCommand(why, `dlq discard dead ${large.eventId}`);
 
   const status = await mailroom('status');
