@@ -29,16 +29,22 @@ import {
   verboseOption,
 } from '../reports/dead-letters/dead-letter-text.ts';
 import {
+  asDeployed,
   type DeadLetter,
   type DeadLetterSource,
   deadLetterSource,
   putBack,
 } from '../reports/dead-letters/dead-letters.ts';
-import { type Discarded, type DiscardOutcome, discard, stays } from '../reports/dead-letters/discard.ts';
-import { inTurns, placeOfLetter } from '../reports/dead-letters/redrive-order.ts';
+import {
+  type Discarded,
+  type DiscardOutcome,
+  discard,
+  openText,
+  stays,
+} from '../reports/dead-letters/discard.ts';
+import { inTurns } from '../reports/dead-letters/redrive-order.ts';
 import { unsentText } from '../reports/dead-letters/redrive-plan.ts';
 import { settled } from '../reports/dead-letters/standing.ts';
-import { unknownPlaceText } from '../reports/messages/place-of-message.ts';
 import { SOURCE_ARGUMENT } from '../terminal/arguments.ts';
 import {
   applyWords,
@@ -133,12 +139,14 @@ export async function discardDeadLetters(
   const limits = { limit: LIMIT, hideS: DISCARD_HIDES_S, planned };
   const { deadLetters } = await receiveForChange(deployment, source, limits);
   try {
-    const { chosen, choice } = choose(deployment, source, deadLetters, { ids, cause }, planned);
+    const { chosen: found, choice } = choose(deployment, source, deadLetters, { ids, cause }, planned);
+    const chosen = await asDeployed(deployment, source, found);
     const effectsChecked = areChecked(options.effectsChecked ?? false, effectsOf(chosen, reject));
     const plain = chosen.map((deadLetter): DiscardStep => {
       const checks = { reject, effectsChecked };
       const outcome = plannedOutcome(source, deadLetter, checks, deployment.clock.now());
-      const message = isDiscard(outcome) ? unplacedText(source, deadLetter) : undefined;
+      const message =
+        isDiscard(outcome) && 'consumer' in source ? openText(source.consumer, deadLetter) : undefined;
       return { deadLetter, outcome, message };
     });
     const plan = reject ? await rejections(deployment, source, plain) : plain;
@@ -169,13 +177,6 @@ export async function discardDeadLetters(
 /** True for the plan to set an inbox row DISCARDED. */
 function isDiscard(outcome: DiscardOutcome): boolean {
   return outcome === 'discard' || outcome === 'discard-replacement';
-}
-
-/** Says that a discard would not pass over the number of a strict consumer's event; `undefined` if it would, or has none to pass over. */
-function unplacedText(source: DeadLetterSource, deadLetter: DeadLetter): string | undefined {
-  if (source.kind !== 'consumer' && source.kind !== 'rule') return undefined;
-  const { consumer } = source;
-  return unknownPlaceText(consumer, placeOfLetter(consumer, deadLetter));
 }
 
 function plannedOutcome(

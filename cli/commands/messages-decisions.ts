@@ -14,11 +14,12 @@ import {
   notTooOld,
   resolveMessage,
 } from '../../lambdas/runtime/operations/message-operations.ts';
-import { isEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
+import { isEventId, isUnreadableId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import { readLastSequence } from '../../lambdas/runtime/store/last-sequence.ts';
 import { recordOperation } from '../../lambdas/runtime/store/operation-record.ts';
 import type { PlaceInOrder } from '../../lambdas/runtime/store/rows.ts';
 import { readable } from '../../lambdas/runtime/store/stored-rows.ts';
+import { readDeployed, unknownReadingText } from '../deployment/deployed-reading.ts';
 import type { Deployment } from '../deployment/deployment.ts';
 import { checkedWord, effectsUnchecked, effectText, openEffects } from '../deployment/effects.ts';
 import { wholeEventId } from '../deployment/event-prefix.ts';
@@ -149,16 +150,18 @@ interface Resolution {
   /** Its row cannot tell which side effects were started. */
   readonly areUnknown: boolean;
   readonly found: FoundPlace;
+  /** Sentences about work that the decision leaves. */
+  readonly open: string;
 }
 
 async function resolve(deployment: Deployment, decision: MessageDecision, io: Io): Promise<MessageResult> {
   const resolution = await readResolution(deployment, decision, io);
   const { state, fix } = resolution;
   const reason = reasonToApply(decision);
-  const isFinal = state.is === 'processed' || state.is === 'discarded';
+  const isOver = isFinal(state);
   if (reason === undefined)
-    return isFinal ? ended(decision, state.row, fix) : resolutionPlan(decision, resolution);
-  if (isFinal && fix === undefined) return ended(decision, state.row);
+    return isOver ? ended(decision, state.row, fix) : resolutionPlan(decision, resolution);
+  if (isOver && fix === undefined) return ended(decision, state.row);
   return applyResolution(deployment, { ...decision, reason }, resolution);
 }
 
@@ -180,20 +183,53 @@ async function readResolution(
   // The function that commits a fix knows only the row and the event.
   const isKnown = fix === undefined || anywhere.event !== undefined;
   const found = isKnown ? anywhere : { place: placeOfMessage(entry, { eventId, row }) };
-  if (state.is === 'absent' && !isRowDeleted && !force) await requireEvent(deployment, eventId, found);
+  if (state.is === 'absent' && !isRowDeleted && !force) await requireEvent(deployment, eventId, anywhere);
   // Nothing commits with a row that cannot be read, not even by force.
   if (state.is === 'unreadable' && (!force || fix !== undefined)) throw unreadable(decision, state.problem);
   // Without AWS's time, only resolveMessage can tell: it watches the row for a whole lease.
   if (!force && state.is === 'leased' && deployment.clockIsTrusted)
     throw leased(decision, state.until, clock.now());
+  const isUnknown = !isFinal(state) && (await isReadingUnknown(deployment, decision, anywhere));
   const effects = openEffects(eventId, consumer, row, clock.now());
   const areUnknown = isRowDeleted || state.is === 'unreadable';
-  return { entry, fix, state, isRowDeleted, effects, areUnknown, found };
+  const texts = [unknownPlaceText(entry, found.place), isUnknown ? unknownReadingText(entry) : undefined];
+  return { entry, fix, state, isRowDeleted, effects, areUnknown, found, open: texts.map(spaced).join('') };
+}
+
+/**
+ * Returns true for a message without an event if it is unknown whether the deployed function can read it.
+ *
+ * @throws `MESSAGE_READABLE` if it can, and the event is not done: functions that have started do not look for the row of the body
+ */
+async function isReadingUnknown(
+  { clients, clock, commandLine, table, consumer: entryOf }: Deployment,
+  decision: MessageDecision,
+  { body }: FoundPlace,
+): Promise<boolean> {
+  if (!isUnreadableId(decision.eventId)) return false;
+  if (body === undefined) return true;
+  const { consumer, commit } = decision;
+  const [reading = 'unknown'] = await readDeployed(clients.lambda, entryOf(consumer), [body]);
+  if (reading === 'unread' || reading === 'unknown') return reading === 'unknown';
+  const { eventId } = reading;
+  // What is done under the event's own id never runs again: only this row is left.
+  if (isFinal(inboxState(await readInbox(table, consumer, eventId, true), clock.now()))) return false;
+  const fixWords = commit === undefined ? [] : ['--commit', commit];
+  const words = ['resolve', consumer, eventId, ...fixWords, ...applyWords(decision)];
+  throw new MailroomError(
+    'MESSAGE_READABLE',
+    `The deployed function of ${consumer} reads ${decision.eventId} as event ${eventId}, and would not look for the row of the body. Nothing was changed. Resolve the ` +
+      `event: \`${commandLine(shell`messages ${words}`)}\`.`,
+  );
+}
+
+function isFinal(state: InboxState): state is Extract<InboxState, { is: 'processed' | 'discarded' }> {
+  return state.is === 'processed' || state.is === 'discarded';
 }
 
 function resolutionPlan(
   decision: MessageDecision,
-  { entry, fix, state, isRowDeleted, effects, areUnknown, found }: Resolution,
+  { fix, state, isRowDeleted, effects, areUnknown, open }: Resolution,
 ): MessageResult {
   const { consumer, eventId, force, effectsChecked, commit } = decision;
   const options = [
@@ -203,10 +239,9 @@ function resolutionPlan(
   ];
   const isUnchecked = (effects.length > 0 || areUnknown) && !areChecked(effectsChecked ?? false, effects);
   const commits = fix === undefined ? '' : ` Would commit with it ${fixText(fix)}.`;
-  const unplaced = spaced(unknownPlaceText(entry, found.place));
   return {
     status: 'resolve',
-    text: `Would set ${nameOf(decision)} PROCESSED without running it.${commits} ${stateText(state, isRowDeleted)}${unplaced}${checkText(effects, areUnknown)} Nothing was changed. To resolve it${isUnchecked ? `, add ${checkedWord(effects)} once you know` : ''}:`,
+    text: `Would set ${nameOf(decision)} PROCESSED without running it.${commits} ${stateText(state, isRowDeleted)}${open}${checkText(effects, areUnknown)} Nothing was changed. To resolve it${isUnchecked ? `, add ${checkedWord(effects)} once you know` : ''}:`,
     next: shell`messages ${['resolve', consumer, eventId, ...options, ...applyWords(decision)]}`,
   };
 }
@@ -215,7 +250,7 @@ function resolutionPlan(
 async function applyResolution(
   deployment: Deployment,
   made: MadeDecision,
-  { entry, fix, state, isRowDeleted, effects, areUnknown, found }: Resolution,
+  { entry, fix, state, isRowDeleted, effects, areUnknown, found, open }: Resolution,
 ): Promise<MessageResult> {
   const { consumer, eventId, reason, force = false, effectsChecked = false } = made;
   const { clock, clients } = deployment;
@@ -227,8 +262,9 @@ async function applyResolution(
   // Bound to what this run has read: an effect that starts meanwhile is not checked. Of a row that cannot be read, none is known.
   const checked = effectsChecked && state.is !== 'unreadable' ? effectsDigest(effects) : effectsChecked;
   const cause = causeOf(eventId, found.event);
-  const isFinal = state.is === 'processed' || state.is === 'discarded';
-  const by = isFinal ? await deployment.operator() : await record(deployment, 'messages resolve', made);
+  const by = isFinal(state)
+    ? await deployment.operator()
+    : await record(deployment, 'messages resolve', made);
   const result =
     fix === undefined
       ? await resolveMessage(deployment, {
@@ -256,13 +292,13 @@ async function applyResolution(
       if (fix === undefined || result.code !== ALREADY_SETTLED) throw fixRefused(made, result);
       break;
   }
-  const unplaced = result.status === 'resolved' ? spaced(unknownPlaceText(entry, place)) : '';
+  const left = result.status === 'resolved' ? open : '';
   if (fix !== undefined) {
     const fixed = await fixResult(deployment, made, fix, result.status === 'resolved');
-    return { ...fixed, text: `${fixed.text}${unplaced}` };
+    return { ...fixed, text: `${fixed.text}${left}` };
   }
   if ('earlier' in result && result.earlier !== undefined) return ended(made, result.earlier);
-  return { status: result.status, text: `${nameOf(made)} is ${result.status}.${unplaced}` };
+  return { status: result.status, text: `${nameOf(made)} is ${result.status}.${left}` };
 }
 
 /** The code with which a function answers for a message that another decision has ended. */
@@ -282,8 +318,8 @@ async function fixResult(
       text: `${nameOf(made)} is resolved. It committed ${fixText(fix)}.`,
     };
   const row = readable(await readInbox(table, made.consumer, made.eventId, true));
-  const isFinal = row?.status === 'PROCESSED' || row?.status === 'DISCARDED';
-  const { status, text } = isFinal
+  const isOver = row?.status === 'PROCESSED' || row?.status === 'DISCARDED';
+  const { status, text } = isOver
     ? ended(made, row)
     : { status: 'processed', text: `${nameOf(made)} is final.` };
   return { status, committed, text: `${text} The fix was not committed: ${fixText(fix)}.` };
@@ -346,7 +382,7 @@ async function refusePassedOver(
 async function requireEvent(
   { table, directory, clock }: Deployment,
   eventId: string,
-  { event }: FoundPlace,
+  { event, body }: FoundPlace,
 ): Promise<void> {
   const item = isEventId(eventId) ? await table.get(outboxKeyOf(eventId), { consistent: true }) : undefined;
   const now = clock.now();
@@ -360,7 +396,7 @@ async function requireEvent(
       `Event ${eventId} ${state}: it has no message to resolve. Nothing was changed. To keep a consumer from processing it later, resolve it with --force.`,
     );
   }
-  if (item !== undefined || event !== undefined) return;
+  if (item !== undefined || event !== undefined || body !== undefined) return;
   throw new MailroomError(
     'NO_SUCH_EVENT',
     `Event ${eventId} is neither in the outbox of ${directory.mailroom.stack} nor in this consumer's inbox or dead-letter queues. Check the id. If its rows have ` +

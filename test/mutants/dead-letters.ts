@@ -68,9 +68,9 @@ export const deadLettersMutants: readonly Mutant[] = [
     ['a rejected function that has committed is reported', "status === 'discarded' && row.commitId === REJECTED_COMMIT", 'false'],
   ]),
   ...mutantsOf('cli/commands/messages-decisions.ts', 'repeated-decisions', [
-    ['a fix of a message that is final is reported by its function', 'if (isFinal && fix === undefined) return', 'if (isFinal) return'],
+    ['a fix of a message that is final is reported by its function', 'if (isOver && fix === undefined) return', 'if (isOver) return'],
     ['a fix was committed only if its function says so', "fixResult(deployment, made, fix, result.status === 'resolved')", 'fixResult(deployment, made, fix, true)'],
-    ['a question about a final message is not recorded as a decision', 'isFinal ? await deployment.operator() : await record(', 'false ? await deployment.operator() : await record('],
+    ['a question about a final message is not recorded as a decision', 'isFinal(state) ? await deployment.operator() : await record(', 'false ? await deployment.operator() : await record('],
   ]),
   ...mutantsOf('cli/reports/messages/fix-file.ts', 'repeated-decisions', [
     ['a fix that its function would refuse is not recorded', 'for (const event of given.events) draftOf(event, service);', ''],

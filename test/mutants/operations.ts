@@ -126,6 +126,23 @@ export const operationsMutants: readonly Mutant[] = [
   ...mutantsOf('cli/commands/messages-decisions.ts', 'checked-effects', [
     ['a resolve is bound to the effects that its run has read', "effectsChecked && state.is !== 'unreadable' ? effectsDigest(effects) : effectsChecked", 'effectsChecked'],
   ]),
+  ...mutantsOf('cli/commands/messages-decisions.ts', 'settled-unread unreadable-rows', [
+    ['a message that the deployed code can read is not resolved under the id of its body', 'if (body === undefined) return true;', 'return true;'],
+    ['a resolve says that it is unknown whether the deployed code can read the message', 'if (body === undefined) return true;', 'if (body === undefined) return false;'],
+    ['an external event that is only in a dead-letter queue is known', 'event !== undefined || body !== undefined', 'event !== undefined'],
+    ['the row of the body is settled once its event is done', 'if (isFinal(inboxState(await readInbox(table, consumer, eventId, true), clock.now()))) return false;', ''],
+  ]),
+  ...mutantsOf('cli/deployment/deployed-reading.ts', 'settled-unread', [
+    ['a message that the deployed code cannot read is decided under the id of its body', "check.ok ? { eventId: check.eventId, type: check.type } : 'unread'", "check.ok ? { eventId: check.eventId, type: check.type } : 'unknown'"],
+    ['a function that cannot be asked leaves the reading unknown', "bodies.map(() => 'unknown')", "bodies.map(() => 'unread')"],
+  ]),
+  ...mutantsOf('cli/reports/dead-letters/dead-letters.ts', 'settled-unread', [
+    ['a message that the deployed code can read is discarded under the id of its event', 'const read = { ...deadLetter, ...reading };', 'const read = deadLetter;'],
+    ['a discard has the standing of the event that the deployed code reads', '{ ...read, ...(await standingOf(deps, consumer, read)) }', 'read'],
+  ]),
+  ...mutantsOf('cli/reports/messages/place-of-message.ts', 'settled-unread', [
+    ['a message without an event is found by its body', 'unreadableId(deadLetter.received.body) === eventId', 'false'],
+  ]),
   ...mutantsOf('cli/page/server/planned-change.ts', 'checked-effects', [
     ['a discard of the page is bound to the effects that it has shown', 'effectsChecked && effectsDigest(shown)', 'effectsChecked'],
   ]),

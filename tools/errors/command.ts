@@ -230,6 +230,12 @@ export const REFUSED = section({
       action:
         'Repeat the command after that time. `--force` takes the message away, but calls outside DynamoDB continue.',
     },
+    MESSAGE_READABLE: {
+      cause: 'The deployed code can read a message that was unreadable when it was rejected.',
+      result: 'Nothing was changed.',
+      action:
+        'Resolve it under the id of its event, with the command in the message; then delete its dead letter with `dlq redrive`. Functions that have started do not read a decision about the body.',
+    },
     NOT_PUBLISHED: {
       cause:
         'Only PUBLISHED events of declared sources can be published again, and a scheduled or cancelled event has no message to resolve.',

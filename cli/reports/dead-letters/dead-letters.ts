@@ -6,7 +6,7 @@ import {
   deadLetterQueues,
   readDeadLetter,
 } from '../../../lambdas/runtime/operations/dead-letters.ts';
-import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
+import type { ConsumerEntry, Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import type { QueueMessage, Queues } from '../../../lambdas/runtime/operations/queues.ts';
 import { deadKey } from '../../../lambdas/runtime/store/keys.ts';
 import type { DeadPointer } from '../../../lambdas/runtime/store/rows.ts';
@@ -17,6 +17,8 @@ import {
   type UnreadableRow,
 } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../../lambdas/runtime/store/table.ts';
+import { readDeployed } from '../../deployment/deployed-reading.ts';
+import type { Deployment } from '../../deployment/deployment.ts';
 import { openEffects } from '../../deployment/effects.ts';
 import { unreadableText } from '../../deployment/row-text.ts';
 import { eachOf, type PartialList, readPartition, readSweepState } from '../../deployment/rows-reader.ts';
@@ -40,6 +42,8 @@ export interface DeadLetter extends MessageStanding {
   readonly effects?: readonly StartedEffect[] | undefined;
   /** Its message has a number in the order of its consumer, as the plan of a redrive has found. @default false */
   readonly isOrdered?: boolean | undefined;
+  /** Its event could not be read, and its consumer's deployed function could not be asked whether it can. @default false */
+  readonly isReadingUnknown?: boolean | undefined;
   /** No queue has it any more: it is made from the outbox row of its event. @default false */
   readonly isGone?: boolean | undefined;
   /** As received from SQS. */
@@ -102,27 +106,51 @@ export function rejectionCode(row: DeadLetter['row']): string | undefined {
 
 /** Combines a dead letter with its standing at its consumer. */
 async function explained(
-  { table, clock }: DeadLetterDeps,
+  deps: DeadLetterDeps,
   source: DeadLetterQueue,
   message: QueueMessage,
   retentionMs: number,
-) {
+): Promise<DeadLetter> {
   const { eventId, type, cause, expiresAt } = readDeadLetter(source, message, retentionMs);
   const { messageId: id, sentAt } = message;
   const letter = { id, eventId, type, sentAt, expiresAt, received: message };
   if (source.kind === 'stream') return { ...letter, fingerprint: cause, lastError: undefined };
-  const { name } = source.consumer;
-  const rowId = inboxId(letter);
-  const standing = await readStanding(table, name, letter);
-  const effects = openEffects(rowId, name, standing.row, clock.now());
+  const standing = await standingOf(deps, source.consumer, letter);
   const { fingerprint, lastError } = standing.isRowDeleted ? ROW_DELETED : (readable(standing.row) ?? {});
-  return {
-    ...letter,
-    fingerprint: cause ?? fingerprint,
-    lastError: cause ?? lastError,
-    effects,
-    ...standing,
-  };
+  return { ...letter, fingerprint: cause ?? fingerprint, lastError: cause ?? lastError, ...standing };
+}
+
+/** The standing of a dead letter under the id that it has, and its open effects. */
+async function standingOf(
+  { table, clock }: Pick<DeadLetterDeps, 'table' | 'clock'>,
+  { name }: Pick<ConsumerEntry, 'name'>,
+  letter: Pick<DeadLetter, 'eventId' | 'received'>,
+): Promise<MessageStanding & Pick<DeadLetter, 'effects'>> {
+  const standing = await readStanding(table, name, letter);
+  return { ...standing, effects: openEffects(inboxId(letter), name, standing.row, clock.now()) };
+}
+
+/**
+ * Reads dead letters without an event as the deployed function of their consumer reads them: the directory may have an older definition
+ * of the event. One that the function can read has the id of its event, and the standing of that.
+ */
+export async function asDeployed(
+  deps: Pick<Deployment, 'table' | 'clock' | 'clients'>,
+  source: DeadLetterSource,
+  deadLetters: readonly DeadLetter[],
+): Promise<readonly DeadLetter[]> {
+  if (source.kind !== 'consumer' && source.kind !== 'rule') return deadLetters;
+  const { consumer } = source;
+  const unread = deadLetters.filter(({ eventId }) => eventId === undefined);
+  const bodies = unread.map(({ received }) => received?.body ?? '');
+  const readings = await readDeployed(deps.clients.lambda, consumer, bodies);
+  return eachOf(deadLetters, async (deadLetter) => {
+    const reading = readings[unread.indexOf(deadLetter)] ?? 'unread';
+    if (reading === 'unread') return deadLetter;
+    if (reading === 'unknown') return { ...deadLetter, isReadingUnknown: true };
+    const read = { ...deadLetter, ...reading };
+    return { ...read, ...(await standingOf(deps, consumer, read)) };
+  });
 }
 
 const ROW_DELETED = {

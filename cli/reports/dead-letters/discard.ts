@@ -11,6 +11,7 @@ import { discardDead } from '../../../lambdas/runtime/outbox/outbox-operator.ts'
 import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import type { Note, OperationDeps } from '../../../lambdas/runtime/store/operation-record.ts';
 import { isUnreadable, readable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
+import { unknownReadingText } from '../../deployment/deployed-reading.ts';
 import { readInbox } from '../../deployment/message-reader.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
 import { endingOf, type FinalRow } from '../messages/message-ending.ts';
@@ -61,7 +62,7 @@ export type DiscardOutcome =
 /** The outcome of a discard. */
 export interface Discarded {
   readonly outcome: DiscardOutcome;
-  /** Why it is `not-rejectable`, or how it was `handled`; of one that is `discarded`, that its number is not passed over. */
+  /** Why it is `not-rejectable`, or how it was `handled`; of one that is `discarded`, what that leaves open. */
   readonly message?: string | undefined;
 }
 
@@ -158,7 +159,14 @@ async function decide(
   if (status === 'received') return { outcome: isOver ? 'handled' : 'unreadable' };
   const earlier = 'earlier' in settled ? settled.earlier : undefined;
   if (earlier !== undefined) return endedBefore(earlier, note);
-  return { outcome: 'discarded', message: unknownPlaceText(consumer, place) };
+  return { outcome: 'discarded', message: openText(consumer, deadLetter) };
+}
+
+/** Says what a discard leaves open: the number of a strict consumer's event that it does not pass over, and a reading that is unknown. */
+export function openText(consumer: ConsumerEntry, deadLetter: DeadLetter): string | undefined {
+  const unplaced = unknownPlaceText(consumer, placeOfLetter(consumer, deadLetter));
+  const unread = deadLetter.isReadingUnknown ? unknownReadingText(consumer) : undefined;
+  return [unplaced, unread].filter((text) => text !== undefined).join(' ') || undefined;
 }
 
 /** A check covers the effects of the plan: an effect that starts meanwhile, or runs again, is not checked. */

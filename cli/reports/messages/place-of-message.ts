@@ -1,9 +1,18 @@
 import { orderOfText } from '../../../lambdas/runtime/base/order.ts';
 import { type DeliveredEvent, readDelivered } from '../../../lambdas/runtime/consume/message.ts';
 import type { Envelope } from '../../../lambdas/runtime/events/event.ts';
-import { deadLettersTo, peekDeadLetters } from '../../../lambdas/runtime/operations/dead-letters.ts';
+import {
+  type DeadLetterMessage,
+  deadLettersTo,
+  peekDeadLetters,
+} from '../../../lambdas/runtime/operations/dead-letters.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
-import { isEventId, isUnreadableId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
+import {
+  isEventId,
+  isUnreadableId,
+  outboxKeyOf,
+  unreadableId,
+} from '../../../lambdas/runtime/store/event-id.ts';
 import { placeInOrder } from '../../../lambdas/runtime/store/last-sequence.ts';
 import type { InboxRow, OutboxRow, PlaceInOrder } from '../../../lambdas/runtime/store/rows.ts';
 import { readable, readOutboxRow, type UnreadableRow } from '../../../lambdas/runtime/store/stored-rows.ts';
@@ -53,9 +62,11 @@ export function placed(place: MessagePlace): PlaceInOrder | undefined {
   return typeof place === 'string' ? undefined : place;
 }
 
-/** A message's place, and the event of which it is known: absent if only its row was found. */
+/** A message's place, and the event of which it is known: absent if only its row was found, or the event is external. */
 export interface FoundPlace {
   readonly place: MessagePlace;
+  /** The body of its dead letter; absent if it has none, or its outbox row was found. */
+  readonly body?: string | undefined;
   readonly event?: DeliveredEvent<Envelope> | undefined;
 }
 
@@ -68,12 +79,12 @@ export async function findPlace(
   consumer: ConsumerEntry,
   { eventId, row }: KnownMessage,
 ): Promise<FoundPlace> {
-  const event = await findEvent(deps, consumer, eventId);
+  const { event, body } = await findEvent(deps, consumer, eventId);
   const found = placeOfMessage(consumer, { eventId, row });
-  if (found !== 'unknown') return { place: found, event };
-  if (event !== undefined) return { place: placeOf(consumer, event) ?? 'none', event };
+  if (found !== 'unknown') return { place: found, event, body };
+  if (event !== undefined) return { place: placeOf(consumer, event) ?? 'none', event, body };
   const resent = await findResend(deps.table, eventId, deps.clock.now());
-  if (resent?.consumer !== consumer.name) return { place: 'unknown' };
+  if (resent?.consumer !== consumer.name) return { place: 'unknown', body };
   const { causationId } = resent;
   const replaced = await readInbox(deps.table, consumer.name, causationId, true);
   // It is the event in whose place it was sent, under its own id.
@@ -85,16 +96,20 @@ async function findEvent(
   { table, queues }: Pick<Deployment, 'table' | 'queues'>,
   consumer: ConsumerEntry,
   eventId: string,
-): Promise<DeliveredEvent<Envelope> | undefined> {
-  if (!isEventId(eventId)) return undefined;
-  const row = readable(readOutboxRow(await table.get(outboxKeyOf(eventId), { consistent: true })));
-  if (row !== undefined) return eventOf(row);
+): Promise<Pick<FoundPlace, 'event' | 'body'>> {
+  const item = isEventId(eventId) ? await table.get(outboxKeyOf(eventId), { consistent: true }) : undefined;
+  const row = readable(readOutboxRow(item));
+  if (row !== undefined) return { event: eventOf(row) };
+  const isOwn = (deadLetter: DeadLetterMessage) =>
+    isUnreadableId(eventId)
+      ? unreadableId(deadLetter.received.body) === eventId
+      : deadLetter.eventId === eventId;
   for (const source of deadLettersTo(consumer)) {
     const { deadLetters } = await peekDeadLetters(queues, source, PEEK);
-    const own = deadLetters.find((deadLetter) => deadLetter.eventId === eventId);
-    if (own !== undefined) return deliveredIn(own.received.body);
+    const body = deadLetters.find(isOwn)?.received.body;
+    if (body !== undefined) return { event: isEventId(eventId) ? deliveredIn(body) : undefined, body };
   }
-  return undefined;
+  return {};
 }
 
 /** Tells an operator how to pass over a number that could not be found; `undefined` if it could, or nothing waits for it. */

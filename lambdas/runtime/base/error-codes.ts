@@ -126,6 +126,7 @@ export type MailroomErrorCode =
   | 'FIX_REFUSED'
   | 'MAPPING_BUSY'
   | 'MESSAGE_LEASED'
+  | 'MESSAGE_READABLE'
   | 'NOT_PUBLISHED'
   | 'NOT_REPUBLISHED'
   | 'NOT_TOO_OLD'

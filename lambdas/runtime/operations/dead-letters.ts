@@ -51,7 +51,7 @@ export function rejectedBy(consumer: ConsumerEntry): ConsumerDeadLetters {
 }
 
 /** A dead-letter message with the details from its body and attributes. */
-interface DeadLetterMessage {
+export interface DeadLetterMessage {
   /** The message as received from SQS. */
   readonly received: QueueMessage;
   /** The event's id, read as a consumer reads it; absent if the envelope is incomplete, and for a batch of the stream. */
