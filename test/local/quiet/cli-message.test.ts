@@ -44,7 +44,7 @@ describe.concurrent('messages resolve', () => {
     expect(operations.filter(({ subject }) => subject === `payments ${eventId}`)).toMatchObject([
       { command: 'messages resolve', reason: 'charged by phone', by: expect.stringContaining('arn:aws') },
     ]);
-    expect((await mailroom(...apply)).json()).toEqual({ ...said, status: 'processed' });
+    expect((await mailroom(...apply)).json()).toEqual({ ...said, status: 'resolved' });
 
     // It comes after all, with a neighbor behind it: when that one is charged, this one was absorbed.
     const neighbor = await unpublishedOrder();
