@@ -69,6 +69,8 @@ export const deadLettersMutants: readonly Mutant[] = [
   ]),
   ...mutantsOf('cli/commands/messages-decisions.ts', 'repeated-decisions', [
     ['a fix of a message that is final is reported by its function', 'if (isOver && fix === undefined) return', 'if (isOver) return'],
+  ]),
+  ...mutantsOf('cli/reports/messages/applied-resolution.ts', 'repeated-decisions', [
     ['a fix was committed only if its function says so', "fixResult(deployment, made, fix, result.status === 'resolved')", 'fixResult(deployment, made, fix, true)'],
     ['a question about a final message is not recorded as a decision', 'isFinal(state) ? await deployment.operator() : await record(', 'false ? await deployment.operator() : await record('],
   ]),
@@ -79,10 +81,12 @@ export const deadLettersMutants: readonly Mutant[] = [
   ...mutantsOf('cli/reports/dead-letters/standing.ts', 'settled-unread', [
     ['what was settled under the id of its body is not redriven', "if (standing.isSettledUnread) return 'handled';", ''],
   ]),
+  ...mutantsOf('inbox/inbox-state.ts', 'settled-unread', [
+    ['a message that was resolved while it could not be read does not run', "return state.is === 'processed' || state.is === 'discarded';", "return state.is === 'discarded';"],
+    ['a message that was discarded while it could not be read does not run', "return state.is === 'processed' || state.is === 'discarded';", "return state.is === 'processed';"],
+  ]),
   ...mutantsOf('inbox/inbox-history.ts', 'settled-unread', [
     ['only a message with a mark is looked up under the id of its body', 'if (!marks.has(unreadableMark(id))) return false;', 'if (marks.has(unreadableMark(id))) return false;'],
-    ['a message that was resolved while it could not be read does not run', "return is === 'processed' || is === 'discarded';", "return is === 'discarded';"],
-    ['a message that was discarded while it could not be read does not run', "return is === 'processed' || is === 'discarded';", "return is === 'processed';"],
     ['a mark leaves a history that a consumer can read', "retentions: 'if_not_exists(retentions, :none)'", "retentions: ':none'"],
     ['the marks stay when a retention is recorded', 'return { ...found, ...key, schema: SCHEMA, retentions, changedAt };', 'return { ...key, schema: SCHEMA, retentions, changedAt };'],
   ]),

@@ -162,12 +162,14 @@ export const orderMutants: readonly Mutant[] = [
   ...mutantsOf('cli/reports/messages/order-of-aggregate.ts', 'ordered-events', [
     ['order show lists the events of one aggregate', 'row && place?.key === key', 'row && place'],
   ]),
-  ...mutantsOf('cli/commands/dlq-discard.ts', 'ordered-events', [
+  ...mutantsOf('cli/reports/dead-letters/discard-steps.ts', 'ordered-events', [
     ['a strict consumer discards the numbers of an aggregate one after another', 'inTurns(source, plan)', 'plan.map((step) => [step])'],
   ]),
-  ...mutantsOf('cli/commands/messages-decisions.ts', 'order-decisions', [
+  ...mutantsOf('cli/reports/messages/applied-resolution.ts', 'order-decisions', [
     ['a message without a row is resolved at its place', 'order: placed(place),', ''],
     ['a message is resolved in the order that its consumer has', '...{ ...made, effectsChecked: checked, by, isStrict: isStrict(entry) },', '...{ ...made, effectsChecked: checked, by },'],
+  ]),
+  ...mutantsOf('cli/reports/messages/allowance.ts', 'order-decisions', [
     ['a message that was passed over is not allowed to run', 'if (sequence > last) return;', 'return;'],
     ['the place of an earlier order does not keep a message from running', 'entry.order === undefined ? undefined : placed(placeOfMessage(entry, { eventId, row }))', 'known.order'],
   ]),

@@ -1,4 +1,4 @@
-import { inboxState } from '../../../lambdas/runtime/inbox/inbox-state.ts';
+import { inboxState, isFinal } from '../../../lambdas/runtime/inbox/inbox-state.ts';
 import { unreadableId } from '../../../lambdas/runtime/store/event-id.ts';
 import { rejectedKey } from '../../../lambdas/runtime/store/keys.ts';
 import type { InboxRow } from '../../../lambdas/runtime/store/rows.ts';
@@ -66,7 +66,9 @@ export async function readStanding(
     row === undefined &&
     (await table.get(rejectedKey(consumer, eventId), { consistent: true })) !== undefined;
   const isSettledUnread =
-    unread !== undefined && unread !== eventId && isSettled(await readInbox(table, consumer, unread, true));
+    unread !== undefined &&
+    unread !== eventId &&
+    isFinal(inboxState(await readInbox(table, consumer, unread, true), 0));
   return {
     row,
     replacements,
@@ -130,9 +132,4 @@ export function supersededText(standing: MessageStanding): string {
 /** True if the work of a message is done, or another message does it: that does not depend on the time. */
 export function isHandled(standing: MessageStanding): boolean {
   return settled(standing, 0) === 'handled';
-}
-
-function isSettled(row: EventAtConsumer['row']): boolean {
-  const { is } = inboxState(row, 0);
-  return is === 'processed' || is === 'discarded';
 }

@@ -10,7 +10,7 @@ import { conditionalUpdate } from '../store/row-update.ts';
 import { asRow, expiresAt, type InboxHistory, type InboxRow, isKnownSchema, SCHEMA } from '../store/rows.ts';
 import { schemaProblem } from '../store/stored-rows.ts';
 import type { InboxAccess, InboxContext, InboxRules, Message } from './inbox.ts';
-import { inboxState } from './inbox-state.ts';
+import { inboxState, isFinal } from './inbox-state.ts';
 
 /**
  * The time during which a function of the previous version may still write rows under its own retention, counted from the first
@@ -81,8 +81,7 @@ export async function wasSettledUnread(
   if (marks === undefined) return false;
   const id = unreadableId(body);
   if (!marks.has(unreadableMark(id))) return false;
-  const { is } = inboxState(await read(id), 0);
-  return is === 'processed' || is === 'discarded';
+  return isFinal(inboxState(await read(id), 0));
 }
 
 /** Adds this function's retention to the history that was read. */

@@ -71,3 +71,8 @@ export function isOverdue(row: InboxRow, at: number): boolean {
   // A claim without a lease holds nothing: the message was due from its claim on.
   return Math.max(leaseUntil ?? claimedAt, endsBy) < at;
 }
+
+/** Returns true for the state of a message that never runs again. */
+export function isFinal(state: InboxState): state is Extract<InboxState, { is: 'processed' | 'discarded' }> {
+  return state.is === 'processed' || state.is === 'discarded';
+}

@@ -1,8 +1,8 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { listText } from '../../../cli/commands/dlq.ts';
-import { discardText } from '../../../cli/commands/dlq-discard.ts';
 import type { DeadLetterSource } from '../../../cli/reports/dead-letters/dead-letters.ts';
+import { discardText } from '../../../cli/reports/dead-letters/discard-report.ts';
 import type { JudgedDeadLetter, RedriveVerdict } from '../../../cli/reports/dead-letters/redrive-plan.ts';
 import { planText, redrivenText } from '../../../cli/reports/dead-letters/redrive-report.ts';
 import { type ShellText, shell } from '../../../cli/terminal/shell.ts';

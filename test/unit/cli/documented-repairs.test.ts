@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { listJson } from '../../../cli/commands/dlq.ts';
-import { discardJson } from '../../../cli/commands/dlq-discard.ts';
+import { discardJson } from '../../../cli/reports/dead-letters/discard-report.ts';
 import type { JudgedDeadLetter } from '../../../cli/reports/dead-letters/redrive-plan.ts';
 import { redriveJson } from '../../../cli/reports/dead-letters/redrive-report.ts';
 

@@ -1,0 +1,111 @@
+import type { StartedEffect } from '../../../lambdas/runtime/inbox/started-effects.ts';
+import { isEventId } from '../../../lambdas/runtime/store/event-id.ts';
+import type { Deployment } from '../../deployment/deployment.ts';
+import { checkBodies } from '../../deployment/invoke.ts';
+import type { DeadLetter, DeadLetterSource } from './dead-letters.ts';
+import { type Discarded, type DiscardOutcome, openText } from './discard.ts';
+import { unsentText } from './redrive-plan.ts';
+import { settled } from './standing.ts';
+
+/** A dead letter of a discard, with its outcome. */
+export interface DiscardStep extends Discarded {
+  readonly deadLetter: DeadLetter;
+}
+
+/** The flags that decide the outcomes of a plan. */
+type DiscardChecks = Readonly<Record<'effectsChecked' | 'reject', boolean>>;
+
+/** Plans the discard of dead letters. It changes nothing. */
+export async function planDiscard(
+  deployment: Deployment,
+  source: DeadLetterSource,
+  deadLetters: readonly DeadLetter[],
+  checks: DiscardChecks,
+): Promise<readonly DiscardStep[]> {
+  const plain = deadLetters.map((deadLetter): DiscardStep => {
+    const outcome = plannedOutcome(source, deadLetter, checks, deployment.clock.now());
+    const message =
+      isDiscard(outcome) && 'consumer' in source ? openText(source.consumer, deadLetter) : undefined;
+    return { deadLetter, outcome, message };
+  });
+  return checks.reject ? rejections(deployment, source, plain) : plain;
+}
+
+/** True for the plan to set an inbox row DISCARDED. */
+function isDiscard(outcome: DiscardOutcome): boolean {
+  return outcome === 'discard' || outcome === 'discard-replacement';
+}
+
+function plannedOutcome(
+  source: DeadLetterSource,
+  deadLetter: DeadLetter,
+  { effectsChecked, reject }: DiscardChecks,
+  now: number,
+): DiscardOutcome {
+  // A pointer without an event id leads to no row.
+  if (source.kind === 'dead' && !isEventId(deadLetter.id)) return 'unreadable';
+  const verdict = settled(deadLetter, now) ?? 'discard';
+  if (verdict === 'row-deleted') return effectsChecked ? 'discard' : verdict;
+  if (verdict === 'discard' && mustCheck(deadLetter, reject) && !effectsChecked) return 'effects-unchecked';
+  if (verdict === 'superseded') return 'handled';
+  return verdict === 'unsent' ? 'discard-replacement' : verdict;
+}
+
+/** Plans to reject what would be discarded: the deployed consumer is asked whether its handler has a `rejected` function. */
+async function rejections(
+  { clients }: Deployment,
+  source: DeadLetterSource,
+  plain: readonly DiscardStep[],
+): Promise<DiscardStep[]> {
+  if (source.kind !== 'consumer' && source.kind !== 'rule') return [...plain];
+  const open = plain.filter(({ outcome }) => outcome === 'discard');
+  const bodies = open.map(({ deadLetter }) => deadLetter.received?.body ?? '');
+  const checks = await checkBodies(clients.lambda, source.consumer, bodies);
+  return plain.map((step): DiscardStep => {
+    const { deadLetter } = step;
+    if (step.outcome === 'discard-replacement')
+      return {
+        deadLetter,
+        outcome: 'not-rejectable',
+        message: `${unsentText(deadLetter)}. ${WITHOUT_REJECT}`,
+      };
+    if (deadLetter.isRowDeleted && (step.outcome === 'discard' || step.outcome === 'row-deleted'))
+      return { deadLetter, outcome: 'not-rejectable', message: ROW_DELETED };
+    const check = checks[open.indexOf(step)];
+    if (check === undefined) return step;
+    if (!check.ok)
+      return { deadLetter, outcome: 'not-rejectable', message: `${check.code}: ${check.message}` };
+    return check.rejects
+      ? { deadLetter, outcome: 'reject' }
+      : {
+          deadLetter,
+          outcome: 'not-rejectable',
+          message: `The deployed handler of ${check.type} has no rejected function. ${WITHOUT_REJECT}`,
+        };
+  });
+}
+
+const WITHOUT_REJECT = 'Discard it without --reject.';
+
+const ROW_DELETED = `Its inbox row was deleted by hand, and with it the results of its side effects. ${WITHOUT_REJECT}`;
+
+/** The effects of a message that must be checked. A `rejected` function reads the results of those that have completed. */
+function uncheckedEffects(
+  { effects = [] }: Pick<DeadLetter, 'effects'>,
+  reject = false,
+): readonly StartedEffect[] {
+  return effects.filter(({ state }) => !reject || state !== 'completed');
+}
+
+/** The effects that one check of these dead letters covers. */
+export function effectsOf(
+  deadLetters: readonly Pick<DeadLetter, 'effects'>[],
+  reject?: boolean,
+): readonly StartedEffect[] {
+  return deadLetters.flatMap((deadLetter) => uncheckedEffects(deadLetter, reject));
+}
+
+/** True if a dead letter has an effect that must be checked. */
+export function mustCheck(deadLetter: DeadLetter, reject?: boolean): boolean {
+  return uncheckedEffects(deadLetter, reject).length > 0;
+}

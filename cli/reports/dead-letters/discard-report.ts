@@ -1,0 +1,144 @@
+import { areChecked, type EffectsChecked } from '../../../lambdas/runtime/inbox/started-effects.ts';
+import type { Deployment } from '../../deployment/deployment.ts';
+import { checkedWord } from '../../deployment/effects.ts';
+import { type Place, placeText } from '../../deployment/place.ts';
+import { applyWords } from '../../terminal/change.ts';
+import { many } from '../../terminal/output.ts';
+import { prose } from '../../terminal/prose.ts';
+import { shell } from '../../terminal/shell.ts';
+import { type ChangedDeadLetter, choiceWords, type DeadLetterChoice } from './choice.ts';
+import { deadLetterJson, deadLettersText, isGrouped } from './dead-letter-text.ts';
+import type { DeadLetterSource } from './dead-letters.ts';
+import { stays } from './discard.ts';
+import { type DiscardStep, effectsOf, mustCheck } from './discard-plan.ts';
+import { unsentText } from './redrive-plan.ts';
+
+/** The flags of a discard that its text repeats. */
+export interface DiscardFlags {
+  /** A digest covers only the effects that the plan has shown. */
+  readonly effectsChecked?: EffectsChecked;
+  readonly reject?: boolean;
+  readonly verbose?: boolean;
+}
+
+/** A discard, planned or applied. */
+interface DiscardReport {
+  readonly place: Place;
+  readonly source: Pick<DeadLetterSource, 'name' | 'kind'>;
+  readonly applied: boolean;
+  /** `undefined` in a plan without one. */
+  readonly reason: string | undefined;
+  readonly steps: readonly DiscardStep[];
+  /** Those of a confirmed plan that it no longer describes: left alone. @default none */
+  readonly changed?: readonly ChangedDeadLetter[];
+}
+
+/** The document of `--json`. */
+export function discardJson({ place, source, applied, reason, steps, changed = [] }: DiscardReport) {
+  return {
+    ...place,
+    source: source.name,
+    applied,
+    reason: reason ?? null,
+    deadLetters: [
+      ...steps.map(({ deadLetter, outcome, message }) => ({
+        ...deadLetterJson(deadLetter),
+        outcome,
+        ...(message !== undefined && { message }),
+      })),
+      ...changed.map(({ deadLetter, text }) => ({
+        ...deadLetterJson(deadLetter),
+        outcome: 'changed' as const,
+        message: text,
+      })),
+    ],
+  };
+}
+
+/** A discard as text: the dead letters, and the command that discards them or how many were discarded. */
+export function discardText(
+  deployment: Pick<Deployment, 'clock' | 'commandLine'>,
+  { place, source, applied, reason, steps }: DiscardReport,
+  choice: DeadLetterChoice,
+  options: DiscardFlags,
+): string {
+  const where = prose(placeText(place));
+  if (steps.length === 0) return `${where}\nNothing to discard in ${source.name}.`;
+  const lines = steps.map(({ deadLetter, outcome, message }) => {
+    const refused = stays(outcome) ? message : undefined;
+    const replaced = outcome === 'discard-replacement' ? unsentText(deadLetter) : refused;
+    const refusal = replaced === undefined ? undefined : { message: replaced };
+    const label = outcome === 'discard-replacement' ? 'discard' : outcome;
+    return { deadLetter, label, refusal };
+  });
+  const words = choiceWords(choice);
+  const isOpen = steps.some(({ deadLetter }) => mustCheck(deadLetter, options.reject));
+  // A rejection would read what the row no longer has: no check makes it possible.
+  const isDeleted = !options.reject && steps.some(({ deadLetter }) => deadLetter.isRowDeleted);
+  const letters = steps.map(({ deadLetter }) => deadLetter);
+  const effects = effectsOf(letters, options.reject);
+  const isUnchecked = (isOpen || isDeleted) && !areChecked(options.effectsChecked ?? false, effects);
+  const which = [
+    source.name,
+    ...(words.length === 0 ? ['--all'] : words),
+    ...(options.reject ? ['--reject'] : []),
+    ...(options.effectsChecked && !isUnchecked ? [checkedWord(effects)] : []),
+    ...applyWords({ reason }),
+  ];
+  const grouped = isGrouped(steps.length, options);
+  return [
+    where,
+    `${source.name}: ${many(steps.length, 'dead letter')}`,
+    deadLettersText(lines, deployment.clock.now(), { label: 'outcome', grouped, done: applied }),
+    ...new Set(steps.flatMap(({ outcome, message }) => (message && !stays(outcome) ? [prose(message)] : []))),
+    ...(source.kind === 'stream'
+      ? [
+          prose(
+            'The events of these batches are not discarded: the sweep publishes those in the shards that it reads. A redrive looks in every shard.',
+          ),
+        ]
+      : []),
+    ...(isOpen && (!applied || steps.some(({ outcome }) => outcome === 'effects-unchecked'))
+      ? [prose(CHECK_EFFECTS)]
+      : []),
+    ...(isDeleted && (!applied || steps.some(({ outcome }) => outcome === 'row-deleted'))
+      ? [prose(CHECK_DELETED)]
+      : []),
+    ...(applied
+      ? [`${doneText(steps)}.`]
+      : [
+          `Nothing was changed. To ${options.reject ? 'reject' : 'discard'} them${isUnchecked ? `, add ${checkedWord(effects)} once you know` : ''}:`,
+          `  ${deployment.commandLine(shell`dlq discard ${which}`)}`,
+        ]),
+  ].join('\n');
+}
+
+const CHECK_EFFECTS =
+  'Side effects of these messages have happened, or may have: `--verbose` names each with its idempotency key. Ask their providers ' +
+  'first; only --effects-checked discards these messages.';
+
+const CHECK_DELETED =
+  'The inbox rows of rejected messages were deleted by hand, and with them the record of their side effects: any may have happened. ' +
+  'Find out from the logs and the providers; only --effects-checked discards these messages.';
+
+/** The outcomes that a finished discard counts. */
+const DONE = [
+  ['discarded', 'discarded'],
+  ['rejected', 'rejected'],
+  ['handled', 'deleted as already handled'],
+  ['busy', 'left: a worker holds them'],
+  ['unsent', 'left: replaced meanwhile by an event that was not received'],
+  ['unreadable', 'left: unreadable'],
+  ['effects-unchecked', 'left: their side effects have happened, or may have'],
+  ['row-deleted', 'left: their rows were deleted by hand'],
+  ['not-rejectable', 'left: they cannot be rejected'],
+  ['untried', 'left: stopped before'],
+] as const;
+
+function doneText(steps: readonly DiscardStep[]): string {
+  const counts = DONE.map(([of, words]) => ({
+    words,
+    count: steps.filter(({ outcome }) => outcome === of).length,
+  }));
+  return counts.flatMap(({ count, words }) => (count === 0 ? [] : [`${count} ${words}`])).join(', ');
+}

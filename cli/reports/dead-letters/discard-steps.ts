@@ -1,0 +1,51 @@
+import type { RejectRequest } from '../../../lambdas/runtime/consume/settle-requests.ts';
+import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
+import { recordOperation } from '../../../lambdas/runtime/store/operation-record.ts';
+import type { Deployment } from '../../deployment/deployment.ts';
+import { settleByConsumer } from '../../deployment/invoke.ts';
+import { eachOf } from '../../deployment/rows-reader.ts';
+import type { DeadLetterSource } from './dead-letters.ts';
+import { discard, stays } from './discard.ts';
+import type { DiscardStep } from './discard-plan.ts';
+import { inTurns } from './redrive-order.ts';
+
+/** Discards the dead letters of a plan, those of one aggregate one after another. */
+export async function discardAll(
+  deployment: Deployment,
+  source: DeadLetterSource,
+  plan: readonly DiscardStep[],
+  {
+    reason,
+    effectsChecked,
+    reject,
+  }: Readonly<Record<'effectsChecked' | 'reject', boolean> & { reason: string }>,
+): Promise<DiscardStep[]> {
+  const { clients } = deployment;
+  const note = { by: await deployment.operator(), reason, effectsChecked, rejects: reject };
+  const deps = {
+    ...deployment,
+    reject: reject
+      ? (consumer: ConsumerEntry, request: RejectRequest) =>
+          settleByConsumer(clients.lambda, consumer, request)
+      : undefined,
+  };
+  let done = 0;
+  const discardStep = async (step: DiscardStep): Promise<DiscardStep> => {
+    if (stays(step.outcome)) return step;
+    if (deployment.terminal.signal.aborted) return { ...step, outcome: 'untried' };
+    const { eventId = step.deadLetter.id } = step.deadLetter;
+    const command = reject ? 'dlq discard --reject' : 'dlq discard';
+    await recordOperation(deployment, { by: note.by, reason, command, subject: `${source.name} ${eventId}` });
+    const how = step.outcome === 'reject' ? deps : deployment;
+    const discarded = await discard(how, source, step.deadLetter, note);
+    done += 1;
+    deployment.terminal.progress(`${done} of ${plan.length} discarded`, { done, of: plan.length });
+    return { ...step, ...discarded };
+  };
+  const ended = await eachOf(inTurns(source, plan), async (turn) => {
+    const steps: DiscardStep[] = [];
+    for (const step of turn) steps.push(await discardStep(step));
+    return steps;
+  });
+  return ended.flat();
+}

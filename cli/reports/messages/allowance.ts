@@ -1,0 +1,57 @@
+import { MailroomError } from '../../../lambdas/runtime/base/errors.ts';
+import { TOO_OLD } from '../../../lambdas/runtime/inbox/inbox-conditions.ts';
+import { allowTooOld, notTooOld } from '../../../lambdas/runtime/operations/message-operations.ts';
+import { readLastSequence } from '../../../lambdas/runtime/store/last-sequence.ts';
+import type { PlaceInOrder } from '../../../lambdas/runtime/store/rows.ts';
+import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
+import type { Deployment } from '../../deployment/deployment.ts';
+import { readInbox } from '../../deployment/message-reader.ts';
+import { applyWords, reasonToApply } from '../../terminal/change.ts';
+import { shell } from '../../terminal/shell.ts';
+import { type MessageDecision, type MessageResult, nameOf, record } from './message-decision.ts';
+import { placed, placeOfMessage } from './place-of-message.ts';
+
+/** Plans to let a message run that was rejected as too old; with `apply`, allows it. */
+export async function allow(deployment: Deployment, decision: MessageDecision): Promise<MessageResult> {
+  const { consumer, eventId } = decision;
+  const entry = deployment.consumer(consumer);
+  const row = await readInbox(deployment.table, consumer, eventId, true);
+  // Refused changes are not recorded.
+  const known = readable(row);
+  if (known?.status !== 'REJECTED' || known.reason !== TOO_OLD) throw notTooOld(decision, row);
+  // Without an order, its place is of one that was removed, or of a single handler: then the redrive says so.
+  const place = entry.order === undefined ? undefined : placed(placeOfMessage(entry, { eventId, row }));
+  if (place !== undefined) await refusePassedOver(deployment, decision, place);
+  const reason = reasonToApply(decision);
+  if (reason === undefined) {
+    const text =
+      `Would allow ${nameOf(decision)} to run. It was rejected as too old, so it may have run before: allow it only if you know ` +
+      'that it has not. Nothing was changed. To allow it:';
+    return {
+      status: 'allow',
+      text,
+      next: shell`messages ${['allow', consumer, eventId, ...applyWords(decision)]}`,
+    };
+  }
+  const made = { ...decision, reason };
+  await allowTooOld(deployment, { ...made, by: await record(deployment, 'messages allow', made) });
+  return {
+    status: 'allowed',
+    text: `${nameOf(decision)} is allowed to run. To redrive it:`,
+    next: shell`dlq redrive ${[`consumer:${consumer}`, eventId, ...applyWords(made)]}`,
+  };
+}
+
+/** @throws `OUT_OF_ORDER` if a redrive of the message would not run it */
+async function refusePassedOver(
+  { table }: Deployment,
+  decision: MessageDecision,
+  { key, sequence }: PlaceInOrder,
+): Promise<void> {
+  const { last } = await readLastSequence({ table }, key);
+  if (sequence > last) return;
+  throw new MailroomError(
+    'OUT_OF_ORDER',
+    `${nameOf(decision)} cannot run: it has number ${sequence}, and number ${last} of its aggregate was applied or passed over, so a redrive changes nothing. Nothing was changed.`,
+  );
+}
