@@ -95,8 +95,8 @@ describe('the tarball', () => {
 });
 
 describe('what is bundled of it', () => {
-  /** 1,343 bytes at the last look. Any library that slips in is more than the difference. */
-  const EVENT_BYTES_MAX = 1_400;
+  /** 1,953 bytes at the last look. Any library that slips in is more than the difference. */
+  const EVENT_BYTES_MAX = 2_000;
 
   test('a bundle that only defines an event contains neither the SDK nor Powertools', async () => {
     const { bytes, packages } = await smallBundle(
