@@ -13,7 +13,7 @@ export interface ConsumerSetting {
   readonly name: string;
   readonly handler: (moment: Moment) => ConsumerWorldOptions['handler'];
   readonly world?: Partial<ConsumerWorldOptions>;
-  /** What happened before the first worker started. @default nothing */
+  /** Sets up the world before the first worker starts. @default nothing */
   readonly before?: (world: ConsumerWorld, scheduler: Scheduler) => Promise<unknown>;
   /** How many invocations each worker makes. @default 1 */
   readonly invocations?: number;

@@ -74,7 +74,7 @@ interface Setting {
   readonly fixes?: boolean;
   /** A number of the same type and aggregate of another service, which is always applied. @default none */
   readonly elsewhere?: number;
-  /** What an operator does before each redrive, once the queue has come to rest. @default nothing */
+  /** An operator's action before each redrive, once the queue has settled. @default nothing */
   readonly remedy?: (world: ConsumerWorld, desk: OperationDeps) => Promise<unknown>;
   /** An operator beside the workers. @default none */
   readonly operator?: (world: ConsumerWorld, operator: Actor, desk: OperationDeps) => Promise<void>;

@@ -113,7 +113,7 @@ interface Command {
   readonly tamper: RedriveTamper;
 }
 
-/** What is wrong at the end: a message that did not run still has its dead letter, and one that did has none. */
+/** The problems at the end: a message that did not run must still have its dead letter, and one that did must have none. */
 function verdict({ world: { memory, queue }, letter }: Command): string | undefined {
   const ran = memory.item(RAN) !== undefined;
   if (letter.isDeleted && !ran) return 'The dead letter of a message that never ran was deleted';

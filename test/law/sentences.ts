@@ -11,7 +11,7 @@ export interface ReadSentence {
 /** Members and variables that hold sentences: an error, an operator's text, a finding. */
 const SENTENCE = String.raw`(?:errorMessage\([^()]*\)|\b(?:lastError|\w*[rR]easons?|message|subject|fingerprint|summary|description|sentence|what|why|said|explanation|line|problem)\b|\.text\b)`;
 
-/** What may stand between a sentence and the call: a default, another case, a cut. */
+/** The text allowed between a sentence and the call: a default, another case, a cut. */
 const CHANGED = String.raw`(?:\s*\?\?\s*(?:''|"")\s*\)?|\)|\s*\??\.(?:toLowerCase|toUpperCase|trim|normalize|slice|replace|replaceAll|concat)\((?:[^()]|\([^()]*\))*\))*`;
 
 const READS = [

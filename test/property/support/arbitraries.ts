@@ -73,7 +73,7 @@ export const anyData: fc.Arbitrary<unknown> = nested(
   fc.oneof(plainLeaf, anyNumber, fc.date(), fc.uint8Array()),
 );
 
-/** What a handler's code may return that is stored. */
+/** Values that a handler's code may return and that are stored. */
 export const anyResult: fc.Arbitrary<unknown> = nested(fc.oneof(plainLeaf, fc.date({ noInvalidDate: true })));
 
 /** Something that JSON empties, or leaves out. */

@@ -8,7 +8,7 @@ import { runInMemory } from './support/run-in-memory.ts';
 
 const source = 'consumer:worker';
 
-/** What is left of a rejected message of number 4: its dead letter always is. */
+/** The remains of a rejected message of number 4, which always include its dead letter. */
 const ROWS = { inbox: true, outbox: true };
 
 /** Number 4 of an aggregate is rejected, and 5 waits for it. */
