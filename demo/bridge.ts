@@ -3,16 +3,18 @@ import type { StepPrinter } from '../localstack/step-printer.ts';
 import type { Arrived } from '../test/brokers/clients/arrived.ts';
 import { kafkaClient } from '../test/brokers/clients/kafka-client.ts';
 import { natsClient } from '../test/brokers/clients/nats-client.ts';
+import { rabbitClient } from '../test/brokers/clients/rabbit-client.ts';
 import { removeLeftovers } from '../test/brokers/servers/broker-files.ts';
 import { debianPrograms, whyNoDebian } from '../test/brokers/servers/debian-packages.ts';
 import { startKafka } from '../test/brokers/servers/kafka-broker.ts';
 import { kafkaJars, whyNoKafka } from '../test/brokers/servers/kafka-jars.ts';
 import { startNats } from '../test/brokers/servers/nats-broker.ts';
+import { startRabbit } from '../test/brokers/servers/rabbit-broker.ts';
 
 /** The brokers of `--bridge`. */
-export type BridgeKind = 'jetstream' | 'kafka';
+export type BridgeKind = 'jetstream' | 'kafka' | 'rabbitmq';
 
-/** The stream or topic, which the handlers of the bridge name, too. */
+/** The stream, topic or exchange, which the handlers of the bridge name, too. */
 const PLACE = 'orders';
 
 const PARTITIONS = 3;
@@ -23,7 +25,7 @@ export interface DemoBridge {
   readonly target: string;
   /** The context values with which the order system has the bridge. */
   readonly context: Readonly<Record<string, string>>;
-  /** Every message of the stream or topic. */
+  /** Every message at the target. */
   readonly arrived: () => Promise<Arrived[]>;
   /** Stops the broker and removes its data. */
   readonly close: () => Promise<void>;
@@ -43,7 +45,7 @@ export async function startBridge(
   if (why !== undefined)
     throw new MailroomError(
       'NO_BROKER',
-      `--bridge is "${kind}", but ${title} cannot be started: ${why}. Run the demo without --bridge, or choose the other broker.`,
+      `--bridge is "${kind}", but ${title} cannot be started: ${why}. Run the demo without --bridge, or choose another broker.`,
     );
   step(`Starting ${title}`);
   await removeLeftovers();
@@ -89,6 +91,28 @@ const BROKERS: Readonly<Record<BridgeKind, BrokerStart>> = {
         target: `Kafka topic ${PLACE}`,
         address: broker.address,
         arrived: () => client.arrived(PLACE),
+        close: async () => {
+          await client.close();
+          await broker.close();
+        },
+      };
+    },
+  },
+  rabbitmq: {
+    title: 'RabbitMQ',
+    reason: whyNoDebian,
+    start: async () => {
+      const broker = await startRabbit(await debianPrograms(), 'rabbit-demo');
+      const client = await rabbitClient(broker);
+      await client.createQueue(PLACE);
+      const taken: Arrived[] = [];
+      return {
+        target: `RabbitMQ exchange ${PLACE}`,
+        address: broker.url,
+        arrived: async () => {
+          taken.push(...(await client.arrived(PLACE)));
+          return taken;
+        },
         close: async () => {
           await client.close();
           await broker.close();

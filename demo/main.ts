@@ -228,10 +228,10 @@ async function main(): Promise<void> {
     .addOption(
       new Option(
         '--bridge <broker>',
-        'also forward the events of orders to a broker that the demo starts, and count what arrives there. jetstream needs Debian 12, ' +
-          'kafka needs Java 17 and Maven',
+        'also forward the events of orders to a broker that the demo starts, and count what arrives there. jetstream and rabbitmq need Debian ' +
+          '12, kafka needs Java 17 and Maven',
       )
-        .choices(['jetstream', 'kafka'])
+        .choices(['jetstream', 'kafka', 'rabbitmq'])
         .conflicts('keep'),
     )
     .addOption(

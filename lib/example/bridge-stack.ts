@@ -16,6 +16,7 @@ const BROKERS = {
     entry: 'example/bridge/jet-stream.handler',
   },
   kafka: { kind: 'Kafka', name: 'topic orders', entry: 'example/bridge/kafka.handler' },
+  rabbitmq: { kind: 'RabbitMQ', name: 'exchange orders', entry: 'example/bridge/rabbit.handler' },
 } as const;
 
 /** A broker for the bridge, and the handler that sends to it. */
@@ -38,7 +39,7 @@ export function readBridge(app: App): Bridge | undefined {
   if (broker === undefined || typeof addresses !== 'string') {
     throw new MailroomError(
       'BAD_CONFIG',
-      `The context value bridge is "${chosen}" and bridgeTo is "${addresses}". Set bridge to ${Object.keys(BROKERS).join(' or ')}, and ` +
+      `The context value bridge is "${chosen}" and bridgeTo is "${addresses}". Set bridge to one of ${Object.keys(BROKERS).join(', ')}, and ` +
         'bridgeTo to the address of its broker, such as 127.0.0.1:4222.',
     );
   }

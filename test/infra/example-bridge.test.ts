@@ -18,7 +18,7 @@ describe('the bridge of the order system', () => {
     expect(bridgeOf({})).toBeUndefined();
   });
 
-  test.each(['jetstream', 'kafka'])('forwards the events of orders to %s', (bridge) => {
+  test.each(['jetstream', 'kafka', 'rabbitmq'])('forwards the events of orders to %s', (bridge) => {
     const template = Template.fromStack(bridgeOf({ ...bridged, bridge }) as never);
     const rules = Object.values(resources(template, 'AWS::Events::Rule'));
     const patterns = JSON.stringify(rules.map(({ Properties }) => Properties.EventPattern));
@@ -50,7 +50,7 @@ describe('the bridge of the order system', () => {
     'is refused with %o',
     (given) => {
       expect(() => bridgeOf(given as never)).toThrow(
-        /^The context value bridge is ".+Set bridge to jetstream or kafka/,
+        /^The context value bridge is ".+Set bridge to one of jetstream, kafka, rabbitmq/,
       );
     },
   );
