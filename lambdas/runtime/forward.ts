@@ -12,7 +12,11 @@ export type { BatchAnswer } from './forward/aws-answers.ts';
 export type { ForwardHeaders } from './forward/event-headers.ts';
 export { type ForwardOptions, forward } from './forward/forward.ts';
 export type { ForwardEntry, ForwardRefusal, ForwardResult, ForwardTarget } from './forward/forward-target.ts';
-export { jetStreamTarget, type NatsConnection } from './forward/jet-stream-target.ts';
+export {
+  type JetStreamPublisher,
+  jetStreamTarget,
+  type NatsConnection,
+} from './forward/jet-stream-target.ts';
 export { type KafkaClient, type KafkaProducer, kafkaTarget } from './forward/kafka-target.ts';
 export { type KinesisSender, kinesisTarget } from './forward/kinesis-target.ts';
 export { type RabbitChannel, type RabbitConnection, rabbitTarget } from './forward/rabbit-target.ts';

@@ -1,5 +1,9 @@
 import { expect } from 'vitest';
-import type { ForwardEntry, ForwardTarget } from '../../lambdas/runtime/forward.ts';
+import {
+  bridgedId,
+  type ForwardEntry,
+  type ForwardTarget,
+} from '../../lambdas/runtime/forward/forward-target.ts';
 import { mintEventId } from '../../lambdas/runtime/store/event-id.ts';
 import { eventually } from '../local/support/eventually.ts';
 import { type Case, type Differences, describeCases, type Subject } from './cases.ts';
@@ -45,7 +49,8 @@ export function forwardEntry(change: Partial<ForwardEntry['event']> = {}, data =
   };
   const { source, data: _, ...envelope } = event;
   const body = `${JSON.stringify(envelope).slice(0, -1)},"data":${data}}`;
-  return { event, body, headers: { eventId: event.eventId, source, subject: event.aggregateId } };
+  const headers = { eventId: event.eventId, source, subject: event.aggregateId };
+  return { event, body, headers, bridge: 'to-partner' };
 }
 
 async function sent(target: ForwardTarget, ...entries: readonly ForwardEntry[]) {
@@ -86,7 +91,8 @@ const cases: readonly Case<ForwardSubject>[] = [
       expect(Object.values(result?.ok ? result.place : {})).not.toEqual([]);
       const [message] = await arrivedAs(subject, [entry]);
       if (message?.key !== undefined) expect(message.key).toBe('order-7');
-      if (message?.id !== undefined) expect(message.id).toBe(entry.event.eventId);
+      const ids = [entry.event.eventId, bridgedId(entry), undefined];
+      expect(ids).toContain(message?.id);
       const { cloudEventsPrefix } = subject.target;
       if (cloudEventsPrefix !== undefined) expect(message?.headers).toMatchObject(entry.headers);
     },
@@ -101,6 +107,19 @@ const cases: readonly Case<ForwardSubject>[] = [
       expect(results.every(({ ok }) => ok)).toBe(true);
       if (subject.target.name() !== 'exchange contract') expect(new Set(places).size).toBe(4);
       await arrivedAs(subject, entries);
+    },
+  ],
+  [
+    'an event of two bridges arrives from each, also at a target that drops the duplicates of one',
+    async (subject) => {
+      const [one, other] = [forwardEntry(), forwardEntry()];
+      const entries = ['a', 'b', 'a'].map((bridge) => ({ ...one, bridge }));
+      for (const entry of entries) expect(await sent(subject.target, entry)).toMatchObject([{ ok: true }]);
+      await sent(subject.target, other);
+      const [message] = await arrivedAs(subject, [one, other]);
+      const copies = (await subject.arrived()).filter(({ body }) => body === one.body);
+      const isDeduplicated = message?.id === bridgedId({ ...one, bridge: 'a' });
+      expect(copies).toHaveLength(isDeduplicated ? 2 : 3);
     },
   ],
   [

@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
 import type {
+  JetStreamPublisher,
   KafkaClient,
   KinesisSender,
   NatsConnection,
@@ -132,40 +133,39 @@ export const kafkaDouble = (side: Broker) => (): KafkaClient => ({
   },
 });
 
-/** The headers of a message of NATS. */
-export const natsHeaders = () => new Map<string, string>();
+export const natsDouble = (side: Broker) => ({
+  connect: () => natsConnection(side),
+  jetstream: ({ publish }: { readonly publish: JetStreamPublisher['publish'] }) => ({ publish }),
+  headers: () => new Map<string, string>(),
+});
 
-export const natsDouble = (side: Broker) => async (): Promise<NatsConnection> => {
+async function natsConnection(side: Broker): Promise<NatsConnection & JetStreamPublisher> {
   side.connections += 1;
-  if (side.fault === 'denied') throw error('NatsError', { code: 'AUTHORIZATION_VIOLATION' });
-  if (side.fault === 'away') throw error('NatsError', { code: 'CONNECTION_REFUSED' });
+  if (side.fault === 'denied') throw error('AuthorizationError');
+  if (side.fault === 'away') throw error('ConnectionError');
   let closed = false;
   return {
     isClosed: () => closed,
     close: async () => {
       closed = true;
     },
-    jetstream: () => ({
-      publish: async (_, payload, options) => {
-        const { msgID: id, headers } = options as { msgID: string; headers: Map<string, string> };
-        if (side.fault === 'silent') return new Promise<never>(() => {});
-        if (side.fault === 'missing') throw error('NatsError', { code: '503' });
-        if (side.fault !== undefined) {
-          closed = true;
-          throw error('NatsError', {
-            code: side.fault === 'away' ? 'CONNECTION_CLOSED' : 'PERMISSIONS_VIOLATION',
-          });
-        }
-        if (payload.byteLength > MIB) throw error('NatsError', { code: 'MAX_PAYLOAD_EXCEEDED' });
-        const duplicate = side.messages.some((one) => one.id === id);
-        const body = Buffer.from(payload).toString();
-        const decoded = [...headers].map(([name, value]) => [name, decodeURIComponent(value)]);
-        if (!duplicate) side.messages.push({ body, id, headers: Object.fromEntries(decoded) });
-        return { stream: 'ORDERS', seq: side.messages.length, duplicate };
-      },
-    }),
+    publish: async (_, payload, options) => {
+      const { msgID: id, headers } = options as { msgID: string; headers: Map<string, string> };
+      if (side.fault === 'silent') return new Promise<never>(() => {});
+      if (side.fault === 'missing') throw error('JetStreamNotEnabled');
+      if (side.fault !== undefined) {
+        closed = true;
+        throw error(side.fault === 'away' ? 'ClosedConnectionError' : 'PermissionViolationError');
+      }
+      if (payload.byteLength > MIB) throw error('InvalidArgumentError');
+      const duplicate = side.messages.some((one) => one.id === id);
+      const body = Buffer.from(payload).toString();
+      const decoded = [...headers].map(([name, value]) => [name, decodeURIComponent(value)]);
+      if (!duplicate) side.messages.push({ body, id, headers: Object.fromEntries(decoded) });
+      return { stream: 'ORDERS', seq: side.messages.length, duplicate };
+    },
   };
-};
+}
 
 /** As RabbitMQ: a fault of the exchange closes the channel, and a message without a queue is returned and then confirmed. */
 export const rabbitDouble = (side: Broker) => async (): Promise<RabbitConnection> => {

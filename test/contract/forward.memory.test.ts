@@ -15,7 +15,6 @@ import {
   kafkaDouble,
   kinesisDouble,
   natsDouble,
-  natsHeaders,
   rabbitDouble,
   snsDouble,
   sqsDouble,
@@ -28,11 +27,7 @@ const targets: readonly (readonly [name: string, make: (side: Broker) => Forward
   ['SNS, FIFO', (side) => snsTarget({ client: snsDouble(side), topicArn: 'arn:aws:sns:eu:1:orders.fifo' })],
   ['Kinesis', (side) => kinesisTarget({ client: kinesisDouble(side), streamName: 'orders' })],
   ['Kafka', (side) => kafkaTarget({ client: kafkaDouble(side), topic: 'orders', brokers: 'b1,b2' })],
-  [
-    'NATS JetStream',
-    (side) =>
-      jetStreamTarget({ connect: natsDouble(side), headers: natsHeaders, subject: 'orders', servers: 'n1' }),
-  ],
+  ['NATS JetStream', (side) => jetStreamTarget({ ...natsDouble(side), subject: 'orders', servers: 'n1' })],
   [
     'RabbitMQ',
     (side) => rabbitTarget({ connect: rabbitDouble(side), exchange: 'contract', url: 'amqp://r1' }),

@@ -214,7 +214,7 @@ describe('the law of the tree', () => {
     expect(entries.length).toBeGreaterThan(6);
     const may =
       /^(node:[\w/]+|@aws-sdk\/[\w-]+|@aws-lambda-powertools\/[\w/-]+|@standard-schema\/spec|@opentelemetry\/api|p-limit|p-map|zod(\/mini)?)$/;
-    const ofBridge = /^(amqplib|kafkajs|nats)$/;
+    const ofBridge = /^(amqplib|kafkajs|@nats-io\/[\w-]+)$/;
     const ofPostgres = (entry: string) =>
       /^lambdas\/(postgres-relay\/|runtime\/postgres|example\/orders\/postgres\/)/.test(entry);
     for (const entry of entries) {

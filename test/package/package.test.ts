@@ -155,7 +155,7 @@ describe('Powertools Idempotency', () => {
 });
 
 describe('the clients of a bridge', () => {
-  const CLIENT = /^(?:kafkajs|nats|amqplib|@aws-sdk\/client-(?:sns|kinesis))$/;
+  const CLIENT = /^(?:kafkajs|@nats-io\/[\w-]+|amqplib|@aws-sdk\/client-(?:sns|kinesis))$/;
 
   test('are loaded by no entry, because a bridge passes its own; cdk-mailroom/forward loads nothing of AWS', async () => {
     for (const entry of ENTRIES) {

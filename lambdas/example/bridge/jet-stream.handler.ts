@@ -1,4 +1,5 @@
-import { connect, headers } from 'nats';
+import { jetstream } from '@nats-io/jetstream';
+import { connect, headers } from '@nats-io/transport-node';
 import { forward, jetStreamTarget } from '../../runtime/forward.ts';
 import { lambdaConsumer } from '../../runtime/index.ts';
 import { BRIDGED } from '../events.ts';
@@ -8,6 +9,7 @@ export const handler = lambdaConsumer(
   forward({
     to: jetStreamTarget({
       connect: (servers) => connect({ servers }),
+      jetstream,
       headers,
       subject: ({ type }) => `orders.${type}`,
     }),

@@ -6,6 +6,7 @@ import type { InboxRefusal } from '../inbox/inbox.ts';
 import { ALONE_FROM } from '../inbox/inbox-conditions.ts';
 import type { EffectStates } from '../inbox/past-attempts.ts';
 import { OUTCOME } from '../observe/message-spans.ts';
+import { receiptWarning } from '../operations/forward-receipt.ts';
 import { Overtaken } from '../store/last-sequence.ts';
 import { backoffMs } from '../store/retry.ts';
 import { type ClaimedMessage, claimedOf, type Received } from './consumer-context.ts';
@@ -223,6 +224,8 @@ async function complete(claimed: ClaimedMessage, result: unknown, wholeRun = tru
   const { inbox, claim } = claimed;
   try {
     const lost = await writeEnd(claimed, () => inbox.complete(claim, result));
+    const warning = receiptWarning(result);
+    if (warning !== undefined) claimed.telemetry.log.warn(warning);
     return lost ?? (await processed(claimed, wholeRun));
   } catch (error) {
     if (error instanceof Overtaken) return release(claimed, error.until, error);

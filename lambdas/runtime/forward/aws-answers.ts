@@ -2,15 +2,19 @@ import { createHash } from 'node:crypto';
 import { awsFault, isAccessFault } from '../base/aws-errors.ts';
 import { errorCode, errorMessage } from '../base/errors.ts';
 import {
+  bridgedId,
+  entryBytes,
   type ForwardEntry,
   type ForwardResult,
   type RefusalCodes,
   refused,
   refusedBy,
 } from './forward-target.ts';
+import { accepted, awsAttribute, awsText, checkSize, sendBuilt } from './message-grammar.ts';
 
-/** The codes of SQS, SNS and Kinesis for what is wrong with an entry, from their API references. */
+/** The codes of SQS, SNS and Kinesis for what is wrong with an entry, or with an address, from their API references. */
 const INVALID: RefusalCodes = [
+  ['missing', /^InvalidAddress$/],
   ['too-large', /TooLong|TooLarge/],
   [
     'invalid',
@@ -27,20 +31,33 @@ export function awsRefusal(code = 'UNKNOWN', message = 'it gave no reason'): For
 }
 
 /**
- * The results of one batch call.
+ * Sends entries in one batch call.
  *
- * @param call - answers with a result for each entry, by its index
+ * @param build - makes an entry's message, as for {@link sendBuilt}
+ * @param call - answers with a result for each message, by its index
  */
-export async function awsAnswers(
+export function sendBatchOf<M>(
   entries: readonly ForwardEntry[],
-  call: () => Promise<readonly (ForwardResult | undefined)[]>,
+  build: (entry: ForwardEntry) => M,
+  call: (messages: readonly M[]) => Promise<readonly (ForwardResult | undefined)[]>,
 ): Promise<readonly ForwardResult[]> {
-  try {
-    const results = await call();
-    return entries.map((_, i) => results[i] ?? awsRefusal(undefined, 'its answer does not name the entry'));
-  } catch (error) {
-    return entries.map(() => awsRefusal(errorCode(error), errorMessage(error)));
-  }
+  return sendBuilt(entries, build, async (messages) => {
+    try {
+      return await call(messages);
+    } catch (error) {
+      return messages.map(() => callRefusal(messages.length, errorCode(error), errorMessage(error)));
+    }
+  });
+}
+
+/**
+ * The result of an entry whose whole call was refused. That of several entries can be refused for one of them, and each is then sent alone. That of
+ * a single one is refused for its address, e.g. a wrong ARN, because the message was checked before: the event is not at fault.
+ */
+function callRefusal(entries: number, code: string, message: string): ForwardResult {
+  const refusal = awsRefusal(code, message);
+  const isOfAddress = !refusal.ok && refusal.refusal === 'invalid' && entries === 1;
+  return isOfAddress ? refused('missing', code, message) : refusal;
 }
 
 /** Part of the answer of SQS and of SNS to a batch. */
@@ -68,25 +85,34 @@ export function batchResults({ Successful = [], Failed = [] }: BatchAnswer): For
   return results;
 }
 
-/** The headers as message attributes of SQS and of SNS. */
-export function attributes({ headers }: ForwardEntry) {
-  return Object.fromEntries(
-    Object.entries(headers).map(([name, StringValue]) => [name, { DataType: 'String', StringValue }]),
+const DataType = 'String';
+
+/** The body of a message of SQS or of SNS, and its headers as attributes, whose types count in its size. */
+export function bodyAndAttributes(entry: ForwardEntry, maxBytes: number) {
+  const headers = Object.entries(entry.headers);
+  checkSize(entryBytes(entry) + headers.length * DataType.length, maxBytes);
+  const MessageAttributes = Object.fromEntries(
+    headers.map(([name, value]) => {
+      const StringValue = accepted(`attribute ${name}`, value, awsAttribute);
+      return [name, { DataType, StringValue }];
+    }),
   );
+  return { body: accepted('body', entry.body, awsText), MessageAttributes };
 }
 
 /** The fields of a message in a FIFO queue or topic: nothing for a standard one. */
-export function fifoFields(address: string, { event: { aggregateId, eventId } }: ForwardEntry) {
+export function fifoFields(address: string, entry: ForwardEntry) {
   if (!address.endsWith('.fifo')) return {};
-  // SQS and SNS API references: 1 to 128 letters, digits and punctuation marks.
-  const isValid = /^[\x21-\x7e]{1,128}$/.test(aggregateId);
   return {
-    MessageGroupId: isValid ? aggregateId : sha256(aggregateId),
-    MessageDeduplicationId: eventId,
+    MessageGroupId: keyOf(entry.event.aggregateId, FIFO_KEY),
+    MessageDeduplicationId: keyOf(bridgedId(entry), FIFO_KEY),
   };
 }
 
-/** A name for a key that is not valid as it is. */
-export function sha256(key: string): string {
-  return createHash('sha256').update(key).digest('hex');
+/** SQS and SNS API references: 1 to 128 letters, digits and punctuation marks. */
+const FIFO_KEY = /^[\x21-\x7e]{1,128}$/;
+
+/** A key, or its SHA-256 if it is not valid as it is. */
+export function keyOf(key: string, valid: RegExp): string {
+  return valid.test(key) ? key : createHash('sha256').update(key).digest('hex');
 }

@@ -9,11 +9,20 @@ export interface ForwardEntry {
   readonly body: string;
   /** Headers by name; empty for a target without headers. */
   readonly headers: Readonly<Record<string, string>>;
+  /** The name of the consumer that sends it. */
+  readonly bridge: string;
+}
+
+/**
+ * The id under which a target drops duplicates: it names the bridge, because a queue, topic or stream can have several, and each must store the event.
+ */
+export function bridgedId({ bridge, event }: Pick<ForwardEntry, 'bridge' | 'event'>): string {
+  return `${bridge}/${event.eventId}`;
 }
 
 /**
  * The reason of a refusal. `missing`: the queue, topic, stream or binding does not exist; `denied`: credentials or rights; `unavailable`:
- * any other failure that can pass. These are retried. `too-large` and `invalid` are properties of the event: it is rejected.
+ * any other failure that can pass. These are retried. `too-large` and `invalid` are properties of the event: it alone is rejected.
  */
 export type ForwardRefusal = 'missing' | 'denied' | 'unavailable' | 'too-large' | 'invalid';
 

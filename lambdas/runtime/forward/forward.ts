@@ -79,8 +79,10 @@ export function forwardBy(clock: Clock, options: ForwardOptions): Handler[] {
       const body = envelopeText(ctx.body);
       const event: ReceivedEvent = { ...JSON.parse(body), source };
       const added = prefix === undefined ? {} : eventHeaders(event, headers, prefix);
-      const entry: ForwardEntry = { event, body, headers: added };
-      return receiptOf(to, tooLarge(to, entry) ?? (await send(entry, ctx.signal)));
+      const bridge = String(ctx.logFields.consumer);
+      const entry: ForwardEntry = { event, body, headers: added, bridge };
+      const result = tooLarge(to, entry) ?? (await send(entry, ctx.signal));
+      return receiptOf(to, result, ctx.attempt === 1 && ctx.logFields.receives === 1);
     }),
   );
 }
@@ -114,11 +116,11 @@ const REMEDIES: Readonly<Record<ForwardRefusal, string>> = {
 };
 
 /** @throws `FORWARD_FAILED`, which is retried; `FORWARD_REJECTED`, which is not */
-function receiptOf(target: ForwardTarget, result: ForwardResult): ForwardReceipt {
+function receiptOf(target: ForwardTarget, result: ForwardResult, isFirst: boolean): ForwardReceipt {
   const name = target.name();
   if (result.ok) {
     const { place, duplicate } = result;
-    return { forwardedTo: name, place, ...(duplicate && { duplicate }) };
+    return { forwardedTo: name, place, ...(duplicate && { duplicate, ...(isFirst && { neverSent: true }) }) };
   }
   const { refusal, code, message } = result;
   const said = message.slice(0, 300).replace(/[.\s]+$/, '');

@@ -1,90 +1,113 @@
 import { errorCode, errorMessage } from '../base/errors.ts';
 import { forwardAddress } from '../base/forward-address.ts';
 import type { ReceivedEvent } from '../events/event.ts';
-import { type ForwardEntry, type ForwardTarget, type RefusalCodes, refusedBy } from './forward-target.ts';
+import {
+  bridgedId,
+  type ForwardEntry,
+  type ForwardResult,
+  type ForwardTarget,
+  type RefusalCodes,
+  refusedBy,
+} from './forward-target.ts';
 import { heldConnection } from './held-connection.ts';
+import { addressOf, natsSubject, sendBuilt } from './message-grammar.ts';
 
-/** The part of a connection of `nats` that {@link jetStreamTarget} uses; of `@nats-io/transport-node` with `@nats-io/jetstream`. */
+/** The part of a connection of `@nats-io/transport-node` that {@link jetStreamTarget} uses. */
 export interface NatsConnection {
-  jetstream(): {
-    publish(
-      subject: string,
-      payload: Uint8Array,
-      options: never, // its own type, in which msgID and headers are set
-    ): Promise<{ readonly stream: string; readonly seq: number; readonly duplicate: boolean }>;
-  };
   isClosed(): boolean;
   close(): Promise<void>;
 }
 
+/** The part of a client of `@nats-io/jetstream` that {@link jetStreamTarget} uses. */
+export interface JetStreamPublisher {
+  publish(
+    subject: string,
+    payload: Uint8Array,
+    options: never, // its own type, in which msgID and headers are set
+  ): Promise<{ readonly stream: string; readonly seq: number; readonly duplicate: boolean }>;
+}
+
 /**
- * Codes of the clients, `nats` and `@nats-io`, and of JetStream's API (`err_code`). Any other is `unavailable`: e.g. 10077, a full stream.
+ * The names of the client's errors, and the codes of JetStream's API (`err_code`). Any other is `unavailable`: e.g. 10077, a full stream.
  */
 const REFUSALS: RefusalCodes = [
-  ['missing', /^(503|JetStreamNotEnabled)$/], // no responders: no stream has the subject
+  ['missing', /^JetStreamNotEnabled$/], // no responders: no stream has the subject
   ['denied', /AUTH|PERMISSION/i],
-  ['too-large', /^(10054|MAX_PAYLOAD_EXCEEDED|InvalidArgumentError)$/], // of the arguments, only the payload comes from an event
-  ['invalid', /^(BAD_SUBJECT|InvalidSubjectError)$/],
+  ['too-large', /^(10054|InvalidArgumentError)$/], // of the arguments, only the size of the payload is not checked before
 ];
 
 /**
- * Forwards to a subject of a NATS JetStream. `Nats-Msg-Id` is the event id, so within the stream's duplicate window the stream drops a
- * repeated event.
+ * Forwards to a subject of a NATS JetStream. `Nats-Msg-Id` is `<bridge>/<event id>`, so within the stream's duplicate window the stream drops an
+ * event that the same bridge sends again, and stores those of another bridge.
  *
- * @param target.connect - connects: `(servers) => connect({ servers })` of `nats`; with `@nats-io`, add `jetstream` to the connection:
- * `Object.assign(connection, { jetstream: () => jetstream(connection) })`
- * @param target.headers - makes headers: `headers` of the same package
- * @param target.subject - the subject, or a function of the event
+ * @param target.connect - connects: `(servers) => connect({ servers })`, with `connect` of `@nats-io/transport-node`
+ * @param target.jetstream - makes the client of a connection: `jetstream` of `@nats-io/jetstream`
+ * @param target.headers - makes headers: `headers` of `@nats-io/transport-node`
+ * @param target.subject - the subject, or a function of the event; an event whose subject NATS does not accept is rejected
  * @param target.servers - addresses, separated by commas @default the environment, as `forwardsTo` sets it
+ * @throws `BAD_ARGUMENT` if `subject` is a text that NATS does not accept
  */
-export function jetStreamTarget(target: {
-  readonly connect: (servers: string[]) => Promise<NatsConnection>;
+export function jetStreamTarget<C extends NatsConnection>(target: {
+  readonly connect: (servers: string[]) => Promise<C>;
+  readonly jetstream: (connection: C) => JetStreamPublisher;
   readonly headers: () => { set(name: string, value: string): void };
   readonly subject: string | ((event: ReceivedEvent) => string);
   readonly servers?: string | undefined;
 }): ForwardTarget {
   const { subject } = target;
+  const subjectOf = addressOf('jetStreamTarget', 'subject', subject, natsSubject);
   const held = heldConnection(
-    async () => target.connect(forwardAddress(target.servers, 'servers').split(',')),
-    (connection) => connection.close(),
+    async () => {
+      const connection = await target.connect(forwardAddress(target.servers, 'servers').split(','));
+      return { connection, stream: target.jetstream(connection) };
+    },
+    ({ connection }) => connection.close(),
   );
-  const sendOne = async ({ event, body, headers }: ForwardEntry) => {
+  const messageOf = (entry: ForwardEntry) => {
+    const headers = target.headers();
+    for (const [name, value] of Object.entries(entry.headers)) headers.set(name, printable(value));
+    const options = { msgID: printable(bridgedId(entry)), headers };
+    return { subject: subjectOf(entry.event), payload: Buffer.from(entry.body), options: options as never };
+  };
+  const sendAll = async (messages: readonly ReturnType<typeof messageOf>[]) => {
     try {
-      const given = target.headers();
-      for (const [name, value] of Object.entries(headers)) given.set(name, printable(value));
-      const options = { msgID: event.eventId, headers: given };
-      const connection = await held.get();
-      const to = typeof subject === 'string' ? subject : subject(event);
-      const { stream, seq, duplicate } = await connection
-        .jetstream()
-        .publish(to, Buffer.from(body), options as never)
-        .finally(() => connection.isClosed() && held.drop(connection));
-      return { ok: true as const, place: { stream, sequence: seq }, ...(duplicate && { duplicate }) };
+      const session = await held.get();
+      const { connection, stream } = session;
+      const sent = messages.map(({ subject: to, payload, options }) =>
+        stream.publish(to, payload, options).then(storedAt, refusalOf),
+      );
+      return await Promise.all(sent).finally(() => connection.isClosed() && held.drop(session));
     } catch (error) {
-      const { api_error, code } = Object(error) as ApiFailure;
-      const said = String(api_error?.err_code ?? code ?? errorCode(error));
-      const refusal = refusedBy(REFUSALS, said, api_error?.description ?? errorMessage(error));
-      // The clients know only that nothing has answered.
-      const message = 'no stream stores messages of this subject, or JetStream is not enabled';
-      return refusal.refusal === 'missing' ? { ...refusal, message } : refusal;
+      return messages.map(() => refusalOf(error)); // it could not connect
     }
   };
   return {
     name: () => (typeof subject === 'string' ? `subject ${subject}` : 'JetStream'),
     limits: { entries: 100, bytes: Number.POSITIVE_INFINITY },
     cloudEventsPrefix: 'ce-',
-    send: (entries) => Promise.all(entries.map(sendOne)),
+    send: (entries) => sendBuilt(entries, messageOf, sendAll),
     reset: () => held.drop(),
   };
 }
 
-/** An error of `nats`, with the answer of JetStream's API if there is one. */
-interface ApiFailure {
-  readonly api_error?: { readonly err_code?: number; readonly description?: string };
-  readonly code?: unknown;
+function storedAt({ stream, seq, duplicate }: Awaited<ReturnType<JetStreamPublisher['publish']>>) {
+  return {
+    ok: true as const,
+    place: { stream, sequence: seq },
+    ...(duplicate && { duplicate }),
+  } satisfies ForwardResult;
+}
+
+function refusalOf(error: unknown): ForwardResult {
+  const { code } = Object(error) as { readonly code?: unknown };
+  const said = typeof code === 'number' ? String(code) : errorCode(error);
+  const refusal = refusedBy(REFUSALS, said, errorMessage(error));
+  // The client knows only that nothing has answered.
+  const message = 'no stream stores messages of this subject, or JetStream is not enabled';
+  return refusal.refusal === 'missing' ? { ...refusal, message } : refusal;
 }
 
 /** A header of NATS has one line. CloudEvents encodes other characters than printable ASCII by percent signs. */
 function printable(value: string): string {
-  return value.replace(/[^\x20-\x7e]|[%"]/gu, encodeURIComponent);
+  return value.replace(/[^\x20-\x7e]|[%"]/gu, (one) => encodeURIComponent(one.replace(/\p{Cs}/u, '\ufffd')));
 }

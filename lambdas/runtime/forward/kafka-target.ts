@@ -10,6 +10,7 @@ import {
   refusedBy,
 } from './forward-target.ts';
 import { heldConnection } from './held-connection.ts';
+import { addressOf, kafkaTopic } from './message-grammar.ts';
 
 /** The part of the client `Kafka` of `kafkajs` that {@link kafkaTarget} uses. */
 export interface KafkaClient {
@@ -48,6 +49,7 @@ const REFUSALS: RefusalCodes = [
  * @param target.client - makes the client: `(brokers) => new Kafka({ brokers })`
  * @param target.topic - the name of the topic
  * @param target.brokers - addresses, separated by commas @default the environment, as `forwardsTo` sets it
+ * @throws `BAD_ARGUMENT` if `topic` is not the name of a topic
  */
 export function kafkaTarget(target: {
   readonly client: (brokers: string[]) => KafkaClient;
@@ -55,6 +57,7 @@ export function kafkaTarget(target: {
   readonly brokers?: string | undefined;
 }): ForwardTarget {
   const { topic } = target;
+  addressOf('kafkaTarget', 'topic', topic, kafkaTopic);
   const connection = heldConnection(
     async () => {
       const client = target.client(forwardAddress(target.brokers, 'brokers').split(','));

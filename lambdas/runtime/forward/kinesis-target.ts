@@ -1,6 +1,7 @@
 import { forwardAddress } from '../base/forward-address.ts';
-import { awsAnswers, awsRefusal, sha256 } from './aws-answers.ts';
+import { awsRefusal, keyOf, sendBatchOf } from './aws-answers.ts';
 import type { ForwardTarget } from './forward-target.ts';
+import { checkSize } from './message-grammar.ts';
 
 /** The part of the client `Kinesis` of `@aws-sdk/client-kinesis` that {@link kinesisTarget} uses. */
 export interface KinesisSender {
@@ -16,14 +17,14 @@ export interface KinesisSender {
   }>;
 }
 
-/** Kinesis quotas: 500 records and 10 MiB in a call; a record is at most 1 MiB, unless the stream's limit is raised. */
+/** Kinesis quotas: 500 records and 10 MiB in a call; a record is at most 1 MiB with its key, unless the stream's limit is raised. */
 const LIMITS = { entries: 500, bytes: 10 * 1024 * 1024, entryBytes: 1024 * 1024 };
 
-/** The maximum length of a partition key, characters (Kinesis API reference, PutRecordsRequestEntry). */
-const KEY_MAX = 256;
+/** The length of a partition key (Kinesis API reference, PutRecordsRequestEntry). */
+const PARTITION_KEY = /^.{1,256}$/su;
 
 /**
- * Forwards to a Kinesis data stream. The partition key is the aggregate id (its SHA-256 if it has more than 256 characters). A record has no
+ * Forwards to a Kinesis data stream. The partition key is the aggregate id (its SHA-256 if it is empty or has more than 256 characters). A record has no
  * headers, and Kinesis does not deduplicate.
  *
  * @param target.client - `new Kinesis(clientSettings)`
@@ -37,18 +38,24 @@ export function kinesisTarget(target: {
   return {
     name: () => `stream ${stream()}`,
     limits: LIMITS,
-    send: (entries) =>
-      awsAnswers(entries, async () => {
-        const Records = entries.map(({ body, event: { aggregateId } }) => ({
-          Data: Buffer.from(body),
-          PartitionKey: aggregateId.length <= KEY_MAX ? aggregateId : sha256(aggregateId),
-        }));
-        const answer = await target.client.putRecords({ StreamName: stream(), Records });
-        return (answer.Records ?? []).map(({ ShardId, SequenceNumber, ErrorCode, ErrorMessage }) =>
-          ShardId === undefined || SequenceNumber === undefined || ErrorCode !== undefined
-            ? awsRefusal(ErrorCode, ErrorMessage)
-            : { ok: true, place: { shard: ShardId, sequence: SequenceNumber } },
-        );
-      }),
+    send: async (entries) => {
+      const StreamName = stream();
+      return sendBatchOf(
+        entries,
+        ({ body, event }) => {
+          const [Data, PartitionKey] = [Buffer.from(body), keyOf(event.aggregateId, PARTITION_KEY)];
+          checkSize(Data.byteLength + Buffer.byteLength(PartitionKey), LIMITS.entryBytes);
+          return { Data, PartitionKey };
+        },
+        async (messages) => {
+          const answer = await target.client.putRecords({ StreamName, Records: [...messages] });
+          return (answer.Records ?? []).map(({ ShardId, SequenceNumber, ErrorCode, ErrorMessage }) =>
+            ShardId === undefined || SequenceNumber === undefined || ErrorCode !== undefined
+              ? awsRefusal(ErrorCode, ErrorMessage)
+              : { ok: true, place: { shard: ShardId, sequence: SequenceNumber } },
+          );
+        },
+      );
+    },
   };
 }

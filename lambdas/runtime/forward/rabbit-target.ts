@@ -9,6 +9,7 @@ import {
   refused,
 } from './forward-target.ts';
 import { heldConnection } from './held-connection.ts';
+import { accepted, addressOf, amqpShortString, sendBuilt } from './message-grammar.ts';
 
 /** The part of a connection of `amqplib` that {@link rabbitTarget} uses. */
 export interface RabbitConnection {
@@ -53,7 +54,7 @@ function refusalOf(error: unknown): ForwardRefusal {
  *
  * @param target.connect - connects: `(url) => connect(url)` of `amqplib`
  * @param target.exchange - the name of the exchange
- * @param target.routingKey - the routing key, or a function of the event @default the event's type
+ * @param target.routingKey - the routing key, or a function of the event; an event whose key has more than 255 bytes is rejected @default the event's type
  * @param target.url - the broker's address, `amqps://…` @default the environment, as `forwardsTo` sets it
  */
 export function rabbitTarget(target: {
@@ -63,6 +64,8 @@ export function rabbitTarget(target: {
   readonly url?: string | undefined;
 }): ForwardTarget {
   const { exchange, routingKey = ({ type }: ReceivedEvent) => type } = target;
+  addressOf('rabbitTarget', 'exchange', exchange, amqpShortString);
+  const keyOf = addressOf('rabbitTarget', 'routingKey', routingKey, amqpShortString);
   const sessions = heldConnection(
     async () => {
       const connection = await target.connect(forwardAddress(target.url, 'url'));
@@ -79,9 +82,12 @@ export function rabbitTarget(target: {
     },
     ({ connection }) => connection.close(),
   );
-  const sendOne = async (entry: ForwardEntry): Promise<ForwardResult> => {
+  const messageOf = (entry: ForwardEntry) => {
+    accepted('message id', entry.event.eventId, amqpShortString);
+    return { key: keyOf(entry.event), entry };
+  };
+  const sendOne = async ({ key, entry }: ReturnType<typeof messageOf>): Promise<ForwardResult> => {
     try {
-      const key = typeof routingKey === 'string' ? routingKey : routingKey(entry.event);
       return await publish(await sessions.get(), exchange, key, entry);
     } catch (error) {
       return refused(refusalOf(error), errorCode(error), errorMessage(error));
@@ -91,7 +97,7 @@ export function rabbitTarget(target: {
     name: () => `exchange ${exchange}`,
     limits: { entries: 100, bytes: Number.POSITIVE_INFINITY },
     cloudEventsPrefix: 'cloudEvents:',
-    send: (entries) => Promise.all(entries.map(sendOne)),
+    send: (entries) => sendBuilt(entries, messageOf, (messages) => Promise.all(messages.map(sendOne))),
     reset: () => sessions.drop(),
   };
 }

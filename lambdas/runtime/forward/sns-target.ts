@@ -1,5 +1,5 @@
 import { forwardAddress } from '../base/forward-address.ts';
-import { attributes, awsAnswers, type BatchAnswer, batchResults, fifoFields } from './aws-answers.ts';
+import { type BatchAnswer, batchResults, bodyAndAttributes, fifoFields, sendBatchOf } from './aws-answers.ts';
 import type { ForwardTarget } from './forward-target.ts';
 
 /** The part of the client `SNS` of `@aws-sdk/client-sns` that {@link snsTarget} uses. */
@@ -21,7 +21,7 @@ const LIMITS = { entries: 10, bytes: 256 * 1024 };
 
 /**
  * Forwards to an SNS topic. In a FIFO topic, the group is the aggregate id (its SHA-256 if SNS does not accept it) and the deduplication id
- * is the event id. The headers are message attributes, on which subscriptions can filter.
+ * is `<bridge>/<event id>`. The headers are message attributes, on which subscriptions can filter.
  *
  * @param target.client - `new SNS(clientSettings)`
  * @param target.topicArn - the ARN of the topic; a FIFO topic's ends with `.fifo` @default the environment, as `forwardsTo` sets it
@@ -35,17 +35,19 @@ export function snsTarget(target: {
     name: () => `topic ${arn().split(':').at(-1)}`,
     limits: LIMITS,
     cloudEventsPrefix: 'ce-',
-    send: (entries) =>
-      awsAnswers(entries, async () => {
-        const PublishBatchRequestEntries = entries.map((entry, i) => ({
-          Id: String(i),
-          Message: entry.body,
-          MessageAttributes: attributes(entry),
-          ...fifoFields(arn(), entry),
-        }));
-        return batchResults(
-          await target.client.publishBatch({ TopicArn: arn(), PublishBatchRequestEntries }),
-        );
-      }),
+    send: async (entries) => {
+      const TopicArn = arn();
+      return sendBatchOf(
+        entries,
+        (entry) => {
+          const { body: Message, MessageAttributes } = bodyAndAttributes(entry, LIMITS.bytes);
+          return { Message, MessageAttributes, ...fifoFields(TopicArn, entry) };
+        },
+        async (messages) => {
+          const PublishBatchRequestEntries = messages.map((message, i) => ({ Id: String(i), ...message }));
+          return batchResults(await target.client.publishBatch({ TopicArn, PublishBatchRequestEntries }));
+        },
+      );
+    },
   };
 }

@@ -1,5 +1,5 @@
 import { forwardAddress } from '../base/forward-address.ts';
-import { attributes, awsAnswers, type BatchAnswer, batchResults, fifoFields } from './aws-answers.ts';
+import { type BatchAnswer, batchResults, bodyAndAttributes, fifoFields, sendBatchOf } from './aws-answers.ts';
 import type { ForwardTarget } from './forward-target.ts';
 
 /** The part of the client `SQS` of `@aws-sdk/client-sqs` that {@link sqsTarget} uses. */
@@ -21,7 +21,7 @@ const LIMITS = { entries: 10, bytes: 1024 * 1024 };
 
 /**
  * Forwards to an SQS queue. In a FIFO queue, the group is the aggregate id (its SHA-256 if SQS does not accept it) and the deduplication id
- * is the event id.
+ * is `<bridge>/<event id>`.
  *
  * @param target.client - `new SQS(clientSettings)`
  * @param target.queueUrl - the URL of the queue; a FIFO queue's ends with `.fifo` @default the environment, as `forwardsTo` sets it
@@ -35,15 +35,19 @@ export function sqsTarget(target: {
     name: () => `queue ${url().split('/').at(-1)}`,
     limits: LIMITS,
     cloudEventsPrefix: 'ce-',
-    send: (entries) =>
-      awsAnswers(entries, async () => {
-        const Entries = entries.map((entry, i) => ({
-          Id: String(i),
-          MessageBody: entry.body,
-          MessageAttributes: attributes(entry),
-          ...fifoFields(url(), entry),
-        }));
-        return batchResults(await target.client.sendMessageBatch({ QueueUrl: url(), Entries }));
-      }),
+    send: async (entries) => {
+      const QueueUrl = url();
+      return sendBatchOf(
+        entries,
+        (entry) => {
+          const { body: MessageBody, MessageAttributes } = bodyAndAttributes(entry, LIMITS.bytes);
+          return { MessageBody, MessageAttributes, ...fifoFields(QueueUrl, entry) };
+        },
+        async (messages) => {
+          const Entries = messages.map((message, i) => ({ Id: String(i), ...message }));
+          return batchResults(await target.client.sendMessageBatch({ QueueUrl, Entries }));
+        },
+      );
+    },
   };
 }

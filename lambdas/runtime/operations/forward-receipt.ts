@@ -6,6 +6,18 @@ export interface ForwardReceipt {
   readonly place: Readonly<Record<string, string | number>>;
   /** The target already had the event, and dropped this one. Absent: it did not say so. */
   readonly duplicate?: boolean | undefined;
+  /** It was a duplicate although this was the first attempt to send it: another bridge of the same name has sent it. */
+  readonly neverSent?: boolean | undefined;
+}
+
+/**
+ * Returns the warning about a handler's result that is a receipt of an event which this bridge had never sent, and of which its target stored
+ * nothing now.
+ */
+export function receiptWarning(result: unknown): string | undefined {
+  const { forwardedTo, neverSent } = Object(result) as Partial<ForwardReceipt>;
+  if (neverSent !== true) return undefined;
+  return `${forwardedTo} already had the event, although this is the first attempt to send it: does another bridge of this name send there?`;
 }
 
 /**
@@ -15,10 +27,11 @@ export interface ForwardReceipt {
  * @returns `undefined` if it is not a receipt
  */
 export function receiptText(result: string | undefined): string | undefined {
-  const { forwardedTo, place, duplicate } = parsed(result);
+  const { forwardedTo, place, duplicate, neverSent } = parsed(result);
   if (typeof forwardedTo !== 'string' || typeof place !== 'object' || place === null) return undefined;
   const parts = Object.entries(place).map(([name, value]) => `${name} ${value}`);
-  const had = duplicate === true ? ['which already had it'] : [];
+  const first = neverSent === true ? ', although this was the first attempt' : '';
+  const had = duplicate === true ? [`which already had it${first}`] : [];
   return [`delivered to ${forwardedTo}`, ...parts, ...had].join(', ');
 }
 

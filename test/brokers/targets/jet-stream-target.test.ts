@@ -1,5 +1,5 @@
 import { DiscardPolicy, jetstream } from '@nats-io/jetstream';
-import { connect as connectCurrent, headers } from '@nats-io/transport-node';
+import { connect, headers } from '@nats-io/transport-node';
 import { expect, inject, test } from 'vitest';
 import { jetStreamTarget } from '../../../lambdas/runtime/forward.ts';
 import { natsClient } from '../clients/nats-client.ts';
@@ -51,15 +51,18 @@ describeTarget(
       }
     });
 
-    test('tells refusals apart with the packages @nats-io, too', async () => {
+    test('tells refusals apart', async () => {
       const { address, create } = broker();
       await create('current');
       const sent = async (subject: string, filling = '', pass = address.pass) => {
-        const connect = async (servers: string[]) => {
-          const connection = await connectCurrent({ servers, user: address.user, pass });
-          return Object.assign(connection, { jetstream: () => jetstream(connection) });
-        };
-        const to = jetStreamTarget({ connect, headers, subject, servers: address.servers });
+        const connectAs = (servers: string[]) => connect({ servers, user: address.user, pass });
+        const to = jetStreamTarget({
+          connect: connectAs,
+          jetstream,
+          headers,
+          subject,
+          servers: address.servers,
+        });
         const bridge = bridgeTo(to);
         await bridge.publish(1, { filling });
         const [error = 'none'] = await bridge.deliver();
@@ -69,7 +72,6 @@ describeTarget(
       expect(await sent('current.packed')).toBe('none');
       expect(await sent('nowhere')).toMatch(/FORWARD_FAILED.*no stream stores/);
       expect(await sent('current.packed', '', 'wrong')).toMatch(/FORWARD_FAILED.*Correct the credentials/);
-      expect(await sent('current..packed')).toMatch(/FORWARD_/);
       const large = 'x'.repeat(MESSAGE_MAX_BYTES);
       expect(await sent('current.packed', large)).toMatch(/FORWARD_REJECTED.*message size/);
       const tooLarge = 'x'.repeat(PAYLOAD_MAX_BYTES);

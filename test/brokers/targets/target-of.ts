@@ -1,6 +1,7 @@
+import { jetstream } from '@nats-io/jetstream';
+import { connect as connectNats, headers } from '@nats-io/transport-node';
 import { connect as connectRabbit } from 'amqplib';
 import { Kafka, logLevel } from 'kafkajs';
-import { connect as connectNats, headers } from 'nats';
 import {
   type ForwardTarget,
   jetStreamTarget,
@@ -38,7 +39,7 @@ export function targetOf(place: TargetPlace): ForwardTarget {
     case 'jet-stream': {
       const { user, pass, subject } = place;
       const connect = (servers: string[]) => connectNats({ servers, user, pass });
-      return jetStreamTarget({ connect, headers, subject, servers: place.servers });
+      return jetStreamTarget({ connect, jetstream, headers, subject, servers: place.servers });
     }
     case 'rabbit':
       return rabbitTarget({ connect: connectRabbit, exchange: place.exchange, url: place.url });

@@ -1,6 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { strict } from '../../../../lambdas/runtime/base/order.ts';
 import { defineEvent, type Envelope } from '../../../../lambdas/runtime/events/event.ts';
+import { bridgedId } from '../../../../lambdas/runtime/forward/forward-target.ts';
 import {
   type ForwardEntry,
   type ForwardOptions,
@@ -11,7 +12,7 @@ import {
 } from '../../../../lambdas/runtime/forward.ts';
 import { receiptText } from '../../../../lambdas/runtime/operations/forward-receipt.ts';
 import { broker, kinesisDouble } from '../../../contract/forward-doubles.ts';
-import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
+import { consumerConfig, rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { body, consumer, envelope, inboxRow, type Parts, send } from '../consume/consumer-rig.ts';
 
 const stored = (sequence: number): ForwardResult => ({
@@ -52,7 +53,7 @@ function handling(to: ForwardTarget) {
   const [handler] = forward({ to, events: [ThingHappened], timeoutMs: 100 });
   const handle = handler?.handle as (event: unknown, ctx: unknown) => Promise<unknown>;
   return (detail: Envelope, signal = new AbortController().signal) =>
-    handle({ source: 'things' }, { body: JSON.stringify(body(detail)), signal });
+    handle({ source: 'things' }, { body: JSON.stringify(body(detail)), signal, logFields: {} });
 }
 
 describe('a bridge', () => {
@@ -220,6 +221,36 @@ describe('a bridge', () => {
       'lost',
     );
     expect(calls).toEqual([]);
+  });
+
+  test('names itself in the id under which its target drops duplicates', async () => {
+    const parts = rig();
+    const { target, calls } = targetOf();
+    const event = send(parts);
+    await bridge(parts, target).deliver();
+    const [entry] = calls.flat();
+    expect(entry && bridgedId(entry)).toBe(`${consumerConfig.consumer}/${event.eventId}`);
+  });
+
+  test('reports an event that the target already had on the first attempt', async () => {
+    const parts = rig();
+    const { target } = targetOf((_, n) => ({ ...stored(n), duplicate: true }));
+    const event = send(parts);
+    await bridge(parts, target).deliver();
+    expect(receiptText(inboxRow(parts, event)?.result as string)).toBe(
+      'delivered to topic orders, partition 3, offset 1, which already had it, although this was the first attempt',
+    );
+    expect(parts.telemetry.lines().filter(({ level }) => level === 'warn')).toMatchObject([
+      { message: expect.stringMatching(/^topic orders already had the event/), extra: { eventId: event.eventId } },
+    ]);
+  });
+
+  test('does not report a duplicate of an event that it may have sent before', async () => {
+    const parts = rig();
+    const { target } = targetOf((_, n) => (n === 1 ? refusal('missing') : { ...stored(n), duplicate: true }));
+    const event = send(parts);
+    await bridge(parts, target).drain();
+    expect(receiptText(inboxRow(parts, event)?.result as string)).toMatch(/which already had it$/);
   });
 
   test('with a strict order, the target receives the events of an aggregate in their order', async () => {

@@ -1,11 +1,14 @@
 import { Kinesis } from '@aws-sdk/client-kinesis';
 import { SNS } from '@aws-sdk/client-sns';
 import { SQS } from '@aws-sdk/client-sqs';
+import { jetstream } from '@nats-io/jetstream';
+import { connect as connectToNats, headers } from '@nats-io/transport-node';
 import { connect as connectToRabbit } from 'amqplib';
 import { Kafka } from 'kafkajs';
-import { connect as connectToNats, headers } from 'nats';
 import { describe, expect, test, vi } from 'vitest';
 import {
+  type ForwardTarget,
+  forward,
   jetStreamTarget,
   type KafkaClient,
   kafkaTarget,
@@ -17,13 +20,9 @@ import {
 } from '../../../../lambdas/runtime/forward.ts';
 import { receiptText } from '../../../../lambdas/runtime/operations/forward-receipt.ts';
 import { forwardEntry } from '../../../contract/forward-contract.ts';
-import {
-  broker,
-  kafkaDouble,
-  natsDouble,
-  natsHeaders,
-  rabbitDouble,
-} from '../../../contract/forward-doubles.ts';
+import { broker, kafkaDouble, natsDouble, rabbitDouble } from '../../../contract/forward-doubles.ts';
+import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
+import { consumer, inboxRow, send } from '../consume/consumer-rig.ts';
 
 const credentials = { accessKeyId: 'a', secretAccessKey: 'b' };
 const settings = { region: 'eu-west-1', credentials, endpoint: 'http://127.0.0.1:9', maxAttempts: 1 };
@@ -41,6 +40,7 @@ const unreachable = {
   }),
   JetStream: jetStreamTarget({
     connect: (servers) => connectToNats({ servers }),
+    jetstream,
     headers,
     subject: 'o',
     servers: '127.0.0.1:9',
@@ -72,6 +72,62 @@ describe('the address of a target', () => {
       Entries: [{ MessageGroupId: 'order-1' }, { MessageGroupId: expect.stringMatching(/^[0-9a-f]{64}$/) }],
     });
   });
+});
+
+describe('a wrong address of AWS', () => {
+  const refusing = (name: string) => vi.fn(() => Promise.reject(Object.assign(new Error('no'), { name })));
+  const targets = {
+    SNS: [
+      'InvalidParameterException',
+      (publishBatch) => snsTarget({ client: { publishBatch }, topicArn: 'arn:orders' }),
+    ],
+    Kinesis: [
+      'ValidationException',
+      (putRecords) => kinesisTarget({ client: { putRecords }, streamName: 'or ders' }),
+    ],
+    SQS: [
+      'InvalidAddress',
+      (sendMessageBatch) => sqsTarget({ client: { sendMessageBatch }, queueUrl: 'https://elsewhere' }),
+    ],
+  } satisfies Record<string, [string, (call: () => Promise<never>) => ForwardTarget]>;
+
+  test.each(Object.entries(targets))('%s: its events are retried', async (_, [fault, make]) => {
+    expect(await make(refusing(fault)).send([forwardEntry()])).toMatchObject([
+      { ok: false, refusal: 'missing', code: fault },
+    ]);
+  });
+
+  test.each(Object.entries(targets))(
+    '%s: a bridge rejects none of the events of its batch',
+    async (_, [fault, make]) => {
+      const parts = rig();
+      const call = refusing(fault);
+      const events = [send(parts), send(parts)];
+      await consumer(parts, forward({ to: make(call), events: [ThingHappened] }), parts.table).deliver();
+      for (const event of events)
+        expect(inboxRow(parts, event)).toMatchObject({
+          status: 'FAILED',
+          lastError: expect.stringContaining(fault),
+        });
+    },
+  );
+});
+
+test('SQS: an entry that is refused by itself is rejected', async () => {
+  const sendMessageBatch = async () => ({ Failed: [{ Id: '0', Code: 'InvalidMessageContents' }] });
+  const target = sqsTarget({ client: { sendMessageBatch }, queueUrl: 'q' });
+  expect(await target.send([forwardEntry()])).toMatchObject([{ refusal: 'invalid' }]);
+});
+
+test('SQS: the name of a bridge is part of the deduplication id, as its hash if it is too long', async () => {
+  const sendMessageBatch = vi.fn<SqsSender['sendMessageBatch']>(async () => ({}));
+  const target = sqsTarget({ client: { sendMessageBatch }, queueUrl: 'q.fifo' });
+  const [entry, other] = [forwardEntry(), forwardEntry({ eventId: 'x'.repeat(200) })];
+  await target.send([entry, other]);
+  expect(sendMessageBatch.mock.calls[0]?.[0].Entries).toMatchObject([
+    { MessageDeduplicationId: `to-partner/${entry.event.eventId}` },
+    { MessageDeduplicationId: expect.stringMatching(/^[0-9a-f]{64}$/) },
+  ]);
 });
 
 describe('Kafka', () => {
@@ -134,12 +190,7 @@ describe('JetStream', () => {
   const subject = ({ type }: { type: string }) => `orders.${type}`;
 
   test('an event that the stream already has counts as delivered', async () => {
-    const target = jetStreamTarget({
-      connect: natsDouble(broker()),
-      headers: natsHeaders,
-      subject,
-      servers: 'n',
-    });
+    const target = jetStreamTarget({ ...natsDouble(broker()), subject, servers: 'n' });
     const entry = forwardEntry();
     await target.send([entry]);
     const [result] = await target.send([entry]);
@@ -153,19 +204,9 @@ describe('JetStream', () => {
     [10077, 'unavailable'],
     [10054, 'too-large'],
   ])('an answer %s of its API is %s', async (err_code, refusal) => {
-    const connection = {
-      isClosed: () => false,
-      close: async () => {},
-      jetstream: () => ({
-        publish: () => Promise.reject(Object.assign(new Error('no'), { api_error: { err_code } })),
-      }),
-    };
-    const target = jetStreamTarget({
-      connect: async () => connection,
-      headers: natsHeaders,
-      subject,
-      servers: 'n',
-    });
+    const publish = () => Promise.reject(Object.assign(new Error('no'), { code: err_code }));
+    const jetstream = () => ({ publish });
+    const target = jetStreamTarget({ ...natsDouble(broker()), jetstream, subject, servers: 'n' });
     expect(await target.send([forwardEntry()])).toMatchObject([
       { ok: false, refusal, code: String(err_code) },
     ]);
