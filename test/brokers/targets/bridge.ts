@@ -68,8 +68,14 @@ export const bridgeConfig = consumerConfig({
  *
  * @param timeoutMs - the time that the target has to answer
  * @param now - its time, at which its events occur
+ * @param consumer - its name
  */
-export function bridgeTo(to: ForwardTarget, timeoutMs = 10_000, now = Date.now()): Bridge {
+export function bridgeTo(
+  to: ForwardTarget,
+  timeoutMs = 10_000,
+  now = Date.now(),
+  consumer = bridgeConfig.consumer,
+): Bridge {
   const clock = manualClock(now);
   const telemetry = memoryTelemetry();
   const table = memoryTable({ clock });
@@ -79,7 +85,8 @@ export function bridgeTo(to: ForwardTarget, timeoutMs = 10_000, now = Date.now()
   const relay = memoryRelay({ table, bus, clock, telemetry });
   const outbox = createOutbox({ config: bridgeConfig, table, clock, telemetry });
   const handlers = forward({ to, events: [ParcelPacked], timeoutMs });
-  const consume = createConsumer({ config: bridgeConfig, table, queue, clock, telemetry, handlers });
+  const config = { ...bridgeConfig, consumer };
+  const consume = createConsumer({ config, table, queue, clock, telemetry, handlers });
 
   const rows = () =>
     table

@@ -44,6 +44,19 @@ export function testDelivery(
     expect(receipt).toMatchObject({ sent: EVENTS, received: EVENTS, distinct: EVENTS, lost: 0 });
   });
 
+  test('delivers an event of each of two bridges', async (context) => {
+    await places().create('shared');
+    const to = targetOf(places().placeOf('shared'));
+    const [one, other] = [bridgeTo(to), bridgeTo(to, undefined, undefined, 'other-bridge')];
+    const sent = await one.publish(3);
+    for (const body of one.bodies()) other.sendToQueue(body);
+    await one.settle();
+    await other.settle();
+    const scenario = { broker, scenario: 'two bridges' };
+    const receipt = await report(context, scenario, sent, await arrivedAt('shared', 6));
+    expect(receipt).toMatchObject({ received: 6, distinct: 3, lost: 0 });
+  });
+
   test('sends an event again if its process is killed before the row says that the target has it', async (context) => {
     await places().create('crash');
     const place = places().placeOf('crash');

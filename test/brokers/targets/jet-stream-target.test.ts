@@ -51,6 +51,57 @@ describeTarget(
       }
     });
 
+    test.each([
+      ['a space', 'Jane Doe'],
+      [
+        'a line break and a command',
+        'x 12 12\r\nNATS/1.0\r\n\r\n\r\nPUB secret.all 2\r\nhi\r\nPUB hostile.y',
+      ],
+      ['a wildcard', '*'],
+      ['an empty token', ''],
+      ['5,000 characters', 'x'.repeat(5_000)],
+    ])('rejects an event whose subject has %s, and delivers its neighbors at once', async (what, filling) => {
+      const { address, create } = broker();
+      const client = await natsClient(address);
+      const stream = `hostile-${what.replace(/\W/g, '')}`;
+      const connections: unknown[] = [];
+      try {
+        await Promise.all([
+          create(stream),
+          client.createStream({ name: `${stream}-secret`, subjects: ['secret.>'] }),
+        ]);
+        const to = jetStreamTarget({
+          connect: async (servers) => {
+            const connection = await connect({ ...address, servers });
+            connections.push(connection);
+            return connection;
+          },
+          jetstream,
+          headers,
+          subject: ({ data }) => `${stream}.${(data as { filling: string }).filling}`,
+          servers: address.servers,
+        });
+        const bridge = bridgeTo(to);
+        await bridge.publish(2, { filling: 'healthy' });
+        await bridge.publish(1, { filling });
+        await bridge.publish(2, { filling: 'Größe' });
+        expect(await bridge.deliver()).toEqual([expect.stringMatching(/^FORWARD_REJECTED.*its subject/)]);
+        expect(
+          bridge
+            .rows()
+            .map(({ status, attempts }) => `${status} ${attempts}`)
+            .sort(),
+        ).toEqual([...Array(4).fill('PROCESSED 1'), 'REJECTED 1']);
+        expect(await client.arrived(stream)).toHaveLength(4);
+        expect(await client.arrived(`${stream}-secret`)).toEqual([]);
+        expect(connections).toHaveLength(1);
+        to.reset?.();
+        await client.manager.streams.delete(`${stream}-secret`);
+      } finally {
+        await client.close();
+      }
+    });
+
     test('tells refusals apart', async () => {
       const { address, create } = broker();
       await create('current');

@@ -241,7 +241,10 @@ describe('a bridge', () => {
       'delivered to topic orders, partition 3, offset 1, which already had it, although this was the first attempt',
     );
     expect(parts.telemetry.lines().filter(({ level }) => level === 'warn')).toMatchObject([
-      { message: expect.stringMatching(/^topic orders already had the event/), extra: { eventId: event.eventId } },
+      {
+        message: expect.stringMatching(/^topic orders already had the event/),
+        extra: { eventId: event.eventId },
+      },
     ]);
   });
 

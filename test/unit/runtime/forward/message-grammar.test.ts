@@ -34,8 +34,6 @@ describe('the grammar of', () => {
     ['orders.42', undefined],
     ['Größe🎉.42', undefined],
     ['$KV.orders.42', undefined],
-    [`orders.${'x'.repeat(3_833)}`, undefined],
-    [`orders.${'x'.repeat(3_834)}`, 'has 3841 bytes; 3840 are allowed'],
     ['orders.Jane Doe', 'white space'],
     ['orders.42 ', 'white space'],
     ['orders.a\tb', 'white space'],
@@ -58,8 +56,6 @@ describe('the grammar of', () => {
 
   test.each([
     ['orders.v1_2-x', true],
-    ['x'.repeat(249), true],
-    ['x'.repeat(250), false],
     ['', false],
     ['.', false],
     ['..', false],
@@ -71,8 +67,7 @@ describe('the grammar of', () => {
 
   test.each([
     ['', true],
-    ['ä'.repeat(127), true],
-    ['ä'.repeat(128), false],
+    ['orders.42', true],
     ['\ud83c', false],
   ])('a short string of AMQP: %j', (text, isValid) => {
     expect(amqpShortString(text) === undefined).toBe(isValid);
@@ -88,6 +83,19 @@ describe('the grammar of', () => {
   ])('an attribute of SQS and SNS: %j', (text, isValid) => {
     expect(awsAttribute(text) === undefined).toBe(isValid);
   });
+});
+
+test.each([
+  ['a subject of NATS', natsSubject, 3_840],
+  ['a topic of Kafka', kafkaTopic, 249],
+  ['a short string of AMQP', amqpShortString, 255],
+])('%s has a greatest length', (_, grammar, maxBytes) => {
+  expect(grammar('x'.repeat(maxBytes))).toBeUndefined();
+  expect(grammar('x'.repeat(maxBytes + 1))).toContain(String(maxBytes));
+});
+
+test('the length of a short string of AMQP is that in UTF-8', () => {
+  expect(amqpShortString('ä'.repeat(128))).toBe('has 256 bytes; 255 are allowed');
 });
 
 /** A target that builds its message from an event, and an event of which it cannot. */
