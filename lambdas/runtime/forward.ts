@@ -8,6 +8,8 @@
  * export const handler = lambdaConsumer(forward({ to: sqsTarget({ client: new SQS(clientSettings) }), events: [OrderPlaced] }));
  * ```
  */
+
+export type { ForwardReceipt } from './base/forward-receipt.ts';
 export type { BatchAnswer } from './forward/aws-answers.ts';
 export type { ForwardHeaders } from './forward/event-headers.ts';
 export { type ForwardOptions, forward } from './forward/forward.ts';
@@ -22,4 +24,3 @@ export { type KinesisSender, kinesisTarget } from './forward/kinesis-target.ts';
 export { type RabbitChannel, type RabbitConnection, rabbitTarget } from './forward/rabbit-target.ts';
 export { type SnsPublisher, snsTarget } from './forward/sns-target.ts';
 export { type SqsSender, sqsTarget } from './forward/sqs-target.ts';
-export type { ForwardReceipt } from './operations/forward-receipt.ts';

@@ -38,7 +38,7 @@ export const forwardMutants: readonly Mutant[] = [
     ['headers count in the size of an entry', 'Buffer.byteLength(body) + names', 'Buffer.byteLength(body)'],
   ]),
   ...mutantsOf('forward/message-grammar.ts', 'message-grammar', [
-    ['an event that cannot be sent is rejected alone', "return refused(refusal, errorCode(error), errorMessage(error));", 'throw error;'],
+    ['an event that cannot be sent is rejected alone', "return refused(isTooLarge ? 'too-large' : 'invalid', errorCode(error), errorMessage(error));", 'throw error;'],
     ['the answer to a message is that of its event', 'rejection ?? answers[sent++] ??', 'answers[sent++] ?? rejection ??'],
     ['no message, no call', 'messages.length === 0 ? [] : await send(messages)', 'await send(messages)'],
     ['a fixed address is checked when the target is made', "throw new MailroomError('BAD_ARGUMENT', `${target}: ${name}", "return () => given; throw new MailroomError('BAD_ARGUMENT', `${target}: ${name}"],

@@ -1,7 +1,7 @@
+import { receiptText } from '../../../lambdas/runtime/base/forward-receipt.ts';
 import { STUCK_MS } from '../../../lambdas/runtime/base/patience.ts';
 import { inboxState } from '../../../lambdas/runtime/inbox/inbox-state.ts';
 import { atHome } from '../../../lambdas/runtime/operations/bus-consumers.ts';
-import { receiptText } from '../../../lambdas/runtime/operations/forward-receipt.ts';
 import { eventIdShard, isEventId, SHARDS_MAX } from '../../../lambdas/runtime/store/event-id.ts';
 import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts';
 import { isUnreadable, readable } from '../../../lambdas/runtime/store/stored-rows.ts';

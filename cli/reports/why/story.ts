@@ -1,5 +1,5 @@
+import { receiptText } from '../../../lambdas/runtime/base/forward-receipt.ts';
 import { pastAttemptsOf } from '../../../lambdas/runtime/inbox/past-attempts.ts';
-import { receiptText } from '../../../lambdas/runtime/operations/forward-receipt.ts';
 import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts';
 import type { AttemptEnd, InboxRow, OutboxRow, StoredEffect } from '../../../lambdas/runtime/store/rows.ts';
 import { isUnreadable, readable } from '../../../lambdas/runtime/store/stored-rows.ts';

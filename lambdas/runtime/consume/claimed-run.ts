@@ -1,12 +1,12 @@
 import { CLOCK_SKEW_MS } from '../base/clock.ts';
 import { isMailroomError } from '../base/errors.ts';
+import { receiptWarning } from '../base/forward-receipt.ts';
 import { isPoison } from '../base/poison.ts';
 import type { HandledEvent } from '../events/external-event.ts';
 import type { InboxRefusal } from '../inbox/inbox.ts';
 import { ALONE_FROM } from '../inbox/inbox-conditions.ts';
 import type { EffectStates } from '../inbox/past-attempts.ts';
 import { OUTCOME } from '../observe/message-spans.ts';
-import { receiptWarning } from '../operations/forward-receipt.ts';
 import { Overtaken } from '../store/last-sequence.ts';
 import { backoffMs } from '../store/retry.ts';
 import { type ClaimedMessage, claimedOf, type Received } from './consumer-context.ts';

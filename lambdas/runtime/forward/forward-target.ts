@@ -1,5 +1,5 @@
+import type { ForwardReceipt } from '../base/forward-receipt.ts';
 import type { ReceivedEvent } from '../events/event.ts';
-import type { ForwardReceipt } from '../operations/forward-receipt.ts';
 
 /** One event on its way to a target. */
 export interface ForwardEntry {

@@ -1,10 +1,10 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { MailroomError } from '../base/errors.ts';
+import type { ForwardReceipt } from '../base/forward-receipt.ts';
 import { poison } from '../base/poison.ts';
 import { type Handler, leased } from '../consume/handler.ts';
 import { type AnyEventDefinition, defineEvent, type ReceivedEvent } from '../events/event.ts';
-import type { ForwardReceipt } from '../operations/forward-receipt.ts';
 import { envelopeText } from './envelope-text.ts';
 import { eventHeaders, type ForwardHeaders } from './event-headers.ts';
 import {

@@ -7,12 +7,11 @@ export type Grammar = (text: string) => string | undefined;
 
 /** The error of a message that its protocol does not accept. */
 class NotSendable extends Error {
-  readonly code = 'NOT_SENDABLE';
-  readonly refusal: 'invalid' | 'too-large';
+  readonly code: 'FORWARD_REJECTED' | 'TOO_LARGE';
 
-  constructor(message: string, refusal: NotSendable['refusal'] = 'invalid') {
+  constructor(message: string, code: NotSendable['code'] = 'FORWARD_REJECTED') {
     super(message);
-    this.refusal = refusal;
+    this.code = code;
   }
 }
 
@@ -34,8 +33,8 @@ export async function sendBuilt<M>(
       messages.push(build(entry));
       return undefined;
     } catch (error) {
-      const refusal = error instanceof NotSendable ? error.refusal : 'invalid';
-      return refused(refusal, errorCode(error), errorMessage(error));
+      const isTooLarge = error instanceof NotSendable && error.code === 'TOO_LARGE';
+      return refused(isTooLarge ? 'too-large' : 'invalid', errorCode(error), errorMessage(error));
     }
   });
   const answers = messages.length === 0 ? [] : await send(messages);
@@ -77,7 +76,7 @@ export function accepted(name: string, text: unknown, grammar: Grammar): string 
 
 /** Checks the size of a message. @throws the error of a message that is not sent */
 export function checkSize(bytes: number, maxBytes: number): void {
-  if (bytes > maxBytes) throw new NotSendable(`it has ${bytes} bytes; ${maxBytes} are allowed`, 'too-large');
+  if (bytes > maxBytes) throw new NotSendable(`it has ${bytes} bytes; ${maxBytes} are allowed`, 'TOO_LARGE');
 }
 
 /**

@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
+import { receiptText } from '../../../../lambdas/runtime/base/forward-receipt.ts';
 import { strict } from '../../../../lambdas/runtime/base/order.ts';
 import { defineEvent, type Envelope } from '../../../../lambdas/runtime/events/event.ts';
 import { bridgedId } from '../../../../lambdas/runtime/forward/forward-target.ts';
@@ -10,7 +11,6 @@ import {
   forward,
   kinesisTarget,
 } from '../../../../lambdas/runtime/forward.ts';
-import { receiptText } from '../../../../lambdas/runtime/operations/forward-receipt.ts';
 import { broker, kinesisDouble } from '../../../contract/forward-doubles.ts';
 import { consumerConfig, rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { body, consumer, envelope, inboxRow, type Parts, send } from '../consume/consumer-rig.ts';

@@ -6,6 +6,7 @@ import { connect as connectToNats, headers } from '@nats-io/transport-node';
 import { connect as connectToRabbit } from 'amqplib';
 import { Kafka } from 'kafkajs';
 import { describe, expect, test, vi } from 'vitest';
+import { receiptText } from '../../../../lambdas/runtime/base/forward-receipt.ts';
 import {
   type ForwardTarget,
   forward,
@@ -18,7 +19,6 @@ import {
   snsTarget,
   sqsTarget,
 } from '../../../../lambdas/runtime/forward.ts';
-import { receiptText } from '../../../../lambdas/runtime/operations/forward-receipt.ts';
 import { forwardEntry } from '../../../contract/forward-contract.ts';
 import { broker, kafkaDouble, natsDouble, rabbitDouble } from '../../../contract/forward-doubles.ts';
 import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
