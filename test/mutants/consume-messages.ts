@@ -3,19 +3,21 @@ import { type Mutant, mutantsOf } from './mutant.ts';
 /** From a delivered message to its outcome. */
 // biome-ignore format: a line for each mutant
 export const consumeMessagesMutants: readonly Mutant[] = [
-  ...mutantsOf('consume/delivery.ts', 'consumer-leases', [
+  ...mutantsOf('consume/delivery.ts', 'consumer-leases source-message', [
+    ['a time of a sender that is far ahead is unknown', 'sentAt > 0 && sentAt <= now + DAY_MS', 'sentAt > 0'],
+    ['1970 is not the time of a sender', 'sentAt > 0 && sentAt', 'sentAt >= 0 && sentAt'],
     ['a message whose receives are unknown may be a repeat', 'receives >= 1 ? receives : 2', 'receives >= 1 ? receives : 1'],
   ]),
-  ...mutantsOf('consume/external-message.ts', 'external-message', [
-    ['an id value of 2,048 characters is allowed', 'value.length <= ID_VALUE_MAX', 'value.length < ID_VALUE_MAX'],
-    ['an id value of 2,049 characters is refused', 'const ID_VALUE_MAX = 2_048;', 'const ID_VALUE_MAX = 2_049;'],
-    ['a time of 10^11 or more is in milliseconds', 'value < SECONDS_BELOW', 'value <= SECONDS_BELOW'],
-    ['a time below 10^11 is in seconds', 'const SECONDS_BELOW = 1e11;', 'const SECONDS_BELOW = 9e10;'],
-    ['the last time of a Date is a time', 'ms <= TIME_MAX', 'ms < TIME_MAX'],
-    ['a time after the last one of a Date is refused', 'ms >= 0 && ms <= TIME_MAX', 'ms >= 0'],
-    ['a time before 1970 in numbers is refused', 'ms >= 0 && ms <= TIME_MAX', 'ms <= TIME_MAX'],
-    ['1970 is a time', 'ms >= 0 &&', 'ms > 0 &&'],
-    ['a time is a whole number of milliseconds', 'Math.floor(value < SECONDS_BELOW ? value * 1_000 : value)', 'value < SECONDS_BELOW ? value * 1_000 : value'],
+  ...mutantsOf('base/epoch-time.ts', 'epoch-time external-message', [
+    ['a time of 10^11 or more is in milliseconds', '{ below: 1e11,', '{ below: 1e11 + 1,'],
+    ['a time below 10^11 is in seconds', '{ below: 1e11,', '{ below: 9e10,'],
+    ['a time of 10^14 or more is in microseconds', '{ below: 1e14,', '{ below: 1e14 + 1,'],
+    ['a time below 10^14 is in milliseconds', '{ below: 1e14,', '{ below: 9e13,'],
+    ['a time of 10^17 or more is in nanoseconds', '{ below: 1e17,', '{ below: 1.1e17,'],
+    ['a time of 10^20 or more is not a time', '{ below: 1e20,', '{ below: 1e21,'],
+    ['a time before 1970 in numbers is refused', 'value >= 0 ?', 'true ?'],
+    ['1970 is a time', 'value >= 0 ?', 'value > 0 ?'],
+    ['a time is a whole number of milliseconds', 'Math.floor(unit.toMs(value))', 'unit.toMs(value)'],
     ['text before an ISO time is refused', '/^\\d{4}', '/\\d{4}'],
     ['text after an ISO time is refused', '[+-]\\d\\d:\\d\\d)$/', '[+-]\\d\\d:\\d\\d)/', 'V8 does not parse an ISO time that is followed by text.'],
     ['an ISO time needs a time zone', '(Z|[+-]\\d\\d:\\d\\d)$/', '(Z|[+-]\\d\\d:\\d\\d)?$/'],
@@ -24,6 +26,10 @@ export const consumeMessagesMutants: readonly Mutant[] = [
     ['a time zone may be west of Greenwich', '[+-]', '[+]'],
     ['a time zone may be east of Greenwich', '[+-]', '[-]'],
     ['an ISO time that no calendar has is refused', 'Number.isNaN(ms) ? undefined : ms', 'ms'],
+  ]),
+  ...mutantsOf('consume/external-message.ts', 'external-message', [
+    ['an id value of 2,048 characters is allowed', 'value.length <= ID_VALUE_MAX', 'value.length < ID_VALUE_MAX'],
+    ['an id value of 2,049 characters is refused', 'const ID_VALUE_MAX = 2_048;', 'const ID_VALUE_MAX = 2_049;'],
     ['a consumer without external events reads none', 'if (first === undefined) return undefined;', "if (first === undefined) throw new Error('none');"],
     ['an external event is matched by its source', 'one.source === source && one.type === type', 'one.type === type'],
     ['an external event is matched by its type', 'one.source === source && one.type === type', 'one.source === source'],

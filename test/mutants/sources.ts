@@ -32,6 +32,9 @@ export const sourceMutants: readonly Mutant[] = [
     ['a type of two services has no source without a header', 'owners.length === 1 ? owners[0]', 'owners.length >= 1 ? owners[0]'],
     ['the type of a header is compared with that of the envelope', "named('type') ?? content.type", 'content.type'],
     ['an external event is named by its headers', 'if (!definitions.some((one) => one.source === source && one.type === type)) return text;', 'return text;'],
+    ['a time of a sender is read in its unit', 'textOf(epochMs(sentAt))', 'textOf(sentAt)'],
+    ['of a repeated header the last one counts', 'headerText(bytes.at(-1))', 'headerText(bytes.at(0))'],
+    ['an empty header is absent', "value === '' ? undefined : value", 'value'],
     ['an EventBridge event stays as it is', "content === undefined || 'detail' in content", 'content === undefined'],
   ]),
   ...mutantsOf('sources/consuming.ts', 'loops', [

@@ -19,7 +19,7 @@ to the dead-letter queue. Other messages are not affected. \`npx cdk-mailroom wh
     },
     BAD_EXTERNAL_TIME: {
       cause:
-        'The `time` field of an external event is missing, or neither ISO 8601 text with a time zone nor epoch seconds or milliseconds.',
+        'The `time` field of an external event is missing, or neither ISO 8601 text with a time zone nor a number of seconds, milliseconds, microseconds or nanoseconds since 1970.',
       result: 'The message is rejected.',
       action: 'Correct `time` in `externalEvent`, deploy and redrive, or discard the message.',
     },

@@ -1,5 +1,6 @@
 import type { SQSRecord } from 'aws-lambda';
 import { textOf } from '../base/json.ts';
+import { DAY_MS } from '../base/units.ts';
 import { isHeartbeat } from '../events/heartbeat-event.ts';
 import type { Message } from '../inbox/inbox.ts';
 import { unreadableId } from '../store/event-id.ts';
@@ -44,7 +45,7 @@ export function readDelivery(
 ): Delivery {
   const { messageId, receiptHandle, body } = record;
   const common = { ...invocation, body, receiptHandle, receives: receivesOf(record) };
-  const message = { messageId, sentAt: sentAtOf(record) };
+  const message = { messageId, sentAt: sentAtOf(record, invocation.beganAt) };
   try {
     const arrivedAt = message.sentAt ?? invocation.beganAt;
     const content = readDelivered(record, { subscriptions, arrivedAt });
@@ -65,8 +66,11 @@ function receivesOf(record: SQSRecord): number {
   return Number.isSafeInteger(receives) && receives >= 1 ? receives : 2;
 }
 
-/** The time at which SQS received the message, epoch milliseconds; `undefined` if SQS does not report it. */
-function sentAtOf(record: SQSRecord): number | undefined {
+/**
+ * The time at which the source received the message, epoch milliseconds; `undefined` if it does not report one. Some sources pass on what the
+ * sender wrote: a time that is more than a day ahead is not known either.
+ */
+function sentAtOf(record: SQSRecord, now: number): number | undefined {
   const sentAt = Number.parseInt(textOf(record.attributes?.SentTimestamp) ?? '', 10);
-  return Number.isSafeInteger(sentAt) && sentAt > 0 ? sentAt : undefined;
+  return sentAt > 0 && sentAt <= now + DAY_MS ? sentAt : undefined;
 }

@@ -1,3 +1,4 @@
+import { epochMs } from '../base/epoch-time.ts';
 import { parseJson, TOO_DEEP } from '../base/json.ts';
 import { poison } from '../base/poison.ts';
 import type { ExternalEvent, ExternalSubscription } from '../events/external-event.ts';
@@ -5,14 +6,6 @@ import { type ExternalIdValue, externalEventId, externalIdText } from '../store/
 
 /** The longest value of an id field, in characters: an S3 key has at most 1,024 bytes. */
 const ID_VALUE_MAX = 2_048;
-
-/** Numbers below this are epoch seconds, others milliseconds: 10^11 seconds is the year 5138, 10^11 milliseconds is in 1973. */
-const SECONDS_BELOW = 1e11;
-
-/** The last time that a `Date` represents, epoch milliseconds. */
-const TIME_MAX = 8.64e15;
-
-const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/;
 
 /** The members of an EventBridge event that an external event is read from. */
 interface BridgedEvent {
@@ -126,15 +119,6 @@ function timeOf(
     `The time field "${path}" of ${type} is missing or not a time. It must hold ISO 8601 text with a time zone, or epoch (milli)seconds. ` +
       'Correct time in the definition, or discard the message.',
   );
-}
-
-function epochMs(value: unknown): number | undefined {
-  if (typeof value === 'number') {
-    const ms = Math.floor(value < SECONDS_BELOW ? value * 1_000 : value);
-    return ms >= 0 && ms <= TIME_MAX ? ms : undefined;
-  }
-  const ms = typeof value === 'string' && ISO_TIME.test(value) ? Date.parse(value) : Number.NaN;
-  return Number.isNaN(ms) ? undefined : ms;
 }
 
 /** Follows a path through own members of objects. It does not enter lists: their other elements would be ignored silently. */

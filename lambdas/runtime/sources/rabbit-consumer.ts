@@ -80,7 +80,7 @@ export async function consumeRabbit<M extends RabbitMessage>(options: {
       body,
       headers: properties.headers,
       receives: receivesOf(properties.headers, fields.redelivered),
-      sentAt: properties.timestamp === undefined ? undefined : properties.timestamp * 1_000,
+      sentAt: properties.timestamp,
     };
     const keep = deadLetter && ((reason: AnswerReason) => deadLetter({ id, reason, message }));
     const answer = await inbox.process(delivered, handler, { keep });

@@ -92,7 +92,7 @@ function ofKinesis(record: KinesisRecord): SourceRecord {
     message: {
       id: `${stream}/${record.eventID}`, // the shard and the sequence number
       body: Buffer.from(data, 'base64'),
-      sentAt: approximateArrivalTimestamp * 1_000,
+      sentAt: approximateArrivalTimestamp,
     },
     lane: partitionKey,
     item: sequenceNumber,

@@ -1,4 +1,5 @@
 import type { SQSRecord } from 'aws-lambda';
+import { epochMs } from '../base/epoch-time.ts';
 import { parseJson } from '../base/json.ts';
 import type { HandledDefinition } from '../events/external-event.ts';
 import { isEventId } from '../store/event-id.ts';
@@ -19,7 +20,10 @@ export interface SourceMessage {
   readonly headers?: Readonly<Record<string, unknown>> | undefined;
   /** The number of deliveries, including this one. @default unknown: the message may be a repeat, so its attempts are counted */
   readonly receives?: number | undefined;
-  /** The time at which the source received it, epoch milliseconds. @default unknown */
+  /**
+   * The time at which the source received it, or at which its sender sent it: seconds, milliseconds, microseconds or nanoseconds since 1970,
+   * recognized by their size. A time that is negative, 0 or more than a day ahead counts as unknown. @default unknown
+   */
   readonly sentAt?: number | undefined;
 }
 
@@ -30,7 +34,7 @@ export interface SourceMessage {
  */
 export function recordOf(message: SourceMessage, definitions: readonly HandledDefinition[]): SQSRecord {
   const { id, receives, sentAt } = message;
-  const attributes = { ApproximateReceiveCount: textOf(receives), SentTimestamp: textOf(sentAt) };
+  const attributes = { ApproximateReceiveCount: textOf(receives), SentTimestamp: textOf(epochMs(sentAt)) };
   return { messageId: id, receiptHandle: '', body: bodyOf(message, definitions), attributes } as SQSRecord;
 }
 
@@ -83,10 +87,16 @@ function headerOf(headers: Readonly<Record<string, unknown>>, name: string): str
   return undefined;
 }
 
-/** A header is text, bytes, or a list of bytes as Lambda writes it: `[…]` for Kafka, with signed values, `{ bytes: […] }` for Amazon MQ. */
+/**
+ * A header is text, bytes, a number, or a list of bytes as Lambda writes it: `[…]` for Kafka, with signed values, `{ bytes: […] }` for Amazon MQ. Of
+ * a repeated header, which Kafka's clients deliver as a list, the last one counts, as in the CloudEvents SDKs and in Spring. An empty one is absent.
+ */
 function headerText(value: unknown): string | undefined {
-  if (typeof value === 'string') return value;
-  const bytes = (value as { readonly bytes?: unknown } | undefined)?.bytes ?? value;
-  if (bytes instanceof Uint8Array) return Buffer.from(bytes).toString('utf8');
-  return Array.isArray(bytes) ? Buffer.from(bytes.map(Number)).toString('utf8') : undefined;
+  if (typeof value === 'string') return value === '' ? undefined : value;
+  if (typeof value === 'number') return String(value);
+  const bytes = (value as { readonly bytes?: unknown } | undefined | null)?.bytes ?? value;
+  if (bytes instanceof Uint8Array) return headerText(Buffer.from(bytes).toString('utf8'));
+  if (!Array.isArray(bytes)) return undefined;
+  if (bytes.every((one) => typeof one === 'number')) return headerText(Buffer.from(bytes).toString('utf8'));
+  return headerText(bytes.at(-1));
 }

@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod/mini';
+import { readDelivery } from '../../../../lambdas/runtime/consume/delivery.ts';
 import { externalEvent } from '../../../../lambdas/runtime/events/external-event.ts';
 import { recordOf } from '../../../../lambdas/runtime/sources/source-message.ts';
 import { ThingHappened } from '../../../support/runtime-rig.ts';
 import { sourceRig } from './source-rig.ts';
 
+const NOW = Date.UTC(2026, 0, 1);
 const Ordered = externalEvent({ source: 'shop', type: 'order', id: 'orderId', schema: z.any() });
 const Paid = externalEvent({ source: 'shop', type: 'paid', schema: z.any() });
 
@@ -29,6 +31,9 @@ describe('an envelope', () => {
     ['a list of bytes, as Lambda has them for Kafka', [...Buffer.from('things')]],
     ['signed bytes', [...Buffer.from('thïngs')].map((byte) => (byte > 127 ? byte - 256 : byte))],
     ['bytes of Amazon MQ', { bytes: [...Buffer.from('things')] }],
+    ['repeated, as kafkajs has it: the last one counts', [Buffer.from('others'), Buffer.from('things')]],
+    ['repeated as text', ['others', 'things']],
+    ['repeated, as lists of bytes', [[...Buffer.from('others')], [...Buffer.from('things')]]],
   ])('has its source in a header that is %s', async (_name, header) => {
     const envelope = await sourceRig().envelope();
     for (const name of ['source', 'ce_source', 'ce-source', 'cloudEvents:source', 'cloudEvents_source']) {
@@ -80,12 +85,47 @@ test('an external event is named by its headers, with the id and time of CloudEv
   expect(bodyOf('{"n":1}', { source: 'shop', type: 'unknown' })).toEqual({ n: 1 });
 });
 
+test.each([
+  ['empty', ''],
+  ['empty bytes', Buffer.alloc(0)],
+  ['an empty list', []],
+  ['null', null],
+  ['true', true],
+  ['an object', { a: 1 }],
+])('a header that is %s names nothing', async (_name, header) => {
+  const text = JSON.stringify(await sourceRig().envelope());
+  expect(bodyOf(text, { source: header, ce_source: 'cloud' })).toMatchObject({ source: 'cloud' });
+});
+
+test('a header can be a number', () => {
+  const headers = { source: 'shop', type: 'paid', id: 17 };
+  expect(bodyOf('{"n":1}', headers, [Paid] as never)).toMatchObject({ id: '17' });
+});
+
+describe('the time of a sender', () => {
+  const sentAt = (value: number | undefined) =>
+    readDelivery(recordOf({ id: 'm', body: '', sentAt: value }, []), { beganAt: NOW, endsBy: NOW }, [])
+      .message.sentAt;
+
+  test.each([NOW / 1_000, NOW, NOW * 1_000, NOW * 1e6])('is read from %d, whatever its unit', (value) => {
+    expect(sentAt(value)).toBe(NOW);
+  });
+
+  test.each([-1, 0, Number.NaN, 1e20, NOW + 24 * 3_600_000 + 1, undefined])('is unknown for %s', (value) => {
+    expect(sentAt(value)).toBeUndefined();
+  });
+
+  test('can be a day ahead', () => {
+    expect(sentAt(NOW + 24 * 3_600_000)).toBe(NOW + 24 * 3_600_000);
+  });
+});
+
 test('an unknown number of deliveries or time stays unknown', () => {
   const { attributes } = recordOf({ id: 'm', body: '' }, []);
   expect(attributes).toMatchObject({ ApproximateReceiveCount: '', SentTimestamp: '' });
-  const known = recordOf({ id: 'm', body: '', receives: 3, sentAt: 1.5 }, []);
+  const known = recordOf({ id: 'm', body: '', receives: 3, sentAt: NOW + 0.5 }, []);
   expect(known).toMatchObject({
     messageId: 'm',
-    attributes: { ApproximateReceiveCount: '3', SentTimestamp: '1' },
+    attributes: { ApproximateReceiveCount: '3', SentTimestamp: String(NOW) },
   });
 });
