@@ -23,13 +23,8 @@ export {
   type JetStreamConsumer,
   type JetStreamMessage,
 } from './sources/jet-stream-consumer.ts';
-export {
-  type KafkaBatch,
-  type KafkaMessage,
-  type KafkaRecord,
-  type KafkaRun,
-  kafkaRun,
-} from './sources/kafka-consumer.ts';
+export type { KafkaBatch, KafkaMessage } from './sources/kafka-batch.ts';
+export { type KafkaConsumer, type KafkaRecord, type KafkaRun, kafkaRun } from './sources/kafka-consumer.ts';
 export { consumeRabbit, type RabbitConsumerChannel, type RabbitMessage } from './sources/rabbit-consumer.ts';
 export { createSourceHandler, type SourceBatchResponse } from './sources/source-handler.ts';
 export type { SourceMessage } from './sources/source-message.ts';

@@ -54,12 +54,10 @@ async function consumeKafka(of: Consumption<PlaceOf<'kafka'>>): Promise<Consumed
   await Promise.all([producer.connect(), consumer.connect()]);
   await consumer.subscribe({ topics: [name], fromBeginning: true });
   const run = kafkaRun({
+    consumer,
     inbox,
     handler,
     deadLetter: ({ message: { message } }) => producer.send({ topic: deadOf(name), messages: [message] }),
-  });
-  const ended = new Promise<void>((_, reject) => {
-    consumer.on('consumer.crash', ({ payload }) => payload.restart || reject(payload.error));
   });
   await consumer.run({
     ...run,
@@ -76,7 +74,7 @@ async function consumeKafka(of: Consumption<PlaceOf<'kafka'>>): Promise<Consumed
     await consumer.disconnect();
     await producer.disconnect();
   };
-  return { stop, ended };
+  return { stop, ended: run.ended };
 }
 
 async function consumeStream(of: Consumption<PlaceOf<'jet-stream'>>): Promise<Consumed> {

@@ -13,25 +13,28 @@ import { targetOf } from '../targets/target-of.ts';
 import { type SourceProcess, type SourceProcessOptions, startSource } from './source-process.ts';
 
 /** The parts in which the sources differ. */
-export interface SourceCase {
+export interface SourceCase<P extends Places> {
   /** The broker's name in receipts. */
   readonly broker: string;
   /** The reason why its tests are skipped, or undefined. */
   readonly isMissing: boolean;
-  readonly start: () => Promise<Places>;
+  readonly start: () => Promise<P>;
   /** True if a message waits for its predecessors. */
   readonly keepsOrder: boolean;
 }
 
 const EVENTS = 100;
 
-/** What every source promises. Each test has its own topic, stream or queue. */
-export function describeSource({ broker: name, isMissing, start, keepsOrder }: SourceCase): void {
+/** What every source promises. Each test has its own topic, stream or queue. @param more - the tests of this source only */
+export function describeSource<P extends Places>(
+  { broker: name, isMissing, start, keepsOrder }: SourceCase<P>,
+  more: (broker: () => P) => void = () => {},
+): void {
   describe.skipIf(isMissing)(`a consumer of ${name}`, () => {
     const client = dynamoClient(inject('endpoint'));
     const tableName = `source-${randomUUID()}`;
     const table = dynamoTable({ client, tableName });
-    let broker: Places;
+    let broker: P;
     let dir: string;
     /** The processes of a test. */
     let processes: SourceProcess[] = [];
@@ -159,5 +162,7 @@ export function describeSource({ broker: name, isMissing, start, keepsOrder }: S
       expect(receipt).toMatchObject({ received: 3, lost: 0 });
       expect(bodiesOf(await broker.arrived(deadOf('strange'))).sort()).toEqual(['no JSON', '{"data":1}']);
     });
+
+    more(() => broker);
   });
 }

@@ -2,7 +2,6 @@ import type {
   JetStreamConsumer,
   JetStreamMessage,
 } from '../../../../lambdas/runtime/sources/jet-stream-consumer.ts';
-import type { KafkaBatch, KafkaRun } from '../../../../lambdas/runtime/sources/kafka-consumer.ts';
 import type {
   RabbitConsumerChannel,
   RabbitMessage,
@@ -109,60 +108,5 @@ export function rabbitDouble() {
         properties: { messageId, ...properties },
       }),
     cancelled: () => deliver(null),
-  };
-}
-
-/** A partition of Kafka, from which kafkajs fetches from the first offset on that is not resolved. */
-export function kafkaDouble(bodies: readonly (string | null)[]) {
-  const log: string[] = [];
-  let next = 0;
-  let paused = false;
-  let stale = false;
-  const payload = (): KafkaBatch => ({
-    batch: {
-      topic: 'orders',
-      partition: 3,
-      messages: bodies
-        .map((body, offset) => ({
-          key: null,
-          value: body === null ? null : Buffer.from(body),
-          offset: String(offset),
-          timestamp: '1767225600000',
-          headers: { source: Buffer.from('things') },
-        }))
-        .slice(next),
-    },
-    resolveOffset: (offset) => {
-      next = Number(offset) + 1;
-      log.push(`resolve ${offset}`);
-    },
-    heartbeat: async () => {
-      log.push('heartbeat');
-      throw new Error('The group is rebalancing');
-    },
-    pause: () => {
-      paused = true;
-      log.push('pause');
-      return () => {
-        paused = false;
-        log.push('resume');
-      };
-    },
-    isRunning: () => true,
-    isStale: () => stale,
-  });
-  return {
-    log,
-    /** Another consumer of the group has done the messages before this offset. */
-    moveTo: (offset: number) => {
-      next = offset;
-    },
-    lose: () => {
-      stale = true;
-    },
-    /** Fetches once, unless the partition is paused. */
-    fetch: async (run: KafkaRun) => {
-      if (!paused) await run.eachBatch(payload());
-    },
   };
 }

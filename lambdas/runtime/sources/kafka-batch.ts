@@ -1,0 +1,174 @@
+import type { Clock } from '../base/clock.ts';
+import { kafkaErrorType } from '../base/kafka-error-type.ts';
+import { beating } from './consuming.ts';
+import type { MessageAnswer } from './inbox-processor.ts';
+
+/** The part of a message of `kafkajs` that {@link kafkaRun} uses. */
+export interface KafkaMessage {
+  readonly key: Buffer | null;
+  readonly value: Buffer | null;
+  readonly offset: string;
+  readonly timestamp: string;
+  readonly headers?: Readonly<Record<string, Buffer | string | (Buffer | string)[] | undefined>> | undefined;
+}
+
+/** The part of the payload of `eachBatch` of `kafkajs` that {@link kafkaRun} uses. */
+export interface KafkaBatch {
+  readonly batch: {
+    readonly topic: string;
+    readonly partition: number;
+    readonly messages: readonly KafkaMessage[];
+  };
+  resolveOffset(offset: string): void;
+  commitOffsetsIfNecessary(): Promise<void>;
+  heartbeat(): Promise<void>;
+  pause(): () => void;
+  isRunning(): boolean;
+  isStale(): boolean;
+}
+
+/** A message that this process has done before the ones in front of it, or that waits for its next attempt. */
+interface Held {
+  /** With the offset, it identifies the message: a topic that was deleted and created again uses its offsets again. */
+  readonly timestamp: string;
+  /** Kafka counts no deliveries. */
+  readonly receives: number;
+  /** The time of the next attempt, epoch milliseconds; undefined if the message is done. */
+  readonly dueAt: number | undefined;
+}
+
+/** The messages of a partition that this process holds, by their offsets. */
+export type HeldMessages = Map<string, Held>;
+
+/** Runs a batch of a partition. */
+export interface BatchRun {
+  readonly clock: Clock;
+  /** The number of messages that run at a time. 1: in the order of the partition; more: in the order of each key. */
+  readonly concurrency: number;
+  /** True when no further message may start. */
+  readonly isOver: () => boolean;
+  readonly held: HeldMessages;
+  /** @param receives - the deliveries of the message, including this one */
+  readonly process: (message: KafkaMessage, receives: number) => Promise<MessageAnswer>;
+}
+
+/** The interval at which `kafkajs` may send a heartbeat, which it does once per its own `heartbeatInterval`, milliseconds. */
+const BEAT_MS = 1_000;
+
+/** This process is not, or no longer for long, the owner of its partitions: `kafkajs` joins the group again once the batch has returned. */
+const LOST = new Set([
+  'REBALANCE_IN_PROGRESS',
+  'ILLEGAL_GENERATION',
+  'UNKNOWN_MEMBER_ID',
+  'FENCED_INSTANCE_ID',
+  'NOT_COORDINATOR_FOR_GROUP',
+]);
+
+/**
+ * Runs the messages of a batch, and returns when those that were started have ended.
+ *
+ * The invariant: an offset is resolved, and then committed, only if every message up to it is done. A message that is done behind one that is not
+ * is remembered by this process; after a crash or a rebalance its redelivery is a duplicate for the inbox.
+ *
+ * @returns the time at which the first message is due that waits; undefined if none waits or the partition was lost
+ */
+export async function runBatch(payload: KafkaBatch, run: BatchRun): Promise<number | undefined> {
+  const { clock, held } = run;
+  const { messages } = payload.batch;
+  let isLost = false;
+  let beatAt = clock.now();
+  const beat = async () => {
+    beatAt = clock.now();
+    try {
+      await payload.heartbeat();
+      await payload.commitOffsetsIfNecessary();
+    } catch (error) {
+      if (LOST.has(kafkaErrorType(error))) isLost = true; // any other failure can pass: the session is longer
+    }
+  };
+  const goesOn = () => !isLost && !run.isOver() && payload.isRunning() && !payload.isStale();
+  const prefix = prefixOf(payload, held);
+  let firstDueAt: number | undefined;
+  /** @returns true if the next message of its lane may start */
+  const runMessage = async (index: number, message: KafkaMessage): Promise<boolean> => {
+    const before = held.get(message.offset);
+    let dueAt = before?.dueAt;
+    if (dueAt === undefined || dueAt <= clock.now()) {
+      // From 2: an earlier process may have received it, too.
+      const receives = before === undefined ? 2 : before.receives + 1;
+      const answer = await run.process(message, receives);
+      if (answer.kind !== 'retry') {
+        prefix.done(index);
+        if (clock.now() - beatAt >= BEAT_MS) await beat();
+        return true;
+      }
+      dueAt = clock.now() + answer.afterMs;
+      held.set(message.offset, { timestamp: message.timestamp, receives, dueAt });
+    }
+    firstDueAt = Math.min(firstDueAt ?? dueAt, dueAt);
+    return false; // its followers wait, too
+  };
+
+  const lanes = lanesOf(messages, run.concurrency, prefix.isDone);
+  const runner = async () => {
+    // A lane with more messages goes to the end, so that messages start about in the order of their offsets.
+    for (let lane = lanes.shift(); lane !== undefined && goesOn(); lane = lanes.shift()) {
+      const index = lane.shift();
+      const message = index === undefined ? undefined : messages[index];
+      if (index === undefined || message === undefined) continue;
+      if (await runMessage(index, message)) lanes.push(lane);
+    }
+  };
+  await beat();
+  await beating(clock, BEAT_MS, beat, () =>
+    Promise.all(Array.from({ length: Math.min(run.concurrency, lanes.length) }, runner)),
+  );
+  return goesOn() ? firstDueAt : undefined;
+}
+
+/** The messages of a batch that are not done, by their indexes: each lane in its order, and the lanes beside one another. */
+function lanesOf(
+  messages: readonly KafkaMessage[],
+  concurrency: number,
+  isDone: (index: number) => boolean,
+): number[][] {
+  const lanes = new Map<string, number[]>();
+  for (const [index, { key, offset }] of messages.entries()) {
+    if (isDone(index)) continue;
+    const keyLane = key === null ? `offset ${offset}` : `key ${key.toString('latin1')}`;
+    const name = concurrency === 1 ? '' : keyLane;
+    const lane = lanes.get(name);
+    if (lane === undefined) lanes.set(name, [index]);
+    else lane.push(index);
+  }
+  return [...lanes.values()];
+}
+
+/** The messages of a batch that are done; it resolves the last offset of those without a gap in front of them. */
+function prefixOf(payload: KafkaBatch, held: HeldMessages) {
+  const { messages } = payload.batch;
+  const first = Number(messages[0]?.offset);
+  for (const offset of held.keys()) if (Number(offset) < first) held.delete(offset);
+  const isDone = messages.map(({ offset, timestamp }) => {
+    const before = held.get(offset);
+    if (before?.timestamp !== timestamp) held.delete(offset);
+    return before?.timestamp === timestamp && before.dueAt === undefined;
+  });
+  let end = 0;
+  const resolve = () => {
+    const from = end;
+    for (; isDone[end]; end += 1) held.delete(messages[end]?.offset ?? '');
+    const last = messages[end - 1];
+    if (last !== undefined && end > from) payload.resolveOffset(last.offset);
+  };
+  resolve();
+  return {
+    isDone: (index: number) => isDone[index] === true,
+    done: (index: number) => {
+      const { offset = '', timestamp = '' } = messages[index] ?? {};
+      isDone[index] = true;
+      held.set(offset, { timestamp, receives: 0, dueAt: undefined });
+      resolve();
+    },
+  };
+}
