@@ -19,6 +19,7 @@ export {
   jetStreamTarget,
   type NatsConnection,
 } from './forward/jet-stream-target.ts';
+export type { KafkaProduced } from './forward/kafka-partitions.ts';
 export { type KafkaClient, type KafkaProducer, kafkaTarget } from './forward/kafka-target.ts';
 export { type KinesisSender, kinesisTarget } from './forward/kinesis-target.ts';
 export { type RabbitChannel, type RabbitConnection, rabbitTarget } from './forward/rabbit-target.ts';

@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events';
 import type {
   JetStreamPublisher,
   KafkaClient,
+  KafkaProduced,
   KinesisSender,
   NatsConnection,
   RabbitChannel,
@@ -101,10 +102,29 @@ const TYPES: Readonly<Record<string, string>> = {
   denied: 'TOPIC_AUTHORIZATION_FAILED',
 };
 
-/** As `kafkajs`: a failed call takes some turns, and a producer that is disconnected meanwhile fails those that run. */
+/** The leaders of the partitions of a topic. */
+const LEADERS = [1, 2, 1];
+
+/**
+ * As `kafkajs` and Kafka: a failed call takes some turns; a producer that is disconnected meanwhile fails those that run. If a partition refuses its
+ * messages, the call fails, although the others have stored theirs; a batch with the same numbers is stored once.
+ */
 export const kafkaDouble = (side: Broker) => (): KafkaClient => ({
-  producer: () => {
+  producer: ({ createPartitioner }) => {
     let [running, closed] = [0, false];
+    const partitionMetadata = LEADERS.map((leader) => ({ leader }));
+    const partitioner = createPartitioner();
+    const numbers = LEADERS.map(() => 0);
+    const batches = new Map<string, number>();
+    const store = (partition: number, messages: readonly KafkaProduced[]) => {
+      const batch = `${partition}/${numbers[partition]}/${messages.length}`;
+      const baseOffset = batches.get(batch) ?? side.messages.length + 1;
+      if (batches.has(batch)) return baseOffset;
+      if (messages.reduce((sum, { value }) => sum + value.length, 0) > MIB) return undefined;
+      batches.set(batch, baseOffset);
+      for (const { key, value: body, headers } of messages) side.messages.push({ body, key, headers });
+      return baseOffset;
+    };
     return {
       connect: async () => {
         side.connections += 1;
@@ -123,11 +143,19 @@ export const kafkaDouble = (side: Broker) => (): KafkaClient => ({
         const type = side.fault && TYPES[side.fault];
         const refused = (of: string) => error('KafkaJSProtocolError', { type: of });
         if (type !== undefined) throw error('KafkaJSNumberOfRetriesExceeded', { cause: refused(type) });
-        return messages.map(({ key, value: body, headers }) => {
-          if (body.length > MIB) throw refused('MESSAGE_TOO_LARGE');
-          side.messages.push({ body, key, headers });
-          return { partition: 0, baseOffset: String(side.messages.length) };
-        });
+        const partitions = new Map<number, KafkaProduced[]>();
+        for (const message of messages) {
+          const partition = partitioner({ partitionMetadata, message });
+          partitions.set(partition, [...(partitions.get(partition) ?? []), message]);
+        }
+        const answers = [...partitions].map(([partition, those]) => ({
+          partition,
+          base: store(partition, those),
+        }));
+        if (answers.some(({ base }) => base === undefined)) throw refused('MESSAGE_TOO_LARGE');
+        for (const [partition, those] of partitions)
+          numbers[partition] = (numbers[partition] ?? 0) + those.length;
+        return answers.map(({ partition, base }) => ({ partition, baseOffset: String(base) }));
       },
     };
   },

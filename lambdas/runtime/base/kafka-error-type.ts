@@ -5,16 +5,26 @@ interface Wrapped {
   readonly cause?: unknown;
 }
 
-/** An error of the protocol is wrapped at most this often, e.g. once the retries of `kafkajs` are exhausted. */
+/** An error is wrapped at most this often, e.g. once the retries of `kafkajs` are exhausted. */
 const DEPTH_MAX = 5;
 
-/** The type of the innermost error of Kafka's protocol, e.g. `REBALANCE_IN_PROGRESS`; without one, the code of the error. */
+/** The innermost type of Kafka's protocol in an error and its causes, e.g. `REBALANCE_IN_PROGRESS`; undefined if the broker did not answer. */
+export function kafkaAnswerType(error: unknown): string | undefined {
+  return causesOf(error)
+    .map(({ type }) => type)
+    .findLast((type) => typeof type === 'string');
+}
+
+/** The type of Kafka's protocol, or else the code of the innermost cause. */
 export function kafkaErrorType(error: unknown): string {
-  let type = errorCode(error);
-  let inner = error as Wrapped | null | undefined;
-  for (let depth = 0; inner && depth < DEPTH_MAX; depth += 1) {
-    if (typeof inner.type === 'string') type = inner.type;
+  return kafkaAnswerType(error) ?? errorCode(causesOf(error).at(-1) ?? error);
+}
+
+function causesOf(error: unknown): Wrapped[] {
+  const causes: Wrapped[] = [];
+  for (let inner = error as Wrapped | null | undefined; inner && causes.length < DEPTH_MAX; ) {
+    causes.push(inner);
     inner = inner.cause as Wrapped | null | undefined;
   }
-  return type;
+  return causes;
 }

@@ -58,10 +58,14 @@ export interface ForwardTarget {
   /**
    * Sends entries. It resolves when the target has stored them, or has refused them.
    *
+   * @param known - call it with the index of an entry as soon as its result is known: that result holds although the call does not end in time
    * @returns a result for each entry, in their order
    * @throws an error if no entry was answered: each is retried
    */
-  send(entries: readonly ForwardEntry[]): Promise<readonly ForwardResult[]>;
+  send(
+    entries: readonly ForwardEntry[],
+    known?: (index: number, result: ForwardResult) => void,
+  ): Promise<readonly ForwardResult[]>;
   /** Called when `send` did not answer in time: the next call opens a new connection. */
   reset?(): void;
 }

@@ -1,5 +1,6 @@
-import { errorCode, errorMessage } from '../base/errors.ts';
+import { errorMessage } from '../base/errors.ts';
 import { forwardAddress } from '../base/forward-address.ts';
+import { kafkaAnswerType, kafkaErrorType } from '../base/kafka-error-type.ts';
 import {
   type ForwardEntry,
   type ForwardResult,
@@ -10,6 +11,13 @@ import {
   refusedBy,
 } from './forward-target.ts';
 import { heldConnection } from './held-connection.ts';
+import {
+  type CreatePartitioner,
+  grouped,
+  type KafkaPartitions,
+  type KafkaProduced,
+  kafkaPartitions,
+} from './kafka-partitions.ts';
 import { addressOf, kafkaTopic } from './message-grammar.ts';
 
 /** The part of the client `Kafka` of `kafkajs` that {@link kafkaTarget} uses. */
@@ -19,6 +27,7 @@ export interface KafkaClient {
     maxInFlightRequests: number;
     allowAutoTopicCreation: boolean;
     retry: { retries: number };
+    createPartitioner: CreatePartitioner;
   }): KafkaProducer;
 }
 
@@ -26,33 +35,40 @@ export interface KafkaClient {
 export interface KafkaProducer {
   connect(): Promise<void>;
   disconnect(): Promise<void>;
+  /** @returns the first offset of each partition */
   send(record: {
     topic: string;
     acks: number;
-    messages: { key: string; value: string; headers: Record<string, string> }[];
+    messages: KafkaProduced[];
   }): Promise<{ partition: number; baseOffset?: string; offset?: string }[]>;
 }
 
-/** Error types of Kafka's protocol. Any other is `unavailable`. */
+/** Error types of Kafka's protocol, and names of errors of clients. Any other is `unavailable`. */
 const REFUSALS: RefusalCodes = [
   ['missing', /^(UNKNOWN_TOPIC_OR_PARTITION|INVALID_TOPIC_EXCEPTION)$/],
-  ['denied', /AUTHORIZATION_FAILED$|AUTHENTICATION|SASL/i],
+  ['denied', /AUTHORIZATION_FAILED$|AUTHENTICATION|SASL|AccessDenied|CredentialsProvider/i],
   ['too-large', /^(MESSAGE_TOO_LARGE|RECORD_LIST_TOO_LARGE)$/],
   ['invalid', /^INVALID_RECORD$/],
 ];
+
+/**
+ * The bytes of a call. A partition's messages of a call are one batch, and Kafka's default for the largest batch is 1 MiB (`max.message.bytes`).
+ * An event that is larger is sent alone.
+ */
+const CALL_MAX_BYTES = 900_000;
 
 /**
  * Forwards to a Kafka topic, e.g. of MSK. The key is the aggregate id. The producer is idempotent and waits for all in-sync replicas; it connects
  * on first use, and again after a failure. A topic is not created. A record has the time of its sending: Kafka deletes it one retention
  * after that, however old the event is.
  *
- * @param target.client - makes the client: `(brokers) => new Kafka({ brokers })`
+ * @param target.client - makes the client: `(brokers) => new Kafka({ brokers })`. It may be asynchronous, e.g. to read a secret
  * @param target.topic - the name of the topic
  * @param target.brokers - addresses, separated by commas @default the environment, as `forwardsTo` sets it
  * @throws `BAD_ARGUMENT` if `topic` is not the name of a topic
  */
 export function kafkaTarget(target: {
-  readonly client: (brokers: string[]) => KafkaClient;
+  readonly client: (brokers: string[]) => KafkaClient | Promise<KafkaClient>;
   readonly topic: string;
   readonly brokers?: string | undefined;
 }): ForwardTarget {
@@ -60,48 +76,61 @@ export function kafkaTarget(target: {
   addressOf('kafkaTarget', 'topic', topic, kafkaTopic);
   const connection = heldConnection(
     async () => {
-      const client = target.client(forwardAddress(target.brokers, 'brokers').split(','));
+      const client = await target.client(forwardAddress(target.brokers, 'brokers').split(','));
+      const partitions = kafkaPartitions();
       const producer = client.producer({
         idempotent: true,
         maxInFlightRequests: 1,
         allowAutoTopicCreation: false,
         retry: { retries: 2 }, // the consumer's own schedule goes on from there
+        createPartitioner: partitions.createPartitioner,
       });
       await producer.connect();
-      return producer;
+      return { producer, partitions };
     },
-    (producer) => producer.disconnect(),
+    ({ producer }) => producer.disconnect(),
   );
 
-  const sendAll = async (entries: readonly ForwardEntry[]): Promise<readonly ForwardResult[]> => {
-    const results: ForwardResult[] = [];
+  const sendAll = async (
+    entries: readonly ForwardEntry[],
+    known: (index: number, result: ForwardResult) => void,
+  ): Promise<readonly ForwardResult[]> => {
+    const results = new Map<KafkaProduced, ForwardResult>();
+    const messages = entries.map(messageOf);
+    const indexes = new Map(messages.map((message, index) => [message, index]));
+    let failure: ForwardResult = refused('unavailable', 'NO_ANSWER', 'it did not answer for it');
     try {
-      const producer = await connection.get();
-      for (const entry of entries) {
-        const result = await sendOne(producer, topic, entry);
-        results.push(result);
-        if (result.ok || isPermanent(result)) continue;
-        connection.drop(producer); // its numbering of the partition's messages may be wrong permanently
+      const held = await connection.get();
+      const settle = (message: KafkaProduced, result: ForwardResult) => {
+        results.set(message, result);
+        known(indexes.get(message) ?? 0, result);
+      };
+      for (let open = messages; open.length > 0; open = messages.filter((one) => !results.has(one))) {
+        const groups = held.partitions.byLeader(open);
+        await Promise.all(groups.map((group) => sendGroup(held, topic, group, settle)));
+        const passing = [...results.values()].find((result) => !result.ok && !isPermanent(result));
+        if (passing === undefined) continue;
+        failure = passing;
+        connection.drop(held); // its numbering of a partition's messages may be wrong permanently
         break;
       }
     } catch (error) {
-      results.push(kafkaRefusal(error));
+      failure = kafkaRefusal(error);
     }
-    const last = results.at(-1) ?? refused('unavailable', 'NO_ANSWER', 'nothing was sent');
-    return entries.map((_, i) => results[i] ?? last);
+    return messages.map((message) => results.get(message) ?? failure);
   };
 
   /**
-   * Ends when the calls before it have ended. Two messages must not be under way in one producer: if the answer to the first is lost,
-   * `kafkajs` gives its number to the second, which Kafka then takes for a duplicate, drops, and confirms.
+   * Ends when the calls before it have ended. Two batches of a partition must not be under way in one producer: if the answer to the first is lost,
+   * `kafkajs` gives its numbers to the second, which Kafka then takes for a duplicate, drops, and confirms.
    */
   let turn: Promise<unknown> = Promise.resolve();
   return {
     name: () => `topic ${topic}`,
-    limits: { entries: 100, bytes: Number.POSITIVE_INFINITY },
+    limits: { entries: 100, bytes: CALL_MAX_BYTES, entryBytes: Number.POSITIVE_INFINITY },
     cloudEventsPrefix: 'ce_',
-    send: (entries) => {
-      const results = turn.then(() => sendAll(entries));
+    send: (entries, known = () => {}) => {
+      const results = turn.then(() => sendAll(entries, known));
       turn = results;
       return results;
     },
@@ -112,31 +141,51 @@ export function kafkaTarget(target: {
   };
 }
 
-/** Sends an entry alone, because the answer to a batch has only the first offset of each partition. */
-async function sendOne(
-  producer: KafkaProducer,
+function messageOf({ event, body, headers }: ForwardEntry): KafkaProduced {
+  return { key: event.aggregateId, value: body, headers: { ...headers } };
+}
+
+/**
+ * Sends messages in one request to their leader. `kafkajs` throws if one partition of several refuses its messages, although the others have stored
+ * theirs: then each partition is sent again, alone and with the same messages. They have the same numbers, so Kafka confirms what it has stored and
+ * does not store it twice.
+ */
+async function sendGroup(
+  held: { readonly producer: KafkaProducer; readonly partitions: KafkaPartitions },
   topic: string,
-  { event, body, headers }: ForwardEntry,
-): Promise<ForwardResult> {
+  messages: KafkaProduced[],
+  settle: (message: KafkaProduced, result: ForwardResult) => void,
+): Promise<void> {
+  const { producer, partitions } = held;
   try {
-    const messages = [{ key: event.aggregateId, value: body, headers: { ...headers } }];
-    const [stored] = await producer.send({ topic, acks: -1, messages });
-    const { partition = '?', baseOffset, offset = baseOffset ?? '?' } = stored ?? {};
-    return { ok: true, place: { partition, offset } };
+    const stored = await producer.send({ topic, acks: -1, messages });
+    for (const group of grouped(messages, partitions.of)) {
+      const [first] = group;
+      const partition = (first && partitions.of(first)) ?? stored[0]?.partition;
+      // Without the partition in the answer: kafkajs does not send messages whose leader has changed to one that has answered before.
+      const answer = stored.find((one) => one.partition === partition);
+      for (const [nth, message] of group.entries()) settle(message, placeOf(answer, nth));
+    }
   } catch (error) {
-    return kafkaRefusal(error);
+    const groups = grouped(messages, partitions.of);
+    if (groups.length > 1 && kafkaAnswerType(error) !== undefined)
+      await Promise.all(groups.map((group) => sendGroup(held, topic, group, settle)));
+    else for (const message of messages) settle(message, kafkaRefusal(error));
   }
 }
 
-/** The innermost error with a type of the protocol: `kafkajs` wraps it once its retries are exhausted. */
-function kafkaRefusal(error: unknown) {
-  let type = errorCode(error);
-  for (let inner = error as Inner | undefined, depth = 0; inner && depth < 5; inner = inner.cause, depth += 1)
-    type = inner.type ?? type;
-  return refusedBy(REFUSALS, type, errorMessage(error));
+/** The place of the nth message of its partition: the answer has the offset of the first. */
+function placeOf(
+  answer: { readonly partition: number; readonly baseOffset?: string; readonly offset?: string } | undefined,
+  nth: number,
+): ForwardResult {
+  if (answer === undefined)
+    return refused('unavailable', 'NO_ANSWER', 'the answer does not have its partition');
+  const { partition, baseOffset, offset: first = baseOffset } = answer;
+  const offset = first === undefined ? '?' : String(BigInt(first) + BigInt(nth));
+  return { ok: true, place: { partition, offset } };
 }
 
-interface Inner {
-  readonly type?: string;
-  readonly cause?: Inner;
+function kafkaRefusal(error: unknown) {
+  return refusedBy(REFUSALS, kafkaErrorType(error), errorMessage(error));
 }

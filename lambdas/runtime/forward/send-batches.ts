@@ -94,13 +94,17 @@ async function answerOf(
   clock: Clock,
   timeoutMs: number,
 ): Promise<readonly ForwardResult[]> {
+  // What the target has confirmed is not sent again, however the call ends.
+  const known = new Map<number, ForwardResult>();
   try {
-    return await withDeadline(clock, timeoutMs, target.send(entries), () => {
+    const sent = target.send(entries, (index, result) => known.set(index, result));
+    return await withDeadline(clock, timeoutMs, sent, () => {
       target.reset?.();
       const late = refused('unavailable', 'TIMEOUT', `it did not answer within ${timeoutMs} ms`);
-      return entries.map(() => late);
+      return entries.map((_, i) => known.get(i) ?? late);
     });
   } catch (error) {
-    return entries.map(() => refused('unavailable', errorCode(error), errorMessage(error)));
+    const failed = refused('unavailable', errorCode(error), errorMessage(error));
+    return entries.map((_, i) => known.get(i) ?? failed);
   }
 }

@@ -215,6 +215,22 @@ describe('a bridge', () => {
     expect(calls).toHaveLength(2);
   });
 
+  test.each([
+    ['does not end in time', () => new Promise<never>(() => {})],
+    ['fails', () => Promise.reject(new Error('gone'))],
+  ])('a result that is known holds when its call %s', async (_how, end) => {
+    const { target } = targetOf();
+    const send: ForwardTarget['send'] = (_, known) => {
+      known?.(1, stored(7));
+      return end();
+    };
+    const handle = handling({ ...target, send });
+    const parts = rig();
+    const [first, second] = await Promise.allSettled([handle(envelope(parts)), handle(envelope(parts))]);
+    expect(first).toMatchObject({ status: 'rejected', reason: { code: 'FORWARD_FAILED' } });
+    expect(second).toMatchObject({ value: { place: { offset: '7' } } });
+  });
+
   test('a worker that has lost its message does not send it', async () => {
     const { target, calls } = targetOf();
     await expect(handling(target)(envelope(rig()), AbortSignal.abort(new Error('lost')))).rejects.toThrow(

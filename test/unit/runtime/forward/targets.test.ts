@@ -11,7 +11,6 @@ import {
   type ForwardTarget,
   forward,
   jetStreamTarget,
-  type KafkaClient,
   kafkaTarget,
   kinesisTarget,
   rabbitTarget,
@@ -20,7 +19,7 @@ import {
   sqsTarget,
 } from '../../../../lambdas/runtime/forward.ts';
 import { forwardEntry } from '../../../contract/forward-contract.ts';
-import { broker, kafkaDouble, natsDouble, rabbitDouble } from '../../../contract/forward-doubles.ts';
+import { broker, natsDouble, rabbitDouble } from '../../../contract/forward-doubles.ts';
 import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { consumer, inboxRow, send } from '../consume/consumer-rig.ts';
 
@@ -128,62 +127,6 @@ test('SQS: the name of a bridge is part of the deduplication id, as its hash if 
     { MessageDeduplicationId: `to-partner/${entry.event.eventId}` },
     { MessageDeduplicationId: expect.stringMatching(/^[0-9a-f]{64}$/) },
   ]);
-});
-
-describe('Kafka', () => {
-  test('has one idempotent producer, which connects once and again after a failure', async () => {
-    const side = broker();
-    const producer = vi.fn(kafkaDouble(side)().producer);
-    const client = vi.fn((_: string[]): KafkaClient => ({ producer }));
-    const target = kafkaTarget({ client, topic: 'orders', brokers: 'b1,b2' });
-    expect(client).not.toHaveBeenCalled();
-    for (let n = 0; n < 2; n += 1) await target.send([forwardEntry(), forwardEntry()]);
-    expect(client.mock.calls).toEqual([[['b1', 'b2']]]);
-    expect(producer.mock.calls[0]?.[0]).toMatchObject({
-      idempotent: true,
-      maxInFlightRequests: 1,
-      allowAutoTopicCreation: false,
-    });
-    side.fault = 'missing';
-    await target.send([forwardEntry()]);
-    side.fault = undefined;
-    expect(await target.send([forwardEntry()])).toMatchObject([
-      { ok: true, place: { partition: 0, offset: '5' } },
-    ]);
-    expect(side.connections).toBe(2);
-  });
-
-  test('has one message under way, and sends nothing more after a failure that can pass', async () => {
-    const side = broker();
-    let underWay = 0;
-    const most: number[] = [];
-    const sent: string[] = [];
-    const client = (): KafkaClient => ({
-      producer: () => {
-        const producer = kafkaDouble(side)().producer({} as never);
-        return {
-          ...producer,
-          send: async (record) => {
-            underWay += 1;
-            most.push(underWay);
-            sent.push(...record.messages.map(({ key }) => key));
-            await new Promise(setImmediate);
-            underWay -= 1;
-            return producer.send(record);
-          },
-        };
-      },
-    });
-    const target = kafkaTarget({ client, topic: 'orders', brokers: 'b' });
-    const entries = ['1', '2', '3'].map((aggregateId) => forwardEntry({ aggregateId }));
-    await Promise.all([target.send(entries), target.send(entries)]);
-    expect([Math.max(...most), sent]).toEqual([1, ['1', '2', '3', '1', '2', '3']]);
-
-    sent.length = 0;
-    side.fault = 'away';
-    expect(await target.send(entries)).toMatchObject(Array(3).fill({ refusal: 'unavailable' }));
-    expect(sent).toEqual(['1']);
-  });
 });
 
 describe('JetStream', () => {
