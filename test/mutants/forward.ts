@@ -3,10 +3,20 @@ import { type Mutant, mutantsOf } from './mutant.ts';
 /** The rules of bridges. */
 // biome-ignore format: a line for each mutant
 export const forwardMutants: readonly Mutant[] = [
-  ...mutantsOf('forward/kafka-target.ts', 'targets', [
-    ['one Kafka message is under way', 'const results = turn.then(() => sendAll(entries));', 'const results = sendAll(entries);'],
+  ...mutantsOf('forward/kafka-target.ts', 'kafka-target', [
+    ['one Kafka call is under way', 'const results = turn.then(() => sendAll(entries, known));', 'const results = sendAll(entries, known);'],
     ['after a failure, nothing more is sent to Kafka', 'break;', ''],
-    ['a Kafka producer that failed is not used again', 'connection.drop(producer); // its', '// its'],
+    ['a Kafka producer that failed is not used again', 'connection.drop(held); // its', '// its'],
+    ['what the other partitions have stored is kept', 'groups.length > 1 && kafkaAnswerType(error) !== undefined', 'false'],
+    ['a message of Kafka whose partition was not answered is not delivered', 'if (answer === undefined)', 'if (false)'],
+    ['each message of a partition has its own offset', 'BigInt(first) + BigInt(nth)', 'BigInt(first)'],
+    ['a result of Kafka is told when it is known', 'known(indexes.get(message) ?? 0, result);', ''],
+  ]),
+  ...mutantsOf('forward/kafka-partitions.ts', 'kafka-target', [
+    ['a message that is tried again keeps its partition', 'if (known !== undefined) return known;', ''],
+    ['the leaders are known before messages go to several', 'if (partitions.length === 0) return [messages.slice(0, 1)];', ''],
+    ['the messages of a leader go in one call', 'partitions[place(message)]?.leader', 'place(message)'],
+    ['a key has the partition of the default partitioner', '& 0x7fffffff', '>>> 0'],
   ]),
   ...mutantsOf('forward/send-batches.ts', 'forward', [
     ['an event that is refused with others is sent alone', 'if (result === undefined || !isPermanent(result)) continue;', 'continue;'],
@@ -16,6 +26,8 @@ export const forwardMutants: readonly Mutant[] = [
     ['an entry without a result was not delivered', "refused('unavailable', 'NO_ANSWER', 'it did not answer for it')", '({ ok: true, place: {} })'],
     ['after a call that throws, each entry is retried', "refused('unavailable', errorCode(error), errorMessage(error))", "refused('invalid', errorCode(error), errorMessage(error))"],
     ['after a call that throws, no entry was delivered', "refused('unavailable', errorCode(error), errorMessage(error))", '({ ok: true, place: {} })'],
+    ['what was confirmed before the time was up is not sent again', 'known.get(i) ?? late', 'late'],
+    ['what was confirmed before the call failed is not sent again', 'known.get(i) ?? failed', 'failed'],
     ['a call without an answer in time is retried', "refused('unavailable', 'TIMEOUT'", "refused('invalid', 'TIMEOUT'"],
     ['a target that does not answer in time is reset', 'target.reset?.();', ''],
     ['a call has no more entries than the target takes', 'batch.length === limits.entries ||', ''],
