@@ -10,15 +10,13 @@ interface Partition {
   readonly leader: number;
 }
 
-/** Makes the function with which `kafkajs` chooses the partition of a message. */
-export type CreatePartitioner = () => (of: {
-  partitionMetadata: readonly Partition[];
-  message: object;
-}) => number;
-
 /** The partitions of a topic as its producer sees them. */
 export interface KafkaPartitions {
-  readonly createPartitioner: CreatePartitioner;
+  /** Makes the function with which `kafkajs` chooses the partition of a message. */
+  readonly createPartitioner: () => (of: {
+    partitionMetadata: readonly Partition[];
+    message: object;
+  }) => number;
   /** The partition of a message; undefined until the client has asked for one. */
   of(message: KafkaProduced): number | undefined;
   /** Messages by the leader of their partition; the first message alone until the leaders are known. No partition is in two groups. */

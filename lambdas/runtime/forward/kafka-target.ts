@@ -11,13 +11,7 @@ import {
   refusedBy,
 } from './forward-target.ts';
 import { heldConnection } from './held-connection.ts';
-import {
-  type CreatePartitioner,
-  grouped,
-  type KafkaPartitions,
-  type KafkaProduced,
-  kafkaPartitions,
-} from './kafka-partitions.ts';
+import { grouped, type KafkaPartitions, type KafkaProduced, kafkaPartitions } from './kafka-partitions.ts';
 import { addressOf, kafkaTopic } from './message-grammar.ts';
 
 /** The part of the client `Kafka` of `kafkajs` that {@link kafkaTarget} uses. */
@@ -27,7 +21,10 @@ export interface KafkaClient {
     maxInFlightRequests: number;
     allowAutoTopicCreation: boolean;
     retry: { retries: number };
-    createPartitioner: CreatePartitioner;
+    createPartitioner: () => (of: {
+      partitionMetadata: readonly { readonly leader: number }[];
+      message: object;
+    }) => number;
   }): KafkaProducer;
 }
 
