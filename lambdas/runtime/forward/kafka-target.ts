@@ -1,3 +1,4 @@
+import { isAccessFault } from '../base/aws-errors.ts';
 import { errorMessage } from '../base/errors.ts';
 import { forwardAddress } from '../base/forward-address.ts';
 import { kafkaAnswerType, kafkaErrorType } from '../base/kafka-error-type.ts';
@@ -40,10 +41,10 @@ export interface KafkaProducer {
   }): Promise<{ partition: number; baseOffset?: string; offset?: string }[]>;
 }
 
-/** Error types of Kafka's protocol, and names of errors of clients. Any other is `unavailable`. */
+/** Error types of Kafka's protocol, and names of errors of `kafkajs`. Any other is `unavailable`. */
 const REFUSALS: RefusalCodes = [
   ['missing', /^(UNKNOWN_TOPIC_OR_PARTITION|INVALID_TOPIC_EXCEPTION)$/],
-  ['denied', /AUTHORIZATION_FAILED$|AUTHENTICATION|SASL|AccessDenied|CredentialsProvider/i],
+  ['denied', /AUTHORIZATION_FAILED$|AUTHENTICATION|SASL/i],
   ['too-large', /^(MESSAGE_TOO_LARGE|RECORD_LIST_TOO_LARGE)$/],
   ['invalid', /^INVALID_RECORD$/],
 ];
@@ -184,5 +185,7 @@ function placeOf(
 }
 
 function kafkaRefusal(error: unknown) {
-  return refusedBy(REFUSALS, kafkaErrorType(error), errorMessage(error));
+  const type = kafkaErrorType(error);
+  if (isAccessFault(type)) return refused('denied', type, errorMessage(error)); // of the secret, or of the token for MSK
+  return refusedBy(REFUSALS, type, errorMessage(error));
 }

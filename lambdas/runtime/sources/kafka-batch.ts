@@ -56,13 +56,8 @@ export interface BatchRun {
 const BEAT_MS = 1_000;
 
 /** This process is not, or no longer for long, the owner of its partitions: `kafkajs` joins the group again once the batch has returned. */
-const LOST = new Set([
-  'REBALANCE_IN_PROGRESS',
-  'ILLEGAL_GENERATION',
-  'UNKNOWN_MEMBER_ID',
-  'FENCED_INSTANCE_ID',
-  'NOT_COORDINATOR_FOR_GROUP',
-]);
+const LOST =
+  /^(REBALANCE_IN_PROGRESS|ILLEGAL_GENERATION|UNKNOWN_MEMBER_ID|FENCED_INSTANCE_ID|NOT_COORDINATOR_FOR_GROUP)$/;
 
 /**
  * Runs the messages of a batch, and returns when those that were started have ended.
@@ -83,7 +78,7 @@ export async function runBatch(payload: KafkaBatch, run: BatchRun): Promise<numb
       await payload.heartbeat();
       await payload.commitOffsetsIfNecessary();
     } catch (error) {
-      if (LOST.has(kafkaErrorType(error))) isLost = true; // any other failure can pass: the session is longer
+      if (LOST.test(kafkaErrorType(error))) isLost = true; // any other failure can pass: the session is longer
     }
   };
   const goesOn = () => !isLost && !run.isOver() && payload.isRunning() && !payload.isStale();
