@@ -1,20 +1,13 @@
 import { type Clock, systemClock } from '../base/clock.ts';
 import { MailroomError } from '../base/errors.ts';
 import type { Handler } from '../consume/handler.ts';
-import {
-  beating,
-  type Consuming,
-  createLoop,
-  type KeepDeadLetter,
-  type Loop,
-  sourceClosed,
-} from './consuming.ts';
+import { beating, type Consuming, createLoop, type KeepDeadLetter, sourceClosed } from './consuming.ts';
 import type { AnswerReason, InboxProcessor, MessageAnswer } from './inbox-processor.ts';
 
-/** The part of a message of `@nats-io/jetstream` or `nats` that {@link consumeJetStream} uses. */
+/** The part of a message of `@nats-io/jetstream` that {@link consumeJetStream} uses. */
 export interface JetStreamMessage {
   readonly data: Uint8Array;
-  readonly headers?: { keys(): string[]; get(name: string): string } | undefined;
+  readonly headers?: { keys(): string[]; get(name: string): string; delete(name: string): void } | undefined;
   readonly seq: number;
   readonly info: { readonly stream: string; readonly deliveryCount: number; readonly timestampNanos: number };
   ack(): void;
@@ -23,7 +16,7 @@ export interface JetStreamMessage {
   working(): void;
 }
 
-/** The part of a pull consumer of `@nats-io/jetstream` or `nats` that {@link consumeJetStream} uses. */
+/** The part of a pull consumer of `@nats-io/jetstream` that {@link consumeJetStream} uses. */
 export interface JetStreamConsumer<M extends JetStreamMessage> {
   info(cached?: boolean): Promise<{
     readonly name: string;
@@ -33,22 +26,39 @@ export interface JetStreamConsumer<M extends JetStreamMessage> {
       readonly max_deliver?: number | undefined;
     };
   }>;
-  consume(): Promise<AsyncIterable<M> & { close(): Promise<unknown> }>;
+  consume(options: {
+    readonly max_messages: number;
+    readonly expires: number;
+    readonly abort_on_missing_resource: boolean;
+  }): Promise<AsyncIterable<M> & { close(): Promise<unknown> }>;
 }
 
 /** JetStream's default `ack_wait`, milliseconds. */
 const ACK_WAIT_MS = 30_000;
 
+/** The most messages that run at a time, unless the app says otherwise. */
+const CONCURRENCY = 10;
+
+/**
+ * The time for which the server keeps a request for messages, milliseconds. Twice in it, the server says that it is there; if it is silent for as
+ * long, the client looks whether the consumer still exists.
+ */
+const EXPIRES_MS = 5_000;
+
 /**
  * Consumes from a pull consumer of JetStream. A processed message or a duplicate is acknowledged (ACK), a retry is delivered again after its
  * delay (NAK), and a rejected message is kept as a dead letter, then terminated (TERM). While a message is worked on, its ack wait is extended.
  *
- * Messages run concurrently, at most `max_ack_pending` of the JetStream consumer: set it to what the process can run.
+ * At most `concurrency` messages run at a time. A retry that waits does not count among them, but in `max_ack_pending` of the JetStream consumer:
+ * keep that at its default of 1,000, or far above `concurrency`, or ten failing messages hold back the healthy ones.
  *
  * @param options.consumer - an existing pull consumer with explicit acknowledgements and unlimited deliveries (`max_deliver: -1`)
  * @param options.handler - the handler, or one for each event
- * @param options.deadLetter - keeps a rejected message
+ * @param options.deadLetter - keeps a rejected message. Its id names the stream, the JetStream consumer and the message, so it can be the `msgID`. Its
+ * headers have no instructions to the server (`Nats-…`), so they can be published again
+ * @param options.concurrency - the most messages that run at a time, from 1 @default 10
  * @param options.clock - @default the machine's clock
+ * @returns the loop. It ends with `SOURCE_CLOSED` if the JetStream consumer or its stream is deleted, or lost in a restart
  * @throws `BAD_ARGUMENT` if the JetStream consumer acknowledges differently or limits its deliveries; `BAD_CONSUMER` if a handler cannot be used
  *
  * @example
@@ -68,13 +78,27 @@ export async function consumeJetStream<M extends JetStreamMessage>(options: {
   readonly inbox: InboxProcessor;
   readonly handler: Handler | readonly Handler[];
   readonly deadLetter: KeepDeadLetter<M>;
+  readonly concurrency?: number | undefined;
   readonly clock?: Clock | undefined;
 }): Promise<Consuming> {
-  const { consumer, inbox, handler, deadLetter, clock = systemClock } = options;
+  const { consumer, inbox, handler, deadLetter, concurrency = CONCURRENCY, clock = systemClock } = options;
+  if (!(concurrency >= 1))
+    throw new MailroomError(
+      'BAD_ARGUMENT',
+      `consumeJetStream: concurrency is ${concurrency}; it must be at least 1.`,
+    );
   inbox.handles(handler);
-  const ackWaitMs = await checkedAckWait(consumer);
-  const messages = await consumer.consume();
-  const loop = createLoop(() => messages.close());
+  const { name, ackWaitMs } = await checked(consumer);
+  const messages = await consumer.consume({
+    max_messages: concurrency,
+    expires: EXPIRES_MS,
+    abort_on_missing_resource: true,
+  });
+  let isStopping = false;
+  const loop = createLoop(() => {
+    isStopping = true;
+    messages.close().catch(() => {}); // it ends behind the messages that were received before
+  });
   const handle = async (message: M): Promise<void> => {
     const { data: body, headers, seq, info } = message;
     const named = (headers?.keys() ?? []).map((name) => [name, headers?.get(name)] as const);
@@ -90,29 +114,54 @@ export async function consumeJetStream<M extends JetStreamMessage>(options: {
       ackWaitMs / 3,
       () => message.working(),
       async () => {
-        const keep = (reason: AnswerReason) => deadLetter({ id: delivered.id, reason, message });
+        const keep = (reason: AnswerReason) => {
+          withoutInstructions(headers);
+          return deadLetter({ id: `${info.stream}/${name}/${seq}`, reason, message });
+        };
         tell(message, await inbox.process(delivered, handler, { keep }));
       },
     );
   };
-  void receive(messages, loop, handle);
+  let running = 0;
+  let hasRoom = () => {};
+  const run = async (message: M) => {
+    running += 1;
+    await handle(message).finally(() => {
+      running -= 1;
+      hasRoom();
+    });
+  };
+  const receive = async () => {
+    for await (const message of messages) {
+      if (isStopping) {
+        message.nak(); // for another process
+        continue;
+      }
+      loop.run(() => run(message));
+      // While nothing is taken from them, the client requests no more messages.
+      if (running >= concurrency)
+        await new Promise<void>((resolve) => {
+          hasRoom = resolve;
+        });
+    }
+  };
+  const failed = (error?: unknown) =>
+    loop.fail(
+      sourceClosed(
+        'JetStream no longer has the consumer or its stream, or the connection was closed.',
+        error,
+      ),
+    );
+  loop.run(() => receive().then(failed, failed));
   return loop;
 }
 
-async function receive<M>(
-  messages: AsyncIterable<M>,
-  loop: Loop,
-  handle: (message: M) => Promise<void>,
-): Promise<void> {
-  try {
-    for await (const message of messages) {
-      if (loop.signal.aborted) break; // not acknowledged: delivered again after its ack wait
-      loop.run(() => handle(message));
-    }
-    loop.fail(sourceClosed('JetStream has ended the consumer, or its connection was closed.'));
-  } catch (error) {
-    loop.fail(sourceClosed('Receiving from JetStream has failed.', error));
-  }
+/**
+ * Removes what a publisher told the server: the message's own id, the stream or sequence that it expected, a rollup, a time to live. With them, a
+ * dead letter would be refused, dropped as a duplicate, or replace others.
+ */
+function withoutInstructions(headers: JetStreamMessage['headers']): void {
+  for (const name of headers?.keys() ?? []) if (/^nats-/i.test(name)) headers?.delete(name);
 }
 
 function tell(message: JetStreamMessage, answer: MessageAnswer): void {
@@ -129,7 +178,9 @@ function tell(message: JetStreamMessage, answer: MessageAnswer): void {
   }
 }
 
-async function checkedAckWait<M extends JetStreamMessage>(consumer: JetStreamConsumer<M>): Promise<number> {
+async function checked<M extends JetStreamMessage>(
+  consumer: JetStreamConsumer<M>,
+): Promise<{ readonly name: string; readonly ackWaitMs: number }> {
   const { name, config } = await consumer.info();
   const { ack_policy: policy, ack_wait: waitNs = ACK_WAIT_MS * 1e6, max_deliver: deliveries = -1 } = config;
   const bad = (problem: string) =>
@@ -142,5 +193,5 @@ async function checkedAckWait<M extends JetStreamMessage>(consumer: JetStreamCon
     throw bad(
       `has max_deliver ${deliveries}: after that many deliveries, JetStream drops a message that was not processed. Set it to -1; the inbox counts attempts.`,
     );
-  return waitNs / 1e6;
+  return { name, ackWaitMs: waitNs / 1e6 };
 }

@@ -49,19 +49,29 @@ export function jetStreamDouble(
   config: Partial<Awaited<ReturnType<JetStreamConsumer<never>['info']>>['config']> = {},
 ) {
   const told: string[] = [];
+  const consumed: unknown[] = [];
   const messages = readable<JetStreamMessage>();
   const consumer: JetStreamConsumer<JetStreamMessage> = {
     info: async () => ({ name: 'payments', config: { ack_policy: 'explicit', ack_wait: 30e9, ...config } }),
-    consume: async () => messages,
+    consume: async (options) => {
+      consumed.push(options);
+      return messages;
+    },
   };
   return {
     consumer,
     messages,
     told,
+    /** The options of its reading. */
+    consumed,
     send: (body: string, seq = 1, deliveryCount = 1, headers?: Record<string, string>) =>
       messages.push({
         data: Buffer.from(body),
-        headers: headers && { keys: () => Object.keys(headers), get: (name) => headers[name] ?? '' },
+        headers: headers && {
+          keys: () => Object.keys(headers),
+          get: (name) => headers[name] ?? '',
+          delete: (name) => void delete headers[name],
+        },
         seq,
         info: { stream: 'ORDERS', deliveryCount, timestampNanos: 1e15 },
         ack: () => told.push(`ack ${seq}`),

@@ -10,7 +10,7 @@ const envelopeText = async (parts: ReturnType<typeof sourceRig>, n = 1) =>
   JSON.stringify(await parts.envelope(n));
 
 describe('JetStream', () => {
-  async function consuming(handler = counting().handler, config = {}) {
+  async function consuming(handler = counting().handler, config = {}, concurrency?: number) {
     const parts = sourceRig();
     const double = jetStreamDouble(config);
     const kept: unknown[] = [];
@@ -20,6 +20,7 @@ describe('JetStream', () => {
       inbox,
       handler,
       clock,
+      concurrency,
       deadLetter: async (letter) => kept.push(letter),
     });
     return { ...parts, ...double, kept, loop };
@@ -69,8 +70,61 @@ describe('JetStream', () => {
     await parts.clock.advance(1_000);
     expect(parts.told).toEqual(['term 1']);
     expect(parts.kept).toMatchObject([
-      { id: 'ORDERS/1', reason: { code: 'UNREADABLE_MESSAGE' }, message: { seq: 1, data: Buffer.from('x') } },
+      {
+        id: 'ORDERS/payments/1',
+        reason: { code: 'UNREADABLE_MESSAGE' },
+        message: { seq: 1, data: Buffer.from('x') },
+      },
     ]);
+  });
+
+  test('keeps a dead letter without the instructions of its publisher to the server', async () => {
+    const parts = await consuming();
+    const headers: Record<string, string> = {
+      'Nats-Msg-Id': 'm',
+      'Nats-Expected-Stream': 'ORDERS',
+      'nats-rollup': 'all',
+      traceparent: 't',
+      type: 'x',
+    };
+    parts.send('x', 1, 1, headers);
+    await parts.clock.advance(1_000);
+    expect(headers).toEqual({ traceparent: 't', type: 'x' });
+    expect(parts.kept).toHaveLength(1);
+  });
+
+  test('runs ten messages at a time, and requests no more', async () => {
+    const { opened, open } = gate();
+    const { handler, events } = counting(() => opened);
+    const parts = await consuming(handler);
+    for (let n = 1; n <= 12; n += 1) parts.send(await envelopeText(parts, n), n);
+    await parts.idle();
+    expect(events).toHaveLength(10);
+    expect(parts.consumed).toMatchObject([{ max_messages: 10 }]);
+    open();
+    await parts.idle();
+    expect(events).toHaveLength(12);
+    expect(parts.told).toHaveLength(12);
+  });
+
+  test('runs others while retries wait', async () => {
+    const { handler, events } = counting(async ({ data }) => {
+      if ((data as { n: number }).n <= 2) throw new RetryLater(45_000);
+    });
+    const parts = await consuming(handler, {}, 1);
+    for (let n = 1; n <= 4; n += 1) parts.send(await envelopeText(parts, n), n);
+    await parts.idle();
+    expect(events).toHaveLength(4);
+    expect(parts.told).toEqual(['nak 1 45000', 'nak 2 45000', 'ack 3', 'ack 4']);
+  });
+
+  test('refuses a concurrency below 1', async () => {
+    await expect(consuming(counting().handler, {}, 0)).rejects.toThrow(code('BAD_ARGUMENT'));
+  });
+
+  test('asks the client to end when the consumer or its stream is gone', async () => {
+    const parts = await consuming();
+    expect(parts.consumed).toMatchObject([{ abort_on_missing_resource: true, expires: 5_000 }]);
   });
 
   test('delivers a retry again after its delay', async () => {
@@ -93,23 +147,22 @@ describe('JetStream', () => {
     await loop.stop();
   });
 
-  test('stops after the handlers that run; a message that comes later is not answered', async () => {
+  test('stops after the handlers that run; a message that waited is given back', async () => {
     const { opened, open } = gate();
-    const parts = await consuming(counting(() => opened).handler);
+    const parts = await consuming(counting(() => opened).handler, {}, 1);
     parts.send(await envelopeText(parts), 1);
+    parts.send('x', 2);
     await parts.idle();
     let stopped = false;
     const stop = parts.loop.stop().then(() => {
       stopped = true;
     });
     await parts.idle();
-    parts.send('x', 2);
-    await parts.idle();
     expect(stopped).toBe(false);
     open();
     await parts.through(stop);
     await parts.loop.ended;
-    expect(parts.told).toEqual(['ack 1']);
+    expect(parts.told).toEqual(['ack 1', 'nak 2 undefined']);
   });
 
   test.each([
