@@ -47,7 +47,7 @@ to the dead-letter queue. Other messages are not affected. \`npx cdk-mailroom wh
     },
     FORWARD_REJECTED: {
       cause:
-        'The target of a bridge does not accept the event: it is larger than the limit of the target, or its content is invalid there. The message names the target and its reason.',
+        'The target of a bridge does not accept the event: it is too large, or its content, subject or routing key is invalid there. The message names the target and its reason.',
       result: 'The message is rejected: a retry would be refused again. The target does not have the event.',
       action:
         'Raise the limit of the target and redrive, or discard the message. [Forward events](queues.md) lists the limits.',
@@ -148,7 +148,7 @@ export const ATTEMPTS = section({
     },
     FORWARD_FAILED: {
       cause:
-        'The target of a bridge does not exist, denied access, was unreachable, or did not answer in time. The message names the target and its reason.',
+        'The target of a bridge does not exist, has a wrong address, denied access, was unreachable, or did not answer in time. The message names the target and its reason.',
       result:
         'The message is retried, and rejected once its attempts are exhausted. If only the answer was lost, the target has the event.',
       action:
@@ -201,7 +201,7 @@ export const ATTEMPTS = section({
     },
     SOURCE_CLOSED: {
       cause:
-        'JetStream or RabbitMQ ended a consumer: its connection or channel was closed, or its queue was deleted. The cause has the reason.',
+        'JetStream or RabbitMQ ended a consumer: its connection or channel was closed, or its queue, consumer or stream was deleted. The cause has the reason.',
       result:
         'The loop ends after the handlers that run. Messages that were not acknowledged are delivered again.',
       action: 'Let the process end, and let its supervisor start it again.',
