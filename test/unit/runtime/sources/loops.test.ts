@@ -119,7 +119,7 @@ describe('JetStream', () => {
   });
 
   test('refuses a concurrency below 1', async () => {
-    await expect(consuming(counting().handler, {}, 0)).rejects.toThrow(code('BAD_ARGUMENT'));
+    await expect(consuming(counting().handler, {}, 0)).rejects.toMatchObject({ code: 'BAD_ARGUMENT' });
   });
 
   test('asks the client to end when the consumer or its stream is gone', async () => {
