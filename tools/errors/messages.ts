@@ -201,10 +201,11 @@ export const ATTEMPTS = section({
     },
     SOURCE_CLOSED: {
       cause:
-        'JetStream or RabbitMQ ended a consumer: its connection or channel was closed, or its queue, consumer or stream was deleted. The cause has the reason.',
+        'JetStream, RabbitMQ or kafkajs ended a consumer: its connection or channel was closed, its queue, consumer or stream was deleted, or its codec is unknown. The cause has the reason.',
       result:
         'The loop ends after the handlers that run. Messages that were not acknowledged are delivered again.',
-      action: 'Let the process end, and let its supervisor start it again.',
+      action:
+        'Let the process end, and let its supervisor start it again. Register an unknown [codec](sources.md#kafka).',
     },
     UNREADABLE_ROW: {
       cause:
