@@ -9,6 +9,7 @@
  * ```
  */
 export { type InboxConfig, readInboxConfig } from './base/config.ts';
+export type { DecodeBody } from './sources/body-decoder.ts';
 export type { Consuming, KeepDeadLetter, SourceDeadLetter } from './sources/consuming.ts';
 export {
   type AnswerReason,

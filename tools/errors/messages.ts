@@ -13,7 +13,7 @@ to the dead-letter queue. Other messages are not affected. \`npx cdk-mailroom wh
     },
     BAD_EXTERNAL_ID: {
       cause:
-        'A field in the `id` of an external event is missing or not an integer or a string of 1 to 2,048 characters; or the message has no EventBridge id and the definition no `id`.',
+        'A field in the `id` of an external event is missing or not an integer or a string of 1 to 2,048 characters; or the definition has no `id`, and the message none from EventBridge, CloudEvents or its broker.',
       result: 'The message is rejected: without an id, duplicates cannot be recognized.',
       action: 'Correct `id` in `externalEvent`, deploy and redrive, or discard the message.',
     },
@@ -51,6 +51,13 @@ to the dead-letter queue. Other messages are not affected. \`npx cdk-mailroom wh
       result: 'The message is rejected: a retry would be refused again. The target does not have the event.',
       action:
         'Raise the limit of the target and redrive, or discard the message. [Forward events](queues.md) lists the limits.',
+    },
+    NO_EVENT: {
+      cause:
+        'The message is healthy and carries no event, such as `s3:TestEvent`, which S3 sends when its notifications are set up.',
+      result:
+        'A consumer acknowledges it without a row, and counts `MessagesSkipped`. Only an earlier release left it as a dead letter.',
+      action: 'Discard the dead letter.',
     },
     OUT_OF_ORDER: {
       cause:
@@ -98,7 +105,8 @@ to the dead-letter queue. Other messages are not affected. \`npx cdk-mailroom wh
     UNREADABLE_MESSAGE: {
       cause:
         'The body is not JSON, or is neither a Mailroom event nor an external event of this consumer. Or an ordered consumer cannot use the sequence or the names of the event.',
-      result: 'The message is rejected under its SQS message id if it has no event id, otherwise under that.',
+      result:
+        'The message is rejected under a digest of its body if it has no event id, otherwise under that.',
       action:
         'Find the sender with `npx cdk-mailroom dlq show <source> <id>`, correct it, and discard the message.',
     },

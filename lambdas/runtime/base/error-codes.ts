@@ -45,6 +45,7 @@ export type MailroomErrorCode =
   | 'EFFECT_UNREADABLE'
   | 'EVENT_TOO_OLD'
   | 'FORWARD_REJECTED'
+  | 'NO_EVENT'
   | 'OUT_OF_ORDER'
   | 'POISON_MESSAGE'
   | 'SEQUENCE_REPEATED'

@@ -1,4 +1,5 @@
 import type { SQSRecord } from 'aws-lambda';
+import { errorMessage, isMailroomError } from '../base/errors.ts';
 import { textOf } from '../base/json.ts';
 import { DAY_MS } from '../base/units.ts';
 import { isHeartbeat } from '../events/heartbeat-event.ts';
@@ -18,9 +19,17 @@ export interface Delivery {
   readonly beganAt: number;
   /** The time at which this invocation is stopped, epoch milliseconds. */
   readonly endsBy: number;
-  /** The event, or the reason why it cannot be read. */
-  readonly content: DeliveredEvent | { readonly problem: unknown };
+  /** The event, the reason why it cannot be read, or the reason why there is none, which is right. */
+  readonly content: DeliveredEvent | { readonly problem: unknown } | { readonly skipped: string };
 }
+
+/** A record of SQS, or a message of another source as one. */
+export type DeliveredRecord = SQSRecord & {
+  /** The reason why its body cannot be read, if its source knows it. */
+  readonly problem?: unknown;
+  /** The remedy for a body that is not JSON. @default for a message in a queue */
+  readonly remedy?: string | undefined;
+};
 
 /** Returns true if a record can be named in a batch response, which lists failures by this id. */
 export function hasMessageId(record: SQSRecord): boolean {
@@ -39,7 +48,7 @@ export function deliversHeartbeat({ content }: Delivery): boolean {
  * @param subscriptions - the consumer's external events
  */
 export function readDelivery(
-  record: SQSRecord,
+  record: DeliveredRecord,
   invocation: Pick<Delivery, 'beganAt' | 'endsBy'>,
   subscriptions: ExternalReading['subscriptions'],
 ): Delivery {
@@ -48,14 +57,15 @@ export function readDelivery(
   const message = { messageId, sentAt: sentAtOf(record, invocation.beganAt) };
   try {
     const arrivedAt = message.sentAt ?? invocation.beganAt;
-    const content = readDelivered(record, { subscriptions, arrivedAt });
+    if (record.problem !== undefined) throw record.problem;
+    const content = readDelivered(record, { subscriptions, arrivedAt, remedy: record.remedy });
     const { eventId, type } = content.envelope;
     return { ...common, message: { ...message, eventId, type }, content };
   } catch (problem) {
     return {
       ...common,
       message: { ...message, eventId: unreadableId(textOf(body) ?? messageId) },
-      content: { problem },
+      content: isMailroomError(problem, 'NO_EVENT') ? { skipped: errorMessage(problem) } : { problem },
     };
   }
 }

@@ -3,6 +3,7 @@ import { parseJson, TOO_DEEP } from '../base/json.ts';
 import { poison } from '../base/poison.ts';
 import type { ExternalEvent, ExternalSubscription } from '../events/external-event.ts';
 import { type ExternalIdValue, externalEventId, externalIdText } from '../store/external-id.ts';
+import { formOf } from './message-form.ts';
 
 /** The longest value of an id field, in characters: an S3 key has at most 1,024 bytes. */
 const ID_VALUE_MAX = 2_048;
@@ -12,6 +13,15 @@ interface BridgedEvent {
   readonly source: string;
   readonly 'detail-type': string;
   readonly detail: unknown;
+  readonly id?: unknown;
+  readonly time?: unknown;
+}
+
+/** The members of a CloudEvent that an external event is read from. */
+interface CloudEvent {
+  readonly source: string;
+  readonly type: string;
+  readonly data: unknown;
   readonly id?: unknown;
   readonly time?: unknown;
 }
@@ -43,17 +53,24 @@ export function readExternal(
   if (first === undefined) return undefined;
   const content = unwrapped(body);
   if (!isObject(content)) return undefined;
+  const ownOf = (source: string, name: string) =>
+    subscriptions.find((one) => one.source === source && one.type === name);
   if (isBridged(content)) {
     const { source, 'detail-type': type, detail, id, time } = content;
-    const own = subscriptions.find((one) => one.source === source && one.type === type);
+    const own = ownOf(source, type);
     return own && externalEventOf(own, { data: detail, bridgeId: id, bridgeTime: time }, arrivedAt);
+  }
+  if (isCloudEvent(content)) {
+    const { source, type, data, id, time } = content;
+    const own = ownOf(source, type);
+    if (own !== undefined) return externalEventOf(own, { data, bridgeId: id, bridgeTime: time }, arrivedAt);
   }
   if (others.length > 0) {
     if ('detail' in content) return undefined;
     throw poison(
       'UNREADABLE_MESSAGE',
-      `The message does not name its event, and the consumer handles ${subscriptions.length} external events. Give this queue its own ` +
-        'consumer of one external event.',
+      `The message does not name its event, and the consumer handles ${subscriptions.length} external events. ` +
+        'Let its sender name it (docs/sources.md), or give each event its own consumer.',
     );
   }
   return externalEventOf(first, { data: content }, arrivedAt);
@@ -81,13 +98,15 @@ function idOf(
     if (typeof bridgeId === 'string' && bridgeId !== '') return [bridgeId];
     throw poison(
       'BAD_EXTERNAL_ID',
-      `The message has no EventBridge id, and the definition of ${type} has no id. Set id to the field that identifies the event.`,
+      `The message has no id of EventBridge, CloudEvents or its broker, and the definition of ${type} has no id. Set id to the field that identifies the event.`,
     );
   }
   return external.id.map((path) => {
     const value = valueAt(data, path);
     const problem = idProblem(value);
     if (problem === undefined) return value as ExternalIdValue;
+    const form = formOf(data);
+    if (form !== undefined) throw poison('UNREADABLE_MESSAGE', `The message's body is ${form}`);
     throw poison(
       'BAD_EXTERNAL_ID',
       `The id field "${path}" of ${type} ${problem}. It must hold a string of 1 to ${ID_VALUE_MAX} characters or an integer. ` +
@@ -131,12 +150,17 @@ function valueAt(data: unknown, path: string): unknown {
   return value;
 }
 
-/** The content of an SNS notification, which is JSON as text; any other body as it is, such as one of raw delivery. */
-function unwrapped(body: unknown): unknown {
+/**
+ * The content of an SNS notification, which is JSON as text, or of JSON that was encoded twice; any other body as it is, such as one of raw
+ * delivery.
+ */
+export function unwrapped(body: unknown): unknown {
+  if (typeof body === 'string') return encodedTwice(body);
   if (!isObject(body) || body.Type !== 'Notification' || typeof body.TopicArn !== 'string') return body;
   if (typeof body.Message !== 'string') return body;
   try {
-    return parseJson(body.Message);
+    const content = parseJson(body.Message);
+    return typeof content === 'string' ? encodedTwice(content) : content;
   } catch {
     throw poison(
       'UNREADABLE_MESSAGE',
@@ -145,10 +169,25 @@ function unwrapped(body: unknown): unknown {
   }
 }
 
+function encodedTwice(text: string): unknown {
+  try {
+    const content = parseJson(text);
+    return isObject(content) ? content : text;
+  } catch {
+    return text;
+  }
+}
+
 function isBridged(content: ExternalFields): content is ExternalFields & BridgedEvent {
   return (
     typeof content.source === 'string' && typeof content['detail-type'] === 'string' && 'detail' in content
   );
+}
+
+/** An event in the structured mode of CloudEvents 1.0, in JSON. */
+function isCloudEvent(content: ExternalFields): content is ExternalFields & CloudEvent {
+  const { specversion, source, type } = content;
+  return [specversion, source, type].every((one) => typeof one === 'string') && 'data' in content;
 }
 
 function isObject(value: unknown): value is ExternalFields {

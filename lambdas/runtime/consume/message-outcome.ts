@@ -49,6 +49,7 @@ export interface ShownAgain {
 export type SpanOutcome =
   | 'waiting'
   | 'processed'
+  | 'skipped'
   | 'duplicate'
   | 'superseded'
   | 'rejected'
@@ -76,10 +77,18 @@ export function reportProcessed({ telemetry, clock, delivery, span }: Received):
   return { kind: 'done' };
 }
 
+/** The message is healthy and carries no event: it needs no row. */
+export function reportSkipped({ telemetry, span }: Received, why: string): MessageOutcome {
+  telemetry.count('MessagesSkipped');
+  telemetry.log.info('A message without an event was skipped', { why });
+  span.set(OUTCOME, 'skipped' satisfies SpanOutcome);
+  return { kind: 'done' };
+}
+
 /** The row is REJECTED. The message fails and is visible immediately, until its receives are exhausted and SQS moves it to the DLQ. */
 export function reportRejected(received: Received, error: unknown): ShownAgain {
   received.telemetry.count('MessagesRejected');
-  logFailure(received, 'A message was rejected; SQS moves it to the dead-letter queue', error, 'rejected');
+  logFailure(received, 'A message was rejected; it becomes a dead letter', error, 'rejected');
   return rejected(error);
 }
 
@@ -254,7 +263,7 @@ function rejected(error: unknown): ShownAgain {
 
 /** The code is that of the rejection, which may be a handler's own. */
 function rejectedEarlier(code: string, why: string | undefined): MailroomError {
-  const message = 'An earlier receive rejected the message, and SQS moves it to the dead-letter queue';
+  const message = 'An earlier receive rejected the message; it becomes a dead letter';
   return explainedBy(
     new MailroomError(code, why === undefined ? `${message}.` : `${message}: ${why}`),
     undefined,
@@ -272,7 +281,7 @@ function unreadableRow({ config, delivery }: Received, problem: string): Mailroo
 function leasedUntil(until: number): MailroomError {
   return new MailroomError(
     'LEASED',
-    `Another worker may hold the message until ${timeText(until)}; SQS shows it again a second after that.`,
+    `Another worker may hold the message until ${timeText(until)}; it is delivered again a second after that.`,
   );
 }
 

@@ -18,8 +18,9 @@ import {
 } from '../events/external-event.ts';
 import { HEARTBEAT } from '../events/heartbeat-event.ts';
 import { isEventId } from '../store/event-id.ts';
-import { readExternal } from './external-message.ts';
+import { readExternal, unwrapped } from './external-message.ts';
 import type { Handler } from './handler.ts';
+import { formOf, isS3TestEvent, textFormOf } from './message-form.ts';
 
 /** The maximum number of characters of a name from a message that an error quotes. */
 const QUOTED_MAX = 100;
@@ -38,24 +39,39 @@ export interface DeliveredEvent<E extends HandledEvent = HandledEvent> {
 export interface ExternalReading {
   readonly subscriptions: readonly ExternalSubscription[];
   readonly arrivedAt: number;
+  /** The remedy for a body that is not JSON. @default for a message in a queue */
+  readonly remedy?: string | undefined;
 }
 
 /**
  * Reads an SQS record: an external event of the consumer, or an EventBridge event as JSON whose `detail` is the envelope.
  *
  * @param external - the consumer's external events @default none
- * @throws `UNREADABLE_MESSAGE` if it is neither, `BAD_EXTERNAL_ID`, `BAD_EXTERNAL_TIME`; a retry cannot succeed
+ * @throws `NO_EVENT` if it is healthy and carries no event, `UNREADABLE_MESSAGE` if it is neither, `BAD_EXTERNAL_ID`, `BAD_EXTERNAL_TIME`; a retry cannot succeed
  */
 export function readDelivered(record: Pick<SQSRecord, 'body'>): DeliveredEvent<Envelope>;
 export function readDelivered(record: Pick<SQSRecord, 'body'>, external: ExternalReading): DeliveredEvent;
 export function readDelivered({ body }: Pick<SQSRecord, 'body'>, external?: ExternalReading): DeliveredEvent {
-  const parsed = parseBody(body);
+  const parsed = parseBody(body, external?.remedy ?? SENDER);
+  if (isS3TestEvent(parsed) || (isSnsText(parsed) && isS3TestEvent(unwrapped(parsed))))
+    throw poison(
+      'NO_EVENT',
+      'The message is a test of S3 (s3:TestEvent), which carries no event. Delete it.',
+    );
   const event = external && readExternal(parsed, external.subscriptions, external.arrivedAt);
   return event === undefined ? readMailroomEvent(parsed) : { bus: event, envelope: event };
 }
 
+/** A cheap look at the kind of a body, before its message is parsed a second time. */
+function isSnsText(body: unknown): boolean {
+  const { Type: kind, Message: text } = Object(body) as Readonly<Record<string, unknown>>;
+  return kind === 'Notification' && typeof text === 'string' && text.includes('s3:TestEvent');
+}
+
 function readMailroomEvent(body: unknown): DeliveredEvent<Envelope> {
   if (typeof body !== 'object' || body === null || !('detail' in body)) {
+    const form = formOf(body);
+    if (form !== undefined) throw poison('UNREADABLE_MESSAGE', `The message's body is ${form}`);
     throw poison(
       'UNREADABLE_MESSAGE',
       `The message's body is not an EventBridge event: it has no detail. ${SENDER}`,
@@ -68,16 +84,21 @@ function readMailroomEvent(body: unknown): DeliveredEvent<Envelope> {
   return { bus: { source: textOf(source) ?? '', type: textOf(type) ?? '' }, envelope: detail as Envelope };
 }
 
-function parseBody(body: unknown): unknown {
+function parseBody(body: unknown, remedy: string): unknown {
+  const text = String(body);
   try {
-    return parseJson(String(body));
+    return parseJson(text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text);
   } catch (error) {
     if (isMailroomError(error, 'JSON_TOO_DEEP'))
       throw poison('UNREADABLE_MESSAGE', `The message's body is ${TOO_DEEP}. ${SENDER}`);
     // The parser's own message quotes the body, and this message is logged.
-    throw poison('UNREADABLE_MESSAGE', `The message's body is not JSON. ${SENDER}`);
+    const form = textFormOf(text);
+    const problem = form === undefined ? 'not JSON' : `${form}, not JSON`;
+    throw poison('UNREADABLE_MESSAGE', `The message's body is ${problem}. ${remedy}`);
   }
 }
+
+const BYTE_ORDER_MARK = 0xfeff;
 
 function envelopeProblem(detail: unknown): string | undefined {
   if (typeof detail !== 'object' || detail === null) return 'detail is not an object';

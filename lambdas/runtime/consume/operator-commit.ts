@@ -1,6 +1,7 @@
 import type { SQSRecord } from 'aws-lambda';
 import { withDeadline } from '../base/clock.ts';
 import { errorCode, isMailroomError, MailroomError } from '../base/errors.ts';
+import { poison } from '../base/poison.ts';
 import type { ExternalSubscription } from '../events/external-event.ts';
 import { TOO_OLD } from '../inbox/inbox-conditions.ts';
 import { forgottenBecause } from '../inbox/inbox-history.ts';
@@ -131,6 +132,7 @@ async function rejection(
   const record = { messageId: 'operator', receiptHandle: '', body, attributes } as SQSRecord;
   const delivery = readDelivery(record, { beganAt: ctx.clock.now(), endsBy }, external);
   if ('problem' in delivery.content) throw delivery.content.problem;
+  if ('skipped' in delivery.content) throw poison('NO_EVENT', delivery.content.skipped);
   const { consumer } = ctx.config;
   const handler = handlerOf(handlers, consumer, delivery.content);
   const { rejected } = handler;

@@ -157,7 +157,7 @@ async function wait(
     waitS * 1_000,
     new MailroomError(
       'OUT_OF_ORDER',
-      `The message has sequence ${sequence} and waits for sequence ${missing} of its aggregate; SQS shows it again after ${waitS} s.`,
+      `The message has sequence ${sequence} and waits for sequence ${missing} of its aggregate; it is delivered again after ${waitS} s.`,
     ),
   );
 }

@@ -9,12 +9,13 @@ import { type ConsumerContext, envelopeOf, type Received, receivedOf } from './c
 import { type Delivery, deliversHeartbeat } from './delivery.ts';
 import type { Handler } from './handler.ts';
 import { acknowledgeHeartbeat } from './heartbeat.ts';
-import { type Handlers, handlerOf, refText } from './message.ts';
+import { type DeliveredEvent, type Handlers, handlerOf, refText } from './message.ts';
 import {
   failUnclaimed,
   type MessageOutcome,
   refused,
   reportOutage,
+  reportSkipped,
   type ShownAgain,
   tooLate,
 } from './message-outcome.ts';
@@ -55,13 +56,14 @@ export async function work(
 async function receive(received: Received, handlers: Handlers, alone: boolean): Promise<MessageOutcome> {
   const { clock, inbox } = received;
   const { message, receives, endsBy } = received.delivery;
+  const { content, body } = received.delivery;
+  if ('skipped' in content) return reportSkipped(received, content.skipped);
   if (endsBy - clock.now() < START_MIN_MS) return tooLate(received);
   try {
     await inbox.open();
-    const { content, body } = received.delivery;
     if ('envelope' in content && (await wasSettledUnread(inbox.rules, body, inbox.read)))
       return await refused(received, { status: 'processed', result: undefined });
-    const read = readHandler(received, handlers);
+    const read = readHandler(received, content, handlers);
     if ('problem' in read) return await failUnclaimed(received, read.problem);
     const { handler, envelope } = read;
     return await onGatedRuns(received, handler, envelope, async (passed) => {
@@ -78,7 +80,11 @@ async function receive(received: Received, handlers: Handlers, alone: boolean): 
   }
 }
 
-function readHandler({ config, delivery: { content } }: Received, handlers: Handlers) {
+function readHandler(
+  { config }: Received,
+  content: DeliveredEvent | { readonly problem: unknown },
+  handlers: Handlers,
+) {
   if ('problem' in content) return content;
   try {
     return { envelope: content.envelope, handler: handlerOf(handlers, config.consumer, content) };

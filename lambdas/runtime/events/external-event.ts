@@ -73,7 +73,7 @@ export interface ExternalEvent<T extends string = string, D = unknown> {
  * @param definition.schema - any Standard Schema validator for the data
  * @param definition.id - the path of the field in the data that identifies the event, or of up to 8 fields that do so together.
  * Each must hold a string of 1 to 2,048 characters or a whole number, otherwise the message is rejected with `BAD_EXTERNAL_ID`.
- * @default EventBridge's own id: if the publisher publishes the event again, its id changes and it is handled again
+ * @default the id of EventBridge, of a CloudEvent or of the broker: if the publisher publishes the event again, its id may change, and it is handled again
  * @param definition.time - the path of a field with the event's time: ISO 8601 text with a time zone, or a number of seconds,
  * milliseconds, microseconds or nanoseconds since 1970, recognized by its size. A message without it is rejected with `BAD_EXTERNAL_TIME`. @default the time of EventBridge, otherwise the
  * time at which SQS received the message

@@ -31,6 +31,7 @@ export type MetricName =
   | 'MessagesReceived'
   | 'MessagesProcessed'
   | 'MessagesDuplicate'
+  | 'MessagesSkipped'
   | 'MessagesLeased'
   | 'MessagesFailed'
   | 'TableFailures'

@@ -1,5 +1,5 @@
 import { withDeadline } from '../base/clock.ts';
-import type { InboxConfig } from '../base/config.ts';
+import type { ConsumerConfig, InboxConfig } from '../base/config.ts';
 import { errorCode, errorMessage, MailroomError } from '../base/errors.ts';
 import {
   type ConsumerContext,
@@ -17,6 +17,7 @@ import { isExternal } from '../events/external-event.ts';
 import { admissionOf, mustRunAlone } from '../inbox/inbox-admission.ts';
 import { redactedError } from '../observe/redaction.ts';
 import { flushSpans } from '../observe/tracer.ts';
+import { createBodyDecoder, type DecodeBody, type Decoded } from './body-decoder.ts';
 import { recordOf, type SourceMessage } from './source-message.ts';
 import { createTurns } from './turns.ts';
 
@@ -38,6 +39,13 @@ export interface InboxProcessorDeps extends Omit<ConsumerDeps, 'config' | 'queue
    * @default `process.exit(1)`, for a supervisor that starts the process again
    */
   readonly stopProcess?: (() => void) | undefined;
+  /**
+   * Turns the body of each message into JSON, e.g. Avro by a schema registry; returns `undefined` for a message to skip. Its errors are retried
+   * with the delays and the number of the consumer's attempts, counted in this process; a `PoisonMessage` rejects the message.
+   *
+   * @default JSON is read, also with a byte order mark, in a frame of a schema registry or encoded twice; a tombstone (`null`) is skipped
+   */
+  readonly decode?: DecodeBody | undefined;
 }
 
 /** The reason why a message was not processed. */
@@ -128,7 +136,8 @@ export function processorIn(
     handlerTimeoutMs = HANDLER_TIMEOUT_MS,
     stopProcess = () => process.exit(1),
     redact,
-  }: Pick<InboxProcessorDeps, 'handlerTimeoutMs' | 'stopProcess' | 'redact'>,
+    decode,
+  }: Pick<InboxProcessorDeps, 'handlerTimeoutMs' | 'stopProcess' | 'redact' | 'decode'>,
 ): InboxProcessor {
   if (!(handlerTimeoutMs >= 10_000)) {
     const message = `createInboxProcessor: handlerTimeoutMs is ${handlerTimeoutMs}; it must be at least 10,000. Make it longer than the longest run of a handler.`;
@@ -136,20 +145,10 @@ export function processorIn(
   }
   const { config, clock, telemetry } = ctx;
   const turns = createTurns();
+  const decoded = createBodyDecoder(ctx, decode);
   let open = 0;
 
-  const known = new WeakMap<object, ReturnType<typeof prepared>>();
-  const prepared = (handler: Handler | readonly Handler[]) => {
-    const list = [handler].flat();
-    const byEvent = handlersByEvent(list, config);
-    const definitions = list.map(({ definition }) => definition);
-    return { definitions, byEvent, external: definitions.filter(isExternal) };
-  };
-  const preparedOnce = (handler: Handler | readonly Handler[]) => {
-    const found = known.get(handler) ?? prepared(handler);
-    known.set(handler, found);
-    return found;
-  };
+  const preparedOnce = handlersOnce(config);
 
   const processed = async (
     message: SourceMessage,
@@ -158,13 +157,19 @@ export function processorIn(
   ): Promise<MessageOutcome> => {
     const { definitions, byEvent, external } = preparedOnce(handler);
     const calledAt = clock.now();
-    const record = recordOf(message, definitions);
+    telemetry.count('MessagesReceived');
+    const reading: Decoded =
+      decode === undefined && message.body !== null
+        ? { body: message.body }
+        : await decoded(message, remainingMs ?? handlerTimeoutMs);
+    if ('outcome' in reading) return reading.outcome;
+    const record = recordOf('body' in reading ? { ...message, body: reading.body } : message, definitions);
     const received = (): Delivery => {
       const beganAt = clock.now();
       const endsBy = remainingMs === undefined ? beganAt + handlerTimeoutMs : calledAt + remainingMs;
-      return readDelivery(record, { beganAt, endsBy }, external);
+      const given = 'problem' in reading ? { ...record, problem: reading.problem } : record;
+      return readDelivery(given, { beganAt, endsBy }, external);
     };
-    telemetry.count('MessagesReceived');
     const turn = await turnOf(ctx, received());
     if ('kind' in turn) return turn;
     const run = async () => {
@@ -214,6 +219,22 @@ export function processorIn(
   };
 }
 
+/** The handlers of calls of `process`, prepared once for each list or handler. */
+function handlersOnce(config: ConsumerConfig) {
+  const known = new WeakMap<object, ReturnType<typeof prepared>>();
+  const prepared = (handler: Handler | readonly Handler[]) => {
+    const list = [handler].flat();
+    const byEvent = handlersByEvent(list, config);
+    const definitions = list.map(({ definition }) => definition);
+    return { definitions, byEvent, external: definitions.filter(isExternal) };
+  };
+  return (handler: Handler | readonly Handler[]) => {
+    const found = known.get(handler) ?? prepared(handler);
+    known.set(handler, found);
+    return found;
+  };
+}
+
 /** Decides about a message that may be a repeat: it waits for its next attempt, and runs alone if it may have killed its process. */
 async function turnOf(
   ctx: ConsumerContext,
@@ -221,7 +242,7 @@ async function turnOf(
 ): Promise<{ readonly alone: boolean } | MessageOutcome> {
   const { inbox, clock } = ctx;
   const { message, receives, content } = delivery;
-  if (receives <= 1 || 'problem' in content) return { alone: false };
+  if (receives <= 1 || !('envelope' in content)) return { alone: false };
   try {
     await inbox.open();
     const row = await inbox.read(message.eventId);

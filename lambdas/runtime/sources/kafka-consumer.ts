@@ -102,7 +102,7 @@ export function kafkaRun(options: {
         const { value, headers, timestamp } = message;
         const keep = (reason: AnswerReason) =>
           deadLetter({ id, reason, message: { topic, partition, message } });
-        const delivered = { id, body: value ?? '', headers, receives, sentAt: Number(timestamp) };
+        const delivered = { id, body: value, headers, receives, sentAt: Number(timestamp) };
         return inbox.process(delivered, handler, { keep });
       },
     });

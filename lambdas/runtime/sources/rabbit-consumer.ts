@@ -10,6 +10,7 @@ export interface RabbitMessage {
   readonly fields: { readonly redelivered: boolean };
   readonly properties: {
     readonly messageId?: string | undefined;
+    readonly type?: string | undefined;
     readonly headers?: Readonly<Record<string, unknown>> | undefined;
     readonly timestamp?: number | undefined;
   };
@@ -81,6 +82,8 @@ export async function consumeRabbit<M extends RabbitMessage>(options: {
       headers: properties.headers,
       receives: receivesOf(properties.headers, fields.redelivered),
       sentAt: properties.timestamp,
+      publishedId: properties.messageId,
+      publishedType: properties.type,
     };
     const keep = deadLetter && ((reason: AnswerReason) => deadLetter({ id, reason, message }));
     const answer = await inbox.process(delivered, handler, { keep });

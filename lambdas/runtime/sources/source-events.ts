@@ -48,6 +48,7 @@ interface RabbitRecord {
   readonly redelivered: boolean;
   readonly basicProperties: {
     readonly messageId?: string | null;
+    readonly type?: string | null;
     readonly headers?: Readonly<Record<string, unknown>> | null;
   };
 }
@@ -106,7 +107,7 @@ function ofPartition([partitionName, records]: [string, readonly LambdaKafkaReco
     return {
       message: {
         id: `${topic}/${partition}/${offset}`,
-        body: Buffer.from(value ?? '', 'base64'),
+        body: value == null ? null : Buffer.from(value, 'base64'),
         headers: Object.assign({}, ...headers),
         sentAt: timestamp,
       },
@@ -123,7 +124,9 @@ function ofRabbitQueue([queueName, records]: [string, readonly RabbitRecord[]]):
     const headers = basicProperties.headers ?? {};
     const body = Buffer.from(data, 'base64');
     const id = rabbitId({ messageId: basicProperties.messageId, headers }, body);
-    const message = { id, body, headers, receives: receivesOf(headers, redelivered) };
+    const { messageId: publishedId, type: publishedType } = basicProperties;
+    const receives = receivesOf(headers, redelivered);
+    const message = { id, body, headers, receives, publishedId, publishedType };
     return { message, lane: `${queueName}/${index}`, item: id, record };
   });
 }

@@ -1,8 +1,9 @@
-import type { SQSRecord } from 'aws-lambda';
 import { epochMs } from '../base/epoch-time.ts';
 import { parseJson } from '../base/json.ts';
-import type { HandledDefinition } from '../events/external-event.ts';
+import type { DeliveredRecord } from '../consume/delivery.ts';
+import { type HandledDefinition, isExternal } from '../events/external-event.ts';
 import { isEventId } from '../store/event-id.ts';
+import { bodyText, DECODE } from './body-text.ts';
 
 /** One delivery of a message by a source, such as a topic, a stream or a queue. */
 export interface SourceMessage {
@@ -12,12 +13,19 @@ export interface SourceMessage {
    */
   readonly id: string;
   /**
-   * The envelope of a Mailroom event, an EventBridge event whose `detail` is one, or an external event, as JSON. Anything else is
-   * rejected.
+   * The envelope of a Mailroom event, an EventBridge event whose `detail` is one, or an external event, as JSON; `null` for a tombstone, which is
+   * skipped. Anything else is rejected, unless the inbox has a `decode`.
    */
-  readonly body: string | Uint8Array;
-  /** The headers. A Mailroom event needs none; `source`, `type` and CloudEvents attributes are read. @default none */
+  readonly body: string | Uint8Array | null;
+  /**
+   * The headers. A Mailroom event needs none; `source`, `type`, `id`, `time`, the same attributes of CloudEvents, and `Nats-Msg-Id` are
+   * read. @default none
+   */
   readonly headers?: Readonly<Record<string, unknown>> | undefined;
+  /** The id that its publisher gave to it, such as AMQP's `messageId`, for an external event without an `id`. @default that of the headers */
+  readonly publishedId?: string | null | undefined;
+  /** The type that its publisher gave to it, such as AMQP's `type`. @default that of the headers */
+  readonly publishedType?: string | null | undefined;
   /** The number of deliveries, including this one. @default unknown: the message may be a repeat, so its attempts are counted */
   readonly receives?: number | undefined;
   /**
@@ -32,18 +40,25 @@ export interface SourceMessage {
  *
  * @param definitions - the events of the consumer's handlers
  */
-export function recordOf(message: SourceMessage, definitions: readonly HandledDefinition[]): SQSRecord {
-  const { id, receives, sentAt } = message;
+export function recordOf(message: SourceMessage, definitions: readonly HandledDefinition[]): DeliveredRecord {
+  const { id, receives, sentAt, body } = message;
   const attributes = { ApproximateReceiveCount: textOf(receives), SentTimestamp: textOf(epochMs(sentAt)) };
-  return { messageId: id, receiptHandle: '', body: bodyOf(message, definitions), attributes } as SQSRecord;
+  const read = bodyText(body ?? '');
+  const { problem } = read as { readonly problem?: Error };
+  const text = problem === undefined ? namedText(read.text, message, definitions) : read.text;
+  const record = { messageId: id, receiptHandle: '', body: text, attributes, problem, remedy: DECODE };
+  return record as unknown as DeliveredRecord;
 }
 
 function textOf(value: number | undefined): string {
   return value === undefined ? '' : String(Math.floor(value));
 }
 
-function bodyOf({ body, headers = {} }: SourceMessage, definitions: readonly HandledDefinition[]): string {
-  const text = typeof body === 'string' ? body : Buffer.from(body).toString('utf8');
+function namedText(
+  text: string,
+  { headers = {}, publishedId, publishedType }: SourceMessage,
+  definitions: readonly HandledDefinition[],
+): string {
   const content = objectIn(text);
   if (content === undefined || 'detail' in content) return text;
   const named = (name: string) => headerOf(headers, name);
@@ -54,9 +69,22 @@ function bodyOf({ body, headers = {} }: SourceMessage, definitions: readonly Han
     const owners = definitions.filter((one) => one.type === content.type).map((one) => one.source);
     return bridged({ source: source ?? (owners.length === 1 ? owners[0] : ''), 'detail-type': type }, text);
   }
-  const type = named('type');
-  if (!definitions.some((one) => one.source === source && one.type === type)) return text;
-  return bridged({ source, 'detail-type': type, id: named('id'), time: named('time') }, text);
+  const type = named('type') ?? (publishedType || undefined);
+  const id = named('id') ?? headerText(headers['Nats-Msg-Id']) ?? (publishedId || undefined);
+  const owners = definitions.filter((one) => one.type === type && (source ?? one.source) === one.source);
+  const owner = owners.length === 1 ? owners[0] : id && unnamedOwner(content, definitions);
+  if (!owner) return text;
+  return bridged({ source: owner.source, 'detail-type': owner.type, id, time: named('time') }, text);
+}
+
+/** The external event that a message without a name is, and whose id is that of its transport; none if the body has its own name. */
+function unnamedOwner(
+  content: Readonly<Record<string, unknown>>,
+  definitions: readonly HandledDefinition[],
+): HandledDefinition | undefined {
+  if (content.specversion !== undefined || content.Type === 'Notification') return undefined;
+  const [only, ...others] = definitions.filter(isExternal);
+  return others.length === 0 && only?.external.id === undefined ? only : undefined;
 }
 
 /** The text of the body stays as it was published: parsing and writing it again would change numbers. */

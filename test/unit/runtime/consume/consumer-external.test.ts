@@ -195,3 +195,16 @@ test('the row and the pointer of a message without a readable id expire after a 
   expect(handle).toHaveBeenCalledTimes(1);
   expect(unreadable()).toEqual([undefined, undefined]);
 });
+
+test('a test of S3 is acknowledged without a row, and counted', async () => {
+  const parts = rig();
+  const handle = vi.fn(async () => {});
+  const { drain } = consumer(parts, [leased(Charged, handle)]);
+  parts.queue.send({ Service: 'Amazon S3', Event: 's3:TestEvent', Bucket: 'uploads' });
+  await drain();
+  expect(handle).not.toHaveBeenCalled();
+  expect(parts.queue.messages()).toEqual([]);
+  expect(parts.memory.items()).toEqual([]);
+  expect(parts.telemetry.counted('MessagesSkipped')).toBe(1);
+  expect(parts.telemetry.counted('MessagesRejected')).toBe(0);
+});

@@ -228,3 +228,16 @@ test('refuses handlers that cannot be used when the function starts', () => {
     });
   expect(make).toThrow(expect.objectContaining({ code: 'BAD_CONSUMER' }));
 });
+
+test('a tombstone of Kafka is done', async () => {
+  const parts = sourceRig();
+  const { invoke, kept } = handlerOn(parts);
+  const { records, eventSource } = kafka('aws:kafka', { 'orders-0': ['x', await text(parts, 1)] });
+  const [first, second] = records['orders-0'] ?? [];
+  for (const value of [null, undefined]) {
+    const batch = { eventSource, records: { 'orders-0': [{ ...first, value }, second] } };
+    expect(await invoke(batch)).toEqual({ batchItemFailures: [] });
+  }
+  expect(kept).toEqual([]);
+  expect(parts.telemetry.counted('MessagesSkipped')).toBe(2);
+});

@@ -129,3 +129,53 @@ test('an unknown number of deliveries or time stays unknown', () => {
     attributes: { ApproximateReceiveCount: '3', SentTimestamp: String(NOW) },
   });
 });
+
+describe('an external event without an id has that of its transport:', () => {
+  const named = (headers: Record<string, unknown>, more: object = {}, definitions: unknown[] = [Paid]) =>
+    JSON.parse(recordOf({ id: 'm', body: '{"n":1}', headers, ...more }, definitions as never).body);
+
+  test.each([
+    ['CloudEvents', { ce_id: 'a1' }, {}],
+    ['a bare header', { id: 'a1' }, {}],
+    ['JetStream', { 'Nats-Msg-Id': 'a1' }, {}],
+    ['AMQP', {}, { publishedId: 'a1' }],
+    ['CloudEvents before JetStream', { ce_id: 'a1', 'Nats-Msg-Id': 'a2' }, {}],
+    ['JetStream before AMQP', { 'Nats-Msg-Id': 'a1' }, { publishedId: 'a2' }],
+  ])('%s', (_name, headers, more) => {
+    expect(named(headers, more)).toEqual({
+      source: 'shop',
+      'detail-type': 'paid',
+      id: 'a1',
+      detail: { n: 1 },
+    });
+  });
+
+  test.each([
+    ['has an id field', { id: 'a1' }, {}, [Ordered]],
+    ['shares its consumer with another one', { id: 'a1' }, {}, [Paid, Ordered]],
+    ['has no id anywhere', {}, { publishedId: '' }, [Paid]],
+  ])('but stays as it is if it %s', (_name, headers, more, definitions) => {
+    expect(named(headers, more, definitions)).toEqual({ n: 1 });
+  });
+
+  test.each(['{"specversion":"1.0","n":1}', '{"Type":"Notification","n":1}'])('but not in %s', (body) => {
+    expect(recordOf({ id: 'm', body, headers: { id: 'a1' } }, [Paid]).body).toBe(body);
+  });
+
+  test.each([
+    ['a header', { type: 'paid' }, {}],
+    ['AMQP', {}, { publishedType: 'paid' }],
+    ['a header before AMQP', { type: 'paid' }, { publishedType: 'order' }],
+  ])('its type alone, from %s, names it among several', (_name, headers, more) => {
+    const body = named({ ...headers, id: 'a1' }, more, [Paid, Ordered]);
+    expect(body).toMatchObject({ source: 'shop', 'detail-type': 'paid', id: 'a1' });
+  });
+
+  test('a type of two services names neither', () => {
+    const other = { ...Paid, source: 'other' };
+    expect(named({ type: 'paid', id: 'a1' }, {}, [Paid, other])).toEqual({ n: 1 });
+    expect(named({ type: 'paid', source: 'other', id: 'a1' }, {}, [Paid, other])).toMatchObject({
+      source: 'other',
+    });
+  });
+});
