@@ -7,7 +7,14 @@ import type { AnswerReason, InboxProcessor, MessageAnswer } from './inbox-proces
 /** The part of a message of `@nats-io/jetstream` that {@link consumeJetStream} uses. */
 export interface JetStreamMessage {
   readonly data: Uint8Array;
-  readonly headers?: { keys(): string[]; get(name: string): string; delete(name: string): void } | undefined;
+  readonly headers?:
+    | {
+        keys(): string[];
+        get(name: string): string;
+        set(name: string, value: string): void;
+        delete(name: string): void;
+      }
+    | undefined;
   readonly seq: number;
   readonly info: { readonly stream: string; readonly deliveryCount: number; readonly timestampNanos: number };
   ack(): void;
@@ -35,6 +42,9 @@ export interface JetStreamConsumer<M extends JetStreamMessage> {
 
 /** JetStream's default `ack_wait`, milliseconds. */
 const ACK_WAIT_MS = 30_000;
+
+/** The header by which JetStream drops duplicates. */
+const MESSAGE_ID = 'Nats-Msg-Id';
 
 /** The most messages that run at a time, unless the app says otherwise. */
 const CONCURRENCY = 10;
@@ -115,7 +125,7 @@ export async function consumeJetStream<M extends JetStreamMessage>(options: {
       () => message.working(),
       async () => {
         const keep = (reason: AnswerReason) => {
-          withoutInstructions(headers);
+          if (headers !== undefined) withoutInstructions(headers);
           return deadLetter({ id: `${info.stream}/${name}/${seq}`, reason, message });
         };
         tell(message, await inbox.process(delivered, handler, { keep }));
@@ -158,10 +168,14 @@ export async function consumeJetStream<M extends JetStreamMessage>(options: {
 
 /**
  * Removes what a publisher told the server: the message's own id, the stream or sequence that it expected, a rollup, a time to live. With them, a
- * dead letter would be refused, dropped as a duplicate, or replace others.
+ * dead letter would be refused, dropped as a duplicate, or replace others. An id that identifies its event stays, as the header `id`: published
+ * again, it is the same event.
  */
-function withoutInstructions(headers: JetStreamMessage['headers']): void {
-  for (const name of headers?.keys() ?? []) if (/^nats-/i.test(name)) headers?.delete(name);
+function withoutInstructions(headers: NonNullable<JetStreamMessage['headers']>): void {
+  const names = headers.keys();
+  const id = headers.get(MESSAGE_ID);
+  if (id !== '' && !names.some((name) => /^(ce[-_]|cloudEvents[:_])?id$/.test(name))) headers.set('id', id);
+  for (const name of names) if (/^nats-/i.test(name)) headers.delete(name);
 }
 
 function tell(message: JetStreamMessage, answer: MessageAnswer): void {

@@ -70,6 +70,9 @@ export function jetStreamDouble(
         headers: headers && {
           keys: () => Object.keys(headers),
           get: (name) => headers[name] ?? '',
+          set: (name, value) => {
+            headers[name] = value;
+          },
           delete: (name) => void delete headers[name],
         },
         seq,

@@ -89,8 +89,16 @@ describe('JetStream', () => {
     };
     parts.send('x', 1, 1, headers);
     await parts.clock.advance(1_000);
-    expect(headers).toEqual({ traceparent: 't', type: 'x' });
+    expect(headers).toEqual({ traceparent: 't', type: 'x', id: 'm' });
     expect(parts.kept).toHaveLength(1);
+  });
+
+  test.each(['id', 'ce-id'])('keeps the %s of a dead letter', async (name) => {
+    const parts = await consuming();
+    const headers: Record<string, string> = { 'Nats-Msg-Id': 'm', [name]: 'own' };
+    parts.send('x', 1, 1, headers);
+    await parts.clock.advance(1_000);
+    expect(headers).toEqual({ [name]: 'own' });
   });
 
   test('runs ten messages at a time, and requests no more', async () => {
