@@ -7,6 +7,7 @@ import {
   refused,
 } from '../../lambdas/runtime/forward/forward-target.ts';
 import type { BridgeTamper } from './bridge-scenarios.ts';
+import { OTHER_BRIDGE } from './bridge-target.ts';
 import { lastReadAs } from './order-holes.ts';
 import type { Hole } from './relay-holes.ts';
 
@@ -83,6 +84,14 @@ export const BRIDGE_HOLES: readonly Hole<BridgeTamper>[] = [
       to.send(entries).catch(() => entries.map(() => refused('invalid', 'NO_ANSWER', 'it did not answer'))),
     ),
     found: /Number 1 is rejected as refused, but the target took it/,
+  },
+  {
+    rule: 'the id under which a target drops duplicates names the bridge',
+    where: 'a target that drops duplicates and has it of another bridge',
+    budget: NONE,
+    deviations: 0,
+    tamper: sending((to, entries) => to.send(entries.map((entry) => ({ ...entry, bridge: OTHER_BRIDGE })))),
+    found: /Number 1 is PROCESSED, but the target has not taken it/,
   },
   {
     rule: 'what is refused with others is sent alone before it is rejected',

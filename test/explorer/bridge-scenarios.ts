@@ -49,6 +49,12 @@ const GATHERED: Pick<Setting, 'sent' | 'world' | 'invocations'> = {
 const SETTINGS: readonly Setting[] = [
   { name: 'a forwarded event, delivered twice', sent: [1], world: { copies: 2 } },
   { name: 'a forwarded event, in two workers at once', sent: [1], world: { twice: true } },
+  {
+    name: 'a forwarded event, to a target that drops duplicates and has it of another bridge',
+    sent: [1],
+    world: { copies: 2 },
+    deduplicates: true,
+  },
   { name: 'forwarded events, two in one call', ...GATHERED },
   { name: 'forwarded events, each in its call', ...GATHERED, entriesMax: 1 },
   { name: 'forwarded events, one of which the target refuses', ...GATHERED, refuses: 2 },

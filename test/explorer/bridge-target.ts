@@ -1,6 +1,7 @@
 import type { Handler, LeasedContext } from '../../lambdas/runtime/consume/handler.ts';
 import { forwardBy } from '../../lambdas/runtime/forward/forward.ts';
 import {
+  bridgedId,
   type ForwardEntry,
   type ForwardResult,
   type ForwardTarget,
@@ -16,13 +17,18 @@ export interface TargetOptions {
   readonly refuses?: number | undefined;
   /** A number that it never takes makes it refuse the whole call. @default false */
   readonly refusesAll?: boolean | undefined;
+  /** It drops what it has under the same id, and another bridge, {@link OTHER_BRIDGE}, has sent each event to it before. @default false */
+  readonly deduplicates?: boolean | undefined;
   /** The maximum number of entries of a call. @default 10 */
   readonly entriesMax?: number | undefined;
 }
 
+/** The name of another bridge, which sends the same events. */
+export const OTHER_BRIDGE = 'other-bridge';
+
 /** A target in memory, which all workers share. */
 export interface MemoryTarget {
-  /** The ids of the events that it has stored, in the order of their first arrival. */
+  /** The ids of the events that it has stored for the bridge, in the order of their first arrival. */
   readonly taken: ReadonlySet<string>;
   /** Stores entries, or refuses them. */
   take(entries: readonly ForwardEntry[]): readonly ForwardResult[];
@@ -34,16 +40,24 @@ const INVALID = refused('invalid', 'BAD_BODY', 'it does not match the schema');
 
 /** Creates a target. @param check - receives each entry that it stores */
 export function memoryTarget(
-  { refuses, refusesAll = false }: TargetOptions,
+  { refuses, refusesAll = false, deduplicates = false }: TargetOptions,
   check: (entry: ForwardEntry) => void,
 ): MemoryTarget {
   const taken = new Set<string>();
+  const ids = new Set<string>();
+  const isDuplicate = (entry: ForwardEntry) => {
+    const id = bridgedId(entry);
+    const isKnown = ids.has(id) || id === bridgedId({ ...entry, bridge: OTHER_BRIDGE });
+    ids.add(id);
+    return deduplicates && isKnown;
+  };
   const isRefused = ({ event }: ForwardEntry) => event.sequence === refuses;
   return {
     taken,
     take: (entries) =>
       entries.map((entry): ForwardResult => {
         if (refusesAll ? entries.some(isRefused) : isRefused(entry)) return INVALID;
+        if (isDuplicate(entry)) return { ok: true, place: { id: entry.event.eventId }, duplicate: true };
         check(entry);
         taken.add(entry.event.eventId);
         return { ok: true, place: { id: entry.event.eventId } };

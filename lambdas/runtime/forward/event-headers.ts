@@ -16,13 +16,14 @@ export function eventHeaders(
   const { eventId, type, source, aggregateId, occurredAt, sequence, traceparent, tracestate } = event;
   const trace = { ...(traceparent && { traceparent }), ...(tracestate && { tracestate }) };
   if (kind === 'mailroom') return { eventId, type, source, ...trace };
+  const time = new Date(occurredAt);
   const attributes = {
     specversion: '1.0',
     id: eventId,
     source,
     type,
     subject: aggregateId,
-    time: new Date(occurredAt).toISOString(),
+    ...(!Number.isNaN(time.getTime()) && { time: time.toISOString() }), // later than any Date: unknown
     ...(sequence !== undefined && { sequence: String(sequence) }),
     ...trace,
   };

@@ -333,6 +333,12 @@ describe('the headers', () => {
     });
   });
 
+  test('have no time that no date has', async () => {
+    const { headers } = await headersOf('cloudevents', { occurredAt: Number.MAX_SAFE_INTEGER });
+    expect(headers).not.toHaveProperty('ce_time');
+    expect(headers).toHaveProperty('ce_subject', 'thing-1');
+  });
+
   test('are refused where a message has none, and so is a timeout out of range', () => {
     const to = kinesisTarget({ client: kinesisDouble(broker()), streamName: 'orders' });
     expect(() => forward({ to, events: [ThingHappened], headers: 'cloudevents' })).toThrow(
