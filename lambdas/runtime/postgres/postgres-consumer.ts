@@ -8,16 +8,14 @@ import type { Environment } from '../base/config-codec.ts';
 import { MailroomError } from '../base/errors.ts';
 import { type ConsumerHandler, consumerIn } from '../consume/consumer.ts';
 import { type ConsumerContext, type ConsumerDeps, contextParts } from '../consume/consumer-context.ts';
+import type { Handler } from '../consume/handler.ts';
 import {
   type InboxProcessor,
   type InboxProcessorDeps,
-  type MessageAnswer,
   NO_QUEUE,
-  type ProcessOptions,
   processorConfig,
   processorIn,
 } from '../sources/inbox-processor.ts';
-import type { SourceMessage } from '../sources/source-message.ts';
 import { anyHandlers, DYNAMO_OPTIONS, type PostgresHandler } from './postgres-handlers.ts';
 import { postgresInbox } from './postgres-inbox.ts';
 import type { PostgresEvents } from './postgres-inbox-row.ts';
@@ -75,22 +73,11 @@ export interface PostgresProcessorDeps<Tx> extends Omit<InboxProcessorDeps, 'con
   readonly config: Omit<InboxConfig, 'tableName'>;
 }
 
-/** Processes messages of any source that delivers each at least once. */
-export interface PostgresInboxProcessor<Tx> {
-  /**
-   * Processes one message, as `process` of an inbox in DynamoDB does. It does not throw for a message, whatever its content.
-   *
-   * @throws `BAD_CONSUMER`, `BAD_CONFIG` if a handler cannot be used
-   */
-  process(
-    message: SourceMessage,
-    handler: PostgresHandler<Tx> | readonly PostgresHandler<Tx>[],
-    options?: ProcessOptions,
-  ): Promise<MessageAnswer>;
-}
+/** The inbox of a source in PostgreSQL, for every loop: its handlers are those of `postgresHandlers`. */
+export type PostgresInboxProcessor<Tx> = InboxProcessor<PostgresHandler<Tx>>;
 
 /**
- * Creates the inbox of a process that takes its messages from Kafka, JetStream, RabbitMQ or any other source.
+ * Creates the inbox of a consumer that takes its messages from Kafka, Kinesis, JetStream, RabbitMQ or any other source.
  *
  * @throws `BAD_ARGUMENT` if `handlerTimeoutMs` is below 10,000, `BAD_CONSUMER` if the consumer has an order
  *
@@ -104,15 +91,17 @@ export function createPostgresInboxProcessor<Tx>(
   deps: PostgresProcessorDeps<Tx>,
 ): PostgresInboxProcessor<Tx> {
   const config = processorConfig({ ...deps.config, tableName: '' });
-  const inbox: InboxProcessor = processorIn(postgresContext({ ...deps, queue: NO_QUEUE }, config), deps);
+  const inbox = processorIn(postgresContext({ ...deps, queue: NO_QUEUE }, config), deps);
+  const allowed = new WeakSet<object>();
+  const inboxHandler = (handler: PostgresHandler<Tx> | readonly PostgresHandler<Tx>[]) => {
+    if (!allowed.has(handler)) refuseOptions([handler].flat());
+    allowed.add(handler);
+    // Not a new list for one handler: the processor remembers what it has prepared.
+    return handler as unknown as Handler | readonly Handler[];
+  };
   return {
-    process: async (message, handler, options) => {
-      const list = [handler].flat();
-      refuseOptions(list);
-      // Not a new list for one handler: the processor remembers what it has prepared.
-      const given = Array.isArray(handler) ? handler : (handler as PostgresHandler<Tx>);
-      return inbox.process(message, given as never, options);
-    },
+    process: async (message, handler, options) => inbox.process(message, inboxHandler(handler), options),
+    handles: (handler) => inbox.handles(inboxHandler(handler)),
   };
 }
 

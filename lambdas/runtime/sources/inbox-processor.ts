@@ -79,8 +79,12 @@ export interface ProcessOptions {
   readonly keep?: ((reason: AnswerReason) => Promise<unknown>) | undefined;
 }
 
-/** Processes messages of any source that delivers each at least once. */
-export interface InboxProcessor {
+/**
+ * Processes messages of any source that delivers each at least once.
+ *
+ * @typeParam H - the handlers of its storage: those of a table in DynamoDB, or those of `postgresHandlers`
+ */
+export interface InboxProcessor<H = Handler> {
   /**
    * Processes one message: it claims the message in the inbox, runs its handler with a lease that is renewed meanwhile, and records the
    * end. It may be called concurrently. It does not throw for a message, whatever its content: the row or the answer has the error.
@@ -90,11 +94,11 @@ export interface InboxProcessor {
    */
   process(
     message: SourceMessage,
-    handler: Handler | readonly Handler[],
+    handler: H | readonly H[],
     options?: ProcessOptions,
   ): Promise<MessageAnswer>;
   /** The events of handlers. @throws as {@link InboxProcessor.process} */
-  handles(handler: Handler | readonly Handler[]): readonly EventRef[];
+  handles(handler: H | readonly H[]): readonly EventRef[];
 }
 
 /** The time after which a message that could not be kept is delivered again, milliseconds. */

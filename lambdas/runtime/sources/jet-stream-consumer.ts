@@ -1,6 +1,5 @@
 import { type Clock, systemClock } from '../base/clock.ts';
 import { MailroomError } from '../base/errors.ts';
-import type { Handler } from '../consume/handler.ts';
 import { beating, type Consuming, createLoop, type KeepDeadLetter, sourceClosed } from './consuming.ts';
 import type { AnswerReason, InboxProcessor, MessageAnswer } from './inbox-processor.ts';
 
@@ -83,10 +82,10 @@ const EXPIRES_MS = 5_000;
  * await consuming.ended;
  * ```
  */
-export async function consumeJetStream<M extends JetStreamMessage>(options: {
+export async function consumeJetStream<M extends JetStreamMessage, H>(options: {
   readonly consumer: JetStreamConsumer<M>;
-  readonly inbox: InboxProcessor;
-  readonly handler: Handler | readonly Handler[];
+  readonly inbox: InboxProcessor<H>;
+  readonly handler: NoInfer<H> | readonly NoInfer<H>[];
   readonly deadLetter: KeepDeadLetter<M>;
   readonly concurrency?: number | undefined;
   readonly clock?: Clock | undefined;

@@ -1,6 +1,5 @@
 import { type Clock, systemClock } from '../base/clock.ts';
 import { MailroomError } from '../base/errors.ts';
-import type { Handler } from '../consume/handler.ts';
 import { type Consuming, createLoop, type KeepDeadLetter, sourceClosed } from './consuming.ts';
 import type { AnswerReason, InboxProcessor } from './inbox-processor.ts';
 import { type HeldMessages, type KafkaBatch, type KafkaMessage, runBatch } from './kafka-batch.ts';
@@ -67,10 +66,10 @@ const READ_AGAIN_MS = 1_000;
  * await run.ended;
  * ```
  */
-export function kafkaRun(options: {
+export function kafkaRun<H>(options: {
   readonly consumer: KafkaConsumer;
-  readonly inbox: InboxProcessor;
-  readonly handler: Handler | readonly Handler[];
+  readonly inbox: InboxProcessor<H>;
+  readonly handler: NoInfer<H> | readonly NoInfer<H>[];
   readonly deadLetter: KeepDeadLetter<KafkaRecord>;
   readonly concurrency?: number | undefined;
   readonly clock?: Clock | undefined;

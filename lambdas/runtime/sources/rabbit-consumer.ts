@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { type Clock, systemClock } from '../base/clock.ts';
-import type { Handler } from '../consume/handler.ts';
 import { type Consuming, createLoop, type KeepDeadLetter, sourceClosed } from './consuming.ts';
 import type { AnswerReason, InboxProcessor } from './inbox-processor.ts';
 
@@ -56,11 +55,11 @@ const HOLD_MAX_MS = 20 * 60_000;
  * await consuming.ended;
  * ```
  */
-export async function consumeRabbit<M extends RabbitMessage>(options: {
+export async function consumeRabbit<M extends RabbitMessage, H>(options: {
   readonly channel: RabbitConsumerChannel<M>;
   readonly queue: string;
-  readonly inbox: InboxProcessor;
-  readonly handler: Handler | readonly Handler[];
+  readonly inbox: InboxProcessor<H>;
+  readonly handler: NoInfer<H> | readonly NoInfer<H>[];
   readonly deadLetter?: KeepDeadLetter<M> | undefined;
   readonly clock?: Clock | undefined;
 }): Promise<Consuming> {

@@ -1,7 +1,6 @@
 import pMap from 'p-map';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { MailroomError } from '../base/errors.ts';
-import type { Handler } from '../consume/handler.ts';
 import type { InvocationContext } from '../observe/telemetry.ts';
 import type { KeepDeadLetter } from './consuming.ts';
 import type { AnswerReason, InboxProcessor } from './inbox-processor.ts';
@@ -47,9 +46,9 @@ const RESPONSE_MS = 2_000;
  * });
  * ```
  */
-export function createSourceHandler(options: {
-  readonly inbox: InboxProcessor;
-  readonly handler: Handler | readonly Handler[];
+export function createSourceHandler<H>(options: {
+  readonly inbox: InboxProcessor<H>;
+  readonly handler: NoInfer<H> | readonly NoInfer<H>[];
   readonly deadLetter: KeepDeadLetter<unknown>;
   readonly partialFailures?: boolean | undefined;
   readonly clock?: Clock | undefined;
