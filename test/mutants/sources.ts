@@ -22,6 +22,10 @@ export const sourceMutants: readonly Mutant[] = [
     ['metrics wait until no message runs', 'if (open === 0) {', 'if (true) {'],
     ['handlers have ten seconds at least', '!(handlerTimeoutMs >= 10_000)', '!(handlerTimeoutMs >= 0)'],
   ]),
+  ...mutantsOf('base/config.ts', 'config', [
+    ['a consumer of a source that publishes needs the shards of the Mailroom', 'config.publishes?.length === 0 ? config :', 'config.publishes !== undefined ? config :'],
+    ['a consumer of a source that publishes nothing needs no shards', '...NO_OUTBOX, ...given', '...given'],
+  ]),
   ...mutantsOf('sources/turns.ts', 'turns', [
     ['a message that must run alone lets the others end', 'await Promise.allSettled(running);', ''],
     ['those behind a message that runs alone wait for it', 'await lastAlone;', ''],

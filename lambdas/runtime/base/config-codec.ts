@@ -9,6 +9,8 @@ interface Field<T> {
   readonly expected: string;
   /** The variable may be missing. @default false */
   readonly optional?: boolean;
+  /** The origin of its value, for the error if it is missing. @default the constructs set it */
+  readonly origin?: string;
 }
 
 /** The variables of a configuration. */
@@ -124,12 +126,16 @@ function textOf(value: unknown): string {
   return Array.isArray(value) ? JSON.stringify(value) : String(value);
 }
 
-function parsed<T>({ env, parse, expected }: Field<T>, value: string | undefined, remedy: string): T {
+function parsed<T>(
+  { env, parse, expected, origin = "Mailroom's constructs set it" }: Field<T>,
+  value: string | undefined,
+  remedy: string,
+): T {
   const result = value === undefined ? undefined : parse(value);
   if (result !== undefined) return result;
   const found = value === undefined ? 'is not set' : `is "${value}"`;
   throw new MailroomError(
     'BAD_CONFIG',
-    `Environment variable ${env} ${found}; expected ${expected}. Mailroom's constructs set it; ${remedy}`,
+    `Environment variable ${env} ${found}; expected ${expected}. ${origin}; ${remedy}`,
   );
 }

@@ -175,8 +175,37 @@ export const consumerSettings = settings<ConsumerConfig>(consumerFields);
 
 const { queueUrl: _, visibilityTimeoutMs: __, existingQueue: ___, ...inboxFields } = consumerFields;
 
+const OF_MAILROOM =
+  'It has the value that it has in the functions of the Mailroom, and is needed because MAILROOM_PUBLISHES names events';
+
 /** Settings of an inbox without a queue of Mailroom. */
-export const inboxSettings = settings<InboxConfig>(inboxFields);
+export const inboxSettings = settings<InboxConfig>(
+  {
+    ...inboxFields,
+    consumer: { ...inboxFields.consumer, origin: 'It is a name of your choice, which must never change' },
+    service: {
+      ...inboxFields.service,
+      origin: 'It is the service of the consumer, the source of its events',
+    },
+    tableName: { ...inboxFields.tableName, origin: "It is the name of the Mailroom's table" },
+    shards: { ...inboxFields.shards, origin: OF_MAILROOM },
+    bornLeaseMs: { ...inboxFields.bornLeaseMs, origin: OF_MAILROOM },
+  },
+  'docs/sources.md lists all variables.',
+);
+
+/** The variables that an inbox without a queue need not have: the defaults of `InboxConsumer`. */
+const INBOX_DEFAULTS: Environment = {
+  MAILROOM_PUBLISHES: '[]',
+  MAILROOM_LEASE_MS: '30000',
+  MAILROOM_MAX_ATTEMPTS: '10',
+  MAILROOM_RETRY_FIRST_MS: '2000',
+  MAILROOM_RETRY_LONGEST_MS: '900000',
+  MAILROOM_INBOX_RETENTION_DAYS: '35',
+};
+
+/** The settings of an outbox into which a consumer that publishes nothing cannot write. */
+const NO_OUTBOX: Environment = { MAILROOM_SHARDS: '1', MAILROOM_BORN_LEASE_MS: '30000' };
 
 /** Settings of the scheduled audit. */
 export const auditSettings = settings({
@@ -247,11 +276,15 @@ export function readConsumerConfig(env: Environment): ConsumerConfig {
 }
 
 /**
- * Reads the settings of an inbox without a queue of Mailroom from its environment: `MAILROOM_CONSUMER`, `MAILROOM_TABLE` and those of a
- * consumer's function that do not concern its queue.
+ * Reads the settings of an inbox without a queue of Mailroom from its environment: `MAILROOM_CONSUMER`, `MAILROOM_SERVICE` and `MAILROOM_TABLE`, with
+ * `MAILROOM_PUBLISHES` also `MAILROOM_SHARDS` and `MAILROOM_BORN_LEASE_MS`, and optionally those of a consumer's function that do not
+ * concern its queue.
  *
  * @throws `BAD_CONFIG`, naming the variable, if one is missing or out of range
  */
 export function readInboxConfig(env: Environment): InboxConfig {
-  return inboxSettings.read(env);
+  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined));
+  const config = inboxSettings.read({ ...INBOX_DEFAULTS, ...NO_OUTBOX, ...given });
+  // No default: with more shards than the Mailroom has, a sweep would not read some events at first.
+  return config.publishes?.length === 0 ? config : inboxSettings.read({ ...INBOX_DEFAULTS, ...given });
 }

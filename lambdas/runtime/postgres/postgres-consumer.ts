@@ -141,8 +141,15 @@ export function readPostgresConsumerConfig(env: Environment): Omit<ConsumerConfi
   return config;
 }
 
-/** As `readInboxConfig`, without a table. @throws `BAD_CONFIG`, naming the variable, if one is missing or out of range */
+/** A database has no shards, and its events no born lease. */
+const NO_TABLE: Environment = { MAILROOM_SHARDS: '1', MAILROOM_BORN_LEASE_MS: '30000' };
+
+/** As `readInboxConfig`, without a table, shards and born lease. @throws `BAD_CONFIG`, naming the variable, if one is missing or out of range */
 export function readPostgresInboxConfig(env: Environment): Omit<InboxConfig, 'tableName'> {
-  const { tableName: _none, ...config } = readInboxConfig({ ...env, MAILROOM_TABLE: 'mailroom' });
+  const { tableName: _none, ...config } = readInboxConfig({
+    ...NO_TABLE,
+    ...env,
+    MAILROOM_TABLE: 'mailroom',
+  });
   return config;
 }

@@ -1,12 +1,17 @@
-import { expect, test } from 'vitest';
+import { Duration } from 'aws-cdk-lib';
+import { describe, expect, test } from 'vitest';
 import {
   consumerSettings,
   producerSettings,
   readConsumerConfig,
+  readInboxConfig,
   readProducerConfig,
   readRelayConfig,
   relaySettings,
 } from '../../../../lambdas/runtime/base/config.ts';
+import { readPostgresInboxConfig } from '../../../../lambdas/runtime/postgres/postgres-consumer.ts';
+import { RETRY } from '../../../../lib/checks/receives.ts';
+import { defaultInboxRetention } from '../../../../lib/checks/retentions.ts';
 import { consumerConfig, relayConfig } from '../../../support/runtime-rig.ts';
 
 const producerConfig = {
@@ -41,4 +46,57 @@ test.each([
   const env = { ...producerSettings.encode(producerConfig), [name]: value };
   expect(() => readProducerConfig(env)).toThrow(name);
   expect(() => readProducerConfig(env)).toThrow(part);
+});
+
+describe('the settings of an inbox without a queue', () => {
+  const named = { MAILROOM_CONSUMER: 'payments', MAILROOM_SERVICE: 'payments', MAILROOM_TABLE: 'Mailroom' };
+
+  test('are those of InboxConsumer by default, and publish nothing', () => {
+    const none = Duration.days(1);
+    expect(readInboxConfig({ ...named, MAILROOM_LEASE_MS: undefined })).toEqual({
+      consumer: 'payments',
+      service: 'payments',
+      tableName: 'Mailroom',
+      publishes: [],
+      shards: 1,
+      bornLeaseMs: 30_000,
+      leaseMs: 30_000,
+      maxAttempts: RETRY.attempts,
+      retryFirstMs: RETRY.first.toMilliseconds(),
+      retryLongestMs: RETRY.longest.toMilliseconds(),
+      inboxRetentionDays: defaultInboxRetention({
+        queueRetention: none,
+        deadLetterRetention: none,
+        archive: undefined,
+      }).toDays(),
+    });
+    expect(readInboxConfig({ ...named, MAILROOM_MAX_ATTEMPTS: '3' })).toMatchObject({ maxAttempts: 3 });
+  });
+
+  test.each([
+    ['MAILROOM_CONSUMER', 'It is a name of your choice'],
+    ['MAILROOM_SERVICE', 'It is the service'],
+    ['MAILROOM_TABLE', "It is the name of the Mailroom's table"],
+  ])('need %s; the error names it and where its value comes from', (name, origin) => {
+    expect(() => readInboxConfig({ ...named, [name]: undefined })).toThrowError(
+      expect.objectContaining({
+        code: 'BAD_CONFIG',
+        message: expect.stringMatching(new RegExp(`${name} is not set.*${origin}.*docs/sources.md`)),
+      }),
+    );
+  });
+
+  test('need the shards and the born lease of the Mailroom only if it publishes', () => {
+    const publishing = { ...named, MAILROOM_PUBLISHES: '["PaymentCaptured"]' };
+    expect(() => readInboxConfig(publishing)).toThrowError(
+      /MAILROOM_SHARDS is not set.*functions of the Mailroom.*MAILROOM_PUBLISHES/,
+    );
+    expect(() => readInboxConfig({ ...publishing, MAILROOM_SHARDS: '8' })).toThrowError(
+      /MAILROOM_BORN_LEASE_MS is not set/,
+    );
+    const whole = { ...publishing, MAILROOM_SHARDS: '8', MAILROOM_BORN_LEASE_MS: '20000' };
+    expect(readInboxConfig(whole)).toMatchObject({ shards: 8, bornLeaseMs: 20_000 });
+    const { MAILROOM_TABLE: _, ...inDatabase } = publishing;
+    expect(readPostgresInboxConfig(inDatabase)).toMatchObject({ publishes: ['PaymentCaptured'] });
+  });
 });
