@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { awsFault, isAccessFault } from '../base/aws-errors.ts';
+import { awsFault } from '../base/aws-errors.ts';
 import { errorCode, errorMessage } from '../base/errors.ts';
 import {
   bridgedId,
@@ -26,7 +26,7 @@ const INVALID: RefusalCodes = [
 export function awsRefusal(code = 'UNKNOWN', message = 'it gave no reason'): ForwardResult {
   const fault = awsFault(code);
   if (fault === 'missing') return refused('missing', code, message);
-  if (isAccessFault(code) || fault === 'key') return refused('denied', code, message);
+  if (fault === 'key') return refused('denied', code, message);
   return refusedBy(INVALID, code, message);
 }
 

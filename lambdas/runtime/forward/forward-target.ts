@@ -1,3 +1,4 @@
+import { isAccessFault } from '../base/aws-errors.ts';
 import type { ForwardReceipt } from '../base/forward-receipt.ts';
 import type { ReceivedEvent } from '../events/event.ts';
 
@@ -82,8 +83,9 @@ export function refused(
 /** The refusals of a target by the codes that cause them. Any other code is `unavailable`. */
 export type RefusalCodes = readonly (readonly [ForwardRefusal, RegExp])[];
 
-/** Makes the result of an entry that was refused with a code. */
+/** Makes the result of an entry that was refused with a code: the target's own, or that of AWS, from which its secret is read. */
 export function refusedBy(codes: RefusalCodes, code: string, message: string) {
+  if (isAccessFault(code)) return refused('denied', code, message);
   return refused(codes.find(([, those]) => those.test(code))?.[0] ?? 'unavailable', code, message);
 }
 

@@ -1,4 +1,3 @@
-import { isAccessFault } from '../base/aws-errors.ts';
 import { errorMessage } from '../base/errors.ts';
 import { forwardAddress } from '../base/forward-address.ts';
 import { kafkaAnswerType, kafkaErrorType } from '../base/kafka-error-type.ts';
@@ -186,6 +185,5 @@ function placeOf(
 
 function kafkaRefusal(error: unknown) {
   const type = kafkaErrorType(error);
-  if (isAccessFault(type)) return refused('denied', type, errorMessage(error)); // of the secret, or of the token for MSK
   return refusedBy(REFUSALS, type, errorMessage(error));
 }

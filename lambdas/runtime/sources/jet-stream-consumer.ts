@@ -9,7 +9,7 @@ export interface JetStreamMessage {
   readonly headers?:
     | {
         keys(): string[];
-        get(name: string): string;
+        last(name: string): string;
         set(name: string, value: string): void;
         delete(name: string): void;
       }
@@ -110,7 +110,7 @@ export async function consumeJetStream<M extends JetStreamMessage, H>(options: {
   });
   const handle = async (message: M): Promise<void> => {
     const { data: body, headers, seq, info } = message;
-    const named = (headers?.keys() ?? []).map((name) => [name, headers?.get(name)] as const);
+    const named = (headers?.keys() ?? []).map((name) => [name, headers?.last(name)] as const);
     const delivered = {
       id: `${info.stream}/${seq}`,
       body,
@@ -172,7 +172,7 @@ export async function consumeJetStream<M extends JetStreamMessage, H>(options: {
  */
 function withoutInstructions(headers: NonNullable<JetStreamMessage['headers']>): void {
   const names = headers.keys();
-  const id = headers.get(MESSAGE_ID);
+  const id = headers.last(MESSAGE_ID);
   if (id !== '' && !names.some((name) => /^(ce[-_]|cloudEvents[:_])?id$/.test(name))) headers.set('id', id);
   for (const name of names) if (/^nats-/i.test(name)) headers.delete(name);
 }

@@ -156,6 +156,12 @@ describe('JetStream', () => {
   });
 });
 
+test('JetStream: a secret that cannot be read is denied', async () => {
+  const connect = () => Promise.reject(Object.assign(new Error('no'), { name: 'AccessDeniedException' }));
+  const target = jetStreamTarget({ ...natsDouble(broker()), connect, subject: 'orders', servers: 'n' });
+  expect(await target.send([forwardEntry()])).toMatchObject([{ refusal: 'denied' }]);
+});
+
 describe('RabbitMQ', () => {
   test('a message that is returned is not delivered, although it is confirmed', async () => {
     const side = broker();

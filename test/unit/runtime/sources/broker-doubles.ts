@@ -69,7 +69,7 @@ export function jetStreamDouble(
         data: Buffer.from(body),
         headers: headers && {
           keys: () => Object.keys(headers),
-          get: (name) => headers[name] ?? '',
+          last: (name) => headers[name] ?? '',
           set: (name, value) => {
             headers[name] = value;
           },
