@@ -45,9 +45,17 @@ export const forwardMutants: readonly Mutant[] = [
     ['a bridge takes every version', 'version: Number.MAX_SAFE_INTEGER,', 'version: 1,'],
   ]),
   ...mutantsOf('forward/forward-target.ts', 'forward targets', [
+    ['a secret that cannot be read is denied', "if (isAccessFault(code)) return refused('denied', code, message);", ''],
+    ['an id of deduplication names its bridge', '`${bridge}/${event.eventId}`', 'event.eventId'],
     ['too large is a property of the event', "(result.refusal === 'too-large' || result.refusal === 'invalid')", "(result.refusal === 'invalid')"],
     ['invalid is a property of the event', "(result.refusal === 'too-large' || result.refusal === 'invalid')", "(result.refusal === 'too-large')"],
     ['headers count in the size of an entry', 'Buffer.byteLength(body) + names', 'Buffer.byteLength(body)'],
+  ]),
+  ...mutantsOf('consume/claimed-run.ts', 'forward', [
+    ['a duplicate that was never sent is logged', 'if (warning !== undefined) claimed.telemetry.log.warn(warning);', ''],
+  ]),
+  ...mutantsOf('base/forward-receipt.ts', 'forward targets', [
+    ['a receipt is a warning only if the event was never sent', 'if (neverSent !== true) return undefined;', ''],
   ]),
   ...mutantsOf('forward/message-grammar.ts', 'message-grammar', [
     ['an event that cannot be sent is rejected alone', "return refused(isTooLarge ? 'too-large' : 'invalid', errorCode(error), errorMessage(error));", 'throw error;'],
