@@ -140,7 +140,7 @@ export function handlerOf(handlers: Handlers, consumer: string, { bus, envelope 
   if (bus.type !== type) {
     throw poison(
       'WRONG_TYPE',
-      `EventBridge delivered this message as ${quoted(bus.type)}, but its envelope is of type ${quoted(type)}. ` +
+      `This message was delivered as ${quoted(bus.type)}, but its envelope is of type ${quoted(type)}. ` +
         'Mailroom writes the same type in both: identify the sender before you redrive the message.',
     );
   }
