@@ -27,7 +27,7 @@ export const consumeMessagesMutants: readonly Mutant[] = [
     ['a time zone may be east of Greenwich', '[+-]', '[-]'],
     ['an ISO time that no calendar has is refused', 'Number.isNaN(ms) ? undefined : ms', 'ms'],
   ]),
-  ...mutantsOf('consume/external-message.ts', 'external-message', [
+  ...mutantsOf('consume/external-message.ts', 'external-message message-form', [
     ['an id value of 2,048 characters is allowed', 'value.length <= ID_VALUE_MAX', 'value.length < ID_VALUE_MAX'],
     ['an id value of 2,049 characters is refused', 'const ID_VALUE_MAX = 2_048;', 'const ID_VALUE_MAX = 2_049;'],
     ['a consumer without external events reads none', 'if (first === undefined) return undefined;', "if (first === undefined) throw new Error('none');"],
