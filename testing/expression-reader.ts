@@ -10,6 +10,11 @@ const EXPRESSION_BYTES_MAX = 4_096;
 /** One token: a name, a placeholder, a number or a sign. */
 const TOKEN = /\s*(?:([A-Za-z_]\w*|#\w+|:\w+|\d+)|(<>|<=|>=|[=<>+\-,.()[\]]))/y;
 
+/** The tokens of the expressions so far: a program writes few different ones, each many times. */
+const SPLIT = new Map<string, readonly string[]>();
+
+const SPLIT_MAX = 1_000;
+
 /** The `#names` and `:values` of one request, and the ones its expressions have used. */
 export class Placeholders {
   readonly #names: Readonly<Record<string, string>>;
@@ -64,7 +69,8 @@ export class ExpressionReader {
     if (Buffer.byteLength(text) > EXPRESSION_BYTES_MAX) {
       throw this.error('Expression size has exceeded the maximum allowed size;');
     }
-    this.#tokens = this.#split(text.trimEnd());
+    this.#tokens = SPLIT.get(text) ?? this.#split(text.trimEnd());
+    if (SPLIT.size < SPLIT_MAX) SPLIT.set(text, this.#tokens);
   }
 
   /** Returns the next token without consuming it; `''` at the end. */

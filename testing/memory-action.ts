@@ -18,7 +18,7 @@ export interface Prepared {
   /** The violation of the table's schema, if any: it fails a single write, and cancels a transaction. */
   readonly fault: ValidationException | undefined;
   /** Its contribution to the size of a transaction. */
-  readonly bytes: number;
+  bytes(): number;
   readonly condition: ParsedCondition;
   /** The item after the write; `undefined` if it is deleted. */
   after(before: Attributes | undefined): Attributes | undefined;
@@ -60,11 +60,17 @@ export function prepare(action: TransactAction, storeOf: (tableName: string | un
     placeholders.assertUsed();
     store.assertKeyBytes(item);
     const bytes = assertItemBytes(item, 'Item size has exceeded the maximum allowed size');
-    return { ...common, key: store.keyOf(item), bytes, fault: store.itemFault(item), after: () => item };
+    return {
+      ...common,
+      key: store.keyOf(item),
+      bytes: () => bytes,
+      fault: store.itemFault(item),
+      after: () => item,
+    };
   }
   const key = toAttributes(request.Key);
   store.assertKeyBytes(key);
-  const bytes = itemBytes(toItem(key)) + itemBytes(toItem(values));
+  const bytes = () => itemBytes(toItem(key)) + itemBytes(toItem(values));
   if (kind === 'Update') {
     const update = parseUpdate(request.UpdateExpression ?? '', placeholders);
     placeholders.assertUsed();

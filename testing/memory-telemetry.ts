@@ -48,11 +48,13 @@ export function memoryTelemetry(): MemoryTelemetry {
       counters.set(name, value);
     },
     duration: (name, ms) => {
-      durations.set(name, [...(durations.get(name) ?? []), ms]);
+      const known = durations.get(name);
+      if (known === undefined) durations.set(name, [ms]);
+      else known.push(ms);
     },
     flush: () => {},
     counted: (name) => counters.get(name) ?? 0,
-    durations: (name) => durations.get(name) ?? [],
+    durations: (name) => [...(durations.get(name) ?? [])],
     lines: () => lines,
   };
 }

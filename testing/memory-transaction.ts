@@ -36,7 +36,7 @@ export function prepareAll(
     }
     targets.add(target);
   }
-  if (prepared.reduce((bytes, action) => bytes + action.bytes, 0) > TRANSACTION_BYTES_MAX) {
+  if (prepared.reduce((bytes, action) => bytes + action.bytes(), 0) > TRANSACTION_BYTES_MAX) {
     throw new ValidationException(
       'Collection size of items exceeded, which can also be caused by the aggregate size of the items in the ' +
         'transaction exceeding the 4MB limit',

@@ -50,10 +50,13 @@ export function parseUpdate(text: string, placeholders: Placeholders): ParsedUpd
   const changes = ['SET', 'ADD', 'DELETE'].flatMap((section) => sections.get(section) ?? []).concat(removes);
   const paths = changes.map((change) => change.path);
   assertDisjoint(paths);
+  const within = new Set(paths.filter(({ length }) => length > 1).map(([name]) => String(name)));
   return {
     names: paths.map((path) => String(path[0])),
     apply: (before) => {
-      const after = structuredClone(before);
+      // What is stored is never changed in place, so the new item shares every attribute in which nothing changes.
+      const after = { ...before };
+      for (const name of within) if (after[name]) after[name] = structuredClone(after[name]);
       for (const change of changes) change.make(after, before);
       return after;
     },
@@ -65,7 +68,7 @@ const SECTIONS: Readonly<Record<string, (reader: ExpressionReader) => UpdateChan
     const path = reader.path();
     reader.expect('=');
     const value = sum(reader);
-    return { path, make: (after, before) => setAt(after, path, structuredClone(value(before))) };
+    return { path, make: (after, before) => setAt(after, path, value(before)) };
   },
   REMOVE: (reader) => {
     const path = reader.path();
@@ -162,7 +165,7 @@ function listAppend(reader: ExpressionReader): ValueOf {
 }
 
 function added(old: AttributeValue | undefined, value: AttributeValue): AttributeValue {
-  if (old === undefined) return structuredClone(value);
+  if (old === undefined) return value;
   if (old.N !== undefined && value.N !== undefined) return { N: add(old.N, value.N) };
   const [have, more] = [elements(old), elements(value)];
   if (!have || !more || typeOf(old) !== typeOf(value)) throw new ValidationException(WRONG_TYPE);

@@ -52,12 +52,17 @@ export const systemClock: Clock = {
         resolve();
         return;
       }
+      // A timer of zero would wait for a millisecond.
+      if (ms <= 0) {
+        setImmediate(resolve);
+        return;
+      }
       const end = () => {
         clearTimeout(timer);
         signal?.removeEventListener('abort', end);
         resolve();
       };
-      const timer = setTimeout(end, Math.max(0, ms));
+      const timer = setTimeout(end, ms);
       signal?.addEventListener('abort', end);
     }),
 };
@@ -70,7 +75,7 @@ export function nextTurn(): Promise<void> {
 }
 
 /** The reason of an abort that no one reads: by default, each `abort` makes an error with a stack. */
-const OVER = 'over';
+export const OVER = 'over';
 
 /**
  * Waits for work until a deadline. The work is not cancelled at the deadline: it continues, and its result is ignored.

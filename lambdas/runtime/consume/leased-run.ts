@@ -1,4 +1,4 @@
-import { withDeadline } from '../base/clock.ts';
+import { OVER, withDeadline } from '../base/clock.ts';
 import { isMailroomError, MailroomError } from '../base/errors.ts';
 import { isPoison } from '../base/poison.ts';
 import type { HandledEvent } from '../events/external-event.ts';
@@ -69,7 +69,8 @@ export async function runLeased(
   // A slow claim also counts as an outage: a handler that starts late did not get its full time.
   const late = clock.now() - delivery.beganAt > LATE_MS;
 
-  const renewing = keepLease(run, stop, over.signal);
+  const renewals = { isUnderWay: false };
+  const renewing = keepLease(run, stop, over.signal, renewals);
   const work = toTheEnd(run, handler);
   const workMs = claim.endsBy - RESPONSE_MARGIN_MS - clock.now();
   const end = await withDeadline(clock, workMs, work, async (): Promise<LeasedRun> => {
@@ -80,14 +81,12 @@ export async function runLeased(
     await effectsIdle(claimed);
     return { kind: 'out-of-time', lostTimeToTable };
   });
-  over.abort();
+  over.abort(OVER);
   take(run, { is: 'ended' });
-  await withDeadline(
-    clock,
-    Math.min(LAST_RENEWAL_MAX_MS, (claim.endsBy - clock.now()) / 4),
-    renewing,
-    () => {},
-  );
+  if (renewals.isUnderWay) {
+    const longestMs = Math.min(LAST_RENEWAL_MAX_MS, (claim.endsBy - clock.now()) / 4);
+    await withDeadline(clock, longestMs, renewing, () => {});
+  }
   return explained(run, outcomeOf(run, end));
 }
 
@@ -129,12 +128,20 @@ async function recordTimeout(
   await withDeadline(clock, MARK_MAX_MS, marked, () => {});
 }
 
-async function keepLease(run: HandlerRun, stop: AbortController, over: AbortSignal): Promise<void> {
+/** @param renewals - told whether a renewal is under way */
+async function keepLease(
+  run: HandlerRun,
+  stop: AbortController,
+  over: AbortSignal,
+  renewals: { isUnderWay: boolean },
+): Promise<void> {
   const { config, clock, inbox, queue, telemetry, claim, delivery } = run.claimed;
   const everyMs = Math.min(config.leaseMs, config.visibilityTimeoutMs || config.leaseMs) / 3;
   for (;;) {
+    renewals.isUnderWay = false;
     await clock.sleep(everyMs, over);
     if (over.aborted || run.state.commit.kind === 'done') return;
+    renewals.isUnderWay = true;
     try {
       await inbox.renew(claim);
       if (over.aborted) return; // answered late: the end of the run has decided when SQS shows the message again
