@@ -1,4 +1,4 @@
-import type { Update } from '../../lambdas/runtime/store/table.ts';
+import type { Item, Update } from '../../lambdas/runtime/store/table.ts';
 import type { InboxTamper } from './inbox-scenarios.ts';
 import type { Hole } from './relay-holes.ts';
 import { setsStatus, tamperedTable, withCondition } from './tampered-table.ts';
@@ -36,6 +36,22 @@ export const RETENTION_HOLES: readonly Hole<InboxTamper>[] = [
     found: /The effects were applied 2 times/,
   },
   {
+    rule: 'an event from before the first start of its consumer is too old a retention after that',
+    where: 'repeated after its row has expired',
+    budget: { faults: 0, stalls: 0 },
+    deviations: 0,
+    tamper: { tamperTable: (real) => tamperedTable(real, { update: claimsWhatHasNoRow }) },
+    found: /The effects were applied 2 times/,
+  },
+  {
+    rule: 'the first start of a consumer stays in its history',
+    where: 'repeated after its row has expired',
+    budget: { faults: 0, stalls: 0 },
+    deviations: 0,
+    tamper: { tamperTable: (real) => tamperedTable(real, { got: withoutHistory, update: startsAgain }) },
+    found: /The effects were applied 2 times/,
+  },
+  {
     rule: 'an event from before a rename is claimed only by an operator',
     where: 'from before its consumer got its name',
     budget: { faults: 0, stalls: 0 },
@@ -44,6 +60,15 @@ export const RETENTION_HOLES: readonly Hole<InboxTamper>[] = [
     found: /The effects were applied 2 times/,
   },
 ];
+
+/** Each start takes itself for the first. */
+function withoutHistory(item: Item | undefined): Item | undefined {
+  return item?.SK === 'HISTORY' ? undefined : item;
+}
+
+function startsAgain(update: Update): Update {
+  return update.Key?.SK === 'HISTORY' ? withCondition(update, undefined) : update;
+}
 
 function expiresADayEarlier(update: Update): Update {
   const { ':expiresAt': expiresAt, ...values } = update.ExpressionAttributeValues ?? {};

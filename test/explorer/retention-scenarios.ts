@@ -14,6 +14,9 @@ const RETENTION_DAYS = 35;
 /** How long the handler of the repeat works: it starts before the end of the retention, and ends after it. */
 const WORK_MS = 20_000;
 
+/** A replay to a new consumer: the event is older than the retention of an inbox that starts with it. */
+const REPLAYED = { ageMs: 100 * DAY_MS, isNew: true, config: { inboxRetentionDays: RETENTION_DAYS } };
+
 /** A message is processed, and is redelivered when its row is about to expire; from then on, TTL deletes what has expired. */
 const SETTINGS: readonly ConsumerSetting[] = [
   {
@@ -45,6 +48,22 @@ const SETTINGS: readonly ConsumerSetting[] = [
     workersMax: 1,
     acts: repeat({ afterEndMs: 1_500, skewMs: -1_900 }),
     verdict: once,
+  },
+  {
+    name: 'an event from before the first start of its consumer, repeated before the end of the retention',
+    handler: () => () => chargeAndCommit,
+    world: REPLAYED,
+    workersMax: 1,
+    acts: repeat({ afterEndMs: -10_000 }),
+    verdict: ran,
+  },
+  {
+    name: 'an event from before the first start of its consumer, repeated after its row has expired',
+    handler: () => () => chargeAndCommit,
+    world: REPLAYED,
+    workersMax: 1,
+    acts: repeat({ afterEndMs: 2 * DAY_MS }),
+    verdict: ran,
   },
   {
     name: 'an event from before its consumer got its name',
@@ -81,6 +100,12 @@ function once(world: ConsumerWorld, { faults, stalls }: Budget): string | undefi
   const repeated = times > 1 && faults + stalls === 0;
   if (applied(world, 0) === undefined && statusOf(world, world.eventId) === 'REJECTED') return undefined;
   return applied(world, 1) ?? (repeated ? `The effect happened ${times} times, without a fault` : undefined);
+}
+
+/** As {@link once}, and without a fault the event has run, however old it is. */
+function ran(world: ConsumerWorld, budget: Budget): string | undefined {
+  const isUntouched = budget.faults + budget.stalls === 0;
+  return isUntouched ? applied(world, 1) : once(world, budget);
 }
 
 /** Every setting of the inbox retention, as scenarios. */

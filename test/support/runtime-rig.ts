@@ -1,7 +1,8 @@
 import { z } from 'zod/mini';
 import { defineEvent } from '../../lambdas/runtime/events/event.ts';
 import { createOutbox } from '../../lambdas/runtime/outbox/outbox.ts';
-import type { OutboxRow } from '../../lambdas/runtime/store/rows.ts';
+import { inboxHistoryKey } from '../../lambdas/runtime/store/keys.ts';
+import { type OutboxRow, SCHEMA } from '../../lambdas/runtime/store/rows.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
 import { relayConfig as defaultRelayConfig } from '../../testing/default-config.ts';
 import {
@@ -81,6 +82,18 @@ export function rig(
     publishedIds: () =>
       bus.published().map((entry) => (JSON.parse(entry.detail) as { eventId: string }).eventId),
   };
+}
+
+/** Records that an inbox started long before anything that a test writes: what is older than its retention may have run. */
+export async function startedLongAgo(
+  table: Pick<Table, 'write'>,
+  consumer = consumerConfig.consumer,
+  days = consumerConfig.inboxRetentionDays,
+): Promise<void> {
+  const retentions = [{ days, since: 0 }];
+  await table.write({
+    Put: { Item: { ...inboxHistoryKey(consumer), schema: SCHEMA, retentions, changedAt: 0 } },
+  });
 }
 
 /** Moves a manual clock on until a promise settles. */

@@ -31,6 +31,8 @@ export interface ConsumerWorldOptions {
   readonly bodies?: readonly unknown[] | undefined;
   /** The age of the events at the start, in milliseconds. @default 0 */
   readonly ageMs?: number | undefined;
+  /** The inbox has never started. @default it has been started when the events were written */
+  readonly isNew?: boolean | undefined;
   /** The maximum number of messages per batch. @default 1 */
   readonly batchSize?: number | undefined;
   /** The time from the start during which the table throttles all transactions, in milliseconds. @default no throttling */

@@ -39,11 +39,11 @@ to the dead-letter queue. Other messages are not affected. \`npx cdk-mailroom wh
     },
     EVENT_TOO_OLD: {
       cause:
-        "The event has no inbox row and is older than the inbox retention, or older than the consumer's name: its row may have expired.",
+        "The event has no inbox row, which may have expired: it is older than the inbox retention (from the consumer's first start), or the consumer's name.",
       result:
         "The message is rejected: it may have been processed before. A strict order does not pass over its number, even with `onReject: 'skip'`.",
       action:
-        'If you know that it was not, run [`messages allow`](cli.md#messages-allow) and redrive. Otherwise, discard it.',
+        'If it was not, run [`messages allow`](cli.md#messages-allow) and redrive. Otherwise, discard it. A new consumer name runs everything.',
     },
     FORWARD_REJECTED: {
       cause:

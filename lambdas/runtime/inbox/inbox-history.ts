@@ -136,9 +136,9 @@ interface InboxMemory extends Pick<InboxRules, 'inboxRetentionDays' | 'inboxSinc
  *       |-----------------|------ 35 days ------| spare day |-------------------|
  *                           raised to 400 days: |-------- too old, by 35 days ---
  *
- * A row expires a day after the retention in force when its message was handled, which is when the event was created or later. So an
- * event that is younger than every retention since its creation would still have its row if it had been handled, and keeps it while
- * its handler runs.
+ * A row expires a day after the retention in force when its message was handled: that was after the event was created, and after the
+ * inbox's first start, which is recorded before its first row. So while every retention since the later of both is longer than the time
+ * since then, the event would still have its row if it had been handled, and keeps it while its handler runs.
  */
 export function forgottenBecause(
   { clock, inboxRetentionDays, inboxSince = 0, memory }: InboxMemory,
@@ -149,8 +149,9 @@ export function forgottenBecause(
   if (!isEventId(eventId)) return undefined; // an unreadable message, which never runs
   const mintedAt = eventIdTime(eventId);
   if (mintedAt < inboxSince) return renamed(inboxSince, 'is older');
-  const days = shortestRetentionDays(memory.history, mintedAt, inboxRetentionDays);
-  if (clock.now() - mintedAt <= days * DAY_MS) return undefined;
+  const now = clock.now();
+  const { handledFrom, days } = rowsOf(memory.history, mintedAt, inboxRetentionDays, now);
+  if (now - handledFrom <= days * DAY_MS) return undefined;
   const which = days < inboxRetentionDays ? ', the shortest since it was written,' : '';
   return `The event is older than the inbox retention of ${days} days${which} ${MAY_HAVE_RUN}`;
 }
@@ -170,22 +171,34 @@ function renamed(inboxSince: number, what: string): string {
 const MAY_HAVE_RUN =
   'and has no row: it may have been processed before. If you know that it was not, let it run with `npx cdk-mailroom messages allow`.';
 
+/** The times that an inbox's history tells of the rows of an event. */
+interface EventRows {
+  /** The earliest time at which the event can have been handled, epoch milliseconds. */
+  readonly handledFrom: number;
+  /** The shortest retention that was in force at any time since then, days. A row cannot have expired before `handledFrom` and these days. */
+  readonly days: number;
+}
+
 /**
- * Returns the shortest retention, in days, that was in force at any time since an event was created.
+ * Returns the rows that an inbox can have had of an event. An inbox that has not started has handled nothing, however old the event is:
+ * a replay to a new consumer runs for one retention after its first start.
  *
  * @param history - absent if the consumer has not started yet
  * @param mintedAt - epoch milliseconds
  * @param currentDays - the current retention
  */
-export function shortestRetentionDays(
+export function rowsOf(
   history: Pick<InboxHistory, 'retentions'> | undefined,
   mintedAt: number,
   currentDays: number,
-): number {
+  now: number,
+): EventRows {
   const { retentions = [] } = history ?? {};
+  const [first] = retentions;
+  const handledFrom = Math.max(mintedAt, first?.since ?? now);
   const since = retentions.filter((_, index) => {
     const next = retentions[index + 1];
-    return next === undefined || next.since + OVERLAP_MS > mintedAt;
+    return next === undefined || next.since + OVERLAP_MS > handledFrom;
   });
-  return Math.min(currentDays, ...since.map(({ days }) => days));
+  return { handledFrom, days: Math.min(currentDays, ...since.map(({ days }) => days)) };
 }

@@ -189,6 +189,19 @@ describe.concurrent('dead letters of a consumer', () => {
   it('a message that is too old runs only after an operator allows it', async () => {
     const envelope = { ...(await paymentCaptured()), eventId: mintEventId(Date.now() - 36 * 86_400_000, 8) };
     const { eventId } = envelope;
+    // The consumer has just started for the first time: it would run any event that has no row.
+    await put({
+      ...inboxKey('notifications', eventId),
+      schema: SCHEMA,
+      status: 'REJECTED',
+      fence: 'of-a-worker-that-rejected-it',
+      attempts: 0,
+      type: envelope.type,
+      rejectedAt: Date.now(),
+      reason: 'EVENT_TOO_OLD',
+      lastError: 'The event is older than the inbox retention.',
+      fingerprint: 'notifications EVENT_TOO_OLD',
+    });
     const [deadLetter = ''] = await send('notifications', [delivered(envelope)]);
     const argv = ['dlq', 'redrive', 'consumer:notifications', '--json', deadLetter];
     const plan = await seeing(...argv);

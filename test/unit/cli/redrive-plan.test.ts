@@ -12,6 +12,7 @@ import { mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import { inboxHistoryKey } from '../../../lambdas/runtime/store/keys.ts';
 import type { InboxRow } from '../../../lambdas/runtime/store/rows.ts';
 import { memoryTable } from '../../../testing/index.ts';
+import { startedLongAgo } from '../../support/runtime-rig.ts';
 
 const NOW = Date.UTC(2026, 5, 1);
 
@@ -88,8 +89,16 @@ describe('a dead letter', () => {
     ],
     ['as old, but remembered', { status: 'REJECTED', reason: 'POISON_MESSAGE' }, 'runs', 36],
   ])('%s', async (_, row, verdict, ageDays = 1) => {
-    const { judged } = await judge([deadLetter(row, { ageDays })]);
+    const table = memoryTable();
+    await startedLongAgo(table, 'payments', 35);
+    const { judged } = await judge([deadLetter(row, { ageDays })], table);
     expect(judged).toMatchObject([{ verdict }]);
+  });
+
+  test('without a row runs in a consumer that has not started, however old it is', async () => {
+    expect((await judge([deadLetter(undefined, { ageDays: 300 })])).judged).toMatchObject([
+      { verdict: 'runs' },
+    ]);
   });
 
   const next = mintEventId(NOW, 8);

@@ -9,7 +9,7 @@ import type { QueueMessage } from '../../../lambdas/runtime/operations/queues.ts
 import { outboxKeyOf, unreadableId } from '../../../lambdas/runtime/store/event-id.ts';
 import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
 import { readInboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
-import { ThingHappened } from '../../support/runtime-rig.ts';
+import { startedLongAgo, ThingHappened } from '../../support/runtime-rig.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 import { broken, commit, fine, poison, why } from './support/why-rig.ts';
 
@@ -111,6 +111,7 @@ describe('why, of an event that requires action', () => {
 
   test('its message died without a row, and is too old: it is resolved by hand', async () => {
     const mailroom = mailroomInMemory([fine]);
+    await startedLongAgo(mailroom.memory);
     const eventId = await commit(mailroom);
     await mailroom.publish();
     const [sent] = mailroom.queue.messages();

@@ -11,6 +11,7 @@ import {
   resolveMessage,
 } from '../../../lambdas/runtime/operations/message-operations.ts';
 import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
+import { startedLongAgo } from '../../support/runtime-rig.ts';
 import { consumer, EVENT_ID, OrderChanged, OrderPlaced, shapeRig } from './stored-shape-rig.ts';
 
 type Rig = ReturnType<typeof shapeRig>;
@@ -56,6 +57,7 @@ async function meanwhile(inEffect: boolean): Promise<unknown> {
 
 async function tooOldAndAllowed(): Promise<Rig> {
   const rig = await sent();
+  await startedLongAgo(rig.table, consumer.consumer);
   await rig.clock.advance((consumer.inboxRetentionDays + 1) * DAY_MS);
   await rig.deliver(captures());
   await allowTooOld(rig, { ...decision, reason: 'never charged, says the bank' });

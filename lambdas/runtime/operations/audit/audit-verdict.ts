@@ -2,7 +2,7 @@ import pMap from 'p-map';
 import type { Clock } from '../../base/clock.ts';
 import { errorCode, errorMessage } from '../../base/errors.ts';
 import { DAY_MS } from '../../base/units.ts';
-import { shortestRetentionDays } from '../../inbox/inbox-history.ts';
+import { rowsOf } from '../../inbox/inbox-history.ts';
 import { isOverdue } from '../../inbox/inbox-state.ts';
 import { eventIdTime } from '../../store/event-id.ts';
 import { inboxHistoryKey, inboxKey } from '../../store/keys.ts';
@@ -113,9 +113,9 @@ async function judgeAll(
 
   /** Returns true if TTL may have deleted the inbox row: then its absence proves nothing. */
   function isExpired({ eventId }: PublishedEvent): boolean {
-    const mintedAt = eventIdTime(eventId);
     const kept = history && asRow<InboxHistory>(history);
-    return mintedAt + shortestRetentionDays(kept, mintedAt, consumer.inboxRetentionDays) * DAY_MS <= lookedAt;
+    const rows = rowsOf(kept, eventIdTime(eventId), consumer.inboxRetentionDays, lookedAt);
+    return rows.handledFrom + rows.days * DAY_MS <= lookedAt;
   }
 
   /** Returns true if the event's message may be in the queue. */

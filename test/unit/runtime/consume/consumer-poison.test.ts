@@ -6,7 +6,7 @@ import { defineEvent, type Envelope } from '../../../../lambdas/runtime/events/e
 import { HEARTBEAT } from '../../../../lambdas/runtime/events/heartbeat-event.ts';
 import { mintEventId } from '../../../../lambdas/runtime/store/event-id.ts';
 import { lambdaContext } from '../../../../testing/index.ts';
-import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
+import { rig, startedLongAgo, ThingHappened } from '../../../support/runtime-rig.ts';
 import { body, consumer, envelope, inboxRow, oneMessage, type Parts, send } from './consumer-rig.ts';
 
 const KINDS = [leased, transactional];
@@ -30,6 +30,7 @@ describe('a message is rejected, dead-lettered, and affects no other message if 
   ])('%s', async (_what, bodyOf, reason) => {
     for (const kind of KINDS) {
       const parts = rig();
+      await startedLongAgo(parts.memory);
       const handle = handled();
       parts.queue.send(bodyOf(parts));
       const good = send(parts);
@@ -93,6 +94,7 @@ test('an event of an old version is upcast', async () => {
 describe('a message that is older than the inbox retention', () => {
   test('does not run when it is redriven, until an operator allows it', async () => {
     const one = oneMessage({ eventId: tooOld() });
+    await startedLongAgo(one.memory);
     const handle = handled();
     await one.drain(handle);
     one.queue.redrive();
@@ -110,6 +112,7 @@ describe('a message that is older than the inbox retention', () => {
     ['transactional', transactional],
   ])('does not run in a %s handler that was missing when it was rejected', async (_kind, kind) => {
     const one = oneMessage({ eventId: tooOld(), type: 'Unheard' });
+    await startedLongAgo(one.memory);
     await consumer(one, []).drain(); // deployed without its handler
     expect(one.row()).toMatchObject({ status: 'REJECTED', reason: 'EVENT_TOO_OLD' });
     one.queue.redrive();
@@ -120,6 +123,7 @@ describe('a message that is older than the inbox retention', () => {
 
   test('is rejected without delay when it is redelivered with others: that is not an outage', async () => {
     const parts = rig();
+    await startedLongAgo(parts.memory);
     const handle = handled();
     const { deliver } = consumer(parts, [leased(ThingHappened, handle)]);
     const sent = [2, 3].map((shard) => send(parts, { eventId: tooOld(shard) }));

@@ -14,7 +14,7 @@ import { rejectedKey } from '../../../../lambdas/runtime/store/keys.ts';
 import { readInboxRow } from '../../../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';
 import { lambdaContext } from '../../../../testing/index.ts';
-import { consumerConfig, runThrough, ThingHappened } from '../../../support/runtime-rig.ts';
+import { consumerConfig, runThrough, startedLongAgo, ThingHappened } from '../../../support/runtime-rig.ts';
 import { awsError, beforeWrite, body, CONSUMER, domainRow, oneMessage } from './consumer-rig.ts';
 
 const note = { by: 'ada', reason: 'the customer left' };
@@ -244,6 +244,7 @@ describe('a manual fix', () => {
 
   test('commits nothing for an event whose row may have expired after it was processed', async () => {
     const one = settling();
+    await startedLongAgo(one.memory);
     await one.clock.advance(40 * 86_400_000);
     expect(await one.commit({ writes: [domainRow] })).toMatchObject({ ...refused, code: 'EVENT_TOO_OLD' });
     expect(one.domainRow()).toBeUndefined();

@@ -11,7 +11,7 @@ import { defineEvent } from '../../../../lambdas/runtime/events/event.ts';
 import { resolveMessage } from '../../../../lambdas/runtime/operations/message-operations.ts';
 import { failedKey, inboxKey, lastKey } from '../../../../lambdas/runtime/store/keys.ts';
 import { lambdaContext } from '../../../../testing/index.ts';
-import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
+import { rig, startedLongAgo, ThingHappened } from '../../../support/runtime-rig.ts';
 import { body, CONSUMER, consumer, domainRow, envelope, inboxRow, type Parts } from './consumer-rig.ts';
 
 const Counted = defineEvent({
@@ -283,6 +283,7 @@ describe('a strict consumer', () => {
     ['the last', 3],
   ])('absorbs %s event that is older than the retention of the inbox', async (_which, sequence) => {
     const one = ordered();
+    await startedLongAgo(one.memory);
     const event = one.send(sequence);
     await one.setLast(3, { eventId: event.eventId });
     await one.clock.advance(40 * 86_400_000);
@@ -293,6 +294,7 @@ describe('a strict consumer', () => {
 
   test('does not run an event that is older than the retention and next: it may have run before the order', async () => {
     const one = ordered();
+    await startedLongAgo(one.memory);
     const event = one.send(1);
     await one.clock.advance(40 * 86_400_000);
     await one.drain();

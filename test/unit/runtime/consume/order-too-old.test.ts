@@ -6,7 +6,7 @@ import { defineEvent } from '../../../../lambdas/runtime/events/event.ts';
 import { seedSequence, skipSequence } from '../../../../lambdas/runtime/inbox/order-operator.ts';
 import { allowTooOld } from '../../../../lambdas/runtime/operations/message-operations.ts';
 import { lastKey } from '../../../../lambdas/runtime/store/keys.ts';
-import { rig } from '../../../support/runtime-rig.ts';
+import { rig, startedLongAgo } from '../../../support/runtime-rig.ts';
 import { body, CONSUMER, consumer, envelope, inboxRow } from './consumer-rig.ts';
 
 const Counted = defineEvent({
@@ -23,6 +23,7 @@ const note = { by: 'ada', reason: 'looked at' };
 /** Number 1 is older than the retention of the inbox and has no row; the consumer passes over what it rejects. */
 async function afterTheFirst() {
   const parts = rig();
+  await startedLongAgo(parts.memory);
   const applied: number[] = [];
   const handler = transactional(Counted, async ({ sequence }) => {
     applied.push(sequence);

@@ -12,7 +12,7 @@ import type { SettleAnswer, SettleRequest } from '../../../../lambdas/runtime/co
 import { inboxHistoryKey } from '../../../../lambdas/runtime/store/keys.ts';
 import type { TransactAction } from '../../../../lambdas/runtime/store/table.ts';
 import { lambdaContext } from '../../../../testing/index.ts';
-import { runThrough, ThingHappened } from '../../../support/runtime-rig.ts';
+import { runThrough, startedLongAgo, ThingHappened } from '../../../support/runtime-rig.ts';
 import { beforeWrite, body, CONSUMER, consumer, domainRow, oneMessage } from './consumer-rig.ts';
 
 const note = { by: 'ada', reason: 'the customer left' };
@@ -227,6 +227,7 @@ describe('a formal rejection', () => {
 
   test('is refused for an event whose row may have expired after it was processed', async () => {
     const one = settling({ rejected: announces });
+    await startedLongAgo(one.memory);
     await one.clock.advance(40 * 86_400_000);
     await one.exhaust();
     expect(one.row()).toMatchObject({ reason: 'EVENT_TOO_OLD' });

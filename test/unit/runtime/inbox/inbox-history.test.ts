@@ -6,9 +6,13 @@ import { leased, transactional } from '../../../../lambdas/runtime/consume/handl
 import type { Envelope } from '../../../../lambdas/runtime/events/event.ts';
 import { externalEvent } from '../../../../lambdas/runtime/events/external-event.ts';
 import { createInbox, type InboxDeps } from '../../../../lambdas/runtime/inbox/inbox.ts';
-import { forgottenBecause, openInbox } from '../../../../lambdas/runtime/inbox/inbox-history.ts';
+import {
+  forgottenBecause,
+  markUnreadable,
+  openInbox,
+} from '../../../../lambdas/runtime/inbox/inbox-history.ts';
 import { allowTooOld } from '../../../../lambdas/runtime/operations/message-operations.ts';
-import { systemRandomBytes } from '../../../../lambdas/runtime/store/event-id.ts';
+import { systemRandomBytes, unreadableId } from '../../../../lambdas/runtime/store/event-id.ts';
 import { externalEventId } from '../../../../lambdas/runtime/store/external-id.ts';
 import { inboxHistoryKey, inboxKey } from '../../../../lambdas/runtime/store/keys.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';
@@ -149,13 +153,61 @@ describe('an event is too old by the shortest retention since it was minted:', (
     expect(lowered.handle).not.toHaveBeenCalled();
   });
 
-  test('a new consumer is given everything that its own retention covers', async () => {
+  test.each([
+    ['leased', leased],
+    ['transactional', transactional],
+  ])(
+    'a new consumer runs any event for a retention after its first start, and each once: %s',
+    async (_, kind) => {
+      const parts = rig();
+      const [first, second, late] = [envelope(parts), envelope(parts), envelope(parts)];
+      await passDays(parts, 300);
+      const handle = vi.fn(async () => ({}));
+      const deployed = () =>
+        consumer(parts, [kind(ThingHappened, handle)], parts.table, { inboxRetentionDays: 35 });
+      await deliver(parts, deployed(), first);
+      expect(handle).toHaveBeenCalledTimes(1);
+      await passDays(parts, 34);
+      await deliver(parts, deployed(), second);
+      expect(handle).toHaveBeenCalledTimes(2);
+      await passDays(parts, 1);
+      await deliver(parts, deployed(), first); // its row is kept for a day more
+      await deliver(parts, deployed(), late);
+      expect(handle).toHaveBeenCalledTimes(2);
+      expect(inboxRow(parts, late)).toMatchObject({ status: 'REJECTED', reason: 'EVENT_TOO_OLD' });
+    },
+  );
+
+  test('an event from before the first start is held to every retention since the first start', async () => {
     const parts = rig();
     const event = envelope(parts);
-    await passDays(parts, 50);
-    const fresh = started(parts, 58);
+    await passDays(parts, 100);
+    await deliver(parts, started(parts, 35), event);
+    await passDays(parts, 10);
+    await deliver(parts, started(parts, 400), envelope(parts));
+    await passDays(parts, 60);
+    const raised = started(parts, 400);
+    await deliver(parts, raised, event);
+    expect(raised.handle).not.toHaveBeenCalled();
+    expect(inboxRow(parts, event)).toMatchObject({
+      reason: 'EVENT_TOO_OLD',
+      lastError: expect.stringContaining('35 days'),
+    });
+  });
+
+  test('an unreadable message that was settled before the first start starts nothing', async () => {
+    const parts = rig();
+    const event = envelope(parts);
+    await passDays(parts, 40);
+    await markUnreadable(
+      { ...inboxOn({ ...parts, table: parts.memory, inboxRetentionDays: 35 }) },
+      unreadableId('?'),
+    );
+    await passDays(parts, 40);
+    const fresh = started(parts, 35);
     await deliver(parts, fresh, event);
     expect(fresh.handle).toHaveBeenCalledTimes(1);
+    expect(retentions(parts)).toEqual([35]);
   });
 
   test('under a new name, what was written before the move is rejected, and what is newer runs', async () => {

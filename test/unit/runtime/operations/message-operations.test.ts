@@ -12,7 +12,13 @@ import {
 } from '../../../../lambdas/runtime/operations/message-operations.ts';
 import { inboxKey, rejectedKey } from '../../../../lambdas/runtime/store/keys.ts';
 import { eventBridgeMessage } from '../../../../testing/index.ts';
-import { consumerConfig, rig, runThrough, ThingHappened } from '../../../support/runtime-rig.ts';
+import {
+  consumerConfig,
+  rig,
+  runThrough,
+  startedLongAgo,
+  ThingHappened,
+} from '../../../support/runtime-rig.ts';
 import { staleReads } from '../../../support/stale-reads.ts';
 
 const { consumer } = consumerConfig;
@@ -359,6 +365,7 @@ describe('to allow a message that is too old', () => {
       runs += 1;
     }, 36);
     const { deliver, allow, redrive, row, queue } = parts;
+    await startedLongAgo(parts.memory);
     const untilDead = async () => {
       for (let i = 0; i < 10 && queue.deadLetters().length === 0; i += 1) await deliver();
     };

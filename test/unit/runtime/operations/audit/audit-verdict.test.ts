@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { DAY_MS, MINUTE_MS } from '../../../../../lambdas/runtime/base/units.ts';
 import { inboxHistoryKey, inboxKey } from '../../../../../lambdas/runtime/store/keys.ts';
 import type { InboxRow } from '../../../../../lambdas/runtime/store/rows.ts';
+import { startedLongAgo } from '../../../../support/runtime-rig.ts';
 import { auditRig, consumerEntry } from './audit-rig.ts';
 
 const LONG_AGO = 20 * MINUTE_MS;
@@ -287,11 +288,27 @@ describe('an event without an inbox row', () => {
 
   test('is unproven when its row may have expired, also when earlier ones are asked for', async () => {
     const rig = auditRig([consumerEntry('payments', { inboxRetentionDays: 2 })]);
+    await startedLongAgo(rig.table, 'payments', 2);
     const now = rig.clock.now();
     await rig.event(2 * DAY_MS);
     await rig.event(2 * DAY_MS - 1);
     const range = { since: now - 2 * DAY_MS, until: now - 2 * DAY_MS + MINUTE_MS, earlier: true };
     expect((await rig.run(range)).consumers.payments).toMatchObject({ unproven: 1, missing: 1 });
+  });
+
+  test('is missing until a retention after the first start of its consumer, before which no row can have expired', async () => {
+    const rig = auditRig([consumerEntry('payments', { inboxRetentionDays: 2 })]);
+    const now = rig.clock.now();
+    const history = (since: number) =>
+      rig.table.write({
+        Put: { Item: { ...inboxHistoryKey('payments'), retentions: [{ days: 2, since }] } },
+      });
+    await history(now - 2 * DAY_MS + 1);
+    await rig.event(30 * DAY_MS);
+    const range = { since: now - 30 * DAY_MS, until: now - 29 * DAY_MS, earlier: true };
+    expect((await rig.run(range)).consumers.payments).toMatchObject({ unproven: 0, missing: 1 });
+    await history(now - 2 * DAY_MS);
+    expect((await rig.run(range)).consumers.payments).toMatchObject({ unproven: 1, missing: 0 });
   });
 
   test('is unproven when its row may have expired under a shorter retention than today’s', async () => {
