@@ -4,6 +4,7 @@ import { cpus } from 'node:os';
 import { Command, InvalidArgumentError } from 'commander';
 import { table } from '../cli/terminal/output.ts';
 import { errorMessage, MailroomError } from '../lambdas/runtime/base/errors.ts';
+import { brokers } from './brokers.ts';
 import { bundles } from './bundles.ts';
 import { burst } from './burst.ts';
 import type { CapacityTarget } from './capacity/plan.ts';
@@ -30,12 +31,25 @@ interface BenchOptions {
 }
 
 /** The parts, in the order in which they run. */
-const PARTS: readonly Part[] = [cost, relay, latency, bundles, capacity, burst, command, postgres, peers];
+const PARTS: readonly Part[] = [
+  cost,
+  relay,
+  latency,
+  bundles,
+  capacity,
+  burst,
+  command,
+  postgres,
+  brokers,
+  peers,
+];
 
 /** The files that contain the tables. */
 const DOCS = [
   'docs/cost.md',
+  'docs/queues.md',
   'docs/scaling.md',
+  'docs/sources.md',
   'bench/README.md',
   'bench/bundles/README.md',
   'bench/peers/README.md',
@@ -128,7 +142,11 @@ const program = new Command('npm run bench --')
   .option('--json', 'print the figures as one JSON document on the last line', false)
   .option('--quick', 'use small sizes, as a smoke test; the figures mean little', false)
   .option('--docs', 'write the tables of this run to docs/ and bench/', false)
-  .option('--install', 'let peers install the packages that it measures, in a temporary folder', false)
+  .option(
+    '--install',
+    'let a part download what it measures: packages in a temporary folder, brokers in .local',
+    false,
+  )
   .option('--packages <folder>', 'with --install: take those packages from .tgz files in this folder')
   .option('--rate <events>', 'with capacity: plan for this average of events per second', rate)
   .option('--peak <events>', 'with --rate: events per second in the busiest seconds (default: --rate)', rate)

@@ -9,7 +9,7 @@ import { RELAY_CONFIG } from './relay/measured-relay.ts';
 
 /** The programs that run in their own processes: `<program>.child.ts`. */
 type ServerProgram = 'relay/stub' | 'peers/tables';
-type ClientProgram = 'relay/carry' | 'peers/mailroom' | 'peers/outbox-event-bus';
+type ClientProgram = 'brokers/courier' | 'relay/carry' | 'peers/mailroom' | 'peers/outbox-event-bus';
 
 const OUT = fileURLToPath(new URL('../.local/bench/', import.meta.url));
 
@@ -46,6 +46,7 @@ export async function runChild<T>(program: ClientProgram, endpoint: string, task
 }
 
 async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = once(child, 'exit');
   child.disconnect();
   await ended;

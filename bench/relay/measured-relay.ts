@@ -26,7 +26,8 @@ export function relayPorts() {
   };
 }
 
-const OrderPlaced = defineEvent({
+/** The measured event. */
+export const OrderPlaced = defineEvent({
   source: 'orders',
   type: 'OrderPlaced',
   version: 1,
