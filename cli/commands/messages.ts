@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { HOUR_MS } from '../../lambdas/runtime/base/units.ts';
 import type { Deployment } from '../deployment/deployment.ts';
 import { eachOf } from '../deployment/rows-reader.ts';
+import { withInbox } from '../deployment/source-consumer.ts';
 import {
   type ListedMessage,
   type MessageChoice,
@@ -95,7 +96,12 @@ export async function listMessages(
   const { directory, terminal, clock } = deployment;
   const { limit = LISTED_MAX } = options;
   const consumers =
-    options.consumer === undefined ? directory.consumers : [deployment.consumer(options.consumer)];
+    options.consumer === undefined
+      ? [...directory.consumers, ...(directory.sourceConsumers ?? [])]
+      : [
+          // Only the queue of a consumer can prove that a published event waits for it.
+          options.waiting ? deployment.consumer(options.consumer) : withInbox(deployment, options.consumer),
+        ];
   const found = await eachOf(consumers, (consumer) =>
     messagesOf(deployment, consumer, { ...options, limit }),
   );

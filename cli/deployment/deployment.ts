@@ -4,8 +4,9 @@ import type { Clock } from '../../lambdas/runtime/base/clock.ts';
 import { errorMessage, MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { neighborsOf } from '../../lambdas/runtime/operations/bus-consumers.ts';
 import type { BusDirectory } from '../../lambdas/runtime/operations/bus-directory.ts';
-import type { ConsumerEntry, Directory } from '../../lambdas/runtime/operations/directory.ts';
+import type { ConsumerEntry, Directory, SourceConsumer } from '../../lambdas/runtime/operations/directory.ts';
 import type { Queues } from '../../lambdas/runtime/operations/queues.ts';
+import { readSourceConsumers } from '../../lambdas/runtime/operations/source-consumers.ts';
 import { sqsQueues } from '../../lambdas/runtime/operations/sqs-queues.ts';
 import { readAllDirectories, readBusClaims } from '../../lambdas/runtime/operations/ssm-directory.ts';
 import { dynamoTable } from '../../lambdas/runtime/store/dynamo-table.ts';
@@ -23,6 +24,7 @@ import { type FunctionSettings, readFunction } from './deployed-function.ts';
 import { databaseUrl, type OpenPostgres, openPostgres } from './postgres-database.ts';
 import { postgresTable } from './postgres-table.ts';
 import type { Resources } from './resources.ts';
+import { withoutQueue } from './source-consumer.ts';
 import { type GlobalOptions, localEndpoints, targetOf } from './target.ts';
 
 /** One deployed Mailroom, and the clients that reach its resources. */
@@ -128,6 +130,8 @@ export async function openDeployment(io: Io, options: GlobalOptions): Promise<De
       consumer: (name) => {
         const found = directory.consumers.find((entry) => entry.name === name);
         if (found !== undefined) return found;
+        const other = directory.sourceConsumers?.find((entry) => entry.name === name);
+        if (other !== undefined) throw withoutQueue(other);
         const names = directory.consumers.map((entry) => entry.name).join(', ') || 'none';
         throw new MailroomError(
           'NO_SUCH_CONSUMER',
@@ -140,10 +144,16 @@ export async function openDeployment(io: Io, options: GlobalOptions): Promise<De
     open(neighbor, { ...options, stage: undefined, database: undefined, stack: neighbor.mailroom.stack }),
   );
   return {
-    ...open(directory, where, postgres),
+    ...open({ ...directory, sourceConsumers: await sourcesOf(clients, directory, clock) }, where, postgres),
     neighbors,
     claims: () => readBusClaims(ssm, directory.mailroom.bus),
   };
+}
+
+/** The consumers of other sources. Without its table, `doctor` still names what else is there. */
+function sourcesOf({ dynamo }: Clients, { mailroom }: Directory, clock: Clock): Promise<SourceConsumer[]> {
+  const table = dynamoTable({ client: dynamo, tableName: mailroom.table });
+  return readSourceConsumers(table, clock.now()).catch(() => []);
 }
 
 /** Without a region, a local engine may be meant: names those that run. */

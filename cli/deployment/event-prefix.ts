@@ -79,7 +79,7 @@ async function idsOf({ directory, table }: PrefixDeps, prefix: string): Promise<
   const outbox = minutes
     .flatMap((minute) => partitionsOf(minute, shards))
     .map((pk) => ({ pk, skPrefix: EVENT_PREFIX + prefix }));
-  const pointers = directory.consumers
+  const pointers = [...directory.consumers, ...(directory.sourceConsumers ?? [])]
     .flatMap(({ name }) => [rejectedKey(name, prefix), failedKey(name, prefix)])
     .map(({ PK, SK }) => ({ pk: PK, skPrefix: SK }));
   const pages = await eachOf([...outbox, ...pointers], (query) =>

@@ -1,11 +1,13 @@
 import { MailroomError } from '../../../lambdas/runtime/base/errors.ts';
 import { TOO_OLD } from '../../../lambdas/runtime/inbox/inbox-conditions.ts';
 import { allowTooOld, notTooOld } from '../../../lambdas/runtime/operations/message-operations.ts';
+import { isSourceConsumer } from '../../../lambdas/runtime/operations/source-consumers.ts';
 import { readLastSequence } from '../../../lambdas/runtime/store/last-sequence.ts';
 import type { PlaceInOrder } from '../../../lambdas/runtime/store/rows.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { readInbox } from '../../deployment/message-reader.ts';
+import { withInbox } from '../../deployment/source-consumer.ts';
 import { applyWords, reasonToApply } from '../../terminal/change.ts';
 import { shell } from '../../terminal/shell.ts';
 import { type MessageDecision, type MessageResult, nameOf, record } from './message-decision.ts';
@@ -14,7 +16,7 @@ import { placed, placeOfMessage } from './place-of-message.ts';
 /** Plans to let a message run that was rejected as too old; with `apply`, allows it. */
 export async function allow(deployment: Deployment, decision: MessageDecision): Promise<MessageResult> {
   const { consumer, eventId } = decision;
-  const entry = deployment.consumer(consumer);
+  const entry = withInbox(deployment, consumer);
   const row = await readInbox(deployment.table, consumer, eventId, true);
   // Refused changes are not recorded.
   const known = readable(row);
@@ -35,6 +37,10 @@ export async function allow(deployment: Deployment, decision: MessageDecision): 
   }
   const made = { ...decision, reason };
   await allowTooOld(deployment, { ...made, by: await record(deployment, 'messages allow', made) });
+  if (isSourceConsumer(entry)) {
+    const text = `${nameOf(decision)} is allowed to run. Publish its dead letter again to ${entry.from}: its row admits it there at another position.`;
+    return { status: 'allowed', text };
+  }
   return {
     status: 'allowed',
     text: `${nameOf(decision)} is allowed to run. To redrive it:`,

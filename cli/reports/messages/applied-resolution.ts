@@ -6,6 +6,7 @@ import {
   type StartedEffect,
 } from '../../../lambdas/runtime/inbox/started-effects.ts';
 import { resolveMessage } from '../../../lambdas/runtime/operations/message-operations.ts';
+import { isSourceConsumer } from '../../../lambdas/runtime/operations/source-consumers.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { effectsUnchecked, effectText } from '../../deployment/effects.ts';
@@ -37,7 +38,7 @@ export async function applyResolution(
     ? await deployment.operator()
     : await record(deployment, 'messages resolve', made);
   const result =
-    fix === undefined
+    fix === undefined || isSourceConsumer(entry)
       ? await resolveMessage(deployment, {
           ...{ ...made, effectsChecked: checked, by, isStrict: isStrict(entry) },
           order: placed(place),

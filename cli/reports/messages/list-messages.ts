@@ -1,6 +1,7 @@
 import { HOUR_MS } from '../../../lambdas/runtime/base/units.ts';
 import { depthOf } from '../../../lambdas/runtime/operations/dead-letters.ts';
-import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
+import type { ConsumerEntry, SourceConsumer } from '../../../lambdas/runtime/operations/directory.ts';
+import { isSourceConsumer } from '../../../lambdas/runtime/operations/source-consumers.ts';
 import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
 import type {
   FailedRow,
@@ -30,6 +31,8 @@ import { newest, nextTime, when } from '../../terminal/listing.ts';
 import { clipped, detailedTable } from '../../terminal/output.ts';
 import { type WindowOptions, windowOf } from '../../terminal/window.ts';
 
+type Named = Pick<ConsumerEntry, 'name' | 'maxAttempts'>;
+
 /** The most messages that are read of one consumer. Rows are in order of their events, and the newest are shown. */
 const READ_MAX = 5_000;
 
@@ -48,7 +51,7 @@ export interface MessageChoice extends Partial<WindowOptions> {
  */
 export async function messagesOf(
   deployment: Pick<Deployment, 'directory' | 'table' | 'queues' | 'clock'>,
-  consumer: ConsumerEntry,
+  consumer: ConsumerEntry | SourceConsumer,
   options: MessageChoice,
 ): Promise<PartialList<ListedMessage>> {
   const { table, queues, clock } = deployment;
@@ -57,14 +60,23 @@ export async function messagesOf(
   const [failed, rejected, unclaimed] = await Promise.all([
     all || options.failed ? retriedOf(table, consumer, clock.now()) : none,
     all || options.rejected
-      ? depthOf(queues, consumer.deadLetterQueue).then((depth) =>
-          rejectedOf(table, consumer, options, depth?.retentionMs, clock.now()),
+      ? retentionOf(queues, consumer).then((retentionMs) =>
+          rejectedOf(table, consumer, options, retentionMs, clock.now()),
         )
       : none,
-    options.waiting ? unclaimedOf(deployment, consumer, options) : none,
+    options.waiting && !isSourceConsumer(consumer) ? unclaimedOf(deployment, consumer, options) : none,
   ]);
   const lists = [failed, rejected, unclaimed];
   return { items: lists.flatMap(({ items }) => items), more: lists.some(({ more }) => more) };
+}
+
+/** The retention of a consumer's dead letters, milliseconds; `undefined` if it is unknown. */
+async function retentionOf(
+  queues: Deployment['queues'],
+  consumer: ConsumerEntry | SourceConsumer,
+): Promise<number | undefined> {
+  if (isSourceConsumer(consumer)) return undefined;
+  return (await depthOf(queues, consumer.deadLetterQueue))?.retentionMs;
 }
 
 async function unclaimedOf(
@@ -128,11 +140,7 @@ async function readUnclaimed(
   return { items, more: read < minutes.length || found.length > max };
 }
 
-async function retriedOf(
-  table: Table,
-  consumer: ConsumerEntry,
-  now: number,
-): Promise<PartialList<ListedMessage>> {
+async function retriedOf(table: Table, consumer: Named, now: number): Promise<PartialList<ListedMessage>> {
   const { items, more } = await readWaiting(table, consumer.name, READ_MAX, now);
   return {
     items: items.map(({ eventId, failedAt, state }) => {
@@ -154,7 +162,7 @@ async function retriedOf(
  */
 async function rejectedOf(
   table: Table,
-  consumer: ConsumerEntry,
+  consumer: Named,
   { by, limit }: MessageChoice,
   retentionMs: number | undefined,
   now: number,
@@ -178,7 +186,7 @@ async function rejectedOf(
   };
 }
 
-function unreadableMessage(consumer: ConsumerEntry, eventId: string, problem: string): ListedMessage {
+function unreadableMessage(consumer: Named, eventId: string, problem: string): ListedMessage {
   return listed(consumer, eventId, 'UNREADABLE', { lastError: unreadableText(problem) });
 }
 
@@ -199,7 +207,7 @@ interface MessageContent
 
 /** Combines what is known about a message. */
 function listed(
-  consumer: ConsumerEntry,
+  consumer: Named,
   eventId: string,
   status: 'FAILED' | 'PROCESSING' | 'REJECTED' | 'UNREADABLE' | 'WAITING',
   content: MessageContent,

@@ -1,13 +1,15 @@
 import { MailroomError } from '../../../lambdas/runtime/base/errors.ts';
 import { type InboxState, inboxState, isFinal } from '../../../lambdas/runtime/inbox/inbox-state.ts';
 import type { StartedEffect } from '../../../lambdas/runtime/inbox/started-effects.ts';
-import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
+import type { ConsumerEntry, SourceConsumer } from '../../../lambdas/runtime/operations/directory.ts';
+import { isSourceConsumer } from '../../../lambdas/runtime/operations/source-consumers.ts';
 import { isEventId, isUnreadableId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { readDeployed, unknownReadingText } from '../../deployment/deployed-reading.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { openEffects } from '../../deployment/effects.ts';
 import { readInbox } from '../../deployment/message-reader.ts';
 import { isNotDue } from '../../deployment/rows-reader.ts';
+import { withInbox } from '../../deployment/source-consumer.ts';
 import { applyWords } from '../../terminal/change.ts';
 import { fileText, type Io } from '../../terminal/io.ts';
 import { shell } from '../../terminal/shell.ts';
@@ -20,7 +22,7 @@ import { leased, unreadable } from './resolution-refusals.ts';
 
 /** A message to resolve, and what is known of it. */
 export interface Resolution {
-  readonly entry: ConsumerEntry;
+  readonly entry: ConsumerEntry | SourceConsumer;
   /** The rows and events to commit with it; absent without `--commit`. */
   readonly fix: ManualFix | undefined;
   readonly state: InboxState;
@@ -42,13 +44,16 @@ export async function readResolution(
 ): Promise<Resolution> {
   const { consumer, eventId, force = false, commit } = decision;
   const { table, clock, directory } = deployment;
-  const entry = deployment.consumer(consumer);
+  // The function of a consumer commits a fix.
+  const entry = commit === undefined ? withInbox(deployment, consumer) : deployment.consumer(consumer);
   const fix =
     commit === undefined ? undefined : readFix(await fileText(io, '--commit', commit), entry.service);
-  if (fix !== undefined) refuseOtherKeys(fix, entry, directory.mailroom.table);
+  if (fix !== undefined && !isSourceConsumer(entry)) refuseOtherKeys(fix, entry, directory.mailroom.table);
   const { row, isRowDeleted = false } = await readStanding(table, consumer, eventId);
   const state = inboxState(row, clock.now());
-  const anywhere = await findPlace(deployment, entry, { eventId, row });
+  const anywhere: FoundPlace = isSourceConsumer(entry)
+    ? { place: placeOfMessage(entry, { eventId, row }) }
+    : await findPlace(deployment, entry, { eventId, row });
   // The function that commits a fix knows only the row and the event.
   const isKnown = fix === undefined || anywhere.event !== undefined;
   const found = isKnown ? anywhere : { place: placeOfMessage(entry, { eventId, row }) };

@@ -65,7 +65,7 @@ export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
   const sweep = await readSweepState(directory, table);
   // The time of creation matters only before the first complete pass.
   const sweptAt = sweep.sweptTo ?? (await keep('creation', KEPT_MS, () => table.createdAt()));
-  const [pending, dead, consumers, depths, wiring, heartbeat, recent, dueTimes] = await Promise.all([
+  const [pending, dead, consumers, others, depths, wiring, heartbeat, recent, dueTimes] = await Promise.all([
     keep(
       'pending',
       ({ items }) => (oldestMs(items, now, waitingSince) > STUCK_MS ? BROKEN_KEPT_MS : KEPT_MS),
@@ -73,6 +73,7 @@ export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
     ),
     readDeadPointers(table, sweep.shards, POINTERS_MAX),
     eachOf(directory.consumers, (consumer) => readConsumer(table, consumer, now)),
+    eachOf(directory.sourceConsumers ?? [], (consumer) => readConsumer(table, consumer, now)),
     reading,
     deps.wiring({ now, sweptAt: async () => sweptAt }),
     readHeartbeatStatus(deps),
@@ -109,6 +110,13 @@ export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
         reading.consumer.name,
         consumerStatus(reading, depths, recentOf(reading.consumer), now),
       ]),
+    ),
+    sourceConsumers: Object.fromEntries(
+      others.map((reading) => {
+        const { name, from, seenAt } = reading.consumer;
+        const { failed, rejected, unreadable } = countsOf(reading);
+        return [name, { from, seenAt, failed, rejected, unreadable: unreadable.length }];
+      }),
     ),
     deadLetterSources: [deadEventsStatus(dead.items), ...sources],
     gone: [...depths].flatMap(([url, depth]) => (depth === undefined ? [url] : [])),
@@ -164,7 +172,7 @@ async function readDepths(queues: Queues, directory: Directory): Promise<Depths>
   return new Map(await eachOf(urls, async (url) => [url, await depthOf(queues, url)] as const));
 }
 
-async function readConsumer(table: Table, consumer: ConsumerEntry, now: number) {
+async function readConsumer<C extends Pick<ConsumerEntry, 'name'>>(table: Table, consumer: C, now: number) {
   const [waiting, rejected] = await Promise.all([
     readWaiting(table, consumer.name, FAILED_MAX, now),
     readRejected(table, consumer.name, POINTERS_MAX, now),
@@ -172,17 +180,30 @@ async function readConsumer(table: Table, consumer: ConsumerEntry, now: number) 
   return { consumer, waiting, rejected };
 }
 
+/** The counts of the rows of a consumer's inbox, and the ids of those that cannot be read. */
+function countsOf({
+  waiting,
+  rejected,
+}: Pick<Awaited<ReturnType<typeof readConsumer>>, 'waiting' | 'rejected'>) {
+  return {
+    failed: waiting.items.filter(({ state }) => state.is !== 'unreadable').length,
+    rejected: rejected.items.filter((pointer) => !isUnreadable(pointer)).length,
+    unreadable: [
+      ...waiting.items.filter(({ state }) => state.is === 'unreadable').map(({ eventId }) => eventId),
+      ...rejected.items.filter(isUnreadable).map(({ SK }) => SK),
+    ],
+  };
+}
+
 function consumerStatus(
-  { consumer, waiting, rejected }: Awaited<ReturnType<typeof readConsumer>>,
+  reading: Awaited<ReturnType<typeof readConsumer<ConsumerEntry>>>,
   depths: Depths,
   recent: readonly RecentMessage[],
   now: number,
 ): ConsumerStatus {
+  const { consumer, waiting } = reading;
+  const { failed, rejected, unreadable } = countsOf(reading);
   const { waiting: queued = 0, inFlight = 0 } = depths.get(consumer.queue) ?? {};
-  const unreadable = [
-    ...waiting.items.filter(({ state }) => state.is === 'unreadable').map(({ eventId }) => eventId),
-    ...rejected.items.filter(isUnreadable).map(({ SK }) => SK),
-  ];
   const unseen = recent.filter(({ is, eventId }) => is === 'unreadable' && !unreadable.includes(eventId));
   const births = [
     ...recent.filter(isUnprocessed).map(({ committedAt }) => committedAt),
@@ -194,8 +215,8 @@ function consumerStatus(
     inFlight,
     backlog: queued + inFlight,
     oldestUnprocessedMs: births.reduce((age, birth) => Math.max(age, now - birth), 0),
-    failed: waiting.items.filter(({ state }) => state.is !== 'unreadable').length,
-    rejected: rejected.items.filter((pointer) => !isUnreadable(pointer)).length,
+    failed,
+    rejected,
     unreadable: unreadable.length + unseen.length,
     deadLetters: held(depths.get(consumer.deadLetterQueue)),
   };

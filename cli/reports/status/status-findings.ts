@@ -157,7 +157,18 @@ function* deadLetterFacts({ deadLetterSources, at }: StatusFacts): Generator<Fac
   }
 }
 
-function* consumerFacts({ consumers, deadLetterSources }: StatusFacts): Generator<Fact> {
+function* consumerFacts({ consumers, sourceConsumers, deadLetterSources }: StatusFacts): Generator<Fact> {
+  for (const [name, { from, rejected, unreadable }] of Object.entries(sourceConsumers)) {
+    const commands = [shell`messages list --rejected --consumer ${name}`];
+    if (rejected > 0) {
+      const what = `${many(rejected, 'message')} rejected by ${name}, which receives from ${from}: the dead letters are where it keeps them`;
+      yield { code: 'messages-rejected', part: name, count: rejected, what, commands };
+    }
+    if (unreadable > 0) {
+      const what = `${many(unreadable, 'row')} of ${name} cannot be read`;
+      yield { code: 'rows-unreadable', part: name, count: unreadable, what, commands };
+    }
+  }
   for (const [name, { rejected, unreadable }] of Object.entries(consumers)) {
     const hasDeadLetters = deadLetterSources.some(
       ({ source, count }) => source === `consumer:${name}` && count > 0,

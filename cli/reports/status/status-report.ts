@@ -43,11 +43,21 @@ export interface StatusFacts {
     readonly scheduled: ScheduledStatus;
   };
   readonly consumers: Readonly<Record<string, ConsumerStatus>>;
+  /** The consumers of other sources than SQS, whose queues are not read. */
+  readonly sourceConsumers: Readonly<Record<string, SourceConsumerStatus>>;
   readonly deadLetterSources: readonly SourceStatus[];
   /** URLs of queues in the directory that do not exist. They count as empty. */
   readonly gone: readonly string[];
   /** The counts that are lower bounds because reading stopped at a limit: e.g. `consumers.payments.failed`. */
   readonly atLeast: readonly string[];
+}
+
+/** The messages of a consumer of another source that failed or were rejected. */
+interface SourceConsumerStatus extends Pick<ConsumerStatus, 'failed' | 'rejected' | 'unreadable'> {
+  /** The source of its messages, e.g. `Kafka`. */
+  readonly from: string;
+  /** The time of its last start, or of the day's renewal of its entry, epoch milliseconds. */
+  readonly seenAt: number;
 }
 
 /** The messages of one consumer that wait, failed or died. */

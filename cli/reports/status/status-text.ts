@@ -28,7 +28,13 @@ export function statusText(report: StatusReport, lines: CommandLines): string {
   return [
     [head, ...(findings.length === 0 ? unseenText(lines) : findingLines(findings))].join('\n'),
     ...heartbeatText(heartbeat),
-    ...[outboxText(report), scheduledText(report), consumersText(report), sourcesText(report)],
+    ...[
+      outboxText(report),
+      scheduledText(report),
+      consumersText(report),
+      ...sourceConsumersText(report),
+      sourcesText(report),
+    ],
   ].join('\n\n');
 }
 
@@ -104,6 +110,19 @@ function consumersText({ consumers, atLeast }: StatusReport): string {
   if (rows.length === 0) return paint.dim('No consumers.');
   const head = ['consumer', 'queued', 'in flight', 'oldest', 'failed', 'rejected', 'dead letters'];
   return table([...head, ...(hasBridges ? ['forwards to'] : [])], rows);
+}
+
+function sourceConsumersText({ sourceConsumers, at }: StatusReport): string[] {
+  const rows = Object.entries(sourceConsumers).map(([name, { from, failed, rejected, seenAt }]) => [
+    name,
+    from,
+    failed,
+    alarming(String(rejected), rejected),
+    `${duration(at - seenAt)} ago`,
+  ]);
+  return rows.length === 0
+    ? []
+    : [table(['consumer of another source', 'from', 'failed', 'rejected', 'seen'], rows)];
 }
 
 function sourcesText({ deadLetterSources, at }: StatusReport): string {

@@ -32,6 +32,7 @@ import {
   supersededText,
 } from './order-verdict.ts';
 import { besideScheduled, isCancelled, scheduledVerdict } from './scheduled-words.ts';
+import { sourceVerdict, unprovenAt } from './source-verdict.ts';
 import {
   bornAt,
   type Trace,
@@ -47,7 +48,12 @@ export function verdictOf({ events, unread = [], unfound = [] }: Trace, context:
     const { eventId } = event;
     const home = contextAt(context, event.elsewhere);
     const outbox = outboxText(event, home);
-    const messages = event.messages.flatMap((message) => ofMessage(event, message, context) ?? []);
+    const messages = [
+      ...event.messages.flatMap((message) => ofMessage(event, message, context) ?? []),
+      ...(event.atSources ?? []).flatMap(
+        (message) => sourceVerdict(eventId, nameOf(event), message, context) ?? [],
+      ),
+    ];
     return outbox === undefined
       ? messages
       : [{ eventId, ...blockingVerdict(outbox, event, home) }, ...messages];
@@ -64,6 +70,7 @@ export function verdictOf({ events, unread = [], unfound = [] }: Trace, context:
     const left = [
       ...(unlisted === undefined ? [] : [`${unlisted.part}: ${unlisted.text}`]),
       ...unread,
+      ...events.flatMap(({ atSources = [] }) => atSources.flatMap(unprovenAt)),
       ...unfound.map(unfoundText),
     ];
     const cancelled = events.length - sent.length;

@@ -116,13 +116,18 @@ export function unreadableRow(
 }
 
 /** An event's type and id. */
-export function nameOf({ eventId, row, messages }: TracedEvent): string {
-  return `${clipped(typeOf({ row, messages }) ?? 'Event')} ${eventId}`;
+export function nameOf({ eventId, ...event }: TracedEvent): string {
+  return `${clipped(typeOf(event) ?? 'Event')} ${eventId}`;
 }
 
 /** The type of an event, from any of its rows that can be read. */
-export function typeOf({ row, messages }: Pick<TracedEvent, 'row' | 'messages'>): string | undefined {
-  return readable(row)?.type ?? messages.flatMap((message) => readable(message.row)?.type ?? [])[0];
+export function typeOf({
+  row,
+  messages,
+  atSources = [],
+}: Pick<TracedEvent, 'row' | 'messages' | 'atSources'>): string | undefined {
+  const rows = [...messages, ...atSources];
+  return readable(row)?.type ?? rows.flatMap((message) => readable(message.row)?.type ?? [])[0];
 }
 
 /** A time relative to now, with the time itself; a past one is due `now`. */

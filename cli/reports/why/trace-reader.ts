@@ -33,6 +33,7 @@ import {
   readSweepState,
 } from '../../deployment/rows-reader.ts';
 import type { DeadLetter } from '../dead-letters/dead-letters.ts';
+import { type MessageAtSource, readSourceMessages } from './source-messages.ts';
 import { envelopeOf, type StoredEnvelope, storedEnvelopeOf, storedEventId } from './stored-envelope.ts';
 
 /** All stored rows of an event, in the outbox and at each consumer. */
@@ -48,6 +49,8 @@ export interface TracedEvent {
   readonly resent?: ResentEvent | undefined;
   /** One for each consumer that must receive it. */
   readonly messages: readonly TracedMessage[];
+  /** One for each consumer of another source that has a row of it, or handles it. @default none */
+  readonly atSources?: readonly MessageAtSource[] | undefined;
   /** The ids of the events that its consumers' commits wrote, or that an operator sent in its place. */
   readonly caused: readonly string[];
 }
@@ -172,7 +175,9 @@ export async function readTrace(deps: TraceDeps, eventIds: readonly string[]): P
     const known = new Set([...next, ...events.flatMap(({ caused }) => caused)]);
     next = [...known].filter((eventId) => !read.has(eventId));
   }
-  const found = [...read.values()].filter(({ row, messages }) => row !== undefined || messages.length > 0);
+  const found = [...read.values()].filter(
+    ({ row, messages, atSources = [] }) => row !== undefined || messages.length + atSources.length > 0,
+  );
   // A scheduled event is in its due minute, where its cause is not followed to.
   const causedBy = (eventId: string) =>
     found.flatMap((event) => (event.envelope?.causationId === eventId ? [event.eventId] : []));
@@ -278,7 +283,9 @@ async function readEvent(reading: TraceReading, eventId: string): Promise<Traced
   );
   const caused = await eachOf(messages, (message) => causedBy(reading, eventId, message));
   const { elsewhere } = outbox;
-  return { eventId, elsewhere, row, envelope, resent, messages, caused: caused.flat() };
+  const { table } = roomOf(reading, undefined);
+  const atSources = await readSourceMessages(table, directory.sourceConsumers ?? [], eventId, event);
+  return { eventId, elsewhere, row, envelope, resent, messages, atSources, caused: caused.flat() };
 }
 
 /** The latest time of a resend, epoch milliseconds: after it, no inbox accepts an event with this id. */

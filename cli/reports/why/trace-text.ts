@@ -12,7 +12,7 @@ import type { Trace, TracedEvent } from './trace-reader.ts';
 /** The events of a trace as in the JSON document of docs/cli-json.md. @param payload - include their data */
 export function eventReports({ events }: Trace, payload: boolean) {
   return events.map((event) => {
-    const { row, envelope, messages } = event;
+    const { row, envelope, messages, atSources = [] } = event;
     return {
       eventId: event.eventId,
       type: nameOfType(event),
@@ -25,7 +25,7 @@ export function eventReports({ events }: Trace, payload: boolean) {
       traceId: envelope?.trace ?? null,
       status: statusOf(row),
       consumers: Object.fromEntries(
-        messages.map((message) => [message.consumer.name, statusOf(message.row)]),
+        [...messages, ...atSources].map(({ consumer, row }) => [consumer.name, statusOf(row)]),
       ),
       caused: event.caused,
       story: storyOf(event),

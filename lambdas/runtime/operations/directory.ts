@@ -12,6 +12,11 @@ export interface Directory {
   readonly mailroom: MailroomEntry;
   /** Sorted by name. */
   readonly consumers: readonly ConsumerEntry[];
+  /**
+   * The consumers of other sources than SQS, which enter themselves in the table at their start. They have neither queue, function nor
+   * rule, so what is about those does not concern them. @default they were not read
+   */
+  readonly sourceConsumers?: readonly SourceConsumer[] | undefined;
   /** The deployed consumers whose entry was deleted: nothing else in the directory is about them. @default none */
   readonly unlisted?: readonly UnlistedConsumer[] | undefined;
 }
@@ -114,6 +119,18 @@ export interface ConsumerEntry extends EntryStack {
   readonly changedAt?: number | undefined;
   /** Its Mailroom's table and its name there, if it is a consumer of another Mailroom on the bus. Not stored: see `withNeighbors`. */
   readonly elsewhere?: { readonly table: string; readonly name: string } | undefined;
+}
+
+/** A consumer of another source than SQS. Nothing tells which events its source has delivered: an absent row proves nothing. */
+export interface SourceConsumer
+  extends Pick<
+    ConsumerEntry,
+    'name' | 'service' | 'events' | 'order' | 'maxAttempts' | 'inboxRetentionDays'
+  > {
+  /** The source of its messages, e.g. `Kafka`. */
+  readonly from: string;
+  /** The time of its last start, or of the day's renewal, epoch milliseconds. */
+  readonly seenAt: number;
 }
 
 /** An event that a consumer subscribes to. */

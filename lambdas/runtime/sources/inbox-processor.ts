@@ -18,6 +18,7 @@ import { admissionOf, mustRunAlone } from '../inbox/inbox-admission.ts';
 import { redactedError } from '../observe/redaction.ts';
 import { flushSpans } from '../observe/tracer.ts';
 import { createBodyDecoder, type DecodeBody, type Decoded } from './body-decoder.ts';
+import { createSourceEntry, type SourceEntry } from './source-entry.ts';
 import { recordOf, type SourceMessage } from './source-message.ts';
 import { createTurns } from './turns.ts';
 
@@ -97,8 +98,13 @@ export interface InboxProcessor<H = Handler> {
     handler: H | readonly H[],
     options?: ProcessOptions,
   ): Promise<MessageAnswer>;
-  /** The events of handlers. @throws as {@link InboxProcessor.process} */
-  handles(handler: H | readonly H[]): readonly EventRef[];
+  /**
+   * The events of handlers.
+   *
+   * @param from - where their messages come from, e.g. `Kafka`: the consumer's entry in the directory names it
+   * @throws as {@link InboxProcessor.process}
+   */
+  handles(handler: H | readonly H[], from?: string): readonly EventRef[];
 }
 
 /** The time after which a message that could not be kept is delivered again, milliseconds. */
@@ -122,7 +128,8 @@ const HANDLER_TIMEOUT_MS = 60_000;
  */
 export function createInboxProcessor(deps: InboxProcessorDeps): InboxProcessor {
   const config = processorConfig(deps.config);
-  return processorIn(consumerContext({ ...deps, config, queue: NO_QUEUE }), deps);
+  const ctx = consumerContext({ ...deps, config, queue: NO_QUEUE });
+  return processorIn(ctx, deps, createSourceEntry(ctx));
 }
 
 /** A source has no visibility timeout. */
@@ -133,7 +140,12 @@ export function processorConfig(config: InboxConfig) {
   return { ...config, queueUrl: '', visibilityTimeoutMs: 0, existingQueue: true };
 }
 
-/** As {@link createInboxProcessor}, with any storage. @param ctx - its config is a {@link processorConfig} */
+/**
+ * As {@link createInboxProcessor}, with any storage.
+ *
+ * @param ctx - its config is a {@link processorConfig}
+ * @param entry - the consumer's entry in the directory @default it has none
+ */
 export function processorIn(
   ctx: ConsumerContext,
   {
@@ -142,6 +154,7 @@ export function processorIn(
     redact,
     decode,
   }: Pick<InboxProcessorDeps, 'handlerTimeoutMs' | 'stopProcess' | 'redact' | 'decode'>,
+  entry?: SourceEntry,
 ): InboxProcessor {
   if (!(handlerTimeoutMs >= 10_000)) {
     const message = `createInboxProcessor: handlerTimeoutMs is ${handlerTimeoutMs}; it must be at least 10,000. Make it longer than the longest run of a handler.`;
@@ -161,6 +174,8 @@ export function processorIn(
   ): Promise<MessageOutcome> => {
     const { definitions, byEvent, external } = preparedOnce(handler);
     const calledAt = clock.now();
+    const renewing = entry?.renew(definitions);
+    if (renewing !== undefined) await renewing;
     telemetry.count('MessagesReceived');
     const reading: Decoded =
       decode === undefined && message.body !== null
@@ -219,7 +234,11 @@ export function processorIn(
         }
       }
     },
-    handles: (handler) => preparedOnce(handler).definitions.map(({ source, type }) => ({ source, type })),
+    handles: (handler, from) => {
+      const { definitions } = preparedOnce(handler);
+      if (from !== undefined) entry?.begin(from, definitions);
+      return definitions.map(({ source, type }) => ({ source, type }));
+    },
   };
 }
 

@@ -98,6 +98,7 @@ export async function consumeJetStream<M extends JetStreamMessage, H>(options: {
     );
   inbox.handles(handler);
   const { name, ackWaitMs } = await checked(consumer);
+  inbox.handles(handler, `JetStream consumer ${name}`);
   const messages = await consumer.consume({
     max_messages: concurrency,
     expires: EXPIRES_MS,

@@ -79,7 +79,7 @@ export function kafkaRun<H>(options: {
     const message = `kafkaRun: concurrency is ${concurrency}; it must be a whole number from 1. Set it to the messages of a partition that one process can run.`;
     throw new MailroomError('BAD_ARGUMENT', message);
   }
-  inbox.handles(handler);
+  inbox.handles(handler, 'Kafka');
   const loop = createLoop(() => {});
   consumer.on('consumer.crash', ({ payload: { error, restart } }) => {
     if (!restart) loop.fail(crashed(error));

@@ -64,7 +64,7 @@ export async function consumeRabbit<M extends RabbitMessage, H>(options: {
   readonly clock?: Clock | undefined;
 }): Promise<Consuming> {
   const { channel, queue, inbox, handler, deadLetter, clock = systemClock } = options;
-  inbox.handles(handler);
+  inbox.handles(handler, `RabbitMQ queue ${queue}`);
   let tag: string | undefined;
   const loop = createLoop(() => (tag === undefined ? undefined : channel.cancel(tag)));
   channel.on('error', (error) =>

@@ -54,7 +54,7 @@ export function createSourceHandler<H>(options: {
   readonly clock?: Clock | undefined;
 }): (event: unknown, context: InvocationContext) => Promise<SourceBatchResponse> {
   const { inbox, handler, deadLetter, partialFailures = false, clock = systemClock } = options;
-  inbox.handles(handler);
+  inbox.handles(handler, 'an event source mapping');
 
   return async (event, context) => {
     const { records, failures } = readBatch(event);

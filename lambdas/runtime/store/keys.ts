@@ -54,6 +54,14 @@ export const SWEEP_STATE_KEY: Key = { PK: 'SWEEP', SK: 'STATE' };
 /** The key of the heartbeats' state. */
 export const HEARTBEAT_STATE_KEY: Key = { PK: 'MAILROOM#HEARTBEAT', SK: 'STATE' };
 
+/** The partition key of the consumers of other sources than SQS. */
+export const SOURCES_PK = 'MAILROOM#SOURCES';
+
+/** Makes the key of the entry of a consumer of another source. */
+export function sourceConsumerKey(consumer: string): Key {
+  return { PK: SOURCES_PK, SK: consumer };
+}
+
 /** Makes the key of a message's inbox row. */
 export function inboxKey(consumer: string, eventId: string): Key {
   return { PK: `${INBOX_PREFIX}${consumer}#${eventId}`, SK: 'MESSAGE' };

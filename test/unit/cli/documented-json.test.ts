@@ -22,7 +22,7 @@ import { CODE_FOLDER } from '../../docs/page-code.ts';
 import { writeCode } from '../../docs/write-code.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
 import { auditRig, consumerEntry } from '../runtime/operations/audit/audit-rig.ts';
-import { directory, mailroomInMemory } from './support/mailroom-in-memory.ts';
+import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 import { orderedMailroom } from './support/ordered-mailroom.ts';
 import { resourcesInMemory } from './support/resources-in-memory.ts';
 import { runInMemory } from './support/run-in-memory.ts';
@@ -58,8 +58,9 @@ async function processedMailroom() {
 test('status prints the members in docs/cli-json.md', async () => {
   const { table, queues, clock } = await processedMailroom();
   const [expected] = await documented('status');
+  const ledger = { ...worker, name: 'ledger', from: 'Kafka', seenAt: 0 };
   const report = await readStatus({
-    directory,
+    directory: { ...directory, sourceConsumers: [ledger] },
     region: 'eu-west-1',
     table,
     queues,

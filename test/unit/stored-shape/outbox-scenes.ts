@@ -1,18 +1,20 @@
 import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
 import { resentEventId } from '../../../cli/reports/dead-letters/resend-plan.ts';
 import { eventBridgeBus } from '../../../lambdas/runtime/bus/eventbridge-bus.ts';
+import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { HEARTBEAT } from '../../../lambdas/runtime/events/heartbeat-event.ts';
 import type { MailroomEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import { createHeartbeatHandler } from '../../../lambdas/runtime/operations/heartbeat/heartbeat-handler.ts';
 import { discardDead, requeueDead } from '../../../lambdas/runtime/outbox/outbox-operator.ts';
 import { listUnsettled, storeWalk } from '../../../lambdas/runtime/outbox/unsettled-minutes.ts';
+import { createInboxProcessor } from '../../../lambdas/runtime/sources/inbox-processor.ts';
 import { eventIdShard } from '../../../lambdas/runtime/store/event-id.ts';
 import { HEARTBEAT_STATE_KEY } from '../../../lambdas/runtime/store/keys.ts';
 import { recordOperation } from '../../../lambdas/runtime/store/operation-record.ts';
 import { SCHEMA } from '../../../lambdas/runtime/store/rows.ts';
 import { memoryTelemetry, producerConfig } from '../../../testing/index.ts';
 import { STUB_CONFIGURATION, stubHandler } from '../../support/stub-client.ts';
-import { bytesOf, EVENT_ID, NOW, shapeRig } from './stored-shape-rig.ts';
+import { bytesOf, consumer, EVENT_ID, NOW, OrderPlaced, shapeRig } from './stored-shape-rig.ts';
 
 const REFUSED = { code: 'InvalidArgument', message: 'Parameter Detail is not valid' };
 const note = { by: 'arn:aws:sts::111122223333:assumed-role/on-call/ada', reason: 'sent by hand' };
@@ -110,6 +112,16 @@ export const outboxScenes: Readonly<Record<string, () => Promise<unknown>>> = {
       telemetry: memoryTelemetry(),
       directory: async () => directory,
     })();
+    return rig.item('MAILROOM#');
+  },
+  'Consumer of another source': async () => {
+    const rig = shapeRig();
+    const handler = leased(OrderPlaced, async () => {});
+    createInboxProcessor({ ...rig, config: consumer, telemetry: memoryTelemetry() }).handles(
+      handler,
+      'Kafka',
+    );
+    await rig.clock.advance(1);
     return rig.item('MAILROOM#');
   },
   Operation: async () => {

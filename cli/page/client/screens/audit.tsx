@@ -199,7 +199,7 @@ function Findings({ audit: { duplicated, drift, unreadableRows, incomplete, notA
       />
       <Listed title="Not read, so the audit is incomplete" entries={incomplete} is="look" />
       <Listed
-        title="Not audited, because external events have no outbox row"
+        title="Not audited: external events, and consumers whose inbox or source cannot be read"
         entries={notAudited.map(
           ({ consumer, events }) =>
             `${consumer}: ${events.map(({ source, type }) => `${type} of ${source}`).join(', ')}`,

@@ -115,12 +115,12 @@ export interface AuditReport {
   readonly drift: readonly Drift[];
   /**
    * The events of each consumer that the audit does not cover. `external`: they have no outbox row. `postgres`: the consumer's inbox is in
-   * PostgreSQL, and was not read.
+   * PostgreSQL, and was not read. `source`: another source than SQS delivers them, so an absent row proves nothing.
    */
   readonly notAudited: readonly {
     readonly consumer: string;
     readonly events: readonly EventRef[];
-    readonly because: 'external' | 'postgres';
+    readonly because: 'external' | 'postgres' | 'source';
   }[];
   /** The parts that could not be checked; empty if the audit is complete. */
   readonly incomplete: readonly string[];
@@ -128,10 +128,13 @@ export interface AuditReport {
   readonly repaired: number;
 }
 
-function notAudited({ consumers }: Directory, unread: readonly ConsumerEntry[]): AuditReport['notAudited'] {
+function notAudited(
+  { consumers, sourceConsumers = [] }: Directory,
+  unread: readonly ConsumerEntry[],
+): AuditReport['notAudited'] {
   const of = (
-    because: 'external' | 'postgres',
-    { name: consumer }: ConsumerEntry,
+    because: 'external' | 'postgres' | 'source',
+    { name: consumer }: Pick<ConsumerEntry, 'name'>,
     found: readonly EventRef[],
   ) => {
     const events = found.map(({ source, type }) => ({ source, type }));
@@ -140,6 +143,7 @@ function notAudited({ consumers }: Directory, unread: readonly ConsumerEntry[]):
   return [
     ...consumers.flatMap((consumer) => of('external', consumer, externalEventsOf(consumer))),
     ...unread.flatMap((consumer) => of('postgres', consumer, mailroomEventsOf(consumer))),
+    ...sourceConsumers.flatMap((consumer) => of('source', consumer, consumer.events)),
   ];
 }
 
