@@ -75,7 +75,7 @@ export const bridgeTo = {
   stream: (stream: IStream): BridgeTarget => ({
     kind: 'Kinesis',
     name: `stream ${stream.streamName}`,
-    address: stream.streamName,
+    address: stream.streamArn, // with its account and region: an imported stream can be in another
     grant: (handler) => checkGrant(handler, stream.grantWrite(handler), stream),
   }),
   /** A topic, subject or exchange of a broker that you run. */

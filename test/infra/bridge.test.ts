@@ -88,10 +88,21 @@ describe('a bridge may send to its target, and knows its address:', () => {
     ],
   ])('%s', (_, targetOf, action, entry) => {
     const { variables, policy, entries, warnings } = bridge(targetOf);
-    expect(JSON.stringify(variables.MAILROOM_FORWARD_TO)).toMatch(/^\{"Ref":"Partner/);
+    expect(JSON.stringify(variables.MAILROOM_FORWARD_TO)).toMatch(
+      /^\{("Ref":"Partner|"Fn::GetAtt":\["Partner\w+","Arn"\])/,
+    );
     expect(policy).toContain(`"${action}"`);
     expect(entries).toMatch(entry);
     expect(warnings).toEqual([]);
+  });
+
+  test('a stream of another account, by its ARN', () => {
+    const arn = 'arn:aws:kinesis:eu-west-1:111122223333:stream/partner';
+    const { variables, entries } = bridge((stack) =>
+      bridgeTo.stream(Stream.fromStreamArn(stack, 'Partner', arn)),
+    );
+    expect(variables.MAILROOM_FORWARD_TO).toBe(arn);
+    expect(entries).toContain('"name":"stream partner"');
   });
 
   test('a broker, with its secret, its rights and its security group', () => {

@@ -1,6 +1,6 @@
 import { MailroomError } from './errors.ts';
 
-/** The variable with the address of a bridge's target: a queue's URL, a topic's ARN, a stream's name or the brokers. */
+/** The variable with the address of a bridge's target: a queue's URL, the ARN of a topic or stream, or the brokers. */
 export const FORWARD_TO = 'MAILROOM_FORWARD_TO';
 
 /**

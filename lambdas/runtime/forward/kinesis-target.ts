@@ -5,7 +5,11 @@ import { checkSize } from './message-grammar.ts';
 
 /** The part of the client `Kinesis` of `@aws-sdk/client-kinesis` that {@link kinesisTarget} uses. */
 export interface KinesisSender {
-  putRecords(input: { StreamName: string; Records: { Data: Uint8Array; PartitionKey: string }[] }): Promise<{
+  putRecords(input: {
+    StreamName?: string;
+    StreamARN?: string;
+    Records: { Data: Uint8Array; PartitionKey: string }[];
+  }): Promise<{
     readonly Records:
       | readonly {
           ShardId?: string | undefined;
@@ -23,12 +27,15 @@ const LIMITS = { entries: 500, bytes: 10 * 1024 * 1024, entryBytes: 1024 * 1024 
 /** The length of a partition key (Kinesis API reference, PutRecordsRequestEntry). */
 const PARTITION_KEY = /^.{1,256}$/su;
 
+/** The part of a stream's ARN before its name. */
+const STREAM_ARN = /^arn:[^:]+:kinesis:[^:]*:[^:]*:stream\//;
+
 /**
  * Forwards to a Kinesis data stream. The partition key is the aggregate id (its SHA-256 if it is empty or has more than 256 characters). A record has no
  * headers, and Kinesis does not deduplicate.
  *
- * @param target.client - `new Kinesis(clientSettings)`
- * @param target.streamName - the name of the stream @default the environment, as `forwardsTo` sets it
+ * @param target.client - `new Kinesis(clientSettings)`; for a stream in another region, `new Kinesis({ ...clientSettings, region })`
+ * @param target.streamName - the name of the stream, or its ARN: a name is one of the function's own account @default the environment, as `forwardsTo` sets it
  */
 export function kinesisTarget(target: {
   readonly client: KinesisSender;
@@ -36,10 +43,11 @@ export function kinesisTarget(target: {
 }): ForwardTarget {
   const stream = () => forwardAddress(target.streamName, 'streamName');
   return {
-    name: () => `stream ${stream()}`,
+    name: () => `stream ${stream().replace(STREAM_ARN, '')}`,
     limits: LIMITS,
     send: async (entries) => {
-      const StreamName = stream();
+      const address = stream();
+      const to = STREAM_ARN.test(address) ? { StreamARN: address } : { StreamName: address };
       return sendBatchOf(
         entries,
         ({ body, event }) => {
@@ -48,7 +56,7 @@ export function kinesisTarget(target: {
           return { Data, PartitionKey };
         },
         async (messages) => {
-          const answer = await target.client.putRecords({ StreamName, Records: [...messages] });
+          const answer = await target.client.putRecords({ ...to, Records: [...messages] });
           return (answer.Records ?? []).map(({ ShardId, SequenceNumber, ErrorCode, ErrorMessage }) =>
             ShardId === undefined || SequenceNumber === undefined || ErrorCode !== undefined
               ? awsRefusal(ErrorCode, ErrorMessage)

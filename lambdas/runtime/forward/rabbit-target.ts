@@ -1,3 +1,5 @@
+import { isAccessFault } from '../base/aws-errors.ts';
+import { type Clock, systemClock, withDeadline } from '../base/clock.ts';
 import { errorCode, errorMessage } from '../base/errors.ts';
 import { forwardAddress } from '../base/forward-address.ts';
 import type { ReceivedEvent } from '../events/event.ts';
@@ -40,11 +42,18 @@ interface Session {
   fault?: unknown;
 }
 
-/** Reply codes of AMQP 0-9-1, and RabbitMQ's text for a message above `max_message_size`. */
+/** The time for each address but the last, milliseconds: with two addresses that hang, the third still has time within `timeoutMs`. */
+const ADDRESS_MAX_MS = 3_000;
+
+/**
+ * Reply codes of AMQP 0-9-1 (403 a login or a right, 530 a virtual host), RabbitMQ's text for a message above `max_message_size`, and the answer of
+ * Secrets Manager to `connect`. A refused login has its code in its text only.
+ */
 function refusalOf(error: unknown): ForwardRefusal {
   const { code } = Object(error);
   if (code === 404) return 'missing';
-  if (code === 403 || /ACCESS[-_]REFUSED/.test(errorMessage(error))) return 'denied';
+  if (code === 403 || code === 530 || isAccessFault(errorCode(error))) return 'denied';
+  if (/ACCESS[-_]REFUSED|NOT[-_]ALLOWED/.test(errorMessage(error))) return 'denied';
   return code === 406 && /size/.test(errorMessage(error)) ? 'too-large' : 'unavailable';
 }
 
@@ -52,23 +61,30 @@ function refusalOf(error: unknown): ForwardRefusal {
  * Forwards to an exchange of RabbitMQ. Messages are persistent and mandatory, and a message counts as delivered once the broker has confirmed it
  * and has not returned it. RabbitMQ does not deduplicate; the message id is the event id.
  *
- * @param target.connect - connects: `(url) => connect(url)` of `amqplib`
+ * @param target.connect - connects to one address: `(url) => connect(url)` of `amqplib`. It may read a secret first
  * @param target.exchange - the name of the exchange
  * @param target.routingKey - the routing key, or a function of the event; an event whose key has more than 255 bytes is rejected @default the event's type
- * @param target.url - the broker's address, `amqps://…` @default the environment, as `forwardsTo` sets it
+ * @param target.url - the broker's address, `amqps://…`, or several, separated by commas, which are tried in turn (a comma in a password is `%2C`)
+ * @default the environment, as `forwardsTo` sets it
+ * @param target.clock - @default the machine's clock
  */
 export function rabbitTarget(target: {
   readonly connect: (url: string) => Promise<RabbitConnection>;
   readonly exchange: string;
   readonly routingKey?: string | ((event: ReceivedEvent) => string) | undefined;
   readonly url?: string | undefined;
+  readonly clock?: Clock | undefined;
 }): ForwardTarget {
-  const { exchange, routingKey = ({ type }: ReceivedEvent) => type } = target;
+  const { clock = systemClock, exchange, routingKey = ({ type }: ReceivedEvent) => type } = target;
   addressOf('rabbitTarget', 'exchange', exchange, amqpShortString);
   const keyOf = addressOf('rabbitTarget', 'routingKey', routingKey, amqpShortString);
   const sessions = heldConnection(
     async () => {
-      const connection = await target.connect(forwardAddress(target.url, 'url'));
+      const connection = await connectInTurn(
+        clock,
+        target.connect,
+        forwardAddress(target.url, 'url').split(','),
+      );
       connection.on('error', () => {}); // 'close' follows; without a listener, it would end the process
       const channel = await connection.createConfirmChannel();
       const session: Session = { connection, channel, returned: new Set() };
@@ -100,6 +116,25 @@ export function rabbitTarget(target: {
     send: (entries) => sendBuilt(entries, messageOf, (messages) => Promise.all(messages.map(sendOne))),
     reset: () => sessions.drop(),
   };
+}
+
+/** Connects to the first address that answers. A refusal ends it: brokers of a cluster have the same users. */
+async function connectInTurn(
+  clock: Clock,
+  connect: (url: string) => Promise<RabbitConnection>,
+  addresses: readonly string[],
+): Promise<RabbitConnection> {
+  for (const address of addresses.slice(0, -1)) {
+    const connecting = connect(address.trim());
+    try {
+      const connection = await withDeadline(clock, ADDRESS_MAX_MS, connecting, () => undefined);
+      if (connection !== undefined) return connection;
+      connecting.then((late) => late.close()).catch(() => {});
+    } catch (error) {
+      if (refusalOf(error) === 'denied') throw error;
+    }
+  }
+  return connect((addresses.at(-1) ?? '').trim());
 }
 
 function publish(

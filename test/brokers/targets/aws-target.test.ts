@@ -57,11 +57,12 @@ const topics = () =>
 
 function streams(): AwsPlaces {
   const nameOf = (name: string) => `brokers-${name}`;
+  const arnOf = (name: string) => `arn:aws:kinesis:us-east-1:000000000000:stream/${nameOf(name)}`;
   return {
     create: async (name) => {
       await kinesis.createStream({ StreamName: nameOf(name), ShardCount: 1 });
     },
-    placeOf: (name) => ({ kind: 'kinesis', endpoint, streamName: nameOf(name) }),
+    placeOf: (name) => ({ kind: 'kinesis', endpoint, streamName: arnOf(name) }),
     arrived: async (name) => {
       const StreamName = nameOf(name);
       const { Shards: [{ ShardId } = {}] = [] } = await kinesis.listShards({ StreamName });

@@ -6,6 +6,7 @@ import { connect as connectToNats, headers } from '@nats-io/transport-node';
 import { connect as connectToRabbit } from 'amqplib';
 import { Kafka } from 'kafkajs';
 import { describe, expect, test, vi } from 'vitest';
+import { nextTurn } from '../../../../lambdas/runtime/base/clock.ts';
 import { receiptText } from '../../../../lambdas/runtime/base/forward-receipt.ts';
 import {
   type ForwardTarget,
@@ -13,6 +14,7 @@ import {
   jetStreamTarget,
   kafkaTarget,
   kinesisTarget,
+  type RabbitConnection,
   rabbitTarget,
   type SqsSender,
   snsTarget,
@@ -173,6 +175,61 @@ describe('RabbitMQ', () => {
     ]);
     expect(side).toMatchObject({ connections: 1, messages: [{ id: entries[1]?.event.eventId }] });
   });
+});
+
+describe('RabbitMQ with several addresses', () => {
+  const url = 'amqp://a, amqp://b';
+  const targetOf = (connect: Parameters<typeof rabbitTarget>[0]['connect']) =>
+    rabbitTarget({ connect, exchange: 'orders', url, clock: { now: () => 0, sleep: async () => {} } });
+
+  test('takes the first that answers, and closes one that answers too late', async () => {
+    const [tried, closed]: [string[], string[]] = [[], []];
+    let answer = (_: RabbitConnection) => {};
+    const late = await rabbitDouble(broker())();
+    const connect = async (address: string) => {
+      tried.push(address);
+      if (address === 'amqp://b') return rabbitDouble(broker())();
+      return new Promise<RabbitConnection>((resolve) => {
+        answer = resolve;
+      });
+    };
+    expect(await targetOf(connect).send([forwardEntry()])).toMatchObject([{ ok: true }]);
+    answer({ ...late, close: async () => void closed.push('late') });
+    await nextTurn();
+    expect(tried).toEqual(['amqp://a', 'amqp://b']);
+    expect(closed).toEqual(['late']);
+  });
+
+  test.each([
+    ['is refused', 'denied', { message: '403 (ACCESS-REFUSED)' }, ['amqp://a']],
+    ['has no such virtual host', 'denied', { message: '530 (NOT-ALLOWED)' }, ['amqp://a']],
+    ['cannot read its secret', 'denied', { name: 'AccessDeniedException' }, ['amqp://a']],
+    ['finds no broker', 'unavailable', { code: 'ECONNREFUSED' }, ['amqp://a', 'amqp://b']],
+  ])('a login that %s is %s', async (_, refusal, fault, addresses) => {
+    const tried: string[] = [];
+    const connect = (address: string) => {
+      tried.push(address);
+      return Promise.reject(Object.assign(new Error('no'), fault));
+    };
+    expect(await targetOf(connect).send([forwardEntry()])).toMatchObject([{ refusal }]);
+    expect(tried).toEqual(addresses);
+  });
+});
+
+test('Kinesis: a stream is named by its ARN, which has its account and region', async () => {
+  const streamName = 'arn:aws:kinesis:eu-west-1:111122223333:stream/orders';
+  const sent: object[] = [];
+  const client = {
+    putRecords: async (input: object) => {
+      sent.push(input);
+      return { Records: [{ ShardId: 's', SequenceNumber: '1' }] };
+    },
+  };
+  const target = kinesisTarget({ client, streamName });
+  expect(await target.send([forwardEntry()])).toMatchObject([{ ok: true }]);
+  expect(sent).toMatchObject([{ StreamARN: streamName }]);
+  expect(sent[0]).not.toHaveProperty('StreamName');
+  expect(target.name()).toBe('stream orders');
 });
 
 test('a result that is not a receipt has no text', () => {
