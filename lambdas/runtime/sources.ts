@@ -11,6 +11,7 @@
 export { type InboxConfig, readInboxConfig } from './base/config.ts';
 export type { DecodeBody } from './sources/body-decoder.ts';
 export type { Consuming, KeepDeadLetter, SourceDeadLetter } from './sources/consuming.ts';
+export { deadLetterText } from './sources/dead-letter-text.ts';
 export {
   type AnswerReason,
   createInboxProcessor,
@@ -26,6 +27,11 @@ export {
 } from './sources/jet-stream-consumer.ts';
 export type { KafkaBatch, KafkaMessage } from './sources/kafka-batch.ts';
 export { type KafkaConsumer, type KafkaRecord, type KafkaRun, kafkaRun } from './sources/kafka-consumer.ts';
-export { consumeRabbit, type RabbitConsumerChannel, type RabbitMessage } from './sources/rabbit-consumer.ts';
+export {
+  consumeRabbit,
+  type RabbitConsumerChannel,
+  type RabbitConsumerConnection,
+  type RabbitMessage,
+} from './sources/rabbit-consumer.ts';
 export { createSourceHandler, type SourceBatchResponse } from './sources/source-handler.ts';
 export type { SourceMessage } from './sources/source-message.ts';

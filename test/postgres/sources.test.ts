@@ -65,8 +65,8 @@ const LOOPS = {
     };
   },
   RabbitMQ: async <H>(options: LoopOptions<H>): Promise<TestedLoop> => {
-    const { channel, send, told } = rabbitDouble();
-    const loop = await consumeRabbit({ channel, queue: 'payments', ...options });
+    const { connection, send, told } = rabbitDouble();
+    const loop = await consumeRabbit({ connection, queue: 'payments', ...options });
     let n = 0;
     return {
       send: (body) => {
@@ -169,6 +169,7 @@ function suite<H>(
     const answers: MessageAnswer[] = [];
     const letters: string[] = [];
     const watched: InboxProcessor<H> = {
+      consumer: inbox.consumer,
       handles: (handler) => inbox.handles(handler),
       process: async (...message) => {
         const answer = await inbox.process(...message);

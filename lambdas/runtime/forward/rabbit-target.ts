@@ -18,6 +18,8 @@ export interface RabbitConnection {
   createConfirmChannel(): Promise<RabbitChannel>;
   on(event: 'close' | 'error', listener: () => void): unknown;
   close(): Promise<void>;
+  /** The connection below, whose socket (`stream`) is closed if the broker does not answer. */
+  readonly connection?: unknown;
 }
 
 /** The part of a confirm channel of `amqplib` that {@link rabbitTarget} uses. */
@@ -33,6 +35,9 @@ export interface RabbitChannel {
     confirmed: (error: unknown) => void,
   ): boolean;
 }
+
+/** The time for the broker to answer the end of a connection, milliseconds. */
+const CLOSE_MAX_MS = 5_000;
 
 /** A connection with its channel, the messages that were returned there, and the first error. */
 interface Session {
@@ -86,7 +91,10 @@ export function rabbitTarget(target: {
         forwardAddress(target.url, 'url').split(','),
       );
       connection.on('error', () => {}); // 'close' follows; without a listener, it would end the process
-      const channel = await connection.createConfirmChannel();
+      const channel = await connection.createConfirmChannel().catch((error: unknown) => {
+        end(connection);
+        throw error;
+      });
       const session: Session = { connection, channel, returned: new Set() };
       channel.on('return', ({ properties: { messageId = '' } }) => session.returned.add(messageId));
       channel.on('error', (error) => {
@@ -96,7 +104,7 @@ export function rabbitTarget(target: {
       for (const part of [connection, channel]) part.on('close', () => sessions.drop(session));
       return session;
     },
-    ({ connection }) => connection.close(),
+    ({ connection }) => end(connection),
   );
   const messageOf = (entry: ForwardEntry) => {
     accepted('message id', entry.event.eventId, amqpShortString);
@@ -129,12 +137,20 @@ async function connectInTurn(
     try {
       const connection = await withDeadline(clock, ADDRESS_MAX_MS, connecting, () => undefined);
       if (connection !== undefined) return connection;
-      connecting.then((late) => late.close()).catch(() => {});
+      connecting.then(end).catch(() => {});
     } catch (error) {
       if (refusalOf(error) === 'denied') throw error;
     }
   }
   return connect((addresses.at(-1) ?? '').trim());
+}
+
+/** Closes a connection, also if its broker hangs: then it never answers the request to close. */
+function end(connection: RabbitConnection): void {
+  const closed = connection.close().catch(() => {});
+  void withDeadline(systemClock, CLOSE_MAX_MS, closed, () =>
+    Object(connection.connection).stream?.destroy?.(),
+  );
 }
 
 function publish(
@@ -145,7 +161,7 @@ function publish(
 ): Promise<ForwardResult> {
   const { event, body, headers } = entry;
   const { eventId: messageId, type, occurredAt } = event;
-  const timestamp = Math.floor(occurredAt / 1_000);
+  const timestamp = occurredAt >= 0 ? Math.floor(occurredAt / 1_000) : undefined; // AMQP has no time before 1970
   const options = {
     mandatory: true,
     persistent: true,

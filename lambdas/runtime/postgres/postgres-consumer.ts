@@ -100,6 +100,7 @@ export function createPostgresInboxProcessor<Tx>(
     return handler as unknown as Handler | readonly Handler[];
   };
   return {
+    consumer: inbox.consumer,
     process: async (message, handler, options) => inbox.process(message, inboxHandler(handler), options),
     handles: (handler) => inbox.handles(inboxHandler(handler)),
   };

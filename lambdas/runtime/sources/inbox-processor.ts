@@ -86,6 +86,8 @@ export interface ProcessOptions {
  * @typeParam H - the handlers of its storage: those of a table in DynamoDB, or those of `postgresHandlers`
  */
 export interface InboxProcessor<H = Handler> {
+  /** The consumer's name. */
+  readonly consumer: string;
   /**
    * Processes one message: it claims the message in the inbox, runs its handler with a lease that is renewed meanwhile, and records the
    * end. It may be called concurrently. It does not throw for a message, whatever its content: the row or the answer has the error.
@@ -109,6 +111,12 @@ export interface InboxProcessor<H = Handler> {
 
 /** The time after which a message that could not be kept is delivered again, milliseconds. */
 const KEEP_AGAIN_MS = 60_000;
+
+/** The time for keeping a dead letter, milliseconds: a call that hangs must not hold its message, nor those behind it, for longer. */
+const KEEP_MAX_MS = 30_000;
+
+/** The time that remains for the answer to Lambda, milliseconds. */
+const ANSWER_MS = 3_000;
 
 const HANDLER_TIMEOUT_MS = 60_000;
 
@@ -210,9 +218,13 @@ export function processorIn(
   const kept = async (
     answer: Extract<MessageAnswer, { kind: 'rejected' }>,
     keep: (reason: AnswerReason) => Promise<unknown>,
+    endsBy: number,
   ): Promise<MessageAnswer> => {
     try {
-      await keep(answer.reason);
+      const longestMs = Math.min(KEEP_MAX_MS, endsBy - ANSWER_MS - clock.now());
+      await withDeadline(clock, longestMs, keep(answer.reason), () => {
+        throw new MailroomError('OUT_OF_TIME', `The dead letter was not kept within ${longestMs} ms.`);
+      });
       return answer;
     } catch (error) {
       telemetry.log.error('A dead letter could not be kept; it is tried again', { error: error as Error });
@@ -221,11 +233,13 @@ export function processorIn(
   };
 
   return {
+    consumer: config.consumer,
     process: async (message, handler, { remainingMs, keep } = {}) => {
       open += 1;
+      const endsBy = remainingMs === undefined ? Number.POSITIVE_INFINITY : clock.now() + remainingMs;
       try {
         const answer = answerOf(await processed(message, handler, remainingMs), redact);
-        return answer.kind === 'rejected' && keep !== undefined ? await kept(answer, keep) : answer;
+        return answer.kind === 'rejected' && keep !== undefined ? await kept(answer, keep, endsBy) : answer;
       } finally {
         open -= 1;
         if (open === 0) {

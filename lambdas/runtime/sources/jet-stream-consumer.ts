@@ -1,6 +1,13 @@
 import { type Clock, systemClock } from '../base/clock.ts';
 import { MailroomError } from '../base/errors.ts';
-import { beating, type Consuming, createLoop, type KeepDeadLetter, sourceClosed } from './consuming.ts';
+import {
+  beating,
+  type Consuming,
+  createLoop,
+  type KeepDeadLetter,
+  keeping,
+  sourceClosed,
+} from './consuming.ts';
 import type { AnswerReason, InboxProcessor, MessageAnswer } from './inbox-processor.ts';
 
 /** The part of a message of `@nats-io/jetstream` that {@link consumeJetStream} uses. */
@@ -63,7 +70,7 @@ const EXPIRES_MS = 5_000;
  *
  * @param options.consumer - an existing pull consumer with explicit acknowledgements and unlimited deliveries (`max_deliver: -1`)
  * @param options.handler - the handler, or one for each event
- * @param options.deadLetter - keeps a rejected message. Its id names the stream, the JetStream consumer and the message, so it can be the `msgID`. Its
+ * @param options.deadLetter - keeps a rejected message. Its id names the consumer, the stream and the message, so it can be the `msgID`. Its
  * headers have no instructions to the server (`Nats-…`), so they can be published again
  * @param options.concurrency - the most messages that run at a time, from 1 @default 10
  * @param options.clock - @default the machine's clock
@@ -105,7 +112,7 @@ export async function consumeJetStream<M extends JetStreamMessage, H>(options: {
     abort_on_missing_resource: true,
   });
   let isStopping = false;
-  const loop = createLoop(() => {
+  const loop = createLoop(clock, () => {
     isStopping = true;
     messages.close().catch(() => {}); // it ends behind the messages that were received before
   });
@@ -126,7 +133,7 @@ export async function consumeJetStream<M extends JetStreamMessage, H>(options: {
       async () => {
         const keep = (reason: AnswerReason) => {
           if (headers !== undefined) withoutInstructions(headers);
-          return deadLetter({ id: `${info.stream}/${name}/${seq}`, reason, message });
+          return keeping(inbox, deadLetter, delivered.id, message)(reason);
         };
         tell(message, await inbox.process(delivered, handler, { keep }));
       },

@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from '../base/clock.ts';
 import { MailroomError } from '../base/errors.ts';
-import { type Consuming, createLoop, type KeepDeadLetter, sourceClosed } from './consuming.ts';
-import type { AnswerReason, InboxProcessor } from './inbox-processor.ts';
+import { type Consuming, createLoop, type KeepDeadLetter, keeping, sourceClosed } from './consuming.ts';
+import type { InboxProcessor } from './inbox-processor.ts';
 import { type HeldMessages, type KafkaBatch, type KafkaMessage, runBatch } from './kafka-batch.ts';
 
 /** A message of a partition. */
@@ -25,7 +25,7 @@ export interface KafkaRun extends Consuming {
   /** The interval at which resolved offsets are committed while a batch runs, milliseconds. */
   readonly autoCommitInterval: number;
   readonly eachBatch: (payload: KafkaBatch) => Promise<void>;
-  /** Starts no further message, and resolves when the handlers that run have ended. Call it before `consumer.disconnect()`. */
+  /** As of any loop. Call it before `consumer.disconnect()`. */
   stop(): Promise<void>;
 }
 
@@ -80,7 +80,7 @@ export function kafkaRun<H>(options: {
     throw new MailroomError('BAD_ARGUMENT', message);
   }
   inbox.handles(handler, 'Kafka');
-  const loop = createLoop(() => {});
+  const loop = createLoop(clock, () => {});
   consumer.on('consumer.crash', ({ payload: { error, restart } }) => {
     if (!restart) loop.fail(crashed(error));
   });
@@ -99,8 +99,7 @@ export function kafkaRun<H>(options: {
       process: (message, receives) => {
         const id = `${place}/${message.offset}`;
         const { value, headers, timestamp } = message;
-        const keep = (reason: AnswerReason) =>
-          deadLetter({ id, reason, message: { topic, partition, message } });
+        const keep = keeping(inbox, deadLetter, id, { topic, partition, message });
         const delivered = { id, body: value, headers, receives, sentAt: Number(timestamp) };
         return inbox.process(delivered, handler, { keep });
       },

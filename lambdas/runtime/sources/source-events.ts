@@ -1,5 +1,5 @@
 import { MailroomError } from '../base/errors.ts';
-import { rabbitId, receivesOf } from './rabbit-consumer.ts';
+import { rabbitId, receivesOf } from './rabbit-retries.ts';
 import type { SourceMessage } from './source-message.ts';
 
 /** One record of a batch that Lambda received from a stream, a topic or a broker. */

@@ -2,8 +2,8 @@ import pMap from 'p-map';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { MailroomError } from '../base/errors.ts';
 import type { InvocationContext } from '../observe/telemetry.ts';
-import type { KeepDeadLetter } from './consuming.ts';
-import type { AnswerReason, InboxProcessor } from './inbox-processor.ts';
+import { type KeepDeadLetter, keeping } from './consuming.ts';
+import type { InboxProcessor } from './inbox-processor.ts';
 import { readBatch, type SourceRecord } from './source-events.ts';
 
 /** The response to a batch of a stream or topic. */
@@ -41,7 +41,7 @@ const RESPONSE_MS = 2_000;
  * export const handler = createSourceHandler({
  *   inbox: createInboxProcessor({ config, table }),
  *   handler: leased(OrderPlaced, charge),
- *   deadLetter: ({ message, reason }) => sqs.sendMessage({ QueueUrl, MessageBody: JSON.stringify({ message, reason }) }),
+ *   deadLetter: (letter) => sqs.sendMessage({ QueueUrl, MessageBody: deadLetterText(letter) }),
  *   partialFailures: true,
  * });
  * ```
@@ -65,7 +65,7 @@ export function createSourceHandler<H>(options: {
       async (lane) => {
         for (const one of lane) {
           const { message, record } = one;
-          const keep = (reason: AnswerReason) => deadLetter({ id: message.id, reason, message: record });
+          const keep = keeping(inbox, deadLetter, message.id, record);
           const remainingMs = context.getRemainingTimeInMillis();
           const answer = await inbox.process(message, handler, { keep, remainingMs });
           if (answer.kind === 'retry') {

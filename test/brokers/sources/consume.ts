@@ -105,12 +105,10 @@ async function consumeStream(of: Consumption<PlaceOf<'jet-stream'>>): Promise<Co
 async function consumeQueue(of: Consumption<PlaceOf<'rabbit'>>): Promise<Consumed> {
   const { name, place, inbox, handler, beforeAck } = of;
   const connection = await connectRabbit(place.url);
-  connection.on('error', () => {});
-  const channel = await connection.createChannel();
-  await channel.prefetch(10);
   const consuming = await consumeRabbit({
-    channel,
+    connection,
     queue: name,
+    retryQueue: `${name}-retry`,
     inbox: acknowledging(inbox, beforeAck),
     handler,
   });

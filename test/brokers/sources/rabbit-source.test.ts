@@ -1,15 +1,102 @@
-import { inject } from 'vitest';
-import { startRabbitPlaces } from '../places/rabbit-places.ts';
+import { connect } from 'amqplib';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { leased, RetryLater } from '../../../lambdas/runtime/index.ts';
+import { consumeRabbit, createInboxProcessor } from '../../../lambdas/runtime/sources.ts';
+import { memoryTable, memoryTelemetry } from '../../../testing/index.ts';
+import { eventually } from '../../local/support/eventually.ts';
+import { type RabbitPlaces, startRabbitPlaces } from '../places/rabbit-places.ts';
+import { bridgeConfig, bridgeTo, ParcelPacked } from '../targets/bridge.ts';
+import { targetOf } from '../targets/target-of.ts';
 import { describeSource } from './source-tests.ts';
 
 const debian = inject('debian');
 
+const start = async (name: string) => {
+  if (debian === undefined) throw new Error('The tests are skipped.');
+  return await startRabbitPlaces(debian, name);
+};
+
 describeSource({
   broker: 'RabbitMQ',
   isMissing: debian === undefined,
-  start: async () => {
-    if (debian === undefined) throw new Error('The tests are skipped.');
-    return await startRabbitPlaces(debian, 'rabbit-source');
-  },
+  start: () => start('rabbit-source'),
   keepsOrder: false,
+});
+
+describe.skipIf(debian === undefined)('a retry queue of RabbitMQ', () => {
+  let broker: RabbitPlaces;
+  beforeAll(async () => {
+    broker = await start('rabbit-retries');
+  });
+  afterAll(async () => await broker?.close());
+
+  /** Consumes a queue with events 0 to `count`, of which the first ten fail until `heal`. */
+  const failing = async (queue: string, count: number, retryQueue?: string) => {
+    await broker.createSource(queue);
+    const bridge = bridgeTo(targetOf(broker.placeOf(queue)));
+    await bridge.publish(count);
+    await bridge.settle();
+    const table = memoryTable();
+    const runs: number[] = [];
+    let isHealed = false;
+    const inbox = createInboxProcessor({
+      config: { ...bridgeConfig, consumer: 'worker', retryFirstMs: 0 },
+      table,
+      telemetry: memoryTelemetry(),
+    });
+    const connection = await connect(broker.url);
+    const loop = await consumeRabbit({
+      connection,
+      queue,
+      retryQueue,
+      inbox,
+      handler: leased(ParcelPacked, async ({ data }) => {
+        if (data.n < 10 && !isHealed) throw new RetryLater(3_000);
+        runs.push(data.n);
+      }),
+    });
+    return {
+      runs,
+      loop,
+      heal: () => {
+        isHealed = true;
+      },
+      end: async () => {
+        await loop.stop();
+        await connection.close();
+      },
+    };
+  };
+
+  test('ten failing messages do not hold back the healthy ones, and each is processed once when it succeeds', async () => {
+    const { runs, heal, end } = await failing('starved', 30, 'starved-retry');
+    await eventually(async () => expect(runs).toHaveLength(20), 2_000);
+    expect(Math.min(...runs)).toBe(10);
+    heal();
+    await eventually(async () => expect(new Set(runs).size).toBe(30), 60_000);
+    await end();
+    expect(runs).toHaveLength(30);
+    expect(await broker.waiting('starved')).toBe(0);
+    expect(await broker.waiting('starved-retry')).toBe(0);
+  });
+
+  test('a message that waits in it survives the end of its consumer and of the broker', async () => {
+    const first = await failing('kept', 10, 'kept-retry');
+    await eventually(async () => expect(await broker.waiting('kept-retry')).toBeGreaterThan(0), 60_000);
+    await first.end();
+    await broker.kill();
+    await broker.start();
+    await eventually(async () => {
+      expect((await broker.waiting('kept')) + (await broker.waiting('kept-retry'))).toBe(10);
+    }, 60_000);
+  });
+
+  test('a broker that is killed ends the loop, and not its process', async () => {
+    const { loop } = await failing('ended', 1);
+    const ended = expect(loop.ended).rejects.toMatchObject({ code: 'SOURCE_CLOSED' });
+    await broker.kill();
+    await ended;
+    await loop.stop();
+    await broker.start();
+  });
 });

@@ -85,10 +85,16 @@ export function jetStreamDouble(
   };
 }
 
-/** A channel of RabbitMQ, and what it was told. */
-export function rabbitDouble() {
+/** A connection of RabbitMQ with its channel, and what it was told. @param stores - the answer to a copy for a queue @default it is stored */
+export function rabbitDouble(stores: () => 'stored' | 'returned' | 'refused' = () => 'stored') {
   const told: string[] = [];
-  const listeners = new Map<string, ((error?: Error) => void)[]>();
+  const copies: { readonly queue: string; readonly content: Buffer; readonly options: object }[] = [];
+  const listeners = new Map<string, ((given?: unknown) => void)[]>();
+  const emit = (event: string, given?: unknown) => {
+    for (const listener of listeners.get(event) ?? []) listener(given);
+  };
+  const on = (event: string, listener: (given: never) => void) =>
+    listeners.set(event, [...(listeners.get(event) ?? []), listener as () => void]);
   let deliver: (message: RabbitMessage | null) => void = () => {};
   const nameOf = ({ properties }: RabbitMessage) => properties.messageId ?? 'unnamed';
   const channel: RabbitConsumerChannel<RabbitMessage> = {
@@ -100,15 +106,23 @@ export function rabbitDouble() {
     ack: (message) => void told.push(`ack ${nameOf(message)}`),
     nack: (message, allUpTo, requeue) => void told.push(`nack ${nameOf(message)} ${allUpTo} ${requeue}`),
     cancel: async (tag) => told.push(`cancel ${tag}`),
-    on: (event: string, listener: (error: Error) => void) =>
-      listeners.set(event, [...(listeners.get(event) ?? []), listener as () => void]),
+    prefetch: async (count) => told.push(`prefetch ${count}`),
+    assertQueue: async (queue) => told.push(`assert ${queue}`),
+    sendToQueue: (queue, content, options, confirmed) => {
+      copies.push({ queue, content, options });
+      const answer = stores();
+      if (answer === 'returned') emit('return', { properties: options });
+      told.push(`copy ${queue}`);
+      queueMicrotask(() => confirmed(answer === 'refused' ? new Error('nacked') : null));
+      return true;
+    },
+    on,
   };
   return {
-    channel,
+    connection: { createConfirmChannel: async () => channel, on },
+    copies,
     told,
-    emit: (event: 'close' | 'error', error?: Error) => {
-      for (const listener of listeners.get(event) ?? []) listener(error);
-    },
+    emit,
     send: (
       body: string,
       messageId = 'm',

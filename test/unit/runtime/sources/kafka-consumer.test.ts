@@ -108,7 +108,7 @@ describe('Kafka', () => {
     await through(double.fetch(run));
     expect(double.log).toEqual(['pause', 'resume', 'resolve 0', 'resolve 1']);
     expect(kept).toMatchObject([
-      { id: 'orders/3/0', message: { topic: 'orders', partition: 3, message: { offset: '0' } } },
+      { id: 'worker/orders/3/0', message: { topic: 'orders', partition: 3, message: { offset: '0' } } },
       {},
     ]);
   });

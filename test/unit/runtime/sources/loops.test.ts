@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { RetryLater } from '../../../../lambdas/runtime/base/errors.ts';
 import { consumeJetStream } from '../../../../lambdas/runtime/sources/jet-stream-consumer.ts';
-import { consumeRabbit, rabbitId, receivesOf } from '../../../../lambdas/runtime/sources/rabbit-consumer.ts';
+import { consumeRabbit } from '../../../../lambdas/runtime/sources/rabbit-consumer.ts';
+import { rabbitId, receivesOf } from '../../../../lambdas/runtime/sources/rabbit-retries.ts';
 import { jetStreamDouble, rabbitDouble } from './broker-doubles.ts';
 import { counting, gate, sourceRig } from './source-rig.ts';
 
@@ -71,7 +72,7 @@ describe('JetStream', () => {
     expect(parts.told).toEqual(['term 1']);
     expect(parts.kept).toMatchObject([
       {
-        id: 'ORDERS/payments/1',
+        id: 'worker/ORDERS/1',
         reason: { code: 'UNREADABLE_MESSAGE' },
         message: { seq: 1, data: Buffer.from('x') },
       },
@@ -212,13 +213,19 @@ describe('JetStream', () => {
 });
 
 describe('RabbitMQ', () => {
-  async function consuming(handler = counting().handler, deadLetter?: (letter: unknown) => Promise<unknown>) {
+  async function consuming(
+    handler = counting().handler,
+    deadLetter?: (letter: unknown) => Promise<unknown>,
+    retryQueue?: string,
+    stores?: () => 'stored' | 'returned' | 'refused',
+  ) {
     const parts = sourceRig();
-    const double = rabbitDouble();
+    const double = rabbitDouble(stores);
     const { inbox, clock } = parts;
     const loop = await consumeRabbit({
-      channel: double.channel,
+      connection: double.connection,
       queue: 'payments',
+      retryQueue,
       inbox,
       handler,
       deadLetter,
@@ -234,7 +241,7 @@ describe('RabbitMQ', () => {
     await parts.idle();
     parts.send(body, 'b', {}, true);
     await parts.idle();
-    expect(parts.told).toEqual(['consume payments', 'ack a', 'ack b']);
+    expect(parts.told).toEqual(['prefetch 10', 'consume payments', 'ack a', 'ack b']);
   });
 
   test('holds a retry until it is due, and requeues it', async () => {
@@ -242,9 +249,9 @@ describe('RabbitMQ', () => {
     parts.send(await envelopeText(parts), 'a');
     await parts.idle();
     await parts.clock.advance(298_000);
-    expect(parts.told).toEqual(['consume payments']);
+    expect(parts.told).toEqual(['prefetch 10', 'consume payments']);
     await parts.clock.advance(3_000);
-    expect(parts.told).toEqual(['consume payments', 'nack a false true']);
+    expect(parts.told).toEqual(['prefetch 10', 'consume payments', 'nack a false true']);
   });
 
   test('requeues a retry before RabbitMQ closes the channel', async () => {
@@ -258,7 +265,7 @@ describe('RabbitMQ', () => {
     const parts = await consuming();
     parts.send('x', 'a');
     await parts.idle();
-    expect(parts.told).toEqual(['consume payments', 'nack a false false']);
+    expect(parts.told).toEqual(['prefetch 10', 'consume payments', 'nack a false false']);
   });
 
   test('acknowledges a rejected message once it is kept', async () => {
@@ -266,10 +273,113 @@ describe('RabbitMQ', () => {
     const parts = await consuming(counting().handler, async (letter) => kept.push(letter));
     parts.send('x', 'a');
     await parts.idle();
-    expect(parts.told).toEqual(['consume payments', 'ack a']);
+    expect(parts.told).toEqual(['prefetch 10', 'consume payments', 'ack a']);
     expect(kept).toMatchObject([
-      { id: 'a/0', reason: { code: 'UNREADABLE_MESSAGE' }, message: { fields: {} } },
+      { id: 'worker/a/0', reason: { code: 'UNREADABLE_MESSAGE' }, message: { fields: {} } },
     ]);
+  });
+
+  test('opens its channel for ten messages at a time, and survives an error of the connection', async () => {
+    const parts = await consuming();
+    expect(parts.told).toEqual(['prefetch 10', 'consume payments']);
+    const failed = expect(parts.loop.ended).rejects.toMatchObject({
+      code: 'SOURCE_CLOSED',
+      cause: { message: 'ECONNRESET' },
+    });
+    parts.emit('error', new Error('ECONNRESET'));
+    await failed;
+  });
+
+  describe('with a retry queue', () => {
+    const later = () => failing(() => new RetryLater(300_000));
+
+    test('a retry waits there, and gives its place back once the broker has the copy', async () => {
+      const parts = await consuming(later(), undefined, 'retries');
+      const headers = {
+        CC: ['other'],
+        'x-delivery-count': 2,
+        'x-death': [{ queue: 'payments', count: 1 }],
+        kept: 'x',
+      };
+      parts.send(await envelopeText(parts), 'a', { headers, timestamp: 5, type: 't' });
+      await parts.idle();
+      expect(parts.told.slice(1)).toEqual(['assert retries', 'consume payments', 'copy retries', 'ack a']);
+      expect(parts.copies).toMatchObject([
+        {
+          queue: 'retries',
+          options: {
+            messageId: 'a',
+            timestamp: 5,
+            type: 't',
+            mandatory: true,
+            persistent: true,
+            expiration: '10000',
+          },
+        },
+      ]);
+      const [{ options } = { options: {} }] = parts.copies;
+      expect((options as { headers: object }).headers).toEqual({
+        kept: 'x',
+        'mailroom-deaths': 1,
+        'mailroom-receives': 3,
+        'mailroom-copy': 1,
+      });
+    });
+
+    test.each(['returned', 'refused'] as const)(
+      'a retry whose copy is %s is held instead',
+      async (answer) => {
+        const parts = await consuming(later(), undefined, 'retries', () => answer);
+        parts.send(await envelopeText(parts), 'a');
+        await parts.idle();
+        expect(parts.told.slice(3)).toEqual(['copy retries']);
+        await parts.clock.advance(301_000);
+        expect(parts.told.slice(4)).toEqual(['nack a false true']);
+      },
+    );
+
+    test('a copy has the id and the receives of its message; a dead letter that returns has another id', () => {
+      const id = (headers: object) =>
+        rabbitId({ messageId: 'm', headers: headers as never }, Buffer.from('x'), 'retries');
+      const waited = { queue: 'retries', count: 4 };
+      const copy = { 'mailroom-deaths': 1, 'mailroom-receives': 3, 'x-death': [waited] };
+      expect(id(copy)).toBe('m/1');
+      expect(receivesOf(copy, false, 'retries')).toBe(4);
+      const redriven = { ...copy, 'x-death': [waited, { queue: 'payments', count: 1 }] };
+      expect(id(redriven)).toBe('m/2');
+      expect(receivesOf(redriven, false, 'retries')).toBe(1);
+    });
+  });
+
+  test.each([0, -1, 1.5, 65_536])('a concurrency of %s is refused', async (concurrency) => {
+    const { connection } = rabbitDouble();
+    const { inbox } = sourceRig();
+    const started = consumeRabbit({
+      connection,
+      queue: 'q',
+      inbox,
+      handler: counting().handler,
+      concurrency,
+    });
+    await expect(started).rejects.toThrow(/^consumeRabbit: concurrency is .+ whole number from 1 to 65,535/);
+  });
+
+  test('stops within 25 seconds, whatever its broker and its handlers do', async () => {
+    const { opened, open } = gate();
+    const parts = await consuming(counting(() => opened).handler);
+    parts.send(await envelopeText(parts), 'a');
+    await parts.idle();
+    let isStopped = false;
+    const stop = parts.loop.stop().then(() => {
+      isStopped = true;
+    });
+    await parts.clock.advance(21_000);
+    expect(isStopped).toBe(false);
+    await parts.clock.advance(4_000);
+    await stop;
+    expect(parts.told).not.toContain('ack a');
+    open();
+    await parts.idle();
   });
 
   test('stops: it cancels, drains handlers, and requeues what it holds', async () => {
@@ -285,10 +395,10 @@ describe('RabbitMQ', () => {
     await parts.idle();
     const stop = parts.loop.stop();
     await parts.idle();
-    expect(parts.told.slice(1)).toEqual(['cancel tag', 'nack b false true']);
+    expect(parts.told.slice(2)).toEqual(['cancel tag', 'nack b false true']);
     open();
     await parts.through(stop);
-    expect(parts.told.slice(3)).toEqual(['ack a']);
+    expect(parts.told.slice(4)).toEqual(['ack a']);
     await parts.loop.ended;
     await parts.loop.stop();
   });

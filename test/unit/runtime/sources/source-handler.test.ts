@@ -102,11 +102,11 @@ describe('Kinesis', () => {
     expect(await invoke(batch)).toEqual({ batchItemFailures: [] });
     expect(kept).toMatchObject([
       {
-        id: 'orders/shardId-000000000006:49590',
+        id: 'worker/orders/shardId-000000000006:49590',
         reason: { code: 'UNREADABLE_MESSAGE' },
         message: batch.Records[0],
       },
-      { id: 'orders/shardId-000000000006:49591', reason: { code: 'POISON_MESSAGE' } },
+      { id: 'worker/orders/shardId-000000000006:49591', reason: { code: 'POISON_MESSAGE' } },
     ]);
   });
 
@@ -158,7 +158,7 @@ describe('RabbitMQ of Amazon MQ', () => {
       code: 'BATCH_RETRIED',
     });
     expect(await invoke(rabbit(await text(parts, 1), 'x'))).toEqual({ batchItemFailures: [] });
-    expect(kept).toMatchObject([{ id: 'm1/0' }]);
+    expect(kept).toMatchObject([{ id: 'worker/m1/0' }]);
   });
 });
 
