@@ -49,11 +49,10 @@ export function rabbitLink({ name, url }: Extract<BrokerPlace, { broker: 'Rabbit
     },
     loop: async (inbox, handler) => {
       const connection = await connect(url);
-      const channel = await connection.createChannel();
-      await channel.prefetch(CONCURRENCY);
       const { stop } = await consumeRabbit({
-        channel,
+        connection,
         queue: name,
+        concurrency: CONCURRENCY,
         inbox,
         handler,
         deadLetter: noDeadLetter,

@@ -30,13 +30,21 @@ describe.skipIf(debian === undefined)('a retry queue of RabbitMQ', () => {
   });
   afterAll(async () => await broker?.close());
 
-  /** Consumes a queue with events 0 to `count`, of which the first ten fail until `heal`. */
+  /** Puts events 0 to `count` into a queue, and consumes it; the first ten fail until `heal`. */
   const failing = async (queue: string, count: number, retryQueue?: string) => {
     await broker.createSource(queue);
     const bridge = bridgeTo(targetOf(broker.placeOf(queue)));
     await bridge.publish(count);
     await bridge.settle();
-    const table = memoryTable();
+    return await consuming(queue, memoryTable(), retryQueue);
+  };
+  /** @param acknowledges - false: as if each process crashed before it acknowledges */
+  const consuming = async (
+    queue: string,
+    table: ReturnType<typeof memoryTable>,
+    retryQueue?: string,
+    acknowledges = true,
+  ) => {
     const runs: number[] = [];
     let isHealed = false;
     const inbox = createInboxProcessor({
@@ -45,8 +53,13 @@ describe.skipIf(debian === undefined)('a retry queue of RabbitMQ', () => {
       telemetry: memoryTelemetry(),
     });
     const connection = await connect(broker.url);
+    const createConfirmChannel = async () => {
+      const channel = await connection.createConfirmChannel();
+      if (!acknowledges) channel.ack = () => {};
+      return channel;
+    };
     const loop = await consumeRabbit({
-      connection,
+      connection: { createConfirmChannel, on: connection.on.bind(connection) },
       queue,
       retryQueue,
       inbox,
@@ -78,6 +91,26 @@ describe.skipIf(debian === undefined)('a retry queue of RabbitMQ', () => {
     expect(runs).toHaveLength(30);
     expect(await broker.waiting('starved')).toBe(0);
     expect(await broker.waiting('starved-retry')).toBe(0);
+  });
+
+  test('a crash between the copy and the acknowledgement leaves two copies, of which one is processed', async () => {
+    await broker.createSource('crashed');
+    const bridge = bridgeTo(targetOf(broker.placeOf('crashed')));
+    await bridge.publish(5);
+    await bridge.settle();
+    const table = memoryTable();
+    const first = await consuming('crashed', table, 'crashed-retry', false);
+    await eventually(async () => expect(await broker.waiting('crashed-retry')).toBe(5), 60_000);
+    await first.end();
+    const second = await consuming('crashed', table, 'crashed-retry');
+    second.heal();
+    await eventually(async () => {
+      expect(new Set(second.runs).size).toBe(5);
+      expect((await broker.waiting('crashed')) + (await broker.waiting('crashed-retry'))).toBe(0);
+    }, 60_000);
+    await second.end();
+    expect(await broker.waiting('crashed')).toBe(0);
+    expect(second.runs).toHaveLength(5);
   });
 
   test('a message that waits in it survives the end of its consumer and of the broker', async () => {

@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events';
 import type {
   JetStreamConsumer,
   JetStreamMessage,
@@ -89,12 +90,7 @@ export function jetStreamDouble(
 export function rabbitDouble(stores: () => 'stored' | 'returned' | 'refused' = () => 'stored') {
   const told: string[] = [];
   const copies: { readonly queue: string; readonly content: Buffer; readonly options: object }[] = [];
-  const listeners = new Map<string, ((given?: unknown) => void)[]>();
-  const emit = (event: string, given?: unknown) => {
-    for (const listener of listeners.get(event) ?? []) listener(given);
-  };
-  const on = (event: string, listener: (given: never) => void) =>
-    listeners.set(event, [...(listeners.get(event) ?? []), listener as () => void]);
+  const [ofConnection, ofChannel] = [new EventEmitter(), new EventEmitter()];
   let deliver: (message: RabbitMessage | null) => void = () => {};
   const nameOf = ({ properties }: RabbitMessage) => properties.messageId ?? 'unnamed';
   const channel: RabbitConsumerChannel<RabbitMessage> = {
@@ -111,18 +107,22 @@ export function rabbitDouble(stores: () => 'stored' | 'returned' | 'refused' = (
     sendToQueue: (queue, content, options, confirmed) => {
       copies.push({ queue, content, options });
       const answer = stores();
-      if (answer === 'returned') emit('return', { properties: options });
+      if (answer === 'returned') ofChannel.emit('return', { properties: options });
       told.push(`copy ${queue}`);
       queueMicrotask(() => confirmed(answer === 'refused' ? new Error('nacked') : null));
       return true;
     },
-    on,
+    on: (event: string, listener: (given: never) => void) => ofChannel.on(event, listener as () => void),
   };
   return {
-    connection: { createConfirmChannel: async () => channel, on },
+    connection: {
+      createConfirmChannel: async () => channel,
+      on: (event: string, listener: (error: Error) => void) => ofConnection.on(event, listener),
+    },
     copies,
     told,
-    emit,
+    ofConnection,
+    ofChannel,
     send: (
       body: string,
       messageId = 'm',

@@ -292,6 +292,25 @@ describe('a rejected message', () => {
       parts.telemetry.lines().filter(({ message }) => message.includes('dead letter could not')),
     ).toHaveLength(1);
   });
+
+  test.each([
+    ['30 s', undefined, 30_000],
+    ['the time of its function, less 3 s', 20_000, 17_000],
+  ])('is kept within %s, or it is a retry', async (_what, remainingMs, longestMs) => {
+    const parts = sourceRig();
+    const never = () => new Promise(() => {});
+    let answer: unknown;
+    const processing = parts.inbox
+      .process({ id: 'm', body: 'x' }, counting().handler, { keep: never, remainingMs })
+      .then((given) => {
+        answer = given;
+      });
+    await parts.clock.advance(longestMs - 1);
+    expect(answer).toBeUndefined();
+    await parts.clock.advance(1);
+    await processing;
+    expect(answer).toMatchObject({ kind: 'retry', afterMs: 60_000 });
+  });
 });
 
 test('a transactional handler commits once, also if the message may be a repeat', async () => {

@@ -286,7 +286,7 @@ describe('RabbitMQ', () => {
       code: 'SOURCE_CLOSED',
       cause: { message: 'ECONNRESET' },
     });
-    parts.emit('error', new Error('ECONNRESET'));
+    parts.ofConnection.emit('error', new Error('ECONNRESET'));
     await failed;
   });
 
@@ -406,9 +406,9 @@ describe('RabbitMQ', () => {
   test.each([
     [
       'its channel is closed with an error',
-      (parts: ReturnType<typeof rabbitDouble>) => parts.emit('error', new Error('406')),
+      (parts: ReturnType<typeof rabbitDouble>) => parts.ofChannel.emit('error', new Error('406')),
     ],
-    ['its channel is closed', (parts: ReturnType<typeof rabbitDouble>) => parts.emit('close')],
+    ['its channel is closed', (parts: ReturnType<typeof rabbitDouble>) => parts.ofChannel.emit('close')],
     ['its queue is deleted', (parts: ReturnType<typeof rabbitDouble>) => parts.cancelled()],
   ])('fails when %s, so that the process is started again', async (_what, end) => {
     const parts = await consuming();
