@@ -215,23 +215,6 @@ export function processorIn(
     return turn.alone ? turns.alone(run) : turns.beside(run);
   };
 
-  const kept = async (
-    answer: Extract<MessageAnswer, { kind: 'rejected' }>,
-    keep: (reason: AnswerReason) => Promise<unknown>,
-    endsBy: number,
-  ): Promise<MessageAnswer> => {
-    try {
-      const longestMs = Math.min(KEEP_MAX_MS, endsBy - ANSWER_MS - clock.now());
-      await withDeadline(clock, longestMs, keep(answer.reason), () => {
-        throw new MailroomError('OUT_OF_TIME', `The dead letter was not kept within ${longestMs} ms.`);
-      });
-      return answer;
-    } catch (error) {
-      telemetry.log.error('A dead letter could not be kept; it is tried again', { error: error as Error });
-      return { ...answer, kind: 'retry', afterMs: KEEP_AGAIN_MS };
-    }
-  };
-
   return {
     consumer: config.consumer,
     process: async (message, handler, { remainingMs, keep } = {}) => {
@@ -239,7 +222,9 @@ export function processorIn(
       const endsBy = remainingMs === undefined ? Number.POSITIVE_INFINITY : clock.now() + remainingMs;
       try {
         const answer = answerOf(await processed(message, handler, remainingMs), redact);
-        return answer.kind === 'rejected' && keep !== undefined ? await kept(answer, keep, endsBy) : answer;
+        return answer.kind === 'rejected' && keep !== undefined
+          ? await kept(ctx, answer, keep, endsBy)
+          : answer;
       } finally {
         open -= 1;
         if (open === 0) {
@@ -254,6 +239,25 @@ export function processorIn(
       return definitions.map(({ source, type }) => ({ source, type }));
     },
   };
+}
+
+/** Keeps a rejected message before the answer. If that fails, the answer is a retry. */
+async function kept(
+  { clock, telemetry }: ConsumerContext,
+  answer: Extract<MessageAnswer, { kind: 'rejected' }>,
+  keep: (reason: AnswerReason) => Promise<unknown>,
+  endsBy: number,
+): Promise<MessageAnswer> {
+  try {
+    const longestMs = Math.min(KEEP_MAX_MS, endsBy - ANSWER_MS - clock.now());
+    await withDeadline(clock, longestMs, keep(answer.reason), () => {
+      throw new MailroomError('OUT_OF_TIME', `The dead letter was not kept within ${longestMs} ms.`);
+    });
+    return answer;
+  } catch (error) {
+    telemetry.log.error('A dead letter could not be kept; it is tried again', { error: error as Error });
+    return { ...answer, kind: 'retry', afterMs: KEEP_AGAIN_MS };
+  }
 }
 
 /** The handlers of calls of `process`, prepared once for each list or handler. */
