@@ -31,7 +31,7 @@ export {
   consumeRabbit,
   type RabbitConsumerChannel,
   type RabbitConsumerConnection,
-  type RabbitMessage,
 } from './sources/rabbit-consumer.ts';
+export type { RabbitMessage, RabbitRetryChannel } from './sources/rabbit-retries.ts';
 export { createSourceHandler, type SourceBatchResponse } from './sources/source-handler.ts';
 export type { SourceMessage } from './sources/source-message.ts';

@@ -4,7 +4,7 @@ import type { AnswerReason } from './inbox-processor.ts';
 
 /** A message that was rejected, for the place where dead letters are kept. */
 export interface SourceDeadLetter<M> {
-  /** Names the consumer and the message: it is the same whenever this letter is kept, and another one for each consumer. */
+  /** Names the consumer and the message: it is the same whenever this dead letter is kept, and another one for each consumer. */
   readonly id: string;
   /** The reason. Its inbox row has it, too. */
   readonly reason: AnswerReason;

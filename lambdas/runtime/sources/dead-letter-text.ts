@@ -5,15 +5,15 @@ const SQS_BYTES_MAX = 1_048_576;
 
 /**
  * Writes a dead letter as JSON that fits into a message of SQS. A record of Kinesis or Kafka can be larger than that: then its long texts and lists
- * are cut, and the letter has `truncated: true`. What identifies the record stays, so the source still has the whole: the shard and sequence number, or
+ * are cut, and the dead letter has `truncated: true`. What identifies the record stays, so the source still has the whole: the shard and sequence number, or
  * the topic, partition and offset.
  *
  * @param maxBytes - the longest text @default 1,048,576, which SQS accepts
- * @returns the letter: `id`, `reason`, `message`, and `truncated` if it was cut
+ * @returns the dead letter as JSON: `id`, `reason`, `message`, and `truncated` if it was cut
  *
  * @example
  * ```ts
- * deadLetter: (letter) => sqs.sendMessage({ QueueUrl, MessageBody: deadLetterText(letter) }),
+ * deadLetter: (rejected) => sqs.sendMessage({ QueueUrl, MessageBody: deadLetterText(rejected) }),
  * ```
  */
 export function deadLetterText(letter: SourceDeadLetter<unknown>, maxBytes = SQS_BYTES_MAX): string {

@@ -2,19 +2,14 @@ import { type Clock, systemClock } from '../base/clock.ts';
 import { MailroomError } from '../base/errors.ts';
 import { type Consuming, createLoop, type KeepDeadLetter, keeping, sourceClosed } from './consuming.ts';
 import type { InboxProcessor } from './inbox-processor.ts';
-import { openRetryQueue, rabbitId, receivesOf, withoutRoutes } from './rabbit-retries.ts';
-
-/** The part of a message of `amqplib` that {@link consumeRabbit} uses. */
-export interface RabbitMessage {
-  readonly content: Uint8Array;
-  readonly fields: { readonly redelivered: boolean };
-  readonly properties: {
-    readonly messageId?: string | undefined;
-    readonly type?: string | undefined;
-    readonly headers?: Readonly<Record<string, unknown>> | undefined;
-    readonly timestamp?: number | undefined;
-  };
-}
+import {
+  openRetryQueue,
+  type RabbitMessage,
+  type RabbitRetryChannel,
+  rabbitId,
+  receivesOf,
+  withoutRoutes,
+} from './rabbit-retries.ts';
 
 /** The part of a connection of `amqplib` that {@link consumeRabbit} uses. */
 export interface RabbitConsumerConnection<M extends RabbitMessage> {
@@ -23,12 +18,8 @@ export interface RabbitConsumerConnection<M extends RabbitMessage> {
 }
 
 /** The part of a confirm channel of `amqplib` that {@link consumeRabbit} uses. */
-export interface RabbitConsumerChannel<M extends RabbitMessage> {
+export interface RabbitConsumerChannel<M extends RabbitMessage> extends RabbitRetryChannel {
   prefetch(count: number): Promise<unknown>;
-  assertQueue(
-    queue: string,
-    options: { readonly durable: true; readonly arguments: Readonly<Record<string, string>> },
-  ): Promise<unknown>;
   consume(
     queue: string,
     onMessage: (message: M | null) => void,
@@ -36,7 +27,6 @@ export interface RabbitConsumerChannel<M extends RabbitMessage> {
   ): Promise<{ readonly consumerTag: string }>;
   ack(message: M): void;
   nack(message: M, allUpTo: boolean, requeue: boolean): void;
-  sendToQueue(queue: string, content: Buffer, options: object, confirmed: (error: unknown) => void): boolean;
   cancel(consumerTag: string): Promise<unknown>;
   on(event: 'close', listener: () => void): unknown;
   on(event: 'error', listener: (error: Error) => void): unknown;

@@ -1,5 +1,26 @@
 import { createHash } from 'node:crypto';
-import type { RabbitConsumerChannel, RabbitMessage } from './rabbit-consumer.ts';
+
+/** The part of a message of `amqplib` that {@link consumeRabbit} uses. */
+export interface RabbitMessage {
+  readonly content: Uint8Array;
+  readonly fields: { readonly redelivered: boolean };
+  readonly properties: {
+    readonly messageId?: string | undefined;
+    readonly type?: string | undefined;
+    readonly headers?: Readonly<Record<string, unknown>> | undefined;
+    readonly timestamp?: number | undefined;
+  };
+}
+
+/** The part of a confirm channel of `amqplib` by which retries wait in a queue. */
+export interface RabbitRetryChannel {
+  assertQueue(
+    queue: string,
+    options: { readonly durable: true; readonly arguments: Readonly<Record<string, string>> },
+  ): Promise<unknown>;
+  sendToQueue(queue: string, content: Buffer, options: object, confirmed: (error: unknown) => void): boolean;
+  on(event: 'return', listener: (message: RabbitMessage) => void): unknown;
+}
 
 type Headers = Readonly<Record<string, unknown>>;
 
@@ -63,7 +84,7 @@ export function withoutRoutes<M extends RabbitMessage>(message: M): M {
  * @returns puts a copy of a message there; false if the broker did not store it
  */
 export async function openRetryQueue<M extends RabbitMessage>(
-  channel: RabbitConsumerChannel<M>,
+  channel: RabbitRetryChannel,
   queue: string,
   retryQueue: string,
 ): Promise<(message: M, receives: number, afterMs: number) => Promise<boolean>> {

@@ -41,7 +41,7 @@ const RESPONSE_MS = 2_000;
  * export const handler = createSourceHandler({
  *   inbox: createInboxProcessor({ config, table }),
  *   handler: leased(OrderPlaced, charge),
- *   deadLetter: (letter) => sqs.sendMessage({ QueueUrl, MessageBody: deadLetterText(letter) }),
+ *   deadLetter: (rejected) => sqs.sendMessage({ QueueUrl, MessageBody: deadLetterText(rejected) }),
  *   partialFailures: true,
  * });
  * ```

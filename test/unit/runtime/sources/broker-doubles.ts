@@ -3,10 +3,8 @@ import type {
   JetStreamConsumer,
   JetStreamMessage,
 } from '../../../../lambdas/runtime/sources/jet-stream-consumer.ts';
-import type {
-  RabbitConsumerChannel,
-  RabbitMessage,
-} from '../../../../lambdas/runtime/sources/rabbit-consumer.ts';
+import type { RabbitConsumerChannel } from '../../../../lambdas/runtime/sources/rabbit-consumer.ts';
+import type { RabbitMessage } from '../../../../lambdas/runtime/sources/rabbit-retries.ts';
 
 /** A list that is read while it grows. */
 function readable<T>() {

@@ -7,7 +7,7 @@ const letter = (data: string, headers: readonly unknown[] = []) => ({
   message: { eventID: 'shard:7', kinesis: { data, sequenceNumber: '7', partitionKey: 'a' }, headers },
 });
 
-test('a letter that fits is the whole of it', () => {
+test('a dead letter that fits is the whole of it', () => {
   expect(JSON.parse(deadLetterText(letter('eA==')))).toEqual(letter('eA=='));
 });
 
@@ -22,7 +22,7 @@ test.each([
       Array.from({ length: 100_000 }, (_, n) => ({ [`header-${n}`]: [1, 2, 3] })),
     ),
   ],
-])('a letter with %s fits into a message of SQS, says so, and identifies its record', (_what, given) => {
+])('a dead letter with %s fits into a message of SQS, says so, and identifies its record', (_what, given) => {
   const text = deadLetterText(given);
   expect(Buffer.byteLength(text)).toBeLessThanOrEqual(1_048_576);
   expect(JSON.parse(text)).toMatchObject({
