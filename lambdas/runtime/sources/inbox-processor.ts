@@ -191,16 +191,19 @@ export function processorIn(
         : await decoded(message, remainingMs ?? handlerTimeoutMs);
     if ('outcome' in reading) return reading.outcome;
     const record = recordOf('body' in reading ? { ...message, body: reading.body } : message, definitions);
-    const received = (): Delivery => {
+    const time = () => {
       const beganAt = clock.now();
-      const endsBy = remainingMs === undefined ? beganAt + handlerTimeoutMs : calledAt + remainingMs;
-      const given = 'problem' in reading ? { ...record, problem: reading.problem } : record;
-      return readDelivery(given, { beganAt, endsBy }, external);
+      return {
+        beganAt,
+        endsBy: remainingMs === undefined ? beganAt + handlerTimeoutMs : calledAt + remainingMs,
+      };
     };
-    const turn = await turnOf(ctx, received());
+    const given = 'problem' in reading ? { ...record, problem: reading.problem } : record;
+    const received = readDelivery(given, time(), external);
+    const turn = await turnOf(ctx, received);
     if ('kind' in turn) return turn;
     const run = async () => {
-      const delivery = received();
+      const delivery: Delivery = { ...received, ...time() }; // it may have waited for its turn
       const working = work(ctx, delivery, byEvent, turn.alone, async () => {});
       if (remainingMs !== undefined) return working;
       return withDeadline(clock, delivery.endsBy - clock.now(), working, () => {

@@ -1,13 +1,7 @@
-import { type Clock, systemClock } from '../base/clock.ts';
+import { type Clock, OVER, systemClock } from '../base/clock.ts';
 import { MailroomError } from '../base/errors.ts';
-import {
-  beating,
-  type Consuming,
-  createLoop,
-  type KeepDeadLetter,
-  keeping,
-  sourceClosed,
-} from './consuming.ts';
+import { attempted } from '../observe/telemetry-wrappers.ts';
+import { type Consuming, createLoop, type KeepDeadLetter, keeping, sourceClosed } from './consuming.ts';
 import type { AnswerReason, InboxProcessor, MessageAnswer } from './inbox-processor.ts';
 
 /** The part of a message of `@nats-io/jetstream` that {@link consumeJetStream} uses. */
@@ -126,28 +120,32 @@ export async function consumeJetStream<M extends JetStreamMessage, H>(options: {
       receives: info.deliveryCount,
       sentAt: info.timestampNanos / 1e6,
     };
-    await beating(
-      clock,
-      ackWaitMs / 3,
-      () => message.working(),
-      async () => {
-        const keep = (reason: AnswerReason) => {
-          if (headers !== undefined) withoutInstructions(headers);
-          return keeping(inbox, deadLetter, delivered.id, message)(reason);
-        };
-        tell(message, await inbox.process(delivered, handler, { keep }));
-      },
-    );
+    const keep = (reason: AnswerReason) => {
+      if (headers !== undefined) withoutInstructions(headers);
+      return keeping(inbox, deadLetter, delivered.id, message)(reason);
+    };
+    tell(message, await inbox.process(delivered, handler, { keep }));
   };
-  let running = 0;
+  const running = new Set<M>();
   let hasRoom = () => {};
   const run = async (message: M) => {
-    running += 1;
+    running.add(message);
     await handle(message).finally(() => {
-      running -= 1;
+      running.delete(message);
       hasRoom();
     });
   };
+  const over = new AbortController();
+  const end = () => over.abort(OVER);
+  loop.ended.then(end, end);
+  const extendAckWaits = async () => {
+    for (;;) {
+      await clock.sleep(ackWaitMs / 3, over.signal);
+      if (over.signal.aborted) return;
+      for (const message of running) attempted(() => message.working()); // the connection may be gone
+    }
+  };
+  void extendAckWaits();
   const receive = async () => {
     for await (const message of messages) {
       if (isStopping) {
@@ -156,7 +154,7 @@ export async function consumeJetStream<M extends JetStreamMessage, H>(options: {
       }
       loop.run(() => run(message));
       // While nothing is taken from them, the client requests no more messages.
-      if (running >= concurrency)
+      if (running.size >= concurrency)
         await new Promise<void>((resolve) => {
           hasRoom = resolve;
         });
