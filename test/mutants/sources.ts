@@ -86,7 +86,7 @@ export const sourceMutants: readonly Mutant[] = [
     ['a dead letter of JetStream has no instructions', 'if (headers !== undefined) withoutInstructions(headers);', ''],
     ['a dead letter of JetStream keeps the id of its event', "headers.set('id', id);", '{}'],
     ['an id of its own is not replaced', '!names.some((name) => /^(ce[-_]|cloudEvents[:_])?id$/.test(name))', 'true'],
-    ['a loop of JetStream has a bounded concurrency', 'if (running >= concurrency)', 'if (false)'],
+    ['a loop of JetStream has a bounded concurrency', 'if (running.size >= concurrency)', 'if (false)'],
     ['a message that ends makes room for the next', 'hasRoom(); });', '});'],
     ['a loop of JetStream that stops starts nothing', 'if (isStopping) {', 'if (false) {'],
   ]),

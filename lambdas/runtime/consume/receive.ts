@@ -3,7 +3,7 @@ import { MailroomError } from '../base/errors.ts';
 import { HEARTBEAT } from '../events/heartbeat-event.ts';
 import { forgottenBecause, wasSettledUnread } from '../inbox/inbox-history.ts';
 import { processSpan } from '../observe/message-spans.ts';
-import { NO_TRACER } from '../observe/tracer.ts';
+import { isTraced, NO_SPAN } from '../observe/tracer.ts';
 import { claimAndRun } from './claimed-run.ts';
 import { type ConsumerContext, envelopeOf, type Received, receivedOf } from './consumer-context.ts';
 import { type Delivery, deliversHeartbeat } from './delivery.ts';
@@ -38,11 +38,12 @@ export async function work(
   alone: boolean,
   hide: (received: Received, outcome: ShownAgain) => Promise<void>,
 ): Promise<MessageOutcome> {
+  const { config, tracer } = ctx;
   // Heartbeats are not counted either: their durations are not those of the consumer's work.
-  const { config } = ctx;
-  const tracer = deliversHeartbeat(delivery) ? NO_TRACER : ctx.tracer;
-  const options = processSpan(config, delivery.message, envelopeOf(delivery), tracer.current());
-  const span = tracer.start(options);
+  const span =
+    isTraced() && !deliversHeartbeat(delivery)
+      ? tracer.start(processSpan(config, delivery.message, envelopeOf(delivery), tracer.current()))
+      : NO_SPAN;
   try {
     const received = receivedOf(ctx, delivery, span);
     const outcome = await receive(received, handlers, alone);

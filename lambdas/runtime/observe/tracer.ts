@@ -67,9 +67,6 @@ export const NO_SPAN: TracerSpan = {
   end: () => {},
 };
 
-/** The tracer of work that has no span. */
-export const NO_TRACER: Tracer = { start: () => NO_SPAN, current: () => undefined };
-
 /** The name of the instrumentation. */
 const NAME = 'cdk-mailroom';
 

@@ -4,7 +4,7 @@ import type { Delivery } from '../../../../lambdas/runtime/consume/delivery.ts';
 import { dynamoInbox } from '../../../../lambdas/runtime/consume/dynamo-inbox.ts';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import { createInbox } from '../../../../lambdas/runtime/inbox/inbox.ts';
-import { NO_TRACER } from '../../../../lambdas/runtime/observe/tracer.ts';
+import { createTracer } from '../../../../lambdas/runtime/observe/tracer.ts';
 import { externalEventId } from '../../../../lambdas/runtime/store/external-id.ts';
 import type { Key, Table } from '../../../../lambdas/runtime/store/table.ts';
 import { consumerConfig, rig, ThingHappened } from '../../../support/runtime-rig.ts';
@@ -25,7 +25,7 @@ async function turn(...batch: readonly Received[]) {
   const random = (length: number) => new Uint8Array(length).fill(128);
   const table = { ...parts.memory, get };
   const inbox = dynamoInbox(createInbox({ ...parts, ...consumerConfig, table, random }), parts.outbox);
-  const ctx = { ...parts, config: consumerConfig, table, random, inbox, tracer: NO_TRACER };
+  const ctx = { ...parts, config: consumerConfig, table, random, inbox, tracer: createTracer() };
   const deliveries = [...events].map(
     ([eventId, [name, receives]]): Delivery => ({
       message: { eventId, messageId: name },

@@ -21,7 +21,7 @@ import {
 import { createInbox, type InboxRefusal } from '../../../../lambdas/runtime/inbox/inbox.ts';
 import { OUTCOME } from '../../../../lambdas/runtime/observe/message-spans.ts';
 import type { MetricName } from '../../../../lambdas/runtime/observe/telemetry.ts';
-import { NO_SPAN, NO_TRACER } from '../../../../lambdas/runtime/observe/tracer.ts';
+import { createTracer, NO_SPAN } from '../../../../lambdas/runtime/observe/tracer.ts';
 import { mintEventId } from '../../../../lambdas/runtime/store/event-id.ts';
 import { externalEventId } from '../../../../lambdas/runtime/store/external-id.ts';
 import { failedKey, inboxKey } from '../../../../lambdas/runtime/store/keys.ts';
@@ -47,7 +47,7 @@ function receive(receives = 1, draw = 0, eventId = EVENT_ID) {
     content: { problem: 'unused' },
   };
   const span = { ...NO_SPAN, set: vi.fn(), fail: vi.fn() };
-  const ctx = { ...parts, config: consumerConfig, random, inbox, tracer: NO_TRACER };
+  const ctx = { ...parts, config: consumerConfig, random, inbox, tracer: createTracer() };
   return { ...parts, span, received: receivedOf(ctx, delivery, span) };
 }
 
