@@ -46,7 +46,7 @@ const ALLOWED: Readonly<Record<string, readonly (readonly [code: string, why: st
   'lambdas/runtime/consume/outage.ts': [['/^KMS [\\w ]*error:/', NO_CODE]],
   'lambdas/runtime/forward/forward.ts': [['message.slice(0, 300).replace(', DISPLAY]],
   'lambdas/runtime/forward/rabbit-target.ts': [
-    ['/ACCESS[-_]REFUSED|NOT[-_]ALLOWED/', NO_CODE],
+    ['/ACCESS[-_]REFUSED|ConnectionOpenOk; got <ConnectionClose/', NO_CODE],
     ['/size/', NO_CODE],
   ],
   'lambdas/runtime/observe/redaction.ts': [["line.startsWith('    at ')", DISPLAY]], // a stack

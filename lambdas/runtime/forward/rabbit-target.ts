@@ -52,13 +52,14 @@ const ADDRESS_MAX_MS = 3_000;
 
 /**
  * Reply codes of AMQP 0-9-1 (403 a login or a right, 530 a virtual host), RabbitMQ's text for a message above `max_message_size`, and the answer of
- * Secrets Manager to `connect`. A refused login has its code in its text only.
+ * Secrets Manager to `connect`. A refused login has its code in its text only, and of a refused virtual
+ * host `amqplib` keeps only the name of the answer.
  */
 function refusalOf(error: unknown): ForwardRefusal {
   const { code } = Object(error);
   if (code === 404) return 'missing';
   if (code === 403 || code === 530 || isAccessFault(errorCode(error))) return 'denied';
-  if (/ACCESS[-_]REFUSED|NOT[-_]ALLOWED/.test(errorMessage(error))) return 'denied';
+  if (/ACCESS[-_]REFUSED|ConnectionOpenOk; got <ConnectionClose/.test(errorMessage(error))) return 'denied';
   return code === 406 && /size/.test(errorMessage(error)) ? 'too-large' : 'unavailable';
 }
 

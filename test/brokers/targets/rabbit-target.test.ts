@@ -1,5 +1,8 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import type { Options } from 'amqplib';
 import { expect, inject, test } from 'vitest';
+import { forwardEntry } from '../../contract/forward-contract.ts';
 import { type RabbitPlaces, startRabbitPlaces } from '../places/rabbit-places.ts';
 import { report } from '../receipts.ts';
 import { bridgeTo, countedAt } from './bridge.ts';
@@ -43,6 +46,26 @@ describeTarget(
         const scenario = { broker: 'RabbitMQ', scenario: 'queue full' };
         expect(await report(context, scenario, sent, kept.map(countedAt))).toMatchObject({ lost: 0 });
       });
+    });
+
+    test('tries its addresses in turn: one refuses a connection, one accepts it and never answers', async () => {
+      const silent = createServer().listen(0, '127.0.0.1');
+      await once(silent, 'listening');
+      const { port } = silent.address() as AddressInfo;
+      await broker().connected(async ({ createQueue, arrived }) => {
+        await createQueue('turn');
+        const url = `amqp://127.0.0.1:9,amqp://127.0.0.1:${port},${broker().url}`;
+        const bridge = bridgeTo(targetOf({ kind: 'rabbit', url, exchange: 'turn' }));
+        await bridge.publish(2);
+        expect(await bridge.deliver()).toEqual([]);
+        expect(await arrived('turn')).toHaveLength(2);
+      });
+      silent.close();
+    }, 30_000);
+
+    test('a virtual host that does not exist is denied', async () => {
+      const target = targetOf({ kind: 'rabbit', url: `${broker().url}/other`, exchange: 'x' });
+      expect(await target.send([forwardEntry()])).toMatchObject([{ ok: false, refusal: 'denied' }]);
     });
 
     test('waits while the disk of the broker is full', async (context) => {

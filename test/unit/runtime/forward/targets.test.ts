@@ -202,7 +202,12 @@ describe('RabbitMQ with several addresses', () => {
 
   test.each([
     ['is refused', 'denied', { message: '403 (ACCESS-REFUSED)' }, ['amqp://a']],
-    ['has no such virtual host', 'denied', { message: '530 (NOT-ALLOWED)' }, ['amqp://a']],
+    [
+      'has no such virtual host',
+      'denied',
+      { message: 'Expected ConnectionOpenOk; got <ConnectionClose channel:0>' },
+      ['amqp://a'],
+    ],
     ['cannot read its secret', 'denied', { name: 'AccessDeniedException' }, ['amqp://a']],
     ['finds no broker', 'unavailable', { code: 'ECONNREFUSED' }, ['amqp://a', 'amqp://b']],
   ])('a login that %s is %s', async (_, refusal, fault, addresses) => {
