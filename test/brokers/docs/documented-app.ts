@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { codeBlocks, firstAppFiles } from '../../docs/code-blocks.ts';
@@ -13,6 +13,7 @@ export interface DocumentedApp {
   readonly folder: string;
   /** Runs a TypeScript file of it. @returns what it printed */
   readonly run: (file: string, variables: Readonly<Record<string, string>>) => Promise<string>;
+  readonly change: (file: string, rewrite: (text: string) => string) => Promise<void>;
   /** The arguments with which Node.js runs a TypeScript file of it. */
   readonly argsOf: (file: string) => string[];
 }
@@ -43,6 +44,10 @@ export async function documentedApp(
   return {
     folder: app,
     argsOf,
+    change: async (file, rewrite) => {
+      const path = join(app, file);
+      await writeFile(path, rewrite(await readFile(path, 'utf8')));
+    },
     run: async (file, variables) => await step(app, process.execPath, argsOf(file), variables),
   };
 }

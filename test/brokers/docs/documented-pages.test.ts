@@ -11,14 +11,18 @@ import { eventually } from '../../local/support/eventually.ts';
 import { packageFolder } from '../../package/tarball.ts';
 import { createTable, dynamoClient } from '../../support/aws.ts';
 import { bodiesOf } from '../clients/arrived.ts';
+import { kafkaClient } from '../clients/kafka-client.ts';
 import { natsClient } from '../clients/nats-client.ts';
 import { rabbitClient } from '../clients/rabbit-client.ts';
+import { startKafka } from '../servers/kafka-broker.ts';
 import { type NatsBroker, startNats } from '../servers/nats-broker.ts';
 import { startRabbit } from '../servers/rabbit-broker.ts';
+import { awsClients } from '../targets/aws-clients.ts';
 import { recordOf } from '../targets/bridge-invocation.ts';
 import { type DocumentedApp, documentedApp, packed } from './documented-app.ts';
 
 const debian = inject('debian');
+const jars = inject('kafka');
 const endpoint = inject('endpoint');
 const client = dynamoClient(endpoint);
 const tableName = `documented-${randomUUID()}`;
@@ -47,7 +51,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** The variables of a consumer. */
+/** The variables that docs/sources.md requires, and those of the local AWS. */
 const variablesOf = (consumer: string) => ({
   AWS_ENDPOINT_URL: endpoint,
   AWS_REGION: 'us-east-1',
@@ -56,6 +60,12 @@ const variablesOf = (consumer: string) => ({
   MAILROOM_CONSUMER: consumer,
   MAILROOM_SERVICE: consumer,
   MAILROOM_TABLE: tableName,
+});
+
+/** The further variables of a consumer's function, which `InboxConsumer` sets. */
+const FUNCTION_VARIABLES = {
+  MAILROOM_QUEUE_URL: 'http://queue',
+  MAILROOM_VISIBILITY_TIMEOUT_MS: '60000',
   MAILROOM_SHARDS: '1',
   MAILROOM_BORN_LEASE_MS: '30000',
   MAILROOM_PUBLISHES: '[]',
@@ -64,7 +74,7 @@ const variablesOf = (consumer: string) => ({
   MAILROOM_RETRY_FIRST_MS: '2000',
   MAILROOM_RETRY_LONGEST_MS: '900000',
   MAILROOM_INBOX_RETENTION_DAYS: '35',
-});
+};
 
 /** An event of docs/getting-started.md, as a bridge forwards it. */
 function placed() {
@@ -84,43 +94,109 @@ const isProcessed = (consumer: string, eventId: string) =>
     });
   }, 60_000);
 
-describe.skipIf(debian === undefined)('docs/sources.md', () => {
-  let broker: NatsBroker;
-  beforeAll(async () => {
-    broker = await startNats(debian?.natsServer ?? '', 'documented');
-  });
-  afterAll(async () => await broker?.close());
+/** A broker, as the operator of a documented worker has prepared it. */
+interface Prepared {
+  /** The variable by which the worker finds it. */
+  readonly variables: Readonly<Record<string, string>>;
+  readonly publish: (body: string) => Promise<unknown>;
+  readonly deadLetters: () => Promise<string[]>;
+  readonly close: () => Promise<unknown>;
+}
 
-  test('the worker processes an event, keeps a dead letter, and stops when it is asked to', async () => {
-    const nats = await natsClient(broker.address);
-    await nats.createStream({ name: 'ORDERS', subjects: ['orders.>'] });
-    await nats.createStream({ name: 'DEAD', subjects: ['dead.>'] });
-    await nats.manager.consumers.add('ORDERS', {
-      durable_name: 'payments',
-      ack_policy: AckPolicy.Explicit,
-      max_ack_pending: 10,
-      max_deliver: -1,
-    });
-    const app = await documentedApp(folder, 'docs/sources.md');
-    const { user, pass, servers } = broker.address;
-    const NATS = `nats://${user}:${pass}@${servers}`;
-    const worker = spawn(process.execPath, app.argsOf('src/worker.ts'), {
-      env: { ...process.env, ...variablesOf('payments'), NATS },
-      stdio: ['ignore', 'inherit', 'inherit'],
-    });
-    const ended = once(worker, 'exit');
-    const { eventId, envelope } = placed();
-    await nats.publish('orders.OrderPlaced', envelope);
-    await nats.publish('orders.OrderPlaced', 'no JSON');
-    await isProcessed('payments', eventId);
-    await eventually(async () => expect(bodiesOf(await nats.arrived('DEAD'))).toEqual(['no JSON']), 60_000);
-    worker.kill('SIGTERM');
-    expect(await ended).toEqual([0, null]);
-    await nats.close();
-  });
+const addressOf = ({ user, pass, servers }: NatsBroker['address']) => `nats://${user}:${pass}@${servers}`;
+
+async function preparedNats(): Promise<Prepared> {
+  const broker = await startNats(debian?.natsServer ?? '', 'documented');
+  const nats = await natsClient(broker.address);
+  await nats.createStream({ name: 'ORDERS', subjects: ['orders.>'] });
+  await nats.createStream({ name: 'DEAD', subjects: ['dead.>'] });
+  const explicit = { ack_policy: AckPolicy.Explicit, max_deliver: -1 };
+  await nats.manager.consumers.add('ORDERS', { durable_name: 'payments', ...explicit });
+  return {
+    variables: { NATS: addressOf(broker.address) },
+    publish: (body) => nats.publish('orders.OrderPlaced', body),
+    deadLetters: async () => bodiesOf(await nats.arrived('DEAD')),
+    close: async () => {
+      await nats.close();
+      await broker.close();
+    },
+  };
+}
+
+async function preparedRabbit(): Promise<Prepared> {
+  if (debian === undefined) throw new Error('The tests are skipped.');
+  const broker = await startRabbit(debian, 'documented');
+  const rabbit = await rabbitClient(broker);
+  await rabbit.createQueue('dead');
+  await rabbit.createQueue('payments', { deadLetterExchange: 'dead' });
+  const dead: string[] = [];
+  return {
+    variables: { RABBIT: broker.url },
+    publish: (body) => rabbit.publish('payments', body),
+    deadLetters: async () => {
+      dead.push(...bodiesOf(await rabbit.arrived('dead')));
+      return dead;
+    },
+    close: async () => {
+      await rabbit.close();
+      await broker.close();
+    },
+  };
+}
+
+async function preparedKafka(): Promise<Prepared> {
+  const broker = await startKafka(jars ?? '', 'documented');
+  const kafka = await kafkaClient(broker);
+  await kafka.createTopic('orders', 3);
+  await kafka.createTopic('dead.payments');
+  return {
+    variables: { BROKERS: broker.address },
+    publish: (body) => kafka.publish('orders', body),
+    deadLetters: async () => bodiesOf(await kafka.arrived('dead.payments')),
+    close: async () => {
+      await kafka.close();
+      await broker.close();
+    },
+  };
+}
+
+/** Each worker that docs/sources.md shows. */
+const WORKERS = [
+  ['src/worker.ts', debian === undefined, preparedNats],
+  ['src/rabbit-worker.ts', debian === undefined, preparedRabbit],
+  ['src/kafka-worker.ts', jars === undefined, preparedKafka],
+] as const;
+
+describe('docs/sources.md', () => {
+  for (const [file, isMissing, prepare] of WORKERS) {
+    test.skipIf(isMissing)(
+      `${file} processes an event, keeps a dead letter, and stops when it is asked to`,
+      async () => {
+        const { variables, publish, deadLetters, close } = await prepare();
+        try {
+          const app = await documentedApp(folder, 'docs/sources.md');
+          const consumer = file.replaceAll(/\W/g, '-');
+          const worker = spawn(process.execPath, app.argsOf(file), {
+            env: { ...process.env, ...variablesOf(consumer), ...variables },
+            stdio: ['ignore', 'inherit', 'inherit'],
+          });
+          const ended = once(worker, 'exit');
+          const { eventId, envelope } = placed();
+          await publish(envelope);
+          await publish('no JSON');
+          await isProcessed(consumer, eventId);
+          await eventually(async () => expect(await deadLetters()).toEqual(['no JSON']), 60_000);
+          worker.kill('SIGTERM');
+          expect(await ended).toEqual([0, null]);
+        } finally {
+          await close();
+        }
+      },
+    );
+  }
 });
 
-describe.skipIf(debian === undefined)('docs/queues.md', () => {
+describe('docs/queues.md', () => {
   let app: DocumentedApp;
   beforeAll(async () => {
     app = await documentedApp(folder, 'docs/queues.md', { 'bridge.ts': BRIDGE });
@@ -132,8 +208,7 @@ describe.skipIf(debian === undefined)('docs/queues.md', () => {
     const RECORD = JSON.stringify(recordOf(body, 1));
     const printed = await app.run('bridge.ts', {
       ...variablesOf(`to-${target}`),
-      MAILROOM_QUEUE_URL: 'http://queue',
-      MAILROOM_VISIBILITY_TIMEOUT_MS: '60000',
+      ...FUNCTION_VARIABLES,
       TARGET: target,
       RECORD,
       ...variables,
@@ -143,13 +218,12 @@ describe.skipIf(debian === undefined)('docs/queues.md', () => {
     return envelope;
   };
 
-  test('the target of NATS stores the event', async () => {
+  test.skipIf(debian === undefined)('the target of NATS stores the event', async () => {
     const broker = await startNats(debian?.natsServer ?? '', 'documented-target');
     try {
       const nats = await natsClient(broker.address);
       await nats.createStream({ name: 'ORDERS', subjects: ['orders.>'] });
-      const { user, pass, servers } = broker.address;
-      const sent = await forwarded('nats', { MAILROOM_FORWARD_TO: `nats://${user}:${pass}@${servers}` });
+      const sent = await forwarded('nats', { MAILROOM_FORWARD_TO: addressOf(broker.address) });
       expect(bodiesOf(await nats.arrived('ORDERS'))).toEqual([sent]);
       await nats.close();
     } finally {
@@ -157,7 +231,7 @@ describe.skipIf(debian === undefined)('docs/queues.md', () => {
     }
   });
 
-  test('the target of RabbitMQ stores the event', async () => {
+  test.skipIf(debian === undefined)('the target of RabbitMQ stores the event', async () => {
     if (debian === undefined) throw new Error('The tests are skipped.');
     const broker = await startRabbit(debian, 'documented-target');
     try {
@@ -169,5 +243,30 @@ describe.skipIf(debian === undefined)('docs/queues.md', () => {
     } finally {
       await broker.close();
     }
+  });
+
+  test.skipIf(jars === undefined)(
+    'the target of Kafka stores the event, without the TLS of the page',
+    async () => {
+      const broker = await startKafka(jars ?? '', 'documented-target');
+      try {
+        const kafka = await kafkaClient(broker);
+        await kafka.createTopic('orders');
+        await app.change('src/targets.ts', (text) => text.replace(', ssl: true', ''));
+        const sent = await forwarded('kafka', { MAILROOM_FORWARD_TO: broker.address });
+        expect(bodiesOf(await kafka.arrived('orders'))).toEqual([sent]);
+        await kafka.close();
+      } finally {
+        await broker.close();
+      }
+    },
+  );
+
+  test('the targets of SNS and Kinesis store the event', async () => {
+    const { sns, kinesis } = awsClients(endpoint);
+    const { TopicArn = '' } = await sns.createTopic({ Name: 'documented' });
+    await forwarded('topic', { MAILROOM_FORWARD_TO: TopicArn });
+    await kinesis.createStream({ StreamName: 'documented', ShardCount: 1 });
+    await forwarded('stream', { MAILROOM_FORWARD_TO: 'documented' });
   });
 });
