@@ -23,6 +23,16 @@ export const sourceMutants: readonly Mutant[] = [
     ['metrics wait until no message runs', 'if (open === 0) {', 'if (true) {'],
     ['handlers have ten seconds at least', '!(handlerTimeoutMs >= 10_000)', '!(handlerTimeoutMs >= 0)'],
   ]),
+  ...mutantsOf('sources/source-entry.ts', 'source-entry', [
+    ['the entry of a consumer is renewed once a day', 'if (now - seenAt < DAY_MS) return undefined;', ''],
+    ['an entry that could not be written is tried again in an hour', 'seenAt += HOUR_MS - DAY_MS;', ''],
+    ['an entry names its source', 'from = source;', ''],
+    ['an entry is written before any message', 'void renew(definitions);', ''],
+  ]),
+  ...mutantsOf('operations/source-consumers.ts', 'source-entry', [
+    ['an entry that has expired is left out', '|| Number(expiresAt) * 1_000 <= now', ''],
+    ['an entry in another form is left out', "if (typeof name !== 'string' || typeof service !== 'string' || typeof from !== 'string') return undefined;", ''],
+  ]),
   ...mutantsOf('base/config.ts', 'config', [
     ['a consumer of a source that publishes needs the shards of the Mailroom', 'config.publishes?.length === 0 ? config :', 'config.publishes !== undefined ? config :'],
     ['a consumer of a source that publishes nothing needs no shards', '...NO_OUTBOX, ...given', '...given'],

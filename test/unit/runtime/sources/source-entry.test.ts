@@ -73,8 +73,16 @@ describe('the entry of a consumer of another source', () => {
     const { memory, clock, table, idle } = sourceRig();
     createInboxProcessor({ config: consumerConfig, table, clock }).handles(counting().handler, 'Kafka');
     await idle();
-    const key = sourceConsumerKey('strange');
-    await memory.write({ Put: { Item: { ...key, service: 7, events: 'none' } } });
+    const good = memory.item(sourceConsumerKey(consumer));
+    for (const [index, changed] of [
+      { service: 7 },
+      { from: null },
+      { events: 'none' },
+      { seenAt: 'now' },
+    ].entries())
+      await memory.write({
+        Put: { Item: { ...good, ...sourceConsumerKey(`strange-${index}`), ...changed } },
+      });
     expect(await readSourceConsumers(memory, clock.now())).toMatchObject([{ name: consumer }]);
     const gone = clock.now() + (inboxRetentionDays + 1) * DAY_MS;
     expect(await readSourceConsumers(memory, gone)).toEqual([]);
