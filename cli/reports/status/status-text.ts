@@ -122,7 +122,7 @@ function sourceConsumersText({ sourceConsumers, at }: StatusReport): string[] {
   ]);
   return rows.length === 0
     ? []
-    : [table(['consumer of another source', 'from', 'failed', 'rejected', 'seen'], rows)];
+    : [table(['consumer of another source', 'source', 'failed', 'rejected', 'seen'], rows)];
 }
 
 function sourcesText({ deadLetterSources, at }: StatusReport): string {

@@ -23,6 +23,7 @@ const BYTES_MAX: Readonly<Record<string, number>> = {
   bank: 245_000,
   'bridge-jet-stream': 730_000,
   'bridge-kafka': 727_000,
+  'bridge-rabbit': 580_000,
   heartbeat: 402_000,
   inventory: 447_000,
   notifications: 445_000,
