@@ -47,7 +47,7 @@ test('status lists a consumer of another source, with its source, and what it ha
   });
   await receive();
   const { code, out } = await run('status');
-  expect(unwrapped(out)).toMatch(/consumer of another source from failed rejected seen .*ledger Kafka 0 1/);
+  expect(unwrapped(out)).toMatch(/consumer of another source source failed rejected seen .*ledger Kafka 0 1/);
   expect(unwrapped(out)).toContain('1 message rejected by ledger, which receives from Kafka');
   expect(code).toBe(1);
   const { sourceConsumers } = JSON.parse((await run('status', '--json')).out);
