@@ -80,7 +80,7 @@ export const testOutbox: PostgresEvents<PgClient> = {
 
 /** The inbox in PostgreSQL, empty. */
 export async function postgresTested(database: Database<PgClient>): Promise<TestedInbox> {
-  const clock = manualClock();
+  const clock = manualClock(Date.now()); // about that of the server, which dates the first start of the inbox
   await database.query(
     'TRUNCATE mailroom.inbox, mailroom.effect, mailroom.inbox_retention, mailroom.event, payment',
   );
