@@ -118,12 +118,14 @@ export function reportOutage(received: Received, error: unknown): ShownAgain {
 
 /** The function has too little time left to start the message. */
 export function tooLate({ random, delivery: { receives } }: Received): ShownAgain {
-  return again(
-    wholeSeconds(outageDelayMs(receives, fraction(random))),
-    new MailroomError(
-      'NO_TIME_LEFT',
-      'The function has too little time left to start the message; another invocation receives it, and no attempt is counted.',
-    ),
+  return again(wholeSeconds(outageDelayMs(receives, fraction(random))), noTimeLeft());
+}
+
+/** Makes the error of a message that is not started, because its function is about to end. */
+export function noTimeLeft(): MailroomError {
+  return new MailroomError(
+    'NO_TIME_LEFT',
+    'The function has too little time left to start the message; another invocation receives it, and no attempt is counted.',
   );
 }
 

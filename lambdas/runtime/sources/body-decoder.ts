@@ -2,7 +2,13 @@ import { withDeadline } from '../base/clock.ts';
 import { MailroomError } from '../base/errors.ts';
 import { isPoison, poison } from '../base/poison.ts';
 import type { ConsumerContext } from '../consume/consumer-context.ts';
-import { again, attemptsSpent, type MessageOutcome, retryAfterMs } from '../consume/message-outcome.ts';
+import {
+  again,
+  attemptsSpent,
+  type MessageOutcome,
+  noTimeLeft,
+  retryAfterMs,
+} from '../consume/message-outcome.ts';
 import type { SourceMessage } from './source-message.ts';
 
 /**
@@ -21,6 +27,9 @@ export type Decoded =
 
 /** The most messages whose failures are remembered: those that are delivered by turns are far fewer. */
 const REMEMBERED_MAX = 10_000;
+
+/** The time after which another invocation receives a message that this one could not decode in time, milliseconds. */
+const NO_TIME_AGAIN_MS = 1_000;
 
 /**
  * Creates the reader of bodies. A tombstone, whose body is `null`, is skipped unless there is a `decode`. An error of `decode` is retried by the
@@ -62,6 +71,7 @@ export function createBodyDecoder(ctx: ConsumerContext, decode: DecodeBody | und
   return async (message: SourceMessage, withinMs: number): Promise<Decoded> => {
     const { id } = message;
     if (decode === undefined) return message.body === null ? tombstone() : { body: message.body };
+    if (withinMs <= 0) return { outcome: again(NO_TIME_AGAIN_MS, noTimeLeft()) };
     try {
       const decoding = Promise.resolve(decode(message));
       const body = await withDeadline(clock, withinMs, decoding, () => {

@@ -188,7 +188,7 @@ export function processorIn(
     const reading: Decoded =
       decode === undefined && message.body !== null
         ? { body: message.body }
-        : await decoded(message, remainingMs ?? handlerTimeoutMs);
+        : await decoded(message, remainingMs === undefined ? handlerTimeoutMs : remainingMs - ANSWER_MS);
     if ('outcome' in reading) return reading.outcome;
     const record = recordOf('body' in reading ? { ...message, body: reading.body } : message, definitions);
     const time = () => {

@@ -93,6 +93,7 @@ export async function consumeRabbit<M extends RabbitMessage, H>(options: {
   let tag: string | undefined;
   let channel: RabbitConsumerChannel<M> | undefined;
   const loop = createLoop(clock, () => (tag === undefined ? undefined : channel?.cancel(tag)));
+  loop.ended.catch(() => {}); // until the loop is returned, its error is that of this call
   const closed = (error?: Error) =>
     loop.fail(sourceClosed(`RabbitMQ has closed the channel of queue ${queue}, or its connection.`, error));
   connection.on('error', closed); // without a listener, it would end the process
@@ -142,5 +143,5 @@ export async function consumeRabbit<M extends RabbitMessage, H>(options: {
     { noAck: false },
   );
   tag = (await consumed).consumerTag;
-  return loop;
+  return { ended: loop.ended.then(), stop: loop.stop };
 }

@@ -118,13 +118,13 @@ export async function openRetryQueue<M extends RabbitMessage>(
         [COPY]: copy,
       },
     };
-    return new Promise((resolve) => {
+    return new Promise<boolean>((resolve) => {
       channel.sendToQueue(retryQueue, Buffer.from(content), options, (error) => {
         // RabbitMQ confirms a returned message, too; the return comes first.
         const isReturned = returned.delete(copy);
         resolve(!error && !isReturned);
       });
-    });
+    }).catch(() => false); // amqplib cannot write what others can, e.g. headers above 64 KB
   };
 }
 

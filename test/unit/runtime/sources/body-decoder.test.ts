@@ -105,6 +105,27 @@ describe('decode', () => {
     expect(await deliver('x')).toMatchObject({ kind: 'retry', afterMs: 90_000 });
   });
 
+  test('that does not end leaves a function of Lambda the time to answer, so that its attempts are counted', async () => {
+    const { inbox, clock, through } = decoding(() => new Promise(() => {}));
+    const { handler } = counting();
+    const beganAt = clock.now();
+    const message = { id: 'topic/0/1', body: 'x' };
+    const answer = await through(inbox.process(message, handler, { remainingMs: 10_000 }));
+    expect(answer).toMatchObject({ kind: 'retry', reason: { code: 'OUT_OF_TIME' } });
+    expect(clock.now() - beganAt).toBeLessThan(8_000);
+  });
+
+  test('is not called in a function of Lambda that is about to end, and no attempt is counted', async () => {
+    const decode = vi.fn(() => new Promise<string>(() => {}));
+    const { inbox, through } = decoding(decode);
+    const message = { id: 'topic/0/1', body: 'x' };
+    for (let i = 0; i <= consumerConfig.maxAttempts; i += 1) {
+      const answer = await through(inbox.process(message, counting().handler, { remainingMs: 2_000 }));
+      expect(answer).toMatchObject({ kind: 'retry', reason: { code: 'NO_TIME_LEFT' } });
+    }
+    expect(decode).not.toHaveBeenCalled();
+  });
+
   test('that does not end is retried', async () => {
     const { deliver } = decoding(() => new Promise(() => {}));
     expect(await deliver('x')).toMatchObject({ kind: 'retry', reason: { code: 'OUT_OF_TIME' } });

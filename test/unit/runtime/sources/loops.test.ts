@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { nextTurn } from '../../../../lambdas/runtime/base/clock.ts';
 import { RetryLater } from '../../../../lambdas/runtime/base/errors.ts';
 import { consumeJetStream } from '../../../../lambdas/runtime/sources/jet-stream-consumer.ts';
 import { consumeRabbit } from '../../../../lambdas/runtime/sources/rabbit-consumer.ts';
@@ -338,6 +339,16 @@ describe('RabbitMQ', () => {
       },
     );
 
+    test('a retry that cannot be copied, e.g. with headers above 64 KB, is held instead and does not end the loop', async () => {
+      const parts = await consuming(later(), undefined, 'retries', () => {
+        throw new RangeError('Encoded field table exceeds the 65536 byte encoding buffer');
+      });
+      parts.send(await envelopeText(parts), 'a');
+      await parts.idle();
+      await parts.clock.advance(301_000);
+      expect(parts.told.slice(3)).toEqual(['nack a false true']);
+    });
+
     test('a copy has the id and the receives of its message; a dead letter that returns has another id', () => {
       const id = (headers: object) =>
         rabbitId({ messageId: 'm', headers: headers as never }, Buffer.from('x'), 'retries');
@@ -349,6 +360,34 @@ describe('RabbitMQ', () => {
       expect(id(redriven)).toBe('m/2');
       expect(receivesOf(redriven, false, 'retries')).toBe(1);
     });
+  });
+
+  test('a queue that does not exist is an error of the call only, not an unhandled rejection, too', async () => {
+    const { inbox, clock } = sourceRig();
+    const { connection, ofChannel } = rabbitDouble();
+    const unhandled: unknown[] = [];
+    const listener = (error: unknown) => unhandled.push(error);
+    process.on('unhandledRejection', listener);
+    const missing = new Error('404 NOT-FOUND');
+    const createConfirmChannel = async () => ({
+      ...(await connection.createConfirmChannel()),
+      consume: async () => {
+        ofChannel.emit('error', missing);
+        throw missing;
+      },
+    });
+    const started = consumeRabbit({
+      connection: { ...connection, createConfirmChannel },
+      queue: 'q',
+      inbox,
+      handler: counting().handler,
+      clock,
+    });
+    await expect(started).rejects.toBe(missing);
+    await clock.advance(30_000);
+    await nextTurn();
+    process.off('unhandledRejection', listener);
+    expect(unhandled).toEqual([]);
   });
 
   test.each([0, -1, 1.5, 65_536])('a concurrency of %s is refused', async (concurrency) => {
