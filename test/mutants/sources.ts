@@ -72,6 +72,7 @@ export const sourceMutants: readonly Mutant[] = [
     ['an error of decode is retried', 'if (attempt >= config.maxAttempts)', 'if (true)'],
     ['attempts of decode are those of one message', 'attempts.get(id) ?? 0', 'attempts.size'],
     ['a decode that does not end does not hold its partition', 'withDeadline(clock, withinMs, decoding,', 'withDeadline(clock, 1e12, decoding,'],
+    ['no attempt of decode is counted without time', 'if (withinMs <= 0) return', 'if (false) return'],
     ['a success begins the attempts of decode again', 'attempts.delete(id); return { body };', 'return { body };'],
   ]),
   ...mutantsOf('sources/consuming.ts', 'loops', [
@@ -84,6 +85,8 @@ export const sourceMutants: readonly Mutant[] = [
     ['a failed beat does not end the work', '.then(beat) .catch(() => {});', '.then(beat);'],
   ]),
   ...mutantsOf('sources/jet-stream-consumer.ts', 'loops', [
+    ['a message that waits is given back at the stop', 'isStopping = true; hasRoom();', 'isStopping = true;'],
+    ['a loop that fails unheard ends its process', 'ended: loop.ended.then()', 'ended: loop.ended'],
     ['a message of JetStream is acknowledged', 'message.ack();', ''],
     ['JetStream delivers a retry after its delay', 'message.nak(answer.afterMs);', 'message.nak();'],
     ['a rejected message of JetStream is terminated', 'message.term();', 'message.nak();'],
@@ -137,6 +140,7 @@ export const sourceMutants: readonly Mutant[] = [
     ['a channel that is closed ends the loop', "opened.on('close', closed);", ''],
     ['an error of the connection ends the loop, and not the process', "connection.on('error', closed);", ''],
     ['a retry is acknowledged only when its copy is stored', '(await waits(message, receives, afterMs))', '((await waits(message, receives, afterMs)), true)'],
+    ['a loop that does not start leaves no unhandled error', 'loop.ended.catch(() => {});', ''],
     ['a retry that waits elsewhere gives its place back', 'return opened.ack(message);', 'return;'],
   ]),
   ...mutantsOf('sources/rabbit-retries.ts', 'loops', [
@@ -145,6 +149,7 @@ export const sourceMutants: readonly Mutant[] = [
     ['a copy has the deaths of its message', '[DEATHS]: numberIn(properties.headers, DEATHS) + deathsOf(properties.headers, retryQueue),', ''],
     ['a copy has the receives of its message', '[RECEIVES]: receives,', ''],
     ['a redriven message is received for the first time', 'deathsOf(headers, retryQueue) > 0 ? 0 :', ''],
+    ['a message that cannot be copied does not end its loop', '.catch(() => false)', ''],
     ['a copy that was returned is not stored', 'resolve(!error && !isReturned);', 'resolve(!error);'],
     ['a copy that was refused is not stored', 'resolve(!error && !isReturned);', 'resolve(!isReturned);'],
     ['a copy is not routed elsewhere', "[...ROUTES, 'x-death', 'x-delivery-count']", "['x-death', 'x-delivery-count']"],

@@ -106,8 +106,10 @@ export async function consumeJetStream<M extends JetStreamMessage, H>(options: {
     abort_on_missing_resource: true,
   });
   let isStopping = false;
+  let hasRoom = () => {};
   const loop = createLoop(clock, () => {
     isStopping = true;
+    hasRoom(); // for the messages that wait, which are given back
     messages.close().catch(() => {}); // it ends behind the messages that were received before
   });
   const handle = async (message: M): Promise<void> => {
@@ -127,7 +129,6 @@ export async function consumeJetStream<M extends JetStreamMessage, H>(options: {
     tell(message, await inbox.process(delivered, handler, { keep }));
   };
   const running = new Set<M>();
-  let hasRoom = () => {};
   const run = async (message: M) => {
     running.add(message);
     await handle(message).finally(() => {
@@ -168,7 +169,7 @@ export async function consumeJetStream<M extends JetStreamMessage, H>(options: {
       ),
     );
   loop.run(() => receive().then(failed, failed));
-  return loop;
+  return { ended: loop.ended.then(), stop: loop.stop }; // a promise without a listener
 }
 
 /**

@@ -157,7 +157,7 @@ describe('JetStream', () => {
     await loop.stop();
   });
 
-  test('stops after the handlers that run; a message that waited is given back', async () => {
+  test('stops after the handlers that run; a message that waited is given back at once', async () => {
     const { opened, open } = gate();
     const parts = await consuming(counting(() => opened).handler, {}, 1);
     parts.send(await envelopeText(parts), 1);
@@ -169,10 +169,26 @@ describe('JetStream', () => {
     });
     await parts.idle();
     expect(stopped).toBe(false);
+    expect(parts.told).toEqual(['nak 2 undefined']);
     open();
     await parts.through(stop);
     await parts.loop.ended;
-    expect(parts.told).toEqual(['ack 1', 'nak 2 undefined']);
+    expect(parts.told).toEqual(['nak 2 undefined', 'ack 1']);
+  });
+
+  test('ends the process by an unhandled rejection when it fails and its end is not awaited', async () => {
+    const parts = await consuming();
+    const listeners = process.listeners('unhandledRejection');
+    process.removeAllListeners('unhandledRejection');
+    const unhandled: unknown[] = [];
+    process.on('unhandledRejection', (error) => unhandled.push(error));
+    parts.messages.fail(new Error('gone'));
+    await parts.clock.advance(30_000);
+    await parts.idle();
+    await nextTurn();
+    process.removeAllListeners('unhandledRejection');
+    for (const listener of listeners) process.on('unhandledRejection', listener);
+    expect(unhandled).toMatchObject([{ code: 'SOURCE_CLOSED' }]);
   });
 
   test.each([
