@@ -32,17 +32,11 @@ export function batchSender(target: ForwardTarget, clock: Clock, timeoutMs: numb
     while (waiting.length > 0) {
       await nextTurn(); // the other messages of the invocation
       const batch = nextBatch(waiting, target.limits);
-      const results = await sendBatch(
-        target,
-        batch.map(({ entry }) => entry),
-        clock,
-        timeoutMs,
-      );
-      batch.forEach(({ settle }, i) => {
-        settle(
-          Promise.resolve(results[i] ?? refused('unavailable', 'NO_ANSWER', 'it did not answer for it')),
-        );
-      });
+      // One of several entries can be the reason why others are refused permanently.
+      for (const one of await sendBatch(target, batch, clock, timeoutMs)) {
+        if (isLost(one)) continue;
+        await sendBatch(target, [one], clock, timeoutMs);
+      }
     }
     sending = false;
   };
@@ -63,29 +57,33 @@ function nextBatch(waiting: Waiting[], limits: ForwardTarget['limits']): Waiting
     bytes += entryBytes(next.entry);
     if (batch.length > 0 && (batch.length === limits.entries || bytes > limits.bytes)) break;
     waiting.shift();
-    if (next.signal.aborted) next.settle(Promise.reject(next.signal.reason));
-    else batch.push(next);
+    if (!isLost(next)) batch.push(next);
   }
   return batch;
 }
 
-/** Sends a batch. Entries that are refused permanently are sent again, each alone: one of them can be the reason why all are refused. */
+/** Ends an entry that must not be sent any more. */
+function isLost({ signal, settle }: Waiting): boolean {
+  if (signal.aborted) settle(Promise.reject(signal.reason));
+  return signal.aborted;
+}
+
+/** Sends a batch, and returns those of several entries that are refused permanently, to be sent alone. The others have their results then. */
 async function sendBatch(
   target: ForwardTarget,
-  entries: readonly ForwardEntry[],
+  batch: readonly Waiting[],
   clock: Clock,
   timeoutMs: number,
-): Promise<readonly ForwardResult[]> {
-  if (entries.length === 0) return [];
+): Promise<readonly Waiting[]> {
+  if (batch.length === 0) return [];
+  const entries = batch.map(({ entry }) => entry);
   const results = await answerOf(target, entries, clock, timeoutMs);
-  if (entries.length === 1) return results;
-  const final = [...results];
-  for (const [i, entry] of entries.entries()) {
-    const result = results[i];
-    if (result === undefined || !isPermanent(result)) continue;
-    final[i] = (await answerOf(target, [entry], clock, timeoutMs))[0] ?? result;
-  }
-  return final;
+  return batch.filter(({ settle }, i) => {
+    const result = results[i] ?? refused('unavailable', 'NO_ANSWER', 'it did not answer for it');
+    if (batch.length > 1 && isPermanent(result)) return true;
+    settle(Promise.resolve(result));
+    return false;
+  });
 }
 
 async function answerOf(

@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
+import { nextTurn } from '../../../../lambdas/runtime/base/clock.ts';
 import { receiptText } from '../../../../lambdas/runtime/base/forward-receipt.ts';
 import { strict } from '../../../../lambdas/runtime/base/order.ts';
 import { defineEvent, type Envelope } from '../../../../lambdas/runtime/events/event.ts';
@@ -28,7 +29,8 @@ const refusal = (reason: 'missing' | 'invalid'): ForwardResult => ({
 
 /** A target whose calls are recorded. */
 function targetOf(
-  answer: (entry: ForwardEntry, calls: number) => ForwardResult | Promise<never> = (_, n) => stored(n),
+  answer: (entry: ForwardEntry, calls: number) => ForwardResult | Promise<ForwardResult> = (_, n) =>
+    stored(n),
 ) {
   const calls: (readonly ForwardEntry[])[] = [];
   const target: ForwardTarget = {
@@ -237,6 +239,38 @@ describe('a bridge', () => {
       'lost',
     );
     expect(calls).toEqual([]);
+  });
+
+  test('a worker that loses its message while others are sent alone does not send it', async () => {
+    const parts = rig();
+    const lost = new AbortController();
+    const { target, calls } = targetOf((_, n) => {
+      if (n === 2) lost.abort(new Error('lost'));
+      return refusal('invalid');
+    });
+    const handle = handling(target);
+    const first = envelope(parts);
+    const [, second] = await Promise.allSettled([handle(first), handle(envelope(parts), lost.signal)]);
+    expect(second).toMatchObject({ status: 'rejected', reason: { message: 'lost' } });
+    expect(calls.map((entries) => entries.length)).toEqual([2, 1]);
+    expect(calls[1]?.[0]?.event.eventId).toBe(first.eventId);
+  });
+
+  test('what was stored is answered before others are sent alone', async () => {
+    const parts = rig();
+    const answered: string[] = [];
+    const { target } = targetOf(async ({ event }, n) => {
+      if (n > 1) {
+        await nextTurn();
+        answered.push('alone');
+      }
+      return event.aggregateId === 'bad' ? refusal('invalid') : stored(n);
+    });
+    const handle = handling(target);
+    const bad = handle(envelope(parts, { aggregateId: 'bad' })).catch(() => {});
+    const good = handle(envelope(parts)).then(() => answered.push('good'));
+    await Promise.all([bad, good]);
+    expect(answered).toEqual(['good', 'alone']);
   });
 
   test('names itself in the id under which its target drops duplicates', async () => {
