@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
 import { kafkaErrorType } from '../base/kafka-error-type.ts';
 import { beating } from './consuming.ts';
@@ -30,7 +31,7 @@ export interface KafkaBatch {
 /** A message that this process has done before the ones in front of it, or that waits for its next attempt. */
 interface Held {
   /** With the offset, it identifies the message: a topic that was deleted and created again uses its offsets again. */
-  readonly timestamp: string;
+  readonly content: string;
   /** Kafka counts no deliveries. */
   readonly receives: number;
   /** The time of the next attempt, epoch milliseconds; undefined if the message is done. */
@@ -98,7 +99,7 @@ export async function runBatch(payload: KafkaBatch, run: BatchRun): Promise<numb
         return true;
       }
       dueAt = clock.now() + answer.afterMs;
-      held.set(message.offset, { timestamp: message.timestamp, receives, dueAt });
+      held.set(message.offset, { content: contentOf(message), receives, dueAt });
     }
     firstDueAt = Math.min(firstDueAt ?? dueAt, dueAt);
     return false; // its followers wait, too
@@ -144,10 +145,12 @@ function prefixOf(payload: KafkaBatch, held: HeldMessages) {
   const { messages } = payload.batch;
   const first = Number(messages[0]?.offset);
   for (const offset of held.keys()) if (Number(offset) < first) held.delete(offset);
-  const isDone = messages.map(({ offset, timestamp }) => {
-    const before = held.get(offset);
-    if (before?.timestamp !== timestamp) held.delete(offset);
-    return before?.timestamp === timestamp && before.dueAt === undefined;
+  const isDone = messages.map((message) => {
+    const before = held.get(message.offset);
+    if (before === undefined) return false;
+    const isSame = before.content === contentOf(message);
+    if (!isSame) held.delete(message.offset);
+    return isSame && before.dueAt === undefined;
   });
   let end = 0;
   const resolve = () => {
@@ -160,10 +163,20 @@ function prefixOf(payload: KafkaBatch, held: HeldMessages) {
   return {
     isDone: (index: number) => isDone[index] === true,
     done: (index: number) => {
-      const { offset = '', timestamp = '' } = messages[index] ?? {};
+      const message = messages[index];
       isDone[index] = true;
-      held.set(offset, { timestamp, receives: 0, dueAt: undefined });
+      if (message !== undefined && index > end)
+        held.set(message.offset, { content: contentOf(message), receives: 0, dueAt: undefined });
       resolve();
     },
   };
+}
+
+/** The hash of a message. Its time is not enough: many are sent in a millisecond, and the senders set it. */
+function contentOf({ timestamp, key, value, headers }: KafkaMessage): string {
+  const named = JSON.stringify([timestamp, key?.toString('latin1') ?? null, value === null, headers]);
+  return createHash('sha256')
+    .update(named)
+    .update(value ?? '')
+    .digest('base64');
 }
