@@ -1,7 +1,7 @@
 import { UpdateEventSourceMappingCommand } from '@aws-sdk/client-lambda';
 import { GetCallerIdentityCommand } from '@aws-sdk/client-sts';
 import type { Clock } from '../../lambdas/runtime/base/clock.ts';
-import { errorMessage, MailroomError } from '../../lambdas/runtime/base/errors.ts';
+import { errorMessage } from '../../lambdas/runtime/base/errors.ts';
 import { neighborsOf } from '../../lambdas/runtime/operations/bus-consumers.ts';
 import type { BusDirectory } from '../../lambdas/runtime/operations/bus-directory.ts';
 import type { ConsumerEntry, Directory, SourceConsumer } from '../../lambdas/runtime/operations/directory.ts';
@@ -24,7 +24,7 @@ import { type FunctionSettings, readFunction } from './deployed-function.ts';
 import { databaseUrl, type OpenPostgres, openPostgres } from './postgres-database.ts';
 import { postgresTable } from './postgres-table.ts';
 import type { Resources } from './resources.ts';
-import { withoutQueue } from './source-consumer.ts';
+import { consumerNamed } from './source-consumer.ts';
 import { type GlobalOptions, localEndpoints, targetOf } from './target.ts';
 
 /** One deployed Mailroom, and the clients that reach its resources. */
@@ -127,17 +127,7 @@ export async function openDeployment(io: Io, options: GlobalOptions): Promise<De
           ...(isLocal && options.profile === undefined ? ['--no-sign-request'] : []),
         ].join(' '),
       commandLine: (command) => ['npx cdk-mailroom', command, ...whereOptions(where)].join(' '),
-      consumer: (name) => {
-        const found = directory.consumers.find((entry) => entry.name === name);
-        if (found !== undefined) return found;
-        const other = directory.sourceConsumers?.find((entry) => entry.name === name);
-        if (other !== undefined) throw withoutQueue(other);
-        const names = directory.consumers.map((entry) => entry.name).join(', ') || 'none';
-        throw new MailroomError(
-          'NO_SUCH_CONSUMER',
-          `Consumer "${name}" does not exist in ${directory.mailroom.stack}. Consumers: ${names}.`,
-        );
-      },
+      consumer: (name) => consumerNamed(directory, name),
     };
   };
   const neighbors = neighborsOf(directory, directories).map((neighbor) =>

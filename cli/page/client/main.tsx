@@ -31,9 +31,13 @@ function deadLetters({ flow }: OpenMailroom): number {
 function messages({ flow }: OpenMailroom): number {
   const status = flow?.status ?? null;
   if (status === null) return 0;
+  const atSources = Object.values(status.sourceConsumers).reduce(
+    (sum, { failed, rejected }) => sum + failed + rejected,
+    0,
+  );
   return Object.entries(status.consumers).reduce(
     (sum, [name, { failed }]) => sum + failed + rejectedAlone(status, name),
-    0,
+    atSources,
   );
 }
 

@@ -1,4 +1,6 @@
+import { readSourceConsumers } from '../../../lambdas/runtime/operations/source-consumers.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
+import { consumerNamed } from '../../deployment/source-consumer.ts';
 import type { ExitCode } from '../../terminal/io.ts';
 import { refusalOf, withoutCredentials } from '../../terminal/report-error.ts';
 import type { Report, Terminal } from '../../terminal/terminal.ts';
@@ -54,10 +56,19 @@ export async function runQuietly<Document>(
     progress: onProgress,
   };
   try {
-    const { json, exitCode } = await run({ ...deployment, terminal });
+    const { json, exitCode } = await run({ ...(await withCurrentSources(deployment)), terminal });
     return { exitCode, document: json, error: null, notes };
   } catch (error) {
     const { code, message, help, exit } = refusalOf(error, signal.aborted);
     return { exitCode: exit, document: null, error: { code, message, help }, notes };
   }
+}
+
+/** The deployment with the consumers of other sources that are entered now: they enter themselves while a page is open. */
+async function withCurrentSources(deployment: Deployment): Promise<Deployment> {
+  const { directory, table, clock } = deployment;
+  const { sourceConsumers: known } = directory;
+  const sourceConsumers = await readSourceConsumers(table, clock.now()).catch(() => known);
+  const current = { ...directory, sourceConsumers };
+  return { ...deployment, directory: current, consumer: (name) => consumerNamed(current, name) };
 }

@@ -22,6 +22,7 @@ import type { Deployment } from '../../deployment/deployment.ts';
 import { openEffects } from '../../deployment/effects.ts';
 import { unreadableText } from '../../deployment/row-text.ts';
 import { eachOf, type PartialList, readPartition, readSweepState } from '../../deployment/rows-reader.ts';
+import { withoutQueue } from '../../deployment/source-consumer.ts';
 import { inboxId, type MessageStanding, readStanding } from './standing.ts';
 
 /** A message in a dead-letter queue, or a DEAD event; of a message, with its standing at its consumer when it was received. */
@@ -199,12 +200,14 @@ export function deadLetterSources(directory: Directory): DeadLetterSource[] {
 /**
  * Finds a dead-letter source by its name.
  *
- * @throws `NO_SUCH_SOURCE`, listing the sources
+ * @throws `NO_SUCH_SOURCE`, listing the sources, or if it is a consumer of another source
  */
 export function deadLetterSource(directory: Directory, name: string): DeadLetterSource {
   const sources = deadLetterSources(directory);
   const found = sources.find((source) => source.name === name);
   if (found !== undefined) return found;
+  const other = directory.sourceConsumers?.find((entry) => entry.name === name.split(':').at(-1));
+  if (other !== undefined) throw withoutQueue(other, 'NO_SUCH_SOURCE');
   const names = sources.map((source) => source.name);
   const meant = names.filter((known) => known.split(':').at(-1) === name.split(':').at(-1)).sort();
   const hint = meant.length === 0 ? '' : `Did you mean ${meant.join(' or ')}? `;

@@ -38,7 +38,7 @@ export async function allow(deployment: Deployment, decision: MessageDecision): 
   const made = { ...decision, reason };
   await allowTooOld(deployment, { ...made, by: await record(deployment, 'messages allow', made) });
   if (isSourceConsumer(entry)) {
-    const text = `${nameOf(decision)} is allowed to run. Publish its dead letter again to ${entry.from}: its row admits it there at another position.`;
+    const text = `${nameOf(decision)} is allowed to run. Publish its dead letter again to ${entry.from}, where it gets another position and runs. Delivered again at its old position, it is still rejected.`;
     return { status: 'allowed', text };
   }
   return {

@@ -3,6 +3,7 @@ import { byInbox } from '../../../lambdas/runtime/operations/bus-consumers.ts';
 import { deadLetterQueues, depthOf } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import type { ConsumerEntry, Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import type { QueueDepth, Queues } from '../../../lambdas/runtime/operations/queues.ts';
+import { readSourceConsumers } from '../../../lambdas/runtime/operations/source-consumers.ts';
 import { pendingSince } from '../../../lambdas/runtime/outbox/pending-row.ts';
 import { eventIdOf, eventIdTime, isEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import { isUnreadable, readable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
@@ -73,7 +74,7 @@ export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
     ),
     readDeadPointers(table, sweep.shards, POINTERS_MAX),
     eachOf(directory.consumers, (consumer) => readConsumer(table, consumer, now)),
-    eachOf(directory.sourceConsumers ?? [], (consumer) => readConsumer(table, consumer, now)),
+    readAtSources(deps),
     reading,
     deps.wiring({ now, sweptAt: async () => sweptAt }),
     readHeartbeatStatus(deps),
@@ -178,6 +179,12 @@ async function readConsumer<C extends Pick<ConsumerEntry, 'name'>>(table: Table,
     readRejected(table, consumer.name, POINTERS_MAX, now),
   ]);
   return { consumer, waiting, rejected };
+}
+
+/** The consumers of other sources. They enter themselves at any time, also while a status is watched. */
+async function readAtSources({ table, keep = keepNothing, now }: StatusDeps) {
+  const entered = await keep('source consumers', KEPT_MS, () => readSourceConsumers(table, now));
+  return eachOf(entered, (consumer) => readConsumer(table, consumer, now));
 }
 
 /** The counts of the rows of a consumer's inbox, and the ids of those that cannot be read. */

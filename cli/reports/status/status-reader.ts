@@ -22,7 +22,7 @@ export interface StatusReader {
 const DEPTH_KEPT_MS = 4_000;
 
 /**
- * Creates a reader for a status that is shown continuously: it reads the PENDING events and samples of events once a minute, the
+ * Creates a reader for a status that is shown continuously: it reads the PENDING events, samples of events and the entries of consumers of other sources once a minute, the
  * wiring every 50 seconds, and both again after 10 seconds while they show a problem. Everything else is read on each call.
  *
  * @example

@@ -69,6 +69,11 @@ export function placedStory(event: TracedEvent): { readonly line: StoryLine; rea
       from: arrives,
       lines: messageStory(message),
     })),
+    ...(event.atSources ?? []).map(({ consumer, row }) => ({
+      consumer: consumer.name,
+      from: arrives,
+      lines: messageStory({ consumer, row }),
+    })),
   ];
   return stories.flatMap(({ consumer, from, lines }) => {
     let order = from;
@@ -136,7 +141,13 @@ function pendingLine({ lastError, leaseUntil }: OutboxRow): OwnLine {
   return tell('next-attempt', leaseUntil, text);
 }
 
-function messageStory(message: TracedMessage): OwnLine[] {
+/** A message at a consumer; one of another source has neither a queue nor a dead letter here. */
+type ToldMessage = Pick<TracedMessage, 'row'> &
+  Partial<Pick<TracedMessage, 'failedAt' | 'queue' | 'deadLetter'>> & {
+    readonly consumer: Pick<TracedMessage['consumer'], 'name' | 'maxAttempts'>;
+  };
+
+function messageStory(message: ToldMessage): OwnLine[] {
   const { consumer, row, deadLetter, queue } = message;
   if (isUnreadable(row)) return [tell('unreadable', null, `its row ${unreadableText(row.unreadable)}`)];
   const lines: OwnLine[] = [];
@@ -162,7 +173,7 @@ function messageStory(message: TracedMessage): OwnLine[] {
 }
 
 /** The attempts before the present state: a line each, with the effects that it ran. */
-function pastStory({ consumer }: TracedMessage, { status, pastAttempts }: InboxRow): OwnLine[] {
+function pastStory({ consumer }: ToldMessage, { status, pastAttempts }: InboxRow): OwnLine[] {
   const past = pastAttemptsOf(pastAttempts);
   const isPresent = past.at(-1)?.ended === PRESENT[status];
   return (isPresent ? past.slice(0, -1) : past).map(({ at, attempt, ended, error, effects }) => {
@@ -195,7 +206,7 @@ function wasRedriven(row: InboxRow): boolean {
   return (row.rejectedIds?.size ?? 0) > (isStillRejected ? 1 : 0);
 }
 
-function statusStory({ consumer, failedAt }: TracedMessage, row: InboxRow): OwnLine[] {
+function statusStory({ consumer, failedAt }: ToldMessage, row: InboxRow): OwnLine[] {
   const error = errorText(row);
   const attempt = (nth: number) => attemptText(nth, consumer.maxAttempts);
   switch (row.status) {

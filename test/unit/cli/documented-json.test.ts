@@ -22,10 +22,11 @@ import { CODE_FOLDER } from '../../docs/page-code.ts';
 import { writeCode } from '../../docs/write-code.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
 import { auditRig, consumerEntry } from '../runtime/operations/audit/audit-rig.ts';
-import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
+import { directory, mailroomInMemory } from './support/mailroom-in-memory.ts';
 import { orderedMailroom } from './support/ordered-mailroom.ts';
 import { resourcesInMemory } from './support/resources-in-memory.ts';
 import { runInMemory } from './support/run-in-memory.ts';
+import { startLedger } from './support/source-ledger.ts';
 
 /** The JSON documents under a heading of docs/cli-json.md. */
 async function documented(heading: string): Promise<unknown[]> {
@@ -58,9 +59,10 @@ async function processedMailroom() {
 test('status prints the members in docs/cli-json.md', async () => {
   const { table, queues, clock } = await processedMailroom();
   const [expected] = await documented('status');
-  const ledger = { ...worker, name: 'ledger', from: 'Kafka', seenAt: 0 };
+  startLedger({ table, clock });
+  await clock.advance(1);
   const report = await readStatus({
-    directory: { ...directory, sourceConsumers: [ledger] },
+    directory,
     region: 'eu-west-1',
     table,
     queues,

@@ -83,7 +83,12 @@ test('what another source delivered too late is found, allowed by the printed co
   expect(unwrapped(why.out)).toContain(`messages allow ledger ${eventId}`);
 
   const allowed = await run('messages', 'allow', 'ledger', eventId, ...APPLY);
-  expect(unwrapped(allowed.out)).toContain('Publish its dead letter again to Kafka');
+  expect(unwrapped(allowed.out)).toContain(
+    'Publish its dead letter again to Kafka, where it gets another position and runs',
+  );
+  expect(unwrapped(allowed.out)).toContain('Delivered again at its old position, it is still rejected');
+  expect(await receive(old)).toMatchObject({ kind: 'rejected', reason: { code: 'EVENT_TOO_OLD' } });
+  expect(runs).toBe(0);
   expect(await receive(old, '2')).toEqual({ kind: 'done' });
   expect(runs).toBe(1);
   expect(row(eventId)).toMatchObject({ status: 'PROCESSED' });
@@ -108,4 +113,28 @@ test('the audit names its events, of which an absent row proves nothing', async 
   const report = await rig.run();
   expect(report.notAudited).toEqual([{ consumer: 'ledger', events, because: 'source' }]);
   expect(report.consumers).not.toHaveProperty('ledger');
+});
+
+test('the story of an event has the lines of a consumer of another source', async () => {
+  const { run, eventId, receive } = await withLedger(async () => {
+    throw new PoisonMessage('no account');
+  });
+  await receive();
+  const { events } = JSON.parse((await run('why', eventId, '--json')).out);
+  const lines = events[0].story.filter(({ consumer }: { consumer: string }) => consumer === 'ledger');
+  expect(lines.map(({ what }: { what: string }) => what)).toEqual(['claimed', 'rejected']);
+  expect(unwrapped((await run('why', eventId, '--story')).out)).toMatch(/ledger .*rejected, .*no account/);
+});
+
+test.each([
+  [['pause', 'ledger']],
+  [['dlq', 'list', 'consumer:ledger']],
+  [['dlq', 'redrive', 'ledger']],
+  [['messages', 'list', '--waiting', '--consumer', 'ledger']],
+])('%j is refused with the source of the consumer and what to do', async (argv) => {
+  const { run } = await withLedger();
+  const { code, err } = await run(...argv);
+  expect(code).toBe(3);
+  expect(unwrapped(err)).toContain('Consumer "ledger" receives from Kafka: it has no queue');
+  expect(unwrapped(err)).toContain('publish its dead letters again, at its source');
 });

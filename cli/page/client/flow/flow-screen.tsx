@@ -11,6 +11,7 @@ import { EventLink, ShortId, Stored } from '../frame/stored.tsx';
 import { Ago, At } from '../frame/times.tsx';
 import { DemoPanel } from './demo-panel.tsx';
 import { Diagram } from './diagram.tsx';
+import { SourceConsumers } from './source-consumers.tsx';
 import { type Story, storiesOf, summaryOf } from './stories.ts';
 
 /** Everything that moves, waits or is stuck. */
@@ -53,6 +54,7 @@ export function FlowScreen() {
         </h2>
         <Diagram flow={flow} />
       </section>
+      <SourceConsumers status={flow.status} />
       <Newest flow={flow} />
     </>
   );

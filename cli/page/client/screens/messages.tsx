@@ -40,7 +40,7 @@ const GROUPS = [
 
 /** The messages that consumers could not process, or have not claimed: `#/messages?state=failed&consumer=payments&by=cause`. */
 export function MessagesScreen({ route: { query } }: { readonly route: Route }) {
-  const { info } = useMailroom();
+  const { info, flow } = useMailroom();
   const { reading, error, isReading, read } = useReading('messages');
   const state = STATES.find(([known]) => known === query.state)?.[0] ?? '';
   const { consumer = '', by = 'cause' } = query;
@@ -59,6 +59,9 @@ export function MessagesScreen({ route: { query } }: { readonly route: Route }) 
   const consumers = [
     ['', 'all consumers'],
     ...info.consumers.map(({ name }) => [name, name] as const),
+    ...Object.entries(flow?.status?.sourceConsumers ?? {}).map(
+      ([name, { from }]) => [name, `${name}, from ${from}`] as const,
+    ),
   ] as const;
   const found = error === null ? reading : null;
   return (

@@ -1,10 +1,10 @@
 import type { InvokeCommand } from '@aws-sdk/client-lambda';
 import type { FunctionSettings } from '../../../../cli/deployment/deployed-function.ts';
 import type { Deployment } from '../../../../cli/deployment/deployment.ts';
+import { consumerNamed } from '../../../../cli/deployment/source-consumer.ts';
 import type { GlobalOptions } from '../../../../cli/deployment/target.ts';
 import type { Io } from '../../../../cli/terminal/io.ts';
 import { createTerminal } from '../../../../cli/terminal/terminal.ts';
-import { MailroomError } from '../../../../lambdas/runtime/base/errors.ts';
 import type { mailroomInMemory } from './mailroom-in-memory.ts';
 import { resourcesInMemory } from './resources-in-memory.ts';
 
@@ -62,11 +62,7 @@ export function memoryDeployment(
     operator: async () => 'arn:aws:sts::111122223333:assumed-role/ops/ada',
     commandLine: (command: string) => `npx cdk-mailroom ${command} --stage dev`,
     awsLine: (command: string) => `aws ${command} --region eu-west-1`,
-    consumer: (name: string) => {
-      const found = directory.consumers.find((entry) => entry.name === name);
-      if (found === undefined) throw new MailroomError('NO_SUCH_CONSUMER', name);
-      return found;
-    },
+    consumer: (name: string) => consumerNamed(directory, name),
   };
   return deployment as unknown as Deployment;
 }
