@@ -40,7 +40,12 @@ function entryOf(item: Item, now: number): SourceConsumer | undefined {
   } = item as Partial<SourceConsumerRow>;
   if (typeof name !== 'string' || typeof service !== 'string' || typeof from !== 'string') return undefined;
   if (typeof maxAttempts !== 'number' || typeof inboxRetentionDays !== 'number') return undefined;
-  if (typeof seenAt !== 'number' || !Array.isArray(events) || Number(expiresAt) * 1_000 <= now)
-    return undefined;
+  if (typeof seenAt !== 'number' || Number(expiresAt) * 1_000 <= now) return undefined;
+  if (!Array.isArray(events) || !events.every(isEvent)) return undefined;
   return { name, service, from, events, order, maxAttempts, inboxRetentionDays, seenAt };
+}
+
+function isEvent(event: unknown): boolean {
+  const { source, type } = Object(event);
+  return typeof source === 'string' && typeof type === 'string';
 }

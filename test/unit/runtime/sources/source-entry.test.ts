@@ -78,6 +78,8 @@ describe('the entry of a consumer of another source', () => {
       { service: 7 },
       { from: null },
       { events: 'none' },
+      { events: [null] },
+      { events: [{ source: 'things' }] },
       { seenAt: 'now' },
     ].entries())
       await memory.write({
