@@ -53,7 +53,7 @@ export const ORDER_HOLES: readonly Hole<InboxTamper>[] = [
   },
   {
     rule: 'a rejection that skips raises the number',
-    where: 'strict, skips',
+    where: 'strict, skips: a rejected number, and its redrive',
     budget: NONE,
     deviations: 0,
     tamper: { tamperTable: (real) => withoutNumber(real, (update) => setsStatus(update, 'REJECTED')) },
