@@ -45,6 +45,7 @@ export const storeInboxMutants: readonly Mutant[] = [
     ['a history that another worker has written first is read again', "if (!isMailroomError(error, 'CONDITION_FAILED') || writes === WRITES_MAX) throw error;", 'throw error;'],
     ['each change of the history has its own time', 'Math.max(clock.now(), (found?.changedAt ?? 0) + 1)', 'clock.now()'],
     ['a retention that was recorded already is not recorded again', 'found !== undefined && recorded ? found :', ''],
+    ['the history is read again by a process that runs for long', 'now - memory.opened.at < READ_AGAIN_MS', 'true'],
     ['a history that could not be read is read by the next message', 'memory.opened = undefined;', ''],
     ['an event is too old by the shortest retention since it can have been handled', 'Math.min(currentDays, ...since.map(({ days }) => days))', 'currentDays'],
     ['a message is too old when its row may have expired', 'if (now - handledFrom <= days * DAY_MS) return undefined;', 'return undefined;'],

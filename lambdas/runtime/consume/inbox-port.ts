@@ -40,7 +40,7 @@ export type UnclaimedCommit =
  */
 export interface Inbox {
   readonly rules: InboxRules;
-  /** Reads the retention history once, before any message is judged. */
+  /** Reads the retention history before any message is judged, and again after half a day. */
   open(): Promise<void>;
   /** Reads the current row of a message, with times of the rules' clock. */
   read(eventId: string): Promise<InboxRow | undefined>;

@@ -13,25 +13,44 @@ import type { InboxAccess, InboxContext, InboxRules, Message } from './inbox.ts'
 import { inboxState, isFinal } from './inbox-state.ts';
 
 /**
- * The time during which a function of the previous version may still write rows under its own retention, counted from the first
- * start of the next version: a deploy takes minutes, an invocation at most 15 minutes, and clocks differ by seconds.
+ * The time during which a function or process with the previous retention may still write rows under it, counted from the first start of the next
+ * one: until it reads the history again, an invocation of at most 15 minutes, and clocks that differ by seconds.
  */
 const OVERLAP_MS = DAY_MS;
+
+/**
+ * The time after which the history is read again, half of the overlap. Processes live for weeks, and two retentions can be in use side by side, e.g. in a
+ * rollout that is stuck: each then records its own again, so that the shorter one counts for as long as rows are written under it.
+ */
+const READ_AGAIN_MS = OVERLAP_MS / 2;
 
 /** The maximum number of writes of the history by one start, in competition with others. */
 const WRITES_MAX = 5;
 
 /**
- * Reads the inbox's history once, and records this function's retention in it before any row is written under it. Code that
+ * Reads the inbox's history, and records this function's retention in it before any row is written under it. Code that
  * judges a message waits for this.
  */
 export function openInbox(inbox: InboxContext): Promise<void> {
-  const { memory } = inbox;
-  memory.opened ??= readHistory(inbox).catch((error: unknown) => {
-    memory.opened = undefined; // the next message tries again
-    throw error;
-  });
-  return memory.opened;
+  return openedNow(inbox, () => readHistory(inbox));
+}
+
+/** Reads a history, unless it was read half a day ago or later. */
+export function openedNow(
+  { memory, clock }: Pick<InboxRules, 'memory' | 'clock'>,
+  read: () => Promise<void>,
+): Promise<void> {
+  const now = clock.now();
+  if (memory.opened !== undefined && now - memory.opened.at < READ_AGAIN_MS) return memory.opened.ended;
+  const opened = {
+    at: now,
+    ended: read().catch((error: unknown) => {
+      memory.opened = undefined; // the next message tries again
+      throw error;
+    }),
+  };
+  memory.opened = opened;
+  return opened.ended;
 }
 
 async function readHistory(inbox: InboxContext): Promise<void> {

@@ -42,7 +42,8 @@ export interface InboxRules extends InboxSettings {
   /** The retention history of the inbox, once it has been read. */
   readonly memory: {
     history?: Pick<InboxHistory, 'retentions' | 'unreadableSettled'> | undefined;
-    opened?: Promise<void> | undefined;
+    /** The last read of it: its start, epoch milliseconds, and its end. */
+    opened?: { readonly at: number; readonly ended: Promise<void> } | undefined;
   };
 }
 

@@ -3,7 +3,7 @@ import type { Inbox } from '../consume/inbox-port.ts';
 import type { Claim, InboxSettings } from '../inbox/inbox.ts';
 import { refusalBy } from '../inbox/inbox-admission.ts';
 import { resultJson } from '../inbox/inbox-completion.ts';
-import { SPARE_DAYS } from '../inbox/inbox-history.ts';
+import { openedNow, SPARE_DAYS } from '../inbox/inbox-history.ts';
 import { attemptCause, fenceLost } from '../inbox/inbox-writes.ts';
 import { claim, reject, rejectUnclaimed, underFence } from './postgres-inbox-claim.ts';
 import { commit, commitUnclaimed } from './postgres-inbox-commit.ts';
@@ -82,7 +82,7 @@ async function renew<Tx>(ctx: PostgresInboxContext<Tx>, held: Claim): Promise<vo
     throw fenceLost(held, refusalBy(rules, message, row));
 }
 
-/** Reads the retention history once, and records this function's retention in it before any row is written under it. */
+/** Reads the retention history, and records this function's retention in it before any row is written under it. */
 function open<Tx>({ rules, database }: PostgresInboxContext<Tx>): Promise<void> {
   const { memory, consumer, inboxRetentionDays } = rules;
   const read = async () => {
@@ -100,11 +100,7 @@ function open<Tx>({ rules, database }: PostgresInboxContext<Tx>): Promise<void> 
       retentions: rows.map(({ days, since }) => ({ days: Number(days), since: Number(since) })),
     };
   };
-  memory.opened ??= read().catch((error: unknown) => {
-    memory.opened = undefined; // the next message tries again
-    throw error;
-  });
-  return memory.opened;
+  return openedNow(rules, read);
 }
 
 /** A consumer with an order is refused when it is created. */

@@ -49,6 +49,30 @@ async function passDays(parts: Parts, days: number): Promise<void> {
 }
 
 describe('an event is too old by the shortest retention since it was minted:', () => {
+  test.each([
+    ['the shorter one is older', [7, 35]],
+    ['the longer one is older', [35, 7]],
+  ] as const)(
+    'handled by one of two processes that run side by side, it is not run by the other one, if %s',
+    async (_what, days) => {
+      const parts = rig();
+      const processes = days.map((each) => ({ each, ...started(parts, each) }));
+      for (const one of processes) await deliver(parts, one, envelope(parts));
+      const [short, long] = processes.toSorted((a, b) => a.each - b.each);
+      if (short === undefined || long === undefined) throw new Error('There are two.');
+
+      await passDays(parts, 2);
+      const event = envelope(parts);
+      await deliver(parts, short, event);
+      await passDays(parts, 9);
+      expect(inboxRow(parts, event)).toBeUndefined();
+      const runs = long.handle.mock.calls.length;
+      await deliver(parts, long, event);
+      expect(long.handle).toHaveBeenCalledTimes(runs);
+      expect(inboxRow(parts, event)).toMatchObject({ status: 'REJECTED', reason: 'EVENT_TOO_OLD' });
+    },
+  );
+
   test('handled under 35 days and replayed under 400, it is rejected and not run again', async () => {
     const parts = rig();
     const event = envelope(parts);
