@@ -1,7 +1,8 @@
 import { UpdateEventSourceMappingCommand } from '@aws-sdk/client-lambda';
 import { GetCallerIdentityCommand } from '@aws-sdk/client-sts';
+import { awsFault } from '../../lambdas/runtime/base/aws-errors.ts';
 import type { Clock } from '../../lambdas/runtime/base/clock.ts';
-import { errorMessage } from '../../lambdas/runtime/base/errors.ts';
+import { errorCode, errorMessage } from '../../lambdas/runtime/base/errors.ts';
 import { neighborsOf } from '../../lambdas/runtime/operations/bus-consumers.ts';
 import type { BusDirectory } from '../../lambdas/runtime/operations/bus-directory.ts';
 import type { ConsumerEntry, Directory, SourceConsumer } from '../../lambdas/runtime/operations/directory.ts';
@@ -141,9 +142,14 @@ export async function openDeployment(io: Io, options: GlobalOptions): Promise<De
 }
 
 /** The consumers of other sources. Without its table, `doctor` still names what else is there. */
-function sourcesOf({ dynamo }: Clients, { mailroom }: Directory, clock: Clock): Promise<SourceConsumer[]> {
-  const table = dynamoTable({ client: dynamo, tableName: mailroom.table });
-  return readSourceConsumers(table, clock.now()).catch(() => []);
+async function sourcesOf({ dynamo }: Clients, directory: Directory, clock: Clock): Promise<SourceConsumer[]> {
+  const table = dynamoTable({ client: dynamo, tableName: directory.mailroom.table });
+  try {
+    return await readSourceConsumers(table, directory, clock.now());
+  } catch (error) {
+    if (awsFault(errorCode(error)) === 'missing') return [];
+    throw error; // a list without them would look complete
+  }
 }
 
 /** Without a region, a local engine may be meant: names those that run. */

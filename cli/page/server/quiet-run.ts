@@ -68,7 +68,7 @@ export async function runQuietly<Document>(
 async function withCurrentSources(deployment: Deployment): Promise<Deployment> {
   const { directory, table, clock } = deployment;
   const { sourceConsumers: known } = directory;
-  const sourceConsumers = await readSourceConsumers(table, clock.now()).catch(() => known);
+  const sourceConsumers = await readSourceConsumers(table, directory, clock.now()).catch(() => known);
   const current = { ...directory, sourceConsumers };
   return { ...deployment, directory: current, consumer: (name) => consumerNamed(current, name) };
 }

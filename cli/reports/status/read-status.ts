@@ -182,8 +182,8 @@ async function readConsumer<C extends Pick<ConsumerEntry, 'name'>>(table: Table,
 }
 
 /** The consumers of other sources. They enter themselves at any time, also while a status is watched. */
-async function readAtSources({ table, keep = keepNothing, now }: StatusDeps) {
-  const entered = await keep('source consumers', KEPT_MS, () => readSourceConsumers(table, now));
+async function readAtSources({ table, directory, keep = keepNothing, now }: StatusDeps) {
+  const entered = await keep('source consumers', KEPT_MS, () => readSourceConsumers(table, directory, now));
   return eachOf(entered, (consumer) => readConsumer(table, consumer, now));
 }
 

@@ -1,22 +1,25 @@
 import { SOURCES_PK } from '../store/keys.ts';
 import type { SourceConsumerRow } from '../store/rows.ts';
 import { type Item, pagesOf, type Table } from '../store/table.ts';
-import type { ConsumerEntry, SourceConsumer } from './directory.ts';
+import type { ConsumerEntry, Directory, SourceConsumer } from './directory.ts';
 
 /**
  * Reads the consumers of other sources than SQS, sorted by name. An entry in another form is left out: no decision about a message depends
- * on one.
+ * on one. So is that of a consumer that a construct has made since: it has moved to a queue.
  *
+ * @param directory - its consumers
  * @param now - an entry that expired before is left out, epoch milliseconds
  */
 export async function readSourceConsumers(
   table: Pick<Table, 'query'>,
+  { consumers }: Pick<Directory, 'consumers'>,
   now: number,
 ): Promise<SourceConsumer[]> {
+  const moved = new Set(consumers.map(({ name }) => name));
   const found: SourceConsumer[] = [];
   for await (const { items } of pagesOf(table, { pk: SOURCES_PK }))
     found.push(...items.flatMap((item) => entryOf(item, now) ?? []));
-  return found;
+  return found.filter(({ name }) => !moved.has(name));
 }
 
 /** True for a consumer of another source. */

@@ -29,7 +29,7 @@ async function withLedger(handle: () => Promise<void> = async () => {}) {
   const handler = leased(ThingHappened, handle);
   inbox.handles(handler, 'Kafka');
   await clock.advance(1);
-  const sourceConsumers: SourceConsumer[] = await readSourceConsumers(table, clock.now());
+  const sourceConsumers: SourceConsumer[] = await readSourceConsumers(table, { consumers: [] }, clock.now());
   const row = made.rows().find(({ SK }) => SK.endsWith(eventId));
   const body = row?.envelope ?? '';
   const run = (...argv: string[]) =>

@@ -15,7 +15,7 @@ describe('the entry of a consumer of another source', () => {
     const startedAt = clock.now();
     inbox.handles(counting().handler, 'Kafka');
     await idle();
-    expect(await readSourceConsumers(memory, clock.now())).toEqual([
+    expect(await readSourceConsumers(memory, { consumers: [] }, clock.now())).toEqual([
       {
         ...{ name: consumer, service, maxAttempts, inboxRetentionDays, order: undefined },
         from: 'Kafka',
@@ -41,7 +41,9 @@ describe('the entry of a consumer of another source', () => {
     const renewedAt = clock.now();
     await receive('3');
     expect(seenAt()).toBe(renewedAt);
-    expect(await readSourceConsumers(memory, clock.now())).toMatchObject([{ from: 'another source' }]);
+    expect(await readSourceConsumers(memory, { consumers: [] }, clock.now())).toMatchObject([
+      { from: 'another source' },
+    ]);
   });
 
   test('that cannot be written holds back no message, and is tried again in an hour', async () => {
@@ -85,8 +87,12 @@ describe('the entry of a consumer of another source', () => {
       await memory.write({
         Put: { Item: { ...good, ...sourceConsumerKey(`strange-${index}`), ...changed } },
       });
-    expect(await readSourceConsumers(memory, clock.now())).toMatchObject([{ name: consumer }]);
+    expect(await readSourceConsumers(memory, { consumers: [] }, clock.now())).toMatchObject([
+      { name: consumer },
+    ]);
     const gone = clock.now() + (inboxRetentionDays + 1) * DAY_MS;
-    expect(await readSourceConsumers(memory, gone)).toEqual([]);
+    expect(await readSourceConsumers(memory, { consumers: [] }, gone)).toEqual([]);
+    const moved = { consumers: [{ name: consumer }] } as never; // to a queue
+    expect(await readSourceConsumers(memory, moved, clock.now())).toEqual([]);
   });
 });
