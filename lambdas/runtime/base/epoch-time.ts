@@ -15,7 +15,7 @@ const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/;
  * Reads a time of another system: a number of seconds (also with a fraction), milliseconds, microseconds or nanoseconds since 1970, or
  * ISO 8601 text with a time zone.
  *
- * @returns epoch milliseconds; `undefined` if it is none of these
+ * @returns epoch milliseconds; `undefined` for any other value
  *
  * @example
  * ```ts

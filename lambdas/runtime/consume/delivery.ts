@@ -19,7 +19,7 @@ export interface Delivery {
   readonly beganAt: number;
   /** The time at which this invocation is stopped, epoch milliseconds. */
   readonly endsBy: number;
-  /** The event, the reason why it cannot be read, or the reason why there is none, which is right. */
+  /** The event, the reason why it cannot be read, or the reason why the message contains no event, e.g. a test message of S3. */
   readonly content: DeliveredEvent | { readonly problem: unknown } | { readonly skipped: string };
 }
 

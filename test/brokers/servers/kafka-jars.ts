@@ -15,7 +15,7 @@ const pom = fileURLToPath(new URL('pom.xml', import.meta.url));
 export async function whyNoKafka(): Promise<string | undefined> {
   const java = await run('java', ['-version']).catch(() => undefined);
   const [, major] = /version "(\d+)/.exec(java?.stderr ?? '') ?? [];
-  if (major === undefined) return `there is no Java: install ${JAVA_MIN} or later`;
+  if (major === undefined) return `Java was not found: install ${JAVA_MIN} or later`;
   if (Number(major) < JAVA_MIN) return `this is Java ${major}: install ${JAVA_MIN} or later`;
   const maven = await run('mvn', ['--version']).catch(() => undefined);
   return maven ? undefined : 'there is no Maven (mvn)';

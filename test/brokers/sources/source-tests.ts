@@ -25,7 +25,7 @@ export interface SourceCase<P extends Places> {
 
 const EVENTS = 100;
 
-/** What every source promises. Each test has its own topic, stream or queue. @param more - the tests of this source only */
+/** What every source promises. Each test has its own topic, stream or queue. @param more - additional tests for this source */
 export function describeSource<P extends Places>(
   { broker: name, isMissing, start, keepsOrder }: SourceCase<P>,
   more: (broker: () => P) => void = () => {},

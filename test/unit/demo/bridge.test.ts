@@ -7,7 +7,7 @@ test('a broker that cannot run here is refused with the reason, before anything 
   await expect(startBridge('kafka', { step })).rejects.toMatchObject({
     code: 'NO_BROKER',
     message:
-      '--bridge is "kafka", but Kafka cannot be started: there is no Java: install 17 or later. Run the demo without --bridge, or choose another broker.',
+      '--bridge is "kafka", but Kafka cannot be started: Java was not found: install 17 or later. Run the demo without --bridge, or choose another broker.',
   });
   expect(step).not.toHaveBeenCalled();
 });
