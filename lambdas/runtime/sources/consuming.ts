@@ -105,20 +105,3 @@ export function sourceClosed(what: string, cause?: unknown): MailroomError {
     { cause },
   );
 }
-
-/** Calls `beat` at intervals while some work runs, and once more for nothing: a failed beat must not end the work. */
-export async function beating<T>(
-  clock: Clock,
-  everyMs: number,
-  beat: () => unknown,
-  work: () => Promise<T>,
-): Promise<T> {
-  const working = work();
-  const beats = async (): Promise<T> => {
-    await Promise.resolve()
-      .then(beat)
-      .catch(() => {});
-    return withDeadline(clock, everyMs, working, beats);
-  };
-  return withDeadline(clock, everyMs, working, beats);
-}

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Clock } from '../base/clock.ts';
+import { type Clock, withDeadline } from '../base/clock.ts';
 import { kafkaErrorType } from '../base/kafka-error-type.ts';
-import { beating } from './consuming.ts';
 import type { MessageAnswer } from './inbox-processor.ts';
 
 /** The part of a message of `kafkajs` that {@link kafkaRun} uses. */
@@ -116,7 +115,7 @@ export async function runBatch(payload: KafkaBatch, run: BatchRun): Promise<numb
     }
   };
   await beat();
-  await beating(clock, BEAT_MS, beat, () =>
+  await beating(clock, beat, () =>
     Promise.all(Array.from({ length: Math.min(run.concurrency, lanes.length) }, runner)),
   );
   return goesOn() ? firstDueAt : undefined;
@@ -179,4 +178,14 @@ function contentOf({ timestamp, key, value, headers }: KafkaMessage): string {
     .update(named)
     .update(value ?? '')
     .digest('base64');
+}
+
+/** Calls `beat`, which does not throw, at intervals while some work runs. */
+async function beating<T>(clock: Clock, beat: () => Promise<void>, work: () => Promise<T>): Promise<T> {
+  const working = work();
+  const beats = async (): Promise<T> => {
+    await beat();
+    return withDeadline(clock, BEAT_MS, working, beats);
+  };
+  return withDeadline(clock, BEAT_MS, working, beats);
 }

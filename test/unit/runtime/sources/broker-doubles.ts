@@ -84,8 +84,11 @@ export function jetStreamDouble(
   };
 }
 
-/** A connection of RabbitMQ with its channel, and what it was told. @param stores - the answer to a copy for a queue @default it is stored */
-export function rabbitDouble(stores: () => 'stored' | 'returned' | 'refused' = () => 'stored') {
+/** A connection of RabbitMQ with its channel, and what it was told. @param stores - the answer to a copy for a queue @default it is stored @param changed - methods of the channel */
+export function rabbitDouble(
+  stores: () => 'stored' | 'returned' | 'refused' = () => 'stored',
+  changed: Partial<Pick<RabbitConsumerChannel<RabbitMessage>, 'cancel'>> = {},
+) {
   const told: string[] = [];
   const copies: { readonly queue: string; readonly content: Buffer; readonly options: object }[] = [];
   const [ofConnection, ofChannel] = [new EventEmitter(), new EventEmitter()];
@@ -111,6 +114,7 @@ export function rabbitDouble(stores: () => 'stored' | 'returned' | 'refused' = (
       return true;
     },
     on: (event: string, listener: (given: never) => void) => ofChannel.on(event, listener as () => void),
+    ...changed,
   };
   return {
     connection: {

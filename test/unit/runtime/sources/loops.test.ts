@@ -235,9 +235,10 @@ describe('RabbitMQ', () => {
     deadLetter?: (letter: unknown) => Promise<unknown>,
     retryQueue?: string,
     stores?: () => 'stored' | 'returned' | 'refused',
+    changed: Parameters<typeof rabbitDouble>[1] = {},
   ) {
     const parts = sourceRig();
-    const double = rabbitDouble(stores);
+    const double = rabbitDouble(stores, changed);
     const { inbox, clock } = parts;
     const loop = await consumeRabbit({
       connection: double.connection,
@@ -419,7 +420,25 @@ describe('RabbitMQ', () => {
     await expect(started).rejects.toThrow(/^consumeRabbit: concurrency is .+ whole number from 1 to 65,535/);
   });
 
-  test('stops within 25 seconds, whatever its broker and its handlers do', async () => {
+  test('stops although its broker does not answer', async () => {
+    const parts = await consuming(
+      failing(() => new RetryLater(600_000)),
+      undefined,
+      undefined,
+      undefined,
+      {
+        cancel: () => new Promise(() => {}),
+      },
+    );
+    parts.send(await envelopeText(parts), 'a');
+    await parts.idle();
+    const stop = parts.loop.stop();
+    await parts.clock.advance(3_000);
+    expect(parts.told.slice(2)).toEqual(['nack a false true']);
+    await stop;
+  });
+
+  test('stops within 25 seconds, whatever its handlers do', async () => {
     const { opened, open } = gate();
     const parts = await consuming(counting(() => opened).handler);
     parts.send(await envelopeText(parts), 'a');
