@@ -142,8 +142,8 @@ describe.skipIf(debian === undefined)('a loop of JetStream', () => {
     await eventually(async () => expect(await client.arrived('letters')).toHaveLength(2));
     const letters = await client.arrived('letters');
     expect(letters.map(({ key, headers: kept }) => [key, kept]).sort()).toEqual([
-      ['dead.orders.billing', { 'Nats-Msg-Id': 'orders/billing/1', traceparent: '00-1-2-01', id: 'm' }],
-      ['dead.orders.payments', { 'Nats-Msg-Id': 'orders/payments/1', traceparent: '00-1-2-01', id: 'm' }],
+      ['dead.orders.billing', { 'Nats-Msg-Id': 'billing/orders/1', traceparent: '00-1-2-01', id: 'm' }],
+      ['dead.orders.payments', { 'Nats-Msg-Id': 'payments/orders/1', traceparent: '00-1-2-01', id: 'm' }],
     ]);
     expect(new Set(bodiesOf(letters)).size).toBe(1);
   });
