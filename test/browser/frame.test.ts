@@ -308,17 +308,36 @@ async function opened(options: { readonly reducedMotion?: 'no-preference' } = {}
   return { ...running, page, send };
 }
 
+/** The status of a Mailroom without consumers and events. */
 function statusOf(state: StatusDocument['state'], findings: StatusDocument['findings']): StatusDocument {
-  const outbox = {
-    pending: 0,
-    dead: 0,
-    unreadable: 0,
-    sweptAgoMs: null,
-    scheduled: { withinMs: 0, due: 0, nextDueAt: null, overdue: 0 },
+  return {
+    stack: 'mailroom-dev',
+    region: 'us-east-1',
+    at: 1,
+    state,
+    ok: state === 'ok',
+    findings,
+    outbox: {
+      pending: 0,
+      oldestPendingMs: 0,
+      oldestCommittedMs: 0,
+      dead: 0,
+      unreadable: 0,
+      undeclared: 0,
+      firstUndeclared: null,
+      sweptAgoMs: null,
+      unsweptMs: 0,
+      scheduled: { withinMs: 0, due: 0, nextDueAt: null, overdue: 0 },
+    },
+    wiring: { problems: [], notChecked: [], skipped: [] },
+    looks: [],
+    heartbeat: null,
+    consumers: {},
+    sourceConsumers: {},
+    deadLetterSources: [],
+    gone: [],
+    atLeast: [],
   };
-  const wiring = { problems: [], notChecked: [] };
-  const nothing = { looks: [], heartbeat: null, consumers: {}, deadLetterSources: [], gone: [], atLeast: [] };
-  return { state, findings, outbox, wiring, ...nothing } as unknown as StatusDocument;
 }
 
 /** The elements, of some, at which the page takes a pressed `/` for its own key. */
