@@ -8,23 +8,20 @@
  * const outbox = createPostgresOutbox({ config: readPostgresProducerConfig(process.env), database });
  * ```
  */
+export { nodePostgres, type PgClient, type PgPool, type PgQueryable } from './postgres/databases.ts';
+export { grantPostgresRole, type Migrated, migratePostgres, type PostgresGrant } from './postgres/migrate.ts';
 export {
   type DrizzleQueryable,
   type DrizzleSql,
   drizzle,
   type KyselyQueryable,
   kysely,
-  nodePostgres,
-  type PgClient,
-  type PgPool,
-  type PgQueryable,
   type PrismaQueryable,
   prisma,
   type TypeOrmManager,
   type TypeOrmResult,
   typeOrm,
-} from './postgres/databases.ts';
-export { grantPostgresRole, type Migrated, migratePostgres, type PostgresGrant } from './postgres/migrate.ts';
+} from './postgres/orm-databases.ts';
 export {
   createPostgresConsumer,
   createPostgresInboxProcessor,

@@ -51,7 +51,7 @@ const ALLOWED: Readonly<Record<string, readonly (readonly [code: string, why: st
   ],
   'lambdas/runtime/observe/redaction.ts': [["line.startsWith('    at ')", DISPLAY]], // a stack
   'lambdas/runtime/operations/sqs-queues.ts': [['/receipt ?handle/i', NO_CODE]],
-  'lambdas/runtime/postgres/databases.ts': [['text.matchAll(', TYPED]], // SQL
+  'lambdas/runtime/postgres/orm-databases.ts': [['text.matchAll(', TYPED]], // SQL
   'lib/consumer/existing-queue.ts': [['replaceAll(', DISPLAY]],
   // The CDK prints its progress only as lines.
   'localstack/deploy-progress.ts': [['.exec(line)', NO_CODE]],

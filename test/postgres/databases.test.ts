@@ -4,8 +4,9 @@ import { CompiledQuery, Kysely, PostgresDialect } from 'kysely';
 import { Pool } from 'pg';
 import { DataSource } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { drizzle, kysely, nodePostgres, typeOrm } from '../../lambdas/runtime/postgres/databases.ts';
+import { nodePostgres } from '../../lambdas/runtime/postgres/databases.ts';
 import { migratePostgres, SCHEMA_VERSION } from '../../lambdas/runtime/postgres/migrate.ts';
+import { drizzle, kysely, typeOrm } from '../../lambdas/runtime/postgres/orm-databases.ts';
 import { type Database, sqlState } from '../../lambdas/runtime/postgres/sql.ts';
 import { type PostgresServer, startPostgres } from './server/postgres-server.ts';
 

@@ -4,13 +4,8 @@ import { CompiledQuery, Kysely, PostgresDialect } from 'kysely';
 import { Pool } from 'pg';
 import { DataSource } from 'typeorm';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import {
-  drizzle,
-  kysely,
-  nodePostgres,
-  type PgClient,
-  typeOrm,
-} from '../../lambdas/runtime/postgres/databases.ts';
+import { nodePostgres, type PgClient } from '../../lambdas/runtime/postgres/databases.ts';
+import { drizzle, kysely, typeOrm } from '../../lambdas/runtime/postgres/orm-databases.ts';
 import { createPostgresOutbox } from '../../lambdas/runtime/postgres/postgres-outbox.ts';
 import { type Database, sqlState } from '../../lambdas/runtime/postgres/sql.ts';
 import { memoryTelemetry } from '../../testing/memory-telemetry.ts';

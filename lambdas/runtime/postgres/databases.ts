@@ -1,5 +1,4 @@
-import { MailroomError } from '../base/errors.ts';
-import type { Database, Sql, SqlRow } from './sql.ts';
+import { type Database, type Sql, type SqlRow, sqlState } from './sql.ts';
 
 /** The members that Mailroom uses of a client of `pg`. */
 export interface PgQueryable {
@@ -19,10 +18,12 @@ export interface PgClient extends PgQueryable {
 /** The members that Mailroom uses of a `Pool` of `pg`. */
 export interface PgPool extends PgQueryable {
   connect(): Promise<PgClient>;
+  on?(event: 'error', listener: (error: Error) => void): unknown;
 }
 
 /**
- * The database of a pool of `pg` (node-postgres).
+ * The database of a pool of `pg` (node-postgres). A connection at a server that is read-only, stopping or gone never returns to the pool,
+ * and a connection that ends while it is idle does not end the process.
  *
  * @example
  * ```ts
@@ -32,33 +33,66 @@ export interface PgPool extends PgQueryable {
 export function nodePostgres<Client extends PgClient>(
   pool: Omit<PgPool, 'connect'> & { connect(): Promise<Client> },
 ): Database<Client> {
+  listenForErrors(pool);
   return {
-    ...pgSql(pool),
+    ...pgSql(pool), // the pool itself closes a connection whose statement failed
     in: pgSql,
     transaction: async (run) => {
       const client = await pool.connect();
+      let lost: Error | undefined;
       // The pool listens to idle clients only: if this connection ended between two statements, the process would end.
-      const heard = () => {};
-      client.on?.('error', heard);
+      const onError = (error: Error) => {
+        lost ??= error;
+      };
+      client.on?.('error', onError);
+      const release = (close?: boolean) => {
+        if (close !== true) client.off?.('error', onError);
+        client.release(close);
+      };
       try {
         await client.query('BEGIN ISOLATION LEVEL READ COMMITTED');
         const result = await run(client);
         refuseRollback(await client.query('COMMIT'));
-        client.off?.('error', heard);
-        client.release();
+        release();
         return result;
       } catch (error) {
-        // A connection that cannot even roll back is closed: its transaction ends with it.
-        const lost = await client.query('ROLLBACK').then(
-          () => undefined,
-          () => true,
-        );
-        if (!lost) client.off?.('error', heard);
-        client.release(lost);
-        throw error;
+        release(lost !== undefined || STALE.test(sqlState(error) ?? '') || !(await canWriteAgain(client)));
+        throw lost !== undefined && sqlState(error) === undefined ? connectionFailure(error) : error;
       }
     },
   };
+}
+
+/** A read-only server, and a server or a session that stops. The next connection of the pool may reach another server. */
+const STALE = /^(25006|57...|08...)$/;
+
+/** Pools to which {@link nodePostgres} listens. */
+const HEARD = new WeakSet<object>();
+
+/** Without a listener, a connection that the server closes while it is idle would end the process. The pool has removed it by then. */
+function listenForErrors(pool: Pick<PgPool, 'on'>): void {
+  if (HEARD.has(pool)) return;
+  HEARD.add(pool);
+  pool.on?.('error', () => {});
+}
+
+/**
+ * Rolls back. A connection that cannot roll back is closed: its transaction ends with it. A failover may have made its server read-only,
+ * although the error of that statement was replaced by another one.
+ */
+async function canWriteAgain(client: PgQueryable): Promise<boolean> {
+  try {
+    await client.query('ROLLBACK');
+    const { rows } = await client.query('SHOW transaction_read_only');
+    return Object.values(rows[0] ?? {})[0] !== 'on';
+  } catch {
+    return false;
+  }
+}
+
+/** `pg` reports a lost connection without a SQLSTATE, as if the function of the transaction had failed. */
+function connectionFailure(cause: unknown): Error {
+  return Object.assign(new Error('The connection to PostgreSQL was lost.', { cause }), { code: '08006' });
 }
 
 /** PostgreSQL answers the COMMIT of a transaction in which a statement has failed with a rollback, which `pg` does not report as an error. */
@@ -77,169 +111,3 @@ function pgSql(queryable: PgQueryable): Sql {
     },
   };
 }
-
-/** The members that Mailroom uses of a database or transaction of Drizzle. */
-export interface DrizzleQueryable<Query> {
-  execute(query: Query): PromiseLike<unknown>;
-}
-
-/** The members that Mailroom uses of the `sql` of Drizzle. */
-export interface DrizzleSql<Query> {
-  (strings: TemplateStringsArray, ...values: unknown[]): Query;
-  param(value: unknown): unknown;
-}
-
-/**
- * The database of Drizzle on node-postgres.
- *
- * @param sql - the `sql` of `drizzle-orm`
- *
- * @example
- * ```ts
- * import { sql } from 'drizzle-orm';
- * const outbox = createPostgresOutbox({ config, database: drizzle(db, sql) });
- * ```
- */
-export function drizzle<Query, Tx extends DrizzleQueryable<Query>>(
-  db: DrizzleQueryable<Query> & {
-    transaction<T>(run: (tx: Tx) => Promise<T>, config?: { isolationLevel: 'read committed' }): Promise<T>;
-  },
-  sql: DrizzleSql<Query>,
-): Database<Tx> {
-  const of = (queryable: DrizzleQueryable<Query>): Sql => ({
-    query: async (text, values = []) => {
-      // Drizzle numbers the parameters itself, and would make a list of an array that it is not told to keep.
-      const [parts, numbers] = [
-        text.split(/\$\d+/),
-        [...text.matchAll(/\$(\d+)/g)].map(([, n]) => Number(n)),
-      ];
-      const strings = Object.assign(parts, { raw: parts }) as unknown as TemplateStringsArray;
-      const query = sql(strings, ...numbers.map((n) => sql.param(values[n - 1])));
-      const { rows, rowCount } = (await queryable.execute(query)) as Awaited<
-        ReturnType<PgQueryable['query']>
-      >;
-      return { rows, count: rowCount ?? rows.length };
-    },
-  });
-  return {
-    ...of(db),
-    in: of,
-    transaction: (run) => db.transaction(run, { isolationLevel: 'read committed' }),
-  };
-}
-
-/** The members that Mailroom uses of a database or transaction of Kysely. */
-export interface KyselyQueryable<Query> {
-  executeQuery(
-    query: Query,
-  ): Promise<{ readonly rows: unknown[]; readonly numAffectedRows?: bigint | undefined }>;
-}
-
-/**
- * The database of Kysely.
- *
- * @param raw - `CompiledQuery.raw` of `kysely`
- *
- * @example
- * ```ts
- * import { CompiledQuery } from 'kysely';
- * const outbox = createPostgresOutbox({ config, database: kysely(db, CompiledQuery.raw) });
- * ```
- */
-export function kysely<Query, Tx extends KyselyQueryable<Query>>(
-  db: KyselyQueryable<Query> & {
-    transaction(): {
-      setIsolationLevel(level: 'read committed'): { execute<T>(run: (tx: Tx) => Promise<T>): Promise<T> };
-    };
-  },
-  raw: (sql: string, parameters?: unknown[]) => Query,
-): Database<Tx> {
-  const of = (queryable: KyselyQueryable<Query>): Sql => ({
-    query: async (text, values = []) => {
-      const { rows, numAffectedRows } = await queryable.executeQuery(raw(text, [...values]));
-      return { rows: rows as SqlRow[], count: Number(numAffectedRows ?? rows.length) };
-    },
-  });
-  return {
-    ...of(db),
-    in: of,
-    transaction: (run) => db.transaction().setIsolationLevel('read committed').execute(run),
-  };
-}
-
-/** The members that Mailroom uses of a client or transaction of Prisma. */
-export interface PrismaQueryable {
-  $queryRawUnsafe(text: string, ...values: unknown[]): Promise<unknown>;
-}
-
-/**
- * The database of Prisma.
- *
- * @example
- * ```ts
- * const outbox = createPostgresOutbox({ config, database: prisma(new PrismaClient()) });
- * ```
- */
-export function prisma<Tx extends PrismaQueryable>(
-  client: PrismaQueryable & {
-    $transaction<T>(run: (tx: Tx) => Promise<T>, options?: { isolationLevel: 'ReadCommitted' }): Promise<T>;
-  },
-): Database<Tx> {
-  const of = (queryable: PrismaQueryable): Sql => ({
-    query: async (text, values = []) => {
-      const rows = (await queryable.$queryRawUnsafe(text, ...values)) as SqlRow[];
-      return { rows, count: rows.length };
-    },
-  });
-  return {
-    ...of(client),
-    in: of,
-    transaction: (run) => client.$transaction(run, { isolationLevel: 'ReadCommitted' }),
-  };
-}
-
-/** The members that Mailroom uses of an entity manager of TypeORM. */
-export interface TypeOrmManager {
-  readonly queryRunner?:
-    | { query(text: string, values: unknown[], structured: true): Promise<TypeOrmResult> }
-    | undefined;
-}
-
-/** The structured result of a query of TypeORM. */
-export interface TypeOrmResult {
-  /** The returned rows. */
-  readonly records: unknown[];
-  /** Absent if the statement changes nothing. */
-  readonly affected?: number | undefined;
-}
-
-/**
- * The database of a data source of TypeORM.
- *
- * @example
- * ```ts
- * const outbox = createPostgresOutbox({ config, database: typeOrm(dataSource) });
- * ```
- */
-export function typeOrm<Manager extends TypeOrmManager>(dataSource: {
-  transaction<T>(isolation: 'READ COMMITTED', run: (manager: Manager) => Promise<T>): Promise<T>;
-}): Database<Manager> {
-  const transaction = <T>(run: (manager: Manager) => Promise<T>) =>
-    dataSource.transaction('READ COMMITTED', run);
-  const of = ({ queryRunner }: Manager): Sql => ({
-    query: async (text, values = []) => {
-      if (queryRunner === undefined) throw new MailroomError('BAD_ARGUMENT', NO_TRANSACTION);
-      // Without the structured result, an UPDATE has another shape than an INSERT.
-      const { records, affected } = await queryRunner.query(text, [...values], true);
-      return { rows: records as SqlRow[], count: affected ?? records.length };
-    },
-  });
-  return {
-    in: of,
-    query: (text, values) => transaction((manager) => of(manager).query(text, values)),
-    transaction,
-  };
-}
-
-const NO_TRANSACTION =
-  'The entity manager has no transaction. Pass the manager that dataSource.transaction gives to its function.';

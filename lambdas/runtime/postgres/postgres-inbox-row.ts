@@ -123,7 +123,7 @@ export function isUnreachable(error: unknown): boolean {
   return state === undefined || isRetryable(error) || /^(28...|3D...|3F...|42501|42P01)$/.test(state);
 }
 
-/** Returns true if a statement of the handler failed because the server stopped or the connection ended. */
+/** Returns true if a statement of the handler failed because the server stopped or is read-only, or the connection ended. */
 export function isServerGone(error: unknown): boolean {
-  return /^(08...|53...|57P0.)$/.test(sqlState(error) ?? '');
+  return /^(08...|25006|53...|57P0.)$/.test(sqlState(error) ?? '');
 }

@@ -18,6 +18,9 @@ const CONNECTIONS_MAX = 5;
 /** Below the 30 seconds after which RDS Proxy and a frozen function would find a connection dead, milliseconds. */
 const IDLE_MS = 20_000;
 
+/** After this time a connection is replaced, seconds: it may be at a server that the name of the host does not point to any more. */
+const LIFETIME_SECONDS = 300;
+
 /**
  * Opens a pool of `pg`. Each connection logs in with a new token of IAM, or with the current password of the secret. It sets no session
  * settings, which would pin connections of RDS Proxy: {@link grantPostgresRole} sets the timeouts on the login.
@@ -39,6 +42,7 @@ export function postgresPool(settings: PostgresSettings): PostgresPool {
     max: CONNECTIONS_MAX,
     connectionTimeoutMillis: clientSettings.requestHandler.requestTimeout,
     idleTimeoutMillis: IDLE_MS,
+    maxLifetimeSeconds: LIFETIME_SECONDS,
     keepAlive: true,
   });
   // Without a listener, a connection that the server closes while it is idle would end the process.

@@ -52,9 +52,9 @@ export function sqlState(error: unknown): string | undefined {
 
 /**
  * Returns true if a statement, or its transaction, may succeed when it is repeated: a serialization failure (40001), a deadlock (40P01), a
- * lock timeout (55P03), or a server that is full, starting or stopping (classes 53 and 57).
+ * lock timeout (55P03), or a server that is full, starting, stopping or, after a failover, read-only (classes 53 and 57, 25006).
  */
 export function isRetryable(error: unknown): boolean {
   const state = sqlState(error) ?? '';
-  return /^(40001|40P01|55P03|53...|57P0.|57014|25P03|08...)$/.test(state);
+  return /^(40001|40P01|55P03|53...|57P0.|57014|25P03|25006|08...)$/.test(state);
 }

@@ -16,8 +16,8 @@ export interface SteppedWorker {
   failure(): unknown;
 }
 
-/** What begins or undoes a transaction changes nothing that another worker could see. */
-const UNSTEPPED = /^(BEGIN|ROLLBACK)/;
+/** What begins or undoes a transaction, or reads a setting, changes nothing that another worker could see. */
+const UNSTEPPED = /^(BEGIN|ROLLBACK|SHOW)/;
 
 /** @param changed - called after each change of its state @param rewrite - changes a statement, for a hole */
 export function steppedWorker(
