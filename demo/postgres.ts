@@ -9,6 +9,7 @@ import { migratePostgres } from '../lambdas/runtime/postgres/migrate.ts';
 import { postgresPool } from '../lambdas/runtime/postgres/postgres-pool.ts';
 import { createPostgresRelay } from '../lambdas/runtime/postgres/postgres-relay.ts';
 import { readPostgresSettings } from '../lambdas/runtime/postgres/postgres-settings.ts';
+import { readJsonRows } from '../lambdas/runtime/postgres/sql-rows.ts';
 import type { Outputs } from '../localstack/cdk-process.ts';
 import type { StepPrinter } from '../localstack/step-printer.ts';
 import { type PostgresServer, startPostgres } from '../test/postgres/server/postgres-server.ts';
@@ -73,9 +74,9 @@ export async function startDemoPostgres({ step }: Pick<StepPrinter, 'step'>): Pr
         ...orderKey(String(id)),
         ...JSON.parse(String(placed)),
       }));
-      const events = await database.query(OUTBOX.select);
-      const messages = await database.query(INBOX.select);
-      return [...orders, ...events.rows.map(OUTBOX.item), ...messages.rows.map(INBOX.item)];
+      const events = await readJsonRows(database, OUTBOX.select);
+      const messages = await readJsonRows(database, INBOX.select);
+      return [...orders, ...events.map(OUTBOX.item), ...messages.map(INBOX.item)];
     },
     close: async () => {
       await stopRelay();

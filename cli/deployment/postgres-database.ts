@@ -1,7 +1,14 @@
 import type * as pg from 'pg';
 import { errorMessage, MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { nodePostgres } from '../../lambdas/runtime/postgres/databases.ts';
-import { type Database, type Sql, type SqlResult, sqlState } from '../../lambdas/runtime/postgres/sql.ts';
+import {
+  type Database,
+  type Sql,
+  type SqlResult,
+  type SqlRow,
+  sqlState,
+} from '../../lambdas/runtime/postgres/sql.ts';
+import { readJsonRows } from '../../lambdas/runtime/postgres/sql-rows.ts';
 import { shell } from '../terminal/shell.ts';
 
 /** The part of the package `pg` that the command uses. */
@@ -10,6 +17,8 @@ type PgPackage = Pick<typeof pg, 'Pool'>;
 /** A PostgreSQL database, as the command reaches it. */
 export interface OpenPostgres {
   readonly database: Database<unknown>;
+  /** The rows of a query, with their values as JSON has them. */
+  read(query: string, values?: readonly unknown[]): Promise<readonly SqlRow[]>;
   /** Its host, port and name; without a password. */
   readonly place: string;
   /** Closes its connections. */
@@ -68,7 +77,13 @@ export async function openPostgres(
   pool.on('error', () => {});
   const place = `${url.hostname}:${url.port || 5_432}${url.pathname}`;
   const login = decodeURIComponent(url.username) || 'its login';
-  return { database: explaining(nodePostgres(pool), { place, login }), place, end: () => pool.end() };
+  const database = explaining(nodePostgres(pool), { place, login });
+  return {
+    database,
+    read: (query, values) => readJsonRows(database, query, values),
+    place,
+    end: () => pool.end(),
+  };
 }
 
 /** The database and the login, for errors. */
@@ -85,9 +100,11 @@ function explaining<Tx>(database: Database<Tx>, reached: Reached): Database<unkn
       query(text, values).catch((error: unknown) => {
         throw explainedError(error, reached);
       });
+  const { adapter } = database;
   return {
+    adapter,
     query: explained(database),
-    in: (tx) => ({ query: explained(database.in(tx as Tx)) }),
+    in: (tx) => ({ adapter, query: explained(database.in(tx as Tx)) }),
     transaction: (run) =>
       database.transaction(run).catch((error: unknown) => {
         throw explainedError(error, reached);

@@ -1,5 +1,6 @@
 import { MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
 import type { Sql } from '../../lambdas/runtime/postgres/sql.ts';
+import { readJsonRows } from '../../lambdas/runtime/postgres/sql-rows.ts';
 import { outboxPartOf } from '../../lambdas/runtime/store/event-id.ts';
 import { EVENT_PREFIX } from '../../lambdas/runtime/store/keys.ts';
 import { SCHEMA } from '../../lambdas/runtime/store/rows.ts';
@@ -31,11 +32,11 @@ export interface ItemRange {
 
 /** Reads the tables of a Mailroom in PostgreSQL as stored items. */
 export function postgresReader(database: Sql) {
-  const read = async (text: string, values: readonly unknown[]) => (await database.query(text, values)).rows;
+  const read = (text: string, values: unknown[]) => readJsonRows(database, text, values);
   const items = async (
     { select, item }: { readonly select: string; readonly item: (row: Item) => Item },
     rest: string,
-    values: readonly unknown[],
+    values: unknown[],
   ): Promise<Item[]> => (await read(`${select} ${rest}`, values)).map(item);
 
   const partition = async (pk: string, part: ItemRange): Promise<Item[]> => {

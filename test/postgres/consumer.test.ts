@@ -28,7 +28,7 @@ beforeEach(() =>
 
 const happened = ThingHappened.create({ aggregateId: 'thing-2', data: { n: 2 } });
 const pay = (tx: PgClient) => tx.query("INSERT INTO payment (event_id) VALUES ('paid')");
-const count = async (table: string) => (await postgres.database.query(`SELECT 1 FROM ${table}`)).count;
+const count = async (table: string) => (await postgres.database.query(`SELECT 1 FROM ${table}`)).rows.length;
 const row = async () => (await postgres.database.query('SELECT * FROM mailroom.inbox')).rows[0];
 
 describe('a transactional handler', () => {

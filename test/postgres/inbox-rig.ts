@@ -94,7 +94,7 @@ export async function postgresTested(database: Database<PgClient>): Promise<Test
       await shift(database, ms);
       await clock.advance(ms);
     },
-    events: async () => (await database.query('SELECT 1 FROM mailroom.event')).count,
+    events: async () => (await database.query('SELECT 1 FROM mailroom.event')).rows.length,
   };
 }
 

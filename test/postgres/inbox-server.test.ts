@@ -51,7 +51,7 @@ const pay = (note: string) => async (tx: unknown) => {
   return {};
 };
 
-const payments = async () => (await postgres.database.query('SELECT 1 FROM payment')).count;
+const payments = async () => (await postgres.database.query('SELECT 1 FROM payment')).rows.length;
 
 /** Waits until a statement waits for a lock. */
 async function blocked(): Promise<void> {

@@ -224,7 +224,7 @@ test('a COMMIT whose outcome the database does not tell is reported as unknown, 
     },
   };
   const mute: Database<unknown> = {
-    in: () => ({ query: async () => ({ rows: [{ xid: '7' }], count: 1 }) }),
+    in: () => ({ query: async () => ({ rows: [{ xid: '7' }] }) }),
     query: () => Promise.reject(new Error('no connection')),
     transaction: async (run) => {
       await run(undefined);
@@ -252,7 +252,7 @@ test('a transaction that is still in progress is asked about until it ends', asy
   const [row] = (await client.query('SELECT pg_current_xact_id()::text AS xid')).rows;
   let asked = 0;
   const slow: Database<unknown> = {
-    in: () => ({ query: async () => ({ rows: [{ xid: row.xid }], count: 1 }) }),
+    in: () => ({ query: async () => ({ rows: [{ xid: row.xid }] }) }),
     query: async (text, values) => {
       asked += 1;
       if (asked === 3) await client.query('COMMIT');

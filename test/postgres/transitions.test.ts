@@ -114,8 +114,8 @@ describe('a claim', () => {
     await client.query('ROLLBACK');
     const forced: Sql = {
       query: async (text, values = []) => {
-        const { rows, rowCount } = await client.query(text, [...values]);
-        return { rows, count: rowCount ?? 0 };
+        const { rows } = await client.query(text, [...values]);
+        return { rows };
       },
     };
     expect(await transitionsOf({}, forced).claim(5)).toHaveLength(5);
@@ -133,7 +133,7 @@ describe('a claim', () => {
       query: async (text, values = []) => {
         const { rows } = await rig.pool.query(`EXPLAIN ${text}`, [...values]);
         plans.push(rows.map((row) => row['QUERY PLAN']).join('\n'));
-        return { rows: [], count: 0 };
+        return { rows: [] };
       },
     };
     await transitionsOf({}, explained).claim(100);
@@ -269,7 +269,7 @@ async function deadlocksOf(rounds: number): Promise<number> {
             if (error.code === '40P01') found += 1;
             throw error;
           });
-          return { rows: result.rows, count: result.rowCount ?? 0 };
+          return { rows: result.rows };
         },
       },
     ),

@@ -78,6 +78,12 @@ any other: the message is retried, and rejected as [ATTEMPTS_EXHAUSTED](#attempt
       result: 'Nothing was read.',
       action: 'Use `npx cdk-mailroom audit --since 1h` instead of invoking the function by hand.',
     },
+    BAD_ROW: {
+      cause:
+        'A driver or an ORM returned a row of PostgreSQL without a column that was selected, or not as text, because a plugin or a type parser changes its rows. The message names the adapter and the column.',
+      result: 'Nothing was published, and no attempt was counted. A commit was rolled back.',
+      action: 'Pass an instance without that plugin or type parser. See [drivers](postgres.md#drivers).',
+    },
     BAD_SETTINGS: {
       cause:
         'Properties of a construct do not fit each other or the limits of AWS. The message lists every problem.',

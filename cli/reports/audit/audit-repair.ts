@@ -55,7 +55,7 @@ async function withoutPostgres(
   found: readonly MissingEvent[],
 ): Promise<{ readonly missing: readonly MissingEvent[]; readonly others: AuditRepair['unsent'] }> {
   if (postgres === undefined || found.length === 0) return { missing: found, others: [] };
-  const { rows } = await postgres.database.query(
+  const rows = await postgres.read(
     'SELECT event_id::text AS id FROM mailroom.event WHERE event_id = ANY($1::text[]::uuid[])',
     [found.map(({ eventId }) => eventId)],
   );

@@ -25,8 +25,7 @@ const LOGINS = `SELECT r.rolname AS login, g.rolname AS role, coalesce(r.rolconf
 const MS = (interval: string) => `round(extract(epoch FROM ${interval}) * 1000)::float8`;
 
 /** Checks of the PostgreSQL database that has the rows. @param now - AWS's time */
-export function postgresChecks({ database }: OpenPostgres, now: () => number): PartCheck[] {
-  const read = async (text: string) => (await database.query(text)).rows;
+export function postgresChecks({ read }: OpenPostgres, now: () => number): PartCheck[] {
   const psql = (statement: string) => ['psql', '-c', statement];
 
   async function* stuckQueue(): AsyncProblems {

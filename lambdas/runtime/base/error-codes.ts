@@ -18,6 +18,7 @@ export type MailroomErrorCode =
   | 'BAD_POSTGRES'
   | 'BAD_QUERY'
   | 'BAD_RANGE'
+  | 'BAD_ROW'
   | 'BAD_SETTINGS'
   | 'BAD_SWEEP_RANGE'
   | 'BAD_UPDATE'

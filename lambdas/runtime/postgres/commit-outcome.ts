@@ -3,9 +3,12 @@ import { MailroomError } from '../base/errors.ts';
 import type { RandomBytes } from '../store/event-id.ts';
 import { backoffMs } from '../store/retry.ts';
 import type { Sql } from './sql.ts';
+import { readRows } from './sql-rows.ts';
 
 /** A server ends a transaction whose client is gone after `idle_in_transaction_session_timeout`, 30 seconds. */
 const OUTCOME_WAIT_MS = 40_000;
+
+const STATUS = 'SELECT pg_xact_status($1::text::xid8) AS status';
 
 /**
  * Asks the database how a transaction ended whose COMMIT failed: a lost connection does not tell. It asks until the transaction has
@@ -27,8 +30,8 @@ export async function commitOutcome(
 ): Promise<boolean> {
   const endsBy = clock.now() + OUTCOME_WAIT_MS;
   for (let attempt = 1; clock.now() < endsBy; attempt += 1) {
-    const status = await database.query('SELECT pg_xact_status($1::text::xid8) AS status', [xid]).then(
-      ({ rows }) => rows[0]?.status,
+    const status = await readRows(database, STATUS, [xid], { status: 'text?' }).then(
+      ([found]) => found?.status,
       () => undefined,
     );
     if (status === 'committed') return true;

@@ -2,10 +2,7 @@ import { type Database, type Sql, type SqlRow, sqlState } from './sql.ts';
 
 /** The members that Mailroom uses of a client of `pg`. */
 export interface PgQueryable {
-  query(
-    text: string,
-    values?: unknown[],
-  ): Promise<{ readonly rows: SqlRow[]; readonly rowCount: number | null }>;
+  query(text: string, values?: unknown[]): Promise<{ readonly rows: SqlRow[] }>;
 }
 
 /** The members that Mailroom uses of a client that a pool of `pg` has lent. */
@@ -105,9 +102,10 @@ function refuseRollback(result: object): void {
 
 function pgSql(queryable: PgQueryable): Sql {
   return {
+    adapter: 'nodePostgres',
     query: async (text, values = []) => {
-      const { rows, rowCount } = await queryable.query(text, [...values]);
-      return { rows, count: rowCount ?? rows.length };
+      const { rows } = await queryable.query(text, [...values]);
+      return { rows };
     },
   };
 }

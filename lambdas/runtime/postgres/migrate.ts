@@ -1,6 +1,7 @@
 import { MailroomError } from '../base/errors.ts';
 import { MIGRATIONS, type Migration } from './schema.ts';
 import type { Database, Sql } from './sql.ts';
+import { readOneRow, readRows } from './sql-rows.ts';
 
 /** The version of the schema that this version of Mailroom reads and writes. */
 export const SCHEMA_VERSION = Math.max(...MIGRATIONS.map(({ version }) => version));
@@ -13,6 +14,8 @@ CREATE TABLE IF NOT EXISTS mailroom.migration (
   version integer PRIMARY KEY,
   applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );`;
+
+const APPLIED = 'SELECT coalesce(max(version), 0)::text AS version FROM mailroom.migration';
 
 /** The versions of a schema before and after a migration; 0 is an empty database. */
 export interface Migrated {
@@ -36,10 +39,7 @@ export async function migratePostgres<Tx>(database: Database<Tx>): Promise<Migra
     const sql = database.in(tx);
     await sql.query(`SELECT pg_advisory_xact_lock(${MIGRATION_LOCK})`);
     for (const statement of statementsOf(PREPARE)) await sql.query(statement);
-    const { rows } = await sql.query(
-      'SELECT coalesce(max(version), 0)::int AS version FROM mailroom.migration',
-    );
-    const from = Number(rows[0]?.version);
+    const { version: from } = await readOneRow(sql, APPLIED, [], { version: 'number' });
     refuseNewer(from);
     for (const { version, sql: step } of MIGRATIONS.filter((step) => step.version > from)) {
       for (const statement of statementsOf(step)) await sql.query(statement);
@@ -80,16 +80,17 @@ export async function grantPostgresRole<Tx>(
   { login, role }: PostgresGrant,
 ): Promise<void> {
   await database.transaction(async (tx) => {
-    const { query } = database.in(tx);
+    const sql = database.in(tx);
+    const { query } = sql;
     await query(`GRANT ${role} TO ${quoted(login)}`);
     for (const [name, value] of Object.entries(LOGIN_SETTINGS))
-      if (await hasSetting(query, name)) await query(`ALTER ROLE ${quoted(login)} SET ${name} = '${value}'`);
+      if (await hasSetting(sql, name)) await query(`ALTER ROLE ${quoted(login)} SET ${name} = '${value}'`);
   });
 }
 
 /** `client_connection_check_interval` is new in PostgreSQL 14. */
-async function hasSetting(query: Sql['query'], name: string): Promise<boolean> {
-  return (await query('SELECT 1 FROM pg_settings WHERE name = $1::text', [name])).rows.length > 0;
+async function hasSetting(sql: Sql, name: string): Promise<boolean> {
+  return (await readRows(sql, 'SELECT 1 FROM pg_settings WHERE name = $1::text', [name], {})).length > 0;
 }
 
 function quoted(name: string): string {

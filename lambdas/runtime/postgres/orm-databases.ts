@@ -1,6 +1,5 @@
 import { MailroomError } from '../base/errors.ts';
-import type { PgQueryable } from './databases.ts';
-import type { Database, Sql, SqlRow } from './sql.ts';
+import type { Database, Sql, SqlResult, SqlRow } from './sql.ts';
 
 /** The members that Mailroom uses of a database or transaction of Drizzle. */
 export interface DrizzleQueryable<Query> {
@@ -31,6 +30,7 @@ export function drizzle<Query, Tx extends DrizzleQueryable<Query>>(
   sql: DrizzleSql<Query>,
 ): Database<Tx> {
   const of = (queryable: DrizzleQueryable<Query>): Sql => ({
+    adapter: 'drizzle',
     query: async (text, values = []) => {
       // Drizzle numbers the parameters itself, and would make a list of an array that it is not told to keep.
       const [parts, numbers] = [
@@ -39,10 +39,10 @@ export function drizzle<Query, Tx extends DrizzleQueryable<Query>>(
       ];
       const strings = Object.assign(parts, { raw: parts }) as unknown as TemplateStringsArray;
       const query = sql(strings, ...numbers.map((n) => sql.param(values[n - 1])));
-      const { rows, rowCount } = (await queryable.execute(query)) as Awaited<
-        ReturnType<PgQueryable['query']>
-      >;
-      return { rows, count: rowCount ?? rows.length };
+      // An array from postgres.js, a result with rows from node-postgres.
+      const result = await queryable.execute(query);
+      const { rows } = (Array.isArray(result) ? { rows: result } : Object(result)) as SqlResult;
+      return { rows };
     },
   });
   return {
@@ -54,9 +54,9 @@ export function drizzle<Query, Tx extends DrizzleQueryable<Query>>(
 
 /** The members that Mailroom uses of a database or transaction of Kysely. */
 export interface KyselyQueryable<Query> {
-  executeQuery(
-    query: Query,
-  ): Promise<{ readonly rows: unknown[]; readonly numAffectedRows?: bigint | undefined }>;
+  executeQuery(query: Query): Promise<{ readonly rows: unknown[] }>;
+  /** Mailroom reads rows without your plugins; your transactions keep them. */
+  withoutPlugins(): Pick<KyselyQueryable<Query>, 'executeQuery'>;
 }
 
 /**
@@ -79,9 +79,10 @@ export function kysely<Query, Tx extends KyselyQueryable<Query>>(
   raw: (sql: string, parameters?: unknown[]) => Query,
 ): Database<Tx> {
   const of = (queryable: KyselyQueryable<Query>): Sql => ({
+    adapter: 'kysely',
     query: async (text, values = []) => {
-      const { rows, numAffectedRows } = await queryable.executeQuery(raw(text, [...values]));
-      return { rows: rows as SqlRow[], count: Number(numAffectedRows ?? rows.length) };
+      const { rows } = await queryable.withoutPlugins().executeQuery(raw(text, [...values]));
+      return { rows: rows as SqlRow[] };
     },
   });
   return {
@@ -110,9 +111,10 @@ export function prisma<Tx extends PrismaQueryable>(
   },
 ): Database<Tx> {
   const of = (queryable: PrismaQueryable): Sql => ({
+    adapter: 'prisma',
     query: async (text, values = []) => {
       const rows = (await queryable.$queryRawUnsafe(text, ...values)) as SqlRow[];
-      return { rows, count: rows.length };
+      return { rows };
     },
   });
   return {
@@ -133,8 +135,6 @@ export interface TypeOrmManager {
 export interface TypeOrmResult {
   /** The returned rows. */
   readonly records: unknown[];
-  /** Absent if the statement changes nothing. */
-  readonly affected?: number | undefined;
 }
 
 /**
@@ -151,14 +151,16 @@ export function typeOrm<Manager extends TypeOrmManager>(dataSource: {
   const transaction = <T>(run: (manager: Manager) => Promise<T>) =>
     dataSource.transaction('READ COMMITTED', run);
   const of = ({ queryRunner }: Manager): Sql => ({
+    adapter: 'typeOrm',
     query: async (text, values = []) => {
       if (queryRunner === undefined) throw new MailroomError('BAD_ARGUMENT', NO_TRANSACTION);
       // Without the structured result, an UPDATE has another shape than an INSERT.
-      const { records, affected } = await queryRunner.query(text, [...values], true);
-      return { rows: records as SqlRow[], count: affected ?? records.length };
+      const { records } = await queryRunner.query(text, [...values], true);
+      return { rows: records as SqlRow[] };
     },
   });
   return {
+    adapter: 'typeOrm',
     in: of,
     query: (text, values) => transaction((manager) => of(manager).query(text, values)),
     transaction,

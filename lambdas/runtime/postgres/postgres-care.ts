@@ -2,6 +2,7 @@ import { asMailroomError } from '../base/errors.ts';
 import { eventIdTime } from '../store/event-id.ts';
 import { DELETED_AT_ONCE, deleteExpiredMessages } from './postgres-inbox-retention.ts';
 import type { TransitionDeps } from './postgres-transitions.ts';
+import { readOneRow, readRows } from './sql-rows.ts';
 
 /** The time of one round of deletes, milliseconds; the next round goes on. */
 const ROUND_MS = 5_000;
@@ -40,25 +41,35 @@ const COUNT = `WITH waiting AS MATERIALIZED (
   SELECT w.event_id::text AS event_id, w.due_at, ($2::text[] IS NULL OR e.source = ANY($2::text[])) IS TRUE AS declared
   FROM waiting w LEFT JOIN mailroom.event e USING (event_id)
 )
-SELECT count(*)::int AS pending, (count(*) FILTER (WHERE NOT declared))::int AS undeclared,
+SELECT count(*)::text AS pending, (count(*) FILTER (WHERE NOT declared))::text AS undeclared,
   min(event_id) FILTER (WHERE declared) AS oldest,
   coalesce(greatest(0, extract(epoch FROM statement_timestamp() - min(due_at) FILTER (WHERE declared)) * 1000), 0)::bigint::text AS overdue,
-  (SELECT count(*)::int FROM mailroom.dead) AS dead
+  (SELECT count(*)::text FROM mailroom.dead) AS dead
 FROM judged`;
+
+const COUNTED = {
+  pending: 'number',
+  undeclared: 'number',
+  oldest: 'text?',
+  overdue: 'number',
+  dead: 'number',
+} as const;
 
 /**
  * The state of the queue, and of the database as far as it slows relays down or fills the disk. Without `pg_read_all_stats`, the transactions of other logins have no start: then the age is
  * unknown. Only a primary has a log position.
  */
 const HEALTH = `SELECT
-  (SELECT n_dead_tup FROM pg_stat_user_tables WHERE relid = 'mailroom.pending'::regclass)::float8 AS deleted,
-  pg_total_relation_size('mailroom.pending')::float8 AS bytes,
+  (SELECT n_dead_tup FROM pg_stat_user_tables WHERE relid = 'mailroom.pending'::regclass)::text AS deleted,
+  pg_total_relation_size('mailroom.pending')::text AS bytes,
   (SELECT CASE WHEN bool_and(xact_start IS NOT NULL) IS FALSE THEN NULL
       ELSE coalesce(greatest(0, extract(epoch FROM clock_timestamp() - min(xact_start)) * 1000), 0) END
     FROM pg_stat_activity WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid() AND datname = current_database()
-      AND coalesce(backend_type, '') NOT IN ('autovacuum worker', 'walsender'))::float8 AS snapshot,
-  (SELECT max(pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)) FROM pg_replication_slots)::float8 AS lag
+      AND coalesce(backend_type, '') NOT IN ('autovacuum worker', 'walsender'))::text AS snapshot,
+  (SELECT max(pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)) FROM pg_replication_slots)::text AS lag
   WHERE NOT pg_is_in_recovery()`;
+
+const HEALTH_COLUMNS = { deleted: 'number?', bytes: 'number?', snapshot: 'number?', lag: 'number?' } as const;
 
 /** Emits the gauges of the queue and the database, and deletes what is older than its retention. It never throws. */
 export async function careForTables(deps: TransitionDeps): Promise<void> {
@@ -74,8 +85,8 @@ export async function careForTables(deps: TransitionDeps): Promise<void> {
   for (const text of [DELETE_EVENTS, DELETE_CANCELLED])
     await attempt('delete old events', () =>
       deleteAll(deps, async () => {
-        const { rows } = await database.query(text, [config.publishedRetentionDays, DELETED_AT_ONCE]);
-        return rows.length;
+        const values = [config.publishedRetentionDays, DELETED_AT_ONCE];
+        return (await readRows(database, text, values, {})).length;
       }),
     );
   await attempt('delete old inbox rows', () => deleteAll(deps, () => deleteExpiredMessages(database)));
@@ -85,28 +96,23 @@ async function emitGauges({ config, database, clock, telemetry }: TransitionDeps
   const now = clock.now();
   const hex = now.toString(16).padStart(12, '0');
   const bound = `${hex.slice(0, 8)}-${hex.slice(8)}-7fff-bfff-ffffffffffff`;
-  const { rows } = await database.query(COUNT, [bound, config.sources ?? null]);
-  const { pending, undeclared, oldest, overdue, dead } = Object(rows[0]);
-  telemetry.gauge('PendingEvents', Number(pending));
-  telemetry.gauge('UndeclaredEvents', Number(undeclared));
-  telemetry.gauge('DeadEvents', Number(dead));
-  telemetry.duration(
-    'OldestPendingAge',
-    oldest === null ? 0 : Math.max(0, now - eventIdTime(String(oldest))),
-  );
-  telemetry.duration('OldestLeaseAge', Number(overdue));
+  const values = [bound, config.sources ?? null];
+  const { pending, undeclared, oldest, overdue, dead } = await readOneRow(database, COUNT, values, COUNTED);
+  telemetry.gauge('PendingEvents', pending);
+  telemetry.gauge('UndeclaredEvents', undeclared);
+  telemetry.gauge('DeadEvents', dead);
+  const oldestAt = oldest === undefined ? now : eventIdTime(oldest);
+  telemetry.duration('OldestPendingAge', Math.max(0, now - oldestAt));
+  telemetry.duration('OldestLeaseAge', overdue);
 }
 
 async function emitHealth({ database, telemetry }: TransitionDeps): Promise<void> {
-  const { rows } = await database.query(HEALTH, []);
-  const { deleted, bytes, snapshot, lag } = Object(rows[0]);
-  const known = (value: unknown, emit: (value: number) => void) => {
-    if (typeof value === 'number') emit(value);
-  };
-  known(deleted, (value) => telemetry.gauge('DeletedQueueRows', value));
-  known(bytes, (value) => telemetry.gauge('QueueBytes', value));
-  known(snapshot, (value) => telemetry.duration('OldestSnapshotAge', value));
-  known(lag, (value) => telemetry.gauge('SlotLagBytes', value));
+  for (const { deleted, bytes, snapshot, lag } of await readRows(database, HEALTH, [], HEALTH_COLUMNS)) {
+    if (deleted !== undefined) telemetry.gauge('DeletedQueueRows', deleted);
+    if (bytes !== undefined) telemetry.gauge('QueueBytes', bytes);
+    if (snapshot !== undefined) telemetry.duration('OldestSnapshotAge', snapshot);
+    if (lag !== undefined) telemetry.gauge('SlotLagBytes', lag);
+  }
 }
 
 /** @param deleteSome - deletes at most {@link DELETED_AT_ONCE} rows, and returns their number */

@@ -32,9 +32,9 @@ const INSERT_OR_CLAIM = `INSERT INTO mailroom.inbox AS i (consumer, event_id, ty
   VALUES ($1::text, $2::text, $3::text, 'PROCESSING', $4::text, 1, clock_timestamp(),
     ${inMs('least($5::float8, $6::float8)')}, ${inMs('$6::float8')})
   ON CONFLICT (consumer, event_id) DO UPDATE SET ${CLAIM}
-  RETURNING i.xmax::text = '0' AS inserted`;
+  RETURNING (i.xmax::text = '0')::text AS inserted`;
 
-const CLAIM_ONLY = `UPDATE mailroom.inbox AS i SET ${CLAIM} AND ${KEY} RETURNING false AS inserted`;
+const CLAIM_ONLY = `UPDATE mailroom.inbox AS i SET ${CLAIM} AND ${KEY} RETURNING 'false' AS inserted`;
 
 const TAKE_OVER = `UPDATE mailroom.inbox AS i SET ${CLAIMED}, attempts = $7::int, unfinished = $8::int, past_attempts = $9::text,
   last_error = coalesce($10::text, last_error), fingerprint = coalesce($11::text, fingerprint) WHERE ${KEY} RETURNING 1`;
@@ -58,25 +58,23 @@ export async function claim<Tx>(
   const wanted: Wanted = { ...options, message, fence: mintToken(rules.random), leaseUntil, claimedAt };
   const mayInsert = mayHaveRunBecause(rules, message) === undefined;
   try {
-    const { rows } = await runAlone(database, mayInsert ? INSERT_OR_CLAIM : CLAIM_ONLY, [
-      ...claimedValues(ctx, wanted),
-      message.messageId,
-      options.firstReceive,
-      options.alone,
-    ]);
-    const [written] = rows;
+    const values = [...claimedValues(ctx, wanted), message.messageId, options.firstReceive, options.alone];
+    const [written] = await runAlone(database, mayInsert ? INSERT_OR_CLAIM : CLAIM_ONLY, values, {
+      inserted: 'boolean',
+    });
     if (written?.inserted === true) return granted(wanted, { attempts: 1 });
     const row = await readRow(ctx, database, message.eventId);
     if (written !== undefined) return granted(wanted, { ...row });
     const admission = admissionOf(rules, message, row);
     if (admission.status === 'abandoned') return await takeOver(ctx, wanted);
     if (admission.status !== 'readmit') return refusalBy(rules, message, row);
-    const readmitted = await runAlone(database, READMIT, [
-      ...claimedValues(ctx, wanted),
-      message.messageId,
-      admission.row.fence,
-    ]);
-    if (readmitted.count === 0) return refusalNow(ctx, message);
+    const readmitted = await runAlone(
+      database,
+      READMIT,
+      [...claimedValues(ctx, wanted), message.messageId, admission.row.fence],
+      {},
+    );
+    if (readmitted.length === 0) return refusalNow(ctx, message);
     return granted(wanted, { ...admission.row, attempts: 1 });
   } catch (error) {
     if (isLocked(error)) return leasedNow(ctx);
@@ -95,9 +93,10 @@ function takeOver<Tx>(ctx: PostgresInboxContext<Tx>, wanted: Wanted): Promise<Cl
       sql,
       `SELECT 1 FROM mailroom.inbox i WHERE ${KEY} FOR NO KEY UPDATE SKIP LOCKED`,
       key,
+      {},
     );
-    if (held.count === 0) return leasedNow(ctx);
-    await run(sql, `SELECT 1 FROM mailroom.effect i WHERE ${KEY} ORDER BY i.name FOR NO KEY UPDATE`, key);
+    if (held.length === 0) return leasedNow(ctx);
+    await run(sql, `SELECT 1 FROM mailroom.effect i WHERE ${KEY} ORDER BY i.name FOR NO KEY UPDATE`, key, {});
     const row = await readRow(ctx, sql, message.eventId);
     const admission = admissionOf(rules, message, row);
     if (admission.status !== 'abandoned') return refusalBy(rules, message, row);
@@ -107,14 +106,14 @@ function takeOver<Tx>(ctx: PostgresInboxContext<Tx>, wanted: Wanted): Promise<Cl
       fingerprint: undefined,
       ...takenOver(rules, wanted, admission.row),
     };
-    await run(sql, TAKE_OVER, [
-      ...claimedValues(ctx, wanted),
+    const changes = [
       attempts,
       unfinished,
       JSON.stringify(pastAttempts),
       lastError ?? null,
       fingerprint ?? null,
-    ]);
+    ];
+    await run(sql, TAKE_OVER, [...claimedValues(ctx, wanted), ...changes], {});
     return granted(
       wanted,
       {
@@ -171,8 +170,8 @@ export async function reject<Tx>(
 ): Promise<InboxRefusal | undefined> {
   const { message, fence } = claim;
   const values = [...rejectedValues(ctx, message, error, fence, claim), pastAttempts];
-  const { count } = await runAlone(ctx.database, REJECT_CLAIMED, values);
-  if (count > 0) return undefined;
+  const done = await runAlone(ctx.database, REJECT_CLAIMED, values, {});
+  if (done.length > 0) return undefined;
   const refusal = await refusalNow(ctx, message);
   return refusal.status === 'rejected' ? undefined : refusal;
 }
@@ -192,14 +191,15 @@ export async function rejectUnclaimed<Tx>(
       database,
       mayInsert ? INSERT_OR_REJECT : REJECT_ONLY,
       values(mintToken(rules.random)),
+      {},
     );
-    if (first.count > 0) return { status: 'rejected', reason };
+    if (first.length > 0) return { status: 'rejected', reason };
     const row = await readRow(ctx, database, message.eventId);
     const admission = admissionOf(rules, message, row);
     if (admission.status !== 'readmit') return refusalBy(rules, message, row);
     // It was rejected before under another message id, and stays REJECTED.
-    const again = await runAlone(database, REJECT_AGAIN, values(admission.row.fence));
-    return again.count > 0 ? { status: 'rejected', reason } : refusalNow(ctx, message);
+    const again = await runAlone(database, REJECT_AGAIN, values(admission.row.fence), {});
+    return again.length > 0 ? { status: 'rejected', reason } : refusalNow(ctx, message);
   } catch (failure) {
     if (isLocked(failure)) return leasedNow(ctx);
     throw failure;
@@ -239,13 +239,14 @@ export async function underFence<Tx>(
   became: (row: InboxRow) => boolean,
 ): Promise<InboxRefusal | undefined> {
   const { rules, database } = ctx;
-  const { count } = await runAlone(
+  const done = await runAlone(
     database,
     `UPDATE mailroom.inbox AS i SET ${set}, changed_at = clock_timestamp()
       WHERE ${KEY} AND i.status = 'PROCESSING' AND i.fence = $3::text RETURNING 1`,
     [rules.consumer, message.eventId, fence, ...values],
+    {},
   );
-  if (count > 0) return undefined;
+  if (done.length > 0) return undefined;
   const row = await readRow(ctx, database, message.eventId);
   if (row !== undefined && row.fence === fence && became(row)) return undefined;
   return refusalBy(rules, message, row);

@@ -1,4 +1,4 @@
-import { isMailroomError, MailroomError } from '../base/errors.ts';
+import { MailroomError } from '../base/errors.ts';
 import type { CommitSteps, HandlerWork, UnclaimedCommit, UnclaimedSteps } from '../consume/inbox-port.ts';
 import type { HandledEvent } from '../events/external-event.ts';
 import type { Claim, Message } from '../inbox/inbox.ts';
@@ -116,13 +116,12 @@ async function transact<Tx>(
 ): Promise<void> {
   await database.transaction(async (tx) => {
     const sql = database.in(tx);
-    const { rows } = await run(sql, condition, values);
-    const [written] = rows;
+    const [written] = await run(sql, condition, values, { xid: 'text' });
     if (written === undefined) {
       made.progress = 'refused';
       throw new MailroomError('CONDITION_FAILED', 'The message is not open for this commit.');
     }
-    made.xid = String(written.xid);
+    made.xid = written.xid;
     made.progress = 'work';
     const { writes, events = [] } = await work(tx);
     if (writes !== undefined) throw noWrites();
@@ -152,13 +151,15 @@ async function outcomeOf<Tx>(
   if (progress !== 'sent') return 'aborted';
   for (let tries = 1; ; tries += 1) {
     try {
-      const { rows } = await database.query(
+      const [found] = await run(
+        database,
         `SELECT pg_xact_status($3::text::xid8) AS status, EXISTS (SELECT 1 FROM mailroom.inbox
-          WHERE consumer = $1::text AND event_id = $2::text AND xid = $3::text::xid8) AS done`,
+          WHERE consumer = $1::text AND event_id = $2::text AND xid = $3::text::xid8)::text AS done`,
         [rules.consumer, eventId, xid],
+        { status: 'text?', done: 'boolean' },
       );
-      if (rows[0]?.done === true) return 'committed';
-      if (rows[0]?.status === 'aborted') return 'aborted';
+      if (found?.done === true) return 'committed';
+      if (found?.status === 'aborted') return 'aborted';
     } catch {
       // Asked again below.
     }
@@ -169,7 +170,7 @@ async function outcomeOf<Tx>(
 
 /** A failure of the handler's own statement counts as an attempt, unless the server is gone. */
 function isOutageAt(progress: CommitProgress, error: unknown): boolean {
-  return progress === 'work' ? isServerGone(error) : isUnreachable(error) && !isMailroomError(error);
+  return progress === 'work' ? isServerGone(error) : isUnreachable(error);
 }
 
 function noWrites(): MailroomError {

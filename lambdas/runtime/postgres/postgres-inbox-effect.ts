@@ -42,8 +42,8 @@ export async function startEffect<Tx>(
   call: EffectCall,
 ): Promise<Pick<StoredEffect, 'result'> | undefined> {
   const endsInMs = call.claim.endsBy - ctx.rules.clock.now();
-  const { count } = await runAlone(ctx.database, START, [...callValues(ctx, call), endsInMs]);
-  if (count > 0) return undefined;
+  const started = await runAlone(ctx.database, START, [...callValues(ctx, call), endsInMs], {});
+  if (started.length > 0) return undefined;
   return notStarted(call, await readRow(ctx, ctx.database, call.claim.message.eventId));
 }
 
@@ -55,8 +55,9 @@ export async function finishEffect<Tx>(
 ): Promise<void> {
   const { status, result = null, error = null, nothingHappened = null } = ended(ctx.rules, end);
   const values = [...callValues(ctx, call), status, result, error, nothingHappened];
-  const { count } = await runAlone(ctx.database, FINISH, values);
-  if (count === 0) checkFinished(call, end, await readRow(ctx, ctx.database, call.claim.message.eventId));
+  const finished = await runAlone(ctx.database, FINISH, values, {});
+  if (finished.length === 0)
+    checkFinished(call, end, await readRow(ctx, ctx.database, call.claim.message.eventId));
 }
 
 function callValues(

@@ -1,4 +1,5 @@
 import type { Sql } from './sql.ts';
+import { readOneRow } from './sql-rows.ts';
 
 /** The most rows that one statement deletes, so that no transaction is long. */
 export const DELETED_AT_ONCE = 1_000;
@@ -11,7 +12,7 @@ const DELETE = `WITH gone AS (
   ), effects AS (
     DELETE FROM mailroom.effect e USING gone WHERE e.consumer = gone.consumer AND e.event_id = gone.event_id
   )
-  SELECT count(*)::int AS deleted FROM gone`;
+  SELECT count(*)::text AS deleted FROM gone`;
 
 /**
  * Deletes messages whose retention is over, with their effects, at most 1,000 at a time. The relay's role may do that.
@@ -19,6 +20,5 @@ const DELETE = `WITH gone AS (
  * @returns the number of deleted messages; call it again while it is 1,000
  */
 export async function deleteExpiredMessages(sql: Sql): Promise<number> {
-  const { rows } = await sql.query(DELETE);
-  return Number(rows[0]?.deleted);
+  return (await readOneRow(sql, DELETE, [], { deleted: 'number' })).deleted;
 }

@@ -4,7 +4,8 @@ import type { InboxRules } from '../inbox/inbox.ts';
 import type { CausingEvent } from '../outbox/outbox-entry.ts';
 import type { InboxRow } from '../store/rows.ts';
 import { SCHEMA } from '../store/rows.ts';
-import { type Database, isRetryable, type Sql, type SqlResult, sqlState } from './sql.ts';
+import { type Database, isRetryable, type Sql, sqlState } from './sql.ts';
+import { type Columns, type RowOf, readRows } from './sql-rows.ts';
 
 /** Writes events in a transaction. `createPostgresOutbox` makes one. */
 export interface PostgresEvents<Tx> {
@@ -53,16 +54,16 @@ export async function readRow(
   sql: Sql,
   eventId: string,
 ): Promise<InboxRow | undefined> {
-  const { rows } = await run(
+  const [found] = await run(
     sql,
     `SELECT ${ROW} AS row FROM mailroom.inbox i WHERE i.consumer = $1::text AND i.event_id = $2::text`,
     [consumer, eventId],
+    { row: 'text' },
   );
-  const [found] = rows;
   if (found === undefined) return undefined;
   // Now is after the answer, so a lease appears to end later than it does, never earlier.
   const now = clock.now();
-  const { rejectedIds, pastAttempts, effects, ...row } = atTime(JSON.parse(String(found.row)), now);
+  const { rejectedIds, pastAttempts, effects, ...row } = atTime(JSON.parse(found.row), now);
   return {
     PK: consumer,
     SK: eventId,
@@ -89,16 +90,26 @@ function atTime(row: object, now: number): Record<string, unknown> {
 }
 
 /** Runs one statement, again if another transaction was in its way. PostgreSQL stores no NUL characters, so they are left out. */
-export async function run(sql: Sql, text: string, values: readonly unknown[]): Promise<SqlResult> {
+export async function run<C extends Columns>(
+  sql: Sql,
+  text: string,
+  values: readonly unknown[],
+  columns: C,
+): Promise<RowOf<C>[]> {
   const stored = values.map((value) => (typeof value === 'string' ? value.replaceAll('\0', '') : value));
-  return sql.query(text, stored);
+  return readRows(sql, text, stored, columns);
 }
 
 /** As {@link run}, for a statement outside a transaction. */
-export async function runAlone(sql: Sql, text: string, values: readonly unknown[]): Promise<SqlResult> {
+export async function runAlone<C extends Columns>(
+  sql: Sql,
+  text: string,
+  values: readonly unknown[],
+  columns: C,
+): Promise<RowOf<C>[]> {
   for (let tries = 1; ; tries += 1) {
     try {
-      return await run(sql, text, values);
+      return await run(sql, text, values, columns);
     } catch (error) {
       if (!isConflict(error) || tries === CONFLICT_TRIES) throw error;
     }
@@ -117,7 +128,7 @@ export function isLocked(error: unknown): boolean {
 
 /** Returns true if one of Mailroom's own statements failed for a reason that is not the message's. */
 export function isUnreachable(error: unknown): boolean {
-  if (isMailroomError(error)) return false;
+  if (isMailroomError(error)) return isMailroomError(error, 'BAD_ROW');
   const state = sqlState(error);
   // 28: access is refused, 3D and 3F: no database or schema, 42501: no grant, 42P01: no table.
   return state === undefined || isRetryable(error) || /^(28...|3D...|3F...|42501|42P01)$/.test(state);

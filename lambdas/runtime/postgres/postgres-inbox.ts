@@ -75,30 +75,37 @@ export function postgresInbox<Tx>({
 async function renew<Tx>(ctx: PostgresInboxContext<Tx>, held: Claim): Promise<void> {
   const { rules, database } = ctx;
   const { message, fence } = held;
-  const { count } = await runAlone(database, RENEW, [rules.consumer, message.eventId, fence, rules.leaseMs]);
-  if (count > 0) return;
+  const renewed = await runAlone(
+    database,
+    RENEW,
+    [rules.consumer, message.eventId, fence, rules.leaseMs],
+    {},
+  );
+  if (renewed.length > 0) return;
   const row = await readRow(ctx, database, message.eventId);
   if (row?.status !== 'PROCESSING' || row.fence !== fence)
     throw fenceLost(held, refusalBy(rules, message, row));
 }
 
-/** Reads the retention history, and records this function's retention in it before any row is written under it. */
+/**
+ * Reads the retention history, and records this function's retention in it before any row is written under it. An adapter that renames
+ * columns or parses JSON fails here, before it has claimed a message.
+ */
 function open<Tx>({ rules, database }: PostgresInboxContext<Tx>): Promise<void> {
   const { memory, consumer, inboxRetentionDays } = rules;
   const read = async () => {
-    const { rows } = await runAlone(
+    const rows = await runAlone(
       database,
       `WITH last AS (SELECT days FROM mailroom.inbox_retention WHERE consumer = $1::text ORDER BY since DESC LIMIT 1),
         added AS (INSERT INTO mailroom.inbox_retention (consumer, days)
           SELECT $1::text, $2::int WHERE NOT EXISTS (SELECT 1 FROM last WHERE days = $2::int) RETURNING days, since)
-        SELECT days, round(extract(epoch FROM since) * 1000)::text AS since FROM (
+        SELECT json_build_object('days', days, 'since', round(extract(epoch FROM since) * 1000))::text AS as_json FROM (
           SELECT days, since FROM mailroom.inbox_retention WHERE consumer = $1::text UNION ALL SELECT days, since FROM added
         ) AS every ORDER BY every.since`,
       [consumer, inboxRetentionDays],
+      { as_json: 'text' },
     );
-    memory.history = {
-      retentions: rows.map(({ days, since }) => ({ days: Number(days), since: Number(since) })),
-    };
+    memory.history = { retentions: rows.map(({ as_json }) => JSON.parse(as_json)) };
   };
   return openedNow(rules, read);
 }

@@ -17,6 +17,7 @@ import { backoffMs } from '../store/retry.ts';
 import { commitOutcome } from './commit-outcome.ts';
 import type { PostgresProducerConfig } from './postgres-settings.ts';
 import { type Database, type Sql, sqlState } from './sql.ts';
+import { readOneRow, readRows } from './sql-rows.ts';
 
 /** Writes events in transactions of PostgreSQL; created by {@link createPostgresOutbox}. */
 export interface PostgresOutbox<Tx> {
@@ -183,10 +184,10 @@ export function createPostgresOutbox<Tx>(deps: PostgresOutboxDeps<Tx>): Postgres
     },
     cancel: async (tx, eventId) => {
       const sql = database.in(tx);
-      const { rows } = await sql.query(CANCEL, [eventId, eventIdTime(eventId), config.service]);
-      if (rows.length > 0) return 'cancelled';
-      const before = await sql.query(CANCELLED, [eventId, config.service]);
-      return before.rows.length > 0 ? 'cancelled' : 'too-late';
+      const gone = await readRows(sql, CANCEL, [eventId, eventIdTime(eventId), config.service], {});
+      if (gone.length > 0) return 'cancelled';
+      const before = await readRows(sql, CANCELLED, [eventId, config.service], {});
+      return before.length > 0 ? 'cancelled' : 'too-late';
     },
     commit: (run) =>
       inSpan(tracer, sendSpan(config, []), async () => {
@@ -199,7 +200,7 @@ export function createPostgresOutbox<Tx>(deps: PostgresOutboxDeps<Tx>): Postgres
 }
 
 /** @returns the id of the transaction */
-async function insert({ query }: Sql, minted: readonly MintedEvent[]): Promise<string> {
+async function insert(sql: Sql, minted: readonly MintedEvent[]): Promise<string> {
   const events = minted.map(({ eventId, dueAt, entry }) => ({
     event_id: eventId,
     source: entry.source,
@@ -208,6 +209,5 @@ async function insert({ query }: Sql, minted: readonly MintedEvent[]): Promise<s
     envelope: entry.detail,
     due_at: dueAt,
   }));
-  const { rows } = await query(INSERT, [JSON.stringify(events)]);
-  return String(rows[0]?.xid);
+  return (await readOneRow(sql, INSERT, [JSON.stringify(events)], { xid: 'text' })).xid;
 }

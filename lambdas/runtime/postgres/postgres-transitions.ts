@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
-import { asMailroomError } from '../base/errors.ts';
+import { asMailroomError, isMailroomError } from '../base/errors.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
 import { xrayHeaderOf } from '../observe/trace-context.ts';
 import { eventFailure, logFailure } from '../outbox/event-failure.ts';
@@ -8,7 +8,8 @@ import type { EventRow, Transitions } from '../relay/publish-events.ts';
 import { eventIdTime, type RandomBytes } from '../store/event-id.ts';
 import { backoffMs } from '../store/retry.ts';
 import type { PostgresRelayConfig } from './postgres-settings.ts';
-import { isRetryable, type Sql, type SqlRow, sqlState } from './sql.ts';
+import { isRetryable, type Sql, sqlState } from './sql.ts';
+import { type Columns, type RowOf, readRows } from './sql-rows.ts';
 
 /** An event that this relay holds. */
 export interface ClaimedEvent extends EventRow {
@@ -47,7 +48,16 @@ const CLAIM = `WITH due AS MATERIALIZED (
   UPDATE mailroom.pending p SET due_at = clock_timestamp() + $2::double precision * interval '1 ms', fence = $3::uuid
   FROM due WHERE p.event_id = due.event_id RETURNING p.event_id, p.attempts
 )
-SELECT c.event_id::text AS event_id, e.source, e.type, e.trace_id, e.envelope, c.attempts FROM claimed c LEFT JOIN mailroom.event e USING (event_id)`;
+SELECT c.event_id::text AS event_id, e.source, e.type, e.trace_id, e.envelope, c.attempts::text AS attempts FROM claimed c LEFT JOIN mailroom.event e USING (event_id)`;
+
+const CLAIMED = {
+  event_id: 'text',
+  source: 'text?',
+  type: 'text?',
+  trace_id: 'text?',
+  envelope: 'text?',
+  attempts: 'number',
+} as const;
 
 /** All relays lock rows in the order of their ids: otherwise two marks of the same events can wait for each other. */
 const LOCKED = `WITH locked AS MATERIALIZED (
@@ -83,15 +93,16 @@ export function postgresTransitions(deps: TransitionDeps): PostgresTransitions {
   const { config, database, clock, random, telemetry } = deps;
 
   /** Repeats a statement that changes nothing the second time. @returns `undefined` if it failed */
-  const recorded = async (
+  const recorded = async <C extends Columns>(
     text: string,
     values: readonly unknown[],
     rows: readonly ClaimedEvent[],
     failure: string,
-  ): Promise<readonly SqlRow[] | undefined> => {
+    columns: C,
+  ): Promise<readonly RowOf<C>[] | undefined> => {
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return (await database.query(text, values)).rows;
+        return await readRows(database, text, values, columns);
       } catch (error) {
         if (attempt >= TRIES || !mayRecover(error)) {
           logFailure({ telemetry }, failure, rows, asMailroomError(error));
@@ -107,7 +118,7 @@ export function postgresTransitions(deps: TransitionDeps): PostgresTransitions {
       const fence = randomUUID();
       // From before the claim: on the database's clock, the lease ends later than this.
       const leaseUntil = clock.now() + config.claimLeaseMs;
-      const { rows } = await database.query(CLAIM, [limit, config.claimLeaseMs, fence]);
+      const rows = await readRows(database, CLAIM, [limit, config.claimLeaseMs, fence], CLAIMED);
       return rows.map((row) => claimedEvent(row, fence, leaseUntil));
     },
 
@@ -118,13 +129,13 @@ export function postgresTransitions(deps: TransitionDeps): PostgresTransitions {
       for (const { eventId } of rows)
         telemetry.duration('PublishLatency', Math.max(0, now - eventIdTime(eventId)));
       const failure = 'Events were published but not marked; a relay will publish them once more';
-      const marked = await recorded(MARK, [idsOf(rows)], rows, failure);
+      const marked = await recorded(MARK, [idsOf(rows)], rows, failure, { event_id: 'text' });
       if (marked === undefined) return rows;
       const ids = new Set(marked.map(({ event_id }) => event_id));
       // Neither in the queue nor dead: marked by another relay.
       const absent = rows.filter(({ eventId }) => !ids.has(eventId));
       if (absent.length === 0) return [];
-      const looked = await recorded(MARK_DEAD, [idsOf(absent)], absent, failure);
+      const looked = await recorded(MARK_DEAD, [idsOf(absent)], absent, failure, {});
       return looked === undefined ? absent : [];
     },
 
@@ -137,6 +148,7 @@ export function postgresTransitions(deps: TransitionDeps): PostgresTransitions {
         values,
         rows,
         'Events could not be released; they are due when their lease ends',
+        {},
       );
     },
 
@@ -151,24 +163,25 @@ export function postgresTransitions(deps: TransitionDeps): PostgresTransitions {
         values.map(storable),
         [row],
         'The failure of an event could not be recorded',
+        {},
       );
       if (dead && done?.length === 1) telemetry.count('EventsDead');
     },
   };
 }
 
-function claimedEvent(row: SqlRow, fence: string, leaseUntil: number): ClaimedEvent {
+function claimedEvent(row: RowOf<typeof CLAIMED>, fence: string, leaseUntil: number): ClaimedEvent {
   return {
-    eventId: String(row.event_id),
+    eventId: row.event_id,
     fence,
     leaseUntil,
-    attempts: Number(row.attempts),
+    attempts: row.attempts,
     entry: {
       // An operator has removed the event: no source declares it, so it is reported.
-      source: String(row.source ?? ''),
-      detailType: String(row.type ?? ''),
-      detail: String(row.envelope ?? ''),
-      traceHeader: xrayHeaderOf(row.trace_id ?? undefined),
+      source: row.source ?? '',
+      detailType: row.type ?? '',
+      detail: row.envelope ?? '',
+      traceHeader: xrayHeaderOf(row.trace_id),
     },
   };
 }
@@ -184,5 +197,5 @@ function storable<T>(value: T): T | string {
 
 /** Another try may succeed: also after a lost connection, whose error has no SQLSTATE. */
 function mayRecover(error: unknown): boolean {
-  return sqlState(error) === undefined || isRetryable(error);
+  return !isMailroomError(error) && (sqlState(error) === undefined || isRetryable(error));
 }

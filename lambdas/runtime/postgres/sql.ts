@@ -2,15 +2,15 @@
 export interface SqlResult {
   /** The rows that it returned. */
   readonly rows: readonly SqlRow[];
-  /** The number of rows that it returned or changed. */
-  readonly count: number;
 }
 
-/** A row, by column. Values are what the driver makes of them: ask for text where they differ. */
+/** A row, by column. Values are what the driver makes of them; Mailroom accepts only text. */
 export type SqlRow = Readonly<Record<string, unknown>>;
 
 /** Runs SQL statements: in a transaction, or each in its own. */
 export interface Sql {
+  /** The name of the adapter, for errors. */
+  readonly adapter?: string | undefined;
   /**
    * Runs one statement.
    *

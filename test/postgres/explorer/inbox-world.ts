@@ -92,7 +92,7 @@ export async function twoWorkers(pool: Pool, { rewrite, inbox: change }: InboxHo
       }
       const { rows } = await plain.query('SELECT status FROM mailroom.inbox');
       if (rows[0]?.status !== 'PROCESSED') return `the message is ${String(rows[0]?.status)}`;
-      const payments = (await plain.query('SELECT 1 FROM payment')).count;
+      const payments = (await plain.query('SELECT 1 FROM payment')).rows.length;
       if (payments !== 1) return `${payments} payments`;
       return charges.length > 1 + mayRepeat ? `${charges.length} charges` : undefined;
     },
