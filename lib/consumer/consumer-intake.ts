@@ -16,14 +16,14 @@ import { acknowledgeLastStop } from '../functions/acknowledged-warnings.ts';
 import { physicalName, queueByName } from '../functions/physical-name.ts';
 import { aggregateOf } from '../mailroom/declared-events.ts';
 import { queueEncryption } from '../mailroom/encryption.ts';
-import { DEFAULT_BUS, denySending, externalRuleOf, rulesOf, sendTo } from '../mailroom/queue-senders.ts';
+import { DEFAULT_BUS, denySending, RULE_NAME_MAX, sendTo } from '../mailroom/queue-senders.ts';
 import type { IMailroom } from '../mailroom-base.ts';
 import { refuseSharedDeadLetters, takeQueue } from './existing-queue.ts';
 import type { InboxConsumerProps } from './inbox-consumer-props.ts';
 import { letWatch } from './queue-watchers.ts';
 
-/** The longest name of a rule (EventBridge API reference, PutRule). */
-const RULE_NAME_MAX = 64;
+/** Ends the name of the rule of Mailroom events, which may be on one bus with that of external events. */
+const EVENTS = '-events';
 
 /** The queues of a consumer, and the rules that fill them. A consumer of an existing queue has no rules. */
 export interface ConsumerIntake {
@@ -75,12 +75,15 @@ export function consumerQueues(
   takeQueue(queue, consumer);
   acknowledgeLastStop(deadLetterQueue, 'the dead-letter queue of the source queue');
   acknowledgeLastStop(undeliveredQueue, "the dead-letter queue of the rule's target");
+  const ruleName = `${physicalName(consumer, RULE_NAME_MAX - EVENTS.length)}${EVENTS}`;
   const rule = new Rule(consumer, 'Rule', {
+    ruleName,
     description: `Events for the consumer ${props.name}.`,
     eventBus: mailroom.bus,
     eventPattern: encodeRulePattern(subscribed(props).filter((event) => !isExternalEvent(event))),
   });
-  sendTo(rule, rulesOf(mailroom.bus), queue, undeliveredQueue, props.fairBy);
+  const sending = { sid: 'TheRuleSends', bus: mailroom.bus.eventBusName, name: ruleName };
+  sendTo(rule, sending, queue, undeliveredQueue, props.fairBy);
   const externalRule = ruleOfExternalEvents(consumer, props, queue, undeliveredQueue);
   for (const each of [queue, deadLetterQueue, undeliveredQueue]) denySending(each, mailroom.operators);
   const dead = [deadLetterQueue, undeliveredQueue];
@@ -88,7 +91,7 @@ export function consumerQueues(
   return { queue, deadLetterQueue, undeliveredQueue, rule, externalRule };
 }
 
-/** The rule of the external events. Its name is fixed, so that the queues' policies, which are deployed before it, can name it. */
+/** The rule of the external events. */
 function ruleOfExternalEvents(
   consumer: Construct,
   { name, events, externalBus }: InboxConsumerProps,
@@ -104,7 +107,8 @@ function ruleOfExternalEvents(
     eventBus: externalBus,
     eventPattern: encodeRulePattern(external),
   });
-  sendTo(rule, externalRuleOf(externalBusName({ externalBus }), ruleName), queue, undeliveredQueue);
+  const sending = { sid: 'TheExternalRuleSends', bus: externalBusName({ externalBus }), name: ruleName };
+  sendTo(rule, sending, queue, undeliveredQueue);
   return rule;
 }
 

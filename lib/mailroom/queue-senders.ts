@@ -1,5 +1,5 @@
 import { Stack } from 'aws-cdk-lib';
-import type { IEventBus, Rule } from 'aws-cdk-lib/aws-events';
+import type { Rule } from 'aws-cdk-lib/aws-events';
 import {
   AnyPrincipal,
   Effect,
@@ -12,22 +12,17 @@ import type { IEventSourceDlq } from 'aws-cdk-lib/aws-lambda';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { MAILROOM_TAG } from './tags.ts';
 
-/** The rules that may send to a queue. */
-interface RulesOf {
+/** The longest name of a rule (EventBridge API reference, PutRule). */
+export const RULE_NAME_MAX = 64;
+
+/** The one rule that may send to a queue: not every rule of its bus, because any team may add one there, with a message of its own. */
+interface SendingRule {
   /** The id of the policy statement. */
   readonly sid: string;
-  /** The name of the rules in their ARN, with the bus unless it is the default one; `*` is a wildcard. */
-  readonly resourceName: string;
-}
-
-/** All rules of a bus that only holds the rules of consumers. */
-export function rulesOf(bus: IEventBus): RulesOf {
-  return { sid: 'RulesOfTheBusSend', resourceName: `${bus.eventBusName}/*` };
-}
-
-/** One rule of a bus that holds other rules. @param bus - the name of the bus, or `default` */
-export function externalRuleOf(bus: string, name: string): RulesOf {
-  return { sid: 'TheExternalRuleSends', resourceName: bus === DEFAULT_BUS ? name : `${bus}/${name}` };
+  /** The name of its bus, or `default`. */
+  readonly bus: string;
+  /** Its fixed name. */
+  readonly name: string;
 }
 
 /** The name of the account's default bus. The ARNs of its rules do not contain it. */
@@ -35,14 +30,17 @@ export const DEFAULT_BUS = 'default';
 
 /**
  * Sends a rule's events to a queue, and events that the queue did not accept to a second one. Each queue accepts messages from
- * the given rules only: with a customer managed key, the CDK's own target would admit every rule of the account.
- *
- * The rule is deployed after both policies, so they cannot refer to it: EventBridge does not retry when it lacks permission, so the
- * first events of a new consumer would be lost.
+ * that rule only: with a customer managed key, the CDK's own target would admit every rule of the account.
  *
  * @param fairBy - the path of the tenant in an event @default each message is its own tenant
  */
-export function sendTo(rule: Rule, rules: RulesOf, queue: Queue, undelivered: Queue, fairBy?: string): void {
+export function sendTo(
+  rule: Rule,
+  sending: SendingRule,
+  queue: Queue,
+  undelivered: Queue,
+  fairBy?: string,
+): void {
   rule.addTarget({
     bind: () => ({
       arn: queue.queueArn,
@@ -51,11 +49,15 @@ export function sendTo(rule: Rule, rules: RulesOf, queue: Queue, undelivered: Qu
       deadLetterConfig: { arn: undelivered.queueArn },
     }),
   });
-  for (const target of [queue, undelivered]) ruleSends(rule, rules, target);
+  for (const target of [queue, undelivered]) ruleSends(rule, sending, target);
 }
 
-/** Lets rules send to a queue, before the rule is deployed. */
-export function ruleSends(rule: Rule, { sid, resourceName }: RulesOf, target: Queue): void {
+/**
+ * Lets a rule send to a queue. The rule is deployed after the policy, which therefore names it without a reference: EventBridge does not
+ * retry when it lacks permission, so the first events of a new consumer would be lost.
+ */
+export function ruleSends(rule: Rule, { sid, bus, name }: SendingRule, target: Queue): void {
+  const resourceName = bus === DEFAULT_BUS ? name : `${bus}/${name}`;
   const sourceArn = Stack.of(target).formatArn({ service: 'events', resource: 'rule', resourceName });
   const { policyDependable } = target.addToResourcePolicy(
     new PolicyStatement({
@@ -63,7 +65,7 @@ export function ruleSends(rule: Rule, { sid, resourceName }: RulesOf, target: Qu
       principals: [new ServicePrincipal('events.amazonaws.com')],
       actions: ['sqs:SendMessage'],
       resources: [target.queueArn],
-      conditions: { ArnLike: { 'aws:SourceArn': sourceArn } },
+      conditions: { ArnEquals: { 'aws:SourceArn': sourceArn } },
     }),
   );
   if (policyDependable) rule.node.addDependency(policyDependable);

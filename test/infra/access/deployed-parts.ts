@@ -32,6 +32,8 @@ const PSEUDO_PARAMETERS: Readonly<Record<string, string>> = {
 const NAME_PROPERTIES: Readonly<Record<string, string>> = {
   'AWS::SQS::Queue': 'QueueName',
   'AWS::Events::EventBus': 'Name',
+  'AWS::Events::Rule': 'Name',
+  'AWS::IAM::Role': 'RoleName',
   'AWS::SSM::Parameter': 'Name',
 };
 

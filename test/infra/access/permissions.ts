@@ -9,6 +9,8 @@ export interface Principal {
   readonly policies: readonly object[];
   /** The tags of the role. @default none */
   readonly tags?: Readonly<Record<string, string>>;
+  /** The AWS service that calls for the resource with this ARN, such as a rule. @default none: a role calls */
+  readonly service?: string;
 }
 
 /** `allow`, `-` when nothing allows it, `DENY` when a policy forbids it whatever else allows it. */
@@ -48,15 +50,18 @@ export function askOf(parts: readonly DeployedPart[]): Ask {
       {
         request: {
           // A caller is a session of a role; `aws:PrincipalArn` stays the role's own ARN.
-          principal: who.arn
-            .replace(/^arn:aws:iam::(\d+):role\/(?:.*\/)?/, 'arn:aws:sts::$1:assumed-role/')
-            .concat('/deployment'),
+          principal:
+            who.service ??
+            who.arn
+              .replace(/^arn:aws:iam::(\d+):role\/(?:.*\/)?/, 'arn:aws:sts::$1:assumed-role/')
+              .concat('/deployment'),
           action,
           resource: { resource, accountId: ACCOUNT },
           contextVariables: {
-            'aws:PrincipalArn': who.arn,
-            'aws:PrincipalAccount': ACCOUNT,
-            'aws:PrincipalIsAWSService': 'false',
+            ...(who.service === undefined
+              ? { 'aws:PrincipalArn': who.arn, 'aws:PrincipalAccount': ACCOUNT }
+              : { 'aws:SourceArn': who.arn }),
+            'aws:PrincipalIsAWSService': String(who.service !== undefined),
             'aws:SecureTransport': 'true',
             ...principalTags(who),
             ...(via === undefined ? {} : { 'kms:ViaService': `${via}.${REGION}.amazonaws.com` }),
