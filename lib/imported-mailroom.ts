@@ -6,13 +6,14 @@ import { ParameterValueType, StringListParameter, StringParameter } from 'aws-cd
 import { Construct } from 'constructs';
 import { BORN_LEASE_MS } from '../lambdas/runtime/base/patience.ts';
 import {
+  AUDITORS_SEPARATOR,
   attributesName,
   decodeAttributes,
   type MailroomAttributes,
 } from '../lambdas/runtime/operations/bus-directory.ts';
 import { servicePath } from '../lambdas/runtime/operations/directory.ts';
 import { refuse, unless } from './checks/refusal.ts';
-import { auditorsOn } from './mailroom/bus-auditors.ts';
+import { auditorsNamed } from './mailroom/bus-auditors.ts';
 import { DeclaredEvents } from './mailroom/declared-events.ts';
 import {
   grantCancel,
@@ -45,10 +46,13 @@ export class ImportedMailroom extends MailroomBase {
   constructor(scope: Construct, id: string, tableName: string) {
     super(scope, id);
     refuse(`The imported Mailroom ${this.node.path}`, tableNameProblems(tableName));
-    const { bus, shards, bornLeaseMs, sweepRole, key } = attributesOf(this, tableName);
+    const { bus, shards, bornLeaseMs, sweepRole, key, auditors } = attributesOf(this, tableName);
     this.table = new ImportedTable(this, 'Table', tableName, key);
     this.bus = EventBus.fromEventBusName(this, 'Bus', bus);
-    this._watchers = { sweep: new ArnPrincipal(sweepRole), audit: auditorsOn(this, bus) };
+    this._watchers = {
+      sweep: new ArnPrincipal(sweepRole),
+      others: auditorsNamed(this, Fn.split(AUDITORS_SEPARATOR, auditors)),
+    };
     this._environment = { MAILROOM_SHARDS: shards, MAILROOM_BORN_LEASE_MS: bornLeaseMs };
   }
 

@@ -14,8 +14,8 @@ export type {
 export { type AlarmTopics, DeliveryAlarms, type DeliveryAlarmsProps } from './delivery-alarms.ts';
 export type { MailroomFunctionProps, PassedFunctionProps } from './functions/function-props.ts';
 export { InboxConsumer } from './inbox-consumer.ts';
+export type { BusAcceptOptions } from './mailroom/bus-acceptance.ts';
 export {
-  type BusAcceptOptions,
   BusForward,
   type BusForwardOptions,
   type BusForwardProps,

@@ -18,8 +18,10 @@ import { MAILROOM_TAG, SERVICE_TAG, tag } from './mailroom/tags.ts';
 /** The functions of a Mailroom that look at the queues of its consumers. */
 export interface QueueWatchers {
   readonly sweep: IPrincipal;
-  /** On a shared bus, the audits of all Mailrooms there. Absent if no audit can look. */
+  /** Its own audit; absent if it has none, or is imported. */
   readonly audit?: IPrincipal;
+  /** On a shared bus, the audits that the bus's owner lists. */
+  readonly others?: IPrincipal;
 }
 
 /** A Mailroom as its producers and consumers see it: one of this app, or an imported one. */
@@ -181,7 +183,7 @@ export function placeProblems(mailroom: IMailroom, part: IConstruct): string[] {
   const here = environmentText(Stack.of(part));
   const why = 'A Mailroom, its bus, its producers and its consumers must be in one account and region.';
   const remedy =
-    'Create a Mailroom there, and forward the events to its bus: bus.forwardTo, and acceptFrom in another account.';
+    'Create a Mailroom there, and forward the events to its bus: bus.forwardTo, and acceptFrom there.';
   return [
     ...unless(
       !isElsewhere(its, part),

@@ -13,13 +13,14 @@ import { refuse } from './checks/refusal.ts';
 import { archiveProblems } from './checks/retentions.ts';
 import { atOnceProblems } from './checks/timings.ts';
 import { ImportedMailroom } from './imported-mailroom.ts';
-import { auditorsOn, auditsDecrypt, auditsReadInboxes } from './mailroom/bus-auditors.ts';
+import { auditorsNamed, auditorsOf, auditsDecrypt, auditsReadInboxes } from './mailroom/bus-auditors.ts';
+import { publishAtOnceOn, publisherProblems } from './mailroom/bus-publishers.ts';
 import { claimService, listService, refuseClaimed } from './mailroom/claims.ts';
 import { DeclaredEvents, sourcesProblems } from './mailroom/declared-events.ts';
 import { directoryEntry } from './mailroom/directory-parameter.ts';
 import { keyProblems, letServicesUse } from './mailroom/encryption.ts';
 import { joinBus, joinProblems } from './mailroom/joined-bus.ts';
-import { MailroomBus, publishAtOnceOn, publisherProblems } from './mailroom/mailroom-bus.ts';
+import { MailroomBus } from './mailroom/mailroom-bus.ts';
 import { type MailroomProps, type ProducerProps, turnOf } from './mailroom/mailroom-props.ts';
 import { MailroomTable } from './mailroom/mailroom-table.ts';
 import { OutboxAudit } from './mailroom/outbox-audit.ts';
@@ -30,7 +31,8 @@ import {
 } from './mailroom/outbox-heartbeat.ts';
 import { OutboxRelay } from './mailroom/outbox-relay.ts';
 import { publishAttributes } from './mailroom/published-attributes.ts';
-import { MAILROOM_TAG, OUTBOX_TAG, tag } from './mailroom/tags.ts';
+import { arnOf, fixedArn } from './mailroom/role-arns.ts';
+import { MAILROOM_TAG, tag } from './mailroom/tags.ts';
 import { type IMailroom, MailroomBase, type QueueWatchers } from './mailroom-base.ts';
 
 /**
@@ -83,7 +85,10 @@ export class Mailroom extends MailroomBase {
   /** @internal */
   readonly _environment = {};
   protected readonly outbox: { readonly shards: number; readonly bornLease: Duration };
+  /** @internal */
+  readonly _auditors: string[] | undefined;
   private readonly claimed = new Set<string>();
+  private readonly publishers = new Set<string>();
 
   /**
    * Attaches to a Mailroom of another CDK app in the same account and region. Consumers and producers get everything else from Parameter
@@ -126,7 +131,9 @@ export class Mailroom extends MailroomBase {
     this.operators = props.operators;
     this.tracing = tracing;
     tag(this, { [MAILROOM_TAG]: this.node.path });
-    const auditors = props.bus && auditorsOn(this, props.bus.eventBusName);
+    const listed = props.bus && auditorsOf(this, props.bus);
+    this._auditors = listed;
+    const auditors = listed && auditorsNamed(this, listed);
     if (encryptionKey) letServicesUse(this, encryptionKey, auditors ? [auditsDecrypt(this, auditors)] : []);
     this.table = new MailroomTable(this, 'Table', { ...common, warmThroughput, breakGlassRole });
     if (auditors) this.table.addToResourcePolicy(auditsReadInboxes(auditors));
@@ -141,6 +148,7 @@ export class Mailroom extends MailroomBase {
       punctual: props.punctual,
       ...functions,
     });
+    for (const relay of [this.relay.streamFunction, this.relay.sweepFunction]) this.publishes(relay);
     if (props.audit !== undefined)
       this.audit = new OutboxAudit(this, 'Audit', {
         ...props.audit,
@@ -149,6 +157,8 @@ export class Mailroom extends MailroomBase {
         shared: this._shared,
         ...functions,
       });
+    if (this.audit?.function.role && props.bus instanceof MailroomBus)
+      props.bus._listAuditor(fixedArn(this.audit.function.role));
     if (props.heartbeat !== undefined) this.heartbeat = this.beat(props.heartbeat, functions);
     const entry = (): MailroomEntry => ({
       stack: Stack.of(this).stackName,
@@ -172,8 +182,7 @@ export class Mailroom extends MailroomBase {
     for (const source of new Set(sources)) this.declareService(source);
     if (props.bus !== undefined)
       joinBus(this, props.bus, {
-        name: this.table.tableName,
-        relays: [this.relay.streamFunction, this.relay.sweepFunction],
+        publishers: this.publishers,
         services: this.claimed,
       });
     publishAttributes(this, this.outbox);
@@ -186,8 +195,9 @@ export class Mailroom extends MailroomBase {
   /** @internal */
   get _watchers(): QueueWatchers {
     const own = this.audit?.function.grantPrincipal;
-    const audit = this._shared ? auditorsOn(this, this.bus.eventBusName) : own;
-    return { sweep: this.relay.sweepFunction.grantPrincipal, ...(audit && { audit }) };
+    const others = this._auditors && auditorsNamed(this, this._auditors);
+    const sweep = this.relay.sweepFunction.grantPrincipal;
+    return { sweep, ...(own && { audit: own }), ...(others && { others }) };
   }
 
   private beat(options: OutboxHeartbeatOptions, common: Partial<OutboxHeartbeatProps>): OutboxHeartbeat {
@@ -218,9 +228,14 @@ export class Mailroom extends MailroomBase {
     });
     for (const [name, value] of Object.entries(environment)) producer.addEnvironment(name, value);
     publishAtOnceOn(this, producer, () => [service]);
-    if (this._shared && producer.role) tag(producer.role, { [OUTBOX_TAG]: this.table.tableName });
+    this.publishes(producer);
     this.table.grantMark(producer);
     this.table.grantReadOfMarks(this.relay.streamFunction);
+  }
+
+  /** Exempts a function from the statement that denies the Mailroom's services to others. */
+  private publishes({ role }: LambdaFunction): void {
+    if (this._shared && role) this.publishers.add(arnOf(role, this));
   }
 
   override grantProducer(producer: LambdaFunction, domainKeys: readonly string[] = []): void {

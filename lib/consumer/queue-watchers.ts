@@ -4,12 +4,16 @@ import { addToPolicyOf } from '../checks/granted.ts';
 import type { QueueWatchers } from '../mailroom-base.ts';
 
 /**
- * Lets the Mailroom's sweep look at the dead-letter queues of a consumer, and its audit also at the length of the source queue. The queues'
+ * Lets the Mailroom's sweep look at the dead-letter queues of a consumer, and audits also at the length of the source queue. The queues'
  * own policies grant it, because the roles cannot name queues of stacks that are deployed after their own.
  *
- * @param source - for the audit @default the audit does not look
+ * @param source - for audits @default they do not look
  */
-export function letWatch({ sweep, audit }: QueueWatchers, dead: readonly Queue[], source?: Queue): void {
+export function letWatch(
+  { sweep, audit, others }: QueueWatchers,
+  dead: readonly Queue[],
+  source?: Queue,
+): void {
   const look = (queue: Queue, sid: string, watcher: QueueWatchers['sweep'], actions: readonly string[]) =>
     addToPolicyOf(
       queue,
@@ -23,14 +27,12 @@ export function letWatch({ sweep, audit }: QueueWatchers, dead: readonly Queue[]
         resources: [queue.queueArn],
       }),
     );
-  if (audit !== undefined && source !== undefined) {
-    look(source, 'TheAuditLooks', audit, ['GetQueueAttributes']);
+  const audits = { TheAuditLooks: audit, AuditsOnTheBusLook: others };
+  for (const [sid, watcher] of Object.entries(audits)) {
+    if (watcher === undefined || source === undefined) continue;
+    look(source, sid, watcher, ['GetQueueAttributes']);
     for (const queue of dead)
-      look(queue, 'TheAuditLooks', audit, [
-        'GetQueueAttributes',
-        'ReceiveMessage',
-        'ChangeMessageVisibility',
-      ]);
+      look(queue, sid, watcher, ['GetQueueAttributes', 'ReceiveMessage', 'ChangeMessageVisibility']);
   }
   for (const queue of dead)
     look(queue, 'TheSweepLooksAtDeadLetters', sweep, ['GetQueueAttributes', 'ReceiveMessage']);

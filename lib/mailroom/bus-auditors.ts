@@ -1,19 +1,31 @@
-import { Aws, Stack } from 'aws-cdk-lib';
+import { Aws, Lazy, Stack, Token } from 'aws-cdk-lib';
+import type { IEventBus } from 'aws-cdk-lib/aws-events';
 import { AnyPrincipal, type IPrincipal, PolicyStatement } from 'aws-cdk-lib/aws-iam';
-import type { IConstruct } from 'constructs';
+import { ParameterValueType, StringListParameter } from 'aws-cdk-lib/aws-ssm';
+import type { Construct, IConstruct } from 'constructs';
+import { busAuditorsName } from '../../lambdas/runtime/operations/bus-directory.ts';
 import { INBOX_PREFIX } from '../../lambdas/runtime/store/keys.ts';
-import { AUDITOR_TAG } from './tags.ts';
+import { MailroomBus } from './mailroom-bus.ts';
+import { noRole } from './role-arns.ts';
 
 /**
- * The scheduled audits of all Mailrooms on a bus, in this account. Their roles are found by a tag, so that a Mailroom which joins later
- * is included without a deployment of the others.
+ * The roles of the scheduled audits that may read the Mailrooms on a bus: those that the bus's owner lists, by their ARNs. A bus of another app
+ * publishes its list in Parameter Store, which is read when the stack is deployed.
+ *
+ * @returns a list of ARNs, in which the role "none" stands for an empty list
  */
-export function auditorsOn(scope: IConstruct, busName: string): IPrincipal {
+export function auditorsOf(scope: Construct, bus: IEventBus): string[] {
+  if (bus instanceof MailroomBus) return Lazy.list({ produce: () => bus._auditors() });
+  if (Token.isUnresolved(bus.eventBusName)) return [noRole(scope)];
+  const name = busAuditorsName(bus.eventBusName);
+  return StringListParameter.valueForTypedListParameter(scope, name, ParameterValueType.STRING);
+}
+
+/** The principals of audits. A policy's conditions name them: as principals, roles that are deployed later would be refused. */
+export function auditorsNamed(scope: IConstruct, arns: string[]): IPrincipal {
   return new AnyPrincipal().withConditions({
-    StringEquals: {
-      'aws:PrincipalAccount': Stack.of(scope).account,
-      [`aws:PrincipalTag/${AUDITOR_TAG}`]: busName,
-    },
+    StringEquals: { 'aws:PrincipalAccount': Stack.of(scope).account },
+    ArnEquals: { 'aws:PrincipalArn': arns },
   });
 }
 

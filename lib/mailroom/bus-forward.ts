@@ -1,7 +1,8 @@
-import { type RemovalPolicy, Token } from 'aws-cdk-lib';
+import { Annotations, type RemovalPolicy, Token } from 'aws-cdk-lib';
 import { type IEventBus, Rule } from 'aws-cdk-lib/aws-events';
 import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
-import { Queue, QueueEncryption } from 'aws-cdk-lib/aws-sqs';
+import type { IKey } from 'aws-cdk-lib/aws-kms';
+import { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct, type IConstruct } from 'constructs';
 import { encodeRulePattern } from '../../lambdas/runtime/bus/rule-pattern.ts';
 import type { EventRef } from '../../lambdas/runtime/events/event.ts';
@@ -9,8 +10,12 @@ import { serviceNameProblems } from '../checks/names.ts';
 import { refuse, unless } from '../checks/refusal.ts';
 import { QUEUE_RETENTION_MAX } from '../checks/retentions.ts';
 import { acknowledgeLastStop } from '../functions/acknowledged-warnings.ts';
+import { physicalName } from '../functions/physical-name.ts';
 import { identityOf } from './bus-identity.ts';
-import { ruleSends, rulesOf } from './queue-senders.ts';
+import { letEventsUse, queueEncryption } from './encryption.ts';
+import { onlySources } from './publish-grant.ts';
+import { denySending, RULE_NAME_MAX, ruleSends } from './queue-senders.ts';
+import { fixedRoleName } from './role-arns.ts';
 import { FORWARD_TAG, PUBLISHER_TAG, tag } from './tags.ts';
 
 /** The events that a bus forwards. */
@@ -19,12 +24,8 @@ export interface BusForwardOptions {
   readonly from: string;
   /** The event types that consumers on the other bus subscribe to; no others are forwarded. */
   readonly events: readonly EventRef[];
-}
-
-/** The events that a bus accepts from another account. */
-export interface BusAcceptOptions extends BusForwardOptions {
-  /** The number of the account whose bus forwards them. */
-  readonly account: string;
+  /** The name of the forward's role, by which the other bus accepts it. @default a name that is derived from the stack, the path and the region */
+  readonly roleName?: string;
 }
 
 /** Properties of a {@link BusForward}. */
@@ -35,6 +36,8 @@ export interface BusForwardProps extends BusForwardOptions {
   readonly target: IEventBus;
   /** The removal policy of the dead-letter queue. */
   readonly removalPolicy: RemovalPolicy;
+  /** Encrypts the dead-letter queue; whose policy lets EventBridge use it. @default SQS's own key */
+  readonly encryptionKey?: IKey | undefined;
 }
 
 /** A forward in this app. */
@@ -50,12 +53,14 @@ const FORWARDS = new WeakMap<IConstruct, KnownForward[]>();
 /** A forward of events to another bus, made by `MailroomBus.forwardTo`: one rule, its role and its dead-letter queue. */
 export class BusForward extends Construct {
   readonly rule: Rule;
+  /** The name of its role, by which the other bus accepts it: {@link MailroomBus.acceptFrom}. */
+  readonly roleName: string;
   /** Receives events that EventBridge could not deliver to the other bus for a day, or had no permission to deliver. Give it an alarm. */
   readonly deadLetterQueue: Queue;
 
   constructor(scope: Construct, id: string, props: BusForwardProps) {
     super(scope, id);
-    const { bus, target, from, events, removalPolicy } = props;
+    const { bus, target, from, events, removalPolicy, encryptionKey } = props;
     const forward = {
       path: this.node.path,
       fromBus: identityOf(bus),
@@ -70,17 +75,30 @@ export class BusForward extends Construct {
     ]);
     FORWARDS.set(this.node.root, [...known, forward]);
     this.deadLetterQueue = new Queue(this, 'DeadLetters', {
-      encryption: QueueEncryption.SQS_MANAGED,
+      ...queueEncryption(encryptionKey),
       enforceSSL: true,
       retentionPeriod: QUEUE_RETENTION_MAX,
       removalPolicy,
     });
+    if (encryptionKey) letEventsUse(this, encryptionKey);
     acknowledgeLastStop(this.deadLetterQueue, 'the dead-letter queue of a forward');
-    const role = new Role(this, 'Role', { assumedBy: new ServicePrincipal('events.amazonaws.com') });
-    // The policy of the other bus denies every role without its tags.
+    this.roleName = props.roleName ?? fixedRoleName(this);
+    const role = new Role(this, 'Role', {
+      roleName: this.roleName,
+      assumedBy: new ServicePrincipal('events.amazonaws.com'),
+    });
+    // A shared bus denies every role without the first, and a Mailroom there, every role that is neither its own nor has the second.
     tag(role, { [PUBLISHER_TAG]: target.eventBusName, [FORWARD_TAG]: target.eventBusName });
-    role.addToPolicy(new PolicyStatement({ actions: ['events:PutEvents'], resources: [target.eventBusArn] }));
+    role.addToPolicy(
+      new PolicyStatement({
+        actions: ['events:PutEvents'],
+        resources: [target.eventBusArn],
+        conditions: onlySources(() => [from]),
+      }),
+    );
+    const ruleName = physicalName(this, RULE_NAME_MAX);
     this.rule = new Rule(this, 'Rule', {
+      ruleName,
       description: `Forwards events of ${from} to another bus.`,
       eventBus: bus,
       eventPattern: encodeRulePattern(events),
@@ -94,7 +112,17 @@ export class BusForward extends Construct {
         deadLetterConfig: { arn: this.deadLetterQueue.queueArn },
       }),
     });
-    ruleSends(this.rule, rulesOf(bus), this.deadLetterQueue);
+    ruleSends(
+      this.rule,
+      { sid: 'TheRuleSends', bus: bus.eventBusName, name: ruleName },
+      this.deadLetterQueue,
+    );
+    denySending(this.deadLetterQueue, []);
+    Annotations.of(this).addInfoV2(
+      'cdk-mailroom:forwardRole',
+      `The role of the forward to ${target.node.path} is ${this.roleName}. A MailroomBus accepts it by acceptFrom({ role: '${this.roleName}', from: ` +
+        `'${from}', events }), with the account if it is in another one.`,
+    );
   }
 }
 
@@ -123,7 +151,8 @@ function pathProblems(forward: KnownForward, known: readonly KnownForward[]): st
   );
 }
 
-function forwardedEventsProblems(from: string, events: readonly EventRef[]): string[] {
+/** Validates the events of a forward, on either side. */
+export function forwardedEventsProblems(from: string, events: readonly EventRef[]): string[] {
   return [
     ...serviceNameProblems('from', from),
     ...unless(
@@ -136,21 +165,6 @@ function forwardedEventsProblems(from: string, events: readonly EventRef[]): str
         ({ source, type }) =>
           `events contains ${type} of "${source}", but from is "${from}". Use a forward for each service.`,
       ),
-  ];
-}
-
-/** Validates what a bus accepts from another account. */
-export function acceptProblems(bus: IEventBus, { account, from, events }: BusAcceptOptions): string[] {
-  return [
-    ...unless(
-      /^\d{12}$/.test(account),
-      `account is "${account}", but must be the 12 digits of an account. Pass the account whose bus forwards the events.`,
-    ),
-    ...unless(
-      account !== bus.env.account,
-      `account is "${account}", the account of the bus itself, whose forwards need no acceptance. Omit the call.`,
-    ),
-    ...forwardedEventsProblems(from, events),
   ];
 }
 

@@ -2,7 +2,7 @@ import { Annotations, Aspects, Stack } from 'aws-cdk-lib';
 import { type IGrantable, ManagedPolicy, Policy, Role } from 'aws-cdk-lib/aws-iam';
 import { CfnEventInvokeConfig, CfnEventSourceMapping, CfnFunction } from 'aws-cdk-lib/aws-lambda';
 import { Construct, type IConstruct } from 'constructs';
-import { busOfPublisher } from './mailroom-bus.ts';
+import { busOfPublisher } from './bus-publishers.ts';
 
 /** The actions that announce something without the outbox. */
 const ANNOUNCING = ['events:PutEvents', 'sns:Publish', 'sqs:SendMessage'];

@@ -18,6 +18,22 @@ const WRITE = [
   'kms:ReEncryptTo',
 ];
 
+/** Lets EventBridge use a key for this account: for a bus, its archive, and encrypted queues that its rules send to. */
+export function letEventsUse(scope: Construct, key: IKey): void {
+  addToPolicyOf(scope, key, key.keyArn, 'EventBridge drops events', ofEvents(scope));
+}
+
+function ofEvents(scope: Construct): PolicyStatement {
+  return new PolicyStatement({
+    sid: 'MailroomEvents',
+    principals: [new ServicePrincipal('events.amazonaws.com')],
+    // EventBridge re-encrypts an archive when it replays it (EventBridge user guide, "Encrypting archives").
+    actions: ['kms:Decrypt', 'kms:DescribeKey', 'kms:GenerateDataKey', 'kms:ReEncrypt*'],
+    resources: ['*'],
+    conditions: { StringEquals: { 'aws:SourceAccount': Stack.of(scope).account } },
+  });
+}
+
 /**
  * Lets the AWS services that hold a Mailroom's data use its key, each for this account only: EventBridge for the bus, its archive
  * and the encrypted queues that its rules send to, and CloudWatch Logs for the log groups.
@@ -30,14 +46,7 @@ export function letServicesUse(scope: Construct, key: IKey, others: readonly Pol
   const { account, partition, region } = Stack.of(scope);
   const statements = [
     ...others,
-    new PolicyStatement({
-      sid: 'MailroomEvents',
-      principals: [new ServicePrincipal('events.amazonaws.com')],
-      // EventBridge re-encrypts an archive when it replays it (EventBridge user guide, "Encrypting archives").
-      actions: ['kms:Decrypt', 'kms:DescribeKey', 'kms:GenerateDataKey', 'kms:ReEncrypt*'],
-      resources: ['*'],
-      conditions: { StringEquals: { 'aws:SourceAccount': account } },
-    }),
+    ofEvents(scope),
     new PolicyStatement({
       sid: 'MailroomLogs',
       principals: [new ServicePrincipal(`logs.${region}.${Aws.URL_SUFFIX}`)],

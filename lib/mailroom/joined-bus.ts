@@ -1,15 +1,16 @@
 import { Lazy, Stack, Token } from 'aws-cdk-lib';
 import { CfnEventBusPolicy, type IEventBus } from 'aws-cdk-lib/aws-events';
-import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import { StringParameter } from 'aws-cdk-lib/aws-ssm';
 import type { Construct } from 'constructs';
 import { sharedBusName } from '../../lambdas/runtime/operations/bus-directory.ts';
 import { environmentText, isElsewhere } from '../checks/environment.ts';
 import { unless } from '../checks/refusal.ts';
 import { physicalName } from '../functions/physical-name.ts';
-import { MailroomBus, NO_SOURCE, STATEMENT_ID_MAX } from './mailroom-bus.ts';
+import { STATEMENT_ID_MAX } from './bus-acceptance.ts';
+import { MailroomBus } from './mailroom-bus.ts';
 import type { MailroomProps } from './mailroom-props.ts';
-import { FORWARD_TAG, OUTBOX_TAG, tag } from './tags.ts';
+import { NO_SOURCE } from './publish-grant.ts';
+import { FORWARD_TAG } from './tags.ts';
 
 /** Validates the bus that a Mailroom joins. */
 export function joinProblems(
@@ -30,7 +31,7 @@ export function joinProblems(
     ...unless(
       !isElsewhere(bus.env, mailroom),
       `bus is in ${environmentText(bus.env)}, but must be in the account and the region of its Mailrooms: here ${environmentText(Stack.of(mailroom))}. Create ` +
-        'a bus here, and let the other one forward its events: bus.forwardTo, and acceptFrom in another account.',
+        'a bus here, and let the other one forward its events: bus.forwardTo, and acceptFrom here.',
     ),
     ...unless(
       bus instanceof MailroomBus || Token.isUnresolved(bus.eventBusName) || bus.eventBusName !== 'default',
@@ -41,27 +42,25 @@ export function joinProblems(
 
 /** A Mailroom as a joined bus knows it. */
 interface JoiningMailroom {
-  /** Its name for the tags of its roles: that of its table. */
-  readonly name: string;
-  readonly relays: readonly LambdaFunction[];
+  /** The ARNs of the roles that publish: of its relays, and of producers that publish at once. Read at synth. */
+  readonly publishers: ReadonlySet<string>;
   /** The services that it publishes; read at synth. */
   readonly services: ReadonlySet<string>;
 }
 
 /**
- * Joins a bus: denies the Mailroom's sources to every principal except its relays, its producers that publish at once, and forwards from
- * other buses, so that neither another Mailroom nor an administrator publishes in their name. Each Mailroom adds its own statement to the
- * bus's policy.
+ * Joins a bus: denies the Mailroom's sources to every principal except its relays and its producers that publish at once, which the statement
+ * names, and forwards, of which the bus's own policy denies all that its owner did not accept. Each Mailroom adds its own statement to the
+ * bus's policy. A principal that may change that policy, or assume or pass one of these roles, is not stopped.
  */
 export function joinBus(
   mailroom: Construct,
   bus: IEventBus,
-  { name, relays, services }: JoiningMailroom,
+  { publishers, services }: JoiningMailroom,
 ): void {
   // The deployment fails at once if the bus does not exist, or is not shared.
   if (!(bus instanceof MailroomBus) && !Token.isUnresolved(bus.eventBusName))
     StringParameter.valueForStringParameter(mailroom, sharedBusName(bus.eventBusName));
-  for (const { role } of relays) if (role) tag(role, { [OUTBOX_TAG]: name });
   const statementId = physicalName(mailroom, STATEMENT_ID_MAX);
   new CfnEventBusPolicy(mailroom, 'Guard', {
     eventBusName: bus.eventBusName,
@@ -78,10 +77,8 @@ export function joinBus(
             produce: () => (services.size > 0 ? [...services].sort() : [NO_SOURCE]),
           }),
         },
-        StringNotEquals: {
-          [`aws:PrincipalTag/${OUTBOX_TAG}`]: name,
-          [`aws:PrincipalTag/${FORWARD_TAG}`]: bus.eventBusName,
-        },
+        ArnNotEquals: { 'aws:PrincipalArn': Lazy.list({ produce: () => [...publishers] }) },
+        StringNotEquals: { [`aws:PrincipalTag/${FORWARD_TAG}`]: bus.eventBusName },
         Bool: { 'aws:PrincipalIsAWSService': 'false' },
       },
     },

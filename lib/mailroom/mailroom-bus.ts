@@ -7,7 +7,6 @@ import {
   type IEventBus,
 } from 'aws-cdk-lib/aws-events';
 import {
-  AccountPrincipal,
   AnyPrincipal,
   Effect,
   type Grant,
@@ -18,20 +17,22 @@ import {
   Role,
 } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
-import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
-import { StringParameter } from 'aws-cdk-lib/aws-ssm';
+import { StringListParameter, StringParameter } from 'aws-cdk-lib/aws-ssm';
 import { Construct } from 'constructs';
-import { sharedBusName } from '../../lambdas/runtime/operations/bus-directory.ts';
-import { grantTo } from '../checks/granted.ts';
+import { busAuditorsName, sharedBusName } from '../../lambdas/runtime/operations/bus-directory.ts';
 import { refuse, unless } from '../checks/refusal.ts';
 import { physicalName } from '../functions/physical-name.ts';
 import {
   acceptProblems,
   type BusAcceptOptions,
-  BusForward,
-  type BusForwardOptions,
-  busNameProblems,
-} from './bus-forward.ts';
+  letForward,
+  onlyAcceptedForwards,
+  onlyItsService,
+  STATEMENT_ID_MAX,
+} from './bus-acceptance.ts';
+import { BusForward, type BusForwardOptions, busNameProblems } from './bus-forward.ts';
+import { allowPublish } from './publish-grant.ts';
+import { arnOf, noRole, roleArn } from './role-arns.ts';
 import { PUBLISHER_TAG, tag } from './tags.ts';
 
 /** Properties of a {@link MailroomBus}. */
@@ -54,25 +55,19 @@ export interface MailroomBusProps {
    * @default true
    */
   readonly shared?: boolean;
+  /**
+   * The roles of scheduled audits of other apps: Mailrooms on the bus let them read single inbox rows and dead letters. Audits of Mailrooms in
+   * this app are always listed. Deploy the other Mailrooms again after a change: an import takes no lock.
+   *
+   * @default none
+   */
+  readonly auditors?: readonly IRole[];
 }
 
-/** The longest id of a statement (EventBridge API reference, PutPermission). */
-export const STATEMENT_ID_MAX = 64;
-
-/** Not a valid service name. IAM would drop an empty list, and the condition with it. */
-export const NO_SOURCE = '(none)';
-
-/** A Mailroom, as a producer that publishes at once knows it. */
-interface OnBus extends Construct {
-  readonly bus: IEventBus;
-}
-
-/** The Mailroom for which a role publishes at once: each of its tags has one value. */
-const MAILROOM_OF = new WeakMap<IRole, OnBus>();
-
-/** The bus on which a role publishes at once; `undefined` if it leaves publishing to the relay. */
-export function busOfPublisher(role: IRole): IEventBus | undefined {
-  return MAILROOM_OF.get(role)?.bus;
+/** A forward that a bus accepts. */
+interface AcceptedForward extends BusAcceptOptions {
+  /** The ARN of its role. */
+  readonly arn: string;
 }
 
 /**
@@ -97,10 +92,14 @@ export function busOfPublisher(role: IRole): IEventBus | undefined {
 export class MailroomBus extends EventBus {
   /** Mailrooms of other stacks and apps can join it. */
   readonly shared: boolean;
+  /** Encrypts it; absent if a key that AWS owns does. */
+  readonly encryptionKey: IKey | undefined;
   /** The retention of its archive; absent without one. */
   readonly archiveRetention: Duration | undefined;
   private readonly publishers = new Set<string>();
-  private readonly onlyPublishers: PolicyStatement;
+  private readonly ownPolicy: PolicyDocument;
+  private readonly accepted: AcceptedForward[] = [];
+  private readonly audits = new Set<string>();
   private readonly removalPolicy: RemovalPolicy;
   /** The name itself, which the policy needs: a bus cannot reference its own name. */
   private readonly ownName: string;
@@ -120,9 +119,11 @@ export class MailroomBus extends EventBus {
     const bus = this.node.defaultChild as CfnEventBus;
     // Part of the bus resource: a separate policy would leave the bus open until it is deployed.
     this.ownName = eventBusName;
-    this.onlyPublishers = this.denyOthers();
-    bus.policy = new PolicyDocument({ statements: [this.onlyPublishers] });
+    this.ownPolicy = new PolicyDocument({ statements: [this.denyOthers()] });
+    bus.policy = this.ownPolicy;
+    this.encryptionKey = props.encryptionKey;
     bus.kmsKeyIdentifier = props.encryptionKey?.keyArn;
+    for (const auditor of props.auditors ?? []) this.audits.add(auditor.roleArn);
     if (this.shared) this.share();
     if (props.archive === undefined) return;
     // Without a pattern it archives every event; the L2 construct requires one.
@@ -136,12 +137,39 @@ export class MailroomBus extends EventBus {
   }
 
   private share(): void {
-    this._admitTagged();
-    new StringParameter(this, 'Shared', {
+    const name = this.ownName;
+    const statement = onlyAcceptedForwards(this, name, () => this.accepted.map(({ arn }) => arn));
+    const forwards = this.addStatement(this, 'OnlyAcceptedForwardsPut', 'Forwards', statement);
+    new StringListParameter(this, 'Auditors', {
+      parameterName: busAuditorsName(this.eventBusName),
+      description:
+        'The roles of the audits that Mailrooms on this bus let read their inboxes and dead letters.',
+      stringListValue: Lazy.list({ produce: () => this._auditors() }),
+      simpleName: false,
+    });
+    const shared = new StringParameter(this, 'Shared', {
       parameterName: sharedBusName(this.eventBusName),
       description: 'Mailrooms of other apps look it up: a bus without it would refuse their relays.',
       stringValue: Stack.of(this).stackName,
       simpleName: false,
+    });
+    shared.node.addDependency(forwards);
+  }
+
+  /**
+   * Adds a statement to the policy. On a shared bus, it is a resource: there, a change of the bus's own policy would remove the statements
+   * that Mailrooms of other apps have added.
+   */
+  private addStatement(scope: Construct, sid: string, id: string, statement: PolicyStatement): Construct {
+    statement.sid = sid;
+    if (!this.shared) {
+      this.ownPolicy.addStatements(statement);
+      return this;
+    }
+    return new CfnEventBusPolicy(scope, id, {
+      eventBusName: this.eventBusName,
+      statementId: sid,
+      statement: Lazy.any({ produce: () => statement.toStatementJson() }),
     });
   }
 
@@ -154,19 +182,18 @@ export class MailroomBus extends EventBus {
    */
   grantPublish(grantee: IGrantable, sources: () => readonly string[]): Grant {
     const { grantPrincipal } = grantee;
-    const { principalJson } = grantPrincipal.policyFragment;
-    // The statements of Mailrooms of other apps are beside those of the bus itself, so these must not change with each role.
-    if (this.shared && Role.isRole(grantPrincipal)) tag(grantPrincipal, { [PUBLISHER_TAG]: this.ownName });
-    else for (const arn of principalJson.AWS ?? []) this.publishers.add(arn);
+    if (Role.isRole(grantPrincipal)) this._admit(grantPrincipal);
+    else for (const arn of grantPrincipal.policyFragment.principalJson.AWS ?? []) this.publishers.add(arn);
     return allowPublish(this, grantee, sources);
   }
 
   /**
    * Forwards events of one service to a bus of another account or region, or to another bus of this one: a rule, its role and a
-   * dead-letter queue. The events keep their ids, so inboxes there absorb duplicates whatever their path. A bus in another account must
+   * dead-letter queue. The events keep their ids, so inboxes there absorb duplicates whatever their path. The other bus must
    * accept them: {@link MailroomBus.acceptFrom}. EventBridge does not forward an event a second time.
    *
-   * @throws `BAD_SETTINGS` if the events are not of that service, or if forwards of this app would form a chain or a loop
+   * @throws `BAD_SETTINGS` if the events are not of that service, if forwards of this app would form a chain or a loop, or, at synth, if
+   * a bus of this app does not accept them
    *
    * @example
    * ```ts
@@ -174,72 +201,90 @@ export class MailroomBus extends EventBus {
    * bus.forwardTo(ireland, { from: 'orders', events: [OrderPlaced] });
    * ```
    */
-  forwardTo(target: IEventBus, { from, events }: BusForwardOptions): BusForward {
-    const { removalPolicy } = this;
-    const id = `To${target.node.id}-${from}`;
+  forwardTo(target: IEventBus, options: BusForwardOptions): BusForward {
+    const { removalPolicy, encryptionKey } = this;
+    const id = `To${target.node.id}-${options.from}`;
     refuse(
       `The bus ${this.node.path}`,
       unless(
         this.node.tryFindChild(id) === undefined,
-        `It already forwards events of "${from}" to ${target.node.path}. Pass all of their types in one call.`,
+        `It already forwards events of "${options.from}" to ${target.node.path}. Pass all of their types in one call.`,
       ),
     );
-    return new BusForward(this, id, {
-      bus: this,
-      target,
-      from,
-      events,
-      removalPolicy,
-    });
+    const forward = new BusForward(this, id, { ...options, bus: this, target, removalPolicy, encryptionKey });
+    if (target instanceof MailroomBus)
+      forward.node.addValidation({ validate: () => target.refusals(forward, options) });
+    return forward;
   }
 
   /**
-   * Accepts events of one service that a bus of another account forwards, and no others.
+   * Accepts events of one service from a forward of another bus, which is known by the name of its role, and no others. A forward that is not
+   * accepted is denied, also in the account of the bus. Within an account, the forward's own rule selects the types.
    *
-   * @throws `BAD_SETTINGS` if `account` is not an account's number, or if the events are not of that service
+   * Remove the acceptance with the forward: IAM lets another role take the name.
+   *
+   * @throws `BAD_SETTINGS` if `account` is not an account's number, `role` not a role's name, or if the events are not of that service
    *
    * @example
    * ```ts
-   * bus.acceptFrom({ account: '111122223333', from: 'orders', events: [OrderPlaced] });
+   * bus.acceptFrom({ account: '444455556666', role: 'shop-Bus-Toshop-orders-0A1B2C3D-us-east-1', from: 'orders', events: [OrderPlaced] });
    * ```
    */
-  acceptFrom({ account, from, events }: BusAcceptOptions): void {
-    refuse(`The bus ${this.node.path}`, acceptProblems(this, { account, from, events }));
-    const key = `Accept-${account}-${from}`;
+  acceptFrom(options: BusAcceptOptions): void {
+    refuse(`The bus ${this.node.path}`, acceptProblems(options));
+    const { account, role, from } = options;
+    const arn = roleArn(this, role, account);
     refuse(
       `The bus ${this.node.path}`,
       unless(
-        this.node.tryFindChild(key) === undefined,
-        `It already accepts events of "${from}" from ${account}. Pass all of their types in one call.`,
+        !this.accepted.some((other) => other.arn === arn),
+        `It already accepts events from the role ${role}. Each forward has its own role: pass all types of its service in one call.`,
       ),
     );
-    this._admitTagged();
-    const accept = new Construct(this, key);
-    const statementId = physicalName(accept, STATEMENT_ID_MAX);
-    const statement = new PolicyStatement({
-      sid: statementId,
-      principals: [new AccountPrincipal(account)],
-      actions: ['events:PutEvents'],
-      resources: [this.eventBusArn],
-      conditions: {
-        'ForAllValues:StringEquals': { 'events:source': [from] },
-        StringEquals: { 'events:detail-type': events.map(({ type }) => type) },
-        Null: { 'events:source': 'false' },
-      },
-    });
-    // Beside the statements of Mailrooms of other apps, which a change of the bus's own policy could replace.
-    new CfnEventBusPolicy(accept, 'Policy', {
-      eventBusName: this.eventBusName,
-      statementId,
-      statement: statement.toStatementJson(),
-    });
+    // A derived name ends in the region, which may be a token, and no id may contain one.
+    const accept = new Construct(this, `Accept-${account ?? ''}-${role.replace(/\$\{Token.*?\}/g, '')}`);
+    this.accepted.push({ ...options, arn });
+    if (!this.shared) this.publishers.add(arn);
+    const busArn = this.shared ? this.eventBusArn : this.ownArn();
+    const sid = (kind: string) => physicalName(new Construct(accept, kind), STATEMENT_ID_MAX);
+    this.addStatement(accept, sid('Only'), 'OnlyPolicy', onlyItsService(busArn, arn, from));
+    if (account !== undefined && account !== this.env.account)
+      this.addStatement(accept, sid('Accept'), 'Policy', letForward(busArn, account, arn, options));
   }
 
-  /** Exempts roles with the tag of this bus from the deny: its policy cannot name roles that are deployed after it. @internal */
-  _admitTagged(): void {
-    this.onlyPublishers.addCondition('StringNotEquals', {
-      [`aws:PrincipalTag/${PUBLISHER_TAG}`]: this.ownName,
-    });
+  /** The reasons why this bus would refuse the events of a forward. */
+  private refusals({ node, roleName }: BusForward, { from, events }: BusForwardOptions): string[] {
+    const types = this.accepted
+      .filter((accepted) => accepted.role === roleName && accepted.from === from)
+      .flatMap((accepted) => accepted.events.map(({ type }) => type));
+    return events
+      .filter(({ type }) => !types.includes(type))
+      .map(
+        ({ type }) =>
+          `${node.path} forwards ${type} of "${from}" to ${this.node.path}, which does not accept it: EventBridge would send it to the ` +
+          `forward's dead-letter queue. Call acceptFrom({ role: '${roleName}', from: '${from}', events }) of that bus.`,
+      );
+  }
+
+  /**
+   * Exempts a role of this app from the deny. A shared bus recognizes it by a tag, because its own policy must not change; the policy of
+   * another bus names it.
+   *
+   * @internal
+   */
+  _admit(role: IRole): void {
+    if (this.shared) tag(role, { [PUBLISHER_TAG]: this.ownName });
+    else this.publishers.add(arnOf(role, this));
+  }
+
+  /** Lists the audit of a Mailroom of this app. @param role - its ARN, without a reference @internal */
+  _listAuditor(role: string): void {
+    this.audits.add(role);
+  }
+
+  /** The ARNs of the roles whose audits Mailrooms on this bus let read. @internal */
+  _auditors(): string[] {
+    return this.audits.size > 0 ? [...this.audits] : [noRole(this)];
   }
 
   private ownArn(): string {
@@ -249,13 +294,6 @@ export class MailroomBus extends EventBus {
   }
 
   private denyOthers(): PolicyStatement {
-    // A shared bus may have no publisher in its own stack, and IAM accepts no empty list.
-    const nobody = Stack.of(this).formatArn({
-      service: 'iam',
-      region: '',
-      resource: 'role',
-      resourceName: 'none',
-    });
     return new PolicyStatement({
       sid: 'OnlyPublishersPut',
       effect: Effect.DENY,
@@ -265,81 +303,15 @@ export class MailroomBus extends EventBus {
       conditions: {
         ArnNotEquals: {
           'aws:PrincipalArn': Lazy.list({
-            produce: () => (this.publishers.size > 0 ? [...this.publishers] : [nobody]),
+            // A shared bus may have no publisher that it names, and IAM accepts no empty list.
+            produce: () => (this.publishers.size > 0 ? [...this.publishers] : [noRole(this)]),
           }),
         },
+        ...(this.shared && {
+          StringNotEquals: { [`aws:PrincipalTag/${PUBLISHER_TAG}`]: this.ownName },
+        }),
         Bool: { 'aws:PrincipalIsAWSService': 'false' },
       },
     });
   }
-}
-
-/**
- * Lets a relay put events of these sources on its bus, and on no other.
- *
- * @param sources - called at synth, when every producer is known
- */
-export function publishOn(bus: IEventBus, relay: LambdaFunction, sources: () => readonly string[]): void {
-  if (bus instanceof MailroomBus && Stack.of(bus) === Stack.of(relay)) {
-    bus.grantPublish(relay, sources);
-    return;
-  }
-  // The bus of another stack is deployed before this role, so its policy knows the role by a tag.
-  if (relay.role) tag(relay.role, { [PUBLISHER_TAG]: bus.eventBusName });
-  if (bus instanceof MailroomBus) bus._admitTagged();
-  allowPublish(bus, relay, sources);
-}
-
-/** Returns the reasons why the bus of a Mailroom could not recognize the function's role by its tags, one sentence each. */
-export function publisherProblems(mailroom: OnBus, { role }: LambdaFunction): string[] {
-  if (role === undefined || !Role.isRole(role)) {
-    return [
-      'publishAtOnce needs a role that this app creates, because the bus recognizes it by a tag. Let the function create its role, or ' +
-        'leave publishing to the relay.',
-    ];
-  }
-  const other = MAILROOM_OF.get(role);
-  return other === undefined || other === mailroom
-    ? []
-    : [
-        `publishAtOnce is already used for ${other.node.path}: a role can publish at once for one Mailroom only.`,
-      ];
-}
-
-/**
- * Lets a function of any stack put events of these sources on the bus of a Mailroom, and on no other. The bus's policy recognizes its role by a
- * tag, because it cannot name a role of a stack that is deployed after its own.
- *
- * @param sources - called at synth
- */
-export function publishAtOnceOn(
-  mailroom: OnBus,
-  producer: LambdaFunction,
-  sources: () => readonly string[],
-): void {
-  const { bus } = mailroom;
-  if (producer.role) {
-    MAILROOM_OF.set(producer.role, mailroom);
-    tag(producer.role, { [PUBLISHER_TAG]: bus.eventBusName });
-  }
-  if (bus instanceof MailroomBus) bus._admitTagged();
-  allowPublish(bus, producer, sources);
-}
-
-function allowPublish(bus: IEventBus, grantee: IGrantable, sources: () => readonly string[]): Grant {
-  return grantTo(bus, {
-    grantee,
-    actions: ['events:PutEvents'],
-    resourceArns: [bus.eventBusArn],
-    conditions: {
-      // A call has one source per entry (service authorization reference, EventBridge: events:source is an ArrayOfString). "All
-      // values" is also true of an empty list, so the Null condition requires at least one source.
-      'ForAllValues:StringEquals': {
-        'events:source': Lazy.list({
-          produce: () => (sources().length > 0 ? [...sources()] : [NO_SOURCE]),
-        }),
-      },
-      Null: { 'events:source': 'false' },
-    },
-  });
 }

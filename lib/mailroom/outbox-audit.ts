@@ -15,7 +15,6 @@ import { grantDirectory, grantPath } from './directory-parameter.ts';
 import { grantQueueKey } from './encryption.ts';
 import type { MailroomTable } from './mailroom-table.ts';
 import { ownFunction, scheduleRuns, timeoutUntilNext } from './own-function.ts';
-import { AUDITOR_TAG, tag } from './tags.ts';
 
 /** Options of a scheduled audit. */
 export interface OutboxAuditOptions {
@@ -103,8 +102,6 @@ export class OutboxAudit extends Construct {
         everyMs: this.every.toMilliseconds(),
       }),
     });
-    // The policies of the tables and the queues of other Mailrooms on the bus look for it.
-    if (this.function.role) tag(this.function.role, { [AUDITOR_TAG]: props.bus.eventBusName });
     this.grantRead(props);
     if (props.encryptionKey) grantQueueKey(props.encryptionKey, this.function, this);
     scheduleRuns(this, this.function, {

@@ -19,9 +19,9 @@ import {
 import { acknowledgeLastStop } from '../functions/acknowledged-warnings.ts';
 import { type MailroomFunctionProps, mailroomFunctionPropsProblems } from '../functions/function-props.ts';
 import type { ServiceFunction } from '../service-function.ts';
+import { publishOn } from './bus-publishers.ts';
 import { grantDirectory } from './directory-parameter.ts';
 import { grantQueueKey, queueEncryption } from './encryption.ts';
-import { publishOn } from './mailroom-bus.ts';
 import type { MailroomTable } from './mailroom-table.ts';
 import { ownFunction, scheduleRuns, timeoutUntilNext } from './own-function.ts';
 import { failuresTo } from './queue-senders.ts';

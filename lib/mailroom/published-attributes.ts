@@ -1,11 +1,17 @@
-import type { Duration } from 'aws-cdk-lib';
+import { type Duration, Fn } from 'aws-cdk-lib';
 import type { IEventBus } from 'aws-cdk-lib/aws-events';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import { StringListParameter } from 'aws-cdk-lib/aws-ssm';
 import type { Construct } from 'constructs';
-import { attributesName, encodeAttributes } from '../../lambdas/runtime/operations/bus-directory.ts';
+import {
+  AUDITORS_SEPARATOR,
+  attributesName,
+  encodeAttributes,
+} from '../../lambdas/runtime/operations/bus-directory.ts';
 import type { MailroomTable } from './mailroom-table.ts';
+import type { OutboxAudit } from './outbox-audit.ts';
 import type { OutboxRelay } from './outbox-relay.ts';
+import { noRole } from './role-arns.ts';
 
 /** The parts of a Mailroom that its attributes name. */
 interface Attached extends Construct {
@@ -13,6 +19,9 @@ interface Attached extends Construct {
   readonly bus: IEventBus;
   readonly relay: OutboxRelay;
   readonly encryptionKey: IKey | undefined;
+  readonly audit: OutboxAudit | undefined;
+  /** The ARNs of audits of the Mailrooms on a shared bus, which may read its consumers' queues, too. @internal */
+  readonly _auditors: string[] | undefined;
 }
 
 /** Writes what consumers and producers of other apps need to attach to a Mailroom: see `Mailroom.fromTableName`. */
@@ -20,7 +29,10 @@ export function publishAttributes(
   mailroom: Attached,
   { shards, bornLease }: { readonly shards: number; readonly bornLease: Duration },
 ): void {
-  const { table, bus, relay, encryptionKey } = mailroom;
+  const { table, bus, relay, encryptionKey, audit, _auditors } = mailroom;
+  const own = audit?.function.role?.roleArn;
+  const listed = _auditors && Fn.join(AUDITORS_SEPARATOR, _auditors);
+  const auditors = [own, listed].filter((arns) => arns !== undefined);
   new StringListParameter(mailroom, 'Attributes', {
     parameterName: attributesName(table.tableName),
     description: 'Consumers and producers of other apps read it when they are deployed.',
@@ -31,6 +43,7 @@ export function publishAttributes(
       bornLeaseMs: String(bornLease.toMilliseconds()),
       sweepRole: relay.sweepFunction.role?.roleArn ?? '',
       key: encryptionKey?.keyArn ?? table.tableArn,
+      auditors: Fn.join(AUDITORS_SEPARATOR, auditors.length > 0 ? auditors : [noRole(mailroom)]),
     }),
   });
 }

@@ -15,7 +15,7 @@ import { MAILROOM_TAG } from './tags.ts';
 /** The longest name of a rule (EventBridge API reference, PutRule). */
 export const RULE_NAME_MAX = 64;
 
-/** The one rule that may send to a queue: not every rule of its bus, because any team may add one there, with a message of its own. */
+/** The one rule that may send to a queue: not every rule of its bus, because any team may add one there, with its own message. */
 interface SendingRule {
   /** The id of the policy statement. */
   readonly sid: string;
@@ -87,8 +87,7 @@ export function failuresTo(queue: Queue): IEventSourceDlq {
 }
 
 /**
- * Denies sending to a queue, even to senders whose own policies allow it: to every principal except the operators if the Mailroom
- * names any, otherwise to every role of its functions. AWS services are exempt: the rule, and the move task of a redrive.
+ * Denies sending to a queue, even to senders whose own policies allow it: to every principal except the operators if they are known, otherwise to every role of its functions. AWS services are exempt: the rule, and the move task of a redrive.
  *
  * The roles are matched by tag, because a queue's policy cannot name roles of stacks that are deployed after its own.
  */
@@ -102,9 +101,10 @@ export function denySending(queue: Queue, operators: readonly IRole[] | undefine
       resources: [queue.queueArn],
       conditions: {
         Bool: { 'aws:PrincipalIsAWSService': 'false' },
-        ...(operators === undefined
-          ? { Null: { [`aws:PrincipalTag/${MAILROOM_TAG}`]: 'false' } }
-          : { ArnNotEquals: { 'aws:PrincipalArn': operators.map(({ roleArn }) => roleArn) } }),
+        ...(operators === undefined && { Null: { [`aws:PrincipalTag/${MAILROOM_TAG}`]: 'false' } }),
+        ...(operators?.length && {
+          ArnNotEquals: { 'aws:PrincipalArn': operators.map(({ roleArn }) => roleArn) },
+        }),
       },
     }),
   );

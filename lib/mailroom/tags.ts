@@ -5,16 +5,13 @@ import { DOCUMENTATION_URL } from '../../lambdas/runtime/base/documentation.ts';
 /** Tag with the Mailroom's path in the app, on every resource that belongs to it. Its queues refuse messages from roles with this tag. */
 export const MAILROOM_TAG = 'mailroom';
 
-/** Tag with the bus's name, on the role of a producer that publishes at once. The bus accepts entries from roles with this tag. */
+/**
+ * Tag with the name of a shared bus, on roles that publish there: the bus denies roles without it every event. It allows nothing more: each
+ * Mailroom on the bus also denies its services to roles that it does not name.
+ */
 export const PUBLISHER_TAG = 'mailroom:publisher';
 
-/** Tag with the table's name, on the roles of a Mailroom on a shared bus that publish, its relays and producers that publish at once: only they may publish its sources. */
-export const OUTBOX_TAG = 'mailroom:outbox';
-
-/** Tag with the bus's name, on the role of a scheduled audit: the Mailrooms on a shared bus let it read their inboxes and queues. */
-export const AUDITOR_TAG = 'mailroom:auditor';
-
-/** Tag with the bus's name, on the role of a forward to it: no Mailroom there denies it the sources that it forwards. */
+/** Tag with the bus's name, on the role of a forward to it: no Mailroom there denies it its sources, but the bus denies it all events unless its owner accepted it. */
 export const FORWARD_TAG = 'mailroom:forward';
 
 /** Tag with the service's name, on every resource of a producer or a consumer. */

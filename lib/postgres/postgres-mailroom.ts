@@ -131,8 +131,9 @@ export class PostgresMailroom extends Construct {
       encryptionKey,
       tracing: props.tracing,
     });
-    if (this.claimed)
-      joinBus(this, this.bus, { name: this.name, relays: [this.relay.function], services: this.claimed });
+    const { role } = this.relay.function;
+    const publishers = new Set(role && [role.roleArn]);
+    if (this.claimed) joinBus(this, this.bus, { publishers, services: this.claimed });
     for (const service of services) this.claim(service);
     if (props.alarms) postgresAlarms(this, this.relay, this.name, props.alarms);
   }

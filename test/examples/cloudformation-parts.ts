@@ -17,10 +17,14 @@ interface CfnResource {
 /** The stack's id: its last part ends the physical names that the constructs give. */
 const STACK_ID = 'arn/stack/id-of-stack';
 
+/** In the ARN of a rule, the part before its name. */
+export const RULES = 'events:{AWS::Region}:{AWS::AccountId}:rule/{Bus}/';
+
 /** The property with a resource's own name, and the ARN that the name becomes a part of. */
 const NAMED: Readonly<Record<string, { readonly property: string; readonly arn: string }>> = {
   'AWS::SQS::Queue': { property: 'QueueName', arn: 'sqs:{AWS::Region}:{AWS::AccountId}:' },
   'AWS::Events::EventBus': { property: 'Name', arn: 'events:{AWS::Region}:{AWS::AccountId}:event-bus/' },
+  'AWS::Events::Rule': { property: 'Name', arn: RULES },
 };
 
 /**
@@ -136,7 +140,7 @@ class Resolver {
 }
 
 /** Replaces physical names by the names of the parts: first in ARNs, then elsewhere. */
-function withNames(
+export function withNames(
   value: unknown,
   physical: readonly { readonly text: string; readonly name: string; readonly arn: string }[],
 ): unknown {
@@ -175,7 +179,7 @@ const PROPERTIES: Readonly<Record<string, (properties: Properties) => Properties
   }),
   'AWS::SQS::Queue': ({ Tags, QueueName, ...rest }) => rest,
   'AWS::SQS::QueuePolicy': ({ Queues, PolicyDocument }) => ({ Queues, ...policy(PolicyDocument) }),
-  'AWS::Events::Rule': ({ Tags, Description, State, Targets, ...rest }) => ({
+  'AWS::Events::Rule': ({ Tags, Description, State, Name, Targets, ...rest }) => ({
     ...rest,
     Targets: list<Properties>(Targets).map(({ Id, Input, ...target }) => ({
       ...target,

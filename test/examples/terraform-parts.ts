@@ -1,3 +1,4 @@
+import { RULES, withNames } from './cloudformation-parts.ts';
 import { list, type Parts, type Properties } from './parts.ts';
 import { type Configuration, Expressions, partName } from './terraform-configuration.ts';
 
@@ -25,7 +26,17 @@ export function terraformParts(configuration: Configuration): Parts {
       return [partName(type, name), convert(get(type), get)] as const;
     });
   });
-  return Object.fromEntries(parts.map(([name, [type, properties]]) => [name, { type, properties }]));
+  // The policies of the queues name the rule without a reference.
+  const rules = Object.keys(configuration.resource.aws_cloudwatch_event_rule ?? {}).map((name) => {
+    const type = 'aws_cloudwatch_event_rule';
+    return { text: expressions.block(type, name).name, name: partName(type, name), arn: RULES };
+  });
+  return Object.fromEntries(
+    parts.map(([name, [type, properties]]) => [
+      name,
+      { type, properties: withNames(properties, rules) as Properties },
+    ]),
+  );
 }
 
 /** Leaves out what is `undefined`. */

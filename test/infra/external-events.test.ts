@@ -143,7 +143,7 @@ describe('external events', () => {
     for (const id of [/^ThumbnailsQueuePolicy/, /^ThumbnailsUndeliveredPolicy/]) {
       const [statement] = policyOf(template, id).filter(({ Sid }) => Sid === 'TheExternalRuleSends');
       const name = JSON.stringify(rule?.Properties.Name['Fn::Join'][1]).slice(1, -1);
-      const arn = JSON.stringify(statement.Condition.ArnLike['aws:SourceArn']['Fn::Join'][1]);
+      const arn = JSON.stringify(statement.Condition.ArnEquals['aws:SourceArn']['Fn::Join'][1]);
       expect(arn).not.toContain('*');
       expect(arn.replace(/"arn:|:rule\//g, '')).toContain(name.replace(/^"/, ''));
     }

@@ -1,14 +1,18 @@
-import { Stack } from 'aws-cdk-lib';
+import { type App, Stack } from 'aws-cdk-lib';
+import { EventBus } from 'aws-cdk-lib/aws-events';
+import { Role } from 'aws-cdk-lib/aws-iam';
+import { Key } from 'aws-cdk-lib/aws-kms';
 import { describe, expect, test } from 'vitest';
 import { OrderPlaced } from '../../lambdas/example/events.ts';
 import { InboxConsumer, Mailroom, MailroomBus } from '../../lib/index.ts';
 import { lambdaEntry } from '../../lib/service-function.ts';
 import { ACCOUNT, type DeployedPart, deployedParts, REGION } from './access/deployed-parts.ts';
-import { askOf, type Principal } from './access/permissions.ts';
+import { administrator, askOf, type Principal, rolesOf } from './access/permissions.ts';
 import { testApp } from './synth.ts';
 
 // Attacks of another team in the same account, with its own stack and no permission on the bus.
 
+const here = { account: ACCOUNT, region: REGION };
 const entry = lambdaEntry('example/bank/handler');
 
 function partOf(parts: readonly DeployedPart[], stack: string, type: string, id = ''): DeployedPart {
@@ -17,11 +21,13 @@ function partOf(parts: readonly DeployedPart[], stack: string, type: string, id 
   return found;
 }
 
-describe('a rule that another team adds to the shared bus', () => {
+/** The shared bus of the orders, in the app of its owner: with the orders, and the payments, which have a key and a consumer. */
+function shop(change: (bus: MailroomBus) => void = () => undefined): App {
   const app = testApp();
   const bus = new MailroomBus(new Stack(app, 'Bus'), 'Bus', { eventBusName: 'shop' });
+  new Mailroom(new Stack(app, 'Orders'), 'Mailroom', { bus, sources: ['orders'], audit: {} });
   const stack = new Stack(app, 'Payments');
-  const mailroom = new Mailroom(stack, 'Mailroom', { bus });
+  const mailroom = new Mailroom(stack, 'Mailroom', { bus, encryptionKey: new Key(stack, 'Key') });
   new InboxConsumer(stack, 'Payments', {
     mailroom,
     name: 'payments',
@@ -29,19 +35,142 @@ describe('a rule that another team adds to the shared bus', () => {
     events: [OrderPlaced],
     entry,
   });
-  const parts = deployedParts(app);
+  change(bus);
+  return app;
+}
+
+describe('a forward of a stack that owns nothing', () => {
+  /** The roles that another team deploys: that of a forward to the bus of the orders. */
+  const foreign = testApp();
+  const own = new MailroomBus(new Stack(foreign, 'Foreign', { env: here }), 'Bus', {
+    eventBusName: 'foreign',
+  });
+  const target = EventBus.fromEventBusName(own, 'Target', 'shop');
+  const { roleName } = own.forwardTo(target, { from: 'orders', events: [OrderPlaced] });
+  const [forward] = rolesOf(deployedParts(foreign)) as [Principal];
+
+  const put = (app: App, who: Principal, ...sources: string[]) => {
+    const parts = deployedParts(app);
+    const { arn } = partOf(parts, 'Bus', 'AWS::Events::EventBus');
+    return askOf(parts)(who, { action: 'events:PutEvents', resource: arn, sources });
+  };
+
+  test('may not publish as the service of another Mailroom, nor as one that no Mailroom publishes', async () => {
+    expect(await put(shop(), forward, 'orders')).toBe('DENY');
+    expect(await put(shop(), { ...administrator(), tags: forward.tags }, 'unclaimed')).toBe('DENY');
+  });
+
+  test('may, once the owner of the bus accepts it, publish that service only, whatever its policies allow', async () => {
+    const accepting = shop((bus) =>
+      bus.acceptFrom({ role: roleName, from: 'orders', events: [OrderPlaced] }),
+    );
+    expect(await put(accepting, forward, 'orders')).toBe('allow');
+    expect(await put(accepting, forward, 'payments')).toBe('DENY');
+    const { policies } = administrator();
+    for (const tags of [forward.tags, { 'mailroom:publisher': 'shop' }])
+      for (const source of ['payments', 'unclaimed'])
+        expect(await put(accepting, { ...forward, policies, tags }, source)).toBe('DENY');
+    expect(await put(accepting, { ...administrator('another'), tags: forward.tags }, 'orders')).toBe('DENY');
+  });
+
+  test('may not publish by tags alone: every tag of the relay of the orders gives it nothing', async () => {
+    const app = shop();
+    const relay = rolesOf(deployedParts(app)).find(({ name }) => name === 'Orders/MailroomRelayStreamRole');
+    const tags = { ...relay?.tags, 'mailroom:publisher': 'shop', 'mailroom:outbox': 'Orders-MailroomTable' };
+    expect(await put(app, relay as Principal, 'orders')).toBe('allow');
+    expect(await put(app, { ...administrator(), tags }, 'orders')).toBe('DENY');
+  });
+
+  test('has a dead-letter queue with the key of its bus, to which only its own rule sends', async () => {
+    const app = testApp();
+    const stack = new Stack(app, 'Legacy');
+    const encryptionKey = new Key(stack, 'Key');
+    const bus = new MailroomBus(stack, 'Bus', { eventBusName: 'legacy', encryptionKey });
+    bus.forwardTo(EventBus.fromEventBusName(stack, 'Target', 'shop'), {
+      from: 'orders',
+      events: [OrderPlaced],
+    });
+    const parts = deployedParts(app);
+    const queue = partOf(parts, 'Legacy', 'AWS::SQS::Queue');
+    expect(queue.properties.KmsMasterKeyId).toBe(partOf(parts, 'Legacy', 'AWS::KMS::Key').arn);
+    const send = (who: Principal) => askOf(parts)(who, { action: 'sqs:SendMessage', resource: queue.arn });
+    const service = 'events.amazonaws.com';
+    const rule = partOf(parts, 'Legacy', 'AWS::Events::Rule').arn;
+    expect(await send({ name: 'its rule', arn: rule, policies: [], service })).toBe('allow');
+    expect(await send({ name: 'another rule', arn: `${rule}-2`, policies: [], service })).toBe('-');
+    expect(await send(administrator())).toBe('DENY');
+    const key = { action: 'kms:GenerateDataKey', resource: partOf(parts, 'Legacy', 'AWS::KMS::Key').arn };
+    expect(await askOf(parts)({ name: 'its rule', arn: rule, policies: [], service }, key)).toBe('allow');
+  });
+});
+
+describe('a role with the tag of an audit and no policy', () => {
+  const parts = deployedParts(shop());
   const ask = askOf(parts);
-  const rule = (arn: string): Principal => ({ name: 'a rule', arn, policies: [], service: 'events.amazonaws.com' });
+  const tagged: Principal = {
+    name: 'a tagged role',
+    arn: `arn:aws:iam::${ACCOUNT}:role/hostile`,
+    policies: [],
+    tags: { 'mailroom:auditor': 'shop', mailroom: 'Orders/Mailroom' },
+  };
+  const listed = rolesOf(parts).find(({ name }) => name === 'Orders/MailroomAuditFunctionRole') as Principal;
+  const of = (type: string, id = '') => partOf(parts, 'Payments', type, id).arn;
+
+  test.each([
+    ['reads no inbox row', 'dynamodb:GetItem', of('AWS::DynamoDB::GlobalTable'), { key: 'INBOX#payments#1' }],
+    ['reads no dead letter', 'sqs:ReceiveMessage', of('AWS::SQS::Queue', 'DeadLetters'), {}],
+    ['hides no dead letter', 'sqs:ChangeMessageVisibility', of('AWS::SQS::Queue', 'DeadLetters'), {}],
+    ['reads no undelivered event', 'sqs:ReceiveMessage', of('AWS::SQS::Queue', 'Undelivered'), {}],
+    ['decrypts nothing', 'kms:Decrypt', of('AWS::KMS::Key'), { via: 'sqs' }],
+  ])('%s', async (_what, action, resource, more) => {
+    expect(await ask(tagged, { action, resource, ...more })).toBe('-');
+    expect(await ask(listed, { action, resource, ...more })).toBe('allow');
+  });
+
+  test('is not what the owner of a bus lists: the audit of another app by its name, for every Mailroom', async () => {
+    const app = testApp();
+    const stack = new Stack(app, 'Bus');
+    const auditors = [Role.fromRoleName(stack, 'Audit', 'invoices-audit')];
+    const bus = new MailroomBus(stack, 'Bus', { eventBusName: 'shop', auditors });
+    new Mailroom(new Stack(app, 'Orders'), 'Mailroom', { bus });
+    const deployed = deployedParts(app);
+    const table = partOf(deployed, 'Orders', 'AWS::DynamoDB::GlobalTable').arn;
+    const read = (name: string) =>
+      askOf(deployed)(
+        { ...tagged, arn: `arn:aws:iam::${ACCOUNT}:role/${name}` },
+        { action: 'dynamodb:GetItem', resource: table, key: 'INBOX#payments#1' },
+      );
+    expect(await read('invoices-audit')).toBe('allow');
+    expect(await read('another-audit')).toBe('-');
+    const list = deployed.find(({ name }) => name === '/mailroom-buses/shop/auditors');
+    expect(list?.properties.Value).toBe(`arn:aws:iam::${ACCOUNT}:role/invoices-audit`);
+  });
+});
+
+describe('a rule that another team adds to the shared bus', () => {
+  const parts = deployedParts(shop());
+  const ask = askOf(parts);
+  const rule = (arn: string): Principal => ({
+    name: 'a rule',
+    arn,
+    policies: [],
+    service: 'events.amazonaws.com',
+  });
   const send = (arn: string, queue: string) =>
     ask(rule(arn), {
       action: 'sqs:SendMessage',
       resource: partOf(parts, 'Payments', 'AWS::SQS::Queue', queue).arn,
     });
 
-  test.each(['PaymentsQueue', 'PaymentsUndelivered'])('may not send its own messages to %s', async (queue) => {
-    const foreign = `arn:aws:events:${REGION}:${ACCOUNT}:rule/shop/hostile`;
-    expect(await send(foreign, queue)).toBe('-');
-    expect(await send(`${foreign}-events`, queue)).toBe('-');
-    expect(await send(partOf(parts, 'Payments', 'AWS::Events::Rule', 'PaymentsRule').arn, queue)).toBe('allow');
-  });
+  test.each(['PaymentsQueue', 'PaymentsUndelivered'])(
+    'may not send its own messages to %s',
+    async (queue) => {
+      const foreign = `arn:aws:events:${REGION}:${ACCOUNT}:rule/shop/hostile`;
+      expect(await send(foreign, queue)).toBe('-');
+      expect(await send(`${foreign}-events`, queue)).toBe('-');
+      expect(await send(partOf(parts, 'Payments', 'AWS::Events::Rule', 'PaymentsRule').arn, queue)).toBe(
+        'allow',
+      );
+    },
+  );
 });

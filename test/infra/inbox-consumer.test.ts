@@ -52,15 +52,18 @@ describe('a consumer of the example', () => {
       ]),
     );
     const [allowed] = policyOf(template, 'PaymentsQueuePolicy').filter(({ Effect }) => Effect === 'Allow');
-    expect(JSON.stringify(allowed)).toMatch(/:rule\/",\{"Fn::ImportValue":"[^"]*Bus[^"]*"\},"\/\*"/);
+    const { Name } = only(template, 'AWS::Events::Rule').Properties;
+    const nameInArn = JSON.stringify(Name['Fn::Join'][1]).slice('["'.length);
+    expect(JSON.stringify(allowed)).toMatch(/:rule\/",\{"Fn::ImportValue":"[^"]*Bus[^"]*"\},"\//);
+    expect(JSON.stringify(allowed)).toContain(`"/${nameInArn}`);
   });
 
-  test('lets only rules of its bus send to the queue, only the audit read its length, and requires TLS', () => {
+  test('lets only its rule send to the queue, only the audit read its length, and requires TLS', () => {
     const statements = policyOf(template, 'PaymentsQueuePolicy');
     expect(statements.filter(({ Effect }) => Effect === 'Allow')).toEqual([
       expect.objectContaining({
         Principal: { Service: 'events.amazonaws.com' },
-        Condition: { ArnLike: { 'aws:SourceArn': expect.anything() } },
+        Condition: { ArnEquals: { 'aws:SourceArn': expect.anything() } },
       }),
       expect.objectContaining({
         Action: 'sqs:GetQueueAttributes',

@@ -32,6 +32,7 @@ function consumerOf(mailroom: Mailroom): void {
 function twoMailrooms() {
   const app = testApp();
   const bus = new MailroomBus(new Stack(app, 'Bus'), 'Bus', { eventBusName: 'shop' });
+  bus.acceptFrom({ role: 'Forward', from: 'orders', events: [OrderPlaced] });
   const orders = new Mailroom(new Stack(app, 'Orders'), 'Mailroom', { bus });
   orders.addProducer(producer(Stack.of(orders), 'orders'), { service: 'orders', publishes: [OrderPlaced] });
   const payments = new Mailroom(new Stack(app, 'Payments'), 'Mailroom', { bus });
@@ -64,21 +65,29 @@ describe('two Mailrooms on one bus', () => {
     expect(await put(role('Orders/ApiRole'), 'orders')).toBe('DENY');
   });
 
-  test('let a forward of the same service from another bus through', async () => {
+  test('let an accepted forward of the same service from another bus through', async () => {
     const forward: Principal = {
       ...administrator('Forward'),
       tags: { 'mailroom:publisher': 'shop', 'mailroom:forward': 'shop' },
     };
     expect(await put(forward, 'orders')).toBe('allow');
+    expect(await put(forward, 'orders', 'payments')).toBe('DENY');
     const elsewhere = { ...forward, tags: { ...forward.tags, 'mailroom:forward': 'another' } };
     expect(await put(elsewhere, 'orders')).toBe('DENY');
   });
 
-  test('add a statement each of which the policy of a bus holds at least 18', () => {
-    const guards = parts.filter(({ type }) => type === 'AWS::Events::EventBusPolicy');
+  test('add a statement each of which the policy of a bus holds at least 14', () => {
+    const policies = parts.filter(({ type }) => type === 'AWS::Events::EventBusPolicy');
+    const guards = policies.filter(({ stack }) => stack !== 'Bus');
     expect(guards).toHaveLength(2);
-    for (const { properties } of guards)
-      expect(JSON.stringify(properties.Statement).length).toBeLessThan(POLICY_MAX / 18);
+    const own = parts.find(({ type }) => type === 'AWS::Events::EventBus')?.properties.Policy;
+    const size = (policy: object) => JSON.stringify(policy).length;
+    const [longest = 0] = guards
+      .map(({ properties }) => size(properties.Statement))
+      .toSorted((a, b) => b - a);
+    const accepted = policies.filter(({ stack }) => stack === 'Bus');
+    const ofBus = size(own) + accepted.reduce((sum, { properties }) => sum + size(properties.Statement), 0);
+    expect(ofBus + 14 * longest).toBeLessThan(POLICY_MAX);
   });
 
   test('deny their sources to an administrator, also with the tag of the bus', async () => {
@@ -355,12 +364,25 @@ describe('a forward', () => {
       },
     ]);
     const [role] = Object.values(resources(template, 'AWS::IAM::Role'));
+    expect(role?.Properties.RoleName).toMatch(/^Test-From-ToFar-orders-[0-9A-F]{8}-eu-west-1$/);
     expect(role?.Properties.Tags).toEqual([
       { Key: 'mailroom:forward', Value: 'shop' },
       { Key: 'mailroom:publisher', Value: 'shop' },
     ]);
     template.hasResourceProperties('AWS::IAM::Policy', {
-      PolicyDocument: { Statement: [{ Action: 'events:PutEvents', Effect: 'Allow', Resource: arn }] },
+      PolicyDocument: {
+        Statement: [
+          {
+            Action: 'events:PutEvents',
+            Effect: 'Allow',
+            Resource: arn,
+            Condition: {
+              'ForAllValues:StringEquals': { 'events:source': ['orders'] },
+              Null: { 'events:source': 'false' },
+            },
+          },
+        ],
+      },
     });
   });
 
@@ -390,31 +412,44 @@ describe('a forward', () => {
     expect(() => b.forwardTo(a, { from: 'orders', events })).toThrow('It forms a loop');
   });
 
-  test('is accepted from one account, for the listed types of one service, with the tag of the bus', async () => {
-    const app = testApp();
-    const stack = new Stack(app, 'Test');
+  test('is accepted from another account for the listed types of one service', () => {
+    const stack = new Stack(testApp(), 'Test');
     const bus = new MailroomBus(stack, 'Bus', { eventBusName: 'shop' });
-    bus.acceptFrom({ account: '444455556666', from: 'orders', events });
-    expect(() => bus.acceptFrom({ account: '444455556666', from: 'orders', events })).toThrow(
-      'It already accepts events of "orders" from 444455556666. Pass all of their types in one call.',
-    );
+    const accept = { account: '444455556666', role: 'forward', from: 'orders', events };
+    bus.acceptFrom(accept);
+    expect(() => bus.acceptFrom(accept)).toThrow('It already accepts events from the role forward.');
     const template = Template.fromStack(stack);
     const [deployed] = Object.values(resources(template, 'AWS::Events::EventBus'));
     const [deny, ...others] = deployed?.Properties.Policy.Statement ?? [];
     expect(others).toEqual([]);
-    const [policy] = Object.values(resources(template, 'AWS::Events::EventBusPolicy'));
-    const accept = policy?.Properties.Statement;
     expect(deny.Condition.StringNotEquals).toEqual({ 'aws:PrincipalTag/mailroom:publisher': 'shop' });
-    expect(accept).toMatchObject({
-      Effect: 'Allow',
+    const added = Object.values(resources(template, 'AWS::Events::EventBusPolicy')).map(
+      ({ Properties }) => Properties.Statement,
+    );
+    expect(added.map(({ Effect }) => Effect)).toEqual(['Deny', 'Deny', 'Allow']);
+    expect(added[2]).toMatchObject({
       Principal: { AWS: expect.anything() },
       Condition: {
         'ForAllValues:StringEquals': { 'events:source': ['orders'] },
         StringEquals: { 'events:detail-type': ['OrderPlaced'] },
+        ArnEquals: { 'aws:PrincipalArn': expect.anything() },
       },
     });
-    expect(() => bus.acceptFrom({ account: '4444', from: 'orders', events: [] })).toThrow(
-      /account is "4444", but must be the 12 digits.*\n- events is empty/,
+    expect(JSON.stringify(added[2])).toContain('::444455556666:role/forward');
+    expect(() => bus.acceptFrom({ account: '4444', role: 'a/b', from: 'orders', events: [] })).toThrow(
+      /account is "4444", but must be the 12 digits.*\n- role is "a\/b", but must be the name.*\n- events is empty/,
     );
+  });
+
+  test('to a bus of the app that does not accept each of its types is refused at synth, with the remedy', () => {
+    const [a, b] = buses('a', 'b');
+    const forward = a.forwardTo(b, { from: 'orders', events, roleName: 'forwards-orders' });
+    const synth = () => (a.node.root as App).synth();
+    const remedy = "Call acceptFrom({ role: 'forwards-orders', from: 'orders', events }) of that bus.";
+    expect(forward.roleName).toBe('forwards-orders');
+    expect(synth).toThrow(`forwards OrderPlaced of "orders" to Test/b, which does not accept it`);
+    expect(synth).toThrow(remedy);
+    b.acceptFrom({ role: 'forwards-orders', from: 'orders', events });
+    expect(synth).not.toThrow();
   });
 });

@@ -149,7 +149,9 @@ function letsSend({ effect, actions, services, conditions }: ReadStatement, rule
 
 /** The deny of all but AWS services; that of callers without TLS is another. */
 function deniesSending({ effect, actions, conditions }: ReadStatement): boolean {
-  const isForOthers = [...conditions.keys()].some((key) => /^aws:Principal(Tag\/|Arn$)/i.test(key));
+  const isForOthers = [...conditions.keys()].some((key) =>
+    /^aws:Principal(Tag\/|Arn$|IsAWSService$)/i.test(key),
+  );
   return effect === 'Deny' && isForOthers && matchesAny(actions, 'sqs:SendMessage');
 }
 

@@ -11,6 +11,8 @@ locals {
       { source = ["mailroom"], "detail-type" = ["Heartbeat"] },
     ]
   }
+  # The policies of the queues name the rule without a reference: the rule is created after them.
+  receipts_rule          = "arn:${data.aws_arn.table.partition}:events:${data.aws_arn.table.region}:${data.aws_arn.table.account}:rule/${aws_cloudwatch_event_bus.bus.name}/${var.name}-receipts"
   receipts_redrive       = { deadLetterTargetArn = aws_sqs_queue.receipts_dead_letters.arn, maxReceiveCount = 105 }
   receipts_redrive_allow = { redrivePermission = "byQueue", sourceQueueArns = [aws_sqs_queue.receipts_queue.arn] }
 }
@@ -40,7 +42,7 @@ data "aws_iam_policy_document" "receipts_queue" {
     }
   }
   statement {
-    sid       = "RulesOfTheBusSend"
+    sid       = "TheRuleSends"
     effect    = "Allow"
     actions   = ["sqs:SendMessage"]
     resources = [aws_sqs_queue.receipts_queue.arn]
@@ -49,9 +51,9 @@ data "aws_iam_policy_document" "receipts_queue" {
       identifiers = ["events.amazonaws.com"]
     }
     condition {
-      test     = "ArnLike"
+      test     = "ArnEquals"
       variable = "aws:SourceArn"
-      values   = [local.rules]
+      values   = [local.receipts_rule]
     }
   }
   statement {
@@ -188,7 +190,7 @@ data "aws_iam_policy_document" "receipts_undelivered" {
     }
   }
   statement {
-    sid       = "RulesOfTheBusSend"
+    sid       = "TheRuleSends"
     effect    = "Allow"
     actions   = ["sqs:SendMessage"]
     resources = [aws_sqs_queue.receipts_undelivered.arn]
@@ -197,9 +199,9 @@ data "aws_iam_policy_document" "receipts_undelivered" {
       identifiers = ["events.amazonaws.com"]
     }
     condition {
-      test     = "ArnLike"
+      test     = "ArnEquals"
       variable = "aws:SourceArn"
-      values   = [local.rules]
+      values   = [local.receipts_rule]
     }
   }
   statement {

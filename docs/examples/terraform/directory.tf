@@ -62,7 +62,7 @@ resource "aws_ssm_parameter" "service_orders" {
 resource "aws_ssm_parameter" "attributes" {
   name  = "/mailroom/${aws_dynamodb_table.table.name}/attributes/v1"
   type  = "StringList"
-  value = "${aws_cloudwatch_event_bus.bus.name},8,30000,${aws_iam_role.sweep.arn},${aws_dynamodb_table.table.arn}"
+  value = "${aws_cloudwatch_event_bus.bus.name},8,30000,${aws_iam_role.sweep.arn},${aws_dynamodb_table.table.arn},${aws_iam_role.audit.arn}"
 }
 
 resource "aws_ssm_parameter" "receipts_claim" {

@@ -46,6 +46,11 @@ export function sharedBusName(bus: string): string {
   return `${busPath(bus)}/shared`;
 }
 
+/** The name of the parameter in which the owner of a shared bus lists the roles of audits that may read the Mailrooms there. */
+export function busAuditorsName(bus: string): string {
+  return `${busPath(bus)}/auditors`;
+}
+
 /** The name of the parameter by which a Mailroom claims a service on a bus. */
 export function serviceClaimName(bus: string, service: string): string {
   return `${busPath(bus)}/services/${service}`;
@@ -106,7 +111,12 @@ export interface MailroomAttributes {
   readonly sweepRole: string;
   /** The ARN of its key; that of its table if AWS-owned keys encrypt it, because a policy needs an ARN. Key permissions on a table allow nothing. */
   readonly key: string;
+  /** The roles of the audits that may read its consumers' queues, one or more, separated by {@link AUDITORS_SEPARATOR}. */
+  readonly auditors: string;
 }
+
+/** No part of an ARN, and none of the list's commas. */
+export const AUDITORS_SEPARATOR = '|';
 
 /** The order of the attributes in the parameter's list. New ones are added at the end; another change is another version. */
 const ATTRIBUTES = [
@@ -115,6 +125,7 @@ const ATTRIBUTES = [
   'bornLeaseMs',
   'sweepRole',
   'key',
+  'auditors',
 ] as const satisfies readonly (keyof MailroomAttributes)[];
 
 /** The version is part of the name, so that the deployment of a stack that needs another one fails before it changes anything. */
@@ -132,6 +143,6 @@ export function encodeAttributes(attributes: MailroomAttributes): string[] {
 
 /** Decodes attributes. @param at - returns the value at an index of the list; at synth, a reference to it */
 export function decodeAttributes(at: (index: number) => string): MailroomAttributes {
-  const [bus, shards, bornLeaseMs, sweepRole, key] = ATTRIBUTES.map((_name, index) => at(index));
-  return { bus, shards, bornLeaseMs, sweepRole, key } as MailroomAttributes;
+  const [bus, shards, bornLeaseMs, sweepRole, key, auditors] = ATTRIBUTES.map((_name, index) => at(index));
+  return { bus, shards, bornLeaseMs, sweepRole, key, auditors } as MailroomAttributes;
 }

@@ -10,6 +10,9 @@ import { lambdaEntry } from '../../service-function.ts';
 /** The name by which the apps find the bus. */
 const BUS = 'shop';
 
+/** The role of the forward of accepted orders, by which the other bus accepts it. */
+const FORWARD_ROLE = 'shop-forwards-orders';
+
 /** The data of the shop is disposable. */
 const removalPolicy = RemovalPolicy.DESTROY;
 
@@ -28,6 +31,7 @@ export class ShopOrders extends Stack {
       bus.forwardTo(EventBus.fromEventBusName(this, 'Other', forwardTo), {
         from: OrderAccepted.source,
         events: [OrderAccepted],
+        roleName: FORWARD_ROLE,
       });
     // The app of the invoices attaches to this Mailroom and publishes through it.
     const mailroom = new Mailroom(this, 'Mailroom', { bus, sources: [InvoiceIssued.source], removalPolicy });
@@ -62,9 +66,7 @@ export class ShopPayments extends Stack {
   constructor(scope: Construct, id: string, { ownBus, ...props }: ShopPaymentsProps = {}) {
     super(scope, id, props);
     const bus =
-      ownBus === undefined
-        ? EventBus.fromEventBusName(this, 'Bus', BUS)
-        : new MailroomBus(this, 'Bus', { eventBusName: ownBus, removalPolicy });
+      ownBus === undefined ? EventBus.fromEventBusName(this, 'Bus', BUS) : acceptingBus(this, ownBus);
     const mailroom = new Mailroom(this, 'Mailroom', { bus, removalPolicy });
     new InboxConsumer(this, 'Payments', {
       mailroom,
@@ -78,6 +80,13 @@ export class ShopPayments extends Stack {
     });
     new CfnOutput(this, 'PaymentsTable', { value: mailroom.table.tableName });
   }
+}
+
+/** A bus that accepts what the app of the orders forwards. */
+function acceptingBus(scope: Construct, eventBusName: string): MailroomBus {
+  const bus = new MailroomBus(scope, 'Bus', { eventBusName, removalPolicy });
+  bus.acceptFrom({ role: FORWARD_ROLE, from: OrderAccepted.source, events: [OrderAccepted] });
+  return bus;
 }
 
 /** Properties of the app that attaches to a Mailroom. */

@@ -60,7 +60,7 @@ export function askOf(parts: readonly DeployedPart[]): Ask {
           contextVariables: {
             ...(who.service === undefined
               ? { 'aws:PrincipalArn': who.arn, 'aws:PrincipalAccount': ACCOUNT }
-              : { 'aws:SourceArn': who.arn }),
+              : { 'aws:SourceArn': who.arn, 'aws:SourceAccount': ACCOUNT }),
             'aws:PrincipalIsAWSService': String(who.service !== undefined),
             'aws:SecureTransport': 'true',
             ...principalTags(who),

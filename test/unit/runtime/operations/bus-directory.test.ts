@@ -62,6 +62,7 @@ test("a Mailroom's attributes keep their order, and their version is in the para
     bornLeaseMs: '30000',
     sweepRole: 'arn:aws:iam::111122223333:role/sweep',
     key: 'arn:aws:kms:eu-west-1:111122223333:key/none',
+    auditors: 'arn:aws:iam::111122223333:role/audit|arn:aws:iam::111122223333:role/none',
   };
   const list = encodeAttributes(attributes);
   expect(list).toEqual(Object.values(attributes));

@@ -1,0 +1,100 @@
+import { Lazy, Token } from 'aws-cdk-lib';
+import type { IEventBus } from 'aws-cdk-lib/aws-events';
+import { AccountPrincipal, AnyPrincipal, Effect, PolicyStatement } from 'aws-cdk-lib/aws-iam';
+import { unless } from '../checks/refusal.ts';
+import { type BusForwardOptions, forwardedEventsProblems } from './bus-forward.ts';
+import { onlySources } from './publish-grant.ts';
+import { noRole } from './role-arns.ts';
+import { FORWARD_TAG } from './tags.ts';
+
+/** The events that a bus accepts from a forward. */
+export interface BusAcceptOptions extends Pick<BusForwardOptions, 'from' | 'events'> {
+  /** The name of the forward's role: `BusForward.roleName`, which `cdk synth` of its app prints. */
+  readonly role: string;
+  /** The number of the account whose bus forwards them. @default the account of the bus */
+  readonly account?: string;
+}
+
+/** The longest id of a statement (EventBridge API reference, PutPermission). */
+export const STATEMENT_ID_MAX = 64;
+
+/** The name of a role without its path (IAM API reference, CreateRole). */
+const ROLE_NAME = /^[\w+=,.@-]{1,64}$/;
+
+/** Validates what a bus accepts. */
+export function acceptProblems({ account, role, from, events }: BusAcceptOptions): string[] {
+  return [
+    ...unless(
+      account === undefined || /^\d{12}$/.test(account),
+      `account is "${account}", but must be the 12 digits of an account. Pass the account whose bus forwards the events, or omit it.`,
+    ),
+    ...unless(
+      Token.isUnresolved(role) || ROLE_NAME.test(role),
+      `role is "${role}", but must be the name of the forward's role, without path or ARN. \`cdk synth\` of the app with the forward prints it.`,
+    ),
+    ...forwardedEventsProblems(from, events),
+  ];
+}
+
+/**
+ * Denies every event to forwards that the bus has not accepted. The statements of Mailrooms let all roles with the tag of a forward past,
+ * because they cannot know which ones the bus's owner accepts; so a role with that tag which is not in the list may put nothing.
+ *
+ * @param accepted - returns the ARNs of their roles; called at synth
+ */
+export function onlyAcceptedForwards(
+  bus: IEventBus,
+  name: string,
+  accepted: () => readonly string[],
+): PolicyStatement {
+  return new PolicyStatement({
+    sid: 'OnlyAcceptedForwardsPut',
+    effect: Effect.DENY,
+    principals: [new AnyPrincipal()],
+    actions: ['events:PutEvents'],
+    resources: [bus.eventBusArn],
+    conditions: {
+      StringEquals: { [`aws:PrincipalTag/${FORWARD_TAG}`]: name },
+      ArnNotEquals: {
+        'aws:PrincipalArn': Lazy.list({
+          produce: () => (accepted().length > 0 ? [...accepted()] : [noRole(bus)]),
+        }),
+      },
+    },
+  });
+}
+
+/** Denies an accepted forward the events of other services, whatever its own policies and tags are. @param role - the ARN of its role */
+export function onlyItsService(busArn: string, role: string, from: string): PolicyStatement {
+  return new PolicyStatement({
+    effect: Effect.DENY,
+    principals: [new AnyPrincipal()],
+    actions: ['events:PutEvents'],
+    resources: [busArn],
+    conditions: {
+      ArnEquals: { 'aws:PrincipalArn': role },
+      'ForAnyValue:StringNotEquals': { 'events:source': from },
+    },
+  });
+}
+
+/** Lets an accepted forward of another account put the events. @param role - the ARN of its role */
+export function letForward(
+  busArn: string,
+  account: string,
+  role: string,
+  { from, events }: BusAcceptOptions,
+): PolicyStatement {
+  const { Null, ...sources } = onlySources(() => [from]);
+  return new PolicyStatement({
+    principals: [new AccountPrincipal(account)],
+    actions: ['events:PutEvents'],
+    resources: [busArn],
+    conditions: {
+      ...sources,
+      StringEquals: { 'events:detail-type': events.map(({ type }) => type) },
+      ArnEquals: { 'aws:PrincipalArn': role },
+      Null,
+    },
+  });
+}
