@@ -43,6 +43,9 @@ CREATE TABLE mailroom.cancelled (
   cancelled_at timestamptz NOT NULL
 );
 CREATE INDEX cancelled_at ON mailroom.cancelled (cancelled_at);
+CREATE TABLE mailroom.commit (
+  commit_id uuid PRIMARY KEY
+);
 CREATE TABLE mailroom.operation (
   at timestamptz NOT NULL,
   token text NOT NULL,
@@ -73,7 +76,6 @@ CREATE TABLE mailroom.inbox (
   fingerprint text,
   past_attempts text,
   result text,
-  xid xid8,
   changed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   expires_at timestamptz,
   PRIMARY KEY (consumer, event_id)
@@ -124,8 +126,8 @@ $roles$;
 GRANT INSERT ON mailroom.event, mailroom.pending TO mailroom_producer, mailroom_consumer;
 GRANT SELECT (event_id, source) ON mailroom.event TO mailroom_producer, mailroom_consumer;
 GRANT SELECT, DELETE ON mailroom.pending TO mailroom_producer, mailroom_consumer;
-GRANT SELECT, INSERT ON mailroom.cancelled TO mailroom_producer, mailroom_consumer;
-GRANT SELECT, DELETE ON mailroom.cancelled TO mailroom_relay;
+GRANT SELECT, INSERT ON mailroom.cancelled, mailroom.commit TO mailroom_producer, mailroom_consumer;
+GRANT SELECT, DELETE ON mailroom.cancelled, mailroom.commit TO mailroom_relay;
 GRANT SELECT ON mailroom.event TO mailroom_relay;
 GRANT DELETE ON mailroom.event TO mailroom_relay;
 GRANT SELECT, UPDATE, DELETE ON mailroom.pending TO mailroom_relay;

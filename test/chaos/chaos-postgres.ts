@@ -1,19 +1,13 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { startDemoPostgres } from '../../demo/postgres.ts';
 import { required } from '../../demo/readings.ts';
-import { errorMessage, MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { postgresRelaySettings } from '../../lambdas/runtime/postgres/postgres-settings.ts';
 import type { Outputs } from '../../localstack/cdk-process.ts';
-import { poll } from '../../localstack/health.ts';
 import { localEnvironment, localFile, projectRoot } from '../../localstack/workspace.ts';
 import { type ServerProcess, startProcess } from '../brokers/servers/server-process.ts';
 import type { Cleanup } from './cleanup.ts';
 import { preload } from './deployed-functions.ts';
 import { RELAY_TIMINGS } from './timings.ts';
-
-const run = promisify(execFile);
 
 /** The database of the orders and its relay, each of which is started again whenever it is killed. */
 export interface ChaosPostgres {
@@ -37,9 +31,6 @@ interface StartedPostgres {
     readonly proxyUrl: string;
   }): ChaosPostgres;
 }
-
-/** A server recovers within seconds; this long only on a machine that does something else. */
-const RESTART_MAX_MS = 300_000;
 
 /**
  * Each COMMIT of events or of a message takes a tenth of a second longer, before it happens: a server that is killed under load then has
@@ -71,27 +62,6 @@ export async function startChaosPostgres({
   await client.connect();
   await client.query(SLOW_COMMITS);
   await client.end();
-
-  async function kill(): Promise<void> {
-    const children = await childrenOf(server.pid());
-    const killed = server.kill();
-    for (const pid of children) killIfAlive(pid);
-    await killed;
-  }
-
-  async function restart(): Promise<void> {
-    let last: unknown;
-    const started = await poll(RESTART_MAX_MS, () =>
-      server.start().then(
-        () => true,
-        (error) => {
-          last = error;
-        },
-      ),
-    );
-    if (!started)
-      throw new MailroomError('CHAOS_POSTGRES', `PostgreSQL could not be restarted: ${errorMessage(last)}`);
-  }
 
   async function itemsWhenUp(): Promise<Record<string, unknown>[]> {
     for (;;) {
@@ -136,8 +106,8 @@ export async function startChaosPostgres({
       return {
         items: itemsWhenUp,
         killServer: () => {
-          const killed = isUp.then(kill);
-          isUp = killed.then(restart);
+          const killed = isUp.then(server.kill);
+          isUp = killed.then(server.recover);
           isUp.catch(() => {}); // the next one that needs the server gets the error
           return killed;
         },
@@ -149,19 +119,4 @@ export async function startChaosPostgres({
       };
     },
   };
-}
-
-/** The processes that a process has started. A signal to the group of the server does not reach its children. */
-async function childrenOf(parent: number | undefined): Promise<number[]> {
-  const { stdout } = await run('ps', ['-A', '-o', 'pid=,ppid=']);
-  const all = stdout.split('\n').map((line) => line.trim().split(/\s+/).map(Number));
-  return all.flatMap(([pid, ppid]) => (pid !== undefined && ppid === parent ? [pid] : []));
-}
-
-function killIfAlive(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch {
-    // It has ended.
-  }
 }

@@ -248,23 +248,25 @@ test('a COMMIT whose outcome the database does not tell is reported as unknown, 
 
 test('a transaction that is still in progress is asked about until it ends', async () => {
   const client = await rig.pool.connect();
-  await client.query('BEGIN');
-  const [row] = (await client.query('SELECT pg_current_xact_id()::text AS xid')).rows;
   let asked = 0;
-  const slow: Database<unknown> = {
-    in: () => ({ query: async () => ({ rows: [{ xid: row.xid }] }) }),
+  const slow: Database<PgClient> = {
+    in: rig.database.in,
     query: async (text, values) => {
       asked += 1;
       if (asked === 3) await client.query('COMMIT');
       return rig.database.query(text, values);
     },
     transaction: async (run) => {
-      await run(undefined);
+      await client.query('BEGIN');
+      await run(client);
       throw new Error('connection lost');
     },
   };
   const outbox = createPostgresOutbox({ config: PRODUCER, database: slow, telemetry: memoryTelemetry() });
-  expect(await outbox.commit(async () => [placed(1)])).toHaveLength(1);
+  try {
+    expect(await outbox.commit(async () => [placed(1)])).toHaveLength(1);
+  } finally {
+    client.release();
+  }
   expect(asked).toBe(3);
-  client.release();
 });

@@ -260,7 +260,7 @@ export const AWS = section({
   codes: {
     COMMIT_UNKNOWN: {
       cause:
-        'The connection to PostgreSQL was lost while a transaction was being committed, and the database did not answer within 40 seconds whether it was.',
+        'The answer to a COMMIT was lost, and PostgreSQL did not tell its outcome within 40 seconds, or has assigned the id of the transaction again after a crash.',
       result:
         'The transaction was committed, with its events, or rolled back, without them. It was not repeated.',
       action:

@@ -1,4 +1,5 @@
 import { asMailroomError } from '../base/errors.ts';
+import { DAY_MS } from '../base/units.ts';
 import { eventIdTime } from '../store/event-id.ts';
 import { DELETED_AT_ONCE, deleteExpiredMessages } from './postgres-inbox-retention.ts';
 import type { TransitionDeps } from './postgres-transitions.ts';
@@ -33,6 +34,12 @@ const DELETE_CANCELLED = `WITH old AS MATERIALIZED (
   DELETE FROM mailroom.event e USING gone WHERE e.event_id = gone.event_id
 )
 SELECT event_id::text AS event_id FROM gone`;
+
+/** Ids begin with the time at which their transaction was made. A clock that is wrong makes a question about one unanswered, no more. */
+const DELETE_COMMITS = `WITH old AS MATERIALIZED (
+  SELECT commit_id FROM mailroom.commit WHERE commit_id < $1::uuid ORDER BY commit_id LIMIT $2::int
+)
+DELETE FROM mailroom.commit c USING old WHERE c.commit_id = old.commit_id RETURNING c.commit_id`;
 
 /** Ids begin with the time at which their event was created or is due: those after the bound are scheduled. */
 const COUNT = `WITH waiting AS MATERIALIZED (
@@ -89,14 +96,18 @@ export async function careForTables(deps: TransitionDeps): Promise<void> {
         return (await readRows(database, text, values, {})).length;
       }),
     );
+  await attempt('delete old rows of commits', () =>
+    deleteAll(deps, async () => {
+      const values = [lastIdOf(deps.clock.now() - DAY_MS), DELETED_AT_ONCE];
+      return (await readRows(database, DELETE_COMMITS, values, {})).length;
+    }),
+  );
   await attempt('delete old inbox rows', () => deleteAll(deps, () => deleteExpiredMessages(database)));
 }
 
 async function emitGauges({ config, database, clock, telemetry }: TransitionDeps): Promise<void> {
   const now = clock.now();
-  const hex = now.toString(16).padStart(12, '0');
-  const bound = `${hex.slice(0, 8)}-${hex.slice(8)}-7fff-bfff-ffffffffffff`;
-  const values = [bound, config.sources ?? null];
+  const values = [lastIdOf(now), config.sources ?? null];
   const { pending, undeclared, oldest, overdue, dead } = await readOneRow(database, COUNT, values, COUNTED);
   telemetry.gauge('PendingEvents', pending);
   telemetry.gauge('UndeclaredEvents', undeclared);
@@ -113,6 +124,12 @@ async function emitHealth({ database, telemetry }: TransitionDeps): Promise<void
     if (snapshot !== undefined) telemetry.duration('OldestSnapshotAge', snapshot);
     if (lag !== undefined) telemetry.gauge('SlotLagBytes', lag);
   }
+}
+
+/** The last id of a millisecond. */
+function lastIdOf(ms: number): string {
+  const hex = ms.toString(16).padStart(12, '0');
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-7fff-bfff-ffffffffffff`;
 }
 
 /** @param deleteSome - deletes at most {@link DELETED_AT_ONCE} rows, and returns their number */

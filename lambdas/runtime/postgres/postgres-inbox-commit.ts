@@ -5,7 +5,8 @@ import type { Claim, Message } from '../inbox/inbox.ts';
 import { admissionOf, refusalBy } from '../inbox/inbox-admission.ts';
 import { SPARE_DAYS } from '../inbox/inbox-history.ts';
 import { fenceLost } from '../inbox/inbox-writes.ts';
-import { backoffMs } from '../store/retry.ts';
+import { mintToken } from '../store/event-id.ts';
+import { outcomeOf } from './commit-outcome.ts';
 import { leasedNow, refusalNow } from './postgres-inbox-claim.ts';
 import {
   isLocked,
@@ -23,18 +24,19 @@ const FINAL = `status = 'PROCESSED', processed_at = clock_timestamp(),
   rejected_at = NULL, unfinished = 0, out_of_time = false, changed_at = clock_timestamp()`;
 
 /** The first statement of a commit: it holds the row, so that a takeover waits for the end of the transaction. */
-const COMMIT = `UPDATE mailroom.inbox SET ${FINAL}, xid = pg_current_xact_id()
+const COMMIT = `UPDATE mailroom.inbox SET ${FINAL}
   WHERE consumer = $1::text AND event_id = $2::text AND status = 'PROCESSING' AND fence = $4::text
   RETURNING pg_current_xact_id()::text AS xid`;
 
 /** Another insert of the same row waits until this transaction ends. */
-const COMMIT_UNCLAIMED = `INSERT INTO mailroom.inbox (consumer, event_id, type, status, attempts, processed_at, expires_at, xid)
-  VALUES ($1::text, $2::text, $4::text, 'PROCESSED', $5::int, clock_timestamp(),
-    clock_timestamp() + $3::int * interval '1 day', pg_current_xact_id())
+const COMMIT_UNCLAIMED = `INSERT INTO mailroom.inbox (consumer, event_id, type, status, attempts, processed_at, expires_at, fence)
+  VALUES ($1::text, $2::text, $5::text, 'PROCESSED', $6::int, clock_timestamp(),
+    clock_timestamp() + $3::int * interval '1 day', $4::text)
   ON CONFLICT DO NOTHING RETURNING pg_current_xact_id()::text AS xid`;
 
-/** The maximum number of questions about a commit whose answer was lost. */
-const OUTCOME_TRIES = 6;
+/** Each run has its own fence, also an unclaimed one. Another run of the message may even have the same transaction id. */
+const PROOF = `EXISTS (SELECT FROM mailroom.inbox
+  WHERE consumer = $2::text AND event_id = $3::text AND status = 'PROCESSED' AND fence = $4::text)`;
 
 /** The step at which a transaction failed. */
 type CommitProgress = 'condition' | 'refused' | 'work' | 'events' | 'sent';
@@ -60,7 +62,7 @@ export async function commit<Tx>(
     return made.events;
   } catch (error) {
     if (made.progress === 'refused') throw fenceLost(claim, await refusalNow(ctx, message));
-    const outcome = await outcomeOf(ctx, message, made);
+    const outcome = await outcomeAt(ctx, message, made, fence);
     if (outcome === 'committed') return made.events;
     if (outcome === 'aborted') steps.refused();
     if (isOutageAt(made.progress, error)) steps.outage(error);
@@ -78,8 +80,9 @@ export async function commitUnclaimed<Tx>(
   { outage }: UnclaimedSteps,
 ): Promise<UnclaimedCommit> {
   const made = newRun();
+  const fence = mintToken(ctx.rules.random);
   try {
-    const values = [...keyOf(ctx, message), message.type ?? 'unknown', attempt];
+    const values = [...keyOf(ctx, message), fence, message.type ?? 'unknown', attempt];
     await transact(ctx, made, COMMIT_UNCLAIMED, values, work, event, () => {});
     return { status: 'committed', events: made.events };
   } catch (error) {
@@ -90,7 +93,7 @@ export async function commitUnclaimed<Tx>(
       const isFinal = status === 'processed' || status === 'rejected' || status === 'leased';
       return isFinal ? refusalBy(ctx.rules, message, row) : { status: 'open' };
     }
-    if ((await outcomeOf(ctx, message, made)) === 'committed')
+    if ((await outcomeAt(ctx, message, made, fence)) === 'committed')
       return { status: 'committed', events: made.events };
     if (isOutageAt(made.progress, error)) outage(error);
     throw error;
@@ -142,30 +145,16 @@ async function refuseAborted(sql: Sql): Promise<void> {
   await sql.query('SELECT 1');
 }
 
-/** The outcome of a transaction whose COMMIT failed. `unknown`: the database did not answer, or still decides. */
-async function outcomeOf<Tx>(
-  { database, rules }: PostgresInboxContext<Tx>,
+/** The outcome of a transaction that failed. `unknown`: the database did not answer, or still decides. */
+async function outcomeAt<Tx>(
+  { database, rules: { consumer, clock, random } }: PostgresInboxContext<Tx>,
   { eventId }: Message,
   { progress, xid }: CommitRun,
+  fence: string,
 ): Promise<'committed' | 'aborted' | 'unknown'> {
   if (progress !== 'sent') return 'aborted';
-  for (let tries = 1; ; tries += 1) {
-    try {
-      const [found] = await run(
-        database,
-        `SELECT pg_xact_status($3::text::xid8) AS status, EXISTS (SELECT 1 FROM mailroom.inbox
-          WHERE consumer = $1::text AND event_id = $2::text AND xid = $3::text::xid8)::text AS done`,
-        [rules.consumer, eventId, xid],
-        { status: 'text?', done: 'boolean' },
-      );
-      if (found?.done === true) return 'committed';
-      if (found?.status === 'aborted') return 'aborted';
-    } catch {
-      // Asked again below.
-    }
-    if (tries === OUTCOME_TRIES) return 'unknown';
-    await rules.clock.sleep(backoffMs(tries, 50, 1_000, rules.random));
-  }
+  const sent = { xid, proof: PROOF, values: [consumer, eventId, fence] };
+  return outcomeOf({ database, clock, random }, sent);
 }
 
 /** A failure of the handler's own statement counts as an attempt, unless the server is gone. */

@@ -12,9 +12,9 @@ import {
   mintEvent,
   refuseTooLarge,
 } from '../outbox/outbox-entry.ts';
-import { eventIdTime, type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
+import { eventIdTime, mintEventId, type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
 import { backoffMs } from '../store/retry.ts';
-import { commitOutcome } from './commit-outcome.ts';
+import { type SentCommit, wasCommitted } from './commit-outcome.ts';
 import type { PostgresProducerConfig } from './postgres-settings.ts';
 import { type Database, type Sql, sqlState } from './sql.ts';
 import { readOneRow, readRows } from './sql-rows.ts';
@@ -42,10 +42,10 @@ export interface PostgresOutbox<Tx> {
   /**
    * Runs a function in a READ COMMITTED transaction, writes the events that it returns, and commits. It runs the function again, at most
    * 5 times in total, after a deadlock, a serialization failure or a lock timeout, always in a new transaction: let it change nothing
-   * else. If the answer to COMMIT is lost, it asks the database whether the transaction was committed.
+   * else. If the answer to COMMIT is lost, it looks for a row of the transaction.
    *
    * @returns the envelopes that will be published: the transaction was committed
-   * @throws `COMMIT_UNKNOWN` if the database did not tell within 40 seconds. After any other error, nothing was written
+   * @throws `COMMIT_UNKNOWN` if the database does not tell whether it was committed. After any other error, nothing was written
    *
    * @example
    * ```ts
@@ -107,6 +107,17 @@ const INSERT = `WITH minted AS MATERIALIZED (
 )
 SELECT pg_current_xact_id()::text AS xid`;
 
+/** The ids of events are random. Their rows are deleted a day after they were published, or later. */
+const PROOF_BY_EVENT = 'EXISTS (SELECT FROM mailroom.event WHERE event_id = $2::uuid)';
+
+/** A transaction without events has its own row, unless it has written nothing. */
+const INSERT_COMMIT = `WITH written AS (
+  INSERT INTO mailroom.commit (commit_id) SELECT $1::uuid WHERE pg_current_xact_id_if_assigned() IS NOT NULL RETURNING commit_id
+)
+SELECT pg_current_xact_id()::text AS xid FROM written`;
+
+const PROOF_BY_COMMIT = 'EXISTS (SELECT FROM mailroom.commit WHERE commit_id = $2::uuid)';
+
 /**
  * The id of a scheduled event contains its due time, and a claim moves `due_at` past it permanently: while they are equal, no relay has ever
  * held the event. A claim skips the locked row, and finds none after the commit.
@@ -153,21 +164,33 @@ export function createPostgresOutbox<Tx>(deps: PostgresOutboxDeps<Tx>): Postgres
     return minted;
   };
 
+  /** Writes the rows that prove the commit. @returns `undefined` if there is nothing to prove */
+  const prove = async (sql: Sql, minted: readonly MintedEvent[]): Promise<SentCommit | undefined> => {
+    const [first] = minted;
+    if (first !== undefined) {
+      const xid = await insert(sql, minted);
+      return { xid, proof: PROOF_BY_EVENT, values: [first.eventId] };
+    }
+    const id = mintEventId(clock.now(), 256, random);
+    const [written] = await readRows(sql, INSERT_COMMIT, [id], { xid: 'text' });
+    return written && { xid: written.xid, proof: PROOF_BY_COMMIT, values: [id] };
+  };
+
   const commit: PostgresOutbox<Tx>['commit'] = async (run) => {
     for (let attempt = 1; ; attempt += 1) {
-      let xid: string | undefined;
+      let sent: SentCommit | undefined;
       let envelopes: readonly Envelope[] = [];
       try {
         await database.transaction(async (tx) => {
           const minted = await mint(await run(tx));
-          const written = await insert(database.in(tx), minted);
+          const written = await prove(database.in(tx), minted);
           envelopes = minted.map(envelopeOf);
-          xid = written;
+          sent = written;
         });
         return envelopes;
       } catch (error) {
-        // Before its xid is known, no COMMIT was sent.
-        if (xid !== undefined && (await commitOutcome({ database, clock, random }, xid, error)))
+        // Otherwise no COMMIT was sent, or nothing was written.
+        if (sent !== undefined && (await wasCommitted({ database, clock, random }, sent, error)))
           return envelopes;
         if (!CONFLICTS.test(sqlState(error) ?? '') || attempt >= TRIES) throw error;
         await clock.sleep(backoffMs(attempt, 25, 400, random));

