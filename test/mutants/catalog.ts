@@ -5,6 +5,7 @@ import { forwardMutants } from './forward.ts';
 import type { Mutant } from './mutant.ts';
 import { operationsMutants } from './operations.ts';
 import { orderMutants } from './order.ts';
+import { postgresMutants } from './postgres.ts';
 import { relayMutants } from './relay.ts';
 import { sourceMutants } from './sources.ts';
 import { storeInboxMutants } from './store-inbox.ts';
@@ -16,6 +17,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...writeMutants,
   ...storeOutboxMutants,
   ...relayMutants,
+  ...postgresMutants,
   ...storeInboxMutants,
   ...consumeMessagesMutants,
   ...consumeRunsMutants,

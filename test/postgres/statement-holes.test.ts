@@ -3,11 +3,9 @@ import { systemClock } from '../../lambdas/runtime/base/clock.ts';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import type { PgClient } from '../../lambdas/runtime/postgres/databases.ts';
 import { careForTables } from '../../lambdas/runtime/postgres/postgres-care.ts';
+import type { ClaimedEvent } from '../../lambdas/runtime/postgres/postgres-claim.ts';
 import { createPostgresOutbox } from '../../lambdas/runtime/postgres/postgres-outbox.ts';
-import {
-  type ClaimedEvent,
-  postgresTransitions,
-} from '../../lambdas/runtime/postgres/postgres-transitions.ts';
+import { postgresTransitions } from '../../lambdas/runtime/postgres/postgres-transitions.ts';
 import type { Database, Sql } from '../../lambdas/runtime/postgres/sql.ts';
 import { systemRandomBytes } from '../../lambdas/runtime/store/event-id.ts';
 import { memoryTelemetry } from '../../testing/memory-telemetry.ts';
@@ -128,6 +126,35 @@ const HOLES: readonly Hole[] = [
     isBroken: async (database) => {
       await rig.outbox.commit(async () => [placed(1, { deliverAt: Date.now() + 3_600_000 })]);
       return (await relayOn(database).claim(1)).length > 0;
+    },
+  },
+  {
+    rule: 'the next claim begins a second before now, so that it finds events whose transactions commit by then',
+    changes: [["statement_timestamp() - 1000 * interval '1 ms'", 'statement_timestamp()']],
+    isBroken: async (database) => {
+      const bounds: string[] = [];
+      const relay = relayOn({
+        query: (text, values = []) => {
+          bounds.push(String(values[3]));
+          return database.query(text, values);
+        },
+      });
+      await relay.claim(1);
+      const [read] = await rig.rows('SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now');
+      await relay.claim(1);
+      return Date.parse(bounds[1] ?? '') > Number(read?.now) - 1_000;
+    },
+  },
+  {
+    rule: 'the next claim begins at the last event of this one, if this one took all that it could',
+    changes: [['WHEN count(*) >= $1::int THEN max(due_at) END', 'WHEN $1::int < 0 THEN max(due_at) END']],
+    isBroken: async (database) => {
+      await rig.commit(1);
+      await rig.commit(2);
+      await rig.pool.query("UPDATE mailroom.pending SET due_at = due_at - interval '10 minutes'");
+      const relay = relayOn(database);
+      await relay.claim(1);
+      return (await relay.claim(1)).length === 0;
     },
   },
   {

@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../lambdas/runtime/base/clock.ts';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { careForTables } from '../../lambdas/runtime/postgres/postgres-care.ts';
+import type { ClaimedEvent } from '../../lambdas/runtime/postgres/postgres-claim.ts';
 import {
-  type ClaimedEvent,
   type PostgresTransitions,
   postgresTransitions,
 } from '../../lambdas/runtime/postgres/postgres-transitions.ts';
@@ -138,13 +138,71 @@ describe('a claim', () => {
     };
     await transitionsOf({}, explained).claim(100);
     expect(plans[0]).toMatch(
-      /Index Scan using pending_due_at[^\n]*\n\s*Index Cond: \(due_at <= statement_timestamp\(\)\)/,
+      /Index Scan using pending_due_at[^\n]*\n\s*Index Cond: \(\(due_at >= '-infinity'[^\n]* AND \(due_at <= statement_timestamp\(\)\)\)/,
     );
     const { rows } = await rig.pool.query(
       'EXPLAIN SELECT FROM mailroom.pending WHERE due_at <= clock_timestamp() ORDER BY due_at LIMIT 100',
     );
     expect(JSON.stringify(rows)).not.toContain('Index Cond');
   });
+});
+
+describe('a claim beside a snapshot that is held open', () => {
+  /** The blocks of the queue and its index that a claim reads, without its effect. */
+  async function blocksRead(text: string, values: readonly unknown[]): Promise<number> {
+    const client = await rig.pool.connect();
+    await client.query('BEGIN');
+    const { rows } = await client.query(`EXPLAIN (ANALYZE, BUFFERS) ${text}`, [...values]);
+    await client.query('ROLLBACK');
+    client.release();
+    const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+    return Number(/Index Scan using pending_due_at[\s\S]*?shared hit=(\d+)/.exec(plan)?.[1]);
+  }
+
+  test('does not read the entries of events that were published before', async () => {
+    const holder = await rig.pool.connect();
+    // Its transaction ends with its connection, before the tables are cleared.
+    onTestFinished(() => holder.release(true));
+    await holder.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+    await holder.query('SELECT count(*) FROM mailroom.pending');
+    await rig.pool.query(
+      "INSERT INTO mailroom.pending (event_id, due_at) SELECT overlay(gen_random_uuid()::text placing '7' from 15 for 1)::uuid, clock_timestamp() - interval '1 hour' + n * interval '1 ms' FROM generate_series(1, 10000) n",
+    );
+    await rig.pool.query('ANALYZE mailroom.pending');
+    const claims: (readonly [text: string, values: readonly unknown[]])[] = [];
+    const watched: Sql = {
+      query: (text, values = []) => {
+        if (text.includes('SKIP LOCKED')) claims.push([text, values]);
+        return rig.database.query(text, values);
+      },
+    };
+    const relay = transitionsOf({}, watched);
+    for (let n = 0; n < 90; n += 1) await relay.markPublished(await relay.claim(100));
+    const bounded = claims.filter(([, values]) => values[3] !== '-infinity');
+    const [text, values] = bounded.at(-1) ?? ['', []];
+    const read = await blocksRead(text, values);
+    const readFully = await blocksRead(text, [...values.slice(0, 3), '-infinity']);
+    expect(bounded.length).toBeGreaterThan(45);
+    expect(read).toBeGreaterThan(0);
+    expect(readFully).toBeGreaterThan(8 * read);
+  });
+});
+
+test('an event that commits later than a second after its insert waits for a full reading, a second later', async () => {
+  let now = Date.now();
+  const relay = postgresTransitions({
+    config: relayConfig(),
+    database: rig.database,
+    clock: { ...systemClock, now: () => now },
+    random: systemRandomBytes,
+    telemetry: memoryTelemetry(),
+  });
+  expect(await relay.claim(10)).toEqual([]);
+  const ids = await rig.commit(1);
+  await rig.pool.query("UPDATE mailroom.pending SET due_at = due_at - interval '10 minutes'");
+  expect(await relay.claim(10)).toEqual([]);
+  now += 1_000;
+  expect((await relay.claim(10)).map(({ eventId }) => eventId)).toEqual(ids);
 });
 
 describe('a mark', () => {

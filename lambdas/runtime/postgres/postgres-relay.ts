@@ -12,9 +12,9 @@ import { CONCURRENCY, publishLimits, startPass } from '../relay/relay-context.ts
 import { type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
 import { backoffMs } from '../store/retry.ts';
 import { careForTables } from './postgres-care.ts';
+import type { ClaimedEvent } from './postgres-claim.ts';
 import type { PostgresRelayConfig } from './postgres-settings.ts';
 import {
-  type ClaimedEvent,
   type PostgresTransitions,
   postgresTransitions,
   type TransitionDeps,

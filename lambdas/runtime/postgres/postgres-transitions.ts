@@ -1,21 +1,12 @@
-import { randomUUID } from 'node:crypto';
-import type { Clock } from '../base/clock.ts';
 import { asMailroomError, isMailroomError } from '../base/errors.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
-import { xrayHeaderOf } from '../observe/trace-context.ts';
 import { eventFailure, logFailure } from '../outbox/event-failure.ts';
-import type { EventRow, Transitions } from '../relay/publish-events.ts';
+import type { Transitions } from '../relay/publish-events.ts';
 import { eventIdTime, type RandomBytes } from '../store/event-id.ts';
 import { backoffMs } from '../store/retry.ts';
-import type { PostgresRelayConfig } from './postgres-settings.ts';
-import { isRetryable, type Sql, sqlState } from './sql.ts';
+import { type ClaimDeps, type ClaimedEvent, eventClaim } from './postgres-claim.ts';
+import { isRetryable, sqlState } from './sql.ts';
 import { type Columns, type RowOf, readRows } from './sql-rows.ts';
-
-/** An event that this relay holds. */
-export interface ClaimedEvent extends EventRow {
-  /** Identifies the claim. */
-  readonly fence: string;
-}
 
 /** Every transition of the queue that a relay makes. */
 export interface PostgresTransitions extends Transitions<ClaimedEvent> {
@@ -30,34 +21,10 @@ export interface PostgresTransitions extends Transitions<ClaimedEvent> {
 }
 
 /** Dependencies of {@link postgresTransitions}. */
-export interface TransitionDeps {
-  readonly config: PostgresRelayConfig;
-  readonly database: Sql;
-  readonly clock: Clock;
+export interface TransitionDeps extends ClaimDeps {
   readonly random: RandomBytes;
   readonly telemetry: Telemetry;
 }
-
-/**
- * A materialized query, because a claim with `IN (SELECT … LIMIT … SKIP LOCKED)` may be planned as a join that claims more than its limit.
- * `statement_timestamp()` is a constant for the planner: with `clock_timestamp()` it could not use the index.
- */
-const CLAIM = `WITH due AS MATERIALIZED (
-  SELECT event_id FROM mailroom.pending WHERE due_at <= statement_timestamp() ORDER BY due_at LIMIT $1::int FOR UPDATE SKIP LOCKED
-), claimed AS (
-  UPDATE mailroom.pending p SET due_at = clock_timestamp() + $2::double precision * interval '1 ms', fence = $3::uuid
-  FROM due WHERE p.event_id = due.event_id RETURNING p.event_id, p.attempts
-)
-SELECT c.event_id::text AS event_id, e.source, e.type, e.trace_id, e.envelope, c.attempts::text AS attempts FROM claimed c LEFT JOIN mailroom.event e USING (event_id)`;
-
-const CLAIMED = {
-  event_id: 'text',
-  source: 'text?',
-  type: 'text?',
-  trace_id: 'text?',
-  envelope: 'text?',
-  attempts: 'number',
-} as const;
 
 /** All relays lock rows in the order of their ids: otherwise two marks of the same events can wait for each other. */
 const LOCKED = `WITH locked AS MATERIALIZED (
@@ -90,7 +57,7 @@ const TRIES = 5;
 
 /** Creates the transitions of one relay, each one statement in its own transaction, on the clock of the database. */
 export function postgresTransitions(deps: TransitionDeps): PostgresTransitions {
-  const { config, database, clock, random, telemetry } = deps;
+  const { database, clock, random, telemetry } = deps;
 
   /** Repeats a statement that changes nothing the second time. @returns `undefined` if it failed */
   const recorded = async <C extends Columns>(
@@ -114,13 +81,7 @@ export function postgresTransitions(deps: TransitionDeps): PostgresTransitions {
   };
 
   return {
-    claim: async (limit) => {
-      const fence = randomUUID();
-      // From before the claim: on the database's clock, the lease ends later than this.
-      const leaseUntil = clock.now() + config.claimLeaseMs;
-      const rows = await readRows(database, CLAIM, [limit, config.claimLeaseMs, fence], CLAIMED);
-      return rows.map((row) => claimedEvent(row, fence, leaseUntil));
-    },
+    claim: eventClaim(deps),
 
     markPublished: async (rows) => {
       if (rows.length === 0) return [];
@@ -166,22 +127,6 @@ export function postgresTransitions(deps: TransitionDeps): PostgresTransitions {
         {},
       );
       if (dead && done?.length === 1) telemetry.count('EventsDead');
-    },
-  };
-}
-
-function claimedEvent(row: RowOf<typeof CLAIMED>, fence: string, leaseUntil: number): ClaimedEvent {
-  return {
-    eventId: row.event_id,
-    fence,
-    leaseUntil,
-    attempts: row.attempts,
-    entry: {
-      // An operator has removed the event: no source declares it, so it is reported.
-      source: row.source ?? '',
-      detailType: row.type ?? '',
-      detail: row.envelope ?? '',
-      traceHeader: xrayHeaderOf(row.trace_id),
     },
   };
 }

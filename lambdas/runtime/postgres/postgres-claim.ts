@@ -1,0 +1,92 @@
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../base/clock.ts';
+import { xrayHeaderOf } from '../observe/trace-context.ts';
+import type { EventRow } from '../relay/publish-events.ts';
+import { claimRange, SETTLED_MS } from './claim-range.ts';
+import type { PostgresRelayConfig } from './postgres-settings.ts';
+import type { Sql } from './sql.ts';
+import { type RowOf, readRows } from './sql-rows.ts';
+
+/** An event that this relay holds. */
+export interface ClaimedEvent extends EventRow {
+  /** Identifies the claim. */
+  readonly fence: string;
+}
+
+/** Dependencies of {@link eventClaim}. */
+export interface ClaimDeps {
+  readonly config: PostgresRelayConfig;
+  readonly database: Sql;
+  readonly clock: Clock;
+}
+
+/**
+ * A materialized query, because a claim with `IN (SELECT … LIMIT … SKIP LOCKED)` may be planned as a join that claims more than its limit.
+ * `statement_timestamp()` is a constant for the planner: with `clock_timestamp()` it could not use the index.
+ *
+ * It reads from `$4` on. It always returns a row, with the time up to which it left no event that it could see: see {@link claimRange}.
+ */
+const CLAIM = `WITH due AS MATERIALIZED (
+  SELECT event_id, due_at FROM mailroom.pending WHERE due_at >= $4::timestamptz AND due_at <= statement_timestamp() ORDER BY due_at LIMIT $1::int FOR UPDATE SKIP LOCKED
+), claimed AS (
+  UPDATE mailroom.pending p SET due_at = clock_timestamp() + $2::double precision * interval '1 ms', fence = $3::uuid
+  FROM due WHERE p.event_id = due.event_id RETURNING p.event_id, p.attempts
+), reading AS (
+  SELECT least(CASE WHEN count(*) >= $1::int THEN max(due_at) END, statement_timestamp() - ${SETTLED_MS} * interval '1 ms') AS up_to FROM due
+)
+SELECT to_char(r.up_to AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS up_to,
+  c.event_id::text AS event_id, e.source, e.type, e.trace_id, e.envelope, coalesce(c.attempts, 0)::text AS attempts
+FROM reading r LEFT JOIN claimed c ON true LEFT JOIN mailroom.event e ON e.event_id = c.event_id`;
+
+const CLAIMED = {
+  up_to: 'text',
+  event_id: 'text?',
+  source: 'text?',
+  type: 'text?',
+  trace_id: 'text?',
+  envelope: 'text?',
+  attempts: 'number',
+} as const;
+
+/** Creates the claim of one relay. @returns a function that claims the events that have been due the longest, at most a number of them */
+export function eventClaim({
+  config,
+  database,
+  clock,
+}: ClaimDeps): (limit: number) => Promise<ClaimedEvent[]> {
+  const range = claimRange(clock);
+  return async (limit) => {
+    if (limit < 1) return [];
+    const fence = randomUUID();
+    // From before the claim: on the database's clock, the lease ends later than this.
+    const leaseUntil = clock.now() + config.claimLeaseMs;
+    const rows = await range.read(async (from) => {
+      const read = await readRows(database, CLAIM, [limit, config.claimLeaseMs, fence, from], CLAIMED);
+      return { rows: read, upTo: read[0]?.up_to };
+    });
+    return rows.flatMap((row) =>
+      row.event_id === undefined ? [] : [claimedEvent(row.event_id, row, fence, leaseUntil)],
+    );
+  };
+}
+
+function claimedEvent(
+  eventId: string,
+  row: RowOf<typeof CLAIMED>,
+  fence: string,
+  leaseUntil: number,
+): ClaimedEvent {
+  return {
+    eventId,
+    fence,
+    leaseUntil,
+    attempts: row.attempts,
+    entry: {
+      // An operator has removed the event: no source declares it, so it is reported.
+      source: row.source ?? '',
+      detailType: row.type ?? '',
+      detail: row.envelope ?? '',
+      traceHeader: xrayHeaderOf(row.trace_id),
+    },
+  };
+}
