@@ -160,7 +160,7 @@ export const sourceMutants: readonly Mutant[] = [
   ]),
   ...mutantsOf('sources/dead-letter-text.ts', 'dead-letter-text', [
     ['a dead letter is cut until it fits', 'longest > 1 && Buffer.byteLength(text) > maxBytes', 'longest === maxBytes'],
-    ['a dead letter that was cut says so', 'truncated: true }', '}'],
+    ['a dead letter that was cut says so', 'truncated: true }, Math', '}, Math'],
   ]),
   ...mutantsOf('sources/source-events.ts', 'source-handler', [
     ['Kinesis gets the first record that is not done', 'unfinished.slice(0, 1)', 'unfinished.slice(-1)'],

@@ -24,14 +24,14 @@ export interface KinesisSender {
 /** Kinesis quotas: 500 records and 10 MiB in a call; a record is at most 1 MiB with its key, unless the stream's limit is raised. */
 const LIMITS = { entries: 500, bytes: 10 * 1024 * 1024, entryBytes: 1024 * 1024 };
 
-/** The length of a partition key (Kinesis API reference, PutRecordsRequestEntry). */
-const PARTITION_KEY = /^.{1,256}$/su;
+/** A partition key (Kinesis API reference, PutRecordsRequestEntry): characters of Unicode, so no half of a surrogate pair. */
+const PARTITION_KEY = /^\P{Cs}{1,256}$/u;
 
 /** The part of a stream's ARN before its name. */
 const STREAM_ARN = /^arn:[^:]+:kinesis:[^:]*:[^:]*:stream\//;
 
 /**
- * Forwards to a Kinesis data stream. The partition key is the aggregate id (its SHA-256 if it is empty or has more than 256 characters). A record has no
+ * Forwards to a Kinesis data stream. The partition key is the aggregate id (its SHA-256 if it is empty, has more than 256 characters, or half of a surrogate pair). A record has no
  * headers, and Kinesis does not deduplicate.
  *
  * @param target.client - `new Kinesis(clientSettings)`; for a stream in another region, `new Kinesis({ ...clientSettings, region })`

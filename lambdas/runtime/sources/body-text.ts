@@ -46,7 +46,7 @@ export type BodyText = { readonly text: string } | { readonly text: string; read
  * encoded twice. For a body that is not text, the text is Base64, which identifies it.
  */
 export function bodyText(body: string | Uint8Array): BodyText {
-  if (typeof body === 'string') return { text: withoutQuotes(body) };
+  if (typeof body === 'string') return { text: withoutQuotes(body.replace(/^\uFEFF/, '')) };
   if (body[0] === OPEN_OBJECT && body[1] !== 0 && isUtf8(body)) return { text: textIn(body) };
   if (startsWith(body, BYTE_ORDER_MARK)) return bodyText(body.subarray(BYTE_ORDER_MARK.length));
   const name = FORMS.find(([magic]) => startsWith(body, magic))?.[1];

@@ -92,11 +92,10 @@ export async function consumeJetStream<M extends JetStreamMessage, H>(options: {
   readonly clock?: Clock | undefined;
 }): Promise<Consuming> {
   const { consumer, inbox, handler, deadLetter, concurrency = CONCURRENCY, clock = systemClock } = options;
-  if (!(concurrency >= 1))
-    throw new MailroomError(
-      'BAD_ARGUMENT',
-      `consumeJetStream: concurrency is ${concurrency}; it must be at least 1.`,
-    );
+  if (!(Number.isInteger(concurrency) && concurrency >= 1)) {
+    const message = `consumeJetStream: concurrency is ${concurrency}; it must be a whole number from 1. Set it to the messages that one process can run.`;
+    throw new MailroomError('BAD_ARGUMENT', message);
+  }
   inbox.handles(handler);
   const { name, ackWaitMs } = await checked(consumer);
   inbox.handles(handler, `JetStream consumer ${name}`);

@@ -13,6 +13,7 @@ describe('the text of a body is, byte for byte,', () => {
     ['that of bytes', json],
     ['that of bytes in a larger buffer', Buffer.concat([bytes(1, 2), json, bytes(3)]).subarray(2, -1)],
     ['that without a byte order mark', Buffer.concat([bytes(0xef, 0xbb, 0xbf), json])],
+    ['that without a byte order mark, in text', `\uFEFF${JSON_TEXT}`],
     ['that in a frame of Confluent', framed([0], 5)],
     ['that in a frame of Apicurio', framed([0], 9)],
     ['that in a frame of the AWS Glue Schema Registry', framed([3, 0], 18)],

@@ -128,9 +128,15 @@ describe('JetStream', () => {
     expect(parts.told).toEqual(['nak 1 45000', 'nak 2 45000', 'ack 3', 'ack 4']);
   });
 
-  test('refuses a concurrency below 1', async () => {
-    await expect(consuming(counting().handler, {}, 0)).rejects.toMatchObject({ code: 'BAD_ARGUMENT' });
-  });
+  test.each([0, -1, 2.5, Number.NaN, Number.POSITIVE_INFINITY])(
+    'refuses a concurrency of %s',
+    async (concurrency) => {
+      await expect(consuming(counting().handler, {}, concurrency)).rejects.toMatchObject({
+        code: 'BAD_ARGUMENT',
+        message: expect.stringMatching(/^consumeJetStream: concurrency is .+ whole number from 1/),
+      });
+    },
+  );
 
   test('asks the client to end when the consumer or its stream is gone', async () => {
     const parts = await consuming();
