@@ -124,8 +124,8 @@ const REQUEUE = `WITH gone AS (
 INSERT INTO mailroom.pending (event_id) SELECT event_id FROM gone RETURNING event_id::text AS id`;
 
 const RECORD = `INSERT INTO mailroom.operation (at, token, operator, command, subject, reason)
-SELECT date_trunc('milliseconds', clock_timestamp()), gen_random_uuid()::text, session_user, 'postgres requeue', subject, $2::text
-FROM unnest($1::text[]) AS subject`;
+SELECT date_trunc('milliseconds'::text, clock_timestamp()), gen_random_uuid()::text, session_user, 'postgres requeue', subject, $2::text
+FROM pg_catalog.unnest($1::text[]) AS subject`;
 
 /** One transaction: an event is requeued if and only if the operation is recorded. */
 async function requeued(

@@ -1,6 +1,7 @@
 import type * as pg from 'pg';
 import { errorMessage, MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { nodePostgres } from '../../lambdas/runtime/postgres/databases.ts';
+import { type ForeignObject, foreignObjects } from '../../lambdas/runtime/postgres/foreign-objects.ts';
 import {
   type Database,
   type Sql,
@@ -21,6 +22,8 @@ export interface OpenPostgres {
   read(query: string, values?: readonly unknown[]): Promise<readonly SqlRow[]>;
   /** Its host, port and name; without a password. */
   readonly place: string;
+  /** Finds objects in its schema `mailroom` that another login than its owner has created. */
+  foreignObjects(): Promise<readonly ForeignObject[]>;
   /** Closes its connections. */
   end(): Promise<void>;
 }
@@ -82,6 +85,7 @@ export async function openPostgres(
     database,
     read: (query, values) => readJsonRows(database, query, values),
     place,
+    foreignObjects: () => foreignObjects(database, false),
     end: () => pool.end(),
   };
 }

@@ -5,7 +5,7 @@ import type { Item } from '../../lambdas/runtime/store/table.ts';
 
 /** A time as epoch milliseconds. */
 function ms(time: string): string {
-  return `round(extract(epoch FROM ${time}) * 1000)::float8`;
+  return `round(extract(epoch FROM ${time})::float8 * 1000::float8)`;
 }
 
 const STATUS = `CASE WHEN q.event_id IS NOT NULL THEN 'PENDING' WHEN d.event_id IS NOT NULL THEN 'DEAD'
@@ -66,7 +66,7 @@ export const DEAD = {
   }),
 };
 
-const EFFECTS = `(SELECT json_object_agg(e.name, json_strip_nulls(json_build_object('status', e.status, 'fence', e.fence, 'run', e.run,
+const EFFECTS = `(SELECT pg_catalog.json_object_agg(e.name, pg_catalog.json_strip_nulls(pg_catalog.json_build_object('status', e.status, 'fence', e.fence, 'run', e.run,
     'endsBy', ${ms('e.ends_by')}, 'startedAt', ${ms('e.started_at')}, 'result', e.result, 'error', e.error,
     'nothingHappened', e.nothing_happened, CASE e.status WHEN 'COMPLETED' THEN 'completedAt' ELSE 'endedAt' END, ${ms('e.ended_at')})))
   FROM mailroom.effect e WHERE e.consumer = i.consumer AND e.event_id = i.event_id)::text`;

@@ -15,11 +15,11 @@ const FIRST = '00000000-0000-0000-0000-000000000000';
 const LAST = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 /** The minutes in which waiting events were created or are due, up to the present one. */
-const UNSETTLED = `SELECT DISTINCT (('x0000' || left(replace(event_id::text, '-', ''), 12))::bit(64)::bigint / 60000)::float8 AS minute
+const UNSETTLED = `SELECT DISTINCT (('x0000' || left(replace(event_id::text, '-'::text, ''::text), 12))::bit(64)::bigint / 60000)::float8 AS minute
   FROM mailroom.pending WHERE event_id <= $1::uuid ORDER BY minute LIMIT ${10 * PAGE_MAX}`;
 
 /** The database's time, epoch milliseconds. */
-const NOW = 'round(extract(epoch FROM clock_timestamp()) * 1000)::float8';
+const NOW = 'round(extract(epoch FROM clock_timestamp())::float8 * 1000::float8)';
 
 /** A part of a partition. */
 export interface ItemRange {

@@ -41,7 +41,7 @@ export function postgresTable(database: Sql): PostgresTable {
     const consumer = historyOf(PK);
     if (consumer !== undefined) {
       const rows = await read(
-        `SELECT days, round(extract(epoch FROM since) * 1000)::float8 AS since FROM mailroom.inbox_retention WHERE consumer = $1::text ORDER BY since`,
+        `SELECT days, round(extract(epoch FROM since)::float8 * 1000::float8) AS since FROM mailroom.inbox_retention WHERE consumer = $1::text ORDER BY since`,
         [consumer],
       );
       const changedAt = rows.at(-1)?.since;
@@ -70,7 +70,7 @@ export function postgresTable(database: Sql): PostgresTable {
     query: page,
     createdAt: async () => {
       const [row] = await read(
-        'SELECT round(extract(epoch FROM min(applied_at)) * 1000)::float8 AS at FROM mailroom.migration',
+        'SELECT round(extract(epoch FROM min(applied_at))::float8 * 1000::float8) AS at FROM mailroom.migration',
         [],
       );
       return Number(row?.at);

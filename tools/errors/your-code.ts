@@ -154,6 +154,12 @@ any other: the message is retried, and rejected as [ATTEMPTS_EXHAUSTED](#attempt
       result: 'It was not parsed, and nothing was changed.',
       action: 'Send flatter JSON. Payloads may have 100 levels.',
     },
+    FOREIGN_SCHEMA: {
+      cause:
+        'The PostgreSQL schema `mailroom`, or an object in it, does not belong to the role that migrates it, or another role may create objects there.',
+      result: 'Nothing was changed: its code could run with the rights of that role.',
+      action: 'Migrate as the owner of the schema, or remove the object that the error names.',
+    },
     NEWER_SCHEMA: {
       cause: 'A newer version of Mailroom has migrated the schema `mailroom` of a PostgreSQL database.',
       result: 'Nothing was changed.',

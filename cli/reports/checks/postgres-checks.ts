@@ -4,6 +4,7 @@ import { clockError } from '../../terminal/aws-clock.ts';
 import { many } from '../../terminal/output.ts';
 import { duration } from '../../terminal/times.ts';
 import { type AsyncProblems, check, type PartCheck } from './check.ts';
+import { postgresLoginProblems } from './postgres-login-checks.ts';
 
 /** A transaction that is open longer keeps the queue's deleted rows, milliseconds. */
 const OLD_SNAPSHOT_MS = 5 * 60_000;
@@ -14,18 +15,11 @@ const DEAD_ROWS_MAX = 100_000;
 /** The log that a replication slot may hold back, bytes: 1 GB. */
 const SLOT_LAG_MAX = 1_000_000_000;
 
-/** The timeouts that `postgres grant` sets. */
-const TIMEOUTS = ['lock_timeout', 'idle_in_transaction_session_timeout', 'statement_timeout'];
-
-/** The logins that have a role of Mailroom. */
-const LOGINS = `SELECT r.rolname AS login, g.rolname AS role, coalesce(r.rolconfig, '{}') AS config FROM pg_auth_members m
-        JOIN pg_roles g ON g.oid = m.roleid JOIN pg_roles r ON r.oid = m.member
-        WHERE g.rolname LIKE 'mailroom\\_%' AND r.rolcanlogin ORDER BY 1, 2`;
-
-const MS = (interval: string) => `round(extract(epoch FROM ${interval}) * 1000)::float8`;
+const MS = (interval: string) => `round(extract(epoch FROM ${interval})::float8 * 1000::float8)`;
 
 /** Checks of the PostgreSQL database that has the rows. @param now - AWS's time */
-export function postgresChecks({ read }: OpenPostgres, now: () => number): PartCheck[] {
+export function postgresChecks(open: OpenPostgres, now: () => number): PartCheck[] {
+  const { read } = open;
   const psql = (statement: string) => ['psql', '-c', statement];
 
   async function* stuckQueue(): AsyncProblems {
@@ -40,7 +34,7 @@ export function postgresChecks({ read }: OpenPostgres, now: () => number): PartC
 
   async function* vacuum(): AsyncProblems {
     const [row] = await read(
-      `SELECT n_dead_tup::float8 AS dead, pg_size_pretty(pg_total_relation_size(relid)) AS size,
+      `SELECT n_dead_tup::float8 AS dead, pg_size_pretty(pg_total_relation_size(relid::regclass)) AS size,
         ${MS('clock_timestamp() - greatest(last_vacuum, last_autovacuum)')} AS age
         FROM pg_stat_user_tables WHERE schemaname = 'mailroom' AND relname = 'pending'`,
     );
@@ -69,7 +63,7 @@ export function postgresChecks({ read }: OpenPostgres, now: () => number): PartC
   async function* slots(): AsyncProblems {
     const rows = await read(
       `SELECT slot_name AS name, active, pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::float8 AS lag,
-        current_setting('max_slot_wal_keep_size') AS kept FROM pg_replication_slots WHERE NOT pg_is_in_recovery()`,
+        current_setting('max_slot_wal_keep_size'::text) AS kept FROM pg_replication_slots WHERE NOT pg_is_in_recovery()`,
     );
     for (const { name, active, lag, kept } of rows) {
       const held = `${Math.round(Number(lag) / 1e6)} MB of the log`;
@@ -85,21 +79,10 @@ export function postgresChecks({ read }: OpenPostgres, now: () => number): PartC
     }
   }
 
-  async function* timeouts(): AsyncProblems {
-    const rows = await read(LOGINS);
-    for (const { login, role, config } of rows) {
-      const missing = TIMEOUTS.filter(
-        (name) => !(config as string[]).some((one) => one.startsWith(`${name}=`)),
-      );
-      if (missing.length === 0) continue;
-      const text = `the login ${login} has no ${missing.join(', ')}: one of its sessions that hangs holds up others`;
-      const grant = ['postgres', 'grant', String(login), '--role', String(role).slice('mailroom_'.length)];
-      yield { problem: 'login-timeouts', text, fix: ['npx', 'cdk-mailroom', ...grant] };
-    }
-  }
-
   async function* clock(): AsyncProblems {
-    const [row] = await read('SELECT round(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS at');
+    const [row] = await read(
+      'SELECT round(extract(epoch FROM clock_timestamp())::float8 * 1000::float8) AS at',
+    );
     const wrong = clockError(Number(row?.at) - now());
     if (wrong === undefined) return;
     const text = `the database's clock is ${wrong}: leases end at another time than workers expect`;
@@ -108,6 +91,8 @@ export function postgresChecks({ read }: OpenPostgres, now: () => number): PartC
 
   return [
     check('database', 'flow', stuckQueue),
-    ...[vacuum, snapshots, slots, timeouts, clock].map((find) => check('database', 'surroundings', find)),
+    ...[vacuum, snapshots, slots, ...postgresLoginProblems(open), clock].map((find) =>
+      check('database', 'surroundings', find),
+    ),
   ];
 }

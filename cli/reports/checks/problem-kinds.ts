@@ -60,6 +60,7 @@ const CAUSED_BY = {
   'old-snapshot': null,
   'slot-lag': null,
   'slot-unlimited': null,
+  'foreign-object': null,
   'login-timeouts': null,
 } as const;
 

@@ -28,6 +28,7 @@ export type MailroomErrorCode =
   | 'EFFECT_RUNNING'
   | 'EMPTY_COMMIT'
   | 'EVENT_TOO_LARGE'
+  | 'FOREIGN_SCHEMA'
   | 'INVALID_EVENT'
   | 'INVALID_PAYLOAD'
   | 'JSON_TOO_DEEP'

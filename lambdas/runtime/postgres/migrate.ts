@@ -1,4 +1,5 @@
 import { MailroomError } from '../base/errors.ts';
+import { FOREIGN_OBJECTS, foreignObjects } from './foreign-objects.ts';
 import { MIGRATIONS, type Migration } from './schema.ts';
 import type { Database, Sql } from './sql.ts';
 import { readOneRow, readRows } from './sql-rows.ts';
@@ -9,7 +10,16 @@ export const SCHEMA_VERSION = Math.max(...MIGRATIONS.map(({ version }) => versio
 /** The number of the advisory lock that admits one migration at a time: MAIL in ASCII. */
 const MIGRATION_LOCK = 0x4d41494c;
 
-const PREPARE = `CREATE SCHEMA IF NOT EXISTS mailroom;
+/**
+ * The first statement of a transaction of Mailroom's own: every name resolves to PostgreSQL's function or operator, and to none that another
+ * login has created in `public`. It ends with the transaction. Statements that run alone, or in a transaction of yours, have operands of
+ * the exact types instead, for which PostgreSQL prefers its own.
+ */
+const OWN_NAMES = 'SET LOCAL search_path = pg_catalog, pg_temp';
+
+const PREPARE = `IF NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = 'mailroom') THEN
+  CREATE SCHEMA mailroom;
+END IF;
 CREATE TABLE IF NOT EXISTS mailroom.migration (
   version integer PRIMARY KEY,
   applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
@@ -27,7 +37,8 @@ export interface Migrated {
  * Brings the schema `mailroom` up to date, in one transaction: tables, indexes, roles and grants. It may run at every deployment, and
  * concurrently. Run it as an owner of the database, or as a role that may create schemas and roles.
  *
- * @throws `NEWER_SCHEMA` if a newer version of Mailroom has migrated it
+ * @throws `NEWER_SCHEMA` if a newer version of Mailroom has migrated it, `FOREIGN_SCHEMA` if the schema, or an object in it, belongs to another
+ * login
  *
  * @example
  * ```ts
@@ -37,12 +48,14 @@ export interface Migrated {
 export async function migratePostgres<Tx>(database: Database<Tx>): Promise<Migrated> {
   return database.transaction(async (tx) => {
     const sql = database.in(tx);
-    await sql.query(`SELECT pg_advisory_xact_lock(${MIGRATION_LOCK})`);
-    for (const statement of statementsOf(PREPARE)) await sql.query(statement);
+    await sql.query(OWN_NAMES);
+    await sql.query(`SELECT pg_catalog.pg_advisory_xact_lock(${MIGRATION_LOCK}::bigint)`);
+    await refuseForeign(sql);
+    await sql.query(block(PREPARE));
     const { version: from } = await readOneRow(sql, APPLIED, [], { version: 'number' });
     refuseNewer(from);
     for (const { version, sql: step } of MIGRATIONS.filter((step) => step.version > from)) {
-      for (const statement of statementsOf(step)) await sql.query(statement);
+      await sql.query(block(step));
       await sql.query('INSERT INTO mailroom.migration (version) VALUES ($1)', [version]);
     }
     return { from, to: SCHEMA_VERSION };
@@ -82,6 +95,7 @@ export async function grantPostgresRole<Tx>(
   await database.transaction(async (tx) => {
     const sql = database.in(tx);
     const { query } = sql;
+    await query(OWN_NAMES);
     await query(`GRANT ${role} TO ${quoted(login)}`);
     for (const [name, value] of Object.entries(LOGIN_SETTINGS))
       if (await hasSetting(sql, name)) await query(`ALTER ROLE ${quoted(login)} SET ${name} = '${value}'`);
@@ -90,7 +104,8 @@ export async function grantPostgresRole<Tx>(
 
 /** `client_connection_check_interval` is new in PostgreSQL 14. */
 async function hasSetting(sql: Sql, name: string): Promise<boolean> {
-  return (await readRows(sql, 'SELECT 1 FROM pg_settings WHERE name = $1::text', [name], {})).length > 0;
+  const text = 'SELECT 1 FROM pg_catalog.pg_settings WHERE name = $1::text';
+  return (await readRows(sql, text, [name], {})).length > 0;
 }
 
 function quoted(name: string): string {
@@ -106,23 +121,43 @@ function refuseNewer(version: number): void {
   );
 }
 
+/** @throws `FOREIGN_SCHEMA` */
+async function refuseForeign(sql: Sql): Promise<void> {
+  const [first, ...more] = await foreignObjects(sql, true);
+  if (first === undefined) return;
+  const others = more.length === 0 ? '' : `, and ${more.length} more`;
+  throw new MailroomError(
+    'FOREIGN_SCHEMA',
+    `The schema mailroom has an object that does not belong to the role that migrates it: ${first.object}, of ${first.owner}${others}. Its code could run as this role, so nothing was changed. ` +
+      `If ${first.owner} is the owner of this Mailroom, migrate as ${first.owner}; otherwise remove what it created.`,
+  );
+}
+
 /** The migration to one version as a file for another tool: it creates what is missing and records the version. */
 export function migrationFile({ version, sql }: Migration): string {
   const record = `INSERT INTO mailroom.migration (version) VALUES (${version});`;
-  return `${[version === 1 ? PREPARE : '', sql, record].filter((part) => part !== '').join('\n')}\n`;
+  return `${block([version === 1 ? PREPARE : '', sql, record].filter((part) => part !== '').join('\n'))};\n`;
 }
 
-/** Splits a script at the semicolons that end its lines, outside of dollar quotes: drivers run one statement at a time. */
-function statementsOf(script: string): string[] {
-  const parts = script.split(/(\$roles\$)/);
-  let quoted = false;
-  const marked = parts.map((part) => {
-    if (part === '$roles$') quoted = !quoted;
-    return quoted ? part : part.replaceAll(/;\n/g, ';\n\u0000');
-  });
-  return marked
-    .join('')
-    .split('\u0000')
-    .map((statement) => statement.trim().replace(/;$/, ''))
-    .filter((statement) => statement !== '');
+/**
+ * Statements as one, which is atomic also for a tool that runs a file without a transaction. It refuses what belongs to another login, and
+ * sets the search path for itself only: the tool may go on in the same transaction.
+ */
+function block(statements: string): string {
+  return `DO $mailroom$
+DECLARE
+  path_before text := pg_catalog.current_setting('search_path'::text);
+  foreign_object text;
+BEGIN
+PERFORM pg_catalog.set_config('search_path'::text, 'pg_catalog, pg_temp'::text, true);
+SELECT object INTO foreign_object FROM (${FOREIGN_OBJECTS}
+UNION ALL SELECT 'schema', nspowner FROM ours WHERE pg_get_userbyid(nspowner) <> current_user) objects LIMIT 1;
+IF foreign_object IS NOT NULL THEN
+  RAISE EXCEPTION 'The schema mailroom has an object that does not belong to the role that migrates it: %', foreign_object
+    USING HINT = 'Its code could run as this role. Migrate as its owner, or remove it.';
+END IF;
+${statements}
+PERFORM pg_catalog.set_config('search_path'::text, path_before, true);
+END
+$mailroom$`;
 }

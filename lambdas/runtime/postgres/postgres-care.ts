@@ -11,7 +11,7 @@ const ROUND_MS = 5_000;
 /** Waiting events that one reading looks at. */
 const COUNTED_MAX = 10_000;
 
-const OLD = "statement_timestamp() - $1::int * interval '1 day'";
+const OLD = "statement_timestamp() - $1::float8 * interval '1 day'";
 
 /** An event stays as long as it waits, is dead, or was published again. */
 const DELETE_EVENTS = `WITH old AS MATERIALIZED (
@@ -50,7 +50,7 @@ const COUNT = `WITH waiting AS MATERIALIZED (
 )
 SELECT count(*)::text AS pending, (count(*) FILTER (WHERE NOT declared))::text AS undeclared,
   min(event_id) FILTER (WHERE declared) AS oldest,
-  coalesce(greatest(0, extract(epoch FROM statement_timestamp() - min(due_at) FILTER (WHERE declared)) * 1000), 0)::bigint::text AS overdue,
+  coalesce(greatest(0, extract(epoch FROM statement_timestamp() - min(due_at) FILTER (WHERE declared))::float8 * 1000::float8), 0)::bigint::text AS overdue,
   (SELECT count(*)::text FROM mailroom.dead) AS dead
 FROM judged`;
 
@@ -67,10 +67,10 @@ const COUNTED = {
  * unknown. Only a primary has a log position.
  */
 const HEALTH = `SELECT
-  (SELECT n_dead_tup FROM pg_stat_user_tables WHERE relid = 'mailroom.pending'::regclass)::text AS deleted,
-  pg_total_relation_size('mailroom.pending')::text AS bytes,
+  (SELECT n_dead_tup FROM pg_stat_user_tables WHERE relid = 'mailroom.pending'::regclass::oid)::text AS deleted,
+  pg_total_relation_size('mailroom.pending'::regclass)::text AS bytes,
   (SELECT CASE WHEN bool_and(xact_start IS NOT NULL) IS FALSE THEN NULL
-      ELSE coalesce(greatest(0, extract(epoch FROM clock_timestamp() - min(xact_start)) * 1000), 0) END
+      ELSE coalesce(greatest(0, extract(epoch FROM clock_timestamp() - min(xact_start))::float8 * 1000::float8), 0) END
     FROM pg_stat_activity WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid() AND datname = current_database()
       AND coalesce(backend_type, '') NOT IN ('autovacuum worker', 'walsender'))::text AS snapshot,
   (SELECT max(pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)) FROM pg_replication_slots)::text AS lag

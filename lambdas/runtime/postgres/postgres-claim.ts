@@ -32,9 +32,9 @@ const CLAIM = `WITH due AS MATERIALIZED (
   UPDATE mailroom.pending p SET due_at = clock_timestamp() + $2::double precision * interval '1 ms', fence = $3::uuid
   FROM due WHERE p.event_id = due.event_id RETURNING p.event_id, p.attempts
 ), reading AS (
-  SELECT least(CASE WHEN count(*) >= $1::int THEN max(due_at) END, statement_timestamp() - ${SETTLED_MS} * interval '1 ms') AS up_to FROM due
+  SELECT least(CASE WHEN count(*) >= $1::int THEN max(due_at) END, statement_timestamp() - ${SETTLED_MS}::float8 * interval '1 ms') AS up_to FROM due
 )
-SELECT to_char(r.up_to AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS up_to,
+SELECT to_char(r.up_to AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'::text) AS up_to,
   c.event_id::text AS event_id, e.source, e.type, e.trace_id, e.envelope, coalesce(c.attempts, 0)::text AS attempts
 FROM reading r LEFT JOIN claimed c ON true LEFT JOIN mailroom.event e ON e.event_id = c.event_id`;
 

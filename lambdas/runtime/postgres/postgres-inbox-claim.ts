@@ -139,8 +139,8 @@ function claimedValues(
 
 /** The changes of every rejection: $3 the message id, $5 to $8 its reason, and $9 the days after which it may be deleted. */
 const REJECTED = `status = 'REJECTED', type = $5::text, reason = $6::text, last_error = $7::text, fingerprint = $8::text,
-  rejected_at = clock_timestamp(), expires_at = clock_timestamp() + $9::int * interval '1 day',
-  rejected_ids = CASE WHEN $3::text = ANY (i.rejected_ids) THEN i.rejected_ids ELSE i.rejected_ids || $3::text END,
+  rejected_at = clock_timestamp(), expires_at = clock_timestamp() + $9::float8 * interval '1 day',
+  rejected_ids = CASE WHEN $3::text = ANY (i.rejected_ids) THEN i.rejected_ids ELSE pg_catalog.array_append(i.rejected_ids, $3::text) END,
   lease_until = NULL, ends_by = NULL, retry_at = NULL, unfinished = 0, out_of_time = false, changed_at = clock_timestamp()`;
 
 const REJECT_CLAIMED = `UPDATE mailroom.inbox AS i SET ${REJECTED}, past_attempts = $10::text
@@ -154,7 +154,7 @@ const REJECT_FREE = `${REJECTED}, fence = $4::text
 const INSERT_OR_REJECT = `INSERT INTO mailroom.inbox AS i
     (consumer, event_id, type, status, fence, reason, last_error, fingerprint, rejected_at, expires_at, rejected_ids)
   VALUES ($1::text, $2::text, $5::text, 'REJECTED', $4::text, $6::text, $7::text, $8::text, clock_timestamp(),
-    clock_timestamp() + $9::int * interval '1 day', ARRAY[$3::text])
+    clock_timestamp() + $9::float8 * interval '1 day', ARRAY[$3::text])
   ON CONFLICT (consumer, event_id) DO UPDATE SET ${REJECT_FREE} RETURNING 1`;
 
 const REJECT_ONLY = `UPDATE mailroom.inbox AS i SET ${REJECT_FREE} AND ${KEY} RETURNING 1`;

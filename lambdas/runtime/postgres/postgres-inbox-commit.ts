@@ -20,7 +20,7 @@ import type { Sql } from './sql.ts';
 
 /** The changes that end a message: $3 is the number of days after which its row may be deleted. */
 const FINAL = `status = 'PROCESSED', processed_at = clock_timestamp(),
-  expires_at = clock_timestamp() + $3::int * interval '1 day', lease_until = NULL, ends_by = NULL, retry_at = NULL, reason = NULL,
+  expires_at = clock_timestamp() + $3::float8 * interval '1 day', lease_until = NULL, ends_by = NULL, retry_at = NULL, reason = NULL,
   rejected_at = NULL, unfinished = 0, out_of_time = false, changed_at = clock_timestamp()`;
 
 /** The first statement of a commit: it holds the row, so that a takeover waits for the end of the transaction. */
@@ -31,7 +31,7 @@ const COMMIT = `UPDATE mailroom.inbox SET ${FINAL}
 /** Another insert of the same row waits until this transaction ends. */
 const COMMIT_UNCLAIMED = `INSERT INTO mailroom.inbox (consumer, event_id, type, status, attempts, processed_at, expires_at, fence)
   VALUES ($1::text, $2::text, $5::text, 'PROCESSED', $6::int, clock_timestamp(),
-    clock_timestamp() + $3::int * interval '1 day', $4::text)
+    clock_timestamp() + $3::float8 * interval '1 day', $4::text)
   ON CONFLICT DO NOTHING RETURNING pg_current_xact_id()::text AS xid`;
 
 /** Each run has its own fence, also an unclaimed one. Another run of the message may even have the same transaction id. */

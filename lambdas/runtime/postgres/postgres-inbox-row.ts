@@ -28,19 +28,19 @@ export interface PostgresInboxContext<Tx> {
 const CONFLICT_TRIES = 4;
 
 /** A row, as the text of a JSON object. Its times are milliseconds from now on the database's clock, so that no other clock judges them. */
-const ROW = `json_strip_nulls(json_build_object(
+const ROW = `pg_catalog.json_strip_nulls(pg_catalog.json_build_object(
   'status', i.status, 'type', i.type, 'fence', i.fence, 'attempts', i.attempts, 'unfinished', i.unfinished,
   'outOfTime', i.out_of_time, 'lastError', i.last_error, 'fingerprint', i.fingerprint, 'reason', i.reason, 'result', i.result,
   'pastAttempts', i.past_attempts, 'rejectedIds', i.rejected_ids, 'claimedAt', ${fromNow('i.claimed_at')},
   'leaseUntil', ${fromNow('i.lease_until')}, 'endsBy', ${fromNow('i.ends_by')}, 'retryAt', ${fromNow('i.retry_at')},
-  'effects', (SELECT json_object_agg(e.name, json_build_object('status', e.status, 'fence', e.fence, 'run', e.run,
+  'effects', (SELECT pg_catalog.json_object_agg(e.name, pg_catalog.json_build_object('status', e.status, 'fence', e.fence, 'run', e.run,
       'endsBy', ${fromNow('e.ends_by')}, 'startedAt', ${fromNow('e.started_at')}, 'result', e.result, 'error', e.error,
       'nothingHappened', e.nothing_happened,
       CASE e.status WHEN 'COMPLETED' THEN 'completedAt' ELSE 'endedAt' END, ${fromNow('e.ended_at')}))
     FROM mailroom.effect e WHERE e.consumer = i.consumer AND e.event_id = i.event_id)))::text`;
 
 function fromNow(column: string): string {
-  return `round(extract(epoch FROM ${column} - clock_timestamp()) * 1000)`;
+  return `round(extract(epoch FROM ${column} - clock_timestamp())::float8 * 1000::float8)`;
 }
 
 /** A time of the database, some milliseconds from now. @param ms - an expression */

@@ -25,7 +25,7 @@ const RENEW = `UPDATE mailroom.inbox SET lease_until = least(${inMs('$4::float8'
   RETURNING 1`;
 
 const COMPLETE = `status = 'PROCESSED', result = $4::text, processed_at = clock_timestamp(),
-  expires_at = clock_timestamp() + $5::int * interval '1 day', lease_until = NULL, ends_by = NULL, retry_at = NULL, reason = NULL,
+  expires_at = clock_timestamp() + $5::float8 * interval '1 day', lease_until = NULL, ends_by = NULL, retry_at = NULL, reason = NULL,
   rejected_at = NULL, unfinished = 0, out_of_time = false`;
 
 /** The inbox of a consumer in PostgreSQL: the rules of the inbox in DynamoDB, by the database's clock. */
@@ -99,7 +99,7 @@ function open<Tx>({ rules, database }: PostgresInboxContext<Tx>): Promise<void> 
       `WITH last AS (SELECT days FROM mailroom.inbox_retention WHERE consumer = $1::text ORDER BY since DESC LIMIT 1),
         added AS (INSERT INTO mailroom.inbox_retention (consumer, days)
           SELECT $1::text, $2::int WHERE NOT EXISTS (SELECT 1 FROM last WHERE days = $2::int) RETURNING days, since)
-        SELECT json_build_object('days', days, 'since', round(extract(epoch FROM since) * 1000))::text AS as_json FROM (
+        SELECT pg_catalog.json_build_object('days', days, 'since', round(extract(epoch FROM since)::float8 * 1000::float8))::text AS as_json FROM (
           SELECT days, since FROM mailroom.inbox_retention WHERE consumer = $1::text UNION ALL SELECT days, since FROM added
         ) AS every ORDER BY every.since`,
       [consumer, inboxRetentionDays],

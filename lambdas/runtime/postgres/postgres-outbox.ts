@@ -103,7 +103,7 @@ const INSERT = `WITH minted AS MATERIALIZED (
   SELECT event_id, source, type, trace_id, envelope FROM minted
 ), queued AS (
   INSERT INTO mailroom.pending (event_id, due_at)
-  SELECT event_id, coalesce(to_timestamp(due_at / 1000), clock_timestamp()) FROM minted
+  SELECT event_id, coalesce(to_timestamp(due_at / 1000::float8), clock_timestamp()) FROM minted
 )
 SELECT pg_current_xact_id()::text AS xid`;
 
@@ -123,7 +123,7 @@ const PROOF_BY_COMMIT = 'EXISTS (SELECT FROM mailroom.commit WHERE commit_id = $
  * held the event. A claim skips the locked row, and finds none after the commit.
  */
 const CANCEL = `WITH gone AS (
-  DELETE FROM mailroom.pending p WHERE p.event_id = $1::uuid AND p.due_at = to_timestamp($2::double precision / 1000) AND p.fence IS NULL
+  DELETE FROM mailroom.pending p WHERE p.event_id = $1::uuid AND p.due_at = to_timestamp($2::double precision / 1000::float8) AND p.fence IS NULL
     AND EXISTS (SELECT FROM mailroom.event e WHERE e.event_id = p.event_id AND e.source = $3::text) RETURNING p.event_id
 )
 INSERT INTO mailroom.cancelled (event_id, cancelled_at) SELECT event_id, clock_timestamp() FROM gone RETURNING event_id`;

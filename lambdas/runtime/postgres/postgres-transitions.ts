@@ -42,7 +42,7 @@ INSERT INTO mailroom.published (event_id, published_at) SELECT event_id, clock_t
 const RELEASE = `${LOCKED} AND fence = $2::uuid ORDER BY event_id FOR UPDATE
 )
 UPDATE mailroom.pending p SET fence = NULL, last_error = coalesce($4::text, p.last_error),
-  due_at = clock_timestamp() + $3::double precision * (0.5 + random() / 2) * interval '1 ms'
+  due_at = clock_timestamp() + $3::double precision * (0.5::float8 + random() / 2::float8) * interval '1 ms'
 FROM locked WHERE p.event_id = locked.event_id AND p.fence = $2::uuid`;
 
 const FAIL = `UPDATE mailroom.pending SET due_at = clock_timestamp() + $3::double precision * interval '1 ms', attempts = $4::int, last_error = $5::text, fence = NULL

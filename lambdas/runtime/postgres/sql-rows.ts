@@ -53,7 +53,7 @@ export async function readJsonRows(
   query: string,
   values: readonly unknown[] = [],
 ): Promise<SqlRow[]> {
-  const text = `SELECT row_to_json(r)::text AS as_json FROM (${query}) AS r`;
+  const text = `SELECT pg_catalog.row_to_json(r)::text AS as_json FROM (${query}) AS r`;
   const rows = await readRows(sql, text, values, { as_json: 'text' });
   return rows.map(({ as_json }) => JSON.parse(as_json));
 }
