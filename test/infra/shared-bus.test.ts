@@ -311,6 +311,11 @@ describe('an imported Mailroom', () => {
     );
     const watched = policies.filter((text) => text.includes('TheSweepLooksAtDeadLetters'));
     expect(watched).toHaveLength(2);
+    const audits = { 'Fn::Split': ['|', select(5)] };
+    const [look] = Object.values(resources(template, 'AWS::SQS::QueuePolicy')).flatMap(({ Properties }) =>
+      Properties.PolicyDocument.Statement.filter(({ Sid }: { Sid: string }) => Sid === 'AuditsOnTheBusLook'),
+    );
+    expect(look.Condition.ArnEquals).toEqual({ 'aws:PrincipalArn': audits });
     const [policy] = Object.values(resources(template, 'AWS::IAM::ManagedPolicy'));
     const keys = policy?.Properties.PolicyDocument.Statement.flatMap(
       // biome-ignore lint/suspicious/noExplicitAny: a template is JSON of any shape

@@ -133,7 +133,15 @@ function* policyFaults(
     const text = `the rule of ${name} may not send to its undelivered queue: events that EventBridge cannot deliver to ${name} are lost`;
     yield { problem: 'queue-policy', resource: 'undelivered-queue', text };
   }
-  const open = [queue, deadLetterQueue, undeliveredQueue].flatMap((one) =>
+  const all = [queue, deadLetterQueue, undeliveredQueue];
+  const toRules = all.flatMap((one) =>
+    one !== undefined && statementsOf(one.policy).some(letsAnyRuleSend) ? [one.arn.split(':').at(-1)] : [],
+  );
+  if (toRules.length > 0) {
+    const text = `${toRules.join(', ')} accepts messages from rules that its policy does not name: a rule of another team on the bus could forge events for ${name}`;
+    yield { problem: 'queue-policy', resource: 'any-rule', text };
+  }
+  const open = all.flatMap((one) =>
     one === undefined || statementsOf(one.policy).some(deniesSending) ? [] : [one.arn.split(':').at(-1)],
   );
   if (open.length === 0) return;
@@ -141,10 +149,19 @@ function* policyFaults(
   yield { problem: 'queue-policy', resource: 'open', text };
 }
 
-function letsSend({ effect, actions, services, conditions }: ReadStatement, ruleArn: string): boolean {
-  const sources = [...conditions].find(([key]) => key.toLowerCase() === 'aws:sourcearn')?.[1] ?? ['*'];
+function letsSend(statement: ReadStatement, ruleArn: string): boolean {
+  return matchesAny(sendingRules(statement), ruleArn);
+}
+
+function letsAnyRuleSend(statement: ReadStatement): boolean {
+  return sendingRules(statement).some((arn) => /[*?]/.test(arn));
+}
+
+/** The ARNs of the rules that a statement lets send, with wildcards. */
+function sendingRules({ effect, actions, services, conditions }: ReadStatement): readonly string[] {
   const isForEvents = services.includes('events.amazonaws.com') && matchesAny(actions, 'sqs:SendMessage');
-  return effect === 'Allow' && isForEvents && matchesAny(sources, ruleArn);
+  if (effect !== 'Allow' || !isForEvents) return [];
+  return [...conditions].find(([key]) => key.toLowerCase() === 'aws:sourcearn')?.[1] ?? ['*'];
 }
 
 /** The deny of all but AWS services; that of callers without TLS is another. */

@@ -60,6 +60,7 @@ interface StackTemplate {
   readonly stack: string;
   readonly stackName: string;
   readonly resources: Readonly<Record<string, RawResource>>;
+  readonly parameters: Readonly<Record<string, { readonly Type: string; readonly Default?: unknown }>>;
   readonly outputs: Readonly<
     Record<string, { readonly Value: unknown; readonly Export?: { readonly Name: string } }>
   >;
@@ -91,14 +92,17 @@ export function deployedParts(app: App): DeployedPart[] {
 }
 
 function templateOf(stack: Stack): StackTemplate {
-  const { Resources = {}, Outputs = {} } = Template.fromStack(stack).toJSON();
-  return { stack: stack.node.id, stackName: stack.stackName, resources: Resources, outputs: Outputs };
+  const { Resources = {}, Outputs = {}, Parameters = {} } = Template.fromStack(stack).toJSON();
+  const { node, stackName } = stack;
+  return { stack: node.id, stackName, resources: Resources, parameters: Parameters, outputs: Outputs };
 }
 
 class Names {
   readonly #exports = new Map<string, { readonly template: StackTemplate; readonly value: unknown }>();
+  readonly #templates: readonly StackTemplate[];
 
   constructor(templates: readonly StackTemplate[]) {
+    this.#templates = templates;
     for (const template of templates) {
       for (const { Export, Value } of Object.values(template.outputs)) {
         if (Export !== undefined) this.#exports.set(Export.Name, { template, value: Value });
@@ -157,7 +161,9 @@ class Names {
         return this.resolve(found.template, found.value);
       }
       case 'Fn::Sub':
-        return String(argument).replace(/\$\{([^}]+)\}/g, (_all, name: string) => this.#ref(template, name));
+        return String(argument).replace(/\$\{([^}]+)\}/g, (_all, name: string) =>
+          String(this.#ref(template, name)),
+        );
       default:
         throw new Error(
           `${kind} of ${JSON.stringify(argument)} is not known here: teach it to deployed-parts.ts`,
@@ -165,13 +171,27 @@ class Names {
     }
   }
 
-  #ref(template: StackTemplate, name: string): string {
+  #ref(template: StackTemplate, name: string): unknown {
     const pseudo = PSEUDO_PARAMETERS[name];
     if (pseudo !== undefined) return pseudo;
+    const parameter = template.parameters[name];
+    if (parameter !== undefined) return this.#stored(parameter.Type, String(parameter.Default));
     const { Type } = resourceOf(template, name);
     if (Type === 'AWS::SQS::Queue')
       return `https://sqs.${REGION}.amazonaws.com/${ACCOUNT}/${this.nameOf(template, name)}`;
     return Type === 'AWS::SNS::Topic' ? this.arnOf(template, name) : this.nameOf(template, name);
+  }
+
+  /** The value of a parameter of Parameter Store that one of the stacks deploys. */
+  #stored(type: string, name: string): unknown {
+    for (const template of this.#templates) {
+      for (const [id, { Type, Properties }] of Object.entries(template.resources)) {
+        if (Type !== 'AWS::SSM::Parameter' || this.nameOf(template, id) !== name) continue;
+        const value = String(this.resolve(template, Properties?.Value));
+        return type.includes('List<') ? value.split(',') : value;
+      }
+    }
+    throw new Error(`No stack deploys the parameter ${name}`);
   }
 
   #attribute(template: StackTemplate, [logicalId, attribute]: [string, string]): string {

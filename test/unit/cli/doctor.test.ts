@@ -218,6 +218,15 @@ describe('the doctor finds, and names the command that repairs it:', () => {
       DEPLOY_WORKER,
     ],
     [
+      'a queue that accepts messages from every rule of the bus',
+      ({ changeQueue, queues }) => {
+        const policy = queues.get(worker.queue)?.policy?.replace('rule/bus/worker-rule', 'rule/bus/*');
+        changeQueue(worker.queue, { policy });
+      },
+      [worker.name, 'queue-policy'],
+      DEPLOY_WORKER,
+    ],
+    [
       'a dead-letter queue that accepts messages from everyone',
       ({ changeQueue }) => changeQueue(worker.deadLetterQueue, { policy: undefined }),
       [worker.name, 'queue-policy'],

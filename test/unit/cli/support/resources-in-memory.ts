@@ -9,9 +9,10 @@ import { runChecks } from '../../../../cli/reports/checks/check.ts';
 import { checksOf, type DoctorDeps } from '../../../../cli/reports/checks/checks.ts';
 import { consumerSettings, relaySettings } from '../../../../lambdas/runtime/base/config.ts';
 import { encodeRulePattern } from '../../../../lambdas/runtime/bus/rule-pattern.ts';
-import type {
-  DeployedRule,
-  DeployedTarget,
+import {
+  type DeployedRule,
+  type DeployedTarget,
+  ruleName,
 } from '../../../../lambdas/runtime/operations/audit/audit-drift.ts';
 import {
   type ConsumerEntry,
@@ -48,16 +49,19 @@ export function targetOf(arn: string): DeployedTarget {
 
 /** The policy of a consumer's queue: see `lib/mailroom/queue-senders.ts`. */
 function queuePolicy({ mailroom, consumers }: Directory): string {
-  const own = consumers.flatMap(({ externalRule }) => externalRule?.name ?? []);
+  const own = consumers.flatMap((consumer) => {
+    const rule = ruleName(consumer);
+    return [rule && `${mailroom.bus}/${rule}`, consumer.externalRule?.name].filter(
+      (name) => name !== undefined,
+    );
+  });
   const rules = {
-    'aws:SourceArn': [`${mailroom.bus}/*`, ...own].map(
-      (name) => `arn:aws:events:eu-west-1:111122223333:rule/${name}`,
-    ),
+    'aws:SourceArn': own.map((name) => `arn:aws:events:eu-west-1:111122223333:rule/${name}`),
   };
   const Principal = { Service: 'events.amazonaws.com' };
   return JSON.stringify({
     Statement: [
-      { Effect: 'Allow', Principal, Action: 'sqs:SendMessage', Condition: { ArnLike: rules } },
+      { Effect: 'Allow', Principal, Action: 'sqs:SendMessage', Condition: { ArnEquals: rules } },
       {
         Effect: 'Deny',
         Principal: { AWS: '*' },
