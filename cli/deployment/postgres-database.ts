@@ -2,6 +2,7 @@ import type * as pg from 'pg';
 import { errorMessage, MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { nodePostgres } from '../../lambdas/runtime/postgres/databases.ts';
 import { type ForeignObject, foreignObjects } from '../../lambdas/runtime/postgres/foreign-objects.ts';
+import { isLoopback, readPostgresUrl, tlsOption } from '../../lambdas/runtime/postgres/postgres-url.ts';
 import {
   type Database,
   type Sql,
@@ -34,8 +35,6 @@ const CONNECTIONS_MAX = 4;
 /** The terminal must not be silent for longer, milliseconds. */
 const CONNECT_MS = 5_000;
 
-const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
-
 /**
  * The address of the database that the options and the environment select; `undefined` without one.
  *
@@ -61,16 +60,19 @@ export async function openPostgres(
   given: string,
   load: () => Promise<PgPackage> = async () => (await import('pg')).default,
 ): Promise<OpenPostgres> {
-  const url = URL.canParse(given) ? new URL(given) : undefined;
-  if (url === undefined || !/^postgres(ql)?:$/.test(url.protocol) || url.hostname === '') throw badAddress();
+  const { host, port = '5432', database: name, user, password, ...tls } = readPostgresUrl(given, badAddress);
+  if (host === '') throw badAddress('it has no host');
   const { Pool } = await load().catch((error: { readonly code?: string }) => {
     if (/MODULE_NOT_FOUND/.test(error.code ?? '')) throw noPackage();
     throw error;
   });
   const pool = new Pool({
-    connectionString: given,
-    // Without a word about it, encrypt, and verify the certificate: only a tunnel or a local server is on the loopback address.
-    ...(!url.searchParams.has('sslmode') && { ssl: !LOOPBACK.test(url.hostname) }),
+    host,
+    port: Number(port),
+    database: name,
+    user,
+    password,
+    ssl: tlsOption({ ssl: !isLoopback(host), ...tls }),
     max: CONNECTIONS_MAX,
     connectionTimeoutMillis: CONNECT_MS,
     allowExitOnIdle: true,
@@ -78,8 +80,8 @@ export async function openPostgres(
   });
   // Without a listener, a connection that the server closes while it is idle would end the process.
   pool.on('error', () => {});
-  const place = `${url.hostname}:${url.port || 5_432}${url.pathname}`;
-  const login = decodeURIComponent(url.username) || 'its login';
+  const place = `${host}:${port}${name === undefined ? '' : `/${name}`}`;
+  const login = user ?? 'its login';
   const database = explaining(nodePostgres(pool), { place, login });
   return {
     database,
@@ -154,10 +156,10 @@ const TUNNEL =
   '--parameters host=<host>,portNumber=5432,localPortNumber=5432`.';
 
 /** Without the value, which may contain a password. */
-function badAddress(): MailroomError {
+function badAddress(problem: string): MailroomError {
   return new MailroomError(
     'BAD_POSTGRES',
-    'The address of the database is not a PostgreSQL URL; expected postgresql://<user>@<host>:<port>/<database>. Correct --database.',
+    `The address of the database cannot be used: ${problem}. Correct --database; expected postgresql://<user>@<host>:<port>/<database>.`,
   );
 }
 

@@ -61,4 +61,5 @@ export {
   readPostgresRelayConfig,
   readPostgresSettings,
 } from './postgres/postgres-settings.ts';
+export type { PostgresTls } from './postgres/postgres-url.ts';
 export { type Database, type Sql, type SqlResult, type SqlRow, sqlState } from './postgres/sql.ts';

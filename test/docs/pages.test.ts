@@ -155,7 +155,7 @@ async function complaintAbout(argv: readonly string[]): Promise<string | undefin
     exitCode: 0,
   });
   const complaint = unwrapped(said);
-  const refused = isPostgres ? /is not a PostgreSQL URL/ : /--endpoint is \\?"nowhere/;
+  const refused = isPostgres ? /is not a postgresql:/ : /--endpoint is \\?"nowhere/;
   return code === 0 || refused.test(complaint) ? undefined : complaint;
 }
 

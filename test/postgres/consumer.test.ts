@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { AlreadyProcessed, PoisonMessage } from '../../lambdas/runtime/base/errors.ts';
@@ -233,4 +234,47 @@ test('a process takes messages of any source: done, then a duplicate', async () 
   expect(await inbox.process({ id: 'orders/0/17', body }, handle)).toEqual({ kind: 'done' });
   expect(await inbox.process({ id: 'orders/0/18', body }, [handle])).toEqual({ kind: 'duplicate' });
   expect(await count('payment')).toBe(1);
+});
+
+test('a consumer whose name is too long for an index is refused before it takes a message', () => {
+  const create = (consumer: string) => postgresConsumer(postgres.database, [], { consumer });
+  expect(() => create('é'.repeat(256))).not.toThrow();
+  expect(() => create('é'.repeat(257))).toThrow(
+    expect.objectContaining({
+      code: 'BAD_CONFIG',
+      message: expect.stringMatching(/^consumer has 514 bytes/),
+    }),
+  );
+});
+
+test('the longest name of a consumer fits every index', async () => {
+  const handle = make.leased(ThingHappened, async (_event, ctx) => {
+    await ctx.once('x'.repeat(64), async () => 1);
+    await ctx.commit({});
+  });
+  const { deliver } = postgresConsumer(postgres.database, [handle], { consumer: randomText(512) });
+  expect(await deliver(newEventId())).toEqual([]);
+});
+
+/** Text that does not compress. */
+function randomText(length: number): string {
+  return randomBytes(length).toString('base64').slice(0, length);
+}
+
+test('a statement of a handler that a read-only server refuses counts no attempt', async () => {
+  let runs = 0;
+  const handle = make.leased(ThingHappened, async (_event, ctx) => {
+    await ctx.commit(async (tx) => {
+      runs += 1;
+      if (runs === 1) await tx.query('SET TRANSACTION READ ONLY');
+      await pay(tx);
+      return {};
+    });
+  });
+  const { deliver } = postgresConsumer(postgres.database, [handle]);
+  const eventId = newEventId();
+  expect(await deliver(eventId)).toEqual(['25006']);
+  expect(await row()).toMatchObject({ status: 'FAILED', attempts: 0 });
+  expect(await deliver(eventId, 2)).toEqual([]);
+  expect(await row()).toMatchObject({ status: 'PROCESSED', attempts: 1 });
 });

@@ -63,10 +63,10 @@ any other: the message is retried, and rejected as [ATTEMPTS_EXHAUSTED](#attempt
     },
     BAD_POSTGRES: {
       cause:
-        '`MAILROOM_POSTGRES` is missing, or a field of it is missing or not allowed. The message names it, and does not repeat the value, which may contain a password.',
+        '`MAILROOM_POSTGRES` is missing, or a field or a parameter of it is missing or not allowed. The message names it, and does not repeat the value, which may contain a password.',
       result: 'The function or process does not start.',
       action:
-        'Set it to `postgresql://<user>@<host>:<port>/<database>`, or deploy the construct that sets it. See [PostgreSQL](postgres.md#start).',
+        'Set it to `postgresql://<user>@<host>:<port>/<database>`, or deploy the construct that sets it. See [the address](postgres.md#address).',
     },
     BAD_QUERY: {
       cause: 'A query compares an attribute with `undefined`.',

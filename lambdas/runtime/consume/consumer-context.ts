@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from '../base/clock.ts';
 import type { ConsumerConfig } from '../base/config.ts';
+import { MailroomError } from '../base/errors.ts';
 import type { Envelope } from '../events/event.ts';
 import { type Claim, createInbox } from '../inbox/inbox.ts';
 import { type Redact, redactingTelemetry } from '../observe/redaction.ts';
@@ -67,9 +68,20 @@ export function consumerContext(deps: Omit<ConsumerDeps, 'handlers'>): DynamoCon
   return { ...parts, table, outbox, inbox };
 }
 
-/** The context of a consumer without its inbox. */
+/** The most bytes of UTF-8 of a consumer's name: each key of its inbox contains it, and an index of PostgreSQL takes 2,704 bytes. */
+const NAME_BYTES_MAX = 512;
+
+function refuseLongName(consumer: string): void {
+  const bytes = Buffer.byteLength(consumer);
+  if (bytes <= NAME_BYTES_MAX) return;
+  const message = `consumer has ${bytes} bytes; it must have at most ${NAME_BYTES_MAX}. Give the consumer a shorter name.`;
+  throw new MailroomError('BAD_CONFIG', message);
+}
+
+/** The context of a consumer without its inbox. @throws `BAD_CONFIG` if its name is too long for a key */
 export function contextParts(deps: Omit<ConsumerDeps, 'table' | 'handlers'>): Omit<ConsumerContext, 'inbox'> {
   const { config, queue, redact, clock = systemClock, random = systemRandomBytes } = deps;
+  refuseLongName(config.consumer);
   const telemetry = redactingTelemetry(safeTelemetry(deps.telemetry ?? ownTelemetry(config, deps)), redact);
   return { config, queue, clock, random, telemetry, tracer: createTracer(redact) };
 }

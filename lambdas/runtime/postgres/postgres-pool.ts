@@ -5,6 +5,7 @@ import { clientSettings } from '../base/client-settings.ts';
 import { jsonObject } from '../base/json.ts';
 import type { PgPool } from './databases.ts';
 import type { PostgresSettings } from './postgres-settings.ts';
+import { tlsOption } from './postgres-url.ts';
 
 /** A pool of `pg`. */
 export interface PostgresPool extends PgPool {
@@ -31,14 +32,14 @@ const LIFETIME_SECONDS = 300;
  * ```
  */
 export function postgresPool(settings: PostgresSettings): PostgresPool {
-  const { host, port, database, user, ssl } = settings;
+  const { host, port, database, user } = settings;
   const pool = new Pool({
     host,
     port,
     database,
     user,
     password: () => passwordOf(settings),
-    ssl: ssl ? { rejectUnauthorized: true } : false,
+    ssl: tlsOption(settings),
     max: CONNECTIONS_MAX,
     connectionTimeoutMillis: clientSettings.requestHandler.requestTimeout,
     idleTimeoutMillis: IDLE_MS,

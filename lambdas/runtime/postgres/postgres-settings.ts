@@ -1,9 +1,11 @@
 import type { ProducerConfig, RelayConfig } from '../base/config.ts';
 import { busName, type Environment, integer, names, settings, text } from '../base/config-codec.ts';
 import { MailroomError } from '../base/errors.ts';
+import { jsonObject } from '../base/json.ts';
+import { isLoopback, type PostgresTls, readPostgresUrl } from './postgres-url.ts';
 
 /** The address of a PostgreSQL database, and how to log in. */
-export interface PostgresSettings {
+export interface PostgresSettings extends PostgresTls {
   readonly host: string;
   /** 1 to 65,535. @default 5432 */
   readonly port: number;
@@ -15,8 +17,6 @@ export interface PostgresSettings {
   readonly secretArn?: string | undefined;
   /** Log in with a token of IAM. @default false */
   readonly iam?: boolean | undefined;
-  /** Encrypt the connection and verify the certificate of the server. @default true, except on the loopback address */
-  readonly ssl: boolean;
 }
 
 /** Settings of a service that writes events to PostgreSQL. */
@@ -83,8 +83,6 @@ export function readPostgresRelayConfig(env: Environment): PostgresRelayConfig {
   return postgresRelaySettings.read(env);
 }
 
-const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|::1|\[::1\])$/;
-
 /**
  * Reads the address of the database from `MAILROOM_POSTGRES`: a `postgresql://` URL, or JSON as the constructs write it.
  *
@@ -97,45 +95,44 @@ const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|::1|\[::1\])$/;
  */
 export function readPostgresSettings(env: Environment): PostgresSettings {
   const value = env.MAILROOM_POSTGRES ?? '';
-  const given = value.startsWith('{') ? ofJson(value) : ofUrl(value);
-  const { host, database, user, password, secretArn, iam } = given;
+  const given: Record<string, unknown> = value.startsWith('{')
+    ? ofJson(value)
+    : { ...readPostgresUrl(value, bad) };
+  const { host, database, user, password, secretArn, iam, ssl, ca, verifyHost } = given;
   const port = Number(given.port ?? 5_432);
   for (const [name, member] of Object.entries({ host, database, user }))
     if (typeof member !== 'string' || member === '') throw bad(`${name} must be a non-empty string`);
   if (!Number.isInteger(port) || port < 1 || port > 65_535)
     throw bad(`port must be a whole number from 1 to 65535, but it is ${port}`);
-  const optional = Object.entries({ password, secretArn }).filter(([, member]) => member !== undefined);
+  const optional = Object.entries({ password, secretArn, ca }).filter(([, member]) => member !== undefined);
   for (const [name, member] of optional)
     if (typeof member !== 'string' || member === '') throw bad(`${name} must be a non-empty string`);
-  for (const [name, member] of Object.entries({ iam, ssl: given.ssl }))
+  for (const [name, member] of Object.entries({ iam, ssl, verifyHost }))
     if (member !== undefined && typeof member !== 'boolean') throw bad(`${name} must be true or false`);
   if (iam === true && secretArn !== undefined) throw bad('iam and secretArn exclude each other');
-  const ssl = (given.ssl as boolean | undefined) ?? !LOOPBACK.test(String(host));
-  return { ...Object.fromEntries(optional), host, port, database, user, iam, ssl } as PostgresSettings;
+  const texts = { ...Object.fromEntries(optional), host, port, database, user };
+  return { ...texts, iam, verifyHost, ssl: ssl ?? !isLoopback(String(host)) } as PostgresSettings;
 }
+
+const MEMBERS = [
+  'host',
+  'port',
+  'database',
+  'user',
+  'password',
+  'secretArn',
+  'iam',
+  'ssl',
+  'ca',
+  'verifyHost',
+];
 
 function ofJson(value: string): Record<string, unknown> {
-  try {
-    return Object(JSON.parse(value)) as Record<string, unknown>;
-  } catch {
-    throw bad('it is not valid JSON');
-  }
-}
-
-function ofUrl(value: string): Record<string, unknown> {
-  const url = URL.canParse(value) ? new URL(value) : undefined;
-  if (url === undefined || !/^postgres(ql)?:$/.test(url.protocol)) throw bad('it is neither JSON nor a URL');
-  const decoded = [url.username, url.password, url.pathname.slice(1)].map(decodeURIComponent);
-  const [user, password, database] = decoded.map((part) => (part === '' ? undefined : part));
-  const mode = url.searchParams.get('sslmode');
-  return {
-    host: url.hostname,
-    port: url.port === '' ? undefined : url.port,
-    database,
-    user,
-    password,
-    ssl: mode === null ? undefined : mode !== 'disable',
-  };
+  const given = jsonObject(value);
+  if (given === undefined) throw bad('it is not a valid JSON object');
+  const unknown = Object.keys(given).find((name) => !MEMBERS.includes(name));
+  if (unknown !== undefined) throw bad(`the member ${JSON.stringify(unknown)} is not supported`);
+  return given;
 }
 
 /** Without the value, which may contain a password. */

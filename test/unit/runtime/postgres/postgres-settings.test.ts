@@ -1,5 +1,7 @@
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readPostgresSettings } from '../../../../lambdas/runtime/postgres/postgres-settings.ts';
+import { tlsOption } from '../../../../lambdas/runtime/postgres/postgres-url.ts';
 
 const read = (value: string) => readPostgresSettings({ MAILROOM_POSTGRES: value });
 const json = (more: object) =>
@@ -19,6 +21,25 @@ describe('the address of the database', () => {
     expect(read('postgres://orders@db.aws/shop?sslmode=disable')).toMatchObject({ ssl: false });
   });
 
+  test('is an IPv6 address without its brackets', () => {
+    expect(read('postgresql://u@[::1]/d')).toMatchObject({ host: '::1', ssl: false });
+    expect(read('postgresql://u@[2001:db8::1]:6000/d')).toMatchObject({ host: '2001:db8::1', ssl: true });
+  });
+
+  test('decides how the connection is encrypted and verified', () => {
+    const tls = (query: string) => tlsOption(read(`postgresql://u@localhost/d?${query}`));
+    expect(tls('')).toBe(false);
+    expect(tls('sslmode=disable')).toBe(false);
+    expect(tls('sslmode=require')).toEqual({ rejectUnauthorized: true });
+    expect(tls('sslmode=verify-full&sslrootcert=system')).toEqual({ rejectUnauthorized: true });
+    const notHost = { rejectUnauthorized: true, checkServerIdentity: expect.any(Function) };
+    expect(tls('sslmode=verify-ca')).toEqual(notHost);
+    const file = join(import.meta.dirname, 'postgres-settings.test.ts');
+    const own = { rejectUnauthorized: true, ca: expect.stringContaining('decides how') };
+    expect(tls(`sslrootcert=${file}`)).toEqual(own);
+    expect(tls(`sslmode=verify-ca&sslrootcert=${file}`)).toEqual({ ...own, ...notHost });
+  });
+
   test('is read from JSON', () => {
     expect(json({ port: 6000, iam: true })).toEqual({
       host: 'db.aws',
@@ -32,11 +53,47 @@ describe('the address of the database', () => {
   });
 
   test.each([
-    ['a missing variable', () => readPostgresSettings({}), 'neither JSON nor a URL'],
-    ['another URL', () => read('https://x'), 'neither JSON nor a URL'],
-    ['broken JSON', () => read('{"host'), 'not valid JSON'],
+    ['a missing variable', () => readPostgresSettings({}), 'not a postgresql:// URL'],
+    ['another URL', () => read('https://x'), 'not a postgresql:// URL'],
+    ['broken JSON', () => read('{"host'), 'not a valid JSON object'],
     ['a missing user', () => json({ user: undefined }), 'user must be a non-empty string'],
     ['an empty database', () => read('postgres://u@h'), 'database must be a non-empty string'],
+    [
+      'a lone % in the password',
+      () => read('postgresql://u:p%zz@h/d'),
+      'password has a % that two hexadecimal',
+    ],
+    [
+      'a lone % in the database',
+      () => read('postgresql://u:p@h/d%'),
+      'database has a % that two hexadecimal',
+    ],
+    [
+      'another host',
+      () => read('postgresql://u@localhost/d?host=db.aws'),
+      'parameter "host" is not supported: write',
+    ],
+    [
+      'options',
+      () => read('postgresql://u@h/d?options=-c%20a=b'),
+      'parameter "options" is not supported: set it',
+    ],
+    ['another parameter', () => read('postgresql://u@h/d?sslcert=x'), 'parameter "sslcert" is not supported'],
+    ['a weak sslmode', () => read('postgresql://u@h/d?sslmode=prefer'), 'sslmode must be verify-full'],
+    ['an sslmode of pg', () => read('postgresql://u@h/d?sslmode=no-verify'), 'sslmode must be verify-full'],
+    ['an empty sslmode', () => read('postgresql://u@h/d?sslmode='), 'sslmode must be verify-full'],
+    ['two modes', () => read('postgresql://u@h/d?sslmode=disable&sslmode=require'), 'sslmode must be'],
+    [
+      'a missing certificate',
+      () => read('postgresql://u@h/d?sslrootcert=/none.pem'),
+      'cannot be read (ENOENT)',
+    ],
+    [
+      'an unused certificate',
+      () => read('postgresql://u@h/d?sslmode=disable&sslrootcert=/a'),
+      'other than disable',
+    ],
+    ['an unknown member', () => json({ sslmode: 'disable' }), 'member "sslmode" is not supported'],
     ['a bad port', () => json({ port: 70_000 }), 'port must be a whole number from 1 to 65535'],
     ['a bad flag', () => json({ iam: 'yes' }), 'iam must be true or false'],
     ['a bad secret', () => json({ secretArn: 7 }), 'secretArn must be a non-empty string'],
