@@ -12,4 +12,16 @@ export const postgresMutants: readonly Mutant[] = [
     ['one claim at a time reads everything', 'if (isFull) fullAt = began + MINUTE_MS;', ''],
     ['full readings of a long queue take a tenth of the time', 'Math.max(FULL_EVERY_MS, PAUSES_PER_READING * (endedAt - began))', 'FULL_EVERY_MS'],
   ]),
+  ...mutantsOf('postgres/commit-outcome.ts', 'commit-outcome', [
+    ['the status of a transaction id proves no commit: it may be of another transaction', "if (done) return 'committed';", "if (done || status === 'committed') return 'committed';"],
+    ['a row proves a commit', "if (done) return 'committed';", ''],
+    ['a standby does not tell that a transaction was aborted', 'CASE WHEN NOT pg_is_in_recovery() THEN pg_xact_status($1::text::xid8) END AS status', 'pg_xact_status($1::text::xid8) AS status'],
+    ['a transaction whose id is not assigned yet was not committed', "=== '22023' ? 'aborted' : undefined", "=== '22023' ? undefined : undefined"],
+    ['a database that does not answer proves nothing', "sqlState(error) === '22023' ? 'aborted' : undefined", "'aborted'"],
+    ['a transaction in progress may still be committed', "if (status === 'aborted') return 'aborted';", "if (status !== 'committed') return 'aborted';"],
+    ['a row that was written after a question began is looked for again', 'if (hasEnded || isOver(tries))', "if (status === 'committed' || isOver(tries))"],
+    ['an id that is committed without the row is asked about twice, no more', "hasEnded = status === 'committed';", 'hasEnded = false;'],
+    ['a transaction that has not ended is asked about again', "hasEnded = status === 'committed';", 'hasEnded = true;'],
+    ['a producer asks for longer than a server keeps the transaction of a client that is gone', 'OUTCOME_WAIT_MS = 40_000', 'OUTCOME_WAIT_MS = 20_000'],
+  ]),
 ];

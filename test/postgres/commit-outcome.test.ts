@@ -1,10 +1,13 @@
 import { Client } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { systemClock } from '../../lambdas/runtime/base/clock.ts';
 import { isMailroomError } from '../../lambdas/runtime/base/errors.ts';
+import { DAY_MS } from '../../lambdas/runtime/base/units.ts';
 import type { Inbox } from '../../lambdas/runtime/consume/inbox-port.ts';
 import type { EventDraft } from '../../lambdas/runtime/events/event.ts';
 import type { Message } from '../../lambdas/runtime/inbox/inbox.ts';
 import { nodePostgres, type PgClient } from '../../lambdas/runtime/postgres/databases.ts';
+import { careForTables } from '../../lambdas/runtime/postgres/postgres-care.ts';
 import { postgresInbox } from '../../lambdas/runtime/postgres/postgres-inbox.ts';
 import { createPostgresOutbox } from '../../lambdas/runtime/postgres/postgres-outbox.ts';
 import type { Database } from '../../lambdas/runtime/postgres/sql.ts';
@@ -13,6 +16,7 @@ import { manualClock } from '../../testing/index.ts';
 import { memoryTelemetry } from '../../testing/memory-telemetry.ts';
 import { FUNCTION_MS, LEASE_MS, recordedSteps, shift, testOutbox } from './inbox-rig.ts';
 import { type CrashingPool, crashingPool } from './support/crashing-pool.ts';
+import { relayConfig } from './support/relay-config.ts';
 import { PRODUCER, placed, type Rig, startRig } from './support/rig.ts';
 
 let rig: Rig;
@@ -120,6 +124,45 @@ describe.each([
   test('was not committed when its id is not assigned yet', async () => {
     crashThen(async () => {});
     expect(await ended(events)).toBe('the error of the COMMIT, 0 rows');
+  });
+});
+
+describe('a commit without events', () => {
+  const commitRows = () => rig.rows('SELECT commit_id::text AS id FROM mailroom.commit');
+
+  /** Its COMMIT is answered, and the answer is lost. */
+  const unanswered: Database<PgClient>['transaction'] = async (run) => {
+    await rig.database.transaction(run);
+    throw new Error('connection lost');
+  };
+
+  test('whose answer is lost is known to be committed, by its own row', async () => {
+    const database = { ...rig.database, transaction: unanswered };
+    const events = await outboxOn(database).commit(async (tx) => {
+      await tx.query("INSERT INTO note VALUES ('own')");
+      return [];
+    });
+    expect(events).toEqual([]);
+    expect(await commitRows()).toHaveLength(1);
+  });
+
+  test('that has written nothing leaves no row, and throws the error of its COMMIT', async () => {
+    const run = async (tx: PgClient) => {
+      await tx.query('SELECT FROM note');
+      return [];
+    };
+    await outboxOn(rig.database).commit(run);
+    const lost = outboxOn({ ...rig.database, transaction: unanswered }).commit(run);
+    await expect(lost).rejects.toThrow('connection lost');
+    expect(await commitRows()).toEqual([]);
+  });
+
+  test('has its row for a day', async () => {
+    const [old, young] = [1.1, 0.9].map((days) => mintEventId(Date.now() - days * DAY_MS, 256));
+    await rig.pool.query('INSERT INTO mailroom.commit VALUES ($1), ($2)', [old, young]);
+    const parts = { config: relayConfig(), clock: systemClock, random: systemRandomBytes };
+    await careForTables({ ...parts, database: rig.database, telemetry: memoryTelemetry() });
+    expect(await commitRows()).toEqual([{ id: young }]);
   });
 });
 

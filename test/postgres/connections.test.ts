@@ -129,6 +129,15 @@ test('a pool without a listener survives the end of its idle connection', async 
   await pool.end();
 });
 
+test('a connection that ends while the pool lends it does not end the process', async () => {
+  const pool = new Pool({ connectionString: server.url, max: 1 });
+  nodePostgres(pool);
+  const client = await pool.connect();
+  client.emit('error', new Error('terminating connection due to unexpected postmaster exit'));
+  client.release(true);
+  await pool.end();
+});
+
 test('connections of the pool of a function have a maximum lifetime', async () => {
   const pool = postgresPool(readPostgresSettings({ MAILROOM_POSTGRES: server.url })) as Pool;
   expect(pool.options.maxLifetimeSeconds).toBe(300);

@@ -16,6 +16,7 @@ export interface PgClient extends PgQueryable {
 export interface PgPool extends PgQueryable {
   connect(): Promise<PgClient>;
   on?(event: 'error', listener: (error: Error) => void): unknown;
+  on?(event: 'connect', listener: (client: PgClient) => void): unknown;
 }
 
 /**
@@ -66,11 +67,15 @@ const STALE = /^(25006|57...|08...)$/;
 /** Pools to which {@link nodePostgres} listens. */
 const HEARD = new WeakSet<object>();
 
-/** Without a listener, a connection that the server closes while it is idle would end the process. The pool has removed it by then. */
+/**
+ * Without listeners, a connection that the server closes would end the process: while it is idle (the pool has removed it by then), and in
+ * the moment in which the pool lends it, when neither the pool nor the borrower listens.
+ */
 function listenForErrors(pool: Pick<PgPool, 'on'>): void {
   if (HEARD.has(pool)) return;
   HEARD.add(pool);
   pool.on?.('error', () => {});
+  pool.on?.('connect', (client) => client.on?.('error', () => {}));
 }
 
 /**

@@ -3,6 +3,7 @@ import type { ChaosPostgres } from '../chaos-postgres.ts';
 import { countOrders } from '../counts.ts';
 import type { Caller } from '../deployed-functions.ts';
 import { drawKills, type Kill } from '../kill-plan.ts';
+import { killQuietServer } from '../quiet-producers.ts';
 import type { Scenario } from '../scenario.ts';
 import type { Stage } from '../stage.ts';
 
@@ -12,6 +13,11 @@ const ORDERS = 40;
 const MORE_ORDERS = 5;
 
 const SOLD_OUT_EVERY = 8;
+
+const QUIET_KILLS = 200;
+
+/** A kill and the recovery take 1 to 4 seconds. */
+const LIMIT_MS = 40 * 60_000;
 
 const RELAY = 'postgres-relay';
 
@@ -29,6 +35,7 @@ export const postgresKilled: Scenario = {
   name: 'postgres-killed',
   title: 'the PostgreSQL of the orders and its relay are killed at random',
   isOnPostgres: true,
+  limitMs: LIMIT_MS,
   run: async (stage) => {
     const { postgres } = stage.system;
     if (postgres === undefined)
@@ -58,9 +65,28 @@ export const postgresKilled: Scenario = {
       ({ envelope }) => stage.system.journal.timesPublished(envelope.eventId, RELAY) > 1,
     ).length;
     stage.note(`the relay published ${again} events more than once, and the inboxes absorbed them`);
-    return countOrders(readings, placed);
+    const counts = countOrders(readings, placed);
+    await killQuiet(stage);
+    return counts;
   },
 };
+
+/** Kills another server, whose producers are quiet: after the crash of a busy one, hardly a transaction id is assigned again. */
+async function killQuiet(stage: Stage): Promise<void> {
+  stage.step(`A server with few, light producers is killed ${QUIET_KILLS} times`);
+  const { commits, falselyCommitted, falselyFailed, unknown, reused } = await killQuietServer({
+    kills: QUIET_KILLS,
+    seed: stage.settings.seed,
+  });
+  stage.check(
+    falselyCommitted === 0 && falselyFailed === 0,
+    `of ${commits} commits, ${falselyCommitted} were answered as committed without their rows, and ${falselyFailed} as failed with them`,
+  );
+  stage.note(`${unknown} were answered as unknown`);
+  stage.note(
+    `by the status of their transaction id, ${reused} would have been called committed without their rows`,
+  );
+}
 
 /**
  * Kills the server at the calls of the plans, from now on; at every other one of the relay, the relay.
