@@ -43,9 +43,11 @@ export const sourceMutants: readonly Mutant[] = [
     ['two messages that must run alone run one after the other', 'const before = lastAlone;', 'const before = Promise.resolve();'],
   ]),
   ...mutantsOf('sources/source-message.ts', 'source-message inbox-processor', [
-    ['the source of an envelope is that of its header', "source ?? (owners.length === 1 ? owners[0] : '')", "(owners.length === 1 ? owners[0] : '')"],
-    ['a type of two services has no source without a header', "owners.length === 1 ? owners[0] : '')", "owners.length >= 1 ? owners[0] : '')"],
-    ['the type of a header is compared with that of the envelope', "named('type') ?? content.type", 'content.type'],
+    ['the source of an envelope is that of its header', "written('source') ?? known", 'known'],
+    ['a type of two services has no source without a header', 'owners.length === 1 ? owners[0] : owners.find', 'owners.length >= 1 ? owners[0] : owners.find'],
+    ['the type of a header is compared with that of the envelope', "written('type') ?? content.type", 'content.type'],
+    ['bare headers beside another id are not those of a bridge', 'isBridges ? named(name) :', 'true ? named(name) :'],
+    ['a CloudEvent of another type keeps its name', 'cloudType !== undefined && owners.length === 0', 'false'],
     ['an external event is named by its headers', 'owners.length === 1 ? owners[0] : id', 'id'],
     ['a time of a sender is read in its unit', 'textOf(epochMs(sentAt))', 'textOf(sentAt)'],
     ['of a repeated header the last one counts', 'headerText(bytes.at(-1))', 'headerText(bytes.at(0))'],
@@ -144,6 +146,7 @@ export const sourceMutants: readonly Mutant[] = [
     ['a retry that waits elsewhere gives its place back', 'return opened.ack(message);', 'return;'],
   ]),
   ...mutantsOf('sources/rabbit-retries.ts', 'loops', [
+    ['a copy must be confirmed in time', 'return withDeadline(clock, CONFIRM_MAX_MS, stored, () => false);', 'return stored;'],
     ['a redriven message of RabbitMQ has another id', 'sum + Number(death?.count ?? 0)', 'sum + 0 * Number(death?.count ?? 0)'],
     ['a message that waited has the same id', "death?.queue !== retryQueue", 'true'],
     ['a copy has the deaths of its message', '[DEATHS]: numberIn(properties.headers, DEATHS) + deathsOf(properties.headers, retryQueue),', ''],

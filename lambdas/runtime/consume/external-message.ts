@@ -21,7 +21,7 @@ interface BridgedEvent {
 interface CloudEvent {
   readonly source: string;
   readonly type: string;
-  readonly data: unknown;
+  readonly data?: unknown;
   readonly id?: unknown;
   readonly time?: unknown;
 }
@@ -63,7 +63,8 @@ export function readExternal(
   if (isCloudEvent(content)) {
     const { source, type, data, id, time } = content;
     const own = ownOf(source, type);
-    if (own !== undefined) return externalEventOf(own, { data, bridgeId: id, bridgeTime: time }, arrivedAt);
+    if (own === undefined) return undefined; // it has a name, and that is not the consumer's
+    if ('data' in content) return externalEventOf(own, { data, bridgeId: id, bridgeTime: time }, arrivedAt);
   }
   if (others.length > 0) {
     if ('detail' in content) return undefined;
@@ -187,7 +188,7 @@ function isBridged(content: ExternalFields): content is ExternalFields & Bridged
 /** An event in the structured mode of CloudEvents 1.0, in JSON. */
 function isCloudEvent(content: ExternalFields): content is ExternalFields & CloudEvent {
   const { specversion, source, type } = content;
-  return [specversion, source, type].every((one) => typeof one === 'string') && 'data' in content;
+  return [specversion, source, type].every((one) => typeof one === 'string');
 }
 
 function isObject(value: unknown): value is ExternalFields {

@@ -65,12 +65,14 @@ const LOST =
  * The invariant: an offset is resolved, and then committed, only if every message up to it is done. A message that is done behind one that is not
  * is remembered by this process; after a crash or a rebalance its redelivery is a duplicate for the inbox.
  *
+ * @throws the first error of `process`, after the messages that run: those that are not done stay unresolved, and are delivered again
  * @returns the time at which the first message is due that waits; undefined if none waits or the partition was lost
  */
 export async function runBatch(payload: KafkaBatch, run: BatchRun): Promise<number | undefined> {
   const { clock, held } = run;
   const { messages } = payload.batch;
   let isLost = false;
+  let failure: { readonly error: unknown } | undefined;
   let beatAt = clock.now();
   const beat = async () => {
     beatAt = clock.now();
@@ -81,7 +83,8 @@ export async function runBatch(payload: KafkaBatch, run: BatchRun): Promise<numb
       if (LOST.test(kafkaErrorType(error))) isLost = true; // any other failure can pass: the session is longer
     }
   };
-  const goesOn = () => !isLost && !run.isOver() && payload.isRunning() && !payload.isStale();
+  const goesOn = () =>
+    failure === undefined && !isLost && !run.isOver() && payload.isRunning() && !payload.isStale();
   const prefix = prefixOf(payload, held);
   let firstDueAt: number | undefined;
   /** @returns true if the next message of its lane may start */
@@ -111,13 +114,18 @@ export async function runBatch(payload: KafkaBatch, run: BatchRun): Promise<numb
       const index = lane.shift();
       const message = index === undefined ? undefined : messages[index];
       if (index === undefined || message === undefined) continue;
-      if (await runMessage(index, message)) lanes.push(lane);
+      const isDone = await runMessage(index, message).catch((error: unknown) => {
+        failure ??= { error };
+        return false;
+      });
+      if (isDone) lanes.push(lane);
     }
   };
   await beat();
   await beating(clock, beat, () =>
     Promise.all(Array.from({ length: Math.min(run.concurrency, lanes.length) }, runner)),
   );
+  if (failure !== undefined) throw failure.error;
   return goesOn() ? firstDueAt : undefined;
 }
 

@@ -102,7 +102,7 @@ export async function consumeRabbit<M extends RabbitMessage, H>(options: {
   opened.on('error', closed);
   opened.on('close', closed);
   await opened.prefetch(concurrency);
-  const waits = retryQueue === undefined ? undefined : await openRetryQueue(opened, queue, retryQueue);
+  const waits = retryQueue === undefined ? undefined : await openRetryQueue(clock, opened, queue, retryQueue);
 
   const retry = async (message: M, receives: number, afterMs: number): Promise<void> => {
     if (

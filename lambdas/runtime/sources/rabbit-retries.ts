@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { type Clock, withDeadline } from '../base/clock.ts';
 
 /** The part of a message of `amqplib` that {@link consumeRabbit} uses. */
 export interface RabbitMessage {
@@ -46,6 +47,9 @@ const ROUTES = ['CC', 'BCC'];
  */
 const ROUND_MS = 10_000;
 
+/** The time in which a broker must confirm a copy: one that is out of memory or disk space blocks its publishers, milliseconds. */
+const CONFIRM_MAX_MS = 30_000;
+
 /**
  * The id of a message: its `messageId`, or the hash of its body, and the number of times that it was a dead letter: one that returns from the
  * dead-letter queue is another message. One that returns from the retry queue is the same.
@@ -81,9 +85,11 @@ export function withoutRoutes<M extends RabbitMessage>(message: M): M {
  * Opens a queue for retries that wait. Its messages return to the consumed queue when they expire, and it forgets one only when that queue has
  * confirmed it.
  *
- * @returns puts a copy of a message there; false if the broker did not store it
+ * @returns puts a copy of a message there; false if the broker did not store it, or did not confirm it within 30 seconds. If it
+ * stores that copy later, the copy and the message have one id, so the second is a duplicate
  */
 export async function openRetryQueue<M extends RabbitMessage>(
+  clock: Clock,
   channel: RabbitRetryChannel,
   queue: string,
   retryQueue: string,
@@ -118,13 +124,14 @@ export async function openRetryQueue<M extends RabbitMessage>(
         [COPY]: copy,
       },
     };
-    return new Promise<boolean>((resolve) => {
+    const stored = new Promise<boolean>((resolve) => {
       channel.sendToQueue(retryQueue, Buffer.from(content), options, (error) => {
         // RabbitMQ confirms a returned message, too; the return comes first.
         const isReturned = returned.delete(copy);
         resolve(!error && !isReturned);
       });
     }).catch(() => false); // amqplib cannot write what others can, e.g. headers above 64 KB
+    return withDeadline(clock, CONFIRM_MAX_MS, stored, () => false);
   };
 }
 

@@ -64,14 +64,22 @@ function namedText(
   const named = (name: string) => headerOf(headers, name);
   const source = named('source');
   if (isEventId(content.eventId) && typeof content.type === 'string' && 'data' in content) {
-    const type = named('type') ?? content.type;
+    // Bare headers count beside the event's id, as bridges write them: others are those of another system.
+    const isBridges = headerText(headers.eventId) === content.eventId;
+    const written = (name: string) => (isBridges ? named(name) : headerOf(headers, name, CLOUD_PREFIXES));
+    const type = written('type') ?? content.type;
     // A stream without headers does not name the service: then it is that of the only event of this type.
     const owners = definitions.filter((one) => one.type === content.type).map((one) => one.source);
-    return bridged({ source: source ?? (owners.length === 1 ? owners[0] : ''), 'detail-type': type }, text);
+    const known = owners.length === 1 ? owners[0] : owners.find((owner) => owner === source);
+    return bridged({ source: written('source') ?? known ?? '', 'detail-type': type }, text);
   }
   const type = named('type') ?? (publishedType || undefined);
   const id = named('id') ?? headerText(headers['Nats-Msg-Id']) ?? (publishedId || undefined);
   const owners = definitions.filter((one) => one.type === type && (source ?? one.source) === one.source);
+  const cloudType = headerOf(headers, 'type', CLOUD_PREFIXES);
+  // A CloudEvent of another type is not the consumer's only external event, and keeps its own name.
+  if (cloudType !== undefined && owners.length === 0)
+    return bridged({ source: source ?? '', 'detail-type': cloudType, id, time: named('time') }, text);
   const owner = owners.length === 1 ? owners[0] : id && unnamedOwner(content, definitions);
   if (!owner) return text;
   return bridged({ source: owner.source, 'detail-type': owner.type, id, time: named('time') }, text);
@@ -103,12 +111,16 @@ function objectIn(text: string): Readonly<Record<string, unknown>> | undefined {
   }
 }
 
-/** The prefixes of CloudEvents attributes: none, then those of Kafka, NATS and HTTP, AMQP (CloudEvents 1.0, protocol bindings). */
-const PREFIXES = ['', 'ce_', 'ce-', 'cloudEvents:', 'cloudEvents_'];
+/** The prefixes of CloudEvents attributes: those of Kafka, NATS and HTTP, AMQP (CloudEvents 1.0, protocol bindings). */
+const CLOUD_PREFIXES = ['ce_', 'ce-', 'cloudEvents:', 'cloudEvents_'];
 
 /** The value of a header, or of the CloudEvents attribute of this name. */
-function headerOf(headers: Readonly<Record<string, unknown>>, name: string): string | undefined {
-  for (const prefix of PREFIXES) {
+function headerOf(
+  headers: Readonly<Record<string, unknown>>,
+  name: string,
+  prefixes: readonly string[] = ['', ...CLOUD_PREFIXES],
+): string | undefined {
+  for (const prefix of prefixes) {
     const found = Object.hasOwn(headers, prefix + name) ? headerText(headers[prefix + name]) : undefined;
     if (found !== undefined) return found;
   }

@@ -34,6 +34,7 @@ const bridged = (event: { source: string; type: string }, detail: unknown, more:
   detail,
   ...more,
 });
+const cloud = (event: object) => ({ specversion: '1.0', id: 'c-1', ...event, data: { id: 1 } });
 const sns = (message: string) => ({ Type: 'Notification', TopicArn: 'arn:topic', Message: message });
 
 test('the event id of an external event is a UUIDv8 that no release changes, because rows contain it', () => {
@@ -81,6 +82,8 @@ describe('the reader of external messages', () => {
   test.each([
     ['an EventBridge event of another source', bridged({ source: 'x', type: 'charge' }, { id: 1 })],
     ['an EventBridge event of another type', bridged({ source: 'stripe', type: 'x' }, { id: 1 })],
+    ['a CloudEvent of another source', cloud({ source: 'x', type: 'charge' })],
+    ['a CloudEvent of another type', cloud({ source: 'stripe', type: 'x' })],
     ['a list', [1]],
     ['a text', 'x'],
     ['null', null],

@@ -115,13 +115,26 @@ describe('a CloudEvent in structured mode', () => {
   });
 
   test.each([
-    ['another type', { type: 'other' }],
-    ['another source', { source: 'other' }],
     ['no data', { data: undefined }],
     ['no version', { specversion: undefined }],
   ])('with %s is a body as any other', (_name, change) => {
     const ById = externalEvent({ source: 'shop', type: 'paid', id: 'id', schema: z.unknown() });
     const body = JSON.parse(JSON.stringify({ ...event, ...change }));
     expect(read(body, [ById])).toMatchObject({ envelope: { externalId: 'c-1', data: body } });
+  });
+
+  test.each([
+    ['another type', { type: 'other' }],
+    ['another source', { source: 'other' }],
+    ['another type and no data', { type: 'other', data: undefined }],
+  ])('with %s is not the only event of its consumer', (_name, change) => {
+    const ById = externalEvent({ source: 'shop', type: 'paid', id: 'id', schema: z.unknown() });
+    const body = JSON.parse(JSON.stringify({ ...event, ...change }));
+    expect(() => read(body, [ById])).toThrowError(
+      expect.objectContaining({
+        code: 'UNREADABLE_MESSAGE',
+        message: expect.stringContaining('a CloudEvent whose source and type are not those'),
+      }),
+    );
   });
 });

@@ -237,6 +237,23 @@ test('Kinesis: a stream is named by its ARN, which has its account and region', 
   expect(target.name()).toBe('stream orders');
 });
 
+test('Kinesis: an aggregate id that cannot be a partition key is replaced by its SHA-256', async () => {
+  const keys: string[] = [];
+  const client = {
+    putRecords: async ({ Records }: { Records: { PartitionKey: string }[] }) => {
+      keys.push(...Records.map(({ PartitionKey }) => PartitionKey));
+      return { Records: Records.map(() => ({ ShardId: 's', SequenceNumber: '1' })) };
+    },
+  };
+  const target = kinesisTarget({ client, streamName: 'orders' });
+  for (const aggregateId of ['a\uD83D', '\uDE00b', '\u{1F600}\n', 'x'.repeat(257)]) {
+    const entry = forwardEntry();
+    await target.send([{ ...entry, event: { ...entry.event, aggregateId } }]);
+  }
+  const hash = expect.stringMatching(/^[0-9a-f]{64}$/);
+  expect(keys).toEqual([hash, hash, '\u{1F600}\n', hash]);
+});
+
 test('a result that is not a receipt has no text', () => {
   for (const result of [undefined, 'null', '{', '3', '{"forwardedTo":"x"}', '{"forwardedTo":1,"place":{}}'])
     expect(receiptText(result)).toBeUndefined();

@@ -86,7 +86,7 @@ export function jetStreamDouble(
 
 /** A connection of RabbitMQ with its channel, and what it was told. @param stores - the answer to a copy for a queue @default it is stored @param changed - methods of the channel */
 export function rabbitDouble(
-  stores: () => 'stored' | 'returned' | 'refused' = () => 'stored',
+  stores: () => 'stored' | 'returned' | 'refused' | 'blocked' = () => 'stored',
   changed: Partial<Pick<RabbitConsumerChannel<RabbitMessage>, 'cancel'>> = {},
 ) {
   const told: string[] = [];
@@ -110,7 +110,8 @@ export function rabbitDouble(
       const answer = stores();
       if (answer === 'returned') ofChannel.emit('return', { properties: options });
       told.push(`copy ${queue}`);
-      queueMicrotask(() => confirmed(answer === 'refused' ? new Error('nacked') : null));
+      if (answer !== 'blocked')
+        queueMicrotask(() => confirmed(answer === 'refused' ? new Error('nacked') : null));
       return true;
     },
     on: (event: string, listener: (given: never) => void) => ofChannel.on(event, listener as () => void),

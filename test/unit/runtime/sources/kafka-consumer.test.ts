@@ -240,6 +240,49 @@ describe('Kafka', () => {
     });
   });
 
+  test('an error of the inbox ends the loop after the messages that run; the others are delivered again', async () => {
+    const { opened, open } = gate();
+    const parts = sourceRig();
+    const seen: string[] = [];
+    const inbox = {
+      ...parts.inbox,
+      process: async ({ body }: { body: unknown }) => {
+        seen.push(String(body));
+        if (String(body) === 'b') throw new Error('The inbox failed');
+        await opened;
+        return { kind: 'done' } as const;
+      },
+    };
+    const double = kafkaDouble([
+      ['a', 'k1'],
+      ['b', 'k2'],
+      ['c', 'k1'],
+    ]);
+    const run = kafkaRun({
+      consumer: double.consumer,
+      inbox: inbox as never,
+      handler: counting().handler,
+      deadLetter: async () => {},
+      clock: parts.clock,
+      concurrency: 2,
+    });
+    const ended = run.ended.then(
+      () => 'stopped',
+      ({ message }: Error) => message,
+    );
+    let isReturned = false;
+    const fetched = double.fetch(run).then(() => {
+      isReturned = true;
+    });
+    await parts.idle();
+    expect(isReturned).toBe(false);
+    open();
+    await fetched;
+    expect(seen).toEqual(['a', 'b']);
+    expect(double.log).toEqual(['resolve 0']);
+    expect(await ended).toBe('The inbox failed');
+  });
+
   test('refuses handlers and a concurrency that cannot be used', () => {
     const { inbox } = sourceRig();
     const { handler } = counting();

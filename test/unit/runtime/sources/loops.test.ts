@@ -240,7 +240,7 @@ describe('RabbitMQ', () => {
     handler = counting().handler,
     deadLetter?: (letter: unknown) => Promise<unknown>,
     retryQueue?: string,
-    stores?: () => 'stored' | 'returned' | 'refused',
+    stores?: () => 'stored' | 'returned' | 'refused' | 'blocked',
     changed: Parameters<typeof rabbitDouble>[1] = {},
   ) {
     const parts = sourceRig();
@@ -266,6 +266,25 @@ describe('RabbitMQ', () => {
     parts.send(body, 'b', {}, true);
     await parts.idle();
     expect(parts.told).toEqual(['prefetch 10', 'consume payments', 'ack a', 'ack b']);
+  });
+
+  test('a retry that a blocked broker does not confirm within 30 seconds is requeued', async () => {
+    const parts = await consuming(
+      failing(() => new RetryLater(5_000)),
+      undefined,
+      'waits',
+      () => 'blocked',
+    );
+    parts.send(await envelopeText(parts), 'a');
+    await parts.idle();
+    await parts.clock.advance(29_000);
+    await parts.idle();
+    expect(parts.told.slice(3)).toEqual(['copy waits']);
+    await parts.clock.advance(2_000);
+    await parts.idle();
+    await parts.clock.advance(10_000);
+    await parts.idle();
+    expect(parts.told.slice(3)).toEqual(['copy waits', 'nack a false true']);
   });
 
   test('holds a retry until it is due, and requeues it', async () => {

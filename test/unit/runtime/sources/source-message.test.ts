@@ -18,10 +18,10 @@ const bodyOf = (
 
 describe('an envelope', () => {
   test('is read with the source and type of its headers, byte for byte', async () => {
-    const text = `${JSON.stringify(await sourceRig().envelope()).slice(0, -1)},"big":12345678901234567890}`;
-    const { body } = recordOf({ id: 'm', body: text, headers: { source: 'other', type: 'T' } }, [
-      ThingHappened,
-    ]);
+    const envelope = await sourceRig().envelope();
+    const text = `${JSON.stringify(envelope).slice(0, -1)},"big":12345678901234567890}`;
+    const headers = { eventId: envelope.eventId, source: 'other', type: 'T' };
+    const { body } = recordOf({ id: 'm', body: text, headers }, [ThingHappened]);
     expect(body).toBe(`{"source":"other","detail-type":"T","detail":${text}}`);
   });
 
@@ -37,9 +37,21 @@ describe('an envelope', () => {
   ])('has its source in a header that is %s', async (_name, header) => {
     const envelope = await sourceRig().envelope();
     for (const name of ['source', 'ce_source', 'ce-source', 'cloudEvents:source', 'cloudEvents_source']) {
-      expect(bodyOf(JSON.stringify(envelope), { [name]: header }).source).toMatch(/^th.ngs$/);
+      const headers = { eventId: envelope.eventId, [name]: header };
+      expect(bodyOf(JSON.stringify(envelope), headers).source).toMatch(/^th.ngs$/);
     }
   });
+
+  test.each([{}, { eventId: 'other' }])(
+    'is not renamed by bare headers of another system, beside %j',
+    async (more) => {
+      const text = JSON.stringify(await sourceRig().envelope());
+      const headers = { ...more, source: 'debezium', type: 'record' };
+      expect(bodyOf(text, headers)).toMatchObject({ source: 'things', 'detail-type': 'ThingHappened' });
+      const two = [ThingHappened, { ...ThingHappened, source: 'others' }];
+      expect(bodyOf(text, { source: 'others' }, two as never)).toMatchObject({ source: 'others' });
+    },
+  );
 
   test('without headers has the source of the only event of its type', async () => {
     const text = JSON.stringify(await sourceRig().envelope());
@@ -83,6 +95,16 @@ test('an external event is named by its headers, with the id and time of CloudEv
     detail: { n: 1 },
   });
   expect(bodyOf('{"n":1}', { source: 'shop', type: 'unknown' })).toEqual({ n: 1 });
+});
+
+test('a CloudEvent of another type is not the only external event of its consumer', () => {
+  const headers = { ce_source: 'shop', ce_type: 'refunded', ce_id: 'a1' };
+  expect(bodyOf('{"n":1}', headers, [Paid] as never)).toEqual({
+    source: 'shop',
+    'detail-type': 'refunded',
+    id: 'a1',
+    detail: { n: 1 },
+  });
 });
 
 test.each([
