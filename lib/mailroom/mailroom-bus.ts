@@ -175,13 +175,22 @@ export class MailroomBus extends EventBus {
 
   /**
    * Lets a principal put events of these sources on this bus, and on no other. A call is denied as a whole if one of its events
-   * has another source. The bus's policy names the principal, so import a role of another stack that depends on this one:
-   * `Role.fromRoleName`. A shared bus recognizes a role that this app creates by a tag.
+   * has another source. The bus's policy names the principal; a shared bus recognizes it by a tag. Only services of Mailrooms are denied to
+   * other publishers of a shared bus.
    *
    * @param sources - called at synth, when every producer is known
+   * @throws `BAD_SETTINGS` if the bus is shared and this app does not create the role
    */
   grantPublish(grantee: IGrantable, sources: () => readonly string[]): Grant {
     const { grantPrincipal } = grantee;
+    refuse(
+      `The publisher of ${this.node.path}`,
+      unless(
+        Role.isRole(grantPrincipal) || !this.shared,
+        'It has no role that this app creates, so it cannot get the tag by which a shared bus recognizes it, and a change of the own policy of the ' +
+          "bus would remove the statements of other apps. Create the role in this app, or publish through a Mailroom's outbox.",
+      ),
+    );
     if (Role.isRole(grantPrincipal)) this._admit(grantPrincipal);
     else for (const arn of grantPrincipal.policyFragment.principalJson.AWS ?? []) this.publishers.add(arn);
     return allowPublish(this, grantee, sources);

@@ -1,7 +1,7 @@
 import { App, Duration, Stack, Token } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
 import { EventBus } from 'aws-cdk-lib/aws-events';
-import type { IRole } from 'aws-cdk-lib/aws-iam';
+import { type IRole, Role } from 'aws-cdk-lib/aws-iam';
 import { Key } from 'aws-cdk-lib/aws-kms';
 import { Code, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda';
 import { describe, expect, test } from 'vitest';
@@ -210,6 +210,15 @@ describe('a Mailroom refuses', () => {
         publishAtOnce: {},
       }),
     ).toThrow(`publishAtOnce is already used for ${orders.node.path}: a role can publish at once for one`);
+  });
+
+  test('a publisher on a shared bus with a role of another app, which would change its own policy', () => {
+    const at = stack();
+    const role = Role.fromRoleName(at, 'Imported', 'publisher');
+    const grant = (shared: boolean) => () =>
+      new MailroomBus(at, `Bus${shared}`, { shared }).grantPublish(role, () => ['tickets']);
+    expect(grant(true)).toThrow('It has no role that this app creates');
+    expect(grant(false)).not.toThrow();
   });
 
   test('the bus that another one made for itself, and an archive that belongs to the bus', () => {
