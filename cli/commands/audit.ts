@@ -97,6 +97,7 @@ export async function audit(deployment: Deployment, options: AuditOptions, plann
     directory,
     neighbors,
     claims,
+    broken: deployment.broken,
     readsPostgres: deployment.postgres !== undefined,
     queues,
     rules: eventBridgeRules(clients.events),

@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { busFaults } from '../../lambdas/runtime/operations/bus-consumers.ts';
 import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
 import type { Deployment } from '../deployment/deployment.ts';
 import { once, readSweepState, readSweptAt, type SweepReading } from '../deployment/rows-reader.ts';
@@ -62,6 +63,7 @@ async function depsOf(deployment: Deployment, now: number): Promise<DoctorDeps> 
   return {
     ...deployment,
     pauses: pausesOf(deployment),
+    faults: busFaults(deployment, await deployment.claims?.()),
     now,
     sweptAt: () => readSweptAt(directory, table),
     rowSchema: async () => (await once(known, 'sweep', () => readSweepState(directory, table))).schema,

@@ -1,5 +1,10 @@
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
-import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
+import {
+  type BrokenDirectory,
+  type Directory,
+  type DirectoryReading,
+  refuseFaults,
+} from '../../lambdas/runtime/operations/directory.ts';
 import { shell } from '../terminal/shell.ts';
 import type { GlobalOptions } from './target.ts';
 
@@ -23,37 +28,43 @@ interface Chosen {
 }
 
 /**
- * Chooses a Mailroom. A stage is a word of its stack's name: `dev` means `mailroom-dev`.
+ * Chooses a Mailroom. A stage is a word of its stack's name: `dev` means `mailroom-dev`. A Mailroom whose entry cannot be used does not
+ * prevent the choice of another by its stack, but is one of several as long as no stack is named.
  *
- * @throws `NOTHING_DEPLOYED`, `NO_SUCH_STAGE`, `WHICH_MAILROOM`; each lists the choices
+ * @throws `NOTHING_DEPLOYED`, `NO_SUCH_STAGE`, `WHICH_MAILROOM`, each lists the choices; `BAD_DIRECTORY` if an entry of the chosen one,
+ * or of the only one that can be meant, cannot be used
  *
  * @example
  * ```ts
- * const { directory } = chooseMailroom(directories, { stage: 'dev', variable: undefined, appStacks: [], where: 'eu-west-1' });
+ * const { directory } = chooseMailroom(await readAllDirectories(ssm), { stage: 'dev', variable: undefined, appStacks: [], where: 'eu-west-1' });
  * ```
  */
-export function chooseMailroom(directories: readonly Directory[], choice: Choice): Chosen {
+export function chooseMailroom({ directories, broken }: DirectoryReading, choice: Choice): Chosen {
   const { stage, where, appStacks } = choice;
   const variable =
     choice.stack === undefined && stage === undefined ? choice.variable || undefined : undefined;
   const stack = choice.stack ?? variable;
-  if (directories.length === 0) {
+  if (directories.length + broken.length === 0) {
     throw new MailroomError(
       'NOTHING_DEPLOYED',
       `No Mailroom is deployed in ${where}. Deploy one with cdk deploy, or look elsewhere ` +
         'with --region, --profile or --endpoint.',
     );
   }
-  const meant = directories.filter(
-    ({ mailroom }) =>
-      (stack === undefined || mailroom.stack === stack) &&
-      (stage === undefined || mailroom.stack.toLowerCase().split('-').includes(stage.toLowerCase())),
-  );
+  const isMeant = (name: string) =>
+    (stack === undefined || name === stack) &&
+    (stage === undefined || name.toLowerCase().split('-').includes(stage.toLowerCase()));
+  const meant = directories.filter(({ mailroom }) => isMeant(mailroom.stack));
+  const perhaps = broken.filter(({ hints }) => hints.stack === undefined || isMeant(hints.stack));
   const ofApp = meant.filter(({ mailroom }) => appStacks.includes(mailroom.stack));
-  const byApp = meant.length > 1 && ofApp.length === 1;
+  // What a broken entry says of its stack is not proven, so it never takes the place of a Mailroom that a stack names.
+  const several = stack === undefined ? [...meant, ...perhaps] : meant;
+  const byApp = several.length > 1 && ofApp.length === 1;
   const [only, ...others] = byApp ? ofApp : meant;
+  for (const { fault } of only === undefined ? perhaps : []) throw new MailroomError('BAD_DIRECTORY', fault);
   if (only === undefined) throw noSuchMailroom(directories, { ...choice, variable });
-  if (others.length > 0) throw whichMailroom([only, ...others], where);
+  if (others.length > 0 || (!byApp && several.length > 1)) throw whichMailroom(meant, several, where);
+  refuseFaults(only);
   const unnamed = byApp || variable !== undefined;
   return { directory: only, byApp, unnamedStack: unnamed ? only.mailroom.stack : undefined };
 }
@@ -68,8 +79,12 @@ function noSuchMailroom(directories: readonly Directory[], choice: Choice): Mail
   );
 }
 
-function whichMailroom(several: readonly Directory[], where: string): MailroomError {
-  const [example = ''] = several.map(({ mailroom }) => mailroom.stack);
+function whichMailroom(
+  meant: readonly Directory[],
+  several: readonly (Directory | BrokenDirectory)[],
+  where: string,
+): MailroomError {
+  const [example = ''] = meant.map(({ mailroom }) => mailroom.stack);
   return new MailroomError(
     'WHICH_MAILROOM',
     `There are several Mailrooms in ${where}: ${listed(several)}. Choose one with --stack or --stage, run the command in the ` +
@@ -77,6 +92,10 @@ function whichMailroom(several: readonly Directory[], where: string): MailroomEr
   );
 }
 
-function listed(directories: readonly Directory[]): string {
-  return directories.map(({ mailroom }) => mailroom.stack).join(', ');
+function listed(several: readonly (Directory | BrokenDirectory)[]): string {
+  return several
+    .map((one) =>
+      'mailroom' in one ? one.mailroom.stack : `one whose entry ${one.parameter} cannot be used`,
+    )
+    .join(', ');
 }

@@ -5,7 +5,12 @@ import type { Clock } from '../../lambdas/runtime/base/clock.ts';
 import { errorCode, errorMessage } from '../../lambdas/runtime/base/errors.ts';
 import { neighborsOf } from '../../lambdas/runtime/operations/bus-consumers.ts';
 import type { BusDirectory } from '../../lambdas/runtime/operations/bus-directory.ts';
-import type { ConsumerEntry, Directory, SourceConsumer } from '../../lambdas/runtime/operations/directory.ts';
+import type {
+  BrokenDirectory,
+  ConsumerEntry,
+  Directory,
+  SourceConsumer,
+} from '../../lambdas/runtime/operations/directory.ts';
 import type { Queues } from '../../lambdas/runtime/operations/queues.ts';
 import { readSourceConsumers } from '../../lambdas/runtime/operations/source-consumers.ts';
 import { sqsQueues } from '../../lambdas/runtime/operations/sqs-queues.ts';
@@ -44,6 +49,8 @@ export interface Deployment {
   readonly directory: Directory;
   /** The other Mailrooms on its bus, each with commands that name its stack. @default none */
   readonly neighbors?: readonly Deployment[];
+  /** The Mailrooms of the region whose entry cannot be used. @default none */
+  readonly broken?: readonly BrokenDirectory[];
   /** Reads the claims on its bus. @default there are none */
   readonly claims?: () => Promise<BusDirectory | undefined>;
   readonly table: Table;
@@ -68,7 +75,7 @@ export interface Deployment {
 /**
  * Opens the Mailroom that the options select.
  *
- * @throws `NOTHING_DEPLOYED`, `NO_SUCH_STAGE`, `WHICH_MAILROOM`; each lists the choices
+ * @throws `NOTHING_DEPLOYED`, `NO_SUCH_STAGE`, `WHICH_MAILROOM`, each lists the choices; `BAD_DIRECTORY` if an entry of it cannot be used
  */
 export async function openDeployment(io: Io, options: GlobalOptions): Promise<Deployment> {
   const terminal = createTerminal(io, options.json ?? false);
@@ -77,8 +84,8 @@ export async function openDeployment(io: Io, options: GlobalOptions): Promise<De
   const clients = createClients(target, clock);
   const { ssm, lambdaReads } = clients;
   const region = await ssm.config.region().catch(noRegion);
-  const directories = await readAllDirectories(ssm);
-  const { directory, byApp, unnamedStack } = chooseMailroom(directories, {
+  const reading = await readAllDirectories(ssm);
+  const { directory, byApp, unnamedStack } = chooseMailroom(reading, {
     ...options,
     variable: io.env.MAILROOM_STACK,
     appStacks: await appStacks('.'),
@@ -131,12 +138,13 @@ export async function openDeployment(io: Io, options: GlobalOptions): Promise<De
       consumer: (name) => consumerNamed(directory, name),
     };
   };
-  const neighbors = neighborsOf(directory, directories).map((neighbor) =>
+  const neighbors = neighborsOf(directory, reading.directories).map((neighbor) =>
     open(neighbor, { ...options, stage: undefined, database: undefined, stack: neighbor.mailroom.stack }),
   );
   return {
     ...open({ ...directory, sourceConsumers: await sourcesOf(clients, directory, clock) }, where, postgres),
     neighbors,
+    broken: reading.broken,
     claims: () => readBusClaims(ssm, directory.mailroom.bus),
   };
 }

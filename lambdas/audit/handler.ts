@@ -29,9 +29,9 @@ export const handler = createAuditHandler({
     readEntryVersions(ssm, elsewhere?.table ?? config.tableName, elsewhere?.name ?? name),
   directory: () => readDirectory(ssm, config.tableName),
   bus: async (own) => {
-    const { neighbors, claims } = await readNeighbors(ssm, own);
+    const { neighbors, ...bus } = await readNeighbors(ssm, own);
     return {
-      claims,
+      ...bus,
       neighbors: neighbors.map((directory) => ({ directory, table: tableOf(directory.mailroom.table) })),
     };
   },

@@ -2,6 +2,7 @@ import { SSMClient } from '@aws-sdk/client-ssm';
 import { describe, expect, it } from 'vitest';
 import { clientSettings } from '../../lambdas/runtime/base/client-settings.ts';
 import { readDirectory } from '../../lambdas/runtime/operations/ssm-directory.ts';
+import { directory as small, worker } from '../unit/cli/support/mailroom-in-memory.ts';
 
 const ACCOUNT = '111122223333';
 const QUEUE = `https://sqs.eu-west-1.amazonaws.com/${ACCOUNT}/payments`;
@@ -9,7 +10,7 @@ const QUEUE = `https://sqs.eu-west-1.amazonaws.com/${ACCOUNT}/payments`;
 /** Parameter Store, as far as a page of parameters goes. */
 const store = (consumer: object, mailroom: object = {}): SSMClient => {
   const parameters = {
-    '/mailroom/events/mailroom': { table: 'events', failureQueue: QUEUE, ...mailroom },
+    '/mailroom/events/mailroom': { ...small.mailroom, table: 'events', failureQueue: QUEUE, ...mailroom },
     '/mailroom/events/consumers/payments': consumer,
   };
   const Parameters = Object.entries(parameters).map(([Name, value]) => ({
@@ -19,7 +20,14 @@ const store = (consumer: object, mailroom: object = {}): SSMClient => {
   }));
   return Object.assign(new SSMClient({ region: 'eu-west-1' }), { send: async () => ({ Parameters }) });
 };
-const queues = { name: 'payments', queue: QUEUE, deadLetterQueue: QUEUE, undeliveredQueue: QUEUE };
+const queues = {
+  ...worker,
+  events: [],
+  name: 'payments',
+  queue: QUEUE,
+  deadLetterQueue: QUEUE,
+  undeliveredQueue: QUEUE,
+};
 
 describe('a directory entry that was changed by an attacker', () => {
   it.each(['queue', 'deadLetterQueue', 'undeliveredQueue'])(

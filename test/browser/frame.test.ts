@@ -193,6 +193,8 @@ describe.skipIf(browser === undefined)('the frame of the page', () => {
     const shipping = {
       stack: 'shipping-prod',
       state: 'ok',
+      parameter: null,
+      code: null,
       error: null,
       pending: 0,
       dead: 0,
@@ -211,7 +213,15 @@ describe.skipIf(browser === undefined)('the frame of the page', () => {
           next,
           consumers: { pay: { backlog: 0, deadLetters: 3 } },
         },
-        { ...shipping, stack: 'billing-prod', state: null, error: 'AccessDenied: no', consumers: {}, next },
+        {
+          ...shipping,
+          stack: 'billing-prod',
+          state: null,
+          code: 'AccessDenied',
+          error: 'no',
+          consumers: {},
+          next,
+        },
       ],
     });
     const consumersOf = (stack: string) => page.getByRole('region', { name: `Consumers of ${stack}` });

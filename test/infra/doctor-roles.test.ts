@@ -15,7 +15,9 @@ import { synthStage } from './synth.ts';
 test('the deployed roles have every permission that the doctor demands of them, by their own policies alone', async () => {
   const parts = deployedParts(synthStage('prod').app);
   const ofType = (type: string) => parts.filter((part) => part.type === type);
-  const [directory] = readDirectories(
+  const {
+    directories: [directory],
+  } = readDirectories(
     ofType('AWS::SSM::Parameter').map(({ properties }) => ({
       name: properties.Name,
       value: properties.Value,

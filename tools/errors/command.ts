@@ -30,7 +30,7 @@ export const FINDING = section({
     },
     BAD_DIRECTORY: {
       cause:
-        'A parameter of the directory in SSM was edited by hand: it does not have the form that Mailroom writes, or names something in another account.',
+        'A parameter of the directory in SSM was edited by hand: it does not have the form that Mailroom writes, disagrees with its own name, or names something in another account. For an entry of another Mailroom, it is a finding, not an error.',
       result: 'Nothing was sent to what it names.',
       action: 'Find out who changed it. Deploy its stack again with `npx cdk deploy <stack> --revert-drift`.',
     },

@@ -1,3 +1,4 @@
+import type { BusFault } from '../../../lambdas/runtime/operations/bus-consumers.ts';
 import { READ_ACTIONS, type Resources } from '../../deployment/resources.ts';
 import { clockCheck, concurrencyLeftCheck } from './account-checks.ts';
 import { alarmCheck } from './alarm-checks.ts';
@@ -10,7 +11,7 @@ import {
   readWith,
   runChecks,
 } from './check.ts';
-import { consumerChecks, unlistedChecks } from './consumer-checks.ts';
+import { busFaultChecks, consumerChecks, unlistedChecks } from './consumer-checks.ts';
 import { postgresChecks } from './postgres-checks.ts';
 import { relayChecks, versionChecks } from './relay-checks.ts';
 import { type RoleSimulator, roleChecks } from './role-checks.ts';
@@ -24,6 +25,8 @@ export interface DoctorDeps extends CheckDeps {
   readonly machineAheadMs: number;
   /** `local`: the endpoint is a local engine, which checks no policies. `no-client`: the package of the client is missing. */
   readonly roles: RoleSimulator | 'local' | 'no-client';
+  /** The parameters of other owners on the bus that cannot be used. @default none */
+  readonly faults?: readonly BusFault[] | undefined;
 }
 
 /** The result of {@link examine}. */
@@ -66,6 +69,7 @@ export async function examine(
     concurrencyLeftCheck(reading),
     alarmCheck(reading),
     clockCheck(deps.machineAheadMs),
+    ...busFaultChecks(deps.faults ?? []),
     ...(typeof deps.roles === 'string' ? [] : roleChecks(reading, deps.roles)),
   ];
   const { problems, notChecked, skipped } = await runChecks(checks, (made) => progress(made, checks.length));

@@ -20,6 +20,7 @@ const CAUSED_BY = {
   'stream-off': 'UpdateTable',
   'no-queue': 'DeleteQueue',
   'no-entry': null,
+  'bad-entry': 'PutParameter',
   // Settings.
   'ttl-off': 'UpdateTimeToLive',
   'stream-view': 'UpdateTable',

@@ -1,4 +1,5 @@
 import { errorCode, errorMessage } from '../../../lambdas/runtime/base/errors.ts';
+import { busFaults } from '../../../lambdas/runtime/operations/bus-consumers.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { table } from '../../terminal/output.ts';
 import { paint } from '../../terminal/paint.ts';
@@ -9,9 +10,14 @@ import type { StatusReport } from './status-report.ts';
 
 /** Another Mailroom on the bus. */
 export interface NeighborStatus {
-  readonly stack: string;
+  /** `null`: its entry cannot be used, and `parameter` names it. */
+  readonly stack: string | null;
+  /** The parameter that cannot be used; `null` if all can. */
+  readonly parameter: string | null;
   /** `null`: it could not be read. */
   readonly state: StatusReport['state'] | null;
+  /** The code of why it could not be read, such as `BAD_DIRECTORY`; `null` if it was. */
+  readonly code: string | null;
   /** Why it could not be read; `null` if it was. */
   readonly error: string | null;
   /** PENDING and DEAD events of its outbox. */
@@ -24,7 +30,13 @@ export interface NeighborStatus {
 }
 
 /** Creates a reader of the other Mailrooms on a deployment's bus; it keeps what `createStatusReader` keeps. */
-export function createBusReader({ neighbors = [] }: Deployment): () => Promise<NeighborStatus[]> {
+export function createBusReader(deployment: Deployment): () => Promise<NeighborStatus[]> {
+  const { neighbors = [], claims } = deployment;
+  const next = deployment.commandLine(shell`doctor`);
+  const fine = { parameter: null, code: null, error: null };
+  // Read once, as the directories are.
+  let faults: NeighborStatus[] | undefined;
+  const unread = { state: null, pending: 0, dead: 0, consumers: {} };
   const readers = neighbors.map((deployment) => ({ deployment, reader: createStatusReader(deployment) }));
   const readOne = async ({ deployment, reader }: (typeof readers)[number]): Promise<NeighborStatus> => {
     const { stack } = deployment.directory.mailroom;
@@ -35,13 +47,19 @@ export function createBusReader({ neighbors = [] }: Deployment): () => Promise<N
       const counts = Object.entries(consumers).map(
         ([name, { backlog, deadLetters }]) => [name, { backlog, deadLetters }] as const,
       );
-      return { stack, state, error: null, pending, dead, consumers: Object.fromEntries(counts), next };
+      return { ...fine, stack, state, pending, dead, consumers: Object.fromEntries(counts), next };
     } catch (error) {
-      const text = `${errorCode(error)}: ${errorMessage(error)}`;
-      return { stack, state: null, error: text, pending: 0, dead: 0, consumers: {}, next };
+      return { ...unread, ...fine, stack, code: errorCode(error), error: errorMessage(error), next };
     }
   };
-  return () => Promise.all(readers.map(readOne));
+  const readFaults = async (): Promise<NeighborStatus[]> =>
+    busFaults(deployment, await claims?.()).map(({ parameter, text }) => ({
+      ...{ ...unread, stack: null, parameter, code: 'BAD_DIRECTORY', error: text, next },
+    }));
+  return async () => {
+    faults ??= await readFaults();
+    return [...(await Promise.all(readers.map(readOne))), ...faults];
+  };
 }
 
 /** True if another Mailroom requires action, or could not be read. */
@@ -52,8 +70,8 @@ export function isNeighborOpen({ state }: NeighborStatus): boolean {
 /** The other Mailrooms as text, with the command for each that requires action; nothing without one. */
 export function busText(neighbors: readonly NeighborStatus[]): string[] {
   if (neighbors.length === 0) return [];
-  const rows = neighbors.flatMap(({ stack, state, pending, dead, consumers }) => {
-    const outbox = [stack, stated(state), String(pending), String(dead), '', '', ''];
+  const rows = neighbors.flatMap(({ stack, state, pending, dead, parameter, consumers }) => {
+    const outbox = [stack ?? parameter ?? '', stated(state), String(pending), String(dead), '', '', ''];
     const below = Object.entries(consumers).map(([name, { backlog, deadLetters }]) => [
       ...['', '', '', '', name],
       String(backlog),
@@ -62,9 +80,9 @@ export function busText(neighbors: readonly NeighborStatus[]): string[] {
     return [outbox, ...below];
   });
   const head = ['on this bus', 'state', 'pending', 'dead', 'consumer', 'backlog', 'dead letters'];
-  const todo = neighbors.filter(isNeighborOpen).map(({ stack, error, next }) => {
-    const text = error === null ? 'has findings' : `could not be read (${error})`;
-    return `${prose(`${stack} ${text}:`)}\n  ${paint.bold(next)}`;
+  const todo = neighbors.filter(isNeighborOpen).map(({ stack, parameter, code, error, next }) => {
+    const text = error === null ? 'has findings' : `could not be read (${code}: ${error})`;
+    return `${prose(`${stack ?? parameter} ${text}:`)}\n  ${paint.bold(next)}`;
   });
   return [[table(head, rows), ...todo].join('\n')];
 }

@@ -27,7 +27,7 @@ import { PEEK, readTrace, type Trace, type UnfoundNumbers } from './trace-reader
 /** Dependencies of {@link findTrace}. */
 export type FindDeps = Pick<
   Deployment,
-  'directory' | 'table' | 'queues' | 'terminal' | 'commandLine' | 'neighbors' | 'claims'
+  'directory' | 'table' | 'queues' | 'terminal' | 'commandLine' | 'neighbors' | 'broken' | 'claims'
 >;
 
 /**

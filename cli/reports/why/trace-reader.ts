@@ -1,6 +1,11 @@
 import { errorCode, errorMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { DAY_MS, MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
-import { atHome, byInbox, withNeighbors } from '../../../lambdas/runtime/operations/bus-consumers.ts';
+import {
+  atHome,
+  brokenNeighbors,
+  byInbox,
+  withNeighbors,
+} from '../../../lambdas/runtime/operations/bus-consumers.ts';
 import type { BusDirectory } from '../../../lambdas/runtime/operations/bus-directory.ts';
 import {
   type DeadLetterQueue,
@@ -8,7 +13,11 @@ import {
   depthOf,
   peekDeadLetters,
 } from '../../../lambdas/runtime/operations/dead-letters.ts';
-import type { ConsumerEntry, Directory } from '../../../lambdas/runtime/operations/directory.ts';
+import type {
+  BrokenDirectory,
+  ConsumerEntry,
+  Directory,
+} from '../../../lambdas/runtime/operations/directory.ts';
 import type { QueueDepth, QueueMessage, Queues } from '../../../lambdas/runtime/operations/queues.ts';
 import { consumersOf } from '../../../lambdas/runtime/operations/subscribed-events.ts';
 import { eventIdTime, isEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
@@ -95,6 +104,8 @@ interface TracedMailroom {
 export interface TraceDeps extends TracedMailroom {
   /** The other Mailrooms on its bus. @default none */
   readonly neighbors?: readonly TracedMailroom[] | undefined;
+  /** The Mailrooms of the region whose entry cannot be used. @default none */
+  readonly broken?: readonly BrokenDirectory[] | undefined;
   /** Reads the claims on its bus. @default they are not read */
   readonly claims?: (() => Promise<BusDirectory | undefined>) | undefined;
   /** The database whose rows the table port also reads. @default none */
@@ -210,7 +221,8 @@ async function openReading(deps: TraceDeps): Promise<TraceReading> {
     }
   }
   const directories = neighbors.map(({ directory }) => directory);
-  const { unlisted = [] } = withNeighbors(deps.directory, directories, await claims?.());
+  const onBus = await claims?.();
+  const { unlisted = [] } = withNeighbors(deps.directory, directories, onBus);
   // Those of the selected Mailroom are a finding of its wiring.
   const own = new Set(deps.directory.unlisted?.map(({ name }) => name));
   const foreign = unlisted.filter(({ name }) => !own.has(name));
@@ -222,7 +234,15 @@ async function openReading(deps: TraceDeps): Promise<TraceReading> {
     ),
     rooms: new Map(rooms.map((room) => [room.directory.mailroom.table, room])),
     closed,
-    unread: new Set(foreign.map(({ name, parameter }) => `${name}, whose entry ${parameter} does not exist`)),
+    unread: new Set([
+      ...foreign.map(
+        ({ name, parameter, fault }) =>
+          `${name}, whose entry ${parameter} ${fault === undefined ? 'does not exist' : 'cannot be used'}`,
+      ),
+      ...brokenNeighbors(deps, onBus).map(
+        ({ table, parameter }) => `the consumers of ${table}, whose entry ${parameter} cannot be used`,
+      ),
+    ]),
     ...{ deadLetters: new Map(), depths: new Map(), written: new Map() },
   };
 }

@@ -1,5 +1,5 @@
 import type { BusDirectory } from './bus-directory.ts';
-import { type ConsumerEntry, consumerEntryName, type Directory } from './directory.ts';
+import { type BrokenDirectory, type ConsumerEntry, consumerEntryName, type Directory } from './directory.ts';
 
 /** A consumer as its own Mailroom names it: its inbox rows, its dead-letter sources and commands have that name. */
 export function atHome(consumer: ConsumerEntry): ConsumerEntry {
@@ -47,6 +47,39 @@ export function withNeighbors(
     unlisted.push({ name: label, parameter: consumerEntryName(table, name) });
   }
   return { ...own, consumers, ...(unlisted.length > 0 && { unlisted }) };
+}
+
+/** A parameter of another owner on the bus that cannot be used. */
+export interface BusFault {
+  /** The name of the parameter. */
+  readonly parameter: string;
+  /** Why it cannot be used, as a sentence with the remedy. */
+  readonly text: string;
+}
+
+/** The readings of a Mailroom's bus. */
+export interface BusReadings {
+  readonly directory: Directory;
+  readonly neighbors?: readonly { readonly directory: Directory }[] | undefined;
+  /** The Mailrooms of the region whose entry cannot be used. @default none */
+  readonly broken?: readonly BrokenDirectory[] | undefined;
+}
+
+/** The Mailrooms without a usable entry that are on the bus: a consumer of theirs is claimed there, or their entry names it. */
+export function brokenNeighbors({ directory, broken = [] }: BusReadings, claims?: BusDirectory) {
+  const { bus, table } = directory.mailroom;
+  const claimed = new Set(claims?.consumers.map((claim) => claim.table));
+  return broken.filter((one) => one.table !== table && (one.hints.bus === bus || claimed.has(one.table)));
+}
+
+/**
+ * Finds the parameters of other owners on the bus that cannot be used. They are findings: what they describe was not checked, and
+ * everything else was.
+ */
+export function busFaults(readings: BusReadings, claims?: BusDirectory): BusFault[] {
+  const unlisted = (readings.neighbors ?? []).flatMap(({ directory }) => directory.unlisted ?? []);
+  const all = [...brokenNeighbors(readings, claims), ...unlisted, ...(claims?.faults ?? [])];
+  return all.flatMap(({ parameter, fault }) => (fault === undefined ? [] : [{ parameter, text: fault }]));
 }
 
 /**

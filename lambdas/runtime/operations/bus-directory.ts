@@ -1,5 +1,6 @@
-import { MailroomError } from '../base/errors.ts';
+import { jsonObject } from '../base/json.ts';
 import { type DirectoryParameter, directoryPath, type EntryStack } from './directory.ts';
+import { badEntry } from './directory-entries.ts';
 
 /**
  * The directory of a bus: the owners of its services and the consumers of every Mailroom on it. Each is a parameter under
@@ -11,6 +12,16 @@ export interface BusDirectory {
   readonly services: readonly ServiceClaim[];
   /** Sorted by table and name. */
   readonly consumers: readonly ConsumerClaim[];
+  /** The claims whose value cannot be read. The name of a parameter is the claim, so each is also in its list. @default none */
+  readonly faults?: readonly ClaimFault[] | undefined;
+}
+
+/** A claim whose value cannot be read. */
+interface ClaimFault {
+  /** The name of the parameter. */
+  readonly parameter: string;
+  /** Why it cannot be read, as a sentence with the remedy. */
+  readonly fault: string;
 }
 
 /** The owner of a claim. */
@@ -67,38 +78,50 @@ export function encodeClaim({ stack, stackPath, owner }: BusClaim): string {
 }
 
 /**
- * Reads the directories of buses from parameters under {@link BUSES_ROOT}.
+ * Reads the directories of buses from parameters under {@link BUSES_ROOT}. A claim whose value cannot be read still claims its name: its
+ * owner is unknown, so the parameter's name stands for it.
  *
  * @returns one per bus, sorted by name
- * @throws `BAD_DIRECTORY`, naming the parameter, if a value does not have the form that the constructs write
  */
 export function readBusDirectories(parameters: readonly DirectoryParameter[]): BusDirectory[] {
-  const buses = new Map<string, { services: ServiceClaim[]; consumers: ConsumerClaim[] }>();
+  const buses = new Map<
+    string,
+    { services: ServiceClaim[]; consumers: ConsumerClaim[]; faults: ClaimFault[] }
+  >();
   for (const parameter of parameters.toSorted((a, b) => a.name.localeCompare(b.name))) {
     const [, root, bus = '', kind, ...rest] = parameter.name.split('/');
     if (`/${root}` !== BUSES_ROOT || rest.length === 0) continue;
-    const found = buses.get(bus) ?? { services: [], consumers: [] };
+    const found = buses.get(bus) ?? { services: [], consumers: [], faults: [] };
     buses.set(bus, found);
+    if (kind !== 'services' && kind !== 'consumers') continue;
+    const claim = decodeClaim(parameter);
+    const [table = '', name = '', ...others] = rest;
+    const isNamed = kind === 'services' || (table !== '' && name !== '' && others.length === 0);
+    if (claim === undefined || !isNamed) {
+      const problem = isNamed
+        ? 'it is not an object with stack and owner'
+        : 'its name does not end with a table and a consumer';
+      found.faults.push({ parameter: parameter.name, fault: badEntry(parameter.name, problem).message });
+    }
+    if (!isNamed) continue;
+    const owner = claim ?? { stack: kind === 'services' ? parameter.name : table, owner: parameter.name };
     // A service's name can contain slashes.
-    if (kind === 'services') found.services.push({ ...decodeClaim(parameter), service: rest.join('/') });
-    const [table = '', name = ''] = rest;
-    if (kind === 'consumers') found.consumers.push({ ...decodeClaim(parameter), table, name });
+    if (kind === 'services') found.services.push({ ...owner, service: rest.join('/') });
+    else found.consumers.push({ ...owner, table, name });
   }
-  return Array.from(buses, ([bus, claims]) => ({ bus, ...claims }));
+  return Array.from(buses, ([bus, { faults, ...claims }]) => ({
+    bus,
+    ...claims,
+    ...(faults.length > 0 && { faults }),
+  }));
 }
 
-function decodeClaim({ name, value }: DirectoryParameter): BusClaim {
-  try {
-    const { stack, stackPath, owner } = JSON.parse(value) as Partial<Record<string, unknown>>;
-    const isPath = stackPath === undefined || typeof stackPath === 'string';
-    if (typeof stack === 'string' && isPath && typeof owner === 'string') return { stack, stackPath, owner };
-  } catch {
-    // not JSON
-  }
-  throw new MailroomError(
-    'BAD_DIRECTORY',
-    `The parameter ${name} does not have the form that Mailroom writes. It was changed by hand: deploy its stack again with \`npx cdk deploy --revert-drift\`.`,
-  );
+function decodeClaim({ value }: DirectoryParameter): BusClaim | undefined {
+  const { stack, stackPath, owner } = jsonObject(value) ?? {};
+  const isPath = stackPath === undefined || typeof stackPath === 'string';
+  return typeof stack === 'string' && isPath && typeof owner === 'string'
+    ? { stack, stackPath, owner }
+    : undefined;
 }
 
 /** The settings that consumers and producers of other apps need of a Mailroom, resolved when their stacks are deployed. */

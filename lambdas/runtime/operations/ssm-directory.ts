@@ -8,21 +8,20 @@ import { awsFault } from '../base/aws-errors.ts';
 import { errorCode, MailroomError } from '../base/errors.ts';
 import { type BusDirectory, busPath, readBusDirectories } from './bus-directory.ts';
 import {
+  type BrokenDirectory,
   consumerEntryName,
   DIRECTORY_ROOT,
   type Directory,
   type DirectoryParameter,
+  type DirectoryReading,
   directoryPath,
   type EntryVersion,
   readDirectories,
+  refuseFaults,
 } from './directory.ts';
 
-/**
- * Reads the directories of all Mailrooms in the region.
- *
- * @throws `BAD_DIRECTORY` if an entry was changed by hand
- */
-export async function readAllDirectories(client: SSMClient): Promise<Directory[]> {
+/** Reads the directories of all Mailrooms in the region. */
+export async function readAllDirectories(client: SSMClient): Promise<DirectoryReading> {
   return readDirectories(await parametersUnder(client, DIRECTORY_ROOT));
 }
 
@@ -37,8 +36,9 @@ export async function readAllDirectories(client: SSMClient): Promise<Directory[]
  * ```
  */
 export async function readDirectory(client: SSMClient, table: string): Promise<Directory> {
-  const [directory] = readDirectories(await parametersUnder(client, directoryPath(table)));
-  if (directory !== undefined) return directory;
+  const { directories, broken } = await readUsable(client, table);
+  for (const { fault } of broken) throw new MailroomError('BAD_DIRECTORY', fault);
+  for (const directory of directories) return refuseFaults(directory);
   throw new MailroomError(
     'NO_DIRECTORY',
     `The parameter ${directoryPath(table)}/mailroom does not exist: the table does not belong to a Mailroom, or was deployed by an older ` +
@@ -46,11 +46,15 @@ export async function readDirectory(client: SSMClient, table: string): Promise<D
   );
 }
 
+/** Reads what can be used of the directory of one Mailroom. */
+async function readUsable(client: SSMClient, table: string): Promise<DirectoryReading> {
+  return readDirectories(await parametersUnder(client, directoryPath(table)));
+}
+
 /**
  * Reads the claims on a bus.
  *
  * @returns `undefined` if it has none, or the caller may not read them: then it was deployed, or the role made, before buses had claims
- * @throws `BAD_DIRECTORY` if a claim was changed by hand
  */
 export async function readBusClaims(client: SSMClient, bus: string): Promise<BusDirectory | undefined> {
   try {
@@ -66,6 +70,8 @@ export async function readBusClaims(client: SSMClient, bus: string): Promise<Bus
 interface BusReading {
   readonly neighbors: readonly Directory[];
   readonly claims: BusDirectory | undefined;
+  /** Those of them whose entry cannot be used. */
+  readonly broken: readonly BrokenDirectory[];
 }
 
 /** Tables whose directories are read at a time: Parameter Store limits the calls of an account. */
@@ -79,16 +85,30 @@ const TABLES_AT_ONCE = 3;
 export async function readNeighbors(client: SSMClient, { mailroom }: Directory): Promise<BusReading> {
   const claims = await readBusClaims(client, mailroom.bus);
   const claimed = claims?.consumers.filter(({ table }) => table !== mailroom.table) ?? [];
-  const read = async (table: string): Promise<Directory[]> => {
+  const read = async (table: string): Promise<DirectoryReading> => {
     // Each error is that of another Mailroom, and must not end the audit of this one.
-    const directory = await readDirectory(client, table).catch(() => undefined);
-    if (directory === undefined) return [];
+    const none: DirectoryReading = { directories: [], broken: [] };
+    const { directories, broken } = await readUsable(client, table).catch(() => none);
     const names = new Set(claimed.flatMap((claim) => (claim.table === table ? [claim.name] : [])));
-    return [{ ...directory, consumers: directory.consumers.filter(({ name }) => names.has(name)) }];
+    const ofBus = <T extends { readonly name: string }>(all: readonly T[]) =>
+      all.filter(({ name }) => names.has(name));
+    const narrowed = directories.map(({ consumers, unlisted = [], ...directory }) => {
+      const missing = ofBus(unlisted);
+      return {
+        ...directory,
+        consumers: ofBus(consumers),
+        ...(missing.length > 0 && { unlisted: missing }),
+      };
+    });
+    return { directories: narrowed, broken };
   };
   const tables = [...new Set(claimed.map(({ table }) => table))];
-  const neighbors = await pMap(tables, read, { concurrency: TABLES_AT_ONCE });
-  return { neighbors: neighbors.flat(), claims };
+  const readings = await pMap(tables, read, { concurrency: TABLES_AT_ONCE });
+  return {
+    neighbors: readings.flatMap(({ directories }) => directories),
+    broken: readings.flatMap(({ broken }) => broken),
+    claims,
+  };
 }
 
 /** Reads the versions of a consumer's entry, oldest first. */

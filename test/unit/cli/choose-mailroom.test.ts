@@ -6,15 +6,17 @@ import { appStacks } from '../../../cli/deployment/app-stacks.ts';
 import { chooseMailroom } from '../../../cli/deployment/choose-mailroom.ts';
 import { directory } from './support/mailroom-in-memory.ts';
 
-const deployed = (...stacks: string[]) =>
-  stacks.map((stack) => ({ ...directory, mailroom: { ...directory.mailroom, stack } }));
+const deployed = (...stacks: string[]) => ({
+  directories: stacks.map((stack) => ({ ...directory, mailroom: { ...directory.mailroom, stack } })),
+  broken: [],
+});
 const choice = { variable: undefined, appStacks: [], where: 'eu-west-1' };
 const two = deployed('ShopStack', 'billing-dev');
 
 describe('the Mailroom of a run, of several in the region', () => {
   test('is that of the CDK app in the folder, and printed commands name its stack', () => {
     expect(chooseMailroom(two, { ...choice, appStacks: ['Network', 'ShopStack'] })).toEqual({
-      directory: two[0],
+      directory: two.directories[0],
       byApp: true,
       unnamedStack: 'ShopStack',
     });
@@ -23,17 +25,20 @@ describe('the Mailroom of a run, of several in the region', () => {
   test('is that of MAILROOM_STACK before the app’s, and that of an option before both', () => {
     const more = { ...choice, variable: 'billing-dev', appStacks: ['ShopStack'] };
     expect(chooseMailroom(two, more)).toMatchObject({
-      directory: two[1],
+      directory: two.directories[1],
       byApp: false,
       unnamedStack: 'billing-dev',
     });
     expect(chooseMailroom(two, { ...more, stack: 'ShopStack' })).toEqual({
-      directory: two[0],
+      directory: two.directories[0],
       byApp: false,
       unnamedStack: undefined,
     });
     const dev = { ...more, variable: 'ShopStack', stage: 'DEV' };
-    expect(chooseMailroom(two, dev)).toMatchObject({ directory: two[1], unnamedStack: undefined });
+    expect(chooseMailroom(two, dev)).toMatchObject({
+      directory: two.directories[1],
+      unnamedStack: undefined,
+    });
   });
 
   test('is never that of an app which the options exclude', () => {
@@ -63,12 +68,14 @@ describe('the Mailroom of a run, of several in the region', () => {
       expect(() => chooseMailroom(two, { ...choice, ...given })).toThrow(
         `No Mailroom in eu-west-1 matches ${named}. ${all}`,
       );
-    expect(() => chooseMailroom([], choice)).toThrow('No Mailroom is deployed in eu-west-1.');
+    expect(() => chooseMailroom(deployed(), choice)).toThrow('No Mailroom is deployed in eu-west-1.');
   });
 });
 
 test('a single Mailroom needs no choice, and is used from the folder of any app', () => {
-  const [only] = deployed('ShopStack');
+  const {
+    directories: [only],
+  } = deployed('ShopStack');
   expect(chooseMailroom(deployed('ShopStack'), { ...choice, appStacks: ['Network'] })).toEqual({
     directory: only,
     byApp: false,

@@ -87,7 +87,16 @@ test('status prints the members in docs/cli-json.md', async () => {
     late: [{ consumer: 'payments', eventId: '', sentAt: 1 }],
   };
   const neighbor: NeighborStatus = {
-    ...{ stack: 'shipping-dev', state: 'ok', error: null, pending: 0, dead: 0, next: '' },
+    ...{
+      stack: 'shipping-dev',
+      parameter: null,
+      state: 'ok',
+      code: null,
+      error: null,
+      pending: 0,
+      dead: 0,
+      next: '',
+    },
     consumers: { payments: { backlog: 0, deadLetters: 0 } },
   };
   const document = { ...statusJson({ ...report, looks, heartbeat }, lines), neighbors: [neighbor] };

@@ -30,7 +30,7 @@ const listed = [
 
 /** The directory of a Mailroom from which the entry of `payments` was deleted. */
 function withoutPayments(): Directory {
-  const [found] = readDirectories([...listed, reserved('payments-queue', 0, 'payments')]);
+  const [found] = readDirectories([...listed, reserved('payments-queue', 0, 'payments')]).directories;
   if (found === undefined) throw new Error('There is no directory');
   return found;
 }
@@ -40,8 +40,8 @@ const NAMES_STACK =
   "aws cloudformation describe-stack-resources --physical-resource-id /mailroom/Mailroom/inboxes/payments-queue/renaming-a-consumer-needs-movedFrom-0 --query 'StackResources[0].StackName' --output text --region eu-west-1";
 
 test('a consumer whose entry was deleted is known by the reservation of its name', () => {
-  expect(readDirectories(listed)).toMatchObject([{ consumers: [{ name: worker.name }] }]);
-  expect(readDirectories(listed)[0]).not.toHaveProperty('unlisted');
+  expect(readDirectories(listed).directories).toMatchObject([{ consumers: [{ name: worker.name }] }]);
+  expect(readDirectories(listed).directories[0]).not.toHaveProperty('unlisted');
   expect(withoutPayments().unlisted).toEqual([
     { name: 'payments', parameter: inboxNamePath(table, 'payments-queue', 0) },
   ]);
@@ -50,7 +50,7 @@ test('a consumer whose entry was deleted is known by the reservation of its name
 test('the last name of a renamed consumer counts, also after ten renames', () => {
   const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', worker.name];
   const renamed = names.map((name, index) => reserved('worker-queue', index, name));
-  expect(readDirectories([...listed, ...renamed])[0]).not.toHaveProperty('unlisted');
+  expect(readDirectories([...listed, ...renamed]).directories[0]).not.toHaveProperty('unlisted');
 });
 
 test('status and doctor are not content with fewer checks', async () => {

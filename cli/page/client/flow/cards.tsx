@@ -133,11 +133,12 @@ export function ConsumerRow({
 
 /** The consumers of another Mailroom on the bus, with the command that shows its findings. */
 export function NeighborGroup({ neighbor }: { readonly neighbor: NeighborStatus }) {
-  const { stack, state, error, consumers, next } = neighbor;
+  const { parameter, state, code, error, consumers, next } = neighbor;
+  const stack = neighbor.stack ?? parameter;
   return (
     <section class="neighbor" aria-label={`Consumers of ${stack}`}>
       <h3>
-        {stack} <State is={state ?? 'broken'}>{state ?? `unread: ${error}`}</State>
+        {stack} <State is={state ?? 'broken'}>{state ?? `unread: ${code}: ${error}`}</State>
       </h3>
       <ul>
         {Object.entries(consumers).map(([name, { backlog, deadLetters }]) => (

@@ -38,7 +38,7 @@ export function Diagram({ flow }: { readonly flow: Flow }) {
           ))}
         </ul>
         {neighbors.map((neighbor) => (
-          <NeighborGroup key={neighbor.stack} neighbor={neighbor} />
+          <NeighborGroup key={neighbor.parameter ?? neighbor.stack} neighbor={neighbor} />
         ))}
       </div>
     </div>

@@ -31,6 +31,7 @@ const PROBLEMS: Readonly<Partial<Record<WiringKind, string>>> = {
   'stream-off': 'Stream off',
   'no-queue': 'Queue gone',
   'no-entry': 'Directory entry gone',
+  'bad-entry': 'Directory entry unusable',
   'no-rule': 'Rule gone',
   'rule-disabled': 'Rule off',
   pattern: 'Rule changed',

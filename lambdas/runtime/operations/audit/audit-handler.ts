@@ -8,7 +8,7 @@ import { type AuditDeps, type AuditRange, type AuditReport, createAudit } from '
 import { type DeliveryTelemetry, sendBacklogs, sendDeliveries } from './audit-delivery-metrics.ts';
 
 /** Dependencies of the scheduled audit. */
-export interface AuditHandlerDeps extends Omit<AuditDeps, 'directory' | 'neighbors' | 'claims'> {
+export interface AuditHandlerDeps extends Omit<AuditDeps, 'directory' | 'neighbors' | 'claims' | 'broken'> {
   readonly config: AuditConfig;
   /** Read on each run, so that newly deployed consumers are included. */
   readonly directory: () => Promise<Directory>;
@@ -21,7 +21,7 @@ export interface AuditHandlerDeps extends Omit<AuditDeps, 'directory' | 'neighbo
 }
 
 /** The other Mailrooms on a bus, and its claims. */
-type AuditBus = Pick<AuditDeps, 'neighbors' | 'claims'>;
+type AuditBus = Pick<AuditDeps, 'neighbors' | 'claims' | 'broken'>;
 
 /** The audit ends this long before the invocation, so that its findings are still sent, milliseconds. */
 const END_MARGIN_MS = 10_000;

@@ -6,9 +6,9 @@ import { DAY_MS, HOUR_MS } from '../../base/units.ts';
 import type { EventRef } from '../../events/event.ts';
 import { minuteOf } from '../../store/event-id.ts';
 import type { Table } from '../../store/table.ts';
-import { byInbox, withNeighbors } from '../bus-consumers.ts';
+import { type BusFault, busFaults, byInbox, withNeighbors } from '../bus-consumers.ts';
 import type { BusDirectory } from '../bus-directory.ts';
-import type { ConsumerEntry, Directory } from '../directory.ts';
+import type { BrokenDirectory, ConsumerEntry, Directory } from '../directory.ts';
 import type { Queues } from '../queues.ts';
 import { externalEventsOf, mailroomEventsOf } from '../subscribed-events.ts';
 import { type ConsumerBacklog, createBacklogs } from './audit-backlog.ts';
@@ -50,6 +50,8 @@ export interface AuditDeps {
   readonly readsPostgres?: boolean | undefined;
   /** The claims on the bus, which show a consumer without an entry. @default they are not read */
   readonly claims?: BusDirectory | undefined;
+  /** The Mailrooms of the region whose directory entry cannot be used. @default none */
+  readonly broken?: readonly BrokenDirectory[] | undefined;
   readonly queues: Pick<Queues, 'depth' | 'receive' | 'show'>;
   readonly rules: DeployedRules;
   /** Without it, an event without a row is inconclusive as long as its consumer's queue is not empty. @default none */
@@ -194,7 +196,7 @@ export function createAudit(deps: AuditDeps): Audit {
       const walkEndsBy = startedAt + (endsBy - startedAt) * WALK_SHARE;
       const hasTimeLeft = (by: number) => () => signal?.aborted !== true && clock.now() < by;
 
-      const incomplete = unlistedTexts(directory);
+      const incomplete = [...unlistedTexts(directory), ...busFaults(deps, deps.claims).map(faultText)];
       const inconclusive: InconclusiveEvents[] = [];
       const drift = await findDrift(deps, deps.directory);
       const deliveries = createDeliveries({
@@ -264,10 +266,16 @@ export function createAudit(deps: AuditDeps): Audit {
 }
 
 function unlistedTexts({ unlisted = [] }: Directory): string[] {
-  return unlisted.map(
-    ({ name }) =>
-      `The directory has no entry of ${name}, so its events were not checked: \`doctor\` names the command that restores it.`,
-  );
+  return unlisted
+    .filter(({ fault }) => fault === undefined)
+    .map(
+      ({ name }) =>
+        `The directory has no entry of ${name}, so its events were not checked: \`doctor\` names the command that restores it.`,
+    );
+}
+
+function faultText({ text }: BusFault): string {
+  return `A parameter of the bus cannot be used, so what it describes was not checked. ${text}`;
 }
 
 /** Events in shards that the sweep does not read: it never publishes those that the stream relay misses. */

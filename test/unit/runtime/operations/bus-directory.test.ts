@@ -47,11 +47,25 @@ describe('the directory of a bus', () => {
     ]);
   });
 
-  test.each(['', '[]', '{"stack":"a"}', 'null'])('names a parameter whose value is %j', (value) => {
-    const name = serviceClaimName('shop', 'payments');
-    expect(() => readBusDirectories([{ name, value }])).toThrow(
-      `The parameter ${name} does not have the form that Mailroom writes.`,
-    );
+  test.each(['', '[]', '{"stack":"a"}', 'null'])('keeps a claim whose value is %j, and names it', (value) => {
+    const [service, consumer] = [
+      serviceClaimName('shop', 'payments'),
+      consumerClaimName('shop', 'table-1', 'pay'),
+    ];
+    const parameters = [service, consumer].map((name) => ({ name, value }));
+    expect(readBusDirectories(parameters)).toEqual([
+      {
+        bus: 'shop',
+        services: [{ service: 'payments', stack: service, owner: service }],
+        consumers: [{ table: 'table-1', name: 'pay', stack: 'table-1', owner: consumer }],
+        faults: [consumer, service].map((parameter) => ({
+          parameter,
+          fault: expect.stringContaining(
+            `The parameter ${parameter} does not have the form that Mailroom writes: `,
+          ),
+        })),
+      },
+    ]);
   });
 });
 
