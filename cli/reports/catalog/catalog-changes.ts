@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { JsonObject, ReadCatalog } from './catalog-document.ts';
-import { ANY, isClosed, restOf, type SchemaField, type SchemaFields, schemaFields } from './schema-fields.ts';
+import { ANY, isClosed, restOf, type SchemaField, type SchemaFields, without } from './schema-fields.ts';
 
 /** One change of an event. */
 interface EventChange {
@@ -23,9 +23,15 @@ export interface CatalogChange extends EventChange {
 /** Compares two catalogs. @returns the breaking changes first */
 export function catalogChanges(before: ReadCatalog, after: ReadCatalog): readonly CatalogChange[] {
   const added = new Map([...after].filter(([key]) => !before.has(key)));
+  const ofType = new Map<string, string[]>();
+  for (const [key, { type }] of added) {
+    const keys = ofType.get(type) ?? [];
+    keys.push(key);
+    ofType.set(type, keys);
+  }
   const known = [...before].flatMap(([key, old]) => {
     // An event of the same type from another source.
-    const [successor = key] = [...added].find(([, { type }]) => !after.has(key) && type === old.type) ?? [];
+    const successor = (after.has(key) ? undefined : ofType.get(old.type)?.shift()) ?? key;
     const now = after.get(successor);
     added.delete(successor);
     const changes = now === undefined ? [broken(null, 'removed')] : eventChanges(old, now);
@@ -48,10 +54,7 @@ type Event = ReadCatalog extends ReadonlyMap<string, infer E> ? E : never;
 
 function eventChanges(old: Event, now: Event): EventChange[] {
   const names = (['source', 'aggregateType'] as const).filter((name) => old[name] !== now[name]);
-  const payload = payloadChanges(
-    schemaFields(old.document, old.payload, 'data'),
-    schemaFields(now.document, now.payload, 'data'),
-  );
+  const payload = payloadChanges(old.fields, now.fields);
   // Consumers read older payloads through upcast.
   const isConverted = now.version > old.version && now.upcast;
   return [
@@ -145,10 +148,6 @@ function constraintChanges(old: JsonObject, now: JsonObject, path: string): Even
     const isLimit = was !== undefined && [...LOWER, ...UPPER].includes(keyword);
     return [isLimit && isLooser ? wider(path, text) : broken(path, text)];
   });
-}
-
-function without(values: readonly unknown[], others: readonly unknown[]): unknown[] {
-  return values.filter((value) => !others.some((other) => isDeepStrictEqual(value, other)));
 }
 
 function shown(value: unknown): string {

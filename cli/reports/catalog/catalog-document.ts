@@ -4,6 +4,8 @@ import { errorMessage, MailroomError } from '../../../lambdas/runtime/base/error
 import { isObject, jsonObject } from '../../../lambdas/runtime/base/json.ts';
 import { type AnyEventDefinition, HOPS_MAX } from '../../../lambdas/runtime/events/event.ts';
 import type { Catalog } from './load-catalog.ts';
+import { type SchemaFields, schemaFields } from './schema-fields.ts';
+import { createSchemaSource } from './schema-source.ts';
 
 /** An object of JSON: a document, or a part of one. */
 export type JsonObject = Readonly<Record<string, unknown>>;
@@ -69,11 +71,8 @@ export function jsonSchemaOf({ title, definitions }: Catalog): JsonObject {
   };
 }
 
-/** The events of an exported catalog by their keys, each with the schema of its payload and the document to which that refers. */
-export type ReadCatalog = ReadonlyMap<
-  string,
-  CatalogEvent & { readonly document: JsonObject; readonly payload: unknown }
->;
+/** The events of an exported catalog by their keys, each with the fields of its payload. */
+export type ReadCatalog = ReadonlyMap<string, CatalogEvent & { readonly fields: SchemaFields }>;
 
 /**
  * Reads an AsyncAPI document that {@link asyncApiOf} wrote.
@@ -93,12 +92,13 @@ export function readCatalog(file: string, text: string): ReadCatalog {
   if (form !== FORM)
     throw not(`x-mailroom.catalog is ${JSON.stringify(form) ?? 'missing'}, and this version reads ${FORM}`);
   const { messages, schemas } = Object(document.components);
+  const source = createSchemaSource(document, text.length, not);
   const events = Object.entries(Object(messages)).map(([key, message]) => {
     const event: unknown = Object(message)['x-mailroom'];
     const payload: unknown = Object(schemas)[key];
     if (!isEvent(event)) throw not(`components.messages.${key} has no valid x-mailroom`);
     if (!isObject(payload)) throw not(`components.schemas.${key} is missing`);
-    return [key, { ...event, document, payload }] as const;
+    return [key, { ...event, fields: schemaFields(source, payload, 'data') }] as const;
   });
   if (events.length === 0) throw not('components.messages is empty');
   return new Map(events);

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isObject } from '../../../lambdas/runtime/base/json.ts';
 import type { JsonObject } from './catalog-document.ts';
+import type { SchemaSource } from './schema-source.ts';
 
 /** A value of a payload, as a schema describes it. */
 export interface SchemaField {
@@ -56,17 +57,22 @@ const READ = new Set(
 /**
  * Reads the fields of a draft-07 schema.
  *
- * @param document - the document to which its references belong
+ * @param source - the document to which its references belong
  * @param root - the path of the value
+ * @throws the error of the source if a reference is malformed, or reading takes too many steps
  */
-export function schemaFields(document: JsonObject, schema: unknown, root: string): SchemaFields {
+export function schemaFields(source: SchemaSource, schema: unknown, root: string): SchemaFields {
   const fields = new Map<string, SchemaField>();
-  const read = (given: unknown, position: Position): void => {
+  const read = (given: unknown, position: Position): void =>
+    // The references above are copied.
+    source.step(() => readAt(given, position), 1 + position.open.size);
+  const readAt = (given: unknown, position: Position): void => {
+    source.at(position.path);
     const { path, isRequired, within, isVariant } = position;
     const field = fields.get(path) ?? { isRequired, within, kinds: new Map() };
     fields.set(path, field);
     const refs: string[] = [];
-    const { anyOf, oneOf = anyOf, ...rest } = flattened(given, document, refs);
+    const { anyOf, oneOf = anyOf, ...rest } = flattened(given, source, refs);
     // Beside oneOf, it applies to each of the alternatives.
     const own = oneOf === anyOf ? rest : { ...rest, ...(anyOf !== undefined && { anyOf }) };
     const above = refs.find((ref) => position.open.has(ref));
@@ -77,14 +83,14 @@ export function schemaFields(document: JsonObject, schema: unknown, root: string
     const open = new Map([...position.open, ...refs.map((ref) => [ref, path] as const)]);
     if (Array.isArray(oneOf)) {
       const isObjects =
-        oneOf.filter((one) => typesOf(flattened(one, document, [])).includes('object')).length > 1;
+        oneOf.filter((one) => typesOf(flattened(one, source, [])).includes('object')).length > 1;
       for (const one of oneOf)
         read({ allOf: [own, one] }, { ...position, isVariant: isVariant || isObjects, open });
       return;
     }
     for (const type of typesOf(own)) {
       const kind = kindOf(type, isVariant ? own.properties : {}, field.kinds);
-      field.kinds.set(kind, constraintsOf(type, own, document));
+      field.kinds.set(kind, constraintsOf(type, own, source));
       for (const [step, inner, isNeeded] of partsOf(type, own)) {
         const at = {
           path: path + variantOf(kind) + step,
@@ -100,14 +106,18 @@ export function schemaFields(document: JsonObject, schema: unknown, root: string
 }
 
 /** A schema with those that it refers to, or that must match as well, as one. @param refs - receives the references */
-function flattened(schema: unknown, document: JsonObject, refs: string[]): JsonObject {
+function flattened(schema: unknown, source: SchemaSource, refs: string[]): JsonObject {
   const { $ref, allOf, ...own } = (schema === false ? { not: {} } : Object(schema)) as JsonObject;
   const parts: unknown[] = Array.isArray(allOf) ? [...allOf] : [];
   if (typeof $ref === 'string' && !refs.includes($ref)) {
     refs.push($ref);
-    parts.push(pointed(document, $ref));
+    parts.push(source.target($ref));
   }
-  return parts.map((part) => flattened(part, document, refs)).reduce(both, own);
+  return parts.reduce<JsonObject>((whole, part) => {
+    // Each part is merged into a copy, and each reference is looked up among those before it.
+    const cost = 1 + Object.keys(whole).length + refs.length;
+    return source.step(() => both(whole, flattened(part, source, refs)), cost);
+  }, own);
 }
 
 function both(one: JsonObject, other: JsonObject): JsonObject {
@@ -126,7 +136,23 @@ function both(one: JsonObject, other: JsonObject): JsonObject {
 }
 
 function common(some: readonly unknown[], others: readonly unknown[]): unknown[] {
-  return some.filter((one) => others.some((other) => isDeepStrictEqual(one, other)));
+  const known = new Set(others.map(textOfJson));
+  return some.filter((one) => known.has(textOfJson(one)));
+}
+
+/** The values of a list that another does not have. */
+export function without(values: readonly unknown[], others: readonly unknown[]): unknown[] {
+  const known = new Set(others.map(textOfJson));
+  return values.filter((value) => !known.has(textOfJson(value)));
+}
+
+/** Equal for equal values, whatever the order of their fields. */
+function textOfJson(value: unknown): string {
+  return JSON.stringify(value, (_name, inner: unknown) =>
+    isObject(inner) && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : inner,
+  );
 }
 
 /** The types, with `integer` beside `number`, which includes it. */
@@ -135,22 +161,17 @@ function withIntegers(type: unknown): readonly unknown[] {
 }
 
 /** A value with the targets of its references, so that a changed one differs. */
-function inlined(value: unknown, document: JsonObject, above: readonly string[] = []): unknown {
-  if (Array.isArray(value)) return value.map((one) => inlined(one, document, above));
+function inlined(value: unknown, source: SchemaSource, above: readonly string[] = []): unknown {
+  const inner = (one: unknown, refs = above) => source.step(() => inlined(one, source, refs));
+  if (Array.isArray(value)) return value.map((one) => inner(one));
   if (!isObject(value)) return value;
   const { $ref } = value;
   const target =
     typeof $ref === 'string' && !above.includes($ref)
-      ? { target: inlined(pointed(document, $ref), document, [...above, $ref]) }
+      ? { target: inner(source.target($ref), [...above, $ref]) }
       : {};
-  const own = Object.entries(value).map(([name, inner]) => [name, inlined(inner, document, above)]);
+  const own = Object.entries(value).map(([name, one]) => [name, inner(one)]);
   return { ...Object.fromEntries(own), ...target };
-}
-
-function pointed(document: JsonObject, ref: string): unknown {
-  const names = ref.split('/').slice(1);
-  const plain = names.map((name) => decodeURIComponent(name).replaceAll('~1', '/').replaceAll('~0', '~'));
-  return plain.reduce<unknown>((at, name) => (isObject(at) ? at[name] : undefined), document);
 }
 
 const TYPES = ['string', 'number', 'boolean', 'null', 'array', 'object'];
@@ -183,13 +204,13 @@ function kindOf(type: string, properties: unknown, known: ReadonlyMap<string, un
   return known.has(kind) ? `${kind} #${known.size + 1}` : kind;
 }
 
-function constraintsOf(type: string, schema: JsonObject, document: JsonObject): JsonObject {
+function constraintsOf(type: string, schema: JsonObject, source: SchemaSource): JsonObject {
   const values = valuesOf(schema);
   const others = Object.entries(schema).filter(([keyword]) => !READ.has(keyword));
   const types = [schema.type].flat();
   const isInteger = types.includes('integer') && !types.includes('number');
   return {
-    ...Object.fromEntries(others.map(([keyword, value]) => [keyword, inlined(value, document)])),
+    ...Object.fromEntries(others.map(([keyword, value]) => [keyword, inlined(value, source)])),
     ...(values !== undefined && { values: values.filter((one) => type === ANY || isOf(type, one)) }),
     ...(type === 'number' && schema.type !== undefined && { integer: isInteger || undefined }),
     ...(type === 'object' && schema.additionalProperties === false && { [CLOSED]: false }),
@@ -205,9 +226,9 @@ function partsOf(type: string, schema: JsonObject): [step: string, schema: unkno
   const rest = (step: string, inner: unknown): [string, unknown, boolean][] =>
     isObject(inner) && Object.keys(inner).length > 0 ? [[step, inner, false]] : [];
   if (type === 'object') {
-    const required: readonly unknown[] = Array.isArray(schema.required) ? schema.required : [];
+    const required = new Set<unknown>(Array.isArray(schema.required) ? schema.required : []);
     const fields = Object.entries(Object(schema.properties)).map(
-      ([name, inner]) => [`.${name}`, inner, required.includes(name)] as [string, unknown, boolean],
+      ([name, inner]) => [`.${name}`, inner, required.has(name)] as [string, unknown, boolean],
     );
     return [...fields, ...rest('.*', schema.additionalProperties)];
   }

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import * as z from 'zod';
 import { runMailroom } from '../../../cli/program.ts';
 import { catalogChanges } from '../../../cli/reports/catalog/catalog-changes.ts';
-import { asyncApiOf, jsonSchemaOf } from '../../../cli/reports/catalog/catalog-document.ts';
+import { asyncApiOf, jsonSchemaOf, readCatalog } from '../../../cli/reports/catalog/catalog-document.ts';
 import { type AnyEventDefinition, createOutbox, defineEvent } from '../../../lambdas/runtime/index.ts';
 import { manualClock, memoryTable, producerConfig } from '../../../testing/index.ts';
 import { capturedIo, unwrapped } from '../../support/captured-io.ts';
@@ -620,7 +620,11 @@ test.each<[what: string, before: object, after: object, expected: string[]]>([
   const of = (schema: object, one: object) => {
     const event = { source: 'a', type: 'B', version: 1, aggregateType: 'C', upcast: false, sequence: false };
     const payload = JSON.parse(JSON.stringify(schema).replaceAll(',"narrower":true', ''));
-    return new Map([['a.B', { ...event, document: { definitions: { one } }, payload }]]) as never;
+    const components = { messages: { 'a.B': { 'x-mailroom': event } }, schemas: { 'a.B': payload } };
+    return readCatalog(
+      'file',
+      JSON.stringify({ 'x-mailroom': { catalog: 1 }, definitions: { one }, components }),
+    );
   };
   const isChanged = JSON.stringify(after).includes('narrower');
   const changes = catalogChanges(
