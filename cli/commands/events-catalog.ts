@@ -1,13 +1,9 @@
 import { Command, Option } from 'commander';
 import type { GlobalOptions } from '../deployment/target.ts';
 import { type CatalogChange, catalogChanges } from '../reports/catalog/catalog-changes.ts';
-import {
-  asyncApiOf,
-  type JsonObject,
-  jsonSchemaOf,
-  readCatalog,
-} from '../reports/catalog/catalog-document.ts';
+import { asyncApiOf, jsonSchemaOf, readCatalog } from '../reports/catalog/catalog-document.ts';
 import { loadCatalog } from '../reports/catalog/load-catalog.ts';
+import type { JsonObject } from '../reports/catalog/schema-source.ts';
 import { escaped } from '../terminal/escaped.ts';
 import { EXIT, fileText, type Io } from '../terminal/io.ts';
 import { many } from '../terminal/output.ts';

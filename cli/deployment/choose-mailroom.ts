@@ -1,10 +1,10 @@
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
+import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
 import {
   type BrokenDirectory,
-  type Directory,
   type DirectoryReading,
   refuseFaults,
-} from '../../lambdas/runtime/operations/directory.ts';
+} from '../../lambdas/runtime/operations/directory-reader.ts';
 import { shell } from '../terminal/shell.ts';
 import type { GlobalOptions } from './target.ts';
 

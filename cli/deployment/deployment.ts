@@ -5,12 +5,8 @@ import type { Clock } from '../../lambdas/runtime/base/clock.ts';
 import { errorCode, errorMessage } from '../../lambdas/runtime/base/errors.ts';
 import { neighborsOf } from '../../lambdas/runtime/operations/bus-consumers.ts';
 import type { BusDirectory } from '../../lambdas/runtime/operations/bus-directory.ts';
-import type {
-  BrokenDirectory,
-  ConsumerEntry,
-  Directory,
-  SourceConsumer,
-} from '../../lambdas/runtime/operations/directory.ts';
+import type { ConsumerEntry, Directory, SourceConsumer } from '../../lambdas/runtime/operations/directory.ts';
+import type { BrokenDirectory } from '../../lambdas/runtime/operations/directory-reader.ts';
 import type { Queues } from '../../lambdas/runtime/operations/queues.ts';
 import { readSourceConsumers } from '../../lambdas/runtime/operations/source-consumers.ts';
 import { sqsQueues } from '../../lambdas/runtime/operations/sqs-queues.ts';

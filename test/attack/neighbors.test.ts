@@ -18,11 +18,10 @@ import {
 import {
   consumerEntryName,
   type Directory,
-  type DirectoryReading,
   mailroomEntryName,
-  readDirectories,
   servicePath,
 } from '../../lambdas/runtime/operations/directory.ts';
+import { type DirectoryReading, readDirectories } from '../../lambdas/runtime/operations/directory-reader.ts';
 import { runs } from '../property/support/runs.ts';
 import { mailroomInMemory, directory as own, worker } from '../unit/cli/support/mailroom-in-memory.ts';
 import { resourcesInMemory } from '../unit/cli/support/resources-in-memory.ts';

@@ -7,7 +7,7 @@ import {
   sweepNeeds,
 } from '../../cli/reports/checks/role-checks.ts';
 import { readConsumerConfig } from '../../lambdas/runtime/base/config.ts';
-import { readDirectories } from '../../lambdas/runtime/operations/directory.ts';
+import { readDirectories } from '../../lambdas/runtime/operations/directory-reader.ts';
 import { deployedParts } from './access/deployed-parts.ts';
 import { askOf, rolesOf } from './access/permissions.ts';
 import { synthStage } from './synth.ts';

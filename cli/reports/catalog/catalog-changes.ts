@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { JsonObject, ReadCatalog } from './catalog-document.ts';
+import type { ReadCatalog } from './catalog-document.ts';
 import { ANY, isClosed, restOf, type SchemaField, type SchemaFields, without } from './schema-fields.ts';
+import type { JsonObject } from './schema-source.ts';
 
 /** One change of an event. */
 interface EventChange {

@@ -5,10 +5,7 @@ import { isObject, jsonObject } from '../../../lambdas/runtime/base/json.ts';
 import { type AnyEventDefinition, HOPS_MAX } from '../../../lambdas/runtime/events/event.ts';
 import type { Catalog } from './load-catalog.ts';
 import { type SchemaFields, schemaFields } from './schema-fields.ts';
-import { createSchemaSource } from './schema-source.ts';
-
-/** An object of JSON: a document, or a part of one. */
-export type JsonObject = Readonly<Record<string, unknown>>;
+import { createSchemaSource, type JsonObject } from './schema-source.ts';
 
 /** An event of a catalog, as its AsyncAPI document has it. */
 interface CatalogEvent {

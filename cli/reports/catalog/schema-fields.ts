@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isObject } from '../../../lambdas/runtime/base/json.ts';
-import type { JsonObject } from './catalog-document.ts';
-import type { SchemaSource } from './schema-source.ts';
+import type { JsonObject, SchemaSource } from './schema-source.ts';
 
 /** A value of a payload, as a schema describes it. */
 export interface SchemaField {

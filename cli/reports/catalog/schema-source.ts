@@ -1,9 +1,11 @@
 import { isObject } from '../../../lambdas/runtime/base/json.ts';
-import type { JsonObject } from './catalog-document.ts';
+
+/** An object of JSON: a document, or a part of one. */
+export type JsonObject = Readonly<Record<string, unknown>>;
 
 /**
  * The document whose schemas are read, and the work that this may still take. A few lines of references describe more fields than any
- * machine can list, so every step is counted, and the result, which is compared and printed, is no larger than the steps.
+ * machine can list, so every step is counted, and they bound the result, which is compared and printed.
  */
 export interface SchemaSource {
   /** Takes a step at the current path. @param cost - the number of steps @default 1 */

@@ -13,11 +13,8 @@ import {
   depthOf,
   peekDeadLetters,
 } from '../../../lambdas/runtime/operations/dead-letters.ts';
-import type {
-  BrokenDirectory,
-  ConsumerEntry,
-  Directory,
-} from '../../../lambdas/runtime/operations/directory.ts';
+import type { ConsumerEntry, Directory } from '../../../lambdas/runtime/operations/directory.ts';
+import type { BrokenDirectory } from '../../../lambdas/runtime/operations/directory-reader.ts';
 import type { QueueDepth, QueueMessage, Queues } from '../../../lambdas/runtime/operations/queues.ts';
 import { consumersOf } from '../../../lambdas/runtime/operations/subscribed-events.ts';
 import { eventIdTime, isEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';

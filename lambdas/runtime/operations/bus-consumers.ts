@@ -1,5 +1,6 @@
 import type { BusDirectory } from './bus-directory.ts';
-import { type BrokenDirectory, type ConsumerEntry, consumerEntryName, type Directory } from './directory.ts';
+import { type ConsumerEntry, consumerEntryName, type Directory } from './directory.ts';
+import type { BrokenDirectory } from './directory-reader.ts';
 
 /** A consumer as its own Mailroom names it: its inbox rows, its dead-letter sources and commands have that name. */
 export function atHome(consumer: ConsumerEntry): ConsumerEntry {

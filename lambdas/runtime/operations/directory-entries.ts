@@ -18,12 +18,12 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
 }
 
 /** A test of a member, and what the member must be. */
-interface Form {
+interface MemberForm {
   readonly is: (value: unknown) => boolean;
   readonly called: string;
 }
 
-type Forms<E> = { readonly [M in keyof E]-?: Form & { readonly optional?: true } };
+type Forms<E> = { readonly [M in keyof E]-?: MemberForm & { readonly optional?: true } };
 
 /** The latest time of a `Date`, and the longest retention that still adds up to one, about. */
 const TIME_MAX_MS = 8_640_000_000_000_000;
@@ -31,25 +31,28 @@ const DAYS_MAX = 36_500;
 /** A parameter has 8 KB at most; the numbers below only bound loops and sums. */
 const COUNT_MAX = 1_000_000;
 
-const TEXT: Form = { is: (value) => typeof value === 'string' && value !== '', called: 'a string' };
-const TEXTS: Form = {
+const TEXT: MemberForm = { is: (value) => typeof value === 'string' && value !== '', called: 'a string' };
+const TEXTS: MemberForm = {
   is: (value) => Array.isArray(value) && value.every((one) => typeof one === 'string'),
   called: 'a list of strings',
 };
-const OBJECT: Form = { is: isRecord, called: 'an object' };
-const RULE: Form = { is: (value) => hasTexts(value, ['name', 'bus']), called: 'an object with name and bus' };
-const BRIDGE: Form = {
+const OBJECT: MemberForm = { is: isRecord, called: 'an object' };
+const RULE: MemberForm = {
+  is: (value) => hasTexts(value, ['name', 'bus']),
+  called: 'an object with name and bus',
+};
+const BRIDGE: MemberForm = {
   is: (value) => hasTexts(value, ['kind', 'name']),
   called: 'an object with kind and name',
 };
 
-function count(least: number, most = COUNT_MAX): Form {
+function count(least: number, most = COUNT_MAX): MemberForm {
   const is = (value: unknown) =>
     Number.isSafeInteger(value) && Number(value) >= least && Number(value) <= most;
   return { is, called: `a whole number from ${least} to ${most}` };
 }
 
-function optional(form: Form): Form & { readonly optional: true } {
+function optional(form: MemberForm): MemberForm & { readonly optional: true } {
   return { ...form, optional: true };
 }
 
@@ -142,7 +145,7 @@ export function readConsumerEntry(parameter: DirectoryParameter, name: string): 
  */
 function readEntry<E extends object>(
   parameter: DirectoryParameter,
-  forms: Readonly<Record<string, Form & { readonly optional?: true }>>,
+  forms: Readonly<Record<string, MemberForm & { readonly optional?: true }>>,
   named: Readonly<Record<string, string>>,
 ): ReadEntry<E> {
   const { name, value, arn, changedAt } = parameter;

@@ -8,17 +8,19 @@ import { awsFault } from '../base/aws-errors.ts';
 import { errorCode, MailroomError } from '../base/errors.ts';
 import { type BusDirectory, busPath, readBusDirectories } from './bus-directory.ts';
 import {
-  type BrokenDirectory,
   consumerEntryName,
   DIRECTORY_ROOT,
   type Directory,
   type DirectoryParameter,
-  type DirectoryReading,
   directoryPath,
   type EntryVersion,
+} from './directory.ts';
+import {
+  type BrokenDirectory,
+  type DirectoryReading,
   readDirectories,
   refuseFaults,
-} from './directory.ts';
+} from './directory-reader.ts';
 
 /** Reads the directories of all Mailrooms in the region. */
 export async function readAllDirectories(client: SSMClient): Promise<DirectoryReading> {

@@ -8,8 +8,8 @@ import {
   type Directory,
   inboxNamePath,
   mailroomEntryName,
-  readDirectories,
 } from '../../../lambdas/runtime/operations/directory.ts';
+import { readDirectories } from '../../../lambdas/runtime/operations/directory-reader.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 import { resourcesInMemory, wiringOf } from './support/resources-in-memory.ts';
