@@ -24,4 +24,13 @@ export const postgresMutants: readonly Mutant[] = [
     ['a transaction that has not ended is asked about again', "hasEnded = status === 'committed';", 'hasEnded = true;'],
     ['a producer asks for longer than a server keeps the transaction of a client that is gone', 'OUTCOME_WAIT_MS = 40_000', 'OUTCOME_WAIT_MS = 20_000'],
   ]),
+  ...mutantsOf('postgres/publish-group.ts', 'publish-group', [
+    ['an event that its claim did not read is released', "rows.filter(({ unread }) => unread === 'later')", '[]'],
+    ['an event that is too large for the bus is refused', "await transitions.failEvent(row, tooLarge(row), true)", 'await transitions.release([row], 0)'],
+    ['only events whose envelope was read are published', 'const read = rows.filter(({ unread }) => unread === undefined);', 'const read = rows;'],
+    ['a group that outlasted its lease is published row by row', "outcomes.push(...(await publishEach(context, late, breaker, hasTime)))", 'await transitions.release(late, 0)'],
+    ['an event is published under its own lease only while the relay holds it', 'const held = await transitions.renew(row);', 'const held = (await transitions.renew(row)) ?? { ...row, leaseUntil: Number.POSITIVE_INFINITY };'],
+    ['an event that outlasts its own lease is counted as failed', 'for (const event of late) await transitions.failEvent(event, outOfLease(event), false);', 'await transitions.release(late, 0);'],
+    ['a relay that stops counts no attempt', 'if (!hasTime()) await transitions.release(late, 0); else', ''],
+  ]),
 ];

@@ -6,6 +6,7 @@ import {
   createPostgresRelay,
   createPostgresRelayHandler,
 } from '../../lambdas/runtime/postgres/postgres-relay.ts';
+import type { Sql } from '../../lambdas/runtime/postgres/sql.ts';
 import { type MemoryBus, memoryBus } from '../../testing/memory-bus.ts';
 import { memoryTelemetry } from '../../testing/memory-telemetry.ts';
 import { relayConfig } from './support/relay-config.ts';
@@ -81,6 +82,54 @@ test('an event that the bus refuses is DEAD, and its neighbors are published', a
   expect(await rig.rows('SELECT event_id::text AS id, last_error FROM mailroom.dead')).toEqual([
     { id: bad, last_error: 'Detail is malformed.' },
   ]);
+});
+
+/** Inserts events past the outbox. @param bytes - the size of its envelope */
+async function insertEvents(count: number, bytes: number): Promise<void> {
+  const checks =
+    "SELECT conname FROM pg_constraint WHERE conrelid = 'mailroom.event'::regclass AND contype = 'c'";
+  for (const { conname } of await rig.rows(checks))
+    await rig.pool.query(`ALTER TABLE mailroom.event DROP CONSTRAINT "${conname}"`);
+  await rig.pool.query(
+    `WITH ids AS MATERIALIZED (SELECT overlay(gen_random_uuid()::text placing '7' from 15 for 1)::uuid AS id FROM generate_series(1, $1::int)), events AS (
+      INSERT INTO mailroom.event (event_id, source, type, envelope) SELECT id, 'orders', 'Placed', '{"x":"' || repeat('x', $2::int) || '"}' FROM ids)
+    INSERT INTO mailroom.pending (event_id) SELECT id FROM ids`,
+    [count, bytes],
+  );
+}
+
+test('an envelope of 200 MB is DEAD, and is not read, so that its neighbors are published', async () => {
+  await insertEvents(1, 200_000_000);
+  const ids = await rig.commit(1, 2);
+  const bus = memoryBus();
+  expect(await relayOf(bus).pass()).toMatchObject({ claimed: 3, published: 2 });
+  expect(publishedIds(bus).toSorted()).toEqual(ids.toSorted());
+  expect(await rig.rows('SELECT attempts, last_error FROM mailroom.dead')).toEqual([
+    { attempts: 1, last_error: expect.stringContaining('takes 1000000 bytes or more') },
+  ]);
+});
+
+test('a claim reads 8 MB of envelopes, and releases the rest of its group without an attempt', async () => {
+  await insertEvents(30, 900_000);
+  const claimed: number[] = [];
+  const bus = memoryBus();
+  const config = relayConfig();
+  const database: Sql = {
+    query: async (text, values) => {
+      const answer = await rig.database.query(text, values);
+      if (text.includes('SKIP LOCKED'))
+        claimed.push(answer.rows.reduce((sum, { envelope }) => sum + String(envelope ?? '').length, 0));
+      return answer;
+    },
+  };
+  const relay = createPostgresRelay({ config, database, bus, telemetry: memoryTelemetry() });
+  await eventually(async () => {
+    await relay.pass();
+    return (await pending()).length === 0 ? true : undefined;
+  });
+  expect(bus.published()).toHaveLength(30);
+  expect(Math.max(...claimed)).toBeLessThan(9_000_000);
+  expect(await rig.rows('SELECT 1 FROM mailroom.dead')).toEqual([]);
 });
 
 test('events of undeclared sources stay PENDING, are reported, and neither block others nor are claimed again at once', async () => {

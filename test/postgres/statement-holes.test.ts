@@ -130,7 +130,7 @@ const HOLES: readonly Hole[] = [
   },
   {
     rule: 'the next claim begins a second before now, so that it finds events whose transactions commit by then',
-    changes: [["statement_timestamp() - 1000 * interval '1 ms'", 'statement_timestamp()']],
+    changes: [["statement_timestamp() - 1000::float8 * interval '1 ms'", 'statement_timestamp()']],
     isBroken: async (database) => {
       const bounds: string[] = [];
       const relay = relayOn({
@@ -199,6 +199,19 @@ const HOLES: readonly Hole[] = [
     },
   },
   {
+    rule: 'a relay whose lease has passed renews no lease',
+    changes: [
+      [
+        'WHERE event_id = $1::uuid AND fence = $2::uuid RETURNING',
+        'WHERE event_id = $1::uuid AND $2::uuid IS NOT NULL RETURNING',
+      ],
+    ],
+    isBroken: async (database) => {
+      const { stale } = await takenOver(database);
+      return (await relayOn(database).renew(stale)) !== undefined;
+    },
+  },
+  {
     rule: 'an event that was published after it became DEAD is published',
     changes: [['DELETE FROM mailroom.dead WHERE', 'DELETE FROM mailroom.dead WHERE false AND']],
     isBroken: async (database) => {
@@ -210,7 +223,9 @@ const HOLES: readonly Hole[] = [
   },
   {
     rule: 'an event that a relay has had is not cancelled',
-    changes: [['AND p.due_at = to_timestamp($2::double precision / 1000)', 'AND $2::double precision > 0']],
+    changes: [
+      ['AND p.due_at = to_timestamp($2::double precision / 1000::float8)', 'AND $2::double precision > 0'],
+    ],
     isBroken: async (database) => {
       const eventId = await due();
       const relay = relayOn(rig.database);

@@ -284,11 +284,12 @@ export const AWS = section({
       action: 'Use an engine that implements `DescribeTable` completely.',
     },
     PUBLISH_TIMEOUT: {
-      cause: 'EventBridge did not respond to `PutEvents` within the configured time.',
+      cause:
+        'EventBridge did not respond to `PutEvents` within the configured time, or an event outlasted its lease.',
       result:
-        'The events may have been published. They stay PENDING and are published again; consumers absorb duplicates.',
+        'It may have been published. It stays PENDING and is published again; consumers absorb duplicates.',
       action:
-        'Nothing, unless it lasts: then check the Service Health Dashboard and, in a VPC, the endpoint of EventBridge.',
+        'Nothing, unless it lasts: then check the Service Health Dashboard and, in a VPC, the endpoint of EventBridge; or raise `MAILROOM_CLAIM_LEASE_MS`.',
     },
     TRANSACTION_CANCELLED: {
       cause: 'DynamoDB cancelled a transaction. `error.reasons` has the reason of each action, in order.',

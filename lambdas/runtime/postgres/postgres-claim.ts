@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
+import { PUT_EVENTS_BYTES_MAX } from '../bus/event-bus.ts';
 import { xrayHeaderOf } from '../observe/trace-context.ts';
 import type { EventRow } from '../relay/publish-events.ts';
 import { claimRange, SETTLED_MS } from './claim-range.ts';
@@ -11,6 +12,8 @@ import { type RowOf, readRows } from './sql-rows.ts';
 export interface ClaimedEvent extends EventRow {
   /** Identifies the claim. */
   readonly fence: string;
+  /** Its envelope was not read: it is too large for the bus, or did not fit into what one claim reads. */
+  readonly unread?: 'too-large' | 'later' | undefined;
 }
 
 /** Dependencies of {@link eventClaim}. */
@@ -19,6 +22,12 @@ export interface ClaimDeps {
   readonly database: Sql;
   readonly clock: Clock;
 }
+
+/**
+ * A claim reads at most this many bytes of envelopes, and one more: the rest of its group is released. Otherwise reading many large
+ * envelopes could outlast the lease of the whole group, again and again.
+ */
+const CLAIM_BYTES_MAX = 8_000_000;
 
 /**
  * A materialized query, because a claim with `IN (SELECT … LIMIT … SKIP LOCKED)` may be planned as a join that claims more than its limit.
@@ -33,14 +42,23 @@ const CLAIM = `WITH due AS MATERIALIZED (
   FROM due WHERE p.event_id = due.event_id RETURNING p.event_id, p.attempts
 ), reading AS (
   SELECT least(CASE WHEN count(*) >= $1::int THEN max(due_at) END, statement_timestamp() - ${SETTLED_MS}::float8 * interval '1 ms') AS up_to FROM due
+), sized AS (
+  SELECT c.event_id, c.attempts, e.source, e.type, e.trace_id, e.envelope,
+    octet_length(e.envelope)::bigint + octet_length(e.source)::bigint + octet_length(e.type)::bigint + coalesce(octet_length(e.trace_id), 0::int)::bigint AS bytes
+  FROM claimed c LEFT JOIN mailroom.event e ON e.event_id = c.event_id
+), judged AS (
+  SELECT *, CASE WHEN bytes >= ${PUT_EVENTS_BYTES_MAX}::bigint THEN 'too-large'
+    WHEN (sum(bytes) FILTER (WHERE bytes < ${PUT_EVENTS_BYTES_MAX}::bigint) OVER (ORDER BY event_id))::bigint - bytes >= ${CLAIM_BYTES_MAX}::bigint THEN 'later' END AS unread FROM sized
 )
-SELECT to_char(r.up_to AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'::text) AS up_to,
-  c.event_id::text AS event_id, e.source, e.type, e.trace_id, e.envelope, coalesce(c.attempts, 0)::text AS attempts
-FROM reading r LEFT JOIN claimed c ON true LEFT JOIN mailroom.event e ON e.event_id = c.event_id`;
+SELECT to_char(r.up_to AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'::text) AS up_to, j.event_id::text AS event_id, j.unread, coalesce(j.attempts, 0::int)::text AS attempts,
+  CASE WHEN j.unread IS NULL THEN j.source END AS source, CASE WHEN j.unread IS NULL THEN j.type END AS type,
+  CASE WHEN j.unread IS NULL THEN j.trace_id END AS trace_id, CASE WHEN j.unread IS NULL THEN j.envelope END AS envelope
+FROM reading r LEFT JOIN judged j ON true`;
 
 const CLAIMED = {
   up_to: 'text',
   event_id: 'text?',
+  unread: 'text?',
   source: 'text?',
   type: 'text?',
   trace_id: 'text?',
@@ -81,6 +99,7 @@ function claimedEvent(
     fence,
     leaseUntil,
     attempts: row.attempts,
+    unread: row.unread === 'too-large' || row.unread === 'later' ? row.unread : undefined,
     entry: {
       // An operator has removed the event: no source declares it, so it is reported.
       source: row.source ?? '',

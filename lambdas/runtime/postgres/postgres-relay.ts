@@ -5,20 +5,15 @@ import type { Bus } from '../bus/event-bus.ts';
 import { tracedBus } from '../observe/message-spans.ts';
 import { type InvocationContext, powertoolsTelemetry, type Telemetry } from '../observe/telemetry.ts';
 import { flushSpans } from '../observe/tracer.ts';
-import type { BusBreaker } from '../relay/bus-breaker.ts';
-import { type DeclaredSources, declaredSources } from '../relay/declared-sources.ts';
-import { GROUP_ROWS, type PublishContext, publishEvents, withOutcome } from '../relay/publish-events.ts';
+import { declaredSources } from '../relay/declared-sources.ts';
+import { GROUP_ROWS } from '../relay/publish-events.ts';
 import { CONCURRENCY, publishLimits, startPass } from '../relay/relay-context.ts';
 import { type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
 import { backoffMs } from '../store/retry.ts';
 import { careForTables } from './postgres-care.ts';
-import type { ClaimedEvent } from './postgres-claim.ts';
 import type { PostgresRelayConfig } from './postgres-settings.ts';
-import {
-  type PostgresTransitions,
-  postgresTransitions,
-  type TransitionDeps,
-} from './postgres-transitions.ts';
+import { postgresTransitions, type TransitionDeps } from './postgres-transitions.ts';
+import { type GroupContext, publishGroup } from './publish-group.ts';
 import type { Sql } from './sql.ts';
 
 /** Publishes the events of a PostgreSQL database; created by {@link createPostgresRelay}. Any number may run at a time. */
@@ -67,12 +62,6 @@ export interface PostgresRelayDeps {
 
 /** Groups that are claimed and published at a time, so that the bus is busy while one of them is marked. */
 const GROUPS_AT_ONCE = 3;
-
-/** Events that the bus did not accept, or whose source it refuses, are due again after at most this time, milliseconds. */
-const BUS_BACKOFF_MS = 10_000;
-
-/** Events of an undeclared source are looked at again after at most this time, milliseconds: by then it may be declared. */
-const UNDECLARED_WAIT_MS = 5 * MINUTE_MS;
 
 /** The longest pause while the database fails, milliseconds. */
 const FAILURE_PAUSE_MAX_MS = 10_000;
@@ -195,32 +184,6 @@ export function createPostgresRelayHandler(
     await relay.run(Math.min(now + MINUTE_MS, endsBy - config.publishTimeoutMs - END_MS));
     await flushSpans(clock, endsBy);
   };
-}
-
-interface GroupContext extends PublishContext<ClaimedEvent> {
-  readonly transitions: PostgresTransitions;
-  readonly declared: DeclaredSources;
-}
-
-/** Publishes claimed events, and releases what was not published. @returns the number that the bus accepted */
-async function publishGroup(
-  context: GroupContext,
-  rows: readonly ClaimedEvent[],
-  breaker: BusBreaker,
-  hasTime: () => boolean,
-): Promise<number> {
-  const { declared, transitions } = context;
-  const undeclared = rows.filter((row) => !declared.has(row));
-  declared.report(undeclared);
-  await transitions.release(undeclared, UNDECLARED_WAIT_MS, 'The source is not declared');
-  const outcomes = await publishEvents(context, rows.filter(declared.has), breaker, hasTime);
-  const refused = outcomes.filter(({ is }) => is === 'bus' || is === 'access');
-  const error = refused.find((outcome) => outcome.error !== undefined)?.error;
-  await transitions.release(withOutcome(refused, 'bus', 'access'), BUS_BACKOFF_MS, error?.message);
-  // Due later, or this pass would claim them again before those of other sources.
-  await transitions.release(withOutcome(outcomes, 'skipped'), BUS_BACKOFF_MS);
-  await transitions.release(withOutcome(outcomes, 'leaseTooShort'), 0);
-  return withOutcome(outcomes, 'published', 'unmarked').length;
 }
 
 function refuseShortLease({ claimLeaseMs, publishTimeoutMs }: PostgresRelayConfig): void {

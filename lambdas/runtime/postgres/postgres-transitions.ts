@@ -18,6 +18,8 @@ export interface PostgresTransitions extends Transitions<ClaimedEvent> {
    * @param afterMs - they are due again after half of this to all of it, so that those of one failed call do not meet again
    */
   release(rows: readonly ClaimedEvent[], afterMs: number, error?: string): Promise<void>;
+  /** Begins the lease of an event again, if no other relay has claimed it. It never throws. @returns `undefined` if it is not held */
+  renew(row: ClaimedEvent): Promise<ClaimedEvent | undefined>;
 }
 
 /** Dependencies of {@link postgresTransitions}. */
@@ -45,6 +47,9 @@ UPDATE mailroom.pending p SET fence = NULL, last_error = coalesce($4::text, p.la
   due_at = clock_timestamp() + $3::double precision * (0.5::float8 + random() / 2::float8) * interval '1 ms'
 FROM locked WHERE p.event_id = locked.event_id AND p.fence = $2::uuid`;
 
+const RENEW = `UPDATE mailroom.pending SET due_at = clock_timestamp() + $3::double precision * interval '1 ms'
+WHERE event_id = $1::uuid AND fence = $2::uuid RETURNING event_id::text AS event_id`;
+
 const FAIL = `UPDATE mailroom.pending SET due_at = clock_timestamp() + $3::double precision * interval '1 ms', attempts = $4::int, last_error = $5::text, fence = NULL
 WHERE event_id = $1::uuid AND fence = $2::uuid`;
 
@@ -57,7 +62,7 @@ const TRIES = 5;
 
 /** Creates the transitions of one relay, each one statement in its own transaction, on the clock of the database. */
 export function postgresTransitions(deps: TransitionDeps): PostgresTransitions {
-  const { database, clock, random, telemetry } = deps;
+  const { config, database, clock, random, telemetry } = deps;
 
   /** Repeats a statement that changes nothing the second time. @returns `undefined` if it failed */
   const recorded = async <C extends Columns>(
@@ -111,6 +116,13 @@ export function postgresTransitions(deps: TransitionDeps): PostgresTransitions {
         'Events could not be released; they are due when their lease ends',
         {},
       );
+    },
+
+    renew: async (row) => {
+      const leaseUntil = clock.now() + config.claimLeaseMs;
+      const values = [row.eventId, row.fence, config.claimLeaseMs];
+      const held = await recorded(RENEW, values, [row], 'The lease of an event could not be renewed', {});
+      return held?.length === 1 ? { ...row, leaseUntil } : undefined;
     },
 
     failEvent: async (row, error, refused) => {
