@@ -8,13 +8,22 @@
  * const outbox = createPostgresOutbox({ config: readPostgresProducerConfig(process.env), database });
  * ```
  */
-export { nodePostgres, type PgClient, type PgPool, type PgQueryable } from './postgres/databases.ts';
+export {
+  nodePostgres,
+  type PgClient,
+  type PgPool,
+  type PgQueryable,
+  type PostgresJsQueryable,
+  postgresJs,
+} from './postgres/databases.ts';
 export { grantPostgresRole, type Migrated, migratePostgres, type PostgresGrant } from './postgres/migrate.ts';
 export {
   type DrizzleQueryable,
   type DrizzleSql,
   drizzle,
+  type KnexQueryable,
   type KyselyQueryable,
+  knex,
   kysely,
   type PrismaQueryable,
   prisma,

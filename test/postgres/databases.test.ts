@@ -1,14 +1,22 @@
 import { sql } from 'drizzle-orm';
 import { drizzle as drizzleOf } from 'drizzle-orm/node-postgres';
+import knexOf from 'knex';
 import { CompiledQuery, Kysely, PostgresDialect } from 'kysely';
 import { Pool } from 'pg';
+import postgres from 'postgres';
 import { DataSource } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { nodePostgres } from '../../lambdas/runtime/postgres/databases.ts';
+import { nodePostgres, postgresJs } from '../../lambdas/runtime/postgres/databases.ts';
 import { migratePostgres, SCHEMA_VERSION } from '../../lambdas/runtime/postgres/migrate.ts';
-import { drizzle, kysely, typeOrm } from '../../lambdas/runtime/postgres/orm-databases.ts';
+import { drizzle, knex, kysely, typeOrm } from '../../lambdas/runtime/postgres/orm-databases.ts';
+import { createPostgresOutbox } from '../../lambdas/runtime/postgres/postgres-outbox.ts';
+import { createPostgresRelay } from '../../lambdas/runtime/postgres/postgres-relay.ts';
 import { type Database, sqlState } from '../../lambdas/runtime/postgres/sql.ts';
+import { memoryBus } from '../../testing/memory-bus.ts';
+import { memoryTelemetry } from '../../testing/memory-telemetry.ts';
 import { type PostgresServer, startPostgres } from './server/postgres-server.ts';
+import { relayConfig } from './support/relay-config.ts';
+import { PRODUCER, placed } from './support/rig.ts';
 
 let server: PostgresServer;
 let pool: Pool;
@@ -41,6 +49,14 @@ const DATABASES: Readonly<
     const own = new Pool({ connectionString: server.url });
     const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool: own }) });
     return { database: anyTx(kysely(db, CompiledQuery.raw)), end: () => db.destroy() };
+  },
+  Knex: async () => {
+    const db = knexOf({ client: 'pg', connection: server.url });
+    return { database: anyTx(knex(db)), end: () => db.destroy() };
+  },
+  'postgres.js': async () => {
+    const db = postgres(server.url, { onnotice: () => {} });
+    return { database: anyTx(postgresJs(db)), end: () => db.end() };
   },
   TypeORM: async () => {
     const source = await new DataSource({ type: 'postgres', url: server.url }).initialize();
@@ -93,5 +109,20 @@ describe.each(Object.entries(DATABASES))('%s', (_name, open) => {
     });
     expect(sqlState(await failed.catch((error: unknown) => error))).toBe('23505');
     expect((await database.query('SELECT id FROM place WHERE id = 2')).rows).toEqual([]);
+  });
+
+  test('publishes what an outbox commits', async () => {
+    const { database } = opened;
+    await migratePostgres(database);
+    const telemetry = memoryTelemetry();
+    const bus = memoryBus();
+    const outbox = createPostgresOutbox({ config: PRODUCER, database, telemetry });
+    const [event] = await outbox.commit(async () => [placed(1)]);
+    const relay = createPostgresRelay({ config: relayConfig(), database, bus, telemetry });
+    const pass = await relay.pass();
+    expect(telemetry.lines()).toEqual([]);
+    expect(pass).toEqual({ claimed: 1, published: 1, failed: false });
+    expect(JSON.parse(bus.published()[0]?.detail ?? '')).toEqual(event);
+    expect((await database.query('SELECT 1 FROM mailroom.pending')).rows).toEqual([]);
   });
 });

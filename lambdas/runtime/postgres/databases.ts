@@ -114,3 +114,40 @@ function pgSql(queryable: PgQueryable): Sql {
     },
   };
 }
+
+/** The members that Mailroom uses of a connection or transaction of `postgres` (postgres.js). */
+export interface PostgresJsQueryable {
+  unsafe(text: string, values?: never[]): PromiseLike<unknown>;
+}
+
+/**
+ * The database of `postgres` (postgres.js).
+ *
+ * @example
+ * ```ts
+ * const outbox = createPostgresOutbox({ config, database: postgresJs(postgres()) });
+ * ```
+ */
+export function postgresJs<Tx extends PostgresJsQueryable>(
+  sql: PostgresJsQueryable & {
+    begin<T>(options: string, run: (tx: Tx) => Promise<T>): Promise<unknown>;
+  },
+): Database<Tx> {
+  const of = (queryable: PostgresJsQueryable): Sql => ({
+    adapter: 'postgresJs',
+    query: async (text, values = []) => {
+      // It would encode JSON and times itself: the server reads each string as text first.
+      const asText = text.replaceAll(/\$(\d+)::/g, (cast, n) =>
+        typeof values[Number(n) - 1] === 'string' ? `$${n}::text::` : cast,
+      );
+      const rows = (await queryable.unsafe(asText, [...values] as never[])) as SqlRow[];
+      return { rows: [...rows] };
+    },
+  });
+  return {
+    ...of(sql),
+    in: of,
+    transaction: async <T>(run: (tx: Tx) => Promise<T>) =>
+      (await sql.begin('ISOLATION LEVEL READ COMMITTED', run)) as T,
+  };
+}

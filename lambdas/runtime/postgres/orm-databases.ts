@@ -92,6 +92,40 @@ export function kysely<Query, Tx extends KyselyQueryable<Query>>(
   };
 }
 
+/** The members that Mailroom uses of a client or transaction of Knex. */
+export interface KnexQueryable {
+  raw(text: string, values: never): PromiseLike<unknown>;
+}
+
+/**
+ * The database of Knex on `pg`.
+ *
+ * @example
+ * ```ts
+ * const outbox = createPostgresOutbox({ config, database: knex(db) });
+ * ```
+ */
+export function knex<Tx extends KnexQueryable>(
+  db: KnexQueryable & {
+    transaction<T>(run: (tx: Tx) => Promise<T>, config?: { isolationLevel: 'read committed' }): Promise<T>;
+  },
+): Database<Tx> {
+  const of = (queryable: KnexQueryable): Sql => ({
+    adapter: 'knex',
+    query: async (text, values = []) => {
+      const numbers = [...text.matchAll(/\$(\d+)/g)].map(([, n]) => Number(n));
+      const marked = text.replaceAll('?', '\\?').replaceAll(/\$\d+/g, '?');
+      const { rows } = Object(await queryable.raw(marked, numbers.map((n) => values[n - 1]) as never));
+      return { rows };
+    },
+  });
+  return {
+    ...of(db),
+    in: of,
+    transaction: (run) => db.transaction(run, { isolationLevel: 'read committed' }),
+  };
+}
+
 /** The members that Mailroom uses of a client or transaction of Prisma. */
 export interface PrismaQueryable {
   $queryRawUnsafe(text: string, ...values: unknown[]): Promise<unknown>;

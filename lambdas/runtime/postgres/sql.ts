@@ -22,7 +22,7 @@ export interface Sql {
 
 /**
  * A PostgreSQL database, as a driver or an ORM reaches it. Mailroom imports none of them: pass yours to {@link nodePostgres},
- * {@link drizzle}, {@link kysely}, {@link prisma} or {@link typeOrm}.
+ * {@link postgresJs}, {@link drizzle}, {@link knex}, {@link kysely}, {@link prisma} or {@link typeOrm}.
  *
  * @typeParam Tx - the transaction of that driver
  */
