@@ -24,6 +24,7 @@ test('the deployed roles have every permission that the doctor demands of them, 
     })),
   );
   if (directory === undefined) throw new Error('The app has no directory');
+  expect(directory.unlisted).toBeUndefined(); // every entry has the form that its reader demands
   const { mailroom, consumers } = directory;
   const table = parts.find(({ name }) => name === mailroom.table)?.arn ?? '';
   const resourcesOf = (queueUrl: string): RoleResources => ({
