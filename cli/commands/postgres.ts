@@ -1,6 +1,11 @@
 import { Command, Option } from 'commander';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
-import { grantPostgresRole, migratePostgres, migrationFile } from '../../lambdas/runtime/postgres/migrate.ts';
+import {
+  grantPostgresRole,
+  migratePostgres,
+  migrationFile,
+  type PostgresGrant,
+} from '../../lambdas/runtime/postgres/migrate.ts';
 import { MIGRATIONS } from '../../lambdas/runtime/postgres/schema.ts';
 import { sqlState } from '../../lambdas/runtime/postgres/sql.ts';
 import { isEventId } from '../../lambdas/runtime/store/event-id.ts';
@@ -21,6 +26,8 @@ const ROLES = ['producer', 'relay', 'consumer', 'operator'] as const;
 interface GrantOptions extends GlobalOptions {
   readonly login: string;
   readonly role: (typeof ROLES)[number];
+  readonly service?: string;
+  readonly consumer?: readonly string[];
 }
 
 interface RequeueOptions extends GlobalOptions {
@@ -54,15 +61,19 @@ Examples:
   postgres
     .command('grant')
     .description(
-      'Grants a role of Mailroom to a login, and sets the timeouts of its new sessions. Repeat it at will.',
+      'Grants a role of Mailroom to a login, for the rows of its service or consumers in this database, and sets the timeouts of its new sessions. Repeat it at will.',
     )
     .argument('<login>', 'an existing role with LOGIN')
     .addOption(new Option('--role <name>', 'its part').choices(ROLES).makeOptionMandatory())
+    .option('--service <name>', 'the service whose events it writes; for a producer and a consumer')
+    .option('--consumer <names...>', 'the consumers whose inbox it has; for a consumer')
     .addHelpText(
       'after',
       `
-Example:
-  $ npx cdk-mailroom postgres grant orders --role producer`,
+Examples:
+  $ npx cdk-mailroom postgres grant orders --role producer --service orders
+  $ npx cdk-mailroom postgres grant payments --role consumer \\
+      --service payments --consumer payments`,
     )
     .action(reportingOn<GrantOptions>(io, async (open, options) => granted(await open(), options), 'login'));
   postgres
@@ -102,32 +113,46 @@ function printedSql(): Report {
   );
 }
 
-async function granted({ database, place }: OpenPostgres, { login, role }: GrantOptions): Promise<Report> {
-  const group = `mailroom_${role}` as const;
-  await grantPostgresRole(database, { login, role: group }).catch((error: unknown) => {
+async function granted({ database, place }: OpenPostgres, options: GrantOptions): Promise<Report> {
+  const { login } = options;
+  const grant = grantOf(options);
+  const group = grant.role;
+  await grantPostgresRole(database, grant).catch((error: unknown) => {
     if (sqlState(error) !== '42704') throw error;
     throw new MailroomError(
       'BAD_ARGUMENT',
       `The role ${group} or the login "${login}" does not exist in ${place}. Migrate first: \`npx cdk-mailroom postgres migrate\`; then create the login: ${shell`psql -c ${`CREATE ROLE "${login}" LOGIN`}`}.`,
     );
   });
-  return reportOf({ database: place, login, role: group }, { place, login, group }, (seen) =>
+  return reportOf({ database: place, ...grant }, { place, login, group }, (seen) =>
     prose(
       `Database ${seen.place}: granted ${seen.group} to ${seen.login}, with its timeouts. They apply to new sessions.`,
     ),
   );
 }
 
-const REQUEUE = `WITH gone AS (
-  DELETE FROM mailroom.dead WHERE $1::text[] IS NULL OR event_id = ANY($1::text[]::uuid[]) RETURNING event_id
-)
-INSERT INTO mailroom.pending (event_id) SELECT event_id FROM gone RETURNING event_id::text AS id`;
+/** @throws `BAD_ARGUMENT` if an option that the role needs is absent, or one is given that it does not have */
+function grantOf({ login, role, service, consumer }: GrantOptions): PostgresGrant {
+  const needed = {
+    '--service': role === 'producer' || role === 'consumer',
+    '--consumer': role === 'consumer',
+  };
+  const given = { '--service': service !== undefined, '--consumer': consumer !== undefined };
+  for (const option of ['--service', '--consumer'] as const)
+    if (needed[option] !== given[option])
+      throw new MailroomError(
+        'BAD_ARGUMENT',
+        `A login with the role ${role} ${needed[option] ? `needs ${option}: it has only the rows of those that you name` : `has no ${option}; omit it`}.`,
+      );
+  if (role === 'producer') return { login, role: `mailroom_${role}`, service: String(service) };
+  if (role === 'consumer')
+    return { login, role: `mailroom_${role}`, service: String(service), consumers: consumer ?? [] };
+  return { login, role: `mailroom_${role}` };
+}
 
-const RECORD = `INSERT INTO mailroom.operation (at, token, operator, command, subject, reason)
-SELECT date_trunc('milliseconds'::text, clock_timestamp()), gen_random_uuid()::text, session_user, 'postgres requeue', subject, $2::text
-FROM pg_catalog.unnest($1::text[]) AS subject`;
+/** A function with the rights of the owner: an operator requeues an event if and only if the operation is recorded. */
+const REQUEUE = 'SELECT id::text AS id FROM mailroom.requeue($1::text[]::uuid[], $2::text) AS id';
 
-/** One transaction: an event is requeued if and only if the operation is recorded. */
 async function requeued(
   { database, place }: OpenPostgres,
   { eventIds, reason }: RequeueOptions,
@@ -135,13 +160,8 @@ async function requeued(
   const wrong = eventIds.find((id) => !isEventId(id));
   if (wrong !== undefined)
     throw new MailroomError('BAD_EVENT_ID', `"${wrong}" is not an event id; expected a UUIDv7 in lowercase.`);
-  const ids = await database.transaction(async (tx) => {
-    const { query } = database.in(tx);
-    const { rows } = await query(REQUEUE, [eventIds.length === 0 ? null : eventIds]);
-    const moved = rows.map(({ id }) => String(id));
-    if (moved.length > 0) await query(RECORD, [moved, reason]);
-    return moved;
-  });
+  const { rows } = await database.query(REQUEUE, [eventIds.length === 0 ? null : eventIds, reason]);
+  const ids = rows.map(({ id }) => String(id));
   const others = eventIds.filter((id) => !ids.includes(id));
   const json = { database: place, requeued: ids, notDead: others };
   return reportOf(json, { place, others }, (seen) =>

@@ -34,11 +34,13 @@ CREATE TABLE IF NOT EXISTS mailroom.migration (
   applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 CREATE TABLE mailroom.event (
-  event_id uuid PRIMARY KEY,
-  source text NOT NULL,
-  type text NOT NULL,
+  event_id uuid PRIMARY KEY CHECK (substr(event_id::text, 15, 1) = '7'),
+  source text NOT NULL CHECK (length(source) BETWEEN 1 AND 256),
+  type text NOT NULL CHECK (length(type) BETWEEN 1 AND 128),
   trace_id text,
-  envelope text NOT NULL
+  envelope text NOT NULL CHECK (envelope LIKE '{%}'),
+  CONSTRAINT event_fits_an_entry
+    CHECK (octet_length(envelope) + octet_length(source) + octet_length(type) + octet_length(coalesce(trace_id, '')) < 999986)
 );
 CREATE TABLE mailroom.pending (
   event_id uuid PRIMARY KEY,
@@ -146,13 +148,6 @@ BEGIN
   END LOOP;
 END
 $roles$;
-DO $roles$
-BEGIN
-  GRANT pg_read_all_stats TO mailroom_relay, mailroom_operator;
-  EXCEPTION WHEN insufficient_privilege THEN
-    RAISE NOTICE 'The age of the oldest snapshot stays unknown: this login may not grant pg_read_all_stats.';
-END
-$roles$;
 GRANT INSERT ON mailroom.event, mailroom.pending TO mailroom_producer, mailroom_consumer;
 GRANT SELECT (event_id, source) ON mailroom.event TO mailroom_producer, mailroom_consumer;
 GRANT SELECT, DELETE ON mailroom.pending TO mailroom_producer, mailroom_consumer;
@@ -166,9 +161,81 @@ GRANT SELECT, DELETE ON mailroom.inbox, mailroom.effect TO mailroom_relay;
 GRANT SELECT, INSERT, UPDATE ON mailroom.inbox, mailroom.effect TO mailroom_consumer;
 GRANT SELECT, INSERT ON mailroom.inbox_retention TO mailroom_consumer;
 GRANT SELECT ON ALL TABLES IN SCHEMA mailroom TO mailroom_operator;
-GRANT INSERT, UPDATE ON mailroom.pending, mailroom.inbox TO mailroom_operator;
-GRANT DELETE ON mailroom.dead TO mailroom_operator;
-GRANT INSERT ON mailroom.operation TO mailroom_operator;
+CREATE TABLE mailroom.login (
+  login name NOT NULL,
+  role text NOT NULL CHECK (role IN ('producer', 'consumer', 'relay', 'operator')),
+  scope text NOT NULL DEFAULT '',
+  PRIMARY KEY (login, role, scope)
+);
+GRANT SELECT ON mailroom.login TO mailroom_producer, mailroom_relay, mailroom_consumer, mailroom_operator;
+ALTER TABLE mailroom.event ENABLE ROW LEVEL SECURITY;
+ALTER TABLE mailroom.pending ENABLE ROW LEVEL SECURITY;
+ALTER TABLE mailroom.published ENABLE ROW LEVEL SECURITY;
+ALTER TABLE mailroom.dead ENABLE ROW LEVEL SECURITY;
+ALTER TABLE mailroom.cancelled ENABLE ROW LEVEL SECURITY;
+ALTER TABLE mailroom.commit ENABLE ROW LEVEL SECURITY;
+ALTER TABLE mailroom.inbox ENABLE ROW LEVEL SECURITY;
+ALTER TABLE mailroom.effect ENABLE ROW LEVEL SECURITY;
+ALTER TABLE mailroom.operation ENABLE ROW LEVEL SECURITY;
+ALTER TABLE mailroom.inbox_retention ENABLE ROW LEVEL SECURITY;
+CREATE POLICY relay ON mailroom.event TO mailroom_relay USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'relay'));
+CREATE POLICY relay ON mailroom.pending TO mailroom_relay USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'relay'));
+CREATE POLICY relay ON mailroom.published TO mailroom_relay USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'relay'));
+CREATE POLICY relay ON mailroom.dead TO mailroom_relay USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'relay'));
+CREATE POLICY relay ON mailroom.cancelled TO mailroom_relay USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'relay'));
+CREATE POLICY relay ON mailroom.commit TO mailroom_relay USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'relay'));
+CREATE POLICY relay ON mailroom.inbox TO mailroom_relay USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'relay'));
+CREATE POLICY relay ON mailroom.effect TO mailroom_relay USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'relay'));
+CREATE POLICY operator ON mailroom.event FOR SELECT TO mailroom_operator USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'operator'));
+CREATE POLICY operator ON mailroom.pending FOR SELECT TO mailroom_operator USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'operator'));
+CREATE POLICY operator ON mailroom.published FOR SELECT TO mailroom_operator USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'operator'));
+CREATE POLICY operator ON mailroom.dead FOR SELECT TO mailroom_operator USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'operator'));
+CREATE POLICY operator ON mailroom.cancelled FOR SELECT TO mailroom_operator USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'operator'));
+CREATE POLICY operator ON mailroom.commit FOR SELECT TO mailroom_operator USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'operator'));
+CREATE POLICY operator ON mailroom.inbox FOR SELECT TO mailroom_operator USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'operator'));
+CREATE POLICY operator ON mailroom.effect FOR SELECT TO mailroom_operator USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'operator'));
+CREATE POLICY operator ON mailroom.operation FOR SELECT TO mailroom_operator USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'operator'));
+CREATE POLICY operator ON mailroom.inbox_retention FOR SELECT TO mailroom_operator USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'operator'));
+CREATE POLICY own_insert ON mailroom.event FOR INSERT TO mailroom_producer, mailroom_consumer WITH CHECK (source = ANY (ARRAY(SELECT l.scope FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'producer')));
+CREATE POLICY own_select ON mailroom.event FOR SELECT TO mailroom_producer, mailroom_consumer USING (source = ANY (ARRAY(SELECT l.scope FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'producer')));
+CREATE POLICY own_insert ON mailroom.pending FOR INSERT TO mailroom_producer, mailroom_consumer
+  WITH CHECK (fence IS NULL AND attempts = 0 AND last_error IS NULL AND EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'producer'));
+CREATE POLICY own_select ON mailroom.pending FOR SELECT TO mailroom_producer, mailroom_consumer USING (EXISTS (SELECT FROM mailroom.event e WHERE e.event_id = pending.event_id AND e.source = ANY (ARRAY(SELECT l.scope FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'producer'))));
+CREATE POLICY own_delete ON mailroom.pending FOR DELETE TO mailroom_producer, mailroom_consumer USING (EXISTS (SELECT FROM mailroom.event e WHERE e.event_id = pending.event_id AND e.source = ANY (ARRAY(SELECT l.scope FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'producer'))));
+CREATE POLICY own_insert ON mailroom.cancelled FOR INSERT TO mailroom_producer, mailroom_consumer WITH CHECK (EXISTS (SELECT FROM mailroom.event e WHERE e.event_id = cancelled.event_id AND e.source = ANY (ARRAY(SELECT l.scope FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'producer'))));
+CREATE POLICY own_select ON mailroom.cancelled FOR SELECT TO mailroom_producer, mailroom_consumer USING (EXISTS (SELECT FROM mailroom.event e WHERE e.event_id = cancelled.event_id AND e.source = ANY (ARRAY(SELECT l.scope FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'producer'))));
+CREATE POLICY own_insert ON mailroom.commit FOR INSERT TO mailroom_producer, mailroom_consumer WITH CHECK (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'producer'));
+CREATE POLICY own_select ON mailroom.commit FOR SELECT TO mailroom_producer, mailroom_consumer USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'producer'));
+CREATE POLICY own ON mailroom.inbox TO mailroom_consumer USING (consumer = ANY (ARRAY(SELECT l.scope FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'consumer')));
+CREATE POLICY own ON mailroom.effect TO mailroom_consumer USING (consumer = ANY (ARRAY(SELECT l.scope FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'consumer')));
+CREATE POLICY own ON mailroom.inbox_retention TO mailroom_consumer USING (consumer = ANY (ARRAY(SELECT l.scope FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'consumer')));
+CREATE FUNCTION mailroom.requeue(event_ids uuid[], reason text) RETURNS SETOF uuid
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $function$
+BEGIN
+  IF NOT pg_has_role(session_user, current_user, 'USAGE')
+    AND NOT EXISTS (SELECT FROM mailroom.login l WHERE l.login = session_user AND l.role = 'operator') THEN
+    RAISE insufficient_privilege USING MESSAGE = 'This login is not an operator of the Mailroom in this database';
+  END IF;
+  RETURN QUERY WITH gone AS (
+    DELETE FROM mailroom.dead d WHERE $1 IS NULL OR d.event_id = ANY ($1) RETURNING d.event_id
+  ), recorded AS (
+    INSERT INTO mailroom.operation (at, token, operator, command, subject, reason)
+    SELECT date_trunc('milliseconds', clock_timestamp()), gen_random_uuid()::text, session_user, 'postgres requeue', gone.event_id::text, $2 FROM gone
+  )
+  INSERT INTO mailroom.pending (event_id) SELECT gone.event_id FROM gone RETURNING pending.event_id;
+END
+$function$;
+CREATE FUNCTION mailroom.oldest_snapshot() RETURNS TABLE (pid integer, login name, app text, age_ms double precision)
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $function$
+  SELECT a.pid, a.usename, a.application_name,
+    CASE WHEN a.xact_start IS NOT NULL THEN greatest(0, extract(epoch FROM clock_timestamp() - a.xact_start)::float8 * 1000) END
+  FROM pg_stat_activity a WHERE a.backend_xmin IS NOT NULL AND a.pid <> pg_backend_pid() AND a.datname = current_database()
+    AND coalesce(a.backend_type, '') NOT IN ('autovacuum worker', 'walsender')
+  ORDER BY a.xact_start NULLS FIRST LIMIT 1
+$function$;
+REVOKE ALL ON FUNCTION mailroom.requeue, mailroom.oldest_snapshot FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION mailroom.requeue TO mailroom_operator;
+GRANT EXECUTE ON FUNCTION mailroom.oldest_snapshot TO mailroom_relay, mailroom_operator;
 INSERT INTO mailroom.migration (version) VALUES (1);
 PERFORM pg_catalog.set_config('search_path'::text, path_before, true);
 END

@@ -140,7 +140,7 @@ export class PostgresMailroom extends Construct {
 
   /**
    * Lets a function write events in transactions of the database: its environment, its login and its way through the network. Its login
-   * needs the role `mailroom_producer`. The relay is deployed before the function.
+   * needs the role `mailroom_producer` for the service. The relay is deployed before the function.
    *
    * @throws `BAD_SETTINGS` if the service or its login has an invalid name, if `publishes` is empty or contains an event of another service,
    * or if the function is outside of the VPC
@@ -170,7 +170,7 @@ export class PostgresMailroom extends Construct {
 
   /**
    * Lets the function of an `InboxConsumer` keep its inbox in the database: `MAILROOM_POSTGRES`, its login and its way through the network.
-   * The login needs the role `mailroom_consumer`. Queue, rule and alarms are those of the `InboxConsumer` on the same bus.
+   * The login needs the role `mailroom_consumer` for the service and the consumer. Queue, rule and alarms are those of the `InboxConsumer` on the same bus.
    *
    * @throws `BAD_SETTINGS` if the login has an invalid name, or the function is outside of the VPC
    *

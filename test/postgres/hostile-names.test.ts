@@ -99,7 +99,7 @@ test('a migration by a file, again and from nothing, calls none of them', async 
   await migratePostgres(database);
   await migratePostgres(database);
   await pool.query('CREATE ROLE orders LOGIN');
-  await grantPostgresRole(database, { login: 'orders', role: 'mailroom_producer' });
+  await grantPostgresRole(database, { login: 'orders', role: 'mailroom_producer', service: 'orders' });
   const { rows } = await pool.query('SHOW search_path');
   expect(rows).toEqual([{ search_path: '"$user", public' }]);
 });

@@ -81,11 +81,30 @@ test('a newer schema is left alone', async () => {
 test('a grant gives a login its role and its timeouts', async () => {
   const url = await emptyDatabase('granting');
   await run('migrate', '--database', url);
-  const missing = await run('grant', 'orders', '--role', 'producer', '--database', url);
+  const missing = await run(
+    'grant',
+    'orders',
+    '--role',
+    'producer',
+    '--service',
+    'orders',
+    '--database',
+    url,
+  );
   expect(missing.code).toBe(2);
   expect(missing.err.replaceAll(/\s+/g, ' ')).toContain('CREATE ROLE "orders" LOGIN');
   await pool.query('CREATE ROLE orders LOGIN');
-  const granted = await run('grant', 'orders', '--role', 'producer', '--database', url, '--json');
+  const granted = await run(
+    'grant',
+    'orders',
+    '--role',
+    'producer',
+    '--service',
+    'orders',
+    '--database',
+    url,
+    '--json',
+  );
   expect(JSON.parse(granted.out)).toMatchObject({ login: 'orders', role: 'mailroom_producer' });
   const { rows } = await pool.query(
     `SELECT pg_has_role('orders', 'mailroom_producer', 'USAGE') AS has, rolconfig FROM pg_roles WHERE rolname = 'orders'`,

@@ -245,22 +245,40 @@ test('requeues dead events, and says who did it', async () => {
   expect(operations).toMatchObject([{ command: 'postgres requeue', subject: eventId, by: 'postgres' }]);
 });
 
-test('doctor finds a stuck event, a login without timeouts, and a slot without a limit', async () => {
+test('doctor finds a stuck event, a slot without a limit, a login without timeouts or that does not exist, and a table that is open', async () => {
   const eventId = await storedEvent(Date.now() - 900_000);
   await pool.query(
     `INSERT INTO mailroom.pending (event_id, due_at) VALUES ($1, clock_timestamp() - interval '10 min')`,
     [eventId],
   );
-  await pool.query('CREATE ROLE careless LOGIN; GRANT mailroom_producer TO careless');
+  await pool.query(
+    `CREATE ROLE careless LOGIN; INSERT INTO mailroom.login VALUES ('careless', 'producer', 'things'), ('gone', 'relay', '');
+      ALTER TABLE mailroom.inbox DISABLE ROW LEVEL SECURITY`,
+  );
   await pool.query(`SELECT pg_create_physical_replication_slot('cdc', true)`);
   const found = await runChecks(postgresChecks(postgres, () => Date.now()));
   expect(found.problems.map(({ problem }) => problem)).toEqual([
     'pending-stuck',
     'slot-unlimited',
     'login-timeouts',
+    'login-absent',
+    'row-security',
   ]);
-  const [, , login] = found.problems;
-  expect(login?.fix).toEqual(['npx', 'cdk-mailroom', 'postgres', 'grant', 'careless', '--role', 'producer']);
-  await pool.query(`SELECT pg_drop_replication_slot('cdc'); DROP ROLE careless; TRUNCATE mailroom.pending`);
+  const [, , login, absent, open] = found.problems;
+  expect(login?.fix).toEqual([
+    'npx',
+    'cdk-mailroom',
+    'postgres',
+    'grant',
+    'careless',
+    '--role',
+    'producer',
+    '--service',
+    'things',
+  ]);
+  for (const fix of [absent?.fix, open?.fix]) await pool.query(fix?.at(-1) ?? '');
+  await pool.query(
+    `SELECT pg_drop_replication_slot('cdc'); DROP ROLE careless; DELETE FROM mailroom.login; TRUNCATE mailroom.pending`,
+  );
   expect((await runChecks(postgresChecks(postgres, () => Date.now()))).problems).toEqual([]);
 });

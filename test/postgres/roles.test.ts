@@ -17,7 +17,7 @@ let rig: Rig;
 beforeAll(async () => {
   rig = await startRig('roles');
   await rig.pool.query('CREATE ROLE "Orders-1" LOGIN; CREATE ROLE relay LOGIN');
-  await grantPostgresRole(rig.database, { login: 'Orders-1', role: 'mailroom_producer' });
+  await grantPostgresRole(rig.database, { login: 'Orders-1', role: 'mailroom_producer', service: 'orders' });
   await grantPostgresRole(rig.database, { login: 'relay', role: 'mailroom_relay' });
   await grantPostgresRole(rig.database, { login: 'relay', role: 'mailroom_relay' });
 });

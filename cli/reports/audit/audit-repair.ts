@@ -62,7 +62,7 @@ async function withoutPostgres(
   const ids = new Set(rows.map(({ id }) => id));
   const isThere = ({ eventId }: MissingEvent) => ids.has(eventId);
   const why =
-    'its outbox row is in PostgreSQL. INSERT INTO mailroom.pending (event_id) publishes it again, to every consumer';
+    'its outbox row is in PostgreSQL. As the owner of the schema, INSERT INTO mailroom.pending (event_id) publishes it again, to every consumer';
   return {
     missing: found.filter((event) => !isThere(event)),
     others: found.filter(isThere).map(({ eventId, consumer }) => ({ eventId, consumer, why })),

@@ -46,11 +46,7 @@ export function postgresChecks(open: OpenPostgres, now: () => number): PartCheck
   }
 
   async function* snapshots(): AsyncProblems {
-    const [row] = await read(
-      `SELECT pid, usename AS login, application_name AS app, ${MS('clock_timestamp() - xact_start')} AS age FROM pg_stat_activity
-        WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid() AND datname = current_database() AND xact_start IS NOT NULL
-        ORDER BY xact_start LIMIT 1`,
-    );
+    const [row] = await read('SELECT pid, login, app, age_ms AS age FROM mailroom.oldest_snapshot()');
     if (row === undefined || Number(row.age) <= OLD_SNAPSHOT_MS) return;
     const text = `the session ${row.pid} of ${row.login} (${row.app || 'unnamed'}) has held a snapshot for ${duration(Number(row.age))}: no vacuum removes what relays delete, and they slow down. End it if it is not needed`;
     yield {

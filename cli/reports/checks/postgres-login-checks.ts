@@ -4,23 +4,49 @@ import type { AsyncProblems } from './check.ts';
 /** The timeouts that `postgres grant` sets. */
 const TIMEOUTS = ['lock_timeout', 'idle_in_transaction_session_timeout', 'statement_timeout'];
 
-/** The logins that have a role of Mailroom. */
-const LOGINS = `SELECT r.rolname AS login, g.rolname AS role, coalesce(r.rolconfig, '{}') AS config FROM pg_auth_members m
-        JOIN pg_roles g ON g.oid = m.roleid JOIN pg_roles r ON r.oid = m.member
-        WHERE g.rolname::text LIKE 'mailroom\\_%' AND r.rolcanlogin ORDER BY 1, 2`;
+/** The logins that have rows of Mailroom in this database, by role; `config` is NULL if the login was dropped. */
+const LOGINS = `SELECT l.login, l.role, pg_catalog.json_agg(l.scope ORDER BY l.scope) AS scopes, r.rolname IS NOT NULL AS present,
+    coalesce(r.rolconfig, '{}') AS config
+  FROM mailroom.login l LEFT JOIN pg_roles r ON r.rolname = l.login AND r.rolcanlogin
+  GROUP BY l.login, l.role, r.rolname, r.rolconfig ORDER BY l.login, l.role`;
 
-/** Finds logins that lack what `postgres grant` gives them, and objects that another login has made in the schema. */
+/** Tables with rows of services that every login with a role reads whole. */
+const OPEN = `SELECT c.relname AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+  WHERE n.nspname = 'mailroom' AND c.relkind IN ('r'::"char", 'p'::"char") AND NOT c.relrowsecurity AND c.relname NOT IN ('login', 'migration') ORDER BY 1`;
+
+/** Finds logins that lack what `postgres grant` gives them, and what lets a login reach the rows of others. */
 export function postgresLoginProblems({ read, foreignObjects }: OpenPostgres): (() => AsyncProblems)[] {
-  async function* timeouts(): AsyncProblems {
+  async function* logins(): AsyncProblems {
     const rows = await read(LOGINS);
-    for (const { login, role, config } of rows) {
+    const scopesOf = (login: unknown, role: string): string[] =>
+      rows.find((row) => row.login === login && row.role === role)?.scopes as string[];
+    for (const { login, role, present, config } of rows) {
+      if (present === false) {
+        const text = `the login ${login} does not exist, but has the role ${role}: a new login of that name would get its rows`;
+        const drop = `DELETE FROM mailroom.login WHERE login = '${String(login).replaceAll("'", "''")}'`;
+        yield { problem: 'login-absent', text, fix: ['psql', '-c', drop] };
+        continue;
+      }
       const missing = TIMEOUTS.filter(
         (name) => !(config as string[]).some((one) => one.startsWith(`${name}=`)),
       );
       if (missing.length === 0) continue;
       const text = `the login ${login} has no ${missing.join(', ')}: one of its sessions that hangs holds up others`;
-      const grant = ['postgres', 'grant', String(login), '--role', String(role).slice('mailroom_'.length)];
+      const [service = ''] = scopesOf(login, 'producer') ?? [];
+      const scope = {
+        producer: ['--service', service],
+        consumer: ['--service', service, '--consumer', ...(scopesOf(login, 'consumer') ?? [])],
+      }[String(role)];
+      const grant = ['postgres', 'grant', String(login), '--role', String(role), ...(scope ?? [])];
       yield { problem: 'login-timeouts', text, fix: ['npx', 'cdk-mailroom', ...grant] };
+    }
+  }
+
+  async function* open(): AsyncProblems {
+    for (const { name } of await read(OPEN)) {
+      const text = `the table mailroom.${name} has no row-level security: every login with a role reaches the rows of all services`;
+      const enable = `ALTER TABLE mailroom.${name} ENABLE ROW LEVEL SECURITY`;
+      yield { problem: 'row-security', text, fix: ['psql', '-c', enable] };
     }
   }
 
@@ -31,5 +57,5 @@ export function postgresLoginProblems({ read, foreignObjects }: OpenPostgres): (
     }
   }
 
-  return [timeouts, foreign];
+  return [logins, open, foreign];
 }

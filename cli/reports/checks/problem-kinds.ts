@@ -62,7 +62,9 @@ const CAUSED_BY = {
   'slot-lag': null,
   'slot-unlimited': null,
   'foreign-object': null,
+  'login-absent': null,
   'login-timeouts': null,
+  'row-security': null,
 } as const;
 
 /** A kind of problem of a part. */

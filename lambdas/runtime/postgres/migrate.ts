@@ -71,35 +71,69 @@ const LOGIN_SETTINGS = {
 } as const;
 
 /** A login and its part in Mailroom. */
-export interface PostgresGrant {
+export type PostgresGrant = {
   /** The name of an existing role with LOGIN. */
   readonly login: string;
-  readonly role: 'mailroom_producer' | 'mailroom_relay' | 'mailroom_consumer' | 'mailroom_operator';
-}
+} & (
+  | {
+      readonly role: 'mailroom_producer';
+      /** The service whose events it writes. */
+      readonly service: string;
+    }
+  | {
+      readonly role: 'mailroom_consumer';
+      /** The service whose events its handlers write. */
+      readonly service: string;
+      /** The consumers whose inbox it reads and writes. */
+      readonly consumers: readonly string[];
+    }
+  | { readonly role: 'mailroom_relay' | 'mailroom_operator' }
+);
 
 /**
- * Grants one of Mailroom's roles to a login, and sets the login's timeouts: `lock_timeout` 2 s, `idle_in_transaction_session_timeout` 30 s,
- * `statement_timeout` 25 s and `client_connection_check_interval` 5 s. They apply to its new sessions. Repeat it at will.
+ * Grants one of Mailroom's roles to a login in this database, for the rows of its service or its consumers, and sets the login's timeouts: `lock_timeout` 2 s, `idle_in_transaction_session_timeout` 30 s,
+ * `statement_timeout` 25 s and `client_connection_check_interval` 5 s. They apply to its new sessions. Repeat it at will;
+ * a login may have several services and roles. Run it as the owner of the schema.
  *
- * @throws the database's error, for example if the login does not exist (42704)
+ * @throws `BAD_ARGUMENT` if a producer has no service, or a consumer no name; also the database's error, for example if the login does not exist (42704)
  *
  * @example
  * ```ts
- * await grantPostgresRole(nodePostgres(pool), { login: 'orders', role: 'mailroom_producer' });
+ * await grantPostgresRole(nodePostgres(pool), { login: 'orders', role: 'mailroom_producer', service: 'orders' });
  * ```
  */
-export async function grantPostgresRole<Tx>(
-  database: Database<Tx>,
-  { login, role }: PostgresGrant,
-): Promise<void> {
+export async function grantPostgresRole<Tx>(database: Database<Tx>, grant: PostgresGrant): Promise<void> {
+  const { login, role } = grant;
+  const scopes = scopesOf(grant);
   await database.transaction(async (tx) => {
     const sql = database.in(tx);
     const { query } = sql;
     await query(OWN_NAMES);
     await query(`GRANT ${role} TO ${quoted(login)}`);
+    for (const [part, scope] of scopes) await query(REGISTER, [login, part, scope]);
     for (const [name, value] of Object.entries(LOGIN_SETTINGS))
       if (await hasSetting(sql, name)) await query(`ALTER ROLE ${quoted(login)} SET ${name} = '${value}'`);
   });
+}
+
+const REGISTER = `INSERT INTO mailroom.login (login, role, scope) VALUES ($1::text::name, $2::text, $3::text) ON CONFLICT DO NOTHING`;
+
+/** The rows of `mailroom.login` that a grant needs. @throws `BAD_ARGUMENT` */
+function scopesOf(grant: PostgresGrant): (readonly [role: string, scope: string])[] {
+  if (!('service' in grant)) return [[grant.role === 'mailroom_relay' ? 'relay' : 'operator', '']];
+  const consumers = 'consumers' in grant ? grant.consumers : [];
+  if ('consumers' in grant && consumers.length === 0)
+    throw badGrant(grant, 'consumers is empty; name those whose inbox it has, e.g. ["payments"]');
+  if ([grant.service, ...consumers].some((name) => typeof name !== 'string' || name === ''))
+    throw badGrant(
+      grant,
+      'a service or consumer has no name; name the service whose events it writes, e.g. "orders"',
+    );
+  return [['producer', grant.service], ...consumers.map((name) => ['consumer', name] as const)];
+}
+
+function badGrant({ login, role }: PostgresGrant, problem: string): MailroomError {
+  return new MailroomError('BAD_ARGUMENT', `${role} cannot be granted to ${login}: ${problem}.`);
 }
 
 /** `client_connection_check_interval` is new in PostgreSQL 14. */

@@ -63,16 +63,13 @@ const COUNTED = {
 } as const;
 
 /**
- * The state of the queue, and of the database as far as it slows relays down or fills the disk. Without `pg_read_all_stats`, the transactions of other logins have no start: then the age is
- * unknown. Only a primary has a log position.
+ * The state of the queue, and of the database as far as it slows relays down or fills the disk. If the owner of the schema lacks `pg_read_all_stats`,
+ * the transactions of other logins have no start: then the age is unknown. Only a primary has a log position.
  */
 const HEALTH = `SELECT
   (SELECT n_dead_tup FROM pg_stat_user_tables WHERE relid = 'mailroom.pending'::regclass::oid)::text AS deleted,
   pg_total_relation_size('mailroom.pending'::regclass)::text AS bytes,
-  (SELECT CASE WHEN bool_and(xact_start IS NOT NULL) IS FALSE THEN NULL
-      ELSE coalesce(greatest(0, extract(epoch FROM clock_timestamp() - min(xact_start))::float8 * 1000::float8), 0) END
-    FROM pg_stat_activity WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid() AND datname = current_database()
-      AND coalesce(backend_type, '') NOT IN ('autovacuum worker', 'walsender'))::text AS snapshot,
+  (SELECT CASE WHEN count(*) = 0::bigint THEN 0 ELSE max(age_ms) END FROM mailroom.oldest_snapshot())::text AS snapshot,
   (SELECT max(pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)) FROM pg_replication_slots)::text AS lag
   WHERE NOT pg_is_in_recovery()`;
 

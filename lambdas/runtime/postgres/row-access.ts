@@ -1,0 +1,80 @@
+/** The names in a role's rows of `mailroom.login`: the services whose events a login writes, or the consumers whose inbox it has. */
+const scopes = (role: 'producer' | 'consumer') =>
+  `ARRAY(SELECT l.scope FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = '${role}')`;
+
+/** This login has a role in this database. A role of PostgreSQL belongs to the cluster, a row of `mailroom.login` to the database. */
+const has = (role: 'producer' | 'relay' | 'operator') =>
+  `EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = '${role}')`;
+
+/** The event of a row is of a service of this login. */
+const ofOwnEvent = (table: string) =>
+  `EXISTS (SELECT FROM mailroom.event e WHERE e.event_id = ${table}.event_id AND e.source = ANY (${scopes('producer')}))`;
+
+const OWN_SOURCE = `source = ANY (${scopes('producer')})`;
+
+const OWN_CONSUMER = `consumer = ANY (${scopes('consumer')})`;
+
+const PRODUCERS = 'TO mailroom_producer, mailroom_consumer';
+
+/** The tables of which a relay and an operator see every row. What each may do with them is a matter of its grants. */
+const TABLES = ['event', 'pending', 'published', 'dead', 'cancelled', 'commit', 'inbox', 'effect'];
+
+/** The tables of which an operator sees every row. */
+const OPERATED = [...TABLES, 'operation', 'inbox_retention'];
+
+/**
+ * The rows that a login may read and write, beside the tables that its role may. The owner of the tables and superusers see all rows.
+ *
+ * A subquery without a column of the row runs once for a statement. Functions with the rights of the owner set their search path,
+ * and no text from a caller becomes a part of a statement.
+ */
+export const ROW_ACCESS = `CREATE TABLE mailroom.login (
+  login name NOT NULL,
+  role text NOT NULL CHECK (role IN ('producer', 'consumer', 'relay', 'operator')),
+  scope text NOT NULL DEFAULT '',
+  PRIMARY KEY (login, role, scope)
+);
+GRANT SELECT ON mailroom.login TO mailroom_producer, mailroom_relay, mailroom_consumer, mailroom_operator;
+${OPERATED.map((table) => `ALTER TABLE mailroom.${table} ENABLE ROW LEVEL SECURITY;`).join('\n')}
+${TABLES.map((table) => `CREATE POLICY relay ON mailroom.${table} TO mailroom_relay USING (${has('relay')});`).join('\n')}
+${OPERATED.map((table) => `CREATE POLICY operator ON mailroom.${table} FOR SELECT TO mailroom_operator USING (${has('operator')});`).join('\n')}
+CREATE POLICY own_insert ON mailroom.event FOR INSERT ${PRODUCERS} WITH CHECK (${OWN_SOURCE});
+CREATE POLICY own_select ON mailroom.event FOR SELECT ${PRODUCERS} USING (${OWN_SOURCE});
+CREATE POLICY own_insert ON mailroom.pending FOR INSERT ${PRODUCERS}
+  WITH CHECK (fence IS NULL AND attempts = 0 AND last_error IS NULL AND ${has('producer')});
+CREATE POLICY own_select ON mailroom.pending FOR SELECT ${PRODUCERS} USING (${ofOwnEvent('pending')});
+CREATE POLICY own_delete ON mailroom.pending FOR DELETE ${PRODUCERS} USING (${ofOwnEvent('pending')});
+CREATE POLICY own_insert ON mailroom.cancelled FOR INSERT ${PRODUCERS} WITH CHECK (${ofOwnEvent('cancelled')});
+CREATE POLICY own_select ON mailroom.cancelled FOR SELECT ${PRODUCERS} USING (${ofOwnEvent('cancelled')});
+CREATE POLICY own_insert ON mailroom.commit FOR INSERT ${PRODUCERS} WITH CHECK (${has('producer')});
+CREATE POLICY own_select ON mailroom.commit FOR SELECT ${PRODUCERS} USING (${has('producer')});
+CREATE POLICY own ON mailroom.inbox TO mailroom_consumer USING (${OWN_CONSUMER});
+CREATE POLICY own ON mailroom.effect TO mailroom_consumer USING (${OWN_CONSUMER});
+CREATE POLICY own ON mailroom.inbox_retention TO mailroom_consumer USING (${OWN_CONSUMER});
+CREATE FUNCTION mailroom.requeue(event_ids uuid[], reason text) RETURNS SETOF uuid
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $function$
+BEGIN
+  IF NOT pg_has_role(session_user, current_user, 'USAGE')
+    AND NOT EXISTS (SELECT FROM mailroom.login l WHERE l.login = session_user AND l.role = 'operator') THEN
+    RAISE insufficient_privilege USING MESSAGE = 'This login is not an operator of the Mailroom in this database';
+  END IF;
+  RETURN QUERY WITH gone AS (
+    DELETE FROM mailroom.dead d WHERE $1 IS NULL OR d.event_id = ANY ($1) RETURNING d.event_id
+  ), recorded AS (
+    INSERT INTO mailroom.operation (at, token, operator, command, subject, reason)
+    SELECT date_trunc('milliseconds', clock_timestamp()), gen_random_uuid()::text, session_user, 'postgres requeue', gone.event_id::text, $2 FROM gone
+  )
+  INSERT INTO mailroom.pending (event_id) SELECT gone.event_id FROM gone RETURNING pending.event_id;
+END
+$function$;
+CREATE FUNCTION mailroom.oldest_snapshot() RETURNS TABLE (pid integer, login name, app text, age_ms double precision)
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $function$
+  SELECT a.pid, a.usename, a.application_name,
+    CASE WHEN a.xact_start IS NOT NULL THEN greatest(0, extract(epoch FROM clock_timestamp() - a.xact_start)::float8 * 1000) END
+  FROM pg_stat_activity a WHERE a.backend_xmin IS NOT NULL AND a.pid <> pg_backend_pid() AND a.datname = current_database()
+    AND coalesce(a.backend_type, '') NOT IN ('autovacuum worker', 'walsender')
+  ORDER BY a.xact_start NULLS FIRST LIMIT 1
+$function$;
+REVOKE ALL ON FUNCTION mailroom.requeue, mailroom.oldest_snapshot FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION mailroom.requeue TO mailroom_operator;
+GRANT EXECUTE ON FUNCTION mailroom.oldest_snapshot TO mailroom_relay, mailroom_operator;`;

@@ -1,0 +1,367 @@
+import { Pool } from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { runMailroom } from '../../cli/program.ts';
+import { nodePostgres } from '../../lambdas/runtime/postgres/databases.ts';
+import { grantPostgresRole, migratePostgres } from '../../lambdas/runtime/postgres/migrate.ts';
+import { postgresHandlers } from '../../lambdas/runtime/postgres/postgres-handlers.ts';
+import { createPostgresOutbox } from '../../lambdas/runtime/postgres/postgres-outbox.ts';
+import { mintEventId } from '../../lambdas/runtime/store/event-id.ts';
+import { memoryTelemetry } from '../../testing/memory-telemetry.ts';
+import { capturedIo } from '../support/captured-io.ts';
+import { ThingHappened } from '../support/runtime-rig.ts';
+import { newEventId, postgresConsumer } from './consumer-parts.ts';
+import { PRODUCER, placed, type Rig, startRig } from './support/rig.ts';
+
+let rig: Rig;
+const pools: Pool[] = [];
+
+function login(user: string, database = 'postgres'): Pool {
+  const pool = new Pool({
+    connectionString: `postgresql://${user}@127.0.0.1:${rig.server.port}/${database}`,
+  });
+  pools.push(pool);
+  return pool;
+}
+
+let orders: Pool;
+let stock: Pool;
+let payments: Pool;
+let relay: Pool;
+let ada: Pool;
+
+beforeAll(async () => {
+  rig = await startRig('row-access');
+  await rig.pool.query(
+    ['orders', 'stock', 'payments', 'relay', 'ada', 'elsewhere']
+      .map((name) => `CREATE ROLE ${name} LOGIN`)
+      .join(';'),
+  );
+  const { database } = rig;
+  await grantPostgresRole(database, { login: 'orders', role: 'mailroom_producer', service: 'orders' });
+  await grantPostgresRole(database, { login: 'stock', role: 'mailroom_producer', service: 'stock' });
+  await grantPostgresRole(database, {
+    login: 'payments',
+    role: 'mailroom_consumer',
+    service: 'things',
+    consumers: ['worker'],
+  });
+  await grantPostgresRole(database, { login: 'relay', role: 'mailroom_relay' });
+  await grantPostgresRole(database, { login: 'ada', role: 'mailroom_operator' });
+  await rig.pool.query('CREATE DATABASE other');
+  const other = login('postgres', 'other');
+  await migratePostgres(nodePostgres(other));
+  for (const role of ['mailroom_relay', 'mailroom_operator'] as const)
+    await grantPostgresRole(nodePostgres(other), { login: 'elsewhere', role });
+  await grantPostgresRole(nodePostgres(other), {
+    login: 'elsewhere',
+    role: 'mailroom_producer',
+    service: 'orders',
+  });
+  await grantPostgresRole(nodePostgres(other), {
+    login: 'elsewhere',
+    role: 'mailroom_consumer',
+    service: 'orders',
+    consumers: ['worker', 'bank'],
+  });
+  [orders, stock, payments, relay, ada] = ['orders', 'stock', 'payments', 'relay', 'ada'].map((name) =>
+    login(name),
+  ) as [Pool, Pool, Pool, Pool, Pool];
+});
+beforeEach(() => rig.clear());
+afterAll(async () => {
+  await Promise.all(pools.map((pool) => pool.end()));
+  await rig.close();
+});
+
+const REFUSED = { code: '42501' };
+
+const envelope = '{"eventId":"x"}';
+
+const insertEvent = (pool: Pool, source: string, id = mintEventId(Date.now(), 256)) =>
+  pool.query('INSERT INTO mailroom.event (event_id, source, type, envelope) VALUES ($1, $2, $3, $4)', [
+    id,
+    source,
+    'Placed',
+    envelope,
+  ]);
+
+const inboxRow = (consumer: string, eventId: string, status = 'PROCESSED') =>
+  rig.pool.query('INSERT INTO mailroom.inbox (consumer, event_id, type, status) VALUES ($1, $2, $3, $4)', [
+    consumer,
+    eventId,
+    'Placed',
+    status,
+  ]);
+
+test('every table with rows of services has row-level security, and only the owner registers logins', async () => {
+  const open = await rig.rows(
+    `SELECT relname::text AS name FROM pg_class WHERE relnamespace = 'mailroom'::regnamespace AND relkind IN ('r', 'p') AND NOT relrowsecurity ORDER BY 1`,
+  );
+  expect(open).toEqual([{ name: 'login' }, { name: 'migration' }]);
+  for (const pool of [orders, payments, relay, ada])
+    for (const statement of [
+      "INSERT INTO mailroom.login (login, role, scope) VALUES (CURRENT_USER, 'producer', 'bank')",
+      "UPDATE mailroom.login SET scope = 'bank'",
+      'DELETE FROM mailroom.login',
+      'ALTER TABLE mailroom.event DISABLE ROW LEVEL SECURITY',
+      'TRUNCATE mailroom.pending',
+    ])
+      await expect(pool.query(statement)).rejects.toMatchObject(REFUSED);
+});
+
+describe('a producer', () => {
+  test('writes, proves and cancels events of its own service', async () => {
+    const outbox = createPostgresOutbox({
+      config: PRODUCER,
+      database: nodePostgres(orders),
+      telemetry: memoryTelemetry(),
+    });
+    const [event] = await outbox.commit(async () => [
+      placed(1, { deliverAt: Date.now() + 60_000 }),
+      placed(2),
+    ]);
+    await outbox.commit(async () => []);
+    const cancel = () => nodePostgres(orders).transaction((tx) => outbox.cancel(tx, event?.eventId ?? ''));
+    expect(await cancel()).toBe('cancelled');
+    expect(await cancel()).toBe('cancelled');
+    expect(await rig.rows('SELECT 1 FROM mailroom.pending')).toHaveLength(1);
+    const own = await orders.query('SELECT event_id FROM mailroom.event WHERE event_id = $1', [
+      event?.eventId,
+    ]);
+    expect(own.rows).toHaveLength(1);
+  });
+
+  test('inserts no event of another service, and cannot see one', async () => {
+    await expect(insertEvent(orders, 'stock')).rejects.toMatchObject(REFUSED);
+    await insertEvent(stock, 'stock');
+    expect((await orders.query('SELECT event_id, source FROM mailroom.event')).rows).toEqual([]);
+    await expect(orders.query('SELECT envelope FROM mailroom.event')).rejects.toMatchObject(REFUSED);
+  });
+
+  test('neither deletes nor cancels an event of another service', async () => {
+    const [eventId = ''] = await rig.commit(1);
+    expect((await stock.query('DELETE FROM mailroom.pending')).rowCount).toBe(0);
+    expect((await stock.query('DELETE FROM mailroom.pending WHERE event_id = $1', [eventId])).rowCount).toBe(
+      0,
+    );
+    expect((await stock.query('SELECT 1 FROM mailroom.pending')).rows).toEqual([]);
+    await expect(
+      stock.query('INSERT INTO mailroom.cancelled VALUES ($1, clock_timestamp())', [eventId]),
+    ).rejects.toMatchObject(REFUSED);
+    expect(await rig.rows('SELECT event_id::text AS id FROM mailroom.pending')).toEqual([{ id: eventId }]);
+  });
+
+  test('inserts only new rows into the queue', async () => {
+    for (const [column, value] of [
+      ['attempts', 1],
+      ['fence', mintEventId(1, 1)],
+      ['last_error', 'x'],
+    ])
+      await expect(
+        orders.query(`INSERT INTO mailroom.pending (event_id, ${column}) VALUES ($1, $2)`, [
+          mintEventId(Date.now(), 256),
+          value,
+        ]),
+      ).rejects.toMatchObject(REFUSED);
+  });
+
+  test('reads and changes no inbox, no dead event and no operation', async () => {
+    for (const statement of [
+      'SELECT 1 FROM mailroom.inbox',
+      "UPDATE mailroom.inbox SET status = 'PROCESSED'",
+      'DELETE FROM mailroom.dead',
+      'SELECT * FROM mailroom.operation',
+      "SELECT mailroom.requeue(NULL, 'x')",
+      'SELECT * FROM mailroom.oldest_snapshot()',
+    ])
+      await expect(orders.query(statement)).rejects.toMatchObject(REFUSED);
+  });
+});
+
+describe('a consumer', () => {
+  test('handles messages in its own inbox, with events of its own service', async () => {
+    const database = nodePostgres(payments);
+    const { leased, transactional } = postgresHandlers(database);
+    const done: string[] = [];
+    const handlers = [
+      leased(ThingHappened, async (_event, ctx) => {
+        await ctx.once('charge', async () => ({ id: 1 }));
+        await ctx.commit({ events: [ThingHappened.create({ aggregateId: 'a', data: { n: 2 } })] });
+        done.push('leased');
+      }),
+      transactional(ThingHappened, async () => {
+        done.push('transactional');
+        return { events: [ThingHappened.create({ aggregateId: 'a', data: { n: 2 } })] };
+      }),
+    ];
+    for (const handler of handlers)
+      expect(await postgresConsumer(database, [handler]).deliver(newEventId())).toEqual([]);
+    const failing = leased(ThingHappened, async () => {
+      throw new Error('the bank is closed');
+    });
+    const eventId = newEventId();
+    await postgresConsumer(database, [failing]).deliver(eventId);
+    expect(done).toEqual(['leased', 'transactional']);
+    expect(
+      await rig.rows('SELECT status, count(*)::int AS n FROM mailroom.inbox GROUP BY 1 ORDER BY 1'),
+    ).toEqual([
+      { status: 'FAILED', n: 1 },
+      { status: 'PROCESSED', n: 2 },
+    ]);
+  });
+
+  test("neither reads nor changes another consumer's inbox", async () => {
+    const eventId = newEventId();
+    await inboxRow('bank', eventId);
+    expect((await payments.query("SELECT 1 FROM mailroom.inbox WHERE consumer = 'bank'")).rows).toEqual([]);
+    const failed = "UPDATE mailroom.inbox SET status = 'FAILED'";
+    await payments.query(failed);
+    await expect(
+      payments.query(
+        "INSERT INTO mailroom.inbox (consumer, event_id, type, status) VALUES ('bank', 'x', 'Placed', 'PROCESSED')",
+      ),
+    ).rejects.toMatchObject(REFUSED);
+    await expect(
+      payments.query(
+        `INSERT INTO mailroom.inbox (consumer, event_id, type, status) VALUES ('bank', $1, 'Placed', 'PROCESSED') ON CONFLICT (consumer, event_id) DO UPDATE SET status = 'FAILED'`,
+        [eventId],
+      ),
+    ).rejects.toMatchObject(REFUSED);
+    await inboxRow('worker', eventId);
+    await expect(
+      payments.query("UPDATE mailroom.inbox SET consumer = 'bank' WHERE event_id = $1", [eventId]),
+    ).rejects.toMatchObject(REFUSED);
+    await expect(
+      payments.query("INSERT INTO mailroom.inbox_retention (consumer, days) VALUES ('bank', 1)"),
+    ).rejects.toMatchObject(REFUSED);
+    await expect(insertEvent(payments, 'orders')).rejects.toMatchObject(REFUSED);
+    expect(await rig.rows("SELECT status FROM mailroom.inbox WHERE consumer = 'bank'")).toEqual([
+      { status: 'PROCESSED' },
+    ]);
+  });
+});
+
+describe('an operator', () => {
+  const dead = async () => {
+    const [eventId = ''] = await rig.commit(1);
+    await rig.pool.query('DELETE FROM mailroom.pending');
+    await rig.pool.query("INSERT INTO mailroom.dead VALUES ($1, clock_timestamp(), 5, 'no', 'relay')", [
+      eventId,
+    ]);
+    return eventId;
+  };
+
+  test('requeues a DEAD event with an entry in the log that has its name, and changes nothing otherwise', async () => {
+    const eventId = await dead();
+    for (const statement of [
+      'DELETE FROM mailroom.dead',
+      `INSERT INTO mailroom.pending (event_id) VALUES ('${eventId}')`,
+      "UPDATE mailroom.inbox SET status = 'FAILED'",
+      'UPDATE mailroom.pending SET due_at = clock_timestamp()',
+      "INSERT INTO mailroom.operation VALUES (clock_timestamp(), 'x', 'bob', 'x', 'x', 'x')",
+      'DELETE FROM mailroom.operation',
+    ])
+      await expect(ada.query(statement)).rejects.toMatchObject(REFUSED);
+    const { io, written } = capturedIo();
+    const url = `postgresql://ada@127.0.0.1:${rig.server.port}/postgres`;
+    await runMailroom(
+      ['postgres', 'requeue', '--reason', 'the bus is back', '--database', url, '--json'],
+      io,
+    );
+    expect(JSON.parse(written.out)).toMatchObject({ requeued: [eventId] });
+    expect((await ada.query('SELECT operator, subject FROM mailroom.operation')).rows).toEqual([
+      { operator: 'ada', subject: eventId },
+    ]);
+  });
+
+  test("sees the oldest snapshot and not the other logins' statements", async () => {
+    const holder = await orders.connect();
+    await holder.query("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 'a secret'");
+    const { rows } = await ada.query('SELECT login, age_ms FROM mailroom.oldest_snapshot()');
+    expect(rows).toEqual([{ login: 'orders', age_ms: expect.any(Number) }]);
+    const seen = await ada.query("SELECT query FROM pg_stat_activity WHERE usename = 'orders'");
+    expect(JSON.stringify(seen.rows)).not.toContain('secret');
+    await holder.query('ROLLBACK');
+    holder.release();
+  });
+});
+
+test('a claim of the login of a relay reads only the due part of the index', async () => {
+  await rig.pool.query(
+    `INSERT INTO mailroom.pending (event_id, due_at) SELECT gen_random_uuid(), clock_timestamp() + n * interval '1 s' FROM generate_series(1, 20000) n`,
+  );
+  await rig.pool.query('ANALYZE mailroom.pending');
+  const { rows } = await relay.query(
+    `EXPLAIN WITH due AS MATERIALIZED (SELECT event_id FROM mailroom.pending WHERE due_at <= statement_timestamp() ORDER BY due_at LIMIT 10
+      FOR UPDATE SKIP LOCKED) UPDATE mailroom.pending p SET attempts = 1 FROM due WHERE p.event_id = due.event_id RETURNING p.event_id`,
+  );
+  const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+  expect(plan).toContain('Index Cond: (due_at <= statement_timestamp())');
+  expect(plan).toContain('Index Cond: (event_id = due.event_id)');
+});
+
+test('a login with every role in another database of the cluster can do nothing in this one', async () => {
+  const [eventId = ''] = await rig.commit(1);
+  await inboxRow('worker', eventId);
+  const elsewhere = login('elsewhere');
+  for (const table of ['event', 'pending', 'inbox', 'operation'])
+    expect((await elsewhere.query(`SELECT 1 FROM mailroom.${table}`)).rows).toEqual([]);
+  for (const statement of [
+    'DELETE FROM mailroom.pending',
+    'DELETE FROM mailroom.event',
+    "UPDATE mailroom.inbox SET status = 'FAILED'",
+  ])
+    expect((await elsewhere.query(statement)).rowCount).toBe(0);
+  await expect(insertEvent(elsewhere, 'orders')).rejects.toMatchObject(REFUSED);
+  await expect(
+    elsewhere.query('INSERT INTO mailroom.pending (event_id) VALUES ($1)', [mintEventId(Date.now(), 256)]),
+  ).rejects.toMatchObject(REFUSED);
+  await expect(elsewhere.query("SELECT mailroom.requeue(NULL, 'x')")).rejects.toMatchObject(REFUSED);
+  const own = login('elsewhere', 'other');
+  await insertEvent(own, 'orders');
+});
+
+describe('the database refuses, also past the library,', () => {
+  const insert = (change: object) => {
+    const row = {
+      event_id: mintEventId(Date.now(), 256),
+      source: 'orders',
+      type: 'Placed',
+      trace_id: null,
+      envelope,
+      ...change,
+    };
+    return rig.pool.query(
+      `INSERT INTO mailroom.event (event_id, source, type, trace_id, envelope) VALUES ($1, $2, $3, $4, $5)`,
+      [row.event_id, row.source, row.type, row.trace_id, row.envelope],
+    );
+  };
+
+  test.each([
+    ['an event without a source', { source: '' }],
+    ['a source of 257 characters', { source: 's'.repeat(257) }],
+    ['a type of 129 characters', { type: 't'.repeat(129) }],
+    ['an id that has no time', { event_id: crypto.randomUUID() }],
+    ['an envelope that is not an object', { envelope: '[]' }],
+    [
+      'an event of 1,000,000 bytes as an entry',
+      { envelope: `{"a":"${'x'.repeat(1_000_000 - 14 - 12 - 8)}"}` },
+    ],
+  ])('%s', async (_name, change) => {
+    await expect(insert(change)).rejects.toMatchObject({ code: '23514' });
+  });
+
+  test('an envelope of 400 MB', async () => {
+    await expect(
+      rig.pool.query(
+        `INSERT INTO mailroom.event (event_id, source, type, envelope) SELECT $1, 'orders', 'Placed', '{' || repeat('x', 400000000) || '}'`,
+        [mintEventId(Date.now(), 256)],
+      ),
+    ).rejects.toMatchObject({ code: '23514' });
+  });
+
+  test('and accepts the largest event that the bus does', async () => {
+    await insert({ envelope: `{"a":"${'x'.repeat(1_000_000 - 14 - 12 - 8 - 1)}"}` });
+    expect(await rig.rows('SELECT 1 FROM mailroom.event')).toHaveLength(1);
+  });
+});
