@@ -2,6 +2,8 @@ import { once } from 'node:events';
 import { type ClientBase, Pool } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { nodePostgres, type PgClient } from '../../lambdas/runtime/postgres/databases.ts';
+import { migratePostgres } from '../../lambdas/runtime/postgres/migrate.ts';
+import { createPostgresOutbox } from '../../lambdas/runtime/postgres/postgres-outbox.ts';
 import { postgresPool } from '../../lambdas/runtime/postgres/postgres-pool.ts';
 import { readPostgresSettings } from '../../lambdas/runtime/postgres/postgres-settings.ts';
 import { type Database, sqlState } from '../../lambdas/runtime/postgres/sql.ts';
@@ -73,6 +75,21 @@ test.each(Object.entries(ATTEMPTS))(
     await pool.end();
   },
 );
+
+test('a commit that a read-only server refused is repeated on another connection', async () => {
+  await migratePostgres(nodePostgres(admin));
+  const { pool, opened, database } = poolAfterFailover();
+  const outbox = createPostgresOutbox({
+    config: { service: 'orders', tableName: 'orders', publishes: ['*'] },
+    database,
+  });
+  await outbox.commit(async (tx) => {
+    await tx.query(INSERT);
+    return [];
+  });
+  expect(opened).toHaveLength(2);
+  await pool.end();
+});
 
 test('a statement that its timeout ended closes its connection', async () => {
   const pool = new Pool({ connectionString: server.url, max: 1, statement_timeout: 20 });

@@ -41,7 +41,7 @@ export interface PostgresOutbox<Tx> {
 
   /**
    * Runs a function in a READ COMMITTED transaction, writes the events that it returns, and commits. It runs the function again, at most
-   * 5 times in total, after a deadlock, a serialization failure or a lock timeout, always in a new transaction: let it change nothing
+   * 5 times in total, after a deadlock, a serialization failure, a lock timeout or on a read-only server, always in a new transaction: let it change nothing
    * else. If the answer to COMMIT is lost, it looks for a row of the transaction.
    *
    * @returns the envelopes that will be published: the transaction was committed
@@ -89,10 +89,10 @@ export interface PostgresOutboxDeps<Tx> {
   readonly telemetry?: Telemetry | undefined;
 }
 
-/** A serialization failure, a deadlock, and a lock timeout. */
-const CONFLICTS = /^(40001|40P01|55P03)$/;
+/** A serialization failure, a deadlock, a lock timeout, and a server that is read-only after a failover: the next connection is another one. */
+const REPEATED = /^(40001|40P01|55P03|25006)$/;
 
-/** Tries of a transaction that the database rolled back because of another one. */
+/** Tries of a transaction that the database rolled back, and that may succeed now. */
 const TRIES = 5;
 
 /** Events and their places in the queue. As JSON, because drivers disagree about arrays that contain null. */
@@ -192,7 +192,7 @@ export function createPostgresOutbox<Tx>(deps: PostgresOutboxDeps<Tx>): Postgres
         // Otherwise no COMMIT was sent, or nothing was written.
         if (sent !== undefined && (await wasCommitted({ database, clock, random }, sent, error)))
           return envelopes;
-        if (!CONFLICTS.test(sqlState(error) ?? '') || attempt >= TRIES) throw error;
+        if (!REPEATED.test(sqlState(error) ?? '') || attempt >= TRIES) throw error;
         await clock.sleep(backoffMs(attempt, 25, 400, random));
       }
     }
