@@ -1,8 +1,17 @@
 import { Client, Pool } from 'pg';
 import type { FigureTable, Part, PartSettings } from './part.ts';
-import { type BenchDatabase, BUS_MS, percentile, steadily, withServer } from './postgres/database.ts';
+import {
+  type BenchDatabase,
+  BUS_MS,
+  megabytes,
+  percentile,
+  steadily,
+  withServer,
+} from './postgres/database.ts';
 import { bossQueue, graphileQueue, JOB_QUEUES, type JobQueue, withJobQueues } from './postgres/job-queues.ts';
 import { fill, producerOf, relayOf, slowBus } from './postgres/mailroom.ts';
+import { drainHeld, drainJobsHeld, heldTable, idle, idleTable } from './postgres/quiet.ts';
+import { retain, retentionTable } from './postgres/retention.ts';
 
 /** A backlog that is published. */
 interface Drain {
@@ -35,7 +44,18 @@ export const postgres: Part = {
       const sizes = settings.quick ? QUICK : FULL;
       const drains = await drainMailroom(create, sizes, settings);
       const waits = await waitFor(create, sizes, settings);
-      const retention = await retain(create, sizes, settings);
+      const retention = await retain(await create('retention'), sizes.published, settings);
+      const idles = [];
+      for (const listens of [false, true]) {
+        const database = await create(listens ? 'idle_listens' : 'idle_polls');
+        idles.push(await idle(database, sizes.idleMs, sizes.idleEvents, listens));
+        await database.close();
+        settings.say(`an idle relay: ${idles.at(-1)?.cpuMsPerMinute} ms of processor a minute`);
+      }
+      const ofHeld = await create('held');
+      const held = [await drainHeld(ofHeld, sizes.held)];
+      await ofHeld.close();
+      settings.say(`beside a snapshot: ${held[0]?.perSecond.join(', ')} events per second`);
       if (settings.install) {
         await withJobQueues(async (folder) => {
           for (const [name, open] of Object.entries({
@@ -48,6 +68,12 @@ export const postgres: Part = {
             const { drain, wait } = await measureJobs(system, queue, database, sizes);
             await queue.close();
             await database.close();
+            const beside = await create(`held_${name.replace('-', '_')}`);
+            const heldQueue = await open(folder, beside);
+            held.push(await drainJobsHeld(beside, system, heldQueue, sizes.held));
+            await heldQueue.close();
+            await beside.close();
+            settings.say(`${system} beside a snapshot: ${held.at(-1)?.perSecond.join(', ')} jobs per second`);
             drains.push(drain);
             waits.push(wait);
             settings.say(`${system}: ${drain.perSecond} jobs per second, p99 ${wait.p99Ms} ms`);
@@ -55,8 +81,20 @@ export const postgres: Part = {
         });
       }
       return {
-        json: { postgresDrain: drains, postgresWait: waits, postgresRetention: retention },
-        tables: [drainTable(drains), waitTable(waits), retentionTable(retention)],
+        json: {
+          postgresDrain: drains,
+          postgresWait: waits,
+          postgresHeld: held,
+          postgresIdle: idles,
+          postgresRetention: retention,
+        },
+        tables: [
+          drainTable(drains),
+          waitTable(waits),
+          heldTable(held),
+          idleTable(idles),
+          retentionTable(retention),
+        ],
       };
     }),
 };
@@ -66,10 +104,29 @@ interface Sizes {
   readonly perSecond: number;
   readonly forMs: number;
   readonly published: number;
+  readonly held: number;
+  readonly idleMs: number;
+  readonly idleEvents: number;
 }
 
-const FULL: Sizes = { drained: 20_000, perSecond: 200, forMs: 20_000, published: 1_000_000 };
-const QUICK: Sizes = { drained: 1_000, perSecond: 50, forMs: 1_000, published: 2_000 };
+const FULL: Sizes = {
+  drained: 20_000,
+  perSecond: 200,
+  forMs: 20_000,
+  published: 1_000_000,
+  held: 200_000,
+  idleMs: 60_000,
+  idleEvents: 10,
+};
+const QUICK: Sizes = {
+  drained: 1_000,
+  perSecond: 50,
+  forMs: 1_000,
+  published: 2_000,
+  held: 2_000,
+  idleMs: 1_000,
+  idleEvents: 1,
+};
 
 /** Publishes a backlog with 1, 2 and 4 relays, on a bus that answers at once and on one that takes its time. */
 async function drainMailroom(create: Create, { drained }: Sizes, { say }: PartSettings): Promise<Drain[]> {
@@ -155,47 +212,6 @@ async function readSlot(create: Create, { perSecond, forMs }: Sizes): Promise<Wa
   return { system: 'a replication slot, read every 100 ms', perSecond, ...percentiles(ages) };
 }
 
-interface Retention {
-  readonly published: number;
-  readonly deletedPerSecond: number;
-  readonly rounds: number;
-  readonly mbBefore: number;
-}
-
-/** Deletes published events by the relay's own rounds. */
-async function retain(create: Create, { published }: Sizes, { say }: PartSettings): Promise<Retention> {
-  const database = await create('retention');
-  const { pool } = database;
-  await pool.query(
-    `WITH ids AS MATERIALIZED (SELECT gen_random_uuid() AS id FROM generate_series(1, $1::int)), events AS (
-      INSERT INTO mailroom.event (event_id, source, type, envelope) SELECT id, 'orders', 'Placed', repeat('x', 1000) FROM ids)
-    INSERT INTO mailroom.published (event_id, published_at) SELECT id, now() - interval '30 days' FROM ids`,
-    [published],
-  );
-  await pool.query('ANALYZE');
-  const { rows } = await pool.query(
-    "SELECT pg_total_relation_size('mailroom.event') + pg_total_relation_size('mailroom.published') AS bytes",
-  );
-  const beganAt = performance.now();
-  let rounds = 0;
-  for (let left = published; left > 0; rounds += 1) {
-    const relay = relayOf(database, slowBus(0));
-    // A round of care, and no pass.
-    await relay.run(Date.now() + 1);
-    const answer = await pool.query('SELECT count(*)::int AS left FROM mailroom.published');
-    left = answer.rows[0]?.left;
-    say(`${left} of ${published} published events are left`);
-  }
-  const seconds = (performance.now() - beganAt) / 1_000;
-  await database.close();
-  return {
-    published,
-    deletedPerSecond: Math.round(published / seconds),
-    rounds,
-    mbBefore: megabytes(rows[0]?.bytes),
-  };
-}
-
 async function measureJobs(
   system: string,
   queue: JobQueue,
@@ -237,10 +253,6 @@ function percentiles(ages: readonly number[]) {
   return { p50Ms: percentile(ages, 0.5), p99Ms: percentile(ages, 0.99) };
 }
 
-function megabytes(bytes: unknown): number {
-  return Math.round(Number(bytes) / 100_000) / 10;
-}
-
 function drainTable(drains: readonly Drain[]): FigureTable {
   return {
     name: 'postgres-drain',
@@ -268,14 +280,5 @@ function waitTable(waits: readonly Wait[]): FigureTable {
       p99Ms,
       queueMb,
     ]),
-  };
-}
-
-function retentionTable({ published, deletedPerSecond, rounds, mbBefore }: Retention): FigureTable {
-  return {
-    name: 'postgres-retention',
-    title: 'Deleting published events of 1 KB in batches of 1,000',
-    head: ['published events', 'MB before', 'rounds of at most 5 s', 'deleted per second'],
-    rows: [[published, mbBefore, rounds, deletedPerSecond]],
   };
 }

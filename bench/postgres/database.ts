@@ -71,3 +71,8 @@ export async function steadily(
   await Promise.all(calls);
   return calls.length;
 }
+
+/** Bytes as MB, with one decimal. */
+export function megabytes(bytes: unknown): number {
+  return Math.round(Number(bytes) / 100_000) / 10;
+}

@@ -5,6 +5,7 @@ import { nodePostgres } from '../../lambdas/runtime/postgres/databases.ts';
 import { createPostgresOutbox } from '../../lambdas/runtime/postgres/postgres-outbox.ts';
 import { createPostgresRelay, type PostgresRelay } from '../../lambdas/runtime/postgres/postgres-relay.ts';
 import type { PostgresRelayConfig } from '../../lambdas/runtime/postgres/postgres-settings.ts';
+import type { PgListener } from '../../lambdas/runtime/postgres/wake-listener.ts';
 import { memoryTelemetry } from '../../testing/memory-telemetry.ts';
 import { type BenchDatabase, PAYLOAD } from './database.ts';
 
@@ -61,12 +62,17 @@ export function slowBus(ms: number, onEvent: (ageMs: number) => void = () => {})
   };
 }
 
-/** A relay in this process. @param pool - its own connections */
-export function relayOf({ pool }: Pick<BenchDatabase, 'pool'>, bus: Bus): PostgresRelay {
+/** A relay in this process. @param pool - its own connections @param listen - creates the connection that wakes it @default it polls */
+export function relayOf(
+  { pool }: Pick<BenchDatabase, 'pool'>,
+  bus: Bus,
+  listen?: () => PgListener,
+): PostgresRelay {
   return createPostgresRelay({
     config: CONFIG,
     database: nodePostgres(pool),
     bus,
     telemetry: memoryTelemetry(),
+    listen,
   });
 }

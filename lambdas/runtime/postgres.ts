@@ -72,3 +72,4 @@ export {
 } from './postgres/postgres-settings.ts';
 export type { PostgresTls } from './postgres/postgres-url.ts';
 export { type Database, type Sql, type SqlResult, type SqlRow, sqlState } from './postgres/sql.ts';
+export type { PgListener } from './postgres/wake-listener.ts';

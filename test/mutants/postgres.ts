@@ -4,7 +4,8 @@ import { type Mutant, mutantsOf } from './mutant.ts';
 // biome-ignore format: a line for each mutant
 export const postgresMutants: readonly Mutant[] = [
   ...mutantsOf('postgres/claim-range.ts', 'claim-range', [
-    ['a relay reads the whole queue again and again', 'const isFull = began >= fullAt || began < endedAt;', 'const isFull = bound === FROM_THE_START;'],
+    ['a relay reads the whole queue again and again', 'const isFull = fully || began >= fullAt || began < endedAt;', 'const isFull = fully || bound === FROM_THE_START;'],
+    ['a claim reads the whole queue if that is asked for', 'const isFull = fully ||', 'const isFull ='],
     ['the clock of a relay that is set back postpones no full reading', 'began >= fullAt || began < endedAt', 'began >= fullAt'],
     ['claims begin behind the oldest live row', 'isFull ? FROM_THE_START : before', 'FROM_THE_START'],
     ['a full reading replaces the bound', 'isFull || bound === before', 'bound === before'],

@@ -96,6 +96,21 @@ async function publishedLongAgo(): Promise<string> {
 
 const isLost = async () => (await rig.rows('SELECT 1 FROM mailroom.event')).length === 0;
 
+const NOTIFIES = 'WHERE NOT pg_catalog.pg_try_advisory_xact_lock_shared(1296124237::bigint)';
+
+/** @returns the notifications that a call has sent */
+async function notificationsOf(call: () => Promise<unknown>): Promise<string[]> {
+  const client = await rig.pool.connect();
+  const heard: string[] = [];
+  client.on('notification', ({ payload = '' }) => heard.push(payload));
+  await client.query('LISTEN mailroom');
+  await call();
+  await client.query("SELECT pg_notify('mailroom', 'last')");
+  await expect.poll(() => heard).toContain('last');
+  client.release(true);
+  return heard.filter((payload) => payload !== 'last');
+}
+
 /** A rule, its clause, and a situation. @returns true if the rule is broken in it */
 interface Hole {
   readonly rule: string;
@@ -155,6 +170,41 @@ const HOLES: readonly Hole[] = [
       const relay = relayOn(database);
       await relay.claim(1);
       return (await relay.claim(1)).length === 0;
+    },
+  },
+  {
+    rule: 'a commit notifies a relay that sleeps',
+    changes: [[NOTIFIES, 'WHERE false']],
+    isBroken: async (database) => {
+      const sleeper = await rig.pool.connect();
+      await sleeper.query('SELECT pg_advisory_lock(1296124237)');
+      const heard = await notificationsOf(() => outboxOn(database).commit(async () => [placed(1)]));
+      await sleeper.query('SELECT pg_advisory_unlock(1296124237)');
+      sleeper.release();
+      return heard.length === 0;
+    },
+  },
+  {
+    rule: 'a commit notifies no relay while none sleeps, because notifications make commits wait for each other',
+    changes: [[NOTIFIES, '']],
+    isBroken: async (database) => {
+      const heard = await notificationsOf(() => outboxOn(database).commit(async () => [placed(1)]));
+      return heard.length > 0;
+    },
+  },
+  {
+    rule: 'no relay falls asleep while a transaction that did not notify is open',
+    changes: [['pg_catalog.pg_try_advisory_xact_lock_shared(1296124237::bigint)', 'true']],
+    isBroken: async (database) => {
+      const producer = await rig.pool.connect();
+      await producer.query('BEGIN');
+      await outboxOn(database).write(producer, [placed(1)]);
+      const [lock] = await rig.rows(
+        'SELECT pg_try_advisory_lock(1296124237) AS held, pg_advisory_unlock_all()',
+      );
+      await producer.query('ROLLBACK');
+      producer.release();
+      return lock?.held === true;
     },
   },
   {

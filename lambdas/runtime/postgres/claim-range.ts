@@ -19,9 +19,11 @@ export interface ClaimRange {
    * Makes one claim.
    *
    * @param claim - reads the events that are due from a time on; returns the time up to which it has left none that it could see
+   * @param fully - true to read everything
    */
   read<R>(
     claim: (from: string) => Promise<{ readonly rows: readonly R[]; readonly upTo: string | undefined }>,
+    fully?: boolean,
   ): Promise<readonly R[]>;
 }
 
@@ -40,10 +42,10 @@ export function claimRange(clock: Clock): ClaimRange {
   let fullAt = Number.NEGATIVE_INFINITY;
   let endedAt = Number.NEGATIVE_INFINITY;
   return {
-    read: async (claim) => {
+    read: async (claim, fully = false) => {
       const began = clock.now();
       // Earlier than the last one ended: the clock was set back.
-      const isFull = began >= fullAt || began < endedAt;
+      const isFull = fully || began >= fullAt || began < endedAt;
       const before = bound;
       // Only one of the concurrent claims reads everything, unless it hangs.
       if (isFull) fullAt = began + MINUTE_MS;

@@ -71,9 +71,9 @@ export function eventClaim({
   config,
   database,
   clock,
-}: ClaimDeps): (limit: number) => Promise<ClaimedEvent[]> {
+}: ClaimDeps): (limit: number, fully?: boolean) => Promise<ClaimedEvent[]> {
   const range = claimRange(clock);
-  return async (limit) => {
+  return async (limit, fully) => {
     if (limit < 1) return [];
     const fence = randomUUID();
     // From before the claim: on the database's clock, the lease ends later than this.
@@ -81,7 +81,7 @@ export function eventClaim({
     const rows = await range.read(async (from) => {
       const read = await readRows(database, CLAIM, [limit, config.claimLeaseMs, fence, from], CLAIMED);
       return { rows: read, upTo: read[0]?.up_to };
-    });
+    }, fully);
     return rows.flatMap((row) =>
       row.event_id === undefined ? [] : [claimedEvent(row.event_id, row, fence, leaseUntil)],
     );
@@ -108,4 +108,17 @@ function claimedEvent(
       traceHeader: xrayHeaderOf(row.trace_id),
     },
   };
+}
+
+const NEXT_DUE = `SELECT (extract(epoch FROM min(due_at) - clock_timestamp()) * 1000)::bigint::text AS ms
+FROM mailroom.pending WHERE due_at > statement_timestamp()`;
+
+/**
+ * Returns the time until the next scheduled, released or leased event is due, milliseconds; infinite if there is none.
+ *
+ * @throws the database's error
+ */
+export async function nextDueMs(database: Sql): Promise<number> {
+  const [row] = await readRows(database, NEXT_DUE, [], { ms: 'number?' });
+  return row?.ms ?? Number.POSITIVE_INFINITY;
 }

@@ -18,6 +18,7 @@ import { type SentCommit, wasCommitted } from './commit-outcome.ts';
 import type { PostgresProducerConfig } from './postgres-settings.ts';
 import { type Database, type Sql, sqlState } from './sql.ts';
 import { readOneRow, readRows } from './sql-rows.ts';
+import { WAKE } from './wake-listener.ts';
 
 /** Writes events in transactions of PostgreSQL; created by {@link createPostgresOutbox}. */
 export interface PostgresOutbox<Tx> {
@@ -104,8 +105,8 @@ const INSERT = `WITH minted AS MATERIALIZED (
 ), queued AS (
   INSERT INTO mailroom.pending (event_id, due_at)
   SELECT event_id, coalesce(to_timestamp(due_at / 1000::float8), clock_timestamp()) FROM minted
-)
-SELECT pg_current_xact_id()::text AS xid`;
+), ${WAKE}
+SELECT pg_current_xact_id()::text AS xid, (SELECT count(*) FROM woken)::text AS woken`;
 
 /** The ids of events are random. Their rows are deleted a day after they were published, or later. */
 const PROOF_BY_EVENT = 'EXISTS (SELECT FROM mailroom.event WHERE event_id = $2::uuid)';

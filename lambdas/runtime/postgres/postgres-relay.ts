@@ -11,10 +11,12 @@ import { CONCURRENCY, publishLimits, startPass } from '../relay/relay-context.ts
 import { type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
 import { backoffMs } from '../store/retry.ts';
 import { careForTables } from './postgres-care.ts';
+import { type ClaimedEvent, nextDueMs } from './postgres-claim.ts';
 import type { PostgresRelayConfig } from './postgres-settings.ts';
 import { postgresTransitions, type TransitionDeps } from './postgres-transitions.ts';
 import { type GroupContext, publishGroup } from './publish-group.ts';
 import type { Sql } from './sql.ts';
+import { type PgListener, wakeListener } from './wake-listener.ts';
 
 /** Publishes the events of a PostgreSQL database; created by {@link createPostgresRelay}. Any number may run at a time. */
 export interface PostgresRelay {
@@ -58,10 +60,22 @@ export interface PostgresRelayDeps {
   readonly telemetry?: Telemetry | undefined;
   /** The maximum number of concurrent calls to the bus. @default 16 */
   readonly concurrency?: number | undefined;
+  /**
+   * Creates a connection to the database itself, such as `() => new Client(url)` of `pg`. {@link PostgresRelay.run} then sleeps while the queue is
+   * empty, and the commit of an event wakes it. Without it, or while it fails, the relay polls. It pins a connection of RDS Proxy, and does not work through
+   * PgBouncer: pass it only in a process that runs all the time. @default none
+   */
+  readonly listen?: (() => PgListener) | undefined;
 }
 
 /** Groups that are claimed and published at a time, so that the bus is busy while one of them is marked. */
 const GROUPS_AT_ONCE = 3;
+
+/** The longest pause of a relay that sleeps, milliseconds, for what no notification announces. */
+const SLEEP_MS = 5_000;
+
+/** A relay that has published nothing for this time falls asleep, milliseconds. */
+const QUIET_MS = 2_000;
 
 /** The longest pause while the database fails, milliseconds. */
 const FAILURE_PAUSE_MAX_MS = 10_000;
@@ -105,30 +119,15 @@ export function createPostgresRelay(deps: PostgresRelayDeps): PostgresRelay {
   let pause = new AbortController();
   let running: Promise<void> = Promise.resolve();
 
-  const pass: PostgresRelay['pass'] = async (until = Number.POSITIVE_INFINITY) => {
-    const breaker = startPass(context);
-    const tally = { claimed: 0, published: 0, failed: false };
-    const hasTime = () => !stopped && clock.now() < until;
-    const lane = async () => {
-      for (let more = true; more && hasTime() && !breaker.isStopped(); ) {
-        const rows = await transitions.claim(GROUP_ROWS);
-        more = rows.length === GROUP_ROWS;
-        tally.claimed += rows.length;
-        // Not `+= await`, which would add to what the sum was before the call.
-        const published = await publishGroup(context, rows, breaker, hasTime);
-        tally.published += published;
-      }
-    };
-    const failure = (error: unknown) => {
-      tally.failed = true;
-      telemetry.log.error('The relay could not claim events', { error: asMailroomError(error) });
-    };
-    await Promise.all(Array.from({ length: GROUPS_AT_ONCE }, () => lane().catch(failure)));
-    return { ...tally, failed: tally.failed || breaker.isStopped() };
-  };
+  const pass = (until = Number.POSITIVE_INFINITY, fully = false) =>
+    publishDue(context, () => !stopped && clock.now() < until, fully);
 
   async function loop(until: number): Promise<void> {
+    const { listen } = deps;
+    const wake = () => pause.abort();
+    const listener = listen && wakeListener({ ...parts, listen, wake });
     let careAt = clock.now();
+    let busyAt = careAt;
     let failures = 0;
     while (!stopped && clock.now() < until) {
       if (clock.now() >= careAt) {
@@ -136,19 +135,30 @@ export function createPostgresRelay(deps: PostgresRelayDeps): PostgresRelay {
         careAt = clock.now() + MINUTE_MS;
         telemetry.flush();
       }
-      const { claimed, failed } = await pass(Math.min(until, careAt));
+      // From before the pass: only one that began asleep has seen every event that wakes nobody.
+      const isAsleep = listener?.isAsleep() ?? false;
+      const { claimed, failed } = await pass(Math.min(until, careAt), isAsleep);
       failures = failed ? failures + 1 : 0;
+      if (claimed > 0 || failed) {
+        busyAt = clock.now();
+        listener?.awake();
+      }
       if (claimed > 0 && !failed) continue;
       const longest = Math.max(config.pollMs, FAILURE_PAUSE_MAX_MS);
-      const ms = failed ? backoffMs(failures, config.pollMs, longest, random) : config.pollMs;
-      await clock.sleep(Math.min(ms, until - clock.now()), pause.signal);
+      let ms = failed ? backoffMs(failures, config.pollMs, longest, random) : config.pollMs;
+      if (isAsleep && !failed) {
+        listener?.check();
+        ms = Math.min(SLEEP_MS, await nextDueMs(deps.database).catch(() => config.pollMs));
+      } else if (clock.now() - busyAt >= QUIET_MS) listener?.fallAsleep();
+      await clock.sleep(Math.min(ms, until - clock.now(), careAt - clock.now()), pause.signal);
       if (!stopped) pause = new AbortController();
     }
+    await listener?.close();
     telemetry.flush();
   }
 
   return {
-    pass,
+    pass: (until) => pass(until),
     run: (until = Number.POSITIVE_INFINITY) => {
       running = loop(until);
       return running;
@@ -160,6 +170,40 @@ export function createPostgresRelay(deps: PostgresRelayDeps): PostgresRelay {
     },
     wake: () => pause.abort(),
   };
+}
+
+/** Claims, publishes and marks what is due, in several groups at a time once there is more than one. */
+async function publishDue(
+  context: GroupContext,
+  hasTime: () => boolean,
+  fully: boolean,
+): Promise<PostgresPass> {
+  const { transitions, telemetry } = context;
+  const breaker = startPass(context);
+  const tally = { claimed: 0, published: 0, failed: false };
+  const claim = async (first = false) => {
+    if (!hasTime() || breaker.isStopped()) return [];
+    try {
+      const rows = await transitions.claim(GROUP_ROWS, first && fully);
+      tally.claimed += rows.length;
+      return rows;
+    } catch (error) {
+      tally.failed = true;
+      telemetry.log.error('The relay could not claim events', { error: asMailroomError(error) });
+      return [];
+    }
+  };
+  const lane = async (rows: readonly ClaimedEvent[]) => {
+    for (let group = rows; group.length > 0; group = group.length < GROUP_ROWS ? [] : await claim()) {
+      // Not `+= await`, which would add to what the sum was before the call.
+      const published = await publishGroup(context, group, breaker, hasTime);
+      tally.published += published;
+    }
+  };
+  const first = await claim(true);
+  const others = first.length < GROUP_ROWS ? 0 : GROUPS_AT_ONCE - 1;
+  await Promise.all([lane(first), ...Array.from({ length: others }, async () => lane(await claim()))]);
+  return { ...tally, failed: tally.failed || breaker.isStopped() };
 }
 
 /**

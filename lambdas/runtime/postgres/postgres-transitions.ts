@@ -10,8 +10,13 @@ import { type Columns, type RowOf, readRows } from './sql-rows.ts';
 
 /** Every transition of the queue that a relay makes. */
 export interface PostgresTransitions extends Transitions<ClaimedEvent> {
-  /** Claims the events that have been due the longest. It waits for no lock. @throws the database's error */
-  claim(limit: number): Promise<ClaimedEvent[]>;
+  /**
+   * Claims the events that have been due the longest. It waits for no lock.
+   *
+   * @param fully - true to find also events that were committed late, at once
+   * @throws the database's error
+   */
+  claim(limit: number, fully?: boolean): Promise<ClaimedEvent[]>;
   /**
    * Releases events that were not published, without counting an attempt. It never throws.
    *

@@ -11,13 +11,13 @@ beforeEach(() => {
 });
 
 /** Makes a claim. @returns the time from which it reads */
-async function from(upTo?: string, takesMs = 0): Promise<string> {
+async function from(upTo?: string, takesMs = 0, fully = false): Promise<string> {
   let read = '';
   await range.read(async (from) => {
     read = from;
     clock.jumpTo(clock.now() + takesMs);
     return { rows: [], upTo };
-  });
+  }, fully);
   return read;
 }
 
@@ -37,6 +37,14 @@ test('a claim reads everything again after a second', async () => {
   await clock.advance(1);
   expect(await from('t3')).toBe('-infinity');
   expect(await from()).toBe('t3');
+});
+
+test('a claim reads everything if that is asked for', async () => {
+  expect([await from('t1'), await from('t2', 0, true), await from()]).toEqual([
+    '-infinity',
+    '-infinity',
+    't2',
+  ]);
 });
 
 test('full readings take a tenth of the time', async () => {
