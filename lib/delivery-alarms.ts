@@ -8,12 +8,11 @@ import {
   type Dashboard,
 } from 'aws-cdk-lib/aws-cloudwatch';
 import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions';
-import type { ITopic } from 'aws-cdk-lib/aws-sns';
 import { Construct } from 'constructs';
 import { refuse } from './checks/refusal.ts';
-import type { IInboxConsumer } from './consumer/consumer-interface.ts';
 import { logGroupNameOf } from './consumer/existing-function.ts';
 import { acknowledge } from './functions/acknowledged-warnings.ts';
+import type { IInboxConsumer } from './mailroom/consumer-interface.ts';
 import { RUNBOOK_URL } from './mailroom/tags.ts';
 import type { Mailroom } from './mailroom.ts';
 import {
@@ -21,6 +20,7 @@ import {
   type AlarmPlan,
   type AlarmSeverity,
   type AlarmText,
+  type AlarmTopics,
   alarmDescription,
   deliveryAlarm,
   letAlarmsPublish,
@@ -43,14 +43,6 @@ import {
 } from './monitoring/metrics.ts';
 import { auditAlarms, relayAlarms } from './monitoring/relay-alarms.ts';
 import { type AlarmThresholds, thresholdProblems, withThresholds } from './monitoring/thresholds.ts';
-
-/** The topics that alarms notify. Subscribe people or a paging service to them. */
-export interface AlarmTopics {
-  /** Receives alarms that need action now, at any hour. */
-  readonly page: ITopic;
-  /** Receives alarms that need action on the next working day. */
-  readonly ticket: ITopic;
-}
 
 /** Properties of {@link DeliveryAlarms}. */
 export interface DeliveryAlarmsProps {

@@ -15,6 +15,7 @@ import { servicePath } from '../lambdas/runtime/operations/directory.ts';
 import { refuse, unless } from './checks/refusal.ts';
 import { auditorsNamed } from './mailroom/bus-auditors.ts';
 import { DeclaredEvents } from './mailroom/declared-events.ts';
+import { MailroomBase, type QueueWatchers } from './mailroom/mailroom-base.ts';
 import {
   grantCancel,
   grantDomain,
@@ -22,7 +23,6 @@ import {
   grantOutbox,
   type IMailroomTable,
 } from './mailroom/row-grants.ts';
-import { MailroomBase, type QueueWatchers } from './mailroom-base.ts';
 
 /** Valid values, for the checks at synth; at deployment, the attributes replace them. */
 const PLACEHOLDERS = { shards: 1, bornLease: Duration.millis(BORN_LEASE_MS) };

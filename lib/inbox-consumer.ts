@@ -10,7 +10,6 @@ import { consumerProblems } from './checks/timings.ts';
 import { bridgeProblems, warnOfUnorderedBridge } from './consumer/bridge-wiring.ts';
 import { consumerFunction } from './consumer/consumer-function.ts';
 import { consumerQueues, externalBusName } from './consumer/consumer-intake.ts';
-import { type ConsumerSlo, type IInboxConsumer, sloProblems } from './consumer/consumer-interface.ts';
 import { consumerSettings, queuePropsProblems } from './consumer/consumer-settings.ts';
 import { writeDirectoryEntry } from './consumer/directory-entry.ts';
 import { functionProblems } from './consumer/existing-function.ts';
@@ -26,10 +25,11 @@ import {
 } from './consumer/subscriptions.ts';
 import { sourceQueueName } from './functions/physical-name.ts';
 import { claimConsumer } from './mailroom/claims.ts';
+import { type ConsumerSlo, type IInboxConsumer, sloProblems } from './mailroom/consumer-interface.ts';
 import { publishesProblems } from './mailroom/declared-events.ts';
+import { placeProblems } from './mailroom/mailroom-base.ts';
 import { heartbeatWindowProblems } from './mailroom/outbox-heartbeat.ts';
 import { CONSUMER_TAG, MAILROOM_TAG, SERVICE_TAG, tag } from './mailroom/tags.ts';
-import { placeProblems } from './mailroom-base.ts';
 
 /**
  * A consumer: a rule on the bus, a queue with its dead-letter queue, and the function that processes the queue's messages behind

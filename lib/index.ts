@@ -2,7 +2,6 @@ export type { EventOrder, LatestOrder, StrictOrder } from '../lambdas/runtime/ba
 export type { Subscription } from '../lambdas/runtime/events/data-filter.ts';
 export type { EventRef } from '../lambdas/runtime/events/event.ts';
 export { type BridgeTarget, type BrokerOptions, bridgeTo } from './consumer/bridge-target.ts';
-export type { ConsumerSlo, IInboxConsumer } from './consumer/consumer-interface.ts';
 export type { EarlierName } from './consumer/fixed-name.ts';
 export type {
   ConsumerAlias,
@@ -11,8 +10,9 @@ export type {
   InboxConsumerProps,
   RetryOptions,
 } from './consumer/inbox-consumer-props.ts';
-export { type AlarmTopics, DeliveryAlarms, type DeliveryAlarmsProps } from './delivery-alarms.ts';
+export { DeliveryAlarms, type DeliveryAlarmsProps } from './delivery-alarms.ts';
 export type { MailroomFunctionProps, PassedFunctionProps } from './functions/function-props.ts';
+export { ServiceFunction, type ServiceFunctionProps } from './functions/service-function.ts';
 export { InboxConsumer } from './inbox-consumer.ts';
 export type { BusAcceptOptions } from './mailroom/bus-acceptance.ts';
 export {
@@ -20,6 +20,8 @@ export {
   type BusForwardOptions,
   type BusForwardProps,
 } from './mailroom/bus-forward.ts';
+export type { ConsumerSlo, IInboxConsumer } from './mailroom/consumer-interface.ts';
+export { type IMailroom, MailroomBase } from './mailroom/mailroom-base.ts';
 export { MailroomBus, type MailroomBusProps } from './mailroom/mailroom-bus.ts';
 export type { MailroomProps, ProducerProps, PublishAtOnceOptions } from './mailroom/mailroom-props.ts';
 export { MailroomTable, type MailroomTableProps } from './mailroom/mailroom-table.ts';
@@ -32,7 +34,7 @@ export {
 export { OutboxRelay, type OutboxRelayOptions, type OutboxRelayProps } from './mailroom/outbox-relay.ts';
 export type { IMailroomTable } from './mailroom/row-grants.ts';
 export { Mailroom } from './mailroom.ts';
-export { type IMailroom, MailroomBase } from './mailroom-base.ts';
+export type { AlarmTopics } from './monitoring/alarm-plan.ts';
 export type { AlarmThresholds } from './monitoring/thresholds.ts';
 export { OverviewDashboard, type OverviewDashboardProps } from './overview-dashboard.ts';
 export type { PostgresAlarmsOptions } from './postgres/postgres-alarms.ts';
@@ -49,4 +51,3 @@ export {
   type PostgresOutboxRelayProps,
   type PostgresRelayOptions,
 } from './postgres/postgres-outbox-relay.ts';
-export { ServiceFunction, type ServiceFunctionProps } from './service-function.ts';

@@ -20,6 +20,7 @@ import { DeclaredEvents, sourcesProblems } from './mailroom/declared-events.ts';
 import { directoryEntry } from './mailroom/directory-parameter.ts';
 import { keyProblems, letServicesUse } from './mailroom/encryption.ts';
 import { joinBus, joinProblems } from './mailroom/joined-bus.ts';
+import { type IMailroom, MailroomBase, type QueueWatchers } from './mailroom/mailroom-base.ts';
 import { MailroomBus } from './mailroom/mailroom-bus.ts';
 import { type MailroomProps, type ProducerProps, turnOf } from './mailroom/mailroom-props.ts';
 import { MailroomTable } from './mailroom/mailroom-table.ts';
@@ -33,7 +34,6 @@ import { OutboxRelay } from './mailroom/outbox-relay.ts';
 import { publishAttributes } from './mailroom/published-attributes.ts';
 import { arnOf, fixedArn } from './mailroom/role-arns.ts';
 import { MAILROOM_TAG, tag } from './mailroom/tags.ts';
-import { type IMailroom, MailroomBase, type QueueWatchers } from './mailroom-base.ts';
 
 /**
  * A complete Mailroom: the table, the relay and the bus.

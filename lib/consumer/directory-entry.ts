@@ -4,10 +4,10 @@ import { orderText } from '../../lambdas/runtime/base/order.ts';
 import { type ConsumerEntry, consumerEntryName } from '../../lambdas/runtime/operations/directory.ts';
 import { SCHEMA } from '../../lambdas/runtime/store/rows.ts';
 import type { ConsumerSettings } from '../checks/timings.ts';
+import { type IInboxConsumer, SLO_PERCENTILE } from '../mailroom/consumer-interface.ts';
 import { directoryEntry } from '../mailroom/directory-parameter.ts';
 import { isInboxInPostgres } from '../mailroom/postgres-inboxes.ts';
 import { externalRuleName, subscribed } from './consumer-intake.ts';
-import { type IInboxConsumer, SLO_PERCENTILE } from './consumer-interface.ts';
 import { inboxSince } from './fixed-name.ts';
 import type { InboxConsumerProps } from './inbox-consumer-props.ts';
 

@@ -7,9 +7,9 @@ import type { EventOrder } from '../../lambdas/runtime/base/order.ts';
 import type { Subscription } from '../../lambdas/runtime/events/data-filter.ts';
 import type { EventRef } from '../../lambdas/runtime/events/event.ts';
 import type { PassedFunctionProps } from '../functions/function-props.ts';
-import type { IMailroom } from '../mailroom-base.ts';
+import type { ConsumerSlo } from '../mailroom/consumer-interface.ts';
+import type { IMailroom } from '../mailroom/mailroom-base.ts';
 import type { BridgeTarget } from './bridge-target.ts';
-import type { ConsumerSlo } from './consumer-interface.ts';
 import type { EarlierName } from './fixed-name.ts';
 
 /** Properties of an `InboxConsumer`. */

@@ -1,7 +1,7 @@
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { addToPolicyOf } from '../checks/granted.ts';
-import type { QueueWatchers } from '../mailroom-base.ts';
+import type { QueueWatchers } from '../mailroom/mailroom-base.ts';
 
 /**
  * Lets the Mailroom's sweep look at the dead-letter queues of a consumer, and audits also at the length of the source queue. The queues'

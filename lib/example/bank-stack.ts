@@ -2,7 +2,7 @@ import { CfnOutput, Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
 import { AttributeType, Billing, TableV2 } from 'aws-cdk-lib/aws-dynamodb';
 import type { IFunction } from 'aws-cdk-lib/aws-lambda';
 import type { Construct } from 'constructs';
-import { lambdaEntry, ServiceFunction, type ServiceFunctionProps } from '../service-function.ts';
+import { lambdaEntry, ServiceFunction, type ServiceFunctionProps } from '../functions/service-function.ts';
 import { type Stage, stackProps } from './stage.ts';
 
 /** The bank: a stand-in for a third-party system, with its own function and table and without a Mailroom. */

@@ -3,9 +3,9 @@ import type { Construct } from 'constructs';
 import { BRIDGED } from '../../lambdas/example/events.ts';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { type BridgeTarget, bridgeTo } from '../consumer/bridge-target.ts';
+import { lambdaEntry } from '../functions/service-function.ts';
 import { InboxConsumer } from '../inbox-consumer.ts';
 import type { Mailroom } from '../mailroom.ts';
-import { lambdaEntry } from '../service-function.ts';
 import { consumerOutputs, type Stage, stackProps } from './stage.ts';
 
 /** The brokers that the bridge can send to, by the context value `bridge`. */

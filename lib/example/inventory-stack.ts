@@ -7,9 +7,9 @@ import {
   StockReserved,
   UNPAID,
 } from '../../lambdas/example/events.ts';
+import { lambdaEntry } from '../functions/service-function.ts';
 import { InboxConsumer } from '../inbox-consumer.ts';
 import type { Mailroom } from '../mailroom.ts';
-import { lambdaEntry } from '../service-function.ts';
 import { consumerOutputs, type Stage, stackProps } from './stage.ts';
 
 /** Inventory: reserves the stock of every order, and releases it if the order is not paid. */

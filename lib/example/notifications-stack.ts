@@ -1,9 +1,9 @@
 import { Stack } from 'aws-cdk-lib';
 import type { Construct } from 'constructs';
 import { OrderCancelled, PaymentCaptured } from '../../lambdas/example/events.ts';
+import { lambdaEntry } from '../functions/service-function.ts';
 import { InboxConsumer } from '../inbox-consumer.ts';
 import type { Mailroom } from '../mailroom.ts';
-import { lambdaEntry } from '../service-function.ts';
 import { consumerOutputs, type Stage, stackProps } from './stage.ts';
 
 /** Notifications: sends one e-mail for every payment, and one for every cancelled order. */

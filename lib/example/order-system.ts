@@ -1,6 +1,6 @@
 import type { App } from 'aws-cdk-lib';
+import type { ServiceFunction } from '../functions/service-function.ts';
 import type { Mailroom } from '../mailroom.ts';
-import type { ServiceFunction } from '../service-function.ts';
 import { BankStack } from './bank-stack.ts';
 import { BridgeStack, readBridge } from './bridge-stack.ts';
 import { InventoryStack } from './inventory-stack.ts';

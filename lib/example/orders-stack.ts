@@ -13,9 +13,9 @@ import {
   StockReleased,
   StockReserved,
 } from '../../lambdas/example/events.ts';
+import { lambdaEntry, ServiceFunction } from '../functions/service-function.ts';
 import { InboxConsumer } from '../inbox-consumer.ts';
 import type { Mailroom } from '../mailroom.ts';
-import { lambdaEntry, ServiceFunction } from '../service-function.ts';
 import { consumerOutputs, type Stage, stackProps } from './stage.ts';
 
 /** The time to pay of an order; a request may ask for less. */

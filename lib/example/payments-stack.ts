@@ -12,9 +12,9 @@ import {
   PaymentRejected,
   StockRejected,
 } from '../../lambdas/example/events.ts';
+import { lambdaEntry } from '../functions/service-function.ts';
 import { InboxConsumer } from '../inbox-consumer.ts';
 import type { Mailroom } from '../mailroom.ts';
-import { lambdaEntry } from '../service-function.ts';
 import { consumerOutputs, type Stage, stackProps } from './stage.ts';
 
 /** Payments: charges the bank for every order, and refunds it if inventory rejects the order or it expires. */

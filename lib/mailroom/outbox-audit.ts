@@ -10,7 +10,7 @@ import { busPath } from '../../lambdas/runtime/operations/bus-directory.ts';
 import { DIRECTORY_ROOT } from '../../lambdas/runtime/operations/directory.ts';
 import { between, refuse, say, unless, wholeMinutes } from '../checks/refusal.ts';
 import { type MailroomFunctionProps, mailroomFunctionPropsProblems } from '../functions/function-props.ts';
-import type { ServiceFunction } from '../service-function.ts';
+import type { ServiceFunction } from '../functions/service-function.ts';
 import { grantDirectory, grantPath } from './directory-parameter.ts';
 import { grantQueueKey } from './encryption.ts';
 import type { MailroomTable } from './mailroom-table.ts';

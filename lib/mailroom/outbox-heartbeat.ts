@@ -7,7 +7,7 @@ import { heartbeatSettings } from '../../lambdas/runtime/base/config.ts';
 import { HEARTBEAT } from '../../lambdas/runtime/events/heartbeat-event.ts';
 import { between, refuse, say, unless, wholeMinutes } from '../checks/refusal.ts';
 import { type MailroomFunctionProps, mailroomFunctionPropsProblems } from '../functions/function-props.ts';
-import type { ServiceFunction } from '../service-function.ts';
+import type { ServiceFunction } from '../functions/service-function.ts';
 import { grantDirectory } from './directory-parameter.ts';
 import type { MailroomTable } from './mailroom-table.ts';
 import { ownFunction, scheduleRuns } from './own-function.ts';

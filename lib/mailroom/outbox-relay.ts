@@ -18,7 +18,7 @@ import {
 } from '../checks/timings.ts';
 import { acknowledgeLastStop } from '../functions/acknowledged-warnings.ts';
 import { type MailroomFunctionProps, mailroomFunctionPropsProblems } from '../functions/function-props.ts';
-import type { ServiceFunction } from '../service-function.ts';
+import type { ServiceFunction } from '../functions/service-function.ts';
 import { publishOn } from './bus-publishers.ts';
 import { grantDirectory } from './directory-parameter.ts';
 import { grantQueueKey, queueEncryption } from './encryption.ts';

@@ -9,7 +9,7 @@ import type { Construct } from 'constructs';
 import { acknowledge } from '../functions/acknowledged-warnings.ts';
 import type { MailroomFunctionProps } from '../functions/function-props.ts';
 import { moduleUrl } from '../functions/module-url.ts';
-import { ServiceFunction, type ServiceFunctionProps } from '../service-function.ts';
+import { ServiceFunction, type ServiceFunctionProps } from '../functions/service-function.ts';
 
 /** A function of a Mailroom itself: a folder of `lambdas/`. */
 type OwnFunction = 'relay-stream' | 'relay-sweep' | 'audit' | 'heartbeat' | 'postgres-relay';

@@ -11,6 +11,14 @@ import { addToPolicyOf } from '../checks/granted.ts';
 /** `page`: action required now. `ticket`: action required on the next working day. */
 export type AlarmSeverity = 'page' | 'ticket';
 
+/** The topics that alarms notify. Subscribe people or a paging service to them. */
+export interface AlarmTopics {
+  /** Receives alarms that need action now, at any hour. */
+  readonly page: ITopic;
+  /** Receives alarms that need action on the next working day. */
+  readonly ticket: ITopic;
+}
+
 /** Headings of docs/operating.md that alarms link to, as GitHub anchors. */
 export const RUNBOOK_ANCHORS = [
   'when-you-are-paged',

@@ -1,8 +1,8 @@
 import { Duration } from 'aws-cdk-lib';
 import { type IMetric, MathExpression } from 'aws-cdk-lib/aws-cloudwatch';
 import { say } from '../checks/refusal.ts';
-import type { IInboxConsumer } from '../consumer/consumer-interface.ts';
 import { logGroupNameOf } from '../consumer/existing-function.ts';
+import type { IInboxConsumer } from '../mailroom/consumer-interface.ts';
 import type { AlarmPlan, AlarmSeverity } from './alarm-plan.ts';
 import { COUNT_PERIOD, type ConsumerMetrics } from './metrics.ts';
 import { throttled, troublePeriods } from './relay-alarms.ts';

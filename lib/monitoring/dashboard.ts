@@ -13,7 +13,7 @@ import {
 import type { Construct } from 'constructs';
 import { HOUR_MS } from '../../lambdas/runtime/base/units.ts';
 import { say } from '../checks/refusal.ts';
-import { type IInboxConsumer, SLO_PERCENTILE } from '../consumer/consumer-interface.ts';
+import { type IInboxConsumer, SLO_PERCENTILE } from '../mailroom/consumer-interface.ts';
 import type {
   AuditMetrics,
   ConsumerMetrics,

@@ -4,19 +4,24 @@ import type { Rule } from 'aws-cdk-lib/aws-events';
 import type { MetricName } from '../../lambdas/runtime/observe/telemetry.ts';
 import { SCHEDULE_MIN } from '../checks/timings.ts';
 import { externalRuleName } from '../consumer/consumer-intake.ts';
-import { type IInboxConsumer, SLO_PERCENTILE } from '../consumer/consumer-interface.ts';
+import { type IInboxConsumer, SLO_PERCENTILE } from '../mailroom/consumer-interface.ts';
+import type { IMailroom } from '../mailroom/mailroom-base.ts';
+import type { MailroomTable } from '../mailroom/mailroom-table.ts';
 import type { OutboxAudit } from '../mailroom/outbox-audit.ts';
 import type { OutboxHeartbeat } from '../mailroom/outbox-heartbeat.ts';
+import type { OutboxRelay } from '../mailroom/outbox-relay.ts';
 import { DEFAULT_BUS } from '../mailroom/queue-senders.ts';
-import type { Mailroom } from '../mailroom.ts';
 
 /** The period over which alarms and dashboard sum counters. */
 export const COUNT_PERIOD = Duration.minutes(5);
 
 const NAMESPACE = 'Mailroom';
 
+/** A Mailroom with a relay in this app. */
+type RelayedMailroom = IMailroom & { readonly relay: OutboxRelay; readonly table: MailroomTable };
+
 /** The interval at which a sweep sends its gauges; alarms on them must not use a shorter period. */
-function gaugePeriod({ relay }: Mailroom): Duration {
+function gaugePeriod({ relay }: RelayedMailroom): Duration {
   return Duration.minutes(
     Math.max(SCHEDULE_MIN.toMinutes(), relay.sweepEvery.toMinutes({ integral: false })),
   );
@@ -26,7 +31,7 @@ function gaugePeriod({ relay }: Mailroom): Duration {
 export type RelayMetrics = ReturnType<typeof relayMetrics>;
 
 /** Creates each metric once, for alarms and dashboard. */
-export function relayMetrics(mailroom: Mailroom) {
+export function relayMetrics(mailroom: RelayedMailroom) {
   const { relay, table } = mailroom;
   const dimensionsMap = { service: 'mailroom-relay', table: table.tableName };
   const period = gaugePeriod(mailroom);
@@ -85,7 +90,7 @@ export function relayMetrics(mailroom: Mailroom) {
 export type ConsumerMetrics = ReturnType<typeof consumerMetrics>;
 
 /** Creates each metric once, for alarms and dashboard. */
-export function consumerMetrics(mailroom: Mailroom, consumer: IInboxConsumer) {
+export function consumerMetrics(mailroom: IMailroom, consumer: IInboxConsumer) {
   const { name, service, queue, slo, function: handler, alias } = consumer;
   // With an alias, only what goes through it: the function may do other work.
   const invoked = alias ?? handler;
@@ -145,7 +150,7 @@ export function consumerMetrics(mailroom: Mailroom, consumer: IInboxConsumer) {
 export type AuditMetrics = ReturnType<typeof auditMetrics>;
 
 /** Creates each metric once, for alarms and dashboard. Each run sends each gauge once, so the period is the interval between runs. */
-export function auditMetrics(mailroom: Mailroom, { every }: OutboxAudit) {
+export function auditMetrics(mailroom: IMailroom, { every }: OutboxAudit) {
   const dimensionsMap = { service: 'mailroom-audit', table: mailroom.table.tableName };
   return {
     missing: own(mailroom, 'EventsMissing', dimensionsMap, Stats.MAXIMUM, every),
@@ -161,7 +166,7 @@ export type DeliveryCounts = ReturnType<typeof deliveryCounts>;
  * Creates each metric once. Overlapping runs of the audit send the counts of one period several times, with the same time: only the
  * statistic Maximum over that period counts each event once.
  */
-export function deliveryCounts(mailroom: Mailroom, { every }: OutboxAudit, { name }: IInboxConsumer) {
+export function deliveryCounts(mailroom: IMailroom, { every }: OutboxAudit, { name }: IInboxConsumer) {
   const dimensionsMap = { service: 'mailroom-audit', table: mailroom.table.tableName, consumer: name };
   const counts = (metric: MetricName) => own(mailroom, metric, dimensionsMap, Stats.MAXIMUM, every);
   return {
@@ -178,7 +183,7 @@ export function deliveryCounts(mailroom: Mailroom, { every }: OutboxAudit, { nam
 export type HeartbeatMetrics = ReturnType<typeof heartbeatMetrics>;
 
 /** Creates each metric once. Each run sends the gauge once, so the period is the interval between runs. */
-export function heartbeatMetrics(mailroom: Mailroom, { every }: OutboxHeartbeat) {
+export function heartbeatMetrics(mailroom: IMailroom, { every }: OutboxHeartbeat) {
   const dimensionsMap = { service: 'mailroom-heartbeat', table: mailroom.table.tableName };
   const late = own(mailroom, 'HeartbeatsLate', dimensionsMap, Stats.MAXIMUM, every);
   return {
@@ -189,7 +194,7 @@ export function heartbeatMetrics(mailroom: Mailroom, { every }: OutboxHeartbeat)
 }
 
 function own(
-  scope: Mailroom | IInboxConsumer,
+  scope: IMailroom | IInboxConsumer,
   metricName: MetricName,
   dimensionsMap: Record<string, string>,
   statistic: string,
@@ -199,7 +204,7 @@ function own(
 }
 
 /** The dimensions of a consumer's rules; none for a consumer of an existing queue. */
-function ruleDimensions(mailroom: Mailroom, consumer: IInboxConsumer): Record<string, string>[] {
+function ruleDimensions(mailroom: IMailroom, consumer: IInboxConsumer): Record<string, string>[] {
   const { rule, externalBus } = consumer;
   return [
     // Metrics of a rule on a custom bus have both dimensions (EventBridge user guide, "Monitoring").

@@ -1,5 +1,5 @@
 import { GraphWidget, type IWidget, MathExpression, SingleValueWidget } from 'aws-cdk-lib/aws-cloudwatch';
-import { type IInboxConsumer, SLO_PERCENTILE } from '../consumer/consumer-interface.ts';
+import { type IInboxConsumer, SLO_PERCENTILE } from '../mailroom/consumer-interface.ts';
 import type { DeliveryCounts } from './metrics.ts';
 import { DASHBOARD_WIDTH } from './widgets.ts';
 

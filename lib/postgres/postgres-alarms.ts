@@ -5,9 +5,13 @@ import { Construct } from 'constructs';
 import type { MetricName } from '../../lambdas/runtime/observe/telemetry.ts';
 import { refuse, say } from '../checks/refusal.ts';
 import { SCHEDULE_MIN } from '../checks/timings.ts';
-import type { AlarmTopics } from '../delivery-alarms.ts';
 import { RUNBOOK_URL } from '../mailroom/tags.ts';
-import { type AlarmPlan, deliveryAlarm, letAlarmsPublish } from '../monitoring/alarm-plan.ts';
+import {
+  type AlarmPlan,
+  type AlarmTopics,
+  deliveryAlarm,
+  letAlarmsPublish,
+} from '../monitoring/alarm-plan.ts';
 import { COUNT_PERIOD } from '../monitoring/metrics.ts';
 import { stoppedEvents } from '../monitoring/relay-alarms.ts';
 import { type AlarmThresholds, thresholdProblems, withThresholds } from '../monitoring/thresholds.ts';

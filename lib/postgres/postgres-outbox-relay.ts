@@ -16,9 +16,9 @@ import { postgresRelaySettings } from '../../lambdas/runtime/postgres/postgres-s
 import { between, refuse, unless, wholeDays } from '../checks/refusal.ts';
 import { SCHEDULE_MIN } from '../checks/timings.ts';
 import { acknowledge } from '../functions/acknowledged-warnings.ts';
+import type { ServiceFunction } from '../functions/service-function.ts';
 import { publishOn } from '../mailroom/bus-publishers.ts';
 import { ownFunction, scheduleRuns } from '../mailroom/own-function.ts';
-import type { ServiceFunction } from '../service-function.ts';
 import {
   connect,
   loginProblems,

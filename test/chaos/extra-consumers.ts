@@ -22,7 +22,7 @@ import { required } from '../../demo/readings.ts';
 import { asDelivered } from '../../demo/shop.ts';
 import { consumerSettings } from '../../lambdas/runtime/base/config.ts';
 import { type Envelope, type EventOrder, latest, strict } from '../../lambdas/runtime/index.ts';
-import { RUNTIME } from '../../lib/service-function.ts';
+import { RUNTIME } from '../../lib/functions/service-function.ts';
 import { consumerConfig } from '../../testing/index.ts';
 import { bundleFunction } from '../../tools/pack/function-bundle.ts';
 import { zipOf } from '../attack/engine-requests.ts';

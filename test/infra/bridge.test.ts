@@ -10,6 +10,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { strict } from '../../lambdas/runtime/base/order.ts';
 import { defineEvent } from '../../lambdas/runtime/events/event.ts';
+import { lambdaEntry } from '../../lib/functions/service-function.ts';
 import {
   type BridgeTarget,
   bridgeTo,
@@ -17,7 +18,6 @@ import {
   type InboxConsumerProps,
   Mailroom,
 } from '../../lib/index.ts';
-import { lambdaEntry } from '../../lib/service-function.ts';
 import { resources, testApp } from './synth.ts';
 
 const Placed = defineEvent({

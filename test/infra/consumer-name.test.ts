@@ -1,8 +1,8 @@
 import { Stack } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
 import { describe, expect, test } from 'vitest';
+import { lambdaEntry } from '../../lib/functions/service-function.ts';
 import { InboxConsumer, type InboxConsumerProps, Mailroom } from '../../lib/index.ts';
-import { lambdaEntry } from '../../lib/service-function.ts';
 import { type Resource, resources, testApp } from './synth.ts';
 
 type Named = Pick<InboxConsumerProps, 'name' | 'movedFrom'>;

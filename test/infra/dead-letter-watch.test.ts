@@ -1,8 +1,8 @@
 import { Stack } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
 import { describe, expect, test } from 'vitest';
+import { lambdaEntry } from '../../lib/functions/service-function.ts';
 import { InboxConsumer, Mailroom } from '../../lib/index.ts';
-import { lambdaEntry } from '../../lib/service-function.ts';
 import { keysFor, statementsOf } from './policies.ts';
 import { resources, synthStage, testApp } from './synth.ts';
 

@@ -6,8 +6,8 @@ import {
   readProducerConfig,
   readRelayConfig,
 } from '../../lambdas/runtime/base/config.ts';
+import { lambdaEntry } from '../../lib/functions/service-function.ts';
 import { InboxConsumer, Mailroom, ServiceFunction } from '../../lib/index.ts';
-import { lambdaEntry } from '../../lib/service-function.ts';
 import { relayConfig } from '../../testing/default-config.ts';
 import { consumerConfig, producerConfig } from '../../testing/index.ts';
 import { resources, testApp } from './synth.ts';

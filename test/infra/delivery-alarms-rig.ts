@@ -3,9 +3,9 @@ import { Template } from 'aws-cdk-lib/assertions';
 import { Topic } from 'aws-cdk-lib/aws-sns';
 import { expect } from 'vitest';
 import type { InboxConsumerProps } from '../../lib/consumer/inbox-consumer-props.ts';
+import { lambdaEntry } from '../../lib/functions/service-function.ts';
 import { DeliveryAlarms, type DeliveryAlarmsProps, InboxConsumer, Mailroom } from '../../lib/index.ts';
 import type { MailroomProps } from '../../lib/mailroom/mailroom-props.ts';
-import { lambdaEntry } from '../../lib/service-function.ts';
 import { type Resource, resources, testApp } from './synth.ts';
 
 /** Seconds, as CloudWatch counts periods. */

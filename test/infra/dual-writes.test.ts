@@ -8,8 +8,8 @@ import { DynamoEventSource, SqsDlq } from 'aws-cdk-lib/aws-lambda-event-sources'
 import { Topic } from 'aws-cdk-lib/aws-sns';
 import { Queue } from 'aws-cdk-lib/aws-sqs';
 import { expect, test } from 'vitest';
+import { lambdaEntry } from '../../lib/functions/service-function.ts';
 import { InboxConsumer, Mailroom, type MailroomBus, ServiceFunction } from '../../lib/index.ts';
-import { lambdaEntry } from '../../lib/service-function.ts';
 import { testApp } from './synth.ts';
 
 const placed = { source: 'orders', type: 'OrderPlaced' };

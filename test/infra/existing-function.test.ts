@@ -6,8 +6,8 @@ import { NodejsFunction } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { Topic } from 'aws-cdk-lib/aws-sns';
 import { describe, expect, test } from 'vitest';
 import { readConsumerConfig } from '../../lambdas/runtime/base/config.ts';
+import { lambdaEntry } from '../../lib/functions/service-function.ts';
 import { DeliveryAlarms, InboxConsumer, type InboxConsumerProps, Mailroom } from '../../lib/index.ts';
-import { lambdaEntry } from '../../lib/service-function.ts';
 import { type Resource, resources, testApp } from './synth.ts';
 
 const ORDER_PLACED = { source: 'shop', type: 'OrderPlaced' };

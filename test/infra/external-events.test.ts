@@ -10,8 +10,8 @@ import { defineEvent } from '../../lambdas/runtime/events/event.ts';
 import { externalEvent } from '../../lambdas/runtime/events/external-event.ts';
 import { subscribe } from '../../lambdas/runtime/events/subscribe.ts';
 import type { ConsumerEntry } from '../../lambdas/runtime/operations/directory.ts';
+import { lambdaEntry } from '../../lib/functions/service-function.ts';
 import { DeliveryAlarms, InboxConsumer, type InboxConsumerProps, Mailroom } from '../../lib/index.ts';
-import { lambdaEntry } from '../../lib/service-function.ts';
 import { testApp } from './synth.ts';
 
 const schema = z.unknown();

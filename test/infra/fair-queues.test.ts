@@ -4,8 +4,8 @@ import { Queue } from 'aws-cdk-lib/aws-sqs';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { externalEvent } from '../../lambdas/runtime/events/external-event.ts';
+import { lambdaEntry } from '../../lib/functions/service-function.ts';
 import { InboxConsumer, type InboxConsumerProps, Mailroom } from '../../lib/index.ts';
-import { lambdaEntry } from '../../lib/service-function.ts';
 import { resources, testApp } from './synth.ts';
 
 const placed = { source: 'orders', type: 'OrderPlaced' };

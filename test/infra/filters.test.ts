@@ -3,8 +3,8 @@ import { Annotations, Match, Template } from 'aws-cdk-lib/assertions';
 import { describe, expect, test } from 'vitest';
 import type { Subscription } from '../../lambdas/runtime/events/data-filter.ts';
 import { subscribe } from '../../lambdas/runtime/events/subscribe.ts';
+import { lambdaEntry } from '../../lib/functions/service-function.ts';
 import { InboxConsumer, Mailroom } from '../../lib/index.ts';
-import { lambdaEntry } from '../../lib/service-function.ts';
 import { resources, testApp } from './synth.ts';
 
 const placed = { source: 'orders', type: 'OrderPlaced' };

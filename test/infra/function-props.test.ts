@@ -12,6 +12,7 @@ import {
   ServerlessChecks,
 } from 'cdk-nag';
 import { describe, expect, test } from 'vitest';
+import { BUNDLING, lambdaEntry } from '../../lib/functions/service-function.ts';
 import {
   InboxConsumer,
   type InboxConsumerProps,
@@ -21,7 +22,6 @@ import {
   type PassedFunctionProps,
   ServiceFunction,
 } from '../../lib/index.ts';
-import { BUNDLING, lambdaEntry } from '../../lib/service-function.ts';
 import { type Resource, resources, testApp } from './synth.ts';
 
 const entry = lambdaEntry('example/inventory/handler');

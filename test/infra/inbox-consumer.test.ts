@@ -2,8 +2,8 @@ import { Duration, Stack } from 'aws-cdk-lib';
 import { Annotations, Match, Template } from 'aws-cdk-lib/assertions';
 import { describe, expect, test } from 'vitest';
 import { readConsumerConfig } from '../../lambdas/runtime/base/config.ts';
+import { lambdaEntry } from '../../lib/functions/service-function.ts';
 import { InboxConsumer, type InboxConsumerProps, Mailroom, type MailroomProps } from '../../lib/index.ts';
-import { lambdaEntry } from '../../lib/service-function.ts';
 import { type Resource, resources, synthStage, testApp } from './synth.ts';
 
 describe('a consumer of the example', () => {

@@ -8,8 +8,8 @@ import { type EventOrder, latest, strict } from '../../lambdas/runtime/base/orde
 import { defineEvent, type EventRef } from '../../lambdas/runtime/events/event.ts';
 import { externalEvent } from '../../lambdas/runtime/events/external-event.ts';
 import { subscribe } from '../../lambdas/runtime/events/subscribe.ts';
+import { lambdaEntry } from '../../lib/functions/service-function.ts';
 import { InboxConsumer, type InboxConsumerProps, Mailroom } from '../../lib/index.ts';
-import { lambdaEntry } from '../../lib/service-function.ts';
 import { resources, testApp } from './synth.ts';
 
 const Opened = numbered('ledger', 'AccountOpened', 'Account');

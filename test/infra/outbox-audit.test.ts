@@ -2,8 +2,8 @@ import { Duration, Stack, Validations } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
 import { AwsSolutionsChecks } from 'cdk-nag';
 import { describe, expect, test } from 'vitest';
+import { lambdaEntry } from '../../lib/functions/service-function.ts';
 import { InboxConsumer, Mailroom, type OutboxAuditOptions } from '../../lib/index.ts';
-import { lambdaEntry } from '../../lib/service-function.ts';
 import { resources, testApp } from './synth.ts';
 
 /** A Mailroom with an audit in one stack, and a consumer in another. */

@@ -3,8 +3,8 @@ import { Template } from 'aws-cdk-lib/assertions';
 import { AwsSolutionsChecks } from 'cdk-nag';
 import { describe, expect, test } from 'vitest';
 import { HEARTBEAT } from '../../lambdas/runtime/events/heartbeat-event.ts';
+import { lambdaEntry } from '../../lib/functions/service-function.ts';
 import { InboxConsumer, Mailroom, type OutboxHeartbeatOptions } from '../../lib/index.ts';
-import { lambdaEntry } from '../../lib/service-function.ts';
 import { alarm, alarmed } from './delivery-alarms-rig.ts';
 import { resources, testApp } from './synth.ts';
 

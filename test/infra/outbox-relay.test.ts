@@ -3,8 +3,8 @@ import { Match, Template } from 'aws-cdk-lib/assertions';
 import { Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { describe, expect, test } from 'vitest';
 import { rangeToSweep } from '../../lambdas/runtime/relay/sweep-range.ts';
+import { lambdaEntry } from '../../lib/functions/service-function.ts';
 import { Mailroom, MailroomBus, type MailroomProps, ServiceFunction } from '../../lib/index.ts';
-import { lambdaEntry } from '../../lib/service-function.ts';
 import { resources, synthStage, testApp } from './synth.ts';
 
 describe('the relay', () => {

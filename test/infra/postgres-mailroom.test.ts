@@ -25,6 +25,7 @@ import {
 } from 'cdk-nag';
 import { describe, expect, test } from 'vitest';
 import { readPostgresRelayConfig } from '../../lambdas/runtime/postgres/postgres-settings.ts';
+import { lambdaEntry } from '../../lib/functions/service-function.ts';
 import {
   InboxConsumer,
   Mailroom,
@@ -34,7 +35,6 @@ import {
   type PostgresMailroomProps,
   ServiceFunction,
 } from '../../lib/index.ts';
-import { lambdaEntry } from '../../lib/service-function.ts';
 import { deployedParts } from './access/deployed-parts.ts';
 import { askOf, type Principal, rolesOf } from './access/permissions.ts';
 import { resourceLines } from './resource-lines.ts';

@@ -2,8 +2,8 @@ import { Duration, Stack } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
 import { Key } from 'aws-cdk-lib/aws-kms';
 import { describe, expect, test } from 'vitest';
+import { lambdaEntry } from '../../lib/functions/service-function.ts';
 import { type ConsumerQueueProps, InboxConsumer, Mailroom, type MailroomProps } from '../../lib/index.ts';
-import { lambdaEntry } from '../../lib/service-function.ts';
 import { resources, testApp } from './synth.ts';
 
 function queuesWith(queueProps: ConsumerQueueProps, props: (stack: Stack) => MailroomProps = () => ({})) {

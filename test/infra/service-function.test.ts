@@ -11,7 +11,7 @@ import {
   RUNTIME,
   ServiceFunction,
   type ServiceFunctionProps,
-} from '../../lib/service-function.ts';
+} from '../../lib/functions/service-function.ts';
 import { localFile } from '../../localstack/workspace.ts';
 
 vi.setConfig({ testTimeout: 300_000 });

@@ -3,7 +3,7 @@ import { relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { type BuildOptions, build, type Metafile } from 'esbuild';
-import { BUNDLING, RUNTIME } from '../../lib/service-function.ts';
+import { BUNDLING, RUNTIME } from '../../lib/functions/service-function.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 

@@ -2,8 +2,8 @@ import { CfnOutput, RemovalPolicy, Stack, type StackProps } from 'aws-cdk-lib';
 import { EventBus } from 'aws-cdk-lib/aws-events';
 import type { Construct } from 'constructs';
 import { InvoiceIssued, OrderAccepted, OrderPaid } from '../../../lambdas/example/shop/catalog.ts';
+import { lambdaEntry } from '../../functions/service-function.ts';
 import { InboxConsumer, Mailroom, MailroomBus, ServiceFunction } from '../../index.ts';
-import { lambdaEntry } from '../../service-function.ts';
 
 // A second example: three apps, each deployed by its own pipeline. Two have a Mailroom, and all meet on one bus.
 

@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { App, Stack } from 'aws-cdk-lib';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { FUNCTION_ENVIRONMENT, importTimes, withFiles } from '../../../bench/bundles/import-time.ts';
-import { BUNDLING, lambdaEntry, ServiceFunction } from '../../../lib/service-function.ts';
+import { BUNDLING, lambdaEntry, ServiceFunction } from '../../../lib/functions/service-function.ts';
 import { appFunctions, bundleFunction, type FunctionBundle } from '../../../tools/pack/function-bundle.ts';
 
 /**

@@ -13,11 +13,11 @@ import { Architecture, type Code, LoggingFormat, Runtime, Tracing } from 'aws-cd
 import { type BundlingOptions, LogLevel, NodejsFunction, OutputFormat } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
-import { refuse, unless } from './checks/refusal.ts';
-import { acknowledge } from './functions/acknowledged-warnings.ts';
-import { BUNDLE_BANNER, sourceMapPaths } from './functions/bundle-banner.ts';
-import { functionPropsProblems, type PassedFunctionProps } from './functions/function-props.ts';
-import { moduleUrl } from './functions/module-url.ts';
+import { refuse, unless } from '../checks/refusal.ts';
+import { acknowledge } from './acknowledged-warnings.ts';
+import { BUNDLE_BANNER, sourceMapPaths } from './bundle-banner.ts';
+import { functionPropsProblems, type PassedFunctionProps } from './function-props.ts';
+import { moduleUrl } from './module-url.ts';
 
 /** Properties of a {@link ServiceFunction}. */
 export interface ServiceFunctionProps {

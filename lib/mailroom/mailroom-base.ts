@@ -4,16 +4,16 @@ import type { IPrincipal, IRole } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Function as LambdaFunction, Tracing } from 'aws-cdk-lib/aws-lambda';
 import { Construct, type IConstruct } from 'constructs';
-import { type ProducerConfig, producerSettings } from '../lambdas/runtime/base/config.ts';
-import type { EventRef } from '../lambdas/runtime/events/event.ts';
-import { environmentText, isElsewhere } from './checks/environment.ts';
-import { serviceNameProblems } from './checks/names.ts';
-import { refuse, unless } from './checks/refusal.ts';
-import type { IInboxConsumer } from './consumer/consumer-interface.ts';
-import { addUse, type DeclaredEvents, publishesProblems, useProblems } from './mailroom/declared-events.ts';
-import { type ProducerProps, producerProblems } from './mailroom/mailroom-props.ts';
-import type { IMailroomTable } from './mailroom/row-grants.ts';
-import { MAILROOM_TAG, SERVICE_TAG, tag } from './mailroom/tags.ts';
+import { type ProducerConfig, producerSettings } from '../../lambdas/runtime/base/config.ts';
+import type { EventRef } from '../../lambdas/runtime/events/event.ts';
+import { environmentText, isElsewhere } from '../checks/environment.ts';
+import { serviceNameProblems } from '../checks/names.ts';
+import { refuse, unless } from '../checks/refusal.ts';
+import type { IInboxConsumer } from './consumer-interface.ts';
+import { addUse, type DeclaredEvents, publishesProblems, useProblems } from './declared-events.ts';
+import { type ProducerProps, producerProblems } from './mailroom-props.ts';
+import type { IMailroomTable } from './row-grants.ts';
+import { MAILROOM_TAG, SERVICE_TAG, tag } from './tags.ts';
 
 /** The functions of a Mailroom that look at the queues of its consumers. */
 export interface QueueWatchers {
