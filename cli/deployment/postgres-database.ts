@@ -146,7 +146,7 @@ function explainedError(error: unknown, { place, login }: Reached): unknown {
   if (state === '42501')
     return new MailroomError(
       'ACCESS_DENIED',
-      `The login ${login} may not do this in ${place} (${said}). An owner of the database grants the rights of an operator: \`${shell`npx cdk-mailroom postgres grant ${login} --role operator`}\`. A migration needs a login that may create schemas and roles (CREATEROLE).`,
+      `The login ${login} may not do this in ${place} (${said}). An owner of the database grants the rights of an operator: \`${shell`npx cdk-mailroom postgres grant ${login} --role operator`}\`. A migration and a grant need the owner of the schema mailroom, which may create schemas and roles (CREATEROLE).`,
     );
   return error;
 }

@@ -321,6 +321,34 @@ test('a login with every role in another database of the cluster can do nothing 
   await insertEvent(own, 'orders');
 });
 
+test('each of these attacks succeeds without row-level security', async () => {
+  const [eventId = ''] = await rig.commit(1);
+  await inboxRow('bank', eventId);
+  const attacks = [
+    ['event', () => insertEvent(stock, 'orders')],
+    [
+      'inbox',
+      () => payments.query("UPDATE mailroom.inbox SET status = 'FAILED' WHERE event_id = $1", [eventId]),
+    ],
+    [
+      'cancelled',
+      () => stock.query('INSERT INTO mailroom.cancelled VALUES ($1, clock_timestamp())', [eventId]),
+    ],
+    ['pending', () => stock.query('DELETE FROM mailroom.pending')],
+  ] as const;
+  for (const [table, attack] of attacks) {
+    const changed = () =>
+      attack().then(
+        ({ rowCount }) => rowCount,
+        () => 0,
+      );
+    expect([table, await changed()]).toEqual([table, 0]);
+    await rig.pool.query(`ALTER TABLE mailroom.${table} DISABLE ROW LEVEL SECURITY`);
+    expect([table, await changed()]).toEqual([table, 1]);
+    await rig.pool.query(`ALTER TABLE mailroom.${table} ENABLE ROW LEVEL SECURITY`);
+  }
+});
+
 describe('the database refuses, also past the library,', () => {
   const insert = (change: object) => {
     const row = {
