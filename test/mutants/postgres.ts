@@ -34,4 +34,13 @@ export const postgresMutants: readonly Mutant[] = [
     ['an event that outlasts its own lease is counted as failed', 'for (const event of late) await transitions.failEvent(event, outOfLease(event), false);', 'await transitions.release(late, 0);'],
     ['a relay that stops counts no attempt', 'if (!hasTime()) await transitions.release(late, 0); else', ''],
   ]),
+  ...mutantsOf('postgres/wake-listener.ts', 'wake-listener', [
+    ['a relay sleeps only with the lock', 'await used.query(FALL_ASLEEP);', ''],
+    ['a relay that has fallen asleep looks at the queue once more', "if (session === used) state = 'asleep'; wake();", "if (session === used) state = 'asleep';"],
+    ['a relay that is woken releases the lock', 'void session?.query(AWAKE).catch(() => {});', ';'],
+    ['a connection without notifications takes no lock', 'if (!(await withDeadline(clock, PROOF_MS, proven, () => false)))', 'if (!(await Promise.race([proven, true])))'],
+    ['a connection that failed is replaced after a pause', "state === 'awake' && clock.now() >= retryAt", "state === 'awake'"],
+    ['a relay whose connection ended does not sleep', "session = undefined; state = 'awake'; isChecking = false;", 'session = undefined; isChecking = false;'],
+    ['a connection that does not answer is replaced', "if (isChecking) return lose(checked, new Error('The connection did not answer.'));", ''],
+  ]),
 ];
