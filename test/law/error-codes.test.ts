@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { EXPLANATIONS } from '../docs/explanations.ts';
 import { messagesIn } from './error-messages.ts';
 
 const ROOT = new URL('../../', import.meta.url);
@@ -28,16 +29,12 @@ const sources = FOLDERS.flatMap((folder) =>
     .map((path) => ({ path, text: readFileSync(new URL(path, ROOT), 'utf8') })),
 );
 
-function unionIn(path: string, name: string): string[] {
-  const text = readFileSync(new URL(path, ROOT), 'utf8');
-  const start = text.indexOf(`type ${name} =`);
-  return [...text.slice(start, text.indexOf(';\n', start)).matchAll(/^ {2}\| '(\w+)'/gm)].map(
-    ([, code = '']) => code,
-  );
-}
+const ofPackage = [
+  ...readFileSync(new URL('lambdas/runtime/base/error-codes.ts', ROOT), 'utf8').matchAll(/^ {2}\| '(\w+)'/gm),
+].map(([, code = '']) => code);
 
-const ofPackage = unionIn('lambdas/runtime/base/error-codes.ts', 'MailroomErrorCode');
-const listed = [...ofPackage, ...unionIn('tools/errors/explanation.ts', 'ToolErrorCode')];
+/** Those of the tools of the repository, which the package does not contain, are listed by their explanations only. */
+const listed = [...new Set([...ofPackage, ...EXPLANATIONS.map(({ code }) => code)])];
 
 /** The codes in a text. */
 function codesIn(text: string): string[] {
@@ -66,7 +63,11 @@ describe('the lists of error codes', () => {
       .map((source) => source.text)
       .join('\n');
     expect(listed.filter((code) => !text.includes(`'${code}'`))).toEqual([]);
-    expect(listed).toEqual([...new Set(listed)]);
+    expect(ofPackage).toEqual([...new Set(ofPackage)]);
+  });
+
+  test('are complete: docs/errors.md explains every code of the package', () => {
+    expect(ofPackage.filter((code) => EXPLANATIONS.every((entry) => entry.code !== code))).toEqual([]);
   });
 
   test('a code is found wherever it is thrown, returned or compared', () => {

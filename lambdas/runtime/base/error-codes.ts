@@ -1,6 +1,6 @@
 /**
  * The `code` of every error that the package throws, logs or prints: those of the runtime, the constructs, the testing parts and the
- * command. Codes are stored, logged and part of the API, so they are stable. docs/errors.md explains each; `tools/errors/` has its text.
+ * command. Codes are stored, logged and part of the API, so they are stable. docs/errors.md explains each.
  *
  * A handler may choose other codes for its `PoisonMessage`, and errors of AWS keep their own.
  */
