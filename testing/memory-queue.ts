@@ -3,7 +3,7 @@ import type { Context, SQSBatchItemFailure, SQSBatchResponse, SQSEvent, SQSRecor
 import { type Clock, systemClock } from '../lambdas/runtime/base/clock.ts';
 import { MailroomError } from '../lambdas/runtime/base/errors.ts';
 import { jsonFault } from '../lambdas/runtime/base/json-fault.ts';
-import { type Queue, VISIBILITY_MAX_S } from '../lambdas/runtime/consume/queue.ts';
+import { type Queue, VISIBILITY_MAX_S } from '../lambdas/runtime/sources/sqs/queue.ts';
 import { lambdaContext } from './lambda-context.ts';
 import { sequentialId } from './sequential-id.ts';
 import { ValidationException } from './validation-exception.ts';

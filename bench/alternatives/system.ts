@@ -109,7 +109,7 @@ export function composedSystem(name: string, sending: SendingHalf, receiving: Re
         for (const consumer of consumerNames(workload)) {
           const handle = receiving.consumer(run, consumer);
           await deliver(aws, bodies, workload.batchSize, async (body) =>
-            handle(readDelivered({ body }).envelope),
+            handle(readDelivered(body).envelope),
           );
         }
       });

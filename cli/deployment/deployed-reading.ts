@@ -1,6 +1,6 @@
 import type { LambdaClient } from '@aws-sdk/client-lambda';
-import type { Check } from '../../lambdas/runtime/consume/check-messages.ts';
 import type { ConsumerEntry } from '../../lambdas/runtime/operations/directory.ts';
+import type { Check } from '../../lambdas/runtime/sources/sqs/check-messages.ts';
 import { checkBodies } from './invoke.ts';
 
 /**

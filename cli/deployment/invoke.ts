@@ -1,8 +1,8 @@
 import { InvokeCommand, type LambdaClient } from '@aws-sdk/client-lambda';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
-import type { Check, CheckRequest } from '../../lambdas/runtime/consume/check-messages.ts';
 import type { SettleAnswer, SettleRequest } from '../../lambdas/runtime/consume/settle-requests.ts';
 import { type ConsumerEntry, invokedFunction } from '../../lambdas/runtime/operations/directory.ts';
+import type { Check, CheckRequest } from '../../lambdas/runtime/sources/sqs/check-messages.ts';
 import { FUNCTION_FAILED } from '../terminal/report-error.ts';
 
 /** The largest payload of a synchronous invocation (Lambda quota: 6 MB), less room for the JSON around the bodies. */

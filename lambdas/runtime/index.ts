@@ -29,8 +29,6 @@ export type { JsonOf } from './base/json.ts';
 export { type EventOrder, type LatestOrder, latest, type StrictOrder, strict } from './base/order.ts';
 export type { Bus, BusEntry, BusResult } from './bus/event-bus.ts';
 export { type EventBridgeBusDeps, eventBridgeBus } from './bus/eventbridge-bus.ts';
-export { type ConsumerHandler, createConsumer } from './consume/consumer.ts';
-export type { ConsumerDeps } from './consume/consumer-context.ts';
 export {
   type Handler,
   type HandlerOptions,
@@ -45,8 +43,6 @@ export {
   transactional,
 } from './consume/handler.ts';
 export { type ProviderResponse, throwForStatus } from './consume/http-status.ts';
-export type { Queue } from './consume/queue.ts';
-export { type SqsQueueDeps, sqsQueue } from './consume/sqs-queue.ts';
 export type { DataFilter, FilterOperator, Scalar, Subscription, TextOperator } from './events/data-filter.ts';
 export {
   type AnyEventDefinition,
@@ -98,6 +94,9 @@ export {
   type AtOncePublisherDeps,
   createAtOncePublisher,
 } from './outbox/publish-at-once.ts';
+export { type ConsumerDeps, type ConsumerHandler, createConsumer } from './sources/sqs/consumer.ts';
+export type { Queue } from './sources/sqs/queue.ts';
+export { type SqsQueueDeps, sqsQueue } from './sources/sqs/sqs-queue.ts';
 export { type DynamoTableDeps, dynamoTable } from './store/dynamo-table.ts';
 export { eventIdTime, isEventId, type RandomBytes } from './store/event-id.ts';
 export type { SequenceOf } from './store/keys.ts';

@@ -1,14 +1,14 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { portClientSettings } from './base/client-settings.ts';
 import { readConsumerConfig, readProducerConfig } from './base/config.ts';
-import { type ConsumerHandler, createConsumer, handlerList, handling } from './consume/consumer.ts';
-import type { ConsumerDeps } from './consume/consumer-context.ts';
+import type { ProcessingDeps } from './consume/consumer-context.ts';
 import type { Handler } from './consume/handler.ts';
-import { ownSqsQueue } from './consume/sqs-queue.ts';
 import type { Redact } from './observe/redaction.ts';
 import type { TelemetryOptions } from './observe/telemetry.ts';
 import { createOutbox, type Outbox } from './outbox/outbox.ts';
 import type { AtOncePublisher } from './outbox/publish-at-once.ts';
+import { type ConsumerHandler, createConsumer, handlerList, handling } from './sources/sqs/consumer.ts';
+import { ownSqsQueue } from './sources/sqs/sqs-queue.ts';
 import { dynamoTable } from './store/dynamo-table.ts';
 import type { Table } from './store/table.ts';
 
@@ -88,7 +88,7 @@ export function lambdaConsumer(
     | (Pick<Handler, 'definition' | 'handle'> & {
         readonly kind: 'lambdaConsumer takes a list: lambdaConsumer([leased(…)])';
       }),
-  options: Pick<ConsumerDeps, 'redact'> & TelemetryOptions = {},
+  options: Pick<ProcessingDeps, 'redact'> & TelemetryOptions = {},
 ): ConsumerHandler {
   const outboxOn = (table: Table) => {
     let outbox: Outbox | undefined;

@@ -8,6 +8,7 @@
  * const outbox = createPostgresOutbox({ config: readPostgresProducerConfig(process.env), database });
  * ```
  */
+export { readPostgresConsumerConfig, readPostgresInboxConfig } from './base/config.ts';
 export {
   nodePostgres,
   type PgClient,
@@ -37,8 +38,6 @@ export {
   type PostgresConsumerDeps,
   type PostgresInboxProcessor,
   type PostgresProcessorDeps,
-  readPostgresConsumerConfig,
-  readPostgresInboxConfig,
 } from './postgres/postgres-consumer.ts';
 export {
   type PostgresCommit,

@@ -1,11 +1,11 @@
 import { describe, expect, test, vi } from 'vitest';
 import { MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
-import { createConsumer } from '../../lambdas/runtime/consume/consumer.ts';
 import { leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
 import { HEARTBEAT } from '../../lambdas/runtime/events/heartbeat-event.ts';
 import { createOutbox } from '../../lambdas/runtime/outbox/outbox.ts';
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { createSweepPass } from '../../lambdas/runtime/relay/relay-sweep.ts';
+import { createConsumer } from '../../lambdas/runtime/sources/sqs/consumer.ts';
 import { mintEventId } from '../../lambdas/runtime/store/event-id.ts';
 import { lambdaContext } from '../../testing/index.ts';
 import { consumerConfig, relayConfig, rig, runThrough, ThingHappened } from '../support/runtime-rig.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
-import type { Queue } from '../../lambdas/runtime/consume/queue.ts';
+import type { Queue } from '../../lambdas/runtime/sources/sqs/queue.ts';
 import { type Case, type Differences, describeCases, type Subject } from './cases.ts';
 
 /** A message in flight. */

@@ -8,7 +8,7 @@ import {
   SendMessageCommand,
 } from '@aws-sdk/client-sqs';
 import { inject } from 'vitest';
-import { sqsQueue } from '../../lambdas/runtime/consume/sqs-queue.ts';
+import { sqsQueue } from '../../lambdas/runtime/sources/sqs/sqs-queue.ts';
 import { isMiniStack, sqsClient } from '../support/aws.ts';
 import { type Differences, differing, type Subject } from './cases.ts';
 import { describeQueue, type QueueSubject } from './queue-contract.ts';

@@ -1,6 +1,9 @@
-import { type ConsumerHandler, createConsumer } from '../../lambdas/runtime/consume/consumer.ts';
-import type { ConsumerDeps } from '../../lambdas/runtime/consume/consumer-context.ts';
 import { createInboxProcessor } from '../../lambdas/runtime/sources/inbox-processor.ts';
+import {
+  type ConsumerDeps,
+  type ConsumerHandler,
+  createConsumer,
+} from '../../lambdas/runtime/sources/sqs/consumer.ts';
 
 /** A consumer whose messages go through the inbox of another source: the queue does what the answers say. */
 export function sourceConsumer(deps: ConsumerDeps): ConsumerHandler {

@@ -101,7 +101,7 @@ export const orderMutants: readonly Mutant[] = [
     ["the consumer's function knows that a message has no number", 'consumer.order === undefined && check?.ok === true', 'false'],
     ['the row counts at a consumer with an order, whatever its function says', 'consumer.order === undefined && check?.ok === true', 'check?.ok === true'],
   ]),
-  ...mutantsOf('consume/check-messages.ts', 'passed-over', [
+  ...mutantsOf('sources/sqs/check-messages.ts', 'passed-over', [
     ['the check of a message says its place', '...(order !== undefined && { order })', ''],
   ]),
   ...mutantsOf('inbox/settle-message.ts', 'order-operator order-gate order-decisions', [

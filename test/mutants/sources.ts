@@ -4,12 +4,10 @@ import { type Mutant, mutantsOf } from './mutant.ts';
 // biome-ignore format: a line for each mutant
 export const sourceMutants: readonly Mutant[] = [
   ...mutantsOf('sources/inbox-processor.ts', 'inbox-processor', [
-    ['a delivery before its next attempt is due runs nothing', 'if (waitMs > 0) return again(waitMs, tooEarly());', ''],
-    ['a delivery waits for the lease', "if (admission.status === 'leased') return reportLeased(receivedOf(ctx, delivery), admission.until);", ''],
-    ['a message of a source that may have killed its process runs alone', 'return { alone: mustRunAlone(row) };', 'return { alone: false };'],
-    ['a message that runs beside others is not claimed as one that is alone', 'work(ctx, delivery, byEvent, turn.alone, async () => {})', 'work(ctx, delivery, byEvent, false, async () => {})'],
+    ['a delivery before its next attempt is due runs nothing', 'return waitMs > 0 ? again(waitMs, tooEarly()) : turn;', 'return turn;'],
+    ['a delivery waits for the lease', 'if (turn.heldUntil !== undefined) return reportLeased(receivedOf(ctx, delivery), turn.heldUntil);', ''],
+    ['a message that runs beside others is not claimed as one that is alone', 'work(ctx, delivery, byEvent, turn.alone)', 'work(ctx, delivery, byEvent, false)'],
     ['a message that must be alone waits for the others', 'return turn.alone ? turns.alone(run) : turns.beside(run);', 'return turns.beside(run);'],
-    ['a first delivery costs no read', "receives <= 1 || !('envelope' in content)", "!('envelope' in content)"],
     ['a process whose effect overruns ends', 'stopProcess();', ''],
     ['a function is ended by Lambda', 'if (remainingMs !== undefined) return working;', ''],
     ['a function has no more time than Lambda gives it', 'calledAt + remainingMs', 'beganAt + handlerTimeoutMs'],
@@ -35,7 +33,7 @@ export const sourceMutants: readonly Mutant[] = [
   ]),
   ...mutantsOf('base/config.ts', 'config', [
     ['a consumer of a source that publishes needs the shards of the Mailroom', 'config.publishes?.length === 0 ? config :', 'config.publishes !== undefined ? config :'],
-    ['a consumer of a source that publishes nothing needs no shards', '...NO_OUTBOX, ...given', '...given'],
+    ['a consumer of a source that publishes nothing needs no shards', '{ ...NO_OUTBOX, ...withDefaults(env) }', 'withDefaults(env)'],
   ]),
   ...mutantsOf('sources/turns.ts', 'turns', [
     ['a message that must run alone lets the others end', 'await Promise.allSettled(running);', ''],
@@ -49,7 +47,7 @@ export const sourceMutants: readonly Mutant[] = [
     ['bare headers beside another id are not those of a bridge', 'isBridges ? named(name) :', 'true ? named(name) :'],
     ['a CloudEvent of another type keeps its name', 'cloudType !== undefined && owners.length === 0', 'false'],
     ['an external event is named by its headers', 'owners.length === 1 ? owners[0] : id', 'id'],
-    ['a time of a sender is read in its unit', 'textOf(epochMs(sentAt))', 'textOf(sentAt)'],
+    ['a time of a sender is read in its unit', 'wholeOf(epochMs(sentAt))', 'wholeOf(sentAt)'],
     ['of a repeated header the last one counts', 'headerText(bytes.at(-1))', 'headerText(bytes.at(0))'],
     ['an empty header is absent', "value === '' ? undefined : value", 'value'],
     ['an EventBridge event stays as it is', "content === undefined || 'detail' in content", 'content === undefined'],

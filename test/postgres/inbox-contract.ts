@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { PoisonMessage } from '../../lambdas/runtime/base/errors.ts';
 import { DAY_MS } from '../../lambdas/runtime/base/units.ts';
-import { isSuspect } from '../../lambdas/runtime/consume/batch-turn.ts';
 import type { Inbox } from '../../lambdas/runtime/consume/inbox-port.ts';
+import { turnOf } from '../../lambdas/runtime/consume/turn.ts';
 import type { Claim, Message } from '../../lambdas/runtime/inbox/inbox.ts';
 import { EFFECTS_MAX } from '../../lambdas/runtime/inbox/inbox-effect.ts';
 import { mintEventId } from '../../lambdas/runtime/store/event-id.ts';
@@ -34,7 +34,9 @@ export function inboxContract(name: string, open: () => Promise<TestedInbox>): v
     };
     const failed = (claim: Claim) => inbox.fail(claim, broken, clock.now() + 1_000, {});
     const row = () => inbox.read(message.eventId);
-    return { ...tested, message, take, claimed, failed, row };
+    const content = { bus: ThingHappened, envelope: { eventId: message.eventId } } as never;
+    const isSuspect = async () => (await turnOf({ inbox }, { message, receives: 2, content })).alone;
+    return { ...tested, message, take, claimed, failed, row, isSuspect };
   }
 
   describe(`${name}: a claim`, () => {
@@ -97,13 +99,13 @@ export function inboxContract(name: string, open: () => Promise<TestedInbox>): v
     });
 
     test('of a message whose last claims ended without a result is granted alone, and counts then', async () => {
-      const { inbox, message, take, claimed, pass } = await opened();
+      const { isSuspect, take, claimed, pass } = await opened();
       await claimed();
       await pass(LEASE_MS + 1_000);
       expect(await claimed(NEXT_RUN)).toMatchObject({ attempt: 1, unfinished: 1 });
-      expect(await isSuspect(inbox, message)).toBe(false); // it is held
+      expect(await isSuspect()).toBe(false); // it is held
       await pass(LEASE_MS + 1_000);
-      expect(await isSuspect(inbox, message)).toBe(true);
+      expect(await isSuspect()).toBe(true);
       expect(await take(NEXT_RUN)).toEqual({ status: 'suspect' });
       expect(await claimed({ ...NEXT_RUN, alone: true })).toMatchObject({ attempt: 1, unfinished: 2 });
       await pass(LEASE_MS + 1_000);

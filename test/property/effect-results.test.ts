@@ -1,8 +1,8 @@
 import type { SQSEvent } from 'aws-lambda';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { createConsumer } from '../../lambdas/runtime/consume/consumer.ts';
 import { type LeasedContext, leased } from '../../lambdas/runtime/consume/handler.ts';
+import { createConsumer } from '../../lambdas/runtime/sources/sqs/consumer.ts';
 import { mintEventId } from '../../lambdas/runtime/store/event-id.ts';
 import { inboxKey } from '../../lambdas/runtime/store/keys.ts';
 import { lambdaContext, memoryTable, memoryTelemetry } from '../../testing/index.ts';

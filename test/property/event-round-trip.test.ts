@@ -147,5 +147,5 @@ async function consumed(line: Awaited<ReturnType<typeof written>>, item: object)
   expect(await bus.put(row === undefined ? [] : [row.entry], 1_000)).toMatchObject([{ ok: true }]);
   const [record] = queue.receive();
   if (record === undefined) throw new Error('The bus sent no message');
-  return readEvent(line.Anything, readDelivered(record).envelope);
+  return readEvent(line.Anything, readDelivered(record.body).envelope);
 }

@@ -11,12 +11,12 @@ import {
 } from '../../bench/assumptions.ts';
 import { QUEUE_MAPPING_START } from '../../bench/capacity/quotas.ts';
 import { MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
-import { createConsumer } from '../../lambdas/runtime/consume/consumer.ts';
 import { type Handler, leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
 import { defineEvent } from '../../lambdas/runtime/events/event.ts';
 import { createOutbox } from '../../lambdas/runtime/outbox/outbox.ts';
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { createRelaySweep } from '../../lambdas/runtime/relay/relay-sweep.ts';
+import { createConsumer } from '../../lambdas/runtime/sources/sqs/consumer.ts';
 import { outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import { inboxKey } from '../../lambdas/runtime/store/keys.ts';
 import type { Item, Table } from '../../lambdas/runtime/store/table.ts';

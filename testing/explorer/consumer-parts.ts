@@ -1,9 +1,8 @@
 import type { ConsumerConfig } from '../../lambdas/runtime/base/config.ts';
-import type { ConsumerHandler } from '../../lambdas/runtime/consume/consumer.ts';
-import type { ConsumerDeps } from '../../lambdas/runtime/consume/consumer-context.ts';
 import type { Handler } from '../../lambdas/runtime/consume/handler.ts';
-import type { Queue } from '../../lambdas/runtime/consume/queue.ts';
 import type { EventDraft } from '../../lambdas/runtime/events/event.ts';
+import type { ConsumerDeps, ConsumerHandler } from '../../lambdas/runtime/sources/sqs/consumer.ts';
+import type { Queue } from '../../lambdas/runtime/sources/sqs/queue.ts';
 import type { Item, Table } from '../../lambdas/runtime/store/table.ts';
 import type { KeyNames } from '../memory-store.ts';
 import type { MemoryTable } from '../memory-table.ts';

@@ -1,11 +1,11 @@
 import type { SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
 import { errorCode, errorMessage, isMailroomError } from '../../lambdas/runtime/base/errors.ts';
-import { createConsumer } from '../../lambdas/runtime/consume/consumer.ts';
 import type { Handler } from '../../lambdas/runtime/consume/handler.ts';
 import { readDelivered } from '../../lambdas/runtime/consume/message.ts';
 import { UNSTABLE_EFFECTS } from '../../lambdas/runtime/consume/unstable-effects.ts';
 import { type ExternalSubscription, isExternal } from '../../lambdas/runtime/events/external-event.ts';
 import type { Telemetry } from '../../lambdas/runtime/observe/telemetry.ts';
+import { createConsumer } from '../../lambdas/runtime/sources/sqs/consumer.ts';
 import { inboxKey } from '../../lambdas/runtime/store/keys.ts';
 import { lambdaContext } from '../lambda-context.ts';
 import { memoryTelemetry } from '../memory-telemetry.ts';
@@ -118,7 +118,7 @@ function invoke(
 
 /** The event in a message of this world, by the identity that the consumer gives it. */
 function eventIdOf(record: SQSRecord, subscriptions: readonly ExternalSubscription[]): string {
-  return readDelivered(record, { subscriptions, arrivedAt: 0 }).envelope.eventId;
+  return readDelivered(record.body, { subscriptions, arrivedAt: 0 }).envelope.eventId;
 }
 
 /** Telemetry that treats a report of unstable effects, or of a call after the commit, as a violation. */

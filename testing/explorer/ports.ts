@@ -1,6 +1,6 @@
 import { errorCode, isMailroomError, TransactionCancelled } from '../../lambdas/runtime/base/errors.ts';
 import type { Bus, BusEntry, BusResult } from '../../lambdas/runtime/bus/event-bus.ts';
-import type { Queue } from '../../lambdas/runtime/consume/queue.ts';
+import type { Queue } from '../../lambdas/runtime/sources/sqs/queue.ts';
 import type {
   EachResult,
   EachUpdate,

@@ -1,6 +1,6 @@
 import { isMailroomError } from '../../../lambdas/runtime/base/errors.ts';
-import type { Check } from '../../../lambdas/runtime/consume/check-messages.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
+import type { Check } from '../../../lambdas/runtime/sources/sqs/check-messages.ts';
 import { eventIdTime, isEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import { sequenceOf } from '../../../lambdas/runtime/store/keys.ts';
 import {

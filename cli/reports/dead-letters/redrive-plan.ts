@@ -1,11 +1,11 @@
 import { jsonObject } from '../../../lambdas/runtime/base/json.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { entryBytes, PUT_EVENTS_BYTES_MAX } from '../../../lambdas/runtime/bus/event-bus.ts';
-import type { Check } from '../../../lambdas/runtime/consume/check-messages.ts';
 import { TOO_OLD } from '../../../lambdas/runtime/inbox/inbox-conditions.ts';
 import { forgottenBecause } from '../../../lambdas/runtime/inbox/inbox-history.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import type { SweepRange } from '../../../lambdas/runtime/relay/sweep-range.ts';
+import type { Check } from '../../../lambdas/runtime/sources/sqs/check-messages.ts';
 import { isEventId, outboxKeyOf, SHARDS_MAX } from '../../../lambdas/runtime/store/event-id.ts';
 import { inboxHistoryKey } from '../../../lambdas/runtime/store/keys.ts';
 import { asRow, type InboxHistory, type OutboxRow } from '../../../lambdas/runtime/store/rows.ts';

@@ -152,7 +152,7 @@ function placeOf(
 /** The event of a body; `undefined` without one. An envelope that claims another type than EventBridge's is not a Mailroom's: see `WRONG_TYPE`. */
 function deliveredIn(body: string): DeliveredEvent<Envelope> | undefined {
   try {
-    const delivered = readDelivered({ body });
+    const delivered = readDelivered(body);
     return delivered.bus.type === delivered.envelope.type ? delivered : undefined;
   } catch {
     return undefined;

@@ -15,16 +15,20 @@ import { DAY_MS } from './units.ts';
 /** The longest retention that a consumer can have, days. */
 export const INBOX_RETENTION_MAX_DAYS = 3_650;
 
-/** Settings of a service that writes events. */
-export interface ProducerConfig {
-  /** The service's name: the `source` of the events that it owns. */
-  readonly service: string;
+/** Settings of an outbox in DynamoDB. */
+export interface TableConfig {
   /** The name of the Mailroom table. */
   readonly tableName: string;
   /** The number of shards over which the events of one minute are spread, 1 to 256: the shard is one byte of the event id. */
   readonly shards: number;
   /** The time during which a new outbox row is reserved for the stream relay, before the sweep may claim it, milliseconds. */
   readonly bornLeaseMs: number;
+}
+
+/** Settings of a service, wherever its events are stored. */
+export interface ServiceConfig {
+  /** The service's name: the `source` of the events that it owns. */
+  readonly service: string;
   /**
    * The types of the service's events that this function may write; any other type or source is refused with `NOT_DECLARED`.
    *
@@ -33,6 +37,9 @@ export interface ProducerConfig {
    */
   readonly publishes?: readonly string[] | 'any' | undefined;
 }
+
+/** Settings of a service that writes events. */
+export interface ProducerConfig extends ServiceConfig, TableConfig {}
 
 /** Settings of a producer that publishes its events at once. */
 export interface AtOnceConfig {
@@ -78,16 +85,12 @@ export interface RelayConfig {
   readonly punctual?: boolean | undefined;
 }
 
-/** Settings of a consumer's function. A consumer may also write events. */
-export interface ConsumerConfig extends ProducerConfig {
+/** Settings of a consumer, whatever its source and its store. A consumer may also write events. */
+export interface ProcessingConfig extends ServiceConfig {
   /** The consumer's name. It is part of the key of its inbox rows, so it must never change. */
   readonly consumer: string;
-  /** The URL of the consumer's queue. */
-  readonly queueUrl: string;
   /** The duration of a claim on a message, unless renewed, milliseconds. */
   readonly leaseMs: number;
-  /** The queue's visibility timeout, milliseconds. */
-  readonly visibilityTimeoutMs: number;
   /** The number of attempts after which a message is rejected. */
   readonly maxAttempts: number;
   /** The maximum delay before the second attempt, milliseconds; each further delay is four times as long. */
@@ -102,24 +105,37 @@ export interface ConsumerConfig extends ProducerConfig {
    * @default the consumer has no earlier name
    */
   readonly inboxSince?: number | undefined;
-  /** True if the queue has senders other than the rules of Mailroom, which send no heartbeat to it. @default false */
-  readonly existingQueue?: boolean | undefined;
   /** The order in which it applies the events that carry a `sequence`. @default none */
   readonly order?: EventOrder | undefined;
   /** The receives after which SQS moves a message to the dead-letter queue. Required with a strict order. @default unknown */
   readonly maxReceives?: number | undefined;
 }
 
-/** Settings of an inbox whose messages do not come from an SQS queue of Mailroom. */
-export type InboxConfig = Omit<ConsumerConfig, 'queueUrl' | 'visibilityTimeoutMs' | 'existingQueue'>;
+/** Settings of a consumer's queue in SQS. */
+export interface QueueConfig {
+  /** The URL of the consumer's queue. */
+  readonly queueUrl: string;
+  /** The queue's visibility timeout, milliseconds. */
+  readonly visibilityTimeoutMs: number;
+  /** True if the queue has senders other than the rules of Mailroom, which send no heartbeat to it. @default false */
+  readonly existingQueue?: boolean | undefined;
+}
 
-const producerFields = {
-  service: text('MAILROOM_SERVICE'),
+/** Settings of an inbox in DynamoDB whose messages do not come from an SQS queue of Mailroom. */
+export interface InboxConfig extends ProcessingConfig, TableConfig {}
+
+/** Settings of a consumer's function: its queue is in SQS, and its inbox in DynamoDB. */
+export interface ConsumerConfig extends InboxConfig, QueueConfig {}
+
+const tableFields = {
   tableName: text('MAILROOM_TABLE'),
   shards: integer('MAILROOM_SHARDS', 1, 256),
   bornLeaseMs: integer('MAILROOM_BORN_LEASE_MS', 1_000, 900_000),
-  publishes: names('MAILROOM_PUBLISHES'),
 };
+
+const serviceFields = { service: text('MAILROOM_SERVICE'), publishes: names('MAILROOM_PUBLISHES') };
+
+const producerFields = { ...serviceFields, ...tableFields };
 
 /** Settings of a function that writes events. */
 export const producerSettings = settings<ProducerConfig>(producerFields);
@@ -148,18 +164,15 @@ export const relaySettings = settings<RelayConfig>({
   punctual: { ...flag('MAILROOM_PUNCTUAL'), optional: true },
 });
 
-const consumerFields = {
-  ...producerFields,
+const processingFields = {
+  ...serviceFields,
   consumer: text('MAILROOM_CONSUMER'),
-  queueUrl: text('MAILROOM_QUEUE_URL'),
   leaseMs: integer('MAILROOM_LEASE_MS', 1_000, 43_200_000),
-  visibilityTimeoutMs: integer('MAILROOM_VISIBILITY_TIMEOUT_MS', 0, 43_200_000),
   maxAttempts: integer('MAILROOM_MAX_ATTEMPTS', 1, 1_000),
   retryFirstMs: integer('MAILROOM_RETRY_FIRST_MS', 0, DELAY_MAX_MS),
   retryLongestMs: integer('MAILROOM_RETRY_LONGEST_MS', 0, DELAY_MAX_MS),
   inboxRetentionDays: integer('MAILROOM_INBOX_RETENTION_DAYS', 1, INBOX_RETENTION_MAX_DAYS),
   inboxSince: { ...integer('MAILROOM_INBOX_SINCE', 0, Number.MAX_SAFE_INTEGER), optional: true },
-  existingQueue: { ...flag('MAILROOM_EXISTING_QUEUE'), optional: true },
   order: {
     env: 'MAILROOM_ORDER',
     parse: orderOfText,
@@ -170,29 +183,54 @@ const consumerFields = {
   maxReceives: { ...integer('MAILROOM_MAX_RECEIVES', 1, 1_000), optional: true },
 };
 
-/** Settings of a consumer's function. */
-export const consumerSettings = settings<ConsumerConfig>(consumerFields);
+const queueFields = {
+  queueUrl: text('MAILROOM_QUEUE_URL'),
+  visibilityTimeoutMs: integer('MAILROOM_VISIBILITY_TIMEOUT_MS', 0, 43_200_000),
+  existingQueue: { ...flag('MAILROOM_EXISTING_QUEUE'), optional: true },
+};
 
-const { queueUrl: _, visibilityTimeoutMs: __, existingQueue: ___, ...inboxFields } = consumerFields;
+/** Settings of a consumer's function. */
+export const consumerSettings = settings<ConsumerConfig>({
+  ...processingFields,
+  ...tableFields,
+  ...queueFields,
+});
+
+/** Settings of a consumer's function whose inbox is in PostgreSQL. */
+export const postgresConsumerSettings = settings<ProcessingConfig & QueueConfig>({
+  ...processingFields,
+  ...queueFields,
+});
 
 const OF_MAILROOM =
   'It has the value that it has in the functions of the Mailroom, and is needed because MAILROOM_PUBLISHES names events';
 
+const ownFields = {
+  ...processingFields,
+  consumer: {
+    ...processingFields.consumer,
+    origin: 'It is a name of your choice, which must never change',
+  },
+  service: {
+    ...processingFields.service,
+    origin: 'It is the service of the consumer, the source of its events',
+  },
+};
+
+const SOURCES_PAGE = 'docs/sources.md lists all variables.';
+
 /** Settings of an inbox without a queue of Mailroom. */
 export const inboxSettings = settings<InboxConfig>(
   {
-    ...inboxFields,
-    consumer: { ...inboxFields.consumer, origin: 'It is a name of your choice, which must never change' },
-    service: {
-      ...inboxFields.service,
-      origin: 'It is the service of the consumer, the source of its events',
-    },
-    tableName: { ...inboxFields.tableName, origin: "It is the name of the Mailroom's table" },
-    shards: { ...inboxFields.shards, origin: OF_MAILROOM },
-    bornLeaseMs: { ...inboxFields.bornLeaseMs, origin: OF_MAILROOM },
+    ...ownFields,
+    tableName: { ...tableFields.tableName, origin: "It is the name of the Mailroom's table" },
+    shards: { ...tableFields.shards, origin: OF_MAILROOM },
+    bornLeaseMs: { ...tableFields.bornLeaseMs, origin: OF_MAILROOM },
   },
-  'docs/sources.md lists all variables.',
+  SOURCES_PAGE,
 );
+
+const postgresInboxSettings = settings<ProcessingConfig>(ownFields, SOURCES_PAGE);
 
 /** The variables that an inbox without a queue need not have: the defaults of `InboxConsumer`. */
 const INBOX_DEFAULTS: Environment = {
@@ -283,8 +321,22 @@ export function readConsumerConfig(env: Environment): ConsumerConfig {
  * @throws `BAD_CONFIG`, naming the variable, if one is missing or out of range
  */
 export function readInboxConfig(env: Environment): InboxConfig {
-  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined));
-  const config = inboxSettings.read({ ...INBOX_DEFAULTS, ...NO_OUTBOX, ...given });
+  const config = inboxSettings.read({ ...NO_OUTBOX, ...withDefaults(env) });
   // No default: with more shards than the Mailroom has, a sweep would not read some events at first.
-  return config.publishes?.length === 0 ? config : inboxSettings.read({ ...INBOX_DEFAULTS, ...given });
+  return config.publishes?.length === 0 ? config : inboxSettings.read(withDefaults(env));
+}
+
+/** As {@link readInboxConfig}, of an inbox in PostgreSQL: without a table, shards and born lease. @throws `BAD_CONFIG`, naming the variable */
+export function readPostgresInboxConfig(env: Environment): ProcessingConfig {
+  return postgresInboxSettings.read(withDefaults(env));
+}
+
+/** As {@link readConsumerConfig}, of a consumer whose inbox is in PostgreSQL. @throws `BAD_CONFIG`, naming the variable */
+export function readPostgresConsumerConfig(env: Environment): ProcessingConfig & QueueConfig {
+  return postgresConsumerSettings.read(env);
+}
+
+function withDefaults(env: Environment): Environment {
+  const given = Object.entries(env).filter(([, value]) => value !== undefined);
+  return { ...INBOX_DEFAULTS, ...Object.fromEntries(given) };
 }

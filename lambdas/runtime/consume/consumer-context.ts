@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../base/clock.ts';
-import type { ConsumerConfig } from '../base/config.ts';
+import type { InboxConfig, ProcessingConfig } from '../base/config.ts';
 import { MailroomError } from '../base/errors.ts';
 import type { Envelope } from '../events/event.ts';
 import { type Claim, createInbox } from '../inbox/inbox.ts';
@@ -14,20 +14,10 @@ import type { EffectState } from '../store/rows.ts';
 import type { Table } from '../store/table.ts';
 import type { Delivery } from './delivery.ts';
 import { dynamoInbox } from './dynamo-inbox.ts';
-import type { Handler } from './handler.ts';
 import type { Inbox } from './inbox-port.ts';
-import type { Queue } from './queue.ts';
 
-/** Dependencies of `createConsumer`. */
-export interface ConsumerDeps extends TelemetryOptions {
-  /** From `readConsumerConfig(process.env)`. */
-  readonly config: ConsumerConfig;
-  /** The Mailroom table. */
-  readonly table: Table;
-  /** The consumer's queue. */
-  readonly queue: Queue;
-  /** One handler per event that the consumer subscribes to. */
-  readonly handlers: readonly Handler[];
+/** Dependencies of every consumer, whatever its source and its store. */
+export interface ProcessingDeps extends TelemetryOptions {
   /** @default the machine's clock */
   readonly clock?: Clock | undefined;
   /** @default the machine's random source */
@@ -43,8 +33,9 @@ export interface ConsumerDeps extends TelemetryOptions {
 
 /** The shared dependencies of one consumer's processing. */
 export interface ConsumerContext {
-  readonly config: ConsumerConfig;
-  readonly queue: Queue;
+  readonly config: ProcessingConfig;
+  /** The name of its queue in SQS. @default it has another source */
+  readonly queueName?: string | undefined;
   readonly clock: Clock;
   readonly random: RandomBytes;
   readonly telemetry: Telemetry;
@@ -59,10 +50,12 @@ export interface DynamoContext extends ConsumerContext {
 }
 
 /** Creates the shared dependencies of one consumer's processing. */
-export function consumerContext(deps: Omit<ConsumerDeps, 'handlers'>): DynamoContext {
-  const { table, redact } = deps;
+export function consumerContext(
+  deps: ProcessingDeps & { readonly config: InboxConfig; readonly table: Table },
+): DynamoContext {
+  const { config, table, redact } = deps;
   const parts = contextParts(deps);
-  const { config, clock, random, telemetry } = parts;
+  const { clock, random, telemetry } = parts;
   const outbox = createOutbox({ config, table, clock, random, telemetry });
   const inbox = dynamoInbox(createInbox({ ...config, table, clock, random, redact }), outbox);
   return { ...parts, table, outbox, inbox };
@@ -79,11 +72,13 @@ function refuseLongName(consumer: string): void {
 }
 
 /** The context of a consumer without its inbox. @throws `BAD_CONFIG` if its name is too long for a key */
-export function contextParts(deps: Omit<ConsumerDeps, 'table' | 'handlers'>): Omit<ConsumerContext, 'inbox'> {
-  const { config, queue, redact, clock = systemClock, random = systemRandomBytes } = deps;
+export function contextParts(
+  deps: ProcessingDeps & { readonly config: ProcessingConfig & { readonly tableName?: string } },
+): Omit<ConsumerContext, 'inbox'> {
+  const { config, redact, clock = systemClock, random = systemRandomBytes } = deps;
   refuseLongName(config.consumer);
   const telemetry = redactingTelemetry(safeTelemetry(deps.telemetry ?? ownTelemetry(config, deps)), redact);
-  return { config, queue, clock, random, telemetry, tracer: createTracer(redact) };
+  return { config, clock, random, telemetry, tracer: createTracer(redact) };
 }
 
 /** One message on its way through its consumer; each processing step is a function of this context. */

@@ -135,8 +135,9 @@ async function keepLease(
   over: AbortSignal,
   renewals: { isUnderWay: boolean },
 ): Promise<void> {
-  const { config, clock, inbox, queue, telemetry, claim, delivery } = run.claimed;
-  const everyMs = Math.min(config.leaseMs, config.visibilityTimeoutMs || config.leaseMs) / 3;
+  const { config, clock, inbox, telemetry, claim, delivery } = run.claimed;
+  const { timeoutMs = 0, hide } = delivery.visibility ?? {};
+  const everyMs = Math.min(config.leaseMs, timeoutMs || config.leaseMs) / 3;
   for (;;) {
     renewals.isUnderWay = false;
     await clock.sleep(everyMs, over);
@@ -144,9 +145,8 @@ async function keepLease(
     renewals.isUnderWay = true;
     try {
       await inbox.renew(claim);
-      if (over.aborted) return; // answered late: the end of the run has decided when SQS shows the message again
-      const hiddenMs = Math.min(config.visibilityTimeoutMs, claim.endsBy + 1_000 - clock.now());
-      await queue.changeVisibility(delivery.receiptHandle, Math.max(1, Math.ceil(hiddenMs / 1_000)));
+      if (over.aborted) return; // answered late: the end of the run has decided when the message is shown again
+      await hide?.(Math.max(1, Math.min(timeoutMs, claim.endsBy + 1_000 - clock.now())));
     } catch (error) {
       if (isMailroomError(error, 'FENCE_LOST')) {
         // Unless this run's own commit has just set the message PROCESSED.

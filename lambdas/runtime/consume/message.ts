@@ -1,4 +1,3 @@
-import type { SQSRecord } from 'aws-lambda';
 import { errorClass, errorMessage, isMailroomError } from '../base/errors.ts';
 import { parseJson, TOO_DEEP, textOf } from '../base/json.ts';
 import { poison } from '../base/poison.ts';
@@ -44,14 +43,14 @@ export interface ExternalReading {
 }
 
 /**
- * Reads an SQS record: an external event of the consumer, or an EventBridge event as JSON whose `detail` is the envelope.
+ * Reads the body of a message: an external event of the consumer, or an EventBridge event as JSON whose `detail` is the envelope.
  *
  * @param external - the consumer's external events @default none
  * @throws `NO_EVENT` if it is healthy and carries no event, `UNREADABLE_MESSAGE` if it is neither, `BAD_EXTERNAL_ID`, `BAD_EXTERNAL_TIME`; a retry cannot succeed
  */
-export function readDelivered(record: Pick<SQSRecord, 'body'>): DeliveredEvent<Envelope>;
-export function readDelivered(record: Pick<SQSRecord, 'body'>, external: ExternalReading): DeliveredEvent;
-export function readDelivered({ body }: Pick<SQSRecord, 'body'>, external?: ExternalReading): DeliveredEvent {
+export function readDelivered(body: string): DeliveredEvent<Envelope>;
+export function readDelivered(body: string, external: ExternalReading): DeliveredEvent;
+export function readDelivered(body: string, external?: ExternalReading): DeliveredEvent {
   const parsed = parseBody(body, external?.remedy ?? SENDER);
   if (isS3TestEvent(parsed) || (isSnsText(parsed) && isS3TestEvent(unwrapped(parsed))))
     throw poison(

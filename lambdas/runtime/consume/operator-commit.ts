@@ -1,4 +1,3 @@
-import type { SQSRecord } from 'aws-lambda';
 import { withDeadline } from '../base/clock.ts';
 import { errorCode, isMailroomError, MailroomError } from '../base/errors.ts';
 import { poison } from '../base/poison.ts';
@@ -128,9 +127,8 @@ async function rejection(
   { body, sentAt, by, reason, effectsChecked }: RejectRequest['mailroomReject'],
 ): Promise<WantedDecision> {
   const { ctx, handlers, external, endsBy } = settling;
-  const attributes = sentAt === undefined ? {} : { SentTimestamp: String(sentAt) };
-  const record = { messageId: 'operator', receiptHandle: '', body, attributes } as SQSRecord;
-  const delivery = readDelivery(record, { beganAt: ctx.clock.now(), endsBy }, external);
+  const given = { messageId: 'operator', body, sentAt };
+  const delivery = readDelivery(given, { beganAt: ctx.clock.now(), endsBy }, external);
   if ('problem' in delivery.content) throw delivery.content.problem;
   if ('skipped' in delivery.content) throw poison('NO_EVENT', delivery.content.skipped);
   const { consumer } = ctx.config;

@@ -1,4 +1,4 @@
-import type { ConsumerConfig } from '../base/config.ts';
+import type { ProcessingConfig } from '../base/config.ts';
 import { MailroomError } from '../base/errors.ts';
 import type { EventOrder } from '../base/order.ts';
 import { poison } from '../base/poison.ts';
@@ -21,7 +21,7 @@ const WAIT_MAX_S = 60;
  */
 export function orderOfHandler(
   { definition, order }: Handler,
-  { order: ofConsumer }: Pick<ConsumerConfig, 'order'>,
+  { order: ofConsumer }: Pick<ProcessingConfig, 'order'>,
 ): EventOrder | undefined {
   if (order === undefined) return isNumbered(definition) ? ofConsumer : undefined;
   if (!isNumbered(definition)) {
@@ -40,7 +40,7 @@ export function orderOfHandler(
 }
 
 /** @throws `BAD_CONFIG` if a strict consumer does not know its last receive */
-export function checkOrder({ order, maxReceives }: ConsumerConfig): void {
+export function checkOrder({ order, maxReceives }: ProcessingConfig): void {
   if (order?.mode !== 'strict' || maxReceives !== undefined) return;
   throw new MailroomError(
     'BAD_CONFIG',

@@ -1,6 +1,5 @@
-import type { ConsumerConfig } from '../base/config.ts';
+import type { ProcessingConfig } from '../base/config.ts';
 import { MailroomError } from '../base/errors.ts';
-import { HEARTBEAT } from '../events/heartbeat-event.ts';
 import { forgottenBecause, wasSettledUnread } from '../inbox/inbox-history.ts';
 import { processSpan } from '../observe/message-spans.ts';
 import { isTraced, NO_SPAN } from '../observe/tracer.ts';
@@ -8,7 +7,6 @@ import { claimAndRun } from './claimed-run.ts';
 import { type ConsumerContext, envelopeOf, type Received, receivedOf } from './consumer-context.ts';
 import { type Delivery, deliversHeartbeat } from './delivery.ts';
 import type { Handler } from './handler.ts';
-import { acknowledgeHeartbeat } from './heartbeat.ts';
 import { type DeliveredEvent, type Handlers, handlerOf, refText } from './message.ts';
 import {
   failUnclaimed,
@@ -16,7 +14,6 @@ import {
   refused,
   reportOutage,
   reportSkipped,
-  type ShownAgain,
   tooLate,
 } from './message-outcome.ts';
 import { checkOrder, onGatedRuns, orderOfHandler } from './order-gate.ts';
@@ -29,26 +26,23 @@ const START_MIN_MS = 2_000;
  * Processes one message in its own span. It never throws: a failure affects only this message.
  *
  * @param alone - true if no other message runs beside it
- * @param hide - hides a message that was not processed until it is received again; must not throw
  */
 export async function work(
   ctx: ConsumerContext,
   delivery: Delivery,
   handlers: Handlers,
   alone: boolean,
-  hide: (received: Received, outcome: ShownAgain) => Promise<void>,
 ): Promise<MessageOutcome> {
-  const { config, tracer } = ctx;
+  const { config, queueName, tracer } = ctx;
   // Heartbeats are not counted either: their durations are not those of the consumer's work.
   const span =
     isTraced() && !deliversHeartbeat(delivery)
-      ? tracer.start(processSpan(config, delivery.message, envelopeOf(delivery), tracer.current()))
+      ? tracer.start(
+          processSpan(config.consumer, queueName, delivery.message, envelopeOf(delivery), tracer.current()),
+        )
       : NO_SPAN;
   try {
-    const received = receivedOf(ctx, delivery, span);
-    const outcome = await receive(received, handlers, alone);
-    if (outcome.kind === 'again') await hide(received, outcome);
-    return outcome;
+    return await receive(receivedOf(ctx, delivery, span), handlers, alone);
   } finally {
     span.end();
   }
@@ -99,11 +93,9 @@ function readHandler(
  *
  * @throws `BAD_CONSUMER`, `BAD_CONFIG`, as `createConsumer` does
  */
-export function handlersByEvent(handlers: readonly Handler[], config: ConsumerConfig): Handlers {
-  const { existingQueue } = config;
+export function handlersByEvent(handlers: readonly Handler[], config: ProcessingConfig): Handlers {
   checkOrder(config);
-  // No rule sends heartbeats to an existing queue, but others may: they would be recorded as processed.
-  const byEvent = new Map<string, Handler>(existingQueue ? [] : [[refText(HEARTBEAT), acknowledgeHeartbeat]]);
+  const byEvent = new Map<string, Handler>();
   for (const [i, handler] of handlers.entries()) {
     const type: unknown = handler?.definition?.type; // untyped code may pass anything
     if (typeof type !== 'string') {

@@ -1,4 +1,4 @@
-import type { ConsumerConfig, ProducerConfig } from '../base/config.ts';
+import type { ProducerConfig } from '../base/config.ts';
 import { explainedBy, MailroomError } from '../base/errors.ts';
 import { jsonObject, textOf } from '../base/json.ts';
 import type { Bus, BusEntry } from '../bus/event-bus.ts';
@@ -69,21 +69,21 @@ interface NamedMessage {
  * span: that of the invocation, if an instrumentation traces it.
  */
 export function processSpan(
-  { consumer, queueUrl }: Pick<ConsumerConfig, 'consumer' | 'queueUrl'>,
+  consumer: string,
+  queueName: string | undefined,
   { messageId, eventId, type }: NamedMessage,
   envelope: Partial<Envelope> | undefined,
   active: TraceContext | undefined,
 ): SpanOptions {
-  const queue = queueUrl.slice(queueUrl.lastIndexOf('/') + 1);
   const parent = traceContextOf(envelope);
   return {
-    name: `process ${queue}`,
+    name: queueName === undefined ? 'process' : `process ${queueName}`,
     kind: 'consumer',
     parent,
     links: parent === undefined ? [] : [parent, ...(active === undefined ? [] : [active])],
     attributes: {
-      ...system('aws_sqs', 'aws.sqs'),
-      ...operation('process', 'process', queue),
+      ...(queueName === undefined ? {} : system('aws_sqs', 'aws.sqs')),
+      ...operation('process', 'process', queueName),
       'messaging.message.id': messageId,
       'messaging.message.conversation_id': textOf(envelope?.correlationId),
       'messaging.consumer.group.name': consumer,
@@ -106,8 +106,8 @@ function system(earlier: string, name: string): Record<string, SpanAttribute> {
 function operation(
   name: string,
   type: 'send' | 'process',
-  destination: string,
-): Record<string, SpanAttribute> {
+  destination: string | undefined,
+): Record<string, SpanAttribute | undefined> {
   return {
     'messaging.operation.name': name,
     'messaging.operation.type': type,

@@ -104,7 +104,7 @@ export interface TelemetryOptions {
  * Telemetry with Powertools: JSON logs, and metrics in embedded metric format.
  *
  * @param options.service - the Powertools service name, a dimension of every metric
- * @param options.tableName - the Mailroom table, a second dimension: it distinguishes the Mailrooms of an account
+ * @param options.tableName - the Mailroom table, a second dimension: it distinguishes the Mailrooms of an account @default none
  * @param options.consumer - the consumer's name, a third dimension @default none
  * @param options.logger - like `logFields` and `metricDimensions`, as in {@link TelemetryOptions}
  * @param options.at - the time of the metrics that the first flush sends, epoch milliseconds @default the time at which they are sent
@@ -119,7 +119,7 @@ export interface TelemetryOptions {
 export function powertoolsTelemetry(
   options: {
     readonly service: string;
-    readonly tableName: string;
+    readonly tableName?: string;
     readonly consumer?: string;
     readonly at?: number;
   } & TelemetryOptions,
@@ -131,7 +131,7 @@ export function powertoolsTelemetry(
     namespace: 'Mailroom',
     serviceName: options.service,
     defaultDimensions: {
-      table: options.tableName,
+      ...(options.tableName === undefined ? {} : { table: options.tableName }),
       ...(options.consumer === undefined ? {} : { consumer: options.consumer }),
     },
   });
@@ -161,7 +161,7 @@ export function powertoolsTelemetry(
 
 /** The telemetry of a function without its own `telemetry`. */
 export function ownTelemetry(
-  config: { readonly service: string; readonly tableName: string; readonly consumer?: string },
+  config: { readonly service: string; readonly tableName?: string; readonly consumer?: string },
   { logger, logFields, metricDimensions }: TelemetryOptions,
 ): Telemetry {
   return powertoolsTelemetry({ ...config, logger, logFields, metricDimensions });

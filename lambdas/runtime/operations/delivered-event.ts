@@ -54,7 +54,7 @@ export function deliveredIdentity(
   subscriptions: readonly ExternalSubscription[] = [],
 ): Pick<HandledEvent, 'eventId' | 'type'> | undefined {
   try {
-    return readDelivered({ body }, { subscriptions, arrivedAt: 0 }).envelope;
+    return readDelivered(body, { subscriptions, arrivedAt: 0 }).envelope;
   } catch {
     return undefined;
   }

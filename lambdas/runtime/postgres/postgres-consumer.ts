@@ -1,34 +1,25 @@
-import {
-  type ConsumerConfig,
-  type InboxConfig,
-  readConsumerConfig,
-  readInboxConfig,
-} from '../base/config.ts';
-import type { Environment } from '../base/config-codec.ts';
+import type { ProcessingConfig, QueueConfig } from '../base/config.ts';
 import { MailroomError } from '../base/errors.ts';
-import { type ConsumerHandler, consumerIn } from '../consume/consumer.ts';
-import { type ConsumerContext, type ConsumerDeps, contextParts } from '../consume/consumer-context.ts';
+import { type ConsumerContext, contextParts, type ProcessingDeps } from '../consume/consumer-context.ts';
 import type { Handler } from '../consume/handler.ts';
-import {
-  type InboxProcessor,
-  type InboxProcessorDeps,
-  NO_QUEUE,
-  processorConfig,
-  processorIn,
-} from '../sources/inbox-processor.ts';
+import { type InboxProcessor, type ProcessorDeps, processorIn } from '../sources/inbox-processor.ts';
+import { type ConsumerHandler, consumerIn } from '../sources/sqs/consumer.ts';
+import type { Queue } from '../sources/sqs/queue.ts';
 import { anyHandlers, DYNAMO_OPTIONS, type PostgresHandler } from './postgres-handlers.ts';
 import { postgresInbox } from './postgres-inbox.ts';
 import type { PostgresEvents } from './postgres-inbox-row.ts';
 import type { Database } from './sql.ts';
 
 /** Dependencies of {@link createPostgresConsumer}. */
-export interface PostgresConsumerDeps<Tx> extends Omit<ConsumerDeps, 'config' | 'table' | 'handlers'> {
+export interface PostgresConsumerDeps<Tx> extends ProcessingDeps {
   /** The database that has the schema `mailroom` and the consumer's own tables. */
   readonly database: Database<Tx>;
   /** Writes the events of its handlers, from `createPostgresOutbox`. */
   readonly outbox: PostgresEvents<Tx>;
   /** From `readPostgresConsumerConfig(process.env)`. */
-  readonly config: Omit<ConsumerConfig, 'tableName'>;
+  readonly config: ProcessingConfig & QueueConfig;
+  /** The consumer's queue. */
+  readonly queue: Queue;
   /** One handler per event that the consumer subscribes to. */
   readonly handlers: readonly PostgresHandler<Tx>[];
 }
@@ -54,9 +45,9 @@ export interface PostgresConsumerDeps<Tx> extends Omit<ConsumerDeps, 'config' | 
  * ```
  */
 export function createPostgresConsumer<Tx>(deps: PostgresConsumerDeps<Tx>): ConsumerHandler {
-  const ctx = postgresContext(deps, { ...deps.config, tableName: '' });
+  const ctx = postgresContext(deps);
   if (Array.isArray(deps.handlers)) refuseOptions(deps.handlers);
-  return consumerIn(ctx, anyHandlers(deps.handlers), async () => {
+  return consumerIn(ctx, { ...deps, handlers: anyHandlers(deps.handlers) }, async () => {
     const { consumer } = deps.config;
     const message = `The inbox of ${consumer} is in PostgreSQL, where a message cannot be ended with a commit. Nothing was changed.`;
     return { batchItemFailures: [], settled: { status: 'refused', code: 'BAD_CONSUMER', message } };
@@ -64,13 +55,13 @@ export function createPostgresConsumer<Tx>(deps: PostgresConsumerDeps<Tx>): Cons
 }
 
 /** Dependencies of {@link createPostgresInboxProcessor}. */
-export interface PostgresProcessorDeps<Tx> extends Omit<InboxProcessorDeps, 'config' | 'table'> {
+export interface PostgresProcessorDeps<Tx> extends ProcessorDeps {
   /** The database that has the schema `mailroom` and the consumer's own tables. */
   readonly database: Database<Tx>;
   /** Writes the events of its handlers, from `createPostgresOutbox`. */
   readonly outbox: PostgresEvents<Tx>;
   /** From `readPostgresInboxConfig(process.env)`. */
-  readonly config: Omit<InboxConfig, 'tableName'>;
+  readonly config: ProcessingConfig;
 }
 
 /** The inbox of a source in PostgreSQL, for every loop: its handlers are those of `postgresHandlers`. */
@@ -90,8 +81,7 @@ export type PostgresInboxProcessor<Tx> = InboxProcessor<PostgresHandler<Tx>>;
 export function createPostgresInboxProcessor<Tx>(
   deps: PostgresProcessorDeps<Tx>,
 ): PostgresInboxProcessor<Tx> {
-  const config = processorConfig({ ...deps.config, tableName: '' });
-  const inbox = processorIn(postgresContext({ ...deps, queue: NO_QUEUE }, config), deps);
+  const inbox = processorIn(postgresContext(deps), deps);
   const allowed = new WeakSet<object>();
   const inboxHandler = (handler: PostgresHandler<Tx> | readonly PostgresHandler<Tx>[]) => {
     if (!allowed.has(handler)) refuseOptions([handler].flat());
@@ -107,9 +97,10 @@ export function createPostgresInboxProcessor<Tx>(
 }
 
 function postgresContext<Tx>(
-  deps: Omit<PostgresConsumerDeps<Tx>, 'config' | 'handlers'>,
-  config: ConsumerConfig,
+  deps: Pick<PostgresConsumerDeps<Tx>, 'database' | 'outbox'> &
+    ProcessingDeps & { readonly config: ProcessingConfig },
 ): ConsumerContext {
+  const { config } = deps;
   const { consumer, order } = config;
   if (order !== undefined) {
     throw new MailroomError(
@@ -118,7 +109,7 @@ function postgresContext<Tx>(
     );
   }
   const { database, outbox, redact } = deps;
-  const parts = contextParts({ ...deps, config });
+  const parts = contextParts(deps);
   const settings = { ...config, clock: parts.clock, random: parts.random, redact };
   return { ...parts, inbox: postgresInbox({ settings, database, outbox }) };
 }
@@ -134,23 +125,4 @@ function refuseOptions(handlers: readonly object[]): void {
       `The handler of ${definition?.type} has the option ${option}, which an inbox in PostgreSQL does not have. Remove it, or keep the inbox in DynamoDB.`,
     );
   }
-}
-
-/** As `readConsumerConfig`, without a table. @throws `BAD_CONFIG`, naming the variable, if one is missing or out of range */
-export function readPostgresConsumerConfig(env: Environment): Omit<ConsumerConfig, 'tableName'> {
-  const { tableName: _none, ...config } = readConsumerConfig({ ...env, MAILROOM_TABLE: 'mailroom' });
-  return config;
-}
-
-/** A database has no shards, and its events no born lease. */
-const NO_TABLE: Environment = { MAILROOM_SHARDS: '1', MAILROOM_BORN_LEASE_MS: '30000' };
-
-/** As `readInboxConfig`, without a table, shards and born lease. @throws `BAD_CONFIG`, naming the variable, if one is missing or out of range */
-export function readPostgresInboxConfig(env: Environment): Omit<InboxConfig, 'tableName'> {
-  const { tableName: _none, ...config } = readInboxConfig({
-    ...NO_TABLE,
-    ...env,
-    MAILROOM_TABLE: 'mailroom',
-  });
-  return config;
 }

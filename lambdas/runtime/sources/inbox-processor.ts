@@ -1,10 +1,10 @@
 import { withDeadline } from '../base/clock.ts';
-import type { ConsumerConfig, InboxConfig } from '../base/config.ts';
+import type { InboxConfig, ProcessingConfig } from '../base/config.ts';
 import { errorCode, errorMessage, MailroomError } from '../base/errors.ts';
 import {
   type ConsumerContext,
-  type ConsumerDeps,
   consumerContext,
+  type ProcessingDeps,
   receivedOf,
 } from '../consume/consumer-context.ts';
 import { type Delivery, readDelivery } from '../consume/delivery.ts';
@@ -12,20 +12,27 @@ import type { Handler } from '../consume/handler.ts';
 import { outOfTime } from '../consume/leased-run.ts';
 import { again, type MessageOutcome, reportLeased, reportOutage } from '../consume/message-outcome.ts';
 import { handlersByEvent, work } from '../consume/receive.ts';
+import { type Turn, turnOf } from '../consume/turn.ts';
 import type { EventRef } from '../events/event.ts';
 import { isExternal } from '../events/external-event.ts';
-import { admissionOf, mustRunAlone } from '../inbox/inbox-admission.ts';
 import { redactedError } from '../observe/redaction.ts';
 import { flushSpans } from '../observe/tracer.ts';
+import type { Table } from '../store/table.ts';
 import { createBodyDecoder, type DecodeBody, type Decoded } from './body-decoder.ts';
 import { createSourceEntry, type SourceEntry } from './source-entry.ts';
-import { recordOf, type SourceMessage } from './source-message.ts';
+import { deliveryOf, type SourceMessage } from './source-message.ts';
 import { createTurns } from './turns.ts';
 
 /** Dependencies of {@link createInboxProcessor}. */
-export interface InboxProcessorDeps extends Omit<ConsumerDeps, 'config' | 'queue' | 'handlers'> {
+export interface InboxProcessorDeps extends ProcessorDeps {
   /** From `readInboxConfig(process.env)`. */
   readonly config: InboxConfig;
+  /** The Mailroom table. */
+  readonly table: Table;
+}
+
+/** Dependencies of an inbox processor, whatever its store. */
+export interface ProcessorDeps extends ProcessingDeps {
   /**
    * The time that a handler has in a process, milliseconds, from 10,000. Afterwards other workers assume that it has stopped: they wait for that
    * long after a crash during an effect. In Lambda, the function's timeout applies.
@@ -135,23 +142,13 @@ const HANDLER_TIMEOUT_MS = 60_000;
  * ```
  */
 export function createInboxProcessor(deps: InboxProcessorDeps): InboxProcessor {
-  const config = processorConfig(deps.config);
-  const ctx = consumerContext({ ...deps, config, queue: NO_QUEUE });
+  const ctx = consumerContext(deps);
   return processorIn(ctx, deps, createSourceEntry(ctx));
-}
-
-/** A source has no visibility timeout. */
-export const NO_QUEUE = { changeVisibility: async () => {} };
-
-/** The settings of a consumer without a queue of SQS. */
-export function processorConfig(config: InboxConfig) {
-  return { ...config, queueUrl: '', visibilityTimeoutMs: 0, existingQueue: true };
 }
 
 /**
  * As {@link createInboxProcessor}, with any storage.
  *
- * @param ctx - its config is a {@link processorConfig}
  * @param entry - the consumer's entry in the directory @default it has none
  */
 export function processorIn(
@@ -161,7 +158,7 @@ export function processorIn(
     stopProcess = () => process.exit(1),
     redact,
     decode,
-  }: Pick<InboxProcessorDeps, 'handlerTimeoutMs' | 'stopProcess' | 'redact' | 'decode'>,
+  }: Pick<ProcessorDeps, 'handlerTimeoutMs' | 'stopProcess' | 'redact' | 'decode'>,
   entry?: SourceEntry,
 ): InboxProcessor {
   if (!(handlerTimeoutMs >= 10_000)) {
@@ -190,7 +187,7 @@ export function processorIn(
         ? { body: message.body }
         : await decoded(message, remainingMs === undefined ? handlerTimeoutMs : remainingMs - ANSWER_MS);
     if ('outcome' in reading) return reading.outcome;
-    const record = recordOf('body' in reading ? { ...message, body: reading.body } : message, definitions);
+    const read = deliveryOf('body' in reading ? { ...message, body: reading.body } : message, definitions);
     const time = () => {
       const beganAt = clock.now();
       return {
@@ -198,13 +195,13 @@ export function processorIn(
         endsBy: remainingMs === undefined ? beganAt + handlerTimeoutMs : calledAt + remainingMs,
       };
     };
-    const given = 'problem' in reading ? { ...record, problem: reading.problem } : record;
+    const given = 'problem' in reading ? { ...read, problem: reading.problem } : read;
     const received = readDelivery(given, time(), external);
-    const turn = await turnOf(ctx, received);
+    const turn = await waitOrTurn(ctx, received);
     if ('kind' in turn) return turn;
     const run = async () => {
       const delivery: Delivery = { ...received, ...time() }; // it may have waited for its turn
-      const working = work(ctx, delivery, byEvent, turn.alone, async () => {});
+      const working = work(ctx, delivery, byEvent, turn.alone);
       if (remainingMs !== undefined) return working;
       return withDeadline(clock, delivery.endsBy - clock.now(), working, () => {
         telemetry.log.error('An effect ran longer than its handler may; this process ends', {
@@ -264,7 +261,7 @@ async function kept(
 }
 
 /** The handlers of calls of `process`, prepared once for each list or handler. */
-function handlersOnce(config: ConsumerConfig) {
+function handlersOnce(config: ProcessingConfig) {
   const known = new WeakMap<object, ReturnType<typeof prepared>>();
   const prepared = (handler: Handler | readonly Handler[]) => {
     const list = [handler].flat();
@@ -279,25 +276,13 @@ function handlersOnce(config: ConsumerConfig) {
   };
 }
 
-/** Decides about a message that may be a repeat: it waits for its next attempt, and runs alone if it may have killed its process. */
-async function turnOf(
-  ctx: ConsumerContext,
-  delivery: Delivery,
-): Promise<{ readonly alone: boolean } | MessageOutcome> {
-  const { inbox, clock } = ctx;
-  const { message, receives, content } = delivery;
-  if (receives <= 1 || !('envelope' in content)) return { alone: false };
+/** A source delivers again at once after a crash, so a message waits for its lease, not for the end of the handler's time, and for its next attempt. */
+async function waitOrTurn(ctx: ConsumerContext, delivery: Delivery): Promise<Turn | MessageOutcome> {
   try {
-    await inbox.open();
-    const row = await inbox.read(message.eventId);
-    if (row === undefined) return { alone: false };
-    const admission = admissionOf(inbox.rules, message, row);
-    // Sources deliver again at once after a crash, so the message waits for the lease, not for the end of the handler's time.
-    if (admission.status === 'leased') return reportLeased(receivedOf(ctx, delivery), admission.until);
-    if (admission.status !== 'open' && admission.status !== 'abandoned') return { alone: false };
-    const waitMs = row.status === 'FAILED' ? Number(row.retryAt ?? 0) - clock.now() : 0;
-    if (waitMs > 0) return again(waitMs, tooEarly());
-    return { alone: mustRunAlone(row) };
+    const turn = await turnOf(ctx, delivery);
+    if (turn.heldUntil !== undefined) return reportLeased(receivedOf(ctx, delivery), turn.heldUntil);
+    const waitMs = (turn.dueAt ?? 0) - ctx.clock.now();
+    return waitMs > 0 ? again(waitMs, tooEarly()) : turn;
   } catch (error) {
     return reportOutage(receivedOf(ctx, delivery), error);
   }
@@ -310,7 +295,7 @@ function tooEarly(): MailroomError {
   );
 }
 
-function answerOf(outcome: MessageOutcome, redact: InboxProcessorDeps['redact']): MessageAnswer {
+function answerOf(outcome: MessageOutcome, redact: ProcessorDeps['redact']): MessageAnswer {
   if (outcome.kind === 'done') return { kind: outcome.duplicate ? 'duplicate' : 'done' };
   const { afterMs, rejected } = outcome;
   const error = redact === undefined ? outcome.error : redactedError(outcome.error, redact);

@@ -1,6 +1,6 @@
 import { epochMs } from '../base/epoch-time.ts';
 import { parseJson } from '../base/json.ts';
-import type { DeliveredRecord } from '../consume/delivery.ts';
+import type { SourceDelivery } from '../consume/delivery.ts';
 import { type HandledDefinition, isExternal } from '../events/external-event.ts';
 import { isEventId } from '../store/event-id.ts';
 import { bodyText, DECODE } from './body-text.ts';
@@ -36,22 +36,30 @@ export interface SourceMessage {
 }
 
 /**
- * The message as the record of an SQS batch, which the consumer reads: the body becomes an EventBridge event.
+ * The message as every consumer reads it: the body becomes an EventBridge event.
  *
  * @param definitions - the events of the consumer's handlers
  */
-export function recordOf(message: SourceMessage, definitions: readonly HandledDefinition[]): DeliveredRecord {
+export function deliveryOf(
+  message: SourceMessage,
+  definitions: readonly HandledDefinition[],
+): SourceDelivery {
   const { id, receives, sentAt, body } = message;
-  const attributes = { ApproximateReceiveCount: textOf(receives), SentTimestamp: textOf(epochMs(sentAt)) };
   const read = bodyText(body ?? '');
   const { problem } = read as { readonly problem?: Error };
   const text = problem === undefined ? namedText(read.text, message, definitions) : read.text;
-  const record = { messageId: id, receiptHandle: '', body: text, attributes, problem, remedy: DECODE };
-  return record as unknown as DeliveredRecord;
+  return {
+    messageId: id,
+    body: text,
+    receives: wholeOf(receives),
+    sentAt: wholeOf(epochMs(sentAt)),
+    problem,
+    remedy: DECODE,
+  };
 }
 
-function textOf(value: number | undefined): string {
-  return value === undefined ? '' : String(Math.floor(value));
+function wholeOf(value: number | undefined): number | undefined {
+  return value === undefined ? undefined : Math.floor(value);
 }
 
 function namedText(

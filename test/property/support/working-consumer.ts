@@ -1,9 +1,9 @@
 import type { SQSEvent } from 'aws-lambda';
 import { z } from 'zod/mini';
 import { AlreadyProcessed, PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
-import { createConsumer } from '../../../lambdas/runtime/consume/consumer.ts';
 import { leased, transactional } from '../../../lambdas/runtime/consume/handler.ts';
 import { defineEvent, type Envelope } from '../../../lambdas/runtime/events/event.ts';
+import { createConsumer } from '../../../lambdas/runtime/sources/sqs/consumer.ts';
 import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
 import type { OutboxRow } from '../../../lambdas/runtime/store/rows.ts';
 import { lambdaContext, memoryTable, memoryTelemetry } from '../../../testing/index.ts';

@@ -8,11 +8,11 @@ import { createMeteredAws } from '../../../bench/aws/metered-aws.ts';
 import { lambdaMs, total, usageOf, usdPerMillion } from '../../../bench/cost/measure.ts';
 import { RELAY_CONFIG, TABLE } from '../../../bench/cost/sweep-minute.ts';
 import { eventBridgeBus } from '../../../lambdas/runtime/bus/eventbridge-bus.ts';
-import { createConsumer } from '../../../lambdas/runtime/consume/consumer.ts';
 import { HEARTBEAT } from '../../../lambdas/runtime/events/heartbeat-event.ts';
 import type { ConsumerEntry, MailroomEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import { createHeartbeatHandler } from '../../../lambdas/runtime/operations/heartbeat/heartbeat-handler.ts';
 import { createRelayStream } from '../../../lambdas/runtime/relay/relay-stream.ts';
+import { createConsumer } from '../../../lambdas/runtime/sources/sqs/consumer.ts';
 import { dynamoTable } from '../../../lambdas/runtime/store/dynamo-table.ts';
 import { OUTBOX_PREFIX } from '../../../lambdas/runtime/store/keys.ts';
 import {

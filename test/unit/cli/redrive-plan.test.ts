@@ -6,8 +6,8 @@ import {
   streamRange,
 } from '../../../cli/reports/dead-letters/redrive-plan.ts';
 import { DAY_MS } from '../../../lambdas/runtime/base/units.ts';
-import type { Check } from '../../../lambdas/runtime/consume/check-messages.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
+import type { Check } from '../../../lambdas/runtime/sources/sqs/check-messages.ts';
 import { mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import { inboxHistoryKey } from '../../../lambdas/runtime/store/keys.ts';
 import type { InboxRow } from '../../../lambdas/runtime/store/rows.ts';

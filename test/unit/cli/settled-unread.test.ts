@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod/mini';
-import { createConsumer } from '../../../lambdas/runtime/consume/consumer.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { externalEvent } from '../../../lambdas/runtime/events/external-event.ts';
 import { discardMessage, resolveMessage } from '../../../lambdas/runtime/operations/message-operations.ts';
+import { createConsumer } from '../../../lambdas/runtime/sources/sqs/consumer.ts';
 import { unreadableId } from '../../../lambdas/runtime/store/event-id.ts';
 import { externalEventId } from '../../../lambdas/runtime/store/external-id.ts';
 import { inboxHistoryKey, inboxKey } from '../../../lambdas/runtime/store/keys.ts';

@@ -1,10 +1,10 @@
 import type { SQSEvent } from 'aws-lambda';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { atOnceSettings, consumerSettings } from '../../../lambdas/runtime/base/config.ts';
-import type { ConsumerHandler } from '../../../lambdas/runtime/consume/consumer.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { lambdaConsumer, lambdaOutbox } from '../../../lambdas/runtime/lambda.ts';
 import { lambdaPublisher } from '../../../lambdas/runtime/outbox/lambda-publisher.ts';
+import type { ConsumerHandler } from '../../../lambdas/runtime/sources/sqs/consumer.ts';
 import { lambdaContext } from '../../../testing/index.ts';
 import { consumerConfig, ThingHappened } from '../../support/runtime-rig.ts';
 

@@ -1,11 +1,11 @@
 import type { ConsumerConfig } from '../../../../lambdas/runtime/base/config.ts';
 import { DAY_MS } from '../../../../lambdas/runtime/base/units.ts';
-import { createConsumer } from '../../../../lambdas/runtime/consume/consumer.ts';
 import type { Handler } from '../../../../lambdas/runtime/consume/handler.ts';
 import type { ConsumerEntry, Directory } from '../../../../lambdas/runtime/operations/directory.ts';
 import type { QueueMessage, Queues } from '../../../../lambdas/runtime/operations/queues.ts';
 import { createOutbox } from '../../../../lambdas/runtime/outbox/outbox.ts';
 import { createRelaySweep, createSweepPass } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
+import { createConsumer } from '../../../../lambdas/runtime/sources/sqs/consumer.ts';
 import type { RandomBytes } from '../../../../lambdas/runtime/store/event-id.ts';
 import { lambdaContext, type MemoryBusOptions } from '../../../../testing/index.ts';
 import { consumerConfig, relayConfig, rig, runThrough, ThingHappened } from '../../../support/runtime-rig.ts';

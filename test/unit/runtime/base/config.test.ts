@@ -5,11 +5,11 @@ import {
   producerSettings,
   readConsumerConfig,
   readInboxConfig,
+  readPostgresInboxConfig,
   readProducerConfig,
   readRelayConfig,
   relaySettings,
 } from '../../../../lambdas/runtime/base/config.ts';
-import { readPostgresInboxConfig } from '../../../../lambdas/runtime/postgres/postgres-consumer.ts';
 import { RETRY } from '../../../../lib/checks/receives.ts';
 import { defaultInboxRetention } from '../../../../lib/checks/retentions.ts';
 import { consumerConfig, relayConfig } from '../../../support/runtime-rig.ts';

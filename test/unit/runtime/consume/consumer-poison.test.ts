@@ -1,9 +1,9 @@
 import type { SQSEvent } from 'aws-lambda';
 import { describe, expect, test, vi } from 'vitest';
-import type { CheckReport } from '../../../../lambdas/runtime/consume/check-messages.ts';
 import { leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
 import { defineEvent, type Envelope } from '../../../../lambdas/runtime/events/event.ts';
 import { HEARTBEAT } from '../../../../lambdas/runtime/events/heartbeat-event.ts';
+import type { CheckReport } from '../../../../lambdas/runtime/sources/sqs/check-messages.ts';
 import { mintEventId } from '../../../../lambdas/runtime/store/event-id.ts';
 import { lambdaContext } from '../../../../testing/index.ts';
 import { rig, startedLongAgo, ThingHappened } from '../../../support/runtime-rig.ts';

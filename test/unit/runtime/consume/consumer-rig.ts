@@ -1,8 +1,8 @@
 import { expect } from 'vitest';
-import { createConsumer } from '../../../../lambdas/runtime/consume/consumer.ts';
 import { type Handler, type LeasedContext, leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import type { Envelope } from '../../../../lambdas/runtime/events/event.ts';
 import { withExtras } from '../../../../lambdas/runtime/observe/telemetry-wrappers.ts';
+import { createConsumer } from '../../../../lambdas/runtime/sources/sqs/consumer.ts';
 import { mintEventId } from '../../../../lambdas/runtime/store/event-id.ts';
 import { failedKey, inboxKey, rejectedKey } from '../../../../lambdas/runtime/store/keys.ts';
 import type { InboxRow, StoredEffect } from '../../../../lambdas/runtime/store/rows.ts';

@@ -1,6 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
-import { createConsumer } from '../../../../lambdas/runtime/consume/consumer.ts';
 import {
   type HandlerOptions,
   type LeasedContext,
@@ -9,6 +8,7 @@ import {
 import type { SettleAnswer } from '../../../../lambdas/runtime/consume/settle-requests.ts';
 import { externalEvent } from '../../../../lambdas/runtime/events/external-event.ts';
 import { discardMessage } from '../../../../lambdas/runtime/operations/message-operations.ts';
+import { createConsumer } from '../../../../lambdas/runtime/sources/sqs/consumer.ts';
 import { mintEventId } from '../../../../lambdas/runtime/store/event-id.ts';
 import { rejectedKey } from '../../../../lambdas/runtime/store/keys.ts';
 import { readInboxRow } from '../../../../lambdas/runtime/store/stored-rows.ts';

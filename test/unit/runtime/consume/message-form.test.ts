@@ -9,10 +9,7 @@ import {
 
 const Created = externalEvent({ source: 'aws.s3', type: 'Object Created', id: 'id', schema: z.unknown() });
 const read = (body: unknown, subscriptions: readonly ExternalSubscription[] = [Created]) =>
-  readDelivered(
-    { body: typeof body === 'string' ? body : JSON.stringify(body) },
-    { subscriptions, arrivedAt: 0 },
-  );
+  readDelivered(typeof body === 'string' ? body : JSON.stringify(body), { subscriptions, arrivedAt: 0 });
 const sns = (message: unknown) => ({
   Type: 'Notification',
   TopicArn: 'arn:topic',

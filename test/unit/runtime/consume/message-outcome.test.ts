@@ -40,7 +40,6 @@ function receive(receives = 1, draw = 0, eventId = EVENT_ID) {
   const delivery: Delivery = {
     message: { eventId, messageId: 'message-1', sentAt: NOW - 3_000 },
     body: 'unused',
-    receiptHandle: 'receipt-1',
     receives,
     beganAt: NOW,
     endsBy: NOW + 30_000,

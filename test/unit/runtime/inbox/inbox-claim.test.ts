@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { PoisonMessage } from '../../../../lambdas/runtime/base/errors.ts';
-import { isSuspect } from '../../../../lambdas/runtime/consume/batch-turn.ts';
 import { dynamoInbox } from '../../../../lambdas/runtime/consume/dynamo-inbox.ts';
+import { turnOf } from '../../../../lambdas/runtime/consume/turn.ts';
 import { createInbox } from '../../../../lambdas/runtime/inbox/inbox.ts';
 import { claimMessage } from '../../../../lambdas/runtime/inbox/inbox-claim.ts';
 import { openInbox } from '../../../../lambdas/runtime/inbox/inbox-history.ts';
@@ -9,7 +9,7 @@ import { rejectUnclaimed } from '../../../../lambdas/runtime/inbox/inbox-rejecti
 import { systemRandomBytes } from '../../../../lambdas/runtime/store/event-id.ts';
 import { inboxKey } from '../../../../lambdas/runtime/store/keys.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';
-import { rig } from '../../../support/runtime-rig.ts';
+import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { staleReads } from '../../../support/stale-reads.ts';
 import { CONSUMER, envelope, inboxRow } from '../consume/consumer-rig.ts';
 
@@ -44,7 +44,11 @@ async function inboxWith(row: object, tableOf: (table: Table) => Table = (table)
   return {
     put,
     row: () => inboxRow(parts, event),
-    isSuspect: () => isSuspect(dynamoInbox(inbox, parts.outbox), message),
+    isSuspect: async () => {
+      const content = { bus: ThingHappened, envelope: event };
+      return (await turnOf({ inbox: dynamoInbox(inbox, parts.outbox) }, { message, receives: 2, content }))
+        .alone;
+    },
     reject: () => rejectUnclaimed(inbox, message, new PoisonMessage('not like this')),
     claim: (how: { readonly alone: boolean; readonly firstReceive: boolean }) =>
       claimMessage(inbox, message, { ...how, endsBy: clock.now() + 30_000 }),

@@ -7,11 +7,11 @@ import {
   PoisonMessage,
   TransactionCancelled,
 } from '../../../../lambdas/runtime/base/errors.ts';
-import { createConsumer } from '../../../../lambdas/runtime/consume/consumer.ts';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import { createLogger } from '../../../../lambdas/runtime/observe/logger.ts';
 import { redactedError } from '../../../../lambdas/runtime/observe/redaction.ts';
 import { powertoolsTelemetry } from '../../../../lambdas/runtime/observe/telemetry.ts';
+import { createConsumer } from '../../../../lambdas/runtime/sources/sqs/consumer.ts';
 import { mintEventId } from '../../../../lambdas/runtime/store/event-id.ts';
 import { inboxKey } from '../../../../lambdas/runtime/store/keys.ts';
 import { lambdaContext } from '../../../../testing/index.ts';

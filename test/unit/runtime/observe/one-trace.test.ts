@@ -1,7 +1,6 @@
 import { context, trace } from '@opentelemetry/api';
 import { AlwaysOffSampler, type TracerConfig } from '@opentelemetry/sdk-trace-base';
 import { expect, test } from 'vitest';
-import { createConsumer } from '../../../../lambdas/runtime/consume/consumer.ts';
 import { type Handler, leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
 import { defineEvent, type Envelope } from '../../../../lambdas/runtime/events/event.ts';
 import { HEARTBEAT } from '../../../../lambdas/runtime/events/heartbeat-event.ts';
@@ -9,6 +8,7 @@ import { createOutbox } from '../../../../lambdas/runtime/outbox/outbox.ts';
 import { createAtOncePublisher } from '../../../../lambdas/runtime/outbox/publish-at-once.ts';
 import { createRelayStream } from '../../../../lambdas/runtime/relay/relay-stream.ts';
 import { createRelaySweep } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
+import { createConsumer } from '../../../../lambdas/runtime/sources/sqs/consumer.ts';
 import { lambdaContext } from '../../../../testing/index.ts';
 import { recordedSpans, shape } from '../../../support/otel-spans.ts';
 import { consumerConfig, relayConfig, rig, runThrough, ThingHappened } from '../../../support/runtime-rig.ts';

@@ -8,13 +8,13 @@ import {
   trace,
 } from '@opentelemetry/api';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { createConsumer } from '../../../../lambdas/runtime/consume/consumer.ts';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import type { Envelope } from '../../../../lambdas/runtime/events/event.ts';
 import type { Telemetry } from '../../../../lambdas/runtime/observe/telemetry.ts';
 import { createOutbox } from '../../../../lambdas/runtime/outbox/outbox.ts';
 import { createRelayStream } from '../../../../lambdas/runtime/relay/relay-stream.ts';
 import { createRelaySweep } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
+import { createConsumer } from '../../../../lambdas/runtime/sources/sqs/consumer.ts';
 import { lambdaContext } from '../../../../testing/index.ts';
 import { recordedSpans } from '../../../support/otel-spans.ts';
 import { consumerConfig, relayConfig, rig, runThrough, ThingHappened } from '../../../support/runtime-rig.ts';

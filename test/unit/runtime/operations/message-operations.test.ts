@@ -2,7 +2,6 @@ import { describe, expect, test, vi } from 'vitest';
 import { CLOCK_SKEW_MS } from '../../../../lambdas/runtime/base/clock.ts';
 import { INBOX_RETENTION_MAX_DAYS } from '../../../../lambdas/runtime/base/config.ts';
 import { TransactionCancelled } from '../../../../lambdas/runtime/base/errors.ts';
-import { createConsumer } from '../../../../lambdas/runtime/consume/consumer.ts';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import { settleMessage } from '../../../../lambdas/runtime/inbox/settle-message.ts';
 import {
@@ -10,6 +9,7 @@ import {
   discardMessage,
   resolveMessage,
 } from '../../../../lambdas/runtime/operations/message-operations.ts';
+import { createConsumer } from '../../../../lambdas/runtime/sources/sqs/consumer.ts';
 import { inboxKey, rejectedKey } from '../../../../lambdas/runtime/store/keys.ts';
 import { eventBridgeMessage } from '../../../../testing/index.ts';
 import {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod/mini';
 import { readDelivery } from '../../../../lambdas/runtime/consume/delivery.ts';
 import { externalEvent } from '../../../../lambdas/runtime/events/external-event.ts';
-import { recordOf } from '../../../../lambdas/runtime/sources/source-message.ts';
+import { deliveryOf } from '../../../../lambdas/runtime/sources/source-message.ts';
 import { ThingHappened } from '../../../support/runtime-rig.ts';
 import { sourceRig } from './source-rig.ts';
 
@@ -14,14 +14,14 @@ const bodyOf = (
   body: string | Uint8Array,
   headers?: Record<string, unknown>,
   definitions = [ThingHappened, Ordered],
-) => JSON.parse(recordOf({ id: 'm', body, headers }, definitions).body);
+) => JSON.parse(deliveryOf({ id: 'm', body, headers }, definitions).body);
 
 describe('an envelope', () => {
   test('is read with the source and type of its headers, byte for byte', async () => {
     const envelope = await sourceRig().envelope();
     const text = `${JSON.stringify(envelope).slice(0, -1)},"big":12345678901234567890}`;
     const headers = { eventId: envelope.eventId, source: 'other', type: 'T' };
-    const { body } = recordOf({ id: 'm', body: text, headers }, [ThingHappened]);
+    const { body } = deliveryOf({ id: 'm', body: text, headers }, [ThingHappened]);
     expect(body).toBe(`{"source":"other","detail-type":"T","detail":${text}}`);
   });
 
@@ -57,7 +57,7 @@ describe('an envelope', () => {
     const text = JSON.stringify(await sourceRig().envelope());
     expect(bodyOf(Buffer.from(text))).toMatchObject({ source: 'things', 'detail-type': 'ThingHappened' });
     const two = [ThingHappened, { ...ThingHappened, source: 'others' }];
-    expect(JSON.parse(recordOf({ id: 'm', body: text }, two).body)).toMatchObject({ source: '' });
+    expect(JSON.parse(deliveryOf({ id: 'm', body: text }, two).body)).toMatchObject({ source: '' });
   });
 });
 
@@ -71,7 +71,7 @@ describe('an EventBridge event and anything else stay as they are:', () => {
     '{"type":"x"}',
     '',
   ])('%s', (body) => {
-    expect(recordOf({ id: 'm', body }, [ThingHappened, Ordered]).body).toBe(body);
+    expect(deliveryOf({ id: 'm', body }, [ThingHappened, Ordered]).body).toBe(body);
   });
 });
 
@@ -126,7 +126,7 @@ test('a header can be a number', () => {
 
 describe('the time of a sender', () => {
   const sentAt = (value: number | undefined) =>
-    readDelivery(recordOf({ id: 'm', body: '', sentAt: value }, []), { beganAt: NOW, endsBy: NOW }, [])
+    readDelivery(deliveryOf({ id: 'm', body: '', sentAt: value }, []), { beganAt: NOW, endsBy: NOW }, [])
       .message.sentAt;
 
   test.each([NOW / 1_000, NOW, NOW * 1_000, NOW * 1e6])('is read from %d, whatever its unit', (value) => {
@@ -143,18 +143,14 @@ describe('the time of a sender', () => {
 });
 
 test('an unknown number of deliveries or time stays unknown', () => {
-  const { attributes } = recordOf({ id: 'm', body: '' }, []);
-  expect(attributes).toMatchObject({ ApproximateReceiveCount: '', SentTimestamp: '' });
-  const known = recordOf({ id: 'm', body: '', receives: 3, sentAt: NOW + 0.5 }, []);
-  expect(known).toMatchObject({
-    messageId: 'm',
-    attributes: { ApproximateReceiveCount: '3', SentTimestamp: String(NOW) },
-  });
+  expect(deliveryOf({ id: 'm', body: '' }, [])).toMatchObject({ receives: undefined, sentAt: undefined });
+  const known = deliveryOf({ id: 'm', body: '', receives: 3, sentAt: NOW + 0.5 }, []);
+  expect(known).toMatchObject({ messageId: 'm', receives: 3, sentAt: NOW });
 });
 
 describe('an external event without an id has that of its transport:', () => {
   const named = (headers: Record<string, unknown>, more: object = {}, definitions: unknown[] = [Paid]) =>
-    JSON.parse(recordOf({ id: 'm', body: '{"n":1}', headers, ...more }, definitions as never).body);
+    JSON.parse(deliveryOf({ id: 'm', body: '{"n":1}', headers, ...more }, definitions as never).body);
 
   test.each([
     ['CloudEvents', { ce_id: 'a1' }, {}],
@@ -181,7 +177,7 @@ describe('an external event without an id has that of its transport:', () => {
   });
 
   test.each(['{"specversion":"1.0","n":1}', '{"Type":"Notification","n":1}'])('but not in %s', (body) => {
-    expect(recordOf({ id: 'm', body, headers: { id: 'a1' } }, [Paid]).body).toBe(body);
+    expect(deliveryOf({ id: 'm', body, headers: { id: 'a1' } }, [Paid]).body).toBe(body);
   });
 
   test.each([

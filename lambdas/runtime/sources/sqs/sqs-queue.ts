@@ -1,5 +1,5 @@
 import { ChangeMessageVisibilityCommand, SQSClient } from '@aws-sdk/client-sqs';
-import { clientSettings } from '../base/client-settings.ts';
+import { clientSettings } from '../../base/client-settings.ts';
 import type { Queue } from './queue.ts';
 
 /** Dependencies of {@link sqsQueue}. */

@@ -1,11 +1,7 @@
-import type { Message } from '../inbox/inbox.ts';
-import { admissionOf, mustRunAlone } from '../inbox/inbox-admission.ts';
-import { isEventId } from '../store/event-id.ts';
-import { isExternalEventId } from '../store/external-id.ts';
-import { type ConsumerContext, receivedOf } from './consumer-context.ts';
-import type { Delivery } from './delivery.ts';
-import type { Inbox } from './inbox-port.ts';
-import { putBack, reportOutage, type ShownAgain, waitToRunAlone } from './message-outcome.ts';
+import { type ConsumerContext, receivedOf } from '../../consume/consumer-context.ts';
+import type { Delivery } from '../../consume/delivery.ts';
+import { putBack, reportOutage, type ShownAgain, waitToRunAlone } from '../../consume/message-outcome.ts';
+import { turnOf } from '../../consume/turn.ts';
 
 /** A message of a batch that becomes visible again without an attempt. */
 interface Later {
@@ -19,11 +15,6 @@ export interface BatchTurn {
   readonly later: readonly Later[];
 }
 
-/** Returns true if the message has an event id, and may have a row: an unreadable message never runs. */
-function isKnown(eventId: string): boolean {
-  return isEventId(eventId) || isExternalEventId(eventId);
-}
-
 /**
  * Returns true if a suspect gives way to the others of its batch: at every second receive, odd for half of the suspects and even for the
  * others, by their random message ids. So a suspect waits for one receive at a time, and a crowd of suspects with the same number of
@@ -33,19 +24,9 @@ function givesWay({ receives, message: { messageId } }: Delivery): boolean {
   return (receives + messageId.charCodeAt(messageId.length - 1)) % 2 === 0;
 }
 
-/** Returns true if the message is not held and must run alone, because its last claims ended without a result. */
-export async function isSuspect(inbox: Inbox, message: Message): Promise<boolean> {
-  const row = await inbox.read(message.eventId);
-  if (row === undefined || !mustRunAlone(row)) return false;
-  const { status } = admissionOf(inbox.rules, message, row);
-  return status === 'open' || status === 'abandoned';
-}
-
 /**
- * Decides which messages of a batch run: all of them, unless one is a *suspect*, which must run alone because its last claims
- * ended without a result. Then either the suspect or all others run, in turns ({@link givesWay}).
- *
- * Only a message that was received before can be a suspect, so an ordinary batch needs no extra call.
+ * Decides which messages of a batch run: all of them, unless one is a suspect, which must run alone ({@link turnOf}). Then either the
+ * suspect or all others run, in turns ({@link givesWay}).
  */
 export async function batchTurn(ctx: ConsumerContext, deliveries: readonly Delivery[]): Promise<BatchTurn> {
   if (deliveries.length <= 1) return { now: deliveries, later: [] };
@@ -55,9 +36,8 @@ export async function batchTurn(ctx: ConsumerContext, deliveries: readonly Deliv
   await Promise.all(
     deliveries.map(async (delivery) => {
       try {
-        const known = delivery.receives > 1 && isKnown(delivery.message.eventId);
-        const list = known && (await isSuspect(ctx.inbox, delivery.message)) ? suspects : others;
-        list.push(delivery);
+        const { alone } = await turnOf(ctx, delivery);
+        (alone ? suspects : others).push(delivery);
       } catch (error) {
         later.push({ delivery, outcome: reportOutage(receivedOf(ctx, delivery), error) });
       }

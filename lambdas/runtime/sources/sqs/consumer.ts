@@ -1,24 +1,44 @@
-import type { Context, SQSBatchItemFailure, SQSBatchResponse, SQSEvent } from 'aws-lambda';
-import { MailroomError } from '../base/errors.ts';
-import type { EventRef } from '../events/event.ts';
-import { isExternal } from '../events/external-event.ts';
-import { flushSpans } from '../observe/tracer.ts';
-import { batchTurn } from './batch-turn.ts';
-import { bodiesToCheck, checkMessages } from './check-messages.ts';
+import type { Context, SQSBatchItemFailure, SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
+import type { ConsumerConfig, QueueConfig } from '../../base/config.ts';
+import { MailroomError } from '../../base/errors.ts';
+import { textOf } from '../../base/json.ts';
 import {
   type ConsumerContext,
-  type ConsumerDeps,
   consumerContext,
-  type Received,
+  type ProcessingDeps,
   receivedOf,
-} from './consumer-context.ts';
-import { deliversHeartbeat, hasMessageId, readDelivery } from './delivery.ts';
-import type { Handler } from './handler.ts';
-import type { ShownAgain } from './message-outcome.ts';
-import { type SettlingFunction, settleForOperator } from './operator-commit.ts';
-import { VISIBILITY_MAX_S } from './queue.ts';
-import { handlersByEvent, work } from './receive.ts';
-import { isSettleRequest, type SettleAnswer } from './settle-requests.ts';
+} from '../../consume/consumer-context.ts';
+import {
+  type Delivery,
+  deliversHeartbeat,
+  readDelivery,
+  type SourceDelivery,
+} from '../../consume/delivery.ts';
+import type { Handler } from '../../consume/handler.ts';
+import { acknowledgeHeartbeat } from '../../consume/heartbeat.ts';
+import type { ShownAgain } from '../../consume/message-outcome.ts';
+import { type SettlingFunction, settleForOperator } from '../../consume/operator-commit.ts';
+import { handlersByEvent, work } from '../../consume/receive.ts';
+import { isSettleRequest, type SettleAnswer } from '../../consume/settle-requests.ts';
+import type { EventRef } from '../../events/event.ts';
+import { isExternal } from '../../events/external-event.ts';
+import { flushSpans } from '../../observe/tracer.ts';
+import type { Table } from '../../store/table.ts';
+import { batchTurn } from './batch-turn.ts';
+import { bodiesToCheck, checkMessages } from './check-messages.ts';
+import { type Queue, VISIBILITY_MAX_S } from './queue.ts';
+
+/** Dependencies of `createConsumer`. */
+export interface ConsumerDeps extends ProcessingDeps {
+  /** From `readConsumerConfig(process.env)`. */
+  readonly config: ConsumerConfig;
+  /** The Mailroom table. */
+  readonly table: Table;
+  /** The consumer's queue. */
+  readonly queue: Queue;
+  /** One handler per event that the consumer subscribes to. */
+  readonly handlers: readonly Handler[];
+}
 
 /**
  * The handler of a consumer's Lambda function: it takes an SQS batch and returns a partial batch response. The type is named
@@ -61,21 +81,25 @@ export type ConsumerHandler = ((event: SQSEvent, context: Context) => Promise<SQ
  */
 export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
   const ctx = consumerContext(deps);
-  return consumerIn(ctx, deps.handlers, (settling, event) => settleForOperator({ ...settling, ctx }, event));
+  return consumerIn(ctx, deps, (settling, event) => settleForOperator({ ...settling, ctx }, event));
 }
 
 /** As {@link createConsumer}, with any storage. @param settle - carries out the request of an operator */
 export function consumerIn(
-  ctx: ConsumerContext,
-  given: unknown,
+  storage: ConsumerContext,
+  given: { readonly config: QueueConfig; readonly queue: Queue; readonly handlers: unknown },
   settle: (
     settling: Omit<SettlingFunction, 'ctx'>,
     event: Readonly<Record<string, unknown>>,
   ) => Promise<SettleAnswer>,
 ): ConsumerHandler {
-  const { config, clock, telemetry } = ctx;
-  const list = handlerList(given);
-  const handlers = handlersByEvent(list, config);
+  const { config, clock, telemetry } = storage;
+  const { queueUrl, existingQueue } = given.config;
+  const ctx = { ...storage, queueName: queueUrl.slice(queueUrl.lastIndexOf('/') + 1) };
+  const list = handlerList(given.handlers);
+  // No rule sends heartbeats to an existing queue, but others may: they would be recorded as processed.
+  const heartbeats = existingQueue ? [] : [acknowledgeHeartbeat];
+  const handlers = handlersByEvent([...list, ...heartbeats], config);
   const external = list.map(({ definition }) => definition).filter(isExternal);
 
   return handling(
@@ -88,16 +112,22 @@ export function consumerIn(
       const endsBy = beganAt + context.getRemainingTimeInMillis();
       if (isSettleRequest(event)) return settle({ handlers, external, endsBy }, event);
       const records = (Array.isArray(event?.Records) ? event.Records : []).filter(hasMessageId);
-      const deliveries = records.map((record) => readDelivery(record, { beganAt, endsBy }, external));
+      const deliveries = records.map((record) =>
+        readDelivery(deliveryOf(record, given), { beganAt, endsBy }, external),
+      );
       telemetry.count(
         'MessagesReceived',
         deliveries.filter((delivery) => !deliversHeartbeat(delivery)).length,
       );
       const { now, later } = await batchTurn(ctx, deliveries);
       // A suspect may kill the process, so the other messages are returned first, for another invocation.
-      await Promise.all(later.map(({ delivery, outcome }) => hide(receivedOf(ctx, delivery), outcome)));
+      await Promise.all(later.map(({ delivery, outcome }) => hide(ctx, delivery, outcome)));
       const ends = await Promise.all(
-        now.map((delivery) => work(ctx, delivery, handlers, now.length === 1, hide)),
+        now.map(async (delivery) => {
+          const outcome = await work(ctx, delivery, handlers, now.length === 1);
+          if (outcome.kind === 'again') await hide(ctx, delivery, outcome);
+          return outcome;
+        }),
       );
       telemetry.flush();
       await flushSpans(clock, endsBy);
@@ -137,13 +167,38 @@ export function handling(
   return Object.defineProperty(consume, 'handles', { get, enumerable: true });
 }
 
+/** Returns true if a record can be named in a batch response, which lists failures by this id. */
+function hasMessageId(record: SQSRecord): boolean {
+  return typeof record?.messageId === 'string' && record.messageId !== '';
+}
+
+function deliveryOf(
+  { messageId, receiptHandle, body, attributes }: SQSRecord,
+  { config, queue }: { readonly config: QueueConfig; readonly queue: Queue },
+): SourceDelivery {
+  return {
+    messageId,
+    body,
+    receives: numberIn(attributes?.ApproximateReceiveCount),
+    sentAt: numberIn(attributes?.SentTimestamp),
+    visibility: {
+      timeoutMs: config.visibilityTimeoutMs,
+      hide: (ms) =>
+        queue.changeVisibility(receiptHandle, Math.min(VISIBILITY_MAX_S, Math.max(0, Math.ceil(ms / 1_000)))),
+    },
+  };
+}
+
+function numberIn(attribute: unknown): number {
+  return Number.parseInt(textOf(attribute) ?? '', 10);
+}
+
 /** Sets when SQS redelivers the message; if that fails, the queue's visibility timeout applies. */
-async function hide({ queue, telemetry, delivery }: Received, { afterMs }: ShownAgain): Promise<void> {
-  const { receiptHandle } = delivery;
-  const seconds = Math.min(VISIBILITY_MAX_S, Math.max(0, Math.ceil(afterMs / 1_000)));
+async function hide(ctx: ConsumerContext, delivery: Delivery, { afterMs }: ShownAgain): Promise<void> {
   try {
-    await queue.changeVisibility(receiptHandle, seconds);
+    await delivery.visibility?.hide(afterMs);
   } catch (error) {
-    telemetry.log.warn('The visibility timeout of a message could not be changed', { error: error as Error });
+    const { log } = receivedOf(ctx, delivery).telemetry;
+    log.warn('The visibility timeout of a message could not be changed', { error: error as Error });
   }
 }

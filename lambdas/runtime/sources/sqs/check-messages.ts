@@ -1,10 +1,10 @@
 import type { SQSBatchResponse } from 'aws-lambda';
-import type { ConsumerConfig } from '../base/config.ts';
-import { errorCode, errorMessage } from '../base/errors.ts';
-import type { ExternalSubscription } from '../events/external-event.ts';
-import type { PlaceInOrder } from '../store/rows.ts';
-import { type Handlers, handlerOf, readDelivered, readEvent } from './message.ts';
-import { placeOf } from './order-gate.ts';
+import type { ProcessingConfig } from '../../base/config.ts';
+import { errorCode, errorMessage } from '../../base/errors.ts';
+import { type Handlers, handlerOf, readDelivered, readEvent } from '../../consume/message.ts';
+import { placeOf } from '../../consume/order-gate.ts';
+import type { ExternalSubscription } from '../../events/external-event.ts';
+import type { PlaceInOrder } from '../../store/rows.ts';
 
 /**
  * The request that operator tools send to a consumer's function to learn which dead letters the **currently** deployed code can
@@ -52,7 +52,7 @@ export function bodiesToCheck(event: unknown): readonly string[] | undefined {
 export async function checkMessages(
   handlers: Handlers,
   external: readonly ExternalSubscription[],
-  config: ConsumerConfig,
+  config: ProcessingConfig,
   bodies: readonly string[],
 ): Promise<CheckReport> {
   const checks: Check[] = [];
@@ -63,13 +63,13 @@ export async function checkMessages(
 async function checkMessage(
   handlers: Handlers,
   subscriptions: readonly ExternalSubscription[],
-  config: ConsumerConfig,
+  config: ProcessingConfig,
   body: string,
 ): Promise<Check> {
   let order: PlaceInOrder | undefined;
   const place = () => ({ ...(order !== undefined && { order }) });
   try {
-    const delivered = readDelivered({ body }, { subscriptions, arrivedAt: 0 });
+    const delivered = readDelivered(body, { subscriptions, arrivedAt: 0 });
     const { eventId, type } = delivered.envelope;
     const handler = handlerOf(handlers, config.consumer, delivered);
     order = placeOf({ config }, handler, delivered.envelope);
