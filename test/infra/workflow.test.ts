@@ -99,10 +99,11 @@ describe('the release workflow', () => {
   const release = read('release.yml');
 
   test('publishes with provenance, only after the tests, and only the version of its tag', () => {
-    const publish = jobsOf(release).get('publish') ?? '';
-    expect(publish).toMatch(/^ {4}needs: test$/m);
-    expect(publish).toContain('npm publish --provenance');
-    expect(publish).toContain('test "$GITHUB_REF_NAME" = "v$(node -p');
+    const [build = '', publish = ''] = ['build', 'publish'].map((job) => jobsOf(release).get(job));
+    expect(build).toMatch(/^ {4}needs: test$/m);
+    expect(build).toContain('test "$GITHUB_REF_NAME" = "v$(node -p');
+    expect(publish).toMatch(/^ {4}needs: build$/m);
+    expect(publish).toMatch(/npm publish .*--provenance/);
   });
 
   test('holds no token: the registry trusts the workflow', () => {
