@@ -18,8 +18,8 @@ export async function retain(
 ): Promise<DeletedEvents> {
   const { pool } = database;
   await pool.query(
-    `WITH ids AS MATERIALIZED (SELECT gen_random_uuid() AS id FROM generate_series(1, $1::int)), events AS (
-      INSERT INTO mailroom.event (event_id, source, type, envelope) SELECT id, 'orders', 'Placed', repeat('x', 1000) FROM ids)
+    `WITH ids AS MATERIALIZED (SELECT overlay(gen_random_uuid()::text placing '7' from 15 for 1)::uuid AS id FROM generate_series(1, $1::int)), events AS (
+      INSERT INTO mailroom.event (event_id, source, type, envelope) SELECT id, 'orders', 'Placed', '{"x":"' || repeat('x', 992) || '"}' FROM ids)
     INSERT INTO mailroom.published (event_id, published_at) SELECT id, now() - interval '30 days' FROM ids`,
     [published],
   );
