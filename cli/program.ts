@@ -94,7 +94,11 @@ export function mailroomCommand(io: Io, json: boolean): Command {
     .description('Inspects and repairs a deployed Mailroom.')
     .optionsGroup(EVERYWHERE)
     .option('--stage <name>', "a word in the name of the Mailroom's stack, e.g. dev", onceArgument)
-    .option('--stack <name>', "the name of the Mailroom's stack (default: MAILROOM_STACK)", onceArgument)
+    .option(
+      '--stack <name>',
+      "the name of the Mailroom's stack, or /mailroom/<table> (default: MAILROOM_STACK)",
+      onceArgument,
+    )
     .option('--profile <name>', 'the AWS profile (default: AWS_PROFILE)')
     .option('--region <name>', 'the AWS region (default: AWS_REGION)')
     .option(

@@ -1,5 +1,5 @@
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
-import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
+import { type Directory, directoryPath } from '../../lambdas/runtime/operations/directory.ts';
 import {
   type BrokenDirectory,
   type DirectoryReading,
@@ -29,7 +29,8 @@ interface Chosen {
 
 /**
  * Chooses a Mailroom. A stage is a word of its stack's name: `dev` means `mailroom-dev`. A Mailroom whose entry cannot be used does not
- * prevent the choice of another by its stack, but is one of several as long as no stack is named.
+ * prevent the choice of another by its stack, but is one of several as long as no stack is named. Instead of a stack, `--stack` takes the path
+ * of a directory, `/mailroom/<table>`, in which no other team's entry can be.
  *
  * @throws `NOTHING_DEPLOYED`, `NO_SUCH_STAGE`, `WHICH_MAILROOM`, each lists the choices; `BAD_DIRECTORY` if an entry of the chosen one,
  * or of the only one that can be meant, cannot be used
@@ -51,11 +52,14 @@ export function chooseMailroom({ directories, broken }: DirectoryReading, choice
         'with --region, --profile or --endpoint.',
     );
   }
-  const isMeant = (name: string) =>
-    (stack === undefined || name === stack) &&
+  const isMeant = (table: string, name: string) =>
+    (stack === undefined || stack === (stack.startsWith('/') ? directoryPath(table) : name)) &&
     (stage === undefined || name.toLowerCase().split('-').includes(stage.toLowerCase()));
-  const meant = directories.filter(({ mailroom }) => isMeant(mailroom.stack));
-  const perhaps = broken.filter(({ hints }) => hints.stack === undefined || isMeant(hints.stack));
+  const meant = directories.filter(({ mailroom }) => isMeant(mailroom.table, mailroom.stack));
+  const perhaps = broken.filter(
+    ({ table, hints }) =>
+      isMeant(table, hints.stack ?? '') || (hints.stack === undefined && !stack?.startsWith('/')),
+  );
   const ofApp = meant.filter(({ mailroom }) => appStacks.includes(mailroom.stack));
   // What a broken entry says of its stack is not proven, so it never takes the place of a Mailroom that a stack names.
   const several = stack === undefined ? [...meant, ...perhaps] : meant;
@@ -63,10 +67,10 @@ export function chooseMailroom({ directories, broken }: DirectoryReading, choice
   const [only, ...others] = byApp ? ofApp : meant;
   for (const { fault } of only === undefined ? perhaps : []) throw new MailroomError('BAD_DIRECTORY', fault);
   if (only === undefined) throw noSuchMailroom(directories, { ...choice, variable });
-  if (others.length > 0 || (!byApp && several.length > 1)) throw whichMailroom(meant, several, where);
+  if (others.length > 0 || (!byApp && several.length > 1)) throw whichMailroom(directories, several, where);
   refuseFaults(only);
   const unnamed = byApp || variable !== undefined;
-  return { directory: only, byApp, unnamedStack: unnamed ? only.mailroom.stack : undefined };
+  return { directory: only, byApp, unnamedStack: unnamed ? choiceOf(only, directories) : undefined };
 }
 
 function noSuchMailroom(directories: readonly Directory[], choice: Choice): MailroomError {
@@ -79,15 +83,29 @@ function noSuchMailroom(directories: readonly Directory[], choice: Choice): Mail
   );
 }
 
+/**
+ * The name by which `--stack` chooses a Mailroom: its stack's, or the path of its directory if other entries name the same stack. Any
+ * team can name the stack of another in its entry, but the path is unique.
+ */
+export function choiceOf({ mailroom }: Directory, directories: readonly Directory[]): string {
+  const { stack, table } = mailroom;
+  return directories.some(({ mailroom: other }) => other.stack === stack && other.table !== table)
+    ? directoryPath(table)
+    : stack;
+}
+
 function whichMailroom(
-  meant: readonly Directory[],
+  directories: readonly Directory[],
   several: readonly (Directory | BrokenDirectory)[],
   where: string,
 ): MailroomError {
-  const [example = ''] = meant.map(({ mailroom }) => mailroom.stack);
+  const names = several.map((one) =>
+    'mailroom' in one ? choiceOf(one, directories) : `one whose entry ${one.parameter} cannot be used`,
+  );
+  const [example = ''] = several.flatMap((one) => ('mailroom' in one ? [choiceOf(one, directories)] : []));
   return new MailroomError(
     'WHICH_MAILROOM',
-    `There are several Mailrooms in ${where}: ${listed(several)}. Choose one with --stack or --stage, run the command in the ` +
+    `There are several Mailrooms in ${where}: ${names.join(', ')}. Choose one with --stack or --stage, run the command in the ` +
       `folder of its synthesized CDK app, or set it for this shell: \`${shell`export MAILROOM_STACK=${example}`}\`.`,
   );
 }

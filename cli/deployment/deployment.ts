@@ -20,7 +20,7 @@ import { createTerminal, type Terminal } from '../terminal/terminal.ts';
 import { appStacks } from './app-stacks.ts';
 import { awsResources } from './aws-resources.ts';
 import { bothTables } from './both-tables.ts';
-import { chooseMailroom } from './choose-mailroom.ts';
+import { choiceOf, chooseMailroom } from './choose-mailroom.ts';
 import { type Clients, createClients } from './clients.ts';
 import { type FunctionSettings, readFunction } from './deployed-function.ts';
 import { databaseUrl, type OpenPostgres, openPostgres } from './postgres-database.ts';
@@ -135,7 +135,12 @@ export async function openDeployment(io: Io, options: GlobalOptions): Promise<De
     };
   };
   const neighbors = neighborsOf(directory, reading.directories).map((neighbor) =>
-    open(neighbor, { ...options, stage: undefined, database: undefined, stack: neighbor.mailroom.stack }),
+    open(neighbor, {
+      ...options,
+      stage: undefined,
+      database: undefined,
+      stack: choiceOf(neighbor, reading.directories),
+    }),
   );
   return {
     ...open({ ...directory, sourceConsumers: await sourcesOf(clients, directory, clock) }, where, postgres),

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { appStacks } from '../../../cli/deployment/app-stacks.ts';
 import { chooseMailroom } from '../../../cli/deployment/choose-mailroom.ts';
+import { directoryPath } from '../../../lambdas/runtime/operations/directory.ts';
 import { directory } from './support/mailroom-in-memory.ts';
 
 const deployed = (...stacks: string[]) => ({
@@ -69,6 +70,37 @@ describe('the Mailroom of a run, of several in the region', () => {
         `No Mailroom in eu-west-1 matches ${named}. ${all}`,
       );
     expect(() => chooseMailroom(deployed(), choice)).toThrow('No Mailroom is deployed in eu-west-1.');
+  });
+});
+
+describe('the Mailroom of a stack that another team’s entry names as well', () => {
+  const usurper = { ...directory, mailroom: { ...directory.mailroom, table: 'Other', stack: 'ShopStack' } };
+  const own = deployed('ShopStack').directories[0] as typeof directory;
+  const reading = { directories: [own, usurper], broken: [] };
+  const path = directoryPath(own.mailroom.table);
+
+  test('is chosen by the path of its directory, which the error and printed commands name', () => {
+    expect(() => chooseMailroom(reading, { ...choice, stack: 'ShopStack' })).toThrow(
+      `There are several Mailrooms in eu-west-1: ${path}, /mailroom/Other. Choose one with --stack`,
+    );
+    expect(chooseMailroom(reading, { ...choice, stack: path }).directory).toBe(own);
+    const chosen = chooseMailroom(reading, { ...choice, variable: path });
+    expect(chosen).toEqual({ directory: own, byApp: false, unnamedStack: path });
+  });
+
+  test('is chosen even if the other names that path its stack, or has an entry that cannot be used', () => {
+    const named = { ...usurper, mailroom: { ...usurper.mailroom, stack: path } };
+    const broken = [
+      { table: 'Third', parameter: '/mailroom/Third/mailroom', fault: 'bad', hints: { stack: path } },
+    ];
+    const hostile = { directories: [named, own, usurper], broken };
+    expect(chooseMailroom(hostile, { ...choice, stack: path }).directory).toBe(own);
+  });
+
+  test('is not the other one, whose table has the name of the stack', () => {
+    const named = { ...usurper, mailroom: { ...usurper.mailroom, table: 'ShopStack', stack: 'other' } };
+    const hostile = { directories: [named, own], broken: [] };
+    expect(chooseMailroom(hostile, { ...choice, stack: 'ShopStack' }).directory).toBe(own);
   });
 });
 
