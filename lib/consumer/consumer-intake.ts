@@ -17,7 +17,13 @@ import { physicalName, queueByName } from '../functions/physical-name.ts';
 import { aggregateOf } from '../mailroom/declared-events.ts';
 import { queueEncryption } from '../mailroom/encryption.ts';
 import type { IMailroom } from '../mailroom/mailroom-base.ts';
-import { DEFAULT_BUS, denySending, RULE_NAME_MAX, sendTo } from '../mailroom/queue-senders.ts';
+import {
+  DEAD_LETTERS_OF_NONE,
+  DEFAULT_BUS,
+  denySending,
+  RULE_NAME_MAX,
+  sendTo,
+} from '../mailroom/queue-senders.ts';
 import { refuseSharedDeadLetters, takeQueue } from './existing-queue.ts';
 import type { InboxConsumerProps } from './inbox-consumer-props.ts';
 import { letWatch } from './queue-watchers.ts';
@@ -62,6 +68,7 @@ export function consumerQueues(
   });
   const queue = new Queue(consumer, 'Queue', {
     ...common,
+    ...DEAD_LETTERS_OF_NONE,
     queueName,
     deliveryDelay,
     visibilityTimeout: settings.visibilityTimeout,
@@ -70,6 +77,7 @@ export function consumerQueues(
   });
   const undeliveredQueue = new Queue(consumer, 'Undelivered', {
     ...common,
+    ...DEAD_LETTERS_OF_NONE,
     retentionPeriod: QUEUE_RETENTION_MAX,
   });
   takeQueue(queue, consumer);

@@ -52,7 +52,8 @@ const INSTEAD: Readonly<Record<string, string>> = {
   fifo: 'EventBridge delivers events in any order. Set order: strict() to apply them in theirs.',
   maxMessageSizeBytes: 'With less than 1 MiB, large events would not be delivered.',
   queueName: 'The name is derived from the stack, so that a retained queue does not block a new deployment.',
-  redriveAllowPolicy: 'The dead-letter queue accepts messages of its source queue only.',
+  redriveAllowPolicy:
+    'The dead-letter queue accepts messages of its source queue only, and the other queues are dead-letter queues of none.',
   removalPolicy: 'Use removalPolicy of the consumer.',
   retentionPeriod: 'Use retention and deadLetterRetention.',
 };

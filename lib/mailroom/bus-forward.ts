@@ -14,7 +14,7 @@ import { physicalName } from '../functions/physical-name.ts';
 import { identityOf } from './bus-identity.ts';
 import { letEventsUse, queueEncryption } from './encryption.ts';
 import { onlySources } from './publish-grant.ts';
-import { denySending, RULE_NAME_MAX, ruleSends } from './queue-senders.ts';
+import { DEAD_LETTERS_OF_NONE, denySending, RULE_NAME_MAX, ruleSends } from './queue-senders.ts';
 import { fixedRoleName } from './role-arns.ts';
 import { FORWARD_TAG, PUBLISHER_TAG, tag } from './tags.ts';
 
@@ -76,6 +76,7 @@ export class BusForward extends Construct {
     FORWARDS.set(this.node.root, [...known, forward]);
     this.deadLetterQueue = new Queue(this, 'DeadLetters', {
       ...queueEncryption(encryptionKey),
+      ...DEAD_LETTERS_OF_NONE,
       enforceSSL: true,
       retentionPeriod: QUEUE_RETENTION_MAX,
       removalPolicy,

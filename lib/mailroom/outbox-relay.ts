@@ -24,7 +24,7 @@ import { grantDirectory } from './directory-parameter.ts';
 import { grantQueueKey, queueEncryption } from './encryption.ts';
 import type { MailroomTable } from './mailroom-table.ts';
 import { ownFunction, scheduleRuns, timeoutUntilNext } from './own-function.ts';
-import { failuresTo } from './queue-senders.ts';
+import { DEAD_LETTERS_OF_NONE, failuresTo } from './queue-senders.ts';
 
 /** Options of a relay. */
 export interface OutboxRelayOptions {
@@ -152,6 +152,7 @@ export class OutboxRelay extends Construct {
 
     this.failureQueue = new Queue(this, 'Failures', {
       ...queueEncryption(props.encryptionKey),
+      ...DEAD_LETTERS_OF_NONE,
       enforceSSL: true,
       removalPolicy: props.removalPolicy ?? RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
       retentionPeriod: QUEUE_RETENTION_MAX,

@@ -9,7 +9,7 @@ import {
   ServicePrincipal,
 } from 'aws-cdk-lib/aws-iam';
 import type { IEventSourceDlq } from 'aws-cdk-lib/aws-lambda';
-import type { Queue } from 'aws-cdk-lib/aws-sqs';
+import { type Queue, type QueueProps, RedrivePermission } from 'aws-cdk-lib/aws-sqs';
 import { MAILROOM_TAG } from './tags.ts';
 
 /** The longest name of a rule (EventBridge API reference, PutRule). */
@@ -24,6 +24,14 @@ interface SendingRule {
   /** Its fixed name. */
   readonly name: string;
 }
+
+/**
+ * Keeps every other queue from making this one its dead-letter queue. SQS moves messages there whatever the policy of this queue is, and by
+ * default, any queue of the account and region may (SQS API reference, CreateQueue, RedriveAllowPolicy).
+ */
+export const DEAD_LETTERS_OF_NONE = {
+  redriveAllowPolicy: { redrivePermission: RedrivePermission.DENY_ALL },
+} as const satisfies QueueProps;
 
 /** The name of the account's default bus. The ARNs of its rules do not contain it. */
 export const DEFAULT_BUS = 'default';

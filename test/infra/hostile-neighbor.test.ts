@@ -1,6 +1,7 @@
 import { type App, Stack } from 'aws-cdk-lib';
+import { Template } from 'aws-cdk-lib/assertions';
 import { EventBus } from 'aws-cdk-lib/aws-events';
-import { Role } from 'aws-cdk-lib/aws-iam';
+import { Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { Key } from 'aws-cdk-lib/aws-kms';
 import { describe, expect, test } from 'vitest';
 import { OrderPlaced } from '../../lambdas/example/events.ts';
@@ -186,6 +187,70 @@ describe('a rule that another team adds to the shared bus', () => {
       expect(await send(partOf(parts, 'Payments', 'AWS::Events::Rule', 'PaymentsRule').arn, queue)).toBe(
         'allow',
       );
+    },
+  );
+});
+
+describe('a queue of another team', () => {
+  const app = shop((bus) => {
+    bus.forwardTo(EventBus.fromEventBusName(bus, 'Target', 'other'), {
+      from: 'orders',
+      events: [OrderPlaced],
+    });
+  });
+  const queues = deployedParts(app).filter(({ type }) => type === 'AWS::SQS::Queue');
+
+  // SQS moves messages to a dead-letter queue whatever the policy of that queue is.
+  test.each(['PaymentsQueue', 'PaymentsUndelivered', 'RelayFailures', 'ToTarget', 'PaymentsDeadLetters'])(
+    'may not have %s for its dead-letter queue, and fill it with its own messages',
+    (id) => {
+      const found = queues.filter((queue) => queue.id.includes(id));
+      expect(found.length).toBeGreaterThan(0);
+      const own = queues.find((queue) => queue.id === 'PaymentsQueue');
+      for (const { properties } of found)
+        expect(properties.RedriveAllowPolicy).toEqual(
+          id === 'PaymentsDeadLetters'
+            ? { redrivePermission: 'byQueue', sourceQueueArns: [own?.arn] }
+            : { redrivePermission: 'denyAll' },
+        );
+    },
+  );
+
+  test('finds no other queue to fill', () => {
+    expect(queues.filter(({ properties }) => properties.RedriveAllowPolicy === undefined)).toEqual([]);
+  });
+});
+
+test('an audit that the owner lists may be a role of a stack whose Mailroom joins the bus', async () => {
+  const app = testApp();
+  const stack = new Stack(app, 'Orders');
+  const audit = new Role(stack, 'OwnAudit', { assumedBy: new ServicePrincipal('lambda.amazonaws.com') });
+  const bus = new MailroomBus(new Stack(app, 'Bus'), 'Bus', { eventBusName: 'shop', auditors: [audit] });
+  new Mailroom(stack, 'Mailroom', { bus });
+  const parts = deployedParts(app);
+  const who = rolesOf(parts).find(({ name }) => name === 'Orders/OwnAudit') as Principal;
+  const resource = partOf(parts, 'Orders', 'AWS::DynamoDB::GlobalTable').arn;
+  const question = { action: 'dynamodb:GetItem', resource, key: 'INBOX#payments#1' };
+  expect(await askOf(parts)(who, question)).toBe('allow');
+});
+
+describe('a change of the list of audits by the owner of the bus', () => {
+  /** An app whose key and consumer are in stacks of their own, on a bus of another app. */
+  const app = testApp();
+  const key = new Key(new Stack(app, 'Keys'), 'Key');
+  const stack = new Stack(app, 'Mailroom');
+  const bus = EventBus.fromEventBusName(stack, 'Bus', 'shop');
+  const mailroom = new Mailroom(stack, 'Mailroom', { bus, audit: {}, encryptionKey: key });
+  payments(new Stack(app, 'Payments'), mailroom);
+
+  test.each(['Keys', 'Mailroom', 'Payments'])(
+    'reaches the stack %s by itself, so it cannot block the deployment of another one',
+    (name) => {
+      const template = Template.fromStack(app.node.findChild(name) as Stack);
+      const looked = Object.values(template.findParameters('*')).map(({ Default }) => Default);
+      expect(looked).toContain('/mailroom-buses/shop/auditors');
+      // CloudFormation refuses to change an export that another stack imports.
+      expect(JSON.stringify(template.toJSON().Outputs ?? {})).not.toContain('auditors');
     },
   );
 });

@@ -15,6 +15,9 @@ locals {
   receipts_rule          = "arn:${data.aws_arn.table.partition}:events:${data.aws_arn.table.region}:${data.aws_arn.table.account}:rule/${aws_cloudwatch_event_bus.bus.name}/${var.name}-receipts"
   receipts_redrive       = { deadLetterTargetArn = aws_sqs_queue.receipts_dead_letters.arn, maxReceiveCount = 105 }
   receipts_redrive_allow = { redrivePermission = "byQueue", sourceQueueArns = [aws_sqs_queue.receipts_queue.arn] }
+
+  # No other queue may have one of these for its dead-letter queue.
+  redrive_deny = { redrivePermission = "denyAll" }
 }
 
 resource "aws_sqs_queue" "receipts_queue" {
@@ -24,6 +27,11 @@ resource "aws_sqs_queue" "receipts_queue" {
   visibility_timeout_seconds = 180
   redrive_policy             = jsonencode(local.receipts_redrive)
   tags                       = local.tags
+}
+
+resource "aws_sqs_queue_redrive_allow_policy" "receipts_queue" {
+  queue_url            = aws_sqs_queue.receipts_queue.url
+  redrive_allow_policy = jsonencode(local.redrive_deny)
 }
 
 data "aws_iam_policy_document" "receipts_queue" {
@@ -172,6 +180,11 @@ resource "aws_sqs_queue" "receipts_undelivered" {
   message_retention_seconds = 1209600
   sqs_managed_sse_enabled   = true
   tags                      = local.tags
+}
+
+resource "aws_sqs_queue_redrive_allow_policy" "receipts_undelivered" {
+  queue_url            = aws_sqs_queue.receipts_undelivered.url
+  redrive_allow_policy = jsonencode(local.redrive_deny)
 }
 
 data "aws_iam_policy_document" "receipts_undelivered" {

@@ -171,6 +171,11 @@ resource "aws_sqs_queue" "relay_failures" {
   tags                      = local.tags
 }
 
+resource "aws_sqs_queue_redrive_allow_policy" "relay_failures" {
+  queue_url            = aws_sqs_queue.relay_failures.url
+  redrive_allow_policy = jsonencode(local.redrive_deny)
+}
+
 data "aws_iam_policy_document" "relay_failures" {
   statement {
     effect    = "Deny"
