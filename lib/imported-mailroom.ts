@@ -51,7 +51,7 @@ export class ImportedMailroom extends MailroomBase {
     this.bus = EventBus.fromEventBusName(this, 'Bus', bus);
     this._watchers = {
       sweep: new ArnPrincipal(sweepRole),
-      others: auditorsNamed(this, Fn.split(AUDITORS_SEPARATOR, auditors)),
+      others: (policyOwner) => auditorsNamed(policyOwner, Fn.split(AUDITORS_SEPARATOR, auditors)),
     };
     this._environment = { MAILROOM_SHARDS: shards, MAILROOM_BORN_LEASE_MS: bornLeaseMs };
   }

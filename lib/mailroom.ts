@@ -13,7 +13,7 @@ import { refuse } from './checks/refusal.ts';
 import { archiveProblems } from './checks/retentions.ts';
 import { atOnceProblems } from './checks/timings.ts';
 import { ImportedMailroom } from './imported-mailroom.ts';
-import { auditorsNamed, auditorsOf, auditsDecrypt, auditsReadInboxes } from './mailroom/bus-auditors.ts';
+import { auditorsOf, auditorsOn, auditsDecrypt, auditsReadInboxes } from './mailroom/bus-auditors.ts';
 import { publishAtOnceOn, publisherProblems } from './mailroom/bus-publishers.ts';
 import { claimService, listService, refuseClaimed } from './mailroom/claims.ts';
 import { DeclaredEvents, sourcesProblems } from './mailroom/declared-events.ts';
@@ -83,7 +83,7 @@ export class Mailroom extends MailroomBase {
   /** @internal */
   readonly _shared: boolean;
   /** @internal */
-  readonly _environment = {};
+  readonly _environment = undefined;
   protected readonly outbox: { readonly shards: number; readonly bornLease: Duration };
   /** @internal */
   readonly _auditors: string[] | undefined;
@@ -131,12 +131,11 @@ export class Mailroom extends MailroomBase {
     this.operators = props.operators;
     this.tracing = tracing;
     tag(this, { [MAILROOM_TAG]: this.node.path });
-    const listed = props.bus && auditorsOf(this, props.bus);
-    this._auditors = listed;
-    const auditors = listed && auditorsNamed(this, listed);
-    if (encryptionKey) letServicesUse(this, encryptionKey, auditors ? [auditsDecrypt(this, auditors)] : []);
+    this._auditors = props.bus && auditorsOf(this, props.bus);
+    const decrypt = props.bus && encryptionKey && auditsDecrypt(this, auditorsOn(encryptionKey, props.bus));
+    if (encryptionKey) letServicesUse(this, encryptionKey, decrypt && [decrypt]);
     this.table = new MailroomTable(this, 'Table', { ...common, warmThroughput, breakGlassRole });
-    if (auditors) this.table.addToResourcePolicy(auditsReadInboxes(auditors));
+    if (props.bus) this.table.addToResourcePolicy(auditsReadInboxes(auditorsOn(this, props.bus)));
     this.bus = props.bus ?? new MailroomBus(this, 'Bus', { ...common, archive, shared: false });
     this.relay = new OutboxRelay(this, 'Relay', {
       ...props.relay,
@@ -195,7 +194,7 @@ export class Mailroom extends MailroomBase {
   /** @internal */
   get _watchers(): QueueWatchers {
     const own = this.audit?.function.grantPrincipal;
-    const others = this._auditors && auditorsNamed(this, this._auditors);
+    const others = this._shared && ((policyOwner: Construct) => auditorsOn(policyOwner, this.bus));
     const sweep = this.relay.sweepFunction.grantPrincipal;
     return { sweep, ...(own && { audit: own }), ...(others && { others }) };
   }

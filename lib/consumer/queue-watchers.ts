@@ -27,8 +27,8 @@ export function letWatch(
         resources: [queue.queueArn],
       }),
     );
-  const audits = { TheAuditLooks: audit, AuditsOnTheBusLook: others };
-  for (const [sid, watcher] of Object.entries(audits)) {
+  const audits = source && { TheAuditLooks: audit, AuditsOnTheBusLook: others?.(source) };
+  for (const [sid, watcher] of Object.entries(audits ?? {})) {
     if (watcher === undefined || source === undefined) continue;
     look(source, sid, watcher, ['GetQueueAttributes']);
     for (const queue of dead)

@@ -1,6 +1,6 @@
 import { Lazy, Token } from 'aws-cdk-lib';
 import type { IEventBus } from 'aws-cdk-lib/aws-events';
-import { AccountPrincipal, AnyPrincipal, Effect, PolicyStatement } from 'aws-cdk-lib/aws-iam';
+import { AccountPrincipal, AnyPrincipal, Effect, type IRole, PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { unless } from '../checks/refusal.ts';
 import { type BusForwardOptions, forwardedEventsProblems } from './bus-forward.ts';
 import { onlySources } from './publish-grant.ts';
@@ -34,6 +34,17 @@ export function acceptProblems({ account, role, from, events }: BusAcceptOptions
     ),
     ...forwardedEventsProblems(from, events),
   ];
+}
+
+/** Validates the audits that a bus lists: conditions take `*` and `?` for wildcards, and a comma would end a name in the parameter's list. */
+export function auditorsProblems(auditors: readonly IRole[] = []): string[] {
+  return auditors
+    .map(({ roleName }) => roleName)
+    .filter((name) => !Token.isUnresolved(name) && (!ROLE_NAME.test(name) || name.includes(',')))
+    .map(
+      (name) =>
+        `auditors contains the role "${name}", but each must be one role, by a name without wildcards and commas. Import each audit's role by its own name.`,
+    );
 }
 
 /**

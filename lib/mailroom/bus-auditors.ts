@@ -21,6 +21,15 @@ export function auditorsOf(scope: Construct, bus: IEventBus): string[] {
   return StringListParameter.valueForTypedListParameter(scope, name, ParameterValueType.STRING);
 }
 
+/**
+ * The audits that may read the Mailrooms on a bus, for a policy of the given scope.
+ *
+ * @param scope - the owner of the policy, whose own stack reads the list: an exported one could not change while another stack imports it
+ */
+export function auditorsOn(scope: Construct, bus: IEventBus): IPrincipal {
+  return auditorsNamed(scope, auditorsOf(scope, bus));
+}
+
 /** The principals of audits. A policy's conditions name them: as principals, roles that are deployed later would be refused. */
 export function auditorsNamed(scope: IConstruct, arns: string[]): IPrincipal {
   return new AnyPrincipal().withConditions({

@@ -20,8 +20,8 @@ export interface QueueWatchers {
   readonly sweep: IPrincipal;
   /** Its own audit; absent if it has none, or is imported. */
   readonly audit?: IPrincipal;
-  /** On a shared bus, the audits that the bus's owner lists. */
-  readonly others?: IPrincipal;
+  /** On a shared bus, the audits that the bus's owner lists, for a policy in the stack of this construct. */
+  readonly others?: (policyOwner: Construct) => IPrincipal;
 }
 
 /** A Mailroom as its producers and consumers see it: one of this app, or an imported one. */
@@ -56,8 +56,8 @@ export interface IMailroom extends IConstruct {
   readonly _shared: boolean;
   /** @internal */
   readonly _watchers: QueueWatchers;
-  /** Variables that are known only at deployment; they replace those of {@link IMailroom.producerConfig}. @internal */
-  readonly _environment: Readonly<Record<string, string>>;
+  /** Variables that its stack looks up at deployment, if imported; they replace those of {@link IMailroom.producerConfig}. @internal */
+  readonly _environment: Readonly<Record<string, string>> | undefined;
 }
 
 /** The producers and consumers of a Mailroom, of this app or imported. */
@@ -76,7 +76,7 @@ export abstract class MailroomBase extends Construct implements IMailroom {
   /** @internal */
   abstract readonly _watchers: QueueWatchers;
   /** @internal */
-  abstract readonly _environment: Readonly<Record<string, string>>;
+  abstract readonly _environment: Readonly<Record<string, string>> | undefined;
   private readonly byName = new Map<string, IInboxConsumer>();
 
   /** The settings that all producers share. */
@@ -177,6 +177,12 @@ export abstract class MailroomBase extends Construct implements IMailroom {
   }
 }
 
+/** The stack with whose deployment a construct is deployed: nested stacks pass values on without exports. */
+function deployedBy(part: IConstruct): Stack {
+  const stack = Stack.of(part);
+  return stack.nestedStackParent === undefined ? stack : deployedBy(stack.nestedStackParent);
+}
+
 /** Refuses parts of a Mailroom in another environment: a rule or a variable would name the bus or the table there, but reach one here. */
 export function placeProblems(mailroom: IMailroom, part: IConstruct): string[] {
   const its = Stack.of(mailroom);
@@ -185,6 +191,11 @@ export function placeProblems(mailroom: IMailroom, part: IConstruct): string[] {
   const remedy =
     'Create a Mailroom there, and forward the events to its bus: bus.forwardTo, and acceptFrom there.';
   return [
+    ...unless(
+      mailroom._environment === undefined || deployedBy(mailroom) === deployedBy(part),
+      `mailroom is ${mailroom.node.path}, imported in another stack of this app. That stack would export what it looks up, and could never be deployed ` +
+        'with another value while this one imports it. Call Mailroom.fromTableName in this stack, too.',
+    ),
     ...unless(
       !isElsewhere(its, part),
       `mailroom is ${mailroom.node.path} in ${environmentText(its)}, but this is in ${here}. ${why} ${remedy}`,

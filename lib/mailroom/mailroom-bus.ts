@@ -24,6 +24,7 @@ import { refuse, unless } from '../checks/refusal.ts';
 import { physicalName } from '../functions/physical-name.ts';
 import {
   acceptProblems,
+  auditorsProblems,
   type BusAcceptOptions,
   letForward,
   onlyAcceptedForwards,
@@ -32,7 +33,7 @@ import {
 } from './bus-acceptance.ts';
 import { BusForward, type BusForwardOptions, busNameProblems } from './bus-forward.ts';
 import { allowPublish } from './publish-grant.ts';
-import { arnOf, noRole, roleArn } from './role-arns.ts';
+import { arnOf, fixedArn, noRole, roleArn } from './role-arns.ts';
 import { PUBLISHER_TAG, tag } from './tags.ts';
 
 /** Properties of a {@link MailroomBus}. */
@@ -57,7 +58,7 @@ export interface MailroomBusProps {
   readonly shared?: boolean;
   /**
    * The roles of scheduled audits of other apps: Mailrooms on the bus let them read single inbox rows and dead letters. Audits of Mailrooms in
-   * this app are always listed. Deploy the other Mailrooms again after a change: an import takes no lock.
+   * this app are always listed. Deploy the other Mailrooms and the stacks of their consumers again after a change: an import takes no lock.
    *
    * @default none
    */
@@ -105,7 +106,10 @@ export class MailroomBus extends EventBus {
   private readonly ownName: string;
 
   constructor(scope: Construct, id: string, props: MailroomBusProps = {}) {
-    refuse(`The bus ${scope.node.path}/${id}`, busNameProblems(props.eventBusName));
+    refuse(`The bus ${scope.node.path}/${id}`, [
+      ...busNameProblems(props.eventBusName),
+      ...auditorsProblems(props.auditors),
+    ]);
     // A bus needs a name, and the CDK's default name is the same in every stage of an account.
     const eventBusName = props.eventBusName ?? `${physicalName(scope, 200)}-${id}`;
     super(scope, id, {
@@ -123,7 +127,7 @@ export class MailroomBus extends EventBus {
     bus.policy = this.ownPolicy;
     this.encryptionKey = props.encryptionKey;
     bus.kmsKeyIdentifier = props.encryptionKey?.keyArn;
-    for (const auditor of props.auditors ?? []) this.audits.add(auditor.roleArn);
+    for (const auditor of props.auditors ?? []) this.audits.add(fixedArn(auditor));
     if (this.shared) this.share();
     if (props.archive === undefined) return;
     // Without a pattern it archives every event; the L2 construct requires one.

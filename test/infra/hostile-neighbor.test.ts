@@ -235,7 +235,7 @@ test('an audit that the owner lists may be a role of a stack whose Mailroom join
 });
 
 describe('a change of the list of audits by the owner of the bus', () => {
-  /** An app whose key and consumer are in stacks of their own, on a bus of another app. */
+  /** An app whose key and consumer are in separate stacks, on a bus of another app. */
   const app = testApp();
   const key = new Key(new Stack(app, 'Keys'), 'Key');
   const stack = new Stack(app, 'Mailroom');

@@ -1,4 +1,4 @@
-import { App, Duration, Stack, Token } from 'aws-cdk-lib';
+import { App, Duration, NestedStack, Stack, Token } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
 import { EventBus } from 'aws-cdk-lib/aws-events';
 import { type IRole, Role } from 'aws-cdk-lib/aws-iam';
@@ -264,6 +264,14 @@ describe('a Mailroom refuses', () => {
     ).toThrow(message);
   });
 
+  test.each(['shop-*', 'shop-?', 'orders,payments'])('a list of audits with the role %j', (name) => {
+    const own = stack();
+    const auditors = [Role.fromRoleName(own, 'Audit', name)];
+    expect(() => new MailroomBus(own, 'Bus', { auditors })).toThrow(
+      `auditors contains the role "${name}", but each must be one role`,
+    );
+  });
+
   test.each(['', 'a/b', 'default', 'x'.repeat(257)])('a bus named %j', (eventBusName) => {
     expect(() => new MailroomBus(stack(), 'Bus', { eventBusName })).toThrow(/^The bus Test\/Bus has invalid/);
   });
@@ -331,6 +339,18 @@ describe('an imported Mailroom', () => {
       ({ Condition }: any) => Condition?.['ForAllValues:StringLike']?.['dynamodb:LeadingKeys'] ?? [],
     );
     expect(keys).toEqual(expect.arrayContaining(['INBOX#invoices#*', 'OUTBOX#*', 'INVOICE#*']));
+  });
+
+  test('belongs to one stack and its nested ones: another would import values that could then never change', () => {
+    const { app, stack, mailroom } = attached();
+    const consumer = { mailroom, name: 'payments', service: 'payments', events: [OrderPlaced], entry };
+    const message = 'imported in another stack of this app';
+    const other = new Stack(app, 'Other');
+    expect(() => new InboxConsumer(other, 'Payments', consumer)).toThrow(message);
+    expect(() =>
+      mailroom.addProducer(producer(other, 'orders'), { service: 'orders', publishes: [OrderPlaced] }),
+    ).toThrow(message);
+    expect(() => new InboxConsumer(new NestedStack(stack, 'Nested'), 'Payments', consumer)).not.toThrow();
   });
 
   test('refuses a token, an ARN, and a producer that publishes at once', () => {
