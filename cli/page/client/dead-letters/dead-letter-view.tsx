@@ -1,5 +1,6 @@
 import { lossyNumberText } from '../../../terminal/exact-json.ts';
 import type { PlanRequest } from '../../server/protocol.ts';
+import { At, Expiry } from '../frame/clocks.tsx';
 import { Button, Command } from '../frame/controls.tsx';
 import { errorText } from '../frame/format.ts';
 import { useMailroom } from '../frame/mailroom.ts';
@@ -7,7 +8,6 @@ import { ReadingBar, useReading } from '../frame/reading.tsx';
 import { State } from '../frame/state.tsx';
 import { EventLink, Stored, StoredJson } from '../frame/stored.tsx';
 import { Fact } from '../frame/table.tsx';
-import { At, Expiry } from '../frame/times.tsx';
 import { verdictWords } from '../plans/verdicts.ts';
 import { EditAndSend } from './edit-and-send.tsx';
 import { type ReadDeadLetter, useReadSources } from './sources.ts';

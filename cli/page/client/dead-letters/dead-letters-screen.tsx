@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { escaped } from '../../../terminal/escaped.ts';
 import type { PlanRequest } from '../../server/protocol.ts';
+import { Ago, Expiry } from '../frame/clocks.tsx';
 import { Button } from '../frame/controls.tsx';
 import { errorText, many } from '../frame/format.ts';
 import { useMailroom } from '../frame/mailroom.ts';
@@ -8,7 +9,6 @@ import { type Route, routeTo } from '../frame/route.ts';
 import { Notice, State } from '../frame/state.tsx';
 import { EventLink, Stored } from '../frame/stored.tsx';
 import { type Column, Table } from '../frame/table.tsx';
-import { Ago, Expiry } from '../frame/times.tsx';
 import { PlanDialog } from '../plans/plan-dialog.tsx';
 import { verdictWords } from '../plans/verdicts.ts';
 import { DeadLetterView, PlanButtons } from './dead-letter-view.tsx';

@@ -1,6 +1,7 @@
 import { useId } from 'preact/hooks';
 import { escaped } from '../../../terminal/escaped.ts';
 import type { PlanRequest } from '../../server/protocol.ts';
+import { Ago, Expiry } from '../frame/clocks.tsx';
 import { Button } from '../frame/controls.tsx';
 import { count, many } from '../frame/format.ts';
 import { useMailroom } from '../frame/mailroom.ts';
@@ -9,7 +10,6 @@ import { routeTo } from '../frame/route.ts';
 import { Notice, State } from '../frame/state.tsx';
 import { ShortId, Stored } from '../frame/stored.tsx';
 import { type Column, Table } from '../frame/table.tsx';
-import { Ago, Expiry } from '../frame/times.tsx';
 import { verdictWords } from '../plans/verdicts.ts';
 import {
   type CauseGroup,

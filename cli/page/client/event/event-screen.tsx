@@ -2,6 +2,7 @@ import { useEffect } from 'preact/hooks';
 import { time } from '../../../terminal/times.ts';
 import type { Reading } from '../../server/readings.ts';
 import type { RefusedError } from '../frame/api.ts';
+import { Ago, At } from '../frame/clocks.tsx';
 import { Button, Command } from '../frame/controls.tsx';
 import { preciseTime, stateOf } from '../frame/format.ts';
 import { useMailroom } from '../frame/mailroom.ts';
@@ -10,7 +11,6 @@ import { type Route, routeTo } from '../frame/route.ts';
 import { Notice, Refused, State } from '../frame/state.tsx';
 import { EventLink, Stored, StoredJson } from '../frame/stored.tsx';
 import { type Column, Fact, Table } from '../frame/table.tsx';
-import { Ago, At } from '../frame/times.tsx';
 import { commandLike, type EventReport, isBad, type WhyDocument } from './waterfall.ts';
 import { Waterfall } from './waterfall-view.tsx';
 

@@ -1,9 +1,9 @@
 import type { Flow } from '../../server/protocol.ts';
+import { Ago } from '../frame/clocks.tsx';
 import { count } from '../frame/format.ts';
 import { routeTo } from '../frame/route.ts';
 import { Name } from '../frame/stored.tsx';
 import { type Column, Table } from '../frame/table.tsx';
-import { Ago } from '../frame/times.tsx';
 
 type AtSource = NonNullable<Flow['status']>['sourceConsumers'][string] & { readonly name: string };
 

@@ -1,10 +1,10 @@
 import type { ComponentChildren } from 'preact';
 import type { Reading, ReadingName, ReadingParameters } from '../../server/readings.ts';
 import { errorOf, type RefusedError } from './api.ts';
+import { Ago } from './clocks.tsx';
 import { SameCommand } from './controls.tsx';
 import { useNow, useTask } from './mailroom.ts';
 import { Notes, Refused, State } from './state.tsx';
-import { Ago } from './times.tsx';
 
 /** A reading command for a screen. */
 export function useReading<Name extends ReadingName>(name: Name) {

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Run } from '../../server/protocol.ts';
+import { Ago } from '../frame/clocks.tsx';
 import { Button, Command, SameCommand } from '../frame/controls.tsx';
 import { count, many, type StateName } from '../frame/format.ts';
 import { useMailroom, useTask } from '../frame/mailroom.ts';
@@ -7,7 +8,6 @@ import { focusMain, hasFocus } from '../frame/route.ts';
 import { Icon, Notes, Notice, Refused, State } from '../frame/state.tsx';
 import { EventLink, Stored } from '../frame/stored.tsx';
 import { type Column, Table } from '../frame/table.tsx';
-import { Ago } from '../frame/times.tsx';
 import { nextOf, outcomeCounts, outcomeWords, type RunResult, resultsOf, sourceOf } from './runs.ts';
 
 /** The runs that are shown until they are dismissed: those that this tab started or saw going on. The operations log has the others. */

@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { MINUTE_MS } from '../../../../lambdas/runtime/base/units.ts';
 import { answersOf, detailsOf } from '../../../reports/audit/audit-answers.ts';
 import type { ReadingDocuments } from '../../server/readings.ts';
+import { Ago, At, Due } from '../frame/clocks.tsx';
 import { Button, Choice } from '../frame/controls.tsx';
 import { count, many } from '../frame/format.ts';
 import { ReadingBar, useKeptReading } from '../frame/reading.tsx';
@@ -10,7 +11,6 @@ import { routeTo } from '../frame/route.ts';
 import { Notice, State } from '../frame/state.tsx';
 import { EventLink, Name, Stored } from '../frame/stored.tsx';
 import { type Column, Table } from '../frame/table.tsx';
-import { Ago, At, Due } from '../frame/times.tsx';
 import { PlanDialog } from '../plans/plan-dialog.tsx';
 
 type ShownAudit = ReadingDocuments['audit'];

@@ -4,6 +4,7 @@ import type { ListedMessage } from '../../../reports/messages/list-messages.ts';
 import type { Cause } from '../../../terminal/listing.ts';
 import type { ReadingDocuments } from '../../server/readings.ts';
 import { Attempts } from '../frame/attempts.tsx';
+import { Ago, Due, Expiry } from '../frame/clocks.tsx';
 import { Button, Choice } from '../frame/controls.tsx';
 import { count, stateOf } from '../frame/format.ts';
 import { useMailroom } from '../frame/mailroom.ts';
@@ -12,7 +13,6 @@ import { type Route, routeTo } from '../frame/route.ts';
 import { Notice, State } from '../frame/state.tsx';
 import { EventLink, Name, Stored } from '../frame/stored.tsx';
 import { type Column, Table } from '../frame/table.tsx';
-import { Ago, Due, Expiry } from '../frame/times.tsx';
 
 /** The most messages that are listed one by one. */
 const LISTED_MAX = 1_000;

@@ -1,11 +1,11 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { ReadingDocuments } from '../../server/readings.ts';
+import { At } from '../frame/clocks.tsx';
 import { Button, Choice } from '../frame/controls.tsx';
 import { ReadingBar, useKeptReading } from '../frame/reading.tsx';
 import { Notice } from '../frame/state.tsx';
 import { Stored } from '../frame/stored.tsx';
 import { type Column, Table } from '../frame/table.tsx';
-import { At } from '../frame/times.tsx';
 
 const RANGES = [
   ['1d', 'last day'],
