@@ -1,9 +1,8 @@
-import { Duration, Fn } from 'aws-cdk-lib';
+import { Duration, Fn, Token } from 'aws-cdk-lib';
 import { MathExpression, Metric, Stats } from 'aws-cdk-lib/aws-cloudwatch';
 import type { Rule } from 'aws-cdk-lib/aws-events';
 import type { MetricName } from '../../lambdas/runtime/observe/telemetry.ts';
 import { SCHEDULE_MIN } from '../checks/timings.ts';
-import { externalRuleName } from '../consumer/consumer-intake.ts';
 import { type IInboxConsumer, SLO_PERCENTILE } from '../mailroom/consumer-interface.ts';
 import type { IMailroom } from '../mailroom/mailroom-base.ts';
 import type { MailroomTable } from '../mailroom/mailroom-table.ts';
@@ -205,16 +204,18 @@ function own(
 
 /** The dimensions of a consumer's rules; none for a consumer of an existing queue. */
 function ruleDimensions(mailroom: IMailroom, consumer: IInboxConsumer): Record<string, string>[] {
-  const { rule, externalBus } = consumer;
+  const { rule, externalRule, externalBus } = consumer;
   return [
     // Metrics of a rule on a custom bus have both dimensions (EventBridge user guide, "Monitoring").
-    ...(rule === undefined ? [] : [{ EventBusName: mailroom.bus.eventBusName, RuleName: ruleName(rule) }]),
-    ...(externalBus === undefined
+    ...(rule === undefined
+      ? []
+      : [{ EventBusName: mailroom.bus.eventBusName, RuleName: ruleName(rule, mailroom.bus.eventBusName) }]),
+    ...(externalRule === undefined || externalBus === undefined
       ? []
       : [
           {
             ...(externalBus === DEFAULT_BUS ? {} : { EventBusName: externalBus }),
-            RuleName: externalRuleName(consumer),
+            RuleName: ruleName(externalRule, externalBus),
           },
         ]),
   ];
@@ -233,7 +234,11 @@ function added(consumer: string, metrics: readonly Metric[]): Metric | MathExpre
   });
 }
 
-/** CloudFormation returns `bus|rule` as the name of a rule on a custom bus; its ARN always ends in `rule/bus/rule`. */
-function ruleName({ ruleArn }: Rule): string {
-  return Fn.select(2, Fn.split('/', ruleArn));
+/**
+ * CloudFormation returns `bus|rule` as the name of a rule on a custom bus; its ARN always ends in `rule/bus/rule`. The name that the consumer
+ * gave it contains the id of its own stack, and alarms may be in another.
+ */
+function ruleName({ ruleArn }: Rule, bus: string): string {
+  const slashes = Token.isUnresolved(bus) ? 0 : bus.split('/').length - 1; // of a partner's bus
+  return Fn.select(bus === DEFAULT_BUS ? 1 : 2 + slashes, Fn.split('/', ruleArn));
 }

@@ -12,6 +12,7 @@ import { subscribe } from '../../lambdas/runtime/events/subscribe.ts';
 import type { ConsumerEntry } from '../../lambdas/runtime/operations/directory.ts';
 import { lambdaEntry } from '../../lib/functions/service-function.ts';
 import { DeliveryAlarms, InboxConsumer, type InboxConsumerProps, Mailroom } from '../../lib/index.ts';
+import { deployedParts } from './access/deployed-parts.ts';
 import { testApp } from './synth.ts';
 
 const schema = z.unknown();
@@ -158,6 +159,33 @@ describe('external events', () => {
     );
     expect(JSON.stringify(statement)).toContain(':rule/aws.partner/stripe.com/acct/');
   });
+
+  test.each(['default', 'webhooks', 'aws.partner/stripe.com/acct'])(
+    'the alarms find a rule on the bus %s by its own name, also from another stack',
+    (bus) => {
+      const app = testApp();
+      const stack = new Stack(app, 'Service');
+      const mailroom = new Mailroom(stack, 'Mailroom', { sources: ['orders'] });
+      const externalBus = bus === 'default' ? undefined : EventBus.fromEventBusName(stack, 'External', bus);
+      new InboxConsumer(stack, 'Thumbnails', {
+        ...{ mailroom, name: 'thumbnails', ...consumerProps },
+        ...(externalBus && { externalBus }),
+      });
+      const operations = new Stack(app, 'Operations');
+      const topic = new Topic(operations, 'Topic');
+      new DeliveryAlarms(operations, 'Alarms', { mailroom, alarms: { page: topic, ticket: topic } });
+      const parts = deployedParts(app);
+      const rule = parts.find(({ id, type }) => type === 'AWS::Events::Rule' && id.includes('External'));
+      const dimensions = parts
+        .filter(({ stack, type }) => stack === 'Operations' && type === 'AWS::CloudWatch::Alarm')
+        .flatMap(({ properties }) => properties.Metrics ?? [])
+        .flatMap(({ MetricStat }) => MetricStat?.Metric.Dimensions ?? [])
+        .filter(({ Name }: { Name: string }) => Name === 'RuleName')
+        .map(({ Value }: { Value: string }) => Value);
+      expect(rule?.name).toContain('Thumbnails');
+      expect(dimensions).toContain(rule?.name);
+    },
+  );
 
   test('the directory entry contains external events with their id fields and their rule', () => {
     const { entry } = synth(() => ({ events: [OrderPlaced, ObjectCreated] }));

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { type App, Stack } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
 
@@ -23,7 +24,6 @@ export const REGION = 'eu-west-1';
 const PSEUDO_PARAMETERS: Readonly<Record<string, string>> = {
   'AWS::AccountId': ACCOUNT,
   'AWS::Region': REGION,
-  'AWS::StackId': `arn:aws:cloudformation:${REGION}:${ACCOUNT}:stack/name/51af3dc0-da77-11e4-872e-1234567890ab`,
   'AWS::Partition': 'aws',
   'AWS::URLSuffix': 'amazonaws.com',
 };
@@ -89,6 +89,12 @@ export function deployedParts(app: App): DeployedPart[] {
       };
     }),
   );
+}
+
+/** Each stack has its own id, so a name that contains one means nothing in another stack. */
+function stackId({ stackName }: StackTemplate): string {
+  const id = createHash('sha256').update(stackName).digest('hex').slice(0, 8);
+  return `arn:aws:cloudformation:${REGION}:${ACCOUNT}:stack/${stackName}/${id}-da77-11e4-872e-1234567890ab`;
 }
 
 function templateOf(stack: Stack): StackTemplate {
@@ -172,6 +178,7 @@ class Names {
   }
 
   #ref(template: StackTemplate, name: string): unknown {
+    if (name === 'AWS::StackId') return stackId(template);
     const pseudo = PSEUDO_PARAMETERS[name];
     if (pseudo !== undefined) return pseudo;
     const parameter = template.parameters[name];
