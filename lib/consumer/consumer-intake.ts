@@ -2,7 +2,7 @@ import { RemovalPolicy } from 'aws-cdk-lib';
 import { Rule } from 'aws-cdk-lib/aws-events';
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { Queue } from 'aws-cdk-lib/aws-sqs';
-import type { Construct, IConstruct } from 'constructs';
+import type { Construct } from 'constructs';
 import { encodeRulePattern } from '../../lambdas/runtime/bus/rule-pattern.ts';
 import type { Subscription } from '../../lambdas/runtime/events/data-filter.ts';
 import { HEARTBEAT } from '../../lambdas/runtime/events/heartbeat-event.ts';
@@ -13,7 +13,7 @@ import { maxReceiveCount } from '../checks/receives.ts';
 import { QUEUE_RETENTION_MAX } from '../checks/retentions.ts';
 import type { ConsumerSettings } from '../checks/timings.ts';
 import { acknowledgeLastStop } from '../functions/acknowledged-warnings.ts';
-import { physicalName, queueByName } from '../functions/physical-name.ts';
+import { queueByName } from '../functions/physical-name.ts';
 import { aggregateOf } from '../mailroom/declared-events.ts';
 import { queueEncryption } from '../mailroom/encryption.ts';
 import type { IMailroom } from '../mailroom/mailroom-base.ts';
@@ -21,15 +21,12 @@ import {
   DEAD_LETTERS_OF_NONE,
   DEFAULT_BUS,
   denySending,
-  RULE_NAME_MAX,
+  fixedRuleName,
   sendTo,
 } from '../mailroom/queue-senders.ts';
 import { refuseSharedDeadLetters, takeQueue } from './existing-queue.ts';
 import type { InboxConsumerProps } from './inbox-consumer-props.ts';
 import { letWatch } from './queue-watchers.ts';
-
-/** Ends the name of the rule of Mailroom events, which may be on one bus with that of external events. */
-const EVENTS = '-events';
 
 /** The queues of a consumer, and the rules that fill them. A consumer of an existing queue has no rules. */
 export interface ConsumerIntake {
@@ -83,7 +80,7 @@ export function consumerQueues(
   takeQueue(queue, consumer);
   acknowledgeLastStop(deadLetterQueue, 'the dead-letter queue of the source queue');
   acknowledgeLastStop(undeliveredQueue, "the dead-letter queue of the rule's target");
-  const ruleName = `${physicalName(consumer, RULE_NAME_MAX - EVENTS.length)}${EVENTS}`;
+  const ruleName = fixedRuleName(consumer, 'Events', mailroom.bus);
   const rule = new Rule(consumer, 'Rule', {
     ruleName,
     description: `Events for the consumer ${props.name}.`,
@@ -108,7 +105,7 @@ function ruleOfExternalEvents(
 ): Rule | undefined {
   const external = events.filter(isExternalEvent);
   if (external.length === 0) return undefined;
-  const ruleName = externalRuleName(consumer);
+  const ruleName = externalRuleName(consumer, { externalBus });
   const rule = new Rule(consumer, 'ExternalRule', {
     ruleName,
     description: `External events for the consumer ${name}.`,
@@ -121,8 +118,11 @@ function ruleOfExternalEvents(
 }
 
 /** The name of the rule of a consumer's external events. */
-export function externalRuleName(consumer: IConstruct): string {
-  return physicalName(consumer, RULE_NAME_MAX);
+export function externalRuleName(
+  consumer: Construct,
+  { externalBus }: Pick<InboxConsumerProps, 'externalBus'>,
+): string {
+  return fixedRuleName(consumer, 'External', externalBus);
 }
 
 /** The name of the bus on which the external events of a consumer arrive. */

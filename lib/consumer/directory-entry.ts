@@ -28,7 +28,7 @@ export function writeDirectoryEntry(
     externalRule:
       consumer.externalBus === undefined
         ? undefined
-        : { name: externalRuleName(consumer), bus: consumer.externalBus },
+        : { name: externalRuleName(consumer, props), bus: consumer.externalBus },
     fairBy: props.fairBy,
     order: props.order && orderText(props.order),
     forwardsTo: props.forwardsTo && { kind: props.forwardsTo.kind, name: props.forwardsTo.name },

@@ -10,11 +10,10 @@ import { serviceNameProblems } from '../checks/names.ts';
 import { refuse, unless } from '../checks/refusal.ts';
 import { QUEUE_RETENTION_MAX } from '../checks/retentions.ts';
 import { acknowledgeLastStop } from '../functions/acknowledged-warnings.ts';
-import { physicalName } from '../functions/physical-name.ts';
 import { identityOf } from './bus-identity.ts';
 import { letEventsUse, queueEncryption } from './encryption.ts';
 import { onlySources } from './publish-grant.ts';
-import { DEAD_LETTERS_OF_NONE, denySending, RULE_NAME_MAX, ruleSends } from './queue-senders.ts';
+import { DEAD_LETTERS_OF_NONE, denySending, fixedRuleName, ruleSends } from './queue-senders.ts';
 import { fixedRoleName } from './role-arns.ts';
 import { FORWARD_TAG, PUBLISHER_TAG, tag } from './tags.ts';
 
@@ -97,7 +96,7 @@ export class BusForward extends Construct {
         conditions: onlySources(() => [from]),
       }),
     );
-    const ruleName = physicalName(this, RULE_NAME_MAX);
+    const ruleName = fixedRuleName(this, 'Forward', bus);
     this.rule = new Rule(this, 'Rule', {
       ruleName,
       description: `Forwards events of ${from} to another bus.`,

@@ -1,5 +1,5 @@
 import { Stack } from 'aws-cdk-lib';
-import type { Rule } from 'aws-cdk-lib/aws-events';
+import type { IEventBus, Rule } from 'aws-cdk-lib/aws-events';
 import {
   AnyPrincipal,
   Effect,
@@ -10,10 +10,13 @@ import {
 } from 'aws-cdk-lib/aws-iam';
 import type { IEventSourceDlq } from 'aws-cdk-lib/aws-lambda';
 import { type Queue, type QueueProps, RedrivePermission } from 'aws-cdk-lib/aws-sqs';
+import { Construct } from 'constructs';
+import { physicalName } from '../functions/physical-name.ts';
+import { keyOf } from './bus-identity.ts';
 import { MAILROOM_TAG } from './tags.ts';
 
 /** The longest name of a rule (EventBridge API reference, PutRule). */
-export const RULE_NAME_MAX = 64;
+const RULE_NAME_MAX = 64;
 
 /** The one rule that may send to a queue: not every rule of its bus, because any team may add one there, with its own message. */
 interface SendingRule {
@@ -32,6 +35,17 @@ interface SendingRule {
 export const DEAD_LETTERS_OF_NONE = {
   redriveAllowPolicy: { redrivePermission: RedrivePermission.DENY_ALL },
 } as const satisfies QueueProps;
+
+/**
+ * The fixed name of a rule. It changes with the bus, because CloudFormation replaces a rule that moves to another bus, but no resource
+ * with a fixed name (CloudFormation template reference, "Name type").
+ *
+ * @param bus - as far as synth knows it @default the default bus
+ */
+export function fixedRuleName(owner: Construct, kind: string, bus?: IEventBus): string {
+  const id = `${kind}On${(bus === undefined ? DEFAULT_BUS : keyOf(bus)).replaceAll('/', '-')}`;
+  return physicalName(owner.node.tryFindChild(id) ?? new Construct(owner, id), RULE_NAME_MAX);
+}
 
 /** The name of the account's default bus. The ARNs of its rules do not contain it. */
 export const DEFAULT_BUS = 'default';

@@ -5,7 +5,9 @@ import { type IRole, Role } from 'aws-cdk-lib/aws-iam';
 import { Key } from 'aws-cdk-lib/aws-kms';
 import { Code, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda';
 import { describe, expect, test } from 'vitest';
+import { z } from 'zod/mini';
 import { OrderPlaced, PaymentCaptured } from '../../lambdas/example/events.ts';
+import { externalEvent } from '../../lambdas/runtime/events/external-event.ts';
 import { lambdaEntry } from '../../lib/functions/service-function.ts';
 import { InboxConsumer, Mailroom, MailroomBus, ServiceFunction } from '../../lib/index.ts';
 import { ACCOUNT, deployedParts, REGION } from './access/deployed-parts.ts';
@@ -18,6 +20,8 @@ const POLICY_MAX = 10_240;
 
 const here = { account: '111122223333', region: 'eu-west-1' };
 const there = { account: '111122223333', region: 'us-east-1' };
+
+const Paid = externalEvent({ source: 'psp', type: 'Paid', id: ['id'], schema: z.looseObject({}) });
 
 function producer(stack: Stack, service: string, id = 'Api'): ServiceFunction {
   return new ServiceFunction(stack, id, { entry, service });
@@ -274,6 +278,35 @@ describe('a Mailroom refuses', () => {
 
   test.each(['', 'a/b', 'default', 'x'.repeat(257)])('a bus named %j', (eventBusName) => {
     expect(() => new MailroomBus(stack(), 'Bus', { eventBusName })).toThrow(/^The bus Test\/Bus has invalid/);
+  });
+});
+
+describe('a Mailroom that moves to another bus', () => {
+  /** The rules of a consumer, and of a forward, by their buses. */
+  function rulesOn(eventBusName?: string) {
+    const stack = new Stack(testApp(), 'Test');
+    const bus = eventBusName === undefined ? undefined : new MailroomBus(stack, 'Bus', { eventBusName });
+    const mailroom = new Mailroom(stack, 'Mailroom', { ...(bus && { bus }) });
+    new InboxConsumer(stack, 'Payments', {
+      ...{ mailroom, name: 'payments', service: 'payments', events: [OrderPlaced, Paid], entry },
+      ...(eventBusName && { externalBus: EventBus.fromEventBusName(stack, 'Paid', `${eventBusName}-paid`) }),
+    });
+    bus?.forwardTo(EventBus.fromEventBusName(stack, 'Other', 'other'), {
+      from: 'orders',
+      events: [OrderPlaced],
+    });
+    const rules = Object.entries(resources(Template.fromStack(stack), 'AWS::Events::Rule'));
+    return rules
+      .filter(([id]) => /^Payments|^Bus/.test(id))
+      .map(([id, { Properties }]) => [id, JSON.stringify(Properties.Name)] as const);
+  }
+
+  test('has rules with other names there: CloudFormation replaces no rule whose fixed name stays', () => {
+    const shop = rulesOn('shop');
+    const names = [...shop, ...rulesOn('store'), ...rulesOn()].map(([, name]) => name);
+    expect(shop).toHaveLength(3);
+    expect(new Set(names).size).toBe(names.length);
+    expect(rulesOn('shop')).toEqual(shop);
   });
 });
 
