@@ -101,6 +101,8 @@ export class MailroomBus extends EventBus {
   private readonly ownPolicy: PolicyDocument;
   private readonly accepted: AcceptedForward[] = [];
   private readonly audits = new Set<string>();
+  /** The statement that admits accepted forwards. */
+  private forwards: Construct | undefined;
   private readonly removalPolicy: RemovalPolicy;
   /** The name itself, which the policy needs: a bus cannot reference its own name. */
   private readonly ownName: string;
@@ -144,6 +146,7 @@ export class MailroomBus extends EventBus {
     const name = this.ownName;
     const statement = onlyAcceptedForwards(this, name, () => this.accepted.map(({ arn }) => arn));
     const forwards = this.addStatement(this, 'OnlyAcceptedForwardsPut', 'Forwards', statement);
+    this.forwards = forwards;
     new StringListParameter(this, 'Auditors', {
       parameterName: busAuditorsName(this.eventBusName),
       description:
@@ -260,7 +263,9 @@ export class MailroomBus extends EventBus {
     if (!this.shared) this.publishers.add(arn);
     const busArn = this.shared ? this.eventBusArn : this.ownArn();
     const sid = (kind: string) => physicalName(new Construct(accept, kind), STATEMENT_ID_MAX);
-    this.addStatement(accept, sid('Only'), 'OnlyPolicy', onlyItsService(busArn, arn, from));
+    const only = this.addStatement(accept, sid('Only'), 'OnlyPolicy', onlyItsService(busArn, arn, from));
+    // A role that is admitted first could publish any service meanwhile.
+    this.forwards?.node.addDependency(only);
     if (account !== undefined && account !== this.env.account)
       this.addStatement(accept, sid('Accept'), 'Policy', letForward(busArn, account, arn, options));
   }

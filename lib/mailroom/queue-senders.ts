@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { Stack } from 'aws-cdk-lib';
 import type { IEventBus, Rule } from 'aws-cdk-lib/aws-events';
 import {
@@ -43,7 +44,8 @@ export const DEAD_LETTERS_OF_NONE = {
  * @param bus - as far as synth knows it @default the default bus
  */
 export function fixedRuleName(owner: Construct, kind: string, bus?: IEventBus): string {
-  const id = `${kind}On${(bus === undefined ? DEFAULT_BUS : keyOf(bus)).replaceAll('/', '-')}`;
+  const on = createHash('sha256').update(bus === undefined ? DEFAULT_BUS : keyOf(bus));
+  const id = `${kind}${on.digest('hex').slice(0, 8)}`;
   return physicalName(owner.node.tryFindChild(id) ?? new Construct(owner, id), RULE_NAME_MAX);
 }
 

@@ -5,8 +5,8 @@ import type { IConstruct } from 'constructs';
 /** The longest name of a role (IAM API reference, CreateRole). */
 const ROLE_NAME_MAX = 64;
 
-/** The longest name of a region, e.g. ap-southeast-1. */
-const REGION_MAX = 14;
+/** The longest name of a region: us-isof-south-1. */
+const REGION_MAX = 15;
 
 /**
  * A name for a role that policies of other stacks and apps contain. It is derived from stack and path alone, so it is known at synth, and

@@ -73,6 +73,31 @@ describe('a forward of a stack that owns nothing', () => {
     expect(await put(accepting, { ...administrator('another'), tags: forward.tags }, 'orders')).toBe('DENY');
   });
 
+  test('is limited to its service before it is admitted', () => {
+    const accepting = shop((bus) =>
+      bus.acceptFrom({ role: roleName, from: 'orders', events: [OrderPlaced] }),
+    );
+    const template = Template.fromStack(accepting.node.findChild('Bus') as Stack);
+    const statements = Object.entries(template.findResources('AWS::Events::EventBusPolicy'));
+    const [[, admits] = []] = statements.filter(([id]) => id.includes('Forwards'));
+    const [[limits] = []] = statements.filter(([id]) => id.includes('OnlyPolicy'));
+    expect(admits?.DependsOn).toEqual([limits]);
+  });
+
+  test.each(['us-isof-south-1', 'ap-southeast-1'])(
+    'has a role with a name that IAM takes in %s, however long its path is',
+    (region) => {
+      const stack = new Stack(testApp(), 'a'.repeat(60), { env: { account: ACCOUNT, region } });
+      const bus = new MailroomBus(stack, 'b'.repeat(60));
+      const name = bus.forwardTo(EventBus.fromEventBusName(stack, 'Other', 'other'), {
+        from: 'orders',
+        events: [OrderPlaced],
+      }).roleName;
+      expect(name).toMatch(/^[\w-]{1,64}$/);
+      expect(name.endsWith(`-${region}`)).toBe(true);
+    },
+  );
+
   test('may not publish by tags alone: every tag of the relay of the orders gives it nothing', async () => {
     const app = shop();
     const relay = rolesOf(deployedParts(app)).find(({ name }) => name === 'Orders/MailroomRelayStreamRole');
