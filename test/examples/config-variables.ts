@@ -57,10 +57,10 @@ export function configVariables(config: string): ConfigVariable[] {
   });
 }
 
-/** Members of a configuration with their documentation, those of the interface that it extends first. */
+/** Members of a configuration with their documentation, those of the interfaces that it extends first. */
 function membersOf(config: string): Map<string, string> {
-  const [, base, body = ''] = declarationOf(config);
-  const members = base === undefined ? new Map<string, string>() : membersOf(base);
+  const [, bases = '', body = ''] = declarationOf(config);
+  const members = new Map(bases.split(', ').flatMap((base) => (base === '' ? [] : [...membersOf(base)])));
   for (const [, comment = '', member = ''] of body.matchAll(MEMBER))
     members.set(member, meaningOf(comment) || (MEANINGS.get(member) ?? ''));
   return members;
@@ -72,7 +72,7 @@ const MEMBER = /(?:\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\s*)?(?:readonly (?=\w+\??:)|(
 /** The interface of a configuration; without one, its settings. */
 function declarationOf(config: string): readonly (string | undefined)[] {
   const name = `${config[0]?.toLowerCase()}${config.slice(1).replace('Config', 'Settings')}`;
-  const declared = new RegExp(`interface ${config}(?: extends (\\w+))? \\{\n([\\s\\S]*?)\n\\}`);
+  const declared = new RegExp(`interface ${config}(?: extends ([\\w, ]+))? \\{(?:\n([\\s\\S]*?)\n)?\\}`);
   const inferred = new RegExp(`const ${name} = settings(?:<(\\w+) [^>]*>)?\\(\\{\n([\\s\\S]*?)\n\\}`);
   return declared.exec(SOURCE) ?? inferred.exec(SOURCE) ?? [];
 }
