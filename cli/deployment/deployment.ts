@@ -108,7 +108,7 @@ export async function openDeployment(io: Io, options: GlobalOptions): Promise<De
       isLocal,
       region,
       directory,
-      table: postgres === undefined ? table : bothTables(postgresTable(postgres.database), table),
+      table: postgres === undefined ? table : bothTables(postgresTable(postgres.whole), table),
       postgres,
       queues: sqsQueues(clients.sqs),
       resources,

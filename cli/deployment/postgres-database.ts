@@ -11,6 +11,7 @@ import {
   sqlState,
 } from '../../lambdas/runtime/postgres/sql.ts';
 import { readJsonRows } from '../../lambdas/runtime/postgres/sql-rows.ts';
+import { wholeView } from '../../lambdas/runtime/postgres/whole-view.ts';
 import { shell } from '../terminal/shell.ts';
 
 /** The part of the package `pg` that the command uses. */
@@ -19,6 +20,8 @@ type PgPackage = Pick<typeof pg, 'Pool'>;
 /** A PostgreSQL database, as the command reaches it. */
 export interface OpenPostgres {
   readonly database: Database<unknown>;
+  /** The same for reports. It fails if row-level security hides rows from the login: what is hidden would count as absent. */
+  readonly whole: Sql;
   /** The rows of a query, with their values as JSON has them. */
   read(query: string, values?: readonly unknown[]): Promise<readonly SqlRow[]>;
   /** Its host, port and name; without a password. */
@@ -83,9 +86,11 @@ export async function openPostgres(
   const place = `${host}:${port}${name === undefined ? '' : `/${name}`}`;
   const login = user ?? 'its login';
   const database = explaining(nodePostgres(pool), { place, login });
+  const whole = wholeView(database);
   return {
     database,
-    read: (query, values) => readJsonRows(database, query, values),
+    whole,
+    read: (query, values) => readJsonRows(whole, query, values),
     place,
     foreignObjects: () => foreignObjects(database, false),
     end: () => pool.end(),

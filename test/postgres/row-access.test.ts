@@ -1,15 +1,23 @@
 import { Pool } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { openPostgres } from '../../cli/deployment/postgres-database.ts';
+import { postgresTable } from '../../cli/deployment/postgres-table.ts';
 import { runMailroom } from '../../cli/program.ts';
+import { systemClock } from '../../lambdas/runtime/base/clock.ts';
 import { nodePostgres } from '../../lambdas/runtime/postgres/databases.ts';
 import { grantPostgresRole, migratePostgres } from '../../lambdas/runtime/postgres/migrate.ts';
+import { careForTables } from '../../lambdas/runtime/postgres/postgres-care.ts';
 import { postgresHandlers } from '../../lambdas/runtime/postgres/postgres-handlers.ts';
 import { createPostgresOutbox } from '../../lambdas/runtime/postgres/postgres-outbox.ts';
-import { mintEventId } from '../../lambdas/runtime/store/event-id.ts';
+import { createPostgresRelay } from '../../lambdas/runtime/postgres/postgres-relay.ts';
+import { wholeView } from '../../lambdas/runtime/postgres/whole-view.ts';
+import { mintEventId, systemRandomBytes } from '../../lambdas/runtime/store/event-id.ts';
+import { memoryBus } from '../../testing/memory-bus.ts';
 import { memoryTelemetry } from '../../testing/memory-telemetry.ts';
 import { capturedIo } from '../support/captured-io.ts';
 import { ThingHappened } from '../support/runtime-rig.ts';
 import { newEventId, postgresConsumer } from './consumer-parts.ts';
+import { relayConfig } from './support/relay-config.ts';
 import { PRODUCER, placed, type Rig, startRig } from './support/rig.ts';
 
 let rig: Rig;
@@ -347,6 +355,40 @@ test('each of these attacks succeeds without row-level security', async () => {
     expect([table, await changed()]).toEqual([table, 1]);
     await rig.pool.query(`ALTER TABLE mailroom.${table} ENABLE ROW LEVEL SECURITY`);
   }
+});
+
+test('a relay and a report fail for a login that was granted their role by hand, to a group or elsewhere, and call nothing empty', async () => {
+  await rig.pool.query(
+    'CREATE ROLE by_hand LOGIN; GRANT mailroom_relay, mailroom_operator TO by_hand; CREATE ROLE team; CREATE ROLE member LOGIN; GRANT team TO member',
+  );
+  for (const role of ['mailroom_relay', 'mailroom_operator'] as const)
+    await grantPostgresRole(rig.database, { login: 'team', role });
+  await rig.commit(1);
+  const refused = /no role relay in this database/;
+  for (const name of ['by_hand', 'member', 'elsewhere']) {
+    const telemetry = memoryTelemetry();
+    const parts = { config: relayConfig(), database: nodePostgres(login(name)), telemetry };
+    const bus = memoryBus();
+    expect(await createPostgresRelay({ ...parts, bus }).pass()).toMatchObject({ claimed: 0, failed: true });
+    await careForTables({ ...parts, clock: systemClock, random: systemRandomBytes });
+    const errors = telemetry.lines().filter(({ level }) => level === 'error');
+    expect(errors.map(({ extra }) => String(Object(extra).error?.message))).toEqual([
+      expect.stringMatching(refused),
+      expect.stringMatching(refused),
+    ]);
+    expect(telemetry.counted('SweepFailures')).toBe(1);
+    const open = await openPostgres(`postgresql://${name}@127.0.0.1:${rig.server.port}/postgres`);
+    for (const read of [
+      () => open.read('SELECT event_id FROM mailroom.pending'),
+      () => postgresTable(open.whole).query({ pk: 'DEAD#00' }),
+    ])
+      await expect(read()).rejects.toMatchObject({ code: 'ACCESS_DENIED' });
+    await open.end();
+  }
+  for (const pool of [ada, relay, rig.pool])
+    expect((await wholeView(nodePostgres(pool)).query('SELECT 1 FROM mailroom.pending')).rows).toHaveLength(
+      1,
+    );
 });
 
 describe('the database refuses, also past the library,', () => {

@@ -4,6 +4,7 @@ import { eventIdTime } from '../store/event-id.ts';
 import { DELETED_AT_ONCE, deleteExpiredMessages } from './postgres-inbox-retention.ts';
 import type { TransitionDeps } from './postgres-transitions.ts';
 import { readOneRow, readRows } from './sql-rows.ts';
+import { refuseBlind, seesAll } from './whole-view.ts';
 
 /** The time of one round of deletes, milliseconds; the next round goes on. */
 const ROUND_MS = 5_000;
@@ -51,7 +52,7 @@ const COUNT = `WITH waiting AS MATERIALIZED (
 SELECT count(*)::text AS pending, (count(*) FILTER (WHERE NOT declared))::text AS undeclared,
   min(event_id) FILTER (WHERE declared) AS oldest,
   coalesce(greatest(0, extract(epoch FROM statement_timestamp() - min(due_at) FILTER (WHERE declared))::float8 * 1000::float8), 0)::bigint::text AS overdue,
-  (SELECT count(*)::text FROM mailroom.dead) AS dead
+  (SELECT count(*)::text FROM mailroom.dead) AS dead, ${seesAll('relay')}::text AS whole
 FROM judged`;
 
 const COUNTED = {
@@ -60,6 +61,7 @@ const COUNTED = {
   oldest: 'text?',
   overdue: 'number',
   dead: 'number',
+  whole: 'boolean',
 } as const;
 
 /**
@@ -105,7 +107,9 @@ export async function careForTables(deps: TransitionDeps): Promise<void> {
 async function emitGauges({ config, database, clock, telemetry }: TransitionDeps): Promise<void> {
   const now = clock.now();
   const values = [lastIdOf(now), config.sources ?? null];
-  const { pending, undeclared, oldest, overdue, dead } = await readOneRow(database, COUNT, values, COUNTED);
+  const counted = await readOneRow(database, COUNT, values, COUNTED);
+  const { pending, undeclared, oldest, overdue, dead, whole } = counted;
+  refuseBlind(whole, 'relay');
   telemetry.gauge('PendingEvents', pending);
   telemetry.gauge('UndeclaredEvents', undeclared);
   telemetry.gauge('DeadEvents', dead);

@@ -7,6 +7,7 @@ import { claimRange, SETTLED_MS } from './claim-range.ts';
 import type { PostgresRelayConfig } from './postgres-settings.ts';
 import type { Sql } from './sql.ts';
 import { type RowOf, readRows } from './sql-rows.ts';
+import { refuseBlind, seesAll } from './whole-view.ts';
 
 /** An event that this relay holds. */
 export interface ClaimedEvent extends EventRow {
@@ -33,7 +34,8 @@ const CLAIM_BYTES_MAX = 8_000_000;
  * A materialized query, because a claim with `IN (SELECT … LIMIT … SKIP LOCKED)` may be planned as a join that claims more than its limit.
  * `statement_timestamp()` is a constant for the planner: with `clock_timestamp()` it could not use the index.
  *
- * It reads from `$4` on. It always returns a row, with the time up to which it left no event that it could see: see {@link claimRange}.
+ * It reads from `$4` on. It always returns a row, with the time up to which it left no event that it could see: see {@link claimRange}; and whether it
+ * could see all.
  */
 const CLAIM = `WITH due AS MATERIALIZED (
   SELECT event_id, due_at FROM mailroom.pending WHERE due_at >= $4::timestamptz AND due_at <= statement_timestamp() ORDER BY due_at LIMIT $1::int FOR UPDATE SKIP LOCKED
@@ -50,13 +52,14 @@ const CLAIM = `WITH due AS MATERIALIZED (
   SELECT *, CASE WHEN bytes >= ${PUT_EVENTS_BYTES_MAX}::bigint THEN 'too-large'
     WHEN (sum(bytes) FILTER (WHERE bytes < ${PUT_EVENTS_BYTES_MAX}::bigint) OVER (ORDER BY event_id))::bigint - bytes >= ${CLAIM_BYTES_MAX}::bigint THEN 'later' END AS unread FROM sized
 )
-SELECT to_char(r.up_to AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'::text) AS up_to, j.event_id::text AS event_id, j.unread, coalesce(j.attempts, 0::int)::text AS attempts,
+SELECT to_char(r.up_to AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'::text) AS up_to, ${seesAll('relay')}::text AS whole, j.event_id::text AS event_id, j.unread, coalesce(j.attempts, 0::int)::text AS attempts,
   CASE WHEN j.unread IS NULL THEN j.source END AS source, CASE WHEN j.unread IS NULL THEN j.type END AS type,
   CASE WHEN j.unread IS NULL THEN j.trace_id END AS trace_id, CASE WHEN j.unread IS NULL THEN j.envelope END AS envelope
 FROM reading r LEFT JOIN judged j ON true`;
 
 const CLAIMED = {
   up_to: 'text',
+  whole: 'boolean',
   event_id: 'text?',
   unread: 'text?',
   source: 'text?',
@@ -80,6 +83,7 @@ export function eventClaim({
     const leaseUntil = clock.now() + config.claimLeaseMs;
     const rows = await range.read(async (from) => {
       const read = await readRows(database, CLAIM, [limit, config.claimLeaseMs, fence, from], CLAIMED);
+      refuseBlind(read[0]?.whole !== false, 'relay');
       return { rows: read, upTo: read[0]?.up_to };
     }, fully);
     return rows.flatMap((row) =>
