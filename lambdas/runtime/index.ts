@@ -3,10 +3,15 @@ export { type Clock, systemClock } from './base/clock.ts';
 export {
   type AtOnceConfig,
   type ConsumerConfig,
+  type InboxConfig,
+  type ProcessingConfig,
   type ProducerConfig,
+  type QueueConfig,
   readAtOnceConfig,
   readConsumerConfig,
   readProducerConfig,
+  type ServiceConfig,
+  type TableConfig,
 } from './base/config.ts';
 export type { Environment } from './base/config-codec.ts';
 export type { MailroomErrorCode } from './base/error-codes.ts';
@@ -29,6 +34,7 @@ export type { JsonOf } from './base/json.ts';
 export { type EventOrder, type LatestOrder, latest, type StrictOrder, strict } from './base/order.ts';
 export type { Bus, BusEntry, BusResult } from './bus/event-bus.ts';
 export { type EventBridgeBusDeps, eventBridgeBus } from './bus/eventbridge-bus.ts';
+export type { ProcessingDeps } from './consume/consumer-context.ts';
 export {
   type Handler,
   type HandlerOptions,

@@ -8,7 +8,13 @@
  * const outbox = createPostgresOutbox({ config: readPostgresProducerConfig(process.env), database });
  * ```
  */
-export { readPostgresConsumerConfig, readPostgresInboxConfig } from './base/config.ts';
+export {
+  type ProcessingConfig,
+  type QueueConfig,
+  readPostgresConsumerConfig,
+  readPostgresInboxConfig,
+} from './base/config.ts';
+export type { ProcessingDeps } from './consume/consumer-context.ts';
 export {
   nodePostgres,
   type PgClient,
@@ -72,3 +78,4 @@ export {
 export type { PostgresTls } from './postgres/postgres-url.ts';
 export { type Database, type Sql, type SqlResult, type SqlRow, sqlState } from './postgres/sql.ts';
 export type { PgListener } from './postgres/wake-listener.ts';
+export type { ProcessorDeps } from './sources/inbox-processor.ts';

@@ -8,7 +8,7 @@
  * const inbox = createInboxProcessor({ config, table: dynamoTable({ client, tableName: config.tableName }) });
  * ```
  */
-export { type InboxConfig, readInboxConfig } from './base/config.ts';
+export { type InboxConfig, type ProcessingConfig, readInboxConfig, type TableConfig } from './base/config.ts';
 export type { DecodeBody } from './sources/body-decoder.ts';
 export type { Consuming, KeepDeadLetter, SourceDeadLetter } from './sources/consuming.ts';
 export { deadLetterText } from './sources/dead-letter-text.ts';
@@ -19,6 +19,7 @@ export {
   type InboxProcessorDeps,
   type MessageAnswer,
   type ProcessOptions,
+  type ProcessorDeps,
 } from './sources/inbox-processor.ts';
 export {
   consumeJetStream,

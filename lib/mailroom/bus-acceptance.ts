@@ -8,7 +8,7 @@ import { noRole } from './role-arns.ts';
 import { FORWARD_TAG } from './tags.ts';
 
 /** The events that a bus accepts from a forward. */
-export interface BusAcceptOptions extends Pick<BusForwardOptions, 'from' | 'events'> {
+export interface BusAcceptOptions extends Pick<BusForwardOptions, 'events' | 'from'> {
   /** The name of the forward's role: `BusForward.roleName`, which `cdk synth` of its app prints. */
   readonly role: string;
   /** The number of the account whose bus forwards them. @default the account of the bus */
