@@ -44,7 +44,7 @@ CREATE TABLE mailroom.event (
 );
 CREATE TABLE mailroom.pending (
   event_id uuid PRIMARY KEY,
-  due_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  due_at timestamptz NOT NULL DEFAULT clock_timestamp() CHECK (due_at >= '1970-01-01 00:00:00+00' AND due_at < 'infinity'),
   fence uuid,
   attempts integer NOT NULL DEFAULT 0,
   last_error text

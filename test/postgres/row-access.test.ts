@@ -159,6 +159,18 @@ describe('a producer', () => {
     expect(await rig.rows('SELECT event_id::text AS id FROM mailroom.pending')).toEqual([{ id: eventId }]);
   });
 
+  test.each(['-infinity', '4713-01-01 BC', '1969-12-31 23:59:59Z', 'infinity'])(
+    'queues nothing that is due at %s, which would stop or slow the relay for every service',
+    async (dueAt) => {
+      await expect(
+        orders.query('INSERT INTO mailroom.pending (event_id, due_at) VALUES ($1, $2)', [
+          mintEventId(Date.now(), 256),
+          dueAt,
+        ]),
+      ).rejects.toMatchObject({ code: '23514' });
+    },
+  );
+
   test('inserts only new rows into the queue', async () => {
     for (const [column, value] of [
       ['attempts', 1],
@@ -389,6 +401,17 @@ test('a relay and a report fail for a login that was granted their role by hand,
     expect((await wholeView(nodePostgres(pool)).query('SELECT 1 FROM mailroom.pending')).rows).toHaveLength(
       1,
     );
+});
+
+test('a report asks again for its rights after the database did not answer', async () => {
+  const database = nodePostgres(ada);
+  let fails = true;
+  const view = wholeView({
+    query: (text, values) => (fails ? Promise.reject(new Error('timeout')) : database.query(text, values)),
+  });
+  await expect(view.query('SELECT 1')).rejects.toThrow('timeout');
+  fails = false;
+  expect((await view.query('SELECT 1')).rows).toHaveLength(1);
 });
 
 describe('the database refuses, also past the library,', () => {

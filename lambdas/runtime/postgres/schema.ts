@@ -12,6 +12,7 @@ export interface Migration {
  * - `event` is only inserted into and deleted from. Its envelope is text, not JSON: consumers must read it byte for byte.
  * - An event that its bus would never accept is refused here, also past the library: one of 400 MB would outlast every lease. An entry may have
  *   999,999 bytes, of which 14 are its time.
+ * - A time before 1970, or infinite, is refused: relays could not read from it on, and it would be due before the events of all others.
  * - `pending` is the queue, narrow so that its many dead row versions stay small, and is vacuumed often.
  * - `commit` has a row of each transaction without events, by which its producer recognizes it after a lost answer. It is kept for a day.
  * - Times are those of the database. No table has a sequence: a reader that follows one misses what commits late.
@@ -30,7 +31,7 @@ export const MIGRATIONS: readonly Migration[] = [
 );
 CREATE TABLE mailroom.pending (
   event_id uuid PRIMARY KEY,
-  due_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  due_at timestamptz NOT NULL DEFAULT clock_timestamp() CHECK (due_at >= '1970-01-01 00:00:00+00' AND due_at < 'infinity'),
   fence uuid,
   attempts integer NOT NULL DEFAULT 0,
   last_error text

@@ -41,7 +41,11 @@ export function wholeView(sql: Sql): Sql {
     adapter: sql.adapter,
     query: async (text, values) => {
       checked ??= check();
-      await checked;
+      await checked.catch((error: unknown) => {
+        // The next query finds out again: a page runs for long.
+        checked = undefined;
+        throw error;
+      });
       return sql.query(text, values);
     },
   };
