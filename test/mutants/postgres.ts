@@ -11,7 +11,8 @@ export const postgresMutants: readonly Mutant[] = [
     ['a full reading replaces the bound', 'isFull || bound === before', 'bound === before'],
     ['a claim that began before a full reading does not move the bound past it', '(isFull || bound === before)', 'true'],
     ['one claim at a time reads everything', 'if (isFull) fullAt = began + MINUTE_MS;', ''],
-    ['full readings of a long queue take a tenth of the time', 'Math.max(FULL_EVERY_MS, PAUSES_PER_READING * (endedAt - began))', 'FULL_EVERY_MS'],
+    ['full readings of a long queue take a tenth of the time', 'Math.max(FULL_EVERY_MS, PAUSES_PER_READING * tookMs)', 'FULL_EVERY_MS'],
+    ['a paused process does not postpone full readings for long', 'Math.min(MINUTE_MS, pauseMs)', 'pauseMs'],
   ]),
   ...mutantsOf('postgres/commit-outcome.ts', 'commit-outcome', [
     ['the status of a transaction id proves no commit: it may be of another transaction', "if (done) return 'committed';", "if (done || status === 'committed') return 'committed';"],

@@ -33,7 +33,7 @@ export interface ClaimRange {
  *
  * Invariant: **the bound decides only when an event is claimed, never whether.** It is a hint of one relay, and every relay reads the whole
  * queue again and again: at its first claim, and then after {@link FULL_EVERY_MS}, or after nine times as long as the last full
- * reading took. Only that finds events behind the bound: of a transaction that committed later than {@link SETTLED_MS} after its insert, of a claim
+ * reading took, but a minute at most. Only that finds events behind the bound: of a transaction that committed later than {@link SETTLED_MS} after its insert, of a claim
  * that was rolled back, or of a database whose clock was set back. Its answer replaces the bound, also by an earlier time, so that the
  * claims after it go on from there, and no claim that began before it moves the bound past what it found.
  */
@@ -55,7 +55,10 @@ export function claimRange(clock: Clock): ClaimRange {
         return rows;
       } finally {
         endedAt = clock.now();
-        if (isFull) fullAt = endedAt + Math.max(FULL_EVERY_MS, PAUSES_PER_READING * (endedAt - began));
+        // Not the time of a reading alone: the process, the pool or the machine may have stood still meanwhile.
+        const tookMs = endedAt - began;
+        const pauseMs = Math.max(FULL_EVERY_MS, PAUSES_PER_READING * tookMs);
+        if (isFull) fullAt = endedAt + Math.min(MINUTE_MS, pauseMs);
       }
     },
   };

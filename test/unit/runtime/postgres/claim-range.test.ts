@@ -55,6 +55,14 @@ test('full readings take a tenth of the time', async () => {
   expect(await from()).toBe('-infinity');
 });
 
+test('a full reading during which the process was paused for an hour postpones the next one by a minute at most', async () => {
+  await from('t1', 3_600_000);
+  await clock.advance(59_999);
+  expect(await from()).toBe('t1');
+  await clock.advance(1);
+  expect(await from()).toBe('-infinity');
+});
+
 test('a claim that began before a full reading does not move the bound past its answer', async () => {
   await from('t5');
   let end = () => {};
