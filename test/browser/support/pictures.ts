@@ -14,7 +14,7 @@ const BYTES_MAX = 400_000;
 const VARIABLE: readonly (readonly [RegExp, string])[] = [
   [/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '<id>'],
   [/\b(mailroom-local-[\w-]*?)[0-9A-F]{8}\S*/g, '$1<name>'],
-  [/…[0-9A-F]{8}\b/g, '…<name>'],
+  [/…[0-9a-f]{8}\b/gi, '…<name>'],
   [/127\.0\.0\.1:\d+/g, '127.0.0.1:<port>'],
   [/\d{4}-\d\d-\d\d[T ][\d:.]+Z?( UTC)?/g, '<time>'],
   [/(?:< ?)?\d[\d.,]* ?(?:ms|s|min|h|d)(?: \d+ ?(?:s|min|h|d))?\b/g, '<age>'],
