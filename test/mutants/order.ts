@@ -62,9 +62,9 @@ export const orderMutants: readonly Mutant[] = [
     ["a handler's order takes precedence over the order of its consumer", "Remove the handler's order.`, ); } return order;", "Remove the handler's order.`, ); } return ofConsumer ?? order;"],
   ]),
   ...mutantsOf('inbox/inbox-completion.ts', 'order-gate', [
-    ['a completion without a commit raises the number', "isProcessed, applied(inbox.clock, claim.message))", 'isProcessed, [])'],
+    ['a completion without a commit raises the number', 'done, applied(inbox.clock, claim.message))', 'done)'],
     ['a completion that an event overtook runs again', 'throw isLastRefused(error) ? new Overtaken(inbox.clock.now()) : error;', 'throw error;'],
-    ['a superseded message names the number that superseded it', '...processed(inbox), supersededBy }', '...processed(inbox) }'],
+    ['a superseded message names the number that superseded it', 'processed(inbox, { supersededBy })', 'processed(inbox)'],
     ['the handler does not see the refusal of the number', 'if (place !== undefined && isLastRefused(error)) return', 'if (false) return'],
   ]),
   ...mutantsOf('inbox/inbox-history.ts', 'order-gate', [

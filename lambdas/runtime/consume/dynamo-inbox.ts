@@ -9,10 +9,11 @@ import {
   supersedeMessage,
 } from '../inbox/inbox-completion.ts';
 import { finishEffect, startEffect } from '../inbox/inbox-effect.ts';
-import { cutOffMessage, failMessage, markOutOfTime, releaseMessage } from '../inbox/inbox-failure.ts';
 import { openInbox } from '../inbox/inbox-history.ts';
 import { renewLease } from '../inbox/inbox-lease.ts';
 import { rejectMessage, rejectUnclaimed } from '../inbox/inbox-rejection.ts';
+import { cutOff, failed, outOfTime, released } from '../inbox/inbox-transitions.ts';
+import { writeUnderFence } from '../inbox/inbox-writes.ts';
 import type { Commit, Outbox } from '../outbox/outbox.ts';
 import type { CausingEvent } from '../outbox/outbox-entry.ts';
 import { checkTransaction, eventCount } from '../outbox/transaction-checks.ts';
@@ -51,11 +52,10 @@ export function dynamoInbox(inbox: InboxContext, outbox: Pick<Outbox, 'entries'>
     renew: (claim) => renewLease(inbox, claim),
     complete: (claim, result) => completeMessage(inbox, claim, result),
     supersede: (claim, by) => supersedeMessage(inbox, claim, by),
-    fail: (claim, error, retryAt, effects) => failMessage(inbox, claim, error, retryAt, effects),
-    release: (claim, retryAt, effects, cause, wait) =>
-      releaseMessage(inbox, claim, retryAt, effects, cause, wait),
-    cutOff: (claim, error, retryAt, effects) => cutOffMessage(inbox, claim, error, retryAt, effects),
-    markOutOfTime: (claim, error, lostTimeToTable) => markOutOfTime(inbox, claim, error, lostTimeToTable),
+    fail: (claim, ...end) => writeUnderFence(inbox, claim, failed(inbox, claim, ...end)),
+    release: (claim, ...end) => writeUnderFence(inbox, claim, released(inbox, claim, ...end)),
+    cutOff: (claim, ...end) => writeUnderFence(inbox, claim, cutOff(inbox, claim, ...end)),
+    markOutOfTime: (claim, ...end) => writeUnderFence(inbox, claim, outOfTime(inbox, ...end)),
     reject: (claim, error, effects) => rejectMessage(inbox, claim, error, effects),
     rejectUnclaimed: (message, error) => rejectUnclaimed(inbox, message, error),
     startEffect: (call) => startEffect(inbox, call),

@@ -4,27 +4,16 @@ import { mintToken } from '../store/event-id.ts';
 import { inboxKey } from '../store/keys.ts';
 import { applied, isLastRefused, Overtaken } from '../store/last-sequence.ts';
 import type { RowChange } from '../store/row-update.ts';
-import { type InboxRow, SCHEMA } from '../store/rows.ts';
+import { SCHEMA } from '../store/rows.ts';
 import type { Item, TransactAction } from '../store/table.ts';
 import type { Claim, InboxContext, InboxRefusal, Message } from './inbox.ts';
 import { admissionOf, isOurs, refusalOf, rowOf } from './inbox-admission.ts';
 import { mine } from './inbox-conditions.ts';
-import { inboxExpiresAt } from './inbox-history.ts';
-import { fenceLost, transactRow, writeUnderFence } from './inbox-writes.ts';
+import { processed } from './inbox-transitions.ts';
+import { changeBy, fenceLost, transactRow, writeUnderFence } from './inbox-writes.ts';
 
 /** Longer results are not stored in the row, because they would cost more than they are worth. */
 const RESULT_MAX_CHARS = 4_096;
-
-/** Attributes that are removed once the message is final. */
-export const FINAL_REMOVES = [
-  'leaseUntil',
-  'endsBy',
-  'retryAt',
-  'reason',
-  'rejectedAt',
-  'unfinished',
-  'outOfTime',
-] as const;
 
 /**
  * The work is done: PROCESSED, and the last applied sequence of an ordered message with it. Returns the refusal if the write was refused.
@@ -36,9 +25,9 @@ export async function completeMessage(
   claim: Claim,
   result: unknown,
 ): Promise<InboxRefusal | undefined> {
-  const change = { set: { ...processed(inbox), result: resultJson(result) }, remove: FINAL_REMOVES };
+  const done = processed(inbox, { result: resultJson(result) });
   try {
-    return await writeUnderFence(inbox, claim, change, isProcessed, applied(inbox.clock, claim.message));
+    return await writeUnderFence(inbox, claim, done, applied(inbox.clock, claim.message));
   } catch (error) {
     throw isLastRefused(error) ? new Overtaken(inbox.clock.now()) : error;
   }
@@ -50,12 +39,7 @@ export function supersedeMessage(
   claim: Claim,
   supersededBy: number,
 ): Promise<InboxRefusal | undefined> {
-  const change = { set: { ...processed(inbox), supersededBy }, remove: FINAL_REMOVES };
-  return writeUnderFence(inbox, claim, change, isProcessed);
-}
-
-function isProcessed(row: InboxRow): boolean {
-  return row.status === 'PROCESSED';
+  return writeUnderFence(inbox, claim, processed(inbox, { supersededBy }));
 }
 
 /**
@@ -71,7 +55,7 @@ export async function commitMessage(
 ): Promise<void> {
   const { message, fence } = claim;
   const commitId = mintToken(inbox.random);
-  const change = { set: { ...processed(inbox), commitId }, remove: FINAL_REMOVES };
+  const change = changeBy(inbox, processed(inbox, { commitId }));
   let item: Item | undefined;
   try {
     const actions = [...applied(inbox.clock, message), ...writes];
@@ -103,7 +87,7 @@ export async function commitUnclaimed(
 ): Promise<InboxRefusal | { readonly status: 'open' } | undefined> {
   const change: RowChange = {
     set: {
-      ...processed(inbox),
+      ...changeBy(inbox, processed(inbox)).set,
       schema: SCHEMA,
       type: message.type ?? 'unknown',
       fence: mintToken(inbox.random),
@@ -123,11 +107,6 @@ export async function commitUnclaimed(
     if (isMailroomError(error, 'TRANSACTION_CANCELLED')) throw refusedBy(inbox, message, error, writes);
     throw error;
   }
-}
-
-function processed({ clock, inboxRetentionDays }: InboxContext) {
-  const now = clock.now();
-  return { status: 'PROCESSED', processedAt: now, expiresAt: inboxExpiresAt(now, inboxRetentionDays) };
 }
 
 /** The last applied sequence decides first: the handler's conditions may have failed because of the event that overtook this one. */

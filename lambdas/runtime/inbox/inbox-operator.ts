@@ -6,10 +6,11 @@ import type { RowChange, RowCondition } from '../store/row-update.ts';
 import { type InboxRow, SCHEMA } from '../store/rows.ts';
 import type { TransactAction } from '../store/table.ts';
 import type { InboxAccess } from './inbox.ts';
-import { FINAL_REMOVES, withoutInboxRow } from './inbox-completion.ts';
+import { withoutInboxRow } from './inbox-completion.ts';
 import { sameEffects, TOO_OLD } from './inbox-conditions.ts';
 import { decisionExpiresAt, markUnreadable } from './inbox-history.ts';
 import { transactRow } from './inbox-writes.ts';
+import { FINAL_REMOVES } from './row-transition.ts';
 
 /** An operator's decision about a message. */
 export interface Decided {

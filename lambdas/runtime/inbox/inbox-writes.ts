@@ -3,12 +3,13 @@ import { storedCause } from '../observe/redaction.ts';
 import { inboxKey } from '../store/keys.ts';
 import { transactWithRetry, writeWithRetry } from '../store/retry.ts';
 import { conditionalUpdate, type RowChange, type RowCondition } from '../store/row-update.ts';
-import type { AttemptEnd, InboxRow } from '../store/rows.ts';
+import { type AttemptEnd, expiresAt } from '../store/rows.ts';
 import type { Item, TransactAction } from '../store/table.ts';
 import type { Claim, InboxAccess, InboxContext, InboxRefusal, InboxRules, Message } from './inbox.ts';
 import { refusalOf, rowOf } from './inbox-admission.ts';
 import { mine } from './inbox-conditions.ts';
 import { type EffectStates, withAttempt } from './past-attempts.ts';
+import { hasHappened, type RowTransition } from './row-transition.ts';
 
 /** The result of a conditional write of an inbox row. */
 export interface Written {
@@ -63,7 +64,6 @@ export async function transactRow(
 /**
  * Makes one transition under the claim's fence.
  *
- * @param became - returns true if the row, still under this fence, shows that this transition happened
  * @param others - written in the same transaction @default none
  * @returns `undefined` if it happened, now or by an earlier try whose response was lost; otherwise the refusal
  * @throws `TRANSACTION_CANCELLED` if one of `others` was refused
@@ -71,19 +71,30 @@ export async function transactRow(
 export async function writeUnderFence(
   inbox: InboxContext,
   claim: Claim,
-  change: RowChange,
-  became: (row: InboxRow) => boolean,
+  transition: RowTransition,
   others: readonly TransactAction[] = [],
 ): Promise<InboxRefusal | undefined> {
   const { eventId } = claim.message;
+  const change = changeBy(inbox, transition);
   const { ok, item } =
     others.length === 0
       ? await writeRow(inbox, eventId, change, mine(claim))
       : await transactRow(inbox, eventId, change, mine(claim), others);
-  if (ok) return undefined;
-  const row = rowOf(item);
-  if (row !== undefined && row.fence === claim.fence && became(row)) return undefined;
+  if (ok || hasHappened(rowOf(item), claim, transition)) return undefined;
   return refusalOf(inbox, claim.message, item);
+}
+
+/** The change of the row that a transition makes. */
+export function changeBy(
+  { clock }: InboxContext,
+  { set: { status, processedAt, ...more }, clear, isUncounted, keepDays }: RowTransition,
+): RowChange {
+  const end = keepDays === undefined ? undefined : expiresAt(clock.now(), keepDays);
+  return {
+    set: { status, processedAt, expiresAt: end, ...more },
+    remove: clear,
+    ...(isUncounted && { computed: { attempts: 'attempts - :one' }, values: { ':one': 1 } }),
+  };
 }
 
 /**

@@ -12,7 +12,6 @@ import { ALONE_FROM, TOO_OLD } from '../inbox/inbox-conditions.ts';
 import { mayHaveRunBecause, SPARE_DAYS } from '../inbox/inbox-history.ts';
 import { rejectionCause } from '../inbox/inbox-writes.ts';
 import { isUnreadableId, mintToken } from '../store/event-id.ts';
-import type { InboxRow } from '../store/rows.ts';
 import { inMs, isLocked, type PostgresInboxContext, readRow, run, runAlone } from './postgres-inbox-row.ts';
 
 const KEY = 'i.consumer = $1::text AND i.event_id = $2::text';
@@ -228,26 +227,4 @@ export async function refusalNow<Tx>(ctx: PostgresInboxContext<Tx>, message: Mes
 export function leasedNow({ rules }: Pick<PostgresInboxContext<never>, 'rules'>): InboxRefusal {
   const now = rules.clock.now();
   return { status: 'leased', until: now, endsBy: now };
-}
-
-/** Makes one transition under a claim's fence. As `writeUnderFence` of the inbox in DynamoDB. @param set - its parameters begin at $4 */
-export async function underFence<Tx>(
-  ctx: PostgresInboxContext<Tx>,
-  { message, fence }: Claim,
-  set: string,
-  values: readonly unknown[],
-  became: (row: InboxRow) => boolean,
-): Promise<InboxRefusal | undefined> {
-  const { rules, database } = ctx;
-  const done = await runAlone(
-    database,
-    `UPDATE mailroom.inbox AS i SET ${set}, changed_at = clock_timestamp()
-      WHERE ${KEY} AND i.status = 'PROCESSING' AND i.fence = $3::text RETURNING 1`,
-    [rules.consumer, message.eventId, fence, ...values],
-    {},
-  );
-  if (done.length > 0) return undefined;
-  const row = await readRow(ctx, database, message.eventId);
-  if (row !== undefined && row.fence === fence && became(row)) return undefined;
-  return refusalBy(rules, message, row);
 }

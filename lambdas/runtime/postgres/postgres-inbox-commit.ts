@@ -4,6 +4,7 @@ import type { HandledEvent } from '../events/external-event.ts';
 import type { Claim, Message } from '../inbox/inbox.ts';
 import { admissionOf, refusalBy } from '../inbox/inbox-admission.ts';
 import { SPARE_DAYS } from '../inbox/inbox-history.ts';
+import { processed } from '../inbox/inbox-transitions.ts';
 import { fenceLost } from '../inbox/inbox-writes.ts';
 import { mintToken } from '../store/event-id.ts';
 import { outcomeOf } from './commit-outcome.ts';
@@ -16,23 +17,17 @@ import {
   readRow,
   run,
 } from './postgres-inbox-row.ts';
+import { transitionOf } from './postgres-inbox-writes.ts';
 import type { Sql } from './sql.ts';
 
-/** The changes that end a message: $3 is the number of days after which its row may be deleted. */
-const FINAL = `status = 'PROCESSED', processed_at = clock_timestamp(),
-  expires_at = clock_timestamp() + $3::float8 * interval '1 day', lease_until = NULL, ends_by = NULL, retry_at = NULL, reason = NULL,
-  rejected_at = NULL, unfinished = 0, out_of_time = false, changed_at = clock_timestamp()`;
-
-/** The first statement of a commit: it holds the row, so that a takeover waits for the end of the transaction. */
-const COMMIT = `UPDATE mailroom.inbox SET ${FINAL}
-  WHERE consumer = $1::text AND event_id = $2::text AND status = 'PROCESSING' AND fence = $4::text
-  RETURNING pg_current_xact_id()::text AS xid`;
+/** The transaction, for the question whether it committed. */
+const XID = 'pg_current_xact_id()::text AS xid';
 
 /** Another insert of the same row waits until this transaction ends. */
 const COMMIT_UNCLAIMED = `INSERT INTO mailroom.inbox (consumer, event_id, type, status, attempts, processed_at, expires_at, fence)
   VALUES ($1::text, $2::text, $5::text, 'PROCESSED', $6::int, clock_timestamp(),
     clock_timestamp() + $3::float8 * interval '1 day', $4::text)
-  ON CONFLICT DO NOTHING RETURNING pg_current_xact_id()::text AS xid`;
+  ON CONFLICT DO NOTHING RETURNING ${XID}`;
 
 /** Each run has its own fence, also an unclaimed one. Another run of the message may even have the same transaction id. */
 const PROOF = `EXISTS (SELECT FROM mailroom.inbox
@@ -58,7 +53,9 @@ export async function commit<Tx>(
   const { message, fence } = claim;
   const made = newRun();
   try {
-    await transact(ctx, made, COMMIT, [...keyOf(ctx, message), fence], work, event, steps.sending);
+    // The first statement of a commit: it holds the row, so that a takeover waits for the end of the transaction.
+    const [condition, values] = transitionOf(ctx.rules, claim, processed(ctx.rules), XID);
+    await transact(ctx, made, condition, values, work, event, steps.sending);
     return made.events;
   } catch (error) {
     if (made.progress === 'refused') throw fenceLost(claim, await refusalNow(ctx, message));
@@ -82,7 +79,9 @@ export async function commitUnclaimed<Tx>(
   const made = newRun();
   const fence = mintToken(ctx.rules.random);
   try {
-    const values = [...keyOf(ctx, message), fence, message.type ?? 'unknown', attempt];
+    const { consumer, inboxRetentionDays } = ctx.rules;
+    const days = inboxRetentionDays + SPARE_DAYS;
+    const values = [consumer, message.eventId, days, fence, message.type ?? 'unknown', attempt];
     await transact(ctx, made, COMMIT_UNCLAIMED, values, work, event, () => {});
     return { status: 'committed', events: made.events };
   } catch (error) {
@@ -102,10 +101,6 @@ export async function commitUnclaimed<Tx>(
 
 function newRun(): CommitRun {
   return { progress: 'condition', events: 0, xid: '' };
-}
-
-function keyOf({ rules }: Pick<PostgresInboxContext<never>, 'rules'>, { eventId }: Message): unknown[] {
-  return [rules.consumer, eventId, rules.inboxRetentionDays + SPARE_DAYS];
 }
 
 async function transact<Tx>(

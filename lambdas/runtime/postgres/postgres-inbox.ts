@@ -3,12 +3,12 @@ import type { Inbox } from '../consume/inbox-port.ts';
 import type { Claim, InboxSettings } from '../inbox/inbox.ts';
 import { refusalBy } from '../inbox/inbox-admission.ts';
 import { resultJson } from '../inbox/inbox-completion.ts';
-import { openedNow, SPARE_DAYS } from '../inbox/inbox-history.ts';
+import { openedNow } from '../inbox/inbox-history.ts';
+import { cutOff, failed, outOfTime, processed, released } from '../inbox/inbox-transitions.ts';
 import { attemptCause, fenceLost } from '../inbox/inbox-writes.ts';
-import { claim, reject, rejectUnclaimed, underFence } from './postgres-inbox-claim.ts';
+import { claim, reject, rejectUnclaimed } from './postgres-inbox-claim.ts';
 import { commit, commitUnclaimed } from './postgres-inbox-commit.ts';
 import { finishEffect, startEffect } from './postgres-inbox-effect.ts';
-import { failures } from './postgres-inbox-failure.ts';
 import {
   inMs,
   isConflict,
@@ -17,16 +17,13 @@ import {
   readRow,
   runAlone,
 } from './postgres-inbox-row.ts';
+import { underFence } from './postgres-inbox-writes.ts';
 
 /** The lock is not waited for: a transaction of this worker may hold the row, and ends by itself. */
 const RENEW = `UPDATE mailroom.inbox SET lease_until = least(${inMs('$4::float8')}, ends_by)
   WHERE (consumer, event_id) IN (SELECT consumer, event_id FROM mailroom.inbox WHERE consumer = $1::text AND event_id = $2::text
     AND status = 'PROCESSING' AND fence = $3::text FOR NO KEY UPDATE SKIP LOCKED)
   RETURNING 1`;
-
-const COMPLETE = `status = 'PROCESSED', result = $4::text, processed_at = clock_timestamp(),
-  expires_at = clock_timestamp() + $5::float8 * interval '1 day', lease_until = NULL, ends_by = NULL, retry_at = NULL, reason = NULL,
-  rejected_at = NULL, unfinished = 0, out_of_time = false`;
 
 /** The inbox of a consumer in PostgreSQL: the rules of the inbox in DynamoDB, by the database's clock. */
 export function postgresInbox<Tx>({
@@ -35,7 +32,6 @@ export function postgresInbox<Tx>({
 }: Omit<PostgresInboxContext<Tx>, 'rules'> & { readonly settings: InboxSettings }): Inbox {
   const rules = { ...settings, memory: {} };
   const ctx: PostgresInboxContext<Tx> = { ...storage, rules };
-  const { inboxRetentionDays } = rules;
   return {
     rules,
     open: () => open(ctx),
@@ -44,15 +40,11 @@ export function postgresInbox<Tx>({
     supersede: noOrder,
     claim: (message, options) => claim(ctx, message, options),
     renew: (held) => renew(ctx, held),
-    complete: (held, result) =>
-      underFence(
-        ctx,
-        held,
-        COMPLETE,
-        [resultJson(result) ?? null, inboxRetentionDays + SPARE_DAYS],
-        (row) => row.status === 'PROCESSED',
-      ),
-    ...failures(ctx),
+    complete: (held, result) => underFence(ctx, held, processed(rules, { result: resultJson(result) })),
+    fail: (held, ...end) => underFence(ctx, held, failed(rules, held, ...end)),
+    release: (held, ...end) => underFence(ctx, held, released(rules, held, ...end)),
+    cutOff: (held, ...end) => underFence(ctx, held, cutOff(rules, held, ...end)),
+    markOutOfTime: (held, ...end) => underFence(ctx, held, outOfTime(rules, ...end)),
     reject: (held, error, effects) => {
       const { pastAttempts } = attemptCause(rules, held, { ended: 'rejected', error, effects });
       return reject(ctx, held, error, JSON.stringify(pastAttempts));

@@ -1,14 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { PoisonMessage } from '../../../../lambdas/runtime/base/errors.ts';
+import { dynamoInbox } from '../../../../lambdas/runtime/consume/dynamo-inbox.ts';
 import { createInbox } from '../../../../lambdas/runtime/inbox/inbox.ts';
 import { claimMessage } from '../../../../lambdas/runtime/inbox/inbox-claim.ts';
 import { commitMessage, completeMessage } from '../../../../lambdas/runtime/inbox/inbox-completion.ts';
-import {
-  cutOffMessage,
-  failMessage,
-  markOutOfTime,
-  releaseMessage,
-} from '../../../../lambdas/runtime/inbox/inbox-failure.ts';
 import { openInbox } from '../../../../lambdas/runtime/inbox/inbox-history.ts';
 import { rejectMessage } from '../../../../lambdas/runtime/inbox/inbox-rejection.ts';
 import { systemRandomBytes } from '../../../../lambdas/runtime/store/event-id.ts';
@@ -38,16 +33,17 @@ async function claimed(unfinished: number) {
     { alone: true, endsBy: clock.now() + 30_000, firstReceive: false },
   );
   if (verdict.status !== 'claimed') throw new Error(`The claim was refused: ${verdict.status}`);
-  return { inbox, claim: verdict.claim, row: () => inboxRow(parts, event), now: clock.now() };
+  const store = dynamoInbox(inbox, { entries: async () => [] });
+  return { inbox, store, claim: verdict.claim, row: () => inboxRow(parts, event), now: clock.now() };
 }
 
 const FREE = ['leaseUntil', 'endsBy', 'outOfTime'];
 
 describe('a claim that ends', () => {
   test('with a failure is counted, and forgets the claims before it that had no result', async () => {
-    const { inbox, claim, row } = await claimed(2);
-    await markOutOfTime(inbox, claim, new Error('the time is up'), false);
-    await failMessage(inbox, claim, new Error('not now'), 7, {});
+    const { store, claim, row } = await claimed(2);
+    await store.markOutOfTime(claim, new Error('the time is up'), false);
+    await store.fail(claim, new Error('not now'), 7, {});
     expect(row()).toMatchObject({ status: 'FAILED', attempts: 4, retryAt: 7, lastError: 'not now' });
     for (const name of [...FREE, 'unfinished']) expect(row()).not.toHaveProperty(name);
   });
@@ -58,29 +54,29 @@ describe('a claim that ends', () => {
   ])(
     'in a release %s, takes its attempt back, and keeps the claims that had no result',
     async (_how, error, lastError) => {
-      const { inbox, claim, row } = await claimed(2);
-      await releaseMessage(inbox, claim, 7, {}, error);
+      const { store, claim, row } = await claimed(2);
+      await store.release(claim, 7, {}, error);
       expect(row()).toMatchObject({ status: 'FAILED', attempts: 3, retryAt: 7, unfinished: 2, lastError });
       for (const name of FREE) expect(row()).not.toHaveProperty(name);
     },
   );
 
   test('in a release is a past attempt if it ran effects, which matter to the next attempt', async () => {
-    const { inbox, claim, row, now } = await claimed(0);
-    await releaseMessage(inbox, claim, 7, { charge: 'unknown' }, new Error('the table is away'));
+    const { store, claim, row, now } = await claimed(0);
+    await store.release(claim, 7, { charge: 'unknown' }, new Error('the table is away'));
     const ended = { ended: 'released', error: 'the table is away', effects: { charge: 'unknown' } };
     expect(row()?.pastAttempts).toEqual([{ at: now, attempt: 4, ...ended }]);
   });
 
   test('in a release without effects is not a past attempt', async () => {
-    const { inbox, claim, row } = await claimed(0);
-    await releaseMessage(inbox, claim, 7, {}, new Error('the table is away'));
+    const { store, claim, row } = await claimed(0);
+    await store.release(claim, 7, {}, new Error('the table is away'));
     expect(row()).not.toHaveProperty('pastAttempts');
   });
 
   test('in a cut-off is a past attempt with its effects, also if it is not counted', async () => {
-    const { inbox, claim, row, now } = await claimed(0);
-    await cutOffMessage(inbox, claim, new Error('the time is up'), 7, { charge: 'failed' });
+    const { store, claim, row, now } = await claimed(0);
+    await store.cutOff(claim, new Error('the time is up'), 7, { charge: 'failed' });
     const ended = { ended: 'failed', error: 'the time is up', effects: { charge: 'failed' } };
     expect(row()?.pastAttempts).toEqual([{ at: now, attempt: 4, ...ended }]);
   });
@@ -93,8 +89,8 @@ describe('a claim that ends', () => {
   ])(
     'a claim that ran out of time after %i without a result is one more, and counts only if it had to run alone',
     async (unfinished, attempts) => {
-      const { inbox, claim, row } = await claimed(unfinished);
-      await cutOffMessage(inbox, claim, new Error('the time is up'), 7, {});
+      const { store, claim, row } = await claimed(unfinished);
+      await store.cutOff(claim, new Error('the time is up'), 7, {});
       expect(row()).toMatchObject({
         status: 'FAILED',
         attempts,
@@ -126,8 +122,8 @@ describe('a claim that ends', () => {
 
   test('with a result leaves nothing of the claims that had none', async () => {
     for (const end of ['complete', 'commit', 'reject'] as const) {
-      const { inbox, claim, row } = await claimed(2);
-      await markOutOfTime(inbox, claim, new Error('the time is up'), false);
+      const { inbox, store, claim, row } = await claimed(2);
+      await store.markOutOfTime(claim, new Error('the time is up'), false);
       if (end === 'complete') await completeMessage(inbox, claim, undefined);
       if (end === 'commit') await commitMessage(inbox, claim, []);
       if (end === 'reject') await rejectMessage(inbox, claim, new PoisonMessage('not like this'), {});
@@ -142,8 +138,8 @@ describe('a handler that still runs when its time is up', () => {
     ['counts as a claim without a result', false, 2],
     ['whose time the table took does not count', true, undefined],
   ])('%s, and is marked on its row, which it keeps', async (_what, lostTimeToTable, unfinished) => {
-    const { inbox, claim, row } = await claimed(2);
-    await markOutOfTime(inbox, claim, new Error('the time is up'), lostTimeToTable);
+    const { store, claim, row } = await claimed(2);
+    await store.markOutOfTime(claim, new Error('the time is up'), lostTimeToTable);
     expect(row()).toMatchObject({
       status: 'PROCESSING',
       fence: claim.fence,

@@ -1,0 +1,101 @@
+import type { AskedWait } from '../store/rows.ts';
+import type { Claim, InboxRules } from './inbox.ts';
+import { ALONE_FROM } from './inbox-conditions.ts';
+import { SPARE_DAYS } from './inbox-history.ts';
+import { attemptCause, rowCause } from './inbox-writes.ts';
+import type { EffectStates } from './past-attempts.ts';
+import { FINAL_REMOVES, type RowTransition } from './row-transition.ts';
+
+/**
+ * The handler failed: FAILED, with the error; any worker may claim the message.
+ *
+ * @param retryAt - the time at which SQS redelivers the message, epoch milliseconds
+ * @param effects - the side effects that the attempt ran
+ */
+export function failed(
+  inbox: InboxRules,
+  claim: Claim,
+  error: unknown,
+  retryAt: number,
+  effects: EffectStates,
+): RowTransition {
+  return {
+    set: { status: 'FAILED', retryAt, ...attemptCause(inbox, claim, { ended: 'failed', error, effects }) },
+    clear: ['leaseUntil', 'endsBy', 'unfinished', 'outOfTime'],
+  };
+}
+
+/**
+ * Releases the message as if this claim had not existed: no attempt is counted.
+ *
+ * @param cause - stored as the row's last error @default none: the row keeps its last error
+ * @param wait - the waits that its handler has asked for, including this one @default it was released for another reason
+ */
+export function released(
+  inbox: InboxRules,
+  claim: Claim,
+  retryAt: number,
+  effects: EffectStates,
+  cause?: unknown,
+  wait?: AskedWait,
+): RowTransition {
+  // An outage of hours must not push the attempts out whose effects matter.
+  const isPast = wait !== undefined || Object.keys(effects).length > 0;
+  const ended = wait === undefined ? { ended: 'released' as const } : { ended: 'waited' as const, wait };
+  const past = attemptCause(inbox, claim, { ...ended, error: cause, effects });
+  return {
+    set: {
+      status: 'FAILED',
+      retryAt,
+      ...(isPast && { pastAttempts: past.pastAttempts }),
+      ...(cause === undefined ? {} : rowCause(inbox, cause)),
+    },
+    isUncounted: true,
+    // The number of claims without a result stays, so that a release cannot hide a message that kills its process.
+    clear: ['leaseUntil', 'endsBy', 'outOfTime'],
+  };
+}
+
+/**
+ * The handler ended because its function's time was up: FAILED, with the error. It counts as a claim without a result, and so as
+ * an attempt only if it ran alone.
+ */
+export function cutOff(
+  inbox: InboxRules,
+  claim: Claim,
+  error: unknown,
+  retryAt: number,
+  effects: EffectStates,
+): RowTransition {
+  const unfinished = claim.unfinished + 1;
+  const cause = attemptCause(inbox, claim, { ended: 'failed', error, effects });
+  return {
+    set: { status: 'FAILED', retryAt, unfinished, ...cause },
+    isUncounted: claim.unfinished < ALONE_FROM,
+    clear: ['leaseUntil', 'endsBy', 'outOfTime'],
+  };
+}
+
+/**
+ * Records that the function's time is up while the handler still runs; the row stays PROCESSING.
+ *
+ * @param lostTimeToTable - slow table calls used up the handler's time: then the claim must not count, whatever preceded it
+ */
+export function outOfTime(inbox: InboxRules, error: unknown, lostTimeToTable: boolean): RowTransition {
+  return {
+    set: { outOfTime: true, ...rowCause(inbox, error) },
+    clear: lostTimeToTable ? ['unfinished'] : [],
+  };
+}
+
+/** The work is done: PROCESSED. @param more - what the row stores of it: a result, or in DynamoDB its commit or what superseded it */
+export function processed(
+  { clock, inboxRetentionDays }: InboxRules,
+  more?: { readonly result?: string | undefined; readonly commitId?: string; readonly supersededBy?: number },
+): RowTransition {
+  return {
+    set: { status: 'PROCESSED', processedAt: clock.now(), ...more },
+    keepDays: inboxRetentionDays + SPARE_DAYS,
+    clear: FINAL_REMOVES,
+  };
+}
