@@ -1,4 +1,5 @@
-import type { ConsumerConfig, ProducerConfig, RelayConfig } from '../lambdas/runtime/base/config.ts';
+import type { ProducerConfig, RelayConfig } from '../lambdas/runtime/base/config.ts';
+import type { ConsumerConfig } from '../lambdas/runtime/base/consumer-config.ts';
 import { BORN_LEASE_MS } from '../lambdas/runtime/base/patience.ts';
 
 /**

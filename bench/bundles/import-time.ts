@@ -6,11 +6,11 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import {
   auditSettings,
-  consumerSettings,
   heartbeatSettings,
   producerSettings,
   relaySettings,
 } from '../../lambdas/runtime/base/config.ts';
+import { consumerSettings } from '../../lambdas/runtime/base/consumer-config.ts';
 import { relayConfig } from '../../testing/default-config.ts';
 import { consumerConfig, producerConfig } from '../../testing/index.ts';
 import type { FunctionBundle } from '../../tools/pack/function-bundle.ts';

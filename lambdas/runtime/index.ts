@@ -2,18 +2,20 @@ export { type ClientSettings, clientSettings } from './base/client-settings.ts';
 export { type Clock, systemClock } from './base/clock.ts';
 export {
   type AtOnceConfig,
-  type ConsumerConfig,
-  type InboxConfig,
-  type ProcessingConfig,
   type ProducerConfig,
-  type QueueConfig,
   readAtOnceConfig,
-  readConsumerConfig,
   readProducerConfig,
   type ServiceConfig,
   type TableConfig,
 } from './base/config.ts';
 export type { Environment } from './base/config-codec.ts';
+export {
+  type ConsumerConfig,
+  type InboxConfig,
+  type ProcessingConfig,
+  type QueueConfig,
+  readConsumerConfig,
+} from './base/consumer-config.ts';
 export type { MailroomErrorCode } from './base/error-codes.ts';
 export {
   AlreadyProcessed,

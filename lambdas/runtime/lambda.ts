@@ -1,6 +1,7 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { portClientSettings } from './base/client-settings.ts';
-import { readConsumerConfig, readProducerConfig } from './base/config.ts';
+import { readProducerConfig } from './base/config.ts';
+import { readConsumerConfig } from './base/consumer-config.ts';
 import type { ProcessingDeps } from './consume/consumer-context.ts';
 import type { Handler } from './consume/handler.ts';
 import type { Redact } from './observe/redaction.ts';

@@ -13,7 +13,7 @@ export {
   type QueueConfig,
   readPostgresConsumerConfig,
   readPostgresInboxConfig,
-} from './base/config.ts';
+} from './base/consumer-config.ts';
 export type { ProcessingDeps } from './consume/consumer-context.ts';
 export {
   nodePostgres,

@@ -8,7 +8,8 @@
  * const inbox = createInboxProcessor({ config, table: dynamoTable({ client, tableName: config.tableName }) });
  * ```
  */
-export { type InboxConfig, type ProcessingConfig, readInboxConfig, type TableConfig } from './base/config.ts';
+export type { TableConfig } from './base/config.ts';
+export { type InboxConfig, type ProcessingConfig, readInboxConfig } from './base/consumer-config.ts';
 export type { DecodeBody } from './sources/body-decoder.ts';
 export type { Consuming, KeepDeadLetter, SourceDeadLetter } from './sources/consuming.ts';
 export { deadLetterText } from './sources/dead-letter-text.ts';

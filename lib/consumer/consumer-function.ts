@@ -2,7 +2,7 @@ import { Alias, type Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import { SqsEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import type { Construct, IConstruct } from 'constructs';
-import { consumerSettings } from '../../lambdas/runtime/base/config.ts';
+import { consumerSettings } from '../../lambdas/runtime/base/consumer-config.ts';
 import type { EventRef } from '../../lambdas/runtime/events/event.ts';
 import { maxReceiveCount } from '../checks/receives.ts';
 import { type ConsumerSettings, maxConcurrencyOf } from '../checks/timings.ts';

@@ -20,7 +20,7 @@ import {
 } from '@aws-sdk/client-sqs';
 import { required } from '../../demo/readings.ts';
 import { asDelivered } from '../../demo/shop.ts';
-import { consumerSettings } from '../../lambdas/runtime/base/config.ts';
+import { consumerSettings } from '../../lambdas/runtime/base/consumer-config.ts';
 import { type Envelope, type EventOrder, latest, strict } from '../../lambdas/runtime/index.ts';
 import { RUNTIME } from '../../lib/functions/service-function.ts';
 import { consumerConfig } from '../../testing/index.ts';

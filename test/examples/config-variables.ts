@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs';
 import {
   atOnceSettings,
   auditSettings,
-  consumerSettings,
   heartbeatSettings,
   producerSettings,
   relaySettings,
 } from '../../lambdas/runtime/base/config.ts';
 import type { Environment, EnvironmentSettings } from '../../lambdas/runtime/base/config-codec.ts';
+import { consumerSettings } from '../../lambdas/runtime/base/consumer-config.ts';
 import { errorMessage } from '../../lambdas/runtime/base/errors.ts';
 
 /** An environment variable, as the codec that reads it knows it. */

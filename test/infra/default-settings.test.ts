@@ -1,11 +1,8 @@
 import { Stack } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
 import { expect, test } from 'vitest';
-import {
-  readConsumerConfig,
-  readProducerConfig,
-  readRelayConfig,
-} from '../../lambdas/runtime/base/config.ts';
+import { readProducerConfig, readRelayConfig } from '../../lambdas/runtime/base/config.ts';
+import { readConsumerConfig } from '../../lambdas/runtime/base/consumer-config.ts';
 import { lambdaEntry } from '../../lib/functions/service-function.ts';
 import { InboxConsumer, Mailroom, ServiceFunction } from '../../lib/index.ts';
 import { relayConfig } from '../../testing/default-config.ts';

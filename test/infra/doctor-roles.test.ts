@@ -6,7 +6,7 @@ import {
   streamRelayNeeds,
   sweepNeeds,
 } from '../../cli/reports/checks/role-checks.ts';
-import { readConsumerConfig } from '../../lambdas/runtime/base/config.ts';
+import { readConsumerConfig } from '../../lambdas/runtime/base/consumer-config.ts';
 import { readDirectories } from '../../lambdas/runtime/operations/directory-reader.ts';
 import { deployedParts } from './access/deployed-parts.ts';
 import { askOf, rolesOf } from './access/permissions.ts';

@@ -5,7 +5,7 @@ import { Alias, Code, Function as LambdaFunction, Runtime, Version } from 'aws-c
 import { NodejsFunction } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { Topic } from 'aws-cdk-lib/aws-sns';
 import { describe, expect, test } from 'vitest';
-import { readConsumerConfig } from '../../lambdas/runtime/base/config.ts';
+import { readConsumerConfig } from '../../lambdas/runtime/base/consumer-config.ts';
 import { lambdaEntry } from '../../lib/functions/service-function.ts';
 import { DeliveryAlarms, InboxConsumer, type InboxConsumerProps, Mailroom } from '../../lib/index.ts';
 import { type Resource, resources, testApp } from './synth.ts';

@@ -1,7 +1,7 @@
 import { Duration, Stack } from 'aws-cdk-lib';
 import { Annotations, Match, Template } from 'aws-cdk-lib/assertions';
 import { describe, expect, test } from 'vitest';
-import { readConsumerConfig } from '../../lambdas/runtime/base/config.ts';
+import { readConsumerConfig } from '../../lambdas/runtime/base/consumer-config.ts';
 import { lambdaEntry } from '../../lib/functions/service-function.ts';
 import { InboxConsumer, type InboxConsumerProps, Mailroom, type MailroomProps } from '../../lib/index.ts';
 import { type Resource, resources, synthStage, testApp } from './synth.ts';

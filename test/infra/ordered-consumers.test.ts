@@ -3,7 +3,7 @@ import { Annotations, Match, Template } from 'aws-cdk-lib/assertions';
 import { Code, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { readConsumerConfig } from '../../lambdas/runtime/base/config.ts';
+import { readConsumerConfig } from '../../lambdas/runtime/base/consumer-config.ts';
 import { type EventOrder, latest, strict } from '../../lambdas/runtime/base/order.ts';
 import { defineEvent, type EventRef } from '../../lambdas/runtime/events/event.ts';
 import { externalEvent } from '../../lambdas/runtime/events/external-event.ts';

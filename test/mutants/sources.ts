@@ -31,7 +31,7 @@ export const sourceMutants: readonly Mutant[] = [
     ['an entry that has expired is left out', '|| Number(expiresAt) * 1_000 <= now', ''],
     ['an entry in another form is left out', "if (typeof name !== 'string' || typeof service !== 'string' || typeof from !== 'string') return undefined;", ''],
   ]),
-  ...mutantsOf('base/config.ts', 'config', [
+  ...mutantsOf('base/consumer-config.ts', 'config', [
     ['a consumer of a source that publishes needs the shards of the Mailroom', 'config.publishes?.length === 0 ? config :', 'config.publishes !== undefined ? config :'],
     ['a consumer of a source that publishes nothing needs no shards', '{ ...NO_OUTBOX, ...withDefaults(env) }', 'withDefaults(env)'],
   ]),

@@ -2,14 +2,13 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import {
   atOnceSettings,
-  consumerSettings,
   producerSettings,
   readAtOnceConfig,
-  readConsumerConfig,
   readProducerConfig,
   readRelayConfig,
   relaySettings,
 } from '../../lambdas/runtime/base/config.ts';
+import { consumerSettings, readConsumerConfig } from '../../lambdas/runtime/base/consumer-config.ts';
 import { DAY_MS } from '../../lambdas/runtime/base/units.ts';
 import { runs } from './support/runs.ts';
 

@@ -4,11 +4,11 @@ import { EXIT } from '../../cli/terminal/io.ts';
 import {
   atOnceSettings,
   auditSettings,
-  consumerSettings,
   heartbeatSettings,
   producerSettings,
   relaySettings,
 } from '../../lambdas/runtime/base/config.ts';
+import { consumerSettings } from '../../lambdas/runtime/base/consumer-config.ts';
 import {
   postgresProducerSettings,
   postgresRelaySettings,

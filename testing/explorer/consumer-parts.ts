@@ -1,4 +1,4 @@
-import type { ConsumerConfig } from '../../lambdas/runtime/base/config.ts';
+import type { ConsumerConfig } from '../../lambdas/runtime/base/consumer-config.ts';
 import type { Handler } from '../../lambdas/runtime/consume/handler.ts';
 import type { EventDraft } from '../../lambdas/runtime/events/event.ts';
 import type { ConsumerDeps, ConsumerHandler } from '../../lambdas/runtime/sources/sqs/consumer.ts';

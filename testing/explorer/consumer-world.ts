@@ -1,5 +1,6 @@
 import type { Clock } from '../../lambdas/runtime/base/clock.ts';
-import type { ConsumerConfig, ProducerConfig } from '../../lambdas/runtime/base/config.ts';
+import type { ProducerConfig } from '../../lambdas/runtime/base/config.ts';
+import type { ConsumerConfig } from '../../lambdas/runtime/base/consumer-config.ts';
 import type { EventDraft } from '../../lambdas/runtime/events/event.ts';
 import { createOutbox } from '../../lambdas/runtime/outbox/outbox.ts';
 import { pendingRow } from '../../lambdas/runtime/outbox/pending-row.ts';

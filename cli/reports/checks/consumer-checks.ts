@@ -1,4 +1,4 @@
-import { readConsumerConfig } from '../../../lambdas/runtime/base/config.ts';
+import { readConsumerConfig } from '../../../lambdas/runtime/base/consumer-config.ts';
 import type { EventRef } from '../../../lambdas/runtime/events/event.ts';
 import {
   type RuleFault,

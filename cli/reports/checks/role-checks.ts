@@ -1,4 +1,4 @@
-import { readConsumerConfig } from '../../../lambdas/runtime/base/config.ts';
+import { readConsumerConfig } from '../../../lambdas/runtime/base/consumer-config.ts';
 import {
   type ConsumerEntry,
   type Directory,

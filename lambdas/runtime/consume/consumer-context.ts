@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../base/clock.ts';
-import type { InboxConfig, ProcessingConfig } from '../base/config.ts';
+import type { InboxConfig, ProcessingConfig } from '../base/consumer-config.ts';
 import { MailroomError } from '../base/errors.ts';
 import type { Envelope } from '../events/event.ts';
 import { type Claim, createInbox } from '../inbox/inbox.ts';

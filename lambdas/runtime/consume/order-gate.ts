@@ -1,4 +1,4 @@
-import type { ProcessingConfig } from '../base/config.ts';
+import type { ProcessingConfig } from '../base/consumer-config.ts';
 import { MailroomError } from '../base/errors.ts';
 import type { EventOrder } from '../base/order.ts';
 import { poison } from '../base/poison.ts';

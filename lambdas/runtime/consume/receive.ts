@@ -1,4 +1,4 @@
-import type { ProcessingConfig } from '../base/config.ts';
+import type { ProcessingConfig } from '../base/consumer-config.ts';
 import { MailroomError } from '../base/errors.ts';
 import { forgottenBecause, wasSettledUnread } from '../inbox/inbox-history.ts';
 import { processSpan } from '../observe/message-spans.ts';

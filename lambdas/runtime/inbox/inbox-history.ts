@@ -1,4 +1,4 @@
-import { INBOX_RETENTION_MAX_DAYS } from '../base/config.ts';
+import { INBOX_RETENTION_MAX_DAYS } from '../base/consumer-config.ts';
 import { isMailroomError, MailroomError } from '../base/errors.ts';
 import { DAY_MS } from '../base/units.ts';
 import { eventIdTime, isEventId, unreadableId, unreadableMark } from '../store/event-id.ts';

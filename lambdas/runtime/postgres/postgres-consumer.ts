@@ -1,4 +1,4 @@
-import type { ProcessingConfig, QueueConfig } from '../base/config.ts';
+import type { ProcessingConfig, QueueConfig } from '../base/consumer-config.ts';
 import { MailroomError } from '../base/errors.ts';
 import { type ConsumerContext, contextParts, type ProcessingDeps } from '../consume/consumer-context.ts';
 import type { Handler } from '../consume/handler.ts';

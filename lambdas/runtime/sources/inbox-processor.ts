@@ -1,5 +1,5 @@
 import { withDeadline } from '../base/clock.ts';
-import type { InboxConfig, ProcessingConfig } from '../base/config.ts';
+import type { InboxConfig, ProcessingConfig } from '../base/consumer-config.ts';
 import { errorCode, errorMessage, MailroomError } from '../base/errors.ts';
 import {
   type ConsumerContext,

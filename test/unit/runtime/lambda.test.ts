@@ -1,6 +1,7 @@
 import type { SQSEvent } from 'aws-lambda';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { atOnceSettings, consumerSettings } from '../../../lambdas/runtime/base/config.ts';
+import { atOnceSettings } from '../../../lambdas/runtime/base/config.ts';
+import { consumerSettings } from '../../../lambdas/runtime/base/consumer-config.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { lambdaConsumer, lambdaOutbox } from '../../../lambdas/runtime/lambda.ts';
 import { lambdaPublisher } from '../../../lambdas/runtime/outbox/lambda-publisher.ts';

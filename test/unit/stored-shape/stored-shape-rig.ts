@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import type { ConsumerConfig } from '../../../lambdas/runtime/base/config.ts';
+import type { ConsumerConfig } from '../../../lambdas/runtime/base/consumer-config.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import type { Handler } from '../../../lambdas/runtime/consume/handler.ts';
 import { defineEvent } from '../../../lambdas/runtime/events/event.ts';

@@ -1,5 +1,5 @@
 import type { SQSBatchResponse } from 'aws-lambda';
-import type { ProcessingConfig } from '../../base/config.ts';
+import type { ProcessingConfig } from '../../base/consumer-config.ts';
 import { errorCode, errorMessage } from '../../base/errors.ts';
 import { type Handlers, handlerOf, readDelivered, readEvent } from '../../consume/message.ts';
 import { placeOf } from '../../consume/order-gate.ts';

@@ -1,5 +1,5 @@
 import type { Context, SQSBatchItemFailure, SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
-import type { ConsumerConfig, QueueConfig } from '../../base/config.ts';
+import type { ConsumerConfig, QueueConfig } from '../../base/consumer-config.ts';
 import { MailroomError } from '../../base/errors.ts';
 import { textOf } from '../../base/json.ts';
 import {

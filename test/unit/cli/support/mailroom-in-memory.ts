@@ -1,4 +1,4 @@
-import type { ConsumerConfig } from '../../../../lambdas/runtime/base/config.ts';
+import type { ConsumerConfig } from '../../../../lambdas/runtime/base/consumer-config.ts';
 import { DAY_MS } from '../../../../lambdas/runtime/base/units.ts';
 import type { Handler } from '../../../../lambdas/runtime/consume/handler.ts';
 import type { ConsumerEntry, Directory } from '../../../../lambdas/runtime/operations/directory.ts';

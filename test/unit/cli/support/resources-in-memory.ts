@@ -7,7 +7,8 @@ import type {
 } from '../../../../cli/deployment/resources.ts';
 import { runChecks } from '../../../../cli/reports/checks/check.ts';
 import { checksOf, type DoctorDeps } from '../../../../cli/reports/checks/checks.ts';
-import { consumerSettings, relaySettings } from '../../../../lambdas/runtime/base/config.ts';
+import { relaySettings } from '../../../../lambdas/runtime/base/config.ts';
+import { consumerSettings } from '../../../../lambdas/runtime/base/consumer-config.ts';
 import { encodeRulePattern } from '../../../../lambdas/runtime/bus/rule-pattern.ts';
 import {
   type DeployedRule,

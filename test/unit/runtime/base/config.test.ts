@@ -1,15 +1,17 @@
 import { Duration } from 'aws-cdk-lib';
 import { describe, expect, test } from 'vitest';
 import {
-  consumerSettings,
   producerSettings,
-  readConsumerConfig,
-  readInboxConfig,
-  readPostgresInboxConfig,
   readProducerConfig,
   readRelayConfig,
   relaySettings,
 } from '../../../../lambdas/runtime/base/config.ts';
+import {
+  consumerSettings,
+  readConsumerConfig,
+  readInboxConfig,
+  readPostgresInboxConfig,
+} from '../../../../lambdas/runtime/base/consumer-config.ts';
 import { RETRY } from '../../../../lib/checks/receives.ts';
 import { defaultInboxRetention } from '../../../../lib/checks/retentions.ts';
 import { consumerConfig, relayConfig } from '../../../support/runtime-rig.ts';
