@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { chooseMailroom } from '../../cli/deployment/choose-mailroom.ts';
 import type { Deployment } from '../../cli/deployment/deployment.ts';
 import { examine } from '../../cli/reports/checks/checks.ts';
@@ -10,6 +10,7 @@ import { matchesFilter } from '../../lambdas/runtime/events/data-filter.ts';
 import { createAudit } from '../../lambdas/runtime/operations/audit/audit.ts';
 import { busFaults, neighborsOf, withNeighbors } from '../../lambdas/runtime/operations/bus-consumers.ts';
 import {
+  busPath,
   consumerClaimName,
   encodeClaim,
   readBusDirectories,
@@ -245,6 +246,19 @@ async function expectFinding(
   };
   expect(verdictOf(trace, context)).toMatchObject({ state: 'unproven', text: expect.stringContaining(name) });
 }
+
+test('claims that cannot be read now are named, and read again', async () => {
+  const claims = vi.fn(async () => undefined as never);
+  claims.mockRejectedValueOnce(Object.assign(new Error('Rate exceeded'), { name: 'ThrottlingException' }));
+  const deployment = { directory: own, neighbors: [], claims, commandLine: (line: string) => line };
+  const read = createBusReader(deployment as unknown as Deployment);
+  expect(await read()).toMatchObject([
+    { stack: null, parameter: busPath(own.mailroom.bus), state: null, code: 'ThrottlingException' },
+  ]);
+  expect(await read()).toEqual([]);
+  await read();
+  expect(claims).toHaveBeenCalledTimes(2);
+});
 
 describe('the reader of directories', () => {
   const times = runs(300);

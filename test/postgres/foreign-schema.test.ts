@@ -98,7 +98,7 @@ test.each(BEFORE)('a migration refuses %s, by the command and by the file', asyn
     message: expect.stringMatching(found),
   });
   const [first] = MIGRATIONS;
-  if (first === undefined) throw new Error('There is no migration.');
+  if (first === undefined) throw new Error('MIGRATIONS is empty.');
   await expect(pool.query(migrationFile(first))).rejects.toMatchObject({
     message: expect.stringContaining('does not belong to the role that migrates it'),
   });

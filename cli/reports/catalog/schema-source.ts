@@ -12,7 +12,7 @@ export interface SchemaSource {
   step<T>(work: () => T, cost?: number): T;
   /** Names the value that is read, for errors. */
   at(path: string): void;
-  /** Returns the target of a reference; `undefined` if there is none. */
+  /** Returns the target of a reference; `undefined` if the document does not contain it. */
   target(ref: string): unknown;
 }
 

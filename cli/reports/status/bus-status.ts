@@ -1,5 +1,6 @@
 import { errorCode, errorMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { busFaults } from '../../../lambdas/runtime/operations/bus-consumers.ts';
+import { busPath } from '../../../lambdas/runtime/operations/bus-directory.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { table } from '../../terminal/output.ts';
 import { paint } from '../../terminal/paint.ts';
@@ -29,7 +30,7 @@ export interface NeighborStatus {
   readonly next: string;
 }
 
-/** Creates a reader of the other Mailrooms on a deployment's bus; it keeps what `createStatusReader` keeps. */
+/** Creates a reader of the other Mailrooms on a deployment's bus; it keeps what `createStatusReader` keeps. What cannot be read is in its result. */
 export function createBusReader(deployment: Deployment): () => Promise<NeighborStatus[]> {
   const { neighbors = [], claims } = deployment;
   const next = deployment.commandLine(shell`doctor`);
@@ -52,14 +53,19 @@ export function createBusReader(deployment: Deployment): () => Promise<NeighborS
       return { ...unread, ...fine, stack, code: errorCode(error), error: errorMessage(error), next };
     }
   };
-  const readFaults = async (): Promise<NeighborStatus[]> =>
-    busFaults(deployment, await claims?.()).map(({ parameter, text }) => ({
-      ...{ ...unread, stack: null, parameter, code: 'BAD_DIRECTORY', error: text, next },
-    }));
-  return async () => {
-    faults ??= await readFaults();
-    return [...(await Promise.all(readers.map(readOne))), ...faults];
+  const faultOf = (parameter: string, code: string, error: string) =>
+    ({ ...unread, stack: null, parameter, code, error, next }) satisfies NeighborStatus;
+  const readFaults = async (): Promise<NeighborStatus[]> => {
+    try {
+      faults ??= busFaults(deployment, await claims?.()).map(({ parameter, text }) =>
+        faultOf(parameter, 'BAD_DIRECTORY', text),
+      );
+      return faults;
+    } catch (error) {
+      return [faultOf(busPath(deployment.directory.mailroom.bus), errorCode(error), errorMessage(error))];
+    }
   };
+  return async () => (await Promise.all([...readers.map(readOne), readFaults()])).flat();
 }
 
 /** True if another Mailroom requires action, or could not be read. */

@@ -118,7 +118,7 @@ const NEXT_DUE = `SELECT (extract(epoch FROM min(due_at) - clock_timestamp()) * 
 FROM mailroom.pending WHERE due_at > statement_timestamp()`;
 
 /**
- * Returns the time until the next scheduled, released or leased event is due, milliseconds; infinite if there is none.
+ * Returns the time until the next scheduled, released or leased event is due, milliseconds; `Infinity` for an empty queue.
  *
  * @throws the database's error
  */

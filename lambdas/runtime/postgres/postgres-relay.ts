@@ -135,7 +135,7 @@ export function createPostgresRelay(deps: PostgresRelayDeps): PostgresRelay {
         careAt = clock.now() + MINUTE_MS;
         telemetry.flush();
       }
-      // From before the pass: only one that began asleep has seen every event that wakes nobody.
+      // Read before the pass: only a pass that began asleep sees every event that was committed without a notification.
       const isAsleep = listener?.isAsleep() ?? false;
       const { claimed, failed } = await pass(Math.min(until, careAt), isAsleep);
       failures = failed ? failures + 1 : 0;

@@ -16,7 +16,7 @@ export interface SteppedWorker {
   failure(): unknown;
 }
 
-/** What begins or undoes a transaction, or reads a setting, changes nothing that another worker could see. */
+/** Statements that begin or undo a transaction, or read a setting: no other worker can see that they ran. */
 const UNSTEPPED = /^(BEGIN|ROLLBACK|SHOW)/;
 
 /** @param changed - called after each change of its state @param rewrite - changes a statement, for a hole */

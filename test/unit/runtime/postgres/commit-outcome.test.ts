@@ -19,7 +19,7 @@ const COMMITTED: Server = { status: 'committed', row: true, standby: false };
 const ROLLED_BACK: Server = { status: 'aborted', row: false, standby: false };
 const LOST: Server = { status: 'future', row: false, standby: false };
 
-/** What may happen to a server between two questions, and in the middle of one. */
+/** Changes of a server between two questions, or during one. */
 function nextOf(server: Server): Server[] {
   const { status, row } = server;
   const reuses = (['in progress', 'committed', 'aborted'] as const).map((next) => ({
