@@ -14,11 +14,9 @@ export type { DecodeBody } from './sources/body-decoder.ts';
 export type { Consuming, KeepDeadLetter, SourceDeadLetter } from './sources/consuming.ts';
 export { deadLetterText } from './sources/dead-letter-text.ts';
 export {
-  type AnswerReason,
   createInboxProcessor,
   type InboxProcessor,
   type InboxProcessorDeps,
-  type MessageAnswer,
   type ProcessOptions,
   type ProcessorDeps,
 } from './sources/inbox-processor.ts';
@@ -29,6 +27,7 @@ export {
 } from './sources/jet-stream-consumer.ts';
 export type { KafkaBatch, KafkaMessage } from './sources/kafka-batch.ts';
 export { type KafkaConsumer, type KafkaRecord, type KafkaRun, kafkaRun } from './sources/kafka-consumer.ts';
+export type { AnswerReason, MessageAnswer } from './sources/message-answer.ts';
 export {
   consumeRabbit,
   type RabbitConsumerChannel,

@@ -11,9 +11,6 @@ export const sourceMutants: readonly Mutant[] = [
     ['a process whose effect overruns ends', 'stopProcess();', ''],
     ['a function is ended by Lambda', 'if (remainingMs !== undefined) return working;', ''],
     ['a function has no more time than Lambda gives it', 'calledAt + remainingMs', 'beganAt + handlerTimeoutMs'],
-    ['a rejected message is answered as one', "return rejected ? { kind: 'rejected', reason } : { kind: 'retry', afterMs, reason };", "return { kind: 'retry', afterMs, reason };"],
-    ['a duplicate of a source is known as one', "outcome.duplicate ? 'duplicate' : 'done'", "'done'"],
-    ['the reason of an answer is redacted', 'redact === undefined ? outcome.error : redactedError(outcome.error, redact)', 'outcome.error'],
     ['a dead letter is kept before the answer', 'await withDeadline(clock, longestMs, keep(answer.reason),', 'await withDeadline(clock, longestMs, Promise.resolve(),'],
     ['keeping a dead letter has a deadline', 'Math.min(KEEP_MAX_MS, endsBy - ANSWER_MS - clock.now())', '100 * KEEP_MAX_MS'],
     ['a message whose dead letter is not kept is delivered again', "return { ...answer, kind: 'retry', afterMs: KEEP_AGAIN_MS };", 'return answer;'],
@@ -34,6 +31,11 @@ export const sourceMutants: readonly Mutant[] = [
   ...mutantsOf('base/consumer-config.ts', 'config', [
     ['a consumer of a source that publishes needs the shards of the Mailroom', 'config.publishes?.length === 0 ? config :', 'config.publishes !== undefined ? config :'],
     ['a consumer of a source that publishes nothing needs no shards', '{ ...NO_OUTBOX, ...withDefaults(env) }', 'withDefaults(env)'],
+  ]),
+  ...mutantsOf('sources/message-answer.ts', 'inbox-processor', [
+    ['a duplicate of a source is known as one', "outcome.duplicate ? 'duplicate' : 'done'", "'done'"],
+    ['the reason of an answer is redacted', 'redact === undefined ? outcome.error : redactedError(outcome.error, redact)', 'outcome.error'],
+    ['a rejected message is answered as one', "return rejected ? { kind: 'rejected', reason } : { kind: 'retry', afterMs, reason };", "return { kind: 'retry', afterMs, reason };"],
   ]),
   ...mutantsOf('sources/turns.ts', 'turns', [
     ['a message that must run alone lets the others end', 'await Promise.allSettled(running);', ''],

@@ -6,13 +6,10 @@ import type { PgClient } from '../../lambdas/runtime/postgres/databases.ts';
 import { createPostgresInboxProcessor } from '../../lambdas/runtime/postgres/postgres-consumer.ts';
 import { type PostgresHandler, postgresHandlers } from '../../lambdas/runtime/postgres/postgres-handlers.ts';
 import type { DecodeBody } from '../../lambdas/runtime/sources/body-decoder.ts';
-import {
-  createInboxProcessor,
-  type InboxProcessor,
-  type MessageAnswer,
-} from '../../lambdas/runtime/sources/inbox-processor.ts';
+import { createInboxProcessor, type InboxProcessor } from '../../lambdas/runtime/sources/inbox-processor.ts';
 import { consumeJetStream } from '../../lambdas/runtime/sources/jet-stream-consumer.ts';
 import { kafkaRun } from '../../lambdas/runtime/sources/kafka-consumer.ts';
+import type { MessageAnswer } from '../../lambdas/runtime/sources/message-answer.ts';
 import { consumeRabbit } from '../../lambdas/runtime/sources/rabbit-consumer.ts';
 import { createSourceHandler } from '../../lambdas/runtime/sources/source-handler.ts';
 import { lambdaContext, memoryTable, memoryTelemetry } from '../../testing/index.ts';

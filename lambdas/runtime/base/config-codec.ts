@@ -14,7 +14,7 @@ interface Field<T> {
 }
 
 /** The variables of a configuration. */
-type Fields<C> = { readonly [K in keyof C]-?: Field<NonNullable<C[K]>> };
+export type Fields<C> = { readonly [K in keyof C]-?: Field<NonNullable<C[K]>> };
 
 /** A text that is not empty. */
 export function text(env: string): Field<string> {

@@ -2,6 +2,7 @@ import {
   busName,
   type ConfigOf,
   type Environment,
+  type Fields,
   flag,
   integer,
   names,
@@ -81,14 +82,17 @@ export interface RelayConfig {
 }
 
 /** The variables of an outbox in DynamoDB. */
-export const tableFields = {
+export const tableFields: Fields<TableConfig> = {
   tableName: text('MAILROOM_TABLE'),
   shards: integer('MAILROOM_SHARDS', 1, 256),
   bornLeaseMs: integer('MAILROOM_BORN_LEASE_MS', 1_000, 900_000),
 };
 
 /** The variables of a service. */
-export const serviceFields = { service: text('MAILROOM_SERVICE'), publishes: names('MAILROOM_PUBLISHES') };
+export const serviceFields: Fields<ServiceConfig> = {
+  service: text('MAILROOM_SERVICE'),
+  publishes: names('MAILROOM_PUBLISHES'),
+};
 
 const producerFields = { ...serviceFields, ...tableFields };
 

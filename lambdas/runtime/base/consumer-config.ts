@@ -81,7 +81,7 @@ export const consumerSettings = settings<ConsumerConfig>({
 });
 
 /** Settings of a consumer's function whose inbox is in PostgreSQL. */
-export const postgresConsumerSettings = settings<ProcessingConfig & QueueConfig>({
+const postgresConsumerSettings = settings<ProcessingConfig & QueueConfig>({
   ...processingFields,
   ...queueFields,
 });
@@ -104,7 +104,7 @@ const ownFields = {
 const SOURCES_PAGE = 'docs/sources.md lists all variables.';
 
 /** Settings of an inbox without a queue of Mailroom. */
-export const inboxSettings = settings<InboxConfig>(
+const inboxSettings = settings<InboxConfig>(
   {
     ...ownFields,
     tableName: { ...tableFields.tableName, origin: "It is the name of the Mailroom's table" },

@@ -1,6 +1,6 @@
 import { type Clock, withDeadline } from '../base/clock.ts';
 import { MailroomError } from '../base/errors.ts';
-import type { AnswerReason } from './inbox-processor.ts';
+import type { AnswerReason } from './message-answer.ts';
 
 /** A message that was rejected, for the place where dead letters are kept. */
 export interface SourceDeadLetter<M> {

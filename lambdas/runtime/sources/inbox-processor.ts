@@ -1,6 +1,6 @@
 import { withDeadline } from '../base/clock.ts';
 import type { InboxConfig, ProcessingConfig } from '../base/consumer-config.ts';
-import { errorCode, errorMessage, MailroomError } from '../base/errors.ts';
+import { MailroomError } from '../base/errors.ts';
 import {
   type ConsumerContext,
   consumerContext,
@@ -15,10 +15,10 @@ import { handlersByEvent, work } from '../consume/receive.ts';
 import { type Turn, turnOf } from '../consume/turn.ts';
 import type { EventRef } from '../events/event.ts';
 import { isExternal } from '../events/external-event.ts';
-import { redactedError } from '../observe/redaction.ts';
 import { flushSpans } from '../observe/tracer.ts';
 import type { Table } from '../store/table.ts';
 import { createBodyDecoder, type DecodeBody, type Decoded } from './body-decoder.ts';
+import { type AnswerReason, answerOf, type MessageAnswer } from './message-answer.ts';
 import { createSourceEntry, type SourceEntry } from './source-entry.ts';
 import { deliveryOf, type SourceMessage } from './source-message.ts';
 import { createTurns } from './turns.ts';
@@ -55,25 +55,6 @@ export interface ProcessorDeps extends ProcessingDeps {
    */
   readonly decode?: DecodeBody | undefined;
 }
-
-/** The reason why a message was not processed. */
-export interface AnswerReason {
-  /** The code of the error, e.g. `UNREADABLE_MESSAGE`. */
-  readonly code: string;
-  /** The text of the error, redacted. */
-  readonly message: string;
-}
-
-/** The answer to give to the source of a message. */
-export type MessageAnswer =
-  /** Processed now. Acknowledge it. */
-  | { readonly kind: 'done' }
-  /** Processed or discarded before. Acknowledge it. */
-  | { readonly kind: 'duplicate' }
-  /** Deliver it again after `afterMs`. An earlier delivery does no harm: it runs no handler, and gets the rest of the time as its answer. */
-  | { readonly kind: 'retry'; readonly afterMs: number; readonly reason: AnswerReason }
-  /** Never deliver it again: put it where dead letters are kept, then acknowledge it. */
-  | { readonly kind: 'rejected'; readonly reason: AnswerReason };
 
 /** Options of {@link InboxProcessor.process}. */
 export interface ProcessOptions {
@@ -293,12 +274,4 @@ function tooEarly(): MailroomError {
     'PUT_BACK',
     'The message was delivered before its next attempt is due; no attempt is counted.',
   );
-}
-
-function answerOf(outcome: MessageOutcome, redact: ProcessorDeps['redact']): MessageAnswer {
-  if (outcome.kind === 'done') return { kind: outcome.duplicate ? 'duplicate' : 'done' };
-  const { afterMs, rejected } = outcome;
-  const error = redact === undefined ? outcome.error : redactedError(outcome.error, redact);
-  const reason = { code: errorCode(error), message: errorMessage(error) };
-  return rejected ? { kind: 'rejected', reason } : { kind: 'retry', afterMs, reason };
 }

@@ -2,7 +2,8 @@ import { type Clock, OVER, systemClock } from '../base/clock.ts';
 import { MailroomError } from '../base/errors.ts';
 import { attempted } from '../observe/telemetry-wrappers.ts';
 import { type Consuming, createLoop, type KeepDeadLetter, keeping, sourceClosed } from './consuming.ts';
-import type { AnswerReason, InboxProcessor, MessageAnswer } from './inbox-processor.ts';
+import type { InboxProcessor } from './inbox-processor.ts';
+import type { AnswerReason, MessageAnswer } from './message-answer.ts';
 
 /** The part of a message of `@nats-io/jetstream` that {@link consumeJetStream} uses. */
 export interface JetStreamMessage {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Clock, withDeadline } from '../base/clock.ts';
 import { kafkaErrorType } from '../base/kafka-error-type.ts';
-import type { MessageAnswer } from './inbox-processor.ts';
+import type { MessageAnswer } from './message-answer.ts';
 
 /** The part of a message of `kafkajs` that {@link kafkaRun} uses. */
 export interface KafkaMessage {
