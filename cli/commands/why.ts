@@ -12,7 +12,7 @@ import { isActionRequired, type WhyContext } from '../reports/why/event-state.ts
 import { findTrace } from '../reports/why/find-trace.ts';
 import { readMessageOrders } from '../reports/why/order-verdict.ts';
 import { checkRedrive } from '../reports/why/redrive-check.ts';
-import type { Trace } from '../reports/why/trace-reader.ts';
+import type { Trace } from '../reports/why/trace.ts';
 import { eventReports, payloadsOf, traceText, verdictText } from '../reports/why/trace-text.ts';
 import { checkWiring, seenFrom } from '../reports/why/wiring-check.ts';
 import { EXIT, type Io } from '../terminal/io.ts';

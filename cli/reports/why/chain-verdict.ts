@@ -33,13 +33,7 @@ import {
 } from './order-verdict.ts';
 import { besideScheduled, isCancelled, scheduledVerdict } from './scheduled-words.ts';
 import { sourceVerdict, unprovenAt } from './source-verdict.ts';
-import {
-  bornAt,
-  type Trace,
-  type TracedEvent,
-  type TracedMessage,
-  type UnfoundNumbers,
-} from './trace-reader.ts';
+import { bornAt, type Trace, type TracedEvent, type TracedMessage, type UnfoundNumbers } from './trace.ts';
 import { claimStopped, publishStopped } from './wiring-check.ts';
 
 /** The verdict on a chain of events: the worst of all events and messages. */

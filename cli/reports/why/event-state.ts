@@ -6,7 +6,7 @@ import { duration, time } from '../../terminal/times.ts';
 import type { Checked } from '../checks/check.ts';
 import type { AggregateOrder, OrderedAggregate } from '../messages/order-of-aggregate.ts';
 import type { RedriveCheck } from './redrive-check.ts';
-import type { TracedEvent } from './trace-reader.ts';
+import type { TracedEvent } from './trace.ts';
 
 /** The states of an event, the worst first. Down to `late`, action is required. */
 export const STATES = [

@@ -22,7 +22,8 @@ import { many } from '../../terminal/output.ts';
 import { shell } from '../../terminal/shell.ts';
 import type { TimeWindow } from '../../terminal/window.ts';
 import { containingId, type StoredEnvelope, storedEnvelopeOf, storedEventId } from './stored-envelope.ts';
-import { PEEK, readTrace, type Trace, type UnfoundNumbers } from './trace-reader.ts';
+import type { Trace, UnfoundNumbers } from './trace.ts';
+import { PEEK, readTrace } from './trace-reader.ts';
 
 /** Dependencies of {@link findTrace}. */
 export type FindDeps = Pick<

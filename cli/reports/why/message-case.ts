@@ -4,7 +4,7 @@ import { TOO_OLD } from '../../../lambdas/runtime/inbox/inbox-conditions.ts';
 import { inboxState, isOverdue } from '../../../lambdas/runtime/inbox/inbox-state.ts';
 import type { RejectedRow } from '../../../lambdas/runtime/store/rows.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
-import { bornAt, type TracedEvent, type TracedMessage } from './trace-reader.ts';
+import { bornAt, type TracedEvent, type TracedMessage } from './trace.ts';
 
 /** SQS's counts lag by about a minute: until then, an empty queue may hold the message. */
 export const COUNTS_LAG_MS = MINUTE_MS;

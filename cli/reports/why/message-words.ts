@@ -12,7 +12,7 @@ import { duration, time } from '../../terminal/times.ts';
 import { resendLine } from '../dead-letters/remedies.ts';
 import { asClause, inTime, type WhyContext, type WhyVerdict } from './event-state.ts';
 import { type MessageCase, MOVED_MS, publishedAtOf } from './message-case.ts';
-import { bornAt, type TracedEvent, type TracedMessage } from './trace-reader.ts';
+import { bornAt, type TracedEvent, type TracedMessage } from './trace.ts';
 
 /** The facts that a verdict on a message quotes. */
 export interface MessageFacts extends Pick<TracedMessage, 'consumer' | 'deadLetter' | 'queue'> {

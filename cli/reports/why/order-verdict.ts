@@ -7,7 +7,7 @@ import { aggregateName, blockOf, waitingText } from '../messages/order-block.ts'
 import type { AggregateOrder, OrderReader } from '../messages/order-of-aggregate.ts';
 import { isStrict, placed, placeOfMessage, placeOfRow } from '../messages/place-of-message.ts';
 import type { MessageOrders, StateText, WhyContext, WhyVerdict } from './event-state.ts';
-import { bornAt, type Trace, type TracedEvent, type TracedMessage } from './trace-reader.ts';
+import { bornAt, type Trace, type TracedEvent, type TracedMessage } from './trace.ts';
 
 /** The key of a message in {@link MessageOrders}. */
 function orderKey(event: Pick<TracedEvent, 'eventId'>, { name }: Pick<TracedMessage['consumer'], 'name'>) {

@@ -1,7 +1,7 @@
 import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import { deadLetterSource } from '../dead-letters/dead-letters.ts';
 import { type JudgeDeps, type JudgedDeadLetter, judgeDeadLetters } from '../dead-letters/redrive-plan.ts';
-import type { Trace } from './trace-reader.ts';
+import type { Trace } from './trace.ts';
 
 /** The verdict of a redrive on a dead letter, by the consumer's deployed code. */
 export type RedriveCheck = Pick<JudgedDeadLetter, 'id' | 'verdict' | 'code' | 'message'>;

@@ -4,7 +4,7 @@ import { isNotDue } from '../../deployment/rows-reader.ts';
 import { clipped, many } from '../../terminal/output.ts';
 import { time } from '../../terminal/times.ts';
 import { inTime, type StateText, type WhyVerdict } from './event-state.ts';
-import type { TracedEvent } from './trace-reader.ts';
+import type { TracedEvent } from './trace.ts';
 
 /** True for an event that its producer cancelled. */
 export function isCancelled({ row }: Pick<TracedEvent, 'row'>): boolean {

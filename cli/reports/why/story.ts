@@ -7,7 +7,7 @@ import { STATE_WORDS } from '../../deployment/effects.ts';
 import { attemptText, unfinishedText, unreadableText } from '../../deployment/row-text.ts';
 import { clipped, many } from '../../terminal/output.ts';
 import { duration, time } from '../../terminal/times.ts';
-import { bornAt, type TracedEvent, type TracedMessage } from './trace-reader.ts';
+import { bornAt, type TracedEvent, type TracedMessage } from './trace.ts';
 
 /** Something that happened to an event, or is scheduled. */
 export interface StoryLine {

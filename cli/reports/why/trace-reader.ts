@@ -1,12 +1,5 @@
-import { errorCode, errorMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { DAY_MS, MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
-import {
-  atHome,
-  brokenNeighbors,
-  byInbox,
-  withNeighbors,
-} from '../../../lambdas/runtime/operations/bus-consumers.ts';
-import type { BusDirectory } from '../../../lambdas/runtime/operations/bus-directory.ts';
+import { atHome, byInbox } from '../../../lambdas/runtime/operations/bus-consumers.ts';
 import {
   type DeadLetterQueue,
   deadLettersTo,
@@ -14,145 +7,37 @@ import {
   peekDeadLetters,
 } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import type { ConsumerEntry, Directory } from '../../../lambdas/runtime/operations/directory.ts';
-import type { BrokenDirectory } from '../../../lambdas/runtime/operations/directory-reader.ts';
-import type { QueueDepth, QueueMessage, Queues } from '../../../lambdas/runtime/operations/queues.ts';
+import type { Queues } from '../../../lambdas/runtime/operations/queues.ts';
 import { consumersOf } from '../../../lambdas/runtime/operations/subscribed-events.ts';
 import { eventIdTime, isEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
-import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts';
 import { failedKey, inboxKey, rejectedKey } from '../../../lambdas/runtime/store/keys.ts';
-import type { InboxRow, OutboxRow } from '../../../lambdas/runtime/store/rows.ts';
 import {
   readable,
   readFailedHint,
   readInboxRow,
   readOutboxRow,
-  type UnreadableRow,
 } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../../lambdas/runtime/store/table.ts';
-import { findResend, type ResentEvent, replacementOf } from '../../deployment/resent-event.ts';
-import {
-  eachOf,
-  minutesOf,
-  once,
-  partitionsOf,
-  readPartition,
-  readSweepState,
-} from '../../deployment/rows-reader.ts';
-import type { DeadLetter } from '../dead-letters/dead-letters.ts';
-import { type MessageAtSource, readSourceMessages } from './source-messages.ts';
-import { envelopeOf, type StoredEnvelope, storedEnvelopeOf, storedEventId } from './stored-envelope.ts';
-
-/** All stored rows of an event, in the outbox and at each consumer. */
-export interface TracedEvent {
-  readonly eventId: string;
-  /** The table of its outbox row, if that is of another Mailroom on the bus. */
-  readonly elsewhere?: string | undefined;
-  /** Absent if it was never committed here, or was published and has expired. */
-  readonly row: OutboxRow | UnreadableRow | undefined;
-  /** Absent if it cannot be read. */
-  readonly envelope: StoredEnvelope | undefined;
-  /** Its resend, if an operator sent it in place of another event. Searched only if there is no outbox row. */
-  readonly resent?: ResentEvent | undefined;
-  /** One for each consumer that must receive it. */
-  readonly messages: readonly TracedMessage[];
-  /** One for each consumer of another source that has a row of it, or handles it. @default none */
-  readonly atSources?: readonly MessageAtSource[] | undefined;
-  /** The ids of the events that its consumers' commits wrote, or that an operator sent in its place. */
-  readonly caused: readonly string[];
-}
-
-/** An event at one consumer. */
-export interface TracedMessage {
-  readonly consumer: ConsumerEntry;
-  /** Absent if the consumer has not claimed it. */
-  readonly row: InboxRow | UnreadableRow | undefined;
-  /** When its last attempt failed, epoch milliseconds, if known. */
-  readonly failedAt: number | undefined;
-  /** The consumer's queue, in which the message may be. Read only if the row does not exist, or the message was rejected; absent if the queue does not exist. */
-  readonly queue: QueueDepth | undefined;
-  /** Its dead letter, if found. Searched only if the row does not exist, or the message was rejected. */
-  readonly deadLetter: FoundDeadLetter | undefined;
-  /** Some dead letters were not read, and its own may be among them. */
-  readonly unseen: boolean;
-  /** It was rejected, and its row was deleted by hand: its pointer is there. @default false */
-  readonly isRowDeleted?: boolean | undefined;
-}
-
-/** A dead letter and its source. */
-interface FoundDeadLetter extends Pick<DeadLetter, 'id' | 'eventId'> {
-  readonly source: string;
-  readonly kind: DeadLetterQueue['kind'];
-  readonly sentAt: number;
-  /** When SQS permanently deletes it, epoch milliseconds. */
-  readonly expiresAt: number;
-  /** EventBridge's error, if it could not deliver the event. */
-  readonly refusal: string | undefined;
-  /** As received from SQS. */
-  readonly received: QueueMessage;
-}
-
-/** A Mailroom whose rows a trace reads. */
-interface TracedMailroom {
-  readonly directory: Directory;
-  readonly table: Table;
-}
+import { findResend, replacementOf } from '../../deployment/resent-event.ts';
+import { eachOf, minutesOf, once, partitionsOf, readPartition } from '../../deployment/rows-reader.ts';
+import { readSourceMessages } from './source-messages.ts';
+import { envelopeOf, storedEnvelopeOf, storedEventId } from './stored-envelope.ts';
+import { bornAt, type FoundDeadLetter, type Trace, type TracedEvent, type TracedMessage } from './trace.ts';
+import { type BusDeps, firstOf, type OpenBus, openBus, roomOf } from './traced-bus.ts';
 
 /** Dependencies of {@link readTrace}. */
-export interface TraceDeps extends TracedMailroom {
-  /** The other Mailrooms on its bus. @default none */
-  readonly neighbors?: readonly TracedMailroom[] | undefined;
-  /** The Mailrooms of the region whose entry cannot be used. @default none */
-  readonly broken?: readonly BrokenDirectory[] | undefined;
-  /** Reads the claims on its bus. @default they are not read */
-  readonly claims?: (() => Promise<BusDirectory | undefined>) | undefined;
+export interface TraceDeps extends BusDeps {
   /** The database whose rows the table port also reads. @default none */
   readonly postgres?: unknown;
   readonly queues: Queues;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A chain of events. */
-export interface Trace {
-  /** In order of commit. */
-  readonly events: readonly TracedEvent[];
-  /** There are more than were read. */
-  readonly more: boolean;
-  /** The consumers on the bus that were not read and must, or may, receive one of the events, each with the reason. @default none */
-  readonly unread?: readonly string[] | undefined;
-  /** The end of the range that was searched, epoch milliseconds: scheduled events that are due later were not. Absent without a search. */
-  readonly searchedTo?: number | undefined;
-  /** The events of the aggregate that was searched for whose numbers were not found. @default none */
-  readonly unfound?: readonly UnfoundNumbers[] | undefined;
-}
-
-/** The first numbers of an aggregate's events that a search did not find, although it found a higher one. */
-export interface UnfoundNumbers {
-  readonly aggregateType: string;
-  readonly aggregateId: string;
-  readonly first: number;
-  readonly last: number;
-}
-
 /** The state of reading a trace. It caches queues and minutes, so that none is read twice. */
-interface TraceReading extends TraceDeps {
-  /** The Mailrooms that can be read, by their tables; the first is the selected one. */
-  readonly rooms: ReadonlyMap<string, ReadRoom>;
-  /** The others. */
-  readonly closed: readonly ClosedRoom[];
-  readonly unread: Set<string>;
+interface TraceReading extends Omit<TraceDeps, keyof BusDeps>, OpenBus {
   readonly deadLetters: Map<string, ReturnType<typeof deadLettersOf>>;
   readonly depths: Map<string, ReturnType<typeof depthOf>>;
   readonly written: Map<string, ReturnType<typeof writtenBy>>;
-}
-
-interface ReadRoom extends TracedMailroom {
-  readonly shards: readonly number[];
-}
-
-/** A Mailroom whose table could not be read. */
-interface ClosedRoom {
-  readonly directory: Directory;
-  readonly why: string;
 }
 
 /** The most events of one chain that are read. */
@@ -172,7 +57,13 @@ const WORK_MAX_MS = 15 * MINUTE_MS;
  * claim and its commit, so those minutes are read, for that consumer's service only.
  */
 export async function readTrace(deps: TraceDeps, eventIds: readonly string[]): Promise<Trace> {
-  const reading = await openReading(deps);
+  const reading: TraceReading = {
+    ...deps,
+    ...(await openBus(deps)),
+    deadLetters: new Map(),
+    depths: new Map(),
+    written: new Map(),
+  };
   const read = new Map<string, TracedEvent>();
   let next: readonly string[] = [...new Set(eventIds)];
   while (next.length > 0 && read.size < EVENTS_MAX) {
@@ -198,70 +89,6 @@ export async function readTrace(deps: TraceDeps, eventIds: readonly string[]): P
     more: next.length > 0,
     ...(reading.unread.size > 0 && { unread: [...reading.unread] }),
   };
-}
-
-/** Opens the Mailrooms of the bus. One that cannot be read is left out, and named. */
-async function openReading(deps: TraceDeps): Promise<TraceReading> {
-  const { neighbors = [], claims } = deps;
-  const open = async ({ directory, table }: TracedMailroom): Promise<ReadRoom> => ({
-    directory,
-    table,
-    shards: (await readSweepState(directory, table)).shards,
-  });
-  const closed: ClosedRoom[] = [];
-  const rooms = [await open(deps)];
-  for (const room of neighbors) {
-    try {
-      rooms.push(await open(room));
-    } catch (error) {
-      closed.push({ directory: room.directory, why: `${errorCode(error)}: ${errorMessage(error)}` });
-    }
-  }
-  const directories = neighbors.map(({ directory }) => directory);
-  const onBus = await claims?.();
-  const { unlisted = [] } = withNeighbors(deps.directory, directories, onBus);
-  // Those of the selected Mailroom are a finding of its wiring.
-  const own = new Set(deps.directory.unlisted?.map(({ name }) => name));
-  const foreign = unlisted.filter(({ name }) => !own.has(name));
-  return {
-    ...deps,
-    directory: withNeighbors(
-      deps.directory,
-      rooms.slice(1).map(({ directory }) => directory),
-    ),
-    rooms: new Map(rooms.map((room) => [room.directory.mailroom.table, room])),
-    closed,
-    unread: new Set([
-      ...foreign.map(
-        ({ name, parameter, fault }) =>
-          `${name}, whose entry ${parameter} ${fault === undefined ? 'does not exist' : 'cannot be used'}`,
-      ),
-      ...brokenNeighbors(deps, onBus).map(
-        ({ table, parameter }) => `the consumers of ${table}, whose entry ${parameter} cannot be used`,
-      ),
-    ]),
-    ...{ deadLetters: new Map(), depths: new Map(), written: new Map() },
-  };
-}
-
-/** The Mailroom of a consumer, or that of an event's outbox row. @param table - absent: the selected one */
-function roomOf({ rooms }: TraceReading, table: string | undefined): ReadRoom {
-  const [own] = rooms.values();
-  const room = table === undefined ? own : rooms.get(table);
-  if (room === undefined) throw new Error(`No Mailroom with the table ${table} was read`);
-  return room;
-}
-
-/** Finds what only one Mailroom of the bus has, the selected one first. */
-async function firstOf<T>(
-  { rooms, directory }: TraceReading,
-  read: (room: ReadRoom) => Promise<T | undefined>,
-): Promise<{ readonly found?: T; readonly elsewhere?: string }> {
-  for (const [name, room] of rooms) {
-    const found = await read(room);
-    if (found !== undefined) return { found, ...(name !== directory.mailroom.table && { elsewhere: name }) };
-  }
-  return {};
 }
 
 async function readEvent(reading: TraceReading, eventId: string): Promise<TracedEvent> {
@@ -413,21 +240,4 @@ async function writtenBy(
     const causationId = storedEnvelopeOf(item)?.causationId;
     return eventId === undefined || causationId === undefined ? [] : [{ eventId, causationId }];
   });
-}
-
-/**
- * Returns the time of an event's commit, epoch milliseconds, from its id; for an external event, the earliest time in its inbox rows. 0 if
- * neither is known.
- */
-export function bornAt({ eventId, messages }: Pick<TracedEvent, 'eventId' | 'messages'>): number {
-  if (isEventId(eventId)) return eventIdTime(eventId);
-  if (!isExternalEventId(eventId)) return 0;
-  const times = messages.flatMap(({ row }) => {
-    const known = readable(row);
-    if (known === undefined) return [];
-    const { processedAt } = known.status === 'PROCESSED' ? known : {};
-    const { rejectedAt } = known.status === 'REJECTED' ? known : {};
-    return [known.claimedAt, processedAt, rejectedAt].filter((at) => at !== undefined);
-  });
-  return times.length === 0 ? 0 : Math.min(...times);
 }

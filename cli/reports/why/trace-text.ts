@@ -7,7 +7,7 @@ import { paint } from '../../terminal/paint.ts';
 import { prose } from '../../terminal/prose.ts';
 import { isActionRequired, typeOf, type WhyVerdict } from './event-state.ts';
 import { placedStory, type StoryLine, storyOf } from './story.ts';
-import type { Trace, TracedEvent } from './trace-reader.ts';
+import type { Trace, TracedEvent } from './trace.ts';
 
 /** The events of a trace as in the JSON document of docs/cli-json.md. @param payload - include their data */
 export function eventReports({ events }: Trace, payload: boolean) {

@@ -9,7 +9,7 @@ import { isStop, type ProblemKind, whoChanged } from '../checks/problem-kinds.ts
 import { fixLine } from '../findings.ts';
 import type { StateText, WhyContext } from './event-state.ts';
 import { type MessageCase, messageCase } from './message-case.ts';
-import type { Trace } from './trace-reader.ts';
+import type { Trace } from './trace.ts';
 
 /** Dependencies of {@link checkWiring}. */
 export type WiringCheckDeps = Pick<Deployment, 'directory' | 'resources' | 'queues' | 'table' | 'clock'>;
