@@ -115,8 +115,9 @@ test.each([
   ['true', true],
   ['an object', { a: 1 }],
 ])('a header that is %s names nothing', async (_name, header) => {
-  const text = JSON.stringify(await sourceRig().envelope());
-  expect(bodyOf(text, { source: header, ce_source: 'cloud' })).toMatchObject({ source: 'cloud' });
+  const envelope = await sourceRig().envelope();
+  const headers = { eventId: envelope.eventId, source: header, ce_source: 'cloud' };
+  expect(bodyOf(JSON.stringify(envelope), headers)).toMatchObject({ source: 'cloud' });
 });
 
 test('a header can be a number', () => {
