@@ -2,21 +2,25 @@ import { sql } from 'drizzle-orm';
 import { drizzle as drizzleOf } from 'drizzle-orm/node-postgres';
 import knexOf from 'knex';
 import { CompiledQuery, Kysely, PostgresDialect } from 'kysely';
-import { Pool } from 'pg';
+import { Pool, type PoolClient } from 'pg';
 import postgres from 'postgres';
 import { DataSource } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { nodePostgres, postgresJs } from '../../lambdas/runtime/postgres/databases.ts';
+import { RetryLater } from '../../lambdas/runtime/base/errors.ts';
+import { nodePostgres, type PgClient, postgresJs } from '../../lambdas/runtime/postgres/databases.ts';
 import { migratePostgres, SCHEMA_VERSION } from '../../lambdas/runtime/postgres/migrate.ts';
 import { drizzle, knex, kysely, typeOrm } from '../../lambdas/runtime/postgres/orm-databases.ts';
+import { createPostgresInboxProcessor } from '../../lambdas/runtime/postgres/postgres-consumer.ts';
+import { postgresHandlers } from '../../lambdas/runtime/postgres/postgres-handlers.ts';
 import { createPostgresOutbox } from '../../lambdas/runtime/postgres/postgres-outbox.ts';
 import { createPostgresRelay } from '../../lambdas/runtime/postgres/postgres-relay.ts';
 import { type Database, sqlState } from '../../lambdas/runtime/postgres/sql.ts';
+import { consumerConfig } from '../../testing/default-config.ts';
 import { memoryBus } from '../../testing/memory-bus.ts';
 import { memoryTelemetry } from '../../testing/memory-telemetry.ts';
 import { type PostgresServer, startPostgres } from './server/postgres-server.ts';
 import { relayConfig } from './support/relay-config.ts';
-import { PRODUCER, placed } from './support/rig.ts';
+import { Placed, PRODUCER, placed } from './support/rig.ts';
 
 let server: PostgresServer;
 let pool: Pool;
@@ -68,7 +72,7 @@ function anyTx<Tx>(database: Database<Tx>): Database<unknown> {
   return database as Database<unknown>;
 }
 
-describe.each(Object.entries(DATABASES))('%s', (_name, open) => {
+describe.each(Object.entries(DATABASES))('%s', (name, open) => {
   let opened: Awaited<ReturnType<typeof open>>;
 
   beforeAll(async () => {
@@ -114,6 +118,7 @@ describe.each(Object.entries(DATABASES))('%s', (_name, open) => {
   test('publishes what an outbox commits', async () => {
     const { database } = opened;
     await migratePostgres(database);
+    await pool.query('DELETE FROM mailroom.pending');
     const telemetry = memoryTelemetry();
     const bus = memoryBus();
     const outbox = createPostgresOutbox({ config: PRODUCER, database, telemetry });
@@ -125,4 +130,73 @@ describe.each(Object.entries(DATABASES))('%s', (_name, open) => {
     expect(JSON.parse(bus.published()[0]?.detail ?? '')).toEqual(event);
     expect((await database.query('SELECT 1 FROM mailroom.pending')).rows).toEqual([]);
   });
+
+  test.each(['transactional', 'leased'] as const)('runs a %s handler once', async (kind) => {
+    const { database } = opened;
+    await migratePostgres(database);
+    const telemetry = memoryTelemetry();
+    const outbox = createPostgresOutbox({ config: PRODUCER, database, telemetry });
+    const config = consumerConfig({ service: 'orders', consumer: `${name}-${kind}`, publishes: ['Placed'] });
+    const inbox = createPostgresInboxProcessor({ config, database, outbox, telemetry });
+    const handlers = postgresHandlers(database);
+    let charges = 0;
+    const charge = async () => {
+      charges += 1;
+      return { charge: charges };
+    };
+    const handler = {
+      transactional: () =>
+        handlers.transactional(Placed, async () => {
+          await charge();
+          return { events: [placed(2)] };
+        }),
+      leased: () =>
+        handlers.leased(Placed, async (_event, ctx) => {
+          expect(await ctx.once('charge', charge)).toEqual({ charge: 1 });
+          if (ctx.attempt === 1) throw new RetryLater(0);
+          await ctx.commit(async () => ({ events: [placed(2)] }));
+        }),
+    }[kind]();
+    const [event] = await outbox.commit(async () => [placed(1)]);
+    const body = JSON.stringify({ source: 'orders', 'detail-type': 'Placed', detail: event });
+    const answers = [];
+    for (const receives of [1, 2, 3])
+      answers.push(await inbox.process({ id: `${name}/${kind}`, body, receives }, handler));
+    const expected = {
+      transactional: ['done', 'duplicate', 'duplicate'],
+      leased: ['retry', 'done', 'duplicate'],
+    };
+    expect(answers.map(({ kind: answer }) => answer)).toEqual(expected[kind]);
+    expect(charges).toBe(1);
+    const caused = await database.query('SELECT envelope FROM mailroom.event WHERE envelope LIKE $1::text', [
+      `%"causationId":"${event?.eventId}"%`,
+    ]);
+    expect(caused.rows).toHaveLength(1);
+  });
+});
+
+test('no statement returns a column of type void, which Prisma cannot read', async () => {
+  const VOID = 2278; // its id in pg_type
+  const types: number[] = [];
+  const recorded = async (queryable: Pick<PoolClient, 'query'>, text: string, values?: unknown[]) => {
+    const result = await queryable.query(text, values);
+    types.push(...result.fields.map(({ dataTypeID }) => dataTypeID));
+    return result;
+  };
+  const database = nodePostgres({
+    query: (text, values) => recorded(pool, text, values),
+    connect: async () => {
+      const client = await pool.connect();
+      const query: PgClient['query'] = (text, values) => recorded(client, text, values);
+      return { query, release: (error) => client.release(error) };
+    },
+  });
+  await migratePostgres(database);
+  const outbox = createPostgresOutbox({ config: PRODUCER, database });
+  await outbox.commit(async () => [placed(1)]);
+  const telemetry = memoryTelemetry();
+  const relay = createPostgresRelay({ config: relayConfig(), database, bus: memoryBus(), telemetry });
+  await relay.run(Date.now() + 100);
+  expect(types.length).toBeGreaterThan(30);
+  expect(types).not.toContain(VOID);
 });

@@ -49,7 +49,8 @@ export async function migratePostgres<Tx>(database: Database<Tx>): Promise<Migra
   return database.transaction(async (tx) => {
     const sql = database.in(tx);
     await sql.query(OWN_NAMES);
-    await sql.query(`SELECT pg_catalog.pg_advisory_xact_lock(${MIGRATION_LOCK}::bigint)`);
+    // As text, because Prisma reads no column of type void.
+    await sql.query(`SELECT pg_catalog.pg_advisory_xact_lock(${MIGRATION_LOCK}::bigint)::text`);
     await refuseForeign(sql);
     await sql.query(block(PREPARE));
     const { version: from } = await readOneRow(sql, APPLIED, [], { version: 'number' });

@@ -12,7 +12,7 @@ import { poll } from '../../../localstack/health.ts';
 import { memoryTelemetry } from '../../../testing/memory-telemetry.ts';
 import { type PostgresServer, startPostgres } from '../server/postgres-server.ts';
 
-const Placed = defineEvent({
+export const Placed = defineEvent({
   source: 'orders',
   type: 'Placed',
   version: 1,
