@@ -30,7 +30,10 @@ const SETTINGS: Readonly<Record<string, EnvironmentSettings<object>>> = {
   HeartbeatConfig: heartbeatSettings,
 };
 
-const SOURCE = readFileSync(new URL('../../lambdas/runtime/base/config.ts', import.meta.url), 'utf8');
+/** The files that declare them. */
+const SOURCE = ['config.ts', 'consumer-config.ts']
+  .map((file) => readFileSync(new URL(`../../lambdas/runtime/base/${file}`, import.meta.url), 'utf8'))
+  .join('');
 
 /**
  * The variables of a configuration, in the order of its members.
@@ -74,7 +77,9 @@ function declarationOf(config: string): readonly (string | undefined)[] {
   const name = `${config[0]?.toLowerCase()}${config.slice(1).replace('Config', 'Settings')}`;
   const declared = new RegExp(`interface ${config}(?: extends ([\\w, ]+))? \\{(?:\n([\\s\\S]*?)\n)?\\}`);
   const inferred = new RegExp(`const ${name} = settings(?:<(\\w+) [^>]*>)?\\(\\{\n([\\s\\S]*?)\n\\}`);
-  return declared.exec(SOURCE) ?? inferred.exec(SOURCE) ?? [];
+  const found = declared.exec(SOURCE) ?? inferred.exec(SOURCE);
+  if (found === null) throw new Error(`The declaration of ${config} was not found`);
+  return found;
 }
 
 /** The documentation of each member that has one, for members of other interfaces that repeat it without. */
