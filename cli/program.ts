@@ -26,7 +26,7 @@ import { COLUMNS, prose } from './terminal/prose.ts';
 import { reportError } from './terminal/report-error.ts';
 
 /** Resolved by the package's name, which works in the repository and in the built package. */
-const { version } = createRequire(import.meta.url)('cdk-mailroom/package.json') as { version: string };
+const { version } = createRequire(import.meta.url)('@cdk-mailroom/cli/package.json') as { version: string };
 
 /** The commands, in the order of the help. */
 const COMMANDS = [

@@ -1,9 +1,8 @@
 import { execFile } from 'node:child_process';
-import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { MailroomError } from '../lambdas/runtime/base/errors.ts';
 import { lastLines } from './health.ts';
-import { projectRoot } from './workspace.ts';
+import { ownFile } from './workspace.ts';
 
 const run = promisify(execFile);
 
@@ -48,7 +47,7 @@ export async function stopLocalStack(port: number): Promise<void> {
 }
 
 async function compose(port: number, args: readonly string[], timeout: number): Promise<void> {
-  const file = join(projectRoot, 'localstack', 'compose.yml');
+  const file = ownFile('compose.yml');
   await run('docker', ['compose', '--project-name', `mailroom-${port}`, '--file', file, ...args], {
     env: { ...process.env, MAILROOM_PORT: String(port) },
     timeout,

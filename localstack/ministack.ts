@@ -7,7 +7,7 @@ import { MailroomError } from '../lambdas/runtime/base/errors.ts';
 import { answersAs, poll, tail } from './health.ts';
 import { endGroup } from './process-group.ts';
 import { ensureEnvironment } from './python-environment.ts';
-import { LOCAL_ACCOUNT, LOCAL_REGION, localFile, projectRoot } from './workspace.ts';
+import { LOCAL_ACCOUNT, LOCAL_REGION, localFile, ownFile } from './workspace.ts';
 
 /** The longest time until MiniStack answers. It needs two seconds on a laptop. */
 const READY_DEADLINE_MS = 60_000;
@@ -78,7 +78,7 @@ interface Launch {
 
 function launch({ interpreter, mark, port, tempDir, detached }: Launch): ChildProcess {
   const log = openSync(logFile(port), 'w');
-  const script = join(projectRoot, 'localstack', 'engine.py');
+  const script = ownFile('engine.py');
   const child = spawn(interpreter, [script, mark, ...(detached ? [] : ['--with-parent'])], {
     cwd: localFile('.'),
     env: engineEnvironment(port, mark, tempDir),

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { errorCode, MailroomError } from '../lambdas/runtime/base/errors.ts';
 import { lastLines } from './health.ts';
 import { isAlive } from './process-group.ts';
-import { localFile, projectRoot } from './workspace.ts';
+import { localFile, ownFile } from './workspace.ts';
 
 const run = promisify(execFile);
 
@@ -20,7 +20,7 @@ const PYTHON_MINOR_MIN = 10;
 const INSTALL_TIMEOUT_MS = 300_000;
 
 /** The requirements of MiniStack, each file pinned by its hash. */
-const requirementsFile = join(projectRoot, 'localstack', 'requirements.txt');
+const requirementsFile = ownFile('requirements.txt');
 
 /**
  * Finds a Python that can run MiniStack.

@@ -1,13 +1,13 @@
 import { mkdirSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
-/**
- * The root of the project, or of the installed package, absolute. Resolved by the package's name, because the compiled modules are
- * in another folder.
- */
-export const projectRoot = dirname(createRequire(import.meta.url).resolve('cdk-mailroom/package.json'));
+/** The folder of this module, beside which the published package has the files of the engines too. */
+const ownFolder = dirname(fileURLToPath(import.meta.url));
+
+/** The root of the repository, absolute. */
+export const projectRoot = dirname(ownFolder);
 
 /** True in the repository, false in the installed package. */
 const inRepository = import.meta.url.endsWith('.ts');
@@ -29,7 +29,12 @@ export const LOCAL_REGION = 'us-east-1';
 /** The account id of both engines. */
 export const LOCAL_ACCOUNT = '000000000000';
 
-/** The path of a file in that folder, which is created if missing. */
+/** The path of a file that an engine is started with. */
+export function ownFile(name: 'compose.yml' | 'engine.py' | 'requirements.txt'): string {
+  return join(ownFolder, name);
+}
+
+/** The path of a file in the folder for what engines write, which is created if missing. */
 export function localFile(name: string): string {
   mkdirSync(localDir, { recursive: true });
   return join(localDir, name);

@@ -67,7 +67,7 @@ async function depsOf(deployment: Deployment, now: number): Promise<DoctorDeps> 
     now,
     sweptAt: () => readSweptAt(directory, table),
     rowSchema: async () => (await once(known, 'sweep', () => readSweepState(directory, table))).schema,
-    roles: isLocal ? 'local' : ((await iamSimulator(clients.settings)) ?? 'no-client'),
+    roles: isLocal ? 'local' : await iamSimulator(clients.settings),
   };
 }
 

@@ -38,7 +38,7 @@ interface RequeueOptions extends GlobalOptions {
 /** `mailroom postgres`. */
 export function postgresCommand(io: Io): Command {
   const postgres = new Command('postgres').description(
-    'Creates and updates the tables of a Mailroom in PostgreSQL, and grants its roles. Needs the package pg, and no AWS.',
+    'Creates and updates the tables of a Mailroom in PostgreSQL, and grants its roles. Needs no AWS.',
   );
   postgres
     .command('migrate')

@@ -1,4 +1,3 @@
-import type * as pg from 'pg';
 import { errorMessage, MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { nodePostgres } from '../../lambdas/runtime/postgres/databases.ts';
 import { type ForeignObject, foreignObjects } from '../../lambdas/runtime/postgres/foreign-objects.ts';
@@ -13,9 +12,6 @@ import {
 import { readJsonRows } from '../../lambdas/runtime/postgres/sql-rows.ts';
 import { wholeView } from '../../lambdas/runtime/postgres/whole-view.ts';
 import { shell } from '../terminal/shell.ts';
-
-/** The part of the package `pg` that the command uses. */
-type PgPackage = Pick<typeof pg, 'Pool'>;
 
 /** A PostgreSQL database, as the command reaches it. */
 export interface OpenPostgres {
@@ -56,19 +52,12 @@ export function databaseUrl(
  * Opens a database. It connects at the first statement, whose errors say what to do.
  *
  * @param given - a `postgresql://` URL
- * @param load - loads the package `pg`, an optional peer
- * @throws `BAD_POSTGRES` if it is not such a URL, or the package is missing
+ * @throws `BAD_POSTGRES` if it is not such a URL
  */
-export async function openPostgres(
-  given: string,
-  load: () => Promise<PgPackage> = async () => (await import('pg')).default,
-): Promise<OpenPostgres> {
+export async function openPostgres(given: string): Promise<OpenPostgres> {
   const { host, port = '5432', database: name, user, password, ...tls } = readPostgresUrl(given, badAddress);
   if (host === '') throw badAddress('it has no host');
-  const { Pool } = await load().catch((error: { readonly code?: string }) => {
-    if (/MODULE_NOT_FOUND/.test(error.code ?? '')) throw noPackage();
-    throw error;
-  });
+  const { Pool } = (await import('pg')).default;
   const pool = new Pool({
     host,
     port: Number(port),
@@ -165,12 +154,5 @@ function badAddress(problem: string): MailroomError {
   return new MailroomError(
     'BAD_POSTGRES',
     `The address of the database cannot be used: ${problem}. Correct --database; expected postgresql://<user>@<host>:<port>/<database>.`,
-  );
-}
-
-function noPackage(): MailroomError {
-  return new MailroomError(
-    'BAD_POSTGRES',
-    'The package pg is missing, which reads PostgreSQL. Install it: npm install --save-dev pg.',
   );
 }

@@ -1,4 +1,4 @@
-// Builds the page of `mailroom ui` into `dist/ui`: docs/adr/0038.
+// Builds the page of `mailroom ui` into `cli/dist/ui`: docs/adr/0038.
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -19,7 +19,7 @@ const PAGE_MAX_GZIP_BYTES = 100_000;
  *
  * @example
  * ```ts
- * await buildPage('dist/ui');
+ * await buildPage('cli/dist/ui');
  * ```
  */
 export async function buildPage(folder: string): Promise<void> {
@@ -67,4 +67,4 @@ function gzippedBytes(texts: readonly string[]): number {
   return texts.reduce((sum, text) => sum + gzipSync(text).length, 0);
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) await buildPage(join(ROOT, 'dist/ui'));
+if (process.argv[1] === fileURLToPath(import.meta.url)) await buildPage(join(ROOT, 'cli/dist/ui'));

@@ -15,7 +15,7 @@ const FILES = {
   '/page.css': { name: 'page.css', contentType: 'text/css; charset=utf-8' },
 } as const;
 
-/** The root of the sources, or the folder `dist` of the package. */
+/** The root of the repository, or the folder `dist` of the package. */
 const ROOT = new URL('../../../', import.meta.url);
 
 /** Builds the page. It exists among the sources, and not in the package. */
@@ -28,7 +28,7 @@ const BUILDER = new URL('tools/pack/page.ts', ROOT);
  */
 export async function readPageFiles(): Promise<ReadonlyMap<string, PageFile>> {
   const isSource = existsSync(BUILDER);
-  const folder = fileURLToPath(new URL(isSource ? 'dist/ui/' : 'ui/', ROOT));
+  const folder = fileURLToPath(new URL(isSource ? 'cli/dist/ui/' : 'ui/', ROOT));
   if (isSource && (await isStale(folder))) {
     const { buildPage } = (await import(/* @vite-ignore */ BUILDER.href)) as {
       buildPage(folder: string): Promise<void>;
@@ -45,11 +45,15 @@ export async function readPageFiles(): Promise<ReadonlyMap<string, PageFile>> {
 /** The page's sources, and the rest of the command: which of its files the page imports, only its build knows. */
 const SOURCES = 'cli/';
 
+/** What is built or installed below them. */
+const NO_SOURCES = /^(?:dist|node_modules)\b/;
+
 /** True if a file of the page was built before its sources were changed, or never. */
 async function isStale(folder: string): Promise<boolean> {
   const built = Object.values(FILES).map(({ name }) => changedAt(`${folder}${name}`));
   const path = fileURLToPath(new URL(SOURCES, ROOT));
-  const sources = (await readdir(path, { recursive: true })).map((file) => changedAt(`${path}${file}`));
+  const files = (await readdir(path, { recursive: true })).filter((file) => !NO_SOURCES.test(file));
+  const sources = files.map((file) => changedAt(`${path}${file}`));
   return Math.min(...built) < Math.max(changedAt(fileURLToPath(BUILDER)), ...sources);
 }
 

@@ -23,8 +23,8 @@ export interface DoctorDeps extends CheckDeps {
   readonly rowSchema: () => Promise<number | undefined>;
   /** The least by which this machine's clock is ahead of AWS's, milliseconds; negative if it is behind. */
   readonly machineAheadMs: number;
-  /** `local`: the endpoint is a local engine, which checks no policies. `no-client`: the package of the client is missing. */
-  readonly roles: RoleSimulator | 'local' | 'no-client';
+  /** `local`: the endpoint is a local engine, which checks no policies. */
+  readonly roles: RoleSimulator | 'local';
   /** The parameters of other owners on the bus that cannot be used. @default none */
   readonly faults?: readonly BusFault[] | undefined;
 }
@@ -34,8 +34,6 @@ export interface Examination extends Checked {
   /** The number of checks that were made. */
   readonly checks: number;
 }
-
-const NO_CLIENT = ['the package @aws-sdk/client-iam (npm install --save-dev @aws-sdk/client-iam)'];
 
 /** The checks up to a level, those of the flow first, in the order in which an event passes the parts. */
 export function checksOf(deps: CheckDeps, upTo: Exclude<Level, 'surroundings'>): PartCheck[] {
@@ -76,10 +74,7 @@ export async function examine(
   return {
     checks: checks.length,
     problems,
-    notChecked: [
-      ...notChecked,
-      ...(deps.roles === 'no-client' ? [{ needs: NO_CLIENT, parts: ['roles'] }] : []),
-    ],
+    notChecked,
     skipped: [...skipped, ...(deps.roles === 'local' ? ['roles: a local engine checks no policies'] : [])],
   };
 }

@@ -212,5 +212,5 @@ async function* newerVersion(newestSchema: () => Promise<number>): AsyncProblems
   const newest = await newestSchema();
   if (newest <= SCHEMA) return;
   const text = `rows of schema ${newest} exist, but this version of the command reads up to ${SCHEMA}: it reports them as unreadable`;
-  yield { problem: 'newer-version', text, fix: ['npm', 'install', 'cdk-mailroom@latest'] };
+  yield { problem: 'newer-version', text, fix: ['npm', 'install', '--save-dev', '@cdk-mailroom/cli@latest'] };
 }

@@ -45,7 +45,7 @@ function define(change: (code: string) => string): void {
 
 /** Runs lines of the page in the package, as a step of a pipeline does. */
 function shell(lines: string) {
-  const command = `"${process.execPath}" "${ROOT}bin/mailroom.js"`;
+  const command = `"${process.execPath}" "${ROOT}cli/bin/mailroom.js"`;
   return spawnSync('bash', ['-e', '-o', 'pipefail', '-c', lines.replaceAll('npx cdk-mailroom', command)], {
     cwd: folder,
     encoding: 'utf8',

@@ -11,7 +11,7 @@ import { eventually } from '../support/eventually.ts';
 import { mailroom } from '../support/mailroom.ts';
 import { eventsWith, only, placeOrder } from '../support/order-system.ts';
 
-const LAUNCHER = fileURLToPath(new URL('../../../bin/mailroom.js', import.meta.url));
+const LAUNCHER = fileURLToPath(new URL('../../../cli/bin/mailroom.js', import.meta.url));
 
 /** Starts `mailroom ui --json` as a process, and exchanges its token for the key. */
 async function startedUi(...options: readonly string[]) {

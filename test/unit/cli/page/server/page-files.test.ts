@@ -59,7 +59,7 @@ test('the server has the page in memory, and nothing else', async () => {
 
 test('among the sources the page is built again once they have changed', async () => {
   await readPageFiles();
-  const script = new URL('../../../../../dist/ui/page.js', import.meta.url);
+  const script = new URL('../../../../../cli/dist/ui/page.js', import.meta.url);
   const longAgo = new Date(0);
   await utimes(script, longAgo, longAgo);
   await readPageFiles();
