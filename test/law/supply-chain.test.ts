@@ -4,9 +4,10 @@ import { ROOT } from '../docs/pages.ts';
 
 const read = (file: string) => readFileSync(ROOT + file, 'utf8');
 
-const manifest = JSON.parse(read('package.json')) as Readonly<
-  Record<string, Readonly<Record<string, string>>>
->;
+type Manifest = Readonly<Record<string, Readonly<Record<string, string>>>>;
+
+/** The packages that are published, by their folders. */
+const MANIFESTS = ['package.json', 'cli/package.json'].map((file) => JSON.parse(read(file)) as Manifest);
 
 /** Workflows, and each of their jobs as text. */
 const workflows = filesIn('.github/workflows', /\.ya?ml$/).map((file) => ({ file, text: read(file) }));
@@ -49,12 +50,21 @@ describe('dependencies', () => {
   test.each(['dependencies', 'devDependencies', 'optionalDependencies', 'overrides'])(
     '%s are exact versions',
     (kind) => {
-      const ranges = Object.entries(manifest[kind] ?? {}).filter(
+      const ranges = MANIFESTS.flatMap((manifest) => Object.entries(manifest[kind] ?? {})).filter(
         ([, version]) => !/^\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(version),
       );
       expect(ranges).toEqual([]);
     },
   );
+
+  test('both packages have one version, and one version of each package that both use', () => {
+    const [library, command] = MANIFESTS;
+    expect(command?.version).toEqual(library?.version);
+    const versions = { ...library?.devDependencies, ...library?.dependencies };
+    const own = Object.entries(command?.dependencies ?? {});
+    expect(own.length).toBeGreaterThan(10);
+    expect(own.filter(([name, version]) => (versions[name] ?? version) !== version)).toEqual([]);
+  });
 
   test('every file that pip installs has a version and hashes', () => {
     const files = [
@@ -98,8 +108,12 @@ describe('workflows', () => {
 
   test('publish a file that another job has built, and install nothing beside the token', () => {
     const publish = jobs.find(({ name }) => name.endsWith('release.yml publish'))?.text ?? '';
-    const runs = [...publish.matchAll(/^ +- run: (.*)$/gm)].map(([, run]) => run);
-    expect(runs).toEqual(['npm publish ./cdk-mailroom.tgz --provenance --access public --ignore-scripts']);
+    const runs = [...publish.matchAll(/^ +(?:- )?run: (.*)$/gm)].map(([, run]) => run);
+    expect(runs).toEqual([
+      'echo "$SHA256" | sha256sum --check --strict',
+      'npm publish "./$PACKAGE.tgz" --provenance --access public --ignore-scripts',
+    ]);
+    expect(publish).toMatch(/^ +package: \[cdk-mailroom, cdk-mailroom-cli\]$/m);
     expect(publish).not.toContain('actions/checkout@');
   });
 });

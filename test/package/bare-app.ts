@@ -21,14 +21,23 @@ export const ENTRIES = [
  * be found, as in an app that did not install it.
  *
  * @param packages - names of packages of this repository
+ * @param others - other packages that are published, with their dependencies
  * @returns its folder, which is outside the repository, whose packages would be found otherwise
  */
-export async function makeBareApp({ file, manifest }: Tarball, packages: readonly string[]): Promise<string> {
+export async function makeBareApp(
+  library: Tarball,
+  packages: readonly string[],
+  ...others: readonly Tarball[]
+): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'mailroom-bare-'));
-  const unpacked = join(folder, 'node_modules', 'cdk-mailroom');
-  await mkdir(unpacked, { recursive: true });
-  await step(folder, 'tar', ['-xzf', file, '-C', unpacked, '--strip-components=1']);
-  for (const name of [...Object.keys(manifest.dependencies), ...packages]) {
+  const published = [library, ...others];
+  for (const { file, manifest } of published) {
+    const unpacked = join(folder, 'node_modules', manifest.name);
+    await mkdir(unpacked, { recursive: true });
+    await step(folder, 'tar', ['-xzf', file, '-C', unpacked, '--strip-components=1']);
+  }
+  const dependencies = published.flatMap(({ manifest }) => Object.keys(manifest.dependencies));
+  for (const name of new Set([...dependencies, ...packages])) {
     const link = join(folder, 'node_modules', name);
     await mkdir(dirname(link), { recursive: true });
     await symlink(join(ROOT, 'node_modules', name), link);

@@ -6,14 +6,14 @@ import { identify } from '../../localstack/health.ts';
 import { addMailroom, cacheWithEngine, deployTo, invoke, type StartedEngine } from './local-engine.ts';
 import { step } from './step.ts';
 import { linkIn, makeApp } from './stranger.ts';
-import { pack, packageFolder, type Tarball } from './tarball.ts';
+import { type Packages, pack, packageFolder } from './tarball.ts';
 
-let tarball: Tarball;
+let packages: Packages;
 let folder = '';
 
 beforeAll(async () => {
   folder = await packageFolder();
-  tarball = await pack(folder);
+  packages = await pack(folder);
 });
 
 afterAll(async () => {
@@ -23,7 +23,7 @@ afterAll(async () => {
 test("a user's app runs on the empty engine that mailroom local starts, the doctor misses only alarms, and why 42 finds its order beside another Mailroom", async () => {
   const app = join(folder, 'local', 'shop');
   await makeApp(app, 'ESM');
-  await linkIn(app, tarball);
+  await linkIn(app, packages);
   const cache = await cacheWithEngine(join(folder, 'cache'));
   const port = String(await freePort());
   const mailroom = async (args: string[], variables: Readonly<Record<string, string>> = cache) =>

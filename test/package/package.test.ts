@@ -11,18 +11,20 @@ import { reachedPackages, smallBundle } from './bundles.ts';
 import { packageOf, specifiersOf } from './imports.ts';
 import { step } from './step.ts';
 import { linkIn, makeApp } from './stranger.ts';
-import { pack, packageFolder, type Tarball } from './tarball.ts';
+import { type Packages, pack, packageFolder, type Tarball } from './tarball.ts';
 
 /** The peers that every app has. */
 const REQUIRED_PEERS = ['@aws-sdk/client-dynamodb', '@aws-sdk/util-dynamodb'];
 
-/** The package, packed once: what it holds, what is bundled of it, and a user's app. */
+/** The packages, packed once: what they hold, what is bundled of them, and a user's app. */
+let packed: Packages;
 let tarball: Tarball;
 let folder = '';
 
 beforeAll(async () => {
   folder = await packageFolder();
-  tarball = await pack(folder);
+  packed = await pack(folder);
+  tarball = packed.library;
 });
 
 afterAll(async () => {
@@ -31,21 +33,64 @@ afterAll(async () => {
 
 const read = (file: string) => readFile(join(tarball.unpacked, file), 'utf8');
 
+/** The packages that the code and the declarations of a package name, each with one of its files. */
+async function importedBy({ unpacked, files, manifest }: Tarball): Promise<ReadonlyMap<string, string>> {
+  const imported = new Map<string, string>();
+  for (const file of files.filter((name) => /\.(?:c?js|d\.ts)$/.test(name)))
+    for (const specifier of specifiersOf(await readFile(join(unpacked, file), 'utf8'))) {
+      const name = packageOf(specifier);
+      // Of a package that is written in JavaScript, declarations need the types.
+      const types = `@types/${name}`;
+      const declared = file.endsWith('.d.ts') && types in manifest.dependencies ? types : name;
+      if (!specifier.startsWith('.') && !isBuiltin(specifier)) imported.set(declared, file);
+    }
+  return imported;
+}
+
 describe('the tarball', () => {
   test('the package contains the built files, the license and the pages, and nothing else', () => {
     const pages = ['CHANGELOG.md', 'CONTRIBUTING.md', 'README.md', 'SECURITY.md', 'llms.txt'];
-    const command = ['bin/command.js', 'bin/mailroom.js', 'bin/node-version.js'];
-    const engine = ['localstack/compose.yml', 'localstack/engine.py', 'localstack/requirements.txt'];
     const others = tarball.files.filter((file) => !/^(?:dist|docs)\//.test(file));
-    expect(others.sort()).toEqual([...pages, 'LICENSE', 'package.json', ...command, ...engine].sort());
+    expect(others.sort()).toEqual([...pages, 'LICENSE', 'package.json', 'bin/mailroom.cjs'].sort());
     const external =
-      /^docs\/(?:adr|api)\/|^docs\/images\/(?!flow\.svg$|ui-[a-z-]+\.png$)|^dist\/(?!functions\/|ui\/|cli\/|localstack\/|cjs\/package(?:s\/|\.json$)|(?:cjs\/)?(?:lib|lambdas|testing)\/)|\/(?:test|bench|demo|example)\/|\.test\./;
+      /^docs\/(?:adr|api)\/|^docs\/images\/(?!flow\.svg$|ui-[a-z-]+\.png$)|^dist\/(?!functions\/|cjs\/package(?:s\/|\.json$)|(?:cjs\/)?(?:lib|lambdas|testing)\/)|\/(?:test|bench|demo|example)\/|\.test\./;
     expect(tarball.files.filter((file) => external.test(file))).toEqual([]);
     for (const name of BUILT_FUNCTIONS) expect(tarball.files).toContain(`dist/functions/${name}/index.mjs`);
-    const page = ['THIRD-PARTY-LICENSES.txt', 'index.html', 'page.css', 'page.js'];
-    expect(tarball.files.filter((file) => file.startsWith('dist/ui/'))).toEqual(
-      page.map((name) => `dist/ui/${name}`),
-    );
+  });
+
+  test('the package of the command contains it, the web console and the files of the local AWS', () => {
+    const { files } = packed.command;
+    expect(
+      files.filter(
+        (file) => !/^dist\/(?:cli|lambdas\/runtime)\/.*\.js$|^dist\/localstack\/.*\.js$/.test(file),
+      ),
+    ).toEqual([
+      'LICENSE',
+      'README.md',
+      'bin/command.js',
+      'bin/mailroom.js',
+      'bin/node-version.js',
+      'dist/localstack/compose.yml',
+      'dist/localstack/engine.py',
+      'dist/localstack/requirements.txt',
+      'dist/ui/THIRD-PARTY-LICENSES.txt',
+      'dist/ui/index.html',
+      'dist/ui/page.css',
+      'dist/ui/page.js',
+      'package.json',
+    ]);
+    expect(files).toContain('dist/cli/main.js');
+  });
+
+  test('both packages have one version, license, address and minimum of Node.js', async () => {
+    const { library, command } = packed;
+    for (const member of ['version', 'license', 'engines', 'homepage', 'bugs'])
+      expect(command.manifest[member], member).toEqual(library.manifest[member]);
+    expect(command.manifest.repository).toEqual({
+      ...(library.manifest.repository as object),
+      directory: 'cli',
+    });
+    expect(await readFile(join(command.unpacked, 'LICENSE'), 'utf8')).toBe(await read('LICENSE'));
   });
 
   test('the package contains every page that README.md links to, except decision records, and names its repository', async () => {
@@ -59,29 +104,29 @@ describe('the tarball', () => {
     expect([homepage, bugs]).toEqual([`${at}#readme`, `${at}/issues`]);
   });
 
-  test('runs nothing when it is installed', () => {
+  test.each(['library', 'command'] as const)('the %s runs nothing when it is installed', (name) => {
+    const { manifest, files } = packed[name];
     const hooks = ['preinstall', 'install', 'postinstall', 'prepare'];
-    expect(Object.keys(tarball.manifest.scripts ?? {}).filter((name) => hooks.includes(name))).toEqual([]);
-    expect(tarball.files).not.toContain('binding.gyp');
+    expect(Object.keys(manifest.scripts ?? {}).filter((script) => hooks.includes(script))).toEqual([]);
+    expect(files).not.toContain('binding.gyp');
   });
 
-  test('imports only its npm dependencies and Node.js modules', async () => {
-    const { dependencies, peerDependencies } = tarball.manifest;
-    const declared = new Set(Object.keys({ ...dependencies, ...peerDependencies }));
-    const code = tarball.files.filter((file) => /\.(?:js|d\.ts)$/.test(file));
-    const external = new Set<string>();
-    for (const file of code) {
-      for (const specifier of specifiersOf(await read(file))) {
-        if (specifier.startsWith('.') || isBuiltin(specifier)) continue;
-        const name = packageOf(specifier);
-        // Of a package that is written in JavaScript, declarations need the types.
-        const declaredTypes = file.endsWith('.d.ts') && declared.has(`@types/${name}`);
-        if (!declared.has(name) && !declaredTypes) external.add(`${file}: ${specifier}`);
-      }
-    }
-    // Only the repository, which runs the command from its sources, has tsx.
-    expect([...external]).toEqual(['bin/command.js: tsx/esm/api']);
-  });
+  /** Packages that another one loads, or that only the repository has, each with the reason. */
+  const EXCEPTIONS = {
+    library: { unnamed: ['esbuild'] }, // the CDK bundles handlers with it
+    command: { unnamed: [], named: ['tsx'] }, // the repository runs the command from its sources
+  };
+
+  test.each(['library', 'command'] as const)(
+    'the %s declares every package that its files name, and no other',
+    async (name) => {
+      const { dependencies, peerDependencies } = packed[name].manifest;
+      const { unnamed, named = [] } = { named: [], ...EXCEPTIONS[name] };
+      const imported = await importedBy(packed[name]);
+      const declared = Object.keys({ ...dependencies, ...peerDependencies }).concat(named);
+      expect([...imported.keys(), ...unnamed].sort()).toEqual(declared.sort());
+    },
+  );
 
   test('the package has source maps for its functions only', async () => {
     const functions = tarball.files.filter((file) => /^dist\/functions\/.*\.mjs$/.test(file));
@@ -268,14 +313,24 @@ describe('an app that only produces', () => {
     },
   );
 
-  test('gets an error that names the packages that the command needs', async () => {
-    const command = ['node_modules/cdk-mailroom/bin/mailroom.js', 'why', '42'];
-    const needed = ['cloudwatch', 'eventbridge', 'lambda', 'sqs', 'ssm', 'sts'].map(
-      (name) => `@aws-sdk/client-${name}`,
-    );
-    await expect(step(app, process.execPath, command)).rejects.toThrow(
-      `failed:\nThe mailroom command needs ${needed.join(', ')}. Run: npm install --save-dev ${needed.join(' ')}`,
-    );
+  test('has a command that says which package to install, and runs it once it is installed', async () => {
+    const { bin } = tarball.manifest;
+    expect(Object.keys(packed.command.manifest.bin)).toEqual(Object.keys(bin));
+    for (const file of Object.values(bin))
+      await expect(
+        step(app, process.execPath, [`node_modules/cdk-mailroom/${file}`, '--version']),
+      ).rejects.toThrow(
+        'failed:\nThe mailroom command is the package @cdk-mailroom/cli, which is not installed. Run: npm install --save-dev @cdk-mailroom/cli',
+      );
+    const both = await makeBareApp(packed.library, [], packed.command);
+    try {
+      const run = async (file: string) =>
+        await step(both, process.execPath, [`node_modules/${file}`, '--version']);
+      expect(await run('cdk-mailroom/bin/mailroom.cjs')).toBe(`${packed.command.manifest.version}\n`);
+      expect(await run('@cdk-mailroom/cli/bin/mailroom.js')).toBe(`${packed.command.manifest.version}\n`);
+    } finally {
+      await rm(both, { recursive: true, force: true });
+    }
   });
 
   test.each([
@@ -295,7 +350,7 @@ describe('an app that only produces', () => {
 test("a user's app, made by cdk init with the files of docs/getting-started.md, compiles and lists its stack, and has the command, which exports its catalog", async () => {
   const app = join(folder, 'ESM', 'shop');
   await makeApp(app, 'ESM');
-  await linkIn(app, tarball);
+  await linkIn(app, packed);
   expect(await step(app, 'npx', ['--no', '--', 'cdk', 'list'])).toContain('ShopStack'); // runs tsc first
   expect(await step(app, 'npx', ['--no', '--', 'cdk-mailroom', '--help'])).toContain(
     'Usage: npx cdk-mailroom',

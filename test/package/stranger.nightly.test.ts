@@ -15,14 +15,14 @@ import {
   testWithVitest,
   useApp,
 } from './stranger.ts';
-import { buildClone, type Tarball, unpack } from './tarball.ts';
+import { buildClone, type Packages, unpack } from './tarball.ts';
 
-let tarball: Tarball;
+let packages: Packages;
 let folder = '';
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'mailroom-stranger-'));
-  tarball = await unpack(await buildClone(join(folder, 'cdk-mailroom')), join(folder, 'unpacked'));
+  packages = await unpack(await buildClone(join(folder, 'cdk-mailroom')), join(folder, 'unpacked'));
 });
 
 afterAll(async () => {
@@ -55,24 +55,24 @@ test('the commands of docs/getting-started.md install, test and deploy the app, 
 describe("a user's app, made by cdk init with the files of docs/getting-started.md, and its packages installed", () => {
   test('works with TypeScript 7 and the peers of this repository, as ES modules, with every declaration checked', async () => {
     const app = shop('own');
-    const { peerDependencies, devDependencies } = tarball.manifest;
+    const { peerDependencies, devDependencies } = packages.library.manifest;
     const versions = Object.keys(peerDependencies).map((name) => [name, devDependencies[name] ?? '']);
     await makeApp(app, 'ESM');
-    await dependIn(app, tarball, { ...Object.fromEntries(versions), typescript: '~7.0.2' });
+    await dependIn(app, packages, { ...Object.fromEntries(versions), typescript: '~7.0.2' });
     await installIn(app);
     await step(app, 'npx', ['--no', '--', 'tsc', '--skipLibCheck', 'false']);
-    await useApp(app, tarball);
+    await useApp(app, packages);
     await testWithVitest(app);
   });
 
   test('works with TypeScript 5.9, ts-node and the lowest peers, as CommonJS', async () => {
     const app = shop('lowest');
-    const peers = Object.entries(tarball.manifest.peerDependencies);
+    const peers = Object.entries(packages.library.manifest.peerDependencies);
     const versions = Object.fromEntries(peers.map(([name, range]) => [name, lowest(range)]));
     await makeApp(app, 'CommonJS');
-    await dependIn(app, tarball, { ...versions, typescript: '~5.9.3', 'ts-node': '^10.9.2' });
+    await dependIn(app, packages, { ...versions, typescript: '~5.9.3', 'ts-node': '^10.9.2' });
     await installIn(app);
-    await useApp(app, tarball);
+    await useApp(app, packages);
     await testWithJest(app);
     await step(app, 'npx', [
       '--no',
@@ -88,9 +88,9 @@ describe("a user's app, made by cdk init with the files of docs/getting-started.
   test('works with the newest peers, and its npm test passes on every Node.js that is supported', async () => {
     const app = shop('newest');
     await makeApp(app, 'CommonJS');
-    await dependIn(app, tarball, {});
+    await dependIn(app, packages, {});
     await installIn(app);
-    await useApp(app, tarball);
+    await useApp(app, packages);
     await testWithJest(app);
     await step(app, 'npm', ['test']);
     for (const major of [20, 22, 24]) await testWithJest(app, await nodeOf(major));
@@ -99,12 +99,12 @@ describe("a user's app, made by cdk init with the files of docs/getting-started.
   test.each([['hoisted'], ['nested']])('works in a workspace of npm with %s packages', async (strategy) => {
     const app = shop(strategy);
     await makeApp(app, 'CommonJS');
-    await dependIn(app, tarball, {});
+    await dependIn(app, packages, {});
     await findHoistedTypes(app);
     const workspace = { private: true, workspaces: ['shop'] };
     await writeFile(join(app, '..', 'package.json'), JSON.stringify(workspace));
     await installIn(join(app, '..'), `--install-strategy=${strategy}`);
-    await useApp(app, tarball);
+    await useApp(app, packages);
     await testWithJest(app);
   });
 
@@ -112,9 +112,9 @@ describe("a user's app, made by cdk init with the files of docs/getting-started.
     const app = shop('pnpm');
     await makeApp(app, 'CommonJS');
     // The CDK calls pnpm where it finds its lockfile.
-    await dependIn(app, tarball, { pnpm: '^10.0.0' });
+    await dependIn(app, packages, { pnpm: '^10.0.0' });
     await step(app, 'npx', ['--yes', 'pnpm@10', 'install', '--no-frozen-lockfile']);
-    await useApp(app, tarball);
+    await useApp(app, packages);
     await testWithJest(app);
   });
 });

@@ -5,7 +5,7 @@ import { expect } from 'vitest';
 import { codeBlocks, firstAppFiles } from '../docs/code-blocks.ts';
 import { staticImports } from './imports.ts';
 import { step } from './step.ts';
-import { ROOT, type Tarball } from './tarball.ts';
+import { type Packages, ROOT } from './tarball.ts';
 
 /** The kind of modules that an app is written in. */
 export type AppModules = 'ESM' | 'CommonJS';
@@ -45,19 +45,20 @@ function asEsModule(file: string, text: string): string {
 }
 
 /**
- * Asks for the tarball and what docs/getting-started.md installs besides.
+ * Asks for the tarballs and what docs/getting-started.md installs besides.
  *
  * @param versions - of packages, instead of those that the app's template or npm would choose
  */
 export async function dependIn(
   folder: string,
-  tarball: Tarball,
+  { library, command }: Packages,
   versions: Readonly<Record<string, string>>,
 ): Promise<void> {
   await changeManifest(folder, ({ type, dependencies, devDependencies }) => {
-    Object.assign(dependencies, { 'cdk-mailroom': `file:${tarball.file}`, zod: '^4.0.0' });
+    Object.assign(dependencies, { 'cdk-mailroom': `file:${library.file}`, zod: '^4.0.0' });
+    devDependencies['@cdk-mailroom/cli'] = `file:${command.file}`;
     if (type === 'module') devDependencies.vitest = '^4.0.0';
-    for (const [name, version] of Object.entries({ ...tarball.manifest.peerDependencies, ...versions })) {
+    for (const [name, version] of Object.entries({ ...library.manifest.peerDependencies, ...versions })) {
       const kind = name in devDependencies ? devDependencies : dependencies;
       kind[name] = version;
     }
@@ -76,11 +77,11 @@ export async function findHoistedTypes(folder: string): Promise<void> {
   );
 }
 
-/** Links the command of the unpacked tarball, as npm would; all other packages are those of the repository above the app. */
-export async function linkIn(folder: string, tarball: Tarball): Promise<void> {
+/** Links the unpacked command, as npm would; all other packages are those of the repository above the app. */
+export async function linkIn(folder: string, { command }: Packages): Promise<void> {
   const commands = join(folder, 'node_modules', '.bin');
   await mkdir(commands, { recursive: true });
-  await symlink(join(tarball.unpacked, 'bin', 'mailroom.js'), join(commands, 'cdk-mailroom'));
+  await symlink(join(command.unpacked, 'bin', 'mailroom.js'), join(commands, 'cdk-mailroom'));
   // The repository has no types of Jest, which the tests need, and its others are not in the app's own folder.
   await change(join(folder, 'tsconfig.json'), (text) => {
     const { compilerOptions, exclude, ...rest } = JSON.parse(text);
@@ -94,7 +95,7 @@ export async function linkIn(folder: string, tarball: Tarball): Promise<void> {
 }
 
 /** Everything that docs/getting-started.md has its reader do in the app, short of the deployment. */
-export async function useApp(folder: string, { manifest }: Tarball): Promise<void> {
+export async function useApp(folder: string, { command }: Packages): Promise<void> {
   await step(folder, 'npx', ['--no', '--', 'cdk', 'synth', '-q']); // runs tsc first, as the template says
   const bundles = (await readdir(join(folder, 'cdk.out'), { recursive: true })).filter((file) =>
     file.endsWith('index.mjs'),
@@ -104,7 +105,9 @@ export async function useApp(folder: string, { manifest }: Tarball): Promise<voi
     const code = await readFile(join(folder, 'cdk.out', bundle), 'utf8');
     expect(staticImports(code).filter((name) => !isBuiltin(name))).toEqual([]);
   }
-  expect(await step(folder, 'npx', ['--no', '--', 'cdk-mailroom', '--version'])).toContain(manifest.version);
+  expect(await step(folder, 'npx', ['--no', '--', 'cdk-mailroom', '--version'])).toContain(
+    command.manifest.version,
+  );
   expect(await step(folder, 'npx', ['--no', '--', 'cdk-mailroom', '--help'])).toContain(
     'Usage: npx cdk-mailroom',
   );

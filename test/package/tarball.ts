@@ -7,12 +7,18 @@ import { step } from './step.ts';
 /** The folder of the repository. */
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
-/** The package as it is published. */
+/** The two packages that the repository publishes. */
+export interface Packages {
+  /** `cdk-mailroom`. */
+  readonly library: Tarball;
+  /** `@cdk-mailroom/cli`. */
+  readonly command: Tarball;
+}
+
+/** A package as it is published. */
 export interface Tarball {
   /** Where the `.tgz` is. */
   readonly file: string;
-  /** The path of the `.tgz` from the folder in which it was built. */
-  readonly name: string;
   /** Where it is unpacked: below the repository, whose packages stand in for those that npm would install. */
   readonly unpacked: string;
   /** Every file in it, by its path in the package. */
@@ -23,8 +29,10 @@ export interface Tarball {
 
 /** What the tests read of a package.json. */
 interface Manifest {
+  readonly name: string;
   readonly version: string;
   readonly scripts?: Readonly<Record<string, string>>;
+  readonly bin: Readonly<Record<string, string>>;
   readonly dependencies: Readonly<Record<string, string>>;
   readonly peerDependencies: Readonly<Record<string, string>>;
   readonly peerDependenciesMeta: Readonly<Record<string, { readonly optional?: boolean }>>;
@@ -40,11 +48,11 @@ export async function packageFolder(): Promise<string> {
 }
 
 /**
- * Builds the package in a copy of the repository that has only its files: `dist` and `.local` do not exist. Then unpacks it.
+ * Builds the packages in a copy of the repository that has only its files: `dist` and `.local` do not exist. Then unpacks them.
  *
- * @param folder - below the repository: receives the copy and the unpacked package
+ * @param folder - below the repository: receives the copy and the unpacked packages
  */
-export async function pack(folder: string): Promise<Tarball> {
+export async function pack(folder: string): Promise<Packages> {
   const copy = await freshCopy(join(folder, 'copy'));
   await symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
   await step(copy, 'npm', ['run', '--silent', 'build']);
@@ -78,20 +86,28 @@ export async function buildClone(folder: string): Promise<string> {
  * Unpacks what `npm run build` wrote.
  *
  * @param built - the folder of the repository in which it ran
- * @param folder - below the repository: receives the unpacked package
+ * @param folder - below the repository: receives the unpacked packages
  */
-export async function unpack(built: string, folder: string): Promise<Tarball> {
-  const unpacked = join(folder, 'node_modules', 'cdk-mailroom');
-  await mkdir(unpacked, { recursive: true });
+export async function unpack(built: string, folder: string): Promise<Packages> {
+  await mkdir(folder, { recursive: true });
   // Ends the repository's own scope: inside of it, `cdk-mailroom` would be the repository.
   await writeFile(join(folder, 'package.json'), '{ "private": true }');
-  const [name = ''] = (await readdir(join(built, '.local'))).filter((entry) => entry.endsWith('.tgz'));
-  const file = join(built, '.local', name);
+  const { version } = JSON.parse(await readFile(join(built, 'package.json'), 'utf8')) as Manifest;
+  const packed = (name: string) => join(built, '.local', `${name}-${version}.tgz`);
+  return {
+    library: await unpackOne(packed('cdk-mailroom'), folder, 'cdk-mailroom'),
+    command: await unpackOne(packed('cdk-mailroom-cli'), folder, '@cdk-mailroom/cli'),
+  };
+}
+
+async function unpackOne(file: string, folder: string, name: string): Promise<Tarball> {
+  const unpacked = join(folder, 'node_modules', name);
+  await mkdir(unpacked, { recursive: true });
   await step(folder, 'tar', ['-xzf', file, '-C', unpacked, '--strip-components=1']);
   const entries = await readdir(unpacked, { recursive: true, withFileTypes: true });
   const files = entries
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name).slice(unpacked.length + 1));
   const manifest = JSON.parse(await readFile(join(unpacked, 'package.json'), 'utf8')) as Manifest;
-  return { file, name: `.local/${name}`, unpacked, files: files.sort(), manifest };
+  return { file, unpacked, files: files.sort(), manifest };
 }

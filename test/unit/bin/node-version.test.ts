@@ -9,7 +9,10 @@ interface Manifest {
   readonly bin: { readonly mailroom: string };
 }
 
-const { engines, bin } = createRequire(import.meta.url)('../../../package.json') as Manifest;
+const { engines, bin } = createRequire(import.meta.url)('../../../cli/package.json') as Manifest;
+
+/** The command's file, from the repository's folder. */
+const COMMAND = `cli/${bin.mailroom}`;
 
 /** Runs a file as on another version of Node.js. */
 function runOn(version: string, file: string) {
@@ -22,7 +25,7 @@ function runOn(version: string, file: string) {
 test.each(['20.18.3', '18.20.8', '8.17.0'])(
   'on Node.js %s the command names the required version in one sentence',
   (version) => {
-    expect(runOn(version, bin.mailroom)).toEqual({
+    expect(runOn(version, COMMAND)).toEqual({
       status: 2,
       stdout: '',
       stderr: `Mailroom needs Node.js 20.19 or later, and this is ${version}: install a newer one, or switch with your version manager.\n`,
@@ -31,16 +34,16 @@ test.each(['20.18.3', '18.20.8', '8.17.0'])(
 );
 
 test.each(['20.19.0', '21.0.0', '100.1.0'])('Node.js %s is new enough', (version) => {
-  expect(runOn(version, 'bin/node-version.js')).toEqual({ status: 0, stdout: '', stderr: '' });
+  expect(runOn(version, 'cli/bin/node-version.js')).toEqual({ status: 0, stdout: '', stderr: '' });
 });
 
 test('the version is that of package.json', () => {
-  expect(readFileSync('bin/node-version.js', 'utf8')).toContain(
+  expect(readFileSync('cli/bin/node-version.js', 'utf8')).toContain(
     `const needed = '${engines.node.replace('>=', '')}';`,
   );
 });
 
-test.each([bin.mailroom, 'bin/node-version.js'])(
+test.each([COMMAND, 'cli/bin/node-version.js'])(
   '%s can be read as a script too, as old versions read it',
   (file) => {
     const text = readFileSync(file, 'utf8').replace(/^#!.*/, '');
