@@ -45,7 +45,7 @@ export async function readPageFiles(): Promise<ReadonlyMap<string, PageFile>> {
 /** The page's sources, and the rest of the command: which of its files the page imports, only its build knows. */
 const SOURCES = 'cli/';
 
-/** What is built or installed below them. */
+/** Built or installed files below them. */
 const NO_SOURCES = /^(?:dist|node_modules)\b/;
 
 /** True if a file of the page was built before its sources were changed, or never. */
