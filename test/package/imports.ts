@@ -1,6 +1,6 @@
 /** Every module that a file of JavaScript, or of declarations, asks for by a literal name. */
 export function specifiersOf(code: string): string[] {
-  const named = /(?:\bfrom|\bimport|\bimport\(|\brequire\()\s*(['"])(?<name>[^'"\n]+)\1/g;
+  const named = /(?:\bfrom|\bimport|\bimport\(|\brequire\()\s*(['"])(?<name>[^'"\s]+)\1/g;
   const directives = /^\/\/\/ <reference types="(?<name>[^"]+)"/gm;
   return [...withoutComments(code).matchAll(named), ...code.matchAll(directives)].flatMap(
     ({ groups }) => groups?.name ?? [],
