@@ -1,4 +1,4 @@
-// Completes what tsc wrote for the package of the command: docs/adr/0055.
+// Completes what tsc wrote for the package of the command: docs/adr/0056.
 import { copyFile, readdir, rm } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
